@@ -59,13 +59,13 @@ impl Interface {
 
 /// A window with a current OpenGL context (3.0 or later, or OpenGL ES 3.0).
 ///
-/// Fields drop in order: the surface and the context must go before the window, so `window` stands last.
+/// Fields drop in order: the surface and the context must be dropped before the window, so `window` is the last field.
 pub struct GlWindow {
     /// The functions of the context; shared with the overlay's painter.
     pub gl: Arc<glow::Context>,
     /// Interface, renderer and version, for messages: "GLX, llvmpipe (LLVM 15.0.6, 256 bits), OpenGL 4.5".
     pub renderer: String,
-    /// The reason why the interface that was tried first failed; `None` if that did not fail.
+    /// The reason why the interface that was tried first has failed; `None` if it has not failed.
     pub reason: Option<String>,
     surface: Surface<WindowSurface>,
     context: PossiblyCurrentContext,
@@ -75,7 +75,7 @@ pub struct GlWindow {
 }
 
 impl GlWindow {
-    /// Opens a window and makes its OpenGL context current on this thread, with the interface `first` or, if that fails, the
+    /// Opens a window and makes its OpenGL context current on this thread. Uses the interface `first` or, if that fails, the
     /// other one.
     ///
     /// # Errors
@@ -129,8 +129,8 @@ impl GlWindow {
         // SAFETY: the window handle is valid: `window` is alive.
         let surface = unsafe { display.create_window_surface(&config, &surface_attributes) }?;
         let context = context.make_current(&surface)?;
-        // On Wayland a swap with an interval waits until the compositor wants another picture, and it wants none of a hidden
-        // window: the window would not respond any more, and not even end.
+        // On Wayland, a swap with an interval waits until the compositor wants another picture, which it does not for a hidden
+        // window: the window would not respond any more, and could not even be closed.
         let waits = vsync && system_of(raw_window) == WindowSystem::X11;
         let interval = if waits { SwapInterval::Wait(NonZeroU32::MIN) } else { SwapInterval::DontWait };
         // Fails on servers without vertical sync (Xvfb); the event loop paces frames by itself.
@@ -150,14 +150,14 @@ impl GlWindow {
         Ok(Self { gl: Arc::new(gl), renderer, reason: None, surface, context, display, window })
     }
 
-    /// Returns the properties for an OpenCL context that shares with this OpenGL context. Must be called on the window's
-    /// thread.
+    /// Returns the properties for an OpenCL context that shares objects with this OpenGL context. Must be called on the
+    /// window's thread.
     pub fn opencl_properties(&self) -> ContextProperties {
         match (self.context.raw_context(), self.display.raw_display()) {
             (RawContext::Egl(context), RawDisplay::Egl(display)) => {
                 egl_properties([context.cast_mut(), display.cast_mut()])
             }
-            // Queries GLX for the current context, which is this one.
+            // Queries GLX for the current context, which is that of this window.
             _ => ocl_interop::get_properties_list(),
         }
     }
@@ -210,8 +210,8 @@ impl GlWindow {
     }
 }
 
-/// Returns the pixels that were drawn last in a framebuffer of this size, the window's with `None`: RGBA8, top row first. The
-/// context must be current.
+/// Returns the pixels that were last drawn in a framebuffer of this size: RGBA8, top row first. `None` stands for the window's
+/// framebuffer. The context must be current.
 ///
 /// # Errors
 /// If memory runs out.
@@ -247,7 +247,7 @@ pub(crate) fn describe_renderer(interface: &str, gl: &glow::Context) -> String {
     format!("{interface}, {renderer}, OpenGL{es} {}.{}", version.major, version.minor)
 }
 
-/// Returns the properties for an OpenCL context that shares with this context of EGL on this display.
+/// Returns the properties for an OpenCL context that shares objects with this EGL context on this display.
 pub(crate) fn egl_properties([context, display]: [*mut c_void; 2]) -> ContextProperties {
     let mut properties = ContextProperties::new();
     properties.set_gl_context(context);
@@ -272,13 +272,13 @@ fn system_of(window: RawWindowHandle) -> WindowSystem {
     }
 }
 
-/// Returns width and height, with 1 instead of 0.
+/// Returns the width and height, each 1 instead of 0.
 fn nonzero(size: PhysicalSize<u32>) -> (NonZeroU32, NonZeroU32) {
     let clamp = |v| NonZeroU32::new(v).unwrap_or(NonZeroU32::MIN);
     (clamp(size.width), clamp(size.height))
 }
 
-/// Creates a context of the first API that the driver supports: OpenGL 3.3 core, any OpenGL, OpenGL ES 3.0.
+/// Creates a context of the first API in this list that the driver supports: OpenGL 3.3 core, any OpenGL, OpenGL ES 3.0.
 fn create_context(
     display: &Display,
     config: &Config,

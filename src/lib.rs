@@ -1,10 +1,10 @@
 //! clreel plays a movie through hand-written OpenCL kernels and shows live what each optimisation is worth.
 //!
-//! This crate has the command line ([`cli`]), the window and its scenes. `docs/architecture.md` describes the crates below
-//! it, the way of a frame, and the threads.
+//! This crate has the command line ([`cli`]), the window and its scenes. `docs/architecture.md` describes the crates below it,
+//! the stages of a frame, and the threads.
 //!
-//! The window's thread makes no OpenCL calls, so that no driver can block it; each device has a thread of its own. The exception
-//! are drivers that share textures only on the thread with OpenGL's context.
+//! The window's thread makes no OpenCL calls, so that no driver can block it; each device has a thread of its own. The
+//! exceptions are drivers that share textures only on the thread with OpenGL's context.
 
 #![warn(missing_docs, unreachable_pub)]
 // `./dev check` builds the docs with private items.

@@ -1,12 +1,12 @@
-//! Tests which devices share textures with OpenGL, for `clreel devices` and for the window.
+//! The test which devices share textures with OpenGL, for `clreel devices` and for the window.
 //!
 //! The test needs an invisible window, and drivers may crash in it. A child process therefore runs the test, as for the drivers
 //! ([`opencl::drivers`]), and prints a message after each step, so that a crash loses no results of other devices.
 //!
 //! [`cases`] runs every case of the test on one device, for `clreel conformance --sharing`.
 //!
-//! Which device drives OpenGL is queried in a separate step after the test: if a driver has no `clGetGLContextInfoKHR`, ocl-icd
-//! jumps through a null pointer.
+//! The device that drives OpenGL is queried in a separate step after the test: if a driver has no `clGetGLContextInfoKHR`,
+//! ocl-icd jumps through a null pointer.
 
 pub(crate) mod cases;
 pub(crate) mod known;
@@ -40,15 +40,15 @@ pub(crate) const SUBCOMMAND: &str = "ask-sharing";
 /// The work of a child process.
 #[derive(Serialize, Deserialize)]
 enum Work {
-    /// To test with the preferred interface whether these devices share textures.
+    /// Test with the preferred interface if these devices share textures.
     Devices(Vec<Identity>),
-    /// To run cases of the test.
+    /// Run cases of the test.
     Cases(cases::CasesOfDevice),
 }
 
 impl Work {
-    /// Starts a child process with this work. A window of the child has this interface and this window system; `None`: the
-    /// preferred one.
+    /// Starts a child process with this work. If the child opens a window, that uses this interface and this window system;
+    /// `None` stands for the preferred window system.
     fn start(&self, interface: Interface, system: Option<WindowSystem>) -> io::Result<Sandbox> {
         let (mut command, folder) = drivers::sandboxed(SUBCOMMAND)?;
         command.arg(serde_json::to_string(self)?).env("CLREEL_GL", interface.name());
@@ -66,11 +66,12 @@ enum ChildMessage {
     OpenGl(String),
     /// The reason why no window could be opened.
     NoWindow(String),
-    /// The device at this position of the list was tested: the reason why it does not share, or `None` if it does.
+    /// The result for the device at this position of the list: the reason why it does not share textures, or `None` if it does.
     Device(usize, Option<String>),
-    /// The driver of the device at this position returned which device drives OpenGL, or `None` if it does not know.
+    /// The device that drives OpenGL, according to the driver of the device at this position; `None` if the driver does not
+    /// know.
     Driving(usize, Option<Identity>),
-    /// The device has a context that shares with OpenGL; the cases begin.
+    /// The device has a context that shares objects with OpenGL; the cases begin.
     Shares,
     /// The reason why the device does not share with OpenGL at all.
     SharesNothing(String),
@@ -95,7 +96,7 @@ pub(crate) enum DrivingDevice {
 /// The result of the sharing test of a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SharingTest {
-    /// The path of frames to OpenGL: shared textures, or copies with the reason.
+    /// The transfer of frames to OpenGL: shared textures, or copies with the reason.
     pub sharing: Sharing,
     /// True if the child process survived the test, so that the window may try to share textures.
     pub survived: bool,
@@ -104,13 +105,13 @@ pub(crate) struct SharingTest {
 }
 
 impl SharingTest {
-    /// Returns the result for a device whose test did not run or crashed the child process.
+    /// Returns the result for a device whose test did not run, or crashed the child process.
     pub(crate) fn unknown(reason: impl Into<String>) -> Self {
         Self { sharing: Sharing::copy(reason), survived: false, driving: DrivingDevice::NotQueryable }
     }
 
-    /// Returns `sharing`, with a better reason than the error of the failed call if this test provides one: that the driver
-    /// neither lists the extension nor has its functions, or that another device drives OpenGL.
+    /// Returns `sharing`, with a better reason than the error of the failed call if this test has one: the driver neither lists
+    /// the extension nor has its functions, or another device drives OpenGL.
     pub(crate) fn explain(&self, info: &DeviceInfo, sharing: Sharing) -> Sharing {
         let Sharing::Copy { reason } = sharing else { return sharing };
         match &self.driving {
@@ -135,8 +136,8 @@ const OTHER_DEVICE_DRIVES: &str = "OpenGL runs on device";
 const UNKNOWN_DEVICE: &str = "which device OpenGL runs on is not known";
 
 /// Tests all `devices`, which must be those of [`list_devices`]. Returns the OpenGL driver of the window, such as "GLX,
-/// llvmpipe, OpenGL 4.5", or an empty string without a window, and how each device shares textures. Blocks while a window is
-/// opened and the devices are listed, and for the drivers' timeout for each device that hangs.
+/// llvmpipe, OpenGL 4.5", or an empty string without a window, and the sharing of each device. Blocks while a window is opened
+/// and the devices are listed, and for the drivers' timeout for each device that hangs.
 pub(crate) fn test_all(devices: &[Device]) -> (String, Vec<Sharing>) {
     let has_display = ["DISPLAY", "WAYLAND_DISPLAY"]
         .iter()
@@ -228,9 +229,9 @@ pub(crate) fn test_devices(
         });
         match ending.cause {
             Cause::Exit(0) => remaining.drain(..).for_each(|at| report(at, SharingTest::unknown(&why))),
-            // It crashed in the query after a test: the next child continues with the next device.
+            // The child crashed in the query after a test: the next child continues with the next device.
             _ if !crashed_in_test => {}
-            // The first device without a result failed, or the window.
+            // The first device without a result has failed, or the window has.
             _ => {
                 let (what, count) =
                     if window { ("driver", 1.min(remaining.len())) } else { ("window", remaining.len()) };
@@ -242,7 +243,7 @@ pub(crate) fn test_devices(
     opengl
 }
 
-/// Runs in the child process: does the work (JSON) with an invisible window, prints the results and exits.
+/// Does the work (JSON) of the child process with an invisible window, prints the results and exits.
 pub(crate) fn run_child(work: &str) -> ! {
     if sandbox::enter().is_err() {
         exit_now(exit::FAILED);
@@ -305,7 +306,8 @@ fn test(window: &GlWindow, list: &[Identity]) {
     }
 }
 
-/// Opens a device with the window's OpenGL context as the player does; returns why it does not share textures.
+/// Opens a device with the window's OpenGL context as the player does. Returns the reason why the device does not share
+/// textures; `None` if it does.
 fn try_device(window: &GlWindow, device: &Device) -> Option<String> {
     match sharing::open(device, &window.gl, Ok(window.opencl_properties()), Sources::default()) {
         Ok((_, Sharing::ZeroCopy)) => None,

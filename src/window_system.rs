@@ -1,7 +1,8 @@
-//! The window system that the window opens through: Wayland or X11.
+//! The window system through which the window is opened: Wayland or X11.
 //!
-//! A Wayland desktop usually offers both, since Xwayland runs programs of X11. NVIDIA's driver shares textures with OpenCL under
-//! GLX only, which needs X11: with it, X11 is preferred. Otherwise winit chooses Wayland where there is a compositor.
+//! A Wayland desktop usually offers both, since Xwayland runs programs of X11. NVIDIA's driver shares textures with OpenCL
+//! under GLX only, which needs X11: with that driver, X11 is preferred. Otherwise winit chooses Wayland if there is a
+//! compositor.
 
 use winit::error::EventLoopError;
 use winit::event_loop::EventLoop;
@@ -62,7 +63,7 @@ struct Desktop {
 }
 
 impl Desktop {
-    /// Finds out what this desktop has.
+    /// Detects the facts about this desktop.
     fn detect() -> Self {
         let is_set = |system: WindowSystem| {
             base::environment::get(system.display_variable()).is_some_and(|display| !display.is_empty())
@@ -137,7 +138,7 @@ mod tests {
         ] {
             let desktop = Desktop { has_wayland, has_x11, is_nvidia };
             assert_eq!(choose(None, desktop), chosen, "{desktop:?}");
-            // A request counts, whatever the desktop has.
+            // A request is followed on any desktop.
             for system in [Wayland, X11] {
                 assert_eq!(choose(Some(system), desktop), Some(system), "{desktop:?}");
             }

@@ -39,7 +39,7 @@ pub(crate) enum BuilderMessage {
     Failed(Error),
 }
 
-/// A result of the builder for one context, and work that adds what belongs to it to the context's pipeline.
+/// A result of the builder for one context, and the work that adds its programs to the context's pipeline.
 pub(crate) struct Part {
     pub news: News,
     /// Called on the thread of the context's device.
@@ -49,19 +49,20 @@ pub(crate) struct Part {
 /// A result of the builder that the window processes.
 #[allow(clippy::large_enum_variant, reason = "there are a handful at a time")]
 pub(crate) enum News {
-    /// Programs were built of which the window need not know.
+    /// Programs were built, and the window has nothing to do.
     Installed,
-    /// A variant was built, or cannot be built or must not run, and why.
+    /// A variant was built; or the reason why it cannot be built or must not run.
     Variant(VariantId, Result<()>),
-    /// A case of a running variant was tried: how its output differs from the reference, if it does, or why the case failed.
+    /// The result of a trial of a running variant: how its output differs from the reference, if it does, or the reason why the
+    /// trial failed.
     Tried(TrialCase, Result<Option<MismatchReport>>),
     /// Edited kernels were validated.
     Judged(Judged),
-    /// A YUV to RGBA conversion cannot be used, and why.
+    /// The reason why a conversion from YUV to RGBA cannot be used.
     NoConversion(Error),
-    /// The output of a conversion or of the colour correction is wrong, so that others replace it.
+    /// The error of a conversion or of the colour correction whose output is wrong, so that another program replaces it.
     Replaced(Error),
-    /// The machine code of a variant, or why there is none; the number is the version of the edited kernels.
+    /// The machine code of a variant, or the reason why there is none; the number is the version of the edited kernels.
     MachineCode(u64, VariantId, Result<MachineCode>),
 }
 
@@ -70,7 +71,7 @@ pub(crate) struct Judged {
     /// The number of the version of the edited kernels.
     pub version: u64,
     pub subject: Subject,
-    /// The verdict; of several conversions the worst one.
+    /// The state of validation; of several conversions the worst one.
     pub validation: Validation,
     /// The compiler's warnings about kernels that may run; empty without any.
     pub warnings: String,
@@ -105,11 +106,11 @@ impl From<News> for Part {
     }
 }
 
-/// A request from the window to the builder's thread, which handles it before other pending work, except for checks.
+/// A request from the window to the builder's thread, which handles it before pending builds; only checks wait for these.
 pub(crate) enum Request {
-    /// Build all programs for a new context, and no longer for the previous one.
+    /// Build all programs for a new context, and none for the previous one any more.
     Start(Start),
-    /// Build or check what frames need; a check is made once no other work is pending.
+    /// Build or check a program that frames need; a check is made once no other work is pending.
     Need(Need),
     /// Build the programs of a variant once more, such as after tuning.
     Again(VariantId),
@@ -132,7 +133,7 @@ pub(crate) struct Start {
     pub corrector: bool,
 }
 
-/// The window's handle of the builder, the thread that compiles programs: sends requests, and polls messages.
+/// The window's handle of the builder, the thread that compiles programs: it sends requests and polls messages.
 pub(crate) struct Builder {
     /// The channel of requests; `None` once the builder is to end.
     requests: Option<Sender<Request>>,
@@ -174,7 +175,6 @@ impl SharedState {
         Self { state: Mutex::new(state), changed: Condvar::new(), sources }
     }
 
-    /// Locks the state.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -276,7 +276,6 @@ impl Builder {
         self.shared.update(|state| state.shown = version);
     }
 
-    /// Sends a request to the job.
     pub(crate) fn request(&self, request: Request) {
         if let Request::Judge(judge) = &request
             && !judge.is_second_side
@@ -301,7 +300,7 @@ impl Builder {
         self.job.cancel();
         // A job that waits for a request sees the closed channel.
         self.requests = None;
-        // The job may be dropping its context.
+        // The thread may be dropping its context.
         !self.has_stalled_job && self.shared.lock().busy.is_none() && self.job.end(STALL_TIMEOUT / 4)
     }
 
@@ -324,7 +323,7 @@ mod tests {
         let waker: Waker = Arc::new(|| ());
         let shared = SharedState::new(named("flat"), None, CurrentSources::default());
         let mut builder = Builder::spawn_to(false, shared, None, &waker).unwrap();
-        // Its own beginning is what it finds now.
+        // The state at the start is that of the sources found now.
         let known = KernelTexts::begin(Ok([("own.cl".to_owned(), Ok(String::new()))].into()).into());
         builder.shared.lock().texts = Some(known.clone());
         builder.renew(None, &waker).unwrap();

@@ -1,9 +1,9 @@
 //! The comparison of two versions of the edited kernels, as a [background task](Task::Versions): both are timed in turns on the
-//! frame on the screen, by the benchmark that `clreel bench --kernels A --kernels B` uses.
+//! frame on the screen, by the benchmark of `clreel bench --kernels A --kernels B`.
 //!
-//! The number of rounds does not depend on the times, so that a verdict is not one of many looks at the same numbers. The job
-//! leaves the device to the movie for longer than it uses it, and slow kernels filter only some rows of the frame, so that no
-//! launch delays the movie for long.
+//! The number of rounds does not depend on the times: a test repeated until it is significant would find differences by chance.
+//! The job leaves the device to the movie for longer than it uses it, and slow kernels filter only some rows of the frame, so
+//! that no launch delays the movie for long.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -25,17 +25,17 @@ use opencl::sources::Sources;
 use video::Frame;
 use video::color::RgbaConverter;
 
-/// The number of rounds: with 200, 96 % of changes by 5 % and 98 % of changes by 10 % are found (docs/compare.md).
+/// The number of rounds. With 200, 96 % of changes by 5 % and 98 % of changes by 10 % are found (docs/compare.md).
 const ROUNDS: u32 = 200;
 /// The time after which no further round begins. It includes the time in which the job leaves the device to the movie.
 const BUDGET: Duration = Duration::from_secs(30);
 /// A run that is predicted to take longer than this, in milliseconds, filters only some rows of the frame.
 const MAX_RUN_MS: f64 = 10.0;
-/// The number of rows by which the time of a run is predicted if the movie has not shown it.
+/// The number of rows that are filtered to predict the time of a run if the movie has no time of it.
 const PREDICTED_ROWS: u32 = 32;
-/// The minimum number of rows: with fewer, the work at the border would dominate.
+/// The minimum number of rows: with fewer, the work at the border would dominate the time.
 const MIN_ROWS: u32 = 16;
-/// The factor by which the pause after a round is longer than the round.
+/// The length of the pause after a round, as a multiple of the round's length.
 const PAUSE_FACTOR: u32 = 2;
 /// The longest pause after a round.
 const MAX_PAUSE: Duration = Duration::from_millis(200);
@@ -43,13 +43,13 @@ const MAX_PAUSE: Duration = Duration::from_millis(200);
 /// Two versions of the kernels of a variant, and the work by which they are compared.
 pub(crate) struct ComparisonRequest {
     pub device: Device,
-    /// The kernels of the version before, and those of the version that is judged.
+    /// The kernels of the earlier version, and of the later one, which the verdict is about.
     pub sources: [Sources; 2],
     pub variant: VariantId,
     pub frame: Arc<Frame>,
     /// The radius in pixels.
     pub radius: u32,
-    /// The time of the filter for a whole frame in milliseconds, if a version of it is known.
+    /// The filter's time for a whole frame in milliseconds, if it was measured for one of the versions.
     pub frame_ms: Option<f64>,
     /// The user's timeout for a step of the validation of edited kernels.
     pub kernel_timeout: Option<Duration>,
@@ -61,14 +61,14 @@ pub(crate) struct Compared {
     pub ratio: Ratio,
     /// The number of rounds in which both versions were timed.
     pub rounds: usize,
-    /// The number of rows of the frame that were filtered, if these were not all.
+    /// The number of rows of the frame that were filtered; `None` for all.
     pub rows: Option<u32>,
 }
 
 /// Times both versions in turns. Returns `None` if the comparison was cancelled.
 ///
 /// # Errors
-/// Returns an error if there is no verdict, which says why.
+/// If there is no verdict; the error says why.
 pub(crate) fn compare(
     request: &ComparisonRequest,
     worker: &Worker<'_, Compared>,
@@ -110,7 +110,7 @@ pub(crate) fn compare(
         fail_fast: true,
         selected_by_name: true,
         registers: false,
-        // The versions have been validated. Outputs of timed runs are compared all the same.
+        // The versions have been validated. The outputs of the timed runs are compared all the same.
         checks: false,
     };
     let (variants, case) = ([variant], ladder.case(*radius));
@@ -147,12 +147,12 @@ pub(crate) fn compare(
     Ok(Some(Compared { ratio, rounds, rows: (rows < height).then_some(rows) }))
 }
 
-/// Returns the error if there is no verdict, for this reason.
+/// Returns the error for a comparison without a verdict, for this reason.
 fn no_verdict(why: String) -> Error {
     Error::new(why, "", "")
 }
 
-/// Returns why a version has no times.
+/// Returns the reason why a version has no times.
 fn reason(outcome: &Outcome) -> String {
     outcome
         .reason()

@@ -14,7 +14,7 @@ pub(crate) struct CompletedPath {
     pub typed: String,
     /// The typed text, extended as far as there is only one possibility.
     pub text: String,
-    /// The names of the matching files, sorted; with fewer than two there is nothing to choose.
+    /// The names of the matching files, sorted; fewer than two names leave nothing to choose.
     pub names: Vec<String>,
 }
 
@@ -32,10 +32,10 @@ fn complete(typed: String, home: Option<&Path>, is_cancelled: impl Fn() -> bool)
     if typed == "~" && home.is_some() {
         return CompletedPath { text: "~/".to_owned(), typed, names: Vec::new() };
     }
-    // The address of a file is completed as its path.
+    // A `file://` URL is completed as its path.
     let meant = path_of(OsStr::new(&typed)).into_os_string().into_string().unwrap_or_else(|_| typed.clone());
     let (folder, begin) = meant.rsplit_once('/').map_or(("", meant.as_str()), |(folder, begin)| {
-        // The root's name is its slash.
+        // The name of the root folder is its slash.
         (if folder.is_empty() { "/" } else { folder }, begin)
     });
     let path = match (folder.trim_start(), home) {
@@ -93,7 +93,7 @@ mod tests {
         assert_eq!(of(format!("{home}/")), (format!("{home}/"), 5), "hidden files only where they are named");
         assert_eq!(of("~/.h".to_owned()), ("~/.hidden.mkv".to_owned(), 1));
         assert_eq!(of("~".to_owned()), ("~/".to_owned(), 0));
-        // Two bytes of which only the first is the same are no common letter.
+        // Two characters of which only the first byte is equal are no common prefix.
         assert_eq!(of("~/z".to_owned()), ("~/zo".to_owned(), 2));
         assert_eq!(of("/nowhere/at/all".to_owned()), ("/nowhere/at/all".to_owned(), 0));
         assert_eq!(of(format!("file://{home}/mov")), (format!("{home}/movies/"), 1));

@@ -87,7 +87,7 @@ impl DesktopDialog {
     }
 }
 
-/// Returns true if a dialog can be expected: there is a session bus, and a portal with a file chooser or `zenity`. The bus
+/// Returns true if a dialog is likely to work: there is a session bus, and a portal with a file chooser or `zenity`. The bus
 /// itself is not queried, since that could start one, or wait for a service that never responds. `get` returns environment
 /// variables.
 fn available(get: impl Fn(&str) -> Option<std::ffi::OsString>) -> bool {

@@ -1,9 +1,9 @@
-//! Two facts about an X display that winit does not report: whether its connection is lost ([`is_lost`]), and whether a window
-//! is not mapped ([`is_unmapped`]).
+//! Detection of two conditions of an X display that winit does not report: the connection is lost ([`is_lost`]), or a window is
+//! not mapped ([`is_unmapped`]).
 //!
 //! Xlib ends the process when its connection breaks, and all measurements would be lost. Since libX11 1.7 a program can prevent
-//! that: then every later call on the display fails at once, and the window's event loop can end in order. With an older
-//! library this module changes nothing; neither on Wayland, where winit's event loop ends by itself.
+//! that: then every later call on the display fails at once, and the window's event loop can end normally. With an older
+//! library, and on Wayland, where winit's event loop ends by itself, this module changes nothing.
 
 use std::ffi::{CStr, c_int, c_long, c_ulong, c_void};
 use std::mem::MaybeUninit;
@@ -24,7 +24,7 @@ static GET_ATTRIBUTES: OnceLock<GetAttributes> = OnceLock::new();
 static CONNECTION: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 /// XCB's function `xcb_connection_has_error`.
 static HAS_ERROR: OnceLock<HasError> = OnceLock::new();
-/// Wakes the event loop when the connection breaks.
+/// The waker of the event loop, called when the connection breaks.
 static WAKER: OnceLock<Waker> = OnceLock::new();
 
 /// The type of Xlib's handler of I/O errors.
@@ -124,7 +124,7 @@ pub(crate) fn stop_using() {
 /// Xlib's handler of I/O errors: called when the connection breaks, in the middle of any call.
 unsafe extern "C" fn note_lost(_: *mut c_void) -> c_int {
     IS_LOST.store(true, Ordering::Release);
-    // A loop that waits would notice only with the next event.
+    // A waiting event loop would notice the broken connection only with the next event.
     if let Some(waker) = WAKER.get() {
         waker();
     }

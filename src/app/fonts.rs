@@ -49,7 +49,7 @@ impl FontProvider for Provider {
             return font.clone();
         }
         known.insert(wanted, None);
-        // Without the thread a box stands for it.
+        // Without the thread the character is drawn as a box.
         let _ = self.wanted.send(wanted);
         None
     }
@@ -90,7 +90,7 @@ impl SystemFonts {
     pub(crate) fn poll(&self, ctx: &egui::Context) -> bool {
         let news = self.shared.news.swap(false, Ordering::Relaxed);
         if news {
-            // egui caches missing glyphs.
+            // egui caches missing glyphs, and drops that cache when the providers are set.
             ctx.set_font_providers(vec![self.provider.clone()]);
         }
         news
@@ -118,7 +118,7 @@ fn serve_requests(requests: &Receiver<char>, shared: &SharedFonts, waker: &Waker
                 waker();
             }
             let next = (left > 0 && !wanted.is_empty()).then(|| best_font(&wanted, names)).flatten();
-            // A font with none of them is only the nearest match.
+            // A font with none of the characters is only the nearest match.
             let Some(next) = next.filter(|next| wanted.iter().any(|c| next.has(*c))) else { break };
             let Some((font, bytes)) = next.read(left) else {
                 // Characters that only this font has stay without a glyph; others may have the rest.
@@ -159,7 +159,6 @@ impl FontMatch {
         })
     }
 
-    /// Returns true if the font has this character.
     fn has(&self, c: char) -> bool {
         self.rows.iter().any(|(first, last)| (*first..=*last).contains(&u32::from(c)))
     }
@@ -190,7 +189,7 @@ fn fontconfig(pattern: &str) -> Option<Vec<u8>> {
     Some(command.output().ok()?.stdout)
 }
 
-/// Returns the font that has most of the characters `wanted`.
+/// Returns the font that fontconfig matches to the characters `wanted`; `None` if it names no font with outlines.
 fn best_font(wanted: &BTreeSet<char>, names: &impl FontQuery) -> Option<FontMatch> {
     let charset: Vec<String> = wanted.iter().take(100).map(|c| format!("{:x}", u32::from(*c))).collect();
     let pattern = format!(":charset={}:outline=true:color=false", charset.join(" "));
@@ -275,7 +274,7 @@ mod tests {
         shown.pass("a\u{2192}");
         assert_eq!(shown.pass("a\u{2192}"), [true, true]);
         assert_eq!(requests.try_iter().collect::<Vec<_>>(), [":charset=2192:outline=true:color=false"]);
-        // What else that font has needs no asking.
+        // Characters that this font also has need no query.
         assert_eq!((shown.pass("\u{2190}"), requests.try_recv().ok()), (vec![true], None));
         std::fs::remove_dir_all(folder).unwrap();
     }

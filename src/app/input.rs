@@ -47,7 +47,6 @@ fn shortcut_action(key: char, modifiers: ModifiersState) -> Option<Action> {
     is_control.then(|| overlay::action_of(&format!("Ctrl+{key}"), false)).flatten()
 }
 
-/// Returns true if Esc was pressed.
 pub(crate) fn is_escape(event: &KeyEvent) -> bool {
     event.state == ElementState::Pressed && event.logical_key == Key::Named(NamedKey::Escape)
 }

@@ -45,7 +45,7 @@ pub(crate) enum FolderMessage {
         /// True if all programs so far were built from these sources.
         is_built: bool,
     },
-    /// The folder cannot be read, and why.
+    /// The kernel sources that were read from the folder.
     Unreadable(Error),
     /// The reason why the system sends no notifications of changes, so that these are noticed later; `None` if the system sends
     /// notifications.
@@ -103,7 +103,7 @@ impl FolderWatcher {
 
     /// Requests that the folder be read now and its kernels be built, even if they have not changed.
     pub(crate) fn rebuild(&self) {
-        // If the thread has ended, its result says why.
+        // If the thread has ended, its result has the reason.
         let _ = self.messages.send(Message::Rebuild);
     }
 
@@ -126,7 +126,7 @@ fn system_watcher(messages: Sender<Message>, places: &Places) -> notify::Result<
     for folder in places.folders.keys() {
         match watcher.watch(folder, RecursiveMode::NonRecursive) {
             Err(e) if matches!(e.kind, notify::ErrorKind::MaxFilesWatch) => return Err(e),
-            // A folder that is gone or unreadable is polled.
+            // A folder that is missing or unreadable is polled.
             _ => {}
         }
     }
@@ -147,7 +147,7 @@ impl System {
         if self.running.is_some() && places == self.places {
             return Ok(());
         }
-        // Before the next one: the system may allow only one.
+        // Dropped before the next one is created, since the system may allow only one.
         (self.running, self.places) = (None, places);
         self.running = Some((self.watcher)(self.messages.clone(), &self.places)?);
         Ok(())
@@ -201,7 +201,7 @@ impl Folder<'_> {
         if let Some(sources) = self.known.clone() {
             self.reporter.report(FolderMessage::Read { sources, asked: false, is_built: true });
         }
-        // Reads changes from before it was watched.
+        // Set at once, to read changes from before the folder was watched.
         let mut due = Some(Instant::now());
         let (mut asked, mut was_found) = (false, false);
         let mut look = Instant::now() + POLL_INTERVAL;

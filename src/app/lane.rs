@@ -1,8 +1,9 @@
-//! The lane of background measurements: one of them at a time uses the device, and only where that does not disturb the movie.
+//! The lane of background measurements: one of them at a time uses the device, and only while that does not disturb the movie.
 //!
 //! A part of the player starts a [`Task`] in its [`Slot`]. The task's thread waits at a gate before each piece of work for the
-//! device. In each turn of the window, [`Lane::update`] opens the gate of the first task in the queue that the movie permits, once
-//! the others have arrived at theirs. A task that is cancelled ends after its piece of work, which cannot be interrupted.
+//! device. In each turn of the window, [`Lane::update`] opens the gate of the first task in the queue that the movie permits,
+//! once all other tasks have arrived at their gates. A cancelled task ends after its current piece of work, which cannot be
+//! interrupted.
 
 pub(crate) mod moment;
 #[cfg(test)]
@@ -35,7 +36,7 @@ pub(crate) enum Task {
     Registers,
     /// The comparison of the speed of two versions of edited kernels.
     Versions,
-    /// The search for the fastest variant; the user has requested it, or it began by itself.
+    /// The search for the fastest variant, which the user has requested or which began automatically.
     Tuning { is_requested: bool },
     /// The measurement of the device's peaks.
     Peaks,
@@ -67,8 +68,8 @@ impl Task {
         self.facts().1
     }
 
-    /// Returns true if child processes call the driver for the task, so that the task can go on where this process changes the
-    /// device, and a call that hangs ends with its child.
+    /// Returns true if child processes call the driver for the task. Then the task can continue when this process changes the
+    /// device, and a call that hangs ends with its child process.
     fn runs_in_child(self) -> bool {
         matches!(self, Task::Conversions | Task::Lab | Task::Races)
     }
@@ -85,7 +86,7 @@ struct Gate {
     is_open: bool,
     /// True while the task waits until the gate is opened.
     is_waiting: bool,
-    /// True if the task has arrived with results that the window has to draw before the gate is opened.
+    /// True if the task waits with results that the window has to draw before the gate is opened.
     has_results: bool,
     /// The name of the current step, or of the next one if the task waits.
     step: String,
@@ -101,7 +102,8 @@ impl SharedGate {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Opens the gate unless there is an obstacle or results are to be drawn first; returns true in that case.
+    /// Opens the gate if there is no obstacle and no results wait to be drawn; otherwise closes it. Returns true if results
+    /// wait to be drawn.
     fn set_obstacle(&self, obstacle: Option<Wait>) -> bool {
         let mut gate = self.lock();
         let has_results = std::mem::take(&mut gate.has_results);
@@ -126,7 +128,7 @@ impl SharedGate {
     }
 }
 
-/// The side of a task that its thread has.
+/// The handle by which a task's thread reports and waits.
 pub(crate) struct Worker<'a, T, P = ()> {
     pub(crate) reporter: &'a Reporter<Option<T>, P>,
     gate: Arc<SharedGate>,
@@ -183,7 +185,7 @@ struct Entry {
     task: Task,
     gate: Arc<SharedGate>,
     cancel: Cancel,
-    /// True if the device that the task uses in this process is not in use any more, so that nobody waits for the task.
+    /// True if the task uses a device in this process that is no longer in use, so that nobody waits for the task.
     is_abandoned: bool,
 }
 
@@ -246,7 +248,7 @@ impl Lane {
         self.queue.iter().for_each(|entry| entry.gate.lock().is_open = false);
     }
 
-    /// Cancels all tasks, and waits a short time for their ends. Returns true if all have ended, so that none calls a driver.
+    /// Cancels all tasks, and waits a short time for them to end. Returns true if all have ended, so that none calls a driver.
     #[must_use]
     pub(crate) fn shut_down(&mut self) -> bool {
         self.queue.iter().for_each(|entry| entry.cancel.cancel());
@@ -259,7 +261,7 @@ impl Lane {
     }
 }
 
-/// The messages of a task since the last call of [`Slot::poll`].
+/// The messages and the result of a task since the last call of [`Slot::poll`].
 pub(crate) struct News<T, P> {
     pub(crate) progress: Vec<P>,
     /// The result if the task has ended, and was not cancelled.
@@ -284,8 +286,9 @@ impl<T, P> Default for Slot<T, P> {
 }
 
 impl<T: Send + 'static, P: Send + 'static> Slot<T, P> {
-    /// Cancels the task in the slot and starts another one. `work` runs at low priority on a thread of its own, once the task may
-    /// use the device if it needs that, and returns `None` if it was cancelled. Until its first step, `step` is shown.
+    /// Cancels the task in the slot and starts another one. `work` runs at low priority on a thread of its own, and begins once
+    /// the task may use the device if it needs the device. `work` returns `None` if it was cancelled. Until the first step,
+    /// `step` is shown.
     ///
     /// # Errors
     /// If the system cannot start a thread.
@@ -317,7 +320,6 @@ impl<T: Send + 'static, P: Send + 'static> Slot<T, P> {
 }
 
 impl<T, P> Slot<T, P> {
-    /// Cancels the task.
     pub(crate) fn stop(&mut self) {
         if self.running.take().is_some() {
             self.state = JobState::Stopped;

@@ -30,20 +30,20 @@ pub(crate) struct Playlist {
     opening: Option<MovieOpening>,
     /// Number of files in a row that could not be opened.
     failures: usize,
-    /// The errors of files since the user's last request for a movie.
+    /// The errors of files that could not be opened since the user's last request for a movie.
     refused: Vec<Error>,
-    /// The errors of files from before the user's last request for a movie.
+    /// The errors of files that could not be opened before the user's last request for a movie.
     refused_before: Vec<Error>,
     /// True if the user has requested a movie since the start.
     has_request: bool,
     any_opened: bool,
-    /// True if none of the first files could be opened.
+    /// True if no file could be opened since the start, and all were tried.
     hopeless: bool,
     /// True once the first file of a drop on the window has arrived: the next files belong to the same drop.
     dropping: bool,
     desktop: DesktopDialog,
     dialog: Option<Dialog>,
-    /// The error where no thread could be started.
+    /// The error if no thread could be started.
     no_thread: Option<Error>,
     options: OpenOptions,
     waker: Waker,
@@ -210,7 +210,6 @@ impl Playlist {
         self.next.as_ref().unwrap_or(&self.files)
     }
 
-    /// Returns true if a movie is being opened.
     pub(crate) fn is_opening(&self) -> bool {
         self.opening.is_some()
     }
@@ -255,7 +254,7 @@ impl Playlist {
                     self.files = files;
                 }
                 (self.current, self.failures) = (index, 0);
-                // The option for the start is for the first movie only.
+                // The position to start at is for the first movie only.
                 (self.any_opened, self.options.start_s) = (true, 0.0);
             }
             Err(error) => {
@@ -273,7 +272,7 @@ impl Playlist {
                 } else {
                     self.hopeless = !self.any_opened;
                 }
-                // A list is repeated: each error is reported once.
+                // A list is repeated, so each error is reported once.
                 if is_known && !self.hopeless {
                     return None;
                 }

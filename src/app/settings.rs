@@ -1,7 +1,7 @@
 //! The settings that are kept from one start to the next, and their file. Jobs read and write the file, since its file system
 //! may not respond.
 //!
-//! Open panels are written only at the end: a panel that was open when the process crashed starts closed.
+//! Which panels are open is written only at the end: a panel that was open when the process crashed starts closed.
 //!
 //! The settings file is `$XDG_CONFIG_HOME/clreel/settings.json`, or `~/.config/clreel/settings.json`. The environment variable
 //! `CLREEL_SETTINGS` names another file; if it is empty, no settings are saved.
@@ -157,7 +157,7 @@ impl SettingsReader {
     }
 }
 
-/// The settings file, to which changes are written.
+/// The settings file, and the job that writes changes to it.
 pub(crate) struct Store {
     /// The path of the settings file; `None` if no settings are saved.
     path: Option<PathBuf>,
@@ -193,7 +193,7 @@ impl Store {
     pub(crate) fn keep(&mut self, settings: &Settings) -> Result<Option<Duration>> {
         self.poll(Duration::ZERO)?;
         let settings = &settings.with_panels_closed();
-        // The end of what is being written wakes the loop.
+        // The end of the running write wakes the event loop.
         if self.path.is_none() || *settings == self.written || self.writing.is_some() {
             return Ok(None);
         }
@@ -250,7 +250,7 @@ fn read_or_default(path: Option<PathBuf>) -> ReadResult {
     match read(&path) {
         Ok(settings) => {
             let closed = settings.with_panels_closed();
-            // Before any driver is called. If it fails, the write at the end reports that.
+            // Written before any driver is called. If that fails, the write at the end reports the error.
             if closed != settings {
                 let _ = write(&path, &closed);
             }
@@ -387,7 +387,7 @@ mod tests {
         assert_eq!(store.keep(&changed).unwrap(), None);
         store.poll(Duration::from_secs(60)).unwrap();
         assert_eq!(read(&file).unwrap(), changed.with_panels_closed());
-        // So soon after, the next change has to wait, but not at the end.
+        // So soon after a write, the next change has to wait, but not at the end.
         let again = with_hint_seen(&changed);
         assert!(store.keep(&again).unwrap().is_some());
         store.keep_now(&again).unwrap();
@@ -408,7 +408,7 @@ mod tests {
         settings.overlay.open[Panel::Scopes as usize] = true;
         settings.overlay.folded[Panel::Scopes as usize] = Some(true);
         store.keep_now(&settings).unwrap();
-        // The next start has it open, and dies; one that opens it again dies as well.
+        // The next start opens the panel and crashes; a start that opened it again would crash as well.
         let (mut store, mut found, _) = open(&file);
         assert_eq!(found, settings);
         let (_, after, _) = open(&file);
@@ -419,7 +419,7 @@ mod tests {
         store.poll(Duration::from_secs(60)).unwrap();
         let (mut store, mut after, _) = open(&file);
         assert_eq!((opened(&after), after.overlay.hint_seen), (vec![Panel::Scene], true));
-        // What is closed stays closed.
+        // A closed panel stays closed.
         after.overlay.open[Panel::Scene as usize] = false;
         store.keep(&after).unwrap();
         store.poll(Duration::from_secs(60)).unwrap();
@@ -435,7 +435,7 @@ mod tests {
         let SavedState { open, folded, .. } = settings.overlay;
         let opened = |panel: &Panel| open[*panel as usize];
         let opened: Vec<Panel> = Panel::ALL.into_iter().filter(opened).collect();
-        // What the file does not name is as at the first start.
+        // Settings that the file does not name are those of the first start.
         assert_eq!(opened, [Panel::Stages, Panel::Scene]);
         assert_eq!(folded[Panel::Graph as usize], Some(false));
         assert!(serde_json::from_str::<Settings>(r#"{"graph_folded": "there"}"#).is_err());
@@ -465,7 +465,7 @@ mod tests {
         std::fs::create_dir_all(&folder).unwrap();
         let (mut store, settings, _) = open(&folder.join("settings.json"));
         std::fs::remove_dir_all(&folder).unwrap();
-        // There is no folder where a file is.
+        // A folder cannot be created where a file is.
         std::fs::write(&folder, "").unwrap();
         assert!(store.keep_now(&with_hint_seen(&settings)).is_err());
         let mut hatched = settings;

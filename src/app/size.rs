@@ -57,7 +57,7 @@ impl WindowSize {
     }
 }
 
-/// Returns how many pixels a window's frame takes horizontally and vertically; 0 if unknown.
+/// Returns the numbers of pixels that a window's frame takes horizontally and vertically; 0 if unknown.
 pub(super) fn frame_size(window: &Window) -> (u32, u32) {
     let (inner, outer) = (window.inner_size(), window.outer_size());
     (outer.width.saturating_sub(inner.width), outer.height.saturating_sub(inner.height))
@@ -107,10 +107,10 @@ mod tests {
         assert_eq!(fit_to_screen((1280.0, 720.0), hd), (1280, 720));
         assert_eq!(fit_to_screen((3840.0, 2160.0), hd), (1920, 1080));
         assert_eq!(fit_to_screen((3840.0, 2160.0), None), (3840, 2160));
-        // Upright, as phones take them.
+        // Upright, as phones record movies.
         assert_eq!(fit_to_screen((1080.0, 1920.0), hd), (608, 1080));
         assert_eq!(fit_to_screen((64.0, 48.0), hd), (720, 540));
-        // A strip has black bars rather than sides that nobody can take hold of, and a small screen is small.
+        // A strip has black bars, so that the window's sides can be grabbed; on a small screen the window is small.
         assert_eq!(fit_to_screen((16384.0, 1.0), hd), (1920, 180));
         assert_eq!(fit_to_screen((1.0, 16384.0), hd), (320, 1080));
         assert_eq!(fit_to_screen((1280.0, 720.0), Some((240, 320))), (240, 180));
@@ -127,7 +127,7 @@ mod tests {
         assert_eq!(fit_to_screen((1080.0, 1920.0), hd, frame), (586, 1042));
         assert_eq!(fit_to_screen((16384.0, 1.0), hd, frame), (1916, 180));
         assert_eq!(fit_to_screen((1920.0, 1080.0), None, frame), (1920, 1080));
-        // One that the screen has no room for.
+        // A frame for which the screen has no room.
         assert_eq!(fit_to_screen((1920.0, 1080.0), hd, (4000, u32::MAX)), (320, 180));
     }
 

@@ -27,8 +27,8 @@ use opencl::cl::{Selection, list_devices, select};
 use opencl::event::Waker;
 use video::{Decoder, OpenOptions, bundled_clip};
 
-/// How long clreel waits for its first movie before it opens the window; if the movie is not open by then, the window opens
-/// without knowing its size.
+/// The time for which clreel waits for its first movie before it opens the window. If the movie is not open by then, the window
+/// opens without knowing the movie's size.
 const FIRST_WAIT: Duration = Duration::from_millis(700);
 
 /// An event that another thread sends to the window's event loop.
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &PlayArgs) -> Result<()> {
         let proxy = proxy.clone();
         Arc::new(move || {
             if let Some(proxy) = proxy.get() {
-                // The loop is gone only when the window is.
+                // The event loop is gone only when the window is.
                 let _ = proxy.send_event(Wake::Ready);
             }
         })
@@ -104,7 +104,7 @@ pub(crate) fn run(args: &PlayArgs) -> Result<()> {
     let ran = catch_unwind(AssertUnwindSafe(|| event_loop.run_app(&mut app)));
     app.leave_if_lost();
     let ran = match ran {
-        // Winit's loop on Wayland ends like this when the compositor is gone.
+        // Winit's event loop on Wayland ends in this way when the compositor is gone.
         Ok(ran) => ran.map_err(|e| display_gone(&format!("The window's event loop ended: {e}."))),
         Err(panic) => resume_unwind(panic),
     };
@@ -191,7 +191,7 @@ impl App<'_> {
             self.result = Err(error);
             event_loop.exit();
         } else if (self.quit || self.window.as_ref().is_some_and(Player::wants_to_quit))
-            // The window answers as long as files are written.
+            // The window responds while files are written.
             && self.window.as_mut().is_none_or(Player::poll_end)
         {
             event_loop.exit();

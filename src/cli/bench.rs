@@ -73,7 +73,7 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8> {
         sandbox::enter().map_err(failed)?;
     }
     for file in [&args.chart, &args.roofline, &args.save].into_iter().flatten() {
-        // Fails before minutes of measuring.
+        // Fails before minutes of measurement.
         save::can_write(file)?;
     }
     if args.kernels.len() > 2 {
@@ -114,8 +114,8 @@ impl<'a> Session<'a> {
         !self.args.fail_fast || self.live.results().check_code() == exit::DONE
     }
 
-    /// Checks and times `variants` for each of `cases` on the device with this index, and then what the device does at most, if
-    /// `--why` or `--roofline` needs it.
+    /// Checks and times `variants` for each of `cases` on the device with this index. If `--why` or `--roofline` needs them,
+    /// also measures the device's peaks.
     fn time<L: Ladder>(
         &mut self,
         ladder: &L,

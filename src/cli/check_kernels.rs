@@ -41,7 +41,7 @@ const SIZE: (u32, u32) = (70, 9);
 const RADIUS: u32 = 3;
 /// A second radius, larger than `fused` filters in one pass.
 const LARGE_RADIUS: u32 = 50;
-/// The maximum number of pixels that code may read for each output pixel to be also run with the large radius.
+/// The maximum number of pixels that code may read for each output pixel if it is also to run with the large radius.
 const MAX_READS_PER_PIXEL: f64 = 1000.0;
 
 /// A variant's code for one kind of device.
@@ -62,7 +62,7 @@ impl VariantCode {
     }
 }
 
-/// Returns true if the variant has different code for CPUs and for graphics cards.
+/// Returns true if the variant has different code for CPUs and for GPUs.
 fn has_two_codes(id: VariantId) -> bool {
     matches!(id.codes(), [cpu, gpu] if !std::ptr::eq(*cpu, *gpu))
 }
@@ -217,7 +217,7 @@ fn selected_code(variants: &[VariantId], machine_code: bool, has_own: bool) -> V
     all
 }
 
-/// Runs a variant's code in a process under Oclgrind.
+/// Runs a variant's code in a process under Oclgrind. Returns the faults that Oclgrind finds.
 fn check(
     checker: &Path,
     code: VariantCode,
@@ -233,7 +233,7 @@ fn check(
             command.arg("--cpu");
         }
         if let Some(folder) = kernels {
-            // The environment has it, too, but hints in errors name the option.
+            // The process gets the folder from the environment, too, but hints in errors name the option.
             command.arg("--kernels").arg(folder);
         }
     };
@@ -267,7 +267,7 @@ fn check(
 /// # Errors
 /// If there is no device, or the kernels cannot run.
 pub(crate) fn run_kernels(id: VariantId, cpu: bool, accesses: bool) -> Result<u8> {
-    // The checking process may be killed.
+    // The checking process may be killed: then this one ends, too.
     end_with_parent();
     let device = list_devices().into_iter().next().ok_or_else(no_device)?;
     let cl = ClContext::new(&device, Sources::from_environment())?;

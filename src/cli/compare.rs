@@ -95,7 +95,7 @@ fn compare_benchmarks(args: &CompareArgs, saved: &[Report]) -> Result<u8> {
     Ok(exit_code(&all, args))
 }
 
-/// Returns the exit code of the comparisons, and reports rows that are missing, or that none has a verdict.
+/// Returns the exit code of the comparisons. Prints which rows are missing, or that no row has a verdict.
 fn exit_code(all: &[ResultComparison], args: &CompareArgs) -> u8 {
     let rows = || all.iter().flat_map(|one| &one.rows);
     let verdicts = || rows().filter_map(|row| row.result.as_ref().ok());

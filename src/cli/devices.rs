@@ -39,8 +39,8 @@ struct List {
     drivers: Vec<Driver>,
 }
 
-/// Runs `clreel devices`: lists the devices, the drivers without devices, and the graphics cards without devices; returns the
-/// exit code. No device is not an error: then the list is empty.
+/// Runs `clreel devices`: lists the devices, the drivers without devices, and the GPUs without devices; returns the exit code.
+/// It is no error if there are no devices: then the list is empty.
 ///
 /// # Errors
 /// If writing to stdout fails.

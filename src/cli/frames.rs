@@ -1,4 +1,4 @@
-//! Blocking use of the engine, for `snapshot` and `bench`: submit a frame and wait for its picture.
+//! Blocking use of the engine, for `snapshot` and `bench`: a frame is submitted, and its picture awaited.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,7 +35,7 @@ pub(super) fn filter_frame(
     wait_for_next(engine, |_| ())
 }
 
-/// Waits until the next submitted frame is filtered; `on_progress` is called meanwhile. Returns the slot with the picture, and
+/// Waits until the next submitted frame is filtered, and calls `on_progress` meanwhile. Returns the slot with the picture, and
 /// the times of the stages.
 fn wait_for_next(engine: &mut Engine, on_progress: impl FnMut(Progress)) -> Result<(Slot, Stages)> {
     match engine.wait_with_progress(on_progress)? {
@@ -92,7 +92,7 @@ impl Drop for Bar {
 pub(super) struct FrameRenderer {
     /// The engine; callers may set its device.
     pub(super) engine: Engine,
-    /// Declared after the engine, so that it is dropped last.
+    /// The headless OpenGL; `None` if no request needs shaders. Declared after the engine, so that it is dropped last.
     headless: Option<Headless>,
 }
 

@@ -99,7 +99,7 @@ impl LadderArgs {
     }
 }
 
-/// The ids of the options that only the box filter accepts, except that some other ladders accept some of them.
+/// The ids of the options for the box filter; some other ladders accept a few of them.
 const BOX_FILTER_OPTIONS: [&str; 8] =
     ["file", "at", "size", "radius", "native", "whole_frames", "conversions", "allow_references"];
 

@@ -1,6 +1,6 @@
 //! Progress and results of commands that measure for minutes: a progress bar if stderr is a terminal, and the results at the
-//! end or when a signal ends the process. If the window started the process, the process sends a message before each step and
-//! waits until the window permits the step.
+//! end or when a signal ends the process. If the window has started the process, the process sends a message before each step
+//! and waits until the window permits the step.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -35,7 +35,7 @@ pub(crate) trait LiveResults: Send + 'static {
     /// If writing fails.
     fn print(&self, interrupted: Option<&str>) -> Result<()>;
 
-    /// Returns what is missing from complete results, as sentences.
+    /// Returns sentences about the results that are missing.
     fn describe_missing(&self) -> String;
 
     /// Returns the results as they are sent to the window; `None` if no window started this process.
@@ -50,7 +50,6 @@ pub(crate) struct LiveRun<R> {
     results: Arc<Mutex<R>>,
 }
 
-/// Locks the results.
 fn lock<R>(results: &Mutex<R>) -> MutexGuard<'_, R> {
     results.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -94,7 +93,7 @@ impl<R: LiveResults> LiveRun<R> {
     pub(crate) fn next_step(&self, text: &str) {
         self.set_message(text);
         let (done, steps) = (self.bar.position(), self.bar.length().unwrap_or_default());
-        // The results must not stay locked during the wait.
+        // The results must be unlocked during the wait.
         let mut must_wait = false;
         if let Some(results) = self.results().for_window() {
             sandbox::send(&Step { done, steps, next: Some(text.to_owned()), results });

@@ -204,7 +204,7 @@ pub fn run(cli: &Cli) -> Result<u8> {
     }
     let separated = match &cli.command {
         None => stdout::capture(),
-        // Their standard output is a pipe to another process of clreel, which takes what drivers print into account.
+        // Their standard output is a pipe to another process of clreel, which expects the text that drivers print.
         Some(
             Command::AskDriver
             | Command::AskSharing { .. }
@@ -220,7 +220,8 @@ pub fn run(cli: &Cli) -> Result<u8> {
         Some(Command::Bench(_) | Command::Tune(_) | Command::Snapshot(_) | Command::CheckKernels(_))
     ) && let Some(folder) = sources::named_folder()
     {
-        // Otherwise each variant fails with this error, some after minutes of measuring. The window waits for the folder.
+        // Otherwise each variant would fail with this error, some after minutes of measurement. The window waits for the
+        // folder.
         Sources::read(&folder)?;
     }
     // The link leads to the running program even if its file has been replaced.
@@ -231,7 +232,7 @@ pub fn run(cli: &Cli) -> Result<u8> {
             Command::AskDriver
                 | Command::AskSharing { .. }
                 | Command::TryKernels { .. }
-                // It needs no driver.
+                // These commands need no driver.
                 | Command::Compare(_)
         )
     ) {
@@ -491,7 +492,7 @@ pub(crate) fn selected_devices(devices: Vec<Device>, selected: Option<&str>) -> 
     }
 }
 
-/// Removes duplicates; the order of the first occurrences stays.
+/// Removes duplicates; the first occurrences keep their order.
 fn deduplicate<T: PartialEq + Copy>(values: &[T]) -> Vec<T> {
     let mut unique = Vec::new();
     for &value in values {

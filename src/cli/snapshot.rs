@@ -91,7 +91,7 @@ fn case(src: &[u8], size: (u32, u32), radius: u32) -> Case<'_> {
     Case { src, size, radius, launch: LaunchMode::Whole }
 }
 
-/// Returns the picture that a run in the sandbox has made, even if it is wrong, since the author of the kernels wants to see
+/// Returns the picture that a trial in the sandbox has made, even if it is wrong, since the author of the kernels wants to see
 /// it. Prints on stderr how a wrong picture differs from the reference; `name` is the variant.
 fn picture(name: &str, trial: Option<TrialReport>) -> Option<Vec<u8>> {
     let trial = trial?;
@@ -144,7 +144,7 @@ fn cloth_image(args: &SnapshotArgs, (size, rgba): &Image) -> Result<Image> {
     Ok((cloth::SIZE, cloth::draw(&headless.gl, cl.as_ref(), *size, rgba)?))
 }
 
-/// Creates a context on the device. Programs compiled in it are kept for the next start of clreel.
+/// Creates a context on the device, in which compiled programs are cached for the next start of clreel.
 fn context(device: &Device) -> Result<ClContext> {
     ClContext::new(device, Sources::from_environment()).map(ClContext::with_kept_binaries)
 }
@@ -214,7 +214,7 @@ impl SnapshotRenderer<'_> {
 
     /// Filters the frame once for each of `requests`, on the device unless no request needs one.
     fn filtered(&mut self, requests: &[Request]) -> Result<Vec<Vec<u8>>> {
-        // As in the window, variants without OpenCL get pictures that the CPU converted.
+        // As in the window, variants without OpenCL get pictures that the CPU has converted.
         let without_opencl = |request: &Request| {
             let is_off = request.variant == VariantId::OFF && self.args.filter.on.device.is_none();
             is_off || request.variant.back_end().does_without_opencl()
@@ -265,8 +265,8 @@ impl Drop for SnapshotRenderer<'_> {
     }
 }
 
-/// Joins the left half of the first image and the right half of the second, which must have equal sizes; of an odd width, the
-/// middle column is the second's.
+/// Joins the left half of the first image and the right half of the second, which must have equal sizes; if the width is odd,
+/// the middle column is that of the second image.
 fn join_halves([(size, mut left), (_, right)]: [Image; 2]) -> Image {
     let (row, half) = (size.0 as usize * 4, size.0 as usize / 2 * 4);
     for (left, right) in left.chunks_exact_mut(row.max(1)).zip(right.chunks_exact(row.max(1))) {
@@ -316,7 +316,7 @@ fn on_device(
 }
 
 /// Filters the frame in this process with the built-in kernels of `pipeline`. `right` is the frame as converted by the
-/// reference; if the device's conversion differs from it, that is printed to stderr and the CPU converts instead.
+/// reference; if the device's conversion differs from it, the difference is printed on stderr and the CPU converts instead.
 fn in_process(
     cl: &ClContext,
     frame: &Frame,
@@ -325,7 +325,7 @@ fn in_process(
     trials: &mut SandboxedKernels,
     right: &[u8],
 ) -> Result<Vec<Vec<u8>>> {
-    // As in the window: graphics cards convert by a kernel, otherwise the CPU converts.
+    // As in the window, GPUs convert by a kernel; otherwise the CPU converts.
     let by_kernel = !cl.is_cpu() && trials.allows_conversion(cl, &frame.picture);
     let layout = Converter::supports(&frame.picture).filter(|_| by_kernel);
     if let Some(layout) = &layout {

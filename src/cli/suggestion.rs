@@ -1,4 +1,4 @@
-//! Suggests a subcommand if one was mistyped, as in `clreel bnech`.
+//! Suggestions of a subcommand for a mistyped one, as in `clreel bnech`.
 
 use std::ffi::OsString;
 use std::path::Path;

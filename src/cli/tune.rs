@@ -60,7 +60,7 @@ pub(super) fn box_filter(args: &TuneArgs) -> Result<u8> {
     search_all(args, &cl, targets, &cases)
 }
 
-/// Tunes a ladder other than the box filter; returns as [`box_filter()`] does.
+/// Tunes a ladder other than the box filter; returns the exit code as [`box_filter()`] does.
 ///
 /// # Errors
 /// As for [`box_filter()`].
@@ -112,8 +112,8 @@ fn search_all<L: Ladder>(
             results.current = None;
             results.runs.push(Run::new(target, &found, found.case_run(&runner, case)));
             drop(results);
-            // Stored after each search, so that an interruption loses only the current one; loaded each time, because other
-            // processes may have stored results meanwhile.
+            // Stored after each search, so that an interruption loses only the search in progress; loaded each time, because
+            // other processes may have stored results meanwhile.
             let mut cache = Cache::load();
             let same = |known: &&Option<Entry>| {
                 known.as_ref().is_some_and(|known| entries.iter().any(|entry| entry.same_search(known)))
@@ -157,13 +157,14 @@ struct Results {
     runs: Vec<Run>,
     /// The trials of the search in progress, if there is one.
     current: Option<Run>,
-    /// Number of all searches, including those still to be made.
+    /// The number of all searches, including those that have not begun.
     total: usize,
     metadata: Metadata,
 }
 
 impl Results {
-    /// Reports all searches, with samples the completed ones only; `interrupted` is a sentence about what is missing.
+    /// Returns the report on all searches, in which only completed searches have samples; `interrupted` is a sentence about the
+    /// missing results.
     fn report(&self, interrupted: Option<&str>, has_samples: bool) -> Report {
         let sharing = Sharing::copy("tune opens no window; `clreel devices` tests sharing");
         let runs = self.runs.iter().chain(self.current.iter().filter(|_| !has_samples));
@@ -186,7 +187,7 @@ struct ProgressObserver<'a> {
 }
 
 impl<C: Tunable> SearchObserver<C> for ProgressObserver<'_> {
-    /// Advances the progress bar, and stores the trials so far.
+    /// Stores the trials so far, and shows the next trial in the progress bar.
     fn begin_trial(&mut self, variant: &'static str, config: &Config<C>, trials: &[Trial<C>]) {
         self.live.next_step(&format!("{variant} {config}, {}", self.target.case.short));
         self.live.results().current = Some(Run::in_progress(self.target, trials));
@@ -209,7 +210,7 @@ impl LiveResults for Results {
             print_json(&report(false))?;
         } else {
             runs().try_for_each(|run| print_run(&self.device.name, run))?;
-            // Once: it is the same for all cases.
+            // Printed once, since it is the same for all cases.
             if let Some(why) = runs().find_map(Run::clock_speed_error) {
                 print_line(format!("The speed of this device's clock cannot be read. {why}"))?;
             }
@@ -228,7 +229,7 @@ impl LiveResults for Results {
         saved
     }
 
-    /// Describes which searches are missing after an interruption.
+    /// Returns a sentence about the searches that are missing after an interruption.
     fn describe_missing(&self) -> String {
         let (done, total) = (self.runs.len(), self.total);
         let current = match &self.current {

@@ -23,7 +23,7 @@ pub(crate) fn radius(s: &str) -> Result<u32, String> {
     Ok(integer(s, 0, MAX_RADIUS.into())? as u32)
 }
 
-/// Parses a radius where only one is accepted; the error for a list names the commands that accept one.
+/// Parses a radius where a list is not accepted; the error for a list names the commands that accept one.
 pub(super) fn one_radius(s: &str) -> Result<u32, String> {
     radius(s).map_err(|why| match s.contains(',') {
         true => format!("{why}; only `clreel bench` and `clreel tune` accept several"),
@@ -138,7 +138,8 @@ pub(crate) fn json_file(s: &str) -> Result<PathBuf, String> {
     file(s, &[Some("json")], "the name must end in .json")
 }
 
-/// Parses the name of a file that has one of these extensions, in lower or upper case; `None` stands for no extension.
+/// Parses the name of a file with one of these extensions, in lower or upper case; `None` stands for no extension. `why` is the
+/// error for all other names.
 fn file(s: &str, extensions: &[Option<&str>], why: &str) -> Result<PathBuf, String> {
     let extension =
         Path::new(s).extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());

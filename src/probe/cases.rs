@@ -18,7 +18,7 @@ use opencl::sandbox;
 use opencl::sources::Sources;
 use opengl::headless::Headless;
 
-/// After so many cases that crashed or timed out, the rest is not tested.
+/// The number of cases that crash or time out after which no further case is tested.
 const MAX_ENDINGS: usize = 16;
 
 /// The API that opens OpenGL's context.
@@ -55,7 +55,7 @@ impl Api {
     }
 }
 
-/// The cases that a child process is to run.
+/// The cases that a child process is to run on one device.
 #[derive(Serialize, Deserialize)]
 pub(super) struct CasesOfDevice {
     api: Api,
@@ -85,7 +85,7 @@ pub(crate) fn run_cases(device: &Device, api: Api, seed: u32, report: &mut dyn F
     let (mut cases, mut endings) = (Case::all(), 0);
     while !cases.is_empty() {
         let work = CasesOfDevice { api, device: identity_of(device), seed, cases: cases.clone() };
-        // GLX needs X11, also on a Wayland desktop.
+        // GLX needs X11, even on a Wayland desktop.
         let system = (api == Api::Glx).then_some(WindowSystem::X11);
         let mut child = match Work::Cases(work).start(api.interface().unwrap_or(Interface::Egl), system) {
             Ok(child) => child,

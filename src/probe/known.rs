@@ -1,9 +1,9 @@
-//! Cache of the results of sharing tests that devices survived, across starts of clreel.
+//! The cache of the results of sharing tests that devices survived, across starts of clreel.
 //!
-//! The file is `sharing.json` in clreel's cache folder. An entry is valid for one device with one driver version, one
-//! OpenGL and the same OpenCL layers. A device whose test crashed or hung has no entry. While the window opens a device
-//! with sharing, its entry has the process id: if the process ends before sharing worked, the entry is invalid and a child
-//! tests the device again. If the file cannot be read or written, devices are tested at each start.
+//! The file is `sharing.json` in clreel's cache folder. An entry is valid for one device with one driver version, one OpenGL
+//! and the same OpenCL layers. A device whose test crashed or hung has no entry. While the window opens a device with sharing,
+//! its entry has the process id: if the process ends before sharing worked, the entry is invalid and a child process tests the
+//! device again. If the file cannot be read or written, devices are tested at each start.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, Once, PoisonError};
@@ -100,7 +100,7 @@ impl SharingCache {
         self.put(device, reason(&tested.sharing), None, Some(&tested.driving));
     }
 
-    /// Stores the result of a test whether the window can share textures with the device.
+    /// Stores the sharing that the window has found for the device.
     pub(crate) fn remember(&self, device: &DeviceInfo, sharing: &Sharing) {
         self.put(device, reason(sharing), None, None);
     }
@@ -182,8 +182,8 @@ pub(crate) fn parse(contents: &[u8]) -> File {
     file.filter(|file| file.schema == SCHEMA).unwrap_or(File { schema: SCHEMA, devices: Vec::new() })
 }
 
-/// Writes the cache file through a temporary file, so that other processes never read half of it. Does not sync to the disk, so
-/// that the window starts without delay.
+/// Writes the cache file through a temporary file, so that other processes never read an incomplete file. Does not sync to the
+/// disk, so that the window starts without delay.
 fn write(path: &Path, file: &File) {
     let Ok(text) = serde_json::to_vec_pretty(file) else { return };
     let part = path.with_extension(format!("{}.part", std::process::id()));
@@ -224,7 +224,7 @@ mod tests {
         assert_eq!(SharingCache::at(Some(path.clone()), "GLX, two").get(&first), None, "another OpenGL");
         known.mark_pending(&first);
         assert_eq!((known.get(&first), known.get(&second)), (None, Some(tested(Sharing::copy("it cannot")))));
-        // Process 1 is running; no process has so high an id.
+        // Process 1 is running; no process has such a high id.
         for (pid, known_then) in [(1, true), (u32::MAX, false)] {
             known.put(&first, None, Some(pid), None);
             assert_eq!(known.get(&first).is_some(), known_then, "{pid}");
@@ -275,7 +275,7 @@ mod tests {
             known.remember(&first, &Sharing::ZeroCopy);
             assert_eq!(known.get(&first).map(|tested| tested.sharing), Some(Sharing::ZeroCopy), "{text:?}");
         }
-        // A folder cannot be made where a file is.
+        // A folder cannot be created where a file is.
         let nowhere = SharingCache::at(Some(path.join("deeper/sharing.json")), "GLX");
         nowhere.remember(&first, &Sharing::ZeroCopy);
         assert_eq!(nowhere.get(&first), None);

@@ -31,8 +31,8 @@ impl DepthBuffer {
         Ok(Self { gl, framebuffer, color, depth, size: (0, 0) })
     }
 
-    /// Calls `draw` with the framebuffer bound, the viewport set and the depth test enabled, after clearing to the colour
-    /// `ground` (red, green, blue from 0 to 1). Copies the result to the rectangle `at` of the window.
+    /// Calls `draw` with the framebuffer bound, the viewport set and the depth test enabled, after clearing the framebuffer to
+    /// the background colour `ground` (red, green, blue from 0 to 1). Copies the result to the rectangle `at` of the window.
     ///
     /// # Errors
     /// If OpenGL has not enough memory.
@@ -84,7 +84,7 @@ impl DepthBuffer {
         Ok(())
     }
 
-    /// Returns the framebuffer, which has the picture drawn last.
+    /// Returns the framebuffer, which has the last drawn picture.
     pub(super) fn framebuffer(&self) -> glow::Framebuffer {
         self.framebuffer
     }

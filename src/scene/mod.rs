@@ -23,7 +23,7 @@ use opencl::event::Waker;
 use overlay::MovieSummary;
 use video::{Decoder, Orientation};
 
-/// The user's input to the scene.
+/// Input of the user for the current scene.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Input {
     /// A mouse button was pressed at this position, as fractions of the window's width and height from its upper left corner.
@@ -37,7 +37,7 @@ pub(crate) enum Input {
     },
     /// The mouse button was released.
     LetGo,
-    /// The key for a larger or smaller scene was pressed: change the size by this many steps.
+    /// The key for a larger or smaller scene was pressed, which changes the size by this many steps.
     Size(isize),
 }
 
@@ -46,7 +46,8 @@ pub(crate) trait Scene {
     /// Returns the id of the scene.
     fn id(&self) -> SceneId;
 
-    /// Returns the facts about what the scene plays, for title, overlay and statistics; `None` if the scene shows the movie.
+    /// Returns the facts about the movie or picture that the scene plays, for title, overlay and statistics; `None` if the
+    /// scene shows the movie of the player.
     fn facts(&self) -> Option<&MovieSummary> {
         None
     }
@@ -56,7 +57,7 @@ pub(crate) trait Scene {
         None
     }
 
-    /// Makes the scene the current one, and starts to play in `frames` what the scene plays instead of the movie, if anything.
+    /// Makes the scene the current one. If the scene plays something else than the movie, starts to play that in `frames`.
     ///
     /// # Errors
     /// If the scene has nothing to play; then the previous scene stays.
@@ -64,10 +65,11 @@ pub(crate) trait Scene {
         Ok(())
     }
 
-    /// Stops what the scene plays in the frame loop `frames` instead of the movie, because another scene becomes the current one.
+    /// Stops what the scene plays in `frames` instead of the movie, because another scene becomes the current one.
     fn leave(&mut self, _: &mut FrameLoop) {}
 
-    /// Makes one turn: processes finished work, and returns whether to redraw and when to call this again. Never blocks.
+    /// Makes one turn: processes finished work. Returns the [`Tick`] with the need for a redraw and the time of the next call.
+    /// Never blocks.
     fn tick(&mut self, frames: &mut FrameLoop) -> Tick {
         frames.tick()
     }
@@ -110,9 +112,11 @@ pub(crate) struct Screen<'a> {
     pub quad: &'a VideoQuad,
     /// Width and height of the window in pixels.
     pub size: (u32, u32),
-    /// The picture: its texture, its size in pixels, and the width of its pixels divided by their height.
+    /// The picture: its texture, its size in pixels, and its pixels' width divided by their height; `None` before the first
+    /// picture.
     pub picture: Option<(glow::Texture, (u32, u32), f64)>,
-    /// The picture of the second side of a wipe, with the same size, and the fraction of the width at which that side begins.
+    /// The picture of a wipe's second side, with the same size, and the fraction of the width at which that side begins; `None`
+    /// without a wipe.
     pub second: Option<(glow::Texture, f32)>,
     pub orientation: Orientation,
     /// True if the picture may have pixels that are not opaque.
@@ -120,7 +124,7 @@ pub(crate) struct Screen<'a> {
 }
 
 impl Screen<'_> {
-    /// Draws the picture as large as fits, on black; returns its rectangle in the window.
+    /// Draws the picture on black, as large as fits; returns its rectangle in the window.
     fn show_picture(&self) -> Viewport {
         let viewport = self.viewport();
         let from = self.second.map_or(1.0, |(_, from)| from);
@@ -158,7 +162,7 @@ pub(crate) fn size(id: SceneId) -> Option<(f64, f64)> {
     (id != SceneId::Movie).then_some((width as f64, height as f64))
 }
 
-/// All scenes, and which of them is the current one.
+/// All scenes, and the index of the current one.
 pub(crate) struct Scenes {
     movie: Movie,
     /// The scenes in the order in which the key `v` cycles through them.
@@ -206,12 +210,12 @@ impl Scenes {
         self.all[self.current].facts_mut().unwrap_or(&mut self.movie.facts)
     }
 
-    /// Returns the facts about the movie, also while the current scene plays something else.
+    /// Returns the facts about the movie, even while the current scene plays something else.
     pub(crate) fn movie(&self) -> &MovieSummary {
         &self.movie.facts
     }
 
-    /// Plays another movie: now, or as soon as the current scene is one that shows the movie.
+    /// Plays another movie at once, or as soon as the current scene is one that shows the movie.
     pub(crate) fn play(&mut self, decoder: Decoder, facts: MovieSummary, frames: &mut FrameLoop) {
         let is_shown = self.plays_movie();
         self.movie.play(decoder, facts, is_shown.then_some(frames));
@@ -261,7 +265,7 @@ impl Scenes {
     /// Stops reading a movie that is kept while another scene plays, and ends the threads of all scenes; returns true if all of
     /// them have ended.
     pub(crate) fn end(&mut self) -> bool {
-        // All are ended, whatever the first returns.
+        // All are ended, even if the first one returns false.
         let movie = self.movie.end();
         self.all.iter_mut().map(|scene| scene.end()).fold(movie, |all, ended| all && ended)
     }

@@ -14,7 +14,7 @@ pub enum Action {
     SetRadius(u32),
     /// Change the radius by this many pixels.
     ChangeRadius(i32),
-    /// In the talk: select the variant this many places later on the ladder.
+    /// Select the variant this many places further along the ladder, or back if negative; used in the talk.
     ChangeVariant(isize),
     /// Play the movie this many places later in the list.
     ChangeMovie(isize),
@@ -45,7 +45,7 @@ pub enum Action {
     },
     /// Change the speed by this factor; `None` restores the movie's own speed.
     ChangeSpeed(Option<f64>),
-    /// Mark the beginning of the section to repeat, then its end, then remove both marks.
+    /// Mark the beginning of the section to repeat; the second time, mark its end; the third time, remove both marks.
     MarkPart,
     /// Switch repeating of the movie on or off.
     ToggleLoop,
@@ -80,7 +80,7 @@ pub enum Action {
     NextTrack,
     /// Enter or leave fullscreen.
     ToggleFullscreen,
-    /// Close what is open over the picture, or leave fullscreen; does nothing otherwise.
+    /// Close the table of keys, the talk or the frozen timeline, whichever is open first; otherwise leave fullscreen.
     Leave,
     /// Ask the user for a movie to open.
     AskForMovie,

@@ -1,5 +1,5 @@
-//! The comparison in the ladder's title, *fused vs. naive: 2,300× faster*: the fastest and the slowest kernel that were measured at
-//! this radius and size.
+//! The comparison in the title of the ladder, *fused vs. naive: 2,300× faster*: the fastest and the slowest of the kernels that
+//! were measured at this radius and size.
 
 use super::theme;
 use base::timing::{Noise, noise};

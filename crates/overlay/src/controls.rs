@@ -26,7 +26,7 @@ const PICTURE_LABEL: (&str, &str) = ("Picture", "Wipe, scenes, saving");
 const MENU_LINE_WIDTH: f32 = 190.0;
 /// Text and hover text of the menu's line that moves the column, while the column is at the right.
 const RIGHT: (&str, &str) = ("Dock to the left", "Move the panels to the left side of the window");
-/// Text and hover text of that line while the column is at the left.
+/// Text and hover text of the menu's line that moves the column, while the column is at the left.
 const LEFT: (&str, &str) = ("Dock to the right", "Move the panels to the right side of the window");
 /// Space in points around a button's text.
 const BUTTON_PADDING: f32 = 11.0;
@@ -135,7 +135,7 @@ struct MenuLine {
     text: &'static str,
     hover: &'static str,
     action: Action,
-    /// True to mark the line, because what it switches is on.
+    /// True if the line is marked, because the panel or setting that it switches is on.
     on: bool,
 }
 

@@ -2,7 +2,7 @@
 
 use opencl::cl::{DeviceInfo, DeviceKind};
 
-/// Vendors with which a processor's own name begins; PoCL prefixes it with the names of its driver and of LLVM's target.
+/// Names of vendors with which the CPU's own name begins; PoCL puts the names of its driver and of LLVM's target before it.
 const VENDORS: [&str; 6] = ["Intel", "AMD", "NVIDIA", "Apple", "ARM", "Qualcomm"];
 /// Marks in the names of devices that carry no information.
 const MARKS: [&str; 6] = ["(R)", "(TM)", "(r)", "(tm)", "(C)", "\u{ae}"];

@@ -43,11 +43,11 @@ pub struct DeviceRow<'a> {
 /// The data of the panel of OpenCL devices.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DeviceList<'a> {
-    /// The devices in the order of `clreel devices`; `None` while they are being searched.
+    /// The devices in the order of `clreel devices`; `None` while the search for devices is running.
     pub rows: Option<&'a [DeviceRow<'a>]>,
-    /// A text for each driver that is not used, and for each graphics card with no device or several.
+    /// A text for each driver that is not used, and for each GPU that has no OpenCL device or several.
     pub remarks: &'a [String],
-    /// True while a device is being searched or initialized.
+    /// True while the search for devices is running, or a device is being initialized.
     pub is_pending: bool,
 }
 
@@ -125,7 +125,8 @@ fn show_device(ui: &mut Ui, index: usize, row: &DeviceRow) -> bool {
     device.explain(hover).clicked()
 }
 
-/// Lays `contents` out on a ground that is lighter under the pointer if `sense` has clicks. Returns the response of the ground.
+/// Lays `contents` out on a background that is lighter under the pointer if `sense` has clicks. Returns the response of the
+/// background.
 fn show_block(ui: &mut Ui, sense: Sense, contents: impl FnOnce(&mut Ui)) -> Response {
     let block = ui.scope_builder(UiBuilder::new().sense(sense), |ui| {
         let alpha = match sense.senses_click() {

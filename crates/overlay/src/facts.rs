@@ -1,4 +1,4 @@
-//! Texts that several parts share: headline, line, table of stages and graphs.
+//! Texts that headline, line of statistics, table of stages and graphs share.
 
 use super::{Busy, View, theme, words};
 use box_filter::VariantId;
@@ -10,15 +10,15 @@ pub(crate) fn pending_filter<'a>(view: &View<'a>) -> Option<&'a Busy> {
     view.busy.filter(|busy| shown != Some((busy.variant, busy.radius)))
 }
 
-/// Returns variant and radius of the picture on the screen, or the selected variant and radius before the first picture.
+/// Returns the variant and the radius of the picture on the screen, or the selected ones before the first picture.
 pub(crate) fn shown_filter(view: &View) -> (VariantId, u32) {
     view.shown.map_or((view.chosen, view.radius), |s| (s.variant, s.radius))
 }
 
-/// The sentence in the place of a time if the picture differs from the reference.
+/// The text in place of the filter's time if the picture differs from the reference.
 pub(crate) const NOT_TIMED: &str = "not timed: output differs";
 
-/// Returns true if the filter of the picture on the screen has no time, because its output differs from the reference.
+/// Returns true if the filter's time of the picture on the screen is left out, because its output differs from the reference.
 pub(crate) fn is_left_out(view: &View) -> bool {
     let shown = &view.recorder.shown;
     shown.setting().is_some_and(|setting| shown.is_left_out(&setting))
@@ -30,7 +30,7 @@ pub(crate) fn auto_variant(view: &View) -> Option<VariantId> {
     view.auto.filter(|_| is_auto).map(|auto| auto.variant)
 }
 
-/// Returns a filter's name as texts have it: "fused r=7", "auto (fused) r=7", "off".
+/// Returns a filter's name as it is shown in texts: "fused r=7", "auto (fused) r=7", "off".
 pub(crate) fn filter_name(variant: VariantId, radius: u32, auto: Option<VariantId>) -> String {
     let auto = auto.map_or_else(String::new, |auto| format!(" ({auto})"));
     if variant == VariantId::OFF { variant.to_string() } else { format!("{variant}{auto} r={radius}") }
@@ -66,7 +66,7 @@ pub(crate) fn estimate(busy: &Busy) -> Option<String> {
     Some(if all < 9.95 { format!("{all:.1}") } else { format!("{all:.0}") })
 }
 
-/// Returns the text in place of the device's name while there is no device, and its hover text.
+/// Returns the text in place of the device's name while no device is in use, and its hover text.
 pub(crate) fn without_device(view: &View) -> (&'static str, &'static str) {
     match (view.devices.is_pending, view.devices.rows) {
         (true, None) => ("searching for OpenCL devices", words::AWAITED_DEVICE),

@@ -164,7 +164,7 @@ fn draw_large_time(ui: &Ui, inner: Rect, time: String, unit: &str, color: Color3
     ui.painter().text(at, Align2::LEFT_CENTER, unit, theme::words(20.0), color);
 }
 
-/// Lays out frame rate, CPU load and device; the rate is unknown unless `measured`.
+/// Lays out frame rate, CPU load and device. Unless `measured`, the frame rate is shown as unknown.
 fn show_rates(
     ui: &mut Ui,
     inner: Rect,

@@ -1,5 +1,5 @@
-//! Hover texts: each stands beside the part of the overlay that it explains, so that it covers neither the next rows nor the
-//! filter's time, and goes with the pointer.
+//! Hover texts, each shown beside the part of the overlay that it explains, so that it covers neither the next rows nor the
+//! filter's time.
 
 use egui::{Context, Id, PopupAnchor, Rect, RectAlign, Response, Tooltip, Ui, Vec2, WidgetText, vec2};
 
@@ -19,8 +19,8 @@ pub(crate) trait Explain {
     fn explain(self, text: impl Into<WidgetText>) -> Self;
     /// Shows `contents` while the pointer is over the widget.
     fn explain_by(self, contents: impl FnOnce(&mut Ui)) -> Self;
-    /// Shows `contents` while the pointer is over the widget, above or below the pointer where that is beside the widget's
-    /// part.
+    /// Shows `contents` while the pointer is over the widget, beside the part of the overlay that contains the pointer, at the
+    /// pointer's height if there is room.
     fn explain_at_pointer(self, contents: impl FnOnce(&mut Ui)) -> Self;
 }
 
@@ -41,7 +41,7 @@ impl Explain for Response {
     }
 }
 
-/// Shows `contents` beside the part of the overlay that contains `at`, while the pointer is over the widget.
+/// Shows `contents` while the pointer is over the widget, beside the part of the overlay that contains the rectangle `at`.
 fn show_beside(widget: &Response, at: Rect, contents: impl FnOnce(&mut Ui)) {
     if !widget.enabled() || !Tooltip::should_show_tooltip(widget, false) {
         return;
@@ -55,9 +55,10 @@ fn show_beside(widget: &Response, at: Rect, contents: impl FnOnce(&mut Ui)) {
     tooltip.gap(GAP).show(contents);
 }
 
-/// Returns the rectangle beside which a text of `size` stands that explains a widget at `widget`, and its side: left or right
-/// of the part among `parts` that contains the widget, or above or below it. The place is taken that covers the least of
-/// `parts`, above all of the first one with the filter's time, leaves the least of `window`, and is nearest.
+/// Returns the rectangle beside which to show a hover text of `size` for a widget at `widget`, and the side of that rectangle:
+/// left or right of the part among `parts` that contains the widget, or above or below it. Takes the place with the least cost:
+/// the area of `parts` that the text covers (most of all of the first part, which has the filter's time), its area outside
+/// `window`, and its distance.
 fn place(widget: Rect, size: Vec2, window: Rect, parts: &[Rect]) -> (Rect, RectAlign) {
     let home = parts.iter().find(|part| part.contains(widget.center())).copied().unwrap_or(widget);
     let at = |top: f32| Rect::from_x_y_ranges(home.x_range(), top..=top + widget.height());
@@ -75,7 +76,7 @@ fn place(widget: Rect, size: Vec2, window: Rect, parts: &[Rect]) -> (Rect, RectA
         let covered = |part: &Rect| area(rect.intersect(*part));
         let all: f32 = parts.iter().map(covered).sum();
         let distance = (rect.center() - widget.center()).length();
-        // A text that leaves the window is shifted over what it explains.
+        // A text that does not fit into the window is moved, and would cover the widget that it explains.
         4.0 * outside + all + 9.0 * parts.first().map_or(0.0, covered) + 0.1 * distance
     };
     let best = places.min_by(|a, b| cost(a).total_cmp(&cost(b)));

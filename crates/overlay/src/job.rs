@@ -10,12 +10,12 @@ use crate::hover::Explain as _;
 /// The state of a job in the background.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum JobState {
-    /// The job was not started.
+    /// The job has not been started.
     #[default]
     Idle,
     /// The job was started, and waits for this reason.
     Waiting(Wait),
-    /// The job waits for this reason, while a step that began before is still running.
+    /// The job waits for this reason, while a step that began earlier is still running.
     Ending(Wait),
     /// The job is running, with a text about its present step.
     Running(String),
@@ -23,7 +23,7 @@ pub enum JobState {
     Done,
     /// The user has stopped the job.
     Stopped,
-    /// The job is not possible, with the reason.
+    /// The job could not start, or has failed, for this reason.
     Failed(String),
 }
 

@@ -45,7 +45,7 @@ const MACHINE_CODE_HOVER: &str = "Show the machine code of the selected variant 
 const PRINTED_HOVER: &str = "What printf() in a kernel and the driver have printed since this version was saved: the first 100 lines, all on stderr";
 /// The hover text of the button that builds and validates the kernels.
 const REBUILD_HOVER: &str = "Build and validate the kernels now, even if no file has changed (F5)";
-/// The hover text of the button that writes a kernel of one's own.
+/// The hover text of the button that writes a kernel of the user's own.
 const OWN_HOVER: &str =
     "Write box_filter/own.cl, a variant of your own (u), with its contract and a first kernel";
 /// The hover text of the button that watches a folder again.
@@ -63,7 +63,7 @@ pub(super) const ENTRY: Entry = Entry {
     width: WIDTH,
 };
 
-/// Lays the contents of the panel out; the source takes what the texts above it leave of `room`, a height in points.
+/// Lays the contents of the panel out in `room`, a height in points, of which the source takes what the texts above it leave.
 pub(crate) fn show(ui: &mut Ui, room: f32, view: &View, switches: &mut Switches, actions: &mut Vec<Action>) {
     let kernels = view.kernels;
     let top = ui.cursor().top();
@@ -168,7 +168,7 @@ pub(crate) fn show(ui: &mut Ui, room: f32, view: &View, switches: &mut Switches,
     });
     if scrolls {
         let bottom = ui.min_rect().bottom();
-        // Where there is no room for both, the error is in sight, which quotes the line of the source.
+        // Where there is no room for both, the error is shown, which quotes the line of the source.
         let range = match refusal {
             Some(log) if bottom - log.start() <= ui.clip_rect().height() => *log.start()..=bottom,
             Some(log) => log,

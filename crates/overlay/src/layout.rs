@@ -27,7 +27,7 @@ pub(crate) struct Layout {
     /// The graph, if there is room for it.
     pub graph: Option<Rect>,
     pub strip: Strip,
-    /// The area of the window at a side of which the column of panels is docked.
+    /// The part of the window to whose left or right edge the column of panels is docked.
     pub docks: Rect,
     /// True if the column covers all other parts, because the window is very low.
     pub covered: bool,
@@ -38,7 +38,8 @@ pub(crate) struct Layout {
 /// The width in points of the column of panels, and true if it is at the left side.
 pub(crate) type ColumnPlace = Option<(f32, bool)>;
 
-/// The height in points by which a window seems lower to the cells of variants while there is a column.
+/// The height in points that is subtracted from the window's height while there is a column, when the detail of the variants'
+/// cells is chosen.
 const COLUMN_HEIGHT: f32 = 150.0;
 /// The least height in points of a column; in a lower window it covers everything else.
 const MIN_COLUMN_HEIGHT: f32 = 100.0;

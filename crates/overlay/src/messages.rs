@@ -16,7 +16,6 @@ pub(crate) struct Messages {
     /// True if the hint has been shown long enough, or a key was pressed.
     pub hint_seen: bool,
     hint: Timer,
-    /// The newest message.
     message: String,
     message_timer: Timer,
 }
@@ -28,8 +27,8 @@ impl Messages {
         self.message_timer.start();
     }
 
-    /// Returns the text to show in this pass: the message, otherwise the hint if `may_hint` is true. Pressing a key ends
-    /// the hint.
+    /// Returns the text to show in this pass: the message, or without one the hint if `may_hint` is true; `None` without a
+    /// text. Pressing a key ends the hint.
     pub(crate) fn current(&mut self, ui: &Ui, may_hint: bool) -> Option<String> {
         let mut text = None;
         let is_press = |event: &egui::Event| matches!(event, egui::Event::Key { pressed: true, .. });

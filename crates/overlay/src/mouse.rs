@@ -1,4 +1,4 @@
-//! Mouse input without a button of the overlay: clicks and drags of the picture, and the wheel.
+//! Mouse input outside the overlay's buttons: clicks and drags of the picture, and the wheel.
 
 use egui::{Event, Id, MouseWheelUnit, PointerButton, Pos2, Response, Sense, Ui, Vec2};
 

@@ -26,8 +26,8 @@ pub(crate) fn places(area: Rect) -> (Rect, Rect) {
     (area.with_max_y((message.top() - theme::GAP).max(area.top())), message)
 }
 
-/// Lays the notices out from the top of `area`, the newest last, or only the serious ones if `only_serious`; they scroll if
-/// they do not fit. Shows nothing if the area is too small.
+/// Lays the notices out from the top of `area`, the newest last; they scroll if they do not fit. If `only_serious`, leaves out
+/// the other ones. Shows nothing if the area is too small.
 pub(crate) fn show(
     ui: &mut Ui,
     area: Rect,

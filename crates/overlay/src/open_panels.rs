@@ -1,4 +1,4 @@
-//! The open panels: opened by the user, or for a while by an event such as a change of the device.
+//! The open panels, which the user has opened, or an event for some seconds, such as a change of the device.
 
 use egui::Ui;
 
@@ -24,7 +24,7 @@ pub struct OpenPanels {
     target: Option<Panel>,
     /// True if a search for the best parameters has started since the panel of tuning was last closed.
     tuning_started: bool,
-    /// Runs while a change of the OpenCL device shows the panel of devices.
+    /// The timer that runs while a change of the OpenCL device shows the panel of devices.
     device_change: Timer,
     /// True if a device was being prepared in the previous pass.
     device_was_preparing: bool,

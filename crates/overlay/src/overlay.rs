@@ -30,8 +30,8 @@ use crate::{
 /// Points before the text of the folded headline, where its triangle stands.
 const LINE_TEXT_LEFT: f32 = 26.0;
 
-/// The overlay's own state. [`Overlay::show`] lays it out once per pass; its public parts have the methods that keys and
-/// clicks need.
+/// The state of the overlay, which [`Overlay::show`] lays out once per pass. The methods of its public fields are called for
+/// keys and clicks.
 #[derive(Debug, Default)]
 pub struct Overlay {
     visible: bool,
@@ -45,7 +45,7 @@ pub struct Overlay {
     pub switches: Switches,
     /// The field in which the user types a movie's path.
     pub path_prompt: PathPrompt,
-    /// True if the window system delivers no files that are dropped on the window.
+    /// True if the window system does not report files that are dropped on the window.
     pub lacks_drops: bool,
     /// The line between the two sides of a wipe.
     pub wipe_line: WipeLine,
@@ -143,7 +143,7 @@ impl Overlay {
         self.visible |= self.talks;
     }
 
-    /// Returns the kernels of the variant that is selected in the Lab; `None` if it has none, and while the Lab is not shown.
+    /// Returns the kernels of the variant that is selected in the Lab; `None` if it has none, or while the Lab is not shown.
     pub fn lab_kernel(&self) -> Option<&LabKernel> {
         self.lab.kernel().filter(|_| self.is_panel_visible(Panel::Lab))
     }
@@ -193,7 +193,7 @@ impl Overlay {
         self.column.state.left ^= true;
     }
 
-    /// Returns true if a panel is folded. Without a choice of the user, only the panel of a scene is.
+    /// Returns true if a panel is folded. Until the user folds or unfolds panels, only the panel of a scene is folded.
     fn is_folded(&self, panel: Panel) -> bool {
         self.folded[panel as usize].unwrap_or(panel == Panel::Scene)
     }
@@ -280,7 +280,7 @@ impl Overlay {
         (!order.is_empty()).then(|| (self.column.width(window, folded), self.column.state.left))
     }
 
-    /// Lays out the parts that are shown while the overlay is hidden: the line of numbers for some seconds after a change,
+    /// Lays out the parts that are shown while the overlay is hidden: the line of statistics for some seconds after a change,
     /// the controls while the mouse is at the lower edge, a change of the device, and serious notices.
     fn show_hidden(
         &mut self,

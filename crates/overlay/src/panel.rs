@@ -19,7 +19,7 @@ pub struct Entry {
     pub menu: (&'static str, &'static str),
     /// An explanation in the hover text of the title bar; may be empty.
     pub(crate) about: &'static str,
-    /// The least width in points in which the contents are laid out; in a narrower column they scroll.
+    /// The least width in points in which the contents are laid out; in a narrower column they scroll horizontally.
     pub(crate) width: f32,
 }
 
@@ -108,12 +108,12 @@ pub(crate) fn title_link(ui: &mut Ui, head: Rect, text: &str, hover: &str) -> bo
     link(ui, pos2(head.right() - 34.0, head.center().y), text, hover)
 }
 
-/// Draws the opaque ground of a panel that may cover others. Returns the space for its contents, with a margin.
+/// Draws the opaque background of a panel that may cover others. Returns the space for its contents, with a margin.
 pub(crate) fn opaque_ground(ui: &mut Ui, rect: Rect, id: &str) -> Ui {
     ground(ui, rect, id, theme::PANEL.to_opaque(), theme::PAD)
 }
 
-/// Draws the ground of the panel that `id` names, and keeps clicks on the panel from reaching the picture and the panels
+/// Draws the background of the panel that `id` names, and keeps clicks on the panel from reaching the picture and the panels
 /// below. Returns the space for the panel's contents, with this margin.
 pub(crate) fn ground(ui: &mut Ui, rect: Rect, id: &str, fill: Color32, margin: f32) -> Ui {
     ui.interact(rect, cover_id(id), Sense::click_and_drag());

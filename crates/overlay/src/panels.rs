@@ -8,7 +8,7 @@ use crate::{conversions, correction, devices, kernels, lab, scene, scopes, stage
 pub enum Panel {
     /// The headline: the filter and its time.
     Numbers,
-    /// The graph of the filter's or all stages' times.
+    /// The graph of the filter's times, or of the times of all stages.
     Graph,
     /// The sliders of the colour correction.
     Correction,

@@ -13,7 +13,7 @@ const SIZE: egui::Vec2 = vec2(560.0, 114.0);
 /// The most completions that are listed.
 const MAX_NAMES: usize = 12;
 
-/// The field for a movie's path, which may be closed, and the text typed into it the last time.
+/// The prompt for a movie's path: the field while it is open, and the text that was last typed into it.
 #[derive(Debug, Default)]
 pub struct PathPrompt {
     field: Option<PathField>,

@@ -1,4 +1,4 @@
-//! Paints a roofline: the marks that the SVG of `clreel bench --roofline` is made of.
+//! Painting of rooflines from the marks of which the SVG of `clreel bench --roofline` consists.
 
 use egui::{Align2, Pos2, Rect, Sense, Shape, Stroke, Ui, pos2, vec2};
 
@@ -67,7 +67,7 @@ fn paint(ui: &Ui, plot: Rect, mark: &Mark) {
     }
 }
 
-/// Converts a place of a mark to egui's points.
+/// Converts the position of a mark to egui's points.
 fn point((x, y): (f64, f64)) -> Pos2 {
     pos2(x as f32, y as f32)
 }

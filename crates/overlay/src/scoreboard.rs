@@ -42,7 +42,7 @@ pub(crate) fn least_height(variants: usize) -> f32 {
     height(variants, 0.0)
 }
 
-/// The logarithmic axis of the bars. Its ends are logarithms to base 10 of times in milliseconds.
+/// The logarithmic axis of the bars, whose ends are logarithms to base 10 of times in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Scale {
     /// The logarithm at the left end of the axis.
@@ -111,7 +111,7 @@ pub(super) fn time_of<'a>(board: &Board<'a>, row: &VariantRow) -> Time<'a> {
     let size = view.size();
     match (board.scores.of(row.id), &row.status) {
         (_, VariantStatus::Unavailable(_)) => Time::Unknown("not available".to_owned()),
-        // A score may be of a frame that the version before was still filtering.
+        // A score may be of a frame that was filtered by the version before.
         _ if view.kernels.differs(row.id, None) => Time::Unknown(facts::NOT_TIMED.to_owned()),
         (Some(score), _) if score.is_at(view.radius, size) => Time::Current(score),
         (Some(score), _) => Time::Old(score),
@@ -199,7 +199,7 @@ pub(crate) fn show(
     title
 }
 
-/// Draws the ground of a variant's button and handles clicks. Returns the widget, and true if the variant is selected.
+/// Draws the background of a variant's button and handles clicks. Returns the widget, and true if the variant is selected.
 pub(super) fn variant_ground(
     ui: &Ui,
     rect: Rect,
@@ -334,7 +334,7 @@ mod tests {
             (one - (scale.bar_length(10.0) - scale.bar_length(1.0))).abs() < 1e-4
                 && separable > scale.bar_length(100.0)
         );
-        // Two that are nearly equal look so.
+        // Two bars that are nearly equal look equal.
         let close = Scale::for_times([1.0, 1.1].into_iter());
         assert!(close.bar_length(1.1) - close.bar_length(1.0) < 0.05);
         for odd in [0.0, f64::NAN, f64::INFINITY] {

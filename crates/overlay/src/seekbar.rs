@@ -89,7 +89,7 @@ pub(crate) fn show(ui: &mut Ui, row: Rect, view: &View, actions: &mut Vec<Action
         ui.interact(rail, rail_id(), Sense::click_and_drag()).on_hover_cursor(CursorIcon::PointingHand);
     let pointer = response.interact_pointer_pos().map(|p| p.x);
     if let Some(x) = pointer {
-        // Exact where the button goes down and where a drag ends, by key frames in between. A tap may begin and end within one
+        // Exact where the button is pressed and where a drag ends, key frames in between. A tap may begin and end within one
         // pass.
         let went_down = ui.input(|i| i.pointer.any_pressed());
         let tapped = went_down && (response.is_pointer_button_down_on() || response.clicked());
@@ -185,7 +185,7 @@ fn draw_loop_marks(ui: &Ui, line: Rect, part: (Option<f64>, Option<f64>), x_of: 
     }
 }
 
-/// Draws a text above the pointer, over everything else and within the window.
+/// Draws a text above the pointer, over all other parts and within the window.
 fn draw_tag(ui: &Ui, at: Pos2, text: String) {
     let layer = LayerId::new(Order::Tooltip, ui.unique_id().with("seek-time"));
     let painter = ui.ctx().layer_painter(layer);

@@ -107,8 +107,7 @@ fn height_ms(sample: &FrameSample) -> f64 {
     busy(&sample.stages).max(sample.interval_ms.unwrap_or(0.0))
 }
 
-/// Returns the upper end of the axis, with room for the budget and for the frames of the current filter. Bars of an
-/// earlier, slower filter may be cut off, so that the bars of the current filter can be read at once.
+/// Lays out the hover text of a frame: the times of its stages, in the order of its bar from the top down.
 fn axis_end(history: &VecDeque<FrameSample>, budget_ms: Option<f64>) -> f64 {
     let Some(newest) = history.back() else {
         return rounded_axis_end(budget_ms.unwrap_or(DEFAULT_INTERVAL_MS) * 1.25);
@@ -142,7 +141,7 @@ fn tick_distance(top: f64, roomy: bool) -> f64 {
     counts.iter().map(|n| top / n).find(round).unwrap_or(top)
 }
 
-/// Draws the bars, the line of the budget and the marks of changes.
+/// The graph's frames and axes, with methods that draw bars, the line of the budget and the marks of changes.
 struct Bars<'a> {
     axes: Axes,
     history: &'a VecDeque<FrameSample>,

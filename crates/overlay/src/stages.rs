@@ -55,8 +55,8 @@ pub(crate) fn show(
     });
 }
 
-/// Returns true if the picture on the screen was converted from YUV to RGBA by edited kernels that have a wrong output. On
-/// a CPU device, kernels convert only for variants that filter planes.
+/// Returns true if edited kernels with wrong output converted the picture on the screen from YUV to RGBA. On a CPU device,
+/// kernels convert only for variants that filter planes.
 fn conversion_differs(view: &View) -> bool {
     let by_kernel = view.shown.is_some_and(|shown| {
         let is_gpu = view.device.is_some_and(|device| device.kind != DeviceKind::Cpu);
@@ -65,8 +65,8 @@ fn conversion_differs(view: &View) -> bool {
     by_kernel && view.kernels.conversion_differs()
 }
 
-/// Lays out the lines about the movie, the frames and the device, below the table. The movie's come first: its notes are
-/// warnings, which must be seen without scrolling.
+/// Lays out the lines about the movie, the frames and the device, below the table. The lines about the movie come first: its
+/// notes are warnings, which must be seen without scrolling.
 fn show_facts(ui: &mut Ui, view: &View, numbers: &Numbers, actions: &mut Vec<Action>) {
     draw_rule(ui);
     let idea = view.variants.iter().find(|v| v.id == view.chosen).map_or("", |v| v.idea);

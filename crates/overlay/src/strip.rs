@@ -20,10 +20,10 @@ const ROW_GAP: f32 = 6.0;
 /// Space in points between the strip's edge and its contents.
 pub(crate) const STRIP_PADDING: f32 = 8.0;
 
-/// The strip along the bottom.
+/// The rectangles of the strip along the bottom of the window.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Strip {
-    /// The whole strip.
+    /// The rectangle of the whole strip.
     pub rect: Rect,
     /// The rectangle of the cells of the variants, and the detail for which there is room; `None` if the strip has no
     /// cells.
@@ -35,7 +35,7 @@ pub(crate) struct Strip {
 }
 
 impl Strip {
-    /// Places the strip along the bottom of `window`, with this number of cells for variants, if any.
+    /// Places the strip along the bottom of `window`, with this number of cells for variants; without cells if `None`.
     pub(crate) fn new(window: Rect, cells: Option<usize>, detail: CellDetail) -> Self {
         let (pad, gap) = if detail == CellDetail::Tight { (5.0, 3.0) } else { (STRIP_PADDING, ROW_GAP) };
         let width = (window.width() - 2.0 * pad).max(0.0);

@@ -13,8 +13,7 @@ const REFRESH_S: f64 = 0.25;
 /// Height in points of a row of the table.
 const ROW_HEIGHT: f32 = 16.0;
 
-/// The statistics on display: a copy of the recorder's, refreshed a few times a second, and at once when the filter
-/// changes.
+/// The statistics on display, copied from the recorder a few times a second, and at once when the filter changes.
 #[derive(Debug, Default)]
 pub(crate) struct Numbers {
     /// The time of the last refresh, in egui's seconds.
@@ -91,9 +90,9 @@ impl Numbers {
     }
 }
 
-/// Lays out a row for each stage that takes time, one for the idle time and one for the frame time; the names of stages
-/// that take no time share a line below the rows. `conversion_differs` marks the stage of the conversion, because edited
-/// kernels of the conversion have a wrong output.
+/// Lays out a row for each stage that takes time, one for the idle time and one for the frame time; the names of stages that
+/// take no time share a line below the rows. If `conversion_differs`, the stage of the conversion is marked, because the output
+/// of its edited kernels is wrong.
 pub(crate) fn show(ui: &mut Ui, numbers: &Numbers, hatch: &Hatch, conversion_differs: bool) {
     let head = allocate_row(ui);
     let columns = column_edges(head);

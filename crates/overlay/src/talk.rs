@@ -13,9 +13,10 @@ use box_filter::{Group, VariantId, Work};
 use engine::stats::{Score, Scores};
 pub use heart::heart;
 
-/// The width and height in points of the window for which the other sizes of this file are made; they grow and shrink with it.
+/// The width and height in points of the window for which the sizes in this file are given; the sizes grow and shrink with the
+/// window.
 const WINDOW: egui::Vec2 = vec2(1264.0, 704.0);
-/// The least factor by which sizes shrink: no window is smaller.
+/// The least factor by which sizes are multiplied, for very small windows.
 const MIN_UNIT: f32 = 0.1;
 /// Width of the panel of bars.
 const LADDER_WIDTH: f32 = 500.0;
@@ -27,7 +28,7 @@ const ROW_HEIGHT: f32 = 46.0;
 const ROW_PLACES: [f32; 3] = [46.0, 200.0, 128.0];
 /// Height of the panel of the selected variant.
 const VARIANT_HEIGHT: f32 = 330.0;
-/// Heights of the title and of the idea in that panel.
+/// Heights of the title and of the idea in the panel of the selected variant.
 const TITLE_AND_IDEA: [f32; 2] = [62.0, 60.0];
 /// Space between the edges of a panel and its contents.
 const PADDING: f32 = 16.0;
@@ -47,8 +48,8 @@ pub(crate) fn order(all: impl IntoIterator<Item = VariantId>) -> Vec<VariantId> 
     ids
 }
 
-/// Returns the variant of the ladder that is `steps` after `chosen`, or before it if `steps` is negative; at the ladder's ends the
-/// last or the first one. Leaves out unavailable variants. Returns `None` if that is `chosen`.
+/// Returns the variant of the ladder that is `steps` after `chosen`, or before it if `steps` is negative, but no further than
+/// the ladder's ends. Leaves out unavailable variants. Returns `None` if there is no such variant, or it is `chosen`.
 pub fn variant_after(
     rows: &[(VariantId, VariantStatus)],
     chosen: VariantId,
@@ -59,7 +60,7 @@ pub fn variant_after(
     };
     let ids: Vec<VariantId> = order(rows.iter().map(|(id, _)| *id)).into_iter().filter(can).collect();
     let count = ids.len() as isize;
-    // Another variant is before the first one or after the last one.
+    // A variant that is not on the ladder counts as before its first one or after its last one.
     let elsewhere = if steps > 0 { -1 } else { count };
     let at = ids.iter().position(|id| *id == chosen).map_or(elsewhere, |at| at as isize);
     let to = at.saturating_add(steps).min(count - 1).max(0);
@@ -71,7 +72,7 @@ struct Talk<'a> {
     board: Board<'a>,
     /// The ladder's variants.
     rows: Vec<&'a VariantRow<'a>>,
-    /// The factor of all sizes.
+    /// The factor by which all sizes are multiplied.
     unit: f32,
 }
 
@@ -176,7 +177,7 @@ impl Talk<'_> {
         text(rect.right() - 10.0 * unit, Align2::RIGHT_CENTER, value, font, color);
     }
 
-    /// Lays out the selected variant: its title and time, its idea and factor, and the heart of its kernel.
+    /// Lays out the panel of the selected variant: its title and time, its idea and factor, and the heart of its kernel.
     fn show_variant(&self, ui: &mut Ui, rect: Rect) {
         let (unit, view) = (self.unit, self.board.view);
         let Some(row) = view.variants.iter().find(|row| row.id == view.chosen) else { return };
@@ -217,7 +218,7 @@ impl Talk<'_> {
         }
     }
 
-    /// Describes how many times as fast as the first available variant of the ladder a variant is.
+    /// Returns a text about how many times as fast as the first available variant of the ladder a variant is.
     fn factor(&self, row: &VariantRow, score: Option<&Score>) -> String {
         let is_available = |row: &&&VariantRow| !matches!(row.status, VariantStatus::Unavailable(_));
         let base = self.rows.iter().find(is_available).filter(|_| self.rows.contains(&row));

@@ -1,4 +1,4 @@
-//! The texts of a pass with their places, by which tests find the places to click and the texts to check.
+//! The texts of a pass with their positions, from which tests get texts and places to click.
 
 use egui::epaint::ClippedShape;
 use egui::{Rect, Shape};

@@ -8,7 +8,7 @@ pub(crate) use base::numbers::thousands;
 use base::timing::{Noise, noise};
 use engine::stats::Stage;
 
-/// The ground of panels: nearly opaque, so that text can be read over a white picture as well as over a black one.
+/// The background of panels: nearly opaque, so that text can be read over a white picture as well as over a black one.
 pub(crate) const PANEL: Color32 = Color32::from_rgba_premultiplied(14, 16, 19, 234);
 /// The colour of the edge of panels.
 pub(crate) const PANEL_EDGE: Color32 = Color32::from_rgba_premultiplied(36, 38, 42, 160);
@@ -22,7 +22,7 @@ pub const WEAK: Color32 = Color32::from_rgb(143, 151, 162);
 pub(crate) const RULE: Color32 = Color32::from_rgb(60, 66, 75);
 /// The colour of the filter's time, bars and line; used for nothing else.
 pub const FILTER: Color32 = Color32::from_rgb(245, 166, 35);
-/// The filter's colour for pictures that are not on the screen.
+/// The colour of filter times that do not belong to the picture on the screen.
 pub(crate) const FILTER_DIM: Color32 = Color32::from_rgb(142, 110, 56);
 /// The colour of selected items, links, and the position in the movie.
 pub const SELECT: Color32 = Color32::from_rgb(108, 182, 255);
@@ -34,9 +34,9 @@ pub(crate) const WARN: Color32 = Color32::from_rgb(247, 138, 160);
 pub(crate) const ERROR: Color32 = Color32::from_rgb(240, 84, 84);
 /// The colour of correct results and other good news.
 pub(crate) const GOOD: Color32 = Color32::from_rgb(70, 190, 150);
-/// The colours of selected text and of the ground behind it.
+/// The colours of selected text and of the background behind it.
 pub(crate) const SELECTED_TEXT_COLORS: (Color32, Color32) = (STRONG, SELECTION_BACKGROUND);
-/// The colour of the ground of bars and rails.
+/// The background colour of bars and rails.
 pub const TROUGH: Color32 = Color32::from_rgb(40, 45, 53);
 /// The colour of a frame's idle time.
 pub(crate) const IDLE: Color32 = Color32::from_rgb(54, 61, 70);
@@ -70,8 +70,8 @@ pub(crate) fn stage_color(stage: Stage) -> Color32 {
     }
 }
 
-/// Returns the colour of a stage in the timeline, where bars of many stages stand beside each other and all can be
-/// distinguished. Text on them is black.
+/// Returns the colour of a stage in the timeline, where bars of many stages are side by side and all can be distinguished. Text
+/// on them is black.
 pub(crate) fn timeline_color(stage: Stage) -> Color32 {
     let [red, green, blue] = match stage {
         Stage::Filter => return FILTER,
@@ -113,7 +113,7 @@ pub fn words(size: f32) -> FontId {
 /// The text that stands for an unknown number.
 pub const UNKNOWN: &str = "\u{2013}";
 
-/// The mark before a noisy number.
+/// The mark in front of a noisy number.
 pub(crate) const NOISY: &str = "~";
 
 /// Formats milliseconds for columns: with as many decimals as fit in six or seven characters.
@@ -283,7 +283,7 @@ pub(crate) fn elided_text(
     rect
 }
 
-/// Draws the ground and the edge of a panel.
+/// Draws the background and the edge of a panel.
 pub(crate) fn draw_ground(painter: &egui::Painter, rect: egui::Rect, fill: Color32) {
     painter.rect(rect, 6, fill, Stroke::new(1.0, PANEL_EDGE), egui::StrokeKind::Inside);
 }

@@ -37,7 +37,7 @@ const ABOUT: &str = "When each stage of the last frames ran. Each frame has thre
                      frames that overlap in time. Device times are mapped to the host's clock by the time at which a command was \
                      enqueued.";
 
-/// The bar of a stage that a frame has run.
+/// A stage of one frame as a bar of the timeline.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Bar {
     rect: Rect,
@@ -302,7 +302,7 @@ mod tests {
         // Below each other: host and device of the first frame, then upload and device of the second one.
         assert!(bars.windows(2).all(|b| b[0].rect.bottom() <= b[1].rect.top() + 0.01), "{bars:?}");
         assert!(bars.iter().all(|b| plot().expand(0.01).contains_rect(b.rect)), "{bars:?}");
-        // Bars that overlap in time stand over each other.
+        // Bars that overlap in time are one above the other.
         assert!(bars[1].rect.x_range().intersection(bars[2].rect.x_range()).span() > 59.0);
     }
 
@@ -320,7 +320,7 @@ mod tests {
             assert!(plot().expand(0.01).contains_rect(bar.rect), "{bar:?}");
         }
         assert!(bars(&Timeline::default(), plot()).is_empty());
-        // One moment alone has no length: nothing is divided by it.
+        // A single moment has no length, by which nothing may be divided.
         let mut moment = Timeline::default();
         moment.push(vec![span(base, Stage::Take, Lane::Host, 5, 5)]);
         assert!(bars(&moment, plot()).iter().all(|b| b.rect.is_finite()));

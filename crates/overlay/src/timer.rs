@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use egui::Ui;
 
-/// The time for which a part of the overlay is shown.
+/// The timer of a part of the overlay that is shown for some seconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) enum Timer {
     /// The timer was not started, or its time is over.

@@ -24,7 +24,7 @@ pub struct Tuning {
     pub case: Option<((u32, u32), u32)>,
     /// The first and the last radius for which the results are used.
     pub radii: (u32, u32),
-    /// The configurations that were tried so far, with their times.
+    /// The configurations that were measured so far, with their times.
     pub trials: Vec<Trial>,
     /// The greatest number of trials that the search makes.
     pub max_trials: usize,
@@ -81,7 +81,7 @@ pub(crate) fn show(
     });
     let (color, text) = state_text(tuning, auto);
     match tuning.state {
-        // It changes several times a second: more than one line would make the panel jump.
+        // The text changes several times a second: more than one line would make the panel jump.
         JobState::Running(_) => line(ui, &text, color),
         _ => paragraph(ui, &text, color),
     };
@@ -124,7 +124,7 @@ fn show_legend(ui: &mut Ui) {
     line(ui, LEGEND, theme::WEAK);
 }
 
-/// The meaning of the letters and the frame in the heat map.
+/// The meaning of the letters and of the frame around a cell in the heat map.
 const LEGEND: &str = "A abandoned   M output differs   F failed   \u{b7} not tried   framed: best";
 
 /// The hover text of the button that starts the search.
@@ -217,7 +217,7 @@ fn draw_cell(ui: &Ui, rect: Rect, at: (usize, usize), trial: Option<&Trial>, bes
     };
 }
 
-/// Draws a text on this colour, dark on a light one.
+/// Fills a cell with this colour, and draws a text on it, which is dark on light colours.
 fn fill_cell(ui: &Ui, rect: Rect, text: String, fill: Color32) {
     ui.painter().rect_filled(rect, 2, fill);
     let light = 2 * u32::from(fill.r()) + 5 * u32::from(fill.g()) + u32::from(fill.b()) > 900;

@@ -58,9 +58,9 @@ pub struct MovieSummary {
     pub fps: Option<f64>,
     /// Codec and pixel format in FFmpeg's names, YUV matrix and range: "hevc, yuv420p10le, BT.2020, limited".
     pub format: String,
-    /// The properties of the file that clreel does not support, a clause for each.
+    /// The properties of the file that clreel does not support, one clause for each.
     pub remarks: Vec<String>,
-    /// A clause about damage that the file states, and that the pictures do not have.
+    /// A clause about damage that the container reports, although no picture is damaged.
     pub note: Option<String>,
     /// The movie's number in the playlist, from 1, and the length of the playlist; `None` for a single movie.
     pub in_list: Option<(usize, usize)>,
@@ -111,7 +111,7 @@ impl MovieSummary {
 pub struct Notice {
     /// The error that the banner reports.
     pub error: Error,
-    /// True to show the banner also while the overlay is hidden.
+    /// True if the banner is shown also while the overlay is hidden.
     pub serious: bool,
 }
 
@@ -120,7 +120,7 @@ pub struct Notice {
 pub struct Wipe {
     /// The filters of the left and the right side.
     pub sides: [Request; 2],
-    /// True for each side whose times are wall time.
+    /// True for each side whose times are wall time, not device time.
     pub by_wall: [bool; 2],
     /// The difference of the sides, if its map is shown.
     pub difference: Option<Difference>,
@@ -133,7 +133,7 @@ pub struct SoundView {
     pub volume: u32,
     /// True if the user has switched the sound off.
     pub is_muted: bool,
-    /// The track and the device, in sentences.
+    /// Sentences about the track and the audio device.
     pub text: String,
 }
 
@@ -169,13 +169,13 @@ pub struct View<'a> {
     pub device: Option<&'a DeviceInfo>,
     /// How far the device's times are used.
     pub clock: &'a ClockState,
-    /// The speed of the device's clock, or the reason why it cannot be read, as a sentence; `None` before the first reading.
+    /// The use of the device's times: as they are, or replaced by wall times.
     pub clock_speed: Option<&'a std::result::Result<ClockSnapshot, String>>,
     /// The peaks of the device and the registers of the kernels, as far as they are known.
     pub facts: &'a DeviceFacts,
     /// All OpenCL devices.
     pub devices: DeviceList<'a>,
-    /// OpenGL's name of its renderer.
+    /// The name of the renderer that OpenGL reports.
     pub gl_renderer: &'a str,
     /// How frames get from OpenCL to OpenGL.
     pub sharing: &'a Sharing,

@@ -1,5 +1,6 @@
-//! The part of the panel of stages that says why the filter on the screen takes as long as it does: the work of its kernels, rates, shares
-//! of the device's peaks, sentences where numbers carry them, and a roofline of the variants. An unknown number is "–".
+//! The part of the panel of stages that explains the time of the filter on the screen: the work of its kernels, rates, shares
+//! of the device's peaks, sentences as far as measurements support them, and a roofline of the variants. An unknown number is
+//! "–".
 
 use egui::{Align2, Color32, FontId, Sense, Ui, pos2, vec2};
 
@@ -42,7 +43,7 @@ const COLUMNS: [(&str, f32, &str); 6] = [
     ),
 ];
 
-/// Lays the part out.
+/// Lays out the whole part of the panel.
 pub(crate) fn show(ui: &mut Ui, view: &View, numbers: &Numbers) {
     let peaks = view.facts.peaks.unwrap_or_default();
     let work = numbers.work.as_ref();
@@ -57,7 +58,7 @@ pub(crate) fn show(ui: &mut Ui, view: &View, numbers: &Numbers) {
     if let Some(work) = work {
         show_kernels(ui, work, &view.facts.registers, precision);
     }
-    // A sentence that needs a peak is not there without it.
+    // A sentence that needs a peak is left out without it.
     let said = evidence.zip(view.device).map(|(evidence, device)| sentences(&evidence, &peaks, device));
     for sentence in said.unwrap_or_default() {
         paragraph(ui, &sentence, theme::STRONG);
@@ -65,7 +66,8 @@ pub(crate) fn show(ui: &mut Ui, view: &View, numbers: &Numbers) {
     roofline::show(ui, &live_roofline(view, numbers));
 }
 
-/// Returns what is known about the filter's time; `None` before it was measured, and for filters without kernels.
+/// Returns the measurements of the filter's time that sentences are derived from; `None` before the time was measured, and for
+/// filters without kernels.
 fn evidence<'a>(view: &'a View, numbers: &'a Numbers) -> Option<Evidence<'a>> {
     let filter = numbers.stage(Stage::Filter)?;
     let FilterWork { work, pass_ms, .. } = numbers.work.as_ref()?;
@@ -89,12 +91,12 @@ fn live_roofline(view: &View, numbers: &Numbers) -> Roofline {
     Roofline::new(view.facts.peaks.unwrap_or_default(), view.variants.iter().filter_map(dot).collect())
 }
 
-/// Returns a share of a peak in parentheses; empty if it is not known.
+/// Returns a share of a peak as text in parentheses; empty if it is not known.
 fn share_text(share: Option<f64>, of: &str, precision: Precision) -> String {
     share.map_or_else(String::new, |share| format!(", {} of {of}", percent(share, precision)))
 }
 
-/// Describes the bytes that must be moved, and their rate.
+/// Returns a text about the bytes that must be moved, and their rate.
 fn memory_text(
     least: Option<u64>,
     rates: Option<Rates>,
@@ -107,14 +109,14 @@ fn memory_text(
     format!("{} MB to move, {rate} GB/s{share}", number(least as f64 / 1e6))
 }
 
-/// Describes the rate of operations.
+/// Returns a text about the rate of operations.
 fn compute_text(rates: Option<Rates>, peaks: &DevicePeaks, precision: Precision) -> String {
     let Some(rates) = rates.filter(|rates| rates.gflop_s > 0.0) else { return theme::UNKNOWN.to_owned() };
     let share = share_text(rates.operation_share(peaks), "the peak", precision);
     format!("{} GFLOP/s{share}", believed(rates.gflop_s, &[precision]))
 }
 
-/// Describes the device's peaks, or why they are not known.
+/// Returns a text about the device's peaks, or about the reason why they are not known.
 fn peaks_text(facts: &DeviceFacts) -> String {
     let Some(peaks) = facts.peaks else {
         let waits = facts.waits.as_deref().map_or_else(String::new, |why| format!(" {why}"));
@@ -125,7 +127,6 @@ fn peaks_text(facts: &DeviceFacts) -> String {
     format!("copy {copy}, read {read} GB/s; {gflop_s} GFLOP/s")
 }
 
-/// Lays the table of kernels out.
 fn show_kernels(ui: &mut Ui, work: &FilterWork, registers: &[KernelRegisters], precision: Precision) {
     ui.spacing_mut().item_spacing.y = 0.0;
     let head = COLUMNS.map(|(name, ..)| name.to_owned());
@@ -141,7 +142,7 @@ fn show_kernels(ui: &mut Ui, work: &FilterWork, registers: &[KernelRegisters], p
     ui.add_space(3.0);
 }
 
-/// Returns the cells of a kernel after its name.
+/// Returns the cells of a kernel's row, without the name.
 fn cells(
     launch: Option<(&LaunchWork, u64)>,
     ms: Option<f64>,
@@ -162,7 +163,7 @@ fn cells(
     .map(|cell| cell.unwrap_or_else(|| theme::UNKNOWN.to_owned()))
 }
 
-/// Lays a row of the table of kernels out; the font is that of the cells.
+/// Lays out a row of the table of kernels; `font` is the font of the cells.
 fn show_row(ui: &mut Ui, name: &str, cells: [String; 6], (color, font): (Color32, FontId)) {
     let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), ROW_HEIGHT), Sense::hover());
     let room = rect.width() - COLUMNS.iter().map(|(_, width, _)| width).sum::<f32>();

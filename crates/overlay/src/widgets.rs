@@ -24,7 +24,7 @@ pub(crate) fn paragraph(ui: &mut Ui, text: &str, color: Color32) -> Response {
 
 /// Returns a button for a choice, which is marked if it is `chosen`.
 pub(crate) fn choice_button(text: &str, chosen: bool) -> Button<'static> {
-    // Only black can be read on the ground of the chosen one.
+    // Only black can be read on the background of the chosen one.
     let color = if chosen { Color32::BLACK } else { theme::TEXT };
     let button = Button::new(RichText::new(text).color(color));
     if chosen { button.fill(theme::SELECT) } else { button }
@@ -40,7 +40,7 @@ pub(crate) fn link(ui: &mut Ui, at: Pos2, text: &str, hover: &str) -> bool {
     response.explain(hover).clicked()
 }
 
-/// Lays `contents` out in `height` points, or in the height to which the user has dragged their lower edge.
+/// Lays `contents` out in `height` points, or in the height to which the user has dragged the lower edge of the contents.
 pub(crate) fn resizable(ui: &mut Ui, name: &'static str, height: f32, contents: impl FnOnce(&mut Ui)) {
     let id = egui::Id::unique(("height", name));
     let (chosen, drags) = ui.data(|data| data.get_temp::<(Option<f32>, u32)>(id)).unwrap_or_default();

@@ -48,7 +48,7 @@ impl WipeLine {
         self.position
     }
 
-    /// Stores that the mouse has moved to this point since the last pass.
+    /// Sets the point to which the mouse has moved since the last pass.
     pub fn set_pointer(&mut self, pointer: Pos2) {
         self.pointer_is_right = pointer.x >= self.x;
     }
@@ -58,7 +58,7 @@ impl WipeLine {
         self.pointer_is_right
     }
 
-    /// Returns the part of the picture `whole` that the first filter has made: all of it without a wipe, nothing where the map
+    /// Returns the part of the picture `whole` that the first filter has made: all of it without a wipe, and nothing if the map
     /// of differences covers it.
     pub(crate) fn first_filter_rect(&self, view: &View, whole: Rect) -> Rect {
         match view.wipe {
@@ -219,7 +219,6 @@ impl Label {
         Self { rect, galley, color }
     }
 
-    /// Draws the label.
     fn paint(self, ui: &Ui) {
         // Without an edge, which would be many triangles for a software renderer.
         ui.painter().rect_filled(self.rect, CornerRadius::same(4), theme::PANEL);

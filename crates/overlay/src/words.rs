@@ -113,7 +113,7 @@ pub(crate) fn auto_text(AutoChoice { variant, config }: &AutoChoice) -> String {
     format!("For this size and radius, auto uses {variant}{config}.")
 }
 
-/// Returns the explanation of a way from OpenCL to OpenGL.
+/// Returns an explanation of how frames get from OpenCL to OpenGL.
 pub(crate) fn sharing_text(sharing: &Sharing) -> String {
     let meaning = match sharing {
         Sharing::ZeroCopy => {
@@ -162,7 +162,7 @@ pub(crate) const FILTER_BY_WALL: &str = "The filter alone: median wall time in t
 /// The hover text of device times before the device's clock was compared with the host's.
 pub(crate) const UNCALIBRATED: &str = "Uncalibrated: the device's clock has not been compared with the host's yet, so the driver's times may be wrong.";
 
-/// The hover text in place of a device while devices are being searched.
+/// The hover text in place of a device during the search for devices.
 pub(crate) const AWAITED_DEVICE: &str = "OpenCL devices are being found and initialized in the background. Until then the movie is \
     shown unfiltered.\nClick to list the devices.";
 

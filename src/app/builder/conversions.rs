@@ -19,7 +19,7 @@ use video::color::Matrix;
 const PROCESSOR_CONVERTS_HINT: &str = "The processor converts them instead; 'planar' needs the device.";
 /// The hint of the error for a YUV to RGBA conversion whose output is wrong, if another kernel replaces it.
 const OTHER_KERNEL_HINT: &str = "Another kernel converts them instead.";
-/// The size of a picture for checks, in pixels. It is no multiple of any work-group size.
+/// The size in pixels of a picture for checks, which is no multiple of a work-group's size.
 const ODD_SIZE: (u32, u32) = (67, 9);
 
 /// The conversion programs of a context, and the checks of them.
@@ -103,10 +103,10 @@ impl Conversions {
         }
     }
 
-    /// Checks the output of a conversion program with `check`. If the output is wrong, replaces the program by the alternative
-    /// one, if there is one, and checks that one. Returns `Ok(None)` if the first program is right or is not checked. Returns
-    /// `Ok(Some(error))` if the alternative program replaces it; `error` is to be reported. Returns `Err` if no program is
-    /// right, or one cannot be run.
+    /// Verifies the output of a conversion program with `check`. If the output is wrong, replaces the program by the
+    /// alternative one, if there is one, and verifies that one. Returns `Ok(None)` if the first program is right or is not
+    /// verified. Returns `Ok(Some(error))` if the alternative program replaces it; `error` is to be reported. Returns `Err` if
+    /// no program is right, or one cannot be run.
     fn first_correct(
         &mut self,
         layout: &Layout,
@@ -127,8 +127,8 @@ impl Conversions {
         Ok(replaced)
     }
 
-    /// Returns the message for the window about this conversion: its program with an error to report, if any, or the reason why
-    /// it must not be used.
+    /// Returns the message for the window about this conversion: its program, with an error to report if there is one, or the
+    /// reason why the program must not be used.
     fn conversion_part(
         &self,
         layout: Layout,
@@ -160,8 +160,8 @@ pub(super) fn no_corrector(error: Error) -> Part {
     Part::new(News::Replaced(error), |pipeline| pipeline.conversions.refuse_corrector())
 }
 
-/// Builds the colour correction for the context's kinds of memory, and checks its output. Returns the error as a part if the
-/// output is wrong; `None` if it cannot be built, since then the CPU corrects colours.
+/// Builds the colour correction for the context's kinds of memory, and verifies its output. Returns the error as a part if the
+/// output is wrong; `None` if the output is right, or the program cannot be built, since then the CPU corrects colours.
 pub(super) fn corrector(cl: &ClContext) -> Option<Part> {
     let mut corrector = Corrector::new(cl);
     for storage in [Storage::Buffer, Storage::Image] {

@@ -1,6 +1,5 @@
-//! Validation of edited kernels ("judging"): they run in a child process, on the frame on the screen and on test pictures.
-//! Kernels that terminate and stay inside their memory are built for the window, also where their output differs from the
-//! reference.
+//! Validation of edited kernels: trials run them in a child process, on the frame on the screen and on test pictures. Kernels
+//! that terminate and stay inside their memory are built for the window, even if their output differs from the reference.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -39,7 +38,7 @@ pub(crate) struct JudgeRequest {
     /// The conversions whose kernels the version changes: for each, the layout of the frame's planes or of the filtered planes,
     /// and the kind of memory that it writes.
     pub conversions: Vec<(Layout, Storage)>,
-    /// The frame on the screen, on which the kernels are tried.
+    /// The frame on the screen, on which trials run the kernels.
     pub frame: Arc<Frame>,
     /// The radius of the filter in pixels.
     pub radius: u32,
@@ -61,8 +60,8 @@ pub(crate) struct MachineCodeRequest {
 /// The program of a YUV to RGBA conversion, with the layout and the kind of memory that it is for.
 pub(super) type BuiltConversion = (ConvertProgram, Layout, Storage);
 
-/// Checks the report of a trial of edited kernels. Returns how their output differs from the reference; `None` if it does not, or
-/// if `tried` is `None` because the kernels needed no trial.
+/// Returns how the output of edited kernels in a trial differs from the reference; `None` if it does not, or if `tried` is
+/// `None` because the kernels needed no trial.
 ///
 /// # Errors
 /// If the kernels write outside their memory.
@@ -77,7 +76,7 @@ pub(super) fn accept(tried: Option<TrialReport>) -> Result<Option<MismatchReport
     }
 }
 
-/// The validation of one version of the edited kernels.
+/// The data for validating one version of the edited kernels.
 pub(super) struct Validator<'a> {
     pub trials: &'a mut Trials,
     /// The context, with the version's sources.
@@ -126,8 +125,8 @@ impl Validator<'_> {
         }
     }
 
-    /// Validates the kernels of the YUV to RGBA conversions, and builds the conversions if all may be used: returns their
-    /// programs, and how the output of the first that differs does so.
+    /// Validates the kernels of the YUV to RGBA conversions, and builds the conversions if all may be used. Returns how the
+    /// output of the first wrong one differs from the reference, `None` if all are right, and the programs.
     ///
     /// # Errors
     /// The reason why one of them must not be used.
@@ -160,8 +159,9 @@ impl Validator<'_> {
         Ok((report, (program, *layout, storage)))
     }
 
-    /// Validates a variant on the frame in the child process. As soon as the child process has compiled the kernels, another
-    /// thread compiles them in this process, while the child still runs them. Returns the report and the compiled programs.
+    /// Runs a trial of a variant on the frame in the child process. As soon as the child process has compiled the kernels,
+    /// another thread compiles them in this process, while the child still runs them. Returns the report and the compiled
+    /// programs.
     fn try_beside_compiler(
         &mut self,
         case: &TrialCase,
@@ -174,7 +174,7 @@ impl Validator<'_> {
             Some(BuiltVariant::precompile(cl, variant, to_texture))
         };
         std::thread::scope(|scope| {
-            // Without the thread it is compiled later.
+            // Without the thread the kernels are compiled later.
             let compiler =
                 std::thread::Builder::new().name("compiler".into()).spawn_scoped(scope, compile).ok();
             let tried = self.try_frame(case);
@@ -185,8 +185,8 @@ impl Validator<'_> {
         })
     }
 
-    /// Runs a variant on the frame in the child process. Returns `None` if its kernels are the built-in ones, which need no
-    /// validation.
+    /// Runs a trial of a variant on the frame in the child process. Returns `None` if its kernels are the built-in ones, which
+    /// need no validation.
     fn try_frame(&mut self, of: &TrialCase) -> Result<Option<TrialReport>> {
         let (id, size, radius, to_image) = (of.variant, of.size, of.radius, self.to_texture);
         let picture = &self.request.frame.picture;
@@ -212,7 +212,7 @@ impl Validator<'_> {
     }
 }
 
-/// Returns the input on which a conversion from `layout` is tried: the frame's planes if they have this layout, or those planes
+/// Returns the input for the trial of a conversion from `layout`: the frame's planes if they have this layout, or those planes
 /// filtered at `radius` if the filtered planes have it; otherwise a test pattern.
 fn block_of(frame: &Frame, layout: &Layout, radius: u32) -> Result<Vec<u8>> {
     let of = Converter::supports(&frame.picture);

@@ -14,7 +14,7 @@ use overlay::Subject;
 pub(super) struct KernelTexts {
     /// The kernel sources at the start, for variants and conversions whose kernels were not validated in a later version.
     first: Sources,
-    /// The sources from which each variant and the conversions were built last.
+    /// The sources from which each variant and the conversions were last built.
     built_from: HashMap<Subject, Sources>,
 }
 
@@ -29,11 +29,11 @@ impl KernelTexts {
         self.first.is_unreadable()
     }
 
-    /// Returns the sources from which to build a variant or the conversions: those that were validated last, or the sources at
-    /// the start if there are none. Instead of the sources at the start, returns `newest`, the sources saved last, for the user's
-    /// own kernel and if the folder of kernels appeared after the start.
+    /// Returns the sources from which to build a variant or the conversions: the last validated ones, or the sources at the
+    /// start if there are none. Instead of the sources at the start, returns `newest`, the last saved sources, for the user's
+    /// own kernel, and if the folder of kernels appeared after the start.
     pub(super) fn sources(&mut self, subject: Subject, newest: &Sources) -> Sources {
-        // The user's own kernel has no earlier sources; where the named folder appeared later, nothing has.
+        // The user's own kernel has no earlier sources; if the named folder appeared later, no kernel has.
         let has_none = subject == Subject::Variant(VariantId::own()) || self.appeared_late();
         let first = if has_none { newest } else { &self.first };
         let built_from = self.built_from.entry(subject).or_insert_with(|| first.clone());

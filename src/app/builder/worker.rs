@@ -21,7 +21,7 @@ use opencl::watch;
 use overlay::{Subject, Validation};
 use video::color::Layout;
 
-/// Adds the names of the device and the variant to an error of the device that occurred while a variant was tried.
+/// Adds the names of the device and the variant to an error of the device that occurred in a trial of the variant.
 fn add_names(id: VariantId, cl: &ClContext, error: Error) -> Error {
     if !is_device_failure(&error) {
         return error;
@@ -30,10 +30,10 @@ fn add_names(id: VariantId, cl: &ClContext, error: Error) -> Error {
     Error { why: format!("{} {}", error.what, error.why), what, hint: String::new(), ..error }
 }
 
-/// The size of the picture on which edited kernels are tried first.
+/// The size in pixels of the picture in the first trial of edited kernels.
 const TINY_SIZE: (u32, u32) = (70, 3);
 
-/// Returns the first case on which edited kernels are tried: a small picture with the RGBA bytes `src`, filtered at radius 1 in
+/// Returns the case of the first trial of edited kernels: a small picture with the RGBA bytes `src`, filtered at radius 1 in
 /// bands of rows.
 fn tiny_case(src: &[u8]) -> Case<'_> {
     Case { src, size: TINY_SIZE, radius: 1, launch: LaunchMode::Bands }
@@ -44,7 +44,7 @@ fn random_picture(layout: Option<&Layout>, (width, height): (u32, u32)) -> Vec<u
     bytes(layout.map_or(width as usize * height as usize * 4, Layout::bytes))
 }
 
-/// Runs the edited kernels of a variant in the child process on random bytes, in bands of rows.
+/// Runs a trial of a variant's edited kernels in the child process on random bytes, in bands of rows.
 fn try_case(
     trials: &mut Trials,
     cl: &ClContext,
@@ -197,7 +197,7 @@ impl<'a> Worker<'a> {
                 None
             }
             Request::Need(Need::Trial(case)) => {
-                // The kernels that run are the ones to try.
+                // The trial needs the kernels that run.
                 let sources = match case.version {
                     None => self.sources(Subject::Variant(case.variant)),
                     Some(_) => self.other_version.clone(),
@@ -300,8 +300,8 @@ impl<'a> Worker<'a> {
         self.send_part(context.number, part)
     }
 
-    /// Validates a YUV to RGBA conversion in the child process, then builds it and checks its output. Returns the program or the
-    /// error.
+    /// Validates a YUV to RGBA conversion in the child process, then builds it and verifies its output. Returns the program or
+    /// the error.
     fn convert(&mut self, context: &mut Context, layout: Layout, storage: Storage) -> Part {
         let sources = self.sources(Subject::Conversion);
         match try_conversion(&mut self.trials, &context.cl.with_sources(sources), &layout, storage) {
@@ -400,12 +400,11 @@ impl<'a> Worker<'a> {
         self.send_part(context.number, part)
     }
 
-    /// Sends a part, if there is one, for the context with this number.
+    /// Sends a part, if it is not `None`, for the context with this number.
     fn send_part(&self, number: u64, part: impl Into<Option<Part>>) -> SendResult {
         part.into().map_or(Ok(()), |part| self.send(BuilderMessage::For(number, part)))
     }
 
-    /// Sends a message to the window.
     fn send(&self, message: BuilderMessage) -> SendResult {
         self.reporter.report(message).then_some(()).ok_or(WindowClosed)
     }

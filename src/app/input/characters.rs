@@ -36,7 +36,7 @@ impl PressedKey {
         let is_digit_key = us.is_some_and(|(plain, _)| plain.is_ascii_digit());
         let us = us.map(|(plain, shifted)| if self.is_shifted { shifted } else { plain });
         let (logical, plain) = (single(&self.logical), single(&self.plain));
-        // Other levels of the layout, such as AltGr's, have characters of their own.
+        // The other levels of the layout, such as that of AltGr, have characters of their own.
         let is_plain = matches!((logical, plain), (Some(logical), Some(plain)) if is_same(logical, plain));
         let own = if is_plain { plain.map(|plain| with_case(plain, self.is_shifted)) } else { logical };
         let is_base = is_plain || own.is_none() && plain.is_none();

@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 
 use opencl::sources;
 
-/// The state of a path: its file or folder, the size, and the time of the last change; `None` if there is nothing at the path.
+/// The state of a path: the identity of its file or folder, the size, and the time of the last change; `None` if there is
+/// nothing at the path.
 type Stamp = Option<(FileId, u64, (i64, i64))>;
 /// The device number and the inode number of a file.
 type FileId = (u64, u64);
@@ -23,7 +24,7 @@ fn stamp(path: &Path) -> Stamp {
     Some(((of.dev(), of.ino()), of.size(), (of.ctime(), of.ctime_nsec())))
 }
 
-/// The state of a folder's files and folders, when it was read.
+/// The state of a folder's files and folders at the time when it was read.
 #[derive(Default, PartialEq)]
 pub(super) struct Disk {
     /// The state of each path in the folder; paths may contain links.

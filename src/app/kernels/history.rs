@@ -1,10 +1,10 @@
-//! Versions of a folder's kernels on the disk: exact ones, and texts that a restored version has replaced. They outlive the
-//! window, so that a version of yesterday can be restored.
+//! The history of a folder of kernels: versions on the disk, which are exact ones and texts that a restored version has
+//! replaced. They outlive the window, so that yesterday's versions can be restored.
 //!
 //! Each version is a file in `versions/FOLDER/` beside the settings file, where `FOLDER` is a hash of the path of the folder of
 //! kernels. A name has the time and a hash of the texts: names sort by time, and equal texts are kept once. The files may be
 //! damaged, or written by others: their paths are checked, since texts are written to these paths when a version is restored.
-//! The functions call the file system, so they belong into jobs.
+//! The functions call the file system, so only jobs may call them.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -24,7 +24,7 @@ pub(crate) const MAX_STORED: usize = 100;
 /// The version of the file format.
 const SCHEMA: u32 = 1;
 
-/// A version of a folder's kernels on the disk.
+/// A version of a folder's kernels as stored on the disk.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct StoredVersion {
     /// The time at which the version was stored.
@@ -37,7 +37,7 @@ pub(crate) struct StoredVersion {
 }
 
 impl StoredVersion {
-    /// Creates a version that is stored now.
+    /// Creates a version whose time is now.
     pub(crate) fn new(sources: Sources, files: Vec<String>, is_exact: bool) -> Self {
         Self { saved: SystemTime::now(), is_exact, files, sources }
     }
@@ -66,12 +66,12 @@ pub(crate) fn fingerprint(sources: &Sources) -> u64 {
     hash(&bytes)
 }
 
-/// The versions of one folder of kernels on the disk.
+/// The stored versions of one folder of kernels.
 #[derive(Debug, Clone)]
 pub(crate) struct History {
     /// The folder with the versions' files.
     path: PathBuf,
-    /// The folder of kernels.
+    /// The absolute path of the folder of kernels.
     kernels: String,
 }
 
@@ -94,7 +94,7 @@ impl History {
         for path in self.files().into_iter().take(MAX_STORED) {
             match self.read(&path) {
                 Ok(version) => versions.push(version),
-                // Another window has removed it.
+                // Another window has removed the file.
                 Err(Unread::Missing) => {}
                 Err(why) => ignored.push(format!("'{}': {why}", base::text::name(&path))),
             }

@@ -83,23 +83,23 @@ fn every_way_to_save_is_noticed_once_it_is_over() {
     let (flat, mean) = (watched.kernel(FLAT), watched.kernel(MEAN));
     std::fs::write(&flat, "one").unwrap();
     assert_eq!(watched.next().text(FLAT).unwrap(), "one");
-    // By another name, as editors do that keep what was there.
+    // Renamed, as editors do that keep the old file.
     std::fs::rename(&flat, watched.kernel("box_filter/03_flat.cl~")).unwrap();
     std::fs::write(watched.kernel("box_filter/.03_flat.cl.swp"), "noise").unwrap();
-    // Emacs marks with such a link which file it edits.
+    // Emacs marks the file that it edits by such a link.
     symlink("user@host.123:4", watched.kernel("box_filter/.#03_flat.cl")).unwrap();
     std::fs::write(watched.kernel("box_filter/4913"), "two").unwrap();
     std::fs::rename(watched.kernel("box_filter/4913"), &flat).unwrap();
     let mut text = watched.next();
     if text.text(FLAT).unwrap() != "two" {
-        // It was gone for a moment, which a slow machine may see.
+        // The file was missing for a moment, which a slow machine may notice.
         text = watched.next();
     }
     assert_eq!(text.text(FLAT).unwrap(), "two");
-    // What is included.
+    // The included file.
     std::fs::write(&mean, "three").unwrap();
     assert_eq!(watched.next().text(MEAN).unwrap(), "three");
-    // In pieces: nobody wants the first one alone.
+    // Written in pieces: the first piece alone must not be read.
     {
         use std::io::Write as _;
         let mut file = std::fs::File::create(&mean).unwrap();
@@ -116,7 +116,7 @@ fn every_way_to_save_is_noticed_once_it_is_over() {
     std::fs::remove_file(&mean).unwrap();
     let now = watched.next();
     assert_eq!(now.changed_since(&Sources::default()), [FLAT]);
-    // By hand, though nothing has changed.
+    // By request, although nothing has changed.
     watched.watching.rebuild();
     assert_eq!(watched.next(), now);
 }
@@ -139,11 +139,11 @@ fn replace_and_save(watched: &Watched) {
     write_folder(&kernels, "removed");
     watched.wait_for(FLAT, "removed");
     watched.save(MEAN, "saved in the third one");
-    // One of its folders.
+    // One of the folders in the folder of kernels.
     std::fs::rename(watched.kernel("common"), watched.path("common")).unwrap();
     std::fs::create_dir(watched.kernel("common")).unwrap();
     watched.save(MEAN, "saved in a new folder of it");
-    // A link to another one, and to a third one.
+    // A link to another folder, and to a third one.
     std::fs::rename(&kernels, watched.path("third")).unwrap();
     symlink(watched.path("old"), &kernels).unwrap();
     watched.wait_for(FLAT, "first");
@@ -152,7 +152,7 @@ fn replace_and_save(watched: &Watched) {
     std::fs::rename(watched.path("new"), &kernels).unwrap();
     watched.wait_for(FLAT, "removed");
     watched.save(FLAT, "saved behind the other link");
-    // Links to files, whatever these are called, which are written, replaced, and left for others.
+    // Links to files with any names, which are written, replaced, and exchanged for links to others.
     std::fs::create_dir(watched.path("elsewhere")).unwrap();
     let (one, other) = (watched.path("elsewhere/flat.txt"), watched.kernel("other.c"));
     for (name, target) in [(FLAT, &one), (MEAN, &other)] {
@@ -206,11 +206,11 @@ fn a_folder_that_is_gone_is_said_to_be_and_is_read_when_it_is_back() {
     };
     std::fs::rename(watched.path("kernels"), watched.path("away")).unwrap();
     assert!(is_gone());
-    // Even unchanged: the error before is obsolete.
+    // Read even if unchanged: the error before is obsolete.
     std::fs::rename(watched.path("away"), watched.path("kernels")).unwrap();
     assert_eq!(watched.next().text(FLAT).unwrap(), "first");
     watched.save(FLAT, "second");
-    // The folder that it is in is called otherwise for a while.
+    // The parent folder has another name for a while.
     let parent = watched.root.with_extension("renamed");
     std::fs::rename(&watched.root, &parent).unwrap();
     assert!(is_gone());

@@ -1,4 +1,4 @@
-//! What the movie does at a moment, and which background measurements it permits.
+//! The state of the movie at a moment, and the background measurements that it permits.
 
 use super::Task;
 use engine::stats::{FrameSample, Stage};
@@ -6,15 +6,15 @@ use overlay::Wait;
 
 /// The maximum fraction of a frame's interval that the movie itself may use. If it uses more, there is no time for a measurement.
 const MAX_MOVIE_SHARE: f64 = 0.5;
-/// The number of seconds whose frames decide whether there is time for a measurement.
+/// The number of seconds of which the frames show whether there is time for a measurement.
 const RECENT_S: f64 = 2.0;
 
-/// The activity of the movie that a measurement may disturb.
+/// The state of the movie that decides which measurements may run.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Moment {
-    /// True if no further frame is due: in a pause, and at the end.
+    /// True if no further frame is due: the movie is paused or has ended.
     pub(crate) is_still: bool,
-    /// True if a filter takes long.
+    /// True if the filter takes long for a frame.
     pub(crate) is_slow: bool,
     /// True if the chosen filter's first frame is not on the screen yet.
     pub(crate) is_awaited: bool,
@@ -22,15 +22,15 @@ pub(crate) struct Moment {
     pub(crate) is_unpaced: bool,
     /// True if the CPU, which decodes the movie, is the device.
     pub(crate) is_cpu: bool,
-    /// True if a frame was late lately.
+    /// True if a frame was late in the last seconds.
     pub(crate) is_late: bool,
-    /// True if the movie leaves time between frames.
+    /// True if the movie leaves time for measurements between its frames.
     pub(crate) has_time: bool,
 }
 
 impl Moment {
-    /// Returns this moment with what the last frames of `history`, the newest last, show; `budget_ms` is the interval between
-    /// frames.
+    /// Returns this moment with the state that follows from the last frames of `history`, the newest last; `budget_ms` is the
+    /// interval between frames.
     pub(crate) fn with_frames<'a>(
         self,
         history: impl DoubleEndedIterator<Item = &'a FrameSample>,
@@ -56,7 +56,7 @@ impl Moment {
             Task::Lab => return (self.is_slow || self.is_awaited).then_some(Wait::Filter),
             Task::Tuning { is_requested } => is_requested,
             Task::Peaks => true,
-            // The user waits for the others, or they leave the movie enough time.
+            // The user waits for the other tasks, or they leave the movie enough time.
             _ => return None,
         };
         match self {
@@ -84,7 +84,7 @@ mod tests {
     fn frame(filter_ms: f64, late: bool) -> FrameSample {
         let mut stages = [0.0; Stage::ALL.len()];
         stages[Stage::Filter as usize] = filter_ms;
-        // With the display's pace this is waiting, not work.
+        // With the display's pace, this time is waiting, not work.
         stages[Stage::Swap as usize] = 15.0;
         FrameSample {
             pts: 0.0,

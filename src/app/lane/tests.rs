@@ -24,7 +24,7 @@ fn lane() -> Lane {
     lane
 }
 
-/// A task that reports the begin of each piece of work, and ends the piece at a message: `true` if another piece follows.
+/// A task that reports the start of each piece of work, and ends the piece at a message: `true` if another piece follows.
 struct Pieces {
     slot: Slot<u32>,
     ends: Sender<bool>,
@@ -89,7 +89,7 @@ fn one_task_at_a_time_uses_the_device_in_the_order_of_the_queue() {
     lab.wait_for(&mut lane, STILL, &JobState::Waiting(Wait::Tuning));
     tuning.wait_for(&mut lane, STILL, &JobState::Ending(Wait::Lab));
     peaks.wait_for(&mut lane, STILL, &JobState::Waiting(Wait::Lab));
-    // The one that works lets the first in the queue pass at its gate.
+    // The task that works lets the first one in the queue pass its gate.
     tuning.ends.send(true).unwrap();
     lab.wait_for_begin(&mut lane, STILL);
     tuning.wait_for(&mut lane, STILL, &JobState::Waiting(Wait::Lab));
@@ -122,7 +122,7 @@ fn a_task_waits_while_the_movie_needs_the_device() {
     let playing = &Moment { has_time: true, ..Moment::default() };
     let mut lab = Pieces::start(&mut lane, Task::Lab);
     lab.wait_for(&mut lane, playing, &JobState::Waiting(Wait::Plays));
-    // It holds nobody up.
+    // The task delays no other one.
     let mut versions = Pieces::start(&mut lane, Task::Versions);
     versions.wait_for_begin(&mut lane, playing);
     versions.ends.send(false).unwrap();
@@ -179,7 +179,7 @@ fn a_cancelled_task_ends_at_its_gate_and_uses_the_device_until_then() {
     tuning.ends.send(true).unwrap();
     peaks.wait_for_begin(&mut lane, STILL);
     assert!(tuning.begun.try_recv().is_err() && !tuning.slot.poll().is_new);
-    // One that waits ends without its turn, also if its slot is dropped.
+    // A waiting task ends before its turn, even if its slot is dropped.
     let mut second = Pieces::start(&mut lane, TUNING);
     second.wait_for(&mut lane, STILL, &JobState::Waiting(Wait::Peaks));
     drop(second);
@@ -196,7 +196,7 @@ fn another_device_cancels_tasks_that_use_the_one_before_in_this_process() {
     let mut tuning = Pieces::start(&mut lane, TUNING);
     let playing = &Moment { has_time: true, ..Moment::default() };
     lab.ends.send(true).unwrap();
-    // It hangs in a call.
+    // The task hangs in a call.
     tuning.wait_for_begin(&mut lane, playing);
     lane.update(Some(2), STILL);
     lab.wait_for_begin(&mut lane, STILL);

@@ -12,10 +12,10 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// The last reading of a device's clock, or the reason why it cannot be read, as a sentence.
 type ClockReading = Result<ClockSnapshot, String>;
 
-/// Reads the clock of the device in use.
+/// A task that reads the clock of the device in use, and its last reading.
 #[derive(Default)]
 pub(super) struct ClockMonitor {
-    /// The task that reads the clock while somebody needs it.
+    /// The task that reads the clock while the table of stages is open.
     task: Slot<(), ClockReading>,
     /// The name and driver of the device that the task reads, to detect another one.
     device: Option<String>,
@@ -23,8 +23,8 @@ pub(super) struct ClockMonitor {
 }
 
 impl ClockMonitor {
-    /// Returns the last reading for `device`; `None` before the first one. Starts the thread if `is_visible` is true, and ends it
-    /// otherwise or if the device has changed. Without a device the clocks of the processors are read.
+    /// Returns the last reading for `device`; `None` before the first one. Starts the thread if `is_visible` is true, and ends
+    /// it otherwise or if the device has changed. Without a device, the clocks of the CPUs are read.
     pub(super) fn sample(
         &mut self,
         device: Option<&Device>,

@@ -38,7 +38,7 @@ enum Progress {
     Case(Case, State),
 }
 
-/// The check of type conversions, running or ended.
+/// The running or ended check of type conversions.
 #[derive(Default)]
 pub(super) struct ConversionCheck {
     task: Slot<Times, Progress>,

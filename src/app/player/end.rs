@@ -95,13 +95,13 @@ impl Player<'_> {
         event_loop.set_control_flow(at.map_or(ControlFlow::Wait, ControlFlow::WaitUntil));
     }
 
-    /// Shuts everything down once the files are written. Returns the first error of writing a file, although the other files
-    /// are written all the same, and true if OpenCL is idle. If it is not, because a kernel or a compiler runs, the process
-    /// must not run the driver's exit handlers.
+    /// Shuts everything down once the files are written. Returns the first error of writing a file, although all other files
+    /// are written, and true if OpenCL is idle. If it is not, because a kernel or a compiler runs, the process must not run the
+    /// driver's exit handlers.
     pub(crate) fn close(mut self) -> (Result<()>, bool) {
         self.poll_end();
         let result = self.write();
-        // All are shut down, whatever the first returns.
+        // All parts are shut down, even if the first one returns false.
         let (device, builder) = (self.cx.frames.shut_down(), self.devices.shut_down());
         let measurements = self.cx.lane.shut_down();
         let idle = device && builder && measurements && DeviceThread::have_ended(THREADS_TIMEOUT);
@@ -111,7 +111,7 @@ impl Player<'_> {
             self.movies.scenes.destroy();
             self.surface.destroy();
         } else {
-            // An OpenCL context in use may share with the window's: neither is destroyed.
+            // An OpenCL context in use may share objects with the window's OpenGL context: neither is destroyed.
             std::mem::forget(self);
         }
         (result, idle && !reading)
@@ -173,7 +173,7 @@ impl Player<'_> {
         }
         let trial = self.last.trial.take();
         let write = move |_: &_| {
-            // The test uses the trace's file; an error of it will occur again.
+            // The test uses the trace's file; if it has failed, writing the file will fail, too.
             if let Some(trial) = trial {
                 let _ = trial.wait(Duration::MAX);
             }

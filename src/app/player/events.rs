@@ -52,7 +52,7 @@ impl Player<'_> {
         if self.surface.event(&self.cx.gl_window.window, event, self.cx.overlay.path_prompt.is_open()) {
             self.cx.repaints.redraw_every(INPUT_REPAINT);
         }
-        // Synthetic events, for keys that are down when the focus comes or goes, are no presses: the real one follows.
+        // Synthetic events, for keys that are down when the focus changes, are no presses: the real event follows.
         if let (WindowEvent::KeyboardInput { event: key, is_synthetic: false, .. }, false) = (event, ending) {
             if !self.cx.overlay.path_prompt.is_open() {
                 // A dead key would combine with the next key.
@@ -62,7 +62,7 @@ impl Player<'_> {
                     self.press(action);
                 }
             } else if input::is_escape(key) {
-                // At once, so that the next key is a command again.
+                // Closed at once, so that the next key is a command again.
                 self.cx.overlay.path_prompt.close();
                 self.cx.repaints.redraw_soon();
             }
@@ -130,7 +130,7 @@ impl Player<'_> {
             }
             Action::EndSeek => movies.navigation.refine(movies.scenes.facts(), cx),
             Action::SeekStart => movies.navigation.seek_to(0.0, true, movies.scenes.facts(), cx),
-            // A scene that has sizes takes the key.
+            // A scene that has sizes handles the key.
             Action::SeekChapter(step) => {
                 if !movies.input(Input::Size(step), cx) {
                     movies.navigation.go_to_chapter(step, movies.scenes.facts(), cx);
@@ -204,7 +204,7 @@ impl Player<'_> {
     }
 }
 
-/// Shows the new state of something that a key switches.
+/// Shows a message with the new state of a setting that a key switches.
 fn show_switch(name: &str, is_on: bool, cx: &mut PlayerContext) {
     cx.overlay.show_message(format!("{name} {}", if is_on { "on" } else { "off" }));
 }

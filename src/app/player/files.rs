@@ -10,7 +10,7 @@ use engine::stats::{self, ExportContext, TraceContext, UsedKernel, write_trace};
 use ladder::results::{Metadata, Report};
 use opencl::cl::DeviceKind;
 
-/// This program, for the metadata of files.
+/// The name and version of this program, for the metadata of files.
 const PROGRAM: &str = concat!("clreel ", env!("CARGO_PKG_VERSION"));
 
 impl Player<'_> {
@@ -33,7 +33,7 @@ impl Player<'_> {
         }
     }
 
-    /// Returns the settings as the user has changed them.
+    /// Returns the present settings, with the user's changes.
     pub(super) fn current_settings(&self) -> Settings {
         Settings {
             ui_scale: self.surface.scale(),
@@ -42,7 +42,7 @@ impl Player<'_> {
         }
     }
 
-    /// Saves the statistics as CSV and JSON, the recorded events as a trace, and the results of the Lab, if there are some.
+    /// Saves the statistics as CSV and JSON, the recorded events as a trace, and the results of the Lab, if there are any.
     pub(super) fn export_stats(&mut self) {
         let (context, recorder) = (self.export_context(), self.cx.frames.recorder.clone());
         let (recorded, trace) = (log::copy(), self.trace_context());

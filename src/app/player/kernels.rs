@@ -1,6 +1,6 @@
-//! Kernels that are edited while the movie plays. Each save is a version, and the newest that may run filters the movie. The
-//! last hundred exact versions are kept, also on the disk ([`stored`]), and the last ten others. [`Versions`] has the versions
-//! and what is known of the kernels of each; [`LiveKernels`] watches the folder and handles the user's requests.
+//! Kernels that are edited while the movie plays. Each save is a version, and the newest version that may run filters the
+//! movie. The last hundred exact versions are kept, also on the disk ([`stored`]), and the last ten of the others. [`Versions`]
+//! has the versions and the result of each; [`LiveKernels`] watches the folder and handles the user's requests.
 
 mod controller;
 mod refusals;
@@ -37,7 +37,7 @@ use overlay::{
 use refusals::{Refusals, is_same_error};
 use speed::SpeedComparison;
 
-/// The maximum number of versions that are kept of those that are neither the first nor exact.
+/// The maximum number of kept versions that are neither exact nor the first one.
 const MAX_OTHERS: usize = 10;
 /// The minimum number of measured frames for which a filter's median time is used.
 const MIN_TIMED_FRAMES: usize = 5;
@@ -53,25 +53,27 @@ struct Versions {
     in_folder: Option<Sources>,
     /// The number of the version that was saved or chosen last.
     current: u64,
-    /// `Some` if validation of the current version is to be requested: `Some(true)` also of kernels that the version does not
-    /// change.
+    /// The pending request to validate the current version, if any: `Some(true)` requests it also for kernels that the version
+    /// does not change.
     waits: Option<bool>,
-    /// The number of the version whose validation was requested last. All subjects that have no verdict yet are pending in it.
+    /// The number of the version whose validation was requested last. In it, all subjects whose validation has not ended are
+    /// pending.
     asked: u64,
     /// True if the environment names a folder of kernels: if that folder does not exist, no kernels can be built.
     is_named: bool,
     /// True if the first version existed at the start, so that all programs were built from it.
     is_built: bool,
-    /// True until the first validation if the folder that the environment names appeared after the start. Until then nothing
-    /// could be built, not even kernels that need no validation.
+    /// True until the first validation if the folder that the environment names appeared after the start. Until then no kernels
+    /// could be built, even those that need no validation.
     is_late: bool,
     /// For each variant, and for the conversion, the number of the version whose kernels run.
     running: HashMap<Subject, u64>,
     refusals: Refusals,
-    /// The machine code that is shown or was requested: number of the version, variant, pictures, and the device's index.
+    /// The key of the machine code that is shown or was requested: number of the version, variant, pictures, and the device's
+    /// index.
     code_of: Option<(u64, VariantId, PictureInfo, usize)>,
-    /// The number of devices used so far, and that of restarts of the builder: stored times are of the last device only, and
-    /// earlier requests may never be answered.
+    /// The number of devices used so far, and the number of restarts of the builder: stored times are of the last device only,
+    /// and requests from before a restart may never be answered.
     epoch: (u32, u32),
     comparison: SpeedComparison,
     shown: Kernels,
@@ -98,20 +100,21 @@ impl Versions {
         self.version(*self.running.get(&subject)?)
     }
 
-    /// Returns true if somebody uses this version.
+    /// Returns true if this version is still needed: it is the current one, the newest one, the one whose validation was
+    /// requested last, or its kernels run.
     fn is_used(&self, number: u64) -> bool {
         [self.current, self.newest(), self.asked].contains(&number)
             || self.running.values().any(|running| *running == number)
     }
 
-    /// Returns true if a verdict on the kernels of a subject is due.
+    /// Returns true if a subject's kernels are being validated in the version whose validation was requested last.
     fn is_asked(&self, subject: Subject) -> bool {
         let result = self.version(self.asked).and_then(|kept| kept.row.result(subject));
         result.is_some_and(|result| result.validation == Validation::Pending)
     }
 
     /// Adds the sources of the folder as a new version and makes it the current one, unless they are unchanged. If `asked` is
-    /// true, because the user wants them validated, unchanged sources are not ignored. `is_built` is true if all programs were
+    /// true, because the user wants them validated, unchanged sources are added, too. `is_built` is true if all programs were
     /// built from them.
     fn read(&mut self, sources: Sources, asked: bool, is_built: bool) {
         self.shown.problem = None;
@@ -126,7 +129,7 @@ impl Versions {
         self.use_version(self.newest(), asked);
     }
 
-    /// Adds a version with these sources, and drops the oldest of those of which there are too many and that nobody uses.
+    /// Adds a version with these sources. If too many versions are kept, drops the oldest that are not in use.
     fn keep(&mut self, sources: Sources, is_built: bool) {
         let before = self.kept.back().map(|kept| kept.sources.clone()).unwrap_or_default();
         let number = self.newest() + 1;
@@ -181,10 +184,10 @@ impl Versions {
         }
     }
 
-    /// Processes a result of the builder; returns the state of kernels that is to be shown to the user, if any.
+    /// Processes a result of the builder. Returns the subject and the validation state to show to the user, if there is one.
     fn process(&mut self, news: News) -> Option<(Subject, Validation)> {
         let (subject, error) = match news {
-            // It begins a wipe, and is no verdict on the version that runs.
+            // The result begins a wipe, and does not belong to the version that runs.
             News::Judged(judged) if judged.is_second_side => return None,
             News::Judged(judged) => return self.process_verdict(judged),
             News::Tried(case, Ok(report)) if case.version.is_none() => {
@@ -193,7 +196,7 @@ impl Versions {
                 let kept = self.version_mut(number)?;
                 let known = kept.row.result(subject).map(|result| &result.validation);
                 let is_known = known.is_some_and(Validation::may_run) && report.is_none();
-                // If a verdict is due, that one counts.
+                // If a validation is pending, its result counts.
                 if is_known || known == Some(&Validation::Pending) {
                     return None;
                 }
@@ -214,7 +217,7 @@ impl Versions {
             News::NoConversion(error) => (Subject::Conversion, error),
             _ => return None,
         };
-        // The devices report it.
+        // The code for devices reports the error.
         if !is_device_failure(&error) {
             let runs = self.version_in_use(subject).filter(|kept| kept.row.number > 1 || !self.is_built);
             let sources = runs.map(|kept| kept.sources.clone());
@@ -224,7 +227,8 @@ impl Versions {
         None
     }
 
-    /// Processes a verdict on a version of the edited kernels; returns what is to be shown to the user, if anything.
+    /// Processes the result of validating a version of the edited kernels. Returns the subject and the state to show to the
+    /// user; `None` if the version is not the current one.
     fn process_verdict(&mut self, judged: Judged) -> Option<(Subject, Validation)> {
         let Judged { version: number, subject, validation, warnings, .. } = judged;
         let sources = self.version(number)?.sources.clone();
@@ -237,14 +241,14 @@ impl Versions {
             result.replaced = before.filter(|before| *before != number).or(result.replaced);
             kept.times.retain(|(of, _)| Subject::Variant(of.variant) != subject);
             self.running.insert(subject, number);
-            // Kept until now were those of the version before.
+            // Until now the printed lines were those of the version before.
             stdout::forget_printed_lines();
         }
-        // Verdicts on older versions are not reported.
+        // Results of older versions are not reported.
         (number == self.current).then_some((subject, validation))
     }
 
-    /// Notes the number of changes of the device and of restarts of the builder. If the device has changed, drops the times
+    /// Stores the number of changes of the device and of restarts of the builder. If the device has changed, drops the times
     /// that were measured on another device. If one of the numbers has changed, repeats the requests without an answer.
     fn note_device(&mut self, devices: u32, restarts: u32) {
         let before = std::mem::replace(&mut self.epoch, (devices, restarts));
@@ -262,7 +266,8 @@ impl Versions {
         }
     }
 
-    /// Stores the time of a filter with the version of the edited kernels that is in use for it, unless it is of few frames.
+    /// Stores the time of a filter for the version of the edited kernels that the filter uses. Does nothing if the time is of
+    /// too few frames.
     fn time(&mut self, of: Circumstances, time: FilterTime) {
         let running = self.running.get(&Subject::Variant(of.variant));
         let number = running.copied().filter(|_| time.n >= MIN_TIMED_FRAMES);
@@ -272,14 +277,14 @@ impl Versions {
     }
 
     /// Returns the sources with which the current version's kernels of a variant or conversion are compared: those that the
-    /// running kernels were built from or, if these were refused, those of the last version with a verdict. `None` if nothing
-    /// could be built.
+    /// running kernels were built from or, if these were refused, those of the last version whose validation has ended. `None`
+    /// if nothing could be built.
     fn built_from(&self, subject: Subject) -> Option<Sources> {
         let has_verdict = |kept: &&KeptVersion| {
             kept.row.result(subject).is_some_and(|result| result.validation != Validation::Pending)
         };
         match self.version_in_use(subject) {
-            // It is refused: the last verdict is known.
+            // The version is refused: its validation has ended.
             Some(kept) if kept.row.refuses(subject) => {
                 self.kept.iter().rev().find(has_verdict).map(|kept| kept.sources.clone())
             }
@@ -299,7 +304,8 @@ impl Versions {
         asked: bool,
     ) -> Vec<VariantId> {
         let Some(kept) = self.version(self.current) else { return Vec::new() };
-        // The only version, from which all was built: it runs without validation unless a part must be validated first.
+        // The only version, from which all programs were built: it runs without validation unless a part must be validated
+        // first.
         let is_first = self.newest() == 1 && self.is_built;
         let is_changed = |variant: &VariantId| {
             if variant.files(kind).is_some_and(|files| files.is_empty()) {
@@ -315,12 +321,12 @@ impl Versions {
                     |before: &Sources| made_of.iter().any(|id| !is_same(*id, kind, &kept.sources, before));
                 before.as_ref().is_none_or(differs)
             };
-            // A verdict on the version before may still arrive, and that version would run.
+            // Validation of the version before may still end, and that version would then run.
             self.is_asked(subject) || asked && *variant == chosen || is_new && is_other()
         };
         let own = kept.sources.has(OWN_FILE).then_some(VariantId::own());
         let mut changed: Vec<VariantId> = VariantId::all().chain(own).filter(is_changed).collect();
-        // `auto` consists of all others, and seldom is the one that is edited.
+        // `auto` consists of all other variants, and is seldom the edited one.
         changed.sort_by_key(|variant| (*variant != chosen, variant.is_auto()));
         changed
     }
@@ -336,7 +342,7 @@ impl Versions {
     }
 
     /// Records that validation of these subjects in the current version was requested. `files` are the conversion's kernel
-    /// files. Refusals of other texts are over, except where a verdict is due.
+    /// files. Refusals of other texts are over, unless a validation is pending.
     fn note_requested(&mut self, subjects: &[Subject], kind: DeviceKind, files: &[&str]) {
         self.asked = self.current;
         let is_first = self.current == 1 && self.is_built;
@@ -354,14 +360,14 @@ impl Versions {
         let all = [Subject::Variant(VariantId::auto()), Subject::Conversion];
         let is_edited = all.into_iter().any(|subject| differs(subject, &Sources::default()));
         kept.row.request = match subjects.is_empty() && is_first && is_edited {
-            // It is older than the window.
+            // The version is older than the window.
             true => ValidationRequest::WhenChosen,
             false => ValidationRequest::Made,
         };
     }
 }
 
-/// Returns true if the kernels of a variant for this kind of device have the same text in the sources `one` and `other`. For
+/// Returns true if the kernels of a variant for this kind of device have equal texts in the sources `one` and `other`. For
 /// `auto`, which runs other variants, the kernels of all variants are compared.
 pub(super) fn is_same(variant: VariantId, kind: DeviceKind, one: &Sources, other: &Sources) -> bool {
     match variant.files(kind) {
@@ -385,7 +391,7 @@ struct Circumstances {
     beside: Option<SecondSetting>,
 }
 
-/// A kept version of the edited kernels: the text of all kernels at one save.
+/// A version of the edited kernels that is kept: the text of all kernels at one save, with its results.
 struct KeptVersion {
     sources: Sources,
     /// The hash of the texts, as in the files of the history.
@@ -397,12 +403,12 @@ struct KeptVersion {
     /// The number of failed versions between the kept version before this one and this one.
     failures: usize,
     times: Vec<(Circumstances, FilterTime)>,
-    /// The version in the panel, whose times and comparisons [`Versions::refresh`] updates.
+    /// The version as the panel shows it, whose times and comparisons [`Versions::refresh`] updates.
     row: Version,
 }
 
 impl KeptVersion {
-    /// Creates a version that nothing is known of; `before` are the sources of the version before it.
+    /// Creates a version without results; `before` are the sources of the version before it.
     fn new(number: u64, sources: Sources, before: &Sources) -> Self {
         let files = sources.changed_since(before);
         let lost_own = files.iter().any(|file| file == OWN_FILE) && !sources.has(OWN_FILE);
@@ -424,7 +430,7 @@ impl KeptVersion {
         self.times.iter().find(|(known, _)| known == of).map(|(_, time)| *time)
     }
 
-    /// Sets the state of the kernels of a subject; returns what is known of them.
+    /// Sets the validation state of a subject's kernels. Returns the subject's result.
     fn set(&mut self, subject: Subject, validation: Validation) -> &mut VersionResult {
         let results = &mut self.row.results;
         let known = results.iter().position(|result| result.subject == subject);
@@ -450,8 +456,8 @@ impl KeptVersion {
         is(|known| known.refusal().is_some()) && !is(Validation::may_run)
     }
 
-    /// Returns true if this version is one of those to which the user may want to return: the first, an exact one, or one
-    /// whose texts only this version has.
+    /// Returns true if the user may want to return to this version: it is the first one, is exact, or is the only one with its
+    /// texts.
     fn is_lasting(&self) -> bool {
         self.row.number == 1 || self.is_replaced || self.is_exact()
     }
@@ -460,7 +466,7 @@ impl KeptVersion {
     /// is of fewer than [`MIN_MEDIAN_FRAMES`].
     fn note(&mut self, of: Circumstances, time: FilterTime) {
         match self.times.iter_mut().find(|(known, _)| *known == of) {
-            // After a seek, few frames say less than many.
+            // After a seek, few frames are less reliable than many.
             Some((_, known)) if time.n < known.n.min(MIN_MEDIAN_FRAMES) => {}
             Some((_, known)) => *known = time,
             None => self.times.push((of, time)),

@@ -1,8 +1,8 @@
-//! The measurement of a ladder (a set of variants that compute the same result) in the overlay's Lab. It advances only while the
-//! movie stands still: then no frame is timed, and no work for the movie disturbs the measurement.
+//! The measurement of a ladder (a set of variants that compute the same result) in the overlay's Lab. It advances only while
+//! the movie is paused or has ended: then no frame is timed, and no work for the movie disturbs the measurement.
 //!
-//! A child process runs `clreel bench`, one step at a time: a driver that crashes or stalls affects only that process, which ends
-//! with an error if a device does not respond in time.
+//! A child process runs `clreel bench`, one step at a time: a driver that crashes or stalls affects only that process, which
+//! ends with an error if a device does not respond in time.
 
 mod code;
 
@@ -23,7 +23,7 @@ use overlay::{Benchmark, BenchmarkFrame, JobState, Lab};
 
 /// Interval in which a measurement checks whether it was cancelled.
 const CANCEL_CHECK_INTERVAL: Duration = Duration::from_millis(50);
-/// Factor by which the drivers' timeout is longer, since the child process has a low priority.
+/// Factor by which the drivers' timeout is multiplied, since the child process has a low priority.
 const TIMEOUT_FACTOR: u32 = 6;
 /// Number of timed rounds of a measurement.
 const ROUNDS: u32 = 9;
@@ -38,7 +38,7 @@ pub(super) struct LabMeasurement {
     /// The results of the ladder on the screen, as `clreel bench --save` writes them.
     results: Option<Report>,
     shown: Lab,
-    /// The last results of the box filter without its devices, whose results are shown.
+    /// The last results of the box filter, without the results of its devices, which `shown` has.
     benchmark: Option<Report>,
     code: code::CodeRequest,
 }
@@ -60,7 +60,7 @@ impl LabMeasurement {
         self.shown.state = self.measurement.state.clone();
     }
 
-    /// Stores the results before the measurement's next step.
+    /// Stores results that the measurement sends before its next step.
     fn take_progress(&mut self, (steps, mut report): Progress) {
         self.shown.steps = steps;
         if self.shown.case.is_some_and(|(ladder, _)| ladder == overlay::BOX_FILTER) {
@@ -78,7 +78,7 @@ impl LabMeasurement {
         }
     }
 
-    /// Returns the results of the box filter on all devices in the format of `clreel bench --save`; `None` if there are none.
+    /// Returns the results of the box filter on all devices, in the format of `clreel bench --save`; `None` if there are none.
     pub(super) fn report(&self) -> Option<Report> {
         let measured = self.shown.benchmark.devices.iter().filter(|device| !device.runs.is_empty());
         Some(Report { devices: measured.cloned().collect(), ..self.benchmark.clone()? })
@@ -94,7 +94,7 @@ impl LabMeasurement {
         }
     }
 
-    /// Starts to measure a ladder at one of its sizes on the running device, with the edited kernels if there are some.
+    /// Starts to measure a ladder at one of its sizes on the running device, with the edited kernels if there are any.
     pub(super) fn start(
         &mut self,
         (ladder, size): (&str, &'static str),
@@ -136,7 +136,8 @@ impl LabMeasurement {
         self.run(case, on, cx);
     }
 
-    /// Stops a measurement and shows the next one, without results. `benchmark` is the case of the box filter, if that is measured.
+    /// Stops a measurement and shows the next one, still without results. `benchmark` is the case of the box filter, if that is
+    /// measured.
     fn begin(&mut self, case: (&'static str, &'static str), benchmark: Option<Benchmark>, devices: &Devices) {
         self.stop();
         self.results = None;
@@ -207,8 +208,8 @@ fn start_bench(arguments: &[OsString]) -> std::io::Result<Sandbox> {
     Sandbox::start(command, folder)
 }
 
-/// Permits the steps of `bench` once they may use the device, and reports the results before each of them. `device` is the device's
-/// name.
+/// Permits the steps of `bench` once they may use the device, and reports the results before each step. `device` is the
+/// device's name.
 fn follow(
     bench: std::io::Result<Sandbox>,
     device: &str,
@@ -239,7 +240,7 @@ fn follow(
 /// Returns a step of `bench` if its results are of the device with this name.
 ///
 /// # Errors
-/// A sentence, if the results are of another device.
+/// If the results are of another device; the error is a sentence.
 fn of_device(step: Step<Report>, device: &str) -> std::result::Result<Step<Report>, String> {
     let name = step.results.devices.first().map_or("", |on| on.text("name"));
     match name == device || name.is_empty() {

@@ -80,7 +80,7 @@ const AWAITED_REPAINT: Duration = Duration::from_millis(100);
 /// The interval of repaints of the overlay without other reasons, so that the displayed CPU load stays current.
 const IDLE_REPAINT: Duration = Duration::from_millis(500);
 
-/// The frame loop, the overlay with its messages, and the window: everything that all parts of the player use. Fields drop in
+/// The state that all parts of the player use: the frame loop, the overlay with its messages, and the window. Fields drop in
 /// order: those that live in the OpenGL context before the window.
 struct PlayerContext<'a> {
     args: &'a PlayArgs,
@@ -106,7 +106,7 @@ impl PlayerContext<'_> {
         result.map_err(|error| self.notify(error, false)).ok()
     }
 
-    /// Lets the background measurements use the device where the movie permits it.
+    /// Lets the background measurements use the device if the movie permits it.
     fn update_lane(&mut self, devices: &Devices) {
         let frames = &self.frames;
         let interval_ns = frames.presenter.screen.frame_interval_ns();
@@ -337,7 +337,7 @@ impl<'a> Player<'a> {
             cx.repaints.redraw_soon();
         }
         if cx.args.frames.is_some() && movies.is_finished(&cx.frames) && !cx.frames.schedule.is_paused() {
-            // A movie that cannot loop has fewer frames than were asked for.
+            // A movie that cannot loop has fewer frames than the number requested.
             self.quit = true;
         }
         for (variant, error) in std::mem::take(&mut cx.frames.errors) {
@@ -368,7 +368,10 @@ impl<'a> Player<'a> {
     }
 }
 
-/// Returns an error if OpenGL cannot create textures of this size.
+/// Checks that OpenGL can create textures of this size.
+///
+/// # Errors
+/// If it cannot.
 fn check_texture_size(gl: &glow::Context, width: u32, height: u32) -> Result<()> {
     let limit = max_texture_size(gl);
     if width <= limit && height <= limit {

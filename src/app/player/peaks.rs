@@ -1,5 +1,5 @@
-//! Facts about the device and the kernels on the screen for the panel of stages: the device's peaks, which a job measures
-//! once per device and session when the panel is open, and the registers of the kernels, which a job asks the compiler for.
+//! Facts about the device and the kernels on the screen for the panel of stages. A job measures the device's peaks once per
+//! device and session when the panel is open; another one gets the kernels' registers from the compiler.
 
 use super::PlayerContext;
 use super::devices::Devices;
@@ -13,17 +13,17 @@ use opencl::machine_code::{self, KernelRegisters};
 use opencl::program;
 use overlay::{DeviceFacts, JobState, Panel};
 
-/// The version of the kernels whose registers are wanted: the device's key, the version, and the configuration.
+/// The key of the kernels whose registers are wanted: the device's key, the variant, the version, and the configuration.
 type KernelsKey = (String, VariantId, u64, Config);
 
-/// Measures the peaks of the devices in use, and reads the registers of kernels.
+/// The measurement of the device's peaks, and of the registers of kernels.
 #[derive(Default)]
 pub(super) struct PeakMeasurement {
     /// The peaks of each device that was measured in this session, by the device's key.
     known: Vec<(String, DevicePeaks)>,
     measurement: Slot<(String, DevicePeaks)>,
     registers: Slot<Vec<KernelRegisters>>,
-    /// The kernels of `shown.registers`, or of the job that reads them.
+    /// The kernels to which `shown.registers` belongs, or whose registers the job is reading.
     kernels: Option<KernelsKey>,
     shown: DeviceFacts,
 }
@@ -35,12 +35,12 @@ fn device_key(device: &Device) -> String {
 }
 
 impl PeakMeasurement {
-    /// Returns what is known about the device in use and the kernels on the screen.
+    /// Returns the known facts about the device in use and the kernels on the screen.
     pub(crate) fn shown(&self) -> &DeviceFacts {
         &self.shown
     }
 
-    /// Takes the results of the jobs, and starts them if the panel of stages is open.
+    /// Takes the results of the jobs, and starts the jobs if the panel of stages is open.
     pub(super) fn update(&mut self, devices: &Devices, cx: &mut PlayerContext) {
         let measured = self.measurement.poll().result.and_then(|result| cx.or_notify(result));
         self.known.extend(measured);
@@ -80,7 +80,7 @@ impl PeakMeasurement {
         cx.or_notify(started);
     }
 
-    /// Starts to read the registers of the kernels on the screen, if they are others than before. Drivers of processors report none.
+    /// Starts to read the registers of the kernels on the screen, if the kernels have changed. Drivers of CPUs report none.
     fn read_registers(&mut self, device: &Device, key: String, cx: &mut PlayerContext) -> Result<()> {
         let shown = &cx.frames.recorder.shown;
         let now = shown.last().filter(|_| device.info.kind != DeviceKind::Cpu).and_then(|sample| {

@@ -22,7 +22,7 @@ const CHECK_TIMEOUT: Duration = Duration::from_secs(300);
 /// The maximum length of the output that is read, in bytes; Oclgrind reports a few faults of each kernel.
 const MAX_OUTPUT: usize = 256 << 10;
 
-/// The check for data races, running or ended.
+/// The running or ended check for data races.
 #[derive(Default)]
 pub(super) struct RaceCheck {
     task: Slot<Vec<RaceLine>, u64>,
@@ -30,12 +30,12 @@ pub(super) struct RaceCheck {
     /// The sources of the kernels that are checked.
     sources: Sources,
     shown: RaceReport,
-    /// The number of the current version when it was last compared with `sources`, and true if the variant's kernels were the
-    /// same.
+    /// The number of the current version when it was last compared with `sources`, and true if the variant's kernels were
+    /// equal.
     compared: Option<(u64, bool)>,
 }
 
-/// The report in the place of one on kernels that are not the current ones.
+/// The report that is shown while the checked kernels are not the current ones.
 static NO_REPORT: RaceReport = RaceReport::Unknown;
 
 impl RaceCheck {
@@ -59,8 +59,8 @@ impl RaceCheck {
         true
     }
 
-    /// Shows new results of the check, if there are some; hides them while they are of other kernels than those of `kernels`
-    /// for this kind of device.
+    /// Shows new results of the check, if there are any; hides them while the kernels of `kernels` for this kind of device are
+    /// not those that were checked.
     pub(super) fn update(&mut self, kernels: &LiveKernels, kind: DeviceKind, cx: &mut PlayerContext) {
         if self.compare(kernels, kind) {
             cx.repaints.redraw_soon();
@@ -155,7 +155,7 @@ fn check(
         [CheckedCode { faults, error: Some(error), .. }] if faults.is_empty() => {
             Err(Error::new(failure, error.to_string(), ""))
         }
-        // Of two codes one may have been checked, and the other not.
+        // If there are two codes, one may have been checked and the other not.
         codes => Ok(Some(codes.iter().flat_map(report).collect())),
     }
 }

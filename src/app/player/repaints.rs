@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 /// The maximum delay of a redraw that the user has not caused. It is combined with the redraw for the movie's next frame, since
-/// each redraw delays the frame after it.
+/// each redraw delays the next frame.
 const MAX_DELAY: Duration = Duration::from_millis(50);
 
 /// The pending request to redraw the window, and the time of the last redraw.

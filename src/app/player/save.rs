@@ -126,7 +126,7 @@ pub(super) fn create_in<T>(
     Err(Error::new(what, reason, "Start clreel in a folder that you may write to."))
 }
 
-/// Creates empty files at this path with these endings, or none of them.
+/// Creates empty files at this path, one with each of these endings. If one cannot be created, none remains.
 fn reserve(stem: &Path, endings: &[&str]) -> std::io::Result<Vec<PathBuf>> {
     let mut made = Vec::new();
     for ending in endings {
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn times_are_those_of_the_clock_on_the_wall() {
-        // The system's own program says what time that was here.
+        // The system's `date` formats the same time.
         for seconds in [0, 951_782_399, 951_782_400, 1_735_689_599, 1_750_000_000] {
             let asked = ["-d", &format!("@{seconds}"), "+%Y%m%d-%H%M%S"];
             let said = std::process::Command::new("date").args(asked).output().unwrap();

@@ -1,4 +1,5 @@
-//! The movie's sound: follows the movie's clock, which in turn follows the sound, and the keys for volume and tracks.
+//! The movie's sound, which follows the movie's clock, while the clock is corrected by the sound's position; and the keys for
+//! volume and tracks.
 
 use super::PlayerContext;
 use ::sound::{Sound, SoundStatus, Transport};
@@ -13,7 +14,8 @@ const MAX_VOLUME: u32 = 100;
 
 /// The sound of what plays, and the user's settings for it.
 pub(super) struct SoundControl {
-    /// The thread and the device; `None` if the user wants no sound, or frames are shown as fast as they are filtered.
+    /// The sound's thread and the audio device; `None` if the user wants no sound, or frames are shown as fast as they are
+    /// filtered.
     sound: Option<Sound>,
     feed: Option<SoundFeed>,
     /// The index of the track that plays.
@@ -22,7 +24,7 @@ pub(super) struct SoundControl {
     is_muted: bool,
     /// The device and track that `view` describes.
     status: SoundStatus,
-    /// The sound for the overlay; `None` if the movie has none, or none is wanted.
+    /// The sound as the overlay shows it; `None` if the movie has no sound, or the user wants none.
     view: Option<SoundView>,
 }
 
@@ -45,7 +47,8 @@ impl SoundControl {
         control
     }
 
-    /// Plays the sound of the current movie, and lets its clock follow it. Call it in each turn, before the frames'.
+    /// Plays the sound of the current movie, and lets the movie's clock follow it. Call it in each turn, before the frames are
+    /// advanced.
     pub(super) fn update(&mut self, cx: &mut PlayerContext) {
         let feed = cx.frames.intake.decoder().sound();
         if self.feed.as_ref().is_none_or(|present| !present.is_same(feed)) {
@@ -75,7 +78,7 @@ impl SoundControl {
         }
     }
 
-    /// Hands the movie's clock to the sound. Call it in each turn, after the frames'.
+    /// Passes the state of the movie's clock to the sound. Call it in each turn, after the frames are advanced.
     pub(super) fn publish_clock(&self, schedule: &Schedule) {
         if let Some(sound) = &self.sound {
             let waits = schedule.waits_for_sound();
@@ -88,12 +91,12 @@ impl SoundControl {
         self.view.as_ref()
     }
 
-    /// Describes the sound for the overlay anew.
+    /// Updates the text about the sound for the overlay.
     fn describe(&mut self) {
         self.view = self.described();
     }
 
-    /// Returns the description of the sound; `None` if the movie has none, or none is wanted.
+    /// Returns the sound for the overlay; `None` if the movie has no sound, or the user wants none.
     fn described(&self) -> Option<SoundView> {
         let tracks = self.feed.as_ref().filter(|_| self.sound.is_some())?.tracks();
         let track = tracks.get(self.track)?;
@@ -117,7 +120,7 @@ impl SoundControl {
         })
     }
 
-    /// Hands the current movie and track to the sound's thread.
+    /// Passes the current movie and track to the sound's thread.
     fn play(&mut self) {
         if let Some(sound) = &self.sound {
             let feed = self.feed.clone().filter(|feed| !feed.tracks().is_empty());
@@ -126,7 +129,7 @@ impl SoundControl {
         self.describe();
     }
 
-    /// Hands the volume to the device.
+    /// Passes the volume to the audio device.
     fn apply_volume(&self) {
         if let Some(sound) = &self.sound {
             sound.set_volume(if self.is_muted { 0.0 } else { self.volume.into() });
@@ -182,7 +185,8 @@ impl SoundControl {
         cx.overlay.show_message(text);
     }
 
-    /// Returns why nothing can be heard, if that is so for reasons other than volume and device.
+    /// Returns the reason why nothing can be heard, other than the volume and the audio device; `None` if there is no such
+    /// reason.
     fn silence_reason(&self) -> Option<&'static str> {
         let has_tracks = self.feed.as_ref().is_some_and(|feed| !feed.tracks().is_empty());
         match self.sound {
@@ -198,7 +202,7 @@ impl SoundControl {
     }
 }
 
-/// Returns the warning that the picture plays without its sound so far.
+/// Returns the warning that the picture plays although the sound has not begun.
 fn late_sound(status: &SoundStatus) -> Error {
     let device = match status {
         SoundStatus::Device(name) => format!("The audio device '{name}' has played nothing for two seconds."),

@@ -16,7 +16,7 @@ use engine::present::VideoQuad;
 use opengl::renderer::is_software;
 use opengl::timer::{GlTimer, Timing};
 
-/// A delay until the next repaint that is longer than this means that egui needs no repaint.
+/// The delay until the next repaint from which on egui counts as needing no repaint.
 const LONGEST_WAIT: Duration = Duration::from_secs(3600);
 /// The minimum interval of repaints that mouse moves cause.
 pub(super) const INPUT_REPAINT: Duration = Duration::from_millis(16);
@@ -29,7 +29,7 @@ fn texture_side(most: usize, zooms: usize) -> usize {
     most.min(4096) - zooms % 2
 }
 
-/// The painters of the picture and of the overlay, in the window's OpenGL context.
+/// The painters of the picture and of the overlay, in the window's OpenGL context, and egui's input.
 pub(super) struct Surface {
     quad: VideoQuad,
     painter: egui_glow::Painter,
@@ -180,7 +180,7 @@ impl Surface {
         if factor == self.egui.zoom_factor() {
             return;
         }
-        // At once: `set_zoom_factor` lays the next pass out for the size that the window had before.
+        // Set at once: `set_zoom_factor` would lay the next pass out for the size that the window had before.
         self.egui.options_mut(|options| options.zoom_factor = factor);
         self.zooms += 1;
         self.input.set_max_texture_side(texture_side(self.painter.max_texture_side(), self.zooms));

@@ -1,4 +1,4 @@
-//! The source of the talk: the heart of the selected variant's kernels, as they run now.
+//! The heart of the selected variant's kernels, as they run now, for the talk.
 
 use super::PlayerContext;
 use super::devices::Devices;
@@ -7,7 +7,7 @@ use box_filter::VariantId;
 use opencl::cl::DeviceKind;
 use overlay::heart;
 
-/// The heart of the selected variant's kernels.
+/// The heart of the selected variant's kernels, and what it was read for.
 #[derive(Default)]
 pub(super) struct Talk {
     /// The variant, the number of the version of its kernels, and the kind of device for which the heart was read.
@@ -21,7 +21,7 @@ impl Talk {
         self.heart.as_deref()
     }
 
-    /// Reads the heart again where the variant, its kernels or the device have changed, while the talk is shown.
+    /// While the talk is shown, reads the heart again if the variant, its kernels or the device have changed.
     pub(super) fn update(&mut self, devices: &Devices, kernels: &LiveKernels, cx: &PlayerContext) {
         if !cx.overlay.is_talk_visible() {
             return;

@@ -49,7 +49,7 @@ impl TextFile {
         if json == self.written {
             return;
         }
-        // Renamed, so that nobody reads half of it.
+        // Written under another name and renamed, so that nobody reads an incomplete file.
         let part = path.with_extension("part");
         if let Err(error) = std::fs::write(&part, &json).and_then(|()| std::fs::rename(&part, path)) {
             print_message(format_args!("'{}' cannot be written: {error}.", base::text::name(path)));

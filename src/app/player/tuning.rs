@@ -21,12 +21,12 @@ use ladder::tune::{self, SearchObserver, max_trials};
 use opencl::cl::Device;
 use overlay::{JobState, Tuning};
 
-/// The time after the last change of device, size or radius until a search starts: a slider may move across several classes.
+/// The delay from the last change of device, size or radius to the start of a search: a slider may move across several classes.
 const SEARCH_DELAY: Duration = Duration::from_secs(1);
 /// The environment variable that names the variants to search, separated by commas.
 const VARIABLE: &str = "CLREEL_TUNE_VARIANTS";
 
-/// Returns the variants whose names are in a list separated by commas; all if none of them can be searched.
+/// Returns the variants whose names are in a list separated by commas; all variants if the list has none that can be searched.
 fn named_variants(names: &str) -> Vec<VariantId> {
     let named: Vec<VariantId> = names.split(',').filter_map(|name| name.trim().parse().ok()).collect();
     let known: Vec<_> = tuned::variants().into_iter().filter(|id| named.contains(id)).collect();
@@ -46,8 +46,8 @@ pub(super) struct BackgroundTuning {
     /// True if the user has requested a search for the fastest variant.
     is_requested: bool,
     shown: Tuning,
-    /// True if `shown` is of the current search. One that starts automatically is not shown before its first trial: it may wait, or
-    /// find a result in the cache.
+    /// True if `shown` belongs to the current search. A search that starts automatically is not shown before its first trial:
+    /// it may wait, or find a result in the cache.
     is_shown: bool,
 }
 
@@ -169,7 +169,7 @@ impl BackgroundTuning {
         if let Some(shown) = news.progress.into_iter().next_back() {
             self.shown = shown;
             if !std::mem::replace(&mut self.is_shown, true) {
-                // The panel shows what uses the device.
+                // The panel shows which search uses the device.
                 cx.overlay.panels.show_tuning();
             }
         }
@@ -196,7 +196,7 @@ impl BackgroundTuning {
     }
 }
 
-/// Reports the progress of a search, and makes it wait until it may use the device.
+/// The observer of a search, which reports its progress, and makes it wait until it may use the device.
 struct Observer<'a> {
     worker: &'a Worker<'a, Search, Tuning>,
     progress: Tuning,

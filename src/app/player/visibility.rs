@@ -14,7 +14,7 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 /// The visibility of the window, and the time of the next check.
 #[derive(Debug, Default)]
 pub(super) struct Visibility {
-    /// The time of the next check; `None` for as soon as possible.
+    /// The time of the next check; `None` if the next check is due at once.
     check_at: Option<Instant>,
     is_hidden: bool,
     /// True if the movie was playing when the window was hidden.
@@ -29,10 +29,10 @@ impl Visibility {
         }
     }
 
-    /// Checks whether the window is hidden. If it is, returns the time of the next check, until which the caller does nothing.
+    /// Checks if the window is hidden. If it is, returns the time of the next check, until which the caller does nothing.
     /// Returns `None` for scripts, which count frames or play as fast as possible: their frames are filtered even if the window
-    /// is hidden. Returns `None` on Wayland as well: compositors request no pictures of hidden windows, so that the movie stands
-    /// still there, too.
+    /// is hidden. Returns `None` on Wayland as well, where compositors request no pictures of hidden windows, so that the movie
+    /// stands still there, too.
     pub(super) fn update(&mut self, cx: &mut PlayerContext) -> Option<Instant> {
         if cx.args.frames.is_some() || cx.args.unpaced {
             return None;
@@ -48,8 +48,8 @@ impl Visibility {
         self.is_hidden.then_some(check_at)
     }
 
-    /// Queries whether the window is hidden. Pauses a movie and holds measurements when it becomes hidden, and resumes the movie
-    /// when it is shown again.
+    /// Queries if the window is hidden. Pauses the movie and holds measurements when the window becomes hidden, and resumes the
+    /// movie when the window is shown again.
     fn check(&mut self, cx: &mut PlayerContext) {
         let window = &cx.gl_window.window;
         let unmapped = window.window_handle().is_ok_and(|handle| display::is_unmapped(handle.as_raw()));

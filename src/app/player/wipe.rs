@@ -18,7 +18,7 @@ pub(super) fn apply_to_second(
     devices: &mut Devices,
     cx: &mut PlayerContext,
 ) -> bool {
-    // The key may come before a drawing that knows where the mouse is.
+    // The key may arrive before a redraw that updates the mouse's position.
     if let Some(mouse) = mouse {
         cx.overlay.wipe_line.set_pointer(mouse);
     }
@@ -42,7 +42,7 @@ pub(super) fn apply_to_second(
 /// Begins the wipe between two filters, or ends it.
 pub(super) fn toggle(movies: &Movies, devices: &mut Devices, cx: &mut PlayerContext) {
     let Some(second) = cx.frames.wipe.toggle(cx.frames.choice.filter().1) else { return };
-    // Where it is unavailable, the wipe ends at once with a message.
+    // If the variant is unavailable, the wipe ends at once with a message.
     let _ = devices.prefer(second.filter.0);
     if !movies.is_movie() {
         cx.overlay.show_message("This scene shows one filter: v goes to the movie and its wipe.".to_owned());
@@ -77,8 +77,8 @@ pub(super) fn toggle_difference(movies: &Movies, devices: &mut Devices, cx: &mut
 }
 
 /// Makes the builder build the variant of the wipe's second side before others. Returns false and shows an error if the variant
-/// is unavailable. Returns true also if the side shows another version of the edited kernels, since that version is built
-/// already.
+/// is unavailable. Returns true without a request if the side shows another version of the edited kernels, since that version
+/// is built already.
 fn prefer_second(second: SecondFilter, devices: &mut Devices, cx: &mut PlayerContext) -> bool {
     // Another version is built before its wipe begins.
     second.version.is_some()

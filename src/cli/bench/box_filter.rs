@@ -62,7 +62,7 @@ pub(in crate::cli) fn run(args: &BenchArgs) -> Result<u8> {
         None => video::bundled_clip()?,
     };
     if let Some(size) = args.size {
-        // Fails before time goes into scaling.
+        // Fails before the frames are scaled, which takes time.
         let ladder = BoxFilter::on_noise(size);
         require(ladder.describe(&ladder.case(0)).memory)?;
     }

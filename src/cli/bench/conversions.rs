@@ -25,13 +25,13 @@ pub(super) fn input(file: &Path, size: (u32, u32), references: References) -> Re
     Ok(Input::of(&frame.picture, size))
 }
 
-/// Returns the times of a row, if it was timed.
+/// Returns the times of a conversion's row; `None` if it was not timed.
 fn measurement(row: &Row) -> Option<&Measurement> {
     row.outcome.as_ref().ok().and_then(Option::as_ref)
 }
 
-/// Returns the reason for a row's outcome: why the conversion failed or its output differs, and for which picture; for an exact
-/// conversion, why its time is wall time.
+/// Returns the reason for a row's outcome: the failure or the difference of a conversion, with the picture concerned; for an
+/// exact conversion, the reason why its time is wall time.
 fn reason(row: &Row) -> Option<String> {
     let Err(outcome) = &row.outcome else { return row.clock_reason.clone() };
     let case = if row.case.is_empty() { String::new() } else { format!("{}: ", row.case) };
@@ -57,7 +57,7 @@ pub(super) fn times(rows: &[Row]) -> impl Iterator<Item = (String, &Measurement)
     rows.iter().filter_map(|row| Some((name(row), measurement(row)?)))
 }
 
-/// Reports the conversions as a case; `None` if there are none. The samples are included if `has_samples`.
+/// Returns the conversions as a case of the report; `None` if there are none. The samples are included if `has_samples`.
 pub(super) fn report(rows: &[Row], has_samples: bool) -> Option<RunReport> {
     let row = |row: &Row| {
         let outcome = match &row.outcome {

@@ -8,7 +8,7 @@ const MAX_NAMES: usize = 12;
 /// The number of names that remain of a shortened list.
 const SHORTENED_NAMES: usize = 2;
 
-/// The reasons why variants have no times, as far as they have been printed for a device; a repeated one is shortened.
+/// The reasons that have been printed for a device, of which repetitions are shortened.
 #[derive(Default)]
 pub(super) struct Reasons {
     printed: Vec<String>,
@@ -20,7 +20,7 @@ struct Group<'a> {
     word: &'static str,
     /// The reason, with [`ANY_NAME`] in place of the row's own name.
     key: String,
-    /// The reason as the first row of the group has it.
+    /// The reason with the name of the group's first row.
     reason: String,
     /// The case in which the first row failed; empty if there is only one case.
     case: &'a str,

@@ -121,7 +121,7 @@ impl LiveResults for Results {
         charted.and(saved)
     }
 
-    /// Describes which results an interrupted benchmark lacks.
+    /// Returns a sentence about the results that an interrupted benchmark lacks.
     fn describe_missing(&self) -> String {
         let mut missing = Vec::new();
         let mut few = Vec::new();

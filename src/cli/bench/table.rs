@@ -26,7 +26,7 @@ pub(super) fn print(results: &Results) -> Result<()> {
     for device in &results.devices {
         let mut reasons = Reasons::default();
         device.runs.iter().try_for_each(|(_, run)| print_run(device.name(), run, &mut reasons))?;
-        // Once: it is the same for all cases.
+        // Printed once, since it is the same for all cases.
         let unread = device.runs.iter().filter(|(_, run)| run.timed().next().is_some());
         if let Some(why) = unread.filter_map(|(_, run)| run.clock_speed.as_ref().err()).next() {
             print_line(format!("The speed of this device's clock cannot be read. {why}\n"))?;
@@ -104,7 +104,8 @@ fn noise_notes(run: &CaseRun) -> Vec<String> {
     sentences.into_iter().map(line).collect()
 }
 
-/// Describes which clock measured the times: device time, wall time, or device time with the names of the rows that have wall time.
+/// Returns a text about the clock that measured the times: device time, wall time, or device time with the names of the rows
+/// that have wall time.
 fn clock_text(run: &CaseRun) -> String {
     let names = run.by_wall();
     match names.is_empty() {
@@ -203,7 +204,7 @@ fn cells(
     let rates = match run.case.throughput {
         Throughput::Frames => vec![rate(1000.0)],
         Throughput::Work { bytes, operations: 0.0 } => vec![rate(bytes / 1e6)],
-        // A peak either moves the bytes or does the operations.
+        // A peak kernel either moves the bytes or does the operations.
         Throughput::Work { bytes, .. } if !computes => vec![rate(bytes / 1e6), String::new()],
         Throughput::Work { operations, .. } if base.is_none() => {
             vec![String::new(), rate(operations / 1e6)]

@@ -97,7 +97,7 @@ struct FrameTimes {
 }
 
 impl<'a> Client<'a> {
-    /// Creates a client that filters `original`, a picture of `size` pixels.
+    /// Creates the benchmark for `original`, a picture of `size` pixels.
     pub(super) fn new(original: &'a mut TestFrame, size: (u32, u32)) -> Self {
         let plain = EngineSlot { engine: Engine::new(no_waker()), slot: None };
         let engines = Engines { plain, shaders: None, offscreen: None };
@@ -181,7 +181,7 @@ impl<'a> Client<'a> {
         Ok(report.map(|report| MismatchReport { case, ..report }))
     }
 
-    /// Makes the device convert the frames from YUV to RGBA, as the window does on graphics cards.
+    /// Makes the device convert the frames from YUV to RGBA, as the window does on GPUs.
     fn convert_on_device(&mut self) -> Result<()> {
         let Some(cl) = self.device.clone().filter(|cl| !cl.is_cpu() && !cl.sources().any_changed("convert/"))
         else {
@@ -281,7 +281,7 @@ fn series(times: &[FrameTimes]) -> [Option<Series>; STAGES.len()] {
     })
 }
 
-/// Reports whole frames, a case for each radius, with the samples if `has_samples`.
+/// Returns the results of whole frames for the report, a case for each radius, with the samples if `has_samples`.
 pub(super) fn reports(rows: &[Row], has_samples: bool) -> impl Iterator<Item = RunReport> {
     let row = move |row: &Row| RowReport {
         kind: Some(row.id.back_end().as_str().to_owned()),

@@ -1,5 +1,5 @@
-//! Why each variant is as fast as it is, in `bench`: the work of each kernel, rates, shares of the device's peaks, and sentences; as a
-//! table.
+//! Explanations of each variant's time in `bench`, as a table: the work of each kernel, rates, shares of the device's peaks,
+//! and sentences.
 
 use std::path::PathBuf;
 
@@ -73,7 +73,7 @@ pub(super) fn print(results: &DeviceResults) -> Result<()> {
     Ok(())
 }
 
-/// Describes the device's peaks.
+/// Returns a text about the device's peaks.
 fn peaks_text(peaks: &DevicePeaks) -> String {
     let text = |name: &str, peak: Option<f64>, unit: &str| {
         peak.map_or_else(|| format!("{name} unknown"), |peak| format!("{name} {} {unit}", number(peak)))

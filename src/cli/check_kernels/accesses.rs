@@ -1,6 +1,6 @@
-//! Finds which work-items access the pictures, and how far apart neighbours do: runs kernels under Oclgrind with pictures of a single
-//! pixel, so that it reports each further access as invalid, with its address and work-item. Oclgrind interprets the kernels; an
-//! invalid read gives zeros, and an invalid write changes nothing.
+//! Finds which work-items access the pictures, and the distances between the addresses that neighbours access. Kernels run
+//! under Oclgrind with pictures of a single pixel, so that it reports each further access as invalid, with its address and
+//! work-item. Oclgrind interprets the kernels; an invalid read returns zeros, and an invalid write changes nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -19,13 +19,13 @@ use opencl::sandbox::{Limit, Sandbox};
 const SIZE: (u32, u32) = (64, 8);
 /// The radius of the filter: a small one, since each access is reported.
 const RADIUS: u32 = 1;
-/// The number of accesses that are reported at most.
+/// The maximum number of accesses that are reported.
 const MAX_ACCESSES: usize = 100_000;
 /// The maximum length of the report that is read, in bytes.
 const MAX_LOG: usize = 64 << 20;
 /// Neighbouring work-items that access addresses farther apart than this, in bytes, share no cache line.
 const CACHE_LINE: u64 = 64;
-/// A launch has few active work-items if fewer than one of this number accesses a picture.
+/// The limit of few active work-items: a launch has few if less than one in this number accesses a picture.
 const FEW_ACTIVE: usize = 8;
 
 /// An access to a picture.
@@ -36,7 +36,7 @@ struct Access {
     address: u64,
     /// The work-item's global id in both dimensions.
     item: (u32, u32),
-    /// File and line.
+    /// The file and the line of the access.
     place: String,
 }
 
@@ -113,7 +113,8 @@ fn parse_access(message: &str) -> Option<Access> {
     (!access.kernel.is_empty()).then_some(access)
 }
 
-/// Returns sentences on few active work-items, and on neighbours that access distant addresses.
+/// Returns sentences on few active work-items, and on neighbours that access distant addresses; none if there is nothing to
+/// report.
 fn describe(accesses: &[Access]) -> Vec<String> {
     let mut sentences = Vec::new();
     let pixels = (SIZE.0 * SIZE.1) as usize;

@@ -21,7 +21,7 @@ use opencl::sources::Sources;
 /// The maximum length of Oclgrind's histograms that is read, in bytes.
 const MAX_OUTPUT: usize = 4 << 20;
 
-/// Reads and writes of one launch of a kernel, by Oclgrind's count.
+/// The reads and writes of one launch of a kernel, as counted by Oclgrind.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(crate) struct CountedLaunch {
     pub(crate) kernel: String,
@@ -37,7 +37,7 @@ pub(crate) struct CountedLaunch {
     pub(crate) barriers: u64,
 }
 
-/// A case with its formula and its count.
+/// A case with the work that the formula predicts and the work that was counted.
 #[derive(Debug, Serialize)]
 pub(crate) struct CountedCase {
     /// The ladder's [`KernelWork`](ladder::work::KernelWork) in JSON; null if it has no formula.
@@ -61,7 +61,7 @@ pub(crate) fn count(
     let failed = |why: String| Error::new(what(), why, "Try the kernels with `clreel check-kernels`.");
     let mut command = Command::new(checker);
     command.args(["--inst-counts", "--build-options", "-cl-opt-disable"]);
-    // As much as graphics cards have: the largest tiles need it.
+    // As much as GPUs have: the largest tiles need it.
     command.args(["--local-mem-size", "65536"]);
     let program = std::env::current_exe().map_err(|e| failed(format!("{e}.")))?;
     command.arg(program).args([COUNT_SUBCOMMAND, "--run", ladder, id]).args(cases);
@@ -87,7 +87,7 @@ pub(in crate::cli) fn run(ladder: &str, id: &str, cpu: bool, cases: &[String]) -
 
 /// The beginning of a line with the formula of a case, in the output of the process under Oclgrind; the case's launches follow.
 const FORMULA: &str = "clreel work: ";
-/// The line after the launches of a case. Others belong to the build of the kernels.
+/// The line after the launches of a case. Other launches belong to the build of the kernels.
 const FORMULA_END: &str = "clreel work done";
 
 /// Parses formulas and histograms of instructions.
@@ -121,7 +121,7 @@ fn number(text: &str) -> u64 {
 }
 
 impl CountedLaunch {
-    /// Adds `count` instructions of the kind `what`.
+    /// Adds `count` instructions of the kind that Oclgrind names `what`.
     fn add(&mut self, count: u64, what: &str) {
         let transfer = || Transfer {
             elements: count,
@@ -147,7 +147,7 @@ impl CountedLaunch {
 /// # Errors
 /// If there is no device, no such variant or case, or the kernels cannot run.
 pub(in crate::cli) fn run_cases<L: Ladder>(ladder: &L, id: &str, cpu: bool, cases: &[String]) -> Result<u8> {
-    // The counting process may be killed.
+    // The counting process may be killed: then this one ends, too.
     end_with_parent();
     let device = list_devices().into_iter().next().ok_or_else(no_device)?;
     let cl = ClContext::new(&device, Sources::from_environment())?;

@@ -80,7 +80,7 @@ impl RowEntry {
     }
 }
 
-/// The header of the CSV.
+/// The header line of the CSV.
 const CSV_HEADER: &str =
     "device,case,row,verdict,reason,before_ms,after_ms,ratio,ratio_low,ratio_high,kernel_changed";
 
@@ -118,7 +118,7 @@ pub(super) fn print(args: &CompareArgs, all: &[ResultComparison]) -> Result<()> 
     Ok(())
 }
 
-/// The cell of a time that was not measured, or does not count.
+/// The cell for a time that was not measured, or is not compared.
 const NOT_MEASURED: &str = "–";
 /// The header of tables; times are in milliseconds.
 const HEADER: [&str; 4] = ["row", "A ms", "B ms", "B compared with A"];
@@ -146,7 +146,7 @@ fn print_table(rows: &[Comparison]) -> Result<()> {
 /// Prints rows as a table in Markdown.
 fn print_markdown(rows: &[Comparison]) -> Result<()> {
     let line = |cells: [String; 4]| {
-        // Names from a file must not end a cell, nor become markup.
+        // Names from a file must neither end a cell nor become markup.
         let special = ['\\', '|', '<', '`', '*', '_', '['];
         let cell = |text: String| -> String {
             text.chars().flat_map(|c| special.contains(&c).then_some('\\').into_iter().chain([c])).collect()

@@ -124,7 +124,7 @@ pub(super) fn run(args: &ConformanceArgs) -> Result<u8> {
             } else {
                 live.set_message(&message)
             }
-            // A full test takes hours: one estimate is printed even without a terminal.
+            // A full test takes hours, so one estimate is printed even without a terminal.
             if let Some(left) = left.filter(|_| !estimated.swap(true, Ordering::Relaxed)) {
                 live.print_line(&format!("About {} left.", duration(left)));
             }

@@ -81,7 +81,7 @@ impl Report {
             self.write_at = Instant::now() + SAVE_INTERVAL;
             if let Err(error) = self.write() {
                 print_message(&error);
-                // Reported once; the end of the test tries again.
+                // Reported once; the end of the test retries.
                 self.write_at += Duration::from_secs(3600);
             }
         }
@@ -98,7 +98,7 @@ impl Report {
         enough.then(|| elapsed * (all - done) / recent)
     }
 
-    /// Adds the times of the phases of a device's test.
+    /// Adds the durations of the phases of a device's test.
     pub(super) fn add_times(&mut self, device: usize, seconds: Times) {
         if let Some(device) = self.saved.devices.get_mut(device) {
             device.seconds.add(seconds);
@@ -136,7 +136,7 @@ impl LiveResults for Report {
         written
     }
 
-    /// Describes which conversions an interrupted test has not tested.
+    /// Returns a sentence about the conversions that an interrupted test has not tested.
     fn describe_missing(&self) -> String {
         let left: usize =
             self.saved.devices.iter().map(|device| device.count("missing") + device.count("partial")).sum();
@@ -197,7 +197,8 @@ fn print(device: &DeviceResult, saved: &Saved) -> Result<()> {
     Ok(())
 }
 
-/// Returns how many conversions the driver lacks of those with the same saturation and rounding mode, as in "90 of 90 with _rte".
+/// Returns a text about the conversions that the driver lacks, counted among those with the same saturation and rounding mode:
+/// "90 of 90 with _rte".
 fn missing_by_mode(device: &DeviceResult) -> String {
     let mut by_mode: BTreeMap<String, (usize, usize)> = BTreeMap::new();
     for known in &device.cases {

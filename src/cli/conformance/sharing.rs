@@ -22,7 +22,7 @@ struct SharingResult {
     kind: &'static str,
     program: &'static str,
     seed: u32,
-    /// True if the test was not interrupted.
+    /// True if the test has not been interrupted.
     complete: bool,
     devices: Vec<DeviceResult>,
     #[serde(skip)]
@@ -153,7 +153,7 @@ impl SharingResult {
         }
     }
 
-    /// Records a report about the API of the device that was begun last.
+    /// Records a report for the device and the API of OpenGL whose test was begun last.
     fn record(&mut self, device: usize, report: Report) {
         let seed = self.seed;
         let Some(device) = self.devices.get_mut(device) else { return };

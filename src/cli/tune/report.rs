@@ -22,12 +22,13 @@ pub(super) struct Target {
     /// The title of the case, as in `1280×720 · radius 7, applies to 4 to 15`.
     title: String,
     class: &'static str,
-    /// Number of bytes that must be moved between memory and processor.
+    /// The number of bytes that any variant must move from and to memory.
     bytes: f64,
 }
 
 impl Target {
-    /// Describes a case of a ladder. `applies_to` says to which cases the result applies, if it is not the case's class alone.
+    /// Creates the target for a case of a ladder. `applies_to` is a text about the cases to which the result applies, if these
+    /// are not only the cases of the same class.
     pub(super) fn new<L: Ladder>(ladder: &L, case: &L::Case, applies_to: Option<String>) -> Self {
         let CaseInfo { title, class, bytes, .. } = ladder.describe(case);
         let applies_to = applies_to.unwrap_or_else(|| format!("{class} cases"));
@@ -41,7 +42,7 @@ impl Target {
     }
 }
 
-/// A tried configuration.
+/// A row of the table: a configuration and its times.
 pub(super) struct TrialRow {
     pub(super) variant: &'static str,
     pub(super) configuration: String,
@@ -52,15 +53,15 @@ pub(super) struct TrialRow {
     pub(super) tuning: TuningReport,
 }
 
-/// The results of a search so far.
+/// The results of a search so far, as they are printed.
 pub(super) struct Run {
     pub(super) target: Target,
-    /// The final runs with the peak kernel and the clock; without times while the search is in progress.
+    /// The final runs, with the peak kernel and the clock; without times while the search is in progress.
     finals: CaseRun,
     pub(super) trials: Vec<TrialRow>,
     /// A sentence on the configuration that is kept.
     choice: Option<String>,
-    /// The comparisons with the reference that each trial with a time passed.
+    /// The comparisons with the reference that were passed by each trial with a time.
     checked: Vec<Checked>,
 }
 
@@ -93,7 +94,8 @@ impl Run {
         self.finals.peaks.first().and_then(Outcome::measured)
     }
 
-    /// Reports the search. With `has_samples` the trials are those of the final runs, which alone have samples.
+    /// Returns the report on the search. With `has_samples`, its trials are those of the final runs, since no others have
+    /// samples.
     pub(super) fn report(&self, has_samples: bool) -> RunReport {
         let run = RunReport::of(&self.finals, None, |_| None, has_samples);
         let row = |trial: &TrialRow| {

@@ -41,8 +41,8 @@ impl Cube {
         Ok(Self { gl: gl.clone(), program, turn, view, mesh, depth: DepthBuffer::new(gl.clone())? })
     }
 
-    /// Draws the cube with the picture `texture` on its faces in the rectangle `at` of the window, on the grey `ground` (0 to
-    /// 1). It is rotated by two angles in radians: about its vertical axis, then towards the eye.
+    /// Draws the cube with the picture `texture` on its faces in the rectangle `at` of the window, on a grey background of the
+    /// level `ground` (0 to 1). The cube is rotated by two angles in radians: about its vertical axis, then towards the eye.
     ///
     /// # Errors
     /// If OpenGL has not enough memory.
@@ -152,13 +152,13 @@ mod tests {
             for filter in [glow::TEXTURE_MIN_FILTER, glow::TEXTURE_MAG_FILTER] {
                 gl.tex_parameter_i32(glow::TEXTURE_2D, filter, glow::NEAREST as i32);
             }
-            // What is drawn first, last and in between faces the eye in turn.
+            // The faces drawn first, last and in between face the eye in turn.
             let quarter = std::f32::consts::FRAC_PI_2;
             for angles in
                 [[0.0, 0.0], [2.0 * quarter, 0.0], [quarter, 0.0], [3.0 * quarter, 0.0], [0.0, quarter]]
             {
                 let at = Viewport { x: 0, y: 0, width: 64, height: 64 };
-                // A context without a surface has nothing to copy to: what was drawn is read where it is.
+                // A context without a surface has nothing to copy to: the pixels are read where they were drawn.
                 cube.draw(at, 0.0, angles, texture).unwrap();
                 gl.bind_framebuffer(glow::FRAMEBUFFER, Some(cube.depth.framebuffer()));
                 let mut read = vec![0; 64 * 64 * 4];

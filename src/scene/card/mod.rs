@@ -29,7 +29,7 @@ pub(super) const SIZES: [(usize, usize); 6] =
 pub(super) const INITIAL_SIZE: usize = 2;
 /// Frames per second of the test card.
 const FRAME_RATE: u32 = 25;
-/// The interval in which the displayed measurements change. It is long enough to read them.
+/// The interval between updates of the displayed measurements, long enough to read them.
 const REFRESH: Duration = Duration::from_millis(500);
 /// The speed at which the cube rotates, in radians per second.
 const SPIN: f64 = 0.5;
@@ -82,8 +82,8 @@ impl Card {
     }
 }
 
-/// Returns the test card's frame at `at_s` seconds with these lines of text, without the cube, which is drawn over the filtered
-/// picture.
+/// Returns the test card's frame at `at_s` seconds with these lines of text. The frame has no cube, which is drawn over the
+/// filtered picture.
 ///
 /// # Errors
 /// If there is not enough memory.
@@ -95,7 +95,7 @@ pub(crate) fn frame_at(at_s: f64, lines: &[String]) -> Result<Frame> {
     canvas.to_frame()
 }
 
-/// Returns true if the sound ticks while this frame is shown.
+/// Returns true if the sound has a tick while this frame is shown.
 fn has_tick(number: u64) -> bool {
     let at_s = number as f64 / f64::from(FRAME_RATE);
     at_s.rem_euclid(TICK_INTERVAL_S) < TICK_S
@@ -118,7 +118,6 @@ fn card_lines(frames: &FrameLoop) -> Vec<String> {
 }
 
 impl Scene for Card {
-    /// Returns the id of the test card.
     fn id(&self) -> SceneId {
         SceneId::Card
     }

@@ -20,7 +20,8 @@ pub(super) const BACKGROUND_GREY: f32 = 0.1;
 /// The number of frames in which the moving line crosses the ramps once.
 const SWEEP: u64 = 100;
 
-/// The lower right corner of the mark that shows when the card's sound ticks, and its height, as fractions of width and height.
+/// The mark that shows when the card's sound ticks: the lower right corner, as fractions of the picture's width and height, and
+/// the mark's height, as a fraction of the picture's height.
 const TICK_MARK: ([f64; 2], f64) = ([COLUMNS[1], 1.0], 0.08);
 
 /// A colour: red, green and blue from 0 to 1.
@@ -32,7 +33,7 @@ pub(super) struct Painter {
 }
 
 impl Painter {
-    /// Paints the background, which is the same in all frames.
+    /// Paints the background, which all frames share.
     pub(super) fn new(width: usize, height: usize) -> Self {
         let mut background = Canvas::new(width, height);
         let chroma_width = width.div_ceil(2);
@@ -50,8 +51,8 @@ impl Painter {
         Self { background }
     }
 
-    /// Paints frame `number` with these lines of text on `canvas`. With `ticks` it has a white square in the lower right corner of
-    /// the text.
+    /// Paints frame `number` with these lines of text on `canvas`. If `ticks`, paints a white square in the lower right corner
+    /// of the text.
     pub(super) fn paint(&self, number: u64, ticks: bool, lines: &[String], canvas: &mut Canvas) {
         canvas.clone_from(&self.background);
         let (width, height) = (canvas.width, canvas.height);

@@ -14,7 +14,7 @@ use ladders::cloth::model::{Figure, SHIRT_VERTICES};
 /// The size of a vertex in bytes.
 const VERTEX_BYTES: usize = 32;
 
-/// A vertex buffer with its vertex array. Of two such buffers, one is drawn while the other is written.
+/// A vertex buffer with its vertex array. While one of two such buffers is drawn, the other one is written.
 struct DrawBuffer {
     vertices: Arc<VertexBuffer>,
     array: glow::VertexArray,
@@ -80,7 +80,7 @@ impl DrawBuffer {
 
 /// The result of lending a vertex buffer to the device.
 pub(super) enum LendResult {
-    /// There are no buffers for this number of figures.
+    /// There are no vertex buffers for this number of figures.
     NoArmy,
     /// OpenGL still draws from the buffer.
     Busy,
@@ -88,7 +88,7 @@ pub(super) enum LendResult {
     Buffer(Arc<VertexBuffer>),
 }
 
-/// A crowd of figures, called army. Its vertices are those of the shirts, figure by figure, followed by those of the bodies.
+/// A crowd of figures. Its vertices are those of the shirts, figure by figure, followed by those of the bodies.
 ///
 /// It has two vertex buffers: one is drawn while the other is written, by OpenGL or by the device to which the buffer is lent.
 /// Then the buffers are exchanged.
@@ -166,7 +166,7 @@ impl Army {
         self.count
     }
 
-    /// Uploads the vertices of all figures; from now on these vertices are drawn. Returns false if their number is wrong.
+    /// Uploads the vertices of all figures, which are drawn from now on. Returns false if their number is wrong.
     ///
     /// # Errors
     /// If OpenGL cannot create the objects.
@@ -210,7 +210,7 @@ impl Army {
         }
     }
 
-    /// Replaces the back buffer if it is still lent: an abandoned device may still write into it.
+    /// Replaces the back buffer if it is still lent, since an abandoned device may still write into it.
     fn replace_lent(&mut self) -> Result<()> {
         if self.is_lent {
             let new = DrawBuffer::new(&self.gl, self.indices, self.bytes)?;
@@ -220,7 +220,7 @@ impl Army {
         Ok(())
     }
 
-    /// Exchanges the two buffers, so that the one written last is drawn.
+    /// Exchanges the two buffers, so that the one that was written last is drawn.
     fn swap_buffers(&mut self) {
         self.front.retire(&self.gl);
         std::mem::swap(&mut self.front, &mut self.back);

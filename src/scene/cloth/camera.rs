@@ -38,7 +38,7 @@ pub(super) struct Camera {
     about: f32,
     up: f32,
     middle: Point,
-    /// The radius of a circle around all figures.
+    /// The radius in metres of a circle around all figures.
     radius: f32,
 }
 
@@ -70,7 +70,7 @@ impl Camera {
     pub(super) fn eye(&self) -> Point {
         let ((sin_a, cos_a), (sin_u, cos_u)) = (self.about.sin_cos(), self.up.sin_cos());
         let to = [sin_a * cos_u, sin_u, cos_a * cos_u];
-        // Not below the floor.
+        // The camera must not be below the floor.
         let [x, y, z] = add(self.middle, scale(to, self.distance()));
         [x, y.max(0.15), z]
     }
@@ -100,7 +100,7 @@ impl Camera {
         from_rows([row(right, across), row(up, high), z, row(forward, 1.0)])
     }
 
-    /// Returns the apparent width and height of an object of size 1 at a distance of 1, in halves of the picture's width and
+    /// Returns the width and height in the picture of an object of size 1 at distance 1, in halves of the picture's width and
     /// height. In a picture that is higher than wide, the horizontal field of view is fixed instead of the vertical one.
     fn focus(&self, wide: f32) -> [f32; 2] {
         let wide = if wide.is_finite() { wide.clamp(0.01, 100.0) } else { 1.0 };
@@ -116,7 +116,7 @@ impl Camera {
         Ray { from: self.eye(), along: unit(add(forward, sideward)) }
     }
 
-    /// Returns the point of a ray that has the same depth as `point` for the camera.
+    /// Returns the point of a ray whose depth for the camera is that of `point`.
     pub(super) fn point_at_depth_of(&self, point: Point, ray: Ray) -> Point {
         let [_, _, forward] = self.axes();
         let speed = dot(ray.along, forward).max(0.05);

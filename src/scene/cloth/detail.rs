@@ -1,14 +1,14 @@
 //! The level of detail of the figures: number of triangles, shaders, and size of the shadow map.
 //!
 //! If the CPU renders OpenGL (Mesa's llvmpipe), triangles of a pixel or two and filtered shadows take most of a picture's time,
-//! and are hardly visible. A graphics card draws all of them.
+//! and are hardly visible. A GPU draws all of them.
 
 use ladders::cloth::model::Figure;
 
 /// The level of detail at which the figures are drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Detail {
-    /// All triangles, for graphics cards.
+    /// All triangles, for GPUs.
     Fine,
     /// Fewer triangles for small figures, for OpenGL on the CPU.
     Coarse,
@@ -17,7 +17,7 @@ pub(super) enum Detail {
 /// The indices of the triangles of a figure: of its shirt and of its body.
 pub(super) struct Meshes {
     pub picture: [Vec<u32>; 2],
-    /// The indices of the triangles that cast shadows, if they differ from those in the picture.
+    /// The indices of the triangles that cast shadows, of the shirt and of the body; `None` if they are those in the picture.
     pub shadow: Option<[Vec<u32>; 2]>,
 }
 
@@ -60,7 +60,7 @@ impl Detail {
         files.map(|(name, source)| (name, format!("#define KIND {kind}\n#define TAPS {taps}\n{source}")))
     }
 
-    /// Returns the triangles that each of `count` figures is drawn with: the more figures, the fewer triangles.
+    /// Returns the triangles with which each of `count` figures is drawn: the more figures, the fewer triangles.
     pub(super) fn meshes(self, figure: &Figure, count: usize) -> Meshes {
         let thinned = |shirt: usize, rows: usize, columns: usize| {
             [figure.shirt.coarser_triangles(shirt), figure.body.coarser_triangles(rows, columns)]

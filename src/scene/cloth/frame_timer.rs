@@ -1,4 +1,4 @@
-//! Measures the times of a simulated frame of the figures, and records its events for the trace.
+//! Measurement of the times of a simulated frame of the figures, and of its events for the trace.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,8 @@ use ladders::cloth::steps::StepId;
 use opencl::cl::Event;
 use opencl::timer::{DeviceClock, ms};
 
-/// The names in the trace of the acquisition and the release of a vertex buffer. They differ from those of the movie's frames.
+/// The names of the acquisition and the release of a vertex buffer in the trace. They differ from the names for the movie's
+/// frames.
 const HANDOVER_NAMES: [&str; 2] = ["cloth acquire", "cloth release"];
 /// The name in the trace of the copy of vertices to the host.
 const COPY_NAME: &str = "cloth copy";
@@ -18,7 +19,7 @@ const RELEASE_INDEX: usize = 6;
 /// The index of the copy of vertices in [`ClothTimes::NAMES`].
 const COPY_INDEX: usize = 7;
 
-/// The start times of a frame that is being simulated.
+/// The times at which a frame that is being simulated began and was enqueued.
 pub(super) struct FrameTimer {
     began: Instant,
     enqueued: Instant,
@@ -61,7 +62,7 @@ impl FrameTimer {
             };
             let step = *step as usize;
             let all = &mut times.ms[ClothTimes::FIRST_STEP + step];
-            // A late frame has several of each step.
+            // A late frame runs each step several times.
             *all = if all.is_nan() { ms } else { *all + ms };
             times.on_host[step] = on_host;
         }

@@ -58,11 +58,11 @@ const THREAD_TIMEOUT: Duration = Duration::from_millis(300);
 /// The reason why vertex buffers are not shared if OpenGL does not see what OpenCL writes into them.
 const NOT_SEEN_BY_OPENGL: &str = "what OpenCL wrote into a vertex buffer did not reach OpenGL in a test";
 
-/// The target of a press of the mouse button in the cloth scene.
+/// The thing at which the mouse button was pressed in the cloth scene.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Grip {
     Nothing,
-    /// The button was pressed at this position; the walker is to find out what is there.
+    /// The button was pressed at this position; the walker has to find out what is there.
     Unknown([f32; 2]),
     Camera,
     /// A piece of cloth: the point where it was grabbed, and the point to which it is pulled.
@@ -88,15 +88,16 @@ pub(super) struct Cloth {
     device: Option<u32>,
     /// The channel by which the requested context of the device arrives; `None` if no context is awaited.
     awaited: Option<Receiver<(ClContext, Sharing)>>,
-    /// `Some` if the next request must change the walker's device: to the device of this context, or to the host if that is
-    /// `None`.
+    /// `Some` if the next request must change the walker's device: to the device of this context, or to the host if the inner
+    /// value is `None`.
     changed: Option<Option<ClContext>>,
     fresh: Option<Report>,
     memory: Vec<u8>,
     requested_at: Option<Instant>,
-    /// The total time for which the process had been stopped before the last request to the walker.
+    /// The total time for which the process had been stopped at the last request to the walker.
     stopped: Duration,
-    /// The parameters of the last request: number of figures, steps on the host, and whether the buffer is handed over twice.
+    /// The parameters of the last request: number of figures, true for each step that runs on the host, and true if the buffer
+    /// is handed over twice.
     last: Option<(usize, [bool; 5], bool)>,
     seconds: f64,
     times: Times,
@@ -154,13 +155,13 @@ impl Cloth {
         };
         self.awaited = None;
         if self.walker.as_ref().and_then(Walker::busy_for).is_some_and(|busy| busy > STALL_TIMEOUT) {
-            // Its driver does not respond: a new walker begins again.
+            // The device's driver does not respond: a new walker begins again.
             self.walker = None;
         }
         self.panel.device = cl.as_ref().map(|cl| cl.device.info.name.clone());
         self.panel.copies = match sharing {
             Sharing::Copy { reason } => Some(reason),
-            // Tried also where textures are shared on the window's thread only: NVIDIA's driver shares buffers on any.
+            // Attempted even if textures are shared on the window's thread only: NVIDIA's driver shares buffers on any thread.
             Sharing::ZeroCopy => None,
         };
         self.times.clear();
@@ -182,7 +183,7 @@ impl Cloth {
         if let (Grip::Unknown(_), Some(grabbed)) = (self.grip, report.grabbed) {
             self.grip = grabbed.map_or(Grip::Camera, |was| Grip::Cloth { was, to: was });
         }
-        // Times from while the process was stopped are meaningless.
+        // Times of frames during which the process was stopped are meaningless.
         if frames.stops.total() == self.stopped {
             self.times.note(report.times);
             report.step.into_iter().for_each(|step| self.pace.note(step));
@@ -196,7 +197,7 @@ impl Cloth {
     /// Draws the vertices of a report from now on; keeps the report until OpenGL's objects exist.
     fn take(&mut self, mut report: Report) {
         self.keep_error(report.error.take());
-        // A refusal of the device before is obsolete.
+        // The refusal of the previous device is obsolete.
         if let Some(why) = report.refused.take().filter(|_| self.changed.is_none()) {
             self.panel.copies = Some(why);
         }
@@ -246,7 +247,7 @@ impl Cloth {
             frames.schedule.is_paused() && self.last == Some(wanted) && !grabs && self.changed.is_none();
         let now = Instant::now();
         if stands {
-            // The time of the pause does not count.
+            // The duration of the pause does not count.
             self.requested_at = None;
             return None;
         }

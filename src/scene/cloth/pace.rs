@@ -1,5 +1,5 @@
-//! Limits the simulated time per picture of the cloth, using the times of recent steps, so that a late picture does not make
-//! the next ones later still.
+//! A limit of the simulated time per picture of the cloth, derived from the times of recent steps, so that a late picture does
+//! not make the next ones even later.
 //!
 //! Only the window uses this limit: tests and `snapshot`, with clocks of their own, compute all steps.
 
@@ -14,7 +14,7 @@ const RECENT_PICTURES: usize = 15;
 /// The pace, as a fraction of real time, below which the panel reports that the simulation is slow.
 const MAX_REPORTED_PACE: f64 = 0.9;
 
-/// The times of recent pictures, which determine how far the cloth is advanced.
+/// The times of recent pictures, which limit the time by which the cloth is advanced.
 #[derive(Default)]
 pub(super) struct Pace {
     /// The time of a simulation step in seconds, for recent pictures.
@@ -89,14 +89,14 @@ mod tests {
             (run(0.001, 0.030, true).0, run(0.001, 0.030, true).1),
             (run(0.001, 0.030, false).0, None)
         );
-        // Pictures at 5 a second have their 12 steps, where those are cheap.
+        // Pictures at 5 a second have their 12 steps if these are cheap.
         assert_eq!(run(0.001, 0.188, true).1, None);
-        // Without a bound each picture has more steps than the one before.
+        // Without a limit, each picture has more steps than the one before.
         let (late, (bounded, told)) = (run(0.042, 0.020, false).0, run(0.042, 0.020, true));
         assert!(late > 0.6, "{late}");
         assert!((bounded - 0.062).abs() < 1e-9, "{bounded}");
         assert!(told.is_some_and(|part| (part - 1.0 / 60.0 / 0.062).abs() < 0.01), "{told:?}");
-        // One that is slower than the budget has a step each time all the same.
+        // A step that is slower than the budget is computed once in each picture.
         assert!((run(3.0, 0.0, true).0 - 3.0).abs() < 1e-9);
     }
 

@@ -35,7 +35,7 @@ pub(super) struct ClothPanel {
     pub copies: Option<String>,
     /// True if OpenGL is rendered by the CPU, with less detail.
     pub is_coarse: bool,
-    /// The pace of the simulation as a fraction of real time, if it is slow.
+    /// The pace of the simulation as a fraction of real time; `None` if it is not slow.
     pub slow_pace: Option<f64>,
 }
 
@@ -145,8 +145,8 @@ fn theme_text(text: &str, color: Color32) -> egui::RichText {
     egui::RichText::new(text).font(theme::words(12.0)).color(color)
 }
 
-/// Draws the bar of a row. The bar's length is the median of `ms` relative to `most`, the longest median of all rows. Its
-/// colour tells whether the step ran on the host or on the device.
+/// Draws the bar of a row, whose length is the median of `ms` relative to `most`, the longest median of all rows. The bar's
+/// colour shows if the step ran on the host or on the device.
 fn draw_bar(ui: &mut Ui, ms: Option<Series>, most: f64, on_host: bool) {
     let (rect, _) = ui.allocate_exact_size(vec2(BAR_WIDTH, 10.0), Sense::hover());
     ui.painter().rect_filled(rect, 1.0, theme::TROUGH);
@@ -177,7 +177,7 @@ mod tests {
         shapes.into_iter().filter_map(text).collect()
     }
 
-    /// Checks that times of a few microseconds, as on a graphics card, are shown with enough digits.
+    /// Checks that times of a few microseconds, as on a GPU, are shown with enough digits.
     #[test]
     fn steps_of_some_microseconds_have_digits() {
         assert_eq!(texts(0.0037).iter().filter(|text| *text == "0.0037").count(), 3 * EXPLANATIONS.len());

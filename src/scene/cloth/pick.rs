@@ -67,7 +67,7 @@ mod tests {
         let vertices = chain.vertices().unwrap().to_vec();
         let indices = chain.figure().shirt.indices.clone();
         let at = |x: f32| Ray { from: [x, 1.2, 5.0], along: [0.0, 0.0, -1.0] };
-        // The figures of the front row stand at -0.65 and 0.65: their chests are hit, not those behind them.
+        // The figures of the front row stand at -0.65 and 0.65: the ray hits their chests, not the figures behind them.
         for (x, character) in [(-0.65, 0), (0.65, 1)] {
             let (particle, point) = super::particle(at(x), 4, &indices, &vertices).unwrap();
             assert_eq!(particle / PARTICLES, character);

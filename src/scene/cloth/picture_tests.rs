@@ -1,4 +1,4 @@
-//! Compares the scene's picture with stored ones, with a tolerance: processors, compilers and OpenGL drivers differ a little.
+//! Comparison of the scene's picture with stored ones, with a tolerance: CPUs, compilers and OpenGL drivers differ a little.
 //!
 //! `UPDATE_GOLDENS=1 ./dev test -p clreel cloth::picture` rewrites the stored pictures; look at them before you commit.
 
@@ -14,7 +14,7 @@ use opengl::headless::Headless;
 const BLOCK: usize = 8;
 const COLUMNS: usize = SIZE.0 as usize / BLOCK;
 const ROWS: usize = SIZE.1 as usize / BLOCK;
-/// Two blocks count as different if a colour channel differs by more than this.
+/// The difference of a colour channel, in levels, above which two blocks count as different.
 const LEVELS: u8 = 12;
 /// The number of blocks that may differ, of 14,400: those along some edges.
 const MAX_DIFFERENT: usize = 60;
@@ -112,7 +112,7 @@ fn the_picture_is_the_stored_one_and_faults_are_seen() {
             COLUMNS * ROWS
         );
     }
-    // Each fault changes more than the tolerance lets pass.
+    // Each fault changes more than the tolerance permits.
     let caught = |what: &str, army: usize, now: &[u8]| {
         let others = count_different(now, &stored(army));
         println!("{what}: {others} blocks are others");

@@ -11,11 +11,11 @@ use opencl::cl::{Buffer, ClContext, Event};
 /// replace buffers that were never given back.
 const MAX_BUFFERS: usize = 4;
 
-/// The vertex buffers that OpenGL has lent to one device so far.
+/// The vertex buffers that OpenGL has lent to one device.
 #[derive(Default)]
 pub(super) struct SharedBuffers {
     buffers: Vec<SharedVertices>,
-    /// True after the driver has refused a call: no buffer is acquired any more.
+    /// True once the driver has refused a call: no buffer is acquired any more.
     is_over: bool,
     refusal: Option<String>,
 }
@@ -43,7 +43,7 @@ pub(super) struct Handover<'a> {
     is_held: bool,
     /// True if the driver has failed to release the buffer.
     is_kept: bool,
-    /// True once a step waits for the first acquisition.
+    /// True once a step has been told to wait for the first acquisition.
     is_first_used: bool,
     /// The OpenCL events of the acquisitions, and of the releases.
     events: [Vec<Event>; 2],
@@ -55,7 +55,7 @@ impl Handover<'_> {
         self.shared.memory()
     }
 
-    /// Returns true if it was not yet verified that OpenGL sees what OpenCL writes into this buffer.
+    /// Returns true if it has not been verified yet that OpenGL sees what OpenCL writes into this buffer.
     pub(super) fn needs_test(&self) -> bool {
         self.is_new
     }

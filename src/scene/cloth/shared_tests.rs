@@ -132,7 +132,7 @@ fn under_the_layer() {
             let handovers = if n == 0 { 0 } else { 1 + usize::from(is_twice(n)) };
             assert_eq!((a.times.handovers, b.times.handovers), (handovers, 0), "frame {n}");
             assert_eq!(a.times.ms[0].is_finite() && a.times.ms[6].is_finite(), n > 0, "frame {n}");
-            // Who takes hold of a shirt has read them already.
+            // A request that grabs a shirt has read the vertices already.
             let were_copied = [&a, &b].map(|report| report.times.ms[7].is_finite());
             assert_eq!(were_copied, [n == 0, n != 5], "frame {n}");
             let (a, b) = (shared.picture(gl, army), copied.picture(gl, army));
@@ -142,7 +142,7 @@ fn under_the_layer() {
             seen.push(a);
         }
     }
-    // One that was lent and does not come back is not drawn, and not lent again.
+    // A buffer that was lent and does not come back is neither drawn nor lent again.
     let LendResult::Buffer(lost) = shared.world.lend(4).unwrap() else { panic!("none was lent") };
     let LendResult::Buffer(other) = shared.world.lend(4).unwrap() else { panic!("none was lent") };
     assert!(!Arc::ptr_eq(&lost, &other));
@@ -172,7 +172,7 @@ fn run_under_layer(test: &str, options: &[(&str, &str)]) -> PathBuf {
 #[test]
 fn shared_and_copied_vertices_are_the_same_picture() {
     let log = run_under_layer("under_the_layer", &[]);
-    // Of vertex buffers: the test of sharing hands a texture over, too.
+    // Calls for vertex buffers: the test of sharing hands a texture over, too.
     let vertices = |function: &str| {
         let calls = layer::calls(&log, function);
         calls.into_iter().filter(|call| !call.contains("bytes=9380 ")).count()
@@ -184,7 +184,7 @@ fn shared_and_copied_vertices_are_the_same_picture() {
     std::fs::remove_file(log).unwrap();
 }
 
-/// The name of the file, in the test's folder, while which exists the layer counts calls.
+/// The name of the file in the test's folder; the layer counts calls while this file exists.
 const COUNTS: &str = "counts";
 
 /// A driver that refuses to hand a buffer over after it has accepted some handovers.
@@ -245,7 +245,7 @@ fn refused_under_the_layer() {
             assert_eq!(a.refused.is_some(), now, "case {case}, frame {n}: {:?}", a.refused);
             assert!(a.refused.is_none_or(|why| why.contains("handed over") && why.contains("-59")));
             assert_eq!(a.is_written, n > 0 && n < refusal.at, "case {case}, frame {n}");
-            // OpenGL has not got what is OpenCL's still.
+            // OpenGL does not get a buffer that OpenCL still has.
             assert_eq!(is_back, n > 0 && !(now && refusal.keeps), "case {case}, frame {n}");
             let handovers = match n {
                 _ if now => refusal.taken[1][0],

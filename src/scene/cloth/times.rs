@@ -15,7 +15,8 @@ pub(super) struct Row {
     pub on_host: bool,
     /// The number of handovers of the vertex buffer in a frame; `None` if vertices are not shared.
     pub handovers: Option<usize>,
-    /// Statistics of the times in milliseconds, over frames in which the work of this row ran at the same place.
+    /// Statistics of the times in milliseconds, over frames that did the work of this row in the same place; `None` without
+    /// such times.
     pub ms: Option<Series>,
 }
 
@@ -55,17 +56,17 @@ impl Times {
     }
 }
 
-/// Where a frame did the work of a row. Only times with equal placements can be compared.
+/// The place in which a frame did the work of a row. Only times with equal placements can be compared.
 #[derive(PartialEq)]
 struct Placement {
     on_host: bool,
-    /// True if the frame did the work of this row.
+    /// True if the frame did the work of this row at all.
     is_there: bool,
     /// The number of handovers of the vertex buffer that the row's time includes; 0 for simulation steps.
     handovers: usize,
 }
 
-/// Returns where a frame did the work of the row `at`, an index in [`ClothTimes::NAMES`].
+/// Returns the place in which a frame did the work of the row `at`, an index in [`ClothTimes::NAMES`].
 fn placement(frame: &ClothTimes, at: usize) -> Placement {
     match at.checked_sub(ClothTimes::FIRST_STEP).and_then(|step| frame.on_host.get(step)) {
         Some(on_host) => Placement { on_host: *on_host, is_there: true, handovers: 0 },
@@ -102,21 +103,21 @@ mod tests {
         let row = times.row(1).unwrap();
         assert_eq!((row.on_host, row.ms.map(|ms| (ms.p50, ms.n))), (false, Some((2.0, 3))));
         assert_eq!((times.row(0).unwrap().ms, times.row(7).unwrap().ms.map(|ms| ms.n)), (None, Some(3)));
-        // Where vertices are shared, nothing is copied, and earlier copies do not count.
+        // If vertices are shared, nothing is copied, and earlier copies do not count.
         times.note(frame(4, 2.0, false, true));
         assert_eq!(times.row(7).unwrap().ms, None);
         assert_eq!([0, 6].map(|at| times.row(at).unwrap().ms.map(|ms| ms.n)), [Some(1); 2]);
         assert_eq!(times.row(1).unwrap().ms.map(|ms| ms.n), Some(4));
-        // Two handovers are not one; the steps between them are the same.
+        // Times with two handovers are not those with one; the steps between them are the same.
         times.note(ClothTimes { handovers: 2, ..frame(4, 5.0, false, true) });
         assert_eq!([0, 6].map(|at| times.row(at).unwrap().ms.map(|ms| (ms.p50, ms.n))), [Some((5.0, 1)); 2]);
         assert_eq!(times.row(1).unwrap().ms.map(|ms| ms.n), Some(5));
-        // On the other side the first of its own counts alone; the copy has none there.
+        // On the host, only the first time counts; nothing is copied there.
         times.note(frame(4, 9.0, true, false));
         let row = times.row(1).unwrap();
         assert_eq!((row.on_host, row.ms.map(|ms| (ms.max, ms.n))), (true, Some((9.0, 1))));
         assert_eq!([0, 6, 7].map(|at| times.row(at).unwrap().ms), [None; 3]);
-        // What did not run has no time.
+        // A step that did not run has no time.
         times.note(frame(4, f64::NAN, true, false));
         assert_eq!(times.row(1).unwrap().ms.map(|ms| ms.n), Some(1));
         times.note(frame(9, 5.0, false, false));

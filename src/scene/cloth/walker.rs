@@ -22,7 +22,7 @@ use ladders::cloth::steps::StepId;
 use opencl::cl::ClContext;
 use opencl::timer::DeviceClock;
 
-/// The radius in metres of the mouse's hand: cloth within it follows the mouse.
+/// The radius in metres around the point of the mouse within which cloth follows the mouse.
 const HAND_RADIUS: f32 = 0.12;
 
 /// The action of the mouse on the cloth in a frame.
@@ -47,9 +47,9 @@ pub(super) struct FrameRequest {
     /// True if OpenGL's buffer is handed over twice: for skinning and for write-back. False if once for all steps.
     pub twice: bool,
     pub hand: Hand,
-    /// `Some` if the device has changed: to the device of this context, or to the host if that is `None`.
+    /// `Some` if the device has changed: to the device of this context, or to the host if the inner value is `None`.
     pub device: Option<Option<ClContext>>,
-    /// OpenGL's vertex buffer to write into, if the device shares it.
+    /// OpenGL's vertex buffer, into which the device writes; `None` if the device does not share it.
     pub lent: Option<Arc<VertexBuffer>>,
     /// Host memory for the vertices, which the report returns.
     pub memory: Vec<u8>,
@@ -65,11 +65,11 @@ pub(super) struct Report {
     /// The vertices of all figures for OpenGL; empty if they are in the lent buffer alone, or could not be computed. If they
     /// are in the buffer, too, OpenGL must verify that it sees the same there.
     pub vertices: Vec<u8>,
-    /// The reason why the buffer could not be shared, if it could not.
+    /// The reason why the buffer could not be shared; `None` if it could, or there was none.
     pub refused: Option<String>,
-    /// For how long the figures have walked, in seconds.
+    /// The time for which the figures have walked, in seconds.
     pub seconds: f64,
-    /// For a request with [`Hand::Grab`], the point where cloth was grabbed; the inner `None` if the ray met no cloth.
+    /// For a request with [`Hand::Grab`], the point where cloth was grabbed; the inner value is `None` if the ray met no cloth.
     pub grabbed: Option<Option<Point>>,
     pub times: ClothTimes,
     /// The wall time per simulation step in seconds; `None` if there was no step.
@@ -82,7 +82,7 @@ pub(super) struct Report {
 pub(super) struct Walker {
     job: Job<(), Report>,
     requests: Sender<FrameRequest>,
-    /// The time since which a request has been running; `None` if none is.
+    /// The time at which the running request began; `None` if none is running.
     since: Option<Instant>,
 }
 
@@ -101,7 +101,7 @@ impl Walker {
         Ok(Self { job, requests, since: None })
     }
 
-    /// Returns for how long a request has been running; `None` if none is.
+    /// Returns the time for which a request has been running; `None` if none is running.
     pub(super) fn busy_for(&self) -> Option<Duration> {
         self.since.map(|since| since.elapsed())
     }
@@ -227,7 +227,7 @@ impl ArmySimulation {
             }
         });
         if let Some((army, state)) = before {
-            // A failed device has reported its error already.
+            // The error of a failed device has been reported already.
             self.create_chain(army, state.ok().as_ref());
         }
     }
@@ -296,7 +296,7 @@ impl ArmySimulation {
         // Releases the buffer also after an error.
         let handed = handover.map_or_else(Default::default, Handover::end);
         if handed.is_kept {
-            // The army replaces a buffer that is not given back.
+            // The crowd of figures replaces a buffer that is not given back.
             report.lent = None;
         }
         let done = picked?;

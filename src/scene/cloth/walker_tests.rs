@@ -49,7 +49,7 @@ fn what_is_held_stays_where_it_is_held_and_goes_home_when_it_is_let_go() {
     let nothing =
         simulation.execute(order(1, Hand::Grab(Ray { from: [5.0, 5.0, 5.0], along: [0.0, 1.0, 0.0] })));
     assert_eq!(nothing.grabbed, Some(None), "the sky is no shirt");
-    // The hem in front.
+    // The hem of the shirt, in front.
     let ray = Ray { from: [0.0, 0.87, 5.0], along: [0.0, 0.0, -1.0] };
     let grabbed = simulation.execute(order(1, Hand::Grab(ray)));
     let at = grabbed.grabbed.unwrap().unwrap();
@@ -62,7 +62,7 @@ fn what_is_held_stays_where_it_is_held_and_goes_home_when_it_is_let_go() {
         assert_sane(&report);
         held.push(place(&report, vertex));
     }
-    // Constraints pull at it; it swings around a place near the hand, and less and less.
+    // Constraints pull at the particle; it swings around a position near the hand, with decreasing amplitude.
     assert!(held[20..].iter().all(|p| off(*p, to) < 0.05), "{held:?}, not {to:?}");
     let last = simulation.execute(order(1, Hand::Off));
     (0..90).for_each(|_| assert_sane(&simulation.execute(order(1, Hand::Off))));

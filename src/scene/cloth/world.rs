@@ -1,4 +1,4 @@
-//! Draws the figures with OpenGL: lit, in their shirts, on a floor with shadows.
+//! Drawing of the figures with OpenGL: lit, in their shirts, on a floor with shadows.
 
 use std::sync::Arc;
 
@@ -24,15 +24,15 @@ use video::Orientation;
 const BACKGROUND: Point = [0.105, 0.115, 0.135];
 /// Half the width of the floor, in metres.
 const FLOOR: f32 = 60.0;
-/// The number that selects the code for the floor where shadows may fall, in the shaders.
+/// The index of the shaders' code for the part of the floor on which shadows may fall.
 const FLOORS: usize = 0;
-/// The number that selects the code for bodies, in the shaders.
+/// The index of the shaders' code for bodies.
 const BODIES: usize = 1;
-/// The number that selects the code for sleeves, in the shaders.
+/// The index of the shaders' code for sleeves.
 const SLEEVES: usize = 2;
-/// The number that selects the code for shirts, in the shaders.
+/// The index of the shaders' code for shirts.
 const SHIRTS: usize = 3;
-/// The number that selects the code for the part of the floor on which no shadow can fall, in the shaders.
+/// The index of the shaders' code for the part of the floor on which no shadow can fall.
 const BRIGHT_FLOORS: usize = 4;
 /// The colour of shirts without a picture: light grey, RGBA.
 const BARE_COLOR: [u8; 4] = [201, 201, 201, 255];
@@ -50,7 +50,7 @@ pub(super) struct World {
     bare: glow::Texture,
     figure: Figure,
     army: Option<Army>,
-    /// True if nothing casts a shadow: a fault that the test of the picture must detect.
+    /// True to draw without shadows: a fault that the test of the picture must detect.
     #[cfg(test)]
     pub(super) without_shadows: bool,
 }
@@ -58,7 +58,7 @@ pub(super) struct World {
 /// The parameters for drawing the scene.
 pub(super) struct WorldView<'a> {
     pub camera: &'a Camera,
-    /// For how long the figures have walked, in seconds.
+    /// The time for which the figures have walked, in seconds.
     pub seconds: f64,
     /// The picture on the shirts; `None` for shirts without a picture.
     pub picture: Option<glow::Texture>,
@@ -126,7 +126,7 @@ impl World {
         }
     }
 
-    /// Takes the vertices of a report to be drawn: from the lent buffer, or by uploading them. Returns false if OpenGL does not
+    /// Draws the vertices of a report from now on: those in the lent buffer, or uploaded ones. Returns false if OpenGL does not
     /// see the vertices that the device has written into the buffer; then they are uploaded instead.
     ///
     /// # Errors
@@ -171,7 +171,7 @@ impl World {
                 gl.bind_texture(glow::TEXTURE_2D, Some(shadow.texture()));
                 gl.active_texture(glow::TEXTURE0);
                 gl.bind_texture(glow::TEXTURE_2D, Some(worn));
-                // Front to back: hidden parts of bodies and of the floor are not shaded.
+                // Front to back, so that hidden parts of bodies and of the floor are not shaded.
                 for kind in [SHIRTS, SLEEVES, BODIES, FLOORS, BRIGHT_FLOORS] {
                     let Some(program) = programs.get(kind) else { continue };
                     gl.use_program(Some(*program));
@@ -181,7 +181,7 @@ impl World {
                         (BRIGHT_FLOORS, _) => draw_floor(gl, floor, &rectangles_around(shaded, at)),
                         (SHIRTS, Some(army)) => army.draw(&army.shirts),
                         (_, Some(army)) => {
-                            // Closed surfaces are not seen from inside.
+                            // Closed surfaces are not visible from inside.
                             gl.enable(glow::CULL_FACE);
                             army.draw(if kind == SLEEVES { &army.sleeves } else { &army.bodies });
                             gl.disable(glow::CULL_FACE);
@@ -198,7 +198,7 @@ impl World {
         })
     }
 
-    /// Returns the framebuffer in which the scene was drawn last.
+    /// Returns the framebuffer in which the scene was last drawn.
     pub(super) fn framebuffer(&self) -> glow::Framebuffer {
         self.depth.framebuffer()
     }
@@ -235,7 +235,7 @@ fn shadow_bounds(camera: &Camera, at: Viewport) -> [i32; 4] {
     }
 }
 
-/// Returns four rectangles that cover all pixels outside of the given rectangle.
+/// Returns four rectangles that cover all pixels outside the given rectangle.
 fn rectangles_around([left, bottom, right, top]: [i32; 4], at: Viewport) -> [[i32; 4]; 4] {
     let (width, height) = (at.width, at.height);
     [[0, 0, width, bottom], [0, top, width, height], [0, bottom, left, top], [right, bottom, width, top]]

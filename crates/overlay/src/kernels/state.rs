@@ -11,10 +11,10 @@ use base::verify::MismatchReport;
 use box_filter::VariantId;
 use opencl::machine_code::MachineCode;
 
-/// The state of one subject's kernels in one version.
+/// The state of validating one version of the kernels of a [`Subject`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum Validation {
-    /// They are being validated, or are next to be validated.
+    /// The kernels are being validated, or are next to be validated.
     Pending,
     /// Every byte of the output is correct.
     Exact,
@@ -73,7 +73,8 @@ impl Subject {
     }
 }
 
-/// What is known of one version of the edited kernels, for the kernels of one variant or of the conversion from YUV to RGBA.
+/// The result of one version of the edited kernels for the kernels of one variant or of the conversion from YUV to RGBA:
+/// validation, time and speed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VersionResult {
     /// The variant, or the conversion from YUV to RGBA, to which the kernels belong.
@@ -82,7 +83,7 @@ pub struct VersionResult {
     pub validation: Validation,
     /// True if the kernels of this version are the ones that the player runs.
     pub runs: bool,
-    /// The number of the version whose kernels ran before these; `None` if these have not run, or no other ones before them.
+    /// The number of the version whose kernels ran before these; `None` if these have not run, or none ran before them.
     pub replaced: Option<u64>,
     /// The filter's time in the movie, if the kernels are exact, or are the user's own kernel.
     pub time: Option<FilterTime>,
@@ -116,7 +117,7 @@ impl FilterTime {
 pub struct Speed {
     /// The number of the version with which the kernels are compared.
     pub before: u64,
-    /// The verdict, or why there is none.
+    /// The state of the comparison, with its verdict if it has one.
     pub state: SpeedState,
 }
 
@@ -127,7 +128,7 @@ pub enum SpeedState {
     Unknown,
     /// The versions are being compared, or are compared next.
     Comparing,
-    /// The versions were timed in turns.
+    /// The versions were timed in turns, and there is a verdict.
     Compared {
         /// The verdict on the later version.
         verdict: timing::Verdict,
@@ -153,7 +154,7 @@ impl VersionResult {
     }
 }
 
-/// A version of the kernels of the watched folder, in requests of the user.
+/// A reference to a version of the watched folder's kernels, in requests of the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VersionId {
     /// The version with this number since the window was opened.
@@ -195,7 +196,8 @@ pub struct Version {
 }
 
 impl Version {
-    /// Returns what is known of the kernels of a subject in this version.
+    /// Returns the result of a subject's kernels in this version; `None` if they have not been validated and are not being
+    /// validated.
     pub fn result(&self, subject: Subject) -> Option<&VersionResult> {
         self.results.iter().find(|result| result.subject == subject)
     }
@@ -214,11 +216,11 @@ impl Version {
 /// The state of the request to validate a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValidationRequest {
-    /// It waits for the device or for a frame.
+    /// The request waits for the device or for a frame.
     Waiting,
-    /// It was made.
+    /// The request was made.
     Made,
-    /// Each variant is validated when it is first selected, because the version is older than the window.
+    /// Each variant is validated when it is first selected, because the version was saved before the window was opened.
     WhenChosen,
 }
 
@@ -270,7 +272,7 @@ pub struct Kernels {
 }
 
 impl Kernels {
-    /// Returns true if validation has found a wrong output of this variant's kernels, in the version with the number
+    /// Returns true if validation has found that the output of this variant's kernels is wrong, in the version with the number
     /// `version`, or in the version that runs if `version` is `None`.
     pub(crate) fn differs(&self, variant: VariantId, version: Option<u64>) -> bool {
         match version {
@@ -283,13 +285,13 @@ impl Kernels {
         }
     }
 
-    /// Returns true if validation has found a wrong output of the conversion kernels that run now.
+    /// Returns true if validation has found that the output of the conversion kernels that run now is wrong.
     pub(crate) fn conversion_differs(&self) -> bool {
         self.runs_and_differs(Subject::Conversion)
     }
 
-    /// Returns true if validation has found a wrong output of the kernels that run now for `subject`, a variant or the
-    /// conversion from YUV to RGBA.
+    /// Returns true if validation has found that the output of the kernels that run now for `subject`, a variant or the
+    /// conversion from YUV to RGBA, is wrong.
     pub(super) fn runs_and_differs(&self, subject: Subject) -> bool {
         let mut results = self.versions.iter().filter_map(|version| version.result(subject));
         results.any(|result| result.runs && result.differs())

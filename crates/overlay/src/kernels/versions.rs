@@ -30,8 +30,8 @@ pub fn result_to_show(results: &[VersionResult], chosen: VariantId) -> Option<&V
 /// The height in points of a version's line, and of the space below it.
 const LINE_HEIGHT: f32 = 16.0;
 const LINE_GAP: f32 = 2.0;
-/// The least and the greatest number of lines that are visible at once: a third of the panel, the rest of which has the log and
-/// the source.
+/// The least and the greatest number of lines that are visible at once. Between these, the list takes a third of the panel; the
+/// log and the source take the rest.
 const VISIBLE_LINES: [f32; 2] = [3.0, 10.0];
 
 /// Lays out the list of versions, which scrolls: those since the window was opened, and earlier ones. `room` is the height in
@@ -160,10 +160,10 @@ fn speed_text(speed: &Speed) -> (Color32, String, String) {
     }
 }
 
-/// Returns a version's changed files and result as text, and its colour.
+/// Returns the text of a version's line, its changed files and its result, and the text's colour.
 fn version_text(version: &Version, is_current: bool, view: &View) -> (Color32, String) {
     let files = file_names(&version.files);
-    // Results of variants that are not in use tell less than that the own kernel is gone.
+    // The loss of the own kernel is more important than results of variants that are not in use.
     let tells = |result: &&VersionResult| !version.lost_own || result.subject.is_used(view.chosen);
     let Some(result) = result_to_show(&version.results, view.chosen).filter(tells) else {
         if version.files.is_empty() {

@@ -23,7 +23,7 @@ const SWEEP: [u32; 5] = [1, 3, 7, 15, 31];
 /// Height in points of a row of the table.
 const ROW_HEIGHT: f32 = 16.0;
 
-/// A frame of a movie.
+/// The frame of a movie on which the box filter is benchmarked.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct BenchmarkFrame {
     /// The file's name without its folder.
@@ -35,7 +35,7 @@ pub struct BenchmarkFrame {
 }
 
 impl BenchmarkFrame {
-    /// Describes the frame.
+    /// Returns a text that names the movie, the position and the size.
     fn words(&self) -> String {
         let (width, height) = self.size;
         let at = theme::clock(self.position_s);
@@ -52,7 +52,7 @@ pub(super) fn find_row<'a>(device: &'a DeviceReport, radius: u32, variant: &str)
 /// The results of the box filter on one frame and at some radii, on all devices that were measured.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Benchmark {
-    /// The frame.
+    /// The frame that was filtered.
     pub frame: BenchmarkFrame,
     /// The radii in pixels.
     pub radii: Vec<u32>,

@@ -53,7 +53,7 @@ impl Axes {
     }
 }
 
-/// Returns the place of a radius on its axis: the logarithm of the window's side.
+/// Returns the position of a radius on its axis: the logarithm of the side of the box, 2·radius + 1.
 fn place(radius: u32) -> f64 {
     f64::from(2 * radius + 1).log10()
 }

@@ -58,8 +58,8 @@ impl Variant {
     }
 }
 
-/// Lays out a variant with the result `row`, if it was measured. `code` is its code, as soon as that was read, and true if a
-/// measurement is running, during which nothing is compiled.
+/// Lays out a variant with the result `row`, if it was measured. `code` is the code of the variant, once it was read.
+/// `is_measuring` is true during a measurement, in which nothing is compiled.
 pub(super) fn show(
     ui: &mut Ui,
     variant: &Variant,

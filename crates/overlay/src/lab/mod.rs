@@ -39,7 +39,7 @@ pub struct Lab {
     pub code: LabCode,
 }
 
-/// The ladder and the size that the user has selected.
+/// The user's selection in the Lab: ladder, size and variant.
 #[derive(Debug)]
 pub(crate) struct Selection {
     ladders: Vec<LadderSummary>,
@@ -227,7 +227,7 @@ fn show_state(
         }
         others(ui);
     });
-    // It stands nowhere else, so it must not be cut.
+    // The reason stands nowhere else, so it must not be cut.
     paragraph(ui, &text, color);
 }
 

@@ -18,8 +18,8 @@ const MIN_BAR_LENGTH: f32 = 2.0;
 /// The thickness of a bar in points.
 const BAR_THICKNESS: f32 = 9.0;
 
-/// Returns the row with whose time the table's factors compare the other times: the first variant, or the slowest if the
-/// first has no time. Returns `None` if no variant has a time.
+/// Returns the row with which the table's factors compare the other rows: the first variant, or the slowest one if the first
+/// has no time. Returns `None` if no variant has a time.
 fn base_row(rows: &[RowReport]) -> Option<&RowReport> {
     let slowest = || {
         let timed = rows.iter().filter(|row| row.ms().is_some());
@@ -55,8 +55,8 @@ pub(super) fn allocate_row(ui: &mut Ui, size: egui::Vec2, selected: bool) -> (Re
     (area, response)
 }
 
-/// Lays out a row for the peak kernel, if there is one, and for each variant, of which `selected` is marked. Returns the name of the
-/// variant that was clicked.
+/// Lays out a row for the peak kernel, if there is one, and for each variant. The row of `selected` is marked. Returns the name
+/// of the variant that was clicked.
 pub(super) fn show(
     ui: &mut Ui,
     peak: Option<&RowReport>,

@@ -1,14 +1,14 @@
-//! The heart of a kernel file: the few lines that matter, which a comment in the file marks, so that they stay true when the
-//! file is edited.
+//! The heart of a kernel file: its few most important lines. A comment in the file marks them, so that they stay correct when
+//! the file is edited.
 
-/// The comment at the end of a line with which a statement of the heart begins.
+/// The comment that marks the first line of a statement of the heart, at the line's end.
 const MARK: &str = "// heart";
 /// The greatest number of lines of a heart, and the greatest number of characters of a line.
 const MAX_SIZE: (usize, usize) = (9, 110);
 
 /// Returns the statements of an OpenCL C source whose first lines end with `// heart`, without their indentation, and with an
-/// empty line between two of them; empty if no statement is marked. A loop is one statement. What exceeds 9 lines of 110
-/// characters is replaced by an ellipsis.
+/// empty line between two of them; empty if no statement is marked. A loop is one statement. At most 9 lines of 110 characters
+/// are returned; an ellipsis replaces the rest.
 pub fn heart(source: &str) -> String {
     let mut found: Vec<String> = Vec::new();
     let mut lines = source.lines();
@@ -35,7 +35,8 @@ pub fn heart(source: &str) -> String {
     found.join("\n")
 }
 
-/// Returns true if a statement ends with this line; `depth` is the number of brackets that are open before it, and then after it.
+/// Returns true if a statement ends with this line. `depth` is the number of open brackets before the line; it is updated to
+/// the number after it.
 fn ends_statement(line: &str, depth: &mut i32) -> bool {
     let code = line.split("//").next().unwrap_or_default().trim_end();
     if code.trim_start().starts_with('#') {

@@ -101,7 +101,7 @@ fn the_smallest_window_on_the_finest_display_can_be_used() {
     assert_eq!(fixture.click("+"), [Action::SetRadius(8)]);
     fixture.pass(vec![Event::PointerGone]);
     fixture.check_places();
-    // The sliders lie over the rest, and the table of keys scrolls.
+    // The sliders are drawn over other parts, and the table of keys scrolls.
     fixture.correction = Some(video::color::Correction::NEUTRAL);
     fixture.pass(vec![]);
     for text in ["Colour correction", "brightness", "contrast", "saturation", "gamma"] {
@@ -242,10 +242,10 @@ fn a_click_is_heeded_however_long_it_takes() {
     let at = fixture.find("Open").unwrap().center();
     fixture.pass(vec![Event::PointerMoved(at)]);
     fixture.pass(vec![button(at, true)]);
-    // The window was held up, or the finger.
+    // The window did not respond for a while, or the finger stayed down.
     fixture.time += 5.0;
     assert_eq!(fixture.pass(vec![button(at, false)]), [Action::AskForMovie]);
-    // All of it between two passes.
+    // All events between two passes.
     let all = vec![Event::PointerMoved(at), button(at, true), button(at, false)];
     assert_eq!(fixture.pass(all), [Action::AskForMovie]);
 }
@@ -257,7 +257,7 @@ fn the_menu_opens_and_closes_every_panel_at_every_size() {
             let mut fixture = Fixture::new(size);
             fixture.has_scene = true;
             assert_eq!(fixture.choose(panel.menu.0), [panel.action()], "{} at {size}", panel.menu.0);
-            // It is gone after that, and its lines are within the window while it is open.
+            // The menu is gone after that, and its lines are within the window while it is open.
             (0..2).for_each(|_| drop(fixture.pass(vec![])));
             assert!(fixture.find("Timeline").is_none(), "{size}");
             fixture.click("Panels");

@@ -21,7 +21,7 @@ fn holds_texts(name: &str, fixture: &mut Fixture) {
     );
 }
 
-/// Compares those texts of the fixture that the plain window does not have with the golden file of this name.
+/// Compares the texts of the fixture that the plain window does not have with the golden file of this name.
 fn holds_beyond(name: &str, fixture: &mut Fixture) {
     let mut plain = Fixture::new(fixture.size);
     plain.pass(vec![]);

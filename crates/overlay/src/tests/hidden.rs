@@ -81,7 +81,7 @@ fn the_mouse_at_the_lower_edge_brings_the_controls_back() {
         let rail = fixture.ctx.read_response(crate::seekbar::rail_id()).unwrap().rect;
         assert!(matches!(fixture.click_at(rail.center())[0], Action::Seek { .. }), "{size}");
         assert_eq!(fixture.click("Show"), [Action::ToggleOverlay], "{size}");
-        // They go when the mouse rests.
+        // The controls disappear when the mouse rests.
         fixture.time += 2.0;
         fixture.pass(vec![]);
         assert!(fixture.texts.is_empty(), "{:?}", fixture.texts);

@@ -1,4 +1,4 @@
-//! Tests of hover texts: where they stand, and that they go with the pointer.
+//! Tests of hover texts: their places, and that they disappear with the pointer.
 
 use super::*;
 
@@ -13,7 +13,7 @@ fn part_at(fixture: &Fixture, at: Pos2) -> Option<Rect> {
 
 #[test]
 fn hover_texts_stand_beside_the_part_that_they_explain_and_go_with_the_pointer() {
-    // In the higher window all of the column is visible.
+    // In the higher window, the whole column is visible.
     let sizes = [SIZES[0], vec2(SIZES[0].x, 2.0 * SIZES[0].y)];
     for (size, left) in sizes.into_iter().flat_map(|size| [(size, false), (size, true)]) {
         let mut fixture = Fixture::new(size);

@@ -1,5 +1,5 @@
-//! Tests of the panel of edited kernels: the list of versions, their comparison with the files, folders, one's own kernel, and
-//! what the compiler says.
+//! Tests of the panel of edited kernels: the list of versions, their comparison with the files, folders, the user's own kernel,
+//! and the compiler's messages.
 
 use super::kernels::{edited, version};
 use super::*;
@@ -101,11 +101,11 @@ fn folders_of_earlier_edits_are_offered_and_stay_in_sight_beside_a_new_copy() {
 #[test]
 fn a_version_that_differs_is_not_timed_in_headline_scoreboard_and_graph() {
     const SENTENCE: &str = "not timed: output differs";
-    // Headline and scoreboard have the sentence alone, the graph and the line of a small window after the filter.
+    // Headline and scoreboard show the sentence alone; the graph, and the line of a small window, show it after the filter.
     for (size, alone) in [(vec2(1280.0, 720.0), 2), (vec2(640.0, 360.0), 0)] {
         let mut fixture = Fixture::new(size);
         fixture.chosen = named("fused");
-        // The score is of frames of the version before.
+        // The score is of frames that the version before has filtered.
         fixture.push(named("fused"), 7, 3.5, 3);
         fixture.push(named("flat"), 7, 8.45, 3);
         fixture.recorder.shown.version_verified(named("fused"), 1, true);
@@ -179,7 +179,7 @@ fn what_kernels_print_is_shown_below_the_versions() {
     }
 }
 
-/// Checks that the first error is visible with the lines that belong to it, below a long list of versions, and in a small
+/// Checks that the first error is visible with the lines that belong to it, below a long list of versions and in a small
 /// window.
 #[test]
 fn the_first_error_is_in_sight_whole() {

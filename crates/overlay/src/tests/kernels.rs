@@ -131,7 +131,7 @@ fn a_version_is_scrolled_once_to_its_changes() {
     fixture.change(|s| s.open[Panel::Kernels as usize] = true);
     let refused = std::mem::take(&mut fixture.kernels.versions[0].results);
     let mut marked = |source: Source, color: Color32, events: Vec<Event>| {
-        // A log takes some of its room.
+        // A log takes a part of the source's room.
         let has_log = !source.refused.is_empty();
         fixture.kernels.versions[0].results = if has_log { refused.clone() } else { Vec::new() };
         fixture.kernels.source = Some(source);
@@ -185,7 +185,7 @@ fn the_line_of_an_error_is_in_sight_below_a_long_list() {
         Error::new("The kernel file 'box_filter/03_flat.cl' does not build for 'CPU'.", log, "Correct it.");
     fixture.kernels.versions[0].results[0].validation = Validation::Refused(error);
     fixture.kernels.source = Some(source(&[line(22)]));
-    // Beside the machine code, too.
+    // Checked beside the machine code, too.
     for machine_code in [false, true, false] {
         if fixture.overlay.switches.machine_code != machine_code {
             fixture.overlay.switches.machine_code ^= true;
@@ -235,7 +235,7 @@ fn a_version_that_is_not_validated_yet_has_the_reason() {
     let info = machine::Machine::new().infos[0].clone();
     for (awaited, device, newest) in [
         (true, None, "waiting for the device"),
-        // Another one is initializing beside it.
+        // Another device is being initialized meanwhile.
         (true, Some(info.clone()), "waiting for the device"),
         (false, Some(info), "waiting for the next frame"),
         (false, None, "not validated, no OpenCL device"),
@@ -256,7 +256,7 @@ fn a_version_that_is_not_validated_yet_has_the_reason() {
     assert!(fixture.find("03_flat.cl: no effect on this device").is_some());
     fixture.kernels.versions[0].files = vec!["box_filter/own.cl".to_owned()];
     fixture.kernels.versions[0].lost_own = true;
-    // A result of a variant that is not in use stands behind it.
+    // The line has this text even before a result of a variant that is not in use.
     for subject in [None, Some(Subject::Variant(VariantId::auto()))] {
         let result = |subject| VersionResult::new(subject, Validation::Exact);
         fixture.kernels.versions[0].results = subject.into_iter().map(result).collect();
@@ -310,7 +310,7 @@ fn a_conversion_that_differs_or_is_refused_is_told_and_marked() {
     let error = Error::new("It does not build.", "line 1\nline 2", "");
     told(&mut fixture, Validation::Refused(error), "YUV to RGBA: It does not build.", false);
     assert!(fixture.find("YUV to RGBA: still running version 3.").is_some(), "{:?}", fixture.texts);
-    // On a processor kernels convert for `planar` alone.
+    // On a CPU, kernels convert for `planar` alone.
     fixture.device.as_mut().unwrap().kind = opencl::cl::DeviceKind::Cpu;
     told(&mut fixture, Validation::Differs(report), "YUV to RGBA differs in 77 of 100 bytes", false);
 }
@@ -343,7 +343,7 @@ fn versions_say_what_came_of_them_and_a_click_goes_back() {
         version.results.iter_mut().for_each(|judged| judged.runs = runs);
     }
     assert!(!fixture.kernels.differs(named("flat"), None));
-    // But beside it in a wipe.
+    // In a wipe, version 3 counts beside it.
     assert!(fixture.kernels.differs(named("flat"), Some(3)));
     assert!(!fixture.kernels.differs(named("flat"), Some(2)));
     // A version that was not measured has no number.

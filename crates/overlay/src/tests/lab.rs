@@ -40,7 +40,7 @@ fn idea_parameters_source_and_machine_code_are_those_of_the_selected_variant() {
     assert!(fixture.find(&format!("{}: {}", naive.title, naive.idea)).is_some(), "{:?}", fixture.texts);
     assert!(fixture.find(&format!("Default parameters: {parameters}")).is_some(), "{:?}", fixture.texts);
     assert_eq!(fixture.overlay.lab_kernel(), Some(&kernel(file, &parameters)));
-    // The measured ones, as soon as they are known.
+    // The measured parameters, as soon as they are known.
     let measured = &mut fixture.lab.run.variants[1];
     measured.kernel = Some(KernelFile { file: file.to_owned(), hash: String::new() });
     measured.parameters = Some("GROUP=32".to_owned());
@@ -54,7 +54,7 @@ fn idea_parameters_source_and_machine_code_are_those_of_the_selected_variant() {
         source: source(),
         machine_code: Some(Err(Error::new("No disassembler.", "Nothing is installed.", ""))),
     };
-    // The code of other parameters is not theirs.
+    // The code of other parameters is not shown.
     fixture.lab.code = code("GROUP=64");
     fixture.pass(vec![]);
     assert!(!fixture.shows("measured()"), "{:?}", fixture.texts);

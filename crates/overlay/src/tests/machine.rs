@@ -190,7 +190,7 @@ fn a_search_that_begins_by_itself_is_shown_and_is_not_what_the_user_opened() {
     fixture.overlay.panels.show_tuning();
     fixture.pass(vec![]);
     assert!(fixture.find("Tuning").is_some() && !fixture.overlay.panels.is_open(Panel::Tuning));
-    // Its button closes it, and opens it for good.
+    // The panel's button closes it, and opens it permanently.
     fixture.overlay.panels.toggle(Panel::Tuning);
     fixture.pass(vec![]);
     assert!(fixture.find("Tuning").is_none() && !fixture.overlay.panels.is_open(Panel::Tuning));
@@ -348,12 +348,12 @@ fn a_click_on_a_spike_freezes_its_frame_until_it_is_let_go() {
             assert!(fixture.find("n \u{2212} 2").is_some() && fixture.find("No frames yet.").is_none());
         };
         freeze(&mut fixture);
-        // New frames change nothing, and neither does a click at the panel.
+        // New frames change nothing, nor does a click on the panel.
         fixture.recorder.push_traced(sample.clone(), Vec::new());
         fixture.click("n");
         assert!(fixture.overlay.panels.is_frozen());
         assert!(fixture.find("Frame at 0:01.2 (Esc to unfreeze)").is_some());
-        // Another frame's bar takes its place, beside the column in which the timeline stands.
+        // The bar of another frame takes its place, beside the column with the timeline.
         let plot = fixture.ctx.read_response(egui::Id::unique(id)).unwrap().rect;
         let other = pos2(plot.right() - plot.width() * (20.5 * 0.04 / seconds) as f32, plot.bottom() - 2.0);
         assert_eq!(fixture.click_at(other).len(), 1);
@@ -431,7 +431,7 @@ fn the_lab_shows_nothing_that_was_not_measured_and_factors_of_what_was() {
         assert!(fixture.find(text).is_some(), "'{text}': {:?}", fixture.texts);
     }
     assert_eq!(fixture.click("Stop"), [Action::StopMeasuring]);
-    // Of another size nothing is known.
+    // Of another size there are no results.
     fixture.click("512\u{b3}");
     fixture.pass(vec![]);
     assert!(fixture.find("80.0").is_none() && fixture.find("panels").is_some());

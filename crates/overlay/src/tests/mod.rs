@@ -71,7 +71,7 @@ struct Fixture<'a> {
     texts: Vec<(String, Rect)>,
     /// The texts of the last pass that end with an ellipsis, or that are cut at a side.
     cut: Vec<String>,
-    /// The pixels of a point.
+    /// The number of pixels per point.
     scale: f32,
     /// The shapes of the last pass, and the changes of textures of all passes.
     shapes: Vec<egui::epaint::ClippedShape>,
@@ -292,7 +292,7 @@ impl<'a> Fixture<'a> {
         let ways = std::iter::repeat_n(-30.0, 10).chain(std::iter::repeat_n(30.0, 20));
         for way in ways {
             if self.find(name).is_some() {
-                // The view moves on for some passes after the wheel.
+                // The view continues to move for some passes after the wheel.
                 (0..20).for_each(|_| drop(self.pass(vec![])));
             }
             if let Some(at) = self.find(name) {

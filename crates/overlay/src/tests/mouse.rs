@@ -47,7 +47,7 @@ fn clicks_on_the_picture_fill_the_screen_and_pause() {
     fixture.notices = vec![notice("Something.", true)];
     fixture.change(|s| s.open[Panel::Stages as usize] = true);
     fixture.pass(vec![]);
-    // A click on the name of a panel folds it.
+    // A click on a panel's title folds the panel.
     for text in ["clip.mp4", "filter alone", "Something.", "The hint.", "frame"] {
         let at = fixture.find(text).unwrap_or_else(|| panic!("{text} in {:?}", fixture.texts));
         fixture.click_at(at.center());
@@ -99,7 +99,7 @@ fn the_mouse_drags_the_line_of_a_wipe_in_a_band_around_it() {
             found.unwrap_or_else(|| panic!("{:?}", fixture.rects)).center().x
         };
         assert_eq!(handle(&fixture), at(&fixture), "{size}");
-        // Outside of the band it is the picture that is dragged.
+        // Outside the band, the picture is dragged.
         assert!(!drag(&mut fixture, size.x * 0.55, size.x * 0.6).is_empty(), "{size}");
         assert_eq!(at(&fixture), size.x / 2.0, "{size}");
         assert_eq!(drag(&mut fixture, size.x / 2.0 + 10.0, size.x * 0.62), [], "{size} {visible}");
@@ -108,11 +108,11 @@ fn the_mouse_drags_the_line_of_a_wipe_in_a_band_around_it() {
         for (x, right) in [(0.61, false), (0.63, true)] {
             fixture.pass(vec![Event::PointerMoved(pos2(size.x * x, y))]);
             assert_eq!(fixture.overlay.wipe_line.pointer_is_right(), right, "{size} {x}");
-            // Before it is drawn again, too.
+            // Even before the line is drawn again.
             fixture.overlay.wipe_line.set_pointer(pos2(size.x * (1.24 - x), y));
             assert_eq!(fixture.overlay.wipe_line.pointer_is_right(), !right, "{size} {x}");
         }
-        // A double click is the picture's everywhere else, and a right click is a pause in the band too.
+        // A double click counts for the picture everywhere else, and a right click pauses in the band, too.
         let (line, beside) = (pos2(size.x * 0.62, y), pos2(size.x * 0.55, y));
         fixture.click_at(line);
         assert_eq!(fixture.click_at(line), [], "{size}");
@@ -156,7 +156,7 @@ fn the_sides_of_a_wipe_have_labels_that_can_be_read_wherever_the_line_is() {
                 assert!(window.contains_rect(*rect), "{text} at {rect} in {size}");
             }
             assert!(!left.1.intersects(right.1), "{left:?} {right:?} in {size}");
-            // Side by side where there is room, else the left one above.
+            // Side by side if there is room, otherwise the left one above.
             let order = if left.1.top() == right.1.top() {
                 left.1.right() < right.1.left()
             } else {
@@ -261,7 +261,7 @@ fn chapters_are_told_at_the_seek_bar_and_the_place_in_a_list_by_the_name() {
     fixture.movie.chapters = vec![chapter(0.0, "Begin"), chapter(4.0, ""), chapter(8.0, "The end")];
     fixture.pass(vec![]);
     let rail = fixture.ctx.read_response(crate::seekbar::rail_id()).unwrap().rect;
-    // A stroke where each begins, but the first.
+    // A stroke at the start of each segment except the first one.
     let strokes: Vec<f32> = fixture
         .rects
         .iter()

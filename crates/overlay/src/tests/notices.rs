@@ -63,7 +63,7 @@ fn while_another_picture_is_awaited_no_number_is_of_the_one_before() {
     fixture.busy = Some(busy(named("running-sum"), 31, 14.0, Some(12.2)));
     fixture.pass(vec![]);
     assert!(fixture.find("of about 14 s").is_some());
-    // In one line too.
+    // In the line of statistics, too.
     fixture.size = SIZES[1];
     fixture.pass(vec![]);
     let line = "running-sum r=31 \u{b7} 14.0 of about 14 s \u{b7} CPU 60 %";
@@ -173,7 +173,7 @@ fn the_graphs_name_what_changed_and_the_table_has_every_stage() {
     fixture.push(named("naive"), 7, 845.0, 40);
     fixture.push(named("flat"), 7, 8.45, 40);
     fixture.pass(vec![]);
-    // The filter alone, with each stretch's median.
+    // The filter alone, with the median of each segment.
     for text in ["naive r=7 845 ms", "flat r=7 8.45 ms", "1,000", "100", "1 ms"] {
         assert!(fixture.find(text).is_some(), "'{text}' is missing: {:?}", fixture.texts);
     }

@@ -121,7 +121,7 @@ fn nothing_lies_over_anything_else_whichever_panels_are_open() {
                 fixture.pass(vec![]);
                 let what = format!("{} and {}", first.name(), second.name());
                 fixture.check_panels(&what);
-                // The newest is there, and not folded, and stands where its title is seen.
+                // The newest panel is shown unfolded, and its title is visible.
                 let newest = fixture.panels().into_iter().find(|(name, _)| *name == second.name());
                 let (_, newest) = newest.unwrap_or_else(|| panic!("{what} in {size}"));
                 assert!(newest.height() > 2.0 * crate::panel::HEADER_HEIGHT, "{what} in {size}: {newest}");
@@ -130,7 +130,7 @@ fn nothing_lies_over_anything_else_whichever_panels_are_open() {
                 assert!(fixture.find("A message.").is_some(), "{what} in {size}");
                 fixture.check_panels(&what);
                 let before = fixture.panels();
-                // The message ends.
+                // The message disappears.
                 fixture.time += 5.0;
                 fixture.pass(vec![]);
                 assert_eq!(fixture.panels(), before, "{what} in {size}: a message moves nothing");
@@ -143,7 +143,7 @@ fn nothing_lies_over_anything_else_whichever_panels_are_open() {
                 fixture.turn(*second, false);
             }
         }
-        // All of them, one after the other.
+        // All panels, one after the other.
         for panel in &panels {
             fixture.turn(*panel, true);
             fixture.pass(vec![]);
@@ -167,7 +167,7 @@ fn a_panel_that_is_opened_or_unfolded_is_scrolled_to() {
         };
         (0..40).for_each(|_| wheel(&mut fixture, -100.0));
         assert!(fixture.find("Sharing").is_some() && fixture.find("Kernels").is_none(), "{size}");
-        // One that is opened stands at the top, where it is seen.
+        // A panel that is opened is at the top, where it is visible.
         (0..40).for_each(|_| drop(fixture.pass(vec![])));
         fixture.turn(Panel::Tuning, true);
         (0..3).for_each(|_| drop(fixture.pass(vec![])));
@@ -176,7 +176,7 @@ fn a_panel_that_is_opened_or_unfolded_is_scrolled_to() {
         if size != SIZES[0] {
             continue;
         }
-        // One that is unfolded stays where it is, and comes into sight.
+        // A panel that is unfolded stays where it is, and is scrolled into view.
         (0..40).for_each(|_| wheel(&mut fixture, -100.0));
         (0..40).for_each(|_| drop(fixture.pass(vec![])));
         let mark = fixture.find("Stages").unwrap().left_center() - vec2(11.0, 0.0);
@@ -240,7 +240,7 @@ fn the_column_is_resized_by_its_edge_and_moved_by_the_menu() {
     fixture.check_panels("a wide column");
     let saved = fixture.overlay.saved_state().column.width.unwrap();
     assert!((saved - 676.0).abs() < 2.0, "{saved}");
-    // A smaller window narrows it, and a larger one gives it back its width; so does the next start.
+    // A smaller window narrows the column, and a larger one restores its width; so does the next start.
     fixture.size = vec2(700.0, 600.0);
     (0..2).for_each(|_| drop(fixture.pass(vec![])));
     assert!(column(&fixture).left() > 64.0);
@@ -253,10 +253,10 @@ fn the_column_is_resized_by_its_edge_and_moved_by_the_menu() {
     next.overlay.restore(saved);
     (0..2).for_each(|_| drop(next.pass(vec![])));
     assert_eq!(column(&next).left(), wide.left());
-    // Far outside ends where the picture still has some room.
+    // A drag far outside ends where some room is left for the picture.
     drag_edge(&mut fixture, wide.left(), -5000.0);
     assert!(column(&fixture).left() > 64.0, "{}", column(&fixture));
-    // To the left, where its edge is dragged to the right.
+    // The column is at the left, where its edge is dragged to the right.
     assert_eq!(fixture.choose("Dock to the left"), [Action::MoveColumn]);
     fixture.overlay.reset_panels();
     fixture.overlay.move_column();
@@ -267,7 +267,7 @@ fn the_column_is_resized_by_its_edge_and_moved_by_the_menu() {
     assert!(fixture.overlay.saved_state().column.left);
     drag_edge(&mut fixture, left.right(), 150.0);
     assert!((column(&fixture).width() - left.width() - 150.0).abs() < 8.0, "{}", column(&fixture));
-    // A button resets all of that.
+    // A button resets all changes of the column.
     fixture.overlay.toggle_key_table();
     fixture.pass(vec![]);
     assert_eq!(fixture.click("Reset panels"), [Action::ResetPanels]);
@@ -301,7 +301,7 @@ fn the_stages_open_by_click_and_the_graph_goes_with_them() {
         fixture.pass(vec![]);
         assert!(fixture.find("Frame time by stage, ms").is_some() && fixture.find("Stage, ms").is_some());
         assert_eq!(fixture.click("\u{d7}"), [Action::Toggle(Panel::Stages)]);
-        // Patterns on demand.
+        // Patterns are drawn on request.
         assert!(!fixture.overlay.saved_state().hatched);
         fixture.click("patterns");
         fixture.pass(vec![]);
@@ -374,7 +374,7 @@ fn a_path_can_be_typed_and_the_keys_stay_in_the_field() {
             assert_eq!(fixture.pass(vec![key(egui::Key::O), text("/")]), []);
             let actions = fixture.pass(vec![key(egui::Key::Space), text("q o.mkv")]);
             assert_eq!(actions, []);
-            // A click beside it takes nothing away.
+            // A click beside the field does not take its focus.
             fixture.click_at(pos2(size.x / 2.0, 20.0));
             fixture.pass(vec![key(egui::Key::Tab)]);
             let has = |fixture: &Fixture, path: &str| fixture.find(path).is_some();
@@ -384,7 +384,7 @@ fn a_path_can_be_typed_and_the_keys_stay_in_the_field() {
             assert_eq!(actions, [Action::Open("/q o.mkv".to_owned())], "at {size}");
             assert!(!fixture.overlay.path_prompt.is_open());
 
-            // Again: typing replaces the old text; Esc and the button close the field.
+            // The field is opened again: typing replaces the old text; Esc and the button close the field.
             fixture.overlay.path_prompt.open();
             fixture.pass(vec![]);
             assert!(fixture.find("/q o.mkv").is_some());

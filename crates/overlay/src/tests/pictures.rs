@@ -9,15 +9,16 @@ use super::machine::{Machine, measured, searched};
 use super::*;
 use ladder::tune::Status;
 
-/// A pixel differs if a channel differs by more levels: renderers round the edges of shapes differently.
+/// The difference of a channel, in levels, above which a pixel counts as different: renderers round the edges of shapes
+/// differently.
 const MAX_LEVELS: u8 = 24;
-/// The number of pixels that may differ. A digit has more.
+/// The number of pixels that may differ; a changed digit has more.
 const MAX_PIXELS: usize = 20;
 
 /// A picture: width, height, and RGB from the upper left corner.
 type Picture = (u32, u32, Vec<u8>);
 
-/// Draws the last pass of the fixture on an even ground, after some passes that settle the layout.
+/// Draws the last pass of the fixture on an even background, after some passes that settle the layout.
 fn draw(fixture: &mut Fixture, headless: &Headless) -> Picture {
     (0..4).for_each(|_| drop(fixture.pass(vec![])));
     let gl = &headless.gl;

@@ -1,5 +1,5 @@
-//! Holds that no text is cut, lies over another or leaves the window, at the usual sizes of windows and scales of displays, with
-//! each panel alone and with all panels.
+//! Checks that no text is cut, overlaps another or leaves the window, at the usual sizes of windows and scales of displays,
+//! with each panel alone and with all panels.
 
 use super::machine::{Machine, measured, searched};
 use super::*;
@@ -9,7 +9,7 @@ use ladder::tune::Status;
 pub(super) const PIXELS: [Vec2; 4] =
     [vec2(640.0, 360.0), vec2(1280.0, 720.0), vec2(1920.0, 1080.0), vec2(3840.0, 2160.0)];
 
-/// Returns the size in points of a window of these pixels on a display of this scale, and the pixels of a point.
+/// Returns the size in points of a window of these pixels on a display of this scale, and the number of pixels per point.
 pub(super) fn points(pixels: Vec2, scale: f32) -> (Vec2, f32) {
     let zoom = crate::zoom(pixels.x / scale, pixels.y / scale);
     (pixels / scale / zoom, scale * zoom)
@@ -18,8 +18,8 @@ pub(super) fn points(pixels: Vec2, scale: f32) -> (Vec2, f32) {
 /// The beginnings of texts that may be longer than their line: they end with an ellipsis, and the hover text has all of them.
 const LONG: [&str; 4] = ["0: take, ", "Best so far: ", "03_flat.cl: flat", "int_sat_rte_float, "];
 
-/// Returns what is wrong with the places of the texts of the last pass. With `scrolls`, panels are wider than the window, and
-/// their texts scroll to the side.
+/// Returns the faults in the places of the texts of the last pass. With `scrolls`, panels are wider than the window, and their
+/// texts scroll horizontally.
 pub(super) fn faults(fixture: &Fixture, scrolls: bool) -> Vec<String> {
     let window = Rect::from_min_size(Pos2::ZERO, fixture.size);
     let mut faults = Vec::new();

@@ -24,12 +24,12 @@ fn the_scoreboard_has_each_variants_last_time_and_marks_old_ones() {
     assert_eq!(row(&fixture, named("flat")), ["3", "flat", "8.45 ms"]);
     assert_eq!(row(&fixture, named("fused")), ["8", "fused", "not measured at r = 7"]);
     assert_eq!(row(&fixture, VariantId::OFF), ["0", "off"]);
-    // A switch leaves the others' times.
+    // A change of the variant keeps the times of the others.
     fixture.push(named("fused"), 7, 0.37, 10);
     fixture.pass(vec![]);
     assert_eq!(row(&fixture, named("fused")), ["8", "fused", "0.37 ms"]);
     assert_eq!(row(&fixture, named("naive")), ["1", "naive", "845 ms"]);
-    // Another radius makes all of them old, until they are measured there.
+    // Another radius makes all times old, until they are measured there.
     fixture.radius = 3;
     fixture.pass(vec![]);
     assert_eq!(row(&fixture, named("naive")), ["1", "naive", "at r = 7", "845 ms"]);
@@ -37,7 +37,7 @@ fn the_scoreboard_has_each_variants_last_time_and_marks_old_ones() {
     fixture.push(named("fused"), 3, 0.36, 10);
     fixture.pass(vec![]);
     assert_eq!(row(&fixture, named("fused")), ["8", "fused", "0.36 ms"]);
-    // Another size too.
+    // Another size does so, too.
     let mut sample = fixture.recorder.history().back().unwrap().clone();
     (sample.size, sample.presented_at) = ((640, 360), sample.presented_at + 0.04);
     fixture.recorder.push(FrameSample { variant: named("flat"), ..sample });
@@ -63,7 +63,7 @@ fn the_story_is_of_times_at_this_radius_and_size_only() {
     fixture.push(named("fused"), 7, 0.37, 10);
     fixture.pass(vec![]);
     assert_eq!(comparison(&fixture).as_deref(), Some("fused vs. naive: 2,300\u{d7} faster"));
-    // Other back ends run elsewhere: they are no part of it.
+    // Other back ends run elsewhere, so the comparison leaves them out.
     fixture.push(named("native"), 7, 0.01, 10);
     fixture.pass(vec![]);
     assert_eq!(comparison(&fixture).as_deref(), Some("fused vs. naive: 2,300\u{d7} faster"));
@@ -88,7 +88,7 @@ fn a_noisy_number_is_marked_wherever_it_stands_and_loses_its_digits() {
     let mut fixture = Fixture::new(vec2(1280.0, 900.0));
     fixture.push_noisy(named("fused"), 7, [0.367, 0.642], 60);
     fixture.pass(vec![]);
-    // Figures of the headline, its rate, the scoreboard, the graph, the table, the story.
+    // The figures of the headline, its rate, the scoreboard, the graph, the table, and the comparison.
     assert!(fixture.find("~0.4").is_some(), "{:?}", fixture.texts);
     assert_eq!(ends(&fixture, "00 fps").as_deref(), Some("~3,000 fps"));
     assert_eq!(row(&fixture, named("fused")), ["8", "fused", "~0.4 ms"]);
@@ -98,10 +98,10 @@ fn a_noisy_number_is_marked_wherever_it_stands_and_loses_its_digits() {
     fixture.pass(vec![]);
     assert_eq!(row_of(&fixture, "filter"), ["filter", "0.64", "~0.4", "~0.6", "0.64"]);
     assert_eq!(ends(&fixture, "\u{d7} faster").as_deref(), Some("~2,000\u{d7} faster"));
-    // The frames themselves come evenly.
+    // The frames themselves are presented at equal intervals.
     assert_eq!(row_of(&fixture, "frame"), ["frame", "40.00", "40.00", "40.00", "40.00"]);
     assert!(fixture.find("25 fps").is_some());
-    // In one line too.
+    // In the line of statistics, too.
     fixture.size = SIZES[1];
     fixture.pass(vec![]);
     assert!(
@@ -109,7 +109,8 @@ fn a_noisy_number_is_marked_wherever_it_stands_and_loses_its_digits() {
         "{:?}",
         fixture.texts
     );
-    // Others at work beside it make each of them noisy, and the frames' rate too; quiet ones have all their digits again.
+    // Other work at the same time makes each time noisy, and the frame rate, too; times without noise have all their digits
+    // again.
     let mut fixture = Fixture::new(SIZES[0]);
     fixture.recorder.set_others_share(Some(0.43));
     fixture.push(named("fused"), 7, 0.3674, 20);
@@ -159,7 +160,7 @@ fn the_story_waits_for_enough_frames_of_both() {
     fixture.pass(vec![]);
     assert_eq!(ends(&fixture, "\u{d7} faster").as_deref(), Some("2,300\u{d7} faster"));
     assert!(!fixture.shows("naive: 5 frames"));
-    // A new one does not take the sentence away before it can change it.
+    // A new frame does not remove the sentence before it can change it.
     fixture.push(named("vectorized"), 3, 0.13, 1);
     fixture.pass(vec![]);
     assert_eq!(ends(&fixture, "\u{d7} faster").as_deref(), Some("2,300\u{d7} faster"));

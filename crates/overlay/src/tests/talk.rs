@@ -1,4 +1,4 @@
-//! Tests of the talk: what it says of the selected variant, its bars, keys and places.
+//! Tests of the talk: the texts about the selected variant, the bars, keys and places.
 
 use super::places::{PIXELS, faults, points};
 use super::*;
@@ -108,7 +108,7 @@ fn the_factor_is_to_the_first_variant_that_is_available_and_needs_frames() {
     fixture.push(named("fused"), 7, 0.5, 1);
     fixture.choose_variant(named("fused"));
     fixture.assert_shows(&["fused: 1 of 2 frames"]);
-    // GLSL's time is another clock's.
+    // GLSL's time is measured by another clock.
     fixture.push(named("glsl"), 7, 3.0, 20);
     fixture.choose_variant(named("glsl"));
     fixture.assert_shows(&["GLSL", "3.00 ms", theme::UNKNOWN]);

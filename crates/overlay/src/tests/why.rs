@@ -1,4 +1,4 @@
-//! Tests of what the panel of stages says about the time of the filter, and of the benchmark of the box filter in the Lab.
+//! Tests of the texts about the filter's time in the panel of stages, and of the benchmark of the box filter in the Lab.
 
 use std::sync::Arc;
 
@@ -83,7 +83,7 @@ fn the_panel_of_stages_says_why() {
     );
     // The roofline has a dot for the variant that was measured with known work.
     assert!(fixture.find("1  flat: 14.2 GFLOP/s, 15.0 op/byte").is_some(), "{:?}", fixture.texts);
-    // At another radius nothing is known of it.
+    // At another radius there are no measurements.
     fixture.radius = 8;
     fixture.pass(vec![]);
     assert!(!fixture.shows("op/byte") && !fixture.shows("copy: 50.0 GB/s"), "{:?}", fixture.texts);

@@ -12,14 +12,14 @@ use engine::{Measurements, TrialCase};
 use opencl::cl::is_device_failure;
 use overlay::{Subject, Validation};
 
-/// The window's side of the builder: the handle of its thread, and the state of requests to it.
+/// The window's side of the builder: the handle of its thread, and the state of requests to the thread.
 pub(in crate::app::player) struct Builds {
     builder: Builder,
     /// The results that [`Builds::take_news`] has not returned yet.
     news: Vec<News>,
-    /// The newest version of the chosen variant's kernels, until a picture of it is on the screen.
+    /// The number of the newest version of the chosen variant's kernels, until a picture of it is on the screen.
     unseen: Option<u64>,
-    /// The number of the context for which the second side of a wipe of two versions was built.
+    /// The number of the context for which the second side of a wipe between two versions was built.
     wiped_on: Option<u64>,
     restarts: u32,
 }
@@ -42,8 +42,8 @@ impl Builds {
         }
     }
 
-    /// Adds a part to the pipeline of the running device, and reports its errors. Returns the variant and the error if the
-    /// device has failed with the chosen variant.
+    /// Adds a part to the pipeline of the running device, and reports the part's error, if any. Returns the chosen variant and
+    /// the error if the device has failed with that variant.
     pub(super) fn add_to_running(
         &mut self,
         part: Part,
@@ -60,9 +60,9 @@ impl Builds {
             News::Variant(id, Err(error)) => {
                 match is_device_failure(error) {
                     true if *id == chosen => return Some((*id, error.clone())),
-                    // Reported when all have been tried.
+                    // Reported once no variant is being built any more.
                     true => {}
-                    // The verdict on the newer kernels decides.
+                    // The result of validating the newer kernels decides.
                     false if running.statuses.is_judged(*id) => {}
                     false if *id == chosen => show_unfiltered(error, cx),
                     false => cx.notify(error.clone(), false),
@@ -88,7 +88,7 @@ impl Builds {
         None
     }
 
-    /// Processes the verdict on edited kernels for the status of their variant, the statistics and the wipe.
+    /// Updates the status of a variant, the statistics and the wipe with the result of validating the variant's edited kernels.
     fn take_verdict(&mut self, judged: &Judged, running: &mut RunningDevice, cx: &mut PlayerContext) {
         let (version, may_run) = (judged.version, judged.validation.may_run());
         let Subject::Variant(variant) = judged.subject else {
@@ -137,7 +137,6 @@ impl Builds {
         self.restarts
     }
 
-    /// Sends a request to the builder.
     pub(in crate::app::player) fn request(&self, request: Request) {
         self.builder.request(request);
     }
@@ -189,7 +188,7 @@ impl Builds {
     }
 
     /// Requests from the builder what frames needed and did not have: the programs for scopes, comparison and conversions, and
-    /// validations of edited kernels. Also requests checks of the conversions in use.
+    /// the trials of edited kernels. Also requests checks of the conversions in use.
     ///
     /// Does nothing while another device is being prepared, since the builder then works for that device. Frames continue
     /// without the missing programs, or wait for the new device if a filter on planes needs a conversion.
@@ -224,7 +223,7 @@ impl PreparedDevice {
     }
 }
 
-/// Chooses `off` because the chosen variant cannot be built, and shows the error.
+/// Shows the error because of which the chosen variant cannot be built, and chooses `off`.
 fn show_unfiltered(error: &Error, cx: &mut PlayerContext) {
     cx.choose_off();
     let hint = format!("{} The movie is shown unfiltered.", error.hint).trim_start().to_owned();

@@ -26,7 +26,7 @@ enum Progress {
     /// No device is to replace the one in use.
     #[default]
     None,
-    /// The first device is to be chosen, but it is unknown yet which one that is.
+    /// The first device is to be chosen, but it is not known yet.
     First,
     /// A device was requested. Opening it may take long, so the window is drawn with a message first.
     Requested {
@@ -49,7 +49,7 @@ pub(in crate::app::player) struct Candidate {
 }
 
 impl Candidate {
-    /// Returns true if the device is to be changed, even if it is not known yet to which one.
+    /// Returns true if the device is to be replaced, even if the new one is not known yet.
     pub(super) fn is_some(&self) -> bool {
         !matches!(self.progress, Progress::None)
     }
@@ -98,7 +98,7 @@ impl Candidate {
         self.progress = Progress::None;
     }
 
-    /// Requests the first device, as soon as it is known which one that is.
+    /// Requests the first device, which is opened as soon as it is known.
     pub(super) fn await_first(&mut self) {
         self.progress = Progress::First;
     }

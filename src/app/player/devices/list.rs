@@ -1,8 +1,8 @@
-//! The machine's devices; for each, whether it can share textures with the window and why it failed last.
+//! The machine's devices, with the result of testing whether each can share textures with the window, and its last failure.
 //!
 //! Results of sharing tests at earlier starts are in a cache file. Missing results come from a child process, which a job
-//! starts while the movie plays. The job's thread and the devices' threads read and write the file. This process tries to share
-//! with a device only after a child process has survived that.
+//! starts while the movie plays. The job's thread and the devices' threads read and write the file. This process shares
+//! textures with a device only after a child process has done so without a crash.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,7 +34,7 @@ struct ListedDevice {
 pub(in crate::app::player) struct DeviceList {
     devices: Vec<ListedDevice>,
     is_complete: bool,
-    /// A text for each driver that provides no device, and for each graphics card with no device or several.
+    /// A text for each driver that provides no device, and for each GPU with no device or several.
     remarks: Vec<String>,
     known: Option<Arc<SharingCache>>,
     /// The job that tests sharing, while results are missing; it reports positions in `devices`.
@@ -67,12 +67,11 @@ impl DeviceList {
         self.devices.iter().map(|listed| &listed.device)
     }
 
-    /// Returns the device with this index.
     pub(super) fn device(&self, index: usize) -> Option<&Device> {
         self.get(index).map(|listed| &listed.device)
     }
 
-    /// Returns a text for each driver that provides no device, and for each graphics card with no device or several.
+    /// Returns a text for each driver that provides no device, and for each GPU with no device or several.
     pub(in crate::app::player) fn remarks(&self) -> &[String] {
         &self.remarks
     }
@@ -107,7 +106,7 @@ impl DeviceList {
         }
     }
 
-    /// Stores whether a device that was opened in this process shares textures.
+    /// Stores the sharing of a device that was opened in this process.
     pub(super) fn set_sharing(&mut self, device: &Device, sharing: Sharing) {
         if let Some(listed) = self.get_mut(device.info.index) {
             listed.sharing = Some(sharing);
@@ -131,7 +130,7 @@ impl DeviceList {
         self.known = Some(known.clone());
         let devices: Vec<_> = self.devices().cloned().collect();
         let opengl = (cx.gl_window.interface(), Some(cx.gl_window.window_system()));
-        // Nobody joins this thread: it ends with the process, and its child with it.
+        // No thread joins this thread: it ends with the process, and its child process with it.
         let test = move |reporter: &Reporter<(), _>| {
             let mut unknown = Vec::new();
             for (at, device) in devices.iter().enumerate() {
@@ -198,7 +197,7 @@ impl DeviceList {
     ) -> impl FnOnce() + Send + use<U> {
         let (known, info) = (self.known.clone(), device.info.clone());
         move || {
-            // The disk may be slow; the device is not to blame for that.
+            // The disk may be slow, which must not count as a driver that hangs.
             let _host = watch::on_host();
             if let Some(known) = known {
                 update(&known, &info);
@@ -206,8 +205,8 @@ impl DeviceList {
         }
     }
 
-    /// Returns the device to start with if the command line names none: the graphics card that drives the window, else the best
-    /// device. `None` while it is unknown which drivers can be queried for the card that drives the window.
+    /// Returns the device to start with if the command line names none: the GPU that drives the window, else the best device.
+    /// `None` while it is unknown which drivers can be queried for the GPU that drives the window.
     pub(super) fn first_device(&mut self, cx: &mut PlayerContext) -> Option<Result<Device>> {
         let is_card = |listed: &&ListedDevice| listed.device.info.kind == DeviceKind::Gpu;
         if self.devices.iter().filter(is_card).count() > 1 && !cx.args.no_sharing {

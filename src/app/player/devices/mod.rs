@@ -3,9 +3,9 @@
 //! A device is prepared while another one runs: the movie continues, and the new pipeline replaces the old one only when the
 //! chosen variant is built. So nothing changes if the new device cannot be used.
 //!
-//! [`DeviceList`] has the machine's devices and whether they share textures, [`RunningDevice`] is the device in use,
-//! [`Candidate`] the one that is to replace it, [`Builds`] has the builder, [`Recovery`] the attempts after a failure. Each part
-//! owns its fields; [`Devices`] passes the results of one to the others.
+//! [`DeviceList`] has the machine's devices and the results of sharing tests, [`RunningDevice`] the device in use,
+//! [`Candidate`] the device that is to replace it, [`Builds`] the builder, and [`Recovery`] the attempts after a failure. Each
+//! part owns its fields; [`Devices`] passes the results of one to the others.
 
 mod builds;
 mod candidate;
@@ -39,7 +39,7 @@ use running::RunningDevice;
 use silence::SilenceNotice;
 use statuses::Statuses;
 
-/// The machine's devices, the one in use, and the builds for it.
+/// The state of all OpenCL devices: the list, the device in use, and the builds for it.
 pub(super) struct Devices {
     pub(super) list: DeviceList,
     pub(super) running: RunningDevice,
@@ -181,7 +181,7 @@ impl Devices {
                 } else if self.running.number() == Some(number) {
                     self.add_to_running(part, cx);
                 } else {
-                    // Of a device that is not used any more: its objects are released, which may stall.
+                    // A part for a device that is not used any more: releasing its objects may stall.
                     let release = move |_: &_| {
                         drop(part);
                         Ok(())
@@ -235,7 +235,7 @@ impl Devices {
     fn recover(&mut self, mut failure: DeviceFailure, cx: &mut PlayerContext) {
         self.running.abandon();
         self.candidate.clear();
-        // The next attempt may need its memory.
+        // The next attempt may need the memory of the failed device.
         cx.frames.set_device(None);
         loop {
             self.list.set_failure(failure.device, Some(&failure.error));
@@ -289,7 +289,7 @@ impl Devices {
             self.candidate.clear();
             self.candidate_failed(failure, cx);
         }
-        // There is nothing to wait for where the choice has changed, or the filter came with the device.
+        // There is nothing to wait for if another variant was chosen, or the device was opened with the filter.
         if chosen.back_end() != BackEnd::OpenCl || cx.frames.filters.workers.status().has_built(chosen) {
             cx.frames.waits_for_filter = false;
             if self.running.device().is_some() {

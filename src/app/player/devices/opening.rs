@@ -101,7 +101,6 @@ impl DeviceOpening {
         Ok(Self { device, shares, thread, gl_calls, opened, since, stopped })
     }
 
-    /// Returns the device that is being opened.
     pub(super) fn device(&self) -> &Device {
         &self.device
     }
@@ -122,12 +121,12 @@ impl DeviceOpening {
         }
     }
 
-    /// Returns how long opening the device has taken, without the time in which the process was stopped.
+    /// Returns the time since opening began, without the time in which the process was stopped.
     pub(super) fn elapsed(&self, cx: &PlayerContext) -> Duration {
         self.since.elapsed().saturating_sub(cx.frames.stops.total().saturating_sub(self.stopped))
     }
 
-    /// Returns the failure of this device because of `error`.
+    /// Returns the failure of this device with `error`.
     pub(super) fn failed(&self, error: Error) -> DeviceFailure {
         DeviceFailure::new(&self.device, error, self.shares)
     }

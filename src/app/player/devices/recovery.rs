@@ -1,9 +1,9 @@
-//! Recovery from the failure of a device, while it was opened, within a frame, or while the chosen variant was tried.
+//! Recovery from the failure of a device, while it was opened, within a frame, or during a trial of the chosen variant.
 //!
 //! There is one rule, [`next_attempt`]: the device is opened again, then without sharing, then each other device is opened; if
 //! none works, the movie is shown unfiltered. Each attempt is made once, until a device has run the chosen variant for longer
-//! than [`FORGIVEN_AFTER`] or the user chooses a device. If a replacement fails, the same rule applies to the replacement. Once a
-//! device that the user chooses then works, it filters with the variant that ran before.
+//! than [`FORGIVEN_AFTER`] or the user chooses a device. If a replacement fails, the same rule applies to the replacement. If a
+//! device that the user chooses then works, it filters with the variant that ran before the failures.
 //!
 //! One banner reports the failure and the attempt. It states success only once the chosen variant runs.
 
@@ -44,7 +44,7 @@ pub(super) struct DeviceFailure {
     pub error: Error,
     /// True if the device shared textures, or its context was to share them.
     pub shared: bool,
-    /// True if the device does not respond: opening it again would not end either.
+    /// True if the device does not respond: opening it again would not end, either.
     pub is_silent: bool,
 }
 
@@ -68,7 +68,7 @@ struct ReportedFailure {
 /// The state of the recovery.
 #[derive(Default)]
 enum State {
-    /// No device has failed since a device has worked last.
+    /// No device has failed since the chosen variant last ran on a device.
     #[default]
     Idle,
     /// A device is being opened or prepared.
@@ -82,7 +82,7 @@ enum State {
 pub(in crate::app::player) struct Recovery {
     state: State,
     tried: Vec<Attempt>,
-    /// The time since which the chosen variant runs; `None` since the last failure.
+    /// The time at which the chosen variant began to run; `None` if it has not run since the last failure.
     works_since: Option<Instant>,
     banner: Option<Error>,
     /// The variant that ran when no attempt was left: it is chosen again once a device works.
@@ -90,8 +90,8 @@ pub(in crate::app::player) struct Recovery {
 }
 
 impl Recovery {
-    /// Returns the attempt to make after a failure; `None` if none is left. `devices` are the indices of all devices. Remembers
-    /// the first failure since a device has worked, for the banner.
+    /// Returns the attempt to make after a failure; `None` if none is left. `devices` are the indices of all devices.
+    /// Remembers, for the banner, the first failure since the chosen variant last ran.
     pub(super) fn next(
         &mut self,
         failure: &DeviceFailure,

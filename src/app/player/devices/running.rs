@@ -10,7 +10,7 @@ use engine::sharing::Sharing;
 use opencl::cl::{Device, DeviceInfo};
 use opencl::clock::{Clock, ClockState};
 
-/// A device in use.
+/// A device in use, and the state that belongs to it.
 struct DeviceInUse {
     device: Device,
     number: u64,
@@ -18,7 +18,7 @@ struct DeviceInUse {
     has_reported: bool,
 }
 
-/// The device in use and the statuses of its variants. Without a device in use, the facts about the device that was used last.
+/// The device in use and the statuses of its variants; without a device in use, the facts about the last one.
 pub(in crate::app::player) struct RunningDevice {
     in_use: Option<DeviceInUse>,
     info: Option<DeviceInfo>,
@@ -49,7 +49,7 @@ impl RunningDevice {
         ClockState::new(&self.clock)
     }
 
-    /// Returns whether textures are shared with the device in use or, if there is none, with the last one.
+    /// Returns how frames get from the device in use to OpenGL or, if there is none, how they got from the last one.
     pub(in crate::app::player) fn sharing(&self) -> &Sharing {
         &self.sharing
     }
@@ -92,7 +92,7 @@ impl RunningDevice {
         self.statuses.set(id, VariantStatus::Unavailable(error));
     }
 
-    /// Reports which variants failed on the device in use, once, when all variants have been tried.
+    /// Reports, once, the variants for which the device in use has failed, when no variant is being built any more.
     pub(super) fn report_failed_trials(&mut self, cx: &mut PlayerContext) {
         let Some(in_use) = self.in_use.as_mut().filter(|in_use| !in_use.has_reported) else { return };
         if !self.statuses.building().is_empty() {

@@ -1,5 +1,5 @@
-//! Selection of the device that filters: the one that the command line names, else the best one at the start, or the user's
-//! choice.
+//! The selection of the device that filters: the one that the command line names, the best one at the start, or the one that
+//! the user chooses.
 
 use super::{Devices, PlayerContext};
 use base::error::Error;
@@ -34,7 +34,7 @@ impl Devices {
 
     /// Requests the next device of the list; if there is only one device, opens that one again.
     pub(crate) fn next_device(&mut self, cx: &mut PlayerContext) {
-        // A second press changes to the device after the requested one.
+        // A second press of the key changes to the device after the requested one.
         let current = self.candidate.device().or(self.running.device()).map(|device| device.info.index);
         let Some(next) = self.list.next_position(current) else {
             let why = "No OpenCL device was found when clreel started.";

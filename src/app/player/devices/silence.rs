@@ -20,9 +20,9 @@ pub(super) struct SilenceNotice {
 }
 
 impl SilenceNotice {
-    /// Shows a notice while a driver does not respond: that of a device in use, being opened or being prepared, or a driver
-    /// that is listing its devices. Removes the notice afterwards. Returns the time when to call this again; `None` if no
-    /// driver is in a call.
+    /// Shows a notice while a driver does not respond: the driver of a device in use, being opened or being prepared, or a
+    /// driver that is listing its devices. Removes the notice afterwards. Returns the time when to call this function again;
+    /// `None` if no driver is in a call.
     pub(super) fn update(
         &mut self,
         list: &DeviceList,
@@ -46,7 +46,7 @@ impl SilenceNotice {
                 cx.notices.hide(&before);
             }
             if let Some(error) = error.clone() {
-                // Before all others: it explains why the picture does not change.
+                // Before all other notices: it explains why the picture does not change.
                 cx.notices.show_first(error);
             }
             self.shown = error;

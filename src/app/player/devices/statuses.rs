@@ -12,10 +12,10 @@ pub(super) type Row = (VariantId, VariantStatus);
 
 /// The status of each variant on one device, in the order of the overlay's buttons.
 ///
-/// An unavailable variant whose edited kernels are being validated has the status "being built", since these may be accepted.
+/// An unavailable variant whose edited kernels are being validated has the status "being built", since these kernels may run.
 pub(super) struct Statuses {
     rows: Vec<Row>,
-    /// The number of the newest version of the edited kernels, and its variants that have no verdict yet.
+    /// The number of the newest version of the edited kernels, and its variants whose validation has not ended.
     pub(super) judged: (u64, Vec<VariantId>),
 }
 
@@ -57,13 +57,14 @@ impl Statuses {
         }
     }
 
-    /// Returns true if there is no verdict yet on the newest version of a variant's edited kernels.
+    /// Returns true if the newest version of a variant's edited kernels is being validated.
     pub(super) fn is_judged(&self, id: VariantId) -> bool {
         self.judged.1.contains(&id)
     }
 
-    /// Processes a verdict on the kernels of a variant in this version; `refused` is the error if they were refused. Returns
-    /// true if that makes the variant unavailable: it has no earlier kernels that run, and no newer ones are being validated.
+    /// Processes the result of validating a variant's kernels in this version; `refused` is the error if they were refused.
+    /// Returns true if that makes the variant unavailable: it has no earlier kernels that run, and no newer ones are being
+    /// validated.
     pub(super) fn take_verdict(&mut self, version: u64, id: VariantId, refused: Option<&Error>) -> bool {
         let is_last = self.judged.0 == version && self.is_judged(id);
         if is_last {
@@ -93,7 +94,7 @@ impl Statuses {
         }
     }
 
-    /// Marks the variants that are being built as unavailable, also those whose edited kernels are being validated.
+    /// Marks the variants that are being built as unavailable, including those whose edited kernels are being validated.
     pub(super) fn fail_building(&mut self, error: &Error) {
         for id in self.rebuild() {
             self.set(id, VariantStatus::Unavailable(error.clone()));
@@ -118,8 +119,8 @@ impl Statuses {
         self.rows().filter(|(_, status)| **status == VariantStatus::Building).map(|(id, _)| id).collect()
     }
 
-    /// Returns the variants that are to be built by a builder that begins anew: those that are being built, and those whose
-    /// edited kernels were being validated, which is forgotten.
+    /// Returns the variants that a restarted builder has to build: those that are being built, and those whose edited kernels
+    /// were being validated. Forgets these validations.
     pub(super) fn rebuild(&mut self) -> Vec<VariantId> {
         let building = self.building();
         self.judged.1.clear();
@@ -187,7 +188,7 @@ mod tests {
         assert_eq!(status(&all), [&VariantStatus::Ready, &VariantStatus::Building]);
         assert!(!all.take_verdict(2, flat(), Some(&error("syntax"))));
         assert_eq!(status(&all), [&VariantStatus::Ready, &VariantStatus::Building]);
-        // The builder was at the texts from before just now.
+        // The builder was still at the sources of the version before.
         assert!(all.is_judged(fused()) && !all.is_judged(flat()));
         all.set(fused(), cannot("no folder"));
         assert_eq!(status(&all), [&VariantStatus::Ready, &VariantStatus::Building]);
@@ -200,17 +201,17 @@ mod tests {
         let mut all = begun();
         all.judged = (2, vec![flat()]);
         assert_eq!(status(&all), [&VariantStatus::Building, &cannot("no folder")]);
-        // What comes of the older one comes late.
+        // The result of the older version comes late.
         assert!(!all.take_verdict(1, flat(), Some(&error("syntax"))));
         assert_eq!(status(&all)[0], &VariantStatus::Building);
         all.judged = (3, vec![]);
         assert_eq!(status(&all)[0], &cannot("syntax"));
-        // Or it runs.
+        // Or the kernels run.
         let mut all = begun();
         all.judged = (2, vec![flat()]);
         assert!(!all.take_verdict(1, flat(), None) && !all.take_verdict(2, flat(), Some(&error("syntax"))));
         assert_eq!(status(&all)[0], &VariantStatus::Ready);
-        // A builder that begins anew builds what was being validated.
+        // A restarted builder builds the kernels that were being validated.
         all.judged = (3, vec![fused()]);
         assert_eq!(all.rebuild(), [fused()]);
         assert!(!all.take_verdict(3, fused(), Some(&error("syntax"))) && !all.is_judged(fused()));

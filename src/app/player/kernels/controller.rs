@@ -1,4 +1,5 @@
-//! Control of edited kernels: the watched folder, requests for validation, messages about verdicts, and wipes of two versions.
+//! Control of edited kernels: the watched folder, requests for validation, messages about its results, and wipes of two
+//! versions.
 
 use super::shown::ShownSource;
 use super::stored::Storage;
@@ -59,7 +60,7 @@ impl LiveKernels {
     /// Starts to watch a folder of kernels, and remembers it.
     fn watch(&mut self, folder: &Path, current: &CurrentSources, waker: &Waker) -> Result<()> {
         let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
-        // Without a slash at the end, so that a folder is remembered once.
+        // Without a slash at the end, so that a folder is remembered only once.
         let folder: PathBuf = folder.components().collect();
         self.versions.shown.folder = Some(base::text::name(&folder));
         // A path that is not Unicode is not remembered.
@@ -85,8 +86,8 @@ impl LiveKernels {
         versions.version(versions.current).map(|kept| (kept.row.number, kept.sources.clone()))
     }
 
-    /// Returns the number and the sources of the version whose kernels are in use for a variant; 0 and the built-in sources if it is
-    /// none.
+    /// Returns the number and the sources of the version whose kernels are in use for a variant; 0 and the built-in sources if
+    /// no version is.
     pub(in crate::app::player) fn in_use(&self, variant: VariantId) -> (u64, Sources) {
         let kept = self.versions.version_in_use(Subject::Variant(variant));
         kept.map(|kept| (kept.row.number, kept.sources.clone())).unwrap_or_default()
@@ -118,7 +119,8 @@ impl LiveKernels {
         })
     }
 
-    /// Processes saved kernels and verdicts, requests verdicts on the current version, and updates the overlay's kernels panel.
+    /// Processes saved kernels and results of validation, requests validation of the current version, and updates the overlay's
+    /// kernels panel.
     pub(in crate::app::player) fn update(&mut self, devices: &mut Devices, cx: &mut PlayerContext) {
         let mut is_new = self.poll_folder(cx);
         base::stdout::printed_lines(|lines| {
@@ -154,7 +156,7 @@ impl LiveKernels {
             let of = Circumstances { variant: chosen, radius, size: score.size, beside: score.beside };
             self.versions.time(of, FilterTime { ms: score.ms, n: score.n, noise: score.noise });
         }
-        // The time of one's own kernel is known even if it computes something else, but is in no comparison.
+        // The time of the user's own kernel is shown even if it computes something else, but is in no comparison.
         if let (Some(setting), Some(left_out)) =
             (cx.frames.recorder.shown.setting(), cx.frames.recorder.shown.left_out())
             && setting.variant.is_own()
@@ -256,16 +258,16 @@ impl LiveKernels {
         }
     }
 
-    /// Requests validation of the kernels that the current version changes, if that was not requested yet. Does nothing while
-    /// another device is being prepared, or while the device's worker has not installed all that was built; later calls then make the
-    /// request.
+    /// Requests validation of the kernels that the current version changes, unless that was requested already. Does nothing
+    /// while another device is being prepared, or while the device's worker has not installed all programs that were built; a
+    /// later call then makes the request.
     pub(in crate::app::player) fn judge(&mut self, devices: &mut Devices, cx: &mut PlayerContext) {
         let versions = &mut self.versions;
         let Some(asked) = versions.waits.filter(|_| devices.can_judge()) else { return };
         if std::mem::take(&mut versions.is_late) {
             cx.notices.hide_all(|error| error.kind == ErrorKind::KernelsUnreadable);
             devices.builds.restart(&mut devices.running, cx);
-            // No request was made yet that would have to be repeated.
+            // No request has been made yet that would have to be repeated.
             versions.note_device(cx.frames.device_changes(), devices.builds.restarts());
         }
         let (Some(frame), Some(info)) = (cx.frames.presenter.screen.frame(), devices.running.info()) else {
@@ -275,7 +277,7 @@ impl LiveKernels {
         let parts = auto_variants(&Cache::load(), info);
         let variants = versions.changed(chosen, kind, &parts, asked);
         devices.running.begin_judging(versions.current, &variants);
-        // The builder may be about to restart: it would judge for the device before.
+        // The builder may be about to restart: it would validate for the device before.
         if cx.frames.filters.workers.is_installing() {
             return;
         }
@@ -341,7 +343,7 @@ impl LiveKernels {
         let Some(device) = devices.running.info().map(|info| info.index) else { return };
         let versions = &mut self.versions;
         let runs = versions.version_in_use(Subject::Variant(variant));
-        // Only for `auto` the code depends on the radius.
+        // Only the code of `auto` depends on the radius.
         let radius = if variant.is_auto() { radius } else { 0 };
         let pictures = PictureInfo { size, radius, wide };
         let of = (runs.map_or(0, |kept| kept.row.number), variant, pictures, device);
@@ -388,7 +390,7 @@ impl LiveKernels {
     }
 }
 
-/// Returns the circumstances in which frames are filtered now; `None` without a frame on the screen.
+/// Returns the conditions under which frames are filtered now; `None` without a frame on the screen.
 pub(super) fn circumstances(cx: &PlayerContext) -> Option<Circumstances> {
     let (variant, radius) = cx.frames.choice.filter();
     let beside = cx.frames.recorder.shown.setting().and_then(|setting| setting.beside);

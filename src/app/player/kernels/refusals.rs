@@ -1,4 +1,4 @@
-//! Errors of kernels that were refused, because they must not run or cannot. When other sources run, such an error is obsolete
+//! Errors of kernels that were refused, because they must not run or cannot. Once other sources run, such an error is obsolete
 //! and its banner is removed.
 
 use super::{Sources, Subject};
@@ -11,10 +11,10 @@ pub(super) struct Refusals(Vec<Refusal>);
 /// The refused kernels of a variant or of the conversion.
 pub(super) struct Refusal {
     pub subject: Subject,
-    /// The texts; `None` for those at the start, until the folder is read.
+    /// The refused sources; `None` for the sources at the start, until the folder is read.
     pub sources: Option<Sources>,
     pub error: Error,
-    /// True if other texts run or are being validated.
+    /// True if other sources run or are being validated.
     is_over: bool,
 }
 
@@ -32,7 +32,7 @@ impl Refusals {
         self.0.extend(error.map(|error| Refusal { subject, sources, error, is_over: false }));
     }
 
-    /// Returns the refusals of the sources at the start that are not known yet.
+    /// Returns the refusals whose sources are those at the start and not known yet.
     pub(super) fn first_mut(&mut self) -> impl Iterator<Item = &mut Refusal> {
         self.0.iter_mut().filter(|refusal| refusal.sources.is_none())
     }

@@ -6,16 +6,16 @@ use base::error::SourceLine;
 use overlay::EarlierVersion;
 
 impl Versions {
-    /// Updates the rows of the kernels panel for the chosen variant, with the times that were measured under the circumstances
-    /// `of`, which are those of this variant.
+    /// Updates the rows of the kernels panel for the chosen variant, with the times that were measured under the conditions
+    /// `of` of this variant.
     pub(super) fn refresh(&mut self, chosen: VariantId, of: Option<Circumstances>) {
-        // The time beside the second filter, else the time alone: a wipe hides no version's time.
+        // The time while the second filter runs, else the time alone: a wipe hides no version's time.
         let time = |kept: &KeptVersion, of: Circumstances| {
             kept.time(&of).or_else(|| kept.time(&Circumstances { beside: None, ..of }))
         };
         let result = |kept: &KeptVersion, result: &VersionResult| {
             let runs = self.running.get(&result.subject) == Some(&kept.row.number);
-            // The conversion's stage has a time, which is of no version.
+            // The conversion has the time of its stage, which belongs to no version.
             let (Subject::Variant(variant), Some(of)) = (result.subject, of) else {
                 return VersionResult { runs, ..result.clone() };
             };
@@ -63,16 +63,18 @@ impl Versions {
     }
 }
 
-/// The source text in the kernels panel.
+/// The source text in the kernels panel, and the state for which it was made.
 #[derive(Default)]
 pub(super) struct ShownSource {
-    /// The number of the version, the chosen variant and the kind of device for which it was made, and the compiler's log.
+    /// The number of the version, the chosen variant and the kind of device for which the text was made, and the lines with
+    /// errors from the compiler's log.
     of: Option<(u64, VariantId, DeviceKind, Vec<SourceLine>)>,
 }
 
 impl ShownSource {
-    /// Returns the source text to show if it may have changed: the file in which the compiler has found an error; otherwise the
-    /// included file that has changed; otherwise the chosen variant's kernels as they were saved last.
+    /// Returns `None` if the source text to show is unchanged. Otherwise returns the text: of the file in which the compiler
+    /// has found an error; otherwise of the included file that has changed; otherwise of the chosen variant's kernels as they
+    /// were saved last.
     pub(super) fn update(
         &mut self,
         versions: &Versions,

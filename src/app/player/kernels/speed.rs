@@ -1,5 +1,6 @@
-//! Comparisons of the speed of versions: the version that runs is timed in turns with the version before it, in a background task
-//! ([`comparison`]), for the chosen variant at the size and radius of the movie's frames. Until then it has no verdict.
+//! Comparisons of the speed of versions: the version that runs is timed in turns with the version before it, in a background
+//! task ([`comparison`]), for the chosen variant at the size and radius of the movie's frames. Until the task has ended, there
+//! is no verdict.
 
 use std::time::Instant;
 
@@ -9,14 +10,14 @@ use crate::app::comparison::{self, Compared, ComparisonRequest};
 use crate::app::lane::{Slot, Task, Worker};
 use overlay::{Speed, SpeedState};
 
-/// The time after the last change of version, variant, radius or size until a comparison starts: a slider may move on, and a new
-/// version's first pictures need the device.
+/// The delay from the last change of version, variant, radius or size to the start of a comparison: a slider may move on, and a
+/// new version's first pictures need the device.
 const DELAY: Duration = Duration::from_millis(500);
 
 /// Two versions of a variant's kernels, and the case in which they are compared.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Pair {
-    /// The numbers of the version before, and of the version that is judged.
+    /// The number of the earlier version, and of the later one, which the verdict is about.
     pub versions: [u64; 2],
     pub variant: VariantId,
     pub radius: u32,
@@ -29,9 +30,9 @@ pub(super) struct Pair {
 #[derive(Default)]
 pub(super) struct SpeedComparison {
     task: Slot<Compared>,
-    /// What the task compares, or has compared.
+    /// The versions that the task compares, or has compared.
     of: Option<Pair>,
-    /// The versions to compare, and since when.
+    /// The versions to compare, and the time since which they have been wanted.
     wanted: Option<(Pair, Instant)>,
     results: Vec<(Pair, std::result::Result<Compared, String>)>,
 }
@@ -51,7 +52,7 @@ impl SpeedComparison {
         }
     }
 
-    /// Stores the result of a comparison, in place of results that nothing can show any more: those of another device, and of
+    /// Stores the result of a comparison, and drops results that can no longer be shown: those of another device, and of
     /// versions for which `is_kept` returns false.
     pub(super) fn store(
         &mut self,
@@ -65,8 +66,8 @@ impl SpeedComparison {
         self.results.push((of, result));
     }
 
-    /// Sets the versions to compare. Returns those of them that no task compares and that have no result, with the time for which
-    /// they have been wanted. A task that compares others is cancelled.
+    /// Sets the versions to compare. Returns them, with the time for which they have been wanted, if no task compares them and
+    /// they have no result. Cancels a task that compares other versions.
     pub(super) fn want(&mut self, wanted: Option<Pair>) -> Option<(Pair, Duration)> {
         if wanted != self.wanted.map(|(pair, _)| pair) {
             self.wanted = wanted.map(|pair| (pair, Instant::now()));
@@ -96,7 +97,7 @@ impl Versions {
         (before != kept.row.number).then_some(Pair { versions, variant, radius, size, device })
     }
 
-    /// Returns the versions to compare now: the one that runs, unless a verdict on a newer one is pending, and the one before.
+    /// Returns the versions to compare now: the one that runs, unless a newer one is being validated, and the one before.
     pub(super) fn wanted_pair(&self, of: &Circumstances) -> Option<Pair> {
         let subject = Subject::Variant(of.variant);
         let is_settled = self.waits.is_none() && !self.is_asked(subject);

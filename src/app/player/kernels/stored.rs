@@ -8,9 +8,9 @@ use crate::app::kernels::history::{History, texts_to_restore, write_texts};
 use base::date;
 use overlay::VersionDiff;
 
-/// How long the end of the window waits until versions are stored.
+/// The maximum time for which the end of the window waits until versions are stored.
 const STORE_TIMEOUT: Duration = Duration::from_secs(2);
-/// A first text of the user's own kernel, with its contract at the beginning.
+/// The template of the user's own kernel, with its contract at the beginning.
 const OWN_TEMPLATE: &str = include_str!("../../kernels/own.cl");
 
 /// The history of the watched folder, and the jobs that read and write it.
@@ -25,14 +25,14 @@ pub(super) struct Storage {
     ignored: Option<Error>,
     /// The job that stores the version with this number.
     storing: Option<(Job<()>, u64)>,
-    /// The number of the newest version when a version could not be stored: the next try is with the next version.
+    /// The number of the newest version when storing a version failed; storing is retried once there is a newer version.
     failed_at: Option<u64>,
     writing: Option<Job<Written>>,
 }
 
-/// The result of writing texts of a version to the files.
+/// The result of writing a version's texts to the files in the folder.
 struct Written {
-    /// The texts that were in the folder before, if the files replaced some of them.
+    /// The texts that were in the folder before, if some of them were replaced.
     before: Option<Sources>,
     files: Vec<String>,
 }
@@ -92,8 +92,8 @@ impl Storage {
         true
     }
 
-    /// Waits for at most `time` for the job that stores a version, and starts to store the next one. Returns true if the panel
-    /// shows a new error, or one less.
+    /// Waits for at most `time` for the job that stores a version, and starts to store the next one. Returns true if the error
+    /// that the panel shows has changed.
     fn store_next(&mut self, versions: &mut Versions, time: Duration, waker: &Waker) -> bool {
         let before = versions.shown.history_error.clone();
         let done = self.storing.as_ref().and_then(|(job, number)| Some((job.wait(time)?, *number)));
@@ -135,7 +135,7 @@ impl Storage {
         while self.storing.is_some() && !left().is_zero() {
             self.store_next(versions, left(), waker);
         }
-        // A restored file is written as a whole or not at all.
+        // A restored file is written completely or not at all.
         if let Some(writing) = &self.writing {
             let _ = writing.wait(left());
         }
@@ -161,7 +161,7 @@ impl Storage {
             let replaced: Vec<&str> =
                 texts.iter().map(|(name, _)| name.as_str()).filter(|name| before.has(name)).collect();
             for name in &replaced {
-                // A text that cannot be read cannot be kept.
+                // A text that cannot be read cannot be stored.
                 before.text(name)?;
             }
             let is_replaced = !replaced.is_empty();
@@ -196,7 +196,8 @@ impl Versions {
         }
     }
 
-    /// Compares a version with the files in the folder, in the place of the source; `None` shows the source again.
+    /// Shows the comparison of a version with the files in the folder, in the place of the source; `None` shows the source
+    /// again.
     pub(super) fn compare_with_files(&mut self, id: Option<VersionId>) {
         let diff = |id| {
             let ((then, name), now) = (self.find(id)?, self.in_folder.as_ref()?);
@@ -210,10 +211,10 @@ impl Versions {
         self.shown.diff = id.and_then(diff);
     }
 
-    /// Keeps the texts that were in the folder before others were written there.
+    /// Adds a version with the texts that were in the folder before others were written there.
     pub(super) fn keep_replaced(&mut self, before: Sources) {
         if !self.kept.iter().any(|kept| kept.sources == before) {
-            // They were saved and replaced at once.
+            // The texts were saved and replaced at once.
             self.keep(before.clone(), false);
         }
         if let Some(kept) = self.kept.iter_mut().rev().find(|kept| kept.sources == before) {
@@ -270,8 +271,8 @@ impl LiveKernels {
     }
 }
 
-/// Returns the text of another kernel file as that of the user's own kernel: if it has one kernel, that is renamed, and a text
-/// that is of another kernel gets the contract as a comment.
+/// Returns the text of another kernel file as a text of the user's own kernel. If the text has one kernel, that is renamed; if
+/// it is of another kernel, the contract is added as a comment.
 pub(super) fn own_text(text: &str) -> String {
     let contract = OWN_TEMPLATE.split_once("\n\n").map_or("", |(head, _)| head);
     let names: Vec<&str> = kernel_names(text).collect();

@@ -1,4 +1,4 @@
-//! Versions on the disk and in the panel, and what belongs to a version, without a window.
+//! Tests of versions on the disk and in the panel, and of the data of a version, without a window.
 
 use super::super::races::RaceCheck;
 use super::stored::Storage;
@@ -12,7 +12,7 @@ fn flat(text: &str) -> Sources {
     sources(serde_json::json!({ "box_filter/03_flat.cl": { "Ok": text } }))
 }
 
-/// Saves a text of `flat` and has it judged with this verdict.
+/// Saves a text of `flat` and reports this result of its validation.
 fn save_and_judge(live: &mut Versions, text: &str, validation: Validation) {
     live.read(flat(text), false, false);
     live.waits = None;
@@ -46,7 +46,7 @@ fn failed_builds_collapse_and_push_no_exact_version_out() {
     (0..200).for_each(|n| save_and_judge(&mut live, &format!("worse {n}"), refused()));
     assert_eq!(lines(&mut live), [(206, 199), (6, 3), (2, 0), (1, 0)], "all are counted");
     assert!(live.kept.len() <= 3 + MAX_OTHERS, "but their texts are not kept");
-    // Exact ones push each other out, except for those that run.
+    // Exact versions replace each other, except for those that run.
     (0..MAX_STORED).for_each(|n| save_and_judge(&mut live, &format!("good {n}"), Validation::Exact));
     let numbers: Vec<u64> = lines(&mut live).into_iter().map(|(number, _)| number).collect();
     assert!(!numbers.contains(&2) && numbers.contains(&1) && numbers.contains(&306), "{numbers:?}");
@@ -65,7 +65,7 @@ fn what_restoring_replaces_is_kept_with_a_line_of_its_own() {
     assert_eq!(lines(&mut live), [(4, 0), (3, 0), (2, 0), (1, 0)], "only version 3 has that text");
     (0..20).for_each(|n| save_and_judge(&mut live, &format!("worse {n}"), refused()));
     assert!(live.version(3).is_some(), "failures do not push it out");
-    // A text that was saved just before, so that nobody has seen it.
+    // A text that was saved just before, and not seen by the watcher.
     live.keep_replaced(flat("unseen"));
     assert!(live.kept.iter().any(|kept| kept.sources == flat("unseen") && kept.is_replaced));
     let is_current = |live: &Versions| live.version(live.current).unwrap().sources == flat("worse 19");
@@ -140,7 +140,7 @@ fn exact_versions_are_there_at_the_next_start_and_a_full_disk_loses_none() {
     let what = "A version of the kernels could not be kept for the next start.";
     assert_eq!(live.versions.shown.history_error.as_ref().map(|error| error.what.as_str()), Some(what));
     assert!(live.versions.kept.iter().any(|kept| kept.sources == flat("unstored")));
-    // With the next version it is tried again.
+    // With the next version, storing is retried.
     std::fs::remove_file(&root).unwrap();
     save_and_judge(&mut live.versions, "stored", Validation::Exact);
     live.finish_storing(&waker);
@@ -215,7 +215,8 @@ fn warnings_belong_to_the_version_whose_compiler_gave_them() {
     assert_eq!([warnings(0), warnings(1)], ["", "warning: unused"]);
 }
 
-/// Checks the time of one's own kernel whose output differs: it is known, in no comparison, and that of no other variant.
+/// Checks the time of the user's own kernel if its output differs: the time is shown, but is in no comparison, and is that of
+/// no other variant.
 #[test]
 fn a_wrong_kernel_of_ones_own_has_a_time() {
     let mut live = Versions::default();

@@ -1,4 +1,4 @@
-//! Versions and verdicts, without a window.
+//! Tests of versions and results of validation, without a window.
 
 use super::shown::ShownSource;
 use super::*;
@@ -12,7 +12,7 @@ pub(super) fn flat_subject() -> Subject {
     Subject::Variant(named("flat"))
 }
 
-/// Returns a verdict on the kernels of a version.
+/// Returns a result of validating the kernels of a version.
 pub(super) fn verdict_on(version: u64, subject: Subject, validation: Validation) -> News {
     News::Judged(Judged { version, subject, validation, warnings: String::new(), is_second_side: false })
 }
@@ -48,20 +48,20 @@ fn edited() -> Versions {
 #[test]
 fn what_was_undone_while_it_was_judged_does_not_run() {
     let mut live = edited();
-    // As it was in the version that runs: but the one that is judged would take its place.
+    // The text is that of the version that runs, but the version that is being validated would take its place.
     assert_eq!(save(&mut live, Sources::default()), [named("flat")]);
     request(&mut live, &[named("flat")]);
     live.process(verdict_on(2, flat_subject(), Validation::Exact));
     assert_eq!(live.running.get(&flat_subject()), Some(&2));
     live.process(verdict_on(3, flat_subject(), Validation::Exact));
     assert!(live.running.get(&flat_subject()) == Some(&3) && !live.is_asked(flat_subject()));
-    // Once the verdict is there, nothing is pending.
+    // Once the validation has ended, nothing is pending.
     assert_eq!(save(&mut live, other("box_filter/01_naive.cl")), [named("naive")]);
 }
 
 #[test]
 fn what_was_not_told_is_asked_again() {
-    // By the next version, though that changes another kernel.
+    // Requested by the next version, although that changes another kernel.
     let mut live = edited();
     let error = Error::new("It does not build.", "", "");
     live.process(verdict_on(2, flat_subject(), Validation::Refused(error)));
@@ -69,7 +69,7 @@ fn what_was_not_told_is_asked_again() {
     live.note_requested(&[flat_subject(), Subject::Conversion], DeviceKind::Cpu, &[]);
     assert!(live.changes_conversion("convert/01_planes.cl", false));
     assert!(save(&mut live, Sources::default()).contains(&named("flat")));
-    // By another device.
+    // Requested for another device.
     let mut live = edited();
     live.waits = None;
     live.note_device(1, 0);
@@ -79,7 +79,7 @@ fn what_was_not_told_is_asked_again() {
     live.waits = None;
     live.note_device(1, 0);
     assert_eq!(live.waits, None, "all is known");
-    // By another thread for the same device, which forgets no times.
+    // Requested by another thread for the same device, which forgets no times.
     let mut live = edited();
     live.waits = None;
     let pictures = PictureInfo { size: (4, 4), radius: 2, wide: false };
@@ -113,7 +113,7 @@ fn what_could_not_be_built_at_first_is_said_of_the_first_version() {
     let error = || Error::new("It does not build.", "", "");
     let refused = |first: Sources| {
         let mut live = Versions::default();
-        // Told before the folder was read, or after it.
+        // Reported before the folder was read, or after it.
         live.process(News::Variant(named("flat"), Err(error())));
         live.keep(first, true);
         live.process(News::Variant(named("naive"), Err(error())));
@@ -158,12 +158,12 @@ fn a_median_of_few_frames_replaces_no_settled_one() {
 pub(super) const SIZE: (u32, u32) = (64, 48);
 pub(super) const RADIUS: u32 = 2;
 
-/// Returns the circumstances of frames of that size.
+/// Returns the conditions of frames of that size.
 pub(super) fn frames(variant: VariantId, radius: u32, beside: Option<SecondSetting>) -> Circumstances {
     Circumstances { variant, radius, size: SIZE, beside }
 }
 
-/// Has the current version judged as exact.
+/// Reports that the current version is exact.
 fn pass(live: &mut Versions) {
     live.waits = None;
     live.process(verdict_on(live.current, flat_subject(), Validation::Exact));
@@ -292,10 +292,10 @@ fn what_a_save_has_changed_is_shown_also_where_it_is_included() {
     save(&mut live, other("common/mean.clh"));
     assert_eq!(shown(&mut live, named("naive")), "common/mean.clh");
     assert!(!source(&live, named("naive")).changed.is_empty(), "it is marked");
-    // Nothing of it has changed.
+    // Nothing in it has changed.
     save(&mut live, other("common/mean.clh"));
     assert_eq!(shown(&mut live, named("naive")), "box_filter/01_naive.cl");
-    // Its own, and what it includes.
+    // The variant's own file, and the included one.
     save(
         &mut live,
         sources(serde_json::json!({
@@ -316,7 +316,7 @@ fn a_refusal_is_over_where_its_texts_are() {
     let refuse = |live: &mut Versions, what| {
         live.process(verdict_on(live.current, flat_subject(), Validation::Refused(error(what))));
     };
-    // Saves kernels and has them judged; what is over then.
+    // Saves kernels and reports the result of their validation; returns the errors that are over then.
     let next = |live: &mut Versions, texts: Sources| {
         let variants = save(live, texts);
         request(live, &variants);
@@ -326,16 +326,16 @@ fn a_refusal_is_over_where_its_texts_are() {
     let mut live = edited();
     refuse(&mut live, "no");
     assert_eq!(live.refusals.take_obsolete_errors(), []);
-    // Another kernel is saved: this one is as it was.
+    // Another kernel is saved: this one is unchanged.
     let both = sources(serde_json::json!({
         "box_filter/03_flat.cl": { "Ok": "mine" }, "box_filter/01_naive.cl": { "Ok": "mine" },
     }));
     assert_eq!(next(&mut live, both), []);
     refuse(&mut live, "no");
     assert_eq!(live.refusals.take_obsolete_errors(), [], "the same is said again");
-    // Exactly what runs, which is not tried again.
+    // The sources are those that run, so they are not validated again.
     assert_eq!(next(&mut live, Sources::default()), [error("no")]);
-    // Another reason, a version of before that is chosen, and one that runs.
+    // Another reason, an earlier version that is selected, and one that runs.
     let mut live = edited();
     refuse(&mut live, "no");
     assert_eq!(
@@ -352,12 +352,12 @@ fn a_refusal_is_over_where_its_texts_are() {
     next(&mut live, sources(serde_json::json!({ "box_filter/03_flat.cl": { "Ok": "yours" } })));
     live.process(verdict_on(3, flat_subject(), Validation::Exact));
     assert_eq!(live.refusals.take_obsolete_errors(), [error("no")]);
-    // What runs at one radius, and not at another.
+    // A kernel that runs at one radius, and not at another.
     live.process(News::Variant(named("flat"), Err(error("too slow"))));
     assert_eq!(next(&mut live, flat()), [], "it is being tried");
     live.process(verdict_on(4, flat_subject(), Validation::Exact));
     assert_eq!(live.refusals.take_obsolete_errors(), [error("too slow")]);
-    // A verdict on an older version is not reported.
+    // The result of an older version is not reported.
     save(&mut live, Sources::default());
     assert!(live.process(verdict_on(4, flat_subject(), Validation::Refused(error("late")))).is_none());
 }

@@ -17,12 +17,12 @@ use overlay::{LabCode, LabKernel, Source};
 pub(super) struct CodeRequest {
     /// The number of the version of the edited kernels, and the device's index, for which the code was read.
     of: (u64, Option<usize>),
-    /// Compiles the kernels for their machine code.
+    /// The task that compiles the kernels for their machine code.
     task: Slot<MachineCode>,
 }
 
 impl LabMeasurement {
-    /// Reads the code of the selected variant again where the variant, the saved kernels or the device have changed. The machine
+    /// Reads the code of the selected variant again if the variant, the saved kernels or the device have changed. The machine
     /// code is compiled once it is to be shown.
     pub(in crate::app::player) fn update_code(
         &mut self,

@@ -1,4 +1,4 @@
-//! The movie and what shows it: the scenes, the list of movies, and navigation ([`navigate`]).
+//! The movie and the scenes that show it, the list of movies, and navigation ([`navigate`]).
 
 pub(super) mod navigate;
 
@@ -26,14 +26,15 @@ pub(super) struct Movies {
     completion: Option<Job<CompletedPath>>,
     /// True once the decoder's warning was shown.
     warned: bool,
-    /// The error about a property of the movie that clreel cannot show as intended; the first movie's is shown by [`super::Player`].
+    /// The error about a property of the movie that clreel cannot show as intended; the error of the first movie is shown by
+    /// [`super::Player`].
     pub(super) remark: Option<Error>,
-    /// The facts that the window's title shows: the filter of the picture on the screen, and whether the movie is paused.
+    /// The facts that the window's title shows: the filter of the picture on the screen, and true if the movie is paused.
     titled: Option<(Option<(VariantId, u32)>, bool)>,
 }
 
 impl Movies {
-    /// Creates the parts for the first movie of the list; `info` describes that movie if it is open already.
+    /// Creates the parts for the first movie of the list; `info` describes that movie if it is already open.
     pub(super) fn new(playlist: Playlist, info: Option<&MovieInfo>, waker: &Waker) -> Self {
         let facts = match info {
             Some(info) => MovieSummary::new(playlist.current(), info),
@@ -55,7 +56,7 @@ impl Movies {
     /// # Errors
     /// If the scene has nothing to play; then the current scene stays.
     pub(super) fn go_to(&mut self, id: SceneId, frames: &mut FrameLoop) -> Result<()> {
-        // The part that is repeated is one of the movie before.
+        // The section that is repeated belongs to the movie before.
         frames.intake.decoder().set_repeat_section(None);
         (self.navigation, self.titled) = (Navigation::default(), None);
         self.scenes.go_to(id, frames)

@@ -12,7 +12,7 @@ const SPEEDS: (f64, f64) = (0.25, 4.0);
 /// current one, as in mpv.
 const RESTART_S: f64 = 5.0;
 
-/// Seeks in progress, and the section that is repeated. A key that is held requests positions faster than they can be shown.
+/// The seeks in progress, and the section that is repeated. A held key requests positions faster than they can be shown.
 #[derive(Debug, Default)]
 pub(in crate::app::player) struct Navigation {
     target_s: Option<f64>,
@@ -20,7 +20,7 @@ pub(in crate::app::player) struct Navigation {
     next_seek: Option<Seek>,
     /// True while a key is held and seeks show key frames only.
     is_coarse: bool,
-    /// The beginning and the end of the repeated section in seconds; `None` for an end that is not marked.
+    /// The beginning and the end of the repeated section in seconds; each is `None` if it is not marked.
     part: (Option<f64>, Option<f64>),
 }
 
@@ -31,7 +31,7 @@ impl Navigation {
         self.target_s
     }
 
-    /// Returns the beginning and the end of the repeated section in seconds; `None` for an end that is not marked.
+    /// Returns the beginning and the end of the repeated section in seconds; each is `None` if it is not marked.
     pub(in crate::app::player) fn part(&self) -> (Option<f64>, Option<f64>) {
         self.part
     }
@@ -100,8 +100,8 @@ impl Navigation {
         }
     }
 
-    /// Marks the frame on the screen as the beginning of the repeated section, at the second call as its end; the third call
-    /// removes both.
+    /// Marks the frame on the screen as the beginning of the repeated section; the second call marks its end, the third one
+    /// removes both marks.
     pub(in crate::app::player) fn mark_part(&mut self, frames: &FrameLoop) {
         let here = frames.presenter.screen.position_s();
         self.part = match self.part {
@@ -163,7 +163,7 @@ pub(in crate::app::player) fn toggle_loop(frames: &FrameLoop) {
 /// chapter. `starts` are the beginnings of the chapters; all times are in seconds. A picture that is shown for `frame_s`
 /// seconds, within which a chapter begins, belongs to that chapter, since a seek to the chapter shows that picture.
 fn chapter(starts: &[f64], here: f64, frame_s: f64, step: isize) -> Option<usize> {
-    // Before the first one there is none.
+    // Before the first chapter there is none.
     let begun = starts.iter().filter(|start| **start < here + frame_s.max(1e-3)).count() as isize;
     let entered = usize::try_from(begun - 1).ok().and_then(|present| starts.get(present));
     let is_late = entered.is_some_and(|start| here - start > RESTART_S);
