@@ -170,7 +170,6 @@ impl GlWindow {
         }
     }
 
-    /// Returns the window system of the window.
     pub(crate) fn window_system(&self) -> WindowSystem {
         self.window.window_handle().map_or(WindowSystem::X11, |handle| system_of(handle.as_raw()))
     }

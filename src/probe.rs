@@ -40,7 +40,7 @@ pub(crate) const SUBCOMMAND: &str = "ask-sharing";
 /// The work of a child process.
 #[derive(Serialize, Deserialize)]
 enum Work {
-    /// Test with the preferred interface if these devices share textures.
+    /// Test with the preferred interface whether these devices share textures.
     Devices(Vec<Identity>),
     /// Run cases of the test.
     Cases(cases::CasesOfDevice),
@@ -100,7 +100,7 @@ pub(crate) struct SharingTest {
     pub sharing: Sharing,
     /// True if the child process survived the test, so that the window may try to share textures.
     pub survived: bool,
-    /// The device that drives OpenGL, as far as known.
+    /// The device that drives OpenGL, if it is known.
     pub driving: DrivingDevice,
 }
 

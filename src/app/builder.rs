@@ -42,7 +42,7 @@ pub(crate) enum BuilderMessage {
 /// A result of the builder for one context, and the work that adds its programs to the context's pipeline.
 pub(crate) struct Part {
     pub news: News,
-    /// Called on the thread of the context's device.
+    /// The work that adds the programs, called on the thread of the context's device.
     pub install: Box<dyn FnOnce(&mut Pipeline) + Send>,
 }
 
@@ -56,7 +56,7 @@ pub(crate) enum News {
     /// The result of a trial of a running variant: how its output differs from the reference, if it does, or the reason why the
     /// trial failed.
     Tried(TrialCase, Result<Option<MismatchReport>>),
-    /// Edited kernels were validated.
+    /// The result of validating edited kernels.
     Judged(Judged),
     /// The reason why a conversion from YUV to RGBA cannot be used.
     NoConversion(Error),

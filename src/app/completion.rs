@@ -12,7 +12,7 @@ use video::address::path_of;
 pub(crate) struct CompletedPath {
     /// The text that was typed.
     pub typed: String,
-    /// The typed text, extended as far as there is only one possibility.
+    /// The typed text, extended up to the first character for which there are several possibilities.
     pub text: String,
     /// The names of the matching files, sorted; fewer than two names leave nothing to choose.
     pub names: Vec<String>,

@@ -13,7 +13,7 @@ use base::load;
 
 /// The D-Bus interface that a back end of the desktop portal needs for showing the file dialog.
 const CHOOSER: &str = "org.freedesktop.impl.portal.FileChooser";
-/// How long the window waits for the job that finds out whether the desktop has a dialog, when the user requests one.
+/// The maximum time that the window waits for the job that detects the desktop's dialog, when the user requests a dialog.
 const DETECTION_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// The result of a dialog that was closed.
@@ -64,14 +64,14 @@ impl Dialog {
     }
 }
 
-/// The search for a desktop dialog for choosing files, and its result. A job does it once, since the search reads folders.
+/// The detection of a desktop dialog for choosing files, and its result. A job does it once, since it reads folders.
 pub(crate) struct DesktopDialog {
     detection: Option<Job<bool>>,
     has_dialog: bool,
 }
 
 impl DesktopDialog {
-    /// Starts the job that finds out whether the desktop can show a dialog.
+    /// Starts the job that detects whether the desktop can show a dialog.
     pub(crate) fn detect(waker: &Waker) -> Self {
         let look = |_: &_| Ok(available(base::environment::get));
         let detection = Job::spawn("desktop", "The desktop could not be asked for a dialog.", waker, look);

@@ -24,13 +24,13 @@ pub(crate) use current::CurrentSources;
 use disk::{Disk, Places};
 use opencl::sources::{self, Sources, is_kernel_file};
 
-/// How long to wait for further notifications after a file was closed or renamed, before the folder is read.
+/// The time to wait for further notifications after a file was closed or renamed, before the folder is read.
 const WAIT_AFTER_CLOSE: Duration = Duration::from_millis(2);
-/// How long to wait for further notifications after other events, when the file may be missing.
+/// The time to wait for further notifications after other events, when the file may be missing.
 const WAIT_AFTER_OTHERS: Duration = Duration::from_millis(20);
-/// How long to wait for further notifications after a write, or after a change that was found by polling.
+/// The time to wait for further notifications after a write, or after a change that was found by polling.
 const WAIT_AFTER_WRITE: Duration = Duration::from_millis(300);
-/// The interval in which the folder is polled.
+/// The time between two polls of the folder.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// The first sentence of the error when the folder cannot be watched.
 const WATCH_FAILED: &str = "Changes of kernels are not noticed.";
@@ -153,7 +153,7 @@ impl System {
         Ok(())
     }
 
-    /// Returns how long to wait for further events after this event before the folder is read; `None` for an event that changes
+    /// Returns the time to wait for further events after this event before the folder is read; `None` for an event that changes
     /// no kernel.
     fn wait_after(&self, event: &Event) -> Option<Duration> {
         let is_kernel = |path: &PathBuf| is_kernel_file(path) || self.places.targets.contains(path);

@@ -18,12 +18,12 @@ use moment::Moment;
 use opencl::process::lower_priority;
 use overlay::{JobState, Wait};
 
-/// How long a closing window waits for pieces of work to end.
+/// The maximum time that a closing window waits for pieces of work to end.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(700);
-/// The interval in which a waiting task checks whether it was cancelled.
+/// The interval at which a waiting task checks whether it was cancelled.
 const CANCEL_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// A background measurement. Those that use the device stand in the queue in this order.
+/// A background measurement. Those that use the device are in the queue in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Task {
     /// The check of the device's type conversions.

@@ -214,7 +214,7 @@ impl Playlist {
         self.opening.is_some()
     }
 
-    /// Starts to open the movie at this index. If that fails, the movie `step` places later is tried.
+    /// Starts to open the movie at this index. If that fails, the movie `step` places later is opened.
     fn open(&mut self, index: usize, step: isize) {
         let Some(path) = self.list().get(index).cloned() else { return };
         let options = OpenOptions { looping: self.list().len() == 1, ..self.options.clone() };

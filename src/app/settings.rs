@@ -26,7 +26,7 @@ pub(crate) const UI_SCALE: std::ops::RangeInclusive<f32> = 0.5..=4.0;
 pub(crate) const MAX_KERNEL_FOLDERS: usize = 5;
 /// The minimum time between two writes of the settings file.
 const WRITE_INTERVAL: Duration = Duration::from_secs(1);
-/// How long the window waits for the settings file to be read at its start, and to be written at its end.
+/// The maximum time that the window waits for the settings file to be read at its start, and to be written at its end.
 const FILE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The user's settings that are kept from one start to the next. A field that the settings file lacks has its default; unknown
@@ -112,8 +112,8 @@ mod fields {
 }
 
 impl Settings {
-    /// Returns these settings with all panels closed except those that are open at the first start. This is what the file
-    /// contains while the window is open: a panel may make a driver crash, which must not happen at each start.
+    /// Returns these settings with all panels closed except those that are open at the first start. The file contains these
+    /// settings while the window is open: a panel may make a driver crash, which must not happen at each start.
     fn with_panels_closed(&self) -> Self {
         let mut closed = self.clone();
         for (open, at_first) in closed.overlay.open.iter_mut().zip(SavedState::default().open) {

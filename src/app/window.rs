@@ -241,7 +241,6 @@ impl ApplicationHandler<Wake> for App<'_> {
         }
     }
 
-    /// Passes an event to the window.
     fn window_event(&mut self, event_loop: &ActiveEventLoop, _: WindowId, event: WindowEvent) {
         if let Some(window) = &mut self.window {
             let result = window.event(&event);

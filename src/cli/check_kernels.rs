@@ -115,12 +115,10 @@ fn has_own(sources: &Sources) -> bool {
     sources.text(OWN_FILE).map_or_else(|error| error.kind == ErrorKind::KernelsUnreadable, |_| true)
 }
 
-/// Returns true if Oclgrind is installed.
 pub(crate) fn has_oclgrind() -> bool {
     checker().is_some()
 }
 
-/// Returns the error for a machine without Oclgrind.
 fn missing_oclgrind() -> Error {
     Error::new(
         "Oclgrind is not installed.",

@@ -29,7 +29,7 @@ pub(crate) struct Step<T> {
 
 /// The results of a measurement that can be printed at any time, complete or not.
 pub(crate) trait LiveResults: Send + 'static {
-    /// Prints the results so far; `interrupted` is a sentence about what is missing if a signal ended the process.
+    /// Prints the results so far; `interrupted` is a sentence about the missing results if a signal ended the process.
     ///
     /// # Errors
     /// If writing fails.

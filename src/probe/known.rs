@@ -22,7 +22,7 @@ const MAX_ENTRIES: usize = 64;
 /// The version of the cache file's format.
 const SCHEMA: u32 = 2;
 
-/// Everything that the result of a sharing test depends on, which identifies its entry in the cache file.
+/// The key of an entry in the cache file: all facts on which the result of a sharing test depends.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Key {
     platform: String,
@@ -43,7 +43,7 @@ struct Entry {
     /// The id of the process that has started to share textures with the device; cleared once sharing worked.
     #[serde(default)]
     tried_by: Option<u32>,
-    /// The device that drives OpenGL, as far as known.
+    /// The device that drives OpenGL, if it is known.
     driving: DrivingDevice,
 }
 

@@ -115,7 +115,6 @@ unsafe fn store(gl: &glow::Context, buffer: glow::Renderbuffer, format: u32, siz
     }
 }
 
-/// Returns the error for when OpenGL creates no depth buffer.
 fn depth_buffer_error(why: String) -> Error {
     Error::new("OpenGL gives no depth buffer.", format!("{why}."), "Make the window smaller.")
 }

@@ -52,7 +52,7 @@ pub(crate) trait Scene {
         None
     }
 
-    /// Returns the same facts as [`facts`](Self::facts) mutably, to update them with what is on the screen.
+    /// Returns the same facts as [`facts`](Self::facts) mutably, to update them for the picture on the screen.
     fn facts_mut(&mut self) -> Option<&mut MovieSummary> {
         None
     }
@@ -180,12 +180,10 @@ impl Scenes {
         Self { movie: Movie::new(facts), all, current: 0 }
     }
 
-    /// Returns the current scene.
     pub(crate) fn current(&self) -> &dyn Scene {
         &*self.all[self.current]
     }
 
-    /// Returns the current scene, to change it.
     pub(crate) fn current_mut(&mut self) -> &mut dyn Scene {
         &mut *self.all[self.current]
     }
@@ -200,12 +198,12 @@ impl Scenes {
         self.current().facts().is_none()
     }
 
-    /// Returns the facts about what the current scene plays.
+    /// Returns the facts about the movie or picture that the current scene plays.
     pub(crate) fn facts(&self) -> &MovieSummary {
         self.current().facts().unwrap_or(&self.movie.facts)
     }
 
-    /// Returns the same facts as [`facts`](Self::facts) mutably, to update them with what is on the screen.
+    /// Returns the same facts as [`facts`](Self::facts) mutably, to update them for the picture on the screen.
     pub(crate) fn facts_mut(&mut self) -> &mut MovieSummary {
         self.all[self.current].facts_mut().unwrap_or(&mut self.movie.facts)
     }

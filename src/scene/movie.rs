@@ -55,7 +55,6 @@ impl Movie {
 pub(super) struct PlainMovie;
 
 impl Scene for PlainMovie {
-    /// Returns the id of the movie player.
     fn id(&self) -> SceneId {
         SceneId::Movie
     }

@@ -85,7 +85,6 @@ pub(crate) fn show(
     }
 }
 
-/// Lays out the cell of the variant `row`.
 fn show_cell(
     ui: &mut Ui,
     rect: Rect,

@@ -130,7 +130,6 @@ fn text_button(ui: &mut Ui, rect: Rect, text: &str, on: bool) -> Response {
     response
 }
 
-/// A line of a menu.
 struct MenuLine {
     text: &'static str,
     hover: &'static str,

@@ -79,7 +79,7 @@ const START_HOVER: &str = "Test every convert_*() of OpenCL C on this device, wi
 const LEGEND: &str =
     "Each cell: default, rte, rtz, rtp, rtn; second row with _sat. \u{d7} wrong, \u{2013} not testable";
 
-/// This panel's key, line in the menu and width.
+/// The entry of this panel in the list of panels: key, line in the menu and width.
 pub(super) const ENTRY: Entry = Entry {
     panel: Panel::Conversions,
     key: Some(("k", "check of type conversions")),
@@ -122,7 +122,7 @@ pub(crate) fn show(ui: &mut Ui, check: &Conversions, actions: &mut Vec<Action>) 
     }
 }
 
-/// Returns the description of a fault, if there is one.
+/// Returns the description of the fault in a case; `None` if the case has none.
 fn fault_text(state: &State) -> Option<String> {
     match state {
         State::Wrong(_, failure) => Some(failure.to_string()),
@@ -131,7 +131,7 @@ fn fault_text(state: &State) -> Option<String> {
     }
 }
 
-/// Returns the check's state as text, and its colour.
+/// Returns the text of the check's state, and its colour.
 fn state_text(check: &Conversions) -> (Color32, String) {
     let (known, all) = check.progress();
     let wrong = check.count_cases(|state| matches!(state, State::Wrong(..)));

@@ -10,7 +10,7 @@ use video::color::Correction;
 /// The panel's least width in points.
 const WIDTH: f32 = 220.0;
 
-/// This panel's key, line in the menu and width.
+/// The entry of this panel in the list of panels: key, line in the menu and width.
 pub(super) const ENTRY: Entry = Entry {
     panel: Panel::Correction,
     key: Some(("c", "colour correction")),

@@ -32,7 +32,7 @@ pub enum DeviceState {
 pub struct DeviceRow<'a> {
     /// The properties that the driver reports.
     pub info: &'a DeviceInfo,
-    /// How the device hands frames to OpenGL; `None` while that is being tested.
+    /// The transfer of the device's frames to OpenGL, shared or copied; `None` while that is being tested.
     pub sharing: Option<&'a Sharing>,
     /// The device's state.
     pub state: DeviceState,
@@ -58,7 +58,7 @@ impl DeviceList<'_> {
     }
 }
 
-/// This panel's key, line in the menu and width.
+/// The entry of this panel in the list of panels: key, line in the menu and width.
 pub(super) const ENTRY: Entry = Entry {
     panel: Panel::Devices,
     key: None,

@@ -19,7 +19,7 @@ const MIN_DECADES: i32 = 2;
 /// Height in points of a segment's name.
 const NAME_HEIGHT: f32 = 15.0;
 
-/// The filter's time of one frame in the graph.
+/// A bar of the graph: the filter's time of one frame.
 #[derive(Debug, Clone, Copy)]
 struct Bar<'a> {
     /// The start of the frame on the time axis, in seconds.

@@ -54,7 +54,7 @@ const REOPEN_HOVER: &str =
 /// The hover text of the button that copies the kernels to a new folder.
 const COPY_HOVER: &str = "Write all kernels to a new folder and watch it for changes";
 
-/// This panel's key, line in the menu and width.
+/// The entry of this panel in the list of panels: key, line in the menu and width.
 pub(super) const ENTRY: Entry = Entry {
     panel: Panel::Kernels,
     key: Some(("e", "kernels: source, editing")),
@@ -215,7 +215,6 @@ fn show_machine_code(ui: &mut Ui, code: Option<&Result<MachineCode>>) {
     }
 }
 
-/// Lays out the button that shows or hides the machine code.
 fn show_machine_code_button(ui: &mut Ui, switches: &mut Switches) {
     if ui.add(choice_button("Machine code", switches.machine_code)).explain(MACHINE_CODE_HOVER).clicked() {
         switches.machine_code ^= true;

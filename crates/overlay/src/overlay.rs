@@ -37,7 +37,6 @@ pub struct Overlay {
     visible: bool,
     /// True while the talk is shown in place of the panels.
     talks: bool,
-    /// True if the table of keys is open.
     keys_open: bool,
     /// The open panels, and their order in the column.
     pub panels: OpenPanels,
@@ -313,7 +312,6 @@ impl Overlay {
         self.show_notices(ui, window, free, view, true, actions);
     }
 
-    /// Lays out the strip along the bottom of the window.
     fn show_strip(&self, ui: &mut Ui, strip: &Strip, view: &View, actions: &mut Vec<Action>) {
         let state = ControlsState {
             visible: self.visible,

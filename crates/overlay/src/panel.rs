@@ -38,7 +38,6 @@ impl Entry {
         self.panel != Panel::Scene || has_scene_panel
     }
 
-    /// Returns the hover text of the closing button.
     fn close_hover(&self) -> String {
         match (self.panel, self.key) {
             (Panel::Correction, _) => "Switch colour correction off (c)".to_owned(),

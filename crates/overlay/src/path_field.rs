@@ -10,7 +10,7 @@ use base::text::escaped;
 
 /// The size of the field's box in points.
 const SIZE: egui::Vec2 = vec2(560.0, 114.0);
-/// The most completions that are listed.
+/// The greatest number of completions that are listed.
 const MAX_NAMES: usize = 12;
 
 /// The prompt for a movie's path: the field while it is open, and the text that was last typed into it.
@@ -103,7 +103,7 @@ impl PathField {
             }
         });
         if first || std::mem::take(&mut self.to_end) {
-            // The text of the last time is selected, so that typing replaces it.
+            // The text that was typed last time is selected, so that typing replaces it.
             let mut state = TextEditState::load(&ui, Self::id()).unwrap_or_default();
             let end = CCursor::new(self.text.chars().count());
             let range = if first { CCursorRange::two(CCursor::new(0), end) } else { CCursorRange::one(end) };

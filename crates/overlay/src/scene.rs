@@ -17,7 +17,7 @@ pub struct ScenePanel<'a> {
 /// The panel's least width in points.
 const WIDTH: f32 = 280.0;
 
-/// This panel's key, line in the menu and width.
+/// The entry of this panel in the list of panels: key, line in the menu and width.
 pub(super) const ENTRY: Entry = Entry {
     panel: Panel::Scene,
     key: None,

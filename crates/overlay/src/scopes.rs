@@ -26,7 +26,7 @@ const WAVEFORM_HEIGHT: f32 = 128.0;
 /// Height of a line of text in points.
 const LINE_HEIGHT: f32 = 18.0;
 
-/// This panel's key, line in the menu and width.
+/// The entry of this panel in the list of panels: key, line in the menu and width.
 pub(super) const ENTRY: Entry = Entry {
     panel: Panel::Scopes,
     key: Some(("h", "scopes: histogram, waveform")),

@@ -161,7 +161,6 @@ fn show_pause_button(ui: &mut Ui, rect: Rect, view: &View, actions: &mut Vec<Act
     }
 }
 
-/// Returns egui's identifier of the button that pauses.
 pub(crate) fn pause_button_id() -> Id {
     Id::unique("pause")
 }

@@ -22,7 +22,7 @@ const LABEL_WIDTH: f32 = 66.0;
 /// Height in points of a line with a name and a value.
 const LINE_HEIGHT: f32 = 16.0;
 
-/// This panel's key, line in the menu and width.
+/// The entry of this panel in the list of panels: key, line in the menu and width.
 pub(super) const ENTRY: Entry = Entry {
     panel: Panel::Stages,
     key: Some(("d", "stages: times and percentiles")),

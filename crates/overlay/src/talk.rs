@@ -20,7 +20,7 @@ const WINDOW: egui::Vec2 = vec2(1264.0, 704.0);
 const MIN_UNIT: f32 = 0.1;
 /// Width of the panel of bars.
 const LADDER_WIDTH: f32 = 500.0;
-/// Height of the line over the bars, which says what was measured.
+/// Height of the line over the bars, with the radius, the picture's size and the device.
 const HEAD_HEIGHT: f32 = 40.0;
 /// Height of a row of the panel of bars.
 const ROW_HEIGHT: f32 = 46.0;
@@ -117,7 +117,7 @@ impl Talk<'_> {
         }
     }
 
-    /// Lays out a bar for each variant of the ladder below a line that says what was measured.
+    /// Lays out a bar for each variant of the ladder, below a line about the measurements.
     fn show_ladder(&self, ui: &mut Ui, rect: Rect, actions: &mut Vec<Action>) {
         let (unit, view) = (self.unit, self.board.view);
         let mut ui = panel::ground(ui, rect, "talk", theme::PANEL, 0.0);

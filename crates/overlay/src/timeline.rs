@@ -44,7 +44,7 @@ struct Bar {
     span: Span,
 }
 
-/// This panel's key, line in the menu and width.
+/// The entry of this panel in the list of panels: key, line in the menu and width.
 pub(super) const ENTRY: Entry = Entry {
     panel: Panel::Timeline,
     key: Some(("g", "timeline of the last frames")),

@@ -43,7 +43,7 @@ const MIN_CELL_WIDTH: f32 = 44.0;
 /// Height in points of the parameters' names above the cells.
 const HEADER_HEIGHT: f32 = 34.0;
 
-/// This panel's key, line in the menu and width.
+/// The entry of this panel in the list of panels: key, line in the menu and width.
 pub(super) const ENTRY: Entry = Entry {
     panel: Panel::Tuning,
     key: Some(("t", "tuning: configurations tried")),
@@ -131,7 +131,7 @@ const LEGEND: &str = "A abandoned   M output differs   F failed   \u{b7} not tri
 const START_HOVER: &str = "Tune for this device, size and radius now, even while the movie plays on a CPU.\n\
     Tuning is suspended while frames are late or the filter is slow.";
 
-/// The sentence that tells when a search runs by itself.
+/// The sentence about the conditions under which a search starts automatically.
 const IDLE_SENTENCE: &str =
     "Untuned cases are tuned in the background while auto is selected; on a CPU only while paused.";
 

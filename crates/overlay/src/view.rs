@@ -171,13 +171,13 @@ pub struct View<'a> {
     pub clock: &'a ClockState,
     /// The use of the device's times: as they are, or replaced by wall times.
     pub clock_speed: Option<&'a std::result::Result<ClockSnapshot, String>>,
-    /// The peaks of the device and the registers of the kernels, as far as they are known.
+    /// The peaks of the device and the registers of the kernels, if they are known.
     pub facts: &'a DeviceFacts,
     /// All OpenCL devices.
     pub devices: DeviceList<'a>,
     /// The name of the renderer that OpenGL reports.
     pub gl_renderer: &'a str,
-    /// How frames get from OpenCL to OpenGL.
+    /// The transfer of frames from OpenCL to OpenGL: shared textures or copies.
     pub sharing: &'a Sharing,
     /// All variants, in the order of [`VariantId::all`].
     pub variants: &'a [VariantRow<'a>],
@@ -215,7 +215,7 @@ pub struct View<'a> {
     pub sound: Option<&'a SoundView>,
     /// The target in seconds of a seek that is still under way.
     pub target_s: Option<f64>,
-    /// Start and end of the A-B loop in seconds, as far as the user has set them.
+    /// Start and end of the A-B loop in seconds; each is `None` until the user sets it.
     pub loop_range: (Option<f64>, Option<f64>),
     /// The frame interval at this speed in milliseconds: the time that a frame may take.
     pub budget_ms: Option<f64>,

@@ -14,7 +14,6 @@ const MIN_ROW_WIDTH: f32 = 380.0;
 /// The change of the volume by a step of the mouse wheel, in percent.
 const WHEEL_STEP: i32 = 5;
 
-/// Returns egui's identifier of the loudspeaker.
 pub(crate) fn icon_id() -> Id {
     Id::unique("loudspeaker")
 }

@@ -16,7 +16,7 @@ use ladder::why::{DevicePeaks, Evidence, Rates, percent, sentences};
 use ladder::work::LaunchWork;
 use opencl::machine_code::KernelRegisters;
 
-/// Facts about the device in use: its measured peaks, and what its driver reports about the kernels on the screen.
+/// Facts about the device in use: its measured peaks, and the registers of the kernels on the screen.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DeviceFacts {
     /// The measured peaks; `None` until they are measured.

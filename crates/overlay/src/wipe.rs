@@ -139,7 +139,6 @@ impl WipeLine {
     }
 }
 
-/// Returns the line's identifier in egui.
 pub(crate) fn line_id() -> Id {
     Id::unique("wipe-line")
 }

@@ -205,7 +205,6 @@ impl Validator<'_> {
         self.trials.run_on(self.cl, Target::Variant { id, to_image }, &case(&[]), bytes, &rgba)
     }
 
-    /// Logs the time of a validation.
     fn log(&self, began: Instant, of: &str) {
         let version = self.request.version;
         log::record(|| [Event::since("judge", began).with(format!("version {version} of {of}"))]);

@@ -11,7 +11,7 @@ use opencl::sources::Sources;
 pub(crate) struct CurrentSources(Arc<Mutex<Option<Sources>>>);
 
 impl CurrentSources {
-    /// Returns the sources. The first call reads the folder; while the folder cannot be read, each call tries again.
+    /// Returns the sources. The first call reads the folder; while the folder cannot be read, each call reads it again.
     pub(crate) fn get(&self) -> Sources {
         let mut current = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(sources) = &*current {

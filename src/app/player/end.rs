@@ -48,7 +48,6 @@ impl LastFiles {
         Job::take_result(&mut self.trial, Duration::ZERO)?.err()
     }
 
-    /// Returns true if the files are being written.
     pub(super) fn are_being_written(&self) -> bool {
         self.job.is_some()
     }

@@ -85,7 +85,6 @@ impl Versions {
         self.kept.iter().find(|kept| kept.row.number == number)
     }
 
-    /// Returns the version with this number, to change it.
     fn version_mut(&mut self, number: u64) -> Option<&mut KeptVersion> {
         self.kept.iter_mut().find(|kept| kept.row.number == number)
     }
@@ -114,8 +113,8 @@ impl Versions {
     }
 
     /// Adds the sources of the folder as a new version and makes it the current one, unless they are unchanged. If `asked` is
-    /// true, because the user wants them validated, unchanged sources are added, too. `is_built` is true if all programs were
-    /// built from them.
+    /// true, because the user wants them validated, requests validation even if they are unchanged. `is_built` is true if all
+    /// programs were built from them.
     fn read(&mut self, sources: Sources, asked: bool, is_built: bool) {
         self.shown.problem = None;
         if self.in_folder.as_ref() == Some(&sources) {

@@ -86,7 +86,7 @@ impl SoundControl {
         }
     }
 
-    /// Returns the sound for the overlay.
+    /// Returns the sound for the overlay; `None` if the movie has none, or the user wants none.
     pub(super) fn shown(&self) -> Option<&SoundView> {
         self.view.as_ref()
     }
@@ -136,7 +136,6 @@ impl SoundControl {
         }
     }
 
-    /// Switches the sound off or on.
     pub(super) fn toggle_mute(&mut self, cx: &mut PlayerContext) {
         self.is_muted ^= true;
         self.changed(cx);
@@ -165,7 +164,6 @@ impl SoundControl {
         cx.overlay.show_message(text);
     }
 
-    /// Plays the next track of the movie.
     pub(super) fn next_track(&mut self, cx: &mut PlayerContext) {
         let tracks = self.feed.as_ref().map_or(&[][..], |feed| feed.tracks());
         let text = match (self.silence_reason(), tracks.len()) {

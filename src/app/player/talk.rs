@@ -7,7 +7,7 @@ use box_filter::VariantId;
 use opencl::cl::DeviceKind;
 use overlay::heart;
 
-/// The heart of the selected variant's kernels, and what it was read for.
+/// The heart of the selected variant's kernels, and the key for which it was read.
 #[derive(Default)]
 pub(super) struct Talk {
     /// The variant, the number of the version of its kernels, and the kind of device for which the heart was read.

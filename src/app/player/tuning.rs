@@ -72,7 +72,6 @@ impl BackgroundTuning {
         self.is_over = true;
     }
 
-    /// Cancels the search.
     fn cancel(&mut self) {
         self.is_requested = false;
         if self.search.is_under_way() {
@@ -83,7 +82,8 @@ impl BackgroundTuning {
         }
     }
 
-    /// Starts or ends the search, depending on what the window shows, and takes its results.
+    /// Starts or cancels the search, depending on the selected variant, the device and the picture's size and radius, and takes
+    /// the search's results.
     pub(super) fn update(&mut self, devices: &Devices, cx: &mut PlayerContext) {
         self.poll(devices, cx);
         let now = search_key(devices, cx);

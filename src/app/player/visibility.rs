@@ -29,7 +29,7 @@ impl Visibility {
         }
     }
 
-    /// Checks if the window is hidden. If it is, returns the time of the next check, until which the caller does nothing.
+    /// Checks whether the window is hidden. If it is, returns the time of the next check, until which the caller does nothing.
     /// Returns `None` for scripts, which count frames or play as fast as possible: their frames are filtered even if the window
     /// is hidden. Returns `None` on Wayland as well, where compositors request no pictures of hidden windows, so that the movie
     /// stands still there, too.
@@ -48,8 +48,8 @@ impl Visibility {
         self.is_hidden.then_some(check_at)
     }
 
-    /// Queries if the window is hidden. Pauses the movie and holds measurements when the window becomes hidden, and resumes the
-    /// movie when the window is shown again.
+    /// Queries whether the window is hidden. Pauses the movie and holds measurements when the window becomes hidden, and
+    /// resumes the movie when the window is shown again.
     fn check(&mut self, cx: &mut PlayerContext) {
         let window = &cx.gl_window.window;
         let unmapped = window.window_handle().is_ok_and(|handle| display::is_unmapped(handle.as_raw()));

@@ -52,7 +52,7 @@ pub(crate) struct Fault {
     pub kernel: String,
     /// File and line of the fault, as in `box_filter/03_flat.cl:25`; a data race has two, joined by " and ".
     pub found_at: String,
-    /// The source lines with their numbers, as far as their files are known.
+    /// The source lines with their numbers; a line whose file is not known is left out.
     pub lines: Vec<String>,
 }
 

@@ -32,7 +32,7 @@ struct RowEntry {
     row: String,
     /// "faster", "slower" or "no difference shown"; without a verdict "gone", "other device", "not comparable" or "no verdict"
     verdict: &'static str,
-    /// Why there is no verdict.
+    /// The reason why there is no verdict.
     reason: Option<String>,
     before_ms: Option<f64>,
     after_ms: Option<f64>,
@@ -134,7 +134,6 @@ fn cells(row: &Comparison) -> [String; 4] {
     [escaped(&row.row).into_owned(), before, after, result]
 }
 
-/// Prints rows as a table.
 fn print_table(rows: &[Comparison]) -> Result<()> {
     let mut table = table(HEADER, 1..3);
     for row in rows {
@@ -143,7 +142,6 @@ fn print_table(rows: &[Comparison]) -> Result<()> {
     print_line(table)
 }
 
-/// Prints rows as a table in Markdown.
 fn print_markdown(rows: &[Comparison]) -> Result<()> {
     let line = |cells: [String; 4]| {
         // Names from a file must neither end a cell nor become markup.

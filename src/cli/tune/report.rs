@@ -124,7 +124,6 @@ impl Run {
     }
 }
 
-/// Converts a trial to its row.
 fn row<C: Tunable>(target: &Target, peak: Option<&Measurement>, trial: &Trial<C>) -> TrialRow {
     let ms = trial.median_ms.or(trial.ms());
     let (outcome, status, reason) = match &trial.status {

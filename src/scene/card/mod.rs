@@ -122,12 +122,10 @@ impl Scene for Card {
         SceneId::Card
     }
 
-    /// Returns the facts about the test card.
     fn facts(&self) -> Option<&MovieSummary> {
         Some(&self.facts)
     }
 
-    /// Returns the facts about the test card, to change them.
     fn facts_mut(&mut self) -> Option<&mut MovieSummary> {
         Some(&mut self.facts)
     }
@@ -192,7 +190,6 @@ impl Scene for Card {
         }
     }
 
-    /// Returns the title of the test card's panel.
     fn panel(&self) -> Option<&'static str> {
         Some("Test card")
     }
@@ -207,7 +204,6 @@ impl Scene for Card {
         );
     }
 
-    /// Deletes the cube's OpenGL objects.
     fn destroy(&mut self) {
         if let Some(cube) = self.cube.take() {
             cube.destroy();

@@ -62,7 +62,6 @@ impl DrawBuffer {
         true
     }
 
-    /// Deletes the fence, if there is one.
     fn delete_fence(&mut self, gl: &glow::Context) {
         if let Some(fence) = self.drawn.take() {
             // SAFETY: the context is current on this thread, and the fence is not used again.
@@ -161,7 +160,6 @@ impl Army {
         })
     }
 
-    /// Returns the number of figures.
     pub(super) fn count(&self) -> usize {
         self.count
     }

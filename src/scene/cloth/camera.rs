@@ -66,7 +66,6 @@ impl Camera {
         }
     }
 
-    /// Returns the position of the eye.
     pub(super) fn eye(&self) -> Point {
         let ((sin_a, cos_a), (sin_u, cos_u)) = (self.about.sin_cos(), self.up.sin_cos());
         let to = [sin_a * cos_u, sin_u, cos_a * cos_u];
@@ -171,7 +170,6 @@ fn axes(forward: Point) -> [Point; 3] {
     [right, cross(right, forward), forward]
 }
 
-/// Returns the matrix with these rows.
 fn from_rows(rows: [[f32; 4]; 4]) -> Matrix {
     std::array::from_fn(|at| rows[at % 4][at / 4])
 }

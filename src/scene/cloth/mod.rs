@@ -320,7 +320,6 @@ impl Cloth {
 }
 
 impl Scene for Cloth {
-    /// Returns the id of the cloth scene.
     fn id(&self) -> SceneId {
         SceneId::Cloth
     }
@@ -389,7 +388,6 @@ impl Scene for Cloth {
         Ok(Some(String::new()))
     }
 
-    /// Returns the title of the cloth panel.
     fn panel(&self) -> Option<&'static str> {
         Some("Cloth")
     }
@@ -404,7 +402,6 @@ impl Scene for Cloth {
         self.walker.take().is_none_or(|walker| walker.end(THREAD_TIMEOUT))
     }
 
-    /// Deletes the scene's OpenGL objects.
     fn destroy(&mut self) {
         if let Some(world) = self.world.take() {
             world.destroy();

@@ -146,7 +146,7 @@ fn theme_text(text: &str, color: Color32) -> egui::RichText {
 }
 
 /// Draws the bar of a row, whose length is the median of `ms` relative to `most`, the longest median of all rows. The bar's
-/// colour shows if the step ran on the host or on the device.
+/// colour shows whether the step ran on the host or on the device.
 fn draw_bar(ui: &mut Ui, ms: Option<Series>, most: f64, on_host: bool) {
     let (rect, _) = ui.allocate_exact_size(vec2(BAR_WIDTH, 10.0), Sense::hover());
     ui.painter().rect_filled(rect, 1.0, theme::TROUGH);

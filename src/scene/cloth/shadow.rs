@@ -103,7 +103,6 @@ impl Shadow {
     }
 }
 
-/// Returns the error for when OpenGL creates no shadow map.
 fn shadow_map_error(why: String) -> Error {
     Error::new("OpenGL gives no picture for shadows.", format!("{why}."), "Update the OpenGL driver.")
 }

@@ -191,7 +191,7 @@ pub struct Version {
     pub lost_own: bool,
     /// The selected variant's filter time in the movie, if it was measured with this version.
     pub time: Option<FilterTime>,
-    /// The number of failed builds between this version and the next one in the list, which have no lines of their own.
+    /// The number of failed builds between this version and the next one in the list; failed builds have no lines of their own.
     pub failures: usize,
 }
 

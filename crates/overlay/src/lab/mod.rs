@@ -93,7 +93,7 @@ const PAUSE_HOVER: &str = "Pause the movie, so that the measurement continues";
 /// The hover text of the button that saves the results.
 const SAVE_HOVER: &str = "Save these results, for 'clreel compare'";
 
-/// This panel's key, line in the menu and width.
+/// The entry of this panel in the list of panels: key, line in the menu and width.
 pub(super) const ENTRY: Entry = Entry {
     panel: Panel::Lab,
     key: Some(("b", "Lab: benchmarks of all ladders")),

@@ -325,13 +325,11 @@ impl<'a> Fixture<'a> {
         self.texts.iter().any(|(text, _)| text.contains(part))
     }
 
-    /// Clicks the widget with this identifier in egui.
     fn click_id(&mut self, id: egui::Id) -> Vec<Action> {
         let at = self.ctx.read_response(id).expect("it is shown").rect.center();
         self.click_at(at)
     }
 
-    /// Clicks the button that pauses.
     fn click_pause(&mut self) -> Vec<Action> {
         self.click_id(crate::seekbar::pause_button_id())
     }

@@ -30,7 +30,6 @@ impl Builds {
         Self { builder, news: Vec::new(), unseen: None, wiped_on: None, restarts: 0 }
     }
 
-    /// Returns the builder's next message.
     pub(super) fn poll(&self) -> Option<BuilderMessage> {
         self.builder.poll()
     }

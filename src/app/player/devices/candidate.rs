@@ -173,7 +173,6 @@ impl Candidate {
         }
     }
 
-    /// Removes and returns the device that is being opened.
     pub(super) fn take_opening(&mut self) -> Option<DeviceOpening> {
         match std::mem::take(&mut self.progress) {
             Progress::Opening(opening) => Some(opening),
@@ -184,7 +183,6 @@ impl Candidate {
         }
     }
 
-    /// Removes and returns the prepared device.
     pub(super) fn take_prepared(&mut self) -> Option<PreparedDevice> {
         match std::mem::take(&mut self.progress) {
             Progress::Prepared(prepared) => Some(*prepared),

@@ -21,7 +21,7 @@ use overlay::{DeviceRow, DeviceState};
 /// A device, and the results of using it since the window was opened.
 struct ListedDevice {
     device: Device,
-    /// The result of sharing textures with the device in this process; `None` if that was not tried.
+    /// The result of sharing textures with the device in this process; `None` if that was not attempted.
     sharing: Option<Sharing>,
     /// The result of the sharing test in a child process, now or at an earlier start.
     tested: Option<SharingTest>,
@@ -89,7 +89,6 @@ impl DeviceList {
         self.devices.iter().find(|listed| listed.device.info.index == index)
     }
 
-    /// Returns the entry of the device with this index, to change it.
     fn get_mut(&mut self, index: usize) -> Option<&mut ListedDevice> {
         self.devices.iter_mut().find(|listed| listed.device.info.index == index)
     }

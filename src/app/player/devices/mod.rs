@@ -211,8 +211,8 @@ impl Devices {
         }
     }
 
-    /// Handles the failure of the device that was to replace the one in use. The device in use stays; if there is none, another
-    /// device is tried.
+    /// Handles the failure of the device that was to replace the one in use. The device in use stays; if there is none, uses
+    /// another device.
     fn candidate_failed(&mut self, failure: DeviceFailure, cx: &mut PlayerContext) {
         let Some(running) = self.running.device() else {
             return self.recover(failure, cx);
@@ -231,7 +231,7 @@ impl Devices {
         self.recover(DeviceFailure { is_silent, ..failure }, cx);
     }
 
-    /// Stops using the device that has failed, and tries another one, or reports that none is left.
+    /// Stops using the device that has failed, and opens another one, or reports that none is left.
     fn recover(&mut self, mut failure: DeviceFailure, cx: &mut PlayerContext) {
         self.running.abandon();
         self.candidate.clear();
@@ -256,9 +256,9 @@ impl Devices {
         }
     }
 
-    /// Checks whether the device that is being opened has a context now, without blocking. If so, starts to build programs for
-    /// it. If opening has failed, tries another device or continues with the one in use. Also replaces the builder's thread if
-    /// that does not return from a call of the previous device's driver.
+    /// Polls the device that is being opened, without blocking. If its context exists, starts to build programs for it. If
+    /// opening has failed, opens another device or continues with the one in use. Also replaces the builder's thread if that
+    /// does not return from a call of the previous device's driver.
     fn poll_opening(&mut self, cx: &mut PlayerContext) {
         self.builds.avoid_stalled(self.candidate.prepared(), cx);
         match self.candidate.poll_opening(&mut self.list, cx) {

@@ -1,5 +1,5 @@
-//! Opening a device: the thread that is to make the device's OpenCL calls creates its context, and tries to share textures with
-//! OpenGL.
+//! Opening a device: the thread that is to make the device's OpenCL calls creates its context, and attempts to share textures
+//! with OpenGL.
 
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::time::{Duration, Instant};
@@ -29,7 +29,6 @@ impl HeldPipeline {
         self.0.as_mut().map(|(pipeline, ..)| pipeline)
     }
 
-    /// Returns true if this variant is built for the device.
     pub(super) fn has_built(&self, variant: VariantId) -> bool {
         self.0.as_ref().is_some_and(|(pipeline, ..)| pipeline.variants.has((variant, None)))
     }

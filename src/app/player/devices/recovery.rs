@@ -209,7 +209,7 @@ impl Recovery {
 mod tests {
     use super::*;
 
-    /// Returns all attempts after failures of the device with index `failed` and of each device that is tried after that, if all
+    /// Returns all attempts after failures of the device with index `failed` and of each device that is opened after it, if all
     /// of them share textures whenever they may.
     fn attempts(failed: usize, count: usize, mut tried: Vec<Attempt>) -> Vec<Attempt> {
         let (mut last, before) = ((failed, true), tried.len());

@@ -34,7 +34,7 @@ impl RunningDevice {
         Self { in_use: None, info: None, clock: Clock::default(), statuses, sharing }
     }
 
-    /// Returns the device in use.
+    /// Returns the device in use; `None` if there is none.
     pub(in crate::app::player) fn device(&self) -> Option<&Device> {
         self.in_use.as_ref().map(|in_use| &in_use.device)
     }

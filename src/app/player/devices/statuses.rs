@@ -114,7 +114,6 @@ impl Statuses {
         self.rows.iter().map(|(id, _)| *id).filter(|id| id.back_end() == BackEnd::OpenCl).collect()
     }
 
-    /// Returns the variants that are being built.
     pub(super) fn building(&self) -> Vec<VariantId> {
         self.rows().filter(|(_, status)| **status == VariantStatus::Building).map(|(id, _)| id).collect()
     }

@@ -72,9 +72,9 @@ pub(super) struct ShownSource {
 }
 
 impl ShownSource {
-    /// Returns `None` if the source text to show is unchanged. Otherwise returns the text: of the file in which the compiler
-    /// has found an error; otherwise of the included file that has changed; otherwise of the chosen variant's kernels as they
-    /// were saved last.
+    /// Returns `None` if the source text to show cannot have changed. Otherwise returns the text: of the file in which the
+    /// compiler has found an error; otherwise of the included file that has changed; otherwise of the chosen variant's kernels
+    /// as they were saved last. The inner value is `None` if there is no such text.
     pub(super) fn update(
         &mut self,
         versions: &Versions,

@@ -66,8 +66,8 @@ impl SpeedComparison {
         self.results.push((of, result));
     }
 
-    /// Sets the versions to compare. Returns them, with the time for which they have been wanted, if no task compares them and
-    /// they have no result. Cancels a task that compares other versions.
+    /// Sets the versions to compare. Returns them, with the time for which they have been wanted, unless a task is running or
+    /// they have a result. Cancels a task that compares other versions.
     pub(super) fn want(&mut self, wanted: Option<Pair>) -> Option<(Pair, Duration)> {
         if wanted != self.wanted.map(|(pair, _)| pair) {
             self.wanted = wanted.map(|pair| (pair, Instant::now()));

@@ -184,8 +184,8 @@ impl Movies {
         self.playlist.count() == 1 && frames.is_finished()
     }
 
-    /// Returns a text for the overlay that describes what is repeated: the marked section, or `once` if nothing is. Empty if
-    /// the whole movie is repeated or is one of several.
+    /// Returns a text for the overlay about repeating: the marked section, or `once` if nothing is repeated. Empty if the whole
+    /// movie is repeated or is one of several.
     pub(super) fn repeat_text(&self, frames: &FrameLoop) -> String {
         match self.navigation.part() {
             (Some(a), Some(b)) => format!("repeats {a:.2} to {b:.2} s"),
