@@ -103,6 +103,6 @@ impl RunningDevice {
         let Some((_, first)) = failed.first() else { return };
         let names: Vec<_> = failed.iter().map(|(id, _)| format!("'{id}'")).collect();
         let what = format!("{} could not be tried on '{}'.", names.join(", "), in_use.device.info.name);
-        cx.notify(Error::new(what, first.why.clone(), "Who chooses one has it tried again."), false);
+        cx.notify(Error::new(what, first.why.clone(), "Select a variant to try it again."), false);
     }
 }
