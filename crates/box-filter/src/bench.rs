@@ -40,10 +40,10 @@ use opencl::kernel::unique_number;
 use opencl::memory::{Picture, Rgba, Storage};
 use video::color::Layout;
 
-/// The name of the movie's frames as the input that a benchmark times.
+/// The name of the input that a benchmark times, frames of the movie.
 const MOVIE_INPUT: &str = "the movie";
 
-/// Small sizes for checks, each with the divisions into bands that it is checked with. The first size is used for a first
+/// Small sizes for checks, each with the divisions into bands that it is checked with. The first size is used for the first
 /// check. Variants without kernels run whole pictures only.
 const CHECK_SIZES: [((u32, u32), &[Bands]); 6] = [
     ((5, 3), &[Bands::Whole, Bands::Odd]),
@@ -55,28 +55,28 @@ const CHECK_SIZES: [((u32, u32), &[Bands]); 6] = [
 ];
 /// Radii for checks: those on both sides of each radius at which a kernel uses another algorithm.
 const CHECK_RADII: [u32; 15] = [0, 1, 2, 7, 8, 15, 16, 31, 42, 43, 63, 64, 100, MAX_RADIUS - 1, MAX_RADIUS];
-/// Check pictures of up to this many pixels are kept for all radii.
+/// The number of pixels up to which check pictures are kept for all radii.
 const SMALL_PIXELS: u32 = 129 * 65;
-/// Check cases at the radii of [`CHECK_RADII`] or [`PLANE_RADII`] are skipped if a run is predicted to take longer than this,
-/// in milliseconds, except for those of the smallest picture.
+/// The predicted time of a run, in milliseconds, above which check cases at the radii of [`CHECK_RADII`] or [`PLANE_RADII`] are
+/// skipped, except for those of the smallest picture.
 const OTHER_RADIUS_MS: f64 = 15.0;
 /// Picture sizes at which the radii of [`CHECK_RADII`] are checked. The smaller picture is checked only at radii from
 /// [`LARGE_RADIUS`] on. Slow kernels are checked with the smaller picture alone.
 const RADII_SIZES: [(u32, u32); 2] = [(5, 3), (19, 11)];
-/// The least radius for the smaller size of [`RADII_SIZES`].
+/// The smallest radius at which the smaller size of [`RADII_SIZES`] is checked.
 const LARGE_RADIUS: u32 = 63;
 /// Sizes for checks of planes: odd ones, and a multiple of 16 samples (a vector), one less, and one more.
 const PLANE_SIZES: [(u32, u32); 6] = [(5, 3), (1, 1), (48, 1), (1, 37), (63, 33), (139, 65)];
 /// Radii for checks of planes: those on both sides of each change of a kernel's algorithm or of the weights.
 const PLANE_RADII: [u32; 13] = [0, 1, 2, 3, 8, 31, 40, 41, 64, 80, 81, MAX_RADIUS - 1, MAX_RADIUS];
 
-/// A check picture: its pattern, its size, and the radius of the filter.
+/// The key of a check picture: its pattern, its size, and the radius of the filter.
 type PictureKey = (Pattern, (u32, u32), u32);
 
 /// The check pictures made so far, each with the reference's output.
 type PictureCache = HashMap<PictureKey, Rc<(Vec<u8>, Vec<u8>)>>;
 
-/// The index of a frame of the movie, and the radius.
+/// The key of an expected frame: the index of the frame in the movie, and the radius.
 type FrameKey = (usize, u32);
 
 /// The box filter on pictures of one size, to be benchmarked.
@@ -151,7 +151,7 @@ impl Case {
         }
     }
 
-    /// Returns the whole picture.
+    /// Returns the extent of the whole picture.
     fn whole(&self) -> Extent {
         let rgba = || Extent::rgba(self.size, self.radius);
         self.layout().map_or_else(rgba, |layout| Extent::planes(layout, self.radius))
@@ -163,7 +163,7 @@ impl Case {
     }
 }
 
-/// A variant that was built, or a copy as the upper limit of speed.
+/// A built variant, or a peak kernel, which copies.
 pub enum Built {
     /// Kernels: the context, the variant, and the variant built to write images, which is built when a check first needs it.
     Kernels(ClContext, Box<BuiltVariant>, OnceCell<Box<BuiltVariant>>),
@@ -171,7 +171,7 @@ pub enum Built {
     Shaders(Rc<dyn Shaders>, Cell<u64>),
     /// The filter in Rust, on this number of threads.
     Threads(usize, Lanes),
-    /// A copy on the device, as the upper limit of speed: of planes if true, of RGBA pictures otherwise.
+    /// A copy on the device, as the peak: of planes if true, of RGBA pictures otherwise.
     Copy(bool),
 }
 
@@ -242,7 +242,7 @@ impl Buffers {
         Ok(())
     }
 
-    /// Returns the device's memory, or an error for a variant that needs it where there is none.
+    /// Returns the memory on the device, or an error if there is none.
     fn device(&mut self) -> Result<&mut DeviceBuffers> {
         self.device.as_mut().ok_or_else(unusable_memory)
     }
@@ -253,8 +253,8 @@ impl Buffers {
     }
 }
 
-/// First the variants in order, then the user's own, then the filter in Rust on one thread and on all threads, scalar and
-/// vectorised.
+/// All variants that can be benchmarked: those of the table, the user's own, and the filter in Rust on one thread and on all
+/// threads, scalar and vectorised.
 static VARIANTS: LazyLock<Vec<Variant<Code, NonClVariant>>> = LazyLock::new(|| {
     let variant = |id: VariantId, work| Variant { id: id.name, title: id.title, idea: id.idea, work };
     let work = |id: VariantId| {
@@ -280,7 +280,8 @@ static VARIANTS: LazyLock<Vec<Variant<Code, NonClVariant>>> = LazyLock::new(|| {
     variants.chain(native_variants).collect()
 });
 
-/// Returns all variants that can be benchmarked: in order, the user's own, and the filter in Rust for comparison.
+/// Returns all variants that can be benchmarked: those of the table in its order, the user's own, and the filter in Rust for
+/// comparison.
 pub fn all_variants() -> &'static [Variant<Code, NonClVariant>] {
     &VARIANTS
 }
@@ -315,7 +316,7 @@ impl<'a> BoxFilter<'a> {
         Self::on_noise((1, 1)).into_images()
     }
 
-    /// Enables checks of writing images, for variants that can.
+    /// Enables checks with output into an image, for variants that support it.
     pub fn into_images(self) -> Self {
         Self { into_images: true, ..self }
     }
@@ -367,7 +368,7 @@ impl<'a> BoxFilter<'a> {
         Ok(Expected::new(bytes, Rgba { width: width as usize }))
     }
 
-    /// Returns the index of the frame that a round uses; `None` without frames.
+    /// Returns the index of the frame that a round uses; `None` while tuning, which has no frames.
     fn frame_of_round(&self, round: u32) -> Option<usize> {
         (round as usize).checked_rem(self.frames.len())
     }
@@ -500,17 +501,18 @@ impl Ladder for BoxFilter<'_> {
             bytes: 8.0 * pixels,
             operations: pixels * window * window,
             output: case.bytes()[1],
-            // Counted in pictures: source, destination, row sums and expected output in each kind of memory; source and output of a
-            // check, before and after it, each with its canaries, on host and device. A frame in the engine as planes and pixels,
-            // its expected output, its slot's memory and the device's. The expected output of a frame that is timed.
+            // Counted in pictures: source, destination, row sums and expected output in each kind of memory; source and output
+            // of a check, before and after it, each with its canaries, on host and device. A frame in the engine as planes and
+            // pixels, its expected output, its slot's memory and the device's. The expected output of a frame that is timed.
             memory: width as usize * height as usize * 4 * 46,
         }
     }
 
-    /// Returns cases for checks on each kind of memory that the variant supports: small pictures, and one of the timed size in bands.
+    /// Returns check cases for each kind of memory that the variant supports: small pictures, and a picture of the timed size
+    /// in bands.
     fn small(&self, built: &Built, timed: &Case) -> Vec<Case> {
         let Case { size, radius, kind, .. } = *timed;
-        // As the window cuts them, at the size that is timed.
+        // Bands as in the window, at the timed size.
         let large = Case { bands: Bands::Steps, pictures: Some(1), ..Case::new(size, radius, kind) };
         match built {
             Built::Copy(_) => Vec::new(),
@@ -545,7 +547,7 @@ impl Ladder for BoxFilter<'_> {
         }
     }
 
-    /// Returns pictures with fewer rows, whose times predict the time of `case`.
+    /// Returns cases of pictures with fewer rows, whose times predict the time of `case`.
     fn smaller(&self, case: &Case) -> Vec<Case> {
         let (width, height) = case.size;
         // A slow kernel takes seconds for a 64th of a large picture.

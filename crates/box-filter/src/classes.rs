@@ -32,10 +32,9 @@ pub enum SizeClass {
 }
 
 impl SizeClass {
-    /// All classes.
     pub(crate) const ALL: [SizeClass; 3] = [SizeClass::Small, SizeClass::Medium, SizeClass::Large];
 
-    /// Returns the name of the class, which the cache has too.
+    /// Returns the name of the class, which the tuning cache uses, too.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Small => "small",

@@ -21,11 +21,10 @@ pub enum Pattern {
 }
 
 impl Pattern {
-    /// All patterns.
     pub(crate) const ALL: [Pattern; 3] = [Pattern::Mixed, Pattern::Largest, Pattern::Zero];
 }
 
-/// Returns a block of samples, which depends only on the arguments.
+/// Returns a block of samples with this layout and pattern. Equal arguments give equal blocks.
 ///
 /// # Errors
 /// When memory runs out.
@@ -73,7 +72,7 @@ fn store(layout: &Layout, block: &mut [u8], at: usize, value: u32) {
     }
 }
 
-/// Returns random RGBA8 pixels, which depend only on the arguments.
+/// Returns random RGBA8 pixels. Equal arguments give equal pixels.
 ///
 /// # Errors
 /// When memory runs out.
@@ -84,7 +83,7 @@ pub(crate) fn pixels((width, height): (u32, u32), seed: u32) -> Result<Vec<u8>> 
     Ok(pixels)
 }
 
-/// Returns the reference's conversion of a block, computed on all threads.
+/// Returns the reference's conversion of a block with this correction, computed on all threads.
 ///
 /// # Errors
 /// When memory runs out, or the block is too small.
@@ -96,7 +95,7 @@ pub fn expected(layout: &Layout, block: &[u8], correction: &Correction) -> Resul
     Ok(rgba)
 }
 
-/// Corrects pixels by the reference; a neutral correction costs nothing.
+/// Corrects pixels in place by the reference. Does nothing if the correction is neutral.
 pub(crate) fn corrected(rgba: &mut [u8], correction: &Correction, matrix: Matrix) {
     if !correction.is_neutral() {
         video::color::correct_reference(rgba, correction, matrix);

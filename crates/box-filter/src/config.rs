@@ -11,7 +11,8 @@ use opencl::kernel::Value;
 use opencl::memory::Storage;
 use video::color::Layout;
 
-/// A band of a picture's rows, with the radius and the device's compute units: all that sizes and arguments of a launch depend on.
+/// A band of a picture's rows, with the radius and the number of compute units: everything that sizes and arguments of a launch
+/// depend on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extent {
     /// Width of the picture in pixels.
@@ -49,7 +50,7 @@ impl Extent {
         KernelWork { unit: "pixel", units, least_bytes, launches }
     }
 
-    /// Returns the number of bytes of a whole picture, and of its output.
+    /// Returns the number of bytes of a whole picture, and of its filtered output.
     pub fn bytes(&self) -> [usize; 2] {
         let pixels = self.width as usize * self.height as usize * 4;
         self.layout
@@ -81,11 +82,11 @@ pub enum Argument {
     Source,
     /// The memory for the filtered picture.
     Destination,
-    /// The memory for the sums between two passes: four channels of 16 bits for each pixel, stored as the source is.
+    /// The memory for the sums between two passes: four channels of 16 bits for each pixel, with the storage of the source.
     RowSums,
     /// The memory for sums within a pass; see [`Code::column_sums`].
     ColumnSums,
-    /// Numbers that follow from the band.
+    /// A number or a vector of numbers that is computed from the band.
     Number(&'static (dyn Fn(&Extent) -> Value + Sync)),
 }
 

@@ -24,13 +24,15 @@ impl Group {
 /// The implementation of a variant.
 #[derive(Debug)]
 pub enum Work {
-    /// None: the frame passes through.
+    /// No implementation: the frame passes through.
     Nothing,
     /// Kernels on RGBA pictures: the code for CPU devices, and the code for all others.
     Kernels([&'static Code; 2]),
-    /// The kernels of the fastest other variant, by tuning results; without such results those of the variant with this name.
+    /// The kernels of the variant that is the fastest by tuning results; without such results, those of the variant with this
+    /// name.
     Fastest(&'static str),
-    /// Kernels on the planes of a picture, before the conversion to RGBA: the code for CPU devices, and the code for all others.
+    /// Kernels on the planes of a picture, before the conversion to RGBA: the code for CPU devices, and the code for all
+    /// others.
     Planes([&'static Code; 2]),
     /// Shaders in OpenGL.
     Shaders,

@@ -66,7 +66,8 @@ impl GuardedPicture {
         Ok(Self { whole, picture, guard })
     }
 
-    /// Returns the range of `bytes`, a picture with its canaries, that the device has.
+    /// Returns the range of `bytes`, a picture with its canaries, that is stored on the device: all of it for a buffer, the
+    /// picture alone for an image.
     fn range(&self, bytes: &[u8]) -> Range<usize> {
         match self.whole.storage() {
             Storage::Image => self.guard..bytes.len() - self.guard,

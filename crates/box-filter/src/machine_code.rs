@@ -1,4 +1,4 @@
-//! The driver's machine code of a variant.
+//! The machine code to which the driver compiles a variant.
 
 use crate::planar::launch::options;
 use crate::tuned::{self, SizeClass};

@@ -1,9 +1,9 @@
 //! The box filter without OpenCL: the algorithm of `06_fused.cl` in Rust, on threads, from and to RGBA pixels in host memory.
-//! Its output is exact, and its speed is the comparison for the OpenCL variants on a CPU.
+//! Its output is exact, and OpenCL variants on a CPU are compared with its speed.
 //!
-//! [`Lanes::Plain`] computes a row pixel by pixel. [`Lanes::Vector`] computes four pixels (sixteen channels) from the
-//! previous four, in loops that the compiler vectorises, with AVX2 where the CPU has it. Vectorisation of the plain loops is
-//! prevented, so that the two show what vectors gain.
+//! [`Lanes::Plain`] computes a row pixel by pixel. [`Lanes::Vector`] computes four pixels (sixteen channels) from the previous
+//! four, in loops that the compiler vectorises, with AVX2 where the CPU has it. Vectorisation of the plain loops is prevented,
+//! so that their times show the gain from vectors.
 
 use std::sync::atomic::{Ordering, compiler_fence};
 
@@ -22,7 +22,7 @@ pub enum Lanes {
     Vector,
 }
 
-/// Channels that are computed at once: four pixels.
+/// The number of channels that are computed at once: those of four pixels.
 const VECTOR_CHANNELS: usize = 16;
 /// 2²³ + 128: added to a mean minus 128, it leaves the rounded mean in the lowest byte of the float.
 const ROUNDING_OFFSET: f32 = 8_388_736.0;
@@ -74,12 +74,11 @@ struct Strip<'a> {
 }
 
 impl Strip<'_> {
-    /// Filters as many rows, from the strip's first row on, as `out` holds, with AVX2 if the processor has it and `lanes`
-    /// allows it.
+    /// Filters as many rows, from the strip's first row on, as `out` holds, with AVX2 if the CPU has it and `lanes` allows it.
     fn run(&self, out: &mut [u8], lanes: Lanes) {
         #[cfg(target_arch = "x86_64")]
         if lanes == Lanes::Vector && std::arch::is_x86_feature_detected!("avx2") {
-            // SAFETY: the processor has AVX2, the only feature that it is compiled for.
+            // SAFETY: the CPU has AVX2, the only feature that the function is compiled for.
             return unsafe { self.run_avx2(out) };
         }
         match lanes {

@@ -38,12 +38,12 @@ pub struct BuiltVariant {
     output: Storage,
     /// The number that identifies this build of the variant.
     number: u64,
-    /// The version of edited kernels, if this is not the one that runs.
+    /// The version of edited kernels that this variant was built from; `None` for the version in use.
     version: Option<u64>,
 }
 
 impl BuiltVariant {
-    /// Compiles a variant with the device's default parameters (`auto`: with what tuning found), and runs it once on a small
+    /// Compiles a variant with the device's default parameters (`auto`: with the tuning results), and runs it once on a small
     /// picture, because some drivers finish compiling at the first launch. Takes up to a second, so call it in the background;
     /// it uses a queue of its own.
     ///
@@ -54,7 +54,8 @@ impl BuiltVariant {
         Self::build_as(cl, id, cl.device.info.kind)
     }
 
-    /// Compiles the programs of [`BuiltVariant::build_for`] without running them, for [`ClContext::with_compiled`].
+    /// Compiles the programs of [`BuiltVariant::build_for`] without running them, for [`ClContext::with_compiled`]. Returns an
+    /// empty list for `auto`, and for variants without kernels on RGBA pictures.
     pub fn precompile(cl: &ClContext, id: VariantId, to_texture: bool) -> Vec<CompiledProgram> {
         let device = &cl.device.info;
         let Some(code) = id.kernels(device.kind).filter(|_| !id.is_auto()) else { return Vec::new() };
@@ -64,7 +65,7 @@ impl BuiltVariant {
         program::precompile(cl, code.file, &options).into_iter().collect()
     }
 
-    /// As [`BuiltVariant::build`], with the code and the default parameters for devices of `kind`.
+    /// Compiles a variant as [`BuiltVariant::build`] does, with the code and the default parameters for devices of `kind`.
     ///
     /// # Errors
     /// As [`BuiltVariant::build`].
@@ -72,8 +73,8 @@ impl BuiltVariant {
         Self::build_output(cl, id, kind, code_of(id, kind)?.storage)
     }
 
-    /// As [`BuiltVariant::build`]. If `to_texture`, the output is an image if the variant's code can write one, so that it can be a
-    /// shared texture.
+    /// Compiles a variant as [`BuiltVariant::build`] does. If `to_texture`, its output is an image where its code can write
+    /// one, so that the output can be a shared texture.
     ///
     /// # Errors
     /// As [`BuiltVariant::build`].
@@ -119,8 +120,8 @@ impl BuiltVariant {
         Some(self.programs.len() - 1)
     }
 
-    /// Adds the tuning results in `cache`, for the variant `auto`. Entries that do not build, or cannot write the same output, are
-    /// skipped.
+    /// Adds the tuning results in `cache`, for the variant `auto`. Entries that do not build, or cannot write the same output,
+    /// are skipped.
     fn with_tuned(mut self, cl: &ClContext, cache: &Cache) -> Self {
         let mut measured = Vec::new();
         for choice in tuned::tuned_variants(cache, &cl.device.info, cl.sources()) {
@@ -136,7 +137,7 @@ impl BuiltVariant {
         self
     }
 
-    /// As [`BuiltVariant::build`], with these parameters.
+    /// Compiles a variant as [`BuiltVariant::build`] does, with these parameters.
     ///
     /// # Errors
     /// As [`BuiltVariant::build`]; also when the device does not allow these parameters.
@@ -144,8 +145,8 @@ impl BuiltVariant {
         Self::build_into(cl, id, config, config.code().storage)
     }
 
-    /// As [`BuiltVariant::build_with`], with the given storage of the output. Variants that read buffers may write images,
-    /// which saves a copy to the displayed texture.
+    /// Compiles a variant as [`BuiltVariant::build_with`] does, with the given storage of the output. Variants that read
+    /// buffers may write images, which saves a copy to the displayed texture.
     ///
     /// # Errors
     /// As [`BuiltVariant::build_with`]; also when the variant's code cannot write output with this storage.
@@ -202,29 +203,29 @@ impl BuiltVariant {
         Self { id: id.parse().unwrap_or(self.id), ..self }
     }
 
-    /// Returns the variant marked as this version of edited kernels, for a wipe against the version that runs.
+    /// Returns the variant marked as built from this version of edited kernels, for a wipe against the version in use.
     pub fn with_version(self, version: u64) -> Self {
         Self { version: Some(version), ..self }
     }
 
-    /// Returns the variant.
+    /// Returns the id under which the variant was built, such as `auto`.
     pub fn id(&self) -> VariantId {
         self.id
     }
 
-    /// Returns the version of edited kernels; `None` if it is the one that runs.
+    /// Returns the version of edited kernels that the variant was built from; `None` for the version in use.
     pub fn version(&self) -> Option<u64> {
         self.version
     }
 
-    /// Returns the program for pictures of this size and radius.
+    /// Returns the program for pictures of this size and radius; `None` if none is built.
     fn program(&self, width: u32, height: u32, radius: u32) -> Option<&Program> {
         let (size, class) = (SizeClass::of(width, height), tuned::radius_class(radius));
         let choice = self.choices.iter().find(|(s, c, _)| *s == size && *c == class);
         self.programs.get(choice.map_or(0, |(.., at)| *at))
     }
 
-    /// Returns the variant and the parameters that are used for pictures of this size and radius.
+    /// Returns the variant and the parameters that are used for pictures of this size and radius; `None` if nothing is built.
     pub fn config(&self, (width, height): (u32, u32), radius: u32) -> Option<(VariantId, &Config)> {
         self.program(width, height, radius).map(|program| (program.id, &program.config))
     }
@@ -259,7 +260,8 @@ impl BuiltVariant {
         self.plan_tuned_for(cl, pictures, scratch, whole, (whole.width, whole.height))
     }
 
-    /// As [`BuiltVariant::plan`], with the parameters that are used for pictures of `tuned_size`.
+    /// Binds the kernels to memory as [`BuiltVariant::plan`] does, with the parameters that are used for pictures of the given
+    /// width and height.
     pub(super) fn plan_tuned_for(
         &self,
         cl: &ClContext,

@@ -36,7 +36,6 @@ impl Pattern {
         Pattern::Ramps,
     ];
 
-    /// The names of all patterns.
     pub(crate) const NAMES: [&'static str; Self::ALL.len()] = {
         let mut names = [""; Self::ALL.len()];
         let mut at = 0;

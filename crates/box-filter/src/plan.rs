@@ -32,9 +32,9 @@ pub struct Plan {
     /// The variant that was asked for, such as `auto`.
     pub(super) id: VariantId,
     pub(super) program: Program,
-    /// The kernel of each pass. Its memory is set.
+    /// The kernel of each pass, with its memory arguments set.
     pub(super) kernels: Vec<Kernel>,
-    /// The whole picture.
+    /// The extent of the whole picture.
     pub(super) whole: Extent,
 }
 
@@ -44,7 +44,7 @@ impl Plan {
         format!("{} {}", self.program.id, self.program.config).trim_end().to_owned()
     }
 
-    /// Returns the number of passes. Each must finish all rows before the next one begins.
+    /// Returns the number of passes. Each pass must finish all rows before the next one begins.
     pub fn passes(&self) -> usize {
         self.kernels.len()
     }
@@ -70,12 +70,11 @@ impl Plan {
         pixels * (self.code().reads_per_pixel)(self.config(), pass, &self.whole)
     }
 
-    /// Returns the code with its parameters.
+    /// Returns the configuration of the program that runs.
     pub fn config(&self) -> &Config {
         &self.program.config
     }
 
-    /// Returns the code.
     fn code(&self) -> &'static Code {
         self.config().code()
     }
@@ -100,7 +99,6 @@ impl Plan {
         (work.launches.len() == self.passes()).then_some(work)
     }
 
-    /// Returns the band with these rows.
     fn band(&self, rows: Range<u32>) -> Extent {
         Extent { first: rows.start, rows: rows.end - rows.start, ..self.whole }
     }
@@ -140,13 +138,14 @@ impl Plan {
         self.predict_above(queue, 0.0)
     }
 
-    /// As [`Plan::predict`], but less precise for short runs: a pass that is predicted to take less than `short_ms` is not
-    /// repeated with more rows. Such a prediction is rarely too low, since it scales the overhead of a launch too.
+    /// Predicts the wall time as [`Plan::predict`] does, but less precisely for short runs: a pass that is predicted to take
+    /// less than `short_ms` is not repeated with more rows. Such a prediction is rarely too low, since it scales the overhead
+    /// of a launch too.
     ///
     /// # Errors
     /// As [`Plan::predict`].
     pub(super) fn predict_above(&self, queue: &Queue, short_ms: f64) -> Result<f64> {
-        /// Bands that take at least this many milliseconds give a reliable prediction.
+        /// The time of a band in milliseconds from which on its prediction is reliable.
         const TRUSTED_MS: f64 = 30.0;
         let mut total = 0.0;
         for pass in 0..self.passes() {
@@ -168,7 +167,8 @@ impl Plan {
         (0..self.passes()).map(|pass| self.enqueue(queue, pass, 0..self.rows())).collect()
     }
 
-    /// Checks that the kernels declare their arguments with the types that the plan sets: OpenCL itself checks only sizes.
+    /// Returns an error unless the kernels declare their arguments with the types that the plan sets: OpenCL itself checks only
+    /// sizes.
     pub(super) fn check_arguments(&self, output: Storage) -> Result<()> {
         let memory = |storage| -> &[&str] {
             match storage {

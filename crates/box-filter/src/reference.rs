@@ -14,7 +14,8 @@ pub fn reference(src: &[u8], width: usize, height: usize, radius: usize) -> Vec<
     plain_or_table(src, width, height, radius, MAX_PLAIN_READS)
 }
 
-/// As [`reference()`], but within some tens of milliseconds for common picture sizes: most use [`summed_area`].
+/// Returns the filtered picture as [`reference()`] does, but within some tens of milliseconds for common picture sizes: most
+/// use [`summed_area`].
 pub(crate) fn quick(src: &[u8], width: usize, height: usize, radius: usize) -> Vec<u8> {
     plain_or_table(src, width, height, radius, MAX_QUICK_READS)
 }

@@ -1,4 +1,4 @@
-//! Blocking runs of a variant on pictures in host memory: to filter one picture, and to check a variant against the reference.
+//! Blocking runs of a variant on pictures in host memory: to filter one picture, and to compare a variant with the reference.
 
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ use opencl::memory::Rgba;
 use opencl::parts::require_sub_buffers;
 use opencl::watch;
 
-/// Checks that `bytes` has exactly the length `wanted`.
+/// Returns an error unless `bytes` has exactly the length `wanted`.
 fn expect_len(bytes: &[u8], wanted: usize, whole: &Extent) -> Result<()> {
     if bytes.len() != wanted {
         let why = format!("{} bytes are not {}×{} pixels.", bytes.len(), whole.width, whole.height);
@@ -25,8 +25,8 @@ fn expect_len(bytes: &[u8], wanted: usize, whole: &Extent) -> Result<()> {
     Ok(())
 }
 
-/// Filters one picture and waits for the result. `src` has the length of [the picture](Extent::bytes). The memory has no canaries,
-/// so that Oclgrind detects accesses beyond it.
+/// Filters one picture and waits for the result. `src` has the length of [the picture](Extent::bytes). The memory has no
+/// canaries, so that Oclgrind detects accesses beyond it.
 ///
 /// # Errors
 /// When `src` has another length, or the device cannot run the variant at this size.
@@ -86,7 +86,8 @@ impl Bands {
     }
 }
 
-/// Host memory for a check. It is allocated in advance, because allocating takes longer than filling it.
+/// Host memory for the comparison of an output with the reference. It is allocated in advance, because allocating takes longer
+/// than filling it.
 pub(crate) struct CheckBuffers {
     /// The source between canaries.
     source: Vec<u8>,
@@ -119,7 +120,7 @@ impl CheckBuffers {
 /// The first sentence of the error if the device fails while a variant is checked.
 const CHECK_FAILED: &str = "The device failed during a check.";
 
-/// Checks a variant's kernels on pictures of one size or layout.
+/// Compares the output of a variant's kernels with the reference, on pictures of one size or layout.
 pub(crate) struct Checker<'a> {
     cl: &'a ClContext,
     plan: Plan,
@@ -130,7 +131,8 @@ pub(crate) struct Checker<'a> {
 }
 
 impl<'a> Checker<'a> {
-    /// Prepares kernels for such pictures, with the parameters that the variant uses for pictures of `tuned_size`.
+    /// Prepares the kernels for pictures of the extent `whole`, with the parameters that the variant uses for pictures of
+    /// `tuned_size`.
     ///
     /// # Errors
     /// When the variant cannot run at this size, or memory runs out.
@@ -148,8 +150,8 @@ impl<'a> Checker<'a> {
         Ok(Self { cl, plan, scratch, source, output, whole })
     }
 
-    /// Predicts the wall time of one run in milliseconds; see [`Plan::predict_above`]. The content of the picture does not
-    /// matter; it lies between canaries.
+    /// Predicts the wall time of one run in milliseconds; see [`Plan::predict_above`]. The time does not depend on the content
+    /// of the picture.
     ///
     /// # Errors
     /// When the device fails.
@@ -166,8 +168,8 @@ impl<'a> Checker<'a> {
         self.check_with(&mut CheckBuffers::new(src, want)?, want, |step| bands.ranges(self.plan.rows(), step))
     }
 
-    /// As [`Checker::check`], with memory that was allocated for the picture and `want`, and with the bands that `bands` returns
-    /// for a pass with this [step](Plan::row_step).
+    /// Filters and compares as [`Checker::check`] does, with memory that was allocated for the picture and `want`, and with the
+    /// bands that `bands` returns for a pass with this [step](Plan::row_step).
     ///
     /// # Errors
     /// As [`Checker::check`].

@@ -13,7 +13,7 @@ use opencl::memory::Storage;
 /// The file with the user's own kernel, in the folder of kernels.
 pub const OWN_FILE: &str = "box_filter/own.cl";
 
-/// No filter: the frame passes through. It belongs to no filter.
+/// The variant without a filter: the frame passes through. It belongs to no entry of the table.
 pub(crate) static OFF: Variant = Variant {
     name: "off",
     key: '0',
@@ -121,26 +121,21 @@ pub(crate) static BOX_FILTER: Filter = Filter {
     }),
 };
 
-/// The picture's width in pixels.
 const WIDTH: Argument = Number(&|e| int(e.width));
-/// The picture's height in pixels.
 const HEIGHT: Argument = Number(&|e| int(e.height));
-/// The radius in pixels.
 const RADIUS: Argument = Number(&|e| int(e.radius));
 /// The first row of the band.
 const ROW0: Argument = Number(&|e| int(e.first));
-/// The number of rows in the band.
 const ROWS: Argument = Number(&|e| int(e.rows));
 /// The factor by which sums are multiplied, to divide by the number of the window's pixels.
 const SCALE: Argument = Number(&|e| Value::Float(scale(e.radius)));
 
 /// The arguments of a kernel that is the only pass.
 const SINGLE: &[Argument] = &[Source, Destination, WIDTH, HEIGHT, RADIUS, ROW0, ROWS, SCALE];
-/// As [`SINGLE`], with scratch memory for column sums.
+/// The arguments of [`SINGLE`], and scratch memory for column sums.
 const SINGLE_WITH_SUMS: &[Argument] =
     &[Source, Destination, WIDTH, HEIGHT, RADIUS, ROW0, ROWS, SCALE, ColumnSums];
 
-/// Returns a number as a kernel's argument.
 fn int(value: u32) -> Value {
     Value::Int(value as i32)
 }
@@ -198,7 +193,6 @@ const TWO_PASSES: Code = Code {
     peak: 0,
 };
 
-/// The code of the variant `naive`.
 static NAIVE: Code = Code {
     file: "box_filter/01_naive.cl",
     storage: Storage::Image,
@@ -209,7 +203,6 @@ static NAIVE: Code = Code {
     ..TWO_PASSES
 };
 
-/// The code of the variant `separable`.
 static SEPARABLE: Code = Code {
     file: "box_filter/02_separable.cl",
     storage: Storage::Image,
@@ -218,7 +211,6 @@ static SEPARABLE: Code = Code {
     ..TWO_PASSES
 };
 
-/// The code of the variant `flat`.
 static FLAT: Code = Code {
     file: "box_filter/03_flat.cl",
     passes: &two_passes(["box_flat_rows", "box_flat_columns"]),
@@ -268,7 +260,6 @@ static OWN: Code = Code {
     ..TWO_PASSES
 };
 
-/// The code of the variant `vectorized`.
 static VECTORIZED: Code = Code {
     file: "box_filter/04_vectorized.cl",
     passes: &two_passes(["box_vectorized_rows", "box_vectorized_columns"]),
@@ -277,7 +268,7 @@ static VECTORIZED: Code = Code {
     ..TWO_PASSES
 };
 
-/// The code of the running sums. On CPUs, long strips and whole cache lines are fast; on GPUs, many work-items are.
+/// The code of the variant `running-sum`. On CPUs, long strips and whole cache lines are fast; on GPUs, many work-items are.
 static RUNNING_SUM: Code = Code {
     file: "box_filter/05_running_sum.cl",
     passes: &two_passes(["box_running_sum_rows", "box_running_sum_columns"]),

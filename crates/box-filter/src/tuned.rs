@@ -9,7 +9,7 @@ use ladder::cache::{Cache, Class};
 use opencl::cl::DeviceInfo;
 use opencl::sources::Sources;
 
-/// A configuration of the box filter that tuning has tried, with its time.
+/// A configuration of the box filter that a search has run or failed to build, with its result.
 pub type Trial = ladder::tune::Trial<Code>;
 
 /// The result of a search for the fastest variant and parameters of the box filter.

@@ -1,5 +1,5 @@
-//! Ids of variants: names that are looked up in the table of filters. Command line, help, keys, buttons, scoreboard and tests read
-//! the declarations in the table ([`Variant`]).
+//! Ids of variants: names that are looked up in the table of filters. Command line, help, keys, buttons, scoreboard and tests
+//! read the declarations in the table ([`Variant`]).
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -53,18 +53,18 @@ impl VariantId {
         Self::with_own().find(|id| id.is_own()).unwrap_or(Self::OFF)
     }
 
-    /// Returns the first variant that runs on this back end.
+    /// Returns the first variant that runs on this back end; [`VariantId::OFF`] if there is none.
     pub fn on(back_end: BackEnd) -> Self {
         Self::all().find(|id| id.back_end() == back_end).unwrap_or(Self::OFF)
     }
 
-    /// Returns the variant that this code belongs to.
+    /// Returns the variant that this code belongs to; `None` if there is none.
     pub(crate) fn with_code(code: &Code) -> Option<Self> {
         let is_own = |own: &&Code| std::ptr::eq(*own, code);
         Self::with_own().find(|id| id.codes().iter().any(is_own))
     }
 
-    /// Returns the filter that the variant belongs to; [`VariantId::OFF`] counts to the first.
+    /// Returns the filter that the variant belongs to; for [`VariantId::OFF`], the first filter.
     pub fn filter(self) -> &'static Filter {
         let has_it = |filter: &&&'static Filter| {
             filter.variants.iter().chain(&filter.own).any(|variant| std::ptr::eq(variant, self.0))
@@ -97,7 +97,7 @@ impl VariantId {
         }
     }
 
-    /// Returns the code that belongs to the variant: for CPU devices, and for all others.
+    /// Returns the code of the variant, for CPU devices and for all others; empty for `auto`, and for variants without kernels.
     pub fn codes(self) -> &'static [&'static Code] {
         match &self.0.work {
             Work::Kernels(codes) | Work::Planes(codes) => codes,
@@ -105,12 +105,13 @@ impl VariantId {
         }
     }
 
-    /// Returns the code for a kind of device, if there is any; for `auto` the one that it uses without tuning results.
+    /// Returns the code for a kind of device; `None` for variants without kernels. For `auto`, returns the code that it uses
+    /// without tuning results.
     pub fn code(self, kind: DeviceKind) -> Option<&'static Code> {
         self.untuned().unwrap_or(self).codes().get(usize::from(kind != DeviceKind::Cpu)).copied()
     }
 
-    /// Returns the [code](Self::code) on RGBA pictures.
+    /// Returns the [code](Self::code) on RGBA pictures; `None` for variants without kernels or on planes.
     pub fn kernels(self, kind: DeviceKind) -> Option<&'static Code> {
         self.code(kind).filter(|_| !self.reads_planes())
     }
@@ -127,7 +128,7 @@ impl VariantId {
         (!self.is_auto()).then(|| files.unwrap_or_default())
     }
 
-    /// Checks that a device can run this variant on pictures of `width` by `height` pixels.
+    /// Returns an error unless a device can run this variant on pictures of `width` by `height` pixels.
     ///
     /// # Errors
     /// When the device has no images, or its images or allocations are too small.
@@ -236,7 +237,7 @@ impl<'de> Deserialize<'de> for VariantId {
     }
 }
 
-/// Lists variants for a sentence, as in "flat, vectorized or running-sum" if `last` is "or".
+/// Returns variants as a list in a sentence, as in "flat, vectorized or running-sum" if `last` is "or".
 pub fn join_ids(ids: impl IntoIterator<Item = VariantId>, last: &str) -> String {
     let names: Vec<_> = ids.into_iter().map(|id| id.0.name).collect();
     match names.split_last() {

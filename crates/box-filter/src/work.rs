@@ -1,6 +1,6 @@
-//! The exact work of the box filter's kernels: what each launch reads and writes, as formulas of the width, the rows of a band, the
-//! radius and the kernel's parameters. They follow the kernel files statement by statement, borders and strips included, and
-//! tests/work.rs compares them with a count. A kernel that is changed needs its formula changed.
+//! The exact work of the box filter's kernels: the reads and writes of each launch, as formulas of the width, the rows of a
+//! band, the radius and the kernel's parameters. They follow the kernel files statement by statement, borders and strips
+//! included, and tests/work.rs compares them with a count. Whoever changes a kernel must change its formula.
 //!
 //! An element is a pixel: four channels of 8 bits in pictures, of 16 bits in row and column sums.
 
@@ -25,8 +25,8 @@ fn pixels(e: &Extent) -> u64 {
     u64::from(e.width) * u64::from(e.rows)
 }
 
-/// Returns the bytes of an element that the pass with this index reads, and of one that it writes: the first of two passes goes from
-/// pictures to row sums, the second one back.
+/// Returns the bytes of each element that the pass with this index reads, and of each that it writes. The first of two passes
+/// reads pictures and writes row sums, the second one reverses this.
 fn sizes(pass: usize) -> [u64; 2] {
     if pass == 0 { [PIXEL, SUM] } else { [SUM, PIXEL] }
 }
@@ -36,19 +36,20 @@ fn summed(launch: LaunchWork, reads: Transfer, writes: Transfer) -> LaunchWork {
     LaunchWork { reads, writes, operations: CHANNELS * reads.elements, ..launch }
 }
 
-/// The kernel of `naive`: each pixel reads its window.
+/// Returns the work of the kernel of `naive`: each pixel reads its window.
 pub(super) fn naive(_: &Config, _: usize, e: &Extent, launch: LaunchWork) -> LaunchWork {
     let reads = Transfer::new(pixels(e) * line(e) * line(e), PIXEL);
     summed(launch, reads, Transfer::new(pixels(e), PIXEL))
 }
 
-/// The kernels of `separable` and `flat`: each pixel reads a line of its window.
+/// Returns the work of the kernels of `separable` and `flat`: each pixel reads a line of its window.
 pub(super) fn two_passes(_: &Config, pass: usize, e: &Extent, launch: LaunchWork) -> LaunchWork {
     let [read, written] = sizes(pass);
     summed(launch, Transfer::new(pixels(e) * line(e), read), Transfer::new(pixels(e), written))
 }
 
-/// The kernels of `vectorized`: along the rows four pixels are always read together, beyond the right border too.
+/// Returns the work of the kernels of `vectorized`: along the rows four pixels are always read together, also beyond the right
+/// border.
 pub(super) fn vectorized(_: &Config, pass: usize, e: &Extent, launch: LaunchWork) -> LaunchWork {
     let [read, written] = sizes(pass);
     let summed_pixels = match pass {
@@ -58,8 +59,8 @@ pub(super) fn vectorized(_: &Config, pass: usize, e: &Extent, launch: LaunchWork
     summed(launch, Transfer::new(summed_pixels * line(e), read), Transfer::new(pixels(e), written))
 }
 
-/// The kernels of `running-sum`: a strip begins with a line of the window. Down a column its last pixel is followed by one more step,
-/// whose sum is not used.
+/// Returns the work of the kernels of `running-sum`: a strip begins with a line of the window. Down a column, its last pixel is
+/// followed by one more step, whose sum is not used.
 pub(super) fn running_sum(config: &Config, pass: usize, e: &Extent, launch: LaunchWork) -> LaunchWork {
     let [read, written] = sizes(pass);
     let (width, rows) = (u64::from(e.width), u64::from(e.rows));
@@ -82,7 +83,7 @@ fn strips(rows: u32, strips: u32) -> impl Iterator<Item = u64> {
     (0..strips).map(move |strip| begin(strip + 1) - begin(strip))
 }
 
-/// The kernel of `fused` for CPUs. Its column sums are in global memory, too.
+/// Returns the work of the kernel of `fused` for CPUs. Its column sums are in global memory, too.
 pub(super) fn fused_cpu(config: &Config, _: usize, e: &Extent, launch: LaunchWork) -> LaunchWork {
     let (width, radius) = (u64::from(e.width), u64::from(e.radius));
     let quads = width.div_ceil(4);
@@ -96,7 +97,8 @@ pub(super) fn fused_cpu(config: &Config, _: usize, e: &Extent, launch: LaunchWor
             // The sums, the row that enters, and the one that leaves; then the first and the last sum, which are repeated.
             reads += Transfer::new(2 * width, PIXEL) + Transfer::new(width + 2, SUM);
             writes += Transfer::new(width + 2 * 4 * (radius + 8).div_ceil(4), SUM);
-            // Along the row: the sums before the first pixel, and four vectors for each four pixels and for the four before them.
+            // Along the row: the sums before the first pixel, and four vectors for each four pixels and for the four before
+            // them.
             reads += Transfer::new(2 * radius + 7 + 16 * (quads + 1), SUM);
             writes += Transfer::new(width, PIXEL);
             added += 2 * width + 2 * radius + 6 + 4 * (5 * quads + 3);
@@ -114,7 +116,8 @@ pub(super) fn fused_cpu(config: &Config, _: usize, e: &Extent, launch: LaunchWor
     LaunchWork { reads, writes, operations: CHANNELS * added, ..launch }
 }
 
-/// The kernel of `fused` for devices other than CPUs. A work-item reads whole blocks of columns, beyond the border too.
+/// Returns the work of the kernel of `fused` for devices other than CPUs. A work-item reads whole blocks of columns, also
+/// beyond the border.
 pub(super) fn fused_gpu(config: &Config, _: usize, e: &Extent, launch: LaunchWork) -> LaunchWork {
     let [columns, group, together] =
         ["COLUMNS", "GROUP", "ROWS"].map(|name| u64::from(config.get(name).max(1)));
@@ -130,8 +133,8 @@ pub(super) fn fused_gpu(config: &Config, _: usize, e: &Extent, launch: LaunchWor
         turns = turns.max(2 * rows.div_ceil(2 * together));
     }
     let reads = Transfer::new(u64::from(across) * readers * columns * lines, PIXEL);
-    // Each pixel that is read is added to its column's sum and to the total of its block. The first window of a block's row is made of
-    // totals and of two parts of blocks, the next ones of the one before.
+    // Each pixel that is read is added to its column's sum and to the total of its block. The first window of a block's row is
+    // made of totals and of two parts of blocks, the next ones of the one before.
     let window = (2 * radius + 1) / columns + radius % columns + (radius + 1) % columns;
     let written_blocks = blocks * u64::from(e.rows);
     let added = 2 * reads.elements + written_blocks * (window + 2 * (columns - 1));

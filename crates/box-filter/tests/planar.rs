@@ -18,7 +18,7 @@ use video::color::{
 };
 use video::{References, bundled_clip, read_frame_at};
 
-/// The formats that `bench` checks, and others with the same memory layout as one of them.
+/// Returns the formats that `bench` checks, and others with the same memory layout as one of them.
 fn formats() -> impl Iterator<Item = Pixel> {
     let alike = [Pixel::YUVJ420P, Pixel::NV16, Pixel::YUV420P9LE, Pixel::GBRP];
     suite::FORMATS.into_iter().chain(alike)
@@ -103,7 +103,7 @@ fn kernels_for_cpus_equal_the_reference() {
     parity(DeviceKind::Cpu);
 }
 
-/// The code for GPUs gives the same bytes on any device, so it is checked on this one.
+/// Checks the code for GPUs on this device, since it gives the same bytes on any device.
 #[test]
 fn kernels_for_gpus_equal_the_reference() {
     parity(DeviceKind::Gpu);

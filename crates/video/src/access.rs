@@ -27,8 +27,8 @@ use base::text;
 
 /// The size in bytes of the buffer of an I/O context.
 const BUFFER_BYTES: usize = 32 << 10;
-/// The largest number of FFmpeg's requests to open a file that are granted while a movie is being opened. Without a limit,
-/// a playlist that contains itself would never end.
+/// The maximum number of times that FFmpeg may open a file while a movie is being opened. Without it, a playlist that contains
+/// itself would be opened without end.
 const MAX_OPEN_REQUESTS: u32 = 256;
 
 /// A movie's file, and the rules by which FFmpeg's callbacks open other files. Boxed, since FFmpeg keeps its address.
@@ -37,7 +37,8 @@ pub(super) struct FileAccess {
     url: CString,
     file: Arc<File>,
     read_control: ReadControl,
-    /// Granted requests while the movie is being opened; `u32::MAX` afterwards, when there is no limit.
+    /// The number of files that FFmpeg has opened while the movie is being opened; `u32::MAX` afterwards, when there is no
+    /// limit.
     open_requests: AtomicU32,
     /// The first file that FFmpeg requested and did not get.
     refused: Mutex<Option<RefusedFile>>,
@@ -68,32 +69,30 @@ impl FileAccess {
         }))
     }
 
-    /// Returns the path of the movie's own file.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Returns the URL of the movie's own file.
     pub(crate) fn url(&self) -> &CStr {
         &self.url
     }
 
-    /// Returns the movie's own file.
     pub(crate) fn file(&self) -> &File {
         &self.file
     }
 
-    /// Returns the present size of the movie's file in bytes.
+    /// Returns the current size of the movie's file in bytes; 0 if the system does not report it.
     pub(crate) fn bytes(&self) -> u64 {
         self.file.metadata().map_or(0, |meta| meta.len())
     }
 
-    /// Returns the least size in bytes of the complete file, if its container states one.
+    /// Returns the minimum size in bytes that the complete file has by its container; `None` if the container states none.
     pub(crate) fn declared_bytes(&self) -> Option<u64> {
         declared_size::declared_bytes(&self.file)
     }
 
-    /// Returns a sentence about how many bytes are missing; `None` if none are, or the container states no size.
+    /// Returns a sentence about the number of bytes that are missing at the end; `None` if none are, or the container states no
+    /// size.
     pub(crate) fn missing_bytes_message(&self) -> Option<String> {
         let (bytes, announced) = (self.bytes(), self.declared_bytes()?);
         let missing = announced.checked_sub(bytes).filter(|missing| *missing > 0)?;
@@ -101,7 +100,6 @@ impl FileAccess {
         Some(format!("Of its {announced} bytes the last {missing} are missing."))
     }
 
-    /// Returns the timeouts and the cancellation of reading.
     pub(crate) fn read_control(&self) -> &ReadControl {
         &self.read_control
     }
@@ -111,12 +109,11 @@ impl FileAccess {
         IoContext::new(self.file.clone(), &self.read_control)
     }
 
-    /// Lifts the limit on requests, once the movie is open.
+    /// Removes the limit [`MAX_OPEN_REQUESTS`], once the movie is open.
     pub(crate) fn allow_all_requests(&self) {
         self.open_requests.store(u32::MAX, Ordering::Relaxed);
     }
 
-    /// Returns the first file that FFmpeg requested and did not get, if there was one.
     pub(crate) fn refused(&self) -> Option<RefusedFile> {
         self.refused.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -21,15 +21,15 @@ pub fn path_of(name: &OsStr) -> PathBuf {
 
 /// The kinds of names that a user may give for a movie.
 enum Address {
-    /// The URL of a file of this machine: its path.
+    /// The URL of a file on this machine, with the path of the file.
     File(Vec<u8>),
-    /// The URL of a file of another machine: its host.
+    /// The URL of a file on another machine, with the host's name.
     RemoteFile(String),
-    /// A URL of the scheme `file:` without a path.
+    /// A `file:` URL without a path.
     NoPath,
-    /// A URL of another scheme, such as `https://…`.
+    /// A URL with another scheme, such as `https://…`.
     Url,
-    /// The path of a file.
+    /// Any other name, which is taken as a path.
     Path,
 }
 
@@ -60,7 +60,8 @@ fn parse(name: &[u8]) -> Address {
     }
 }
 
-/// Returns why there is no file at `path`, and what to try instead, if `path` is a URL.
+/// Returns the reason why there is no file at `path`, and a hint, if `path` is a URL of anything but a file on this machine;
+/// otherwise `None`.
 pub(super) fn explain_missing_file(path: &Path) -> Option<(String, &'static str)> {
     /// The suggestion to name a file by its path or by a `file:` URL.
     const PATH_HINT: &str =

@@ -1,4 +1,5 @@
-//! Special cases of alpha: stored in packets of its own, which most decoders ignore, or declared but not used.
+//! Handles two special cases of alpha: alpha that is stored as additional pictures in the packets, which most decoders ignore,
+//! and alpha that is declared but not used.
 
 use std::path::Path;
 
@@ -14,14 +15,15 @@ fn has_separate_alpha(stream: &ffmpeg::Stream) -> bool {
     stream.metadata().get("alpha_mode") == Some("1")
 }
 
-/// Returns the decoder that a stream with separate alpha needs, if it is available. FFmpeg's own decoders ignore that alpha.
+/// Returns the decoder for a stream with separate alpha, which FFmpeg's own decoders ignore; `None` for other streams, or if it
+/// is not installed.
 pub(super) fn find_decoder(stream: &ffmpeg::Stream) -> Option<ffmpeg::Codec> {
     let name =
         if has_separate_alpha(stream) { decoder_name(stream.parameters().id())? } else { return None };
     ffmpeg::decoder::find_by_name(name)
 }
 
-/// Returns the name of the decoder that reads separate alpha of a codec.
+/// Returns the name of the decoder that reads separate alpha of a codec; `None` for codecs without separate alpha.
 fn decoder_name(id: Id) -> Option<&'static str> {
     match id {
         Id::VP8 => Some("libvpx"),
@@ -30,7 +32,7 @@ fn decoder_name(id: Id) -> Option<&'static str> {
     }
 }
 
-/// Returns the warning about a stream with separate alpha that the decoder called `name` ignores.
+/// Returns a warning if the stream has separate alpha that the decoder called `name` ignores.
 pub(super) fn warning(stream: &ffmpeg::Stream, name: &str, path: &Path) -> Option<Error> {
     let is_dropped = has_separate_alpha(stream) && decoder_name(stream.parameters().id()) != Some(name);
     is_dropped.then(|| missing_decoder_warning(path))

@@ -9,19 +9,19 @@ use super::frame::Frame;
 use super::libav;
 use base::error::{Error, Result};
 
-/// The planes of a picture to paint: 8 bits, 4:2:0, BT.709, limited range, rows without gaps.
+/// A picture that code paints, as planes of 8-bit samples: 4:2:0, BT.709, limited range, rows without gaps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Canvas {
     /// Width of the picture in pixels.
     pub width: usize,
     /// Height of the picture in pixels.
     pub height: usize,
-    /// Luma, width times height bytes, and the two planes of chroma, each of half as many rows and columns, rounded up.
+    /// The planes Y, Cb and Cr. Y has `width × height` bytes; Cb and Cr have half as many columns and rows, both rounded up.
     pub planes: [Vec<u8>; 3],
 }
 
 impl Canvas {
-    /// Returns a canvas of this width and height, filled with black.
+    /// Creates a black canvas of this size in pixels.
     pub fn new(width: usize, height: usize) -> Self {
         let chroma = width.div_ceil(2) * height.div_ceil(2);
         Self { width, height, planes: [vec![16; width * height], vec![128; chroma], vec![128; chroma]] }

@@ -1,4 +1,4 @@
-//! Finds the clip that clreel ships.
+//! Finds the clip that is installed with clreel.
 
 use std::path::{Path, PathBuf};
 

@@ -6,9 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-/// The slowest speed of a clock.
 pub(crate) const MIN_SPEED: f64 = 0.25;
-/// The fastest speed of a clock.
 pub(crate) const MAX_SPEED: f64 = 4.0;
 
 /// A clock on the play timeline, on which the time stamps of played frames increase across loops and seeks. It can be
@@ -33,24 +31,27 @@ impl Clock {
         Self { base_ns: pts_ns, started: Some(now), speed: 1.0, revision: 0 }
     }
 
-    /// Returns a position, and the time at which the clock has it; `None` while the clock is paused.
+    /// Returns a position on the play timeline, in nanoseconds, and the time at which the clock has it; the time is `None`
+    /// while the clock is paused.
     pub fn reference(&self) -> (i64, Option<Instant>) {
         (self.base_ns, self.started)
     }
 
-    /// Returns the number of changes so far: of position, speed or pause, except those that follow the sound.
+    /// Returns the number of changes so far of position, speed or pause, without those that only follow the sound
+    /// ([`Clock::adjust`], [`Clock::start_with_sound`]).
     pub fn revision(&self) -> u64 {
         self.revision
     }
 
-    /// Starts a running clock at `pts_ns` at the time `at`, because the sound that it waited for is heard then.
+    /// Sets a running clock to `pts_ns` at the time `at`, when the sound that it waited for is heard. Does nothing while
+    /// paused.
     pub fn start_with_sound(&mut self, pts_ns: i64, at: Instant) {
         if self.started.is_some() {
             (self.base_ns, self.started) = (pts_ns, Some(at));
         }
     }
 
-    /// Moves the position by `ns` nanoseconds, because another clock shows that this one is wrong by that.
+    /// Moves the position forward by `ns` nanoseconds (back if negative), to correct this clock by another one.
     pub fn adjust(&mut self, ns: i64) {
         self.base_ns = self.base_ns.saturating_add(ns);
     }
@@ -64,7 +65,7 @@ impl Clock {
     pub fn now_ns_at(&self, now: Instant) -> i64 {
         let run = self.started.map_or(0, |started| {
             let real = i64::try_from(now.saturating_duration_since(started).as_nanos()).unwrap_or(i64::MAX);
-            // Whole numbers at the usual speed: no rounding however long it runs.
+            // Integers at normal speed, so that nothing is rounded however long the clock runs.
             if self.speed == 1.0 { real } else { (real as f64 * self.speed).round() as i64 }
         });
         self.base_ns.saturating_add(run)
@@ -80,14 +81,14 @@ impl Clock {
         started.checked_add(Duration::from_nanos(real))
     }
 
-    /// Pauses the clock at the time `now`; no effect while paused.
+    /// Pauses the clock at the time `now`; the position of a paused clock stays.
     pub fn pause(&mut self, now: Instant) {
         self.base_ns = self.now_ns_at(now);
         self.started = None;
         self.revision += 1;
     }
 
-    /// Continues from the present position at the time `now`; no effect while running.
+    /// Continues from the present position at the time `now`. A running clock keeps running.
     pub fn resume(&mut self, now: Instant) {
         self.started.get_or_insert(now);
         self.revision += 1;

@@ -11,7 +11,7 @@ use super::sound::SoundFeed;
 use crate::color::Staging;
 use base::error::Error;
 
-/// The target of a seek. Times are in seconds from the movie's beginning; after the end they mean its last frame.
+/// The target of a seek. Times are in seconds from the movie's beginning; a time after the end selects the last frame.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Seek {
     /// The frame that is shown at this time.
@@ -23,7 +23,7 @@ pub enum Seek {
 }
 
 impl Seek {
-    /// Returns the position of the target in nanoseconds; before a time, the last position before it.
+    /// Returns the target's position in the movie, in nanoseconds; for [`Seek::Before`], the last nanosecond before its time.
     pub(crate) fn target_ns(self) -> i64 {
         match self {
             Self::Exact(s) | Self::Keyframe(s) => nanoseconds(s),
@@ -39,16 +39,17 @@ pub(super) struct Requests {
     pub seek: Option<Seek>,
     /// True to play the movie again at its end.
     pub looping: bool,
-    /// The section to repeat, from the first time to just before the second, in nanoseconds of the movie.
+    /// The section to repeat, from the first time (included) to the second (excluded), in nanoseconds of the movie; `None` to
+    /// repeat none.
     pub section: Option<(i64, i64)>,
 }
 
 /// State that the window's thread and the decoder's thread share.
 pub(super) struct Control {
     pub queue: FrameQueue,
-    /// A warning about the movie; the first one stays.
+    /// The first warning about the movie, if there is one.
     warning: Mutex<Option<Error>>,
-    /// A clause about packets that are marked as damaged, but could be decoded.
+    /// A clause about packets that are marked as damaged, but could be decoded; `None` if there are none.
     note: Mutex<Option<String>>,
     requests: Mutex<Requests>,
     /// Notified when a request or the cancellation has changed.
@@ -58,9 +59,8 @@ pub(super) struct Control {
     pub is_still: AtomicBool,
     /// True if no frame follows because the movie could not be read any further.
     pub has_failed: AtomicBool,
-    /// The movie's duration.
     pub duration: MovieDuration,
-    /// Memory that the planes of the next frames are packed into.
+    /// The memory that the planes of the next frames are packed into; `None` if planes are not packed.
     staging: Mutex<Option<Staging>>,
     /// The movie's sound, which continues where the pictures do.
     pub sound: SoundFeed,
@@ -90,33 +90,28 @@ impl Control {
         }
     }
 
-    /// Returns the warning about the movie, if there is one.
     pub(crate) fn warning(&self) -> Option<Error> {
         self.warning.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Sets the warning about the movie, unless there is one already; no effect without one.
+    /// Stores a warning about the movie, unless there is one already. Does nothing if `warning` is `None`.
     pub(crate) fn set_warning(&self, warning: Option<Error>) {
         let mut present = self.warning.lock().unwrap_or_else(PoisonError::into_inner);
         *present = present.take().or(warning);
     }
 
-    /// Returns the clause about packets that are marked as damaged, if there is one.
     pub(crate) fn note(&self) -> Option<String> {
         self.note.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Replaces the clause about packets that are marked as damaged.
     pub(crate) fn set_note(&self, note: Option<String>) {
         *self.note.lock().unwrap_or_else(PoisonError::into_inner) = note;
     }
 
-    /// Returns the memory that the planes of the next frames are packed into, if any.
     pub(crate) fn staging(&self) -> Option<Staging> {
         self.staging.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Sets the memory that the planes of the next frames are packed into.
     pub(crate) fn set_staging(&self, staging: Option<Staging>) {
         // The previous value drops after the lock is released.
         let _before =
@@ -149,7 +144,8 @@ impl Control {
         self.changed.notify_one();
     }
 
-    /// Takes the newest seek that was not handled yet, so that reading continues for it; `None` if there is none.
+    /// Takes the newest seek that was not handled yet, and makes it the current one of [`ReadControl`]; `None` if there is
+    /// none.
     pub(crate) fn take_seek(&self) -> Option<Seek> {
         let mut requests = self.requests();
         let seek = requests.seek.take()?;

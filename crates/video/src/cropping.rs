@@ -1,5 +1,5 @@
-//! Cropping that the container states, such as Matroska's PixelCrop elements and QuickTime's clean aperture. FFmpeg 7.1 and newer
-//! ones report it; cropping that the codec states is done by the decoder.
+//! Cropping that the container states, such as Matroska's PixelCrop elements and QuickTime's clean aperture. FFmpeg reports it
+//! from version 7.1 on. The decoder itself applies cropping that the codec states.
 
 use ffmpeg_next as ffmpeg;
 use ffmpeg_next::ffi;
@@ -21,7 +21,7 @@ impl Cropping {
         Self::parse(libav::stream_side_data(stream, c"Frame Cropping")?.data())
     }
 
-    /// Reads FFmpeg's side data: four little-endian numbers.
+    /// Reads FFmpeg's side data, four little-endian numbers; `None` if they crop nothing or are too large.
     fn parse(data: &[u8]) -> Option<Self> {
         let [top, bottom, left, right] =
             data.as_chunks().0.first_chunk()?.map(|edge| u32::from_le_bytes(edge) as usize);
@@ -41,8 +41,8 @@ impl Cropping {
         if self.left + self.right >= width || self.top + self.bottom >= height {
             return;
         }
-        // SAFETY: the frame is valid and owned, and what is cropped lies within it. FFmpeg changes the size and moves the pointers to
-        // the planes, which its other owners keep. If it refuses, the picture stays as it is.
+        // SAFETY: the frame is valid and owned, and what is cropped lies within it. FFmpeg changes the size and moves the
+        // pointers to the planes, which its other owners keep. If it refuses, the picture stays as it is.
         unsafe {
             let frame = picture.as_mut_ptr();
             (*frame).crop_top = self.top as _;

@@ -1,9 +1,9 @@
 //! The size that a container states for its file, to find files that are cut off.
 //!
-//! Pictures that end before the stated duration prove nothing: sound may go on without pictures, and the last picture may
-//! last long. Missing bytes do. Containers state their size in bytes: Matroska (RFC 8794) and the ISO base media format
-//! (ISO/IEC 14496-12) by the sizes of their elements, AVI by those of its chunks, ASF_GUID and FLV in their headers, and MPEG
-//! transport streams (ISO/IEC 13818-1) have packets of 188 bytes.
+//! A file is cut off if bytes are missing. Pictures that end before the stated duration do not show it: sound may continue
+//! without pictures, and the last picture may last long. Containers state their size in bytes: Matroska (RFC 8794) and the ISO
+//! base media format (ISO/IEC 14496-12) by the sizes of their elements, AVI by those of its chunks, and ASF and FLV in their
+//! headers. MPEG transport streams (ISO/IEC 13818-1) have packets of 188 bytes.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
@@ -17,23 +17,23 @@ const TS_PACKET_BYTES: u64 = 188;
 /// The byte with which each packet of an MPEG transport stream begins.
 const TS_SYNC: u8 = 0x47;
 
-/// The id of the EBML_ID header, the first element of a Matroska file.
+/// The id of the EBML header, the first element of a Matroska file.
 const EBML_ID: u32 = 0x1a45_dfa3;
 /// The id of a segment, the element of a Matroska file that contains the streams.
 const SEGMENT_ID: u32 = 0x1853_8067;
-/// Types of the boxes of the outermost level of an ISO media file.
+/// The types of the top-level boxes of an ISO media file.
 const TOP_LEVEL_BOXES: [&[u8; 4]; 14] = [
     b"ftyp", b"styp", b"moov", b"moof", b"mdat", b"mfra", b"sidx", b"free", b"skip", b"wide", b"uuid",
     b"meta", b"emsg", b"prft",
 ];
-/// The GUID of ASF_GUID's header, with which a file begins.
+/// The GUID of the ASF header, with which an ASF file begins.
 const ASF_GUID: [u8; 16] =
     [0x30, 0x26, 0xb2, 0x75, 0x8e, 0x66, 0xcf, 0x11, 0xa6, 0xd9, 0, 0xaa, 0, 0x62, 0xce, 0x6c];
-/// The GUID of the object in ASF_GUID's header that states the file's size.
+/// The GUID of the object in the ASF header that states the file's size.
 const ASF_PROPERTIES_GUID: [u8; 16] =
     [0xa1, 0xdc, 0xab, 0x8c, 0x47, 0xa9, 0xcf, 0x11, 0x8e, 0xe4, 0, 0xc0, 0x0c, 0x20, 0x53, 0x65];
 
-/// Returns the least size in bytes of the complete `file`; `None` if its container states none.
+/// Returns the minimum size in bytes that the complete `file` has by its container; `None` if the container states none.
 pub fn declared_bytes(file: &File) -> Option<u64> {
     let start = FileBytes::read_at(file, 0, HEADER_BYTES)?;
     if start.big_endian(0, 4)? == u64::from(EBML_ID) {
@@ -57,7 +57,7 @@ pub fn declared_bytes(file: &File) -> Option<u64> {
 struct FileBytes(Vec<u8>);
 
 impl FileBytes {
-    /// Reads up to `max` bytes at the offset `at`; `None` if there are none.
+    /// Reads up to `max` bytes from the offset `at` on; `None` at the end of the file or after an error.
     fn read_at(file: &File, at: u64, max: usize) -> Option<Self> {
         let mut bytes = vec![0; max];
         let mut count = 0;
@@ -76,13 +76,13 @@ impl FileBytes {
         self.0.get(at..).is_some_and(|rest| rest.starts_with(what))
     }
 
-    /// Returns the big-endian number of `count` bytes at `at`.
+    /// Returns the big-endian integer in the `count` bytes at `at`; `None` if they are not all there.
     fn big_endian(&self, at: usize, count: usize) -> Option<u64> {
         let bytes = self.0.get(at..at.checked_add(count)?)?;
         Some(bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)))
     }
 
-    /// Returns the little-endian number of `count` bytes at `at`.
+    /// Returns the little-endian integer in the `count` bytes at `at`; `None` if they are not all there.
     fn little_endian(&self, at: usize, count: usize) -> Option<u64> {
         let bytes = self.0.get(at..at.checked_add(count)?)?;
         Some(bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
@@ -115,7 +115,7 @@ fn matroska_end(file: &File) -> Option<u64> {
     None
 }
 
-/// Returns the size in bytes that ASF_GUID's header states; `None` if the file is a broadcast.
+/// Returns the size in bytes that the ASF header states; `None` if it states none, or the file is a broadcast.
 fn asf_size(start: &FileBytes) -> Option<u64> {
     let at = start.0.windows(16).position(|bytes| bytes == ASF_PROPERTIES_GUID)?;
     // The lowest flag marks a broadcast, whose length was not known.
@@ -142,8 +142,8 @@ fn riff_end(file: &File) -> Option<u64> {
     at.checked_sub(1)
 }
 
-/// Returns the size in bytes that FLV's metadata state as `filesize`: the name after its length, then a number of eight
-/// bytes.
+/// Returns the size in bytes that the `filesize` entry of FLV's metadata states: the name after its length, a type byte, then a
+/// big-endian double.
 fn flv_size(start: &FileBytes) -> Option<u64> {
     let name = b"\0\x08filesize\0";
     let at = start.0.windows(name.len()).position(|bytes| bytes == name)? + name.len();
@@ -151,8 +151,8 @@ fn flv_size(start: &FileBytes) -> Option<u64> {
     (1.0..1e15).contains(&size).then_some(size as u64)
 }
 
-/// Returns the byte offset at which the last box of the outermost level of an ISO media file ends. A box that extends to
-/// the end of the file does not count.
+/// Returns the byte offset at which the last top-level box of an ISO media file ends. A box that extends to the end of the file
+/// does not count.
 fn iso_media_end(file: &File) -> Option<u64> {
     let mut at = 0;
     for _ in 0..MAX_ELEMENTS {
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn containers_state_their_size() {
-        // An EBML_ID header of three bytes and a segment of 1000, its size in two bytes and in eight.
+        // An EBML header of three bytes and a segment of 1000, its size in two bytes and in eight.
         let ebml = b"\x1a\x45\xdf\xa3\x83abc".to_vec();
         let segment = |size: &[u8]| of(&[&ebml[..], b"\x18\x53\x80\x67", size].concat());
         assert_eq!(segment(&[0x43, 0xe8]), Some(8 + 6 + 1000));

@@ -43,7 +43,7 @@ pub struct OpenOptions {
     /// Number of frames to decode to memory before [`Decoder::open`] returns; only these frames are played. `None` decodes
     /// frames while playing.
     pub preload: Option<u32>,
-    /// Other files that the movie refers to, and languages of its sound.
+    /// The policy for other files that the movie refers to, and the preferred languages of its sound.
     pub policy: OpenPolicy,
     /// Lets another thread cancel opening, and the reading that follows.
     pub cancel: Cancel,
@@ -88,7 +88,7 @@ pub struct MovieInfo {
     pub pixel_format: String,
     /// YCbCr matrix of the first frame's conversion to RGB.
     pub matrix: Matrix,
-    /// Sample range of the first frame's conversion.
+    /// Sample range, limited or full, of the first frame's conversion to RGB.
     pub range: Range,
     /// A clause for each property of the first frame that is not shown as the file requests.
     pub remarks: Vec<String>,
@@ -100,7 +100,7 @@ impl MovieInfo {
         Self { pixel_aspect: 1.0, ..Self::default() }
     }
 
-    /// Returns [`MovieInfo::remarks`] as a message, if there are any.
+    /// Returns [`MovieInfo::remarks`] as one message; `None` if there are none.
     pub fn remark(&self) -> Option<Error> {
         remarks_message(&self.path, &self.remarks)
     }
@@ -169,7 +169,7 @@ impl Decoder {
         Self::start(info, control, move |worker| worker.play_preloaded(&pictures))
     }
 
-    /// Starts the thread, on which `work` fills the queue.
+    /// Starts the decoder's thread, on which `work` fills the queue.
     fn start(info: MovieInfo, control: Control, work: impl FnOnce(Worker) + Send + 'static) -> Result<Self> {
         let control = Arc::new(control);
         let worker = Worker::new(control.clone());
@@ -179,8 +179,8 @@ impl Decoder {
         Ok(Self { info, control, thread: Some(thread.map_err(failed)?) })
     }
 
-    /// Plays painted pictures, `fps` per second and without an end. `paint` is called on the decoder's thread with the
-    /// number of the picture and the canvas, which holds the previous picture. Seeks work as in a movie.
+    /// Creates a decoder of pictures that `paint` draws, `fps` per second and without end. `paint` is called on the decoder's
+    /// thread with the number of the picture and the canvas, which still holds the previous picture. Seeks work as in a movie.
     ///
     /// # Errors
     /// When the thread cannot be started.
@@ -221,8 +221,8 @@ impl Decoder {
         &self.info
     }
 
-    /// Returns the movie's duration in seconds: as the file states it, or as far as frames were decoded if that is longer, until
-    /// the end was seen; `None` if it is not known yet.
+    /// Returns the movie's duration in seconds; `None` if it is not known yet. Before the end of the file was read, it is the
+    /// duration that the file states, or the end of the frames decoded so far if that is later.
     pub fn duration_s(&self) -> Option<f64> {
         self.control.duration.get().map(seconds).or(self.info.duration_s)
     }
@@ -301,8 +301,8 @@ impl Decoder {
         join_within(&mut self.thread, END_WAIT).is_some()
     }
 
-    /// Returns a clause about packets that the file marks as damaged, if all of them could be decoded; `None` if there are none, or none
-    /// was read yet.
+    /// Returns a clause about packets that the file marks as damaged, if all of them could be decoded; `None` if no such packet
+    /// was read yet, or one could not be decoded.
     pub fn note(&self) -> Option<String> {
         self.control.note()
     }
@@ -381,7 +381,7 @@ pub(super) fn picture_remarks(source: &Source, picture: &Video) -> Vec<String> {
     remarks
 }
 
-/// Returns a message with the remarks about a movie; `None` without any.
+/// Returns a message with the remarks about a movie; `None` if there are none.
 pub(super) fn remarks_message(path: &Path, remarks: &[String]) -> Option<Error> {
     let sentence = |clause: &String| {
         let mut letters = clause.chars();

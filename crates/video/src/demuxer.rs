@@ -13,7 +13,7 @@ use super::key_frames::{KeyFrameIndex, KeyFrameScan};
 use super::read_control::ReadControl;
 use base::error::Result;
 
-/// Errors in a row after which reading or decoding a file is given up.
+/// The number of consecutive errors after which reading or decoding a file is given up.
 pub(super) const MAX_ERRORS_IN_A_ROW: u32 = 256;
 
 /// Returns true if reading may continue with the next packet after this error.
@@ -28,14 +28,14 @@ pub(super) struct ReadExtent {
     pub video_end_ns: Option<i64>,
     /// The end of the last packet of the sound that plays with the pictures.
     pub sound_end_ns: Option<i64>,
-    /// The latest end of a packet of any stream but that of the pictures; `None` if packets of other streams are not read.
+    /// The latest end of a packet of any stream except the video stream; `None` if packets of other streams are not read.
     pub other_streams_end_ns: Option<i64>,
     /// The largest byte offset at which a packet of any stream ends, of the packets whose position FFmpeg knows.
     pub end_byte: u64,
 }
 
 impl ReadExtent {
-    /// Extends the read part by a packet of `container`.
+    /// Extends the read part of the file by a packet of `container`.
     fn add(&mut self, packet: &ffmpeg::Packet, container: &Container) {
         if let Ok(start) = u64::try_from(packet.position()) {
             self.end_byte = self.end_byte.max(start.saturating_add(packet.size() as u64));
@@ -55,13 +55,13 @@ impl ReadExtent {
 
 /// The result of [`Demuxer::read_for_decoder`].
 pub(super) enum PacketRead {
-    /// There is a packet of the stream that is played.
+    /// A packet of the selected stream was read.
     Selected,
-    /// There is a packet of another stream.
+    /// A packet of another stream was read.
     Other,
     /// A packet was damaged; reading continues after it.
     Damaged,
-    /// The file has ended, or was cancelled, or cannot be read any further for this reason.
+    /// Reading has ended: at the end of the file or by cancellation (`None`), or because of this error.
     End(Option<String>),
 }
 
@@ -85,7 +85,7 @@ impl Demuxer {
     /// Opens the file at `path` and selects its video stream. Reading stops soon after `read_control` is cancelled.
     pub(super) fn open(path: &Path, read_control: &ReadControl) -> Result<Self> {
         let mut container = Container::open(path, read_control)?;
-        // Elsewhere only the packets of the other streams show how long the file is.
+        // In other files only the packets of the other streams show how long the file is.
         if container.states_each_duration() {
             container.discard_other_streams();
         }
@@ -99,29 +99,27 @@ impl Demuxer {
         Ok(Self { container, packet: ffmpeg::Packet::empty(), extent: ReadExtent::default() })
     }
 
-    /// Returns the opened file.
     pub(super) fn container(&self) -> &Container {
         &self.container
     }
 
-    /// Returns the opened file, for FFmpeg's functions that need it mutable.
     pub(super) fn container_mut(&mut self) -> &mut Container {
         &mut self.container
     }
 
-    /// Returns the part of the file that has been read so far, without scans for key frames.
+    /// Returns the part of the file that has been read so far. Scans for key frames do not count.
     pub(super) fn extent(&self) -> &ReadExtent {
         &self.extent
     }
 
-    /// Reads the next packet of any stream.
+    /// Reads the next packet of any stream, and adds it to the extent.
     fn read_packet(&mut self) -> Ffmpeg<()> {
         self.read_untracked()?;
         self.extent.add(&self.packet, &self.container);
         Ok(())
     }
 
-    /// Reads the next packet of any stream, and tells errors that end the file from those that do not.
+    /// Reads the next packet of any stream, and distinguishes errors that end reading from those after which reading continues.
     pub(super) fn read_for_decoder(&mut self) -> PacketRead {
         match self.read_packet() {
             Ok(()) if self.is_selected_packet() => PacketRead::Selected,
@@ -135,7 +133,7 @@ impl Demuxer {
         }
     }
 
-    /// Reads the next packet of any stream, which does not count as read.
+    /// Reads the next packet of any stream without adding it to the extent.
     fn read_untracked(&mut self) -> Ffmpeg<()> {
         // SAFETY: the packet is valid; its data is released before av_read_frame fills it again.
         unsafe { ffi::av_packet_unref(ffmpeg::packet::Mut::as_mut_ptr(&mut self.packet)) };

@@ -1,20 +1,22 @@
-//! Dolby Vision without a compatible base layer: pictures in a colour space of its own, IPT-PQ-C2, which only its metadata convert.
+//! Detects Dolby Vision without a compatible base layer. Its pictures are in the colour space IPT-PQ-C2, which can be converted
+//! only with the metadata of Dolby Vision.
 
 use ffmpeg_next as ffmpeg;
 use ffmpeg_next::codec::Id;
 
 use crate::libav;
 
-/// The profile whose base layer is never compatible, and for which others are mistaken without a record.
+/// The profile whose base layer is never compatible. An incompatible stream without a configuration record is assumed to have
+/// this profile, unless it is AV1.
 const INCOMPATIBLE_PROFILE: u8 = 5;
-/// The profile of AV1.
+/// The Dolby Vision profile of AV1 streams.
 const AV1_PROFILE: u8 = 10;
-/// Profiles whose records state by 0 that the base layer is not compatible; older ones have other meanings of 0.
+/// The profiles whose records state an incompatible base layer by 0. In records of older profiles 0 has other meanings.
 const PROFILES_WITH_COMPATIBILITY: [u8; 3] = [8, AV1_PROFILE, 20];
 
-/// Returns a clause if the stream or the picture is of Dolby Vision without a compatible base layer.
+/// Returns a clause if the stream or the picture is Dolby Vision without a compatible base layer; otherwise `None`.
 ///
-/// The stream's configuration record decides. Without one the picture's own metadata do, such as in a raw stream.
+/// The stream's configuration record decides. Without a record, as in a raw stream, the picture's own metadata decide.
 pub(super) fn remark(stream: Option<&ffmpeg::Stream>, picture: &ffmpeg::frame::Video) -> Option<String> {
     let profile = match stream.and_then(record) {
         Some(Record { profile, compatibility }) => {
@@ -33,7 +35,7 @@ pub(super) fn remark(stream: Option<&ffmpeg::Stream>, picture: &ffmpeg::frame::V
     Some(format!("Dolby Vision profile {profile}, shown without its conversion: colours are wrong"))
 }
 
-/// The configuration record of a stream, as far as it is used.
+/// The fields of a configuration record that are used.
 struct Record {
     profile: u8,
     /// Standard that the base layer is compatible with; 0 for none.
@@ -43,8 +45,8 @@ struct Record {
 /// Returns the configuration record in the side data of a stream.
 fn record(stream: &ffmpeg::Stream) -> Option<Record> {
     let data = libav::stream_side_data(stream, c"DOVI configuration record")?;
-    // FFmpeg's AVDOVIDecoderConfigurationRecord: a byte for each of major and minor version, profile, level, three flags, and the
-    // base layer's compatibility.
+    // FFmpeg's AVDOVIDecoderConfigurationRecord: a byte for each of major and minor version, profile, level, three flags, and
+    // the base layer's compatibility.
     match *data.data() {
         [_, _, profile, _, _, _, _, compatibility, ..] => Some(Record { profile, compatibility }),
         _ => None,
@@ -53,8 +55,8 @@ fn record(stream: &ffmpeg::Stream) -> Option<Record> {
 
 /// Returns true if the metadata of a picture are those of profile 5; `None` if they are too short.
 ///
-/// FFmpeg's own rule: the profile of the metadata is 0, and the base layer has full range. AVDOVIMetadata begins with the offset of
-/// an AVDOVIRpuDataHeader, in which these are the bytes 4 and 10.
+/// FFmpeg's own rule: the profile of the metadata is 0, and the base layer has full range. AVDOVIMetadata begins with the
+/// offset of an AVDOVIRpuDataHeader, in which these are the bytes 4 and 10.
 fn is_incompatible(metadata: &[u8]) -> Option<bool> {
     let header = usize::from_ne_bytes(*metadata.first_chunk()?);
     let byte = |at: usize| metadata.get(header.checked_add(at)?);

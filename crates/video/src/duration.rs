@@ -1,22 +1,22 @@
-//! The duration of a movie as far as it is known: as the file states it, until its end was seen.
+//! The duration of a movie: as the file states it, until the end of the file was read.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The duration of a movie, which several threads may use. Times are in nanoseconds.
+/// The duration of a movie in nanoseconds, shared by several threads.
 #[derive(Default)]
 pub(super) struct MovieDuration(Mutex<State>);
 
-/// The duration as far as it is known.
 #[derive(Default)]
 struct State {
     /// The duration; `None` while it is not known.
     ns: Option<i64>,
-    /// The size in bytes of the file whose end was seen.
+    /// The size of the file in bytes when its end was read; `None` before that.
     seen_bytes: Option<u64>,
 }
 
 impl MovieDuration {
-    /// Sets the duration that a file of so many bytes states. No effect if the end of the same file was seen.
+    /// Sets the duration that the file states at a size of `bytes`; `None` if it states none. Does nothing if the end of the
+    /// file was read at that size.
     pub(super) fn state(&self, ns: Option<i64>, bytes: u64) {
         let mut state = self.lock();
         if state.seen_bytes != Some(bytes) {
@@ -24,14 +24,14 @@ impl MovieDuration {
         }
     }
 
-    /// Notes that the movie reaches `end_ns`: a file that is still being written, or whose header is wrong, lasts longer than
-    /// it states.
+    /// Extends a known duration to `end_ns` if that is later. A file that is still being written, or whose header is wrong,
+    /// lasts longer than it states.
     pub(super) fn extend(&self, end_ns: i64) {
         let mut state = self.lock();
         state.ns = state.ns.map(|ns| ns.max(end_ns));
     }
 
-    /// Sets the duration after the end of a file of so many bytes was seen.
+    /// Sets the duration that was found by reading to the end of a file of `bytes` bytes.
     pub(super) fn set_seen(&self, end_ns: i64, bytes: u64) {
         *self.lock() = State { ns: Some(end_ns), seen_bytes: Some(bytes) };
     }

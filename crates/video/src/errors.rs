@@ -10,7 +10,7 @@ use base::text;
 /// The hint in errors about files whose decoder is missing or incomplete.
 pub(super) const CONVERT_HINT: &str = "Install a complete or a newer FFmpeg, or convert the file.";
 
-/// Result with FFmpeg's own error.
+/// The result of a call of FFmpeg.
 pub(super) type Ffmpeg<T> = std::result::Result<T, ffmpeg::Error>;
 
 /// Returns FFmpeg's description of an error, for the middle of a sentence.
@@ -23,12 +23,10 @@ pub(super) fn is_unsupported(error: ffmpeg::Error) -> bool {
     matches!(error, ffmpeg::Error::PatchWelcome | ffmpeg::Error::Other { errno: ffmpeg::error::ENOSYS })
 }
 
-/// Returns the error for a movie that cannot be opened.
 pub(super) fn cannot_open(path: &Path, why: impl Into<String>, hint: impl Into<String>) -> Error {
     Error::new(format!("Cannot open '{}'.", text::name(path)), why, hint)
 }
 
-/// Returns the error for a movie whose pictures cannot be decoded.
 pub(super) fn cannot_decode(path: &Path, why: impl Into<String>, hint: impl Into<String>) -> Error {
     Error::new(format!("Cannot decode '{}'.", text::name(path)), why, hint)
 }
@@ -43,7 +41,7 @@ pub(super) fn not_a_movie(path: &Path, why: impl Into<String>) -> Error {
     not_playable(path, why, "Try another file, such as an .mp4, .mkv, .webm or .avi.")
 }
 
-/// Returns the warning about a time after the movie's end; `instead` is a sentence about what is shown.
+/// Returns the warning that `at_s` is after the movie's end `end_s`; `instead` is a sentence about what is shown instead.
 pub(super) fn past_the_end(path: &Path, at_s: f64, end_s: f64, instead: &str) -> Error {
     Error::new(
         format!("'{}' has no picture at {at_s:.3} s.", text::name(path)),

@@ -1,4 +1,5 @@
-//! The container formats that are opened: all that FFmpeg offers, except those that refer to other files, run programs or render text.
+//! The container formats that are opened: all that FFmpeg offers, except those that refer to other files, run programs or
+//! render text.
 
 use std::ffi::CStr;
 use std::path::Path;
@@ -9,11 +10,12 @@ use ffmpeg_next::ffi;
 use super::errors::{not_a_movie, not_playable};
 use base::error::{Error, Result};
 
-/// The only opened format whose demuxer opens its files itself: it calls [`access::open`](super::access::open) as the others do.
+/// The only format among those that are opened whose demuxer opens its files itself; it does so by
+/// [`access::open`](super::access::open).
 const OPENS_FILES: &str = "image2";
 
-/// Returns FFmpeg's names of the formats that are opened. They come from the library, so that those of newer versions are among
-/// them. A demuxer that opens further files is refused where it does ([`access`](super::access)), whatever its name.
+/// Returns FFmpeg's names of the formats that are opened. The list is made from the library in use, so that it includes the
+/// formats of newer versions. Any other demuxer that opens further files fails at [`access`](super::access).
 fn opened() -> &'static [String] {
     static OPENED: OnceLock<Vec<String>> = OnceLock::new();
     OPENED.get_or_init(|| {
@@ -32,14 +34,14 @@ fn opened() -> &'static [String] {
     })
 }
 
-/// Returns true for formats that are refused, whatever the library says of them.
+/// Returns true if `name` is in one of the lists of refused formats.
 fn is_refused(name: &str) -> bool {
     PLAYLISTS.iter().any(|(playlist, _)| *playlist == name)
         || TEXT_FORMATS.contains(&name)
         || INTERPRETED.contains(&name)
 }
 
-/// Formats whose files are programs, or are drawn or played by an interpreter with a file access of its own.
+/// Formats whose files are programs, or are drawn or played by an interpreter that opens files itself.
 const INTERPRETED: &[&str] = &["avisynth", "vapoursynth", "libgme", "libmodplug", "libopenmpt", "svg_pipe"];
 
 /// Formats that refer to other files, each with its description.
@@ -64,8 +66,8 @@ pub(super) fn whitelist() -> String {
     opened().join(",")
 }
 
-/// Refuses formats that are not opened. `names` are FFmpeg's short names of the format, separated by commas,
-/// `title` is its long name.
+/// Returns an error unless the format is one of those that are opened. `names` are FFmpeg's short names of the format,
+/// separated by commas, `title` is its long name.
 ///
 /// # Errors
 /// The format is not among those that are opened.
@@ -87,7 +89,7 @@ pub(super) fn check(path: &Path, names: &str, title: &str) -> Result<()> {
     ))
 }
 
-/// Returns the error for a file that refers to others; `what_it_is` is a sentence about it.
+/// Returns the error for a file that refers to other files; `what_it_is` is a sentence about the file.
 pub(super) fn refers_to_others(path: &Path, what_it_is: &str) -> Error {
     not_playable(
         path,
@@ -129,7 +131,7 @@ mod tests {
         demuxers
     }
 
-    /// Every format that the library has is opened, unless there is a reason against it, so that none has to be named here first.
+    /// Checks that every format of the library is opened unless a list of refused formats names it.
     #[test]
     fn the_formats_are_those_of_the_library() {
         let list = whitelist();

@@ -38,12 +38,10 @@ impl FieldOrder {
 pub struct PackedPlanes(Mutex<Option<Arc<PackedPicture>>>);
 
 impl PackedPlanes {
-    /// Creates the container with these packed planes, or without any.
     pub(crate) fn new(packed: Option<Arc<PackedPicture>>) -> Self {
         Self(Mutex::new(packed))
     }
 
-    /// Locks the packed planes.
     fn lock(&self) -> MutexGuard<'_, Option<Arc<PackedPicture>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -58,7 +56,6 @@ impl PackedPlanes {
         self.lock().take()
     }
 
-    /// Replaces the packed planes.
     pub(crate) fn set(&self, packed: Option<Arc<PackedPicture>>) {
         // The previous planes drop after the lock is released.
         let _before = std::mem::replace(&mut *self.lock(), packed);
@@ -88,7 +85,7 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// Returns a single frame that belongs to no queue, with its position in the movie and its duration in nanoseconds.
+    /// Creates a frame that belongs to no queue, with its position in the movie and its duration in nanoseconds.
     pub(super) fn still(picture: ffmpeg::frame::Video, movie_ns: i64, duration_ns: i64) -> Self {
         Self {
             picture,
@@ -123,7 +120,8 @@ impl Frame {
         Orientation::of_picture(&self.picture)
     }
 
-    /// Returns the order of the picture's fields, if it is interlaced. The picture contains the rows of both fields.
+    /// Returns the order of the picture's fields, [`FieldOrder::Progressive`] if it is not interlaced. The picture contains the
+    /// rows of both fields.
     pub fn fields(&self) -> FieldOrder {
         FieldOrder::of_picture(&self.picture)
     }
@@ -133,7 +131,7 @@ impl Frame {
         has_alpha(&self.picture)
     }
 
-    /// Returns the size of the picture's planes in bytes, without copies of planes that are packed.
+    /// Returns the size of the picture's planes in bytes, without the packed copy.
     pub(crate) fn bytes(&self) -> usize {
         picture_bytes(&self.picture)
     }
@@ -151,7 +149,6 @@ impl std::fmt::Debug for Frame {
     }
 }
 
-/// Converts nanoseconds to seconds.
 pub(super) fn seconds(ns: i64) -> f64 {
     ns as f64 / SECOND_NS as f64
 }
@@ -167,14 +164,14 @@ pub(super) fn pixel_aspect(picture: &ffmpeg::frame::Video) -> f64 {
     if (1.0 / MAX_PIXEL_ASPECT..=MAX_PIXEL_ASPECT).contains(&ratio) { ratio } else { 1.0 }
 }
 
-/// Returns the pixel aspect ratio that the file states if it is implausible, and therefore ignored.
+/// Returns the width and height of a pixel as the file states them if their ratio is implausible, and therefore ignored;
+/// otherwise `None`.
 pub(super) fn ignored_aspect(picture: &ffmpeg::frame::Video) -> Option<(i32, i32)> {
     let ratio = picture.aspect_ratio();
     let (width, height) = (ratio.numerator(), ratio.denominator());
     (width > 0 && height > 0 && f64::from(ratio) != pixel_aspect(picture)).then_some((width, height))
 }
 
-/// Returns the memory of a picture's planes in bytes.
 // The field's type depends on FFmpeg's version.
 /// Returns the memory of a picture's planes in bytes.
 #[allow(clippy::unnecessary_cast)]
@@ -199,7 +196,7 @@ pub(super) fn share_picture(picture: &ffmpeg::frame::Video) -> Option<ffmpeg::fr
     (result >= 0).then_some(copy)
 }
 
-/// A picture, its position in the movie and the time to the next picture, in nanoseconds.
+/// A picture with its position in the movie and the time until the next picture, in nanoseconds.
 pub(super) struct TimedPicture {
     pub video: ffmpeg::frame::Video,
     pub movie_ns: i64,
@@ -212,7 +209,7 @@ pub(super) fn nanoseconds(seconds: f64) -> i64 {
     (seconds.max(0.0) * SECOND_NS as f64).round() as i64
 }
 
-/// Returns the rate in frames per second if it is plausible for a movie.
+/// Returns the rate in frames per second; `None` if it is not plausible for a movie.
 pub(super) fn usable_rate(rate: ffmpeg::Rational) -> Option<f64> {
     let (numerator, denominator) = (rate.numerator(), rate.denominator());
     let fps = f64::from(numerator) / f64::from(denominator.max(1));

@@ -29,7 +29,8 @@ pub(super) struct KeyFrameIndex {
 }
 
 impl KeyFrameIndex {
-    /// Returns the last key frame at or before the position `at_ns`, or the first one.
+    /// Returns the last key frame at or before the position `at_ns`, or the first one if all are later; `None` if the index is
+    /// empty.
     pub(crate) fn last_at_or_before(&self, at_ns: i64) -> Option<KeyFrame> {
         let count = self.key_frames.partition_point(|key_frame| key_frame.movie_ns <= at_ns);
         self.key_frames.get(count.saturating_sub(1)).copied()

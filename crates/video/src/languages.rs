@@ -1,7 +1,7 @@
-//! The languages in which sound is preferred, and their codes.
+//! Languages that select a movie's track of sound, and their codes.
 
-/// The two-letter code of each language in ISO 639-1, followed by its three-letter code in ISO 639-2, and by the bibliographic one
-/// where that differs.
+/// The codes of each language: two letters of ISO 639-1, then three letters of ISO 639-2, then the bibliographic code if it
+/// differs.
 const CODES: &str = "aaaar ababk aeave afafr akaka amamh anarg arara asasm avava ayaym azaze babak bebel bgbul bibis bmbam \
     bnben bobodtib brbre bsbos cacat ceche chcha cocos crcre cscescze cuchu cvchv cycymwel dadan dedeuger dvdiv dzdzo eeewe \
     elellgre eneng eoepo esspa etest eueusbaq fafasper ffful fifin fjfij fofao frfrafre fyfry gagle gdgla glglg gngrn guguj \
@@ -13,12 +13,14 @@ const CODES: &str = "aaaar ababk aeave afafr akaka amamh anarg arara asasm avava
     sqsqialb srsrp ssssw stsot susun svswe swswa tatam tetel tgtgk ththa titir tktuk tltgl tntsn toton trtur tstso tttat \
     twtwi tytah uguig ukukr ururd uzuzb veven vivie vovol wawln wowol xhxho yiyid yoyor zazha zhzhochi zuzul";
 
-/// A language, by its code: `en`, `eng`, and the first part of `en-GB` or `en_GB.UTF-8` are the same one.
+/// A language, identified by its code. The codes `en` and `eng` and the first part of `en-GB` or `en_GB.UTF-8` give the same
+/// language.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Language(String);
 
 impl Language {
-    /// Returns the language with this code of two or three letters, which a region may follow; `None` if it has another form.
+    /// Returns the language with this code of two or three letters, which a region may follow; `None` if `code` has another
+    /// form.
     pub fn from_code(code: &str) -> Option<Self> {
         let letters = code.trim().split(['-', '_', '.', '@', ',']).next().unwrap_or_default();
         let is_code =
@@ -32,12 +34,12 @@ impl Language {
     }
 }
 
-/// The languages in which sound is preferred.
+/// The languages that select a movie's track of sound.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Languages {
-    /// The languages that the user asked for, the best one first.
+    /// The languages that the user asked for, the preferred one first.
     pub wanted: Vec<Language>,
-    /// The language of the user's system.
+    /// The language of the user's system; `None` if it is not known.
     pub system: Option<Language>,
 }
 

@@ -1,4 +1,4 @@
-//! Movies: decoding a file to [`Frame`]s in a bounded [`FrameQueue`], and the rules by which they become RGBA ([`color`]).
+//! Decodes movies to [`Frame`]s in a bounded [`FrameQueue`], and defines how frames are converted to RGBA ([`color`]).
 //!
 //! From file to frame:
 //!
@@ -10,7 +10,7 @@
 //! - `worker` plays passes into [`queue`] on the decoder's thread and follows the requests in `control`. It packs the planes
 //!   into a device's [`Staging`](crate::color::Staging) memory if a device converts them.
 //! - `sound` reads the sound on a thread of its own.
-//! - [`decoder`] starts and controls that thread, and [`clock`] determines which frame is due.
+//! - [`decoder`] starts and controls the decoder's thread, and [`clock`] determines which frame is due.
 
 #![warn(missing_docs, unreachable_pub)]
 // The docs are for those who read the code: `./dev check` makes them of all items.
@@ -65,5 +65,4 @@ pub use read_control::{Cancel, OpenPolicy, References};
 pub use sound::{Samples, SoundFeed, SoundReader, SoundSegment, SoundTrack, TICK_INTERVAL_S, TICK_S};
 pub use still::{read_frame_at, read_frame_rgba_at, read_frames_rgba};
 
-/// Nanoseconds per second.
 pub(crate) const SECOND_NS: i64 = 1_000_000_000;

@@ -11,7 +11,6 @@ use ffmpeg_next::frame::Video;
 /// Initialises FFmpeg once, and turns off its own messages on stderr: errors reach the user as
 /// [`Error`](base::error::Error).
 pub(crate) fn initialise() {
-    /// Makes sure that FFmpeg is initialised once.
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         // Its failure has no effect: registering is automatic since FFmpeg 4.
@@ -20,7 +19,7 @@ pub(crate) fn initialise() {
     });
 }
 
-/// Copies a string of FFmpeg's; empty for null.
+/// Copies a C string of FFmpeg; returns an empty string for null.
 ///
 /// # Safety
 /// `text` is null or a valid C string.
@@ -32,13 +31,14 @@ pub(crate) unsafe fn string(text: *const libc::c_char) -> String {
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
 
-/// Returns FFmpeg's description of a pixel format, if it has one.
+/// Returns FFmpeg's description of a pixel format; `None` for formats that it does not know.
 pub(crate) fn descriptor(format: Pixel) -> Option<&'static ffi::AVPixFmtDescriptor> {
     // SAFETY: the function returns null or a static descriptor.
     unsafe { ffi::av_pix_fmt_desc_get(format.into()).as_ref() }
 }
 
-/// Returns a stream's side data by FFmpeg's name of their kind. Kinds that newer libraries add have no number in older ones.
+/// Returns a stream's side data of the kind that FFmpeg calls `name`. Kinds are found by name because those of newer libraries
+/// have no number in older ones.
 pub(crate) fn stream_side_data<'a>(stream: &'a ffmpeg_next::Stream, name: &CStr) -> Option<SideData<'a>> {
     stream.side_data().find(|data| {
         // SAFETY: the data belong to the stream; FFmpeg returns null or a static text.
@@ -64,7 +64,7 @@ pub(crate) fn allocate_picture(format: Pixel, width: u32, height: u32) -> Option
     }
 }
 
-/// Copies rows without gaps, of `row` bytes each, to the plane `index` of a picture.
+/// Copies `bytes`, rows without gaps of `row` bytes each, to the plane `index` of a picture.
 pub(crate) fn fill_plane(picture: &mut Video, index: usize, bytes: &[u8], row: usize) {
     let stride = picture.stride(index);
     let rows = picture.data_mut(index).chunks_mut(stride).zip(bytes.chunks_exact(row));

@@ -1,4 +1,5 @@
-//! Limits on FFmpeg's allocations, derived from the free memory and the file's size, because damaged files can request any size.
+//! Limits on FFmpeg's allocations, derived from the free memory and the file's size, because damaged files can request any
+//! size.
 
 use std::path::Path;
 
@@ -9,14 +10,15 @@ use base::error::Error;
 use base::memory;
 use base::text;
 
-/// Upper bound of the accepted pixels of a picture: OpenGL and OpenCL support at most 16384×16384.
+/// The number of pixels of the largest picture that is accepted on any machine: OpenGL and OpenCL support at most 16384×16384.
 const MAX_PIXELS: u64 = 16384 * 16384;
-/// Pictures of this many pixels are accepted on every machine.
+/// The number of pixels up to which pictures are accepted on every machine.
 const MIN_PIXELS: u64 = 1920 * 1080;
-/// Pictures of this many pixels, twice those of 4K, are accepted in files of any size.
+/// The number of pixels, twice that of 4K, up to which pictures are accepted in files of any size.
 const SMALL_FILE_PIXELS: u64 = 4096 * 4096;
-/// The number of pixels that are accepted for each byte of a file if pictures are larger. A black picture has about as many in
-/// MJPEG; a flipped bit in the header of a file of 60 KB may declare 185 million, which fill 2 GB.
+/// The number of pixels that are accepted for each byte of the file, for pictures larger than [`SMALL_FILE_PIXELS`]. A black
+/// picture in MJPEG has about as many; a flipped bit in the header of a file of 60 KB may declare 185 million pixels, which
+/// fill 2 GB.
 const PIXELS_PER_BYTE: u64 = 512;
 /// The assumed number of bytes of a pixel.
 const PIXEL_BYTES: u64 = 4;
@@ -27,10 +29,11 @@ const MIN_PICTURES: u64 = 4;
 const MAX_ALLOCATION: u64 = (2 << 30) - 1;
 /// The lower bound in bytes of the limit on a single allocation of FFmpeg.
 const MIN_ALLOCATION: u64 = 64 << 20;
-/// Pictures in use besides those of the decoder's threads: up to 16 references, and some that wait to be shown.
+/// The number of pictures in use besides those of the decoder's threads: up to 16 references, and some that wait to be shown.
 const OTHER_PICTURES: u64 = 24;
 
-/// Free memory and the file's size when the movie was opened, in bytes, and the limits that follow from them.
+/// Limits on a movie's pictures and on FFmpeg's allocations, derived from the free memory and the file's size, both in bytes,
+/// when the movie was opened.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct MemoryBudget {
     free: u64,
@@ -38,8 +41,8 @@ pub(super) struct MemoryBudget {
 }
 
 impl MemoryBudget {
-    /// Returns the limits for the memory that is free now, without a limit where the system does not report it, and for a movie in
-    /// a file of `file` bytes; `u64::MAX` if its pictures may be in other files.
+    /// Returns the limits that follow from the memory that is free now (unlimited where the system does not report it) and from
+    /// the size of the movie's file in bytes; `u64::MAX` if its pictures may be in other files.
     pub(crate) fn from_free_memory(file: u64) -> Self {
         Self { free: memory::free().unwrap_or(u64::MAX), file }
     }

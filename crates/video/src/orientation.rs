@@ -16,9 +16,9 @@ pub(super) type Matrix = [i32; 9];
 pub struct Orientation {
     /// True if the picture's axes are exchanged: stored rows are shown as columns.
     pub swapped: bool,
-    /// True if the shown picture's horizontal axis runs against the stored one.
+    /// True if the horizontal axis is reversed, after the axes were exchanged.
     pub flip_x: bool,
-    /// True if the shown picture's vertical axis runs against the stored one.
+    /// True if the vertical axis is reversed, after the axes were exchanged.
     pub flip_y: bool,
 }
 
@@ -34,13 +34,14 @@ impl Orientation {
         }
     }
 
-    /// Returns the orientation of a picture by its display matrix, which may come from the stream; the default without one.
+    /// Returns the orientation by the picture's display matrix; the default if it has none.
     pub(super) fn of_picture(picture: &ffmpeg::frame::Video) -> Self {
         let data = picture.side_data(ffmpeg::frame::side_data::Type::DisplayMatrix);
         data.and_then(|data| matrix(data.data())).map_or_else(Self::default, |m| Self::from_matrix(&m))
     }
 
-    /// Turns a picture for display. Takes and returns its size in pixels and its RGBA8 pixels, rows without gaps from the top.
+    /// Rotates and mirrors a picture for display. Takes and returns its size in pixels and its RGBA8 pixels, rows without gaps
+    /// from the top.
     ///
     /// # Errors
     /// When memory runs out.

@@ -16,19 +16,19 @@ use super::timeline::{MAX_JUMP_FORWARD_NS, Timeline};
 use base::error::{Error, Result};
 use base::text;
 
-/// The distances, in nanoseconds, by which the attempts of a seek aim before the target. The next attempt is made if a seek
-/// ended after the target.
+/// Distances before the target, in nanoseconds, at which successive attempts of a seek aim. The next attempt is made if one
+/// ends after the target.
 const SEEK_STEPS_NS: [i64; 4] = [0, SECOND_NS / 5, 5 * SECOND_NS, 30 * SECOND_NS];
 
-/// A complete file has at most this many bytes after its last packet, plus a fraction of its size: an index, or tags.
+/// The number of bytes that a complete file may have after its last packet, besides a fraction of its size: an index, or tags.
 const MAX_TRAILER_BYTES: u64 = 64 << 10;
 
-/// A picture that stands for at least so many nanoseconds before the target of a seek begins at the target. Others begin at their
-/// own time, so that a step back leads to the picture before.
+/// The time in nanoseconds for which a picture must have been shown before the target of a seek so that it begins at the
+/// target. Other pictures begin at their own time, so that a step back leads to the picture before.
 const MIN_HELD_NS: i64 = SECOND_NS;
 
-/// The most nanoseconds by which sound may begin before the pictures where the file states no longer duration: an hour would be a wrong
-/// time stamp.
+/// The longest time in nanoseconds by which sound may begin before the pictures, unless the file states a longer duration. An
+/// hour would be a wrong time stamp.
 const MAX_LEAD_NS: i64 = 60 * SECOND_NS;
 
 /// Reads a movie's pictures in display order, one picture ahead, so that a picture's duration is the distance to the next.
@@ -95,8 +95,8 @@ impl Pass {
         Ok((pass, reached))
     }
 
-    /// Returns the time stamp that counts as the movie's beginning around `movie_ns`, in nanoseconds, and the place in the file from
-    /// which on it does, in bytes; `None` if it does in the whole file.
+    /// Returns the time stamp in nanoseconds that counts as the movie's beginning for pictures at `movie_ns`, and the byte
+    /// offset in the file from which it applies; `None` if it applies to the whole file.
     pub(crate) fn origin_at(&self, movie_ns: i64) -> (i64, Option<i64>) {
         match self.key_frame_index().and_then(|index| index.last_at_or_before(movie_ns)) {
             Some(key_frame) => (key_frame.origin_ns, Some(key_frame.byte)),
@@ -109,13 +109,13 @@ impl Pass {
         self.source.container().stated_duration_ns(self.start_timeline.origin_ns().unwrap_or(0))
     }
 
-    /// Returns the movie's chapters.
     pub(crate) fn chapters(&self) -> Vec<Chapter> {
         self.source.container().chapters(self.start_timeline.origin_ns().unwrap_or(0))
     }
 
-    /// Seeks so that the picture shown at `at_ns` comes next, and begins there if it has been standing for a second or more. Returns `false` if the movie ends before `at_ns`, so that the
-    /// movie's last picture comes next, or if reading was interrupted.
+    /// Seeks so that the picture shown at `at_ns` comes next. If that picture has been shown for [`MIN_HELD_NS`] by then, it
+    /// begins at `at_ns`. Returns `false` if the movie ends before `at_ns`, so that its last picture comes next, or if reading
+    /// was interrupted.
     ///
     /// # Errors
     /// The file can neither seek nor be opened again.
@@ -127,8 +127,8 @@ impl Pass {
         Ok(reached)
     }
 
-    /// Lets the next picture begin at `at_ns` if it has been standing for long: the sound continues there, and so does the next seek
-    /// by some seconds.
+    /// Moves the beginning of the next picture to `at_ns` if the picture has been shown for [`MIN_HELD_NS`] by then. The sound
+    /// continues at `at_ns`, and the next seek by some seconds starts from there.
     fn begin_within_picture(&mut self, at_ns: i64) {
         let held = |first: &&mut TimedPicture| at_ns.saturating_sub(first.movie_ns) >= MIN_HELD_NS;
         if let Some(first) = self.lookahead.front_mut().filter(held) {
@@ -161,14 +161,15 @@ impl Pass {
     /// Seeks to a key frame, and decodes up to the picture shown at `at_ns`. If `cache` is true, the pictures before it are
     /// cached. Returns as [`Pass::seek`] does.
     fn seek_exact(&mut self, at_ns: i64, cache: bool) -> Result<bool> {
-        // First without pictures well before the target that no other references. If the target was among them, again.
+        // The first attempt skips unreferenced pictures well before the target. If that skipped the target itself, the second
+        // attempt skips nothing.
         let frame_ns = self.source.frame_ns();
         let margin_ns = frame_ns.saturating_mul(4);
         for skip_unreferenced in [true, false] {
             if !self.seek_key_frame(at_ns)? {
                 return Ok(false);
             }
-            // Where time stamps jump, an early one proves nothing.
+            // Where time stamps jump, an early time stamp does not show that a picture is before the target.
             let skip_unreferenced = skip_unreferenced && self.key_frame_index().is_none();
             let mut wanted = at_ns.saturating_sub(margin_ns);
             if let Some(first) = self.lookahead.front().filter(|_| cache) {
@@ -224,12 +225,11 @@ impl Pass {
         self.source.read_control().is_interrupted()
     }
 
-    /// Returns the opened file with its decoder.
     pub(crate) fn source(&self) -> &Source {
         &self.source
     }
 
-    /// Returns the next picture without taking it.
+    /// Returns the next picture without taking it; `None` at the end.
     pub(crate) fn peek(&self) -> Option<&TimedPicture> {
         self.cache.peek().or(self.lookahead.front())
     }
@@ -250,7 +250,7 @@ impl Pass {
         let mut current = self.lookahead.pop_front()?;
         current.duration_ns = match self.lookahead.front() {
             Some(next) => next.movie_ns.saturating_sub(current.movie_ns),
-            // The last picture stands until the sound ends.
+            // The last picture is shown until the sound ends.
             None => current.duration_ns.max(self.movie_end_ns().saturating_sub(current.movie_ns)),
         };
         Some(current)
@@ -266,12 +266,13 @@ impl Pass {
         }
     }
 
-    /// Returns the end of the movie, in nanoseconds: that of its last picture or of its sound, as far as they have been read.
+    /// Returns the end of the movie in nanoseconds, as far as it has been read: the end of its last picture or of its sound,
+    /// whichever is later.
     pub(crate) fn movie_end_ns(&self) -> i64 {
         let (end_ns, origin) = (self.end_ns(), self.timeline.origin_ns());
         let sound_ns = self.source.demuxer().extent().sound_end_ns.zip(origin);
         let sound_ns = sound_ns.map_or(i64::MIN, |(sound_ns, origin)| sound_ns.saturating_sub(origin));
-        // After a jump of time stamps the sound's may belong to another origin.
+        // After a jump of time stamps, those of the sound may belong to another origin.
         let has_jumped = origin != self.start_timeline.origin_ns();
         let is_near = sound_ns.saturating_sub(end_ns) <= MAX_JUMP_FORWARD_NS;
         if is_near || !has_jumped { end_ns.max(sound_ns) } else { end_ns }
@@ -291,7 +292,7 @@ impl Pass {
         self.source.set_skip(skip);
     }
 
-    /// Decodes key frames only, until one is at or after `movie_ns`.
+    /// Skips all packets except key frames from now on, until a key frame is at or after `movie_ns`.
     pub(crate) fn skip_to_key_at(&mut self, movie_ns: i64) {
         let origin = self.timeline.origin_ns().unwrap_or(0);
         self.set_skip(Skip::KeysUntil(origin.saturating_add(movie_ns)));
@@ -385,7 +386,7 @@ impl Pass {
                 self.timeline.begin(stamp_ns, self.source.sound_start_ns(), max_lead_ns);
             }
             let movie_ns = self.timeline.position(stamp_ns, duration_ns);
-            // The first picture stands until it would begin.
+            // The first picture is also shown while the sound plays before it.
             let lead_ns = if movie_ns == 0 { self.timeline.lead_ns() } else { 0 };
             let duration_ns = duration_ns.saturating_add(lead_ns);
             self.end_ns = self.end_ns.max(movie_ns.saturating_add(duration_ns));
@@ -400,7 +401,7 @@ impl Pass {
         duration_ns.unwrap_or(0).max(MAX_LEAD_NS)
     }
 
-    /// Returns the index of key frames, if time stamps jump.
+    /// Returns the index of key frames; `None` if time stamps do not jump, or the file was not scanned.
     fn key_frame_index(&self) -> Option<&KeyFrameIndex> {
         self.key_frame_index.as_ref()?.as_ref()
     }

@@ -9,11 +9,11 @@ use super::frame::{TimedPicture, picture_bytes, share_picture};
 
 /// Memory for cached pictures, in bytes. Pictures that are also in the frame queue count.
 const MAX_BYTES: usize = 512 << 20;
-/// After this many pictures that were not in the cache, the movie is assumed to play on, and the cache is cleared. The
-/// number is larger than the frame queue and some steps forward need.
+/// The number of pictures, returned since the last step back and not from the cache, after which the movie is assumed to play
+/// on and the cache is cleared. It is larger than the frame queue and some steps forward need.
 const MAX_UNCACHED: u32 = 24;
 
-/// Consecutive pictures of the movie, up to the position where the pass decodes next.
+/// A cache of consecutive pictures of the movie, up to the position where the pass decodes next.
 pub(super) struct PictureCache {
     pictures: VecDeque<TimedPicture>,
     bytes: usize,

@@ -17,7 +17,7 @@ const MAX_BYTES: usize = 256 << 20;
 pub struct DueFrame {
     /// The frame to show now, if one is due.
     pub frame: Option<Frame>,
-    /// Frames dropped since the last call because the next one was due already.
+    /// The number of frames dropped since the last call because their successor was due already.
     pub dropped: u32,
 }
 
@@ -50,7 +50,7 @@ struct State {
     clock_ns: Option<i64>,
     /// True if the decoder is behind the clock and skips frames.
     is_catching_up: bool,
-    /// Frames at or after this position in the movie are rejected.
+    /// The position in the movie, in nanoseconds, from which on frames are rejected; `None` accepts all.
     limit_ns: Option<i64>,
     /// End of the last accepted frame, on the play timeline.
     end_ns: i64,
@@ -167,7 +167,6 @@ impl FrameQueue {
         self.lock().clock_ns.map_or(0, |clock| clock.saturating_sub(pts_ns).max(0))
     }
 
-    /// Sets whether the decoder is behind the clock and skips frames.
     pub(super) fn set_catching_up(&self, value: bool) {
         self.lock().is_catching_up = value;
     }
@@ -231,7 +230,7 @@ impl FrameQueue {
         self.has_space.notify_one();
     }
 
-    /// Returns the memory of packed planes to its device; the frames stay.
+    /// Removes the packed planes of all queued frames, which returns their memory to its device. The frames stay in the queue.
     pub(super) fn release_packed(&self) {
         let state = self.lock();
         let packed: Vec<_> = state.frames.iter().filter_map(|frame| frame.packed.take()).collect();
@@ -239,7 +238,6 @@ impl FrameQueue {
         drop(packed);
     }
 
-    /// Returns the end of the last accepted frame, on the play timeline in nanoseconds.
     pub(super) fn end_ns(&self) -> i64 {
         self.lock().end_ns
     }
@@ -268,14 +266,12 @@ impl FrameQueue {
         self.has_space.notify_all();
     }
 
-    /// Calls the callback that wakes the player.
     fn call_wake(&self) {
         let wake = self.wake.lock().unwrap_or_else(PoisonError::into_inner);
         wake();
     }
 
     // A panic while the lock was held leaves the state consistent: every change is a single push, pop or flag.
-    /// Locks the queue's state.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -31,7 +31,7 @@ pub enum References {
     Allowed,
 }
 
-/// How a movie is opened.
+/// The rules by which a movie is opened.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OpenPolicy {
     /// Policy for other files that the movie refers to.
@@ -98,12 +98,10 @@ impl ReadControl {
         }))
     }
 
-    /// Returns the policy for other files that the movie refers to.
     pub(crate) fn references(&self) -> References {
         self.0.policy.references
     }
 
-    /// Returns the languages that select the track of sound.
     pub(crate) fn languages(&self) -> &Languages {
         &self.0.policy.languages
     }
@@ -113,32 +111,31 @@ impl ReadControl {
         self.0.cancel.cancel();
     }
 
-    /// Returns true if reading was cancelled.
     pub(crate) fn is_cancelled(&self) -> bool {
         self.0.cancel.is_cancelled()
     }
 
-    /// Requests a seek, so that reading for earlier ones ends soon; returns its number.
+    /// Requests a seek, so that reading for earlier seeks ends soon. Returns the number of the seek.
     pub(crate) fn request_seek(&self) -> u64 {
         self.0.newest_seek.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Returns the number of seeks so far, which is the number of the newest one.
+    /// Returns the number of seeks requested so far, which is the number of the newest one.
     pub(crate) fn newest_seek(&self) -> u64 {
         self.0.newest_seek.load(Ordering::Relaxed)
     }
 
-    /// Starts to read for the newest seek.
+    /// Makes the newest seek the current one, so that reading is no longer interrupted for it.
     pub(crate) fn begin_newest_seek(&self) {
         self.0.current_seek.store(self.newest_seek(), Ordering::Relaxed);
     }
 
-    /// Returns the number of the seek that is read for; 0 before the first one.
+    /// Returns the number of the seek whose pictures are being read; 0 before the first seek.
     pub(crate) fn current_seek(&self) -> u64 {
         self.0.current_seek.load(Ordering::Relaxed)
     }
 
-    /// Returns true if a newer seek than the one that is read for was requested.
+    /// Returns true if another seek was requested after the current one.
     pub(crate) fn has_newer_seek(&self) -> bool {
         self.newest_seek() > self.current_seek()
     }

@@ -4,9 +4,9 @@ use ffmpeg_next as ffmpeg;
 
 use super::container::Container;
 
-/// The time stamp of the first sample of the sound that plays with the pictures.
+/// Finds the time stamp of the first sample of the sound that plays with the pictures.
 pub(super) struct SoundStart {
-    /// Decodes until the first sample is found.
+    /// The decoder of the sound; `None` once the first sample was found, or without sound.
     decoder: Option<ffmpeg::decoder::Audio>,
     /// The first sample's time stamp in nanoseconds.
     first_ns: Option<i64>,
@@ -19,8 +19,8 @@ impl SoundStart {
         Self { decoder, first_ns: None }
     }
 
-    /// Decodes a packet that does not belong to the pictures, unless the first sample is known already. A decoder drops samples that
-    /// only prepare it, and packets that it cannot decode without those before.
+    /// Decodes a packet of the sound, unless the first sample is known already; ignores packets of other streams. The decoder
+    /// drops priming samples, and packets that it cannot decode without those before.
     pub(super) fn add(&mut self, packet: &ffmpeg::Packet, container: &Container) {
         let Some(decoder) = self.decoder.as_mut().filter(|_| Some(packet.stream()) == container.sound())
         else {
@@ -40,8 +40,8 @@ impl SoundStart {
         }
     }
 
-    /// Returns the first sample's time stamp in nanoseconds, as the file states it if no sample was decoded, and stops looking
-    /// for it. `None` without sound.
+    /// Stops the search, and returns the time stamp in nanoseconds of the first decoded sample, or else the one that the file
+    /// states. `None` without sound.
     pub(super) fn finish(&mut self, container: &Container) -> Option<i64> {
         self.decoder = None;
         self.first_ns.or_else(|| container.stated_sound_start_ns())

@@ -19,7 +19,7 @@ use super::read_control::ReadControl;
 use super::sound_start::SoundStart;
 use base::error::{Error, Result};
 
-/// FFmpeg's flag of pictures whose references are missing, such as the first ones after a cut.
+/// The flag by which FFmpeg marks pictures whose references are missing, such as the first ones after a cut.
 const FF_DECODE_ERROR_MISSING_REFERENCE: libc::c_int = 2;
 
 /// The damage found so far: the packets that could not be read or decoded, and the reasons.
@@ -46,7 +46,7 @@ pub(super) struct DecodedPicture {
     pub duration_ns: i64,
 }
 
-/// The packets that are not decoded.
+/// The kinds of packets that are skipped instead of decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Skip {
     /// No packet is skipped: every packet is decoded.
@@ -113,22 +113,18 @@ impl Source {
         })
     }
 
-    /// Returns the demuxer of the opened file.
     pub(crate) fn demuxer(&self) -> &Demuxer {
         &self.demuxer
     }
 
-    /// Returns the opened file.
     pub(crate) fn container(&self) -> &Container {
         self.demuxer.container()
     }
 
-    /// Returns the timeouts and the cancellation of reading.
     pub(crate) fn read_control(&self) -> &ReadControl {
         self.container().read_control()
     }
 
-    /// Returns the damage found so far.
     pub(crate) fn damage(&self) -> &Damage {
         &self.damage
     }
@@ -220,8 +216,7 @@ impl Source {
         self.errors_in_a_row += 1;
     }
 
-    /// Returns a picture with its time stamp and duration, and with the properties that the stream states for all its
-    /// pictures.
+    /// Adds to a decoded picture its time stamp, its duration, and the properties that the stream states for all its pictures.
     fn complete(&mut self, mut video: ffmpeg::frame::Video) -> DecodedPicture {
         let container = self.demuxer.container_mut();
         let stamp_ns = video.timestamp().map(|stamp| container.nanoseconds(stamp));
@@ -247,8 +242,8 @@ impl Source {
         DecodedPicture { video, stamp_ns, duration_ns }
     }
 
-    /// Returns the time stamp of the first sample of the movie's sound in nanoseconds, once its first picture was decoded; `None`
-    /// without sound.
+    /// Returns the time stamp of the first sample of the movie's sound in nanoseconds; `None` without sound. To be called once,
+    /// when the first picture was decoded.
     pub(crate) fn sound_start_ns(&mut self) -> Option<i64> {
         self.sound_start.finish(self.demuxer.container())
     }
@@ -265,7 +260,6 @@ impl Source {
         self.set_skip(self.skip);
     }
 
-    /// Returns the expected duration of a frame, in nanoseconds.
     pub(crate) fn frame_ns(&self) -> i64 {
         self.frame_ns
     }
@@ -302,7 +296,6 @@ impl Source {
         });
     }
 
-    /// Returns which packets are not decoded at present.
     pub(crate) fn skip(&self) -> Skip {
         self.skip
     }
@@ -317,7 +310,6 @@ impl Source {
         )
     }
 
-    /// Returns the codec's short name, such as "h264".
     pub(crate) fn codec_name(&self) -> &'static str {
         self.decoder.id().name()
     }

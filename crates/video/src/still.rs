@@ -50,7 +50,7 @@ pub struct RgbaFrames {
     pub height: u32,
     /// The pixels of each frame: width × height × 4 bytes, rows from top to bottom.
     pub frames: Vec<Vec<u8>>,
-    /// A warning about the movie, although frames could be read.
+    /// A warning about the movie, if there is one.
     pub warning: Option<Error>,
 }
 

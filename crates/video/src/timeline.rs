@@ -13,13 +13,14 @@ pub(super) const MAX_JUMP_FORWARD_NS: i64 = 10 * SECOND_NS;
 /// Converts the time stamps of one pass through a file to positions in the movie.
 #[derive(Debug, Clone)]
 pub(super) struct Timeline {
-    /// The time stamp that counts as position 0: that of the movie's beginning, until a jump moves it.
+    /// The time stamp that counts as position 0: that of the movie's beginning, until a jump moves it. `None` before the first
+    /// frame.
     origin_ns: Option<i64>,
-    /// The time stamp of the movie's first frame, which is shown from position 0 on; `None` before it, and where another origin
-    /// counts.
+    /// The time stamp of the movie's first frame, which is shown from position 0 on; `None` before that frame, and after a jump
+    /// or a seek to another origin.
     first_ns: Option<i64>,
-    /// The position of the last frame in nanoseconds, of the movie's first frame by its time stamp; `None` before the first frame and
-    /// after a seek.
+    /// The position of the last frame in nanoseconds; for the movie's first frame, the position by its time stamp instead of 0.
+    /// `None` before the first frame and after a seek.
     last_ns: Option<i64>,
     /// The expected duration of the last frame in nanoseconds; 0 before the first frame and after a seek.
     last_duration_ns: i64,
@@ -33,8 +34,9 @@ impl Timeline {
         Self { origin_ns: None, first_ns: None, last_ns: None, last_duration_ns: 0, allows_jumps }
     }
 
-    /// Sets the beginning of the movie: the earlier one of the first frame's time stamp and `sound_ns`, that of the first sample
-    /// of its sound. Sound that begins more than `max_lead_ns` before the frame does not count, since one of the time stamps is wrong.
+    /// Sets the beginning of the movie: the earlier one of the first frame's time stamp and `sound_ns`, that of the first
+    /// sample of its sound. Sound that begins more than `max_lead_ns` before the frame does not count, since one of the time
+    /// stamps is wrong.
     pub(crate) fn begin(&mut self, stamp_ns: Option<i64>, sound_ns: Option<i64>, max_lead_ns: i64) {
         let first_ns = stamp_ns.unwrap_or(0);
         let is_earlier = |sound_ns: &i64| (0..=max_lead_ns).contains(&first_ns.saturating_sub(*sound_ns));

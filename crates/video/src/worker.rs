@@ -100,7 +100,7 @@ impl Worker {
         }
     }
 
-    /// Returns why the queue rejected the frame at `movie_ns`.
+    /// Returns the reason for which the queue rejected the frame at `movie_ns`.
     fn end_reason(&self, movie_ns: i64) -> PassEnd {
         if self.control.read_control.is_cancelled() {
             PassEnd::Stopped
@@ -198,7 +198,7 @@ impl Worker {
         require_picture(pass)
     }
 
-    /// Publishes where the movie's sound continues: with the picture that comes next.
+    /// Publishes the position at which the sound continues, that of the next picture.
     fn publish_sound(&self, pass: &Pass) {
         let movie_ns = pass.peek().map_or(0, |first| first.movie_ns);
         let (origin_ns, byte) = pass.origin_at(movie_ns);

@@ -282,7 +282,7 @@ fn untagged_pictures_change_their_matrix_with_their_size() {
     }
 }
 
-/// Every combination of coarse steps is within the tolerance, also those outside of RGB.
+/// Checks every combination of samples in coarse steps, also those outside of RGB.
 #[test]
 fn a_sweep_of_codes_stays_within_the_tolerance() {
     let mut converter = RgbaConverter::new();
@@ -543,7 +543,7 @@ fn picture_of_codes(pixel: Pixel, format: &ffi::AVPixFmtDescriptor, range: Range
     Some(frame)
 }
 
-/// Saturated colours of every kind, in every format that has a description of its samples, by several matrices and ranges.
+/// Checks saturated colours of every kind, in every format whose samples FFmpeg describes, by several matrices and ranges.
 #[test]
 fn saturated_codes_are_exact_in_every_format() {
     let mut converter = RgbaConverter::new();
@@ -626,7 +626,7 @@ fn saturated_codes_are_exact_in_every_format() {
     assert!(wrong.is_empty() && checked > 500, "{checked} checked, wrong:\n{}", wrong.join("\n"));
 }
 
-/// The colour of the issue of bright blue that became yellow.
+/// Checks the bright blue that swscale converted to yellow.
 #[test]
 fn bright_blue_is_blue_at_every_depth() {
     for (format, depth) in [(Pixel::YUVA444P, 8), (Pixel::YUV444P14LE, 14), (Pixel::YUV444P16LE, 16)] {
@@ -699,7 +699,7 @@ fn with_alpha(format: Pixel, planes: [usize; 4], steps: [(usize, usize); 4]) -> 
     both
 }
 
-/// Pictures whose alpha is read apart are premultiplied, as those that the kernels convert.
+/// Checks that pictures whose alpha is read separately are premultiplied, like those that the kernels convert.
 #[test]
 fn hidden_colours_are_not_shown() {
     let mut converter = RgbaConverter::new();
@@ -748,7 +748,7 @@ fn palettes_may_have_alpha() {
     }
 }
 
-/// Transparent red beside blue must not appear at the edge, at any scale.
+/// Checks that transparent red beside blue does not appear at the edge, at any scale.
 #[test]
 fn scaling_mixes_no_hidden_colours() {
     let mut frame = Video::new(Pixel::RGBA, 32, 32);

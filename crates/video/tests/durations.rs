@@ -31,7 +31,8 @@ fn next(decoder: &Decoder) -> Option<Frame> {
     }
 }
 
-/// Returns the positions of the frames in milliseconds, and the movie's duration in milliseconds before and after its end was seen.
+/// Returns the positions of the frames in milliseconds, and the movie's duration in milliseconds before and after its end was
+/// seen.
 fn play(path: &Path) -> (Vec<i64>, [Option<i64>; 2]) {
     let decoder = open(path, false);
     let duration_ms = |s: Option<f64>| s.map(|s| (s * 1000.0).round() as i64);

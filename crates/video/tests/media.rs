@@ -420,7 +420,7 @@ fn a_file_that_is_cut_off_plays_what_it_has() {
     }
 }
 
-/// Containers that state one duration for all their streams, and some that state that of each.
+/// Containers that state one duration for all their streams, and some that state the duration of each.
 const WITH_SOUND: [(&str, Id); 6] = [
     ("sound.mkv", Id::MPEG4),
     ("sound.flv", Id::FLV1),

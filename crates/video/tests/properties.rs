@@ -130,7 +130,8 @@ fn flagged_packets_with_errors_are_damage() {
     }
 }
 
-/// The duration of a file with one picture is that of its sound, and FFmpeg takes it for the stream's where it does not know better.
+/// The duration of a file with one picture is that of its sound, and FFmpeg takes it for the stream's where it does not know
+/// better.
 #[test]
 fn one_picture_and_a_song_lack_nothing() {
     let folder = Folder::new("song");

@@ -82,7 +82,7 @@ fn exact_seeks_show_the_frame_of_that_time() {
     }
 }
 
-/// A stream joined from pieces with time stamps of their own: positions are those at which its frames are played.
+/// Seeks in a stream joined from pieces with time stamps of their own, to the positions at which its frames are played.
 #[test]
 fn seeks_work_where_time_stamps_jump() {
     let folder = Folder::new("seek-jumps");

@@ -8,8 +8,8 @@ use testkit::movie::{Folder, Movie};
 use testkit::track::Track;
 use video::{Decoder, Language, Languages, OpenOptions, OpenPolicy};
 
-/// Returns the number of tracks and the index of the one that plays, for a user who wants the first languages on a system with the
-/// second one.
+/// Returns the number of tracks and the index of the one that plays, for a user who wants the first languages on a system with
+/// the second one.
 fn tracks(path: &Path, wanted: &[&str], system: &str) -> (usize, usize) {
     let wanted = wanted.iter().map(|code| Language::from_code(code).unwrap()).collect();
     let languages = Languages { wanted, system: Language::from_code(system) };

@@ -51,7 +51,7 @@ impl HostMemory {
     }
 }
 
-/// Memory for planes that is pinned by the driver.
+/// Host memory for planes, pinned by the driver.
 struct PinnedPlanes(HostBlock);
 
 impl PlaneMemory for PinnedPlanes {
@@ -99,7 +99,7 @@ impl PlaneBlock {
         })
     }
 
-    /// Returns a block with planes that were packed by the decoder's thread, for devices with memory of their own.
+    /// Creates a block of planes that the decoder's thread has packed, for devices with memory of their own.
     pub fn from_packed(packed: Arc<PackedPicture>) -> Self {
         Self {
             layout: *packed.layout(),
@@ -155,7 +155,6 @@ impl PlaneBlock {
         self.device.as_ref().ok_or_else(missing)
     }
 
-    /// Returns the length of the block in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.layout.bytes()
     }
@@ -177,7 +176,7 @@ impl PlaneBlock {
     }
 
     /// Enqueues the upload of the block's planes on `queue`; on a CPU device, enqueues the unmapping of the block instead.
-    /// Returns the event of the command, or `None` if nothing had to be enqueued. Never waits.
+    /// Returns the event of the command; `None` if nothing had to be enqueued. Never waits.
     ///
     /// # Errors
     /// When device memory runs out or the command cannot be enqueued.
@@ -187,8 +186,8 @@ impl PlaneBlock {
         let in_place = self.in_place;
         let device = self.allocate_device_memory(cl)?;
         if !in_place {
-            // SAFETY: the block holds these bytes, and nothing writes them until `note_back_on_host`: `fill` refuses, and packed
-            // planes are only read while they are owned here.
+            // SAFETY: the block holds these bytes, and nothing writes them until `note_back_on_host`: `fill` refuses, and
+            // packed planes are only read while they are owned here.
             return unsafe { enqueue_write(queue, device, start) }.map(Some);
         }
         if !std::mem::take(&mut self.mapped) {
@@ -198,8 +197,8 @@ impl PlaneBlock {
         enqueue_unmap(queue, device, start).map(Some)
     }
 
-    /// On a CPU device, enqueues the mapping of the block to the host, after all commands enqueued so far, and returns the
-    /// event of the mapping; on other devices, returns `None`. When all these commands are complete, call
+    /// Enqueues the mapping of the block to the host on a CPU device, after all commands enqueued so far, and returns its
+    /// event; returns `None` on other devices, or if no mapping is needed. When all these commands are complete, call
     /// [`PlaneBlock::note_back_on_host`]. Never waits.
     ///
     /// # Errors

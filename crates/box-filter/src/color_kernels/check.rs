@@ -1,4 +1,4 @@
-//! Checks of the conversion and correction kernels against their references.
+//! Compares the conversion and correction kernels with their references.
 
 use super::{CONVERT_FILE, Converter, Corrector, KernelCache, ROWS_FILE};
 use crate::color_test_pictures::{self, Pattern};
@@ -13,9 +13,9 @@ use video::color::Matrix;
 use video::color::reference::convert_rows;
 use video::color::{Correction, Layout, RgbaColors};
 
-/// Rows of the picture that is checked before a conversion is used.
+/// The number of rows of the picture with which a conversion is verified before its first use.
 const FEW_ROWS: u32 = 16;
-/// Rows of a whole picture that are compared at once.
+/// The number of rows of a whole picture that are compared at once.
 const STRIP_ROWS: usize = 32;
 
 /// Runs a conversion or correction into a poisoned picture, with canaries on both sides of a buffer, and compares the
@@ -49,8 +49,8 @@ pub(crate) fn compare(
 }
 
 impl Converter {
-    /// Checks the conversion of a block with this layout into a picture of this storage, against `want`, the reference's
-    /// output. The block must not change. Waits for the result.
+    /// Converts a block with this layout into a picture of this storage, and compares the picture with `want`, the reference's
+    /// output. Waits for the result. Returns a report of the differences, or of changes to the block; `None` if there are none.
     ///
     /// # Errors
     /// When the program does not build or run.
@@ -76,9 +76,9 @@ impl Converter {
         Ok(report)
     }
 
-    /// Checks the conversion of a picture with a few rows of the layout's width, with and without colour correction. This
-    /// check runs before a program is used. Waits for the result: a report of the differences from the reference, or `None`
-    /// if there are none.
+    /// Verifies the conversion, before its program is used, with a picture of a few rows of the layout's width, with and
+    /// without colour correction. Waits for the result: a report of the differences from the reference, or `None` if there are
+    /// none.
     ///
     /// # Errors
     /// As [`Converter::check`].
@@ -92,8 +92,8 @@ impl Converter {
         )
     }
 
-    /// Checks the conversion of `block`, which has this layout, and then of a few rows of the layout's width with each test
-    /// pattern. This check runs after an edit of the kernels. `step` is called before each run. Waits for the result.
+    /// Verifies edited kernels with the conversion of `block`, which has this layout, and then of a few rows of the layout's
+    /// width with each test pattern. Calls `step` before each run. Waits for the result, as [`Converter::check`] returns it.
     ///
     /// # Errors
     /// As [`Converter::check`].
@@ -120,7 +120,7 @@ impl Converter {
         Ok(report)
     }
 
-    /// Checks the conversion of `block` with and without colour correction; calls `step` before each run.
+    /// Compares the conversion of `block` with the reference, with and without colour correction. Calls `step` before each run.
     fn check_with_and_without_correction(
         &mut self,
         layout: &Layout,
@@ -140,8 +140,8 @@ impl Converter {
         Ok(None)
     }
 
-    /// Checks the conversion of a picture of the layout's whole size, strip by strip on this thread: slow, but needs memory
-    /// for one picture only. Waits for the result.
+    /// Compares the conversion of a picture of the layout's whole size with the reference, strip by strip on this thread: slow,
+    /// but needs memory for one picture only. Waits for the result.
     ///
     /// # Errors
     /// As [`Converter::check`]; also when memory runs out.
@@ -188,12 +188,12 @@ impl Converter {
     }
 }
 
-/// Returns the kernel file that is meant for planes of this layout and a destination with this storage on a device.
+/// Returns the kernel file that is intended for planes of this layout and a destination with this storage on a device.
 pub fn intended_kernel_file(is_cpu: bool, layout: &Layout, storage: Storage) -> &'static str {
     if super::rows::is_suitable(is_cpu, layout, storage) { ROWS_FILE } else { CONVERT_FILE }
 }
 
-/// Returns the layout with a few rows only. An odd height, which ends within a row of chroma, stays odd.
+/// Returns the layout with a few rows only. An odd height stays odd, so that the picture ends within a row of chroma.
 fn with_few_rows(layout: &Layout) -> Layout {
     layout.with_rows(layout.height.min(FEW_ROWS + layout.height % 2))
 }
@@ -226,12 +226,12 @@ fn mismatch_error(cl: &ClContext, what: &str, file: &str, report: &MismatchRepor
 }
 
 impl Corrector {
-    /// Returns the kernel file of the correction.
     pub(crate) fn kernel_file(&self) -> &'static str {
         super::correct::CORRECT_FILE
     }
 
-    /// Checks the correction of a picture of this size with alpha, and of one without. Waits for the result.
+    /// Compares the correction of a picture of this size with the reference, once with alpha and once without. Waits for the
+    /// result.
     ///
     /// # Errors
     /// When the program does not build or run.

@@ -14,7 +14,7 @@ use video::color::{Correction, CorrectionTables, RgbaColors};
 
 /// The kernel file of the colour correction.
 pub(super) const CORRECT_FILE: &str = "convert/02_correct.cl";
-/// Types of the kernel's arguments.
+/// The accepted types of each argument of the kernel.
 const CORRECT_ARGUMENT_TYPES: [&[&str]; 7] = [
     &["uchar4*", "image2d_t"],
     &["uchar4*", "image2d_t"],
@@ -30,7 +30,7 @@ const CORRECT_ARGUMENT_TYPES: [&[&str]; 7] = [
 /// A corrector can be created and prepared on any thread and sent to another. All its commands must use one in-order queue.
 pub struct Corrector {
     cl: ClContext,
-    /// Programs by the storage of source and destination: true for images.
+    /// The programs by the storage of the source and of the destination: true for an image, false for a buffer.
     programs: HashMap<(bool, bool), KernelProgram>,
     curve: CurveBuffer,
 }
@@ -41,7 +41,6 @@ impl Corrector {
         Self { cl: cl.clone(), programs: HashMap::new(), curve: CurveBuffer::default() }
     }
 
-    /// Returns the context of the device.
     pub(super) fn cl(&self) -> &ClContext {
         &self.cl
     }

@@ -58,7 +58,7 @@ impl KernelProgram {
     }
 }
 
-/// Builds a program, and checks that its kernel's arguments have the types of `types`.
+/// Builds a program. Returns an error unless the kernel's arguments have the types of `types`.
 pub(super) fn build(
     cl: &ClContext,
     file: &str,
@@ -80,10 +80,10 @@ pub(super) fn build(
 pub struct KernelCache(Vec<(u64, Kernel)>);
 
 impl KernelCache {
-    /// The largest number of cached kernels. Frames of one format need fewer, with and without a filter on planes.
+    /// The maximum number of cached kernels. Frames of one format need fewer, with and without a filter on planes.
     const MAX_KERNELS: usize = 4;
 
-    /// Returns the cached kernel of a program, or creates it. The least recently used kernel is dropped.
+    /// Returns the cached kernel of a program, or creates it. A full cache drops the least recently used kernel.
     pub(super) fn get(&mut self, kernel_program: &KernelProgram) -> Result<&Kernel> {
         let at = match self.0.iter().position(|(number, _)| *number == kernel_program.number) {
             Some(at) => at,
@@ -128,7 +128,7 @@ pub(super) unsafe fn enqueue_kernel<const N: usize>(
     unsafe { enqueue(queue, kernel, 2, global, [group.0, group.1, 1]) }.map_err(|e| failed(START_FAILED, &e))
 }
 
-/// Checks that a picture has exactly this size in pixels.
+/// Returns an error unless a picture has exactly this size in pixels.
 pub(super) fn expect_size(picture: &Picture, width: u32, height: u32) -> Result<()> {
     let (w, h) = (width as usize, height as usize);
     let fits = match picture {

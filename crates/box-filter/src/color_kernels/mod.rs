@@ -33,7 +33,7 @@ pub use launch::KernelCache;
 
 /// The kernel file of the conversion, with the general kernel.
 const CONVERT_FILE: &str = "convert/01_planes.cl";
-/// Types of the kernel's arguments; an empty list takes any.
+/// The accepted types of each argument of the kernel; an empty list accepts any type.
 const CONVERT_ARGUMENT_TYPES: [&[&str]; 13] = [
     &[],
     &["uchar4*", "image2d_t"],
@@ -123,7 +123,8 @@ impl ConvertProgram {
         Self::build_with(cl, layout, storage, class.rows)
     }
 
-    /// As [`ConvertProgram::build`], with the kernel for whole rows or the general one.
+    /// Builds the program as [`ConvertProgram::build`] does, with the kernel for whole rows if `row_kernel`, otherwise with the
+    /// general kernel.
     fn build_with(cl: &ClContext, layout: &Layout, storage: Storage, row_kernel: bool) -> Result<Self> {
         let class = Class::new(cl, layout, storage);
         let program = Self { class, row_kernel, kernel_program: class.build(cl, row_kernel)? };
@@ -213,7 +214,7 @@ struct Auxiliary {
 }
 
 impl Converter {
-    /// Returns a converter without programs.
+    /// Creates a converter without programs.
     pub fn new(cl: &ClContext) -> Self {
         Self { cl: cl.clone(), programs: HashMap::new(), auxiliary: Auxiliary::default() }
     }
@@ -251,7 +252,7 @@ impl Converter {
         Ok(row_kernel)
     }
 
-    /// Returns the program for this layout and storage of the destination, to add it to a converter on another thread.
+    /// Returns a clone of the program for this layout and storage of the destination, for a converter on another thread.
     ///
     /// # Errors
     /// When the program is not built.

@@ -11,7 +11,7 @@ use video::color::{Coefficients, CorrectionTables, Family, Layout};
 
 /// The kernel file of the conversion with the kernel for whole rows.
 pub(super) const ROWS_FILE: &str = "convert/03_rows.cl";
-/// Types of the kernel's arguments.
+/// The accepted types of each argument of the kernel.
 const ARGUMENT_TYPES: [&[&str]; 13] = [
     &["ushort*"],
     &["uchar4*"],

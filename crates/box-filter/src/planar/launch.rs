@@ -12,7 +12,7 @@ pub(crate) fn options(wide: bool) -> String {
     format!("-D WIDE={}", u8::from(wide))
 }
 
-/// The number per compute unit of strips of rows on CPUs, and of work-groups on all other devices.
+/// The number of strips of rows per compute unit on CPUs, and of work-groups per compute unit on all other devices.
 const STRIPS: [u32; 2] = [2, 6];
 /// The number of work-items in a work-group of the kernel for GPUs.
 pub(crate) const GROUP: u32 = 128;
@@ -32,7 +32,7 @@ pub(crate) static GPU_ARGUMENTS: [Argument; 17] = arguments([
     Number(&|e| Value::Int4(groups(e).map(|[_, down]| down as i32))),
 ]);
 
-/// Returns the arguments of a kernel: those of both kernels, and two of its own.
+/// Returns the arguments of a kernel: those that both kernels have, and two of its own.
 const fn arguments([first, second]: [Argument; 2]) -> [Argument; 17] {
     [
         Source,
@@ -63,7 +63,7 @@ const fn arguments([first, second]: [Argument; 2]) -> [Argument; 17] {
     ]
 }
 
-/// Returns a number for each component of the planes, as a kernel's argument.
+/// Returns a number for each component of the planes, as one argument of a kernel.
 fn each(e: &Extent, value: impl Fn(&Layout, usize) -> u32) -> Value {
     let value = |index| e.layout.filter(|from| index < from.count()).map_or(0, |from| value(&from, index));
     Value::Int4([0, 1, 2, 3].map(|index| value(index) as i32))

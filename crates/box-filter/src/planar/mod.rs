@@ -44,7 +44,7 @@ pub use samples::Samples;
 /// weight `end`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Window {
-    /// Samples on each side of the middle one with the weight `full`.
+    /// The number of samples with the weight `full` on each side of the middle sample.
     pub reach: u32,
     /// The weight of the middle sample and of the `reach` samples on each side.
     pub full: u32,

@@ -14,8 +14,8 @@ pub fn planar_reference(layout: &Layout, block: &[u8], radius: u32) -> Result<Ve
     filter_with(layout, block, radius, window_sums)
 }
 
-/// As [`planar_reference`], but with prefix sums, so that the work does not depend on the radius: some tens of milliseconds
-/// for common picture sizes.
+/// Filters a packed block as [`planar_reference`] does, but with prefix sums, so that the work does not depend on the radius:
+/// some tens of milliseconds for common picture sizes.
 ///
 /// # Errors
 /// As [`planar_reference`].
@@ -23,7 +23,7 @@ pub fn planar_quick(layout: &Layout, block: &[u8], radius: u32) -> Result<Vec<u8
     filter_with(layout, block, radius, window_sums_by_prefix)
 }
 
-/// Returns the weighted sum of the window around each sample of a line.
+/// A function that returns the weighted sum of the window around each sample of a line.
 type Filter = fn(&Window, &[u64]) -> Vec<u64>;
 
 /// Filters a block along both axes; `filter` is the implementation of the weighted window.

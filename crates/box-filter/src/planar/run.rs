@@ -1,4 +1,4 @@
-//! Blocking runs of the filter on planes, to check it against the reference.
+//! Blocking runs of the filter on planes, to compare its output with the reference.
 
 use crate::BuiltVariant;
 use crate::config::Extent;
@@ -9,8 +9,8 @@ use base::verify::MismatchReport;
 use opencl::cl::ClContext;
 use video::color::Layout;
 
-/// Converts an RGBA picture to planes of 4:2:0 with 8 bits, by BT.709 in limited range, as a movie would have them. Chroma is
-/// the mean of two by two pixels.
+/// Converts an RGBA picture to 4:2:0 planes with 8 bits in BT.709 with limited range, as in a movie. Chroma is the mean of two
+/// by two pixels.
 ///
 /// # Errors
 /// When memory runs out.
@@ -47,8 +47,8 @@ fn weighted_sum(pixel: &[u8], weights: [f32; 3]) -> f32 {
     pixel.iter().zip(weights).map(|(&value, weight)| f32::from(value) * weight).sum()
 }
 
-/// Filters one block and compares the result with `want`, the reference's output. `cuts` are the rows at which the run is split;
-/// if empty, all rows run at once. The report counts samples; their values are in levels of 8 bits.
+/// Filters one block and compares the result with `want`, the reference's output. `cuts` are the rows at which the run is
+/// split; if empty, all rows run at once. The report counts samples; their values are in levels of 8 bits.
 ///
 /// # Errors
 /// When the filter cannot run. A wrong result is not an error but returned as a report.

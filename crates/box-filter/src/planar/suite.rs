@@ -35,7 +35,7 @@ pub const FORMATS: [Pixel; 18] = [
     Pixel::GBRP10LE,
 ];
 
-/// Number of rows of the test pictures that are checked in addition to a whole frame.
+/// The number of rows of the test pictures that are checked in addition to a whole frame.
 const FEW_ROWS: u32 = 24;
 /// The patterns of the pictures that [`check_extremes`] checks.
 const PATTERNS: [Pattern; 5] =
@@ -86,8 +86,8 @@ pub(crate) fn block(pattern: Pattern, layout: &Layout, radius: u32) -> Vec<u8> {
     block
 }
 
-/// Checks pictures of all patterns with some rows of `layout`, each in one launch. This check runs after an edit of the
-/// kernels. `step` is called before each run.
+/// Verifies edited kernels with pictures of all [`PATTERNS`] with some rows of `layout`, each in one launch. Calls `step`
+/// before each run. Returns the first report of a difference from the reference; `None` if there is none.
 ///
 /// # Errors
 /// When the filter cannot run.

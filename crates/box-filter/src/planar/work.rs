@@ -1,5 +1,5 @@
-//! The exact work of the filter on planes, as formulas of the layout, the radius and a band of rows. They follow the kernel files
-//! statement by statement; tests/work.rs compares them with a count. An element is a sample, or a sum of samples.
+//! The exact work of the filter on planes, as formulas of the layout, the radius and a band of rows. They follow the kernel
+//! files statement by statement; tests/work.rs compares them with a count. An element is a sample, or a sum of samples.
 
 use super::Window;
 use super::launch::{COLUMNS, GROUP, groups, strips};
@@ -23,7 +23,7 @@ struct Plane {
     down: Window,
 }
 
-/// Returns the components of the planes with their index.
+/// Returns each component of the planes with its index.
 fn planes(e: &Extent) -> impl Iterator<Item = (usize, Plane)> {
     let radius = e.radius;
     let components =
@@ -48,13 +48,13 @@ impl Plane {
         ((band.first + band.rows + half) >> half) - ((band.first + half) >> half)
     }
 
-    /// Returns the number of samples in a line of the window down the columns.
+    /// Returns the number of samples with full weight in the window along the columns.
     fn line(&self) -> u64 {
         u64::from(2 * self.down.reach + 1)
     }
 
-    /// Returns the number of samples that the kernel for CPUs reads of a row: whole vectors, then single samples. Where every second
-    /// sample belongs to another component, a vector is one of two.
+    /// Returns the number of samples that the kernel for CPUs reads of a row: whole vectors, then single samples. If every
+    /// second sample belongs to another component, two vectors are read for each vector of samples.
     fn row_reads(&self) -> u64 {
         let vectors = (self.width - 1) / VECTOR;
         let vector = if self.step == 2 { 2 * VECTOR } else { VECTOR };
@@ -68,7 +68,7 @@ fn strip_rows(rows: u32, strips: u32) -> impl Iterator<Item = u64> {
     (0..strips).map(move |strip| begin(strip + 1) - begin(strip))
 }
 
-/// The kernel for CPUs. Its running sums and column sums are in global memory.
+/// Returns the work of the kernel for CPUs. Its running sums and column sums are in global memory.
 pub(crate) fn on_cpu(_: &Config, _: usize, band: &Extent, launch: LaunchWork) -> LaunchWork {
     let strips = strips(band, false);
     let (sample, running) = if is_wide(band) { (2, 4) } else { (1, 2) };
@@ -102,7 +102,7 @@ pub(crate) fn on_cpu(_: &Config, _: usize, band: &Extent, launch: LaunchWork) ->
     LaunchWork { reads, writes, operations, ..launch }
 }
 
-/// The kernel for graphics cards. A work-item reads whole blocks of columns, beyond the border too.
+/// Returns the work of the kernel for GPUs. A work-item reads whole blocks of columns, also beyond the border.
 pub(crate) fn on_gpu(_: &Config, _: usize, band: &Extent, launch: LaunchWork) -> LaunchWork {
     let (columns, group) = (u64::from(COLUMNS), u64::from(GROUP));
     let sample = if is_wide(band) { 2 } else { 1 };

@@ -19,15 +19,15 @@ use opencl::sandbox::{ParentConnection, START, warm_up};
 use video::color::{Correction, Layout};
 use video::color::{Matrix, RgbaColors};
 
-/// A variant with a longer predicted run, in milliseconds, runs only once.
+/// The predicted time of a run, in milliseconds, from which on a variant runs only once.
 const MAX_REPEATED_MS: f64 = 2000.0;
-/// Predictions below this time, in milliseconds, need not be precise; see [`Plan::predict_above`].
+/// The predicted time, in milliseconds, below which a prediction need not be precise; see [`Plan::predict_above`].
 const SHORT_MS: f64 = 200.0;
 
-/// The size of the pictures of all patterns that a kernel is checked with after an edit.
+/// The size of the pictures of all patterns with which edited kernels are verified.
 const EXTREME_SIZE: (u32, u32) = (67, 33);
 
-/// Memory that the checks of a frame of 1280 by 720 pixels need, with their canaries, on host and device.
+/// The memory in bytes that the verification of a frame of 1280 by 720 pixels needs on host and device, with canaries.
 const WARM_UP_BYTES: usize = 96 << 20;
 
 /// Handles requests until the parent closes the connection, then ends the process. `frame` identifies the shared memory.
@@ -35,7 +35,8 @@ pub fn run_child(frame: u32) -> ! {
     serve(frame, run)
 }
 
-/// Runs the kernels of a task; without one only initialises the device, which the caller has opened.
+/// Runs the kernels of a task. Returns a report of the differences from the reference; `None` if there are none. If `task` is
+/// `None`, only initialises the device, which the caller has opened.
 fn run(cl: &ClContext, task: &Option<Task>, talk: &mut ParentConnection) -> Result<Option<MismatchReport>> {
     let Some(task) = task else {
         warm_up(WARM_UP_BYTES);
@@ -98,8 +99,8 @@ fn run(cl: &ClContext, task: &Option<Task>, talk: &mut ParentConnection) -> Resu
     Ok(report)
 }
 
-/// Runs a variant: first on a few rows, to predict its time, then as it is to be used. Returns the difference from the reference,
-/// and the picture with [`LaunchMode::Whole`].
+/// Runs a variant: first on a few rows, to predict its time, then in the launches that the task requests. Returns the
+/// difference from the reference, and the picture with [`LaunchMode::Whole`].
 fn check_variant(
     cl: &ClContext,
     built: &BuiltVariant,
@@ -155,11 +156,11 @@ fn check_variant(
     Ok((report, picture))
 }
 
-/// The expected outputs for the check of a variant after an edit of its kernels.
+/// The expected outputs for the verification of a variant after an edit of its kernels.
 struct Expected {
     /// The reference's output for the displayed frame.
     want: Vec<u8>,
-    /// Host memory for the check of the displayed frame.
+    /// Host memory for the comparison of the displayed frame.
     buffers: CheckBuffers,
     /// Small pictures of all patterns, each with the reference's output.
     extremes: Vec<(Pattern, Vec<u8>, Vec<u8>)>,
@@ -182,8 +183,8 @@ impl Expected {
     }
 }
 
-/// Checks a variant after an edit: the displayed frame, and then small pictures of all patterns. The user waits for it, so it
-/// runs each only once.
+/// Verifies a variant after an edit with the displayed frame, and then with small pictures of all patterns. The user waits for
+/// the result, so each runs only once.
 fn check_edited(
     cl: &ClContext,
     built: &BuiltVariant,
@@ -230,12 +231,12 @@ fn run_in_bands(cl: &ClContext, plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-/// Compares a result without canaries.
+/// Compares a result without canaries with the reference's; returns `None` if they are equal.
 fn compare(want: &[u8], got: &[u8], width: u32) -> Option<MismatchReport> {
     verify::compare(want, got, &Rgba { width: width as usize }, 0)
 }
 
-/// Checks the filter on planes, in one launch and in bands, and runs the conversion of its output.
+/// Compares the filter on planes with the reference, in one launch and in bands, and runs the conversion of its output.
 fn check_planar(
     cl: &ClContext,
     filter: &BuiltVariant,
@@ -269,7 +270,7 @@ fn check_planar(
     Ok((report, picture))
 }
 
-/// Runs the conversion of a block with and without correction, and returns the picture without.
+/// Runs the conversion of a block with and without correction, and returns the picture without correction.
 fn run_conversion(
     cl: &ClContext,
     layout: &Layout,
@@ -291,7 +292,7 @@ fn run_conversion(
     Ok(rgba)
 }
 
-/// Runs the colour correction with each storage.
+/// Runs the colour correction with each storage that the device supports.
 fn run_correction(
     cl: &ClContext,
     (width, height): (u32, u32),

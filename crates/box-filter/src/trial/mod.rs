@@ -95,7 +95,7 @@ pub enum LaunchMode {
     Extremes,
 }
 
-/// The kernels that the child process runs, and how.
+/// A task for the child process: the kernels to run, the picture, the radius and the launches.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Task {
     target: Target,
@@ -111,7 +111,7 @@ struct Task {
 pub struct TrialReport {
     /// The difference from the reference; `None` if there is none.
     pub report: Option<MismatchReport>,
-    /// The resulting RGBA picture of [`LaunchMode::Whole`].
+    /// The resulting RGBA picture of [`LaunchMode::Whole`]; `None` for other launches.
     pub picture: Option<Vec<u8>>,
 }
 
@@ -123,7 +123,7 @@ pub struct Trials {
     results: Vec<(TrialRequest, Result<Option<MismatchReport>>)>,
 }
 
-/// A request to the child process; without a task only the device is initialised.
+/// A request to the child process; if its task is `None`, the device is only initialised.
 type TrialRequest = Request<Option<Task>>;
 
 /// The picture and settings of a trial.
@@ -140,8 +140,8 @@ pub struct Case<'a> {
 }
 
 impl Trials {
-    /// Returns trials whose child process is not started yet. `timeout` is the longest time of each step; by default it is
-    /// 10 s, or ten times the predicted time.
+    /// Creates trials whose child process is not started yet. `timeout` is the longest time of each step; by default it is 10
+    /// s, or ten times the predicted time.
     pub fn new(timeout: Option<Duration>) -> Self {
         Self { child: Child::new(NAME, timeout), results: Vec::new() }
     }
@@ -175,8 +175,8 @@ impl Trials {
         self.run_on(cl, target, case, case.src.len(), &|| Ok(Cow::Borrowed(case.src)))
     }
 
-    /// As [`Trials::run`], but with a picture of this many bytes that is computed while the compiler works, instead of the
-    /// case's own.
+    /// Runs kernels as [`Trials::run`] does, but with a picture of this many bytes that is computed while the compiler works,
+    /// instead of the case's own.
     ///
     /// # Errors
     /// As [`Trials::run`], and those of `picture`.

@@ -1,4 +1,5 @@
-//! Checks of conversions at small odd sizes, with every matrix, range and siting; the movie's own also at its whole size.
+//! Compares conversions with the reference at small odd sizes, with every matrix, range and siting; those of the movie's own
+//! format also at its whole size.
 
 use std::fmt::Write;
 
@@ -14,7 +15,7 @@ use opencl::cl::ClContext;
 use video::color::planes::layout_of;
 use video::color::{Correction, Family, Layout, Matrix, Range};
 
-/// Decoded formats that are checked besides the movie's own. They cover all programs and memory layouts.
+/// Decoded formats that are checked besides the movie's own. They use all programs and memory layouts.
 pub(super) const FORMATS: [Pixel; 19] = [
     Pixel::YUV420P,
     Pixel::YUV422P,
@@ -57,7 +58,7 @@ const MATRICES: [Matrix; 6] =
     [Matrix::Bt601, Matrix::Bt709, Matrix::Bt2020, Matrix::Smpte240m, Matrix::Fcc, Matrix::Ycgco];
 /// The chroma sitings to check; see [`Layout::siting`].
 const SITINGS: [(u32, u32); 6] = [(0, 1), (1, 1), (0, 0), (1, 0), (0, 2), (1, 2)];
-/// Number of rows, each as wide as the movie, that are checked in formats other than the movie's own.
+/// The number of rows, each as wide as the movie, that are checked in formats other than the movie's own.
 pub(super) const FEW_ROWS: u32 = 17;
 
 /// The input of a conversion.
@@ -70,7 +71,7 @@ pub(super) enum Source {
 }
 
 impl Source {
-    /// Returns the name of the source, as [`Row::id`] has it.
+    /// Returns the name of the source for [`Row::id`].
     pub(super) fn id(self) -> String {
         let name = |format: Pixel| format.descriptor().map_or("?", |d| d.name());
         match self {
@@ -89,7 +90,7 @@ impl Source {
         }
     }
 
-    /// Returns the layout of the planes at a size.
+    /// Returns the layout of the planes at a size; `None` for an RGBA picture, or if no kernel converts the format.
     pub(super) fn layout(self, (width, height): (u32, u32)) -> Option<Layout> {
         match self {
             Source::Planes(format, filtered) => {
@@ -106,7 +107,7 @@ pub(super) fn correction(corrected: bool) -> Correction {
     if corrected { Correction::VIVID } else { Correction::NEUTRAL }
 }
 
-/// The programs that are checked, on one device.
+/// The converter and the corrector of one device, whose programs are checked.
 pub(super) struct Checks {
     pub(super) cl: ClContext,
     pub(super) converter: Converter,
@@ -209,7 +210,7 @@ fn test_pictures(
     cases
 }
 
-/// Describes a check picture by its size, colours and pattern, for [`Row::case`].
+/// Returns a description of a check picture by its size, colours and pattern, for [`Row::case`].
 fn describe_picture(layout: &Layout, pattern: Pattern) -> String {
     let mut case = format!("{}×{}", layout.width, layout.height);
     if layout.family != Family::Rgb {

@@ -42,10 +42,9 @@ pub enum Selection {
 /// The result of checking and timing one conversion.
 #[derive(Debug, Clone)]
 pub struct Row {
-    /// The input: FFmpeg's name of the format, with `-filtered` if its planes are filtered; `check_rgba` for a correction
-    /// alone.
+    /// The input: FFmpeg's name of the format, with `-filtered` if its planes are filtered; `rgba` for a correction alone.
     pub id: String,
-    /// The kernel file that makes the conversion.
+    /// The file of the kernel that converts; empty if none was checked.
     pub kernel: &'static str,
     /// The storage of the output.
     pub to: Storage,
@@ -101,7 +100,7 @@ impl Row {
     }
 }
 
-/// The format and size of a movie's pictures.
+/// The pixel format of a movie's pictures, and their layout.
 #[derive(Debug, Clone, Copy)]
 pub struct Input {
     /// The pixel format.
@@ -124,7 +123,7 @@ impl Input {
 pub struct RunOptions {
     /// Width and height of the pictures in pixels.
     pub size: (u32, u32),
-    /// Number of timed runs of each conversion of the movie's own format.
+    /// The number of timed runs of each conversion of the movie's own format.
     pub rounds: u32,
     /// The conversions to check.
     pub which: Selection,
@@ -132,8 +131,8 @@ pub struct RunOptions {
     pub fail_fast: bool,
 }
 
-/// Checks the conversions, which are compiled from `kernels`, and times those of `input`, interleaved. Modified kernels run in
-/// `trials` first. `next` is called with a description of each step.
+/// Compares conversions with the reference, with programs that are compiled from `kernels`, and times the conversions of
+/// `input`, interleaved. Modified kernels run in `trials` first. `next` is called with a description of each step.
 ///
 /// # Errors
 /// When the device cannot be used at all. The failure of a single conversion is in its row.

@@ -12,7 +12,7 @@ use opencl::cl::ClContext;
 use opencl::memory::{Picture, Storage};
 use video::color::{Layout, Matrix, RgbaColors};
 
-/// The properties that the pictures of most movies have, with which corrections are timed.
+/// The properties of the pictures on which corrections are timed, those of most movies.
 const OPAQUE: RgbaColors = RgbaColors { matrix: Matrix::Bt709, has_alpha: false };
 
 /// A conversion to time: the index of its row, its input, the storage of its output, and true if colours are corrected.

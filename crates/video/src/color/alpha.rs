@@ -16,7 +16,6 @@ use ffmpeg_next::frame::Video;
 use super::layout::Layout;
 use crate::libav;
 
-/// The number of entries of a palette.
 const PALETTE_ENTRIES: usize = 256;
 
 /// Returns true if the picture may have pixels that are not opaque: its pixel format has alpha, or its palette has entries
@@ -76,7 +75,7 @@ pub(super) fn premultiply_samples(colours: &mut [u16], alphas: &[u16], depth: u3
     }
 }
 
-/// Multiplies the colours of a packed block by their alpha. `layout` must be of RGB with alpha.
+/// Multiplies the colours of a packed block by their alpha. `layout` must be that of RGB with alpha.
 pub(super) fn premultiply_block(layout: &Layout, block: &mut [u8]) {
     let (at, first) = layout.first_sample_of(3);
     let plane = layout.planes[at];

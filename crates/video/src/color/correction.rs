@@ -105,12 +105,12 @@ pub struct RgbaColors {
 }
 
 impl RgbaColors {
-    /// Returns the properties of the conversion of a decoded picture.
+    /// Returns the properties of the RGBA picture that a decoded picture is converted to.
     pub fn of_picture(picture: &Video) -> Self {
         Self { matrix: matrix::of_picture(picture).0, has_alpha: has_alpha(picture) }
     }
 
-    /// Returns the properties of the conversion of planes with this layout.
+    /// Returns the properties of the RGBA picture that planes with this layout are converted to.
     pub fn of_layout(layout: &Layout) -> Self {
         Self { matrix: layout.matrix, has_alpha: layout.alpha }
     }

@@ -17,7 +17,7 @@ pub enum Family {
     Rgb,
 }
 
-/// The rows of one plane of the frame, in the packed block.
+/// The location of one plane of a picture in the packed block.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Plane {
     /// Offset of the first row in bytes; a multiple of 64.
@@ -66,9 +66,9 @@ pub struct Layout {
     pub interlaced: bool,
     /// The location of the first chroma sample: horizontally, vertically, in the units of the [contract](super).
     pub siting: (u32, u32),
-    /// The matrix, by the file's tags or by convention.
+    /// The YCbCr matrix, by the file's tags or by convention.
     pub matrix: Matrix,
-    /// The range, by the file's tags or by convention; full for RGB.
+    /// The sample range, by the file's tags or by convention; full for RGB.
     pub range: Range,
     /// The planes of the picture in the block, in FFmpeg's order.
     pub planes: [Plane; 4],
@@ -95,7 +95,7 @@ impl fmt::Display for Layout {
 }
 
 impl Layout {
-    /// Returns the layout of 4:2:0 planes by BT.709 in limited range, with samples of 8 bits, or of 12 bits in two bytes.
+    /// Returns the layout of 4:2:0 planes in BT.709 with limited range. Samples have 8 bits, or 12 bits in two bytes if `wide`.
     pub fn planar_420(width: u32, height: u32, wide: bool) -> Self {
         let unit = if wide { 2 } else { 1 };
         let mut layout = Self {
@@ -135,8 +135,8 @@ impl Layout {
         }
     }
 
-    /// Returns the layout as that of an interlaced or a progressive picture. The result is always progressive where rows of
-    /// chroma cannot belong to two fields.
+    /// Returns this layout for an interlaced or a progressive picture. The result is always progressive if rows of chroma
+    /// cannot belong to two fields.
     pub fn with_fields(&self, interlaced: bool) -> Self {
         let has_rows_of_both = self.subsampled_of(1).1 && self.height > 2;
         Self { interlaced: interlaced && has_rows_of_both, ..*self }
@@ -156,7 +156,7 @@ impl Layout {
         }
     }
 
-    /// Returns true if a component has half the resolution: the first value horizontally, the second vertically.
+    /// Returns true if a component has half the resolution of the picture: the first value horizontally, the second vertically.
     pub fn subsampled_of(&self, component: usize) -> (bool, bool) {
         let chroma = self.family == Family::Ycbcr && (1..3).contains(&component);
         (chroma && self.subsampled.0, chroma && self.subsampled.1)
@@ -190,7 +190,8 @@ impl Layout {
         filtered
     }
 
-    /// Returns the layout with another number of rows. The rows of the planes keep their length; the planes follow each other.
+    /// Returns this layout for a picture of `height` rows. The rows of the planes keep their length; the planes follow each
+    /// other.
     pub fn with_rows(&self, height: u32) -> Layout {
         let unit = if self.wide { 2 } else { 1 };
         let mut layout = Layout { height, ..*self }.with_fields(self.interlaced);

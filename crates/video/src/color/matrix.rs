@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::libav;
 
-/// Untagged pictures of at least this width are BT.709, however few lines they have: films are cropped to 1280×536. mpv
+/// The width from which on untagged pictures are BT.709, however few lines they have: films are cropped to 1280×536. mpv
 /// (`mp_csp_guess`) and libplacebo have the same rule.
 const HD_WIDTH: u32 = 1280;
 /// The largest number of lines of standard definition. Untagged pictures with more lines are BT.709 too.
@@ -97,7 +97,7 @@ impl fmt::Display for Range {
     }
 }
 
-/// Tags in files (`matrix_coefficients` of ITU-T H.273) of the supported matrices.
+/// The tags in files (`matrix_coefficients` of ITU-T H.273) and the supported matrices that they stand for.
 const MATRIX_TAGS: [(u32, Matrix); 7] = [
     (1, Matrix::Bt709),
     (4, Matrix::Fcc),
@@ -200,7 +200,6 @@ pub(super) fn is_jpeg_format(format: ffmpeg::format::Pixel) -> bool {
     matches!(format, Pixel::YUVJ420P | Pixel::YUVJ411P | Pixel::YUVJ422P | Pixel::YUVJ440P | Pixel::YUVJ444P)
 }
 
-/// Returns the colour model of a picture's format.
 fn model(picture: &ffmpeg::frame::Video) -> Model {
     let format = picture.format();
     let (flags, components) =

@@ -73,7 +73,8 @@ pub use staging::{PackedPicture, PlaneMemory, Staging};
 /// The number of fractional bits of the [`Coefficients`].
 pub const FRACTION_BITS: u32 = 21;
 
-/// The factors of the conversion from YUV to RGB (step 2 of the contract), in units of 2^-21 levels of RGB per 1/16 level of a sample.
+/// The factors of the conversion from YUV to RGB (step 2 of the contract), in units of 2^-21 levels of RGB per 1/16 level of a
+/// sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Coefficients {
     /// Factor of luma in each of R, G and B.

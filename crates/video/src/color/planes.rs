@@ -20,14 +20,15 @@ const ALIGNMENT: usize = 64;
 /// Returns the layout in which the planes of `frame` are packed for conversion; `None` if the contract of
 /// [`color`](crate::color) does not cover its format.
 ///
-/// Covered are YCbCr with full or half chroma, planar or interleaved, grey, and RGB with or without alpha: 8 bits, or
-/// 9 to 12 bits in two bytes, the low one first. That is for example yuv420p, yuv422p, yuv444p, nv12, yuyv422, gray,
-/// rgb24, bgra, rgb0, gbrp, yuv420p10le, p010le, yuv444p12le, gray12le.
+/// The contract covers YCbCr with full or half chroma, planar or interleaved, grey, and RGB with or without alpha: 8 bits, or 9
+/// to 12 bits in two bytes, the low byte first. Examples are yuv420p, yuv422p, yuv444p, nv12, yuyv422, gray, rgb24, bgra, rgb0,
+/// gbrp, yuv420p10le, p010le, yuv444p12le, gray12le.
 pub fn layout_of(frame: &ffmpeg::frame::Video) -> Option<Layout> {
     color_layout_of(frame).filter(|layout| layout.alpha || !alpha::has_alpha(frame))
 }
 
-/// Returns the layout of the colours of `frame` as [`layout_of`] does, also if YCbCr or grey has alpha, which is not part of it.
+/// Returns the layout of `frame` as [`layout_of`] does, and also for YCbCr and grey with alpha; that alpha is not part of the
+/// layout.
 pub(super) fn color_layout_of(frame: &ffmpeg::frame::Video) -> Option<Layout> {
     let (width, height) = (frame.width(), frame.height());
     let format = libav::descriptor(frame.format())?;
@@ -195,7 +196,7 @@ pub(super) fn rows_in<'a>(block: &'a [u8], layout: &Layout) -> Option<[Rows<'a>;
     }))
 }
 
-/// Copies of at least this many bytes use several threads: one core does not use the whole memory bandwidth.
+/// The number of bytes from which on a copy uses several threads: one core does not use the whole memory bandwidth.
 const MIN_THREADED_COPY: usize = 2 << 20;
 /// The largest number of copying threads; more are not faster.
 const MAX_COPY_THREADS: usize = 4;

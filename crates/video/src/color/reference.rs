@@ -14,7 +14,7 @@ pub fn convert_reference(layout: &Layout, block: &[u8], rgba: &mut [u8]) -> Resu
     Ok(())
 }
 
-/// As [`convert_reference`], in strips on all threads.
+/// Converts a packed block as [`convert_reference`] does, in strips on all threads.
 ///
 /// # Errors
 /// As [`convert_reference`].
@@ -27,7 +27,7 @@ pub fn convert_reference_threaded(layout: &Layout, block: &[u8], rgba: &mut [u8]
     Ok(())
 }
 
-/// Checks that `block` and `rgba` have the sizes of `layout`.
+/// Returns an error unless `block` and `rgba` have the sizes of `layout`.
 fn expect_sizes(layout: &Layout, block: &[u8], rgba: &[u8]) -> Result<()> {
     if block.len() < layout.bytes() || rgba.len() != layout.rgba_bytes() {
         let why = format!("{} bytes do not fit {}×{} pixels.", rgba.len(), layout.width, layout.height);
@@ -57,7 +57,7 @@ pub fn convert_rows(layout: &Layout, block: &[u8], first_row: usize, rgba: &mut 
     }
 }
 
-/// Reads a component's sample in its column `x` and row `y`, in levels of `layout.depth` bits.
+/// Returns a component's sample in its column `x` and row `y`, in levels of `layout.depth` bits.
 pub fn sample(layout: &Layout, block: &[u8], component: Component, x: usize, y: usize) -> i32 {
     let at = component.offset as usize + component.stride as usize * y + component.step as usize * x;
     let stored = match layout.wide {

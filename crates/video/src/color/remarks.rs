@@ -23,8 +23,8 @@ pub(crate) fn of_picture(picture: &ffmpeg::frame::Video) -> Vec<String> {
     of_matrix.chain(transfer_remark(transfer)).chain(of_primaries).collect()
 }
 
-/// Returns a clause about primaries that differ visibly from those of BT.709; `None` for all others. Those of BT.601 and similar
-/// ones differ little.
+/// Returns a clause about primaries that differ visibly from those of BT.709; `None` for all others. Those of BT.601 and
+/// similar ones differ little.
 fn primaries_remark(primaries: u32) -> Option<String> {
     let name = match primaries {
         0..=3 | 5..=7 | 22 => return None,

@@ -1,13 +1,14 @@
 //! Converts a decoded picture of any format to RGBA8 on the CPU: full range, rows without gaps.
 //!
-//! All YCbCr, grey and RGB pictures are converted by `rows`, byte for byte as the contract of [`color`](crate::color) requires:
-//! from their own planes where [`layout_of`](super::planes::layout_of) covers these, otherwise from planes that [`samples`](super::samples) makes
-//! of them. Every channel is within 2 levels of the exact value by the matrix and range of [`matrix`], clipped to 0
-//! to 255, of any code triple. Alpha that is not part of a layout is read apart, and multiplied as in [`alpha`](super::alpha).
+//! `rows` converts all YCbCr, grey and RGB pictures, byte for byte as the contract of [`color`](crate::color) requires: from
+//! their own planes where [`layout_of`](super::planes::layout_of) covers these, otherwise from planes that
+//! [`samples`](super::samples) makes of them. Every channel is within 2 levels of the exact value by the matrix and range of
+//! [`matrix`], clipped to 0 to 255, for any sample values. Alpha that is not part of a layout is read separately, and
+//! multiplied as in [`alpha`](super::alpha).
 //!
-//! swscale, FFmpeg's converter, looks up palettes, interpolates mosaics of sensors, converts XYZ, and scales RGBA. It converts no
-//! YCbCr: its accurate paths turn a channel into 0 where the sum of a saturated code triple exceeds twice the largest value, so that
-//! bright blue becomes yellow, and where chroma has half the rows they take the nearest one.
+//! swscale, FFmpeg's converter, looks up palettes, interpolates mosaics of sensors, converts XYZ, and scales RGBA. It converts
+//! no YCbCr: its accurate paths turn a channel into 0 where the sum of a saturated code triple exceeds twice the largest value,
+//! so that bright blue becomes yellow, and where chroma has half the rows they take the nearest one.
 
 use std::ptr;
 
@@ -37,8 +38,8 @@ struct ContextKey {
 }
 
 impl ContextKey {
-    /// Returns swscale's flags: bicubic if the picture is scaled, accurate rounding, and a colour for each pixel instead of one for
-    /// two.
+    /// Returns swscale's flags: bicubic if the picture is scaled, accurate rounding, and a colour for each pixel instead of one
+    /// for two.
     fn flags(&self) -> i32 {
         use ffmpeg::software::scaling::Flags;
         let filter = if self.source == self.target { Flags::BILINEAR } else { Flags::BICUBIC };
@@ -59,7 +60,7 @@ pub struct RgbaConverter {
 unsafe impl Send for RgbaConverter {}
 
 impl RgbaConverter {
-    /// Returns a converter without a swscale context.
+    /// Creates a converter, which creates its swscale context when it needs one.
     pub fn new() -> Self {
         libav::initialise();
         Self { context: ptr::null_mut(), key: None, padded: Vec::new() }
@@ -221,7 +222,6 @@ impl RgbaConverter {
         Ok(())
     }
 
-    /// Frees swscale's context, if there is one.
     fn free_context(&mut self) {
         // SAFETY: the context is null or owned, and is not used again.
         unsafe { ffi::sws_freeContext(self.context) };
@@ -242,7 +242,7 @@ impl Drop for RgbaConverter {
     }
 }
 
-/// Checks that `dst` holds exactly a picture of this size.
+/// Returns an error unless `dst` has exactly the length of a picture of this size.
 pub(super) fn expect_size(dst: &[u8], (width, height): (u32, u32)) -> Result<()> {
     if width == 0 || height == 0 || dst.len() != width as usize * height as usize * PIXEL_BYTES {
         return Err(Error::new(

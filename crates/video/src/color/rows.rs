@@ -17,7 +17,7 @@ use base::threads::{all_threads, share};
 const MIN_PIXELS_PER_THREAD: usize = 1 << 19;
 /// The largest number of threads; more are not faster.
 const MAX_THREADS: usize = 4;
-/// Strips of rows per thread; with several, a delayed thread does not delay the others.
+/// The number of strips of rows per thread. With several strips, a delayed thread does not delay the others.
 const STRIPS_PER_THREAD: usize = 4;
 
 /// Converts the colours of `frame` to `rgba`. `layout` must be [`color_layout_of`](super::planes::color_layout_of) the frame.
@@ -43,7 +43,7 @@ fn threads_for(layout: &Layout) -> usize {
     (pixels / MIN_PIXELS_PER_THREAD).clamp(1, all_threads().min(MAX_THREADS))
 }
 
-/// Converts these planes on this number of threads.
+/// Converts these planes to `rgba` on this number of threads.
 fn convert_planes(planes: [Rows; 4], layout: &Layout, rgba: &mut [u8], threads: usize) -> Result<()> {
     expect_size(rgba, (layout.width, layout.height))?;
     let picture = PictureRows { layout: *layout, planes, coefficients: Coefficients::of(layout) };
@@ -64,7 +64,7 @@ struct PictureRows<'a> {
 }
 
 impl PictureRows<'_> {
-    /// Converts as many rows from `first` on as fit into `out`, with AVX2 if the processor has it.
+    /// Converts as many rows from `first` on as fit into `out`, with AVX2 if the CPU has it.
     fn run(&self, first: usize, out: &mut [u8]) {
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("avx2") {
@@ -214,7 +214,7 @@ struct Chroma {
 }
 
 impl Chroma {
-    /// Creates the interpolation of a component of this picture, without rows that were read.
+    /// Creates the interpolator of a component of this picture, with no rows read.
     fn new(picture: &PictureRows, component: usize) -> Self {
         let columns = picture.new_row(component).len();
         let line = if picture.layout.subsampled.0 { 2 * columns } else { columns };

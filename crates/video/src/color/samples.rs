@@ -19,11 +19,12 @@ use base::threads::{all_threads, share};
 
 /// The largest depth of samples that the contract covers.
 const MAX_DEPTH: u32 = 12;
-/// The depth of interpolated chroma of 8 bits, and its fraction.
+/// The depth and the fractional bits of the layout of pictures whose chroma is interpolated from one sample for four columns or
+/// rows.
 const INTERPOLATED: (u32, u32) = (12, 4);
-/// The largest logarithm of the columns or rows for each chroma sample.
+/// The largest base-2 logarithm of the number of columns or rows for each chroma sample.
 const QUARTER: u8 = 2;
-/// Planes of at least this many bytes are read by several threads.
+/// The number of bytes from which on a plane is read by several threads.
 const MIN_THREADED: usize = 1 << 19;
 /// The largest number of threads that read a plane.
 const MAX_THREADS: usize = 4;
@@ -72,17 +73,15 @@ impl<'a> Samples<'a> {
         !start.is_null() && (1..=32).contains(&comp.depth) && end <= 8 * line.unsigned_abs() as usize
     }
 
-    /// Returns true if the format has a flag.
     fn has(&self, flag: i32) -> bool {
         self.format.flags as i32 & flag != 0
     }
 
-    /// Returns true if a component is chroma.
     fn is_chroma(&self, component: usize) -> bool {
         self.format.nb_components >= 3 && !self.has(ffi::AV_PIX_FMT_FLAG_RGB) && (1..3).contains(&component)
     }
 
-    /// Returns the logarithms of the columns and the rows for each sample of a component.
+    /// Returns the base-2 logarithms of the number of columns and of rows for each sample of a component.
     fn subsampling(&self, component: usize) -> (u32, u32) {
         let format = self.format;
         match self.is_chroma(component) {
@@ -147,8 +146,8 @@ impl<'a> Samples<'a> {
 
     /// Reads the numbers of row `y` of a component of a format whose samples do not begin at bytes.
     fn read_bits(&self, component: usize, y: u32, to: &mut [u32]) {
-        // SAFETY: the frame is valid, its planes hold this row (`is_in_memory`), which is read with the picture's own line sizes,
-        // and `to` holds a number of four bytes for each of its columns.
+        // SAFETY: the frame is valid, its planes hold this row (`is_in_memory`), which is read with the picture's own line
+        // sizes, and `to` holds a number of four bytes for each of its columns.
         unsafe {
             let raw = self.picture.as_ptr();
             ffi::av_read_image_line2(
@@ -217,7 +216,7 @@ impl<'a> Samples<'a> {
         Ok((layout, block))
     }
 
-    /// Returns the layout of the planes.
+    /// Returns the layout that [`Samples::to_planes`] copies to.
     fn layout(&self) -> Layout {
         let count =
             usize::from(self.format.nb_components) - usize::from(self.has(ffi::AV_PIX_FMT_FLAG_ALPHA));
@@ -279,7 +278,7 @@ impl<'a> Samples<'a> {
     }
 }
 
-/// Calls `sample` for the number of `UNIT` bytes at each `step`-th byte of `row`.
+/// Fills `to` with the results of `sample` for the `UNIT` bytes at each `step`-th byte of `row`.
 #[inline(always)]
 fn each<const UNIT: usize>(row: &[u8], step: usize, to: &mut [u16], sample: impl Fn([u8; UNIT]) -> u16) {
     if step == UNIT {
@@ -291,7 +290,7 @@ fn each<const UNIT: usize>(row: &[u8], step: usize, to: &mut [u16], sample: impl
     }
 }
 
-/// Reads the rows of a component's plane in a [`Layout`] from those of the picture.
+/// Reads the rows of a component's plane in a [`Layout`] from the samples of the picture.
 struct PlaneReader<'a> {
     samples: Samples<'a>,
     component: usize,
@@ -353,8 +352,8 @@ impl<'a> PlaneReader<'a> {
     }
 }
 
-/// Returns the sample before a pixel along an axis with a sample for four pixels, and the pixel's distance from it in eighths of
-/// that to the next sample.
+/// Returns the index of the sample before `pixel`, along an axis with one sample for four pixels, and the distance of the pixel
+/// from that sample in eighths of the distance between two samples.
 fn eighths(pixel: i64, siting: u32) -> (i64, u32) {
     let place = 2 * pixel - 3 * i64::from(siting);
     (place.div_euclid(8), place.rem_euclid(8) as u32)
@@ -366,17 +365,17 @@ struct Levels {
     meaning: Meaning,
 }
 
-/// The way in which a sample follows from a stored number.
+/// The method of converting a stored number to a sample.
 enum Meaning {
-    /// It is that number.
+    /// The sample is the stored number.
     Same,
-    /// It stands in a table.
+    /// The sample is looked up in this table.
     Table(Vec<u16>),
-    /// It is computed.
+    /// The sample is computed by [`Scale::level`].
     Computed,
 }
 
-/// The meaning of stored numbers of `bits` bits as samples of `depth` bits.
+/// The format of stored numbers of `bits` bits, and the `depth` of the samples that they are converted to.
 #[derive(Clone, Copy)]
 struct Scale {
     bits: u32,
@@ -393,7 +392,7 @@ impl Scale {
         let largest = (1u64 << self.depth) - 1;
         if self.is_float {
             let value = if self.bits == 32 { f32::from_bits(stored) } else { half(stored as u16) };
-            // The cast rounds down, and turns NaN into 0. `round` is a call on processors without SSE 4.1.
+            // The cast rounds down, and turns NaN into 0. `round` is a call on CPUs without SSE 4.1.
             return (value.clamp(0.0, 1.0) * largest as f32 + 0.5) as u16;
         }
         let stored_largest = (1u64 << self.bits) - 1;
@@ -486,7 +485,8 @@ mod tests {
         }
     }
 
-    /// Samples with the high byte first have the planes of those with the low one first, also in interlaced pictures.
+    /// Checks that samples with the high byte first give the same planes as those with the low byte first, also in interlaced
+    /// pictures.
     #[test]
     fn the_order_of_bytes_does_not_matter() {
         use crate::color::RgbaConverter;

@@ -15,9 +15,10 @@ use base::error::Result;
 use base::timing::log::{self, Event};
 use base::timing::ms_since;
 
-/// The greatest limit on the number of blocks: for a full queue, the frames on the device, and the frame on the screen.
+/// The upper bound of the limit on the number of blocks: enough for a full queue, the frames on the device, and the frame on
+/// the screen.
 const MAX_BLOCKS: usize = 14;
-/// The least limit on the number of blocks: as many as the shortest queue needs.
+/// The lower bound of the limit on the number of blocks: as many as the shortest queue needs.
 const MIN_BLOCKS: usize = 8;
 /// The limit on the bytes of all blocks: if [`MAX_BLOCKS`] blocks would need more, fewer are allocated, unless all are in
 /// use.
@@ -56,14 +57,13 @@ struct Blocks {
 
 impl Pool {
     // A panic while the lock was held leaves the blocks consistent: nothing under the lock can panic halfway.
-    /// Locks the pool's blocks.
     fn lock(&self) -> MutexGuard<'_, Blocks> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Staging {
-    /// Packs the planes of `picture` into a free block. Returns `None` if none of this size is free, or if no kernel
+    /// Packs the planes of `picture` into a free block. Returns `None` if no block of this size is free, or if no kernel
     /// converts pictures of this format.
     pub(crate) fn try_pack(&self, picture: &Video) -> Option<PackedPicture> {
         let layout = layout_of(picture)?;
@@ -134,7 +134,6 @@ impl Staging {
         Arc::strong_count(&self.0) == 1
     }
 
-    /// Packs a picture into a block.
     fn fill(&self, picture: &Video, layout: Layout, memory: Box<dyn PlaneMemory>) -> Result<PackedPicture> {
         let began = Instant::now();
         let mut packed =

@@ -27,8 +27,8 @@ impl Container {
         unsafe { (*(*self.input.as_ptr()).iformat).flags & ffi::AVFMT_TS_DISCONT != 0 }
     }
 
-    /// Returns true for a picture in a file of its own whose format states its resolution in dots per inch, which FFmpeg
-    /// takes for the shape of its pixels. DPX and OpenEXR do state the shape.
+    /// Returns true for a single image in a file whose format states its resolution in dots per inch, which FFmpeg takes for
+    /// the pixel aspect ratio. DPX and OpenEXR do state the aspect ratio.
     pub(crate) fn is_still_image(&self, codec: Id) -> bool {
         let input = self.input.format();
         let mut names = input.name().split(',');
@@ -50,8 +50,8 @@ impl Container {
         usable_rate(video.avg_frame_rate()).or(usable_rate(video.rate()))
     }
 
-    /// Returns the duration of the movie as the file states it, in nanoseconds; `None` if it states none. `origin_ns` is the time
-    /// stamp of the movie's beginning.
+    /// Returns the duration of the movie as the file states it, in nanoseconds; `None` if it states none. `origin_ns` is the
+    /// time stamp of the movie's beginning.
     pub(crate) fn stated_duration_ns(&self, origin_ns: i64) -> Option<i64> {
         self.stated_end_ns()
             .map(|end_ns| end_ns.saturating_sub(origin_ns))
@@ -61,8 +61,9 @@ impl Container {
     /// Returns the end of the pictures and of their sound as the file states it, as a time stamp in nanoseconds; `None` if it
     /// states none.
     ///
-    /// It is the end of the whole file: the durations of single streams may be wrong, such as those of an MP4 whose pictures
-    /// come at a variable rate. Only if another stream, such as one of subtitles, lasts that long, the played streams count.
+    /// This is the end of the whole file, because the durations of single streams may be wrong, such as those of an MP4 with a
+    /// variable frame rate. If another stream, such as subtitles, ends there, the end of the played streams is returned
+    /// instead.
     fn stated_end_ns(&self) -> Option<i64> {
         let (mut played_ns, mut others_ns) = (None, None);
         for stream in self.input.streams().filter(|stream| stream.duration() > 0) {
@@ -89,8 +90,8 @@ impl Container {
         (duration > 0).then(|| to_nanoseconds(start.saturating_add(duration), unit))
     }
 
-    /// Returns true if the duration of the file is the time stamp of its end, wherever the first picture is. So it is by
-    /// definition in MP4, QuickTime and NUT; the writers of Matroska differ, and FFmpeg's states the end.
+    /// Returns true if the stated duration of the file is the time stamp of its end, wherever the first picture is. This is so
+    /// by definition in MP4, QuickTime and NUT. Writers of Matroska differ; FFmpeg's writer states the end.
     fn states_end(&self) -> bool {
         let input = self.input.format();
         let is = |name| input.name().split(',').any(|part| part == name);
@@ -98,7 +99,8 @@ impl Container {
         is("mov") || is("nut") || (is("matroska") && by_ffmpeg)
     }
 
-    /// Returns the time stamp of the sound's beginning in nanoseconds as the file states it.
+    /// Returns the time stamp in nanoseconds at which the sound begins, as the file states it; `None` without sound, or if the
+    /// file states none.
     pub(crate) fn stated_sound_start_ns(&self) -> Option<i64> {
         let stream = self.input.stream(self.sound?)?;
         let start = Some(stream.start_time()).filter(|start| *start != ffi::AV_NOPTS_VALUE)?;
@@ -111,7 +113,7 @@ impl Container {
         Some(to_nanoseconds(start, stream.time_base().into()).saturating_add(padding_ns))
     }
 
-    /// Returns the duration that the file states; `None` if FFmpeg only estimates the duration.
+    /// Returns the duration that the file states; `None` if FFmpeg only estimates it.
     pub(crate) fn declared_duration(&self) -> Option<DeclaredDuration> {
         let is_of_stream = self.states_duration && self.states_each_duration();
         if let Some(end_s) = self.stream_duration_s().filter(|_| is_of_stream) {

@@ -19,8 +19,8 @@ use base::error::Error;
 
 pub use chapters::Chapter;
 
-/// An opened file and one of its streams: of video, or of sound. Fields drop in order: FFmpeg reads through `_io` and `access` as long as `input`
-/// exists.
+/// An opened file with one selected stream, of video or of sound. Fields drop in order: FFmpeg reads through `_io` and `access`
+/// as long as `input` exists.
 pub(super) struct Container {
     input: Input,
     _io: IoContext,
@@ -37,22 +37,18 @@ pub(super) struct Container {
 }
 
 impl Container {
-    /// Returns FFmpeg's context of the file.
     pub(crate) fn input_mut(&mut self) -> &mut Input {
         &mut self.input
     }
 
-    /// Returns the path of the movie's file.
     pub(crate) fn path(&self) -> &Path {
         self.access.path()
     }
 
-    /// Returns the access to the movie's file.
     pub(crate) fn access(&self) -> &FileAccess {
         &self.access
     }
 
-    /// Returns the timeouts and the cancellation of reading.
     pub(crate) fn read_control(&self) -> &ReadControl {
         self.access.read_control()
     }

@@ -125,8 +125,8 @@ fn probe(io: &IoContext, path: &Path) -> Ffmpeg<*const ffi::AVInputFormat> {
     }
 }
 
-/// Opens the container with this format through `access`, and reads its streams' properties. Returns also for each stream whether
-/// the container states its duration.
+/// Opens the container with this format through `access`, and reads the properties of its streams. Returns its context, and for
+/// each stream true if the container states its duration.
 fn open_input(
     access: &FileAccess,
     io: &IoContext,
@@ -175,8 +175,8 @@ fn open_input(
     }
 }
 
-/// Reads the properties of all streams, for which FFmpeg may decode their first pictures. Decoders ignore a size that the container
-/// states if it is too large: most codecs state the size, too, and only the container may be damaged.
+/// Reads the properties of all streams, for which FFmpeg may decode their first pictures. Decoders ignore a size that the
+/// container states if it is too large: most codecs state the size, too, and only the container may be damaged.
 ///
 /// # Safety
 /// The context is a valid one of an opened file.
@@ -211,8 +211,9 @@ unsafe fn picture_sizes(context: *const ffi::AVFormatContext) -> Vec<(libc::c_in
     (0..unsafe { (*context).nb_streams }).map(size).collect()
 }
 
-/// Refuses streams whose pictures are too large, before any is decoded for the screen. `stated` has the sizes that the container
-/// states, `found` those that the codecs state: none where the container's was ignored and the codec states no other.
+/// Returns an error if the pictures of a stream are too large, before any is decoded for the screen. `stated` has the sizes
+/// that the container states, `found` those that the codecs state: 0×0 where the size of the container was ignored and the
+/// codec states none.
 fn check_picture_sizes(
     stated: &[(libc::c_int, libc::c_int)],
     found: &[(libc::c_int, libc::c_int)],
@@ -267,7 +268,7 @@ pub(super) fn refused_reference(access: &FileAccess) -> Option<Error> {
     })
 }
 
-/// Returns the stream to play: FFmpeg's best video stream, or the first other video stream if the best one is cover art.
+/// Returns the stream to play: the video stream that FFmpeg selects, or the first other video stream if that one is cover art.
 fn video_stream<'a>(input: &'a Input, path: &Path) -> Result<ffmpeg::Stream<'a>> {
     use ffmpeg::codec::Id;
     use ffmpeg::media::Type;
@@ -296,7 +297,7 @@ fn video_stream<'a>(input: &'a Input, path: &Path) -> Result<ffmpeg::Stream<'a>>
     Ok(best)
 }
 
-/// Describes a stream's codec, for the middle of a sentence.
+/// Returns a description of a stream's codec, for the middle of a sentence.
 pub(super) fn describe_codec(stream: &ffmpeg::Stream) -> String {
     let parameters = stream.parameters();
     // SAFETY: a stream has parameters; the name is a static text for every codec.

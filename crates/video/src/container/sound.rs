@@ -16,8 +16,8 @@ use crate::sound::SoundTrack;
 use base::error::{Error, Result};
 use base::text;
 
-/// The flags of tracks that are not the movie's own sound: of commentary, descriptions of the pictures, versions for people who
-/// hear badly, versions without speech or singing, and parts that another track completes.
+/// The flags of tracks that are not the movie's main sound: commentary, audio description, versions for people who hear badly,
+/// versions without speech or singing, and parts that another track completes.
 const SECONDARY: libc::c_int = ffi::AV_DISPOSITION_COMMENT
     | ffi::AV_DISPOSITION_VISUAL_IMPAIRED
     | ffi::AV_DISPOSITION_DESCRIPTIONS
@@ -73,9 +73,9 @@ impl Container {
 
     /// Returns the stream of sound that plays unless the user selects another one; `None` if there is no sound.
     ///
-    /// Tracks come first that can be decoded, then those that are not meant for a part of the audience or as an addition; then
-    /// decide the languages that the user asked for, the flag of the file's default, the system's language, and the order of
-    /// the file.
+    /// Tracks that can be decoded come before all others. Further criteria, in this order: the track has no flag in
+    /// [`SECONDARY`], the languages that the user asked for, the flag of the default track, the language of the system, and the
+    /// order of the file.
     pub(super) fn preferred_sound(&self, languages: &Languages) -> Option<usize> {
         let rank = |track: &SoundTrack| {
             let stream = self.input.stream(track.stream)?;
@@ -94,8 +94,8 @@ impl Container {
         self.sound_tracks().iter().min_by_key(|track| rank(track)).map(|track| track.stream)
     }
 
-    /// Returns the streams that belong to programmes, but to none that has the pictures: their time stamps are those of another
-    /// clock.
+    /// Returns the indices of the streams that belong only to programmes without the selected stream, since their time stamps
+    /// come from another clock; empty if the selected stream belongs to no programme.
     fn streams_of_other_programmes(&self) -> Vec<usize> {
         // SAFETY: the context is valid and has so many programmes; each is valid and has so many indices.
         let programmes: Vec<Vec<usize>> = unsafe {

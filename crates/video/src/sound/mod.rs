@@ -1,7 +1,7 @@
-//! A movie's sound: its tracks, where it continues after seeks and loops, and reading it.
+//! The sound of a movie: its tracks, the segments by which it follows seeks and loops, and readers of its samples.
 //!
-//! Sound is read by another reader of the same file than the pictures are, on a thread of its own, so that neither waits for
-//! the other. The decoder's thread publishes where its pictures continue as [`SoundSegment`]s.
+//! Sound has a reader of its own for the movie's file, on a thread of its own, so that sound and pictures never wait for each
+//! other. The decoder's thread publishes where its pictures continue as [`SoundSegment`]s.
 
 mod reader;
 mod ticks;
@@ -17,8 +17,8 @@ use reader::FileReader;
 use ticks::Ticks;
 pub use ticks::{TICK_INTERVAL_S, TICK_S};
 
-/// The number of segments that are kept. A movie of one frame that is repeated fills the frame queue with as many passes as it
-/// has places.
+/// The maximum number of segments that are kept. It exceeds the number of frames in the frame queue, which a repeated movie of
+/// one frame fills with as many segments.
 const MAX_SEGMENTS: usize = 32;
 
 /// A track of sound in a movie.
@@ -28,7 +28,7 @@ pub struct SoundTrack {
     pub codec: String,
     /// Samples per second.
     pub rate: u32,
-    /// The language or title that the file states; empty without one.
+    /// The language or title that the file states; empty if it states none.
     pub name: String,
     /// The index of the stream in the file.
     pub(crate) stream: usize,
@@ -46,7 +46,7 @@ pub struct SoundSegment {
     pub base_ns: i64,
     /// The time stamp that counts as the movie's beginning, in nanoseconds.
     pub(crate) origin_ns: i64,
-    /// The place in the file from which on it does, in bytes; `None` if it does in the whole file.
+    /// The byte offset in the file from which `origin_ns` applies; `None` if it applies to the whole file.
     pub(crate) byte: Option<i64>,
 }
 
@@ -55,7 +55,7 @@ pub struct SoundSegment {
 pub struct Samples {
     /// The position of the first sample in the movie, in nanoseconds; negative before its beginning.
     pub movie_ns: i64,
-    /// Left and right samples.
+    /// Pairs of a left and a right sample.
     pub data: Vec<[f32; 2]>,
 }
 
@@ -69,7 +69,7 @@ enum Origin {
     Silence,
 }
 
-/// The segments that the decoder's thread has published, and who waits for them.
+/// The segments that the decoder's thread has published, and the thread to wake for new ones.
 #[derive(Default)]
 struct Published {
     segments: VecDeque<SoundSegment>,
@@ -77,7 +77,7 @@ struct Published {
     listener: Option<Thread>,
 }
 
-/// A handle on the sound of one movie, which several threads may use.
+/// A handle to the sound of one movie, which several threads may use.
 #[derive(Clone)]
 pub struct SoundFeed(Arc<Feed>);
 
@@ -92,7 +92,8 @@ struct Feed {
 }
 
 impl SoundFeed {
-    /// Creates the feed of a movie's file with these tracks, and the stream of the one that plays at first. Reading ends soon after `cancel` is cancelled.
+    /// Creates the feed of a movie's file with these tracks; `preferred` is the stream index of the track that plays at first.
+    /// Reading ends soon after `cancel` is cancelled.
     pub(crate) fn of_file(
         path: PathBuf,
         references: References,
@@ -133,10 +134,9 @@ impl SoundFeed {
         self.0.preferred
     }
 
-    /// Opens the track with this index for samples of this rate.
+    /// Opens a track by its index. The reader returns `rate` samples per second.
     ///
-    /// # Errors
-    /// There is no such track, the file cannot be opened, or nothing decodes the track.
+    /// There is no such track, the file cannot be opened, or no decoder of the track is available.
     pub fn open(&self, track: usize, rate: u32) -> Result<SoundReader> {
         let reader = match (&self.0.origin, self.0.tracks.get(track)) {
             (Origin::File(path, references), Some(track)) => Reader::File(Box::new(FileReader::open(
@@ -152,12 +152,13 @@ impl SoundFeed {
         Ok(SoundReader(reader))
     }
 
-    /// Has `thread` woken whenever a segment is published.
+    /// Sets the thread that is unparked whenever a segment is published.
     pub fn set_listener(&self, thread: Thread) {
         self.lock().listener = Some(thread);
     }
 
-    /// Returns the segment at this position of the play timeline; before the first one, the first.
+    /// Returns the segment at this position of the play timeline, or the first segment if the position is before it; `None` if
+    /// no segment was published.
     pub fn segment_at(&self, play_ns: i64) -> Option<SoundSegment> {
         let published = self.lock();
         let at = published.segments.iter().rev().find(|segment| segment.start_ns <= play_ns);
@@ -169,13 +170,13 @@ impl SoundFeed {
         self.lock().segments.iter().find(|other| other.number > segment.number).copied()
     }
 
-    /// Returns the segment that was published last.
+    /// Returns the segment that was published last; `None` if none was published.
     pub fn newest_segment(&self) -> Option<SoundSegment> {
         self.lock().segments.back().copied()
     }
 
-    /// Publishes that the pictures continue at `movie_ns` of the movie, with its beginning at `base_ns` of the play timeline.
-    /// `origin_ns` and `byte` become those of the segment.
+    /// Publishes a segment in which the movie continues at `movie_ns`, with its beginning at `base_ns` on the play timeline.
+    /// For `origin_ns` and `byte` see [`SoundSegment`].
     pub(crate) fn publish(&self, base_ns: i64, movie_ns: i64, origin_ns: i64, byte: Option<i64>) {
         let mut published = self.lock();
         let (number, start_ns) = (published.count, base_ns.saturating_add(movie_ns));
@@ -193,7 +194,7 @@ impl SoundFeed {
         }
     }
 
-    /// Locks what was published. A panic while the lock was held leaves it usable.
+    /// Locks the published segments. A panic while the lock was held leaves them usable.
     fn lock(&self) -> MutexGuard<'_, Published> {
         self.0.published.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -209,7 +210,7 @@ enum Reader {
 }
 
 impl SoundReader {
-    /// Continues at or before `movie_ns` in the segment. Returns false if the file has no sound there.
+    /// Continues at or before `movie_ns` in the segment. Returns false if the file cannot be read there.
     pub fn seek(&mut self, segment: &SoundSegment, movie_ns: i64) -> bool {
         match &mut self.0 {
             Reader::File(file) => file.seek(segment, movie_ns),
@@ -217,7 +218,7 @@ impl SoundReader {
         }
     }
 
-    /// Returns the samples that follow; `None` at the end.
+    /// Returns the next samples; `None` at the end.
     pub fn read(&mut self) -> Option<Samples> {
         match &mut self.0 {
             Reader::File(file) => file.read(),
@@ -225,7 +226,7 @@ impl SoundReader {
         }
     }
 
-    /// Returns a warning about damage that was found since the file was opened, once.
+    /// Returns a warning about damage found since the last call; `None` if there was none.
     pub fn take_warning(&mut self) -> Option<Error> {
         match &mut self.0 {
             Reader::File(file) => file.take_warning(),

@@ -13,19 +13,21 @@ use crate::timeline::{MAX_JUMP_BACK_NS, MAX_JUMP_FORWARD_NS};
 use base::error::{Error, Result};
 use base::text;
 
-/// Nanoseconds before the target of a seek at which decoding begins, since a decoder's first samples lack what came before.
+/// The time in nanoseconds before the target of a seek at which decoding begins, since a decoder's first samples need those
+/// before.
 const PREROLL_NS: i64 = 100_000_000;
-/// The rates of sound that are played, in samples per second.
+/// The sample rates that are played, in hertz.
 const RATES: std::ops::RangeInclusive<u32> = 1_000..=768_000;
-/// The largest number of samples that one packet may become.
+/// The maximum number of samples per channel that one packet may decode to.
 const MAX_SAMPLES: libc::c_int = 1 << 24;
-/// Nanoseconds by which a time stamp may differ from the end of the samples before it: file formats round them.
+/// The largest difference in nanoseconds between a time stamp and the end of the samples before it that counts as rounding by
+/// the file format.
 const MAX_ROUNDING_NS: i64 = 30_000_000;
 
 /// Converts samples of one format to pairs of floats.
 struct Resampler {
     context: resampling::Context,
-    /// Format and rate of the input, its number of channels, and the bit mask of their places.
+    /// The format and rate of the input, its number of channels, and the bit mask of its channel layout.
     input: (ffmpeg::format::Sample, u32, u16, u64),
 }
 
@@ -41,9 +43,9 @@ pub(super) struct FileReader {
     origin_ns: i64,
     /// The movie's position after the last sample that was returned; `None` after a seek.
     next_ns: Option<i64>,
-    /// Nothing was read since the file was opened.
+    /// True if nothing was read since the file was opened.
     is_at_beginning: bool,
-    /// The file has ended, and the decoder returns its last samples.
+    /// True once the file has ended and the decoder returns its last samples.
     is_draining: bool,
     errors_in_a_row: u32,
     bad_packets: u64,
@@ -51,7 +53,7 @@ pub(super) struct FileReader {
 }
 
 impl FileReader {
-    /// Opens the stream with this index of the file at `path`, for samples of this rate.
+    /// Opens the stream with the index `stream` of the file at `path`. The reader returns `rate` samples per second.
     pub(super) fn open(
         path: &Path,
         stream: usize,
@@ -98,7 +100,7 @@ impl FileReader {
         true
     }
 
-    /// Opens a file again that cannot seek.
+    /// Opens the file again at its beginning, because it cannot seek. Returns false if it cannot be opened.
     fn reopen(&mut self) -> bool {
         let container = self.demuxer.container();
         let (path, read_control) = (container.path().to_owned(), container.read_control().clone());
@@ -107,7 +109,7 @@ impl FileReader {
         true
     }
 
-    /// Returns the samples that follow; `None` at the end.
+    /// Returns the next samples; `None` at the end.
     pub(super) fn read(&mut self) -> Option<Samples> {
         self.is_at_beginning = false;
         loop {
@@ -167,8 +169,8 @@ impl FileReader {
         if !RATES.contains(&rate) || channels == 0 || frame.samples() == 0 {
             return None;
         }
-        // A layout that is not a bit mask of places (none, ambisonics, or a list of its own) is replaced by the usual one. Nothing
-        // of a layout is kept, as its list belongs to the frame.
+        // A layout that is not a bit mask of places (none, ambisonics, or a list of its own) is replaced by the usual one.
+        // Nothing of a layout is kept, as its list belongs to the frame.
         let layout = match frame.channel_layout() {
             layout if layout.bits().count_ones() == u32::from(channels) => layout,
             _ => ffmpeg::ChannelLayout::default(channels.into()),
@@ -184,8 +186,8 @@ impl FileReader {
         }
         let context = &mut self.resampler.as_mut()?.context;
         let outputs = if channels == 1 { 1 } else { 2 };
-        // SAFETY: the context is open for the frame's format, and the frame has as many samples in each of its planes; the output
-        // has memory for `capacity` samples of each channel.
+        // SAFETY: the context is open for the frame's format, and the frame has as many samples in each of its planes; the
+        // output has memory for `capacity` samples of each channel.
         let (delay, data) = unsafe {
             let raw = context.as_mut_ptr();
             let delay_ns = ffi::swr_get_delay(raw, 1_000_000_000);
@@ -212,9 +214,9 @@ impl FileReader {
         Some(Samples { movie_ns, data })
     }
 
-    /// Returns the movie's position of samples with this time stamp. Samples follow those before, unless their time stamp says
-    /// clearly otherwise; after a jump of time stamps, as [`Timeline`](crate::timeline::Timeline) defines it, they follow too,
-    /// and positions count from another origin.
+    /// Returns the position in the movie, in nanoseconds, of samples with this time stamp. Samples continue those before them
+    /// unless the time stamp differs by more than [`MAX_ROUNDING_NS`]. After a jump of time stamps, as
+    /// [`Timeline`](crate::timeline::Timeline) defines it, they continue too, and positions count from another origin.
     fn position(&mut self, stamp_ns: Option<i64>) -> i64 {
         let stated_ns = stamp_ns.map(|stamp_ns| stamp_ns.saturating_sub(self.origin_ns));
         let Some(next_ns) = self.next_ns else { return stated_ns.unwrap_or(0) };
@@ -227,7 +229,7 @@ impl FileReader {
         if gap_ns.abs() <= MAX_ROUNDING_NS { next_ns } else { next_ns.saturating_add(gap_ns) }
     }
 
-    /// Returns a warning about damage since the last call.
+    /// Returns a warning about damage found since the last call; `None` if there was none.
     pub(super) fn take_warning(&mut self) -> Option<Error> {
         let (bad_packets, read_error) = (std::mem::take(&mut self.bad_packets), self.read_error.take());
         let mut reasons = Vec::new();

@@ -1,4 +1,4 @@
-//! The sound of painted pictures: a short tone each second, for judging by eye and ear whether sound and picture are in step.
+//! The sound of painted pictures: a short tone each second, to check by eye and ear that sound and pictures are in sync.
 
 use super::Samples;
 
@@ -6,16 +6,14 @@ use super::Samples;
 pub const TICK_INTERVAL_S: f64 = 1.0;
 /// The length of a tick in seconds.
 pub const TICK_S: f64 = 0.08;
-/// Frequency of the tone in hertz.
 const TONE_HZ: f64 = 1000.0;
-/// The tone's amplitude.
 const AMPLITUDE: f64 = 0.5;
-/// The seconds in which a tick begins and ends, so that it does not click.
+/// The duration in seconds of the fade at both ends of a tick, so that it does not click.
 const RAMP_S: f64 = 0.002;
-/// Samples per second divided by the number of samples in a part that is returned at once.
+/// The number of parts in which a second of samples is returned.
 const PARTS_PER_S: u32 = 50;
 
-/// Makes the samples of the ticks.
+/// Generates the samples of the ticks.
 pub(super) struct Ticks {
     rate: u32,
     /// The index of the next sample, from the movie's beginning.
@@ -23,18 +21,17 @@ pub(super) struct Ticks {
 }
 
 impl Ticks {
-    /// Creates the ticks for samples of this rate.
     pub(super) fn new(rate: u32) -> Self {
         Self { rate, next: 0 }
     }
 
-    /// Continues at a position of the movie.
+    /// Continues at the position `movie_ns`; always returns true.
     pub(super) fn seek(&mut self, movie_ns: i64) -> bool {
         self.next = (i128::from(movie_ns.max(0)) * i128::from(self.rate) / 1_000_000_000) as i64;
         true
     }
 
-    /// Returns the samples that follow.
+    /// Returns the next part of the samples.
     pub(super) fn read(&mut self) -> Samples {
         let first = self.next;
         self.next += i64::from(self.rate / PARTS_PER_S);
