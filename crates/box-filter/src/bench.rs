@@ -73,18 +73,18 @@ const PLANE_RADII: [u32; 13] = [0, 1, 2, 3, 8, 31, 40, 41, 64, 80, 81, MAX_RADIU
 /// The key of a check picture: its pattern, its size, and the radius of the filter.
 type PictureKey = (Pattern, (u32, u32), u32);
 
-/// The check pictures made so far, each with the reference's output.
+/// A cache of check pictures, each with the reference's output.
 type PictureCache = HashMap<PictureKey, Rc<(Vec<u8>, Vec<u8>)>>;
 
 /// The key of an expected frame: the index of the frame in the movie, and the radius.
 type FrameKey = (usize, u32);
 
-/// The box filter on pictures of one size, to be benchmarked.
+/// The box filter as a ladder of the benchmark, on pictures of one size.
 pub struct BoxFilter<'a> {
     /// RGBA frames; each round uses the next one. Empty while tuning, which uses noise.
     frames: &'a [Vec<u8>],
     size: (u32, u32),
-    /// Filters a frame through the engine, as the window does; `None` while tuning.
+    /// The engine that filters a frame as the window does; `None` while tuning.
     engine: Option<RefCell<&'a mut dyn EngineFrames>>,
     /// True to check variants that can write images also with output into an image, as the window runs them on shared
     /// textures.
@@ -115,20 +115,20 @@ enum Kind {
     Buffer,
     /// OpenCL images with RGBA pixels.
     Image,
-    /// From an OpenCL buffer into an image, as the window does with shared textures.
+    /// An OpenCL buffer as input and an image as output, as in the window with shared textures.
     IntoImage,
     /// Planes in OpenCL buffers: those of the movie, or of the format with this index in [`suite::FORMATS`].
     Planes(Option<usize>),
 }
 
-/// A picture's size and a radius, with the variations that checks need.
+/// A picture's size and a radius, with the variations for checks.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Case {
     size: (u32, u32),
     radius: u32,
     kind: Kind,
     bands: Bands,
-    /// True if `radius` differs from the radius that the benchmark times, so that only checks use this case.
+    /// True if `radius` differs from the radius that the benchmark times, so that the case is used for checks only.
     is_other: bool,
     /// The number of test patterns with which the case is checked; `None` for all patterns.
     pictures: Option<usize>,
@@ -426,7 +426,7 @@ fn enqueue(
 }
 
 impl BoxFilter<'_> {
-    /// Facts about the ladder.
+    /// The description of the ladder for the benchmark: its name, peaks, inputs and options.
     pub const INFO: LadderInfo = LadderInfo {
         name: BOX_FILTER.name,
         peaks: &[

@@ -32,17 +32,17 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// Returns a whole picture of RGBA pixels, for a device with one compute unit.
+    /// Returns the extent of a whole picture of RGBA pixels, for a device with one compute unit.
     pub fn rgba((width, height): (u32, u32), radius: u32) -> Self {
         Self { width, height, first: 0, rows: height, radius, units: 1, layout: None }
     }
 
-    /// Returns a whole picture of planes, for a device with one compute unit.
+    /// Returns the extent of a whole picture of planes, for a device with one compute unit.
     pub fn planes(layout: Layout, radius: u32) -> Self {
         Self { layout: Some(layout), ..Self::rgba((layout.width, layout.height), radius) }
     }
 
-    /// Returns the work of these launches, which filter the whole picture.
+    /// Returns the work of filtering the whole picture by these launches.
     pub(crate) fn work(&self, launches: Vec<LaunchWork>) -> KernelWork {
         let units = u64::from(self.width) * u64::from(self.height);
         // Each byte is read once and written once.
@@ -101,13 +101,13 @@ pub struct Pass {
 /// A formula for the pass with this index over a band of rows.
 pub type Formula<T> = &'static (dyn Fn(&Config, usize, &Extent) -> T + Sync);
 
-/// A variant's kernel code for a kind of device, and all that depends on its parameters.
+/// A variant's kernel code for a kind of device, and everything that depends on its parameters.
 pub struct Code {
     /// The kernel file under `kernels/`.
     pub file: &'static str,
     /// The storage (buffers or images) of input and output.
     pub storage: Storage,
-    /// The passes in order. Each must finish all rows before the next one begins.
+    /// The passes in order. Each pass must finish all rows before the next one begins.
     pub passes: &'static [Pass],
     /// The tuning parameters.
     pub params: &'static [Param],
@@ -124,7 +124,7 @@ pub struct Code {
     pub work: Option<WorkFormula>,
     /// Returns a number of rows for the pass with this index: bands of a multiple of this number waste few work-items.
     pub row_step: &'static (dyn Fn(&Config, usize) -> u32 + Sync),
-    /// The global memory for [`Argument::ColumnSums`], in pixels of four 16-bit channels, for any radius and band.
+    /// The size of the global memory for [`Argument::ColumnSums`], in pixels of four 16-bit channels, for any radius and band.
     pub column_sums: &'static (dyn Fn(&Config, &Extent) -> usize + Sync),
     /// True if `-D TO_IMAGE=1` makes the last kernel write an image where it otherwise writes a buffer.
     pub to_image: bool,

@@ -7,8 +7,8 @@ use base::error::Result;
 use opencl::cl::{ClContext, Queue};
 use opencl::memory::{Picture, Storage, guarded_buffer};
 
-/// A picture, or planes in a buffer, between canaries. An image cannot be written beyond its border, so it has none on the
-/// device.
+/// A picture, or planes in a buffer, between canaries. An image has no canaries on the device, since it cannot be written
+/// beyond its border.
 #[derive(Debug)]
 pub(crate) struct GuardedPicture {
     whole: Picture,

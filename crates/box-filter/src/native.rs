@@ -24,7 +24,7 @@ pub enum Lanes {
 
 /// The number of channels that are computed at once: those of four pixels.
 const VECTOR_CHANNELS: usize = 16;
-/// 2²³ + 128: added to a mean minus 128, it leaves the rounded mean in the lowest byte of the float.
+/// The number 2²³ + 128. Added to a mean minus 128, it leaves the rounded mean in the lowest byte of the float.
 const ROUNDING_OFFSET: f32 = 8_388_736.0;
 
 /// Filters `src` into `dst`, `width`·`height` RGBA pixels each, on `threads` threads, of which the calling thread is one.

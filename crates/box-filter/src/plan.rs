@@ -242,13 +242,13 @@ mod tests {
     /// for 1.
     const MAGIC: f32 = 8_388_736.0;
 
-    /// `centred_mean16` where the compiler rounds the product and then the sum.
+    /// Returns `centred_mean16` as a compiler computes it that rounds the product and then the sum.
     fn centred_in_two_steps(sum: i32, n: i32, scale: f32) -> i32 {
         i32::from((((sum - 128 * n) as f32 * scale) + MAGIC).to_bits() as u8)
     }
 
-    /// `centred_mean16` where the compiler joins the product and the sum and rounds once. Here the product is exact, 24
-    /// bits by 24, and the sum in 64 bits is off by less than 2⁻²⁹: that changes nothing so far from a tie.
+    /// Returns `centred_mean16` as a compiler computes it that joins the product and the sum and rounds once. Here the product
+    /// is exact, 24 bits by 24, and the sum in 64 bits is off by less than 2⁻²⁹: that changes nothing so far from a tie.
     fn centred_in_one_step(sum: i32, n: i32, scale: f32) -> i32 {
         let product = f64::from(sum - 128 * n) * f64::from(scale);
         let joined = product + f64::from(MAGIC);

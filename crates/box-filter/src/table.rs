@@ -13,7 +13,7 @@ use opencl::memory::Storage;
 /// The file with the user's own kernel, in the folder of kernels.
 pub const OWN_FILE: &str = "box_filter/own.cl";
 
-/// The variant without a filter: the frame passes through. It belongs to no entry of the table.
+/// The variant without a filter: the frame passes through. It is in the list of no filter.
 pub(crate) static OFF: Variant = Variant {
     name: "off",
     key: '0',
@@ -23,7 +23,6 @@ pub(crate) static OFF: Variant = Variant {
     work: Work::Nothing,
 };
 
-/// The box filter.
 pub(crate) static BOX_FILTER: Filter = Filter {
     name: "box_filter",
     max_radius: MAX_RADIUS,

@@ -20,7 +20,8 @@ pub fn variants() -> Vec<VariantId> {
     VariantId::all().rev().filter(|id| id.codes().iter().any(|code| code.is_tuned)).collect()
 }
 
-/// Returns the cache's key for a class of sizes and the range of a radius, named by its last radius.
+/// Returns the cache's key for a class of sizes and the range that contains a radius. The key names the range by its last
+/// radius.
 pub(super) fn cache_class(size: SizeClass, radius: u32) -> Class {
     let fields = [("size", json!(size)), ("radius", radius_range(radius).1.into())];
     let fields = Map::from_iter(fields.map(|(name, value)| (name.to_owned(), value)));

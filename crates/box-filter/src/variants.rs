@@ -20,12 +20,12 @@ use opencl::memory::Storage;
 /// All filters; the box filter is the first.
 static FILTERS: LazyLock<Vec<&'static Filter>> = LazyLock::new(|| vec![&BOX_FILTER]);
 
-/// Identifies a variant by its declaration, whose fields it gives access to.
+/// The identity of a variant: a reference to its declaration in the table. It dereferences to the declaration.
 #[derive(Clone, Copy)]
 pub struct VariantId(&'static Variant);
 
 impl VariantId {
-    /// No filter: the frame passes through.
+    /// The variant without a filter: the frame passes through.
     pub const OFF: Self = Self(&OFF);
 
     /// Returns all built-in variants, in the order of the table; the first one is [`VariantId::OFF`].
@@ -43,12 +43,12 @@ impl VariantId {
         FILTERS[0].initial.parse().unwrap_or(Self::OFF)
     }
 
-    /// Returns the variant that is the fastest on a device, by tuning results.
+    /// Returns the variant `auto`, which runs the fastest variant on a device by tuning results.
     pub fn auto() -> Self {
         Self::all().find(|id| id.is_auto()).unwrap_or(Self::OFF)
     }
 
-    /// Returns the user's own kernel.
+    /// Returns the variant of the user's own kernel, which exists only if the folder of kernels has its file.
     pub fn own() -> Self {
         Self::with_own().find(|id| id.is_own()).unwrap_or(Self::OFF)
     }
@@ -77,12 +77,12 @@ impl VariantId {
         FILTERS.iter().filter_map(|filter| filter.own.as_ref()).any(|own| std::ptr::eq(own, self.0))
     }
 
-    /// Returns true if the variant is the fastest of the others, by tuning results.
+    /// Returns true for `auto`, which runs the fastest of the other variants by tuning results.
     pub fn is_auto(self) -> bool {
         matches!(self.work, Work::Fastest(_))
     }
 
-    /// Returns the variant that `auto` uses without tuning results; `None` for all others.
+    /// Returns the variant that `auto` uses without tuning results; `None` for variants other than `auto`.
     pub fn untuned(self) -> Option<Self> {
         if let Work::Fastest(name) = self.work { name.parse().ok() } else { None }
     }

@@ -29,7 +29,7 @@ pub enum BuiltFilter<'a> {
 }
 
 impl BuiltFilter<'_> {
-    /// Returns the variant.
+    /// Returns the id of the variant.
     pub fn id(&self) -> VariantId {
         match self {
             BuiltFilter::Kernels(_, built) => built.id(),
@@ -68,7 +68,7 @@ pub trait EngineFrames {
     /// When there is no OpenGL, or the picture is larger than it supports.
     fn shaders(&mut self, size: (u32, u32)) -> Result<Rc<dyn Shaders>>;
 
-    /// Filters a frame through the engine, and compares it with the reference. Returns what was compared.
+    /// Filters a frame through the engine, and compares it with the reference. Returns a description of the comparison.
     ///
     /// # Errors
     /// When the frame differs or cannot be filtered: the outcome that replaces the filter's times.
@@ -130,7 +130,7 @@ impl TestFrame {
         Ok(expected)
     }
 
-    /// Returns the description of this check for reports.
+    /// Returns a description for reports of the comparison that uses this frame.
     pub fn checked(&self) -> Checked {
         let text = |word: &str| vec![word.to_owned()];
         Checked {

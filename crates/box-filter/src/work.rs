@@ -8,11 +8,11 @@ use super::MAX_RADIUS;
 use super::config::{Config, Extent};
 use ladder::work::{LaunchWork, Transfer};
 
-/// Bytes of a pixel in pictures.
+/// The number of bytes of a pixel in pictures.
 const PIXEL: u64 = 4;
-/// Bytes of a pixel in row sums and column sums.
+/// The number of bytes of a pixel in row sums and column sums.
 const SUM: u64 = 8;
-/// Channels of a pixel, each of which takes an addition of its own.
+/// The number of channels of a pixel, each of which takes an addition of its own.
 const CHANNELS: u64 = 4;
 
 /// Returns the number of pixels in a line of the window.

@@ -205,8 +205,8 @@ fn inside_of_rgb(layout: &Layout, amplitude: u32) -> Vec<u8> {
     samples
 }
 
-/// With full chroma and colours inside of RGB the filter on planes differs from one after the conversion by rounding only:
-/// at most a level, and the mean below a tenth.
+/// Checks that with full chroma and colours inside of RGB, the filter on planes differs from one after the conversion by
+/// rounding only: at most a level, and the mean below a tenth.
 #[test]
 fn full_chroma_differs_by_the_rounding() {
     for format in [Pixel::YUV444P, Pixel::YUV444P12LE] {

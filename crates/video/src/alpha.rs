@@ -15,8 +15,8 @@ fn has_separate_alpha(stream: &ffmpeg::Stream) -> bool {
     stream.metadata().get("alpha_mode") == Some("1")
 }
 
-/// Returns the decoder for a stream with separate alpha, which FFmpeg's own decoders ignore; `None` for other streams, or if it
-/// is not installed.
+/// Returns the decoder for a stream with separate alpha, which FFmpeg's own decoders ignore; `None` for other streams, or if
+/// this FFmpeg has no such decoder.
 pub(super) fn find_decoder(stream: &ffmpeg::Stream) -> Option<ffmpeg::Codec> {
     let name =
         if has_separate_alpha(stream) { decoder_name(stream.parameters().id())? } else { return None };

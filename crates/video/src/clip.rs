@@ -10,7 +10,7 @@ pub(crate) const CLIP_VARIABLE: &str = "CLREEL_CLIP";
 
 /// Returns the path of the clip that plays when no file is named.
 ///
-/// `CLREEL_CLIP` has priority. Otherwise the first that exists of: `assets/clip.mp4` beside the executable,
+/// `CLREEL_CLIP` has priority. Otherwise it is the first existing file of: `assets/clip.mp4` beside the executable,
 /// `../share/clreel/clip.mp4` relative to the executable's folder, `assets/clip.mp4` in the current directory, and in the
 /// source tree.
 ///

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 pub(crate) const MIN_SPEED: f64 = 0.25;
 pub(crate) const MAX_SPEED: f64 = 4.0;
 
-/// A clock on the play timeline, on which the time stamps of played frames increase across loops and seeks. It can be
-/// paused and set.
+/// A clock on the play timeline, on which the time stamps of played frames increase across loops and seeks. It can be paused,
+/// set, and run at another speed.
 ///
-/// Methods that depend on the current time take it as `now`, so that they can be tested.
+/// Methods that depend on the current time take it as `now`, so that tests can set it.
 #[derive(Debug, Clone)]
 pub struct Clock {
     /// The position on the play timeline at `started`, or the present position while the clock is paused.
@@ -104,7 +104,7 @@ impl Clock {
         self.speed = speed.clamp(MIN_SPEED, MAX_SPEED);
     }
 
-    /// Moves a running clock back by `time`, as if the clock had been paused for that time.
+    /// Moves a running clock back by `time`, as if it had been paused for that time. A paused clock keeps its position.
     pub fn exclude(&mut self, time: Duration) {
         // If it was set within that time, it now starts in the future and stays at that position until then.
         self.started = self.started.map(|started| started.checked_add(time).unwrap_or(started));

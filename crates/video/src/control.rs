@@ -37,7 +37,7 @@ impl Seek {
 pub(super) struct Requests {
     /// The newest seek; `None` once the decoder's thread has taken it.
     pub seek: Option<Seek>,
-    /// True to play the movie again at its end.
+    /// True if the movie plays again when it has ended.
     pub looping: bool,
     /// The section to repeat, from the first time (included) to the second (excluded), in nanoseconds of the movie; `None` to
     /// repeat none.
@@ -55,7 +55,7 @@ pub(super) struct Control {
     /// Notified when a request or the cancellation has changed.
     changed: Condvar,
     pub read_control: ReadControl,
-    /// True if the movie has one picture only, so that seeks have no effect.
+    /// True if the movie consists of a single picture and no longer sound, so that seeks have no effect.
     pub is_still: AtomicBool,
     /// True if no frame follows because the movie could not be read any further.
     pub has_failed: AtomicBool,
@@ -118,8 +118,8 @@ impl Control {
             std::mem::replace(&mut *self.staging.lock().unwrap_or_else(PoisonError::into_inner), staging);
     }
 
-    /// Requests a seek, and empties the queue, which then accepts only frames at the seek's target. No effect in a movie of
-    /// one picture without sound.
+    /// Requests a seek, and empties the queue, which then accepts only frames at the seek's target. Does nothing in a movie of
+    /// one picture without longer sound.
     pub(crate) fn seek(&self, to: Seek) {
         if self.is_still.load(Ordering::Relaxed) {
             return;

@@ -38,14 +38,14 @@ const END_WAIT: Duration = Duration::from_secs(2);
 pub struct OpenOptions {
     /// Start position, in seconds from the movie's beginning.
     pub start_s: f64,
-    /// True to play the movie again at its end.
+    /// True if the movie plays again when it has ended.
     pub looping: bool,
     /// Number of frames to decode to memory before [`Decoder::open`] returns; only these frames are played. `None` decodes
     /// frames while playing.
     pub preload: Option<u32>,
     /// The policy for other files that the movie refers to, and the preferred languages of its sound.
     pub policy: OpenPolicy,
-    /// Lets another thread cancel opening, and the reading that follows.
+    /// The handle by which another thread can cancel opening, and the reading that follows.
     pub cancel: Cancel,
 }
 
@@ -251,12 +251,13 @@ impl Decoder {
         self.control.read_control.newest_seek()
     }
 
-    /// Sets whether the movie begins again at its end. If the movie has ended already, turning this on restarts it at once.
+    /// Turns looping on or off: if on, the movie plays again when it has ended. If the movie has ended already, turning this on
+    /// restarts it at once.
     pub fn set_looping(&self, looping: bool) {
         self.control.update(|requests| requests.looping = looping);
     }
 
-    /// Returns true if the movie begins again at its end.
+    /// Returns true if the movie plays again when it has ended.
     pub fn is_looping(&self) -> bool {
         self.control.requests().looping
     }
@@ -348,7 +349,7 @@ fn preload(pass: &mut Pass, count: u32) -> (Vec<TimedPicture>, Option<Error>) {
     (pictures, None)
 }
 
-/// Returns the properties of a movie with this first picture.
+/// Returns the properties of a movie whose first picture is `first`.
 fn movie_info(path: &Path, pass: &Pass, first: &TimedPicture) -> MovieInfo {
     let (matrix, range) = matrix::of_picture(&first.video);
     let source = pass.source();

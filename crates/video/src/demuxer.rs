@@ -30,7 +30,7 @@ pub(super) struct ReadExtent {
     pub sound_end_ns: Option<i64>,
     /// The latest end of a packet of any stream except the video stream; `None` if packets of other streams are not read.
     pub other_streams_end_ns: Option<i64>,
-    /// The largest byte offset at which a packet of any stream ends, of the packets whose position FFmpeg knows.
+    /// The largest byte offset at which a packet of any stream ends, among the packets whose position FFmpeg knows.
     pub end_byte: u64,
 }
 

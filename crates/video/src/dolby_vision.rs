@@ -38,7 +38,7 @@ pub(super) fn remark(stream: Option<&ffmpeg::Stream>, picture: &ffmpeg::frame::V
 /// The fields of a configuration record that are used.
 struct Record {
     profile: u8,
-    /// Standard that the base layer is compatible with; 0 for none.
+    /// The number of the standard that the base layer is compatible with; 0 for none.
     compatibility: u8,
 }
 

@@ -50,7 +50,6 @@ pub(super) fn past_the_end(path: &Path, at_s: f64, end_s: f64, instead: &str) ->
     )
 }
 
-/// Returns the error for a movie whose pictures do not fit into memory.
 pub(super) fn no_memory(path: &Path) -> Error {
     Error::new(
         format!("There is not enough memory to decode '{}'.", text::name(path)),

@@ -162,7 +162,7 @@ mod tests {
         }
     }
 
-    /// FFmpeg marks most demuxers that open files themselves by a flag.
+    /// Checks that of the demuxers that open files themselves, most of which FFmpeg marks by a flag, only `image2` is allowed.
     #[test]
     fn image2_is_the_only_allowed_format_that_opens_files_itself() {
         let of_files = demuxers().into_iter().filter(|(_, flags)| flags & ffi::AVFMT_NOFILE != 0);

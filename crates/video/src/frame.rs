@@ -62,12 +62,12 @@ impl PackedPlanes {
     }
 }
 
-/// A decoded picture and its time. Times are in nanoseconds.
+/// A decoded picture with its times, and with its place among the frames of the movie.
 pub struct Frame {
     /// The picture from the decoder. Its planes may be shared with other frames: do not write them.
     pub picture: ffmpeg::frame::Video,
-    /// A copy of the picture's planes in a device's memory, if the decoder's thread packed them. Removed when the device is
-    /// closed.
+    /// A copy of the picture's planes in memory that a device can upload from, if the decoder's thread packed them. Removed
+    /// when the device is closed.
     pub packed: PackedPlanes,
     /// The time at which the frame is due on the play timeline, on which times increase across loops and seeks. Strictly
     /// increases from frame to frame. The first frame is at 0, or near the requested start.

@@ -5,8 +5,8 @@
 
 use super::timeline::{MAX_JUMP_BACK_NS, MAX_JUMP_FORWARD_NS};
 
-/// Files of at most this many bytes are scanned for key frames before the first seek; the scan takes a fraction of a second. In
-/// larger files, seeks rely on time stamps.
+/// The size in bytes up to which files are scanned for key frames before the first seek; the scan takes a fraction of a second.
+/// In larger files, seeks rely on time stamps.
 pub(super) const MAX_SCAN_BYTES: u64 = 256 << 20;
 
 /// A key frame in the index.

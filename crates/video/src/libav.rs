@@ -13,7 +13,7 @@ use ffmpeg_next::frame::Video;
 pub(crate) fn initialise() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // Its failure has no effect: registering is automatic since FFmpeg 4.
+        // A failure is harmless: codecs and formats are registered automatically since FFmpeg 4.
         let _ = ffmpeg_next::init();
         ffmpeg_next::log::set_level(ffmpeg_next::log::Level::Quiet);
     });

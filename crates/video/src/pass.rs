@@ -283,7 +283,7 @@ impl Pass {
         self.source.has_ended() && !self.is_interrupted()
     }
 
-    /// Sets which packets are not decoded, from the next packet on.
+    /// Sets the kind of packets that are not decoded, from the next packet on.
     pub(crate) fn set_skip(&mut self, skip: Skip) {
         self.has_skips |= skip != Skip::Nothing;
         if skip != Skip::Nothing {

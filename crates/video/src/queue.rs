@@ -5,11 +5,10 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::frame::{Frame, nanoseconds};
 
-/// The largest number of frames in the queue.
 const MAX_FRAMES: usize = 8;
 /// The number of frames that the queue accepts however large they are.
 const MIN_FRAMES: usize = 3;
-/// Bytes of picture data above which the queue accepts only [`MIN_FRAMES`].
+/// The number of bytes of picture data from which on the queue accepts only [`MIN_FRAMES`].
 const MAX_BYTES: usize = 256 << 20;
 
 /// The result of [`FrameQueue::take_due`].
@@ -144,7 +143,7 @@ impl FrameQueue {
     }
 
     /// Sets the position of the play clock, so that the decoder can skip frames when it falls behind. A player without a
-    /// clock never calls this. During a seek the call has no effect.
+    /// clock never calls this. Does nothing during a seek.
     pub fn set_clock(&self, now_ns: i64) {
         let mut state = self.lock();
         if state.is_seeking {
@@ -161,8 +160,7 @@ impl FrameQueue {
         self.lock().is_catching_up
     }
 
-    /// Returns how far `pts_ns` is behind the clock, in nanoseconds; 0 if `pts_ns` is not behind the clock, or if no clock
-    /// was set.
+    /// Returns the time in nanoseconds by which `pts_ns` is behind the clock; 0 if it is not behind, or if no clock was set.
     pub(super) fn lateness_ns(&self, pts_ns: i64) -> i64 {
         self.lock().clock_ns.map_or(0, |clock| clock.saturating_sub(pts_ns).max(0))
     }

@@ -26,7 +26,7 @@ impl SoundStart {
         else {
             return;
         };
-        // What cannot be decoded has no sample.
+        // A packet that cannot be decoded has no sample.
         let _ = decoder.send_packet(packet);
         let mut frame = ffmpeg::frame::Audio::empty();
         // SAFETY: the pointer is only compared; an allocation that failed must not reach FFmpeg.

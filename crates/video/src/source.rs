@@ -129,7 +129,7 @@ impl Source {
         &self.damage
     }
 
-    /// Returns the next picture; `None` at the end, after an error that ends the file, or when stopped.
+    /// Returns the next picture; `None` at the end, after an error that ends the file, or when reading was interrupted.
     pub(crate) fn next_picture(&mut self) -> Option<DecodedPicture> {
         loop {
             self.read_control().note_progress();
@@ -242,8 +242,8 @@ impl Source {
         DecodedPicture { video, stamp_ns, duration_ns }
     }
 
-    /// Returns the time stamp of the first sample of the movie's sound in nanoseconds; `None` without sound. To be called once,
-    /// when the first picture was decoded.
+    /// Ends the search for the first sample of the movie's sound, after the first picture was decoded, and returns its time
+    /// stamp in nanoseconds; `None` without sound.
     pub(crate) fn sound_start_ns(&mut self) -> Option<i64> {
         self.sound_start.finish(self.demuxer.container())
     }
@@ -286,7 +286,7 @@ impl Source {
         self.demuxer.scan_key_frames(origin_ns, self.frame_ns)
     }
 
-    /// Sets which packets are not decoded, from the next packet on.
+    /// Sets the kind of packets that are not decoded, from the next packet on.
     pub(crate) fn set_skip(&mut self, skip: Skip) {
         self.skip = skip;
         self.decoder.skip_frame(match skip {

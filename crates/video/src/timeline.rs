@@ -44,7 +44,7 @@ impl Timeline {
         (self.first_ns, self.origin_ns) = (Some(first_ns), sound_ns.or(Some(first_ns)));
     }
 
-    /// Returns how long the sound plays before the movie's first frame would begin, in nanoseconds.
+    /// Returns the time in nanoseconds for which the sound plays before the movie's first frame would begin.
     pub(crate) fn lead_ns(&self) -> i64 {
         self.first_ns.zip(self.origin_ns).map_or(0, |(first, origin)| first.saturating_sub(origin))
     }

@@ -14,12 +14,12 @@ use super::source::Skip;
 use base::error::{Error, Result};
 use base::timing::log::{self, Event};
 
-/// If the decoder is behind the clock by more than this many nanoseconds, and the queue is nearly empty, frames that no
-/// other frame references are skipped.
+/// The delay of the decoder behind the clock, in nanoseconds, above which unreferenced frames are skipped if the queue is
+/// nearly empty.
 const LATE_NS: i64 = SECOND_NS / 2;
-/// If the decoder is behind the clock by more than this many nanoseconds, decoding continues at a key frame near the clock.
+/// The delay of the decoder behind the clock, in nanoseconds, above which decoding continues at a key frame near the clock.
 const FAR_LATE_NS: i64 = 3 * SECOND_NS;
-/// If the decoder is behind the clock by less than this many nanoseconds, every frame is decoded again.
+/// The delay of the decoder behind the clock, in nanoseconds, below which every frame is decoded again.
 const ON_TIME_NS: i64 = SECOND_NS / 10;
 
 /// The reason why a pass through the movie ended.
@@ -217,7 +217,7 @@ impl Worker {
         Some(seek)
     }
 
-    /// Plays preloaded pictures again and again.
+    /// Plays preloaded pictures until the decoder is dropped, and repeats them if the movie loops.
     pub(crate) fn play_preloaded(mut self, pictures: &[TimedPicture]) {
         let index_at = |at_ns: i64| pictures.iter().rposition(|p| p.movie_ns <= at_ns).unwrap_or(0);
         let mut index = 0;

@@ -143,7 +143,7 @@ fn check_flat(
     let mut converter = RgbaConverter::new();
     for &(format, depth) in formats {
         for size in SIZES {
-            // What is untagged goes by its size.
+            // The matrix of untagged pictures depends on their size.
             let is_untagged = space == AVColorSpace::AVCOL_SPC_UNSPECIFIED;
             let matrix = if is_untagged && size.0 >= 1280 { Matrix::Bt709 } else { matrix };
             for colour in COLOURS {

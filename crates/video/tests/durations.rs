@@ -1,4 +1,4 @@
-//! Where a movie begins, if its sound begins before its pictures, and how long it lasts.
+//! The beginning of a movie whose sound begins before its pictures, and the duration of movies.
 
 use std::io::Write as _;
 use std::path::Path;

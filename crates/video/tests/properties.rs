@@ -102,7 +102,7 @@ fn packets_that_are_flagged_but_decoded_are_no_damage() {
     }
 }
 
-/// Where packets of the stream are lost, pictures have errors.
+/// Checks that lost packets of the stream, which leave errors in pictures, are reported as damage.
 #[test]
 fn flagged_packets_with_errors_are_damage() {
     let folder = Folder::new("lost");

@@ -120,7 +120,7 @@ fn seeks_work_where_time_stamps_jump() {
     }
 }
 
-/// In Matroska frames have an average duration, in MP4 their own.
+/// Checks seeks in a Matroska file, whose frames have an average duration, and in an MP4, whose frames have their own.
 #[test]
 fn seeks_work_with_variable_frame_rates() {
     let folder = Folder::new("seek-vfr");

@@ -22,18 +22,18 @@ use video::color::{PackedPicture, PlaneMemory, Staging};
 /// The block must outlive the commands that use it: drop it when they have finished.
 pub struct PlaneBlock {
     layout: Layout,
-    /// A flat buffer, which may use the memory of `host`: declared before it, so that it drops first.
+    /// The device memory, a flat buffer that may use the memory of `host`; declared before `host`, so that it drops first.
+    /// `None` until it is allocated.
     device: Option<Picture>,
     host: HostMemory,
     /// True if the device computes in host memory, so that the block is mapped instead of uploaded.
     in_place: bool,
-    /// True while the block is mapped to the host; only with `in_place`.
+    /// True while the block is mapped to the host, which happens only if `in_place`.
     mapped: bool,
     /// True from [`PlaneBlock::to_device`] to [`PlaneBlock::note_back_on_host`]: commands may be reading the host's memory.
     in_use: bool,
 }
 
-/// The host memory of a block.
 enum HostMemory {
     /// Memory that [`PlaneBlock::fill`] writes to.
     Own(HostBlock),
@@ -111,7 +111,7 @@ impl PlaneBlock {
         }
     }
 
-    /// Replaces the host's memory with other packed planes; the device's memory stays.
+    /// Replaces the host memory with other packed planes. The device memory stays the same.
     ///
     /// # Errors
     /// When commands may still use the block, or the planes have another layout.

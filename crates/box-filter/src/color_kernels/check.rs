@@ -198,8 +198,8 @@ fn with_few_rows(layout: &Layout) -> Layout {
     layout.with_rows(layout.height.min(FEW_ROWS + layout.height % 2))
 }
 
-/// Compares a picture that a device converted with the expected one. Returns the error if they differ; `planes` is the layout
-/// of the planes.
+/// Compares a picture that a device converted with the expected one. Returns an error if they differ, otherwise `None`;
+/// `planes` is the layout of the planes.
 pub fn compare_converted(cl: &ClContext, planes: &Layout, got: &[u8], want: &[u8]) -> Option<Error> {
     if got == want {
         return None;

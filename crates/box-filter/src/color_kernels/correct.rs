@@ -12,7 +12,6 @@ use opencl::memory::{Picture, Storage};
 use video::color::Matrix;
 use video::color::{Correction, CorrectionTables, RgbaColors};
 
-/// The kernel file of the colour correction.
 pub(super) const CORRECT_FILE: &str = "convert/02_correct.cl";
 /// The accepted types of each argument of the kernel.
 const CORRECT_ARGUMENT_TYPES: [&[&str]; 7] = [
@@ -36,7 +35,7 @@ pub struct Corrector {
 }
 
 impl Corrector {
-    /// Returns a corrector without programs.
+    /// Creates a corrector without programs.
     pub fn new(cl: &ClContext) -> Self {
         Self { cl: cl.clone(), programs: HashMap::new(), curve: CurveBuffer::default() }
     }
@@ -101,7 +100,6 @@ impl Corrector {
         self.launch(queue, kernels, src, dst, size, (&correction.tables(colors.matrix), colors.has_alpha))
     }
 
-    /// Sets the arguments and enqueues the kernel.
     fn launch(
         &mut self,
         queue: &Queue,

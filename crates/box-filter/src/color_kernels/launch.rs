@@ -100,7 +100,6 @@ impl KernelCache {
     }
 }
 
-/// Sets all arguments of a kernel.
 pub(super) fn set_arguments<const N: usize>(kernel: &Kernel, arguments: [Argument; N]) -> Result<()> {
     for (index, argument) in (0..).zip(arguments) {
         kernel.set(index, argument).map_err(|e| failed(START_FAILED, &e))?;

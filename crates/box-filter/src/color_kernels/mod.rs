@@ -58,7 +58,7 @@ struct Class {
     subsampled: (bool, bool),
     ycgco: bool,
     to_image: bool,
-    /// True if the kernel for whole rows is meant for this class of layouts.
+    /// True if the kernel for whole rows is intended for this class of layouts.
     rows: bool,
 }
 
@@ -84,7 +84,6 @@ impl Class {
         build(cl, CONVERT_FILE, "convert_planes", &self.options(), &CONVERT_ARGUMENT_TYPES)
     }
 
-    /// Returns the compiler options for the class's program.
     fn options(self) -> String {
         let family = match self.family {
             Family::Ycbcr => 0,
@@ -142,7 +141,6 @@ impl ConvertProgram {
         Ok(program)
     }
 
-    /// Sets the arguments and enqueues the kernel.
     #[allow(clippy::too_many_arguments)]
     fn launch(
         &self,
@@ -229,7 +227,7 @@ impl Converter {
         self.programs.contains_key(&Class::new(&self.cl, layout, storage))
     }
 
-    /// Adds a program that was built for this device on another thread.
+    /// Adds a program for this device, which another thread may have built.
     pub fn add(&mut self, program: ConvertProgram) {
         self.programs.insert(program.class, program);
     }

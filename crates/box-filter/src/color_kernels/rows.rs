@@ -29,8 +29,8 @@ const ARGUMENT_TYPES: [&[&str]; 13] = [
 ];
 /// The number of strips of rows per compute unit into which a picture is divided.
 const STRIPS_PER_UNIT: u32 = 2;
-/// The number of values that a line of scratch has in addition to the pixels of a row: the edges of the row, and padding
-/// for whole vectors.
+/// The number of values by which a line of scratch exceeds the pixels of a row: the edges of the row, and padding for whole
+/// vectors.
 const LINE_MARGIN: usize = 96;
 
 /// Returns true if the kernel for whole rows supports planes of this layout and destinations with this storage, and is
@@ -69,7 +69,7 @@ impl ChromaRows {
     }
 }
 
-/// Enqueues the conversion of `block` to `dst`.
+/// Enqueues the conversion of `block` to `dst` with the kernel for whole rows.
 #[allow(clippy::too_many_arguments)]
 pub(super) fn launch(
     cl: &ClContext,

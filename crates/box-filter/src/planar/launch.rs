@@ -22,11 +22,9 @@ pub(crate) const COLUMNS: u32 = 8;
 /// for whole vectors. `MARGIN` in 08_planes.cl is the same.
 const MARGIN: usize = MAX_RADIUS as usize + 32;
 
-/// The arguments of the kernel for CPUs.
 pub(crate) static CPU_ARGUMENTS: [Argument; 17] =
     arguments([Number(&|e| Value::Int(line_len(e) as i32)), ColumnSums]);
 
-/// The arguments of the kernel for GPUs.
 pub(crate) static GPU_ARGUMENTS: [Argument; 17] = arguments([
     Number(&|e| Value::Int4(groups(e).map(|[across, _]| across as i32))),
     Number(&|e| Value::Int4(groups(e).map(|[_, down]| down as i32))),
@@ -102,13 +100,12 @@ pub(crate) fn reads_per_pixel(e: &Extent, for_gpu: bool) -> f64 {
     samples / (f64::from(e.width) * f64::from(e.height)) * (2.0 + f64::from(2 * e.radius + 1) / strip)
 }
 
-/// Returns the launch of the kernel for GPUs.
 pub(crate) fn gpu_launch(e: &Extent) -> Launch {
     let groups: u32 = groups(e).iter().map(|[across, down]| across * down).sum();
     Launch::new([groups * GROUP, 1], [GROUP, 1])
 }
 
-/// Returns the work-groups per row and the number of strips for each component.
+/// Returns for each component the number of work-groups across a row, and the number of strips down the columns.
 pub(crate) fn groups(e: &Extent) -> [[u32; 2]; 4] {
     let Some(layout) = &e.layout else { return [[0; 2]; 4] };
     let whole: f64 = (0..layout.count()).map(|index| area(layout, index)).sum();

@@ -6,11 +6,11 @@ use super::launch::{COLUMNS, GROUP, groups, strips};
 use crate::config::{Config, Extent};
 use ladder::work::{LaunchWork, Transfer};
 
-/// Bytes of a weighted column sum.
+/// The number of bytes of a weighted column sum.
 const COLUMN: u64 = 4;
-/// Bytes of a sample of the output.
+/// The number of bytes of an output sample.
 const OUTPUT: u64 = 2;
-/// Samples of a vector in the kernel for CPUs.
+/// The number of samples of a vector in the kernel for CPUs.
 const VECTOR: u64 = 16;
 
 /// A component's size, the distance between its samples, and its window along both axes.
@@ -36,13 +36,12 @@ fn planes(e: &Extent) -> impl Iterator<Item = (usize, Plane)> {
     })
 }
 
-/// Returns true if samples have two bytes.
 fn is_wide(e: &Extent) -> bool {
     e.layout.is_some_and(|layout| layout.wide)
 }
 
 impl Plane {
-    /// Returns the rows of this component in a band of the picture's rows.
+    /// Returns the number of rows of this component in a band of the picture's rows.
     fn rows(&self, band: &Extent) -> u32 {
         let half = u32::from(self.is_half_down);
         ((band.first + band.rows + half) >> half) - ((band.first + half) >> half)

@@ -115,11 +115,11 @@ pub struct TrialReport {
     pub picture: Option<Vec<u8>>,
 }
 
-/// Runs the trials of one thread. The child process ends with the thread that sent the first request.
+/// Runs the trials of one thread. The child process ends together with the thread that sent the first request.
 #[derive(Debug)]
 pub struct Trials {
     child: Child,
-    /// Earlier requests with their results.
+    /// The requests so far with their results, except those of [`LaunchMode::Whole`].
     results: Vec<(TrialRequest, Result<Option<MismatchReport>>)>,
 }
 
@@ -167,7 +167,8 @@ impl Trials {
         self.child.is_fault()
     }
 
-    /// Runs kernels in the child process. Returns `None` if they are built-in.
+    /// Runs kernels in the child process, and compares their output with the reference. Returns `None` without running them if
+    /// they are built-in.
     ///
     /// # Errors
     /// When the kernels must not run in this process: they do not build, fail, crash, or do not end.

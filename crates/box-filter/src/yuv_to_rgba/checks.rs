@@ -50,10 +50,9 @@ pub(super) const FILTERED_FORMATS: [Pixel; 8] = [
 ];
 /// Sizes for checks: odd ones, ones of a single pixel or chroma sample, and one wider than a work-group.
 const SIZES: [(u32, u32); 6] = [(1, 1), (1, 6), (2, 3), (15, 7), (34, 19), (259, 5)];
-/// The first size for the checks of matrices, ranges and sitings. Each next one is a pixel wider, so that nearly every
+/// The first size for the checks of matrices, ranges and sitings. Each further size is a pixel wider, so that nearly every
 /// remainder of a row after vectors of 16 pixels is checked.
 const FIRST_TAGGED_SIZE: (u32, u32) = (21, 9);
-/// The matrices to check.
 const MATRICES: [Matrix; 6] =
     [Matrix::Bt601, Matrix::Bt709, Matrix::Bt2020, Matrix::Smpte240m, Matrix::Fcc, Matrix::Ycgco];
 /// The chroma sitings to check; see [`Layout::siting`].

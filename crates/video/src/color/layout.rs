@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::color::{Matrix, Range};
 
-/// The kind of samples that a picture consists of.
+/// The colour model of a picture's samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Family {
     /// Luma and two chroma components.
@@ -49,7 +49,7 @@ pub struct Layout {
     pub width: u32,
     /// Height of the picture in pixels.
     pub height: u32,
-    /// The kind of samples.
+    /// The colour model of the samples.
     pub family: Family,
     /// Bits of a sample, 8 to 12, including its fraction.
     pub depth: u32,
@@ -64,7 +64,7 @@ pub struct Layout {
     /// True if rows of chroma belong alternately to the picture's two fields. False if chroma is not subsampled vertically,
     /// or has one row only.
     pub interlaced: bool,
-    /// The location of the first chroma sample: horizontally, vertically, in the units of the [contract](super).
+    /// The location of the first chroma sample, horizontally and vertically, in the units of the [contract](super): 0, 1 or 2.
     pub siting: (u32, u32),
     /// The YCbCr matrix, by the file's tags or by convention.
     pub matrix: Matrix,
@@ -79,7 +79,7 @@ pub struct Layout {
 }
 
 impl fmt::Display for Layout {
-    /// Formats the kind of samples, such as `4:2:0, 8 bits`.
+    /// Formats the colour model, the subsampling and the depth, such as `4:2:0, 8 bits`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let samples = match (self.family, self.subsampled) {
             (Family::Grey, _) => "grey",

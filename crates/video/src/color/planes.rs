@@ -206,11 +206,8 @@ const MAX_COPY_THREADS: usize = 4;
 #[derive(Clone, Copy)]
 pub(super) struct Rows<'a> {
     start: *const u8,
-    /// The distance in bytes from one row to the next.
     line: isize,
-    /// The number of bytes of a row that hold samples.
     bytes: usize,
-    /// The number of rows of the plane.
     count: usize,
     memory: PhantomData<&'a [u8]>,
 }

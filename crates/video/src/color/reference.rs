@@ -36,7 +36,7 @@ fn expect_sizes(layout: &Layout, block: &[u8], rgba: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Converts as many rows from `first_row` on as fit into `rgba`.
+/// Converts as many rows of a packed block, from `first_row` on, as fit into `rgba`. The sizes must match `layout`.
 pub fn convert_rows(layout: &Layout, block: &[u8], first_row: usize, rgba: &mut [u8]) {
     let coefficients = Coefficients::of(layout);
     let [first, second, third, fourth] = layout.components;

@@ -24,9 +24,8 @@ use crate::libav;
 use base::error::{Error, Result};
 use base::memory::{picture_memory, zeroed};
 
-/// Bytes of one RGBA pixel.
 const PIXEL_BYTES: usize = 4;
-/// swscale writes groups of up to this many pixels, also beyond the end of a row.
+/// The largest number of pixels that swscale writes at once, also beyond the end of a row.
 const GROUP_PIXELS: u32 = 16;
 
 /// The parameters of a swscale context.
@@ -66,7 +65,7 @@ impl RgbaConverter {
         Self { context: ptr::null_mut(), key: None, padded: Vec::new() }
     }
 
-    /// Converts `frame` to `dst`, which must hold width × height × 4 bytes.
+    /// Converts `frame` to RGBA8 in `dst`, which must hold width × height × 4 bytes.
     ///
     /// # Errors
     /// When `dst` has another size, or the picture's format cannot be read.

@@ -12,7 +12,7 @@ use crate::color::{Coefficients, FRACTION_BITS, Family, Layout};
 use base::error::{Error, Result};
 use base::threads::{all_threads, share};
 
-/// The least number of pixels per thread: on a busy machine, waiting for another thread costs more than it saves in a small
+/// The minimum number of pixels per thread: on a busy machine, waiting for another thread costs more than it saves in a small
 /// picture.
 const MIN_PIXELS_PER_THREAD: usize = 1 << 19;
 /// The largest number of threads; more are not faster.

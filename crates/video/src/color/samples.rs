@@ -29,7 +29,7 @@ const MIN_THREADED: usize = 1 << 19;
 /// The largest number of threads that read a plane.
 const MAX_THREADS: usize = 4;
 
-/// The samples of a picture in host memory, of any format whose description tells where each of them lies.
+/// The samples of a picture in host memory, of any format whose FFmpeg description states their locations.
 #[derive(Clone, Copy)]
 pub(super) struct Samples<'a> {
     picture: &'a ffmpeg::frame::Video,
@@ -58,7 +58,8 @@ impl<'a> Samples<'a> {
             .then_some(samples)
     }
 
-    /// Returns true if the rows of a component lie within those of its plane. UYYVYY411, whose description is wrong, fails.
+    /// Returns true if the rows of a component lie within those of its plane; false for UYYVYY411, whose description in FFmpeg
+    /// is wrong.
     fn is_in_memory(&self, component: usize) -> bool {
         let comp = &self.format.comp[component];
         let bits =

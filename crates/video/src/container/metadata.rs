@@ -44,7 +44,7 @@ impl Container {
             && (&start[..4], &start[8..16], start[20] & 2) == (b"RIFF".as_slice(), b"WEBPVP8X".as_slice(), 2)
     }
 
-    /// Returns the frames per second that the file states, if they are plausible.
+    /// Returns the frames per second that the file states; `None` if it states none, or an implausible rate.
     pub(crate) fn fps(&self) -> Option<f64> {
         let video = self.played()?;
         usable_rate(video.avg_frame_rate()).or(usable_rate(video.rate()))
@@ -127,7 +127,7 @@ impl Container {
         Some(DeclaredDuration { end_s, tolerance_s: 0.5 + 0.05 * end_s, of_pictures: false })
     }
 
-    /// Returns true if the durations are those that the file states; otherwise FFmpeg estimates them.
+    /// Returns true if the file states its durations; false if FFmpeg estimates them.
     fn is_duration_of_header(&self) -> bool {
         // SAFETY: the context is valid; the field is a plain number.
         let method = unsafe { (*self.input.as_ptr()).duration_estimation_method };

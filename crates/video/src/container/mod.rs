@@ -26,13 +26,13 @@ pub(super) struct Container {
     _io: IoContext,
     access: Box<FileAccess>,
     budget: MemoryBudget,
-    /// The index of the stream in the file.
+    /// The index of the selected stream in the file.
     stream: usize,
     /// The index of the stream of sound that plays with the pictures; `None` without one, and in a file opened for its sound.
     sound: Option<usize>,
     /// True if the container states a duration for the stream, and FFmpeg did not take it from the whole file.
     states_duration: bool,
-    /// Unit of the stream's time stamps, in seconds.
+    /// The unit of the time stamps of the selected stream, in seconds.
     time_base: ffi::AVRational,
 }
 
@@ -84,7 +84,7 @@ impl Container {
         }
     }
 
-    /// Returns true if the stream with this index is played.
+    /// Returns true if the stream with this index is the selected one, or the sound that plays with it.
     fn plays(&self, index: usize) -> bool {
         index == self.stream || Some(index) == self.sound
     }

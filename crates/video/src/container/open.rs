@@ -95,8 +95,8 @@ impl Container {
     }
 }
 
-/// Finds the format by the file's contents and the extension of its name. FFmpeg does not get the rest of the name, which
-/// it could take for a pattern.
+/// Returns the format by the file's contents and the extension of its name. FFmpeg does not get the rest of the name, which it
+/// could take for a pattern.
 fn probe(io: &IoContext, path: &Path) -> Ffmpeg<*const ffi::AVInputFormat> {
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     let ending = if ending.bytes().all(|byte| byte.is_ascii_alphanumeric()) { ending } else { "" };

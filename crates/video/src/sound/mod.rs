@@ -40,7 +40,7 @@ pub struct SoundTrack {
 pub struct SoundSegment {
     /// The segment's number; later ones have larger numbers.
     number: u64,
-    /// Where the segment begins on the play timeline, in nanoseconds.
+    /// The beginning of the segment on the play timeline, in nanoseconds.
     pub start_ns: i64,
     /// The position on the play timeline of the movie's beginning, in nanoseconds.
     pub base_ns: i64,
@@ -110,7 +110,6 @@ impl SoundFeed {
         Self::new(Origin::Ticks, (vec![track], 0), Cancel::default())
     }
 
-    /// Creates a feed without sound.
     pub(crate) fn silence() -> Self {
         Self::new(Origin::Silence, (Vec::new(), 0), Cancel::default())
     }
@@ -203,7 +202,6 @@ impl SoundFeed {
 /// Reads a track's samples.
 pub struct SoundReader(Reader);
 
-/// The kinds of readers.
 enum Reader {
     File(Box<FileReader>),
     Ticks(Ticks),
