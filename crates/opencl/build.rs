@@ -24,7 +24,7 @@ fn main() -> io::Result<()> {
     fs::write(variable("OUT_DIR")?.join("kernels.rs"), text)
 }
 
-/// Adds the kernel files and their common parts in a folder, and in those below it.
+/// Adds the kernel files and their common parts (`.clh`) in a folder and its subfolders.
 fn list(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();

@@ -14,7 +14,6 @@ use signal_hook::low_level::emulate_default_handler;
 /// The registered paths, which are removed if a signal ends the process.
 static REGISTERED_PATHS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Locks the list of registered paths.
 fn lock_registered_paths() -> MutexGuard<'static, Vec<PathBuf>> {
     REGISTERED_PATHS.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -43,10 +42,9 @@ impl Drop for CleanupPath {
 /// A function to call before a signal ends the process.
 type Callback = Box<dyn FnOnce() + Send>;
 
-/// The callback of [`on_interrupt`], until it is called or removed.
+/// The callback set by [`on_interrupt`]; `None` before that, and once it was called or removed.
 static CALLBACK: Mutex<Option<Callback>> = Mutex::new(None);
 
-/// Locks the callback of [`on_interrupt`].
 fn lock_callback() -> MutexGuard<'static, Option<Callback>> {
     CALLBACK.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -57,8 +55,8 @@ pub fn on_interrupt(run: impl FnOnce() + Send + 'static) {
     *lock_callback() = Some(Box::new(run));
 }
 
-/// Runs the callback of [`on_interrupt`] now, if there is one, before the process ends for another reason. Waits for at most
-/// `timeout`, since a stalled thread may hold a lock that the callback needs.
+/// Runs the callback set by [`on_interrupt`], if there is one, before the process ends for another reason than a signal. Waits
+/// for at most `timeout`, since a stalled thread may hold a lock that the callback needs.
 pub fn run_interrupt_callback(timeout: Duration) {
     let Some(run) = lock_callback().take() else { return };
     let (done, result) = channel();
@@ -72,8 +70,8 @@ pub fn run_interrupt_callback(timeout: Duration) {
     }
 }
 
-/// Removes the callback of [`on_interrupt`]. If there is none any more, a signal has started it and the process is ending: then
-/// this function never returns. Call it only after [`on_interrupt`].
+/// Removes the callback set by [`on_interrupt`]. If a signal has already started the callback, this function never returns,
+/// since the process is ending. Must only be called after [`on_interrupt`].
 pub fn clear_on_interrupt() {
     if lock_callback().take().is_none() {
         loop {
@@ -98,7 +96,7 @@ pub fn install_signal_handlers() {
                 run();
                 end_by_signal(signal)
             };
-            // On a thread of its own, so that a second signal can end the process at once.
+            // The callback runs on a thread of its own, so that a second signal can end the process at once.
             if std::thread::Builder::new().name("interrupt".into()).spawn(run).is_err() {
                 end_by_signal(signal);
             }
@@ -112,7 +110,7 @@ pub fn install_signal_handlers() {
 
 /// Removes the registered paths and ends the process by the signal `signal`.
 fn end_by_signal(signal: i32) -> ! {
-    // Locked until the end, so that no other path is registered.
+    // The lock is held until the process ends, so that no other path is registered.
     let paths = lock_registered_paths();
     remove_paths(&paths);
     let _ = emulate_default_handler(signal);

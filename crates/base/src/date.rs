@@ -23,7 +23,7 @@ pub fn utc(time: SystemTime) -> String {
 /// Returns a time as year, month, day, hour, minute and second in the machine's time zone.
 ///
 /// # Errors
-/// Returns the seconds since 1970 if the system has no local time for them.
+/// Returns the seconds since 1970 if the system cannot convert them to local time.
 pub fn local(time: SystemTime) -> Result<[i64; 6], u64> {
     let seconds = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
     let since = libc::time_t::try_from(seconds).map_err(|_| seconds)?;
@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn dates_are_those_of_the_calendar() {
-        // By `date -u -d @N`.
+        // The expected dates are from `date -u -d @N`.
         for (seconds, date) in [
             (0, "1970-01-01T00:00:00Z"),
             (951_782_399, "2000-02-28T23:59:59Z"),

@@ -7,17 +7,17 @@ use std::ffi::OsString;
 /// other programs that it reads.
 pub const HELP: &str = include_str!("environment.txt").trim_ascii_end();
 
-/// Returns the value of a variable; `None` if it is not set.
+/// Returns the value of an environment variable; `None` if it is not set.
 pub fn get(name: &str) -> Option<OsString> {
     std::env::var_os(name)
 }
 
-/// Returns the value of a variable; `None` if it is not set or not Unicode.
+/// Returns the value of an environment variable; `None` if it is not set or not Unicode.
 pub fn text(name: &str) -> Option<String> {
     get(name)?.into_string().ok()
 }
 
-/// Returns the value of a variable in seconds; `None` if it is not set or no number.
+/// Returns the value of an environment variable in seconds; `None` if it is not set or not a number.
 pub fn seconds(name: &str) -> Option<f64> {
     text(name)?.trim().parse().ok()
 }
@@ -48,8 +48,8 @@ mod tests {
         &text[..end.unwrap_or(text.len())]
     }
 
-    /// Returns the string literals that look like variables of clreel; in files that use [`environment`](super), those that
-    /// look like any environment variable.
+    /// Returns the string literals that look like names of clreel's own variables; in files that use [`environment`](super),
+    /// all that look like names of environment variables.
     fn names(text: &str) -> BTreeSet<String> {
         let code = without_tests(text);
         let uses_environment = code.contains("environment::");
@@ -61,7 +61,7 @@ mod tests {
         let mut parts = code.split('"');
         let mut names = BTreeSet::new();
         while let (Some(before), Some(name)) = (parts.next(), parts.next()) {
-            // Variables of the compiler, names of values in help, and parts of names.
+            // These are variables of the compiler, value names in the help, and parts of names.
             let other = ["env!(", "value_name = ", "contains("].iter().any(|way| before.ends_with(way));
             if is_name(name) && !other && (uses_environment || name.starts_with("CLREEL_")) {
                 names.insert(name.to_owned());

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::text::{escaped, escaped_lines};
 
-/// Result with clreel's [`Error`].
+/// A result whose error is clreel's [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// An error in three parts, each a sentence; `why` and `hint` may be empty.
@@ -37,7 +37,7 @@ pub enum ErrorKind {
     KernelsUnreadable,
     /// A kernel file is neither in the folder of kernels nor built in.
     NoKernelFile,
-    /// The text of a kernel file does not compile, because of errors in these lines, as far as they are known.
+    /// A kernel file does not compile. The list has the lines in which the compiler reported errors, as far as they are known.
     KernelDoesNotBuild(Vec<SourceLine>),
 }
 

@@ -5,19 +5,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::Result;
 
-/// Success, also for a damaged file with at least one decodable frame (with a warning).
+/// Exit code for success, also for a damaged file with at least one decodable frame (with a warning).
 pub const DONE: u8 = 0;
-/// Failure, with a message on stderr.
+/// Exit code for a failure, with a message on stderr.
 pub const FAILED: u8 = 1;
-/// Wrong usage, with a message on stderr. clap uses the same code.
+/// Exit code for wrong usage, with a message on stderr. clap uses the same code.
 pub const USAGE: u8 = 2;
-/// A variant's output differs from the reference.
+/// Exit code if a variant's output differs from the reference.
 pub const MISMATCH: u8 = 3;
 
-/// Something became slower than `--threshold` allows.
+/// Exit code if something became slower by more than `--threshold` allows.
 pub const SLOWER: u8 = 4;
 
-/// Returns the code of a check: whether an output differs from the reference, else whether something failed.
+/// Returns the exit code of a verification: [`MISMATCH`] if an output differs from the reference, else [`FAILED`] if something
+/// failed, else [`DONE`].
 pub fn check_code(differs: bool, failed: bool) -> u8 {
     match (differs, failed) {
         (true, _) => MISMATCH,

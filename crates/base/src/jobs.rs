@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use crate::error::{Error, Result};
 use crate::threads::join_within;
 
-/// A callback for when there may be something new to poll. Background work calls it on other threads; it must not call OpenCL.
+/// A callback that background work calls on its own thread when there may be something new to poll. It must not call OpenCL.
 pub type Waker = Arc<dyn Fn() + Send + Sync>;
 
 /// A flag by which background work is cancelled; clones share the flag.
@@ -19,12 +19,12 @@ pub type Waker = Arc<dyn Fn() + Send + Sync>;
 pub struct Cancel(Arc<AtomicBool>);
 
 impl Cancel {
-    /// Requests that the work ends.
+    /// Requests that the work end, without waiting for it.
     pub fn cancel(&self) {
         self.0.store(true, Ordering::SeqCst);
     }
 
-    /// Returns true once the work was requested to end.
+    /// Returns true once [`cancel`](Self::cancel) was called.
     pub fn is_cancelled(&self) -> bool {
         self.0.load(Ordering::SeqCst)
     }
@@ -47,7 +47,7 @@ pub struct Job<T, P = ()> {
     thread: Option<JoinHandle<()>>,
 }
 
-/// The side of a job that its work gets: reports progress, and shows whether the job is cancelled.
+/// The handle that a job passes to its work, which reports progress with it and sees whether the job is cancelled.
 pub struct Reporter<T, P = ()> {
     sender: Sender<JobMessage<T, P>>,
     cancel: Cancel,
@@ -114,7 +114,7 @@ impl<T, P> Job<T, P> {
     /// Waits for the result for at most `time`, skipping progress messages. Returns `None` if the job still runs after that
     /// time, or if its result was returned before.
     pub fn wait(&self, time: Duration) -> Option<Result<T>> {
-        // Limited, since an `Instant` cannot hold all sums.
+        // Capped, since an `Instant` cannot hold the sum with a very long time.
         let end = Instant::now() + time.min(Duration::from_secs(1 << 30));
         loop {
             let left = end.saturating_duration_since(Instant::now());
@@ -148,7 +148,7 @@ impl<T, P> Job<T, P> {
         self.cancel.clone()
     }
 
-    /// Gives this handle a new cancel flag that the work does not see, so that dropping the job no longer cancels the work.
+    /// Separates this handle from the work's cancel flag, so that neither cancelling nor dropping the job ends the work.
     pub fn keep(&mut self) {
         self.cancel = Cancel::default();
     }

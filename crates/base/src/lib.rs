@@ -1,4 +1,4 @@
-//! Errors, files, background jobs, threads and checks of memory, for all other crates.
+//! Errors, files, background jobs, threads, timing and verification, for all other crates.
 
 #![warn(missing_docs, unreachable_pub)]
 // `./dev check` builds the docs with private items.

@@ -32,8 +32,8 @@ pub fn zeroed(len: usize) -> Result<Vec<u8>> {
     }
 }
 
-/// Checks that `len` bytes are free, for work that allocates them in many pieces. Since Linux promises more memory than it
-/// has and kills processes that use it, this compares with the free memory, if that is known.
+/// Checks that `len` bytes are free, for work that allocates them in many pieces. Linux promises more memory than it has and
+/// kills processes that use it, so this compares `len` with the free memory, if that is known.
 ///
 /// # Errors
 /// If there is not enough memory.

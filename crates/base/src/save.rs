@@ -71,7 +71,6 @@ fn write_and_rename(
     written
 }
 
-/// Returns the path of the temporary file for `target`.
 fn temporary_path(target: &Path) -> PathBuf {
     let name = target.file_name().unwrap_or_default().to_string_lossy();
     target.with_file_name(format!(".{name}.{}.part", std::process::id()))
@@ -84,7 +83,6 @@ fn write_all(file: File, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<
     writer.into_inner().map_err(io::IntoInnerError::into_error)
 }
 
-/// Returns the error for a file that could not be written.
 fn write_error(path: &Path, error: &io::Error) -> Error {
     let hint = match error.kind() {
         io::ErrorKind::NotFound => "Create the folder first, or choose another one.",

@@ -12,7 +12,7 @@ const MAX_LINES: usize = 100;
 /// The maximum length of a line, in bytes; longer lines are split.
 const MAX_LINE_BYTES: u64 = 4096;
 
-/// The standard output with which the process was started, once it was separated.
+/// The standard output with which the process was started; unset before [`separate`] or [`capture`].
 static RESULTS: OnceLock<File> = OnceLock::new();
 /// The first lines that kernels and drivers have printed.
 static PRINTED: Mutex<Vec<String>> = Mutex::new(Vec::new());
@@ -20,7 +20,7 @@ static PRINTED: Mutex<Vec<String>> = Mutex::new(Vec::new());
 /// Reserves the standard output for [`results`]: all else that this process prints goes to `other` from now on.
 ///
 /// # Errors
-/// If the system reports one.
+/// If the system reports an error.
 pub fn separate(other: impl AsFd) -> io::Result<()> {
     let stdout = io::stdout();
     if RESULTS.get().is_none() {
@@ -47,7 +47,7 @@ unsafe extern "C" {
 /// lines are kept for [`printed_lines`].
 ///
 /// # Errors
-/// If the system reports one.
+/// If the system reports an error.
 pub fn capture() -> io::Result<()> {
     let mut ends = [0; 2];
     // SAFETY: there is room for two descriptors.
@@ -73,7 +73,7 @@ pub fn capture() -> io::Result<()> {
     separate(writer)
 }
 
-/// Adds a line to those that are kept, unless there are enough.
+/// Adds a line to [`PRINTED`], unless it has [`MAX_LINES`] lines.
 fn keep(line: &[u8]) {
     let mut printed = PRINTED.lock().unwrap_or_else(PoisonError::into_inner);
     if printed.len() < MAX_LINES {
@@ -95,7 +95,7 @@ pub fn forget_printed_lines() {
 /// Returns a writer for results: the standard output with which the process was started.
 ///
 /// # Errors
-/// If the system reports one.
+/// If the system reports an error.
 pub fn results() -> io::Result<File> {
     match RESULTS.get() {
         Some(file) => file.try_clone(),
@@ -103,8 +103,8 @@ pub fn results() -> io::Result<File> {
     }
 }
 
-/// Returns the path under which a file is to be opened that the user has named: names of the standard output, such as
-/// `/dev/stdout`, mean the one with which the process was started.
+/// Returns the path at which to open a file that the user has named. Names of the standard output, such as `/dev/stdout`, mean
+/// the standard output with which the process was started.
 pub fn named(path: &Path) -> PathBuf {
     let is_stdout =
         ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"].iter().any(|name| path == Path::new(name));

@@ -26,7 +26,8 @@ pub fn escaped_lines(text: &str) -> Cow<'_, str> {
     with_escapes(text, |c| is_control(c) && c != '\n' && c != '\t')
 }
 
-/// Returns the text with the characters escaped for which `is_escaped` returns true, or that stand for bytes that are not UTF-8.
+/// Returns the text with escapes for the characters for which `is_escaped` returns true, and for those that stand for bytes
+/// that are not UTF-8.
 fn with_escapes(text: &str, is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
     let is_escaped = |c: char| is_escaped(c) || foreign_byte(c).is_some();
     if !text.contains(is_escaped) {
@@ -63,8 +64,8 @@ pub fn unicode(name: impl AsRef<OsStr>) -> String {
     text
 }
 
-/// The first of the characters that stand for bytes that are not UTF-8 in [`from_bytes`]. They are the last ones of Unicode, have
-/// no meaning, and no text has them.
+/// The code point to which [`from_bytes`] adds a byte that is not UTF-8. The sums are among the last code points of Unicode,
+/// which have no meaning and appear in no text.
 const FIRST_FOREIGN: u32 = 0x10_ff00;
 
 /// Returns the byte that a character of [`from_bytes`] stands for; `None` for other characters.
@@ -75,8 +76,8 @@ fn foreign_byte(c: char) -> Option<u8> {
         .filter(|byte| *byte >= 0x80)
 }
 
-/// Converts bytes to text, so that [`to_bytes`] returns the same bytes, also where they are not UTF-8: in texts in Latin-1 a
-/// character stands for each such byte. Messages show it as `\xff`.
+/// Converts bytes to text from which [`to_bytes`] restores the same bytes. Each byte that is not UTF-8, as in Latin-1 texts,
+/// becomes a character that stands for it, which messages show as `\xff`.
 pub fn from_bytes(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     let push = |text: &mut String, byte: &u8| text.extend(char::from_u32(FIRST_FOREIGN + u32::from(*byte)));
@@ -112,7 +113,7 @@ pub fn to_bytes(text: &str) -> Cow<'_, [u8]> {
     Cow::Owned(bytes)
 }
 
-/// Appends a byte that is not UTF-8, as `\xff`.
+/// Appends the escape of a byte that is not UTF-8, such as `\xff`.
 fn push_byte(text: &mut String, byte: u8) {
     // Writing to a string cannot fail.
     let _ = write!(text, "\\x{byte:02x}");

@@ -15,7 +15,7 @@ pub enum Threads {
 }
 
 impl Threads {
-    /// Returns the number of threads on this machine.
+    /// Returns the number of threads, which depends on the machine for [`Threads::All`].
     pub fn count(self) -> usize {
         match self {
             Threads::One => 1,
@@ -30,7 +30,7 @@ pub fn all_threads() -> usize {
 }
 
 /// Waits for a thread for at most `patience`, and empties `slot` once the thread has ended. Returns the result of the thread,
-/// or `None` if it still runs; `Ok` without a thread.
+/// or `None` if it still runs. Returns `Ok` if `slot` is empty.
 pub fn join_within(slot: &mut Option<JoinHandle<()>>, patience: Duration) -> Option<std::thread::Result<()>> {
     let end = Instant::now() + patience;
     while slot.as_ref().is_some_and(|thread| !thread.is_finished()) {

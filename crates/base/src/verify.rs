@@ -88,7 +88,7 @@ impl Accuracy {
     }
 }
 
-/// 32-bit floats that must be equal bit for bit.
+/// Elements that are 32-bit floats and must be equal bit for bit.
 #[derive(Debug, Clone, Copy)]
 pub struct Floats;
 

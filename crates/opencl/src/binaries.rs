@@ -1,4 +1,4 @@
-//! Keeps binaries of compiled programs from one start to the next.
+//! Cache of compiled programs: keeps their binaries on the disk from one start of clreel to the next.
 //!
 //! The folder is `programs` in the user's folder for clreel's caches. Only this user may write to it, since its files are executed.
 //! A file is valid for one platform, device, OpenCL version and driver, one program text with its compiler options, one set of
@@ -92,7 +92,7 @@ impl BinaryFile {
     }
 }
 
-/// Returns the binary in the contents of a file; `None` if they are damaged, or the program's key is another one.
+/// Returns the binary in the contents of a file; `None` if they are damaged or have another key than `key`.
 pub fn binary_of<'a>(contents: &'a [u8], key: &str) -> Option<&'a [u8]> {
     let (hashed, rest) = contents.strip_prefix(MAGIC)?.split_first_chunk::<8>()?;
     if u64::from_le_bytes(*hashed) != hash(rest) {
@@ -103,12 +103,12 @@ pub fn binary_of<'a>(contents: &'a [u8], key: &str) -> Option<&'a [u8]> {
     (own == key.as_bytes() && !binary.is_empty()).then_some(binary)
 }
 
-/// Returns true if binaries of earlier starts may be used: `CLREEL_BINARIES` does not forbid it.
+/// Returns true unless `CLREEL_BINARIES` forbids the use of binaries of earlier starts.
 pub(super) fn may_use_binaries() -> bool {
     environment::text(BINARIES_VARIABLE).as_deref() != Some("0")
 }
 
-/// Returns the layers of the OpenCL loader that the environment names.
+/// Returns the layers of the OpenCL loader, as listed in the environment variable `OPENCL_LAYERS`; empty if it is not set.
 pub(super) fn loader_layers() -> String {
     environment::get("OPENCL_LAYERS").unwrap_or_default().to_string_lossy().into_owned()
 }
@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(at(&device, "layer.so", "text", "-D A=1").get(), None);
         assert_eq!(at(&device, "", "text2", "-D A=1").get(), None);
         assert_eq!(at(&device, "", "text", "-D A=2").get(), None);
-        // Another one's file under this name: a collision of hashes, or a copy.
+        // The file of another program under this name: a collision of hashes, or a copy.
         let copied = at(&device, "", "text2", "-D A=1");
         fs::copy(&file.path, &copied.path).unwrap();
         assert_eq!(copied.get(), None);
@@ -223,7 +223,7 @@ mod tests {
             fs::write(&file.path, &whole[..at]).unwrap();
             assert_eq!(file.get(), None, "{at} bytes");
         }
-        // A length that is no length, with a hash that is right.
+        // A wrong length with a correct hash.
         let mut rest = u64::MAX.to_le_bytes().to_vec();
         rest.extend(b"key");
         fs::write(&file.path, [MAGIC, &hash(&rest).to_le_bytes(), &rest].concat()).unwrap();

@@ -17,8 +17,8 @@ pub(super) fn excerpt(log: &str, unit: &Unit, sources: &Sources) -> String {
     annotate(&with_file_lines(log, unit), &|file| sources.text(file).ok())
 }
 
-/// Returns the warnings of a build log with the source lines that they name. Leaves out warnings about files that are as they are
-/// built in: some compilers warn about these on each build, and the user cannot correct them. `unit` is the compiled text.
+/// Returns the warnings of a build log with the source lines that they name. Leaves out warnings about built-in files that were
+/// not edited: some compilers print these at each build, and the user cannot fix them. `unit` is the compiled text.
 pub(super) fn warnings(log: &str, unit: &Unit, sources: &Sources) -> String {
     let log = with_file_lines(log, unit);
     let (mut kept, mut is_kept) = (Vec::new(), false);
@@ -184,7 +184,7 @@ mod tests {
             "error: common/mean.clh:1:3: no\n  1 | first\nerror: x.cl:9:1: no\nDevice d failed to build the program\n\
              … and 2 warnings"
         );
-        // Where nothing else is there, they are what there is.
+        // A log that has only warnings keeps them.
         assert_eq!(annotate("warning: odd\n  2 | odd", &load), "warning: odd\n  2 | odd");
         assert!(annotate("x: error: no\nx: warning: odd", &load).ends_with("… and a warning"));
     }
@@ -222,7 +222,7 @@ mod tests {
         let long = vec!["noise"; 500].join("\n");
         assert_eq!(annotate(&long, &load).lines().count(), MAX_LOG_LINES + 1);
         assert!(annotate(&long, &load).ends_with("… and 476 more lines, 2999 bytes in all"));
-        // One line may be as long as a thousand.
+        // A line may be as long as thousands of others.
         let endless = "äöü".repeat(1_000_000);
         let text = annotate(&endless, &load);
         assert!(text.len() < 2 * MAX_LINE_CHARS + 40 && text.ends_with("… and 6.0 MB more"), "{text}");

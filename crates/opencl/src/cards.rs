@@ -1,4 +1,4 @@
-//! Graphics cards for which there is no OpenCL device, and cards for which there are several: what the user can do about it.
+//! Remarks on graphics cards for which there is no OpenCL device, or more than one, with what the user can do about it.
 //!
 //! The kernel lists graphics cards in `/sys/class/drm`, whether or not an OpenCL driver is installed. NVIDIA's driver may list
 //! none there, but makes nodes `/dev/nvidia0` and up.
@@ -87,7 +87,7 @@ const KERNEL_DRIVERS: [KernelDriver; 5] = [
 const INSTALL_INTEL: &str = "On Debian and Ubuntu install intel-opencl-icd. If that does not support the card, install \
                              mesa-opencl-icd, and start clreel with RUSTICL_ENABLE=iris.";
 
-/// A graphics card that the kernel drives.
+/// A graphics card that has a driver in the Linux kernel.
 #[derive(Debug, PartialEq, Eq)]
 struct Card {
     driver: &'static KernelDriver,

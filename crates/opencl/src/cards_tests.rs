@@ -1,4 +1,4 @@
-//! Cards in a folder that is laid out as `/sys` and `/dev` are, and devices that imaginary drivers report.
+//! Tests with cards in a folder that is laid out like `/sys` and `/dev`, and with devices of imaginary drivers.
 
 use std::os::unix::fs::symlink;
 

@@ -1,8 +1,8 @@
-//! Calibration of a device's clock: whether the times of its events are those of its commands.
+//! Calibration of a device's clock, which finds out whether the times of events are those of the commands.
 //!
-//! Drivers report times that no kernel took, with CL_SUCCESS: numbers instead of times (rusticl 22.3), an END before the START, 7e10
-//! seconds (ROCm 7.2). A kernel whose work is n, 2n and 4n is therefore timed by events and by the host's clock before device times
-//! are shown. Where the two do not grow alike, wall times take the place of device times.
+//! Some drivers report times that no kernel took, with CL_SUCCESS: numbers instead of times (rusticl 22.3), an END before the
+//! START, 7e10 seconds (ROCm 7.2). Before device times are shown, a kernel whose work is n, 2n and 4n is therefore timed by
+//! events and by the host's clock. If the two do not grow alike, wall times replace device times.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -110,10 +110,10 @@ impl Clock {
     }
 }
 
-/// The use of the times that a device reports: as they are, or with wall times in their place.
+/// The state of a device's clock: whether device times are used, or wall times in their place.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ClockState {
-    /// There is no device, or its clock was not compared with the host's. The text says why, if that was tried.
+    /// There is no device, or its clock was not compared with the host's. The text is the error if the comparison failed.
     Uncalibrated(Option<String>),
     /// Device times grow with wall times, and are used.
     Trusted,
@@ -154,7 +154,7 @@ impl ClockState {
         }
     }
 
-    /// Returns a sentence for the user if device times are not used, or were not compared with wall times.
+    /// Returns a sentence for the user if device times are not used, or their calibration failed; otherwise `None`.
     pub fn note(&self) -> Option<String> {
         match self {
             Self::Trusted | Self::Uncalibrated(None) => None,
@@ -170,7 +170,7 @@ impl ClockState {
 #[derive(Debug, Clone, Copy)]
 struct Launch {
     wall: Duration,
-    /// `None` if the driver reports no times.
+    /// The times that the driver reports; `None` if it reports none.
     device: Option<EventTimes>,
     /// The host's time before and after the launch was enqueued.
     enqueued: (Instant, Instant),
@@ -271,7 +271,7 @@ fn assess(reported_ns: u64, mut launch: impl FnMut(u32) -> Result<Launch>) -> Re
 fn shortest_work(mut launch: impl FnMut(u32) -> Result<Launch>) -> Result<u32> {
     let mut outer = 1;
     loop {
-        // The fastest of several launches, since another process may have had the processor during one.
+        // The fastest of several launches counts, since another process may have had the CPU during one.
         let mut wall = Duration::MAX;
         for _ in 0..ROUNDS {
             wall = wall.min(launch(outer)?.wall);
@@ -305,7 +305,7 @@ fn compare(reported_ns: u64, launches: &[Vec<Launch>; 3]) -> std::result::Result
         return impossible(&format!("the device's clock has steps of {}", format_resolution(resolution_ns)));
     }
     // Wall and device time of the run of each amount of work whose overhead is least. A run in which another process had the
-    // processor counts, since both clocks saw that.
+    // CPU counts, since both clocks saw that.
     let mut points = [(0.0, 0.0); 3];
     for (launches, point) in launches.iter().zip(&mut points) {
         let times = |launch: &Launch| {

@@ -1,5 +1,5 @@
-//! The speed of a device's clock, without which times cannot be compared: of an NVIDIA card by NVML, of graphics cards of AMD and
-//! Intel and of processors by the kernel's files in `/sys`. Virtual machines and containers show none of these.
+//! Reads the speed of a device's clock, without which times cannot be compared: of NVIDIA GPUs through NVML, and of AMD and
+//! Intel GPUs and of CPUs from the Linux kernel's files in `/sys`. Virtual machines and containers show none of these.
 
 use std::cell::Cell;
 use std::fs;
@@ -13,11 +13,11 @@ use nvml_wrapper::error::NvmlError;
 
 use crate::cl::{Device, DeviceKind};
 
-/// The folder of the kernel's files.
+/// The folder of the Linux kernel's files about devices.
 const SYSFS: &str = "/sys";
-/// NVIDIA's number in the file `vendor` of a PCI device.
+/// NVIDIA's vendor ID in the file `vendor` of a PCI device.
 const NVIDIA: &str = "0x10de";
-/// Reasons for a slower clock that NVML reports, with their names. That a device is idle, or that its display limits it, is none.
+/// Reasons for a slower clock that NVML reports, with their names. An idle device and a limit by the display do not count.
 const NVML_REASONS: [(ThrottleReasons, &str); 7] = [
     (ThrottleReasons::APPLICATIONS_CLOCKS_SETTING, "clocks set by the user"),
     (ThrottleReasons::SW_POWER_CAP, "power cap"),
@@ -28,33 +28,33 @@ const NVML_REASONS: [(ThrottleReasons, &str); 7] = [
     (ThrottleReasons::HW_POWER_BRAKE_SLOWDOWN, "power brake"),
 ];
 
-/// A device's clock at one moment.
+/// A reading of a device's clock.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reading {
-    /// The speed in MHz; of processors the mean of all cores.
+    /// The speed in MHz; for a CPU, the mean of all cores.
     pub mhz: f64,
-    /// Names of the reasons for which the clock is slower than it could be.
+    /// Names of the reasons why the clock is slower than it could be.
     pub throttle: Vec<String>,
 }
 
-/// A device's clock at one moment, with the facts that do not change.
+/// A reading of a device's clock, with its highest speed and its governor.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClockSnapshot {
-    /// The speed; `None` if the clock stands still or could not be read.
+    /// The reading; `None` if the clock stands still or could not be read.
     pub reading: Option<Reading>,
     /// The highest speed in MHz; `None` if it is not known.
     pub limit_mhz: Option<f64>,
-    /// The governor of the processors' clocks; `None` for other devices.
+    /// The frequency governor of the CPU; `None` for other devices.
     pub governor: Option<String>,
 }
 
-/// Reads the clock of one device.
+/// A reader of the clock of one device.
 #[derive(Debug)]
 pub struct ClockReader {
     source: Source,
     /// The highest speed in MHz; `None` if it is not known.
     pub limit_mhz: Option<f64>,
-    /// The governor of the processors' clocks, such as "powersave"; `None` for other devices.
+    /// The frequency governor of the CPU, such as "powersave"; `None` for other devices.
     pub governor: Option<String>,
 }
 
@@ -62,19 +62,19 @@ pub struct ClockReader {
 enum Source {
     Nvidia(nvml_wrapper::Device<'static>),
     Files {
-        /// Files with the present speed, whose mean counts.
+        /// Files with the current speeds, of which the mean is used.
         speeds: Vec<PathBuf>,
         /// The number in these files at a speed of 1 MHz.
         per_mhz: f64,
         /// Files that hold 1 while the clock is slowed down, each with the name of that reason.
         flags: Vec<(String, PathBuf)>,
-        /// Files that count how often the temperature has slowed the clock, and their last sum.
+        /// Files that count how often the temperature has slowed the clock, and the sum of their counts at the last reading.
         counts: (Vec<PathBuf>, Cell<f64>),
     },
 }
 
 impl ClockReader {
-    /// Finds the clock of a device; without a device, and for a CPU device, those of the machine's processors.
+    /// Finds the clock of a device. Without a device, and for a CPU device, finds the clocks of the machine's CPU cores.
     ///
     /// # Errors
     /// Returns the reason why the clock cannot be read, as a sentence.
@@ -90,7 +90,7 @@ impl ClockReader {
         if is_nvidia { Self::of_nvidia(&address) } else { Self::of_pci_device(&folder) }
     }
 
-    /// Finds the clocks of the machine's processors in the kernel's files below `sysfs`.
+    /// Finds the clocks of the machine's CPU cores in the Linux kernel's files below `sysfs`.
     ///
     /// # Errors
     /// Returns the reason why they cannot be read, as a sentence.
@@ -121,7 +121,7 @@ impl ClockReader {
         })
     }
 
-    /// Finds the clock of a card of AMD or Intel in the folder that the kernel has for the PCI device.
+    /// Finds the clock of an AMD or Intel GPU in the Linux kernel's folder for the PCI device.
     fn of_pci_device(folder: &Path) -> Result<Self, String> {
         // amdgpu: levels with a star behind the present one, and the exact clock in Hz.
         let levels = folder.join("pp_dpm_sclk");
@@ -162,7 +162,7 @@ impl ClockReader {
         }
     }
 
-    /// Finds the clock of an NVIDIA card by its PCI address.
+    /// Finds the clock of an NVIDIA GPU by its PCI address.
     fn of_nvidia(address: &str) -> Result<Self, String> {
         static NVML: OnceLock<Result<Nvml, NvmlError>> = OnceLock::new();
         let failed =
@@ -174,12 +174,12 @@ impl ClockReader {
         Ok(Self { source: Source::Nvidia(device), limit_mhz, governor: None })
     }
 
-    /// Reads the clock, and adds its limit and governor.
+    /// Reads the clock. The snapshot also has the clock's highest speed and governor.
     pub fn snapshot(&self) -> ClockSnapshot {
         ClockSnapshot { reading: self.read(), limit_mhz: self.limit_mhz, governor: self.governor.clone() }
     }
 
-    /// Reads the clock; `None` if it stands still, as a graphics card's may between two launches, or cannot be read.
+    /// Reads the clock; `None` if it cannot be read or stands still, as a GPU's clock may between two launches.
     pub fn read(&self) -> Option<Reading> {
         let (mhz, throttle) = match &self.source {
             Source::Nvidia(device) => {
@@ -302,7 +302,7 @@ mod tests {
                 (&of(core, "thermal_throttle/core_throttle_count"), "7"),
             ]);
         }
-        // No core, although its name begins as one.
+        // This is no core, although its name begins like that of one.
         folder.write(&[("devices/system/cpu/cpufreq/scaling_cur_freq", "1")]);
         let reader = ClockReader::of_processors(sysfs).unwrap();
         assert_eq!((reader.limit_mhz, reader.governor.as_deref()), (Some(3500.0), Some("powersave")));

@@ -70,7 +70,7 @@ static TABLE: [TableEntry; MAX_ENTRIES] = [const {
     }
 }; MAX_ENTRIES];
 
-/// A guard that marks a kernel file as being compiled until it is dropped.
+/// A guard that marks a kernel file as being compiled until the guard is dropped.
 #[must_use]
 pub(super) struct BuildGuard(Option<&'static TableEntry>);
 

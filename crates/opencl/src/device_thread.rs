@@ -61,12 +61,12 @@ impl DeviceThread {
         self.queue(Some(what), Box::new(work));
     }
 
-    /// Queues work that waits for messages, and registers its calls of the driver with [`watch`] itself.
+    /// Queues work that waits for messages, and that itself registers its driver calls with [`watch`].
     pub fn serve(&self, work: impl FnOnce() + Send + 'static) {
         self.queue(None, Box::new(work));
     }
 
-    /// Queues `work` for the thread.
+    /// Queues `work` for the thread. If `what` is `None`, the work registers its driver calls itself.
     fn queue(&self, what: Option<&'static str>, work: Work) {
         if let Err(refused) = self.work.send((what, work)) {
             // The thread has panicked. Dropping the work could call the driver on this thread.

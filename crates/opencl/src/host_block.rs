@@ -24,7 +24,7 @@ unsafe impl Send for HostBlock {}
 // SAFETY: as above; a shared block only lends its bytes to be read.
 unsafe impl Sync for HostBlock {}
 
-/// The owner of the memory.
+/// The source of the memory, which decides how the memory is released.
 #[derive(Debug)]
 enum Memory {
     Allocator(Layout),

@@ -54,14 +54,12 @@ pub enum Argument {
 }
 
 impl From<&Mem> for Argument {
-    /// Passes a memory object as the argument.
     fn from(memory: &Mem) -> Self {
         Argument::Memory(memory.clone())
     }
 }
 
 impl From<Value> for Argument {
-    /// Passes a value as the argument.
     fn from(value: Value) -> Self {
         Argument::Value(value)
     }
@@ -212,7 +210,8 @@ impl Kernel {
     }
 }
 
-/// Returns a new number at each call, which distinguishes an object from others and from its predecessors in this process.
+/// Returns a number that no other call in this process returns, which distinguishes an object from all others, also from
+/// earlier ones.
 pub fn unique_number() -> u64 {
     /// The next number.
     static NEXT: AtomicU64 = AtomicU64::new(0);

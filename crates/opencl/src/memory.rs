@@ -19,25 +19,22 @@ pub enum Storage {
     Buffer,
 }
 
-/// Describes bytes of RGBA pixels, 8 bits a channel, for reports of differences.
+/// Elements that are bytes of RGBA pixels, 8 bits a channel, for verification and its reports.
 #[derive(Debug, Clone, Copy)]
 pub struct Rgba {
-    /// Pixels of a row.
+    /// The number of pixels in a row.
     pub width: usize,
 }
 
 impl Elements for Rgba {
-    /// Returns "bytes".
     fn name(&self) -> &'static str {
         "bytes"
     }
 
-    /// Returns 1, the size of an element.
     fn bytes(&self) -> usize {
         1
     }
 
-    /// Returns the value of a byte as a number.
     fn value(&self, bytes: &[u8]) -> f64 {
         bytes.first().copied().map_or(f64::NAN, f64::from)
     }
@@ -81,8 +78,8 @@ impl Picture {
         made.map_err(|e| failed(NO_MEMORY, &e))
     }
 
-    /// Allocates a buffer and copies `bytes` into it, such as planes packed into one block. Waits until they are copied. The
-    /// number of bytes must be a multiple of 4, the size of a pixel.
+    /// Allocates a buffer and copies `bytes` into it, such as packed planes. Waits until they are copied. The number of bytes
+    /// must be a multiple of 4, the size of a pixel.
     ///
     /// # Errors
     /// Returns an error as [`Picture::alloc`] does.
@@ -159,9 +156,9 @@ impl Picture {
     }
 }
 
-/// Returns the flags with which memory without contents is to be allocated. On CPU devices they request host memory, so that
-/// PoCL allocates at once and reports an error if memory runs out. Otherwise PoCL would allocate at the first command, and end
-/// the process if memory runs out.
+/// Returns the flags for allocating memory without initial contents. On CPU devices they request host memory, so that PoCL
+/// allocates at once and reports an error if memory runs out. Otherwise PoCL would allocate at the first command, and end the
+/// process if memory runs out.
 pub fn allocation_flags(cl: &ClContext) -> MemFlags {
     let host = if cl.device.info.kind == DeviceKind::Cpu { CL_MEM_ALLOC_HOST_PTR } else { 0 };
     CL_MEM_READ_WRITE | host

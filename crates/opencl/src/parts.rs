@@ -1,5 +1,5 @@
-//! Detects drivers that ignore the offset of sub-buffers (`clCreateSubBuffer`). Checks place canaries around an output in a
-//! sub-buffer, and would blame a kernel for such a driver.
+//! Detects drivers that ignore the offset of sub-buffers (`clCreateSubBuffer`). Verification places canaries around an output
+//! in a sub-buffer, and would blame the kernel for the fault of such a driver.
 //!
 //! PoCL's driver for remote devices (6.0) drops the offset: what is written to the part lands at the buffer's beginning.
 
@@ -15,8 +15,8 @@ const SUB_BUFFER_BYTES: usize = 4096;
 /// The kernel of the test, which changes each byte of its buffer.
 const KERNEL_SOURCE: &str = "__kernel void add_one(__global uchar *bytes) { bytes[get_global_id(0)] += 1; }";
 
-/// Tests whether the driver respects the offset of sub-buffers: a sub-buffer is written from the host and then by a kernel, and the
-/// whole buffer is compared each time. The test compiles a kernel, so call it only after a failed check.
+/// Tests whether the driver respects the offset of sub-buffers: a sub-buffer is written from the host and then by a kernel, and
+/// the whole buffer is compared each time. The test compiles a kernel, so call it only after a failed verification.
 ///
 /// # Errors
 /// Returns an error of the kind [`ErrorKind::Other`](base::error::ErrorKind::Other) if the driver ignores the offset. Also returns
@@ -54,7 +54,7 @@ fn check_offset(cl: &ClContext, whole: &Buffer, value: u8) -> Result<()> {
     if bytes.iter().enumerate().all(right) {
         return Ok(());
     }
-    // The bytes of the step before: the kernel did not run at all.
+    // True if all bytes are those of the step before, since the kernel did not run at all.
     let has_not_run =
         |(at, byte): (usize, &u8)| *byte == u8::from((SUB_BUFFER_BYTES..2 * SUB_BUFFER_BYTES).contains(&at));
     let why = match value > 1 && bytes.iter().enumerate().all(has_not_run) {

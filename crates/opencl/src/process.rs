@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use super::folders;
 
-/// Sets environment variables that drivers read. Call it before anything else and before any thread is started. Values that the
-/// user has set stay.
+/// Sets environment variables that drivers read, and the sizes from which the allocator returns freed memory. Call it before
+/// anything else and before any thread is started. Variables that the user has set are kept.
 ///
 /// PoCL's worker threads are free to share a core, and then wait for each other: on two cores half of all launches of the running
 /// sum took 2.7 ms instead of 1.6. `POCL_AFFINITY=1` gives each thread a core of its own. PoCL counts cores from 0 and gives up if
@@ -16,9 +16,9 @@ use super::folders;
 ///
 /// If PoCL cannot write to its default folder for compiled kernels, `POCL_CACHE_DIR` names another one.
 ///
-/// NVIDIA's OpenGL yields the processor while it waits, and gets it back only after 0.3 ms. Each release of a shared texture waits
-/// for OpenGL for a few microseconds, and so took 0.3 ms. With `__GL_YIELD=USLEEP`, which the driver's manual describes, it takes
-/// 0.07 ms (H200, driver 580; docs/window.md). If `__GLX_VENDOR_LIBRARY_NAME` names that driver, as for a second graphics
+/// NVIDIA's OpenGL yields the CPU while it waits, and gets it back only after 0.3 ms. Each release of a shared texture waits
+/// for OpenGL for a few microseconds, and so took 0.3 ms. With `__GL_YIELD=USLEEP`, which the driver's manual describes, it
+/// takes 0.07 ms (H200, driver 580; docs/window.md). If `__GLX_VENDOR_LIBRARY_NAME` names that driver, as for a second graphics
 /// card, the driver is already loaded and has read its variables: the process then executes itself again.
 pub fn prepare() {
     return_freed_memory();

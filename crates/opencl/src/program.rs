@@ -39,7 +39,7 @@ pub struct CompiledProgram {
 }
 
 impl CompiledProgram {
-    /// Returns the compiler's warnings about edited files, with the source lines that they name; empty without any.
+    /// Returns the compiler's warnings about edited files, with the source lines that they name; empty if there are none.
     pub fn warnings(&self, cl: &ClContext) -> String {
         build_log::warnings(&self.log, &self.input.unit, cl.sources())
     }
@@ -58,9 +58,8 @@ pub fn precompile(cl: &ClContext, file: &str, options: &str) -> Option<CompiledP
 pub(crate) struct CompilerInput {
     /// The text of the file with the files that it includes.
     pub(crate) unit: Unit,
-    /// That text as it is passed to the compiler.
+    /// The text and its headers as they are passed to the compiler.
     pub(crate) source: Source,
-    /// The compiler's options.
     pub(crate) options: CString,
 }
 
@@ -90,12 +89,11 @@ impl CompilerInput {
         Ok(Self { unit, source, options: CString::new(format!("-cl-kernel-arg-info {options}"))? })
     }
 
-    /// Returns the options as text.
     fn options(&self) -> Cow<'_, str> {
         self.options.to_string_lossy()
     }
 
-    /// Compiles this for the context's device. Returns the program and the compiler's log.
+    /// Compiles the program for the context's device. Returns it with the compiler's log.
     fn compile(&self, cl: &ClContext) -> std::result::Result<(Program, String), Refused> {
         Program::compile(&cl.context, &cl.device, &self.source, &self.options)
     }
@@ -170,8 +168,8 @@ pub fn print_warnings() {
     PRINTS_WARNINGS.store(true, Ordering::Relaxed);
 }
 
-/// Prints the compiler's warnings about a kernel file that was built from `input`, once for each text. Compiles it again with another
-/// option: drivers that keep programs, such as PoCL, have no log of one that was built before.
+/// Prints the compiler's warnings about a kernel file that was built from `input`, once for each text. Compiles the file again
+/// with another option, since drivers that cache programs, such as PoCL, have no log for a program that was built before.
 fn report_warnings(cl: &ClContext, file: &str, input: &CompilerInput) {
     /// The texts whose warnings were printed.
     static PRINTED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
@@ -219,7 +217,7 @@ fn unique_number() -> u128 {
     now.map_or(0, |since| since.as_nanos()) << 32 | u128::from(std::process::id())
 }
 
-/// Creates a program from a binary; `None` if the driver does not accept the binary (any more).
+/// Creates a program from a binary; `None` if the driver does not accept the binary.
 fn load_binary(cl: &ClContext, binary: &[u8], options: &CStr) -> Option<Program> {
     let built = || {
         let program = Program::from_binary(&cl.context, &cl.device, binary)?;

@@ -17,7 +17,7 @@ fn a_binary_can_be_had_while_its_kernel_runs() {
     let (file, side) = ("transpose/03_group_linear.cl", 512_u32);
     let numbers = side as usize * side as usize;
     for tile in [4, 6, 8, 12, 16] {
-        // What the driver has compiled before is too soon there.
+        // A program that the driver has cached would be finished too soon.
         let options = format!("-D TILE={tile} -D TRIED_BY={}", std::process::id());
         let program = build(&cl, file, &options).unwrap();
         let kernel = Kernel::new(&program, "transpose_group_linear").unwrap();

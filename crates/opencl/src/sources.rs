@@ -1,9 +1,9 @@
 //! Texts of kernel files: those built into the binary, and those of a folder that the user names with `--kernels` or
-//! `CLREEL_KERNELS`, laid out as `kernels/` is. A file that the folder lacks is as it is built in.
+//! `CLREEL_KERNELS`, laid out like `kernels/`. For a file that the folder lacks, the built-in text is used.
 //!
-//! A file may change between the check of its kernels and their compilation, but the checked text must be the compiled one. So each
-//! version of a folder is read once, and a [`ClContext`](crate::cl::ClContext) has the [`Sources`] from which its programs are
-//! compiled.
+//! A file may change between the validation of its kernels and their compilation, but the validated text must be the compiled
+//! one. So each version of a folder is read once, and a [`ClContext`](crate::cl::ClContext) has the [`Sources`] from which its
+//! programs are compiled.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ pub(crate) const KERNELS_VARIABLE: &str = "CLREEL_KERNELS";
 pub const BUILT_IN_HINT: &str =
     "To use the built-in kernels, start clreel without --kernels and CLREEL_KERNELS.";
 
-/// The endings of the names of kernel files: of kernels, and of files that these include.
+/// The file name extensions of kernels, and of files that these include.
 const FILE_ENDINGS: [&str; 6] = ["cl", "clh", "h", "hpp", "inc", "def"];
 /// The maximum depth to which a folder of kernels is searched.
 const MAX_DEPTH: usize = 4;
@@ -43,8 +43,8 @@ pub fn named_folder() -> Option<PathBuf> {
 #[serde(from = "Texts", into = "Texts")]
 pub struct Sources(Arc<Texts>);
 
-/// The texts of changed files by path, such as `box_filter/01_naive.cl`, or the reason why a file cannot be read. An error if the
-/// folder itself cannot be read.
+/// The texts of changed files by path, such as `box_filter/01_naive.cl`; for a file that cannot be read, its error. The outer
+/// error is that of a folder that cannot be read.
 type Texts = Result<BTreeMap<String, Result<String>>>;
 
 impl Default for Sources {
@@ -54,7 +54,6 @@ impl Default for Sources {
 }
 
 impl From<Texts> for Sources {
-    /// Wraps the texts, so that clones can share them.
     fn from(texts: Texts) -> Self {
         Self(Arc::new(texts))
     }
@@ -109,8 +108,8 @@ impl Sources {
         Ok(Ok(texts).into())
     }
 
-    /// Creates sources from texts by path, such as `box_filter/01_naive.cl`. Texts that are as they are built in are dropped, as
-    /// [`Sources::read`] does.
+    /// Creates sources from texts by path, such as `box_filter/01_naive.cl`. Texts that equal the built-in ones are dropped, as
+    /// in [`Sources::read`].
     ///
     /// # Errors
     /// Returns the reason if these cannot be the texts of a folder of kernels: there are too many, one is too long, or a path is
@@ -153,7 +152,7 @@ impl Sources {
         self.unit(name, &self.text(name)?).map(|unit| unit.whole())
     }
 
-    /// Returns `text`, which is used as the text of the file `name`, with the files that it includes.
+    /// Returns `text`, taken as the text of the file `name`, with the files that it includes.
     ///
     /// # Errors
     /// Returns an error if the included files are too long together.
@@ -174,7 +173,7 @@ impl Sources {
         self.files().is_ok_and(|files| files.contains_key(name))
     }
 
-    /// Returns true if all files are as they are built in.
+    /// Returns true if all files have their built-in texts.
     pub fn is_built_in(&self) -> bool {
         self.files().is_ok_and(BTreeMap::is_empty)
     }
@@ -193,14 +192,14 @@ impl Sources {
         self.files().map(drop)
     }
 
-    /// Returns true if a file with its includes differs from the built-in one, or is not built in: such a file has not been
-    /// checked by anybody. False for a file that cannot be read, since it cannot be compiled either.
+    /// Returns true if a file with its includes differs from the built-in one, or is not built in, so that nobody has verified
+    /// its kernels. Returns false for a file that cannot be read, since it cannot be compiled either.
     pub fn is_changed(&self, name: &str) -> bool {
         let built_in = || Self::default().whole_text(name).ok();
         !self.is_built_in() && self.whole_text(name).is_ok_and(|text| built_in() != Some(text))
     }
 
-    /// Returns true if a kernel file (`.cl`) whose path begins with `prefix` [is changed](Self::is_changed).
+    /// Returns true if a built-in kernel file (`.cl`) whose path begins with `prefix` [is changed](Self::is_changed).
     pub fn any_changed(&self, prefix: &str) -> bool {
         let is_kernel = |name: &&str| name.starts_with(prefix) && name.ends_with(".cl");
         EMBEDDED.iter().map(|(name, _)| *name).filter(is_kernel).any(|name| self.is_changed(name))
@@ -313,7 +312,7 @@ fn visit_files(folder: &Path, prefix: &str, depth: usize, visit: &mut impl FnMut
     }
 }
 
-/// Returns true if the file name ends as those of kernels and headers do, and is not hidden. Hidden files belong to editors.
+/// Returns true if the file has the extension of kernels or headers, and is not hidden. Hidden files belong to editors.
 pub fn is_kernel_file(path: &Path) -> bool {
     let is_hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
     !is_hidden && path.extension().is_some_and(|ending| FILE_ENDINGS.iter().any(|known| ending == *known))

@@ -22,11 +22,11 @@ fn nanoseconds(event: &Event, what: ffi::cl_profiling_info) -> Result<u64> {
 /// The timestamps of a completed command in nanoseconds of the device's clock, as the driver reports them.
 #[derive(Debug, Clone, Copy)]
 pub struct EventTimes {
-    /// When the command was enqueued (`CL_PROFILING_COMMAND_QUEUED`).
+    /// The time at which the command was enqueued (`CL_PROFILING_COMMAND_QUEUED`).
     pub queued: u64,
-    /// When the command began.
+    /// The time at which the command began.
     pub start: u64,
-    /// When the command ended.
+    /// The time at which the command ended.
     pub end: u64,
 }
 
@@ -45,8 +45,9 @@ impl EventTimes {
 /// The earliest plausible timestamp of a command, in nanoseconds of the device's clock. Before its first command a program makes a
 /// context, a program and a queue, which takes milliseconds. Drivers without times report 0, or 0 to 3 for the four timestamps.
 const CLOCK_START_NS: u64 = 1_000;
-/// The shortest plausible time of a kernel, in nanoseconds: some 200 cycles of the fastest processor. PoCL takes 200 ns for a
-/// work-group that does next to nothing, of which two readings of the clock are 20 to 30; a GPU takes 1,000 ns for an empty kernel.
+/// The shortest plausible time of a kernel, in nanoseconds: some 200 cycles of the fastest CPU. PoCL takes 200 ns for a
+/// work-group that does next to nothing, of which two readings of the clock are 20 to 30; a GPU takes 1,000 ns for an empty
+/// kernel.
 const MIN_KERNEL_NS: u64 = 50;
 /// The shortest plausible time of a copy on the device, in nanoseconds. PoCL takes 30 ns for four bytes.
 const MIN_COPY_NS: u64 = 10;
@@ -64,7 +65,7 @@ pub(crate) fn is_possible(
     took.is_some_and(|took| took >= MIN_KERNEL_NS || took >= min_ns())
 }
 
-/// Returns true if `ms` milliseconds are plausible as the time of a kernel: at least some 200 cycles of the fastest processor.
+/// Returns true if `ms` milliseconds are plausible as the time of a kernel: at least some 200 cycles of the fastest CPU.
 pub fn is_possible_ms(ms: f64) -> bool {
     ms.is_finite() && ms * 1e6 >= MIN_KERNEL_NS as f64
 }
@@ -126,9 +127,9 @@ pub fn span_ns(event: &Event) -> Result<(u64, u64)> {
     Ok((start, nanoseconds(event, ffi::CL_PROFILING_COMMAND_END)?))
 }
 
-/// Returns the timestamps START and END as [`span_ns`] does; `None` if the driver reports none or impossible ones, such as zeros
-/// for a handover between OpenCL and OpenGL, or if the calibration of `clock` has rejected device times or such short ones. `within`
-/// is the wall time around the command, if it is known.
+/// Returns the timestamps START and END as [`span_ns`] does. Returns `None` if the driver reports none or impossible ones, such
+/// as zeros for a handover between OpenCL and OpenGL, if the calibration of `clock` has rejected device times, or if the time
+/// is too short for the resolution of `clock`. `within` is the wall time around the command, if it is known.
 pub fn known_span_ns(event: &Event, clock: &Clock, within: Option<Duration>) -> Option<(u64, u64)> {
     if !clock.is_usable() {
         return None;
@@ -141,9 +142,9 @@ pub fn known_span_ns(event: &Event, clock: &Clock, within: Option<Duration>) -> 
 /// [`adjust`](Self::adjust).
 ///
 /// The timestamp QUEUED of a command lies between the host's times before and after the call that enqueued the command. The
-/// calibration of the clock sets the offset of the two clocks, or else the first such pair of host times, in the middle of the
-/// pair; each later pair moves the offset only as far as it must. So times of different frames keep their distances, and clocks
-/// that drift apart are followed.
+/// calibration of the clock sets the offset of the two clocks. Without a calibration, the first such pair of host times does:
+/// QUEUED is taken to be in its middle. Each later pair moves the offset only as far as it must, so that times of different
+/// frames keep their distances, and clocks that drift apart are followed.
 #[derive(Debug, Clone, Default)]
 pub struct DeviceClock {
     clock: Clock,

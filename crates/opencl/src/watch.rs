@@ -29,7 +29,6 @@ struct Work {
 /// All running work, in the order in which it began: a thread's last entry is its innermost work.
 static RUNNING_WORK: Mutex<Vec<Work>> = Mutex::new(Vec::new());
 
-/// Locks the list of running work.
 fn running_work() -> MutexGuard<'static, Vec<Work>> {
     RUNNING_WORK.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -110,7 +109,8 @@ fn device_work(all: &[Work]) -> impl Iterator<Item = (&Work, Duration)> {
         .filter_map(|(_, work)| Some((work, work.predicted?)))
 }
 
-/// Returns the work that has exceeded its limit, and that limit. If there are several, returns the work that began first.
+/// Returns the work that has exceeded its limit, and that limit; `None` if there is none. Of several, returns the work that
+/// began first.
 fn stalled(all: &[Work], now: Instant, timeout: Option<Duration>) -> Option<(&Work, Duration)> {
     let own = device_work(all).filter(|(work, _)| !work.is_sandboxed);
     let over = own.filter_map(|(work, predicted)| {
@@ -173,7 +173,7 @@ pub fn longest_overdue(
     longest.map(|(work, _, waited)| (work.device.clone(), work.what, waited))
 }
 
-/// Returns when [`longest_overdue`] should be called next; `None` if no work is running.
+/// Returns the time at which [`longest_overdue`] should be called next; `None` if no work is running.
 pub fn next_check(after: Duration) -> Option<Instant> {
     let now = Instant::now();
     let due =
@@ -190,13 +190,14 @@ pub fn is_given_up(silent: Duration, asked: Option<Duration>) -> bool {
 /// The timeout that the user set, stored when the watchdog starts.
 static TIMEOUT: OnceLock<Option<Duration>> = OnceLock::new();
 
-/// Returns the timeout that the user set. Work on a device that makes no progress for this time ends the process.
+/// Returns the timeout that the user set; `None` if the user set none. Work on a device that makes no progress for this time
+/// ends the process.
 pub(crate) fn timeout() -> Option<Duration> {
     TIMEOUT.get().copied().flatten()
 }
 
-/// Starts a thread that ends the process with an error once work on a device exceeds its [`Limit`]; the results so far are printed.
-/// Time in which this process had no processor core or was stopped, as after Ctrl+Z, does not count.
+/// Starts a thread that ends the process with an error once work on a device exceeds its [`Limit`]; the results so far are
+/// printed. Time in which this process had no CPU core or was stopped, as after Ctrl+Z, does not count.
 pub fn end_process_after(timeout: Option<Duration>) {
     let _ = TIMEOUT.set(timeout);
     let watch = move || {

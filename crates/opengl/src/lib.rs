@@ -1,7 +1,7 @@
 //! OpenGL without a window: contexts, programs, textures, buffers and timer queries.
 
 #![warn(missing_docs, unreachable_pub)]
-// The docs are for those who read the code: `./dev check` makes them of all items.
+// `./dev check` builds the docs with private items.
 #![allow(rustdoc::private_intra_doc_links)]
 
 pub mod headless;

@@ -8,8 +8,8 @@ use glow::HasContext as _;
 
 use crate::names::{ContextThread, GlObject};
 
-/// A mapped pixel buffer in host memory. The context must be current when the buffer is created or used; the buffer may be dropped on any
-/// thread.
+/// A mapped pixel buffer in host memory. The context must be current when the buffer is created or used; the buffer may be
+/// dropped on any thread.
 pub struct PixelBuffer {
     gl: Arc<glow::Context>,
     buffer: glow::Buffer,
@@ -18,8 +18,8 @@ pub struct PixelBuffer {
 }
 
 impl PixelBuffer {
-    /// Creates and maps a buffer of `len` bytes. Returns `None` without support for persistent mapping (OpenGL 4.4), or if memory runs
-    /// out.
+    /// Creates and maps a buffer of `len` bytes. Returns `None` without support for persistent mapping (OpenGL 4.4), or if
+    /// memory runs out.
     pub fn new(gl: &Arc<glow::Context>, len: usize) -> Option<Self> {
         let version = gl.version();
         let known = !version.is_embedded

@@ -7,8 +7,8 @@ use base::error::{Error, Result};
 use base::memory::zeroed;
 
 impl PixelFormat {
-    /// Returns the pixels of a texture of this format and of `size` (width and height), without gaps, the row at texture coordinate 0
-    /// first. The context must be current.
+    /// Returns the pixels of a texture of this format and of `size` (width and height), without gaps, the row at texture
+    /// coordinate 0 first. The context must be current.
     ///
     /// # Errors
     /// If the driver cannot read from the texture, or memory runs out.
@@ -48,7 +48,7 @@ impl PixelFormat {
 /// Returns the pixels of a texture of [`RGBA8`], as [`PixelFormat::read`] does.
 ///
 /// # Errors
-/// As [`PixelFormat::read`].
+/// Returns an error as [`PixelFormat::read`] does.
 pub fn read_texture(gl: &glow::Context, texture: glow::Texture, size: (u32, u32)) -> Result<Vec<u8>> {
     RGBA8.read(gl, texture, size)
 }

@@ -8,7 +8,7 @@ use super::pixel_buffer::PixelBuffer;
 use crate::renderer::{max_texture_size, too_large};
 use base::error::{Error, Result};
 
-/// The pixels of a texture, and of the host's memory that it is filled from and read back to.
+/// The format of the pixels of a texture, and of the pixels in host memory that it is filled from and read back to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PixelFormat {
     /// OpenGL's format of the texture, such as `GL_RGBA8`.
@@ -21,24 +21,27 @@ pub struct PixelFormat {
     pub pixel_bytes: usize,
 }
 
-/// Red, green, blue and alpha, 8 bits each, in this order: Mesa 22.3's llvmpipe exchanges red and blue in tiles of 64×64 pixels where a
-/// texture of `GL_RGBA` that was filled as `GL_BGRA` is drawn scaled.
+/// The format of clreel's pictures: red, green, blue and alpha, 8 bits each, in this order. `GL_BGRA` is not used, since Mesa
+/// 22.3's llvmpipe exchanges red and blue in tiles of 64×64 pixels where a texture of `GL_RGBA` that was filled as `GL_BGRA` is
+/// drawn scaled.
 pub const RGBA8: PixelFormat =
     PixelFormat { internal: glow::RGBA8, channels: glow::RGBA, kind: glow::UNSIGNED_BYTE, pixel_bytes: 4 };
 
 impl PixelFormat {
-    /// Returns the length of a picture of `size` pixels (width and height) in the host's memory, in bytes, without gaps between rows.
+    /// Returns the length in bytes of a picture of `size` pixels (width and height) in the host's memory, without gaps between
+    /// rows.
     pub fn picture_bytes(&self, size: (u32, u32)) -> usize {
         size.0 as usize * size.1 as usize * self.pixel_bytes
     }
 
-    /// Returns the alignment of rows for OpenGL (`GL_UNPACK_ALIGNMENT`) with which they have no gaps, whatever their width is.
+    /// Returns the alignment of rows for OpenGL (`GL_UNPACK_ALIGNMENT`) with which rows of any width have no gaps.
     pub(crate) fn row_alignment(&self) -> i32 {
         self.pixel_bytes.min(4) as i32
     }
 
-    /// Creates a texture of `width` by `height` pixels with one level, as sharing with OpenCL requires: linear filtering, clamped to its
-    /// edge. If the driver has no such textures, `glGetError` returns that. The context must be current.
+    /// Creates a texture of `width` by `height` pixels with linear filtering, clamped to its edge, and with one level, as
+    /// sharing with OpenCL requires. If the driver does not support the format, `glGetError` returns an error. The context must
+    /// be current.
     pub fn create(&self, gl: &glow::Context, width: u32, height: u32) -> Result<glow::Texture> {
         // SAFETY: the context is current on this thread.
         unsafe {
@@ -80,8 +83,8 @@ impl PixelFormat {
         }
     }
 
-    /// Uploads a picture, without gaps between rows, to a texture of this format and of `size` pixels. Does nothing if `pixels` has too few
-    /// bytes. The context must be current.
+    /// Uploads a picture, without gaps between rows, to a texture of this format and of `size` pixels. Does nothing if `pixels`
+    /// has too few bytes. The context must be current.
     pub fn fill(&self, gl: &glow::Context, texture: glow::Texture, size: (u32, u32), pixels: &[u8]) {
         if pixels.len() >= self.picture_bytes(size) {
             // SAFETY: OpenGL reads no more than the picture before it returns, and the slice has that.
@@ -124,8 +127,8 @@ pub fn fill(gl: &glow::Context, texture: glow::Texture, size: (u32, u32), rgba: 
     RGBA8.fill(gl, texture, size, rgba);
 }
 
-/// Makes OpenGL copy the picture in `buffer`, RGBA8 without gaps, to a texture of `size` pixels. The copy may run after the call returns.
-/// The driver refuses a buffer that is too small. The context must be current.
+/// Enqueues a copy of the picture in `buffer`, RGBA8 without gaps, to a texture of `size` pixels. The copy may run after the
+/// call returns. The driver refuses a buffer that is too small. The context must be current.
 pub fn fill_from(gl: &glow::Context, texture: glow::Texture, size: (u32, u32), buffer: &PixelBuffer) {
     let pixels = glow::PixelUnpackData::BufferOffset(0);
     // SAFETY: the buffer is bound, so that the pixels are an offset into it.

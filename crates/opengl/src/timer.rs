@@ -14,7 +14,7 @@ pub enum Clock {
     Wall,
 }
 
-/// Measures the time of OpenGL commands. The context must be current whenever the timer is used.
+/// A timer of OpenGL commands. The context must be current whenever the timer is used.
 #[derive(Clone)]
 pub struct GlTimer {
     gl: Arc<glow::Context>,

@@ -10,7 +10,7 @@
 //! to that. Without a device, or without sound in the movie, the clock runs alone.
 
 #![warn(missing_docs, unreachable_pub)]
-// The docs are for those who read the code: `./dev check` makes them of all items.
+// `./dev check` builds the docs with private items.
 #![allow(rustdoc::private_intra_doc_links)]
 
 mod mixer;

@@ -8,14 +8,14 @@ use super::ring::{Reader, Stereo};
 use super::stretch::Stretch;
 use super::transport::{Anchor, Shared, Transport};
 
-/// Seconds in which the volume goes from silence to its full value, so that nothing clicks.
+/// Seconds in which the volume rises from silence to its full value, so that nothing clicks.
 const RAMP_S: f32 = 0.005;
 
 /// The part of the sound that runs in the device's callback.
 ///
-/// After a start, a seek or a pause the clock waits: the sound begins with the first sample, and says when it is heard. After a
-/// change of the tempo it takes its position from the clock. From then on positions follow from the samples that the device
-/// consumes, and the window adjusts its clock to them: the sound is never adjusted.
+/// After a start, a seek or a pause, the clock waits: the sound begins with its first sample, and the mixer reports when that
+/// is heard. After a change of the tempo, the mixer takes its position from the clock. From then on, positions follow from the
+/// samples that the device consumes, and the window adjusts its clock to them; the sound is never adjusted.
 pub(crate) struct Mixer {
     shared: Arc<Shared>,
     reader: Reader,
@@ -25,9 +25,9 @@ pub(crate) struct Mixer {
     revision: Option<u64>,
     /// The number of samples until the clock starts.
     delay: usize,
-    /// The number of times that the sound went back to the beginning of a segment.
+    /// The number of times that the sound went back to the beginning of a segment that came late.
     delays: u32,
-    /// The present volume, which approaches the one that was set.
+    /// The current volume, which approaches the one that was set.
     gain: f32,
     /// The change of `gain` per sample.
     gain_step: f32,

@@ -17,7 +17,7 @@ use super::ring::{Stereo, Writer, ring};
 use super::transport::Shared;
 use base::error::{Error, Result};
 
-/// Seconds of samples in a buffer of the device; it has two. Long enough for a machine whose processors are all busy.
+/// Seconds of samples in each of the device's two buffers. This is long enough for a machine whose CPU cores are all busy.
 const BUFFER_S: f64 = 0.05;
 /// Seconds of samples in the ring between decoder and device.
 const RING_S: f64 = 1.0;
@@ -25,13 +25,13 @@ const RING_S: f64 = 1.0;
 const OPEN_TIMEOUT: Duration = Duration::from_secs(3);
 /// The size of PulseAudio's cookie.
 const COOKIE_BYTES: usize = 256;
-/// Where ALSA lists its sound cards.
+/// The file in which ALSA lists its sound cards.
 const ALSA_CARDS: &str = "/proc/asound/cards";
 
 /// An opened stream of an audio device. Dropping it closes the stream, and waits for the server.
 pub(crate) struct Output {
     stream: Stream,
-    /// The ring that the stream plays.
+    /// The writing end of the ring that the stream plays.
     pub(crate) writer: Writer,
     /// Samples per second of each channel.
     pub(crate) rate: u32,
@@ -46,7 +46,7 @@ impl Output {
     /// when the ring is half empty and when the device fails.
     ///
     /// # Errors
-    /// There is a device, but it cannot be opened.
+    /// Returns an error if there is a device, but it cannot be opened.
     pub(crate) fn open(shared: &Arc<Shared>, thread: &Thread) -> Result<Option<Self>> {
         let Some(device) = default_device() else { return Ok(None) };
         let name = device.to_string();
@@ -77,7 +77,7 @@ impl Output {
         };
         let (state, waker) = (shared.clone(), thread.clone());
         let fail = move |error: cpal::Error| {
-            // The stream goes on after these.
+            // The stream continues after these errors.
             if !matches!(error.kind(), ErrorKind::DeviceChanged | ErrorKind::RealtimeDenied | ErrorKind::Xrun)
             {
                 state.has_failed.store(true, Ordering::Release);
@@ -90,10 +90,10 @@ impl Output {
         Ok(Some(Self { stream, writer, rate, name, is_playing: false, shared: shared.clone() }))
     }
 
-    /// Lets the device play, or pauses it. A paused device needs no processor time.
+    /// Starts or pauses the device. A paused device needs no CPU time.
     ///
     /// # Errors
-    /// The device has gone.
+    /// Returns an error if the device has gone.
     pub(crate) fn set_playing(&mut self, is_playing: bool) -> std::result::Result<(), cpal::Error> {
         if is_playing != self.is_playing {
             let played_from = if is_playing {
@@ -109,7 +109,6 @@ impl Output {
         Ok(())
     }
 
-    /// Returns true if the device plays.
     pub(crate) fn is_playing(&self) -> bool {
         self.is_playing
     }
@@ -121,8 +120,8 @@ impl Output {
     }
 }
 
-/// Creates the cookie file that PulseAudio's clients share, as its own library does, if there is a server and no such file. A server
-/// refuses clients that send no cookie, even where it needs none. Without the file there is no sound, so errors need no message.
+/// Creates the cookie file that PulseAudio's clients share, as its own library does, if there is a server and no such file.
+/// Ignores errors; then there is no sound, since a server refuses clients that send no cookie, even where it needs none.
 fn create_cookie() {
     if pulseaudio::socket_path_from_env().is_none() || pulseaudio::cookie_path_from_env().is_some() {
         return;
@@ -142,7 +141,7 @@ fn create_cookie() {
     }
 }
 
-/// Returns the default device of the first audio system that has one.
+/// Returns the default device of the first audio system that has one; `None` if there is none.
 fn default_device() -> Option<Device> {
     create_cookie();
     let device = |id| cpal::host_from_id(id).ok()?.default_output_device();

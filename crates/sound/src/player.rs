@@ -19,16 +19,17 @@ const RETRY: Duration = Duration::from_secs(2);
 const REST: Duration = Duration::from_secs(1);
 /// The longest time that [`Sound::drop`] waits for the thread.
 const END_WAIT: Duration = Duration::from_secs(2);
-/// A device that plays and asks for no buffer in this time is opened again: some servers say nothing when a sink disappears.
+/// The time without a request for a buffer after which a playing device is opened again, since some servers do not report that
+/// a sink has disappeared.
 const STALL: Duration = Duration::from_secs(3);
-/// The longest such time. It doubles with each stall of a device that does not play in between: a sink that is suspended goes on by
-/// itself, and a stream that is closed may leave its connection at the server.
+/// The maximum of that time, which doubles with each stall of a device that does not play in between: a sink that is suspended
+/// continues by itself, and a stream that is closed may leave its connection at the server.
 const MAX_STALL: Duration = Duration::from_secs(30);
 /// Nanoseconds by which the sound may lag behind the clock before decoding continues at the clock's position.
 const MAX_LAG_NS: i64 = 500_000_000;
-/// Nanoseconds of sound that are decoded before the sound of a clock that waits begins.
+/// Nanoseconds of sound that are decoded before the sound begins, if the clock waits for it.
 const READY_NS: i64 = 200_000_000;
-/// Nanoseconds by which a time stamp may differ from the end of the samples before it and count as its continuation.
+/// Nanoseconds by which a time stamp may differ from the end of the samples before it and still continue them.
 const TOLERANCE_NS: i64 = 10_000_000;
 
 /// The state of the device and the track, for the user.
@@ -39,13 +40,13 @@ pub enum SoundStatus {
     Opening,
     /// There is no device, or it cannot be opened; one is looked for every two seconds.
     NoDevice,
-    /// The movie has no sound, or the track cannot be played; the reason was then reported as an error.
+    /// The movie has no sound, or its track cannot be played, which was reported as an error.
     NoTrack,
     /// The device with this name plays the track.
     Device(Arc<str>),
 }
 
-/// The movie to play, and results for the window.
+/// The state that the window and the thread share: the movie to play, and results for the window.
 struct State {
     /// The movie and the index of its track; `None` for silence.
     movie: Option<(SoundFeed, usize)>,
@@ -56,7 +57,7 @@ struct State {
     status: SoundStatus,
 }
 
-/// A handle on the sound: on the thread that decodes it, and on the device that plays it.
+/// A handle of the thread that decodes the sound and of the device that plays it.
 pub struct Sound {
     shared: Arc<Shared>,
     state: Arc<Mutex<State>>,
@@ -104,8 +105,8 @@ impl Sound {
         Ok(Self { shared, state, quit, thread: Some(thread.map_err(failed)?) })
     }
 
-    /// Plays the sound of a movie, of the track with this index in [`SoundFeed::tracks`]; `None` plays nothing. The sound is silent
-    /// until [`Sound::set_transport`] is called again: the clock so far is the former movie's.
+    /// Plays the sound of a movie, of the track with this index in [`SoundFeed::tracks`]; `None` plays nothing. The sound is
+    /// silent until [`Sound::set_transport`] is called again, since the current clock is that of the former movie.
     pub fn play(&self, movie: Option<(SoundFeed, usize)>) {
         self.set_transport(Transport::stopped());
         let mut state = lock(&self.state);
@@ -116,19 +117,19 @@ impl Sound {
         self.wake();
     }
 
-    /// Sets the clock that the sound follows: that of the movie which plays.
+    /// Sets the clock that the sound follows, which is that of the movie.
     pub fn set_transport(&self, transport: Transport) {
         if let Some(thread) = &self.thread {
             self.shared.set_transport(transport, thread.thread());
         }
     }
 
-    /// Sets the volume in percent, as it is perceived: amplitudes are its cube, as in PulseAudio.
+    /// Sets the perceived volume in percent. Amplitudes are multiplied by its cube, as in PulseAudio.
     pub fn set_volume(&self, percent: f64) {
         self.shared.set_gain((percent / 100.0).powi(3) as f32);
     }
 
-    /// Takes the newest position that the device reported, if there is a new one.
+    /// Takes the newest position that the device reported; `None` if there is none since the last call.
     pub fn take_anchor(&self) -> Option<Anchor> {
         self.shared.take_anchor()
     }
@@ -152,7 +153,6 @@ impl Sound {
         join_within(&mut self.thread, END_WAIT).is_some()
     }
 
-    /// Wakes the thread.
     fn wake(&self) {
         if let Some(thread) = &self.thread {
             thread.thread().unpark();
@@ -166,20 +166,20 @@ impl Drop for Sound {
     }
 }
 
-/// Where decoding is.
+/// The position of decoding in a segment.
 struct Cursor {
     segment: SoundSegment,
-    /// The position at which decoding started, in samples as `next`.
+    /// The position at which decoding started, in the unit of `next`.
     from: i64,
     /// The position after the last sample that was written, in samples of the device's rate on the play timeline.
     next: i64,
-    /// No sample was written yet.
+    /// True if no sample was written yet.
     is_fresh: bool,
-    /// Decoding started at the segment's beginning, so that no sample of it may be lost.
+    /// True if decoding started at the segment's beginning, so that no sample of it may be lost.
     begins: bool,
-    /// The [`Transport::revision`] of the waiting clock that this is for; `None` before that clock has a position.
+    /// The [`Transport::revision`] of the clock that waits for this sound; `None` before that clock has a position.
     revision: Option<u64>,
-    /// The segment has no more samples.
+    /// True if the segment has no more samples.
     has_ended: bool,
 }
 
@@ -189,36 +189,38 @@ impl Cursor {
         ns_of(self.next, rate)
     }
 
-    /// Returns true if decoding started, before that clock had a position, where the sound of a clock that waits begins.
+    /// Returns true if the clock waits for the sound at the beginning of this segment, where decoding started before the clock
+    /// had a position.
     fn serves(&self, transport: &Transport) -> bool {
         let is_there = self.begins && self.revision.is_none();
         transport.waits_for_sound && is_there && self.segment.start_ns == transport.position_ns
     }
 }
 
-/// Returns the time of a position in samples of this rate.
+/// Converts a position in samples of this rate to nanoseconds.
 fn ns_of(position: i64, rate: u32) -> i64 {
     (i128::from(position) * 1_000_000_000 / i128::from(rate)) as i64
 }
 
-/// Returns the position in samples of this rate, of a time.
+/// Converts nanoseconds to a position in samples of this rate.
 fn position_of(ns: i64, rate: u32) -> i64 {
     (i128::from(ns) * i128::from(rate) / 1_000_000_000) as i64
 }
 
-/// Where decoding is to start.
+/// The position at which decoding is to start.
 #[derive(Debug, PartialEq)]
 struct Start {
     segment: SoundSegment,
     /// The position on the play timeline in nanoseconds.
     from_ns: i64,
-    /// As [`Cursor::revision`].
+    /// The value for [`Cursor::revision`].
     revision: Option<u64>,
-    /// True if the samples in the ring are of another position, and are discarded.
+    /// True if the samples in the ring belong to another position, and are discarded.
     is_fresh: bool,
 }
 
-/// Returns where decoding should start, of a feed whose decoding is at `cursor`; `None` if it continues there. `rate` is the device's.
+/// Returns the position at which decoding of `feed` should start; `None` if decoding continues at `cursor`. `rate` is the
+/// device's sample rate.
 fn next_start(cursor: Option<&Cursor>, feed: &SoundFeed, transport: &Transport, rate: u32) -> Option<Start> {
     if !transport.is_placed {
         // The first picture of the newest seek is on its way.
@@ -261,30 +263,30 @@ struct Player {
     state: Arc<Mutex<State>>,
     quit: Arc<AtomicBool>,
     waker: Waker,
-    /// The number of the movie in [`State`] that is played.
+    /// The number, as in [`State`], of the movie that is played.
     number: u64,
     feed: Option<(SoundFeed, usize)>,
     output: Option<Output>,
-    /// When a device is looked for again.
+    /// The time at which a device is looked for again.
     retry_at: Option<Instant>,
-    /// When the clock last ran.
+    /// The time at which the clock last ran.
     running_at: Instant,
-    /// When the device was opened.
+    /// The time at which the device was opened.
     opened_at: Instant,
-    /// The number of buffers that the device had asked for, and when it last was another one.
+    /// The number of buffers that the device has asked for, and the time of its last change.
     buffers: (u64, Instant),
-    /// How long the device may ask for no buffer: [`STALL`] to [`MAX_STALL`].
+    /// The time for which a playing device may ask for no buffer: [`STALL`] to [`MAX_STALL`].
     stall: Duration,
     reader: Option<SoundReader>,
     cursor: Option<Cursor>,
     /// Samples that did not fit in the ring.
     pending: Vec<Stereo>,
-    /// The position of the first of `pending`, if it does not follow the last sample that was written, and whether a segment begins
-    /// there.
+    /// The position of the first of `pending`, if it does not follow the last sample that was written, and true if a segment
+    /// begins there.
     mark: Option<(i64, bool)>,
-    /// Damage of this movie's sound was reported; a movie that is repeated has the same damage again.
+    /// True if damage of this movie's sound was reported. A movie that is repeated has the same damage again.
     has_warned: bool,
-    /// An error of the device was reported, and no device has played since.
+    /// True if an error of the device was reported, and no device has played since.
     has_reported: bool,
 }
 
@@ -323,7 +325,8 @@ impl Player {
         self.close_reader();
     }
 
-    /// Sets the status of the movie that is played, and wakes the window if it is another one.
+    /// Sets the status of the movie that is played, and wakes the window if the status changes. Does nothing if the window has
+    /// set another movie.
     fn set_status(&self, status: SoundStatus) {
         let mut state = lock(&self.state);
         if state.number != self.number || state.status == status {
@@ -334,7 +337,7 @@ impl Player {
         (self.waker)();
     }
 
-    /// Sets the status to the present device.
+    /// Sets the status to the current device.
     fn publish_device(&self) {
         let name = self.output.as_ref().map(|output| output.name.as_str().into());
         self.set_status(name.map_or(SoundStatus::NoDevice, SoundStatus::Device));
@@ -350,7 +353,7 @@ impl Player {
         }
     }
 
-    /// Replaces the device.
+    /// Closes the device and replaces it by `output`, which may be none.
     fn set_device(&mut self, output: Option<Output>) {
         if let Some(before) = std::mem::replace(&mut self.output, output) {
             before.close();
@@ -358,7 +361,7 @@ impl Player {
         if self.feed.is_some() {
             self.publish_device();
         }
-        // Its rate may be another one.
+        // The new device may have another sample rate.
         self.close_reader();
     }
 
@@ -375,7 +378,7 @@ impl Player {
         }
     }
 
-    /// Returns true if the device plays, but has not asked for a buffer for [`Self::stall`]. The second time in a row is reported.
+    /// Returns true if the device plays, but has not asked for a buffer for [`Self::stall`]. Reports the second stall in a row.
     fn is_stalled(&mut self) -> bool {
         let Some(output) = &self.output else { return false };
         let buffers = self.shared.buffers.load(Ordering::Relaxed);
@@ -455,7 +458,7 @@ impl Player {
         if output.is_playing() { REST } else { long }
     }
 
-    /// Decodes a little into the ring; returns false if there is nothing to do at present.
+    /// Decodes some samples into the ring; returns false if there is nothing to do at present.
     fn decode(&mut self) -> bool {
         let Some(rate) = self.output.as_ref().map(|output| output.rate) else { return false };
         let Some((feed, _)) = &self.feed else { return false };
@@ -488,7 +491,7 @@ impl Player {
         true
     }
 
-    /// Notes that the sound of a clock that waits can begin: its first samples are in the ring, or all that there are.
+    /// Publishes that the sound that the clock waits for can begin: its first samples are in the ring, or all that there are.
     fn note_ready(&self, transport: &Transport, rate: u32) {
         let Some(cursor) = self.cursor.as_ref().filter(|cursor| cursor.revision == Some(transport.revision))
         else {
@@ -547,7 +550,7 @@ impl Player {
         self.cursor = Some(cursor);
     }
 
-    /// Makes samples wait to be written, without those before the position at which decoding started.
+    /// Queues samples to be written, without those before the position at which decoding started.
     fn queue(&mut self, samples: &Samples) {
         let (Some(cursor), Some(output)) = (&mut self.cursor, &self.output) else { return };
         let at_ns = cursor.segment.base_ns.saturating_add(samples.movie_ns);

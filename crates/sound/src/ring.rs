@@ -16,18 +16,18 @@ pub(crate) type Stereo = [f32; 2];
 /// The number of marks that fit in a ring.
 const MAX_MARKS: usize = 64;
 
-/// A place in the ring from which positions count anew.
+/// A place in the ring at which positions do not continue.
 #[derive(Debug, Clone, Copy)]
 struct Mark {
-    /// The number of samples that were written before.
+    /// The number of samples that were written before the mark.
     index: u64,
     /// The position of the next sample.
     position: i64,
-    /// A segment begins there, of which no sample may be lost.
+    /// True if a segment begins there, of which no sample may be lost.
     begins: bool,
 }
 
-/// The end of a ring that the decoding thread fills.
+/// The writing end of a ring, for the decoding thread.
 pub(crate) struct Writer {
     samples: Producer<Stereo>,
     marks: Producer<Mark>,
@@ -36,17 +36,17 @@ pub(crate) struct Writer {
     discarded: Arc<Discarded>,
 }
 
-/// The extent of what the reader is to drop: everything that was written before the last [`Writer::discard`].
+/// The samples and marks that the reader is to drop: all that were written before the last [`Writer::discard`].
 #[derive(Default)]
 struct Discarded {
-    /// The number of calls.
+    /// The number of calls of [`Writer::discard`].
     count: AtomicU64,
-    /// The numbers of samples and of marks that were written before.
+    /// The numbers of samples and of marks that were written before the last call.
     samples: AtomicU64,
     marks: AtomicU64,
 }
 
-/// The end of a ring that the device's callback empties.
+/// The reading end of a ring, for the device's callback.
 pub(crate) struct Reader {
     samples: Consumer<Stereo>,
     marks: Consumer<Mark>,
@@ -63,9 +63,10 @@ pub(crate) struct Reader {
     discarded: Arc<Discarded>,
     /// The number of calls of [`Writer::discard`] that were obeyed.
     obeyed: u64,
-    /// Samples were discarded since the last [`Reader::resume`]: what follows in the ring is of another position, and is kept.
+    /// True if samples were discarded since the last [`Reader::resume`]. The samples that follow in the ring belong to another
+    /// position, and stay there.
     is_held: bool,
-    /// The largest number of samples by which the beginning of a segment may be missed and made up for.
+    /// The largest number of samples by which the beginning of a segment may be missed and still be played.
     max_delay: i64,
 }
 
@@ -128,7 +129,7 @@ impl Reader {
         self.samples.slots()
     }
 
-    /// Lets samples be taken that were written after the last [`Writer::discard`].
+    /// Permits reading of samples that were written after the last [`Writer::discard`].
     pub(crate) fn resume(&mut self) {
         self.drop_discarded();
         if std::mem::replace(&mut self.is_held, false) {
@@ -142,8 +143,8 @@ impl Reader {
         self.is_held
     }
 
-    /// Returns the beginning of the segment that comes next if it lies before `position`: its samples were written too late. A beginning
-    /// that was missed by more than half of the ring is not made up for.
+    /// Returns the beginning of the segment that comes next if it lies before `position`, since its samples were written too
+    /// late; otherwise `None`. A beginning that was missed by more than half of the ring is not returned.
     pub(crate) fn missed_beginning(&mut self, position: i64) -> Option<i64> {
         self.drop_discarded();
         let mark = self.marks.peek().ok().filter(|mark| mark.begins && !self.is_held)?;

@@ -7,7 +7,7 @@
 
 use super::ring::{Reader, Stereo};
 
-/// Seconds of output between two decisions.
+/// Seconds of output in a step. Each step decides whether the output continues or crosses over.
 const STEP_S: f64 = 0.02;
 /// Seconds over which output crosses over to another place.
 const FADE_S: f64 = 0.01;
@@ -16,7 +16,7 @@ const FADE_S: f64 = 0.01;
 const TOLERANCE_S: f64 = 0.006;
 /// Seconds of samples before the position that stay readable, for jumps back when the tempo falls.
 const HISTORY_S: f64 = 0.4;
-/// Candidates of the first search are this many samples apart, and so are the samples that are compared.
+/// The distance in samples between the places that the first search compares, and between the samples that are compared.
 const COARSE: usize = 4;
 
 /// A reader of samples at any tempo.
@@ -54,7 +54,7 @@ impl Stretch {
         ((self.rate * seconds) as usize).max(1)
     }
 
-    /// Continues at `position`. The output crosses over to it.
+    /// Continues at `position`, to which the output crosses over.
     pub(crate) fn jump(&mut self, position: f64) {
         self.target = position;
         self.ready.clear();

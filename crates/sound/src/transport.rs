@@ -21,7 +21,7 @@ pub struct Transport {
     pub waits_for_sound: bool,
     /// The position at `at` in nanoseconds.
     pub position_ns: i64,
-    /// When the clock has this position. A later time means that the clock starts then.
+    /// The time at which the clock has this position. If the time is in the future, the clock starts then.
     pub at: Instant,
     /// Seconds of the play timeline per second.
     pub tempo: f64,
@@ -42,7 +42,7 @@ impl Transport {
         }
     }
 
-    /// Returns a clock that stands, without a position.
+    /// Returns a stopped clock without a position.
     pub(crate) fn stopped() -> Self {
         let at = Instant::now();
         Self {
@@ -56,7 +56,8 @@ impl Transport {
         }
     }
 
-    /// Returns the position at `now` in nanoseconds. Before a clock that runs was started, it has the position of its start.
+    /// Returns the position at `now` in nanoseconds. A clock that starts in the future has the position of its start until
+    /// then.
     pub(crate) fn position_ns_at(&self, now: Instant) -> i64 {
         if !self.is_running {
             return self.position_ns;
@@ -69,11 +70,11 @@ impl Transport {
 /// A position of the play timeline, and the time at which it is heard.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Anchor {
-    /// The [`Transport::revision`] that it is of.
+    /// The [`Transport::revision`] of the clock for which the position was reported.
     pub revision: u64,
     /// The position in nanoseconds.
     pub position_ns: i64,
-    /// When that position is heard.
+    /// The time at which that position is heard.
     pub heard_at: Instant,
     /// The number of times that the sound went back, because its next segment came late: the clock must go back at once.
     pub delays: u32,
@@ -85,7 +86,7 @@ pub(crate) struct Shared {
     anchor: Mutex<Option<Anchor>>,
     /// The bits of the factor by which samples are multiplied.
     gain: AtomicU32,
-    /// The device has failed: its stream must be opened again.
+    /// True if the device has failed, so that its stream must be opened again.
     pub(crate) has_failed: AtomicBool,
     /// The number of buffers that the device has asked for.
     pub(crate) buffers: AtomicU64,
@@ -93,12 +94,12 @@ pub(crate) struct Shared {
     pub(crate) played_from: AtomicU64,
     /// The [`Transport::revision`] whose first samples are in the ring; `u64::MAX` at first.
     pub(crate) ready: AtomicU64,
-    /// The sound of a clock that waits has begun, and the window does not know yet.
+    /// True if the sound that the clock waited for has begun, until the window is woken.
     pub(crate) has_begun: AtomicBool,
 }
 
 impl Shared {
-    /// Creates the state of a clock that stands.
+    /// Creates the state with a stopped clock.
     pub(crate) fn new() -> Self {
         Self {
             transport: Mutex::new(Transport::stopped()),
@@ -121,7 +122,6 @@ impl Shared {
         plays && self.ready.load(Ordering::Acquire) == revision
     }
 
-    /// Returns the clock.
     pub(crate) fn transport(&self) -> Transport {
         *self.transport.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,4 @@
-//! A PulseAudio server with a sink that plays nowhere, and what it plays.
+//! A PulseAudio server for tests, with a sink that has no audio device, and recordings of what the sink plays.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 /// Samples per second of the sink and of what is recorded.
 pub const RATE: u32 = 48_000;
 
-/// A PulseAudio server of its own; it ends when this is dropped.
+/// A PulseAudio server for one test, which ends when this value is dropped.
 pub struct AudioServer {
     server: Child,
     folder: PathBuf,
@@ -81,7 +81,7 @@ impl AudioServer {
         Recording { recorder, samples }
     }
 
-    /// Returns a command that finds this server.
+    /// Returns a command for a program that connects to this server.
     fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command.env("PULSE_SERVER", &self.name).env("HOME", &self.folder).stderr(Stdio::null());
@@ -96,7 +96,7 @@ impl Drop for AudioServer {
     }
 }
 
-/// The samples that a sink has played since the recording began.
+/// A recording of the samples that a sink plays.
 pub struct Recording {
     recorder: Child,
     samples: Arc<Mutex<Vec<i16>>>,

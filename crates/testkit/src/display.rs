@@ -3,7 +3,7 @@
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Output, Stdio};
 
-/// A virtual display of 1280×720 pixels; its server ends when this is dropped.
+/// A virtual display of 1280×720 pixels, whose server ends when this value is dropped.
 pub struct Display {
     /// The X server's process, for tests that stop it.
     pub server: Child,

@@ -11,15 +11,15 @@ thread_local! {
     static COMPARED: RefCell<BTreeSet<String>> = const { RefCell::new(BTreeSet::new()) };
 }
 
-/// Adds a golden to those that this thread has compared. [`check_by`] does it.
+/// Adds a golden to those that this thread has compared. [`check_by`] calls this.
 pub fn note_compared(name: &str) {
     COMPARED.with_borrow_mut(|names| names.insert(name.to_owned()));
 }
 
-/// Asserts that this thread, a test that has made all comparisons of a folder, has compared each golden there with this extension.
+/// Asserts that the calling test has compared every golden with this extension in the folder `below`, on this thread.
 ///
 /// # Panics
-/// Panics if there is one that no test opens any more.
+/// Panics if there is a golden that the test has not compared.
 pub fn assert_all_compared(below: &str, extension: &str) {
     let files = std::fs::read_dir(folder().join(below)).unwrap().map(|file| file.unwrap().path());
     let files = files.filter(|path| path.extension().is_some_and(|end| end == extension));

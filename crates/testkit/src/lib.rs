@@ -1,7 +1,7 @@
-//! Test fixtures: goldens, movies, virtual displays and an OpenCL layer.
+//! Test fixtures: goldens, movies, virtual displays, an audio server and an OpenCL layer.
 
 #![warn(missing_docs, unreachable_pub)]
-// The docs are for those who read the code: `./dev check` makes them of all items.
+// `./dev check` builds the docs with private items.
 #![allow(rustdoc::private_intra_doc_links)]
 
 pub mod audio;

@@ -29,33 +29,34 @@ pub struct Movie {
     pub gop: u32,
     /// The largest number of consecutive B-frames.
     pub b_frames: usize,
-    /// The index of the first frame's grey.
+    /// The index of the first frame, which determines its grey.
     pub first: usize,
     /// The frame rate stated in the container, as a fraction.
     pub rate: (i32, i32),
     /// Width and height of a pixel.
     pub pixel_aspect: (i32, i32),
-    /// Marks the movie as interlaced; MPEG-4 only.
+    /// True if the movie is marked as interlaced; MPEG-4 only.
     pub interlaced: bool,
     /// The start of each chapter in milliseconds and its title; a chapter ends where the next one starts.
     pub chapters: Vec<(i64, &'static str)>,
-    /// For interlaced movies: marks the top field as the first.
+    /// True if an interlaced movie is marked as having its top field first.
     pub top_first: bool,
-    /// Draws the frame with this index; by default flat grey of luma [`luma_of`].
+    /// The function that draws the frame with this index; by default flat grey of luma [`luma_of`].
     pub paint: fn(usize, &mut ffmpeg::frame::Video),
-    /// The matrix and the transfer characteristics in the stream's tags (ITU-T H.273).
+    /// The matrix and the transfer characteristics in the stream's tags (ITU-T H.273); `None` leaves them unset.
     pub tags: Option<(u32, u32)>,
-    /// The primaries in the stream's tags (ITU-T H.273).
+    /// The primaries in the stream's tags (ITU-T H.273); `None` leaves them unset.
     pub primaries: Option<u32>,
-    /// The profile and the base layer's compatibility in the stream's configuration record of Dolby Vision.
+    /// The profile and the base layer's compatibility in the stream's configuration record of Dolby Vision; `None` for no
+    /// record.
     pub dolby_vision: Option<(u8, u8)>,
     /// The duration of the last frame in milliseconds, where the container stores it.
     pub last_ms: Option<i64>,
-    /// The duration in milliseconds of an audio stream with [`tone`].
+    /// The duration in milliseconds of an audio stream with [`tone`]; `None` for no such stream.
     pub sound_ms: Option<i64>,
     /// Tracks of sound, which are not silent.
     pub tracks: Vec<Track>,
-    /// Start and duration of a subtitle in milliseconds.
+    /// Start and duration of a subtitle in milliseconds; `None` for no subtitle.
     pub subtitle_ms: Option<(i64, i64)>,
 }
 
@@ -268,7 +269,7 @@ fn add_dolby_vision(stream: &mut ffmpeg::format::stream::StreamMut, record: [u8;
     }
 }
 
-/// Marks a picture as interlaced, and its top field as the first one.
+/// Sets whether a picture is marked as interlaced, and whether its top field is the first one.
 pub fn set_fields(picture: &mut ffmpeg::frame::Video, interlaced: bool, top_first: bool) {
     // SAFETY: the frame is valid and owned; all are plain numbers.
     unsafe {
@@ -340,7 +341,7 @@ fn write_packet(
     packet.write_interleaved(output).expect("a packet is written");
 }
 
-/// Returns an MP4 with the elements a, b, c, d of its display matrix replaced. Before, the matrix must be the identity.
+/// Returns the MP4 with the elements a, b, c, d of its display matrix replaced. The matrix must have been the identity.
 pub fn with_display_matrix(mut mp4: Vec<u8>, [a, b, c, d]: [i32; 4]) -> Vec<u8> {
     // The matrix lies in the track header, 40 bytes behind the version (ISO/IEC 14496-12, version 0).
     let at = mp4.windows(4).position(|w| w == b"tkhd").expect("a track header") + 4 + 40;

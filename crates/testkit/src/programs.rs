@@ -1,4 +1,4 @@
-//! Programs that a test needs beside the driver. `./dev test` counts the tests that lack one.
+//! Programs that tests need besides the driver, and the record of tests that lack one, which `./dev test` counts.
 
 use std::ffi::OsString;
 use std::io::Write as _;

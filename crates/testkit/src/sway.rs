@@ -1,4 +1,4 @@
-//! A headless Wayland compositor (sway) for tests, with keys by wtype.
+//! A headless Wayland compositor (sway) for tests, to which wtype sends keys.
 
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use crate::programs;
 
 /// The user and the group that run sway if root runs the tests: sway refuses to run as root.
 const NOBODY: u32 = 65534;
-/// The output has 1280×720 pixels. Windows keep the size that the program gives them.
+/// The compositor's configuration: its output has 1280×720 pixels, and windows keep the size that the program gives them.
 const CONFIG: &str = "output HEADLESS-1 resolution 1280x720
 xwayland disable
 for_window [app_id=\"clreel\"] floating enable
@@ -20,11 +20,11 @@ for_window [app_id=\"clreel\"] floating enable
 /// The timeout for the start of the compositor, and for its commands.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// A compositor with an output of 1280×720 pixels and a keyboard; ends when this is dropped.
+/// A compositor with an output of 1280×720 pixels and a keyboard, which ends when this value is dropped.
 pub struct Sway {
     /// The compositor's process, for tests that stop it.
     pub server: Child,
-    /// A process that does nothing: its virtual keyboard stays. Without a keyboard windows lose the focus.
+    /// A process whose only purpose is its virtual keyboard. Without a keyboard, windows lose the focus.
     keyboard: Option<Child>,
     folder: PathBuf,
 }

@@ -12,7 +12,7 @@ const RATE: i32 = 48_000;
 /// A track of sound in a test movie.
 #[derive(Clone)]
 pub struct Track {
-    /// The codec, whose encoder takes 16-bit samples, or AAC.
+    /// The codec: AAC, or one whose encoder takes 16-bit samples.
     pub codec: Id,
     /// The language that the file states; empty for none.
     pub language: &'static str,
@@ -20,7 +20,7 @@ pub struct Track {
     pub flags: Disposition,
     /// The bit rate, in bits per second.
     pub bit_rate: usize,
-    /// Start and duration in milliseconds, as the pictures' time stamps.
+    /// Start and duration in milliseconds, on the timeline of the pictures' time stamps.
     pub span_ms: (i64, i64),
     /// The number of the programme that has the track; the pictures are in programme 1. 0 for none.
     pub programme: i32,

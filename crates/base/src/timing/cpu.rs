@@ -10,11 +10,11 @@ const INTERVAL: Duration = Duration::from_millis(500);
 /// A reading of the CPU load. Values are `None` before the second reading, or if the system does not report them.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct CpuReading {
-    /// This process, in percent of one core; may exceed 100.
+    /// CPU load of this process, in percent of one core; may exceed 100.
     pub process: Option<f32>,
-    /// The whole machine, in percent of all cores, 0 to 100.
+    /// CPU load of the whole machine, in percent of all cores, 0 to 100.
     pub machine: Option<f32>,
-    /// Other processes, as a fraction of the machine, 0 to 1.
+    /// CPU load of other processes, as a fraction of the machine, 0 to 1.
     pub others: Option<f64>,
     /// Number of logical cores; 0 if unknown.
     pub cores: usize,
@@ -96,7 +96,7 @@ impl CpuTimes {
         Self::parse(&read("/proc/stat")?, &read("/proc/self/stat")?)
     }
 
-    /// Reads the CPU times from the texts of `/proc/stat` and of the process's `stat` file; `None` if they cannot be parsed.
+    /// Parses the texts of `/proc/stat` and of the process's `stat` file; `None` if they have another format.
     fn parse(machine: &str, process: &str) -> Option<Self> {
         let first = machine.lines().next()?.strip_prefix("cpu ")?;
         let ticks: Vec<u64> = first.split_whitespace().map_while(|n| n.parse().ok()).collect();

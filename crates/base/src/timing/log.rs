@@ -9,14 +9,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime};
 
-/// Limit of events with `--trace`: some twenty minutes of a movie at 25 frames per second, about 45 MB.
+/// Maximum number of kept events with `--trace`: some twenty minutes of a movie at 25 frames per second, about 45 MB.
 pub const KEPT_EVENTS: usize = 500_000;
-/// Limit of events without `--trace`, for the key that saves the last minute: about 4 MB.
+/// Maximum number of kept events without `--trace`, for the key that saves the last minute: about 4 MB.
 pub const RECENT_EVENTS: usize = 40_000;
 /// Events per block. Blocks are dropped as a whole, so that no event is ever moved.
 const BLOCK_EVENTS: usize = 4096;
 
-/// The thread, queue or GPU stage of an event: a row of the trace.
+/// A row of the trace: the thread, queue or GPU stage that an event belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Track {
     /// Whole frames: from the start of a frame's first stage to the end of its last one.
@@ -43,13 +43,13 @@ pub enum Track {
     Device,
     /// The OpenCL queue of the cloth scene.
     ClothQueue,
-    /// OpenGL: the filter's shaders.
+    /// The filter's shaders in OpenGL.
     GlFilter,
-    /// OpenGL: the copy of the picture into its texture.
+    /// The copy of the picture into its texture in OpenGL.
     GlTexture,
-    /// OpenGL: drawing the picture.
+    /// Drawing the picture with OpenGL.
     GlPresent,
-    /// OpenGL: drawing the overlay.
+    /// Drawing the overlay with OpenGL.
     GlOverlay,
 }
 
@@ -86,7 +86,7 @@ pub struct Event {
     pub to: Option<Instant>,
     /// The number of the frame that the event belongs to, if any, counted from the first presented one.
     pub frame: Option<u32>,
-    /// Details that the trace shows with the event. Of a kernel on a queue or in OpenGL, the name of its variant and version.
+    /// Details that the trace shows with the event. For a kernel, they are the name of its variant and version.
     pub detail: Option<Box<str>>,
 }
 
@@ -132,7 +132,7 @@ pub struct Recording {
     pub blocks: Vec<Arc<Vec<Event>>>,
     /// Number of events that were dropped because of the limit.
     pub forgotten: u64,
-    /// The number of the first frame none of whose events was dropped.
+    /// The number of the first frame all of whose events are kept.
     pub first_whole_frame: u32,
     /// Time that all threads spent recording, in nanoseconds.
     pub cost_ns: u64,
@@ -192,13 +192,11 @@ impl Log {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts recording, or changes the limit; see [`start`].
     fn start(&self, limit: usize) {
         self.lock().get_or_insert_with(State::new).limit = limit.max(BLOCK_EVENTS);
         self.is_on.store(true, Ordering::Release);
     }
 
-    /// Records the events that `events` returns, if recording has started; see [`record`].
     fn record<E: IntoIterator<Item = Event>>(&self, events: impl FnOnce() -> E) {
         if !self.is_on.load(Ordering::Acquire) {
             return;
@@ -212,7 +210,6 @@ impl Log {
         self.cost_ns.fetch_add(u64::try_from(took).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    /// Returns a copy of the contents; see [`copy`].
     fn copy(&self) -> Option<Recording> {
         let state = self.lock();
         let state = state.as_ref()?;

@@ -18,7 +18,7 @@ use super::ratio::{PRINTED, median_ranks};
 pub const MIN_SAMPLES: usize = 5;
 /// Maximum ratio of 95th percentile to median of a series that is not noisy.
 const MAX_SPREAD: f64 = 1.5;
-/// Maximum fraction of the machine that other processes use beside a series that is not noisy.
+/// Maximum fraction of the machine that other processes use while a series that is not noisy is measured, 0 to 1.
 pub const MAX_OTHERS: f64 = 0.1;
 /// The maximum number of significant digits.
 const DIGITS: usize = 3;
@@ -46,9 +46,9 @@ impl Noise {
         Self::from_percentiles((p50, p95), (p50_low, p50_high), n, others)
     }
 
-    /// Returns the noise of `n` samples from their median and 95th percentile; `None` if they are not noisy. `interval` is that of
-    /// the median ([`median_interval_ranks`]). `others` is the fraction of the machine that other processes used meanwhile, 0 to 1,
-    /// if known.
+    /// Returns the noise of `n` samples from their median and 95th percentile; `None` if they are not noisy. `interval` has the
+    /// two ends of the median's interval ([`median_interval_ranks`]). `others` is the fraction of the machine that other
+    /// processes used meanwhile, 0 to 1, if known.
     pub fn from_percentiles(
         (p50, p95): (f64, f64),
         interval: (f64, f64),
@@ -76,14 +76,14 @@ impl Noise {
     }
 }
 
-/// Returns the indices of the two of `n` sorted samples that are the interval of their median: with a confidence of 95 %, or the
-/// first and the last of fewer than six samples.
+/// Returns the indices of the two among `n` sorted samples that are the ends of the 95 % confidence interval of the median;
+/// with fewer than six samples, the first and the last index.
 pub fn median_interval_ranks(n: usize) -> (usize, usize) {
     median_ranks(n, PRINTED).unwrap_or((0, n.saturating_sub(1)))
 }
 
-/// Returns the number of significant digits of a median of `n` samples with this interval: the last one has the place of the
-/// first digit of the interval's width.
+/// Returns the number of significant digits of a median of `n` samples with this interval. The last of these digits has the
+/// same place as the first digit of the interval's width.
 fn interval_digits(p50: f64, (low, high): (f64, f64), n: usize) -> usize {
     let most = if n < MIN_SAMPLES { FEW_DIGITS } else { DIGITS };
     let place = |value: f64| value.log10().floor();
@@ -92,7 +92,7 @@ fn interval_digits(p50: f64, (low, high): (f64, f64), n: usize) -> usize {
     if digits.is_nan() { most } else { digits.clamp(1.0, most as f64) as usize }
 }
 
-/// How a measured number is printed: its significant digits, and the mark `~` if it is noisy.
+/// The format of a measured number: its significant digits, and the mark `~` if it is noisy.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Precision {
     digits: usize,
@@ -113,9 +113,8 @@ impl Precision {
     }
 }
 
-/// Makes the precision of a number of which only the noise is known: without noise it has three digits.
+/// Converts the noise of a number whose interval is not known. Without noise, the number has three digits.
 impl From<Option<Noise>> for Precision {
-    /// Converts the noise.
     fn from(noise: Option<Noise>) -> Self {
         Self { digits: noise.map_or(DIGITS, |noise| noise.digits), is_noisy: noise.is_some() }
     }
@@ -146,8 +145,8 @@ pub fn number(value: f64) -> String {
     if value >= 1000.0 { format!("{value:.0}") } else { significant_digits_text(value, 3) }
 }
 
-/// Formats a value that is computed from several series with the digits of the least precise one, and with the mark `~` if one
-/// is noisy. `precision` has the precision of each.
+/// Formats a value that is computed from several series, with the digits of the least precise series, and with the mark `~` if
+/// any of them is noisy. `precision` has an entry for each series.
 pub fn believed(value: f64, precision: &[Precision]) -> String {
     let digits = precision.iter().map(|one| one.digits).min().unwrap_or(DIGITS);
     match precision.iter().any(|one| one.is_noisy) {
@@ -208,8 +207,8 @@ impl<'a> Deserialize<'a> for Noisy {
     }
 }
 
-/// Returns a sentence for all rows of a table, pairs of name and noise: how many are noisy, and the worst of each reason.
-/// `None` if none is noisy.
+/// Returns a sentence about the rows of a table, each of which is a name and its noise: the number of noisy rows, and the worst
+/// value of each reason. `None` if no row is noisy.
 pub fn summary(rows: &[(String, Option<Noise>)]) -> Option<String> {
     let noisy: Vec<(&str, Noise)> =
         rows.iter().filter_map(|(name, n)| Some((name.as_str(), (*n)?))).collect();

@@ -1,19 +1,20 @@
 //! The period of a series, from its autocorrelation.
 
-/// The number of values above which successive ones are averaged, since the time is quadratic. Values are never skipped: a series
-/// of every second value has other periods.
+/// The maximum number of values that are correlated, since the time is quadratic. In a longer series, successive values are
+/// averaged. None are skipped, since a series of every second value has other periods.
 const MAX_VALUES: usize = 2048;
 /// The minimum correlation of a series with itself one period later.
 const MIN_CORRELATION: f64 = 0.5;
-/// The minimum correlation in standard deviations of that of independent values.
+/// The minimum correlation, as a multiple of the standard deviation of the correlation of independent values.
 const MIN_DEVIATIONS: f64 = 3.0;
-/// The correlation below which the values of one period end to be alike: a longer lag may be a period.
+/// The correlation below which values are not alike. A period is at least as long as the first lag with a correlation below
+/// this.
 const UNLIKE: f64 = 0.2;
 /// The number of lanes in which products are summed, so that the compiler can use vectors.
 const LANES: usize = 16;
 
-/// Returns the period of a series in values: the smallest one with which it repeats, at most half its length. `None` if the series
-/// does not repeat. Of more than [`MAX_VALUES`] values it is not exact.
+/// Returns the period of a series as a number of values: the shortest lag after which the series repeats, at most half its
+/// length. `None` if the series does not repeat. The period of more than [`MAX_VALUES`] values is not exact.
 pub(super) fn of(values: &[f64]) -> Option<usize> {
     let merged = values.len().div_ceil(MAX_VALUES).max(1);
     let mean = |chunk: &[f64]| chunk.iter().sum::<f64>() / chunk.len() as f64;

@@ -33,9 +33,9 @@ pub const VERDICT: Confidence = Confidence { error: 0.01, z: 2.576 };
 pub const MIN_SAMPLES: usize = 8;
 /// The number of samples above which the normal distribution approximates the binomial one.
 const MAX_EXACT: usize = 1000;
-/// The difference, as a logarithm, by which the medians of two processes may differ that do the same work on the same machine: they
-/// have their memory and code at other addresses (T. Mytkowicz and others, "Producing Wrong Data Without Doing Anything Obviously
-/// Wrong!", 2009), which no time within a run shows.
+/// The natural logarithm of the ratio by which the medians of two processes may differ, although they do the same work on the
+/// same machine: their memory and code have different addresses (T. Mytkowicz and others, "Producing Wrong Data Without Doing
+/// Anything Obviously Wrong!", 2009). No time within a run shows this difference.
 const BETWEEN_RUNS: f64 = 0.03;
 
 /// Returns the indices of the two of `n` sorted samples between which the median lies with this confidence; `None` if there are
@@ -99,7 +99,7 @@ impl Ratio {
     /// out.
     ///
     /// # Errors
-    /// Returns the index of a run without an interval, 0 for the first one, and the reason.
+    /// Returns the index of a run that has no interval (0 for `before`, 1 for `after`), and the reason.
     pub fn of_runs(before: &[f64], after: &[f64]) -> Result<Self, (usize, NoInterval)> {
         let of = |run: usize, times: &[f64]| RunMedian::of(&logs(times)).map_err(|why| (run, why));
         let (before, after) = (of(0, before)?, of(1, after)?);
@@ -111,7 +111,7 @@ impl Ratio {
     }
 
     /// Returns this ratio with a wider interval, for times of two runs. `control` is the ratio of the times of work that is the same
-    /// in both runs: by as much as that has changed, in either direction, other work may have changed without a cause of its own.
+    /// in both runs. What changed those times may have changed others: the interval is widened by this factor on both sides.
     #[must_use]
     pub fn widened_by(self, control: f64) -> Self {
         let factor = control.max(1.0 / control);
@@ -180,7 +180,7 @@ fn logs(times: &[f64]) -> Vec<f64> {
     times.iter().filter(|ms| is_time(ms)).map(|ms| ms.ln()).collect()
 }
 
-/// Returns true for a positive number.
+/// Returns true for a finite number above 0.
 fn is_time(ms: &f64) -> bool {
     ms.is_finite() && *ms > 0.0
 }
@@ -188,9 +188,9 @@ fn is_time(ms: &f64) -> bool {
 /// The result of a comparison of two times.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Verdict {
-    /// The second one is faster, by a ratio above 1.
+    /// The second time is shorter. The ratio is that of the first time to the second, above 1.
     Faster(Ratio),
-    /// The second one is slower, by a ratio above 1.
+    /// The second time is longer. The ratio is that of the second time to the first, above 1.
     Slower(Ratio),
     /// The interval of the ratio contains 1.
     NoDifferenceShown {
@@ -200,7 +200,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// Returns a short form without the interval, as in "1.32× faster"; "no difference shown" is complete.
+    /// Returns the verdict without the interval, as in "1.32× faster"; "no difference shown" is not shortened.
     pub fn short(&self) -> String {
         match self {
             Self::Faster(ratio) => format!("{}× faster", ratio.factor_text()),
@@ -209,7 +209,7 @@ impl Verdict {
         }
     }
 
-    /// Returns true if the second one is slower by more than `percent` even at the near end of the interval.
+    /// Returns true if the second time is longer by more than `percent` percent, even at the lower end of the interval.
     pub fn is_slower_by(&self, percent: f64) -> bool {
         matches!(self, Self::Slower(ratio) if 100.0 * (ratio.low - 1.0) > percent)
     }

@@ -84,8 +84,8 @@ fn samples_that_are_no_times_are_left_out() {
     }
 }
 
-/// Times as on a busy machine: all tasks of a round are slowed down by what slows down the machine, which changes slowly, each of
-/// them by something of its own, and some by another process.
+/// A generator of times as on a busy machine. A slow drift changes the times of all tasks, each time has noise of its own, and
+/// another process slows some of them down.
 struct NoisyMachine {
     random: Xorshift,
     drift: f64,

@@ -11,13 +11,13 @@
 use super::period;
 use super::ratio::{VERDICT, median, median_ranks};
 
-/// The number of slow waves. A run must have as many periods, so that no period is among the waves that count.
+/// The number of slow waves. A run must have at least as many periods, so that no period is among the slow waves.
 pub(super) const SLOW_WAVES: usize = 8;
 /// The quantile of Student's distribution for [`VERDICT`], with a degree of freedom for each slow wave.
 const STUDENT: f64 = 3.355;
-/// The number of slow waves and of faster ones with which they are compared, two octaves.
+/// The number of all waves: the slow ones, and the faster ones of the next two octaves, with which they are compared.
 const WAVES: usize = 32;
-/// The factor by which slow waves may be stronger than the faster ones by chance, or since noise lasts for some samples.
+/// The factor by which slow waves may be stronger than faster ones by chance, or because noise lasts for some samples.
 const LIKE: f64 = 2.0;
 
 /// The median of a run, and its interval, as natural logarithms of the times.
@@ -31,9 +31,9 @@ pub(super) struct RunMedian {
 /// The reason why a run has no interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoInterval {
-    /// It has fewer than [`MIN_SAMPLES`](super::ratio::MIN_SAMPLES) times.
+    /// The run has fewer than [`MIN_SAMPLES`](super::ratio::MIN_SAMPLES) times.
     TooFew,
-    /// Its times repeat too seldom: their period is longer than an eighth of the run.
+    /// The times repeat too seldom: their period is longer than an eighth of the run.
     LongPeriod {
         /// The period in samples.
         period: usize,
@@ -79,8 +79,8 @@ fn side(value: f64, median: f64) -> f64 {
 /// Returns the variance with which the mean of a series varies from run to run, times the number of values: 0.25 for independent
 /// values of −0.5 and 0.5.
 ///
-/// The excess of slow waves over faster ones changes slowly, and another run has another stretch of it. So this part is not
-/// divided by the number of waves, as if the run had seen all of it.
+/// The excess of slow waves over faster ones changes slowly, so that another run may have another part of it. Therefore the
+/// excess is not divided by the number of waves, as if this run had seen all of it.
 fn slow_variance(values: &[f64]) -> f64 {
     let waves = WAVES.min(values.len() - 1);
     let energies: Vec<f64> = (1..=waves).map(|wave| energy(values, wave)).collect();

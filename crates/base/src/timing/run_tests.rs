@@ -128,7 +128,7 @@ fn ten_percent_are_found_in_a_run_of_ten_seconds() {
     }
 }
 
-/// Every second of 4,000 times that alternate are of one buffer.
+/// All times of a long run count. If every second one of 4,000 alternating times were skipped, the rest would be of one buffer.
 #[test]
 fn long_runs_are_not_thinned_out() {
     for model in [Model::Alternating(2, 0.0), Model::Periodic(25, 0.0)] {
@@ -184,7 +184,7 @@ fn what_does_not_repeat_has_no_period() {
     }
 }
 
-/// Interval ends of a run, relative to its median.
+/// Returns the width of the interval of a run's median, as a logarithm.
 fn width(model: Model, n: usize) -> f64 {
     let mut numbers = Numbers::new(5);
     let logs: Vec<f64> = model.run(n, &mut numbers).iter().map(|ms| ms.ln()).collect();

@@ -63,7 +63,7 @@ impl Poison {
     }
 }
 
-/// Returns poison without canaries, for outputs that cannot be written out of bounds: no byte equals that of `want`.
+/// Returns poison without canaries, for outputs that cannot be written out of bounds: each byte differs from the one in `want`.
 pub fn poisoned(want: &[u8]) -> Vec<u8> {
     want.iter().map(|byte| Poison::First.poison_byte(*byte)).collect()
 }

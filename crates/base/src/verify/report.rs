@@ -1,4 +1,4 @@
-//! The result of a check: how an output differs, and what was compared; as sentences and as JSON.
+//! The result of a verification: how an output differs from the reference, and what was compared; as sentences and as JSON.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::numbers::thousands;
 
-/// One element that differs.
+/// An element of an output that differs from the reference.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Difference {
     /// The position of the element, as in "red at (3, 4)".
@@ -19,10 +19,10 @@ pub struct Difference {
     pub want: f64,
 }
 
-/// How an output differs from the reference.
+/// The differences between an output and the reference.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct MismatchReport {
-    /// Input, size and launch that were checked; empty if the check has only one case.
+    /// Input, size and launch of this case; empty if there is only one case.
     pub case: String,
     /// Plural of the elements, such as "bytes".
     pub elements: String,
@@ -48,12 +48,10 @@ pub struct MismatchReport {
 mod any_float {
     use serde::{Deserialize as _, Deserializer, Serializer};
 
-    /// Serializes a float as the integer of its bits.
     pub(crate) fn serialize<S: Serializer>(number: &f64, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_u64(number.to_bits())
     }
 
-    /// Deserializes a float from the integer of its bits.
     pub(crate) fn deserialize<'a, D: Deserializer<'a>>(from: D) -> Result<f64, D::Error> {
         u64::deserialize(from).map(f64::from_bits)
     }
@@ -110,7 +108,7 @@ impl fmt::Display for MismatchReport {
     }
 }
 
-/// The scope of a check: all combinations of inputs, sizes and launches.
+/// The scope of a verification: all combinations of these inputs, sizes and launches.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Checked {
@@ -119,12 +117,12 @@ pub struct Checked {
     /// Names of the inputs.
     #[serde(rename = "pictures")]
     pub inputs: Vec<String>,
-    /// The launches: "whole", or in bands of rows.
+    /// The kinds of launches: "whole", or in bands of rows.
     pub bands: Vec<String>,
-    /// The radii that were checked, if they are not the timed radius.
+    /// The verified radii, if they are not the timed radius.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub radii: Vec<u32>,
-    /// How the checked runs differ from the timed one, such as in layouts of planes, images or other parameters.
+    /// Differences between the verified runs and the timed one, such as other layouts of planes, images or parameters.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ways: Vec<String>,
     /// True if the output of a timed run was compared.

@@ -9,7 +9,7 @@ use super::handle::Handle;
 use super::queue::{Context, Event, Queue};
 use super::status::{Answer, Status};
 
-/// Flags of memory (`CL_MEM_…`).
+/// Flags for the creation of a memory object (`CL_MEM_…`).
 pub(crate) type MemFlags = ffi::cl_mem_flags;
 
 /// A memory object, that is a buffer or an image, as a kernel's argument. Clones share the memory object.
@@ -57,7 +57,8 @@ impl Buffer {
         unsafe { Self::make(context, flags, len, ptr::null_mut()) }
     }
 
-    /// Allocates a buffer and copies `bytes` into it. `access` are the memory flags that specify what kernels may do.
+    /// Allocates a buffer and copies `bytes` into it. `access` has the memory flags that say whether kernels read or write the
+    /// buffer.
     ///
     /// # Errors
     /// Returns an error as [`Buffer::new`] does.
@@ -234,9 +235,9 @@ impl Buffer {
         })
     }
 
-    /// Enqueues the mapping of the buffer's first `len` bytes for the host. The driver reports an error if the buffer is
-    /// shorter. Returns the mapped address and the command's event; the host must not
-    /// access the memory before the event is complete. If `waits` is true, the call returns after that.
+    /// Enqueues a command that maps the buffer's first `len` bytes for the host. The driver reports an error if the buffer is
+    /// shorter. Returns the mapped address and the command's event. The host must not access the memory before the event is
+    /// complete; if `waits` is true, the call returns after that.
     ///
     /// # Errors
     /// Returns an error if the driver reports one.

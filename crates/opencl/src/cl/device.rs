@@ -18,9 +18,9 @@ use base::error::Error;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DeviceKind {
-    /// The machine's own processor (CPU).
+    /// A CPU.
     Cpu,
-    /// A graphics card (GPU).
+    /// A GPU.
     Gpu,
     /// Anything else, such as an FPGA.
     Accelerator,
@@ -59,7 +59,7 @@ pub struct DeviceInfo {
     /// The driver's version string.
     #[serde(serialize_with = "serialize_text")]
     pub driver: String,
-    /// The vendor's number, for graphics cards that of PCI.
+    /// The vendor ID (`CL_DEVICE_VENDOR_ID`); for graphics cards, the PCI vendor ID.
     #[serde(skip)]
     pub vendor_id: u32,
     /// The PCI address, such as `0000:03:00.0`; `None` if the driver does not report it.
@@ -193,7 +193,7 @@ impl Device {
         number(self.id, what)
     }
 
-    /// Returns the list of properties for making a context on this device: its platform, then `more`, then a zero as the end.
+    /// Returns the property list for creating a context on this device: its platform, then `more`, then a zero as the end.
     /// `more` may already end with a zero.
     pub fn properties(&self, more: &[isize]) -> Vec<isize> {
         let platform = [ffi::CL_CONTEXT_PLATFORM as isize, self.platform.raw() as isize];
@@ -226,9 +226,9 @@ pub struct Listing {
     pub unusable: Vec<String>,
 }
 
-/// Returns all OpenCL devices of the machine that are available and have a compiler, platform by platform. The list is empty if no
-/// driver is installed; the call then neither panics nor waits. After [`drivers::test_before_loading`] only drivers that passed their test are
-/// loaded, and the first call waits for the tests.
+/// Returns all OpenCL devices of the machine that are available and have a compiler, platform by platform. The list is empty if
+/// no driver is installed; the call then neither panics nor waits. After [`drivers::test_before_loading`], only drivers that
+/// passed their test are loaded, and the first call waits for the tests.
 pub fn list_devices() -> Vec<Device> {
     list().devices
 }

@@ -35,7 +35,6 @@ unsafe impl Send for OwnedObject {}
 unsafe impl Sync for OwnedObject {}
 
 impl Drop for OwnedObject {
-    /// Releases the reference.
     fn drop(&mut self) {
         // SAFETY: the object is alive, and its one reference is given back here, once.
         let _refused = unsafe { (self.release)(self.raw.as_ptr()) };

@@ -40,7 +40,7 @@ impl Channel {
 #[derive(Debug, Clone)]
 pub struct Image {
     mem: Mem,
-    /// Width and height in pixels, and 1 layer, as functions of OpenCL take the whole image.
+    /// Width and height in pixels, and 1: the region of the whole image in calls of OpenCL.
     region: [usize; 3],
     pixel_bytes: usize,
 }
@@ -211,8 +211,8 @@ impl Image {
         })
     }
 
-    /// Enqueues the mapping of the whole image for the host. Returns the mapped address, the number of bytes from one row to the
-    /// next, and the command's event; the host must not access the memory before the event is complete.
+    /// Enqueues a command that maps the whole image for the host. Returns the mapped address, the number of bytes from one row
+    /// to the next, and the command's event; the host must not access the memory before the event is complete.
     ///
     /// # Errors
     /// Returns an error if the driver reports one.

@@ -99,8 +99,7 @@ impl ClContext {
         Self { compiled: compiled.into(), ..self.clone() }
     }
 
-    /// Returns this context with the setting that binaries of compiled programs are [kept](crate::binaries) from one start of
-    /// clreel to the next.
+    /// Returns this context, set to [keep](crate::binaries) binaries of compiled programs from one start of clreel to the next.
     pub fn with_kept_binaries(self) -> Self {
         Self { keeps_binaries: true, ..self }
     }
@@ -151,7 +150,6 @@ fn new_queue(context: &Context, device: &Device, clock: Clock) -> Answer<Queue> 
     Queue::new(context, device, CL_QUEUE_PROFILING_ENABLE, clock)
 }
 
-/// Returns the error for a device that cannot be used because of `why`.
 fn unusable_error(device: &Device, why: String) -> Error {
     Error::new(
         format!("The OpenCL device '{}' cannot be used.", device.info.name),

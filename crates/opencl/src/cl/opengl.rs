@@ -10,8 +10,8 @@ use super::handle::Handle;
 use super::queue::{Context, Event, Queue, WaitList};
 use super::status::{Answer, Status};
 
-/// Enqueues the handover of shared memory objects, to begin after the events `after` are complete: to OpenCL with `to_cl`, else
-/// back to OpenGL.
+/// Enqueues a command that begins after the events `after` are complete. It acquires the shared memory objects for OpenCL if
+/// `to_cl` is true; otherwise it releases them to OpenGL.
 ///
 /// # Errors
 /// Returns an error if the driver refuses the command.
@@ -26,7 +26,7 @@ pub fn hand_over(queue: &Queue, objects: &[Mem], to_cl: bool, after: &[Event]) -
     })
 }
 
-/// Makes an event that is complete when OpenGL's fence is (`cl_khr_gl_event`). Only an acquisition may wait for it.
+/// Creates an event that completes when OpenGL's fence does (`cl_khr_gl_event`). Only an acquire command may wait for it.
 ///
 /// # Errors
 /// Returns an error if the driver lacks the function, or refuses the fence.

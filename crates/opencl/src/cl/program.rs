@@ -1,4 +1,4 @@
-//! Programs, released with their last clone.
+//! Programs of a context, released with their last clone.
 
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr;
@@ -15,13 +15,12 @@ use base::memory::zeroed;
 /// The text of a program and the headers that it includes by name, as they are passed to a compiler.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Source {
-    /// The text.
     pub(crate) text: CString,
     /// The names and texts of the headers.
     pub(crate) headers: Vec<(CString, CString)>,
 }
 
-/// A program that was not compiled.
+/// The failure to compile a program.
 #[derive(Debug)]
 pub(crate) struct Refused {
     /// The status of the call that failed.
@@ -31,7 +30,6 @@ pub(crate) struct Refused {
 }
 
 impl From<Status> for Refused {
-    /// Makes the failure of a call that has no log.
     fn from(status: Status) -> Self {
         Self { status, log: String::new() }
     }

@@ -111,7 +111,6 @@ impl Event {
         unsafe { Handle::new(raw, status, ffi::clReleaseEvent) }.map(Self)
     }
 
-    /// Wraps the handle of an event.
     pub(super) fn from_handle(handle: Handle) -> Self {
         Self(handle)
     }
@@ -135,7 +134,6 @@ impl Event {
 pub(crate) struct WaitList(Vec<ffi::cl_event>);
 
 impl WaitList {
-    /// Creates the list from these events.
     pub(crate) fn of(events: &[Event]) -> Self {
         Self(events.iter().map(Event::raw).collect())
     }

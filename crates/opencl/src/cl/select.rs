@@ -5,10 +5,10 @@ use crate::drivers;
 use base::error::{Error, Result};
 use base::stderr::print_message;
 
-/// The number below which a number selects a device by its index. Larger numbers may be parts of names, as in "RTX 4090".
+/// The smallest number that does not select a device by its index, since it may be a part of a name, as in "RTX 4090".
 const INDEX_LIMIT: usize = 100;
 
-/// A device that was chosen, with a remark if others would have matched.
+/// A selected device, with a warning if other devices match as well.
 #[derive(Debug, Clone)]
 pub struct Selection {
     /// The device.
@@ -152,7 +152,7 @@ mod tests {
             ("xeon", &[0, 1]),
             ("pthread", &[0]),
             ("portable", &[0]),
-            // The name that its file alone has.
+            // A name that only the driver's file has.
             ("PoCL", &[0]),
             ("nvidia", &[2, 3]),
             ("h200", &[2, 3]),

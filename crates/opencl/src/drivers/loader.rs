@@ -1,4 +1,4 @@
-//! The library through which all drivers are called, libOpenCL: its file, and whether it ignores a driver that works.
+//! libOpenCL, the library through which all drivers are called: its file, and whether it ignores a driver that works.
 //!
 //! Many programs bring a copy of libOpenCL, in a folder that `LD_LIBRARY_PATH` names. The copy may be old, or find no driver at
 //! all.
@@ -9,9 +9,9 @@ use std::ptr;
 
 use ocl::ffi;
 
-/// A function that ocl-icd and Khronos' loader look up in a driver's library.
+/// The name of the function that ocl-icd and Khronos' loader look up in a driver's library.
 pub(super) const GET_PLATFORMS: &CStr = c"clIcdGetPlatformIDsKHR";
-/// A function that returns the address of [`GET_PLATFORMS`] where the library does not export that.
+/// The name of the function that returns the address of [`GET_PLATFORMS`] if the library does not export the latter.
 pub(super) const GET_ADDRESS: &CStr = c"clGetExtensionFunctionAddress";
 /// The type of the function [`GET_PLATFORMS`].
 type GetPlatforms = unsafe extern "system" fn(u32, *mut *mut c_void, *mut u32) -> i32;

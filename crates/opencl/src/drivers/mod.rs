@@ -1,10 +1,11 @@
 //! Tests OpenCL drivers in child processes before this process loads any.
 //!
-//! A driver runs inside the process that loads it: one that crashes while it is loaded, or never returns, would take clreel with
-//! it, and the other drivers too. So each driver is loaded by a child process of its own (this binary with a hidden subcommand)
-//! with a time limit, all at the same time. The loader reads the folder of registrations (`*.icd`) from `OCL_ICD_VENDORS`.
-//! [`test_before_loading`] sets this variable to a folder that does not exist yet, while no other thread runs; before the first OpenCL call the
-//! folder is created and filled with links to the drivers that passed. Both ocl-icd and Khronos' loader accept a folder there.
+//! A driver runs inside the process that loads it: one that crashes while it is loaded, or never returns, would take clreel
+//! with it, and the other drivers too. So each driver is loaded by a child process of its own (this binary with a hidden
+//! subcommand) with a time limit, all at the same time. The loader reads the path of the folder of registrations (`*.icd`) from
+//! `OCL_ICD_VENDORS`. [`test_before_loading`] sets this variable to a folder that does not exist yet, while no other thread
+//! runs. Before the first OpenCL call, the folder is created and filled with links to the drivers that passed. Both ocl-icd and
+//! Khronos' loader accept a folder there.
 //!
 //! The verdicts are not kept for the next start: a driver can break without any change of its files, for example when its device
 //! no longer responds. Testing takes about as long as listing the devices does anyway.
@@ -106,7 +107,7 @@ impl Driver {
     }
 }
 
-/// The registered drivers that are tested before the loader may load them, and the user's choice of those to leave out.
+/// The registered drivers, which are tested before the loader may load them, and the names by which the user excludes drivers.
 struct DriverGuard {
     /// The folder of registrations that the loader will read.
     folder: PathBuf,
@@ -282,7 +283,7 @@ impl DriverGuard {
         if let Some(by) = self.skip.iter().find(|part| driver.is_named(part)) {
             return Err(Verdict::Skipped { by: by.clone() });
         }
-        // Loaders are not prepared for all of these registrations, so none is handed to one.
+        // Loaders cannot handle all of these registrations, so no loader gets any of them.
         if let Some(reason) = driver.fault() {
             return Err(Verdict::Empty { reason, overlooked_by: None });
         }
@@ -297,7 +298,7 @@ impl DriverGuard {
     }
 }
 
-/// Returns the reason of a driver that could not be tested because of this error of the system.
+/// Returns the reason why a driver could not be tested, from an error of the system.
 fn cannot_ask(folder: &Path, error: &io::Error) -> String {
     format!("It could not be tested in a child process: {error} (in {}).", base::text::name(folder))
 }

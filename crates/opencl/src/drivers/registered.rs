@@ -196,7 +196,8 @@ fn files_in(folder: &Path) -> Vec<RegisteredDriver> {
     files.into_iter().map(RegisteredDriver::file).collect()
 }
 
-/// A folder for temporary files, with its path. It is removed with its files when this value is dropped, or a signal ends the process.
+/// A folder for temporary files. The folder and its files are removed when this value is dropped, or when a signal ends the
+/// process.
 #[derive(Debug)]
 pub struct Folder(
     /// The folder's path.

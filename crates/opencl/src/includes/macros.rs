@@ -32,12 +32,12 @@ impl HeaderName {
     }
 }
 
-/// A token, and whether a space stands before it.
+/// A token of the preprocessor.
 #[derive(Debug, Clone)]
 struct Token {
     text: String,
     follows_space: bool,
-    /// The macros in whose expansion the token has come up, which are not expanded again.
+    /// The numbers of the macros whose expansion produced the token, and which are not expanded in it again.
     hidden: Vec<usize>,
 }
 
@@ -48,7 +48,7 @@ struct Definition {
     body: Vec<Token>,
 }
 
-/// All definitions of the macros in some files. A macro, and each of its definitions, has a number.
+/// All definitions of the macros in some files. Each macro has a number, and so has each of its definitions.
 #[derive(Debug, Default)]
 pub(super) struct Macros {
     numbers: HashMap<String, usize>,
@@ -61,7 +61,7 @@ pub(super) struct Macros {
 pub(super) type Condition = BTreeMap<usize, usize>;
 
 impl Macros {
-    /// Adds a `#define`; returns the numbers of the macro and of the definition.
+    /// Adds a `#define`. Returns the numbers of the macro and of the definition; `None` if the directive names no macro.
     pub(super) fn add(&mut self, directive: &Directive) -> Option<(usize, usize)> {
         let name = directive.first_name();
         let rest = directive.operand.trim_start().strip_prefix(name).filter(|_| !name.is_empty())?;
@@ -78,13 +78,13 @@ impl Macros {
         Some((number, self.definitions[number].len()))
     }
 
-    /// Returns the number of a macro that is defined somewhere.
+    /// Returns the number of a macro; `None` if no file defines it.
     pub(super) fn number(&self, name: &str) -> Option<usize> {
         self.numbers.get(name).copied()
     }
 
-    /// Returns the files that an include with this operand may name, each with the definitions in force then; `None` if there are
-    /// too many possibilities. `file` is the value of `__FILE__`.
+    /// Returns the files that an include with this operand may name, each with the macro definitions that must be in force for
+    /// it; `None` if there are too many possibilities. `file` is the value of `__FILE__`.
     pub(super) fn header_names(&self, operand: &str, file: &str) -> Option<Vec<(Condition, HeaderName)>> {
         let mut needed: Vec<usize> = Vec::new();
         loop {
@@ -175,8 +175,8 @@ impl<'a> Expansion<'a> {
         self.macros.definitions[number].get(chosen.checked_sub(1)?)
     }
 
-    /// Returns the tokens that replace a macro, and takes its arguments from `left`. The inner result is `None` if they are not
-    /// there, so that the name is no use of the macro; the outer one if the expansion takes too long.
+    /// Returns the tokens that replace a macro, and takes its arguments from `left`. Returns `Some(None)` if the macro needs
+    /// arguments and none follow, so that its name does not use the macro; returns `None` if the expansion takes too long.
     #[allow(clippy::option_option, reason = "both are documented")]
     fn replacement(&mut self, macro_: &Definition, left: &mut VecDeque<Token>) -> Option<Option<Vec<Token>>> {
         let arguments = match &macro_.parameters {

@@ -22,7 +22,7 @@ use shape::{fault, guard, has_once, is_include, is_once};
 
 /// The maximum depth of nested includes, as in clang.
 const MAX_DEPTH: usize = 200;
-/// The maximum number of rounds in which further files are found by the macros of others.
+/// The maximum number of rounds of reading files. Each round may read macros whose expansions name further files.
 const MAX_ROUNDS: usize = 8;
 /// The maximum length of a text with its includes, in bytes.
 const MAX_BYTES: usize = 4 * MAX_KERNEL_BYTES as usize;
@@ -47,7 +47,8 @@ impl Unit {
     }
 }
 
-/// Returns the text `text` of the kernel file `name` with its includes. `load` returns the text of another kernel file by its path.
+/// Resolves the includes of `text`, the text of the kernel file `name`. `load` returns the text of another kernel file by its
+/// path.
 ///
 /// # Errors
 /// Returns an error if the includes are too long together.
@@ -63,8 +64,8 @@ pub(crate) fn resolve(name: &str, text: &str, load: &dyn Fn(&str) -> Result<Stri
     }
 }
 
-/// Returns the text of a kernel file as [`resolve`] does, for compilers that take no named headers: files that include themselves
-/// are repeated to the depth that is possible.
+/// Resolves includes as [`resolve`] does, for compilers that take no named headers: the text of files that include themselves
+/// is repeated, to the greatest depth that fits.
 ///
 /// # Errors
 /// Returns an error if the includes are too long together.
@@ -107,7 +108,7 @@ enum Form {
 enum Stop {
     /// A file includes itself.
     Cycle,
-    /// The text becomes too long in this file, at this line.
+    /// The text becomes too long in the file with this index, at this line.
     TooLong(usize, usize),
 }
 
@@ -116,9 +117,9 @@ struct File {
     name: String,
     text: String,
     pieces: Vec<Piece>,
-    /// A sentence about a fault that would reach beyond the file.
+    /// A sentence about a fault that would affect the files that include this one; `None` if there is none.
     fault: Option<&'static str>,
-    /// The macro that guards the whole text of the file.
+    /// The macro that guards the whole text of the file; `None` if there is none.
     guard: Option<String>,
     /// True if the file has no text where it includes itself, because of a `#pragma once` or a guard.
     ends_recursion: bool,
@@ -257,7 +258,8 @@ impl<'a> Files<'a> {
         Err(failed.unwrap_or_else(|| format!("'{name}' is outside the folder of kernels.")))
     }
 
-    /// Returns the files that an include may name, with the definitions of macros in force then, or a message about the file.
+    /// Returns the files that an include may name, each with the macro definitions that must be in force for it. Instead of the
+    /// index of a file that cannot be included, there is an error message.
     fn targets(
         &mut self,
         from: usize,
@@ -352,7 +354,7 @@ impl Files<'_> {
         needed
     }
 
-    /// Returns the operand of an `#if` with the value of each `__has_include`.
+    /// Returns the operand of an `#if` with each `__has_include` replaced by its value.
     fn with_known_files(&mut self, from: usize, operand: &str) -> String {
         let (mut out, mut rest) = (String::new(), operand);
         while let Some(start) = rest.find(HAS_INCLUDE) {
@@ -376,7 +378,7 @@ impl Files<'_> {
         out + rest
     }
 
-    /// Returns the file with this index, with its includes by their names.
+    /// Returns the text of the file with this index, in which includes name their files instead of being replaced.
     fn named(&self, at: usize) -> String {
         let mut text = String::new();
         // Without the texts of other files it neither becomes too long nor contains itself.
@@ -384,7 +386,7 @@ impl Files<'_> {
         text
     }
 
-    /// Returns the names and texts of all files, for includes by name.
+    /// Returns the names and texts of all files, to be included by name.
     fn headers(&self) -> Vec<(String, String)> {
         (0..self.all.len()).map(|at| (header_name(at), self.named(at))).collect()
     }
@@ -468,7 +470,7 @@ impl Files<'_> {
 /// The operator of `#if` that asks for a file.
 const HAS_INCLUDE: &str = "__has_include";
 
-/// Returns the path under `kernels/` of a file that is named in a folder there; `None` if the path leaves `kernels/`.
+/// Returns the path of the file `name` in `folder`, both relative to `kernels/`; `None` if the path leaves `kernels/`.
 fn joined(folder: &str, name: &str) -> Option<String> {
     if name.starts_with('/') {
         return None;

@@ -3,7 +3,7 @@
 use super::macros::Condition;
 use super::scan::Directive;
 
-/// A part of a file.
+/// A part of a file's text.
 pub(super) enum Piece {
     /// Text, written as it is.
     Text(String),
@@ -94,30 +94,30 @@ impl<'a> PieceWriter<'a> {
         self.finish(directive);
     }
 
-    /// Writes an error at this line.
+    /// Writes an `#error` with this message at this line.
     fn error(&mut self, line: usize, message: &str) {
         let lines = format!("#line {line} \"{}\"\n{}", self.name, error_line(message));
         self.advance(self.copied, self.copied, &lines);
     }
 }
 
-/// Returns the line with which a compiler reports a message, if it compiles that line.
+/// Returns an `#error` line, with which a compiler reports a message if it compiles that line.
 pub(super) fn error_line(message: &str) -> String {
     let message = base::text::escaped(message);
     format!("#error {}\n", message.trim_end_matches('\\'))
 }
 
-/// Returns the macro that is defined once a file was included that is included once at most.
+/// Returns the name of the macro that is defined after the first include of a file that may be included only once.
 pub(super) fn once_marker(file: usize) -> String {
     format!("CLREEL_ONCE_{file}")
 }
 
-/// Returns the macro whose value is the number of the definition of a macro that is in force.
+/// Returns the name of the macro whose value is the number of the definition that is in force for macro `number`.
 pub(super) fn definition_marker(number: usize) -> String {
     format!("CLREEL_DEFINITION_{number}")
 }
 
-/// Returns the name by which a file is included where compilers get named headers.
+/// Returns the name by which a file is included if its text is passed to the compiler as a named header.
 pub(super) fn header_name(file: usize) -> String {
     format!("clreel-include-{file}.clh")
 }

@@ -50,7 +50,7 @@ pub(super) struct Scan {
     pub(super) has_open_comment: bool,
 }
 
-/// Returns true for bytes that identifiers consist of.
+/// Returns true if an identifier may contain this byte.
 pub(super) fn is_identifier(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$'
 }
@@ -109,7 +109,7 @@ fn line_end_after(text: &[u8]) -> Option<usize> {
     (newline > 0).then_some(spaces + newline)
 }
 
-/// A position in the characters of a text.
+/// A scanner at a position in the characters of a text.
 struct Scanner<'a> {
     characters: &'a [u8],
     at: usize,
@@ -127,7 +127,7 @@ impl Scanner<'_> {
         self.characters.get(self.at).copied().unwrap_or(b'\n')
     }
 
-    /// Skips a comment, if the text continues with one; returns false otherwise.
+    /// Skips a comment if one begins here; returns false otherwise.
     fn skip_comment(&mut self) -> bool {
         let rest = &self.characters[self.at..];
         if self.is_at(b"//") {
@@ -147,7 +147,7 @@ impl Scanner<'_> {
         while self.skip_comment() || matches!(self.peek(), b' ' | b'\t' | 0x0b | 0x0c) && self.skip(1) {}
     }
 
-    /// Skips so many characters; returns true.
+    /// Skips `count` characters; returns true.
     fn skip(&mut self, count: usize) -> bool {
         self.at += count;
         true

@@ -7,7 +7,7 @@ pub(super) fn is_include(directive: &Directive) -> bool {
     matches!(directive.name.as_str(), "include" | "include_next" | "import")
 }
 
-/// Returns a sentence about a fault that would reach beyond a file, if the file has one.
+/// Returns a sentence about a fault that would affect the files that include this one; `None` if there is none.
 pub(super) fn fault(scan: &Scan) -> Option<&'static str> {
     let (mut depth, mut is_balanced) = (0, true);
     for directive in &scan.directives {
@@ -23,7 +23,8 @@ pub(super) fn fault(scan: &Scan) -> Option<&'static str> {
     }
 }
 
-/// Returns the macro that guards the whole text of a file: `#ifndef GUARD`, `#define GUARD`, and `#endif` at the end.
+/// Returns the macro that guards the whole text of a file: `#ifndef GUARD`, `#define GUARD`, and `#endif` at the end. `None` if
+/// there is none.
 pub(super) fn guard(scan: &Scan) -> Option<String> {
     let [first, second, .., last] = scan.directives.as_slice() else { return None };
     let operand: String = first.operand.split_whitespace().collect();

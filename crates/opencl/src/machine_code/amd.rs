@@ -91,7 +91,7 @@ fn number(bytes: &[u8]) -> Option<u16> {
 mod tests {
     use super::*;
 
-    /// A code object of two kernels; `make-amd-code-object` makes it.
+    /// A code object with two kernels, created by `make-amd-code-object`.
     const OBJECT: &[u8] = include_bytes!("amd-gfx1030.so");
 
     #[test]

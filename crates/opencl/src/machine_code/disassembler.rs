@@ -14,9 +14,9 @@ use crate::sandbox::{Cause, Sandbox};
 const MAX_TEXT_BYTES: usize = 4 << 20;
 /// The timeout of a disassembler.
 const TIMEOUT: Duration = Duration::from_secs(20);
-/// The file in the temporary folder that a disassembler reads.
+/// The name of the file in the temporary folder that a disassembler reads.
 const CODE: &str = "code";
-/// The folder in the temporary folder for files that a disassembler writes.
+/// The name of the folder in the temporary folder for files that a disassembler writes.
 const FILES: &str = "files";
 
 const OBJDUMPS: [&str; 10] = [
@@ -45,7 +45,7 @@ pub(super) struct Disassembler {
     packages: &'static str,
 }
 
-/// Disassembles code for processors.
+/// The disassembler of CPU code.
 pub(super) const OBJDUMP: Disassembler = Disassembler {
     names: &OBJDUMPS,
     arguments: &OBJDUMP_ARGUMENTS,
@@ -53,7 +53,7 @@ pub(super) const OBJDUMP: Disassembler = Disassembler {
     packages: "binutils, or llvm",
 };
 
-/// Disassembles AMD's code, which the objdump of binutils does not.
+/// The disassembler of AMD's GPU code, which the objdump of binutils cannot read.
 pub(super) const LLVM_OBJDUMP: Disassembler = Disassembler {
     names: OBJDUMPS.split_at(1).1,
     arguments: &OBJDUMP_ARGUMENTS,
@@ -61,7 +61,7 @@ pub(super) const LLVM_OBJDUMP: Disassembler = Disassembler {
     packages: "llvm",
 };
 
-/// Disassembles the binaries of Intel's driver. Before version 23 it writes nothing if the folder does not exist.
+/// The disassembler of the binaries of Intel's driver. Before version 23 it writes nothing if the folder does not exist.
 pub(super) const OCLOC: Disassembler = Disassembler {
     names: &["ocloc"],
     arguments: &["disasm", "-file", CODE, "-dump", FILES],
@@ -69,7 +69,7 @@ pub(super) const OCLOC: Disassembler = Disassembler {
     packages: "intel-ocloc, or on Debian 12 intel-opencl-icd",
 };
 
-/// Prints SPIR-V as text.
+/// The disassembler of SPIR-V.
 pub(super) const SPIRV_DIS: Disassembler =
     Disassembler { names: &["spirv-dis"], arguments: &[CODE], writes_files: false, packages: "spirv-tools" };
 

@@ -1,4 +1,4 @@
-//! Disassembles the shared libraries in a driver's binary: PoCL's code for processors, and AMD's code objects.
+//! Disassembles the shared libraries in a driver's binary: PoCL's CPU code, and AMD's code objects.
 
 use super::{Counts, MachineCode, amd, describe, disassembler, shortened};
 use base::error::Result;
@@ -46,7 +46,7 @@ fn length(elf: &[u8]) -> Option<usize> {
         let bytes = elf.get(at..at + bytes)?;
         Some(bytes.iter().rev().fold(0_u64, |number, byte| number << 8 | u64::from(*byte)))
     };
-    /// The bytes of an ELF header for 64 bits, lowest byte first.
+    /// The bytes of an ELF header that say 64 bits and little-endian.
     const ELF_64_LITTLE_ENDIAN: &[u8] = &[2, 1];
     /// The type of a shared library in an ELF header.
     const SHARED_LIBRARY: u64 = 3;
@@ -58,7 +58,7 @@ fn length(elf: &[u8]) -> Option<usize> {
     (end > 64 && end <= elf.len()).then_some(end)
 }
 
-/// Returns true if a library has code for AMD's graphics cards.
+/// Returns true if a library has code for AMD's GPUs.
 fn is_amd(library: &[u8]) -> bool {
     const MACHINE_AMDGPU: &[u8] = &224_u16.to_le_bytes();
     library.get(18..20) == Some(MACHINE_AMDGPU)
@@ -110,7 +110,8 @@ fn kernels_of(text: &str) -> Vec<(String, Vec<&str>)> {
     kernels
 }
 
-/// Returns the instruction of a line, without its address. AMD's instructions have the address in a comment behind them.
+/// Returns the instruction of a line, without its address; `None` if the line has none. AMD's instructions have the address in
+/// a comment behind them.
 fn instruction(line: &str) -> Option<&str> {
     let (address, code) = line.split_once('\t')?;
     let code = match address.trim_end() {

@@ -102,7 +102,8 @@ fn from_intel(binary: &[u8]) -> Result<MachineCode> {
     Ok(MachineCode { name: format!("Machine code, by {name}"), text: shortened(&text), facts })
 }
 
-/// Returns the SPIR-V in a container such as rusticl's, which begins with a header that may have the device's name.
+/// Returns the SPIR-V in a container such as rusticl's, which begins with a header that may have the device's name; `None` if
+/// there is none.
 fn spirv(binary: &[u8]) -> Option<&[u8]> {
     const MAGIC: [u8; 4] = 0x0723_0203_u32.to_le_bytes();
     const MAX_HEADER_BYTES: usize = 1024;
@@ -120,7 +121,7 @@ fn from_spirv(spirv: &[u8]) -> Result<MachineCode> {
     Ok(MachineCode { name: format!("SPIR-V, by {name}"), text: shortened(&text), facts })
 }
 
-/// Returns the number of lines that are neither comments nor labels, in words.
+/// Returns the number of lines that are neither comments nor labels, as in "12 instructions".
 fn instructions(text: &str) -> String {
     let is_instruction = |line: &&str| {
         let line = line.trim();
@@ -257,7 +258,7 @@ ptxas info    : Function properties for twice
             ]
         );
         assert_eq!(code.text, PTX.trim_end());
-        // As it comes from a driver: with a zero behind it.
+        // As a driver returns it, with a zero at its end.
         let with_zero = format!("{PTX}\0");
         assert_eq!(from_binary(with_zero.as_bytes(), LOG).unwrap().facts, code.facts);
         assert!(from_binary(PTX.as_bytes(), "").unwrap().facts[1].contains("not reported"));
@@ -279,7 +280,7 @@ ptxas info    : Function properties for twice
         }
     }
 
-    /// A code object of two kernels; `make-amd-code-object` makes it.
+    /// A code object with two kernels, created by `make-amd-code-object`.
     const AMD: &[u8] = include_bytes!("amd-gfx1030.so");
 
     /// Returns true if no disassembler is installed.

@@ -13,7 +13,8 @@ use crate::includes::Unit;
 use crate::kernel::{Kernel, enqueue};
 use crate::sandbox::builds;
 
-/// The number that the kernel of the test writes, from a header that only the second pass of another one includes.
+/// The number that the kernel of the test writes. It comes from a header that another header includes only when that is
+/// included again.
 const NUMBER: u8 = 42;
 /// The kernel of the test.
 const TEXT: &str = "#include \"clreel-include-1.clh\"
@@ -29,7 +30,7 @@ const HEADERS: [(&str, &str); 2] = [
     ("clreel-include-2.clh", "#define CLREEL_NUMBER 42\n"),
 ];
 
-/// The results by device.
+/// The results of the test by device.
 static RESULTS: Mutex<Option<HashMap<Identity, bool>>> = Mutex::new(None);
 
 /// Returns true if programs with named headers can be compiled for the context's device. Compiles a program at the first call for
@@ -46,7 +47,7 @@ pub(super) fn takes_headers(cl: &ClContext) -> bool {
     result
 }
 
-/// Runs the test.
+/// Returns true if the program of the test compiles and its kernel writes [`NUMBER`].
 fn passes(cl: &ClContext) -> bool {
     let headers = HEADERS.map(|(name, text)| (name.to_owned(), text.to_owned())).to_vec();
     let Ok(input) = CompilerInput::of_unit(Unit { text: TEXT.to_owned(), headers }, "") else { return false };

@@ -41,17 +41,17 @@ struct Request {
 
 /// The results of builds in the sandbox by the hash of the program, from this start of clreel and earlier ones.
 static KNOWN_RESULTS: OnceLock<Mutex<HashMap<u64, Result<()>>>> = OnceLock::new();
-/// The child process for each device, and a second one for threads of low priority, which a child inherits: on a busy machine the
-/// programs of the window would wait for a minute for a child that a background job has started.
+/// The child process for each device, and a second one for threads of low priority, which a child inherits. On a busy machine,
+/// the window's programs would otherwise wait for a minute for a child that a background job has started.
 static CHILDREN: Mutex<Vec<(ChildKey, Arc<Mutex<Child>>)>> = Mutex::new(Vec::new());
 
-/// The device of a child, and whether its priority is low.
+/// The key of a child: its device, and true if its priority is low.
 type ChildKey = (Identity, bool);
 
 /// The state of the child process for one device.
 struct Child {
     client: Client,
-    /// The ending of a build that timed out, if one did. No further program is then built for the device.
+    /// The ending of the build that timed out, after which no further program is built for the device; `None` if no build did.
     timeout_ending: Option<Ending>,
     /// True if the child cannot open the device, for example because only one process may use it. Programs for the device are then
     /// built without the sandbox.
@@ -176,8 +176,8 @@ fn record_build(hash: u64) {
     let _ = file.and_then(|mut file| file.write_all(format!("{hash:016x}\n").as_bytes()));
 }
 
-/// The work of the child process: serves build requests until the parent ends, then ends the process. `frame` is the descriptor
-/// of the shared memory, which is not used.
+/// Serves build requests in the child process until the parent ends, then ends the process. `frame` is the descriptor of the
+/// shared memory, which is not used.
 pub fn run_child(frame: u32) -> ! {
     let mut known: Option<(Identity, ClContext)> = None;
     serve(frame, |request: Request, talk| {

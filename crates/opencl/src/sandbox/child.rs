@@ -25,8 +25,8 @@ pub(crate) fn is_sandboxed() -> bool {
     IS_SANDBOXED.load(Ordering::Relaxed)
 }
 
-/// Marks this process as sandboxed, and makes it end with the thread that started it. For a program that a sandboxed process has
-/// started.
+/// Marks this process as sandboxed, and makes it end with the thread that started it. Call it in a program that a sandboxed
+/// process has started.
 pub fn end_with_parent() {
     IS_SANDBOXED.store(true, Ordering::Relaxed);
     // SAFETY: plain numbers.
@@ -107,8 +107,8 @@ impl ParentConnection {
     }
 }
 
-/// Runs in the child process: sends the result of `answer` for each request, until the parent ends; then ends the process. `frame`
-/// is the descriptor of the shared memory.
+/// Serves requests in the child process: calls `answer` for each request and sends the result, until the parent ends; then ends
+/// the process. `frame` is the descriptor of the shared memory.
 pub fn serve<Q: DeserializeOwned, A: Serialize>(
     frame: u32,
     mut answer: impl FnMut(Q, &mut ParentConnection) -> A,

@@ -65,7 +65,7 @@ struct RunningChild {
 }
 
 impl Client {
-    /// Makes a handle of the child that serves requests under the name `name`, with the drivers that passed their tests.
+    /// Creates the handle of a child that serves requests under the name `name`, with the drivers that passed their tests.
     pub fn new(name: &'static str) -> Self {
         Self { name, running: None, step: START.to_owned(), has_run: false }
     }
@@ -149,8 +149,8 @@ impl Client {
         }
     }
 
-    /// Starts the child, unless it is running, with a request that runs no kernel and so damages nothing. If that fails, the next
-    /// request reports the failure.
+    /// Starts the child, unless it is running, by sending `request`, which must run no kernel, so that it cannot damage the
+    /// child. If that fails, the next request reports the failure.
     pub fn make_ready<Q: Serialize, A: DeserializeOwned>(&mut self, request: &Q) {
         let limit = Limit::new(None, PREPARATION);
         if self.running.is_none()
@@ -175,7 +175,7 @@ impl Client {
         self.running.take_if(|running| running.sandbox.group.has_ended());
     }
 
-    /// Ends the child, which kernels may have damaged.
+    /// Ends the child, which kernels may have damaged, on another thread.
     pub fn end(&mut self) {
         // Ending takes the child a moment, and the caller needs the reply now.
         let running = self.running.take();

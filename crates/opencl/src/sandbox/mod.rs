@@ -35,7 +35,7 @@ pub(super) const TIMES_PREDICTED: u32 = 10;
 pub const PREPARATION: Duration = Duration::from_secs(6);
 /// The interval between checks that a child or work on a device is still running.
 pub(super) const CHECK_INTERVAL: Duration = Duration::from_millis(100);
-/// If more time than this passes between two checks, this process was stopped in the meantime, or had no processor core.
+/// If more time than this passes between two checks, this process was stopped in the meantime, or had no CPU core.
 pub(super) const MIN_STOPPED_TIME: Duration = Duration::from_secs(1);
 /// The time to wait for a child's end, and for the last lines of its output.
 const END_TIMEOUT: Duration = Duration::from_secs(2);
@@ -59,7 +59,7 @@ impl Limit {
         Self { time, is_asked: asked.is_some() }
     }
 
-    /// Returns the limit if work exceeds it that has taken the time `waited`; otherwise `None`.
+    /// Returns this limit, longer on a busy machine, if `waited` exceeds it; otherwise `None`.
     pub fn exceeded_by(self, waited: Duration) -> Option<Duration> {
         // The load of the machine is read only if the limit without load is exceeded.
         let scaled = || if self.is_asked { self.time } else { self.time.mul_f64(load_per_core()) };
@@ -150,7 +150,7 @@ impl fmt::Display for Ending {
     }
 }
 
-/// Returns the name of a signal that ends processes.
+/// Returns the name of a signal that ends processes; `None` for other signals.
 fn signal_name(number: i32) -> Option<&'static str> {
     Some(match number {
         libc::SIGSEGV => "SIGSEGV",
@@ -196,7 +196,7 @@ pub enum Event<A> {
     End(Ending),
 }
 
-/// A child process. Dropping this ends it.
+/// A child process of the sandbox. Dropping this value kills the child.
 #[derive(Debug)]
 pub struct Sandbox {
     group: Group,
@@ -282,8 +282,8 @@ impl Sandbox {
     }
 
     /// Waits for the end of a child that exchanges no messages, such as Oclgrind. Returns the first `max_bytes` bytes of its
-    /// output, and its ending. `limit` is called repeatedly with the time that has passed; if it returns a duration, this limit is
-    /// over, and the child is killed.
+    /// output, and its ending. `limit` is called repeatedly with the time that has passed; if it returns a duration, that limit
+    /// is exceeded, and the child is killed.
     pub fn output(
         mut self,
         max_bytes: usize,
