@@ -1,4 +1,4 @@
-//! Sets `ffmpeg_8_0` where FFmpeg is that version or a newer one.
+//! Sets the cfg `ffmpeg_8_0` if FFmpeg has version 8.0 or a newer one.
 
 fn main() {
     println!("cargo:rustc-check-cfg=cfg(ffmpeg_8_0)");

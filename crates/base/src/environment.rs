@@ -3,8 +3,8 @@
 
 use std::ffi::OsString;
 
-/// The text of `clreel help environment`: the variables that clreel defines for its users, those for its tests, and those of
-/// other programs that it reads.
+/// The text of `clreel help environment`: the variables that clreel defines for its users and for its tests, and the variables
+/// of other programs that it reads.
 pub const HELP: &str = include_str!("environment.txt").trim_ascii_end();
 
 /// Returns the value of an environment variable; `None` if it is not set.

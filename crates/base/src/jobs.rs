@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use crate::error::{Error, Result};
 use crate::threads::join_within;
 
-/// A callback that background work calls on its own thread when there may be something new to poll. It must not call OpenCL.
+/// A callback that is called, on any thread, when there may be something new to poll. It must not call OpenCL.
 pub type Waker = Arc<dyn Fn() + Send + Sync>;
 
 /// A flag by which background work is cancelled; clones share the flag.
@@ -83,7 +83,7 @@ impl<T: Send + 'static, P: Send + 'static> Job<T, P> {
     /// error if the thread cannot be started or the work panics.
     ///
     /// # Errors
-    /// If the system cannot start a thread.
+    /// Returns an error if the system cannot start a thread.
     pub fn spawn(
         name: &'static str,
         failed: &'static str,
@@ -138,7 +138,7 @@ impl<T, P> Job<T, P> {
         Some(result)
     }
 
-    /// Requests that the work ends, without waiting.
+    /// Requests that the work end, without waiting for it.
     pub fn cancel(&self) {
         self.cancel.cancel();
     }

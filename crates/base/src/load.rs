@@ -81,7 +81,7 @@ pub enum OpenError {
 /// Opens a regular file for reading; links are followed.
 ///
 /// # Errors
-/// If the file does not exist, is not regular or cannot be opened.
+/// Returns an error if the file does not exist, is not regular or cannot be opened.
 pub fn open(path: &Path) -> Result<File, OpenError> {
     let require_regular = |found: Metadata| match found.file_type() {
         kind if kind.is_file() => Ok(()),
@@ -99,7 +99,7 @@ pub fn open(path: &Path) -> Result<File, OpenError> {
 /// Reads a regular file of at most `max` bytes; links are followed.
 ///
 /// # Errors
-/// If the file does not exist, is longer or not regular (a pipe, a device, a folder), or reading fails.
+/// Returns an error if the file does not exist, is longer or not regular (a pipe, a device, a folder), or reading fails.
 pub fn bytes(path: &Path, max: u64) -> Result<Vec<u8>, Unread> {
     let file = open(path)?;
     let len = file.metadata()?.len();
@@ -116,7 +116,7 @@ pub fn bytes(path: &Path, max: u64) -> Result<Vec<u8>, Unread> {
 /// Reads a file like [`bytes`], as UTF-8 text.
 ///
 /// # Errors
-/// If the file does not exist, is longer than `max` bytes, is not regular or not UTF-8, or reading fails.
+/// Returns an error if the file does not exist, is longer than `max` bytes, is not regular or not UTF-8, or reading fails.
 pub fn text(path: &Path, max: u64) -> Result<String, Unread> {
     String::from_utf8(bytes(path, max)?).map_err(Unread::damaged)
 }
@@ -125,7 +125,7 @@ pub fn text(path: &Path, max: u64) -> Result<String, Unread> {
 /// all bytes of the file: see [`text::from_bytes`](crate::text::from_bytes).
 ///
 /// # Errors
-/// If the file does not exist, is longer than `max` bytes, is not regular or in UTF-16, or reading fails.
+/// Returns an error if the file does not exist, is longer than `max` bytes, is not regular or in UTF-16, or reading fails.
 pub fn source(path: &Path, max: u64) -> Result<String, Unread> {
     let bytes = bytes(path, max)?;
     without_mark(&bytes)?;
@@ -135,7 +135,7 @@ pub fn source(path: &Path, max: u64) -> Result<String, Unread> {
 /// Parses JSON, with or without a byte-order mark at its beginning.
 ///
 /// # Errors
-/// If the bytes are in UTF-16 or no valid JSON.
+/// Returns an error if the bytes are in UTF-16 or not valid JSON.
 pub fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Unread> {
     serde_json::from_slice(without_mark(bytes)?).map_err(Unread::damaged)
 }
@@ -143,7 +143,8 @@ pub fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Unread> {
 /// Returns the bytes of a text without UTF-8's byte-order mark.
 ///
 /// # Errors
-/// If the text is in UTF-16 or UTF-32: it begins with their byte-order marks, or one of its first two bytes is zero.
+/// Returns an error if the text is in UTF-16 or UTF-32: it begins with their byte-order marks, or one of its first two bytes is
+/// zero.
 fn without_mark(bytes: &[u8]) -> Result<&[u8], Unread> {
     match bytes {
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [0, _, ..] | [_, 0, ..] => {

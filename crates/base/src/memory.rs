@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 /// Allocates zeroed memory for a picture of `width`×`height` pixels, RGBA8, without padding.
 ///
 /// # Errors
-/// If there is not enough memory.
+/// Returns an error if there is not enough memory.
 pub fn picture_memory(width: u32, height: u32) -> Result<Vec<u8>> {
     let bytes = u128::from(width) * u128::from(height) * 4;
     zeroed(usize::try_from(bytes).unwrap_or(usize::MAX))
@@ -18,7 +18,7 @@ pub fn picture_memory(width: u32, height: u32) -> Result<Vec<u8>> {
 /// Allocates `len` zeroed bytes.
 ///
 /// # Errors
-/// If there is not enough memory.
+/// Returns an error if there is not enough memory.
 pub fn zeroed(len: usize) -> Result<Vec<u8>> {
     if len == 0 {
         return Ok(Vec::new());
@@ -36,7 +36,7 @@ pub fn zeroed(len: usize) -> Result<Vec<u8>> {
 /// kills processes that use it, so this compares `len` with the free memory, if that is known.
 ///
 /// # Errors
-/// If there is not enough memory.
+/// Returns an error if there is not enough memory.
 pub fn require(len: usize) -> Result<()> {
     if free().is_some_and(|free| len as u64 > free) { Err(no_memory(len)) } else { zeroed(len).map(drop) }
 }

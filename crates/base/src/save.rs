@@ -13,7 +13,7 @@ use crate::stdout;
 /// is written directly, since renaming would replace it.
 ///
 /// # Errors
-/// If writing fails; the temporary file is removed, and an existing file at `path` stays.
+/// Returns an error if writing fails. The temporary file is then removed, and an existing file at `path` stays.
 pub fn atomically(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> Result<()> {
     let target = target_of(path);
     let result = if fs::metadata(&target).is_ok_and(|m| !m.is_file()) {
@@ -27,7 +27,7 @@ pub fn atomically(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::R
 /// Checks that [`atomically`] can write a file at `path`, without changing an existing file.
 ///
 /// # Errors
-/// If writing would fail.
+/// Returns an error if writing would fail.
 pub fn can_write(path: &Path) -> Result<()> {
     let target = target_of(path);
     match fs::metadata(&target).map(|m| m.file_type()) {
@@ -102,7 +102,7 @@ fn write_error(path: &Path, error: &io::Error) -> Error {
 /// Writes a PNG of `width`×`height` pixels: RGBA8, not premultiplied, without padding, top row first.
 ///
 /// # Errors
-/// If writing fails; an existing file at `path` stays.
+/// Returns an error if writing fails. An existing file at `path` then stays.
 pub fn png(path: &Path, width: u32, height: u32, rgba: &[u8]) -> Result<()> {
     atomically(path, |file| {
         let mut encoder = png::Encoder::new(file, width, height);

@@ -20,7 +20,7 @@ static PRINTED: Mutex<Vec<String>> = Mutex::new(Vec::new());
 /// Reserves the standard output for [`results`]: all else that this process prints goes to `other` from now on.
 ///
 /// # Errors
-/// If the system reports an error.
+/// Returns an error if the system reports one.
 pub fn separate(other: impl AsFd) -> io::Result<()> {
     let stdout = io::stdout();
     if RESULTS.get().is_none() {
@@ -47,7 +47,7 @@ unsafe extern "C" {
 /// lines are kept for [`printed_lines`].
 ///
 /// # Errors
-/// If the system reports an error.
+/// Returns an error if the system reports one.
 pub fn capture() -> io::Result<()> {
     let mut ends = [0; 2];
     // SAFETY: there is room for two descriptors.
@@ -95,7 +95,7 @@ pub fn forget_printed_lines() {
 /// Returns a writer for results: the standard output with which the process was started.
 ///
 /// # Errors
-/// If the system reports an error.
+/// Returns an error if the system reports one.
 pub fn results() -> io::Result<File> {
     match RESULTS.get() {
         Some(file) => file.try_clone(),

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 pub enum Threads {
     /// Only the calling thread.
     One,
-    /// As many as the machine runs in parallel.
+    /// As many threads as the machine runs in parallel.
     All,
 }
 

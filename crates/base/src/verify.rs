@@ -17,9 +17,7 @@ pub use report::{Checked, Difference, MismatchReport};
 /// since errors in small pictures reach further, and at most 256 MiB. The number is a multiple of 4096, which satisfies every
 /// device's alignment of sub-buffers.
 pub fn guard_bytes(bytes: usize) -> usize {
-    /// The least number of canary bytes on each side.
     const MIN_GUARD_BYTES: usize = 64 << 10;
-    /// The greatest number of canary bytes on each side.
     const MAX_GUARD_BYTES: usize = 256 << 20;
     bytes.clamp(MIN_GUARD_BYTES, MAX_GUARD_BYTES).next_multiple_of(4096)
 }
@@ -101,7 +99,7 @@ impl Elements for Floats {}
 /// canary has changed.
 ///
 /// # Errors
-/// If `run` fails or returns another number of bytes.
+/// Returns an error if `run` fails or returns another number of bytes.
 pub fn check(
     want: &[u8],
     elements: &dyn Elements,
@@ -114,7 +112,7 @@ pub fn check(
 /// [`guarded_output`]`(want)`.
 ///
 /// # Errors
-/// If `run` fails or returns another number of bytes.
+/// Returns an error if `run` fails or returns another number of bytes.
 pub fn check_from(
     want: &[u8],
     elements: &dyn Elements,

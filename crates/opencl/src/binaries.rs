@@ -6,10 +6,10 @@
 //! bytes. A damaged or foreign file is replaced after compiling again. If there are too many files, those that were used longest
 //! ago are removed.
 //!
-//! Only contexts [with kept binaries](ClContext::with_kept_binaries) load and store binaries: those of a search or a benchmark
-//! would displace the programs that each start needs. `CLREEL_BINARIES` overrides this choice: with 0 no context does so, with 1
-//! all do. Programs are always compiled if a folder of kernels is in use (`CLREEL_KERNELS`). `docs/host_side.md` has the measured
-//! gain.
+//! Only contexts [with kept binaries](ClContext::with_kept_binaries) load and store binaries, since the binaries of tuning and
+//! of benchmarks would displace the programs that each start needs. `CLREEL_BINARIES` overrides this choice: with 0 no context
+//! does so, with 1 all do. Programs are always compiled if a folder of kernels is in use (`CLREEL_KERNELS`).
+//! `docs/host_side.md` has the measured gain.
 
 use std::cmp::Reverse;
 use std::fs::{self, File};

@@ -152,7 +152,6 @@ fn shorten(line: &str) -> String {
     }
 }
 
-/// Formats a number of bytes with a suitable unit.
 fn format_bytes(count: usize) -> String {
     match count {
         0..10_000 => format!("{count} bytes"),

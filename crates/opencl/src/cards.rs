@@ -39,7 +39,7 @@ const NVIDIA: u32 = 0x10de;
 /// The module of NVIDIA's own driver.
 const NVIDIA_MODULE: &str = "nvidia";
 
-/// The kernel's drivers for cards that OpenCL drivers support. The names in [`KernelDriver::mesa`] are those of Mesa's
+/// The kernel's drivers for cards that OpenCL drivers support. The names in [`KernelDriver::mesa`] are taken from Mesa's
 /// documentation of [`RUSTICL_VARIABLE`].
 const KERNEL_DRIVERS: [KernelDriver; 5] = [
     KernelDriver {

@@ -33,7 +33,6 @@ impl Nodes {
         }
     }
 
-    /// Returns the remarks on cards without a device.
     fn remarks(&self, devices: &[DeviceInfo], drivers: &[Driver], enabled: &str) -> Vec<Error> {
         let (cards, devices) = (cards(&self.0), devices.iter().collect::<Vec<_>>());
         let unused = cards.iter().filter(|card| !has_device(card, &cards, &devices));

@@ -51,7 +51,7 @@ pub enum Calibration {
         /// A moment of the host's clock, and the device's clock at that moment in nanoseconds.
         anchor: (Instant, u64),
     },
-    /// Device times are not those of the commands. The text says why, as a clause after "since".
+    /// Device times are not usable. The text says why, as a clause after "since".
     Rejected(String),
 }
 
@@ -117,7 +117,7 @@ pub enum ClockState {
     Uncalibrated(Option<String>),
     /// Device times grow with wall times, and are used.
     Trusted,
-    /// Device times are not those of the commands: wall times take their place. The text says why, as a clause after "since".
+    /// Device times are not usable: wall times take their place. The text says why, as a clause after "since".
     Rejected(String),
 }
 
@@ -371,7 +371,6 @@ pub fn format_resolution(ns: u64) -> String {
     }
 }
 
-/// Returns the greatest common divisor.
 fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }

@@ -53,7 +53,6 @@ struct TableEntry {
 }
 
 impl TableEntry {
-    /// Returns the bytes of the entry's text.
     fn bytes(&self) -> impl Iterator<Item = u8> {
         let length = self.length.load(Ordering::Relaxed);
         self.text.iter().take(length).map(|byte| byte.load(Ordering::Relaxed))
@@ -112,8 +111,8 @@ pub(crate) fn kernel_ran() {
     }
 }
 
-/// The state that signal handlers need: the signal actions that were installed before those of this module, and the handler's
-/// end of the socket pair by which it asks another thread to print the results.
+/// The state that signal handlers need: the signal actions that this module's handlers have replaced, and the handler's end of
+/// the socket pair by which it asks another thread to print the results.
 struct HandlerState {
     before: [libc::sigaction; SIGNALS.len()],
     printer_socket: UnixStream,

@@ -6,8 +6,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
-/// Returns a writable folder for temporary files: that of the user's session, or the system's, or else one that every Linux
-/// has.
+/// Returns a writable folder for temporary files: the folder of the user's session, the system's folder, `/tmp` or `/dev/shm`,
+/// the first of them that is writable.
 pub(super) fn temporary_folder() -> PathBuf {
     let session = base::environment::get("XDG_RUNTIME_DIR").map(PathBuf::from);
     let named = session.into_iter().chain([std::env::temp_dir()]);

@@ -13,24 +13,24 @@ use base::error::{Error, ErrorKind, Result};
 /// A kernel's argument other than memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Value {
-    /// `int`
+    /// An `int`.
     Int(i32),
-    /// `uint`
+    /// A `uint`.
     Uint(u32),
-    /// `float`
+    /// A `float`.
     Float(f32),
-    /// `int2`
+    /// An `int2`.
     Int2([i32; 2]),
-    /// `int4`
+    /// An `int4`.
     Int4([i32; 4]),
-    /// `int8`
+    /// An `int8`.
     Int8([i32; 8]),
-    /// `float4`
+    /// A `float4`.
     Float4([f32; 4]),
 }
 
 impl Value {
-    /// Returns the name of the type in OpenCL C, as [`expect_types`] wants it.
+    /// Returns the name of the type in OpenCL C, in the form that [`expect_types`] takes.
     pub fn type_names(&self) -> &'static [&'static str] {
         match self {
             Value::Int(_) => &["int"],
@@ -49,7 +49,7 @@ impl Value {
 pub enum Argument {
     /// A buffer or an image.
     Memory(Mem),
-    /// Anything else.
+    /// A scalar or a vector, passed by value.
     Value(Value),
 }
 
@@ -135,8 +135,8 @@ impl Kernel {
         }
     }
 
-    /// Returns how many bytes of local memory a work-group of the kernel needs, without those of arguments that were not set, and
-    /// how many the device has; `None` if it needs none, or the driver does not tell.
+    /// Returns the bytes of local memory that a work-group of the kernel needs, without arguments that were not set, and the
+    /// bytes that the device has; `None` if the kernel needs none, or the driver reports none.
     fn local_memory(&self, program: &Program) -> Option<(u64, u64)> {
         let wanted = number_of::<u64>(|size, to| {
             let what = ffi::CL_KERNEL_LOCAL_MEM_SIZE;
@@ -213,7 +213,6 @@ impl Kernel {
 /// Returns a number that no other call in this process returns, which distinguishes an object from all others, also from
 /// earlier ones.
 pub fn unique_number() -> u64 {
-    /// The next number.
     static NEXT: AtomicU64 = AtomicU64::new(0);
     NEXT.fetch_add(1, Ordering::Relaxed)
 }

@@ -54,7 +54,7 @@ fn check_offset(cl: &ClContext, whole: &Buffer, value: u8) -> Result<()> {
     if bytes.iter().enumerate().all(right) {
         return Ok(());
     }
-    // True if all bytes are those of the step before, since the kernel did not run at all.
+    // True if all bytes have the values of the step before, since the kernel did not run at all.
     let has_not_run =
         |(at, byte): (usize, &u8)| *byte == u8::from((SUB_BUFFER_BYTES..2 * SUB_BUFFER_BYTES).contains(&at));
     let why = match value > 1 && bytes.iter().enumerate().all(has_not_run) {

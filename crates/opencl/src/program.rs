@@ -1,4 +1,4 @@
-//! Compiles kernel files for a device. The text is that of the context's [`Sources`](crate::sources::Sources).
+//! Compiles kernel files for a device. The texts come from the context's [`Sources`](crate::sources::Sources).
 
 mod header_test;
 
@@ -198,8 +198,8 @@ pub fn binary_and_log(cl: &ClContext, file: &str, options: &str) -> Result<(Vec<
     let options = format!("-D CLREEL_MACHINE_CODE {options}{verbose}");
     let mut source = cl.sources().text(file)?;
     builds::try_first(cl, file, &CompilerInput::new(cl, file, &source, &options)?)?;
-    // NVIDIA's driver keeps the results of ptxas on disk by their PTX, and has no log of one that it finds there, such as that of
-    // the program just tried. A constant makes the PTX a new one; a macro would not.
+    // NVIDIA's driver keeps the results of ptxas on disk by their PTX, and has no log for PTX that it finds there, such as the
+    // PTX that the sandbox has just built. A constant changes the PTX; a macro would not.
     if is_nvidia {
         source += &format!("\n__constant int clreel_build_{} = 0;\n", unique_number());
     }

@@ -21,7 +21,7 @@ pub(super) const EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "
 /// The environment variable that names a folder of kernels.
 pub(crate) const KERNELS_VARIABLE: &str = "CLREEL_KERNELS";
 
-/// The hint of errors that are due to changed kernels.
+/// The suggestion to use the built-in kernels, for errors of edited kernels.
 pub const BUILT_IN_HINT: &str =
     "To use the built-in kernels, start clreel without --kernels and CLREEL_KERNELS.";
 
@@ -37,8 +37,8 @@ pub fn named_folder() -> Option<PathBuf> {
     base::environment::get(KERNELS_VARIABLE).filter(|folder| !folder.is_empty()).map(PathBuf::from)
 }
 
-/// The texts of kernel files: the built-in ones, and those of a folder that differ from them. By default all files are built-in.
-/// Clones share the texts.
+/// The texts of kernel files: the built-in texts, and the texts of a folder that differ from these. By default all are
+/// built-in. Clones share the texts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Texts", into = "Texts")]
 pub struct Sources(Arc<Texts>);

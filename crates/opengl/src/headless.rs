@@ -26,7 +26,7 @@ impl Headless {
     /// calling thread.
     ///
     /// # Errors
-    /// If no device supports such a context: a sentence that says why.
+    /// Returns the reason, as a sentence, if no device supports such a context.
     pub fn new() -> Result<Self, String> {
         let devices = Device::query_devices().map_err(|e| format!("EGL lists no devices: {e}."))?;
         let mut last = "EGL lists no devices.".to_owned();

@@ -11,7 +11,7 @@ impl PixelFormat {
     /// coordinate 0 first. The context must be current.
     ///
     /// # Errors
-    /// If the driver cannot read from the texture, or memory runs out.
+    /// Returns an error if the driver cannot read from the texture, or memory runs out.
     pub fn read(&self, gl: &glow::Context, texture: glow::Texture, size: (u32, u32)) -> Result<Vec<u8>> {
         let what = "The frame could not be read back.";
         let mut pixels = zeroed(self.picture_bytes(size))?;

@@ -12,7 +12,7 @@ pub const ATTRIBUTES: [&str; 3] = ["position", "normal", "texel"];
 /// errors. The context must be current.
 ///
 /// # Errors
-/// If a shader does not compile or link, with the driver's log.
+/// Returns an error with the driver's log if a shader does not compile or link.
 pub fn program(
     gl: &glow::Context,
     name: &str,

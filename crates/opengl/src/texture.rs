@@ -92,10 +92,10 @@ impl PixelFormat {
         }
     }
 
-    /// Uploads a picture of `width` by `height` pixels to a texture: from `pixels` or, if `buffer` is given, from that buffer.
+    /// Uploads a picture of `width` by `height` pixels to a texture: from `pixels`, an offset into `buffer` if that is given.
     ///
     /// # Safety
-    /// The context must be current, and `pixels` hold the whole picture, in memory or, if one is given, in the buffer.
+    /// The context must be current. The whole picture must be at `pixels`, in memory or, if one is given, in the buffer.
     unsafe fn fill_with(
         &self,
         gl: &glow::Context,

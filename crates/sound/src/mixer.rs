@@ -21,7 +21,7 @@ pub(crate) struct Mixer {
     reader: Reader,
     stretch: Stretch,
     rate: f64,
-    /// The revision of the clock that the position was taken from.
+    /// The revision of the clock that the position was taken from; `None` if the position must be taken again.
     revision: Option<u64>,
     /// The number of samples until the clock starts.
     delay: usize,
@@ -34,7 +34,6 @@ pub(crate) struct Mixer {
 }
 
 impl Mixer {
-    /// Creates a mixer for samples of this rate.
     pub(crate) fn new(shared: Arc<Shared>, reader: Reader, rate: u32) -> Self {
         Self {
             shared,

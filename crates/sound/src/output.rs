@@ -23,7 +23,6 @@ const BUFFER_S: f64 = 0.05;
 const RING_S: f64 = 1.0;
 /// The time after which opening a stream is given up.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(3);
-/// The size of PulseAudio's cookie.
 const COOKIE_BYTES: usize = 256;
 /// The file in which ALSA lists its sound cards.
 const ALSA_CARDS: &str = "/proc/asound/cards";
@@ -35,7 +34,6 @@ pub(crate) struct Output {
     pub(crate) writer: Writer,
     /// Samples per second of each channel.
     pub(crate) rate: u32,
-    /// The device's name.
     pub(crate) name: String,
     is_playing: bool,
     shared: Arc<Shared>,

@@ -38,7 +38,7 @@ pub enum SoundStatus {
     /// The device and the track are being opened.
     #[default]
     Opening,
-    /// There is no device, or it cannot be opened; one is looked for every two seconds.
+    /// There is no device, or it cannot be opened; a device is looked for every two seconds.
     NoDevice,
     /// The movie has no sound, or its track cannot be played, which was reported as an error.
     NoTrack,
@@ -50,7 +50,7 @@ pub enum SoundStatus {
 struct State {
     /// The movie and the index of its track; `None` for silence.
     movie: Option<(SoundFeed, usize)>,
-    /// Increases with each change of `movie`.
+    /// A counter of the changes of `movie`.
     number: u64,
     /// Errors that the window has not taken yet.
     errors: Vec<Error>,
@@ -74,7 +74,7 @@ impl Sound {
     /// Starts the thread, in silence. `waker` is called when the window should take an error.
     ///
     /// # Errors
-    /// If the thread cannot be started.
+    /// Returns an error if the thread cannot be started.
     pub fn start(waker: Waker) -> Result<Self> {
         let state = State { movie: None, number: 0, errors: Vec::new(), status: SoundStatus::Opening };
         let state = Arc::new(Mutex::new(state));
@@ -267,7 +267,7 @@ struct Player {
     number: u64,
     feed: Option<(SoundFeed, usize)>,
     output: Option<Output>,
-    /// The time at which a device is looked for again.
+    /// The time at which a device is looked for again; `None` if it is looked for at once.
     retry_at: Option<Instant>,
     /// The time at which the clock last ran.
     running_at: Instant,
@@ -306,7 +306,7 @@ impl Player {
         self.set_device(None);
     }
 
-    /// Takes another movie that the window has set.
+    /// Takes the movie that the window has set, if it is another one.
     fn take_movie(&mut self) {
         let state = lock(&self.state);
         if state.number == self.number {

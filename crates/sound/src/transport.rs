@@ -12,7 +12,7 @@ use video::Clock;
 pub struct Transport {
     /// Changes when the position jumps, the tempo changes or the clock stops or continues; not when it is adjusted to the sound.
     pub revision: u64,
-    /// False in a pause, and while the first picture after a start or a seek is not filtered.
+    /// True if the clock runs: not in a pause, and not until the first picture after a start or a seek is filtered.
     pub is_running: bool,
     /// True if the position is known: the first picture after a start or a seek is filtered.
     pub is_placed: bool,
@@ -23,7 +23,7 @@ pub struct Transport {
     pub position_ns: i64,
     /// The time at which the clock has this position. If the time is in the future, the clock starts then.
     pub at: Instant,
-    /// Seconds of the play timeline per second.
+    /// Seconds of the play timeline per second of real time.
     pub tempo: f64,
 }
 
@@ -76,7 +76,7 @@ pub struct Anchor {
     pub position_ns: i64,
     /// The time at which that position is heard.
     pub heard_at: Instant,
-    /// The number of times that the sound went back, because its next segment came late: the clock must go back at once.
+    /// The number of times that the sound went back, since its next segment came late. The clock must then go back at once.
     pub delays: u32,
 }
 
@@ -99,7 +99,6 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Creates the state with a stopped clock.
     pub(crate) fn new() -> Self {
         Self {
             transport: Mutex::new(Transport::stopped()),
@@ -152,7 +151,6 @@ impl Shared {
         f32::from_bits(self.gain.load(Ordering::Relaxed))
     }
 
-    /// Sets the factor by which samples are multiplied.
     pub(crate) fn set_gain(&self, gain: f32) {
         self.gain.store(gain.to_bits(), Ordering::Relaxed);
     }

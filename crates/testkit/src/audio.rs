@@ -6,10 +6,10 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Samples per second of the sink and of what is recorded.
+/// Samples per second of the sink and of recordings.
 pub const RATE: u32 = 48_000;
 
-/// A PulseAudio server for one test, which ends when this value is dropped.
+/// A separate PulseAudio server, which ends when this value is dropped.
 pub struct AudioServer {
     server: Child,
     folder: PathBuf,

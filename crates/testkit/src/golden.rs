@@ -164,7 +164,7 @@ pub fn without_numbers(text: &str) -> String {
     masked
 }
 
-/// Returns the lines of all texts without numbers, sorted, each once.
+/// Returns the lines of all texts with numbers replaced as in [`without_numbers`], sorted and without duplicates.
 pub fn distinct_lines<'a>(texts: impl Iterator<Item = &'a str>) -> String {
     let lines: std::collections::BTreeSet<String> = texts.flat_map(str::lines).map(without_numbers).collect();
     lines.into_iter().map(|line| line + "\n").collect()

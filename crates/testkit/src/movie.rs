@@ -33,7 +33,7 @@ pub struct Movie {
     pub first: usize,
     /// The frame rate stated in the container, as a fraction.
     pub rate: (i32, i32),
-    /// Width and height of a pixel.
+    /// The pixel aspect ratio: width and height of a pixel.
     pub pixel_aspect: (i32, i32),
     /// True if the movie is marked as interlaced; MPEG-4 only.
     pub interlaced: bool,
@@ -54,7 +54,7 @@ pub struct Movie {
     pub last_ms: Option<i64>,
     /// The duration in milliseconds of an audio stream with [`tone`]; `None` for no such stream.
     pub sound_ms: Option<i64>,
-    /// Tracks of sound, which are not silent.
+    /// Further sound tracks, each with a tone.
     pub tracks: Vec<Track>,
     /// Start and duration of a subtitle in milliseconds; `None` for no subtitle.
     pub subtitle_ms: Option<(i64, i64)>,
@@ -371,7 +371,7 @@ impl Folder {
         self.0.join(name)
     }
 
-    /// Writes a file with these bytes, with its folders, and returns its path.
+    /// Writes a file with these bytes, creates its parent folders, and returns its path.
     pub fn with(&self, name: &str, bytes: &[u8]) -> PathBuf {
         let path = self.file(name);
         std::fs::create_dir_all(path.parent().expect("a folder")).expect("the file's folder");

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-/// The path of the speed of a device's clock.
+/// The path of the speed of a device's clock in the JSON.
 const CLOCK: &str = "runs[].clock_mhz";
 
 /// The types and counts of one path, such as `devices[].runs`.
@@ -40,8 +40,8 @@ pub fn shape(value: &Value) -> String {
     text
 }
 
-/// Returns true if two lines of shapes are equal. A type that may be null equals null, and also the type without null:
-/// what could not be measured depends on the machine.
+/// Returns true if two lines of shapes are equal. A type that may be null equals null, and also the type without null,
+/// since the machine determines which values can be measured.
 pub fn same(golden: &str, now: &str) -> bool {
     let split = |line: &str| -> Option<(String, String)> {
         line.split_once(": ").map(|(path, types)| (path.to_owned(), types.to_owned()))

@@ -48,7 +48,7 @@ pub(crate) struct Encoding {
 }
 
 impl Track {
-    /// Adds the track's stream.
+    /// Adds the track's stream to the file.
     pub(crate) fn add(&self, output: &mut Output) -> Encoding {
         let codec = ffmpeg::encoder::find(self.codec).expect("the encoder exists");
         let mut encoder =

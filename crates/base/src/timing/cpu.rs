@@ -20,7 +20,7 @@ pub struct CpuReading {
     pub cores: usize,
 }
 
-/// Measures the CPU load repeatedly.
+/// A meter of the CPU load.
 pub struct CpuLoad {
     system: System,
     pid: Option<Pid>,

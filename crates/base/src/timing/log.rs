@@ -57,7 +57,6 @@ impl Track {
     /// Returns the track of the calling thread, by its name.
     pub fn of_thread() -> Self {
         thread_local! {
-            /// The track of this thread.
             static TRACK: Track = match std::thread::current().name() {
                 Some("main") => Track::Window,
                 Some("device") => Track::Calls,
@@ -126,7 +125,7 @@ impl Event {
 /// A copy of the event log.
 #[derive(Debug, Clone)]
 pub struct Recording {
-    /// When recording began, on the events' clock and as wall time.
+    /// The time at which recording began, on the events' clock and as wall time.
     pub began: (Instant, SystemTime),
     /// The events in recording order, in blocks.
     pub blocks: Vec<Arc<Vec<Event>>>,
@@ -162,7 +161,6 @@ struct State {
     first_whole_frame: u32,
 }
 
-/// The log of this process.
 static LOG: Log = Log::new();
 
 /// Starts recording with a limit of `limit` events; if it has been started before, only the limit changes.

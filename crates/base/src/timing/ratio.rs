@@ -1,14 +1,14 @@
 //! The comparison of two measurements: the interval of the ratio of their times, and the [`Verdict`] that follows from it. All
 //! parts of clreel that call something faster or slower use this module.
 //!
-//! - The interval of a median is that between two order statistics, whose confidence follows from the binomial distribution
+//! - The interval of a median lies between two order statistics, whose confidence follows from the binomial distribution
 //!   whatever the distribution of the samples is (W. J. Conover, "Practical Nonparametric Statistics", 3rd edition, 1999,
 //!   section 3.2; J.-Y. Le Boudec, "Performance Evaluation of Computer and Communication Systems", 2010, theorem 2.1).
-//! - Times that were measured in turns form pairs. The ratio of each pair cancels what slows down both, so the interval is that
-//!   of the median of these ratios.
+//! - Times that were measured in turns form pairs. The ratio of each pair cancels what slows down both, so that
+//!   the median of these ratios and its interval are used.
 //! - Times of different runs form no pairs. Each run has the interval of its median ([`super::run`]), and the interval of the ratio
 //!   follows from both (G. Y. Zou and A. Donner, "Construction of Confidence Limits about Effect Measures", 2008). It is never
-//!   narrower than what two processes differ by that do the same.
+//!   narrower than the difference between two processes that do the same work.
 
 use std::fmt;
 

@@ -42,7 +42,6 @@ enum Model {
 }
 
 impl Model {
-    /// Returns the times of a run.
     fn run(self, n: usize, numbers: &mut Numbers) -> Vec<f64> {
         let offset = numbers.0.draw() as usize;
         let mut state = numbers.normal();

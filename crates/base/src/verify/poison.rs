@@ -153,7 +153,6 @@ impl Outputs {
             && self.runs.iter().all(|(poison, after)| after[self.guard + at] == poison.poison_byte(want))
     }
 
-    /// Returns the number of canary bytes that changed in any run.
     pub(super) fn overrun(&self) -> usize {
         self.overrun
     }

@@ -110,8 +110,8 @@ impl Buffer {
         Ok(Self { mem, len })
     }
 
-    /// Returns the sub-buffer of `len` bytes that begins at byte `origin`. `origin` must be a multiple of the device's alignment of
-    /// sub-buffers.
+    /// Creates the sub-buffer of `len` bytes that begins at byte `origin`. `origin` must be a multiple of the device's
+    /// alignment of sub-buffers.
     ///
     /// # Errors
     /// Returns an error if the sub-buffer does not lie inside this buffer, or the driver reports an error.

@@ -14,7 +14,7 @@ use crate::drivers::{self, Driver, Verdict};
 use crate::watch;
 use base::error::Error;
 
-/// The kind of a device, as OpenCL names it.
+/// The kind of a device (`CL_DEVICE_TYPE`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DeviceKind {

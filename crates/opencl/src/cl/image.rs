@@ -27,7 +27,6 @@ impl Channel {
         ffi::cl_image_format { image_channel_order: ffi::CL_RGBA, image_channel_data_type: kind }
     }
 
-    /// Returns the size of a pixel in bytes.
     fn pixel_bytes(self) -> usize {
         match self {
             Channel::Unorm8 => 4,
@@ -72,7 +71,8 @@ impl Image {
         Ok(Self { mem, region: [size.0, size.1, 1], pixel_bytes: channel.pixel_bytes() })
     }
 
-    /// Makes an image that shares the OpenGL texture `texture`, which has `size` pixels (width and height) of `pixel_bytes` bytes.
+    /// Creates an image that shares the OpenGL texture `texture`, which has `size` pixels (width and height) of `pixel_bytes`
+    /// bytes.
     ///
     /// # Errors
     /// Returns an error if the driver does not share the texture.

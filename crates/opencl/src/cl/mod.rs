@@ -63,7 +63,7 @@ impl ClContext {
         Self::from_context(device, context, sources)
     }
 
-    /// Makes a queue in an existing context, whose one device is `device`. Programs are compiled from `sources`.
+    /// Adds a queue to an existing context, whose one device is `device`. Programs are compiled from `sources`.
     ///
     /// # Errors
     /// Returns an error if the driver makes no queue, or is older than OpenCL 1.2.
@@ -114,13 +114,13 @@ impl ClContext {
         &self.sources
     }
 
-    /// Returns the programs of [`with_compiled`](Self::with_compiled).
+    /// Returns the programs that were passed to [`with_compiled`](Self::with_compiled).
     pub(crate) fn compiled(&self) -> &[CompiledProgram] {
         &self.compiled
     }
 
-    /// Creates another in-order, profiling queue of this context, for commands that must not wait for those of the context's
-    /// first queue.
+    /// Creates another in-order, profiling queue of this context, for commands that must not wait for the commands in the
+    /// context's first queue.
     ///
     /// # Errors
     /// Returns an error if the driver reports one.

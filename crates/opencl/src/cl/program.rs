@@ -16,7 +16,6 @@ use base::memory::zeroed;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Source {
     pub(crate) text: CString,
-    /// The names and texts of the headers.
     pub(crate) headers: Vec<(CString, CString)>,
 }
 
@@ -35,7 +34,7 @@ impl From<Status> for Refused {
     }
 }
 
-/// A program of kernels. Clones share it.
+/// An OpenCL program, which contains kernels. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Program(Handle);
 

@@ -11,7 +11,7 @@ use super::status::{Answer, Status};
 use crate::clock::Clock;
 use crate::crash;
 
-/// The context in which programs, buffers and images are made. Clones share it.
+/// An OpenCL context, in which programs, buffers and images are created. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Context(Handle);
 
@@ -38,7 +38,7 @@ impl Context {
     }
 }
 
-/// A queue for commands. Clones share it.
+/// A command queue. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Queue {
     handle: Handle,

@@ -11,16 +11,16 @@ const INDEX_LIMIT: usize = 100;
 /// A selected device, with a warning if other devices match as well.
 #[derive(Debug, Clone)]
 pub struct Selection {
-    /// The device.
+    /// The selected device.
     pub device: Device,
     /// A warning if the selection matches other devices as well; `None` if it is unambiguous.
     pub remark: Option<Error>,
 }
 
-/// Chooses a device by `sel`: an index in the list of [`list_devices`](super::list_devices), `cpu`, `gpu`, or a part of a name, in
-/// upper or lower case. `sel` is compared first with the names of platforms, then with those of devices, then with the file names
-/// of drivers, as `--skip-platform` does. If several devices match, the first is chosen, with a warning on stderr. Without `sel`
-/// the first GPU is chosen, or the first device if there is no GPU.
+/// Chooses a device by `sel`: an index in the list of [`list_devices`](super::list_devices), `cpu`, `gpu`, or a part of a name,
+/// in upper or lower case. `sel` is compared first with the names of platforms, then with the names of devices, then with the
+/// file names of drivers, as `--skip-platform` does. If several devices match, the first is chosen, with a warning on stderr.
+/// Without `sel` the first GPU is chosen, or the first device if there is no GPU.
 ///
 /// # Errors
 /// Returns an error if the list is empty, or nothing matches `sel`.

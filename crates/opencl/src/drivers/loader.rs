@@ -13,9 +13,7 @@ use ocl::ffi;
 pub(super) const GET_PLATFORMS: &CStr = c"clIcdGetPlatformIDsKHR";
 /// The name of the function that returns the address of [`GET_PLATFORMS`] if the library does not export the latter.
 pub(super) const GET_ADDRESS: &CStr = c"clGetExtensionFunctionAddress";
-/// The type of the function [`GET_PLATFORMS`].
 type GetPlatforms = unsafe extern "system" fn(u32, *mut *mut c_void, *mut u32) -> i32;
-/// The type of the function [`GET_ADDRESS`].
 type GetAddress = unsafe extern "system" fn(*const c_char) -> *mut c_void;
 
 /// Returns the path of the file that libOpenCL was loaded from; `None` if the system does not report it.
@@ -44,7 +42,6 @@ pub(super) fn from_library_path() -> Option<PathBuf> {
     is_named.then_some(file)
 }
 
-/// Returns true if both paths lead to the same file.
 fn is_same_file(one: &std::path::Path, other: &std::path::Path) -> bool {
     one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
 }

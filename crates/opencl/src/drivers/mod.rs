@@ -118,7 +118,7 @@ struct DriverGuard {
     skip: Vec<String>,
 }
 
-/// The drivers to test; empty if drivers are loaded untested.
+/// The drivers to test; not set if drivers are loaded untested.
 static DRIVER_GUARD: OnceLock<DriverGuard> = OnceLock::new();
 /// The results of the tests, once they have run.
 static VERDICTS: OnceLock<Vec<Driver>> = OnceLock::new();

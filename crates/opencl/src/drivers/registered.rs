@@ -32,7 +32,7 @@ pub(super) struct RegisteredDriver {
 pub(super) enum Source {
     /// A file that contains the path of the library.
     File(PathBuf),
-    /// The library itself.
+    /// The library, as an environment variable names it.
     Library(OsString),
 }
 
@@ -209,7 +209,7 @@ impl Folder {
     /// Creates a folder that only this user can access.
     ///
     /// # Errors
-    /// If the folder exists, or cannot be created.
+    /// Returns an error if the folder exists, or cannot be created.
     pub fn create(path: &Path) -> io::Result<Self> {
         let passing = CleanupPath::new(path);
         fs::DirBuilder::new().mode(0o700).create(path)?;

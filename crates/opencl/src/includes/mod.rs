@@ -1,9 +1,10 @@
 //! Resolves the `#include` directives of kernel files, so that a compiler reads nothing but the kernel files that it is given.
 //!
-//! The conditions around a directive are left to the compiler, whose predefined macros nobody else knows: each directive is replaced
-//! by the text of its file, and one whose file is missing by an `#error`, which has no effect where the directive would have none.
-//! Only files that include themselves cannot be written that way. They are passed to `clCompileProgram` as named headers. No name
-//! that a kernel file has written reaches the compiler, since drivers look such names up on the disk.
+//! The conditions around a directive are left to the compiler, since only the compiler knows its predefined macros. Each
+//! include is replaced by the text of its file. An include of a missing file is replaced by an `#error`, which the compiler
+//! ignores wherever it would have ignored the include. Only files that include themselves cannot be replaced in this way. They
+//! are passed to `clCompileProgram` as named headers. No name that a kernel file has written reaches the compiler, since
+//! drivers look such names up on the disk.
 
 mod macros;
 mod pieces;
@@ -37,7 +38,7 @@ pub(crate) struct Unit {
 }
 
 impl Unit {
-    /// Returns the text with its headers: equal for equal units only.
+    /// Returns the text and its headers as one string, which is equal for equal units only.
     pub(crate) fn whole(&self) -> String {
         let mut whole = self.text.clone();
         for (name, text) in &self.headers {
@@ -98,7 +99,7 @@ fn build_error(name: &str, number: usize, why: &str) -> Error {
 enum Form {
     /// The text of the included file; an error if a file includes itself.
     Inline,
-    /// The text of the included file, to this depth.
+    /// The text of the included file, up to this depth of nested includes.
     Repeated(usize),
     /// An include of the file by its name.
     Named,
@@ -123,9 +124,8 @@ struct File {
     guard: Option<String>,
     /// True if the file has no text where it includes itself, because of a `#pragma once` or a guard.
     ends_recursion: bool,
-    /// True if the file has a `#pragma once`.
     has_once: bool,
-    /// True if the file is imported, and so included once at most.
+    /// True if the file is included by `#import`, and so once at most.
     is_imported: bool,
 }
 
@@ -437,7 +437,7 @@ impl Files<'_> {
         Ok(())
     }
 
-    /// Appends an include of a file, at this line of the last file of `around`.
+    /// Appends an include of a file, which stands at this line of the innermost file in `around`.
     fn write_include(
         &self,
         out: &mut String,
@@ -467,7 +467,7 @@ impl Files<'_> {
     }
 }
 
-/// The operator of `#if` that asks for a file.
+/// The operator in `#if` that tests whether a file exists.
 const HAS_INCLUDE: &str = "__has_include";
 
 /// Returns the path of the file `name` in `folder`, both relative to `kernels/`; `None` if the path leaves `kernels/`.

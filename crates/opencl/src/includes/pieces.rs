@@ -11,12 +11,12 @@ pub(super) enum Piece {
     Include { file: usize, line: usize },
 }
 
-/// Writes the pieces of a file.
+/// A writer of the pieces of a file.
 pub(super) struct PieceWriter<'a> {
     /// The file's name as it stands in `#line` directives.
     name: String,
     text: &'a str,
-    /// The length of the part of the text that is written.
+    /// The length of the part of the text that has been written.
     copied: usize,
     pieces: Vec<Piece>,
 }
@@ -52,7 +52,7 @@ impl<'a> PieceWriter<'a> {
         self.finish(directive);
     }
 
-    /// Continues after the line of a directive, with its number.
+    /// Continues after the line of a directive, with a `#line` directive that has the number of the next line.
     fn finish(&mut self, directive: &Directive) {
         let line = format!("#line {} \"{}\"", directive.next_line, self.name);
         self.advance(self.copied, directive.end, &line);

@@ -58,7 +58,7 @@ pub(super) fn is_identifier(byte: u8) -> bool {
 /// The characters of a text after translation phases 1 and 2: trigraphs are replaced, and continuation lines joined.
 struct Characters {
     bytes: Vec<u8>,
-    /// The position of each character in the text, and that of the text's end.
+    /// The position of each character in the text, and then the position of the text's end.
     positions: Vec<usize>,
 }
 
@@ -240,7 +240,7 @@ pub(super) fn scan(text: &str) -> Scan {
     Scan { directives, ends_with_code: follows_code, has_open_comment: scanner.has_open_comment }
 }
 
-/// Returns the number of newlines of a text.
+/// Returns the number of line ends in a text; `\r\n` counts once.
 fn newlines(text: &[u8]) -> usize {
     let returns = text.windows(2).filter(|two| two == b"\r\n").count();
     text.iter().filter(|byte| matches!(byte, b'\r' | b'\n')).count() - returns

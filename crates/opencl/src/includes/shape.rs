@@ -63,7 +63,6 @@ pub(super) fn is_once(scan: &Scan) -> bool {
     false
 }
 
-/// Returns true if a file has a `#pragma once`.
 pub(super) fn has_once(scan: &Scan) -> bool {
     scan.directives.iter().any(|one| one.name == "pragma" && one.first_name() == "once")
 }

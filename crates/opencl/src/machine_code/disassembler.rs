@@ -12,7 +12,6 @@ use crate::sandbox::{Cause, Sandbox};
 
 /// The maximum length of a disassembler's output, in bytes.
 const MAX_TEXT_BYTES: usize = 4 << 20;
-/// The timeout of a disassembler.
 const TIMEOUT: Duration = Duration::from_secs(20);
 /// The name of the file in the temporary folder that a disassembler reads.
 const CODE: &str = "code";

@@ -436,7 +436,6 @@ impl Group {
         failed || unsafe { info.si_pid() } != 0
     }
 
-    /// Kills all processes of the group.
     fn kill(&self) {
         if let (None, Ok(group)) = (self.status, libc::pid_t::try_from(self.child.id())) {
             // SAFETY: plain numbers. The process has not been waited for, so the number is nobody else's.
