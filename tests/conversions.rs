@@ -162,7 +162,7 @@ fn a_snapshot_does_not_use_a_faulty_conversion() {
         let (got, stderr) = take_snapshot((&folder, movie), Some(&changed), as_gpu, variant);
         assert!(got == right, "{name}: the picture is wrong");
         let file = if as_gpu { PLANES } else { ROWS };
-        for part in ["converts pictures (4:2:0, 8 bits) wrongly", file, "The processor converts this one"] {
+        for part in ["converts pictures (4:2:0, 8 bits) wrongly", file, "The CPU converts this one"] {
             assert!(stderr.contains(part), "{name}: {part}: {stderr}");
         }
     }

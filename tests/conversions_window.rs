@@ -51,7 +51,7 @@ fn a_counted_frame_does_not_use_a_faulty_conversion() {
         let changed = kernels(mutant(name), "counted");
         let (got, said) = play_two_frames(&folder, Some(&changed), gpu, variant);
         assert!(got == right, "{name}: the picture is wrong");
-        let instead = if gpu { "The processor converts them" } else { "Another kernel converts them" };
+        let instead = if gpu { "The CPU converts them" } else { "Another kernel converts them" };
         for part in ["converts pictures (4:2:0, 8 bits) wrongly", instead] {
             assert!(said.contains(part), "{name}: {part}: {said}");
         }
@@ -127,7 +127,7 @@ fn colours_are_corrected_by_the_processor_if_the_device_is_wrong() {
             told |= session.shows(WRONGLY);
             told && *picture == right
         });
-        for part in [WRONGLY, CORRECT, "The processor corrects them instead"] {
+        for part in [WRONGLY, CORRECT, "The CPU corrects them instead"] {
             assert!(said.contains(part), "{name}: {part}: {said}");
         }
     }
@@ -167,7 +167,7 @@ fn one_wrong_pixel_is_reported_and_the_picture_converted_again() {
     });
     let said = session.quit();
     assert!(said.contains("converts pictures (4:2:0, 8 bits) wrongly"), "{said}");
-    assert!(said.contains("The processor converts them instead"), "{said}");
+    assert!(said.contains("The CPU converts them instead"), "{said}");
 }
 
 /// The check of the panel runs while the movie plays, and ends with its button or with the window.

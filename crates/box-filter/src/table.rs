@@ -82,7 +82,7 @@ pub(crate) static BOX_FILTER: Filter = Filter {
             key: '7',
             group: Group::Others,
             title: "Native",
-            idea: "Without OpenCL: the fused algorithm in Rust, on all cores, in the processor's vectors.",
+            idea: "Without OpenCL: the fused algorithm in Rust, on all cores, in the CPU's vectors.",
             work: Work::Threads,
         },
         Variant {

@@ -16,7 +16,7 @@ use video::color::Layout;
 use video::color::Matrix;
 
 /// The hint of the error for a YUV to RGBA conversion whose output is wrong, if the CPU converts instead.
-const PROCESSOR_CONVERTS_HINT: &str = "The processor converts them instead; 'planar' needs the device.";
+const CPU_CONVERTS_HINT: &str = "The CPU converts them instead; 'planar' needs the device.";
 /// The hint of the error for a YUV to RGBA conversion whose output is wrong, if another kernel replaces it.
 const OTHER_KERNEL_HINT: &str = "Another kernel converts them instead.";
 /// The size in pixels of a picture for checks, which is no multiple of a work-group's size.
@@ -120,7 +120,7 @@ impl Conversions {
             let error = |of: &Converter, hint| of.mismatch_error(layout, storage, &report, hint);
             let other = error(&self.converter, OTHER_KERNEL_HINT);
             if replaced.is_some() || !self.converter.disable_row_kernel(layout, storage)? {
-                return Err(ConversionFault::Differs(error(&self.converter, PROCESSOR_CONVERTS_HINT)));
+                return Err(ConversionFault::Differs(error(&self.converter, CPU_CONVERTS_HINT)));
             }
             replaced = Some(other);
         }

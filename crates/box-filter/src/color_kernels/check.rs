@@ -212,7 +212,7 @@ pub fn compare_converted(cl: &ClContext, planes: &Layout, got: &[u8], want: &[u8
         &format!("pictures ({planes})"),
         file,
         &report,
-        "The processor converts this one instead.",
+        "The CPU converts this one instead.",
     ))
 }
 
@@ -265,7 +265,7 @@ impl Corrector {
 
     /// Returns the error for a correction that differs from the reference.
     pub fn mismatch_error(&self, report: &MismatchReport) -> Error {
-        let instead = "The processor corrects them instead;";
+        let instead = "The CPU corrects them instead;";
         let error = mismatch_error(self.cl(), "colours", self.kernel_file(), report, instead);
         Error { what: format!("'{}' corrects colours wrongly.", self.cl().device.info.name), ..error }
     }
