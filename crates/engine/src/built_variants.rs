@@ -17,14 +17,14 @@ pub struct AutoChoice {
 /// The variants that the builder has built for one device.
 #[derive(Default)]
 pub struct BuiltVariants {
-    /// Variants in the version in use.
+    /// The variants that are built with the version of their kernels in use.
     built: HashMap<VariantId, BuiltVariant>,
     /// Another version of a variant's kernels, for a wipe that shows two versions.
     other_version: Option<BuiltVariant>,
 }
 
 impl BuiltVariants {
-    /// Adds a variant. Another version of a variant's kernels replaces the former other version.
+    /// Adds a built variant. A variant with a version number replaces the former other version.
     pub fn add(&mut self, variant: BuiltVariant) {
         match variant.version() {
             None => drop(self.built.insert(variant.id(), variant)),
@@ -59,8 +59,8 @@ impl BuiltVariants {
         Some(AutoChoice { variant, config: config.to_string() })
     }
 
-    /// Returns any built variant that filters planes, for questions to which all such variants have the same answer: they need
-    /// the same conversion.
+    /// Returns a built variant that filters planes; `None` if there is none. All such variants need the same conversion, so any
+    /// of them stands for all.
     pub(super) fn any_planar(&self) -> Option<VariantId> {
         self.built.keys().find(|id| id.reads_planes()).copied()
     }

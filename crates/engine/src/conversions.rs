@@ -37,7 +37,7 @@ struct ConversionStates {
     corrected: Vec<CorrectedPictures>,
 }
 
-/// How far one conversion on the device is trusted: whether its check was requested, passed, or failed.
+/// The state of one conversion on the device.
 enum Trust {
     /// The builder was asked to build and check the conversion.
     Requested,
@@ -83,7 +83,8 @@ impl ConversionStates {
         matches!(self.trust.get(&(*layout, storage)), Some(Trust::Refused))
     }
 
-    /// Notes that RGBA pictures of this size are corrected between these storages, and requests a check the first time.
+    /// Records that RGBA pictures of this size are colour-corrected from one storage to the other, and requests a check the
+    /// first time.
     fn correct(&mut self, size: (u32, u32), from: Storage, to: Storage) {
         let corrected = (size, from, to);
         if !self.corrected.contains(&corrected) && self.corrected.len() < MAX_CONVERSIONS {
@@ -104,7 +105,7 @@ pub struct Conversions {
     cl: ClContext,
     converter: Converter,
     corrector: Option<Corrector>,
-    /// The correction's kernel computed wrong pictures and is not used any more.
+    /// True if the kernel of the colour correction computed wrong pictures, so that it is not used any more.
     is_corrector_refused: bool,
     known: ConversionStates,
     time: ConversionTime,
@@ -135,8 +136,9 @@ impl Conversions {
         }
     }
 
-    /// Replaces all conversion programs with `made`, the programs of edited kernels, each with its layout and storage. `differs` says that
-    /// a check has found that their pictures differ from the reference; no further check is scheduled then.
+    /// Replaces all conversion programs with `made`, the programs of edited kernels, each with its layout and storage.
+    /// `differs` is true if a check has found that their pictures differ from the reference; no further check is scheduled
+    /// then.
     pub fn replace_all(&mut self, made: Vec<(ConvertProgram, Layout, Storage)>, differs: bool) {
         self.converter = Converter::new(&self.cl);
         self.known.trust.clear();
@@ -182,7 +184,7 @@ impl Conversions {
         self.corrector = Some(corrector);
     }
 
-    /// Notes that the device's colour correction is wrong: the host corrects colours from now on.
+    /// Marks the device's colour correction as wrong. The host corrects colours from now on.
     pub fn refuse_corrector(&mut self) {
         self.is_corrector_refused = true;
     }
@@ -192,7 +194,8 @@ impl Conversions {
         self.corrector.is_some() && !self.is_corrector_refused
     }
 
-    /// Notes that RGBA pictures of this size are corrected between these storages, and requests a check the first time.
+    /// Records that RGBA pictures of this size are colour-corrected from one storage to the other, and requests a check the
+    /// first time.
     pub(super) fn note_correction(&mut self, size: (u32, u32), from: Storage, to: Storage) {
         self.known.correct(size, from, to);
     }
@@ -202,7 +205,7 @@ impl Conversions {
         self.known.forget_requests();
     }
 
-    /// Returns the reason why a frame's planes are not on the device. It completes the error of a variant that filters planes.
+    /// Returns the reason why a frame's planes are not on the device, for the error message of a variant that filters planes.
     pub(super) fn planes_missing_reason(&self) -> &'static str {
         match self.known.trust.values().any(|trust| matches!(trust, Trust::Refused)) {
             true => "The program that converts its pictures on the device does not build, or is wrong.",
@@ -305,8 +308,8 @@ impl Pipeline {
         self.conversions.can_convert((converted(&layout, variant), storage), only_checked).then_some(layout)
     }
 
-    /// Requests the check of the conversion to RGBA that follows a filter on planes, so that the check is over when the user
-    /// selects such a variant. Does nothing while no program for the conversion is ready.
+    /// Requests the check of the conversion to RGBA that follows a filter on planes, before the user selects such a variant.
+    /// Does nothing while no program for the conversion is ready.
     fn request_for_planes(&mut self, frame: &Video, to_texture: bool) {
         if let Some(variant) = self.variants.any_planar()
             && let Some((layout, storage)) = self.kernel_conversion(frame, (variant, None), to_texture)
@@ -342,7 +345,7 @@ impl Pipeline {
             None => Storage::Buffer,
         };
         let layout = Converter::supports(frame)?;
-        // A picture that is too large for the device is shown all the same, without a filter.
+        // A picture that is too large for the device is shown without a filter.
         let bytes = layout.bytes().max(layout.rgba_bytes()) as u64;
         let fits = self.cl.device.info.has_room(bytes, bytes);
         (planar || fits).then_some((layout, storage))

@@ -1,4 +1,4 @@
-//! Setting and removing the engine's OpenCL device, and what is known about it where it is not used.
+//! Sets and removes the engine's OpenCL device, and describes the device's abilities to threads that do not use it.
 
 use super::conversions::Check;
 use super::job::Job;
@@ -60,20 +60,20 @@ impl RemovedDevice {
 /// The abilities of an engine's device at a moment. Workers report them, so that threads without the engine know them, too.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DeviceStatus {
-    /// The device is a CPU; `None` without a device.
+    /// True if the device is a CPU; `None` without a device.
     is_cpu: Option<bool>,
     built: Vec<KernelsId>,
-    /// Edited kernels that are being tried in a sandbox, and the radius.
+    /// Edited kernels whose trial in the sandbox is in progress, each with the radius of the trial.
     pending: Vec<(KernelsId, u32)>,
-    /// The conversions that frames have requested.
+    /// All conversions that frames have requested.
     conversions: Vec<(Layout, Storage)>,
-    /// Frames can be measured, or why not; `None` until the scopes' kernels are built.
+    /// `Ok` if frames can be measured, else the error because of which they cannot; `None` until the scopes' kernels are built.
     scopes: Option<Result<()>>,
-    /// The kernels that compare two pictures are built, or could not be built.
+    /// True once the kernels that compare two pictures are built or have failed to build.
     pub(crate) has_comparer: bool,
-    /// The last frame was loaded as planes.
+    /// True if the last frame was loaded as planes.
     pub(crate) takes_planes: bool,
-    /// The choice of `auto` for the picture size and radius that [`Pipeline::watch_auto`] was called with.
+    /// The variant and parameters of `auto` for the picture size and radius that were set with [`Pipeline::watch_auto`].
     pub(crate) auto: Option<AutoChoice>,
 }
 
@@ -85,8 +85,8 @@ impl DeviceStatus {
             || self.built.contains(&kernels) && !self.pending.contains(&(kernels, radius))
     }
 
-    /// Returns true if frames of this variant can be measured for scopes and auto-levels: always on the processor, and on an OpenCL device
-    /// once the scopes' kernels are built.
+    /// Returns true if frames of this variant can be measured for scopes and auto-levels: always if the CPU measures them, and
+    /// on an OpenCL device once the scopes' kernels are built.
     pub fn can_measure(&self, variant: VariantId) -> bool {
         match variant.back_end() {
             BackEnd::Native | BackEnd::Glsl => true,
@@ -95,7 +95,7 @@ impl DeviceStatus {
         }
     }
 
-    /// Returns the error because of which the scopes cannot be used on this device, if there is one.
+    /// Returns the error because of which the scopes cannot be used on this device; `None` if there is none.
     pub fn scopes_error(&self) -> Option<&Error> {
         self.scopes.as_ref()?.as_ref().err()
     }
@@ -105,7 +105,6 @@ impl DeviceStatus {
         self.built.contains(&(variant, None))
     }
 
-    /// Returns true if there is a device.
     pub(crate) fn has_device(&self) -> bool {
         self.is_cpu.is_some()
     }
@@ -144,7 +143,7 @@ pub enum Need {
     Conversion(Layout, Storage),
     /// A trial of edited kernels.
     Trial(TrialCase),
-    /// The check of a conversion or correction in use, in spare time.
+    /// A check of a conversion or correction in use, made in spare time.
     Check(Check),
 }
 
@@ -159,13 +158,13 @@ impl Engine {
         self.pipeline.as_mut()
     }
 
-    /// Returns what the device can do now.
+    /// Returns the current abilities of the device; without a device, those of no device.
     pub fn status(&self) -> DeviceStatus {
         self.pipeline.as_ref().map_or_else(DeviceStatus::default, Pipeline::status)
     }
 
-    /// Returns true if frames of this format cannot be converted on the device yet for these kernels, but will be once the conversion's
-    /// program is built and, where required, checked. `to_texture` says that the picture goes into a texture.
+    /// Returns true if frames of this format cannot be converted on the device yet for these kernels, but will be once the
+    /// conversion's program is built and, where required, checked. `to_texture` is true if the picture goes into a texture.
     pub(crate) fn lacks_conversion(&mut self, frame: &Frame, kernels: KernelsId, to_texture: bool) -> bool {
         let pipeline = self.pipeline.as_mut().filter(|_| !kernels.0.back_end().does_without_opencl());
         pipeline.is_some_and(|pipeline| self.loader.lacks_conversion(pipeline, frame, kernels, to_texture))
@@ -192,7 +191,7 @@ impl Engine {
 }
 
 impl Pipeline {
-    /// Returns what the device can do now.
+    /// Returns the current abilities of the device.
     pub(crate) fn status(&self) -> DeviceStatus {
         DeviceStatus {
             is_cpu: Some(self.cl.is_cpu()),
@@ -206,7 +205,7 @@ impl Pipeline {
         }
     }
 
-    /// Sets the picture size and radius for which the status says what `auto` uses.
+    /// Sets the picture size and radius for which the status has the variant that `auto` uses.
     pub(crate) fn watch_auto(&mut self, size: (u32, u32), radius: u32) {
         self.auto_for = Some((size, radius));
     }

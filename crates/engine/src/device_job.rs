@@ -38,7 +38,7 @@ pub(super) struct DeviceJob {
     pub(super) wanted: Option<(MeasurementPlan, Picture, Picture)>,
     pub(super) measured: Option<QueuedMeasurements>,
     pub(super) upload: Option<Event>,
-    /// The upload is complete, and its event need not be polled again.
+    /// True if the upload is known to be complete, so that its event need not be polled again.
     pub(super) is_uploaded: bool,
     pub(super) acquire: Option<Event>,
     pub(super) converted: Option<Event>,
@@ -56,7 +56,6 @@ pub(super) struct DeviceJob {
 }
 
 impl DeviceJob {
-    /// Returns true if all commands of the frame are in the device's queue.
     pub(super) fn is_all_enqueued(&self) -> bool {
         self.last.is_some()
     }
@@ -66,8 +65,8 @@ impl DeviceJob {
         self.to_texture
     }
 
-    /// Notes the host's times around the call that enqueued `event`; the call began at `before`. Only the shortest such call is
-    /// kept, because it relates the device's clock to the host's most precisely.
+    /// Records the host's times around the call that enqueued `event`; the call began at `before`. Only the shortest such call
+    /// is kept, because it relates the device's clock to the host's most precisely.
     pub(super) fn note_enqueue_time(&mut self, event: &Event, before: Instant) {
         let after = Instant::now();
         let shortest = self.clock_sample.as_ref().map(|(_, before, after)| after.duration_since(*before));
@@ -106,8 +105,8 @@ impl DeviceJob {
         self.last.as_ref().map_or(Ok(false), |last| is_complete(last, RETURN_FAILED))
     }
 
-    /// Returns the error of the first command of this frame that failed. `of_filter` is the error of the filter, if that has
-    /// failed; it counts in the order of the commands.
+    /// Returns the error of the first command of this frame that failed; `None` if none has failed. `of_filter` is the error of
+    /// the filter, if that has failed. The filter comes after the conversion, or before it if the filter works on planes.
     pub(super) fn first_failure(&self, of_filter: Option<&Error>) -> Option<Error> {
         let converts_last = matches!(self.colors, Some(Colors::ConvertFiltered { .. }));
         let colors = match self.color_stage() {

@@ -126,7 +126,7 @@ impl Comparer {
     /// # Errors
     /// If the kernels do not build or report a difference between two equal pixels, memory runs out, or the device fails.
     pub fn new_compiled(cl: &ClContext, images: bool) -> Result<Self> {
-        /// A black, transparent pixel: the picture that the new kernels are tried on.
+        /// A black, transparent pixel, which is compared with itself so that the new kernels run once.
         const PIXEL: [u8; 4] = [0; 4];
         let mut comparer = Self::new(cl)?;
         let mut found =

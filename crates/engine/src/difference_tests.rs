@@ -1,5 +1,5 @@
-//! Compares the device's comparison of two pictures with arithmetic on the host: pictures with planted differences, and kernels with
-//! planted faults. Needs an OpenCL device.
+//! Tests of the comparison of two pictures on the device: its results are compared with those of the host, for pictures with
+//! planted differences and for kernels with planted faults. They need an OpenCL device.
 
 use super::*;
 use box_filter::pictures::noise;
@@ -53,7 +53,7 @@ fn cases() -> Vec<Case> {
         planted(large, &[]),
         planted(large, &[(all(large) - 1, 1)]),
         planted(small, &[(0, 1)]),
-        // The largest in several groups, and in several places of one: the first counts.
+        // The largest difference occurs in several groups, and in several places of one group: the first place counts.
         planted(
             small,
             &[
@@ -136,7 +136,7 @@ fn differences_are_exact_wherever_the_pictures_are() {
     assert!(short.unwrap_err().to_string().contains("not 2×2 pixels"));
 }
 
-/// Larger differences go from violet through red and orange to white, so that no two differences have the same colour.
+/// Tests that no two differences have the same colour: larger differences go from violet through red and orange to white.
 #[test]
 fn each_difference_has_a_colour_of_its_own() {
     let a = vec![0; 4 * 256];

@@ -1,7 +1,8 @@
-//! The box filter as two fragment shaders: one sums rows, the other one columns, from texture to texture.
+//! The box filter as two fragment shaders: the first sums pixels along rows, the second along columns.
 //!
-//! The row sums are stored in a texture of 16-bit integers, so that the result is exact. [`GlslFilter`] draws bands of rows and never
-//! waits, because it shares the OpenGL context with a window that must stay responsive. [`Offscreen`] has a context of its own, and waits.
+//! The row sums are stored in a texture of 16-bit integers, so that the result is exact. [`GlslFilter`] draws bands of rows and
+//! never waits, because it shares the OpenGL context with a window that must stay responsive. [`Offscreen`] has a context of
+//! its own, and waits.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -39,7 +40,6 @@ struct Pass {
 }
 
 impl GlslFilter {
-    /// Returns the OpenGL context of the filter.
     pub(crate) fn gl(&self) -> &glow::Context {
         &self.gl
     }
@@ -170,8 +170,8 @@ impl GlslFilter {
         let sums = self.sums.get().map(|(texture, _)| texture);
         let (from, to) = if pass == 0 { (Some(source), sums) } else { (sums, Some(target)) };
         let Pass { program, radius: uniform } = &self.passes[pass];
-        // SAFETY: the context is current on this thread; all objects are alive and this context's. State that others
-        // rely on is as OpenGL has it at first, afterwards; they set the rest themselves.
+        // SAFETY: the context is current on this thread; all objects are alive and belong to this context. Afterwards, the
+        // state that others rely on has OpenGL's initial values; they set the rest themselves.
         unsafe {
             gl.bind_framebuffer(glow::FRAMEBUFFER, Some(self.framebuffer));
             let point = glow::COLOR_ATTACHMENT0;
@@ -198,7 +198,7 @@ impl GlslFilter {
                 gl.disable(glow::SCISSOR_TEST);
                 gl.enable(glow::DITHER);
             }
-            // A texture that hangs on a framebuffer may not be read by the next pass.
+            // The next pass may not read a texture that is attached to a framebuffer.
             gl.framebuffer_texture_2d(glow::FRAMEBUFFER, point, glow::TEXTURE_2D, None, 0);
             gl.bind_framebuffer(glow::FRAMEBUFFER, None);
             if !complete {
@@ -224,7 +224,7 @@ impl Drop for GlslFilter {
     }
 }
 
-/// Creates an OpenGL context without a window, for the box filter in shaders.
+/// Creates an OpenGL context without a window, for the box filter as shaders.
 ///
 /// # Errors
 /// If there is no OpenGL driver.
@@ -267,14 +267,14 @@ impl Offscreen {
 }
 
 impl Shaders for Offscreen {
-    /// Uploads the picture to filter, and waits until OpenGL has it.
+    /// Uploads the picture to filter, and waits until OpenGL has received it.
     fn load(&self, rgba: &[u8]) {
         texture::fill(&self.headless.gl, self.source, self.size, rgba);
         // SAFETY: the context is current.
         unsafe { self.headless.gl.finish() };
     }
 
-    /// Fills the target with other pixels before a run, so that a pixel that is not written is found.
+    /// Fills the target with other pixels before a run, so that a pixel that the filter does not write is detected.
     fn poison(&self, rgba: &[u8]) {
         texture::fill(&self.headless.gl, self.target, self.size, rgba);
     }
@@ -308,7 +308,7 @@ impl Shaders for Offscreen {
 
 impl Drop for Offscreen {
     fn drop(&mut self) {
-        // SAFETY: the context is current on the thread that made this, which is the only one that has it.
+        // SAFETY: the context is current on the thread that created this object, which is the only thread that has it.
         unsafe {
             self.headless.gl.delete_texture(self.source);
             self.headless.gl.delete_texture(self.target);

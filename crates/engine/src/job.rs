@@ -12,21 +12,22 @@ use super::slot::{DeviceBuffers, ResultIn};
 use super::{Finished, HOLD_MS, Outcome, Progress, Slot, Stages, Ticket};
 use base::error::Error;
 
-/// A submitted frame in the engine. The fields drop in their order: OpenCL memory objects may lie in the slot's host memory, so they come
-/// before the slot.
+/// A submitted frame in the engine. Its fields are dropped in their order: OpenCL memory objects may lie in the slot's host
+/// memory, so they come before the slot.
 pub(super) struct Job {
     pub(super) ticket: Ticket,
     /// The frame's commands on the OpenCL device around the filter; `None` if the frame does not use the device.
     pub(super) on_device: Option<DeviceJob>,
-    /// The frame's filter, if it has one, with the key under which the slot keeps it for later frames.
+    /// The frame's filter with its bands, and the key under which the slot keeps the filter for later frames; `None` without a
+    /// filter.
     pub(super) filter: Option<(Option<PlanKey>, Bands)>,
-    /// The picture is in the slot's texture before it is filtered, as shaders need it.
+    /// True if the picture is in the slot's texture before it is filtered, as shaders need it.
     pub(super) in_texture: bool,
     pub(super) slot: Slot,
     pub(super) started: Option<Instant>,
-    /// The frame was cancelled before it was started.
+    /// True if the frame was cancelled before it was started.
     pub(super) cancelled: bool,
-    /// Why the frame could not be started.
+    /// The error because of which the frame could not be started.
     pub(super) error: Option<Error>,
     pub(super) stages: Stages,
     pub(super) readings: Option<Arc<Readings>>,
@@ -43,7 +44,7 @@ impl Job {
         self.filter.as_ref().map_or(0.0, |(_, bands)| bands.predicted_ms())
     }
 
-    /// Returns how much of the frame's work is done and how long the rest is predicted to take.
+    /// Returns the fraction of the frame's work that is done and the predicted time of the rest.
     pub(super) fn progress(&self) -> Progress {
         let bands = self.filter.as_ref().map(|(_, bands)| bands);
         Progress {
@@ -79,7 +80,7 @@ impl Job {
 #[derive(Default)]
 pub struct Jobs {
     pub(super) list: VecDeque<Job>,
-    /// The next frame that waits may be started although its filter is predicted to take longer than [`HOLD_MS`].
+    /// True if the next waiting frame may be started although its filter is predicted to take longer than [`HOLD_MS`].
     pub(super) may_take_long: bool,
 }
 
@@ -116,7 +117,6 @@ impl Jobs {
         self.list.iter_mut().map(|job| job.slot.take_device_buffers(true)).collect()
     }
 
-    /// Returns true if no frame is unfinished.
     pub(crate) fn is_empty(&self) -> bool {
         self.list.is_empty()
     }

@@ -19,7 +19,7 @@
 //! queue.
 
 #![warn(missing_docs, unreachable_pub)]
-// The docs are for those who read the code: `./dev check` makes them of all items.
+// The docs are for readers of the code: `./dev check` generates them for all items.
 #![allow(rustdoc::private_intra_doc_links)]
 
 mod bands;
@@ -94,7 +94,7 @@ pub struct Engine {
     next: u64,
     /// The error with which the device failed. No frame continues until the device is removed.
     failure: Option<Error>,
-    /// The engine does OpenGL's part of a frame itself ([`SlotPreparation`](pipeline::SlotPreparation)).
+    /// True if the engine does OpenGL's part of a frame itself ([`SlotPreparation`](pipeline::SlotPreparation)).
     has_opengl: bool,
     waker: Waker,
 }
@@ -149,7 +149,8 @@ impl Engine {
         self.submit_as(ticket, frame, request, slot, stages).map(|()| ticket)
     }
 
-    /// Submits a frame under a ticket of the caller, as [`Engine::submit`] does. OpenGL's part is done already, with these times.
+    /// Submits a frame as [`Engine::submit`] does, under a ticket that the caller chose. OpenGL's part of the frame is done
+    /// already; `stages` has its times.
     ///
     /// # Errors
     /// If the request is refused: the slot and the reason.
@@ -213,8 +214,8 @@ impl Engine {
         Some(finish(job, outcome))
     }
 
-    /// Starts the frames whose turn has come. A frame may have to wait because commands of two frames must not mix in the
-    /// device's queue, because shaders share one texture, or because its filter will take long.
+    /// Starts the waiting frames that may start now. A frame may have to wait because commands of two frames must not mix in
+    /// the device's queue, because shaders share one texture, or because its filter will take long.
     pub(crate) fn start_waiting(&mut self) {
         let mut is_queue_free = true;
         for at in 0..self.jobs.list.len() {
@@ -306,19 +307,20 @@ impl Engine {
         Ok(Some(if cancelled { Outcome::Cancelled } else { Outcome::Done }))
     }
 
-    /// Waits for the next frame to finish; returns `None` if no frame is in the engine. For callers that have nothing else to do.
+    /// Waits for the next frame to finish; returns `None` if no frame is in the engine. For callers that have nothing else to
+    /// do.
     ///
     /// # Errors
-    /// If the device failed: it is removed, with all frames that were on it.
+    /// If the device failed. It is then removed, with all frames that were on it.
     pub fn wait(&mut self) -> Result<Option<Finished>> {
         self.wait_with_progress(|_| ())
     }
 
-    /// Waits for the next frame to finish, and calls `on_progress` with the frame's progress whenever bands of rows have started or
-    /// finished. The frame may take minutes.
+    /// Waits for the next frame to finish, and calls `on_progress` with the frame's progress whenever bands of rows have
+    /// started or finished. The frame may take minutes.
     ///
     /// # Errors
-    /// If the device failed: it is removed, with all frames that were on it.
+    /// If the device failed. It is then removed, with all frames that were on it.
     pub fn wait_with_progress(&mut self, mut on_progress: impl FnMut(Progress)) -> Result<Option<Finished>> {
         let (mut before, mut watched) = (None, None);
         loop {
@@ -332,7 +334,7 @@ impl Engine {
             if self.jobs.list.is_empty() {
                 return Ok(None);
             }
-            // The caller waits anyway, so that nothing has to be announced first.
+            // The caller waits anyway, so nothing has to be announced first.
             self.start_held();
             let next = self.jobs.list.front().and_then(|job| Some((job.bands_in_flight()?, job.progress())));
             if let Some((bands, progress)) = next.filter(|(bands, _)| before != Some(*bands)) {

@@ -28,9 +28,9 @@ pub(super) struct PreparedFrame {
     /// The commands on the OpenCL device; `None` if the frame does not use it.
     pub(super) on_device: Option<DeviceJob>,
     pub(super) filter: Option<KeyedFilter>,
-    /// The picture is in the slot's texture already, for shaders to filter it there.
+    /// True if the picture is in the slot's texture already, for shaders to filter it there.
     pub(super) in_texture: bool,
-    /// The scopes' readings, if the host measured the unfiltered picture already.
+    /// The scopes' readings if the host has measured the unfiltered picture already.
     pub(super) readings: Option<Readings>,
 }
 
@@ -38,11 +38,11 @@ pub(super) struct PreparedFrame {
 pub(super) struct Loader {
     /// The thread of the Rust filter, which is started when it is first needed.
     native: Option<NativeFilter>,
-    /// The filter of shaders, or the error that makes it unavailable.
+    /// The compiled shaders of the variant `glsl`, or the error that makes it unavailable.
     pub(super) glsl: Result<Rc<GlslFilter>, Error>,
-    /// Converts frames on the host.
+    /// The converter of frames to RGBA on the host.
     converter: RgbaConverter,
-    /// Frames are converted on the device only with programs that were checked for the frames' pixel format.
+    /// True if frames are converted on the device only with programs that were checked for the frames' pixel format.
     pub(super) only_checked: bool,
     waker: Waker,
 }
@@ -55,8 +55,8 @@ impl Loader {
         Self { native: None, glsl, converter, only_checked: false, waker }
     }
 
-    /// Returns true if frames of this format cannot be converted on the device yet for these kernels, but will be once the conversion's
-    /// program is built and, where required, checked. `to_texture` says that the picture goes into a texture.
+    /// Returns true if frames of this format cannot be converted on the device yet for these kernels, but will be once the
+    /// conversion's program is built and, where required, checked. `to_texture` is true if the picture goes into a texture.
     pub(super) fn lacks_conversion(
         &self,
         pipeline: &mut Pipeline,
@@ -200,7 +200,6 @@ impl Loader {
     }
 }
 
-/// Returns the measurements that the host makes for this request.
 fn measures_of(request: &Request) -> Measurements {
     Measurements { readings: request.readings, levels: request.levels }
 }

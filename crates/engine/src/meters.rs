@@ -26,13 +26,13 @@ impl Meters {
         self.comparer = Some(comparer);
     }
 
-    /// Returns whether frames can be measured for the scopes: `None` until the scopes' kernels are built, and an error if they cannot be
-    /// built or used.
+    /// Returns `Ok` if frames can be measured for the scopes, or the error because of which they cannot; `None` until the
+    /// scopes' kernels are built.
     pub(super) fn scopes(&self) -> Option<std::result::Result<(), &Error>> {
         self.scopes.as_ref().map(|scopes| scopes.as_ref().map(|_| ()))
     }
 
-    /// Returns true if the comparer is built or could not be built.
+    /// Returns true if the comparer is built or has failed to build.
     pub(super) fn has_comparer(&self) -> bool {
         self.comparer.is_some()
     }
@@ -49,8 +49,8 @@ impl Meters {
         self.comparer.insert(Ok(comparer)).as_mut().map_err(|error| error.clone())
     }
 
-    /// Prepares the measurements that the request asks for, for a picture of this storage and size. `None` if nothing is to be measured.
-    /// If memory runs out, nothing is measured any more.
+    /// Prepares the measurements that the request asks for, of a picture of this storage and size. Returns `None` if nothing is
+    /// to be measured. If memory runs out, nothing is measured from then on.
     pub(super) fn prepare(
         &mut self,
         cl: &ClContext,
@@ -68,7 +68,7 @@ impl Meters {
         }
     }
 
-    /// Returns true if auto-levels write the final picture `picture`, so that the filter must write elsewhere.
+    /// Returns true if auto-levels write the final picture `picture`, so that the filter must write into other memory.
     pub(super) fn levels_write(&self, wanted: Option<&MeasurementPlan>, picture: &Picture) -> bool {
         let Some(Ok(scopes)) = &self.scopes else { return false };
         wanted.is_some_and(|wanted| wanted.levels) && scopes.stretches_into(picture)

@@ -36,11 +36,11 @@ use video::color::{PackedPicture, Staging};
 /// One OpenCL device with its built variants, conversions and measurements, and the memory that all frames share.
 pub struct Pipeline {
     pub(super) cl: ClContext,
-    /// The queue for uploads; without one, uploads go to the queue of the other commands.
+    /// The queue for uploads; `None` if uploads go to the queue of the other commands.
     pub(super) uploads: Option<Queue>,
-    /// Pinned memory for packed planes. A CPU device has none: planes are packed into the slots' memory, which it uses in place.
+    /// Pinned memory for packed planes. `None` for a CPU device, which uses the planes in the slots' memory in place.
     pub(super) staging: Option<Staging>,
-    /// How pictures get from OpenCL to OpenGL: in shared textures or by a copy.
+    /// The way of pictures from OpenCL to OpenGL: shared textures or a copy.
     sharing: Sharing,
     /// The variants that are built; they are added as the builder has built them.
     pub variants: BuiltVariants,
@@ -58,9 +58,9 @@ pub struct Pipeline {
     pub(super) device_clock: DeviceClock,
     /// The kernels that measure and compare frames.
     pub meters: Meters,
-    /// The last frame was loaded as planes.
+    /// True if the last frame was loaded as planes.
     pub(super) took_planes: bool,
-    /// The picture size and radius for which the choice of `auto` is reported.
+    /// The picture size and radius for which the status has the choice of `auto`.
     pub(super) auto_for: Option<((u32, u32), u32)>,
 }
 
@@ -69,7 +69,8 @@ pub struct Pipeline {
 pub(super) struct PictureBuffer(Option<((u32, u32), Picture)>);
 
 impl PictureBuffer {
-    /// Returns memory of this storage and size, and allocates it if necessary. Frames that still use the former memory keep it alive.
+    /// Returns memory of this storage and size, and allocates it if necessary. Frames that still use the previous memory keep
+    /// it alive.
     pub(super) fn get(&mut self, cl: &ClContext, storage: Storage, size: (u32, u32)) -> Result<Picture> {
         if let Some((_, picture)) = self.0.as_ref().filter(|(s, p)| *s == size && p.storage() == storage) {
             return Ok(picture.clone());
@@ -90,8 +91,8 @@ impl PictureBuffer {
 }
 
 impl Pipeline {
-    /// Creates a pipeline without variants, which are added as they are built. `sharing` is the way in which pictures get from
-    /// OpenCL to OpenGL.
+    /// Creates a pipeline without variants, which are added as they are built. `sharing` is the way of pictures from OpenCL to
+    /// OpenGL.
     pub fn new(cl: ClContext, sharing: &Sharing) -> Self {
         // Without a second queue, uploads go to the only one.
         let uploads = wants_two_queues(cl.device.info.kind).then(|| cl.extra_queue().ok()).flatten();
@@ -114,7 +115,7 @@ impl Pipeline {
         }
     }
 
-    /// Returns the way in which pictures get from OpenCL to OpenGL.
+    /// Returns the way of pictures from OpenCL to OpenGL: shared textures or a copy.
     pub fn sharing(&self) -> &Sharing {
         &self.sharing
     }
@@ -124,7 +125,7 @@ impl Pipeline {
         self.sharing == Sharing::ZeroCopy
     }
 
-    /// Returns the device and its context.
+    /// Returns the OpenCL context, with its device.
     pub fn cl(&self) -> &ClContext {
         &self.cl
     }
@@ -215,13 +216,13 @@ impl Pipeline {
         job.note_enqueue_time(&last, before);
         wake_after(&last, waker);
         job.last = Some(last);
-        // Drivers do much of a handover in the call, or when the queue is flushed.
+        // Drivers do much of a handover to OpenGL in the call, or when the queue is flushed.
         flush(&self.cl.queue)?;
         job.record_call(Stage::Release, began);
         Ok(())
     }
 
-    /// Returns the device's properties on which OpenGL's part of a frame depends.
+    /// Returns the properties of the device on which OpenGL's part of a frame depends.
     pub(crate) fn slot_preparation(&self) -> SlotPreparation {
         SlotPreparation {
             shares_textures: self.to_texture(),
@@ -230,8 +231,8 @@ impl Pipeline {
         }
     }
 
-    /// Returns the last frame after its conversion to RGBA on the device, before the filter; for checks. Waits for the device.
-    /// `None` if no frame was converted.
+    /// Returns the last frame after its conversion to RGBA on the device, before the filter, for tests. Waits for the device.
+    /// Returns `None` if no frame was converted.
     ///
     /// # Errors
     /// If memory runs out, or the device fails.
@@ -239,7 +240,8 @@ impl Pipeline {
         self.between.read(&self.cl)
     }
 
-    /// Returns the filtered planes of the last frame, for checks. Waits for the device. `None` if no planes were filtered.
+    /// Returns the filtered planes of the last frame, for tests. Waits for the device. Returns `None` if no planes were
+    /// filtered.
     ///
     /// # Errors
     /// If memory runs out, or the device fails.
@@ -262,15 +264,15 @@ impl Pipeline {
         self.conversions.forget_requests();
     }
 
-    /// Returns the [`Lane`] in which uploads are shown: a lane of their own if uploads have a queue of their own, else the
-    /// device's.
+    /// Returns the [`Lane`] of the trace in which uploads are shown: one of their own if uploads have a queue of their own,
+    /// else the device's.
     pub(super) fn upload_lane(&self) -> Lane {
         if self.uploads.is_some() { Lane::Upload } else { Lane::Device }
     }
 }
 
-/// OpenGL's part before a device uses a slot, with the properties of the device on which it depends. It is done where OpenGL's context is
-/// current, so that the device's thread needs no OpenGL.
+/// Does OpenGL's part of a frame before a device uses the slot, depending on properties of the device. It runs where OpenGL's
+/// context is current, so that the device's thread needs no OpenGL.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SlotPreparation {
     shares_textures: bool,
@@ -309,7 +311,6 @@ fn wants_two_queues(kind: DeviceKind) -> bool {
     }
 }
 
-/// Returns the error for a variant that is not built.
 pub(super) fn not_built_error(variant: VariantId) -> Error {
     Error::new(format!("The variant '{variant}' is not built."), "", "Choose another variant.")
 }

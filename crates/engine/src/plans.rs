@@ -29,7 +29,7 @@ impl PlanKey {
     }
 }
 
-/// The plans of one slot. A plan is the kernels of a filter with their arguments set. The plan that was used last is at the end.
+/// The plans of one slot, the last used plan at the end. A plan is the kernels of a filter with their arguments set.
 #[derive(Default)]
 pub(super) struct Plans {
     filters: Vec<(PlanKey, Box<dyn FrameFilter>)>,
@@ -41,13 +41,13 @@ impl Plans {
     /// The maximum number of plans: enough for two filters that alternate, each with its current and its former radius.
     const MAX_PLANS: usize = 4;
 
-    /// Removes the plan with this key and returns it; `None` if there is none. [`Plans::put`] puts it back.
+    /// Removes and returns the plan with this key; `None` if there is none. [`Plans::put`] puts it back.
     pub(super) fn take(&mut self, key: &PlanKey) -> Option<Box<dyn FrameFilter>> {
         let at = self.filters.iter().position(|(kept, _)| kept == key)?;
         Some(self.filters.remove(at).1)
     }
 
-    /// Keeps a plan for later frames. If there are too many plans, the one that was not used for longest is dropped.
+    /// Keeps a plan for later frames. If there are too many plans, the least recently used one is dropped.
     pub(super) fn put(&mut self, key: PlanKey, filter: Box<dyn FrameFilter>) {
         if self.filters.len() >= Self::MAX_PLANS {
             self.filters.remove(0);

@@ -14,7 +14,7 @@ use box_filter::{Extent, VariantId};
 use opencl::memory::{Picture, Storage};
 use video::color::{Correction, Layout, RgbaColors};
 
-/// The steps that the device takes for a frame.
+/// The steps of the device for a frame.
 #[allow(clippy::large_enum_variant, reason = "there is one at a time")]
 enum Steps {
     /// A conversion or correction, then a filter that reads memory of storage `source`. The last of these steps writes memory of storage
@@ -27,7 +27,7 @@ enum Steps {
 /// The colour conversion or correction that runs before a filter on RGBA.
 #[derive(PartialEq)]
 enum ColorStep {
-    /// None: the picture is RGBA already and is not corrected.
+    /// No step: the picture is RGBA already and is not corrected.
     Nothing,
     /// The conversion of planes to RGBA, with a correction that may be neutral.
     Convert(Correction),
@@ -35,12 +35,12 @@ enum ColorStep {
     Correct(Correction),
 }
 
-/// The picture that the last step writes, and what is done with it afterwards.
+/// The picture that the last step writes, and the commands that use it afterwards.
 struct Output {
     picture: Picture,
     /// The picture, if it is to be copied into the slot's texture.
     to_copy: Option<Picture>,
-    /// The measurements, the picture that is measured, and the picture that auto-levels write.
+    /// The measurements, the picture that is measured, and the picture that auto-levels write; `None` if nothing is measured.
     wanted: Option<(MeasurementPlan, Picture, Picture)>,
 }
 
@@ -48,7 +48,8 @@ impl Pipeline {
     /// Prepares the conversion, correction and filter of the picture in `slot`; enqueues nothing.
     ///
     /// # Errors
-    /// If the variant is not built, does not support this picture, or must be tried first, or if memory runs out.
+    /// If the variant is not built or does not support this picture, if the trial of its kernels is pending, or if memory runs
+    /// out.
     pub(super) fn prepare(
         &mut self,
         slot: &mut Slot,
@@ -60,8 +61,8 @@ impl Pipeline {
         Ok(self.build(steps, slot, request, rgba)?)
     }
 
-    /// Returns the steps for this request; an error if the variant is not built, must be tried first, or does not support the
-    /// picture.
+    /// Returns the steps for this request; an error if the variant is not built, the trial of its kernels is pending, or the
+    /// variant does not support the picture.
     fn steps(
         &mut self,
         slot: &Slot,
@@ -96,7 +97,7 @@ impl Pipeline {
             let supported = built.id().supports(&self.cl.device.info, size.0, size.1);
             supported.map_err(Refusal::Unsupported)?;
         } else if version.is_some() {
-            // This version has just been replaced by another one, which the wipe is going to show.
+            // This version has just been replaced by the one that the wipe is going to show.
             return Err(Refusal::TrialPending);
         } else if variant != VariantId::OFF {
             return Err(Refusal::Unsupported(not_built_error(variant)));
@@ -199,8 +200,8 @@ impl Pipeline {
         Ok(PreparedFrame { on_device: Some(job), filter, ..PreparedFrame::default() })
     }
 
-    /// Prepares the picture that the last step writes, of this storage. If textures are shared, a picture that is not an image is copied
-    /// into the texture, unless auto-levels write it there.
+    /// Prepares the picture that the last step writes, in memory of the kind `storage`. If textures are shared, a picture that
+    /// is not an image is copied into the texture, unless auto-levels write it there.
     fn output(&mut self, slot: &mut Slot, request: &Request, storage: Storage) -> Result<Output, Error> {
         let (size, to_texture) = (slot.size(), self.writes_texture_of(slot));
         let wanted = self.meters.prepare(&self.cl, request, storage, size);

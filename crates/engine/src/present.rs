@@ -13,13 +13,13 @@ use video::Orientation;
 /// The rectangle of the window that shows the picture, in pixels. The origin is at the bottom left, as in OpenGL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Viewport {
-    /// Left edge.
+    /// The left edge.
     pub x: i32,
-    /// Bottom edge.
+    /// The bottom edge.
     pub y: i32,
-    /// Width.
+    /// The width.
     pub width: i32,
-    /// Height.
+    /// The height.
     pub height: i32,
 }
 
@@ -81,8 +81,8 @@ impl QuadProgram {
 pub struct VideoQuad {
     gl: Arc<glow::Context>,
     program: QuadProgram,
-    /// The program for pictures with alpha, compiled for the first of them. `None` if it does not compile; such pictures are then drawn on
-    /// black.
+    /// The program for pictures with alpha, compiled when the first of them is drawn. `None` if it does not compile; such
+    /// pictures are then drawn on black.
     alpha_program: OnceCell<Option<QuadProgram>>,
     vertex_array: glow::VertexArray,
     /// A sampler without filtering, for pictures that are shown pixel by pixel.
@@ -136,10 +136,10 @@ impl VideoQuad {
         }
     }
 
-    /// Draws a picture into `viewport`. The picture is given by its texture, its size in pixels, and true if it has alpha: then
-    /// its colours are premultiplied, and it is drawn over a chequerboard. It is turned by `orientation`. Only the pixel
-    /// columns `columns` of the viewport are drawn, counted from its left edge. Call [`VideoQuad::clear`] or
-    /// [`VideoQuad::make_ready`] before.
+    /// Draws a picture into `viewport`. The picture is given by its texture, its size in pixels, and a boolean that is true if
+    /// it has alpha: its colours are then premultiplied, and it is drawn over a chequerboard. The picture is rotated and
+    /// mirrored by `orientation`. Only the pixel columns `columns` of the viewport are drawn, counted from its left edge. Call
+    /// [`VideoQuad::clear`] or [`VideoQuad::make_ready`] before.
     pub fn draw(
         &self,
         (texture, size, has_alpha): (glow::Texture, (u32, u32), bool),
@@ -153,7 +153,7 @@ impl VideoQuad {
             return;
         }
         let (shown, _) = orientation.display_size(size, 1.0);
-        // The same bytes either way, and less to do for a processor that draws.
+        // The bytes are the same with both samplers, and this one is less work for a CPU that draws.
         let is_exact = viewport.is_exact(shown);
         // SAFETY: the context is current on this thread.
         unsafe {
@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn shown_corners_are_the_right_stored_ones() {
-        // Where the stored point of the shown top left and top right corners lies, by rotation and mirror.
+        // The stored point that is shown at the top left and at the top right corner, by rotation and mirror.
         let cases = [
             ((false, false, false), [0.0, 0.0], [1.0, 0.0]),
             ((true, true, false), [0.0, 1.0], [0.0, 0.0]),

@@ -17,26 +17,26 @@ pub(crate) type KernelsId = (VariantId, Option<u64>);
 /// The measurements that are made of a frame after its filter.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Measurements {
-    /// The frame's luminance is measured for the scopes and the heat map.
+    /// True if the frame's luminance is measured for the scopes and the heat map.
     pub readings: bool,
-    /// The frame's contrast is stretched by auto-levels.
+    /// True if the frame's contrast is stretched by auto-levels.
     pub levels: bool,
 }
 
-/// How a frame is to be filtered, corrected and measured. The request is fixed when the frame is submitted.
+/// A request for a frame: its filter, colour correction and measurements. It is fixed when the frame is submitted.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Request {
-    /// The filter; [`VariantId::OFF`] is none.
+    /// The variant that filters the frame; [`VariantId::OFF`] for no filter.
     pub variant: VariantId,
     /// The version number of the variant's edited kernels; `None` for the version in use.
     pub version: Option<u64>,
     /// The filter's radius in pixels.
     pub radius: u32,
-    /// The colour correction, if any.
+    /// The colour correction; `None` if colours are not corrected.
     pub correction: Option<Correction>,
-    /// The frame's luminance is measured after the filter, for the scopes (histogram and waveform).
+    /// True if the frame's luminance is measured after the filter, for the scopes (histogram and waveform).
     pub readings: bool,
-    /// The frame's contrast is stretched by auto-levels, after the filter.
+    /// True if the frame's contrast is stretched by auto-levels, after the filter.
     pub levels: bool,
 }
 
@@ -55,7 +55,6 @@ impl Request {
             && self.levels == other.levels
     }
 
-    /// Returns the variant and the version of the kernels that filter the frame.
     pub(crate) fn kernels(&self) -> KernelsId {
         (self.variant, self.version)
     }
@@ -66,7 +65,7 @@ impl Request {
     }
 }
 
-/// The filter in short, as in "flat r=7".
+/// Writes the filter in short, as in "flat r=7".
 impl fmt::Display for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.variant == VariantId::OFF {
@@ -85,10 +84,10 @@ pub struct Ticket(pub(super) u64);
 pub enum Refusal {
     /// The variant does not support this device or picture, or is not built. Other variants may work.
     Unsupported(Error),
-    /// The variant's kernels were edited and are still being tried in a sandbox, or the requested version has just been replaced by
+    /// The trial of the variant's edited kernels in the sandbox is not over, or the requested version has just been replaced by
     /// another one.
     TrialPending,
-    /// Something that the filter needs is not built yet: the frame is to be submitted again later.
+    /// Something that the filter needs is not built yet. The frame should be submitted again later.
     NotReady,
     /// The device failed or ran out of memory.
     Failed(Error),
@@ -114,7 +113,7 @@ impl Refusal {
 }
 
 impl From<Error> for Refusal {
-    /// Classifies an error without further information as a failure of the device.
+    /// Treats an error without further information as a failure of the device.
     fn from(error: Error) -> Self {
         Refusal::Failed(error)
     }
@@ -123,7 +122,7 @@ impl From<Error> for Refusal {
 /// The outcome of a submitted frame.
 #[derive(Debug)]
 pub enum Outcome {
-    /// The frame's picture is in the slot.
+    /// The filtered picture is in the slot.
     Done,
     /// The frame was cancelled.
     Cancelled,
@@ -141,7 +140,7 @@ pub struct Finished {
     pub slot: Option<Slot>,
     /// The times of the frame's stages.
     pub stages: Stages,
-    /// The readings of the scopes, if they were requested and available.
+    /// The readings of the scopes; `None` if they were not requested or are not available.
     pub readings: Option<Arc<Readings>>,
 }
 
@@ -165,25 +164,26 @@ pub(super) struct FilterTimes {
 pub struct Stages {
     /// The time of each stage in milliseconds, on the device or the host; NaN if unknown.
     pub times: StageTimes,
-    /// The filter's time is wall time, because no device time is available.
+    /// True if the filter's time is wall time, because no device time is available.
     pub filter_by_wall: bool,
     /// The work and the times of the filter's kernels; `None` for filters without kernels.
     pub work: Option<Arc<FilterWork>>,
-    /// The time that the decoder's thread took to pack the planes, in milliseconds, if it packed them for this frame.
+    /// The time in milliseconds that the decoder's thread took to pack the planes; `None` if it did not pack them for this
+    /// frame.
     pub pack_ms: Option<f64>,
     /// The intervals in which the stages ran.
     pub spans: Vec<Span>,
 }
 
 impl Stages {
-    /// Adds the calling thread's work for a stage, from `began` until now.
+    /// Adds the calling thread's work for a stage, from `began` until now, to the times and spans.
     pub(crate) fn record(&mut self, stage: Stage, began: Instant) {
         let span = Span::since(stage, began);
         self.times[stage as usize] += span.ms();
         self.spans.push(span);
     }
 
-    /// Makes all times of the frame unknown, because they include something else, such as a stop of the process.
+    /// Sets all times of the frame to unknown, because they include something else, such as a stop of the process.
     pub(crate) fn make_times_unknown(&mut self) {
         self.times = [f64::NAN; Stage::ALL.len()];
         (self.work, self.pack_ms, self.spans) = (None, None, Vec::new());
@@ -212,13 +212,14 @@ pub struct Progress {
     /// The time of the frame's filter as predicted before it was started, in milliseconds. It is a guess if the variant has not been
     /// measured.
     pub predicted_ms: f64,
-    /// When the frame was started, if it was.
+    /// When the frame was started; `None` before.
     pub(super) started: Option<Instant>,
     /// The part of the filter's work that is done, 0 to 1.
     pub fraction: f64,
-    /// The predicted time from the frame's start to its end, in seconds, at the end of its last band; `None` while nothing was measured.
+    /// The predicted time from the frame's start to its end, in seconds, as of the end of its last finished band; `None` while
+    /// nothing was measured.
     pub(super) predicted_s: Option<f64>,
-    /// No command of the frame is left to enqueue on the device, so that the next frame need not wait.
+    /// True if no command of the frame is left to enqueue on the device, so that the next frame need not wait.
     pub is_enqueued: bool,
 }
 
@@ -233,7 +234,7 @@ impl Progress {
         self.predicted_s.map(|total| total.max(self.elapsed_s()))
     }
 
-    /// Returns the predicted time of the filter work that is left, in milliseconds.
+    /// Returns the predicted time of the remaining filter work, in milliseconds.
     pub fn remaining_ms(&self) -> f64 {
         let left_s = self.predicted_s.map(|total| (total - self.elapsed_s()).max(0.0));
         left_s.map_or(self.predicted_ms * (1.0 - self.fraction), |left_s| left_s * 1e3)

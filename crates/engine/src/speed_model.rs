@@ -1,5 +1,5 @@
-//! The measured speed of filters, to divide long launches into bands, and the measured time of the colour conversion alone, to divide the
-//! time of a kernel that converts and corrects.
+//! The measured speed of filters, which determines the bands of long launches, and the measured time of the colour conversion
+//! alone, by which the time of a kernel that converts and corrects is split.
 
 use std::collections::HashMap;
 
@@ -52,7 +52,7 @@ const MAX_SLOWDOWN: f64 = 4.0;
 #[derive(Default)]
 pub struct SpeedModel {
     learned: HashMap<(KernelsId, usize), LearnedSpeed>,
-    /// The kind of the OpenCL device, if there is one.
+    /// The kind of the OpenCL device; `None` without a device.
     kind: Option<DeviceKind>,
 }
 
@@ -60,8 +60,8 @@ pub struct SpeedModel {
 #[derive(Clone, Copy)]
 struct LearnedSpeed {
     ns: f64,
-    /// The speed includes more than the first band. The first band is slower, because it compiles the kernel for its launch and finds cold
-    /// caches.
+    /// True if the speed includes more than the first band. The first band is slower, because it compiles the kernel for its
+    /// launch and finds cold caches.
     warm: bool,
 }
 
@@ -153,16 +153,16 @@ mod tests {
         }
         assert_eq!(time.split(small, 3.0, &bright), (2.0, 1.0));
         assert_eq!(time.split(small, 1.5, &bright), (1.5, 0.0));
-        // What is not known stays so, and is not learned.
+        // An unknown time stays unknown and is not learned.
         let (convert, correct) = time.split(small, f64::NAN, &Correction::NEUTRAL);
         assert!(convert.is_nan() && correct == 0.0);
         let (convert, correct) = time.split(small, f64::NAN, &bright);
         assert!(convert.is_nan() && correct.is_nan());
         assert_eq!(time.split(small, 3.0, &bright), (2.0, 1.0));
-        // Nobody knows yet what a larger one takes.
+        // The time for a larger picture is not known yet.
         assert_eq!(time.split(large, 9.0, &bright), (9.0, 0.0));
         assert_eq!(time.split(large, 6.0, &Correction::NEUTRAL), (6.0, 0.0));
-        // Nor what one of filtered planes takes.
+        // Neither is the time for filtered planes.
         assert_eq!(time.split((large.0, large.1, true), 8.0, &bright), (8.0, 0.0));
     }
 }

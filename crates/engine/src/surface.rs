@@ -10,7 +10,7 @@ use opengl::names::{ContextThread, GlObject};
 use opengl::pixel_buffer::PixelBuffer;
 use opengl::texture;
 
-/// The maximum time to wait for the fence, in nanoseconds. After it OpenGL is made to finish all its commands.
+/// The maximum time to wait for the fence, in nanoseconds. After that, `glFinish` is called.
 const FENCE_TIMEOUT_NS: i32 = 1_000_000_000;
 
 /// A texture of a picture's size, with a fence behind the last command that uses it.
@@ -18,9 +18,9 @@ pub(super) struct Surface {
     gl: Arc<glow::Context>,
     texture: glow::Texture,
     size: (u32, u32),
-    /// The fence behind OpenGL's last command that uses the texture.
+    /// The fence behind OpenGL's last command that uses the texture; `None` if it has been deleted or there is none.
     drawn: Option<glow::Fence>,
-    /// OpenGL has finished with the texture, and has received no further command for it.
+    /// True if OpenGL has finished with the texture, and has received no further command for it.
     is_idle: bool,
     home: ContextThread,
 }
@@ -35,7 +35,6 @@ impl Surface {
         Ok(Self { gl: gl.clone(), texture, size, drawn: None, is_idle: false, home: ContextThread::here() })
     }
 
-    /// Returns the texture.
     pub(super) fn texture(&self) -> glow::Texture {
         self.texture
     }
@@ -58,7 +57,8 @@ impl Surface {
         texture::fill_from(&self.gl, self.texture, self.size, pixels);
     }
 
-    /// Notes that OpenGL has received the last command that uses the current picture in the texture, and puts a fence behind that command.
+    /// Records that OpenGL has received the last command that uses the current picture in the texture, and puts a fence behind
+    /// that command.
     pub(super) fn retire(&mut self) {
         self.is_idle = false;
         let gl = &self.gl;
@@ -74,16 +74,15 @@ impl Surface {
         }
     }
 
-    /// Returns true if OpenGL is known to have finished with the texture.
     pub(super) fn is_idle(&self) -> bool {
         self.is_idle
     }
 
-    /// Waits until OpenGL has finished with the texture, or has copied the former picture from its pixel buffer. It seldom has to wait,
-    /// because OpenGL began a few frames ago. Makes no call if OpenGL is known to have finished.
+    /// Waits until OpenGL has finished with the texture, or has copied the previous picture from its pixel buffer. It seldom
+    /// has to wait, because OpenGL received the commands a few frames ago. Makes no call if OpenGL is known to have finished.
     ///
-    /// An event made of the fence, for which the device would wait in its queue (clCreateEventFromGLsyncKHR of cl_khr_gl_event), is not
-    /// used: with three slots the fence has been passed when it is polled, and such an event would be one more object to create and
+    /// The device does not wait in its queue for an OpenCL event of the fence (clCreateEventFromGLsyncKHR of cl_khr_gl_event):
+    /// with three slots the fence has been passed when it is polled, and such an event would be one more object to create and
     /// release for each frame.
     pub(super) fn wait_for_gl(&mut self) {
         if self.is_idle {

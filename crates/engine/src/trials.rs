@@ -1,5 +1,5 @@
-//! Trials: variants with edited kernels must be tried in a sandbox before they filter frames. This module keeps the results, the trials
-//! that are missing, and decides whether a frame may be filtered.
+//! Trials of edited kernels: runs in the sandbox before the kernels filter frames. This module keeps their results and the
+//! trials that are missing, and decides whether a frame may be filtered.
 
 use std::collections::{HashMap, HashSet};
 
@@ -28,7 +28,6 @@ pub struct TrialCase {
 }
 
 impl TrialCase {
-    /// Returns the variant and the version of the kernels that are tried.
     fn kernels(&self) -> KernelsId {
         (self.variant, self.version)
     }
@@ -47,20 +46,20 @@ pub struct Trials {
 }
 
 impl Trials {
-    /// Notes that this variant's kernels were edited: at each picture size and radius they must be tried in a sandbox before they filter
-    /// frames.
+    /// Marks this variant's kernels as edited: at each picture size and radius they need a trial in the sandbox before they
+    /// filter frames.
     pub fn require_for(&mut self, variant: VariantId) {
         self.note_change((variant, None));
     }
 
-    /// Marks these kernels as edited, and drops the results of earlier trials of them.
+    /// Marks these kernels as edited, and drops the results of their earlier trials.
     fn note_change(&mut self, kernels: KernelsId) {
         self.cases.retain(|case, _| case.kernels() != kernels);
         self.changed.insert(kernels);
     }
 
-    /// Records that the kernels of `case` have just passed its trial, and drops older results of these kernels. If
-    /// `is_changed`, they are edited kernels, and each other picture size and radius needs a trial of its own.
+    /// Records that the kernels of `case` have just passed its trial, and drops older results of these kernels. If `is_changed`
+    /// is true, they are edited kernels, and each other picture size and radius needs a trial of its own.
     pub fn record_passed(&mut self, case: TrialCase, is_changed: bool) {
         self.note_change(case.kernels());
         self.missing.retain(|missing| missing.kernels() != case.kernels());
@@ -70,24 +69,24 @@ impl Trials {
         }
     }
 
-    /// Returns the trials that should be made. Each is returned once.
+    /// Returns the trials that should be run. Each is returned once.
     pub(super) fn take_missing(&mut self) -> Vec<TrialCase> {
         std::mem::take(&mut self.missing)
     }
 
-    /// Sets the result of a trial.
+    /// Records the result of a trial.
     pub fn record(&mut self, case: TrialCase, result: Result<()>) {
         self.cases.insert(case, Some(result));
     }
 
-    /// Returns the kernels and radii whose trial (a run in a sandbox) is requested or running, so that they cannot be used yet.
+    /// Returns the kernels and radii whose trial is requested or running, so that they cannot be used yet.
     pub(crate) fn pending(&self) -> impl Iterator<Item = (KernelsId, u32)> {
         let pending = self.cases.iter().filter(|(_, result)| result.is_none());
         pending.map(|(case, _)| (case.kernels(), case.radius))
     }
 
-    /// Returns true if these kernels were edited and their trial (a run in a sandbox) for such frames has no result yet; requests the trial
-    /// if that has not been done.
+    /// Returns true if these kernels were edited and their trial for such frames has no result yet; requests the trial if that
+    /// has not been done.
     pub(crate) fn needs_trial(&mut self, frame: &Video, (variant, version): KernelsId, radius: u32) -> bool {
         let layout = Converter::supports(frame).filter(|_| variant.reads_planes());
         let case = TrialCase { variant, version, size: (frame.width(), frame.height()), radius, layout };
@@ -100,8 +99,8 @@ impl Trials {
         self.missing.clear();
     }
 
-    /// Returns an error if this case must be tried before frames are filtered: [`Refusal::TrialPending`] if there is no result yet, in which
-    /// case the trial is requested unless that has been done; [`Refusal::Unsupported`] if the trial failed.
+    /// Returns an error if the kernels of this case must not filter frames yet: [`Refusal::TrialPending`] if their trial has no
+    /// result, in which case the trial is requested unless that has been done; [`Refusal::Unsupported`] if the trial failed.
     pub(super) fn require(&mut self, case: TrialCase) -> std::result::Result<(), Refusal> {
         if !self.changed.contains(&case.kernels()) {
             return Ok(());

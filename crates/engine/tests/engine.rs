@@ -1,5 +1,5 @@
-//! The engine without a window: several requests for one frame, slots that are used again, and requests that are refused,
-//! held or cancelled. Every picture is compared with the reference.
+//! Tests of the engine without a window: several requests for one frame, slots that are used again, and requests that are
+//! refused, held or cancelled. Every picture is compared with the reference.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use video::color::planes::pack;
 use video::color::{RgbaConverter, convert_reference};
 use video::{Frame, References, read_frame_at};
 
-/// Width and height of the movie in pixels.
+/// The width and height of the movie in pixels.
 const SIZE: (u32, u32) = (175, 99);
 
 /// Returns a frame whose samples are noise, so that every filter and every radius gives a different picture.
@@ -38,7 +38,7 @@ fn movie(folder: &Folder) -> std::path::PathBuf {
     folder.movie("odd.mkv", &Movie { size: SIZE, stamps_ms: steady(20), ..Movie::default() })
 }
 
-/// Returns the picture of the frame by the reference.
+/// Returns the picture of the frame as the reference computes it.
 pub(super) fn expected(frame: &Frame, request: &Request) -> Vec<u8> {
     let mut rgba = vec![0; (frame.width() * frame.height() * 4) as usize];
     RgbaConverter::new().convert(&frame.picture, &mut rgba).unwrap();
@@ -124,7 +124,7 @@ fn pictures(
         Some(headless) => Slot::new(&headless.gl, SIZE.0, SIZE.1).unwrap(),
         None => Slot::in_memory(SIZE.0, SIZE.1),
     };
-    // Each slot is used again: it must not show anything of the frame before.
+    // Each slot is used again: it must not show anything of the previous frame.
     let mut slots = [slot(), slot()];
     let mut pictures = Vec::new();
     for frame in frames.iter().chain(frames) {
@@ -433,7 +433,7 @@ fn a_slow_request_is_held_and_can_be_cancelled() {
     );
     let cancelled = wait(&mut engine);
     assert!(cancelled.ticket == held && matches!(cancelled.outcome, Outcome::Cancelled));
-    // Cancelled between bands.
+    // The frame is cancelled between bands.
     let long = submit(&mut engine, &frame, request(named("naive"), MAX_RADIUS), cancelled.slot.unwrap());
     engine.start_held();
     while engine.jobs.progress(long).fraction == 0.0 {

@@ -1,4 +1,5 @@
-//! The frame loop without a window: what a change of its parts means for the picture on the screen and the frames on their way.
+//! Tests of the frame loop without a window: the effects of changes of its parts on the picture on the screen and on frames in
+//! flight.
 
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -18,7 +19,7 @@ use opengl::read_texture::read_texture;
 use testkit::movie::{Folder, Movie, steady};
 use video::{Decoder, OpenOptions, Seek};
 
-/// Width and height of the movie in pixels.
+/// The width and height of the movie in pixels.
 const SIZE: (u32, u32) = (176, 98);
 /// The number of the movie's frames.
 const FRAMES: usize = 20;
@@ -148,7 +149,7 @@ fn a_device_filters_compares_and_goes() {
     }
 }
 
-/// Plays with a device whose calls are made on a thread of its own or, with `calls_here`, on this one.
+/// Plays with a device whose calls are made on a thread of its own or, if `calls_here` is true, on this one.
 fn filter_compare_and_go(calls_here: bool) {
     let mut player = Player::new("loop-device");
     let (pipeline, thread) = device();

@@ -1,4 +1,4 @@
-//! The engine on the first OpenCL device, in memory and in textures. These tests need OpenCL and OpenGL.
+//! Tests of the engine on the first OpenCL device, in memory and in textures. They need OpenCL and OpenGL.
 
 mod engine;
 mod frame_loop;

@@ -1,6 +1,6 @@
-//! Ladders as data: a [`Code`] is a kernel file with its launches, a [`Program`] its compiled kernels, and an [`ArrayLadder`] a whole
-//! ladder whose inputs and output are arrays of 32-bit numbers. Arrays lie between two guards, which show reads and writes outside
-//! them.
+//! Types that describe a ladder as data: a [`Code`] is a kernel file with its launches, a [`Program`] its compiled kernels, and
+//! an [`ArrayLadder`] a whole ladder whose inputs and output are arrays of 32-bit numbers. Arrays lie between two guards, which
+//! reveal reads and writes outside the arrays.
 
 use std::fmt::Debug;
 use std::time::Instant;
@@ -25,8 +25,8 @@ use opencl::kernel::{Argument, Kernel, Value, enqueue_after, expect_types};
 use opencl::memory::allocation_flags;
 use opencl::program;
 
-/// A kernel file, and how it is launched for a case of type `S`. `X` is what a ladder adds that does more than launch the kernels in
-/// order.
+/// A kernel file, and how its kernels are launched for a case of type `S`. `X` is further data of ladders that do more than
+/// launch the kernels in order.
 #[derive(Debug)]
 pub struct Code<S: 'static, X: 'static = ()> {
     /// The path below `kernels/`.
@@ -42,9 +42,9 @@ pub struct Code<S: 'static, X: 'static = ()> {
     /// # Errors
     /// Returns a sentence that states why the device cannot run them.
     pub supports: fn(&Device, &S) -> std::result::Result<(), String>,
-    /// Returns compiler options for a device, besides the values of the parameters.
+    /// Returns compiler options for a device, in addition to the values of the parameters.
     pub options: fn(&DeviceInfo) -> String,
-    /// What the ladder adds.
+    /// The further data of the ladder.
     pub extra: X,
 }
 
@@ -63,13 +63,13 @@ pub struct Pass<S: 'static, X: 'static = ()> {
     pub work: Option<WorkFormula<S, X>>,
 }
 
-/// A formula for the work of a launch: completes a launch whose sizes are known.
+/// A function that adds the exact work to a launch whose sizes are known.
 pub type WorkFormula<S, X = ()> = fn(&Config<Code<S, X>>, &S, Launched<'_>) -> LaunchWork;
 
-/// A launch whose sizes are known.
+/// A launch with its sizes, to which a [`WorkFormula`] adds the work.
 #[derive(Debug, Clone, Copy)]
 pub struct Launched<'a> {
-    /// The launch, without reads and writes.
+    /// The launch, without reads, writes and operations.
     pub launch: LaunchWork,
     /// The number of its work-groups.
     pub groups: u64,
@@ -79,19 +79,19 @@ pub struct Launched<'a> {
     pub device: &'a DeviceInfo,
 }
 
-/// Names of an argument's type as drivers may report them.
+/// The names of an argument's type that drivers may report.
 pub type Types = &'static [&'static str];
 
 /// An argument of a kernel.
 #[derive(Debug)]
 pub enum Arg<S: 'static, X: 'static = ()> {
-    /// Memory of the case, by its index: the inputs, then the output.
+    /// Memory of the case, by its index: first the inputs, then the output.
     Memory(usize, Types),
     /// Memory for intermediate results, by its index, and its length in 32-bit numbers.
     Scratch(usize, Types, fn(&Config<Code<S, X>>, &S) -> usize),
-    /// A counter of the program's own, which is 0 before each run.
+    /// A counter that belongs to the program and is 0 before each run.
     Counter,
-    /// A number that follows from the case.
+    /// A number that is computed from the case.
     Value(Types, fn(&S) -> Value),
     /// The number of work-groups of the preceding launch.
     GroupsBefore,
@@ -116,7 +116,7 @@ impl<S> Code<S> {
 }
 
 impl<S, X> Code<S, X> {
-    /// Returns the description of a file as [`Code::new`] does, for a ladder that adds something.
+    /// Returns the description of a file as [`Code::new`] does, with further data of the ladder.
     pub const fn with(
         file: &'static str,
         passes: &'static [Pass<S, X>],
@@ -168,36 +168,37 @@ impl<S, X> Tunable for Code<S, X> {
     }
 }
 
-/// The size of work-groups that the parameter `GROUP` sets.
+/// Returns the size of one-dimensional work-groups that the parameter `GROUP` sets.
 pub fn group<S, X>(config: &Config<Code<S, X>>) -> [usize; 2] {
     [config.get("GROUP") as usize, 1]
 }
 
-/// The size of work-groups of one work-item.
+/// Returns the size of work-groups of one work-item.
 pub fn single<S, X>(_: &Config<Code<S, X>>) -> [usize; 2] {
     [1, 1]
 }
 
-/// Compiled kernels with their parameters.
+/// The compiled kernels of a [`Code`], with the values of their parameters.
 #[derive(Debug)]
 pub struct Program<S: 'static, X: 'static = ()> {
     /// The parameters.
     pub config: Config<Code<S, X>>,
     kernels: Vec<Kernel>,
-    /// The memory of [`Arg::Counter`]. Each program has its own, so that a faulty kernel harms no other.
+    /// The memory of [`Arg::Counter`]; `None` without such an argument. Each program has its own, so that a faulty kernel harms
+    /// no other.
     counter: Option<Buffer>,
 }
 
 /// The device memory that a program's kernels work on: that of the case, and that for intermediate results.
 #[derive(Debug, Clone, Copy)]
 pub struct Operands<'a> {
-    /// The inputs, then the output.
+    /// First the inputs, then the output.
     pub memory: &'a [&'a Mem],
     /// The memory for intermediate results.
     pub scratch: &'a [&'a Mem],
 }
 
-/// A kernel whose arguments are set.
+/// A kernel whose arguments are set, with the sizes of its launch.
 #[derive(Debug)]
 pub struct Launch<'a> {
     kernel: &'a Kernel,
@@ -206,7 +207,7 @@ pub struct Launch<'a> {
 }
 
 impl Launch<'_> {
-    /// Returns the launch with other numbers of work-groups, and of work-items of a work-group.
+    /// Returns the launch with another number of work-groups and another work-group size.
     #[must_use]
     pub fn with_size(self, groups: [usize; 2], local: [usize; 2]) -> Self {
         Self { groups, local, ..self }
@@ -219,7 +220,7 @@ impl Launch<'_> {
     pub fn enqueue(&self, queue: &Queue, after: &[Event]) -> Answer<Event> {
         let Self { kernel, groups: [across, down], local: [width, height] } = *self;
         let (global, local) = ([across * width, down * height, 1], [width, height, 1]);
-        // SAFETY: the arguments are set, their types were compared, and the kernels look at the sizes of the case.
+        // SAFETY: the arguments are set, their types were compared, and the kernels stay within the sizes of the case.
         unsafe { enqueue_after(queue, kernel, 2, global, local, after) }
     }
 }
@@ -268,7 +269,7 @@ impl<S, X> Program<S, X> {
         })
     }
 
-    /// Sets the arguments of all kernels; returns the launches.
+    /// Sets the arguments of all kernels; returns the launches in order.
     ///
     /// # Errors
     /// Returns an error if the driver reports one.
@@ -282,7 +283,8 @@ impl<S, X> Program<S, X> {
         Ok(launches)
     }
 
-    /// Sets the arguments of the kernel with the index `at`, whose preceding launch had so many work-groups.
+    /// Sets the arguments of the kernel with the index `at`; the number of work-groups of the launch before it is an argument
+    /// of some kernels.
     ///
     /// # Errors
     /// Returns an error if the driver reports one.
@@ -345,30 +347,30 @@ pub fn require_memory(device: &DeviceInfo, arrays: &[u64]) -> std::result::Resul
     }
 }
 
-/// The arrays of a case: their lengths in 32-bit numbers.
+/// The lengths of a case's arrays in 32-bit numbers.
 #[derive(Debug)]
 pub struct Lens {
     /// The inputs.
     pub inputs: Vec<usize>,
     /// The output.
     pub output: usize,
-    /// Memory for intermediate results, as it is estimated before there is a program.
+    /// Memory for intermediate results, as estimated before a program exists.
     pub scratch: Vec<usize>,
 }
 
-/// An implementation that runs on threads of this process.
+/// A variant's implementation that runs on threads of this process.
 #[derive(Debug, Clone, Copy)]
 pub struct Host<S: 'static> {
-    /// The threads that it uses.
+    /// The number of threads that it uses.
     pub threads: Threads,
-    /// Computes the output of a case from the inputs, on so many threads.
+    /// Computes the output of a case from the inputs. The last argument is the number of threads.
     pub run: fn(&S, &[&[f32]], &mut [f32], usize) -> Result<()>,
 }
 
 /// A ladder whose inputs and output are arrays of 32-bit numbers. Its cases are of type `S`.
 #[derive(Debug)]
 pub struct ArrayLadder<S: 'static> {
-    /// Facts about the ladder.
+    /// The facts about the ladder that do not depend on the case.
     pub info: LadderInfo,
     /// The variants, from the plainest to the fastest.
     pub variants: &'static [Variant<Code<S>, Host<S>>],
@@ -384,9 +386,9 @@ pub struct ArrayLadder<S: 'static> {
     pub smaller: fn(&S) -> Vec<S>,
     /// Returns the arrays of a case.
     pub lens: fn(&S) -> Lens,
-    /// Fills the inputs of a case with a kind of input.
+    /// Fills the inputs of a case with values of the kind that the text names.
     pub fill: fn(&S, &str, &mut [&mut [f32]]),
-    /// Computes the expected output of a case from the inputs of this kind, by the reference.
+    /// Computes the expected output of a case with the reference, from inputs of the kind that the text names.
     pub expected: fn(&S, &str, &[&[f32]]) -> Result<Expected>,
     /// The name of an element of the input, as in "number".
     pub unit: &'static str,
@@ -395,13 +397,13 @@ pub struct ArrayLadder<S: 'static> {
 /// A variant of an [`ArrayLadder`] that is ready to run.
 #[derive(Debug)]
 pub enum Built<S: 'static> {
-    /// Threads of this process.
+    /// An implementation on threads of this process.
     Host(Host<S>),
     /// Compiled kernels.
     Kernels(Box<Program<S>>),
 }
 
-/// Inputs and output of a case on the host and, where there is a device, on the device.
+/// The inputs and the output of a case on the host and, if there is a device, on the device.
 #[derive(Debug)]
 pub struct Buffers<S> {
     case: S,
@@ -420,8 +422,8 @@ struct DeviceArrays {
     cl: ClContext,
     inputs: Vec<GuardedArray>,
     output: GuardedArray,
-    /// Intermediate results; each array is allocated when a program needs it, and again when one needs a longer one. It is filled with
-    /// NaN before a run that is compared, so that no run finds the results of another.
+    /// The arrays for intermediate results. Each is allocated when a program needs it, and again when a program needs a longer
+    /// one. It is filled with NaN before a run whose output is compared, so that no run can use the results of another.
     scratch: Vec<GuardedArray>,
 }
 

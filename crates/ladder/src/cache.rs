@@ -19,8 +19,8 @@ use opencl::cl::DeviceInfo;
 use opencl::sources::Sources;
 use opencl::{folders, timer};
 
-/// A class of cases of one ladder for which the same variant and parameters are the fastest: a tuning result holds for the
-/// whole class.
+/// A class of cases of one ladder for which the same variant and parameters are the fastest, so that one tuning result is used
+/// for all of them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Class {
     /// The ladder's name; `None` for the box filter, whose entries are older than this field.
@@ -30,7 +30,7 @@ pub struct Class {
 }
 
 impl Class {
-    /// Makes the class of cases of the ladder `ladder` that is identified by `word`.
+    /// Creates the class of cases of the ladder `ladder` that is identified by `word`.
     pub fn new(ladder: &'static str, word: &str) -> Self {
         Self { ladder: Some(ladder), fields: Map::from_iter([("class".to_owned(), word.into())]) }
     }
@@ -48,13 +48,13 @@ pub struct Entry {
     ladder: Option<String>,
     /// The variant's id.
     variant: String,
-    /// Names and values of the variant's parameters.
+    /// The names and values of the variant's parameters.
     params: Vec<(String, u32)>,
-    /// Hash of the kernel source.
+    /// The hash of the kernel source.
     source: String,
     /// The median time in milliseconds of runs that alternated with runs of the other variants' best configurations.
     ms: f64,
-    /// True for the entry of the search that `auto` uses; without one it uses the fastest.
+    /// True for the entry that the search has kept for `auto`. Without such an entry, `auto` uses the fastest.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     kept: bool,
     /// The class of cases, as in [`Class::fields`].
@@ -63,7 +63,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Makes an entry for a configuration whose median time is `ms` milliseconds.
+    /// Creates an entry for a configuration whose median time is `ms` milliseconds.
     ///
     /// # Errors
     /// Returns an error if the kernel source cannot be read.
@@ -87,7 +87,7 @@ impl Entry {
         })
     }
 
-    /// Returns the entry with the mark that `auto` uses it.
+    /// Returns the entry marked as the one that `auto` uses.
     #[must_use]
     pub fn keep(self) -> Self {
         Self { kept: true, ..self }
@@ -111,7 +111,7 @@ impl Entry {
     }
 
     /// Returns the entry's configuration. `None` if the kernel source or the set of parameters has changed since the search,
-    /// the stored time is implausible, or a search on this device cannot have tried the stored values.
+    /// the stored time is implausible, or the stored values cannot come from a search on this device.
     fn config<C: Tunable>(
         &self,
         device: &DeviceInfo,
@@ -129,7 +129,7 @@ impl Entry {
             return None;
         }
         let config = Config::new(code, device.kind);
-        // The file is untrusted: only values that a search can have tried are accepted.
+        // The file is untrusted: only values that a search can have used are accepted.
         let default = config.clone().fit_to_device(device);
         let tried = |name: &str, value: u32| {
             let param = params.iter().find(|p| p.name == name);
@@ -150,7 +150,7 @@ pub struct Cache {
     entries: Vec<Entry>,
 }
 
-/// Version of the file format.
+/// The version of the file format.
 const SCHEMA: u32 = 1;
 
 /// Returns the path of the cache file; `None` if there is no home folder.
@@ -159,8 +159,8 @@ fn path() -> Option<PathBuf> {
 }
 
 impl Cache {
-    /// Reads the user's cache. A missing or unusable file gives an empty cache; the first time an unusable one is found a
-    /// warning goes to stderr.
+    /// Reads the user's cache. A missing or unusable file gives an empty cache. The first time that an unusable file is found,
+    /// a warning is printed to stderr.
     pub fn load() -> Self {
         let Some(path) = path() else { return Self::default() };
         let read = load::bytes(&path, load::MAX_LIST_BYTES).and_then(|text| Self::parse(&text));
@@ -180,7 +180,7 @@ impl Cache {
     }
 
     /// Prints a warning, once per process, that the cache file at `path` is unusable because of `why`, and returns an empty
-    /// cache. A missing file causes no warning.
+    /// cache. Prints nothing if the file is missing.
     fn ignored(path: &Path, why: &Unread) -> Self {
         /// Makes sure that the warning is printed once per process.
         static ONCE: Once = Once::new();
@@ -202,9 +202,9 @@ impl Cache {
         self.entries.extend(found);
     }
 
-    /// Returns the variant that tuning has kept for a class of cases on a device, or the fastest one, with its parameters. `find` receives a variant id from the
-    /// cache file and returns the caller's own value for that variant, together with its kernel code. `None` if the class was
-    /// not tuned, or that entry is no longer valid.
+    /// Returns the variant, with its parameters, that tuning has kept for a class of cases on a device, or the fastest one.
+    /// `find` receives a variant id from the cache file and returns the caller's own value for that variant, together with its
+    /// kernel code. `None` if the class was not tuned, or the variant's entry is no longer valid.
     pub fn fastest<R, C: Tunable>(
         &self,
         device: &DeviceInfo,
@@ -213,7 +213,7 @@ impl Cache {
         find: impl FnOnce(&str) -> Option<(R, &'static C)>,
     ) -> Option<(R, Config<C>)> {
         let found = self.entries.iter().filter(|e| e.is_for(device, class));
-        // If this entry is outdated, the others may not be the fastest any more: the cases must be tuned again.
+        // If this entry is outdated, the others may not be the fastest any more, so the cases must be tuned again.
         let best = found.min_by(|a, b| b.kept.cmp(&a.kept).then(f64::total_cmp(&a.ms, &b.ms)))?;
         let (variant, code) = find(&best.variant)?;
         Some((variant, best.config(device, sources, code)?))
@@ -234,7 +234,7 @@ impl Cache {
     }
 }
 
-/// Checks that tuning results can be stored; call it before a search.
+/// Returns an error if tuning results cannot be stored; call it before a search.
 ///
 /// # Errors
 /// Returns the error that [`Cache::store`] would return.
@@ -313,7 +313,7 @@ mod tests {
         cache.put(vec![entry("one", "small", 3.0), entry("two", "small", 4.0)]);
         assert_eq!(found(&cache), [one.clone(), one.clone(), None], "a new search replaces the old one");
         assert_eq!(cache.entries.len(), 3);
-        // The fastest entry is outdated: which variant is the fastest now is not known.
+        // The fastest entry is outdated, so it is not known which variant is the fastest now.
         let fastest = cache.entries.iter_mut().find(|e| e.variant == "one" && e.ms == 3.0).unwrap();
         fastest.source.push('x');
         assert_eq!(found(&cache), [None, one, None]);
@@ -335,7 +335,7 @@ mod tests {
     fn outdated_entries_are_ignored() {
         let changes: [fn(&mut Entry); 14] = [
             |e| e.params[0].1 = 0,
-            // A value that the device does not allow, one that a search does not try, and one beyond all bounds.
+            // A value that the device does not allow, one that a search does not use, and one beyond all bounds.
             |e| e.params[0].1 = 4,
             |e| e.params[1].1 = 24,
             |e| e.params[1].1 = 1 << 30,

@@ -12,25 +12,25 @@ use super::rows::{CaseRun, Row};
 use super::{NOT_TIMED, Outcome};
 use base::timing::believed;
 
-/// Width of the chart.
+/// The width of the chart.
 pub(super) const WIDTH: f64 = 860.0;
-/// Margin of the chart on all sides.
+/// The margin of the chart on all sides.
 pub(super) const MARGIN: f64 = 16.0;
-/// Right edge of the column of times.
+/// The right edge of the column of times.
 const TIMES_RIGHT: f64 = WIDTH - 100.0;
-/// Right edge of the column of speed-up factors.
+/// The right edge of the column of speed-up factors.
 const FACTORS_RIGHT: f64 = WIDTH - MARGIN;
-/// End of the time axis.
+/// The x coordinate of the end of the time axis.
 const AXIS_END: f64 = TIMES_RIGHT - 86.0;
 /// The largest x coordinate at which the time axis may begin.
 const MAX_AXIS_BEGIN: f64 = 300.0;
-/// Height of a row.
+/// The height of a row.
 pub(super) const ROW_HEIGHT: f64 = 30.0;
-/// Height of a bar.
+/// The height of a bar.
 const BAR_HEIGHT: f64 = 16.0;
-/// Height of a line of text.
+/// The height of a line of text.
 pub(super) const LINE_HEIGHT: f64 = 18.0;
-/// Characters that fit into a line across the whole chart.
+/// The number of characters that fit into a line across the whole chart.
 const MAX_LINE_CHARS: usize = 112;
 /// The shortest time that is drawn, in milliseconds. Shorter times are drawn at this value, since 0 has no place on a
 /// logarithmic axis.
@@ -54,8 +54,8 @@ text{font:13px sans-serif;fill:#1f2328}
 .interrupted{fill:#cf222e}
 ";
 
-/// Returns the SVG text of a chart. `ladder` is the ladder's name for the title. Each panel is a device's name and the results
-/// for a case. `interrupted` is a sentence about missing results, if the benchmark was stopped early.
+/// Returns a chart as SVG text. `ladder` is the ladder's name for the title. Each panel is a device's name and the results for
+/// a case. `interrupted` is a sentence about missing results, if the benchmark was stopped early.
 pub fn svg(ladder: &str, panels: &[(&str, &CaseRun)], interrupted: Option<&str>) -> String {
     let mut svg = String::new();
     // Writing to a String does not fail.
@@ -165,7 +165,7 @@ impl Axis {
     }
 }
 
-/// The state for drawing the panel of one device and case.
+/// The state of drawing the panel of one device and case.
 struct Panel<'a> {
     out: &'a mut String,
     run: &'a CaseRun,
@@ -291,18 +291,18 @@ pub(super) fn truncated(text: &str, max_chars: usize) -> Cow<'_, str> {
     }
 }
 
-/// Returns true if the times are noisy, that is not exact to the last digit.
+/// Returns true if the times are noisy, which means that they are not exact to the last digit.
 fn is_noisy(measured: &Measurement) -> bool {
     measured.noise().is_some()
 }
 
-/// Returns the median as text, rounded to its significant digits if it is noisy.
+/// Returns the median time as text, rounded to its significant digits if it is noisy.
 fn median_text(measured: &Measurement) -> String {
     believed(measured.time.p50, &[measured.precision()])
 }
 
-/// Describes which clock measured the times: device time, wall time, or device time with the ids of the rows that have wall
-/// time.
+/// Returns a note on the clock that measured the times: device time, wall time, or device time with the ids of the rows that
+/// have wall time.
 fn clock_note(run: &CaseRun) -> String {
     match run.by_wall() {
         ids if ids.is_empty() => "device time".to_owned(),
@@ -313,7 +313,7 @@ fn clock_note(run: &CaseRun) -> String {
     }
 }
 
-/// Returns the word that is shown instead of a time for this outcome.
+/// Returns the word that the chart shows instead of a time for this outcome.
 fn outcome_word(outcome: &Outcome) -> &'static str {
     match outcome {
         Outcome::Skipped(why) if why == NOT_TIMED => "not timed",

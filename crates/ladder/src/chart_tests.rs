@@ -1,4 +1,4 @@
-//! Charts of invented results.
+//! Tests of charts of made-up results.
 
 use serde_json::json;
 
@@ -63,7 +63,7 @@ fn runs() -> [CaseRun; 2] {
         row("broken", "Broken", Outcome::Failed(Error::new("It does not compile.", "a < b && c", ""))),
     ];
     let full = run("1000 things", vec![quiet(0.1), noisy(0.055)], rows);
-    // The base has no time: the slowest stands for it.
+    // The base variant has no time, so the slowest one takes its place.
     let rows = vec![
         row("first", "First", Outcome::Failed(Error::new("No.", "", ""))),
         row("second", "Second", noisy(2.0)),
@@ -168,8 +168,8 @@ fn parsed(xml: &str) -> Result<Vec<Element>, String> {
     if open.is_empty() { Ok(elements) } else { Err("not all is closed".to_owned()) }
 }
 
-/// Compares an SVG chart with the results that the chart is to show, and returns a description of each difference. The time of
-/// a bar is computed from the bar's end and the labels of the axis ticks.
+/// Compares an SVG chart with the results that it should show, and returns a description of each difference. The time of a bar
+/// is computed from the bar's end and the labels of the axis ticks.
 fn faults(svg: &str, runs: &[CaseRun]) -> Vec<String> {
     let elements = match parsed(svg) {
         Ok(elements) => elements,
@@ -177,7 +177,7 @@ fn faults(svg: &str, runs: &[CaseRun]) -> Vec<String> {
     };
     let class = |name: &'static str| elements.iter().filter(move |e| e.get("class") == name);
     let mut faults = Vec::new();
-    // Milliseconds by x, from the outer ticks.
+    // The times in milliseconds by x coordinate, from the outer ticks.
     let ticks: Vec<(f64, f64)> =
         class("tick").filter_map(|e| Some((e.number("x"), e.text.parse::<f64>().ok()?))).collect();
     let by_x = |a: &&(f64, f64), b: &&(f64, f64)| f64::total_cmp(&a.0, &b.0);

@@ -1,6 +1,6 @@
 //! Checks of a variant before it is timed: its output is compared with the reference for each kind of input, at small and odd
-//! cases. Before each run the output is filled with other values; inputs and output lie between canaries, so that missing
-//! writes and writes outside show.
+//! cases. Before each run the output is filled with other values. Inputs and output lie between canaries. So missing writes and
+//! writes outside the output are detected.
 
 use super::definition::{CaseInfo, Expected, Ladder, Output};
 use base::error::Result;
@@ -8,14 +8,14 @@ use base::verify::{self, Checked, MismatchReport};
 use opencl::cl::ClContext;
 use opencl::parts::require_sub_buffers;
 
-/// A callback before each piece of work for the device. An error that it returns stops the checks.
+/// A callback that is called before each piece of work for the device. An error that it returns stops the checks.
 pub(super) type ContinueCheck<'a> = &'a mut dyn FnMut() -> Result<()>;
 
-/// The checks that were made, or a report on the first output that differs.
+/// The list of checks that passed, or a report on the first output that differs.
 pub type CheckResult = std::result::Result<Vec<Checked>, Box<MismatchReport>>;
 
 /// The longest predicted time, in milliseconds, of a run that serves only a check. Cases that are predicted to take longer are
-/// left out of the checks.
+/// not checked.
 const MAX_RUN_MS: f64 = 1000.0;
 
 /// Checks one compiled variant on a device, or on the host if there is no device.
@@ -23,7 +23,7 @@ pub(super) struct VariantChecker<'a, L: Ladder> {
     pub ladder: &'a L,
     pub cl: Option<&'a ClContext>,
     pub built: &'a L::Built,
-    /// Names the parameters that differ from the default ones, for reports; empty if none do.
+    /// The parameters that differ from the default ones, as text for reports; empty if none do.
     pub config_note: &'a str,
 }
 
@@ -50,8 +50,8 @@ impl<L: Ladder> VariantChecker<'_, L> {
     /// Returns an error if the variant cannot run, or the error of `check_continue`.
     pub(super) fn check(&self, timed: &L::Case, check_continue: ContinueCheck) -> Result<CheckResult> {
         let mut checked = Vec::new();
-        // Operations and time in milliseconds of a run of the case with the most operations so far. A smaller run is mostly
-        // overhead, which does not grow with the operations.
+        // Operations and time in milliseconds of a run of the case with the most operations so far. The time of a smaller run
+        // is mostly overhead, which does not grow with the operations.
         let mut last: Option<(f64, f64)> = None;
         for case in self.ladder.small(self.built, timed) {
             let info = self.ladder.describe(&case);
@@ -88,7 +88,7 @@ impl<L: Ladder> VariantChecker<'_, L> {
             one.ways.extend(way);
             one.add_to(&mut checked);
         }
-        // Checks that differ in their layout alone can be merged only when all sizes are known.
+        // Checks that differ only in their layout can be merged only when all sizes are known.
         let mut merged = Vec::new();
         checked.into_iter().for_each(|one| one.add_to(&mut merged));
         Ok(Ok(merged))
@@ -150,7 +150,7 @@ mod tests {
     use crate::definition::Part;
     use crate::fake::{Behaviour, CORRECT, FakeLadder, TIMED_CASE};
 
-    /// Checks a variant; returns the cases that were checked, and the number of runs.
+    /// Checks a variant; returns the titles of the cases that were checked, and the number of runs.
     fn checked(ladder: &FakeLadder<true>) -> (Vec<String>, usize) {
         let built = ladder.build(Part::Host("good")).unwrap();
         let checker = VariantChecker { ladder, cl: None, built: &built, config_note: "" };
@@ -165,7 +165,7 @@ mod tests {
         let fast = FakeLadder::with_check_budget(|_, _, _| Behaviour { runs_ms: &[0.001], ..CORRECT });
         let (cases, runs_of_all) = checked(&fast);
         assert_eq!(cases, ["case 0", "case 5", "case 4", "case 1"]);
-        // The time of a compiler is no time of a run.
+        // The time of compiling does not count as the time of a run.
         let compiled = FakeLadder::with_check_budget(|_, _, _| Behaviour {
             runs_ms: &[0.001],
             compile_ms: 200.0,
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(runs, runs_of_all + 1);
         let slow = FakeLadder::with_check_budget(|_, _, _| Behaviour { runs_ms: &[2.0], ..CORRECT });
         let (cases, runs) = checked(&slow);
-        // Case 4 takes two milliseconds, of which it allows one.
+        // Case 4 takes two milliseconds, and the budget allows one.
         assert_eq!(cases, ["case 0", "case 1"]);
         assert_eq!(2 * runs, runs_of_all, "no run of the others was made");
     }

@@ -4,7 +4,7 @@
 use base::numbers::thousands;
 use opencl::clock_speed::{ClockReader, Reading};
 
-/// The parts of the timed rounds whose mean speeds are compared, as in NVBench.
+/// The number of parts of the timed rounds whose mean speeds are compared, as in NVBench.
 const QUARTERS: usize = 4;
 /// The largest difference between quarters, relative to the fastest one, at which the clock counts as steady.
 const STEADY: f64 = 0.05;
@@ -18,17 +18,17 @@ pub struct ClockSpeed {
     pub limit: Option<f64>,
     /// The means of the slowest and the fastest quarter of the rounds; `None` if there are fewer than four readings.
     pub quarters: Option<(f64, f64)>,
-    /// The reasons for which the clock was slowed down, each once.
+    /// The reasons why the clock was slowed down, each once.
     pub throttle: Vec<String>,
-    /// The governor of the processors' clocks; `None` for other devices.
+    /// The frequency governor of the CPU's clock; `None` for other devices.
     pub governor: Option<String>,
 }
 
 impl ClockSpeed {
-    /// Computes the speed from the readings of `reader`, or of the reason why there is none, in the order of the rounds.
+    /// Computes the speed from the readings of `reader`, in the order of the rounds.
     ///
     /// # Errors
-    /// Returns the reason why there is no speed, as a sentence.
+    /// Returns the reason why the speed is not known, as a sentence; for example the reason why there is no reader.
     pub(super) fn new(reader: &Result<ClockReader, String>, readings: &[Reading]) -> Result<Self, String> {
         let reader = reader.as_ref().map_err(Clone::clone)?;
         if readings.is_empty() {
@@ -50,19 +50,19 @@ impl ClockSpeed {
         Ok(Self { mean: mean(readings), limit, quarters, throttle, governor })
     }
 
-    /// Returns the difference between the fastest and the slowest quarter of the rounds, relative to the fastest one, if it is
-    /// larger than 5 %.
+    /// Returns the difference between the fastest and the slowest quarter of the rounds, relative to the fastest one; `None` if
+    /// it is not larger than 5 %.
     pub fn change(&self) -> Option<f64> {
         let (min, max) = self.quarters?;
         Some((max - min) / max).filter(|change| *change > STEADY)
     }
 
-    /// Returns the reasons for which the clock was slowed down as one text; `None` if there are none.
+    /// Returns the reasons why the clock was slowed down as one text; `None` if there are none.
     pub fn throttled(&self) -> Option<String> {
         (!self.throttle.is_empty()).then(|| self.throttle.join(", "))
     }
 
-    /// Returns lines for the user: the speed, and a warning if it changed.
+    /// Returns lines for the user: the speed, and a warning if the speed changed.
     pub fn notes(&self) -> Vec<String> {
         let mut line = format!("clock {} MHz", thousands(self.mean));
         line += &self.limit.map(|limit| format!(" of {}", thousands(limit))).unwrap_or_default();

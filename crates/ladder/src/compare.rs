@@ -1,9 +1,9 @@
-//! The comparison of saved results: for each row that both have a verdict, or the reason why there is none. A row that the later
-//! result lacks is a row of the comparison, too.
+//! The comparison of saved results. Each row that both results have gets a verdict, or the reason why there is none. A row that
+//! only the earlier result has is a row of the comparison, too.
 //!
-//! The results come from different runs, and what the machine did meanwhile is no property of a row. So an interval is widened by as
-//! much as the peak kernel, whose work is the same in both runs, has changed between them ([`Ratio::widened_by`]), and times on the
-//! processor by as much as other processes can explain ([`load_factor`]).
+//! The results come from different runs, and the load of the machine during a run is no property of a row. So an interval is
+//! widened by as much as the peak kernel, whose work is the same in both runs, has changed between them
+//! ([`Ratio::widened_by`]), and times on the CPU by as much as other processes can explain ([`load_factor`]).
 
 mod places;
 
@@ -15,7 +15,8 @@ use base::timing::ratio::{MIN_SAMPLES, NoInterval, of_medians};
 use base::timing::{Precision, Ratio, Series, Verdict, believed};
 use places::{Index, Place, places};
 
-/// The largest difference of the mean clock speeds of two results, relative to the faster one, at which times are comparable.
+/// The largest difference of the mean clock speeds of two results, relative to the faster one, at which their times are
+/// comparable.
 const MAX_CLOCK_CHANGE: f64 = 0.05;
 
 /// The comparison of a row of two results.
@@ -27,11 +28,11 @@ pub struct Comparison {
     pub case: String,
     /// The row's name; that of a peak kernel is in parentheses.
     pub row: String,
-    /// The earlier and the later times in milliseconds; `None` where a row has no times that count.
+    /// The earlier and the later times in milliseconds; `None` for a result in which the row has no valid times.
     pub times: [Option<Times>; 2],
     /// The verdict, or the reason why there is none.
     pub result: Result<Compared, NoVerdict>,
-    /// True if the output was right in the earlier result and is wrong in the later one.
+    /// True if the output was right in the earlier result and differs from the reference in the later one.
     pub broke: bool,
 }
 
@@ -45,9 +46,9 @@ pub struct Times {
 }
 
 impl Times {
-    /// Returns the median as text, with the digits that its interval allows and the mark of noise.
+    /// Returns the median as text, with the digits that its interval allows and a mark if it is noisy.
     pub fn median(&self) -> String {
-        // The load of other processes is in `is_noisy` only.
+        // The load of other processes is included in `is_noisy`.
         let others = self.is_noisy.then_some(1.0);
         believed(self.series.p50, &[Precision::of(&self.series, others)])
     }
@@ -64,7 +65,7 @@ pub struct Compared {
     pub changed_kernel: Option<bool>,
 }
 
-/// Why a row has no verdict.
+/// The reason why a row has no verdict.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NoVerdict {
     /// The kind of reason.
@@ -78,16 +79,16 @@ pub struct NoVerdict {
 pub enum NoVerdictKind {
     /// The later result does not have the row.
     Gone,
-    /// Both rows are of equal work, on two devices or machines.
+    /// The rows have equal work, but were measured on two devices or machines.
     OtherDevice,
-    /// The work is not the same, or a row has no times that count.
+    /// The work is not the same, or a row has no valid times.
     NotComparable,
-    /// The times repeat too seldom for an interval.
+    /// The times repeat with so long a period that no interval can be computed.
     LongPeriod,
 }
 
 impl NoVerdictKind {
-    /// Returns the kind in tables, CSV and JSON.
+    /// Returns the word for the kind in tables, CSV and JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Gone => "gone",
@@ -106,7 +107,7 @@ impl std::fmt::Display for NoVerdict {
 }
 
 impl Comparison {
-    /// Returns the medians as text; `None` where a row has no times that count.
+    /// Returns the medians as text; `None` for a result in which the row has no valid times.
     pub fn medians(&self) -> [Option<String>; 2] {
         self.times.map(|times| times.map(|times| times.median()))
     }
@@ -117,7 +118,7 @@ impl Comparison {
     }
 }
 
-/// Compares each row of `after` with that of `before`. Rows with times that only `before` has follow.
+/// Compares each row of `after` with the same row of `before`. After these come the rows with times that only `before` has.
 pub fn compare(before: &Report, after: &Report) -> Vec<Comparison> {
     let (earlier, later) = (places(before), places(after));
     let index = Index::new(before, &earlier);
@@ -161,12 +162,13 @@ pub fn compare(before: &Report, after: &Report) -> Vec<Comparison> {
     comparisons
 }
 
-/// Returns true if the processor is the device, or computes without one.
+/// Returns true if the CPU is the device, or computes without an OpenCL device.
 fn on_processor(device: &DeviceReport) -> bool {
     ["cpu", ""].contains(&device.text("type"))
 }
 
-/// Returns in what two devices differ; `None` if they are the same one. The driver may differ: that is what is compared then.
+/// Returns a text that says in what two devices differ; `None` if they are the same device. A device with another version of
+/// its driver is the same device, so that drivers can be compared.
 fn device_difference(
     before: &Report,
     after: &Report,
@@ -176,7 +178,7 @@ fn device_difference(
     let differs =
         |what: &str, then: &str, now: &str| (then != now).then(|| format!("{what}'{then}' and '{now}'"));
     let (host, other) = (&before.metadata.host, &after.metadata.host);
-    // A graphics card is the same one in another machine.
+    // A GPU counts as the same device in another machine.
     let is_on_processor = on_processor(now);
     let processor =
         || is_on_processor.then(|| differs("processor ", &host.processor, &other.processor)).flatten();
@@ -190,25 +192,25 @@ fn device_difference(
         .or_else(count)
 }
 
-/// Returns the factor by which the times of two runs on the processor may differ because of other processes, from the part of the
-/// machine that these used in each run.
+/// Returns the factor by which the times of two runs on the CPU may differ because of other processes. `others` is the part of
+/// the machine's CPU time that other processes used in each run.
 ///
-/// A part of p leaves 1 − p to the program, so a change of p explains a change of the times. Beyond [`MAX_OTHERS`], where times are
-/// noisy, threads also wait for others that were interrupted: the times of the window on two busy cores, with parts of 0.62 to 0.82,
-/// differed by factors up to 6 between equal runs.
+/// A part of p leaves 1 − p to the program, so a change of p explains a change of the times. Beyond [`MAX_OTHERS`], where times
+/// are noisy, threads also wait for others that were interrupted: the times of the window on two busy cores, with parts of 0.62
+/// to 0.82, differed by factors up to 6 between equal runs.
 fn load_factor(others: [f64; 2]) -> f64 {
     let [least, most] = [others[0].min(others[1]), others[0].max(others[1])];
     let noisy = (most - MAX_OTHERS).max(0.0);
     (1.0 - least) / (1.0 - most) / (1.0 - noisy).powi(2)
 }
 
-/// The changes of the peak kernels between two results, by the addresses of the cases and the clock: those of a case apply to all of
-/// its rows.
+/// The ratios of the peak kernels' times between two results, by the addresses of the two cases and the name of the clock. A
+/// case's ratio applies to all of its rows.
 #[derive(Default)]
 struct Controls(HashMap<(*const RunReport, *const RunReport, &'static str), Option<f64>>);
 
 impl Controls {
-    /// Returns the ratio of the times of the peak kernels of two cases; `None` if one has none by this clock.
+    /// Returns the ratio of the times of the peak kernels of two cases; `None` if one of them has no times by this clock.
     fn ratio(&mut self, then: &Place<'_>, now: &Place<'_>, clock: &'static str) -> Option<f64> {
         let key = (std::ptr::from_ref(then.run), std::ptr::from_ref(now.run), clock);
         *self.0.entry(key).or_insert_with(|| of_medians(&then.control(clock)?, &now.control(clock)?))
@@ -271,10 +273,10 @@ fn compare_rows(
     Ok(Compared { ratio, verdict: ratio.verdict(), changed_kernel })
 }
 
-/// Requires that two rows are the same work, and have results that count.
+/// Returns an error unless two rows have the same work and valid results.
 ///
 /// # Errors
-/// Returns in what they differ, or what they lack, as a clause.
+/// Returns a clause that says in what the rows differ, or what they lack.
 fn require_same_work(
     (before, after): (&Report, &Report),
     then: &Place<'_>,

@@ -1,4 +1,4 @@
-//! Tests of the comparison of saved results: verdicts, and unlike work that is refused.
+//! Tests of the comparison of saved results: verdicts, and rows of unequal work, which get none.
 
 use super::*;
 use base::random::Xorshift;
@@ -10,7 +10,7 @@ fn samples(ms: f64, seed: u32) -> Vec<f64> {
     (0..30).map(|_| ms * (1.0 + 0.04 * f64::from(random.draw() % 1000) / 1000.0)).collect()
 }
 
-/// Returns a saved result with one variant of one case, which takes `ms`, beside a peak kernel that takes `peak_ms`.
+/// Returns a saved result with one variant of one case, which takes `ms`, and a peak kernel that takes `peak_ms`.
 fn result(ms: f64, peak_ms: f64, seed: u32) -> Value {
     let of = |ms, seed| json!({ "device_ms": samples(ms, seed), "dispatch_ms": null, "wall_ms": samples(ms, seed) });
     json!({
@@ -71,7 +71,7 @@ fn rows_are_faster_slower_or_not_different() {
     assert!(row.medians()[0].as_ref().unwrap().starts_with("10."), "{:?}", row.medians());
 }
 
-/// Returns `value` with another value at this path, as in "/devices/0/name".
+/// Returns `value` with another value at this path, such as "/devices/0/name".
 fn with(value: &Value, path: &str, other: Value) -> Value {
     let mut value = value.clone();
     *value.pointer_mut(path).unwrap_or_else(|| panic!("{path}")) = other;
@@ -112,7 +112,7 @@ fn unlike_work_is_refused_with_the_reason() {
         // In the other direction, too.
         assert!(compare_one(&with(&after, &path, other), &before).result.is_err(), "{path}");
     }
-    // The same work on another day, by another driver, with another kernel, from another folder, is what is compared.
+    // The same work on another day, with another driver, kernel or folder, is comparable.
     for (path, other) in [
         ("/devices/0/driver".to_owned(), json!("2")),
         ("/date".to_owned(), json!("2027-01-01T00:00:00Z")),
@@ -123,7 +123,7 @@ fn unlike_work_is_refused_with_the_reason() {
     ] {
         assert!(compare_one(&before, &with(&after, &path, other)).result.is_ok(), "{path}");
     }
-    // A graphics card is the same one in another machine.
+    // A GPU counts as the same device in another machine.
     let card = |value: &Value| with(value, "/devices/0/type", json!("gpu"));
     let moved = with(&card(&after), "/host/processor", json!("Q"));
     assert!(compare_one(&card(&before), &moved).result.is_ok());
@@ -165,7 +165,7 @@ fn rows_that_the_later_result_lacks_are_gone() {
     for path in ["/devices", "/devices/0/runs"] {
         assert_eq!(gone(&before, &with(&before, path, json!([]))), [row("(copy)"), row("one")], "{path}");
     }
-    // A row without times is there, and is missing: one that had none before is not.
+    // A row without times counts as missing, unless it had no times before.
     for (key, value) in [("outcome", json!("failed")), ("checked", json!([])), ("samples", Value::Null)] {
         let failed = with(&before, &format!("/devices/0/runs/0/variants/0/{key}"), value);
         assert!(gone(&before, &failed).is_empty() && compare_one(&before, &failed).is_missing(), "{key}");
@@ -223,13 +223,13 @@ fn other_processes_explain_a_difference_on_the_processor() {
     assert!(is_slower(&with_others(&before, 0.1), &with_others(&after, 0.1)), "the same in both");
     assert!(!is_slower(&before, &with_others(&after, 0.4)), "the later run was disturbed");
     assert!(!is_slower(&with_others(&before, 0.4), &after));
-    // No part of the machine explains a factor of 1000, and none is a number that cannot be.
+    // No load of the machine explains a factor of 1000, and an impossible load is clamped.
     let far = result(10_000.0, 1.0, 5);
     for others in [0.7, -1.0, 0.0] {
         assert!(is_slower(&before, &with_others(&far, others)), "{others}");
     }
     assert!(compare_one(&before, &with_others(&far, 7.0)).result.unwrap().ratio.low > 0.0);
-    // A graphics card computes whatever the processor does.
+    // The times of a GPU do not depend on the load of the CPU.
     let card = |value: &Value| with(value, "/devices/0/type", json!("gpu"));
     assert!(is_slower(&card(&before), &card(&with_others(&after, 0.4))));
 }
@@ -257,14 +257,14 @@ fn read(value: &Value) -> Result<Report, String> {
     read
 }
 
-/// Such a file took minutes when rows were counted after they had been grouped.
+/// Tests that files with too many rows are refused before they are grouped, because grouping them first took minutes.
 #[test]
 fn files_of_too_many_rows_are_refused_before_they_are_grouped() {
     let mut many = result(10.0, 1.0, 1);
     many["schema"] = json!(1);
     many["devices"][0]["whole_frames"] = (0..200_000).map(|n| json!({ "title": n.to_string() })).collect();
     assert!(read(&many).unwrap_err().contains("more than 5000 rows"));
-    // Nor does a document that is no object end the program.
+    // A document that is not an object does not end the program, either.
     for odd in [json!(["bench", 1]), json!({ "kind": "bench", "schema": 1, "devices": [7] })] {
         assert!(read(&odd).is_err(), "{odd}");
     }

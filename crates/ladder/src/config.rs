@@ -1,5 +1,5 @@
-//! Tuning parameters of kernels as data: [`Param`] declares one, [`Config`] holds a value for each of them, and the compiler
-//! options follow from it.
+//! Tuning parameters of kernels as data: [`Param`] declares a parameter, and [`Config`] has a value for each parameter and
+//! creates the compiler options.
 
 use std::fmt;
 
@@ -10,11 +10,11 @@ use opencl::cl::{DeviceInfo, DeviceKind};
 pub struct Param {
     /// The macro's name in the kernel file. Parameters whose names begin with `GROUP` are sizes of work-groups.
     pub name: &'static str,
-    /// Default value on CPU devices.
+    /// The default value on CPU devices.
     pub cpu: u32,
-    /// Default value on all other devices.
+    /// The default value on all other devices.
     pub gpu: u32,
-    /// The values that a search tries; empty if the parameter is not tuned.
+    /// The values that a search uses; empty if the parameter is not tuned.
     pub values: &'static [u32],
 }
 
@@ -26,11 +26,11 @@ pub trait Tunable: Sized + 'static {
     /// Returns the parameters.
     fn params(&self) -> &'static [Param];
 
-    /// Returns the number of work-items per work-group of each launch.
+    /// Returns the number of work-items in a work-group, for each launch.
     fn group_sizes(&self, config: &Config<Self>) -> Vec<usize>;
 
-    /// Returns true if the device can run kernels with these parameter values, without regard to the size of the work-groups; true
-    /// by default.
+    /// Returns true if the device can run kernels with these parameter values, regardless of the work-group sizes; true by
+    /// default.
     fn allows(&self, _config: &Config<Self>, _device: &DeviceInfo) -> bool {
         true
     }
@@ -90,7 +90,7 @@ impl<C: Tunable> Config<C> {
         if better.is_allowed(device) { better } else { Self::for_device(code, device) }
     }
 
-    /// Returns the default values for a class of cases on a kind of device, without checking that a particular device allows them.
+    /// Returns the default values for a class of cases on a kind of device. A particular device may not allow them.
     pub fn for_kind(code: &'static C, kind: DeviceKind, class: &str) -> Self {
         let better = code.class_defaults(kind, class).iter();
         better.fold(Self::new(code, kind), |config, (name, value)| config.with(name, *value))
@@ -157,14 +157,14 @@ impl<C: Tunable> Config<C> {
         self.fits(device) && self.code.allows(self, device)
     }
 
-    /// Returns the compiler options, as in `-D WIDTH=4 -D GROUP=64`.
+    /// Returns the compiler options, such as `-D WIDTH=4 -D GROUP=64`.
     pub fn options(&self) -> String {
         let option = |(p, v): (&Param, &u32)| format!("-D {}={v}", p.name);
         self.code.params().iter().zip(&self.values).map(option).collect::<Vec<_>>().join(" ")
     }
 }
 
-/// Formats the values as in `STRIP_X=64 QUADS=4`.
+/// Writes the values as in `STRIP_X=64 QUADS=4`.
 impl<C: Tunable> fmt::Display for Config<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (n, (param, value)) in self.code.params().iter().zip(&self.values).enumerate() {

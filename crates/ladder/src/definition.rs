@@ -1,4 +1,5 @@
-//! The interface between the harness and a ladder: the trait [`Ladder`], which each ladder implements, and what it takes and returns.
+//! The interface between the benchmark harness and a ladder: the trait [`Ladder`], which each ladder implements, and the types
+//! of its methods.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -26,20 +27,20 @@ pub struct LadderInfo {
     pub peaks: &'static [PeakKernel],
     /// The file with the peak kernels; empty if the ladder has no peak kernels.
     pub peak_file: &'static str,
-    /// Names of the kinds of input. The first kind is timed, unless a case names [another](CaseInfo::timed_input).
+    /// The names of the kinds of input. The first kind is timed, unless a case names [another](CaseInfo::timed_input).
     pub inputs: &'static [&'static str],
-    /// Names of the command line options that choose the cases, as in "count".
+    /// The names of the command line options that choose the cases, such as "count".
     pub options: &'static [&'static str],
-    /// Values of the first of [`options`](Self::options) that clreel's window offers, the smallest first. At each of these sizes a
-    /// device takes some seconds to run all variants.
+    /// The values of the first of [`options`](Self::options) that clreel's window offers, the smallest first. At each of these
+    /// sizes, running all variants takes a device some seconds.
     pub sizes: &'static [&'static str],
-    /// Time budget for checking one case, in milliseconds. If a case exceeds the budget, its remaining inputs are left out. `None`
-    /// if all checks are fast.
+    /// The time budget for checking one case, in milliseconds. If a case exceeds the budget, its remaining inputs are not
+    /// checked. `None` if all checks are fast.
     pub check_budget_ms: Option<f64>,
-    /// True if kernels that the user has modified are also checked with the other parameter values that tuning may choose.
+    /// True if edited kernels are also checked with the other parameter values that tuning may choose.
     pub checks_parameters: bool,
-    /// Returns a remark of one or two sentences on the times of a case on a device of this kind: the answer to the question that
-    /// the ladder asks. The kind is `None` without a device. Returns `None` if there is nothing to remark.
+    /// Returns a remark of one or two sentences on the times of a case on a device of this kind, as the answer to the ladder's
+    /// question. The kind is `None` without a device. Returns `None` if there is nothing to remark.
     pub remark: fn(Option<DeviceKind>, &CaseRun) -> Option<String>,
 }
 
@@ -61,14 +62,14 @@ impl LadderInfo {
 /// Facts about one case of a ladder.
 #[derive(Debug, Default)]
 pub struct CaseInfo {
-    /// The title for people, as in "16,777,216 floats".
+    /// The title for people, such as "16,777,216 floats".
     pub title: String,
     /// A shorter title of one or two words, for use where the ladder's input is known; `None` to use the title.
     pub short: Option<String>,
     /// The label of the case in mismatch reports; `None` to use the title.
     pub mismatch_label: Option<String>,
-    /// Sizes, layouts and launches of the case, for lists of what was checked. If `sizes` is empty, the case's title is listed
-    /// instead.
+    /// The sizes, layouts and launches of the case, for lists of what was checked. If `sizes` is empty, the case's title is
+    /// listed instead.
     pub check_label: Checked,
     /// The kind of input that is timed; `None` for the ladder's first kind.
     pub timed_input: Option<&'static str>,
@@ -85,13 +86,13 @@ pub struct CaseInfo {
     /// True if each run computes a frame: throughput is then shown in frames per second instead of bytes and operations per
     /// second.
     pub is_frame: bool,
-    /// Bytes that a run has to move between memory and processor.
+    /// The number of bytes that a run has to move between memory and device.
     pub bytes: f64,
-    /// Floating-point operations that a run has to do; 0 if there are none.
+    /// The number of floating-point operations that a run has to do; 0 if there are none.
     pub operations: f64,
-    /// Size of the output in bytes.
+    /// The size of the output in bytes.
     pub output: usize,
-    /// Bytes of host memory that the case takes, checks included, if the device has no memory of its own.
+    /// The host memory in bytes that the case takes, including its checks, if the device has no memory of its own.
     pub memory: usize,
 }
 
@@ -101,7 +102,7 @@ impl CaseInfo {
         self.mismatch_label.as_deref().unwrap_or(&self.title)
     }
 
-    /// Returns the entry of the case in lists of what was checked. Its list of inputs is empty; the caller adds them.
+    /// Returns the entry of the case in lists of what was checked. The entry has no inputs; the caller adds them.
     pub(super) fn check_label(&self) -> Checked {
         match self.check_label.sizes.is_empty() {
             true => Checked { sizes: vec![self.title.clone()], ..Checked::default() },
@@ -131,7 +132,7 @@ pub enum Part<'a, C: 'static, H> {
 pub struct Expected {
     /// The output of the reference.
     pub bytes: Vec<u8>,
-    /// Describes the elements of the output, and when two elements count as equal.
+    /// The description of the output's elements, which says when two elements count as equal.
     pub elements: Box<dyn Elements>,
 }
 
@@ -165,7 +166,7 @@ pub trait Ladder {
     /// Memory for the inputs and the output of a case, on the host and on the device.
     type Buffers;
 
-    /// Returns facts about the ladder.
+    /// Returns the facts about the ladder that do not depend on the case.
     fn info(&self) -> &LadderInfo;
 
     /// Returns the variants, from the plainest to the fastest.
@@ -180,17 +181,17 @@ pub trait Ladder {
     /// Returns the facts of a case.
     fn describe(&self, case: &Self::Case) -> CaseInfo;
 
-    /// Returns small and odd cases for checking a variant that is timed at `timed`; the first case is the smallest. If checks have
-    /// [a time budget](LadderInfo::check_budget_ms), the time of one case predicts the time of the next.
+    /// Returns small and odd cases for checking a variant that is timed at `timed`; the first case is the smallest. If checks
+    /// have [a time budget](LadderInfo::check_budget_ms), the time of one case predicts the time of the next.
     fn small(&self, built: &Self::Built, timed: &Self::Case) -> Vec<Self::Case>;
 
-    /// Returns smaller cases than the given one, the smallest first. Their times predict the time of a run of the given case before
-    /// its first run. Empty if no run takes long.
+    /// Returns smaller cases than the given one, the smallest first. Their times predict the time of the first run of the given
+    /// case. Empty if no run takes long.
     fn smaller(&self, _case: &Self::Case) -> Vec<Self::Case> {
         Vec::new()
     }
 
-    /// Checks that the device has memory for a case, and that it can run the kernels `code` for the case.
+    /// Returns `Ok` if the device has memory for a case and can run the kernels `code` for it.
     ///
     /// # Errors
     /// Returns a sentence that states why the device cannot run the case.
@@ -229,7 +230,7 @@ pub trait Ladder {
     /// Returns an error if there is not enough memory.
     fn allocate(&self, cl: Option<&ClContext>, case: &Self::Case, guard: usize) -> Result<Self::Buffers>;
 
-    /// Fills the inputs with a kind of input; returns the expected output, computed by the reference.
+    /// Fills the inputs with values of the kind `input`; returns the expected output, computed by the reference.
     ///
     /// # Errors
     /// Returns an error if the device fails.
@@ -273,8 +274,8 @@ pub trait Ladder {
     /// Returns an error if the device fails.
     fn run(&self, built: &Self::Built, buffers: &mut Self::Buffers) -> Result<Sample>;
 
-    /// Checks the variant once more, through the code path by which the rest of clreel uses it. Returns a description of the
-    /// comparison, or `None` if the ladder has no such check.
+    /// Checks the variant once more, in the way in which the rest of clreel uses it. Returns a description of the comparison,
+    /// or `None` if the ladder has no such check.
     ///
     /// # Errors
     /// Returns the outcome that replaces the variant's times.

@@ -1,4 +1,4 @@
-//! A fake ladder for tests. Its variants behave as a test says, take the times that it says, and record their calls.
+//! A fake ladder for tests. The test defines the behaviour and the times of its variants, which record their calls.
 
 use std::cell::{Cell, RefCell};
 
@@ -18,8 +18,8 @@ pub(super) struct FakeCode {
     file: &'static str,
 }
 
-/// The code of the fake variant `one`. Its path names an existing kernel file, since the tuning cache stores a hash of the file;
-/// the kernels in it are never run.
+/// The code of the fake variant `one`. Its path names an existing kernel file, because the tuning cache stores a hash of the
+/// file; the kernels in it are never run.
 pub(super) static FIRST_CODE: FakeCode = FakeCode { file: "convert/01_planes.cl" };
 /// The code of the fake variant `two`, with the path of an existing kernel file as in [`FIRST_CODE`].
 pub(super) static SECOND_CODE: FakeCode = FakeCode { file: "convert/02_correct.cl" };
@@ -69,9 +69,10 @@ pub(super) const NO_MEMORY_CASE: u32 = 7;
 /// The behaviour of a fake variant.
 #[derive(Clone, Copy)]
 pub(super) struct Behaviour {
-    /// The times of the variant's runs in milliseconds. The first run is a prediction; the last time holds for all further runs.
+    /// The times of the variant's runs in milliseconds. The first run is a prediction; the last time is used for all further
+    /// runs.
     pub runs_ms: &'static [f64],
-    /// Milliseconds that the first run of all takes in addition, as if the driver compiled the kernel then.
+    /// The additional time of the very first run in milliseconds, as if the driver compiled the kernel then.
     pub compile_ms: f64,
     /// The step in which the variant's output differs, or `build` if the variant cannot be built; `cache` for a variant that returns
     /// the first output of the timed case again, `once` for one that computes that output in its first timed run and no other; empty
@@ -103,7 +104,7 @@ pub(super) struct Built {
 
 pub(super) struct FakeBuffers {
     case: u32,
-    /// The number that is added to each byte of the output: that of the timed round.
+    /// The number that is added to each byte of the output: the number of the timed round.
     round: u8,
     output: Vec<u8>,
     guard: usize,

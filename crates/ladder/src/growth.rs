@@ -5,14 +5,14 @@ use super::outcome::predict;
 use base::error::Result;
 use opencl::cl::ClContext;
 
-/// The highest power of the operation count with which time is assumed to grow. It is above 1, since larger data no longer fits
-/// into caches. A steeper increase between two short runs is noise.
+/// The highest power of the operation count with which time is assumed to grow. It is above 1, because larger data no longer
+/// fits into caches. A steeper increase between two short runs is noise.
 const MAX_EXPONENT: f64 = 1.3;
 
 /// Extrapolates the time of a run as a power of its operation count, fitted to the last two recorded runs.
 #[derive(Debug, Default)]
 struct Growth {
-    /// The operation count and the time in milliseconds of the last recorded run.
+    /// The operation count and the time in milliseconds of the last recorded run; `None` before the first one.
     previous: Option<(f64, f64)>,
     /// The power of the operation count with which time grows.
     exponent: f64,

@@ -4,7 +4,7 @@
 use crate::config::{Config, Param, Tunable};
 use crate::tune::{Trial, best, best_of, grid_params};
 
-/// Trials of one variant, arranged by the values of two parameters.
+/// A heat map: the trials of one variant, arranged by the values of two parameters.
 #[derive(Debug)]
 pub struct HeatMap<'a, C: 'static> {
     /// The parameter that changes from column to column; `None` if the variant has no parameters.
@@ -15,18 +15,18 @@ pub struct HeatMap<'a, C: 'static> {
     pub row_param: Option<&'static Param>,
     /// The values of the row parameter; a single 1 if there is no such parameter.
     pub rows: Vec<u32>,
-    /// The trials row by row; `None` for a configuration that was not tried.
+    /// The trials, row by row; `None` for a configuration without a trial.
     pub cells: Vec<Option<&'a Trial<C>>>,
     /// The best trial, or the first one if none has a time. The other parameters of all cells have the values of this trial.
     pub center: &'a Trial<C>,
 }
 
 impl<'a, C: Tunable> HeatMap<'a, C> {
-    /// Arranges the trials of a variant; `None` if it was not tried.
+    /// Arranges the trials of a variant; `None` if it has no trials.
     pub fn new(trials: &'a [Trial<C>], variant: &str) -> Option<Self> {
         let own = || trials.iter().filter(|t| t.variant == variant);
         let first = own().next()?;
-        // After the search, the one whose configuration goes into the cache.
+        // After the search, this is the trial whose configuration goes into the cache.
         let center = best_of(own()).map_or(first, |(best, _)| best);
         let mut axes = grid_params(center.config.code()).into_iter();
         let (column_param, row_param) = (axes.next(), axes.next());
@@ -53,14 +53,14 @@ impl<'a, C: Tunable> HeatMap<'a, C> {
         Some(Self { column_param, columns, row_param, rows, cells, center })
     }
 
-    /// Returns the trial in a column and a row; `None` if that configuration was not tried.
+    /// Returns the trial in a column and a row; `None` if that configuration has no trial.
     pub fn cell(&self, column: usize, row: usize) -> Option<&'a Trial<C>> {
         self.cells.get(row * self.columns.len() + column).copied().flatten()
     }
 }
 
-/// Returns the ids of the variants that were tried, in the order of their first trials, and the id of the fastest variant (`None`
-/// if no trial has a time).
+/// Returns the ids of the variants that have trials, in the order of their first trials, and the id of the fastest variant
+/// (`None` if no trial has a time).
 pub fn variants<C>(trials: &[Trial<C>]) -> (Vec<&'static str>, Option<&'static str>) {
     let mut variants: Vec<&'static str> = Vec::new();
     for trial in trials {

@@ -1,6 +1,6 @@
-//! The child process that runs modified kernels of a [`Ladder`] first, so that a crash or a hang costs the child and not clreel.
-//! The parent sends a [`Request`]: kernels, and the case at which they are to be timed. The child checks them against the
-//! reference and runs them once. [`trial`] is the parent's side.
+//! The trial of a [`Ladder`]'s edited kernels in a child process (the sandbox), so that a crash or a hang costs the child and
+//! not clreel. The parent sends a [`Request`]: kernels, and the case at which they are to be timed. The child compares their
+//! output with the reference and runs them once. [`trial`] is the parent's side.
 
 use std::borrow::Cow;
 
@@ -19,7 +19,7 @@ use base::verify::MismatchReport;
 use opencl::cl::ClContext;
 use opencl::sandbox::{ParentConnection, START};
 
-/// The kernels to run: those of one variant, or the peak kernel.
+/// The kernels to run in the trial: those of one variant, or the peak kernel.
 #[derive(Debug, Serialize, Deserialize)]
 struct Task {
     /// The variant's id and its parameter values by name; `None` for the first peak kernel.
@@ -28,9 +28,9 @@ struct Task {
     case: Value,
 }
 
-/// Runs a variant's kernels in the child process at the case at which they are to be timed. `kernels` is the variant's id and its
-/// configuration; without it the first peak kernel is run. `name` names the kernels in error messages. Returns a report if their
-/// output differs from the reference, `None` if it is equal.
+/// Runs a variant's kernels in the child process at the case at which they are to be timed. `kernels` is the variant's id and
+/// its configuration; if it is `None`, the first peak kernel is run. `name` names the kernels in error messages. Returns a
+/// report if their output differs from the reference, `None` if it is equal.
 ///
 /// # Errors
 /// Returns an error if the kernels cannot be built or run, crash the child, or do not finish in time.
@@ -50,13 +50,13 @@ pub(super) fn run_trial<L: Ladder>(
     child.ask(name, &Request::new(cl, task), &|| Ok(Cow::Borrowed(&[])), &mut [])
 }
 
-/// Runs in the child process: serves requests until the parent closes the connection, then exits. `frame` is the file descriptor of
-/// the memory that parent and child share.
+/// Serves requests until the parent closes the connection, then exits the process; runs in the child process. `frame` is the
+/// file descriptor of the memory that parent and child share.
 pub fn serve_requests<L: Ladder>(ladder: &L, frame: u32) -> ! {
     trial::serve(frame, |cl, task: &Task, talk| check_kernels(ladder, cl, task, talk))
 }
 
-/// Builds the requested kernels, checks them at the ladder's small cases, and runs them once at the requested case. Returns a
+/// Builds the requested kernels, verifies them at the ladder's small cases, and runs them once at the requested case. Returns a
 /// report if their output differs from the reference, `None` if it is equal.
 fn check_kernels<L: Ladder>(
     ladder: &L,
@@ -87,7 +87,7 @@ fn check_kernels<L: Ladder>(
     if let Err(report) = result
         && (task.kernels.is_some() || report.wrote_elsewhere())
     {
-        // Not run at the large case: there no canaries surround the output, and a write outside it would hit other memory.
+        // Not run at the large case: no canaries surround the output there, and a write outside it would hit other memory.
         return Ok(Some(*report));
     }
     talk.step(START);

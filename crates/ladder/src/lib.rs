@@ -1,6 +1,7 @@
-//! The benchmark harness of every ladder. A ladder is a set of variants, that is implementations of the same computation. The
+//! The benchmark harness of every ladder. A ladder is a set of variants, which are implementations of the same computation. The
 //! harness checks and times them ([`runner`], [`check`], [`measure`], [`rounds`]), tunes their parameters ([`tune`],
-//! [`cache`]), and holds the results for tables and charts ([`rows`], [`chart`]), and writes, reads and compares them as JSON ([`results`], [`compare`]).
+//! [`cache`]), has the results as data for tables and charts ([`rows`], [`chart`]), and writes, reads and compares them as JSON
+//! ([`results`], [`compare`]).
 
 #![warn(missing_docs, unreachable_pub)]
 // Docs are built for all items (`./dev check`).
@@ -69,18 +70,18 @@ impl BackEnd {
 /// The reason in an [`Outcome::Skipped`] for a variant that has not been timed yet.
 pub const NOT_TIMED: &str = "It was not timed.";
 
-/// The result of a benchmark for one variant and one case.
+/// The outcome of one variant for one case in a benchmark.
 #[derive(Debug, Clone)]
 pub enum Outcome {
-    /// The output equals the reference; holds the times.
+    /// The output equals the reference. The value has the times.
     Ok(measure::Measurement),
-    /// The device cannot run the variant; holds the reason as a sentence.
+    /// The device cannot run the variant. The value is the reason as a sentence.
     Unsupported(String),
-    /// The variant was not timed; holds the reason as a sentence.
+    /// The variant was not timed. The value is the reason as a sentence.
     Skipped(String),
-    /// The output differs from the reference, so that there is no time; holds a report of the difference.
+    /// The output differs from the reference, so that there is no time. The value is a report of the difference.
     Mismatch(base::verify::MismatchReport),
-    /// The variant could not be built or run; holds the error.
+    /// The variant could not be built or run. The value is the error.
     Failed(base::error::Error),
 }
 
@@ -90,7 +91,7 @@ impl Outcome {
         if let Outcome::Ok(measured) = self { Some(measured) } else { None }
     }
 
-    /// Returns why there are no times; `None` for an [`Outcome::Ok`].
+    /// Returns the reason why there are no times; `None` for an [`Outcome::Ok`].
     pub fn reason(&self) -> Option<String> {
         match self {
             Outcome::Ok(_) => None,

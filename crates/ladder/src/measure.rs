@@ -1,5 +1,5 @@
-//! Timing. Tasks run in turn in one loop on the same data, so that a disturbance of the machine affects all of them. Slow tasks get
-//! fewer rounds; a prediction decides how many.
+//! Timing. Tasks run in turn in one loop on the same data, so that a disturbance of the machine affects all of them. Slow tasks
+//! get fewer rounds, depending on the predicted time of a run.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -16,23 +16,24 @@ use opencl::watch;
 /// The times of one run in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sample {
-    /// Time of all commands on the device, each from its start to its end; `None` without a device, and NaN if the device's driver
-    /// reports impossible times.
+    /// The time of all commands on the device, each from its start to its end; `None` without a device, and NaN if the device's
+    /// driver reports impossible times.
     pub device_ms: Option<f64>,
-    /// Time from enqueueing to the start of the first command; `None` without a command queue.
+    /// The time from enqueueing to the start of the first command; `None` without a command queue.
     pub dispatch_ms: Option<f64>,
-    /// Time from the first enqueue to completion by the host's clock. It includes no transfers, since the data is already in place.
+    /// The time from the first enqueue to completion by the host's clock. It includes no transfers, because the data is already
+    /// in place.
     pub wall_ms: f64,
 }
 
 impl Sample {
-    /// Makes the sample of a run without a device from its wall time in milliseconds.
+    /// Creates the sample of a run without a device from its wall time in milliseconds.
     pub fn on_host(wall_ms: f64) -> Self {
         Self { device_ms: None, dispatch_ms: None, wall_ms }
     }
 
-    /// Returns the time by which runs are compared, in milliseconds: the device time, or the wall time if there is no possible device
-    /// time.
+    /// Returns the time by which runs are compared, in milliseconds: the device time, or the wall time if the device time is
+    /// missing or impossible.
     pub fn ms(&self) -> f64 {
         self.device_ms.filter(|ms| ms.is_finite()).unwrap_or(self.wall_ms)
     }
@@ -43,19 +44,19 @@ impl Sample {
 pub struct Measurement {
     /// The time by which variants are compared: device time, or wall time without a device.
     pub time: Series,
-    /// Device time from OpenCL events or OpenGL queries; `None` unless it is known for every run.
+    /// The device time from OpenCL events or OpenGL queries; `None` unless it is known for every run.
     pub device: Option<Series>,
-    /// Dispatch time; `None` if it was not measured.
+    /// The dispatch time; `None` if it was not measured.
     pub dispatch: Option<Series>,
-    /// Wall time; `None` if it was not measured.
+    /// The wall time; `None` if it was not measured.
     pub wall: Option<Series>,
-    /// The share of the machine's processor time that other processes used during the measurement, from 0 to 1; `None` if it is
+    /// The share of the machine's CPU time that other processes used during the measurement, from 0 to 1; `None` if it is
     /// unknown.
     pub others: Option<f64>,
     /// The number of runs for which the driver reported an impossible time. They are left out of all statistics,
     /// unless no run is left: then the wall times of all runs count.
     pub impossible: usize,
-    /// The sample of each run, in order, with those of impossible times.
+    /// The sample of each run, in order, including those with impossible times.
     pub samples: Arc<[Sample]>,
 }
 
@@ -85,7 +86,8 @@ impl Measurement {
         Self { time, device: None, dispatch: None, ..self.clone() }
     }
 
-    /// Returns the reasons why the times are noisy, that is not exact to the last digit; `None` if they are not noisy.
+    /// Returns the reasons why the times are noisy, which means that they are not exact to the last digit; `None` if they are
+    /// not noisy.
     pub fn noise(&self) -> Option<Noise> {
         Noise::of(&self.time, self.others)
     }
@@ -113,16 +115,17 @@ impl Measurement {
 }
 
 thread_local! {
-    /// The device times of the commands of the last [`sample`] on this thread. They are no part of [`Sample`], since few need them.
+    /// The device times of the commands of the last [`sample`] on this thread. They are not in [`Sample`], because few callers
+    /// need them.
     static LAST_COMMANDS_MS: RefCell<Vec<f64>> = const { RefCell::new(Vec::new()) };
 }
 
 thread_local! {
-    /// The name of the kernels that this thread runs, for traces.
+    /// The name, in traces, of the kernels that this thread runs.
     static KERNEL_NAME: RefCell<Option<Box<str>>> = const { RefCell::new(None) };
 }
 
-/// Calls `run`; in traces the commands that it samples have this name.
+/// Calls `run`. In traces, the commands that `run` samples have this name.
 pub(super) fn named<T>(name: &str, run: impl FnOnce() -> T) -> T {
     KERNEL_NAME.set(Some(name.into()));
     let result = run();
@@ -130,8 +133,8 @@ pub(super) fn named<T>(name: &str, run: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Returns the device time in milliseconds of each command of the last [`sample`] on this thread, in order; empty if one is not
-/// known.
+/// Returns the device time in milliseconds of each command of the last [`sample`] on this thread, in order; empty if one of
+/// them is not known.
 pub(super) fn last_commands_ms() -> Vec<f64> {
     LAST_COMMANDS_MS.with_borrow(Clone::clone)
 }
@@ -198,22 +201,22 @@ pub fn device_spans(
     spans.map(|(from, to)| log::Event::span(Track::Device, what, from, to)).collect()
 }
 
-/// The longest total time that the rounds of one variant should take.
+/// The total time that the rounds of one variant should not exceed.
 const MAX_TOTAL: Duration = Duration::from_secs(20);
-/// The longest run that is started, unless the user has selected the variant by name.
+/// The longest predicted time of a run that is started, unless the user has selected the variant by name.
 pub const MAX_SINGLE_RUN: Duration = Duration::from_secs(60);
-/// The longest run that is started of a variant that the user has selected by name.
+/// The longest predicted time of a run that is started if the user has selected the variant by name.
 const MAX_NAMED_RUN: Duration = Duration::from_secs(600);
 /// The minimum number of rounds: too few for statistics, but enough for a time.
 const MIN_ROUNDS: u32 = 3;
 
-/// Returns the number of rounds of a variant if a run is predicted to take `predicted_ms`. The number is `max_rounds` if that many
-/// rounds take at most 20 s together; otherwise fewer, but at least the five that a time without noise needs, or three if five take
-/// more than a minute.
+/// Returns the number of rounds of a variant if a run is predicted to take `predicted_ms`. The number is `max_rounds` if that
+/// many rounds take at most 20 s together; otherwise fewer, but at least the five that a time without noise needs, or three if
+/// five take more than a minute.
 ///
 /// # Errors
-/// Returns a sentence for the user if the variant is to be left out: a run takes over 60 s, or so does the minimum of rounds
-/// together. A variant that is `selected_by_name` may take ten minutes per run.
+/// Returns a sentence for the user if the variant should not be timed, because a run or the minimum number of rounds together
+/// take over 60 s. A variant that is `selected_by_name` may take ten minutes per run.
 pub fn rounds_for(
     predicted_ms: f64,
     max_rounds: u32,
@@ -236,7 +239,7 @@ pub fn rounds_for(
     Ok(max_rounds.min(affordable.max(fewest)))
 }
 
-/// A run that takes less than this, in milliseconds, is short: its time depends on the work before it, so the task runs once more
+/// The time in milliseconds below which a run is short: its time depends on the work before it, so the task runs once more
 /// before each timed run.
 const SHORT_MS: f64 = 1.0;
 
@@ -255,7 +258,7 @@ pub struct TimedTask<'a, E = Error> {
 pub struct TaskSamples {
     /// A sample for each round.
     pub samples: Vec<Sample>,
-    /// The share of the machine's processor time that other processes used from the first to the last round, from 0 to 1; `None` if
+    /// The share of the machine's CPU time that other processes used from the first to the last round, from 0 to 1; `None` if
     /// it is unknown.
     pub others: Option<f64>,
 }
@@ -278,15 +281,16 @@ pub type TaskResults<E = Error> = Vec<std::result::Result<TaskSamples, E>>;
 pub struct Alternation<E = Error> {
     /// The number of rounds in which each task runs.
     rounds: Vec<u32>,
-    /// The index of the first task of each pair that is compared: the second one follows it in even rounds, and comes before it in odd
-    /// ones, so that neither gains by its place.
+    /// The index of the first task of each pair that is compared. The second task of the pair follows it in even rounds and
+    /// comes before it in odd ones, so that neither profits from its place.
     pairs: Vec<usize>,
     results: TaskResults<E>,
     began: Option<CpuTimes>,
 }
 
 impl<E> Alternation<E> {
-    /// Makes the first round possible, of tasks with these numbers of rounds.
+    /// Creates an alternation of tasks with these numbers of rounds, before the first round. `pairs` has the index of the first
+    /// task of each pair that is compared.
     pub fn new(rounds: Vec<u32>, pairs: Vec<usize>) -> Self {
         let results = rounds.iter().map(|_| Ok(TaskSamples::default())).collect();
         Self { rounds, pairs, results, began: CpuTimes::now() }
@@ -297,7 +301,7 @@ impl<E> Alternation<E> {
         &self.results
     }
 
-    /// Returns the share of other processes since the beginning.
+    /// Returns the share of CPU time that other processes have used since the alternation was created; `None` if it is unknown.
     fn others(&self) -> Option<f64> {
         CpuTimes::now()?.others_since(self.began.as_ref()?)
     }
@@ -337,8 +341,8 @@ impl<E> Alternation<E> {
         }
     }
 
-    /// Completes the results. If all rounds were too short to measure the load of other processes, the moment after them is measured,
-    /// too.
+    /// Completes the results. If all rounds were too short to measure the load of other processes, the time just after them is
+    /// measured as well.
     pub fn finish(&mut self) {
         let is_short =
             |result: &std::result::Result<TaskSamples, E>| result.as_ref().is_ok_and(|t| t.others.is_none());
@@ -459,7 +463,7 @@ mod tests {
         assert_eq!(measured.noise().unwrap().few, Some(3), "three runs are few");
         assert_eq!(measured.others.is_some(), CpuTimes::now().is_some(), "also of what takes no time");
         assert_eq!(Measurement::from_samples(&[]), None);
-        // Without a device time the wall time is compared, and is not reported as device time.
+        // Without a device time, wall times are compared, and are not reported as device times.
         let by_wall =
             Measurement::from_samples(&[Sample { device_ms: None, dispatch_ms: None, wall_ms: 2.0 }])
                 .unwrap();

@@ -13,7 +13,7 @@ pub fn fail(error: Error) -> Box<Outcome> {
     Box::new(Outcome::Failed(error))
 }
 
-/// Turns the result of a comparison into an outcome: an error or a mismatch report replaces the variant's times.
+/// Converts the result of a comparison into an outcome: an error or a mismatch report replaces the variant's times.
 pub fn require_match(report: Result<Option<MismatchReport>>) -> VariantResult<()> {
     report.map_err(fail)?.map_or(Ok(()), |report| Err(Box::new(Outcome::Mismatch(report))))
 }

@@ -1,6 +1,6 @@
-//! Draws comparisons of saved results as an SVG chart: a row for each comparison, with the interval of its ratio on a logarithmic
-//! axis. What is faster is on the right of the line at 1, what is slower on its left, and an interval that contains 1 shows no
-//! difference.
+//! Draws comparisons of saved results as an SVG chart: a row for each comparison, with the interval of its ratio on a
+//! logarithmic axis. Intervals right of the line at 1 are faster, those left of it are slower, and an interval that contains 1
+//! shows no difference.
 
 use std::fmt::{self, Write};
 
@@ -17,7 +17,7 @@ const AXIS: (f64, f64) = (200.0, WIDTH - 280.0);
 const MIN_END: f64 = 1.1;
 /// The largest ratio at the end of the axis; intervals are cut there.
 const MAX_END: f64 = 1e4;
-/// The styles in addition to those of the other chart.
+/// The styles in addition to those of [`chart`](super::chart).
 const STYLE: &str = "\
 .even{stroke:#59636e;stroke-dasharray:5 3}
 .interval{stroke-width:3}
@@ -25,11 +25,11 @@ const STYLE: &str = "\
 .slower{stroke:#cf222e;fill:#cf222e}
 .same{stroke:#59636e;fill:#59636e}
 ";
-/// Ratios that may be ticks of the axis.
+/// The ratios at which the axis may have ticks.
 const TICKS: [f64; 12] = [1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 5.0, 10.0, 20.0, 100.0, 1000.0, 10_000.0];
 
-/// Returns the SVG text of a chart. `before` describes the result with which all others are compared; each panel is the
-/// description of another result and its comparisons.
+/// Returns a chart as SVG text. `before` describes the result with which all others are compared. Each panel is the description
+/// of another result and its comparisons.
 pub fn svg(before: &str, panels: &[(&str, &[Comparison])]) -> String {
     let mut svg = String::new();
     // Writing to a String does not fail.

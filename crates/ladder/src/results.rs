@@ -1,7 +1,7 @@
-//! The results of benchmarks as JSON, schema 2: `bench`, `tune`, the Lab and *Save run* write a [`Report`], and `compare` and the Lab
-//! read it.
+//! The results of benchmarks as JSON, schema 2: `bench`, `tune`, the Lab and *Save run* write a [`Report`], and `compare` and
+//! the Lab read it.
 //!
-//! A file may come from another machine or another version, or be damaged: unknown keys are ignored, missing ones make rows not
+//! A file may come from another machine or another version, or be damaged: unknown keys are ignored, missing keys make rows not
 //! comparable, and texts are escaped when they are printed. Files of schema 1 are converted when they are read ([`schema_1`]).
 
 mod of_runs;
@@ -33,17 +33,17 @@ use opencl::cl::DeviceInfo;
 
 /// The version of the file format.
 const SCHEMA: u32 = 2;
-/// The kind of results that this module reads and writes.
+/// The value of the key `kind` in the results that this module reads and writes.
 const KIND: &str = "bench";
 /// The maximum size of a file that is read, in bytes.
 const MAX_FILE_BYTES: u64 = 64 << 20;
-/// The maximum number of rows that are read: a comparison of each takes some milliseconds.
+/// The maximum number of rows that are read. The comparison of a row takes some milliseconds.
 const MAX_ROWS: usize = 5000;
 
-/// The name of the host's clock.
+/// The name of the host's clock, as reports show it.
 const WALL: &str = "wall time";
 
-/// When, where and by which program results were measured.
+/// The date, the machine and the program of a measurement.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Metadata {
     /// The program and its version.
@@ -54,7 +54,7 @@ pub struct Metadata {
     pub host: Host,
 }
 
-/// The machine on which results were measured; texts are empty if they are unknown.
+/// The machine on which results were measured; a text is empty if it is unknown.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Host {
@@ -62,14 +62,13 @@ pub struct Host {
     pub name: String,
     /// The operating system's kernel and its version.
     pub system: String,
-    /// The processor's name.
+    /// The name of the CPU.
     pub processor: String,
-    /// The number of logical processors that this process may use.
+    /// The number of logical CPUs that this process may use.
     pub processors: usize,
 }
 
 impl Host {
-    /// Returns the machine that this process runs on.
     fn here() -> Self {
         let line = |path: &str| std::fs::read_to_string(path).unwrap_or_default().trim().to_owned();
         let cpus = line("/proc/cpuinfo");
@@ -97,7 +96,7 @@ pub struct Report {
     pub schema: u32,
     /// The kind of results: "bench".
     pub kind: String,
-    /// When, where and by which program they were measured.
+    /// The date, the machine and the program of the measurement.
     #[serde(flatten)]
     pub metadata: Metadata,
     /// The ladder's name.
@@ -106,10 +105,10 @@ pub struct Report {
     /// The movie whose frames are filtered; `None` for generated data.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<Input>,
-    /// Sentences about missing results, if a signal ended the benchmark.
+    /// Sentences about missing results, if a signal ended the benchmark; else `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interrupted: Option<String>,
-    /// The folders of kernels, if two are compared.
+    /// The folders of kernels, if two are compared; else empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub folders: Vec<String>,
     /// The results on each device.
@@ -122,13 +121,13 @@ pub struct Report {
 pub struct Input {
     /// The path, as the user gave it.
     pub file: String,
-    /// Width of the frames.
+    /// The width of the frames.
     pub width: u32,
-    /// Height of the frames.
+    /// The height of the frames.
     pub height: u32,
     /// The number of frames.
     pub frames: usize,
-    /// The time of the frame in seconds, if one was chosen.
+    /// The time of the chosen frame in the movie, in seconds; `None` if none was chosen.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at_s: Option<f64>,
 }
@@ -140,7 +139,7 @@ pub struct DeviceReport {
     /// The device's properties, as `clreel devices --json` lists them; empty if the benchmark needed no device.
     #[serde(flatten)]
     pub properties: Map<String, Value>,
-    /// The measured peaks of the device, if they were asked for.
+    /// The measured peaks of the device; `None` if they were not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peaks: Option<DevicePeaks>,
     /// The results of each case.
@@ -155,23 +154,24 @@ pub struct RunReport {
     pub title: String,
     /// The case's parameters.
     pub case: Value,
-    /// The class of cases to which a tuning result applies.
+    /// The class of cases for which a tuning result is used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub class: Option<String>,
-    /// The peak kernels, the one that bounds all variants first. Empty for cases of whole frames, conversions and the window.
+    /// The peak kernels, first the one that bounds all variants. Empty for cases of whole frames, of type conversions and of
+    /// the window.
     pub peaks: Vec<RowReport>,
     /// The variants.
     pub variants: Vec<RowReport>,
-    /// The conclusion from the times.
+    /// The ladder's remark on the times.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remark: Option<String>,
-    /// How far the device's times are used.
+    /// The extent to which the device's times are used.
     pub clock: Option<String>,
-    /// Why the device's times are not used, or were not compared with wall times.
+    /// The reason why the device's times are not used, or were not compared with wall times.
     pub clock_reason: Option<String>,
-    /// The speed of the device's clock.
+    /// The speed of the device's clock; `None` if unknown.
     pub clock_mhz: Option<ClockReport>,
-    /// Why the speed is unknown.
+    /// The reason why the speed is unknown.
     pub clock_mhz_reason: Option<String>,
 }
 
@@ -182,12 +182,13 @@ pub struct ClockReport {
     /// The mean.
     pub mean: f64,
     limit: Option<f64>,
-    /// The means of the slowest and the fastest quarter of the rounds; `null` if they are fewer than five.
+    /// The mean of the slowest quarter of the rounds, and below that of the fastest one; `None` if there are fewer than five
+    /// rounds.
     min_quarter: Option<f64>,
     max_quarter: Option<f64>,
     /// True if the quarters differ by more than 5 %.
     changed: bool,
-    /// The reasons for which the clock was slowed down.
+    /// The reasons why the clock was slowed down; `None` if it was not.
     throttled: Option<String>,
     governor: Option<String>,
 }
@@ -201,11 +202,11 @@ pub struct RowReport {
     /// The technology that the variant computes with; missing for peak kernels.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// The outcome in a word, such as "ok", "mismatch" or "unsupported"; empty if nothing was measured.
+    /// The outcome as a word, such as "ok", "mismatch" or "unsupported"; empty if nothing was measured.
     pub outcome: String,
-    /// Why there are no times, or why they are wall times.
+    /// The reason why there are no times, or why they are wall times.
     pub reason: Option<String>,
-    /// A description of a row that is no variant of the ladder: a filter in Rust, or a conversion.
+    /// A description of a row that is not a variant of the ladder: a filter in Rust, or a conversion.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub implementation: Option<Value>,
     /// The kernel file.
@@ -214,22 +215,22 @@ pub struct RowReport {
     /// The parameters with which the kernels were built.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parameters: Option<String>,
-    /// The index of the folder of kernels, if two are compared.
+    /// The index of the folder of kernels, if two folders are compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub folder: Option<usize>,
     /// The kernels' parameters, if several configurations of the variant were timed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub configuration: Option<String>,
-    /// The version of the edited kernels, if there are times of several.
+    /// The version of the edited kernels, if several versions have times.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<u64>,
-    /// The comparison with the kernels of the first folder.
+    /// The comparison with the kernels of the first folder, if two folders are compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compared: Option<RatioReport>,
     /// The variant and parameters that an automatic variant has chosen.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chosen: Option<String>,
-    /// True if that choice comes from `clreel tune`.
+    /// True if the choice of the automatic variant comes from `clreel tune`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tuned: Option<bool>,
     /// The results of `tune` for the configuration.
@@ -241,32 +242,32 @@ pub struct RowReport {
     /// The largest accepted error; missing if results must be equal byte for byte.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bound: Option<f64>,
-    /// Device times.
+    /// The device times.
     pub device_ms: Option<Series>,
-    /// Times from enqueueing to the start.
+    /// The times from enqueueing to the start.
     pub dispatch_ms: Option<Series>,
-    /// Wall times.
+    /// The wall times.
     pub wall_ms: Option<Series>,
     /// The times of a whole frame's stages.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub stages_ms: BTreeMap<String, Option<Series>>,
-    /// Throughput in bytes and in operations.
+    /// The throughput in GB/s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gb_s: Option<f64>,
-    /// Operations in billions per second.
+    /// The throughput in billions of operations per second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gflop_s: Option<f64>,
-    /// Reads, writes and operations of the kernels.
+    /// The reads, writes and operations of the kernels.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub work: Option<WorkReport>,
-    /// Sentences on the time, if they were asked for.
+    /// Sentences that explain the time, if they were requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<Vec<String>>,
-    /// Why the times are noisy, if they are.
+    /// The reason why the times are noisy, or false.
     pub noisy: Noisy,
-    /// The part of the machine that other processes used meanwhile, 0 to 1, if it is known.
+    /// The part of the machine's CPU time that other processes used meanwhile, 0 to 1; `None` if unknown.
     pub others: Option<f64>,
-    /// The times of each run, if the results are saved.
+    /// The times of each run, if they are saved with the results.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub samples: Option<Samples>,
     /// The comparisons with the reference; empty if the outcome is not "ok", and for peak kernels.
@@ -274,19 +275,19 @@ pub struct RowReport {
     pub checked: Vec<Checked>,
 }
 
-/// A configuration that `tune` has tried.
+/// The trial of a configuration by `tune`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TuningReport {
-    /// "kept", "finalist", "ok", "abandoned", "mismatch" or "failed".
+    /// The status as a word: "kept", "finalist", "ok", "abandoned", "mismatch" or "failed".
     pub status: String,
-    /// The time to compile the configuration; `None` if it was not compiled in this process.
+    /// The time to compile the configuration, in milliseconds; `None` if it was not compiled in this process.
     pub compile_ms: Option<f64>,
-    /// The median of the final runs for the best trials, the minimum for the others.
+    /// The time in milliseconds: the median of the final runs for the best trials, the minimum for the others.
     pub ms: Option<f64>,
-    /// The fastest run of the trial.
+    /// The time of the fastest run of the trial, in milliseconds.
     pub min_ms: Option<f64>,
-    /// The median of the final runs.
+    /// The median time of the final runs, in milliseconds.
     pub median_ms: Option<f64>,
     /// The speed in percent of the peak kernel's.
     pub percent_of_peak: Option<f64>,
@@ -315,14 +316,15 @@ pub struct WorkReport {
     unit: String,
     reads_per_unit: f64,
     writes_per_unit: f64,
-    /// Bytes that any kernel must move.
+    /// The number of bytes that any kernel must move.
     bytes: u64,
-    /// Bytes that these kernels read and write, caches included.
+    /// The number of bytes that these kernels read and write, including those from caches.
     moved_bytes: u64,
     operations: u64,
     gb_s: Option<f64>,
     gflop_s: Option<f64>,
-    /// Shares of the device's peaks, if these were measured.
+    /// The share of the device's copy peak, and below of its read peak and its operation peak; `None` if the peak was not
+    /// measured.
     copy_share: Option<f64>,
     read_share: Option<f64>,
     operation_share: Option<f64>,
@@ -348,17 +350,17 @@ struct LaunchReport {
 /// reports wrongly is `None`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Samples {
-    /// Device times; `None` if they are not used.
+    /// The device times; `None` if they are not used.
     pub device_ms: Option<Vec<Option<f64>>>,
-    /// Times from enqueueing to the start; `None` if they are not used.
+    /// The times from enqueueing to the start; `None` if they are not used.
     #[serde(default)]
     pub dispatch_ms: Option<Vec<Option<f64>>>,
-    /// Wall times.
+    /// The wall times.
     pub wall_ms: Vec<Option<f64>>,
 }
 
 impl Samples {
-    /// Returns the samples of a measurement.
+    /// Creates the samples from a measurement.
     pub fn of(measured: &Measurement) -> Self {
         // JSON has no NaN.
         let of = |ms: fn(&Sample) -> Option<f64>| {
@@ -378,7 +380,7 @@ impl Samples {
         times.iter().map(|ms| ms.unwrap_or(f64::NAN)).collect()
     }
 
-    /// Returns the times by the clock with this name, as [`Samples::clock`] gives it; `None` if there are none.
+    /// Returns the times by the clock with this name, as [`Samples::clock`] returns it; `None` if there are none.
     pub(super) fn times_by(&self, clock: &str) -> Option<Vec<f64>> {
         let samples = if clock == WALL { Self { device_ms: None, ..self.clone() } } else { self.clone() };
         let has_times = samples.clock() == clock && samples.times().iter().any(|ms| ms.is_finite());
@@ -397,12 +399,12 @@ impl Samples {
 }
 
 impl RowReport {
-    /// Creates the row of a variant or peak kernel of which nothing is known.
+    /// Creates the row of a variant or peak kernel with unknown results.
     pub fn unknown(id: impl Into<String>) -> Self {
         Self { id: id.into(), ..Self::default() }
     }
 
-    /// Returns the name in tables.
+    /// Returns the name of the row in tables.
     pub(super) fn name(&self) -> String {
         let configuration = self.configuration.as_ref().map(|configuration| format!(" {configuration}"));
         let folder = self.folder.map(|folder| format!(" ({})", folder_letter(folder)));
@@ -410,19 +412,19 @@ impl RowReport {
         [Some(self.id.clone()), configuration, folder, version].into_iter().flatten().collect()
     }
 
-    /// Returns the times by which variants are compared: device times, or wall times if there are none.
+    /// Returns the times by which variants are compared: device times, or wall times if there are none; `None` without times.
     pub fn time(&self) -> Option<Series> {
         self.device_ms.or(self.wall_ms)
     }
 
-    /// Returns the median of these times in milliseconds.
+    /// Returns the median of the row's times in milliseconds; `None` without times.
     pub fn ms(&self) -> Option<f64> {
         self.time().map(|time| time.p50).filter(|ms| *ms > 0.0)
     }
 
     /// Returns the digits with which the times are shown, and whether they are noisy.
     pub fn precision(&self) -> Precision {
-        // The CPU use of other processes is in `noisy`, too.
+        // The CPU use of other processes is included in `noisy`.
         let others = self.noisy.0.as_ref().map(|_| 1.0);
         self.time().map_or(Precision::from(None), |time| Precision::of(&time, others))
     }
@@ -433,22 +435,22 @@ impl RowReport {
         gflop_s.or(self.gb_s.map(|rate| (rate, "GB/s")))
     }
 
-    /// Returns the outcome of a row without times in a word; `None` if it has times or was not measured yet.
+    /// Returns the outcome of a row without times as a word; `None` if it has times or was not measured yet.
     pub fn word(&self) -> Option<&str> {
         let is_known =
             !["", "ok"].contains(&self.outcome.as_str()) && self.reason.as_deref() != Some(NOT_TIMED);
         is_known.then_some(&self.outcome)
     }
 
-    /// Returns true if the variant has a wrong output, or fails.
+    /// Returns true if the variant's output differs from the reference or the variant failed.
     pub fn is_wrong(&self) -> bool {
         ["mismatch", "failed"].contains(&self.outcome.as_str())
     }
 }
 
 impl DeviceReport {
-    /// Creates the results on a device, without runs. `sharing` is the name of the way in which it shares frames with OpenGL, and
-    /// the reason for it.
+    /// Creates the results on a device, without runs. `sharing` is the name of the way of frames from OpenCL to OpenGL, and the
+    /// reason for it.
     pub fn new(device: Option<&DeviceInfo>, sharing: (&str, &str)) -> Self {
         let mut report = Self::default();
         if let Some(Ok(Value::Object(properties))) = device.map(serde_json::to_value) {
@@ -465,7 +467,7 @@ impl DeviceReport {
     }
 }
 
-/// Returns the kind of saved results: "bench" for those of this module; `None` if they have none.
+/// Returns the kind of saved results; "bench" for those of this module, `None` if the file has no kind.
 ///
 /// # Errors
 /// Returns an error if the file cannot be read, or is no JSON.
@@ -473,20 +475,20 @@ pub fn kind_of(path: &Path) -> Result<Option<String>> {
     Ok(read_as::<Format>(path)?.kind)
 }
 
-/// The keys of a file by which the others are read.
+/// The keys of a file that identify its format.
 #[derive(Deserialize)]
 struct Format {
     kind: Option<String>,
     schema: Option<Value>,
 }
 
-/// Reads saved results as a type of the keys that are wanted.
+/// Reads the keys of saved results that the type `T` has.
 fn read_as<T: DeserializeOwned>(path: &Path) -> Result<T> {
     let bytes = load::bytes(path, MAX_FILE_BYTES).map_err(|why| refused(path, why))?;
     load::json(&bytes).map_err(|why| refused(path, why))
 }
 
-/// Returns the error for a file that has no results of a benchmark.
+/// Returns the error for a file that has no benchmark results.
 fn refused(path: &Path, why: impl ToString) -> Error {
     let what = format!("The result '{}' cannot be read.", path.display());
     Error::new(what, why.to_string(), "Choose a file that `clreel bench --save` wrote.")
@@ -501,7 +503,7 @@ impl Report {
     /// Reads saved results from a file.
     ///
     /// # Errors
-    /// Returns an error if the file cannot be read, or has no results of a benchmark in this format or in that of schema 1.
+    /// Returns an error if the file cannot be read, or has no benchmark results in this format or in that of schema 1.
     pub fn read(path: &Path) -> Result<Self> {
         let Format { kind, schema } = read_as(path)?;
         if kind.as_deref() != Some(KIND) {
@@ -532,13 +534,13 @@ impl Report {
         })
     }
 
-    /// Returns the size and the name of the input, if it is a movie.
+    /// Returns the size and the file name of the input; `None` if it is not a movie.
     pub(super) fn movie(&self) -> Option<(u32, u32, &OsStr)> {
         let Input { file, width, height, .. } = self.input.as_ref()?;
         Some((*width, *height, Path::new(file).file_name().unwrap_or_default()))
     }
 
-    /// Describes the results in a line: the program, date and host, and the device if there is one.
+    /// Returns a line that describes the results: the program, date and host, and the device if there is one.
     pub fn describe(&self) -> String {
         let Metadata { program, date, host } = &self.metadata;
         let mut text = format!("{program}, {date}, {}", host.name);

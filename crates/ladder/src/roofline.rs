@@ -1,6 +1,6 @@
-//! A roofline: a dot for each variant, at its operations per byte and per second, below the lines that the device's measured
-//! [peaks](DevicePeaks) draw (S. Williams, A. Waterman, D. Patterson, "Roofline", 2009). Bytes are those that the case requires any
-//! kernel to move, so that a dot moves to the left if a variant needs fewer operations. Both axes are logarithmic.
+//! A roofline chart: a dot for each variant, at its operations per byte and per second, below the lines of the device's
+//! measured [peaks](DevicePeaks) (S. Williams, A. Waterman, D. Patterson, "Roofline", 2009). Bytes are those that the case
+//! requires any kernel to move, so that a dot moves to the left if a variant needs fewer operations. Both axes are logarithmic.
 //!
 //! [`Roofline::marks`] describes the drawing; [`svg`] writes it as SVG, and the window paints it.
 
@@ -12,15 +12,15 @@ use super::why::{DevicePeaks, Rates};
 use super::work::WorkTotals;
 use base::timing::number;
 
-/// Width of the chart.
+/// The width of the chart.
 const WIDTH: f64 = 920.0;
-/// Margin of the chart on all sides.
+/// The margin of the chart on all sides.
 const MARGIN: f64 = 16.0;
-/// The left and the right end of the plot.
+/// The x coordinates of the left and the right end of the plot.
 const PLOT_X: (f64, f64) = (70.0, 560.0);
-/// Height of a plot.
+/// The height of a plot.
 const PLOT_HEIGHT: f64 = 300.0;
-/// Height of a line of text.
+/// The height of a line of text.
 const LINE_HEIGHT: f64 = 18.0;
 
 /// The style sheet of the SVG.
@@ -39,7 +39,7 @@ text{font:13px sans-serif;fill:#1f2328}
 .dot-number{font-size:10px;fill:#ffffff;text-anchor:middle}
 ";
 
-/// The results of a case on a device.
+/// The results of a case on a device, and the device's peaks.
 #[derive(Debug, Clone, Copy)]
 pub struct Panel<'a> {
     /// The device's name.
@@ -54,7 +54,7 @@ pub struct Panel<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Dot {
     name: String,
-    /// Operations per byte.
+    /// The operations per byte.
     intensity: f64,
     rates: Rates,
 }
@@ -74,60 +74,60 @@ impl Dot {
         Self::new(&row.entry.name, row.work.as_ref()?.totals(), row.outcome.measured()?.time.p50)
     }
 
-    /// Describes the dot.
+    /// Returns a text that describes the dot.
     pub fn words(&self) -> String {
         let Self { name, intensity, rates } = self;
         format!("{name}: {} GFLOP/s, {} op/byte", number(rates.gflop_s), number(*intensity))
     }
 }
 
-/// A roofline: a device's peaks and the variants below them.
+/// A roofline: the peaks of a device, and a dot for each variant.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Roofline {
     peaks: DevicePeaks,
     dots: Vec<Dot>,
 }
 
-/// The end of a text, or its middle, that stands at a mark's place.
+/// The part of a text that is at the mark's position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Anchor {
-    /// The text begins there.
+    /// The beginning.
     Start,
-    /// The middle of the text is there.
+    /// The middle.
     Middle,
-    /// The text ends there.
+    /// The end.
     End,
 }
 
-/// A part of the drawing of a roofline. Places are x and y of the plot's coordinates; a text stands on its place.
+/// A part of the drawing of a roofline. Positions are x and y in the plot's coordinates; that of a text is on its baseline.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Mark {
     /// A line of the grid.
     Grid([(f64, f64); 2]),
-    /// A line that a peak draws.
+    /// The line of a peak.
     Roof([(f64, f64); 2]),
-    /// A number on an axis, or the name of the axes.
+    /// A number on an axis, or the title of an axis.
     Tick((f64, f64), Anchor, String),
     /// The name of a peak.
     RoofName((f64, f64), Anchor, String),
-    /// A variant, with the index of its dot.
+    /// The dot of a variant, with its index in the list of dots.
     Dot((f64, f64), usize),
 }
 
 impl Roofline {
-    /// Creates a roofline; the fastest variant becomes the first.
+    /// Creates a roofline from its dots; sorts them so that the fastest variant is the first.
     pub fn new(peaks: DevicePeaks, mut dots: Vec<Dot>) -> Self {
         dots.sort_by(|a, b| b.rates.gb_s.total_cmp(&a.rates.gb_s));
         Self { peaks, dots }
     }
 
-    /// Returns the variants, the fastest first.
+    /// Returns the dots of the variants, the fastest variant first.
     pub fn dots(&self) -> &[Dot] {
         &self.dots
     }
 
-    /// Returns the drawing in a plot with these left and right, and bottom and top ends. Numbers stand left of the plot and below it.
-    /// Without dots there are no marks.
+    /// Returns the marks of a plot with these left and right, and bottom and top ends. The numbers of the axes are left of the
+    /// plot and below it. Without dots there are no marks.
     pub fn marks(&self, left_right: (f64, f64), bottom_top: (f64, f64)) -> Vec<Mark> {
         let Self { peaks, dots } = self;
         if dots.is_empty() {
@@ -150,7 +150,7 @@ impl Roofline {
         }
         let axes = "operations per byte; GFLOP/s upwards".to_owned();
         marks.push(Mark::Tick((left, bottom + 28.0), Anchor::Start, axes));
-        // Reading is at least as fast as copying, so its name stands on the other side of the two lines.
+        // Reading is at least as fast as copying, so its name is on the other side of the two lines.
         let roofs = [
             ("copy", peaks.copy_gb_s, Anchor::Start, (8.0, 12.0)),
             ("plain read", peaks.read_gb_s, Anchor::End, (-8.0, -4.0)),
@@ -177,7 +177,8 @@ impl Roofline {
     }
 }
 
-/// Returns the line of a bandwidth in GB/s up to the rate of operations `most`; `None` if it is outside the plot.
+/// Returns the line of a bandwidth in GB/s, which ends where it reaches `most` operations per second; `None` if the line is
+/// outside the plot.
 fn slope((x, y): (Axis, Axis), gb_s: f64, most: Option<f64>) -> Option<[(f64, f64); 2]> {
     let [left, right] = [x.powers.0, x.powers.1].map(|power| 10f64.powi(power));
     let [bottom, top] = [y.powers.0, y.powers.1].map(|power| 10f64.powi(power));
@@ -185,7 +186,7 @@ fn slope((x, y): (Axis, Axis), gb_s: f64, most: Option<f64>) -> Option<[(f64, f6
     (begin < end).then(|| [begin, end].map(|intensity| (x.at(intensity), y.at(intensity * gb_s))))
 }
 
-/// Returns the SVG text of a chart with a roofline for each panel. `ladder` is the ladder's name for the title.
+/// Returns a chart with a roofline for each panel, as SVG text. `ladder` is the ladder's name for the title.
 pub fn svg(ladder: &str, panels: &[Panel]) -> String {
     let (mut body, mut svg) = (String::new(), String::new());
     // Writing to a String does not fail.
@@ -233,7 +234,7 @@ struct Axis {
 }
 
 impl Axis {
-    /// Returns an axis that has all `values`, between two coordinates.
+    /// Returns an axis that includes all `values`, between two coordinates.
     fn new(values: impl Iterator<Item = f64>, ends: (f64, f64)) -> Self {
         let (low, high) = values
             .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)));
@@ -256,7 +257,7 @@ impl Axis {
     }
 }
 
-/// Writes one roofline below `top`, and the list of its dots beside it.
+/// Writes one roofline below `top`, and the list of its dots next to it.
 fn write_panel(out: &mut String, roofline: &Roofline, top: f64) -> fmt::Result {
     for mark in roofline.marks(PLOT_X, (top + PLOT_HEIGHT, top)) {
         match mark {

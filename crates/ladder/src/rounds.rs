@@ -1,7 +1,7 @@
-//! The benchmark of a ladder on one device. For each case every variant is checked, its time is predicted, and variants that would
-//! take too long are left out. Then variants and peak kernels run in turn on the same input. Every element
-//! of a variant's output is compared after its first timed run, its last one, and one between them: a variant whose output
-//! differs is dropped. The caller makes one step after the other, and may stop after each.
+//! The benchmark of a ladder on one device. For each case every variant is checked, its time is predicted, and variants that
+//! would take too long are not timed. Then variants and peak kernels run in turn on the same input. Every element of a
+//! variant's output is compared with the reference after the variant's first timed run, its last one, and one between them; a
+//! variant whose output differs is dropped. The caller makes one step after the other, and may stop after each.
 
 use super::outcome::{VariantResult, fail};
 use super::rows::{CaseRun, Row, Turn, folder_letter, not_timed};
@@ -16,16 +16,16 @@ use base::verify::{Accuracy, Checked};
 use opencl::clock_speed::{ClockReader, Reading};
 use opencl::watch;
 
-/// Options of a benchmark besides its cases and variants.
+/// The options of a benchmark apart from its cases and variants.
 #[derive(Debug, Clone, Copy)]
 pub struct BenchOptions {
     /// The number of timed rounds; each round runs all variants and peak kernels once.
     pub rounds: u32,
     /// True if the benchmark ends at the first variant that fails or whose output differs.
     pub fail_fast: bool,
-    /// True if the user selected the variants by name. Otherwise variants whose runs take minutes are left out.
+    /// True if the user selected the variants by name. Otherwise variants whose runs take minutes are not timed.
     pub selected_by_name: bool,
-    /// True if the registers of kernels are wanted, for which they are compiled once more.
+    /// True if the registers of kernels are requested. The kernels are compiled once more for that.
     pub registers: bool,
     /// True if each variant is checked at many small cases before it is timed. Otherwise only a first case, and the outputs of timed
     /// runs, are compared with the reference.
@@ -34,40 +34,40 @@ pub struct BenchOptions {
 
 /// A benchmark of variants on one device.
 pub struct Benchmark<'b, 'a, L: Ladder> {
-    /// Builds the variants.
+    /// The runner that builds the variants.
     pub runner: &'b LadderRunner<'a, L>,
-    /// Builds the same variants from a second folder of kernels, if two folders are compared: the kernels of both are timed in turns
-    /// ([`CaseRun::ratio_of_folders`]).
+    /// The runner that builds the same variants from a second folder of kernels; `None` unless two folders are compared. The
+    /// kernels of both folders are timed in turn ([`CaseRun::ratio_of_folders`]).
     pub second: Option<&'b LadderRunner<'a, L>>,
-    /// The variants.
+    /// The variants of the ladder that are timed.
     pub variants: &'b [&'static Variant<L::Code, L::Host>],
-    /// What else is wanted.
+    /// The number of rounds and other options.
     pub options: BenchOptions,
 }
 
-/// The variant of a row, the runner that builds it, and the index of the folder of its kernels if two are compared.
+/// The variant of a row, the runner that builds it, and, if two folders of kernels are compared, the index of the folder.
 type RowVariant<'b, 'a, L> =
     (&'static Variant<<L as Ladder>::Code, <L as Ladder>::Host>, &'b LadderRunner<'a, L>, Option<usize>);
 
-/// The benchmark of one case. Each step checks a variant, or times one round of all of them. The failure of a variant or peak kernel
-/// becomes its [`Outcome`]. If the whole case fails, all its rows have that failure as their outcome.
+/// The benchmark of one case. A step checks one variant, or times one round of all variants. The failure of a variant or peak
+/// kernel becomes its [`Outcome`]. If the whole case fails, all its rows have that failure as their outcome.
 pub struct CaseBench<'b, 'a, L: Ladder> {
     runner: &'b LadderRunner<'a, L>,
     options: BenchOptions,
     case: &'b L::Case,
     buffers: Result<CaseBuffers<L>>,
-    /// The results; those of timed rounds are in `timing`.
+    /// The results of the checks; those of the timed rounds are in `timing`.
     run: CaseRun,
-    /// The variants of all rows, those that are not checked yet included.
+    /// The variants of all rows, including those that are not checked yet.
     variants: Vec<RowVariant<'b, 'a, L>>,
     ready: Vec<Ready<L>>,
-    /// The compiled peak kernels; `None` for those that are not wanted or failed.
+    /// The compiled peak kernels; `None` for those that are not needed or failed.
     peaks: Vec<Option<L::Built>>,
     /// The timed rounds; `None` until all variants were checked.
     timing: Option<Timing>,
 }
 
-/// A checked variant, which is to be timed.
+/// A checked variant that will be timed.
 struct Ready<L: Ladder> {
     /// The index of its row.
     row: usize,
@@ -80,20 +80,20 @@ struct Timing {
     /// The peak kernel or row that runs in each turn of a round.
     turns: Vec<Turn>,
     alternation: Alternation<Box<Outcome>>,
-    /// The next round.
+    /// The index of the next round.
     round: u32,
     readings: Vec<Reading>,
-    /// The worst accuracies, each with the index of its row.
+    /// The worst accuracy of each variant so far, with the index of its row.
     exact: Vec<(usize, Accuracy)>,
     /// The times of the launches of each row.
     launches: Vec<LaunchTimes>,
 }
 
-/// The times of a variant's launches in milliseconds, in each timed round.
+/// The times of a variant's launches in milliseconds: a list of launches for each timed round.
 type LaunchTimes = Vec<Vec<f64>>;
 
 impl<'b, 'a, L: Ladder> Benchmark<'b, 'a, L> {
-    /// Begins the benchmark of a case.
+    /// Creates the benchmark of a case; its first step comes next.
     pub fn case(&self, case: &'b L::Case) -> CaseBench<'b, 'a, L> {
         let Self { runner, second, variants, options } = *self;
         let variants = variants.iter().flat_map(|&variant| match second {
@@ -128,8 +128,8 @@ impl<L: Ladder> CaseBench<'_, '_, L> {
         }
     }
 
-    /// Makes the next step. Returns the results so far after a timed round, except after the last one. Variants that have not been timed
-    /// yet are [`Outcome::Skipped`] with the reason [`NOT_TIMED`](super::NOT_TIMED).
+    /// Makes the next step. Returns the results so far after a timed round, except after the last one. Variants that have not
+    /// been timed yet are [`Outcome::Skipped`] with the reason [`NOT_TIMED`](super::NOT_TIMED).
     pub fn step(&mut self) -> Option<CaseRun> {
         let timed = match &self.timing {
             Some(_) => self.time_round(),
@@ -181,7 +181,7 @@ impl<L: Ladder> CaseBench<'_, '_, L> {
         row
     }
 
-    /// Builds and checks the next variant; after the last one, the peak kernels, and begins the timed rounds.
+    /// Builds and checks the next variant. After the last variant, builds the peak kernels and begins the timed rounds.
     fn check_next(&mut self) {
         let (at, options) = (self.run.rows.len(), self.options);
         let (variant, runner, _) = self.variants[at];
@@ -213,11 +213,11 @@ impl<L: Ladder> CaseBench<'_, '_, L> {
     /// Builds the peak kernels and chooses the turns of the timed rounds.
     fn begin_rounds(&mut self) {
         let Ok(buffers) = &mut self.buffers else { return };
-        // After the kernels were built, so that a driver that fails then is named with the first of them.
+        // Read after the kernels are built, so that an error of a driver that fails then names the first of them.
         self.run.clock = self.runner.clock().clone();
         let peak_of = |ready: &Ready<L>| self.run.rows[ready.row].entry.peak;
-        // A peak kernel runs right before the variants that are compared with it, so that the caches hold the same. The first one is
-        // always timed, another one only if a variant is compared with it.
+        // A peak kernel runs right before the variants that are compared with it, so that the caches have the same contents.
+        // The first one is always timed, another one only if a variant is compared with it.
         let mut turns = vec![Turn::Peak(0)];
         for ready in &self.ready {
             let peak = peak_of(ready).map(Turn::Peak);
@@ -257,23 +257,21 @@ impl<L: Ladder> CaseBench<'_, '_, L> {
         self.timing = Some(Timing { turns, alternation, round: 0, readings, exact: Vec::new(), launches });
     }
 
-    /// Reads the speed of the device's clock.
     fn read_clock(&self) -> Vec<Reading> {
         self.runner.clock_reader.iter().filter_map(ClockReader::read).collect()
     }
 
-    /// Returns the variant of the row with this index, if it is to be timed.
+    /// Returns the variant of the row with this index; `None` if it is not to be timed.
     fn ready(&self, row: usize) -> Option<&Ready<L>> {
         self.ready.iter().find(|ready| ready.row == row)
     }
 
-    /// Returns the results so far.
     fn results(&self, timing: &Timing) -> CaseRun {
         let clock_speed = ClockSpeed::new(&self.runner.clock_reader, &timing.readings);
         CaseRun { clock_speed, ..self.run.with(&timing.turns, timing.alternation.results(), &timing.exact) }
     }
 
-    /// Runs all turns of a round once; returns the results so far, unless it is the last round.
+    /// Runs all turns of a round once; returns the results so far, or `None` after the last round.
     fn time_round(&mut self) -> Result<Option<CaseRun>> {
         let (Some(mut timing), Ok(buffers)) = (self.timing.take(), &mut self.buffers) else {
             return Ok(None);
@@ -320,8 +318,8 @@ impl<L: Ladder> CaseBench<'_, '_, L> {
 }
 
 impl<L: Ladder> Ready<L> {
-    /// Runs the variant once. In the rounds that are compared it also compares the output with the reference; returns the accuracy then,
-    /// if the output need not be exact.
+    /// Runs the variant once. In the rounds that are compared, also compares the output with the reference. Returns the
+    /// accuracy if the output was compared and need not be exact.
     fn run(
         &self,
         runner: &LadderRunner<L>,
@@ -333,7 +331,7 @@ impl<L: Ladder> Ready<L> {
         let Some(round) = round.filter(|round| self.compared.contains(*round)) else {
             return runner.run(built, buffers).map(|sample| (sample, None)).map_err(fail);
         };
-        // The last round overwrites the memory, so that a variant that writes nothing any more is found, too.
+        // The last round overwrites the memory, so that a variant that stops writing is detected, too.
         let keeps_memory = ![0, self.compared.last].contains(&round);
         runner.run_compared(ComparedRun { round: Some(round), keeps_memory }, built, buffers)
     }
@@ -352,7 +350,7 @@ fn prepare_variant<L: Ladder>(
     let rounds = measure::rounds_for(prepared.predicted_ms, options.rounds, options.selected_by_name);
     let rounds = rounds.map_err(|why| Box::new(Outcome::Skipped(why)))?;
     let checked = match variant.work {
-        // An extra host variant is the code of a variant that is checked already.
+        // An extra host variant has the code of a variant that is checked already.
         Work::ExtraHost(..) => Vec::new(),
         _ if !options.checks => Vec::new(),
         _ => runner.check(variant.id, &prepared, buffers)?,
@@ -372,7 +370,7 @@ fn warm_peak<L: Ladder>(
     Ok(peak)
 }
 
-/// Returns the median time of each launch; empty if rounds have different launches, or none have times.
+/// Returns the median time of each launch; empty if rounds have different numbers of launches, or none have times.
 fn medians(rounds: LaunchTimes) -> Vec<f64> {
     let count = rounds.first().map_or(0, Vec::len);
     if rounds.iter().any(|round| round.len() != count) {
@@ -404,7 +402,7 @@ impl ComparedRounds {
     }
 }
 
-/// Returns a number that differs from title to title without a pattern, and is the same whenever a benchmark is repeated.
+/// Returns a number for a title. Similar titles have unrelated numbers, and equal titles always have the same one.
 fn number_of(title: &str) -> u32 {
     // The hash function FNV-1a.
     title.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
@@ -432,7 +430,7 @@ mod tests {
         }
     }
 
-    /// The number of steps, and the results of each update with the index of the case.
+    /// A record of a benchmark: the number of steps, and the results of each update with the index of the case.
     #[derive(Default)]
     struct Record {
         steps: usize,
@@ -446,8 +444,8 @@ mod tests {
         (record, ladder.calls.take())
     }
 
-    /// Runs a benchmark of a ladder, with a reader of the clock in place of the device's if there is one. `begin_step` is called before
-    /// each step.
+    /// Runs a benchmark of a ladder. A reader of the clock, if given, replaces the device's. `begin_step` is called before each
+    /// step.
     fn run_ladder(
         (ladder, clock): (&FakeLadder, Option<ClockReader>),
         (names, cases): (&[&str], &[u32]),

@@ -1,5 +1,5 @@
-//! The results of a benchmark as data: a [`CaseRun`] for each case, with peak kernels and rows. Tables, charts and JSON are made
-//! from these types alone, so they look the same for all ladders.
+//! The results of a benchmark as data: a [`CaseRun`] for each case, with peak kernels and rows. Tables, charts and JSON are
+//! created from these types alone, so they look the same for all ladders.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -13,50 +13,51 @@ use base::verify::{Accuracy, Checked};
 use opencl::clock::{Clock, ClockState, format_resolution};
 use opencl::machine_code::KernelRegisters;
 
-/// A case as reports show it.
+/// A case of a ladder, with the texts and numbers that reports show.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Case {
-    /// The title for people, as in "16777216 floats".
+    /// The title for people, such as "16777216 floats".
     pub title: String,
-    /// A shorter title of a word or two, for where the ladder's input is known, as in "r=7".
+    /// A shorter title of one or two words, such as "r=7", for use where the ladder's input is known.
     pub short: String,
     /// The case in JSON.
     pub json: Value,
-    /// The work of a run, to turn times into throughput.
+    /// The work of a run, from which throughput is computed.
     pub throughput: Throughput,
-    /// The id of the variant with which the others are compared. If that variant has no time, the slowest variant is used.
+    /// The id of the variant with which the others are compared. If that variant has no time, they are compared with the
+    /// slowest one.
     pub base: &'static str,
-    /// Names of the ladder's peak kernels: kernels that move the same bytes or do the same operations and nothing else.
+    /// The ladder's peak kernels: kernels that move the same bytes or do the same operations and nothing else.
     pub peaks: Vec<PeakKernel>,
 }
 
-/// The work of a run, to turn a time into throughput.
+/// The work of a run, from which throughput is computed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Throughput {
-    /// One frame: throughput is in frames per second.
+    /// One frame. Throughput is in frames per second.
     Frames,
-    /// Bytes and operations: throughput is in bytes and operations per second.
+    /// Bytes and operations. Throughput is in bytes and operations per second.
     Work {
-        /// Bytes that have to be moved between memory and processor.
+        /// The number of bytes that have to be moved between memory and device.
         bytes: f64,
-        /// Floating-point operations that have to be done; 0 if there are none, and then none are shown.
+        /// The number of floating-point operations that have to be done; 0 if there are none, and none are shown then.
         operations: f64,
     },
 }
 
-/// Names and kind of a peak kernel: a kernel that moves the same bytes as the variants, or does the same operations, and nothing
-/// else, so that its speed is an upper bound. Files of peak kernels are called `limit`.
+/// The names and the kind of a peak kernel: a kernel that moves the same bytes as the variants, or does the same operations,
+/// and nothing else, so that its speed is an upper bound. The names of peak kernel files contain `limit`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PeakKernel {
     /// The name in tables and JSON.
     pub name: &'static str,
-    /// A note for the rows that are compared with this peak kernel, if any.
+    /// A note for the rows that are compared with this peak kernel; `None` if there is none.
     pub note: Option<&'static str>,
     /// True if the peak kernel does the operations and moves no bytes; false if it moves the bytes and computes nothing.
     pub computes: bool,
 }
 
-/// Names and kind of a variant in a benchmark.
+/// The names and the kind of a variant in a benchmark.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
     /// The id on the command line and in JSON.
@@ -67,9 +68,9 @@ pub struct Entry {
     pub title: &'static str,
     /// The technology that the variant computes with.
     pub back_end: BackEnd,
-    /// The index of the peak kernel that the variant is compared with, if any.
+    /// The index of the peak kernel that the variant is compared with; `None` if it is not compared with one.
     pub peak: Option<usize>,
-    /// A description in JSON, for a row that is not a variant of the ladder, such as a library.
+    /// A description in JSON of a row that is not a variant of the ladder, such as a library; `None` for variants.
     pub extra: Option<Value>,
 }
 
@@ -78,11 +79,11 @@ pub struct Entry {
 pub struct KernelFile {
     /// The path below `kernels/`.
     pub file: String,
-    /// A hash of the text, with all includes.
+    /// A hash of the text, including all included files.
     pub hash: String,
 }
 
-/// Returns the letter that stands for a folder of kernels, by its index: A for the first one.
+/// Returns the letter of a folder of kernels with this index: A for the first one.
 pub fn folder_letter(index: usize) -> char {
     char::from(b'A' + index.min(25) as u8)
 }
@@ -90,7 +91,7 @@ pub fn folder_letter(index: usize) -> char {
 /// The kernels that an automatic variant, such as `auto`, has chosen on a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AutoChoice {
-    /// The variant and its parameters, as in `name WIDTH=4`.
+    /// The variant and its parameters, such as `name WIDTH=4`.
     pub config: String,
     /// True if the choice comes from the tuning cache, false if a short search found it; `None` if this automatic variant does not
     /// search.
@@ -108,27 +109,28 @@ pub struct Row {
     pub auto_choice: Option<AutoChoice>,
     /// The kernel file; `None` for variants without kernels, and if the variant was not built.
     pub kernel: Option<KernelFile>,
-    /// The parameters with which the kernels were built, as in `WIDTH=4 GROUP=64`; `None` for variants without kernels or without
-    /// parameters, and if the variant was not built.
+    /// The parameters with which the kernels were built, such as `WIDTH=4 GROUP=64`; `None` for variants without kernels or
+    /// without parameters, and if the variant was not built.
     pub parameters: Option<String>,
-    /// The index of the folder of kernels, if the variant's kernels of several folders are compared.
+    /// The index of the folder of kernels; `None` unless the kernels of several folders are compared.
     pub folder: Option<usize>,
-    /// The kernels' parameters, if several configurations of the variant were timed.
+    /// The kernels' parameters; `None` unless several configurations of the variant were timed.
     pub configuration: Option<String>,
-    /// The comparisons of the checks; empty if the variant was not checked to the end.
+    /// The comparisons that the checks made; empty if the variant was not checked to the end.
     pub checked: Vec<Checked>,
     /// The accuracy of the output; `None` if the output has to be exact.
     pub accuracy: Option<Accuracy>,
-    /// Reads, writes and operations of the kernels of a run; `None` if that is not known.
+    /// The reads, writes and operations of the kernels of a run; `None` if they are not known.
     pub work: Option<KernelWork>,
-    /// The median device time of each launch in milliseconds, in the order of [`work`](Self::work); empty if it is not known.
+    /// The median device time of each launch in milliseconds, in the order of [`work`](Self::work); empty if the times are not
+    /// known.
     pub launch_ms: Vec<f64>,
     /// The registers of each kernel; empty if the driver does not report them, or they were not requested.
     pub registers: Vec<KernelRegisters>,
 }
 
 impl Row {
-    /// Makes a row with nothing but an outcome.
+    /// Creates a row with names and an outcome only.
     pub fn new(entry: Entry, outcome: Outcome) -> Self {
         Self {
             entry,
@@ -154,18 +156,18 @@ pub struct CaseRun {
     pub case: Case,
     /// The outcome of each of the case's peak kernels, which are timed in turn with the rows.
     pub peaks: Vec<Outcome>,
-    /// A row for each variant that takes part, in the order of selection.
+    /// A row for each selected variant, in the order of selection.
     pub rows: Vec<Row>,
-    /// The ladder's remark on the times.
+    /// The ladder's remark on the times; `None` if there is nothing to remark.
     pub remark: Option<String>,
-    /// How far the device's times are used.
+    /// The extent to which the device's times are used.
     pub clock: ClockState,
     /// The speed of the device's clock in the timed rounds, or the reason why it is unknown, as a sentence.
     pub clock_speed: std::result::Result<ClockSpeed, String>,
 }
 
-/// Returns the reason why kernels that were measured have wall times instead of device times, or why runs are missing; `None` if there
-/// is nothing to say.
+/// Returns the reason why measured kernels have wall times instead of device times, or why runs are missing; `None` if there is
+/// none.
 pub fn clock_reason(clock: &ClockState, measured: &Measurement) -> Option<String> {
     let all = measured.device.is_none();
     match (clock, measured.impossible) {
@@ -186,13 +188,12 @@ pub(super) enum Turn {
     Row(usize),
 }
 
-/// Returns the outcome of a variant that has not been timed yet.
 pub(super) fn not_timed() -> Outcome {
     Outcome::Skipped(NOT_TIMED.to_owned())
 }
 
 impl CaseRun {
-    /// Makes the results of a case that has not been run yet.
+    /// Creates the results of a case that has not been run yet.
     pub fn new(case: Case) -> Self {
         let peaks = vec![not_timed(); case.peaks.len()];
         let clock_speed = Err(NOT_TIMED.to_owned());
@@ -210,8 +211,8 @@ impl CaseRun {
         row.entry.peak.and_then(|at| self.peaks.get(at)).and_then(Outcome::measured)
     }
 
-    /// Returns the ratio of the times of the first folder's kernels to those of this row, whose kernels are another folder's; `None` for all
-    /// other rows, and if a row has too few times.
+    /// Returns the ratio of the times of the first folder's kernels to those of this row, whose kernels are from another
+    /// folder; `None` for all other rows, and if a row has too few times.
     pub fn ratio_of_folders(&self, row: &Row) -> Option<Ratio> {
         row.folder.filter(|folder| *folder > 0)?;
         let first = self.rows.iter().find(|one| one.entry.id == row.entry.id && one.folder == Some(0))?;
@@ -232,7 +233,7 @@ impl CaseRun {
         base.or_else(|| self.timed().max_by(|(_, a), (_, b)| f64::total_cmp(&a.time.p50, &b.time.p50)))
     }
 
-    /// Returns the ids of the rows that have wall time only, each id once.
+    /// Returns the ids of the rows that have only wall times, each id once.
     pub fn by_wall(&self) -> Vec<&'static str> {
         let mut ids = Vec::new();
         for (row, measured) in self.timed() {
@@ -247,7 +248,8 @@ impl CaseRun {
     /// clocks must not be compared.
     pub(super) fn require_resolved(&mut self, clock: &Clock) {
         let Some(resolution_ns) = clock.resolution_ns() else { return };
-        // A time of less than a step is reported as 0, which is impossible: it is in the wall times.
+        // A time of less than one step of the clock is reported as 0, which counts as impossible, and only the wall time is
+        // used.
         let is_kernel = |row: &&Row| row.entry.back_end == BackEnd::OpenCl;
         let rows = self.rows.iter().filter(is_kernel).map(|row| &row.outcome);
         let all = self.peaks.iter().chain(rows).filter_map(Outcome::measured);
@@ -274,7 +276,8 @@ impl CaseRun {
         self.clock.note().filter(|_| self.timed().any(is_kernel))
     }
 
-    /// Returns the reason why a row of kernels has wall times, or why runs of it are missing; `None` if there is nothing to say.
+    /// Returns the reason why a row of kernels has wall times, or why runs of it are missing; `None` if there is none, and for
+    /// other rows.
     pub fn clock_reason(&self, row: &Row) -> Option<String> {
         let measured = row.outcome.measured().filter(|_| row.entry.back_end == BackEnd::OpenCl)?;
         clock_reason(&self.clock, measured)
@@ -290,8 +293,8 @@ impl CaseRun {
         self.outcomes().any(|outcome| matches!(outcome, Outcome::Mismatch(_) | Outcome::Failed(_)))
     }
 
-    /// Returns a copy of these results with the results of the timed tasks added. `turns` names the peak kernel or row that each of
-    /// `results` belongs to, and `exact` holds accuracies with the index of their row.
+    /// Returns a copy of these results with the results of the timed tasks added. `turns` has the peak kernel or row that each
+    /// of `results` belongs to, and `exact` has accuracies, each with the index of its row.
     pub(super) fn with(
         &self,
         turns: &[Turn],

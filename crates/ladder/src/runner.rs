@@ -1,5 +1,5 @@
 //! [`LadderRunner`] builds, checks and runs the variants of a ladder on one device for [the benchmark](super::rounds) and [the
-//! search](super::tune). Everything runs on the thread that made the runner.
+//! search](super::tune). Everything runs on the thread that created the runner.
 
 use std::cell::{OnceCell, RefCell};
 use std::convert::Infallible;
@@ -33,12 +33,12 @@ use opencl::sources::Sources;
 pub struct LadderRunner<'a, L: Ladder> {
     pub(super) ladder: &'a L,
     pub(super) cl: Option<ClContext>,
-    /// The outcome of variants that need a device, if there is no usable device.
+    /// The outcome of variants that need a device, in case there is no usable device.
     no_device: Box<Outcome>,
-    /// The child process in which modified kernels run first.
+    /// The child process (the sandbox) for the trials of edited kernels.
     child: RefCell<&'a mut Child>,
     clock: OnceCell<ClockState>,
-    /// Reads the speed of the device's clock, or the reason why that is not possible, as a sentence.
+    /// The reader of the device's clock speed, or the reason why the speed cannot be read, as a sentence.
     pub(super) clock_reader: std::result::Result<ClockReader, String>,
 }
 
@@ -46,9 +46,9 @@ pub struct LadderRunner<'a, L: Ladder> {
 pub struct CaseBuffers<L: Ladder> {
     pub(super) case: L::Case,
     allocations: Vec<Allocation<L>>,
-    /// Smaller cases by which the time of this case is predicted.
+    /// Smaller cases, from which the time of this case is predicted.
     smaller: SmallerBuffers<L>,
-    /// The outcome of variants that need the device, if it has no memory for the case.
+    /// The outcome of variants that need the device; `None` if it has memory for the case.
     no_device_memory: Option<Box<Outcome>>,
 }
 
@@ -57,12 +57,12 @@ struct Allocation<L: Ladder> {
     case: L::Case,
     buffers: L::Buffers,
     expected: Expected,
-    /// True if `expected` belongs to the input of a round that has its own.
+    /// True if `expected` belongs to the input of a single round, in ladders in which each round has its own input.
     is_of_round: bool,
 }
 
 impl<L: Ladder> Allocation<L> {
-    /// Allocates memory for a case and loads the input that is timed. Without `cl` the memory is on the host alone.
+    /// Allocates memory for a case and loads the input that is timed. If `cl` is `None`, all memory is on the host.
     fn new(ladder: &L, cl: Option<&ClContext>, case: &L::Case) -> Result<Self> {
         let mut buffers = ladder.allocate(cl, case, 0)?;
         let expected = ladder.load(&mut buffers, ladder.describe(case).timed_input(ladder.info()))?;
@@ -75,8 +75,8 @@ impl<L: Ladder> Allocation<L> {
 pub struct ComparedRun {
     /// The number of the round; `None` for a run that belongs to no round.
     pub round: Option<u32>,
-    /// True if the memory keeps what earlier runs left in it, in ladders in which each round has its own input. A variant that uses
-    /// results of an earlier round is then wrong; it might compute them again in memory that was overwritten.
+    /// True if the memory keeps the results of earlier runs, in ladders in which each round has its own input. A variant that
+    /// reuses results of an earlier round then differs from the reference; in overwritten memory it might compute them again.
     pub keeps_memory: bool,
 }
 
@@ -93,8 +93,8 @@ pub struct PreparedVariant<L: Ladder> {
 }
 
 impl<L: Ladder> PreparedVariant<L> {
-    /// Completes a row with what is known of the variant's kernels: their file, parameters and exact work at a case. The work is not
-    /// known of modified kernels.
+    /// Adds to a row the file, the parameters and the exact work of the variant's kernels at a case. The work of edited kernels
+    /// is not known.
     pub(super) fn describe(&self, runner: &LadderRunner<L>, case: &L::Case, row: &mut Row) {
         row.auto_choice = self.auto_choice.clone();
         let (Some(cl), Some((_, config))) = (&runner.cl, &self.kernels) else { return };
@@ -107,7 +107,7 @@ impl<L: Ladder> PreparedVariant<L> {
         }
     }
 
-    /// Completes a row with the registers of the kernels, which are compiled again for that.
+    /// Adds to a row the registers of the kernels, which are compiled again for that.
     pub(super) fn describe_registers(&self, runner: &LadderRunner<L>, row: &mut Row) {
         let (Some(cl), Some((_, config))) = (&runner.cl, &self.kernels) else { return };
         if let Ok((binary, log)) = program::binary_and_log(cl, config.code().file(), &config.options()) {
@@ -120,8 +120,8 @@ impl<L: Ladder> PreparedVariant<L> {
 type BuiltConfig<L> = (&'static str, Config<<L as Ladder>::Code>, <L as Ladder>::Built);
 
 impl<'a, L: Ladder> LadderRunner<'a, L> {
-    /// Opens the device, for which kernels are compiled from `sources`. If there is none or it cannot be opened, variants
-    /// without OpenCL can still be timed, but no peak kernels. Modified kernels run in `child` first.
+    /// Creates a runner and opens the device, for which kernels are compiled from `sources`. If there is no device or it cannot
+    /// be opened, variants without OpenCL can still be timed, but no peak kernels. Trials of edited kernels run in `child`.
     pub fn new(ladder: &'a L, device: Option<&Device>, sources: Sources, child: &'a mut Child) -> Self {
         let cl = device.map(|device| ClContext::new(device, sources)).transpose();
         let (cl, no_device) = match cl {
@@ -132,8 +132,8 @@ impl<'a, L: Ladder> LadderRunner<'a, L> {
         Self { ladder, cl, no_device, child: RefCell::new(child), clock: OnceCell::new(), clock_reader }
     }
 
-    /// Returns a runner of the same ladder on the same device with other kernels: both use the same memory. Modified kernels run
-    /// in `child` first.
+    /// Returns a runner of the same ladder on the same device with other kernels; both runners use the same memory. Trials of
+    /// edited kernels run in `child`.
     #[must_use]
     pub fn with_sources(&self, sources: Sources, child: &'a mut Child) -> Self {
         let cl = self.cl.as_ref().map(|cl| cl.with_sources(sources));
@@ -142,7 +142,7 @@ impl<'a, L: Ladder> LadderRunner<'a, L> {
         Self { ladder: self.ladder, cl, no_device, child: RefCell::new(child), clock, clock_reader }
     }
 
-    /// Returns how far the device's times are used.
+    /// Returns the extent to which the device's times are used; calibrates the clock on the first call.
     pub fn clock(&self) -> &ClockState {
         let calibrate = || self.cl.as_ref().map_or(ClockState::Uncalibrated(None), ClockState::calibrate);
         self.clock.get_or_init(calibrate)
@@ -171,7 +171,7 @@ impl<'a, L: Ladder> LadderRunner<'a, L> {
             no_device_memory,
         };
         match Allocation::new(self.ladder, self.cl.as_ref(), case) {
-            // Variants without OpenCL need no memory of the device.
+            // Variants without OpenCL need no device memory.
             Err(error) if self.cl.is_some() => {
                 Allocation::new(self.ladder, None, case).map(|memory| buffers(memory, Some(fail(error))))
             }
@@ -266,7 +266,7 @@ impl<'a, L: Ladder> LadderRunner<'a, L> {
         Ok((variant.id, config, built))
     }
 
-    /// Predicts the time of a run in milliseconds: from smaller cases if the run takes long, otherwise by running it.
+    /// Predicts the time of a run in milliseconds: from smaller cases if the run takes long, otherwise by making the run.
     pub(super) fn predict(&self, built: &L::Built, buffers: &mut CaseBuffers<L>) -> Result<f64> {
         if let Some(predicted) = self.predict_if_long(built, buffers)? {
             return Ok(predicted);
@@ -321,8 +321,8 @@ impl<'a, L: Ladder> LadderRunner<'a, L> {
         checker.quick_check(&self.ladder.case_of(built, &buffers.case))
     }
 
-    /// Checks a built variant at the small cases; the note names the parameters that differ from the default ones, and is empty if none
-    /// do. The first entry of the returned list is the timed case, whose output is compared later, in timed runs.
+    /// Checks a built variant at the small cases. The note has the parameters that differ from the default ones, and is empty
+    /// if none do. The first entry of the returned list is the timed case, whose output is compared later, in timed runs.
     pub(super) fn check_small_cases(
         &self,
         (built, config_note): (&L::Built, &str),
@@ -342,7 +342,7 @@ impl<'a, L: Ladder> LadderRunner<'a, L> {
         Ok(small.map(|small| [timed].into_iter().chain(small).collect()))
     }
 
-    /// Checks modified kernels with the other parameter values that tuning may choose, and adds the comparisons to `checked`.
+    /// Checks edited kernels with the other parameter values that tuning may choose, and adds the comparisons to `checked`.
     fn check_parameters(
         &self,
         (id, config): (&'static str, &Config<L::Code>),
@@ -352,7 +352,7 @@ impl<'a, L: Ladder> LadderRunner<'a, L> {
         let cl = self.device(buffers)?;
         for other in config.neighbours(&cl.device.info) {
             match self.check_config(&buffers.case, id, &other) {
-                // Values that do not build cannot be chosen.
+                // Parameter values with which the kernels do not build cannot be chosen.
                 Err(outcome) if matches!(*outcome, Outcome::Failed(_)) && !self.child.borrow().is_fault() => {
                     continue;
                 }
@@ -366,7 +366,7 @@ impl<'a, L: Ladder> LadderRunner<'a, L> {
         Ok(())
     }
 
-    /// Checks that the device supports a configuration for the case. Modified kernels are also run in the sandbox.
+    /// Returns `Ok` if the device supports a configuration for the case. For edited kernels, also runs a trial in the sandbox.
     ///
     /// # Errors
     /// Returns the outcome that replaces the variant's times.
@@ -385,8 +385,9 @@ impl<'a, L: Ladder> LadderRunner<'a, L> {
         require_match(report.map(|report| report.filter(MismatchReport::wrote_elsewhere)))
     }
 
-    /// Runs modified kernels in the sandbox; returns a report if their output differs from the reference. Returns `None` if it is
-    /// equal, or if the kernels are not modified. Without a variant's id and configuration the first peak kernel is run.
+    /// Runs the trial of edited kernels in the sandbox; returns a report if their output differs from the reference. Returns
+    /// `None` if it is equal, or if the kernels are not edited. Without a variant's id and configuration, the first peak kernel
+    /// is run.
     fn run_trial(
         &self,
         case: &L::Case,
@@ -407,15 +408,15 @@ impl<'a, L: Ladder> LadderRunner<'a, L> {
     /// # Errors
     /// Returns the outcome that replaces the peak kernel's times.
     pub fn peak(&self, index: usize, buffers: &CaseBuffers<L>) -> VariantResult<L::Built> {
-        // Unsupported instead of failed, since the variants report a failure of the device.
+        // The outcome is not `Failed`, because the variants report a failure of the device.
         let unsupported = |outcome: Box<Outcome>| Outcome::Unsupported(outcome.reason().unwrap_or_default());
         let cl = self.device(buffers).map_err(|outcome| Box::new(unsupported(outcome)))?;
         require_match(self.run_trial(&buffers.case, None))?;
         self.ladder.build(Part::Peak(cl, index)).map_err(fail)
     }
 
-    /// Loads the input of a timed round into all memory of the case. Computes its expected output if `is_compared`; that of the
-    /// first round is known.
+    /// Loads the input of a timed round into all memory of the case. Computes its expected output if `is_compared` is true;
+    /// that of the first round is known already.
     ///
     /// # Errors
     /// Returns an error if the device fails or the reference cannot be computed.
@@ -445,8 +446,8 @@ impl<'a, L: Ladder> LadderRunner<'a, L> {
         self.ladder.run(built, &mut self.allocation_for(built, buffers)?.buffers)
     }
 
-    /// Makes a timed run on the loaded input and compares every element of the output, which is overwritten before. Returns the times,
-    /// and the accuracy of the output if the output need not be exact.
+    /// Makes a timed run on the loaded input and compares every element of the output, which is overwritten before. Returns the
+    /// times, and the accuracy of the output if the output need not be exact.
     ///
     /// # Errors
     /// Returns the outcome that replaces the variant's times.
@@ -484,13 +485,13 @@ impl<'a, L: Ladder> LadderRunner<'a, L> {
     }
 }
 
-/// Converts the result of the checks: returns the list of comparisons, or as an error the outcome that replaces the variant's
+/// Converts the result of the checks to the list of comparisons, or as an error to the outcome that replaces the variant's
 /// times.
 fn compared(checked: Result<CheckResult>) -> VariantResult<Vec<Checked>> {
     checked.map_err(fail)?.map_err(|report| Box::new(Outcome::Mismatch(*report)))
 }
 
-/// The number of timed runs of a configuration in a search. The fastest run counts, since it is the least disturbed.
+/// The number of timed runs of a configuration in a search. The fastest run counts, because it is the least disturbed.
 const SEARCH_RUNS: usize = 5;
 
 /// Builds the variant with the parameters that the tuning cache has for the class of this case; similar cases share a
@@ -521,13 +522,13 @@ fn search_fastest<L: Ladder>(
     let device = &cl.device.info;
     let mut best: Option<(&'static str, Config<L::Code>, f64)> = None;
     let mut reason: Option<Box<Outcome>> = None;
-    // Later variants are likely faster: slow ones are then abandoned early.
+    // Later variants are likely faster, so slow ones are abandoned early.
     for variant in runner.ladder.variants().iter().rev() {
         let Some(code) = variant.code(device.kind) else { continue };
         let first = Config::for_class(code, device, runner.ladder.describe(&buffers.case).class);
         let mut is_first = true;
         let hopeless_ms = best.as_ref().map_or(f64::INFINITY, |best| MAX_RATIO_TO_BEST * best.2);
-        // If modified kernels fail in the sandbox, other values are not tried: each could take the whole time limit.
+        // If edited kernels fail in their trial, no other values are searched, because each could take the whole time limit.
         let found = coordinate_descent(first, device, |config| {
             let mut time = || -> VariantResult<f64> {
                 runner.check_config(&buffers.case, variant.id, config)?;

@@ -1,4 +1,4 @@
-//! Coordinate descent over the parameters of kernels.
+//! Coordinate descent over the parameters of kernels: a search that varies one parameter after the other.
 
 use crate::config::{Config, Tunable};
 use opencl::cl::DeviceInfo;
@@ -7,21 +7,21 @@ use opencl::cl::DeviceInfo;
 /// is not timed.
 pub(crate) const MAX_RATIO_TO_BEST: f64 = 3.0;
 
-/// The result of trying a configuration.
+/// The result of measuring a configuration in a search.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum TrialResult {
-    /// The output is right; holds the time in milliseconds.
+    /// The output is right. The value is the time in milliseconds.
     Time(f64),
     /// The output differs, the run is too slow, or the kernels fail.
     NoTime,
-    /// Like [`TrialResult::NoTime`], and no further parameter values of this variant are to be tried.
+    /// The configuration has no time, and no further parameter values of this variant should be measured.
     Stop,
 }
 
 /// Finds good parameter values by coordinate descent: varies one parameter after the other and keeps the best value of each,
-/// which takes a few trials instead of all combinations. `attempt` tries a configuration. `first` is always tried, other
-/// configurations only if the device allows them. Returns the best configuration and its time in milliseconds; `None` if no
-/// configuration has a time.
+/// which takes few measurements instead of all combinations. `attempt` measures a configuration. `first` is always measured,
+/// other configurations only if the device allows them. Returns the best configuration and its time in milliseconds; `None` if
+/// no configuration has a time.
 ///
 /// # Errors
 /// Returns the error of `attempt`, which ends the search.
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
     use crate::fake::{FIRST_CODE, FakeCode, config};
 
-    /// Returns the best configuration with its time, and all that were tried.
+    /// Returns the best configuration with its time, and all configurations that were measured.
     fn search(mut attempt: impl FnMut(u32, u32) -> TrialResult) -> (Option<String>, Vec<String>) {
         let mut tried = Vec::new();
         let found = coordinate_descent(
@@ -81,7 +81,7 @@ mod tests {
     #[test]
     fn each_parameter_keeps_its_best_value_and_nothing_is_tried_twice() {
         let (found, tried) = search(|a, b| match (a, b) {
-            // The default is wrong, and 64 the slowest.
+            // The output of the default is wrong, and 64 is the slowest value.
             (1, 8) => TrialResult::NoTime,
             (a, b) => TrialResult::Time(f64::from(a * 10) + f64::from(b.abs_diff(16))),
         });

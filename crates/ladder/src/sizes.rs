@@ -6,7 +6,7 @@
 pub struct Sizes(Vec<(&'static str, Vec<Vec<u64>>)>);
 
 impl Sizes {
-    /// Adds the values of an option. Without values the option counts as not given.
+    /// Returns the sizes with the values of an option added. An option without values counts as not given.
     #[must_use]
     pub fn with<T: Into<u64>, const N: usize>(
         mut self,

@@ -1,6 +1,6 @@
-//! The child process in which modified kernels run first: those of all ladders, and the filters of the window. Kernels that are
-//! built into clreel need no such trial. The process itself is [`opencl::sandbox`]; a request carries a task of its ladder,
-//! which the child passes to the closure of [`serve`].
+//! The child process that runs trials of edited kernels: those of all ladders, and the filters of the window. Built-in kernels
+//! need no trial. The process itself is [`opencl::sandbox`]; a request has a task of its ladder, which the child passes to the
+//! closure of [`serve`].
 
 use std::sync::mpsc::Sender;
 use std::time::Duration;
@@ -23,7 +23,7 @@ const TRIAL_FAILED: &str = "The trial of the modified kernels failed.";
 /// The suggestion to the user if the device may be the reason.
 const DEVICES_HINT: &str = "Run `clreel devices` to see whether the device works.";
 
-/// A request to the child process: run the kernels of `task` on a device.
+/// A request to the child process to run the kernels of `task` on a device.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Request<T> {
     device: Identity,
@@ -34,7 +34,7 @@ pub struct Request<T> {
 }
 
 impl<T> Request<T> {
-    /// Makes a request for the device and the sources of the context `cl`.
+    /// Creates a request for the device and the sources of the context `cl`.
     pub fn new(cl: &ClContext, task: T) -> Self {
         Self { device: identity_of(&cl.device), sources: cl.sources().clone(), task }
     }
@@ -44,9 +44,9 @@ impl<T> Request<T> {
 /// cannot run.
 type Reply = Result<Option<MismatchReport>>;
 
-/// Runs in the child process: serves the requests of a [`Child`] with `run` until the parent closes the connection, then exits.
-/// `frame` is the file descriptor of the memory that parent and child share. The device stays open from one request to the
-/// next.
+/// Serves the requests of a [`Child`] with `run` until the parent closes the connection, then exits the process; runs in the
+/// child process. `frame` is the file descriptor of the memory that parent and child share. The device stays open from one
+/// request to the next.
 pub fn serve<T: DeserializeOwned>(
     frame: u32,
     mut run: impl FnMut(&ClContext, &T, &mut ParentConnection) -> Result<Option<MismatchReport>>,
@@ -72,8 +72,8 @@ pub fn serve<T: DeserializeOwned>(
     )
 }
 
-/// A child process that runs the requests of one ladder. It is started at the first request, and ends with the thread that made
-/// this handle.
+/// The handle of a child process that runs the requests of one ladder. The process is started at the first request, and ends
+/// with the thread that created the handle.
 #[derive(Debug)]
 pub struct Child {
     /// The timeout for each step of a request; `None` if the user set none.
@@ -81,19 +81,19 @@ pub struct Child {
     client: Client,
     /// True if the last request crashed the child or timed out.
     fault: bool,
-    /// The channel that receives a message once the kernels of a request are compiled.
+    /// The channel that receives a message once the kernels of a request are compiled; `None` if nobody waits for it.
     compiled: Option<Sender<()>>,
 }
 
 impl Child {
-    /// Makes a handle of a ladder's child process. `limit` is the timeout for each step of a trial; without it the timeout is
-    /// 10 s or ten times the predicted time, whichever is longer.
+    /// Creates the handle of a ladder's child process. `limit` is the timeout for each step of a trial; without it the timeout
+    /// is 10 s or ten times the predicted time, whichever is longer.
     pub fn new(ladder: &'static str, limit: Option<Duration>) -> Self {
         Self { limit, client: Client::new(ladder), fault: false, compiled: None }
     }
 
-    /// Returns true if the last error was a crash or a timeout of the child. Any other error would occur in this process as
-    /// well, where it would do no harm.
+    /// Returns true if the last error was a crash or a timeout of the child. Any other error would also occur in this process,
+    /// but do no harm there.
     pub fn is_fault(&self) -> bool {
         self.fault
     }
@@ -123,7 +123,7 @@ impl Child {
         let Self { limit: asked, compiled, client, .. } = self;
         let limit = |step: &str, predicted: Option<f64>| {
             if step == LAUNCH {
-                // The receiver may be gone.
+                // The receiver may have been dropped.
                 let _ = compiled.as_ref().map(|compiled| compiled.send(()));
             }
             let predicted = Duration::try_from_secs_f64(predicted.unwrap_or_default().min(1e8) / 1e3);
@@ -151,14 +151,14 @@ impl Child {
         reply
     }
 
-    /// Starts the child, unless it is running, with a request that runs no kernel, so that the next request does not wait for
+    /// Starts the child, unless it is running, with a request that runs no kernel, so that the next request need not wait for
     /// drivers to load. If that fails, the next request returns the error.
     pub fn make_ready<T: Serialize>(&mut self, request: &Request<T>) {
         self.client.make_ready::<_, Reply>(request);
     }
 }
 
-/// Returns the error for the kernels called `name` if the child ended during `step` of their trial.
+/// Returns the error for a child that ended during `step` of the trial of the kernels called `name`.
 fn ending_error(name: &str, ending: &Ending, step: &str) -> Error {
     let why = "Modified kernels run in a child process first, so that a crash or a hang does not end clreel.";
     let hint = match (&ending.cause, step) {

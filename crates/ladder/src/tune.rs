@@ -1,14 +1,14 @@
-//! Tuning: finds the fastest variant and parameters for a device by trying configurations. The results are a [`Trial`] for each
-//! configuration, and the best of each variant for the [cache](super::cache).
+//! Tuning: finds the fastest variant and parameters for a device by measuring configurations. The results are a [`Trial`] for
+//! each configuration, and the best configuration of each variant for the [cache](super::cache).
 //!
-//! From a variant's default configuration each parameter is varied in turn and the best value is kept: coordinate descent, a
-//! few dozen trials instead of all combinations. Around the best configuration of all variants, every pair of values of the two
-//! parameters with the most values is tried as well, which finds values that are good only together, and makes a [heat
-//! map](super::heat). A configuration whose output differs from the reference is never timed. A configuration that is predicted
-//! to take far longer than the best one so far is abandoned after the prediction.
+//! From a variant's default configuration, each parameter is varied in turn and the best value is kept: coordinate descent,
+//! which takes a few dozen measurements instead of all combinations. Around the best configuration of all variants, every pair
+//! of values of the two parameters with the most values is measured as well, which finds values that are good only together,
+//! and fills a [heat map](super::heat). A configuration whose output differs from the reference is never timed. A configuration
+//! that is predicted to take far longer than the best one so far is abandoned after the prediction.
 //!
-//! At the end the best configuration of each variant, and the default ones, are timed in turns. The fastest one is kept for `auto`,
-//! unless no difference from a default one is shown: then that is kept.
+//! At the end the best configuration of each variant, and the default ones, are timed in turn. The fastest one is kept for
+//! `auto`, unless no difference from a default one is shown: then the default one is kept.
 
 use std::cell::RefCell;
 use std::time::Instant;
@@ -31,24 +31,25 @@ use opencl::clock_speed::{ClockReader, Reading};
 use opencl::sources::Sources;
 use opencl::watch;
 
-/// The predicted time in milliseconds below which a prediction is repeated once before its configuration is abandoned, since a
-/// short run is easily disturbed.
+/// The predicted time in milliseconds below which a prediction is repeated once before its configuration is abandoned, because
+/// a short run is easily disturbed.
 const SHORT_MS: f64 = 50.0;
 /// The number of timed runs of a trial.
 const ROUNDS: u32 = 12;
-/// The number of timed runs of each finalist, that is of the best configuration of each variant and of the default ones.
+/// The number of timed runs of each finalist. Finalists are the best configuration of each variant and the default
+/// configurations.
 const FINAL_ROUNDS: u32 = 40;
 
-/// The result of trying a configuration.
+/// The status of a configuration in a search.
 #[derive(Debug, Clone)]
 pub enum Status {
-    /// The output is exact; holds the time in milliseconds of the fastest run, which is the least disturbed one.
+    /// The output is exact. The value is the time in milliseconds of the fastest run, which is the least disturbed one.
     Scored(f64),
-    /// The configuration is too slow to be timed; holds the predicted time in milliseconds.
+    /// The configuration is too slow to be timed. The value is the predicted time in milliseconds.
     Abandoned(f64),
-    /// The output differs from the reference; holds a report of the difference.
+    /// The output differs from the reference. The value is a report of the difference.
     Mismatch(MismatchReport),
-    /// The configuration could not be built or run; holds the reason as a sentence.
+    /// The configuration could not be built or run. The value is the reason as a sentence.
     Failed(String),
 }
 
@@ -62,20 +63,19 @@ impl Status {
     }
 }
 
-/// A configuration that was tried.
+/// The result of measuring one configuration in a search.
 #[derive(Debug)]
 pub struct Trial<C: 'static> {
     /// The variant's id.
     pub variant: &'static str,
     /// The parameters.
     pub config: Config<C>,
-    /// Time to compile the kernels and launch them once, in milliseconds; `None` if they were not compiled in this process.
+    /// The time to compile the kernels and launch them once, in milliseconds; `None` if they were not compiled in this process.
     pub compile_ms: Option<f64>,
-    /// The result of trying the configuration.
+    /// The time of the configuration, or the reason why it has none.
     pub status: Status,
     /// The median time in milliseconds of the final runs, in which the best configurations of all variants and the default ones
-    /// run in turn; `None` if this is none of them. Other trials are compared by their minimum, since their runs do not
-    /// alternate.
+    /// run in turn; `None` for other configurations. Those are compared by their minimum, because their runs do not alternate.
     pub median_ms: Option<f64>,
     /// True if this is the configuration that is kept for `auto`.
     pub is_kept: bool,
@@ -106,7 +106,7 @@ impl<C> Trial<C> {
 }
 
 impl<C: Tunable> Trial<C> {
-    /// Returns the variant's id and the parameters, as in "one A=2".
+    /// Returns the variant's id and the parameters, such as "one A=2".
     pub fn name(&self) -> String {
         format!("{} {}", self.variant, self.config).trim_end().to_owned()
     }
@@ -115,11 +115,11 @@ impl<C: Tunable> Trial<C> {
 /// The configuration that a search keeps for `auto`.
 #[derive(Debug, Clone, Copy)]
 pub struct Choice {
-    /// The index of the trial.
+    /// The index of the trial of the kept configuration.
     pub kept: usize,
-    /// The index of the trial with which it is compared, and the verdict on the kept one; `None` as verdict if there were too few
-    /// runs. A default configuration that is kept is compared with the one that has the least median, any other one with the
-    /// default configuration. `None` if the default configuration has the least median, or has no times.
+    /// The index of the trial with which the kept one is compared, and the verdict on the kept one; the verdict is `None` if
+    /// there were too few runs. A default configuration that is kept is compared with the one that has the smallest median, any
+    /// other one with the default configuration. `None` if the default configuration has the smallest median, or has no times.
     pub other: Option<(usize, Option<Verdict>)>,
 }
 
@@ -133,20 +133,20 @@ pub struct Search<C: 'static> {
     pub trials: Vec<Trial<C>>,
     /// The comparisons made before a configuration was timed, taken from the first configuration that passed them.
     pub checked: Vec<Checked>,
-    /// How far the device's times were used.
+    /// The extent to which the device's times were used.
     pub clock: ClockState,
     /// The speed of the device's clock during the final runs, or the reason why it is unknown, as a sentence.
     pub clock_speed: std::result::Result<ClockSpeed, String>,
     /// The times of the final runs of each finalist, with the index of its trial.
     pub finals: Vec<(usize, Measurement)>,
-    /// The configuration that is kept; `None` if there is none with final runs.
+    /// The configuration that is kept; `None` if no configuration has final runs.
     pub choice: Option<Choice>,
-    /// The texts that the kernels were compiled from.
+    /// The source texts from which the kernels were compiled.
     sources: Sources,
 }
 
 impl<C: Tunable> Search<C> {
-    /// Returns the cache entries for the best configuration of each variant; that of the kept one is marked.
+    /// Returns the cache entries for the best configuration of each variant, in which the entry of the kept one is marked.
     ///
     /// # Errors
     /// Returns an error if a kernel source cannot be read.
@@ -167,7 +167,7 @@ impl<C: Tunable> Search<C> {
         Ok(entries)
     }
 
-    /// Returns the final runs as results of a benchmark, to be saved: a row for each finalist, whose times were measured in turns.
+    /// Returns the final runs as benchmark results, to be saved: a row for each finalist.
     pub fn case_run<L: Ladder<Code = C>>(&self, runner: &LadderRunner<L>, case: &L::Case) -> CaseRun {
         let mut run = CaseRun::new(runner.case(case));
         if let (Some(outcome), Some(peak)) = (run.peaks.first_mut(), &self.peak) {
@@ -190,7 +190,7 @@ impl<C: Tunable> Search<C> {
         CaseRun { clock: self.clock.clone(), clock_speed: self.clock_speed.clone(), ..run }
     }
 
-    /// Returns a sentence that names the kept configuration, and says why it is kept; `None` if none is.
+    /// Returns a sentence that says which configuration is kept, and why; `None` if none is.
     pub fn choice_text(&self) -> Option<String> {
         let Choice { kept, other } = self.choice?;
         let name = |at: usize| self.trials[at].name();
@@ -217,7 +217,7 @@ pub type InitialConfigs<C> = Vec<(&'static str, Config<C>)>;
 
 /// Observes a search, and may pause or stop it.
 pub trait SearchObserver<C: 'static> {
-    /// Called before a configuration of `variant` is tried; `trials` are the trials so far.
+    /// Called before a configuration of `variant` is measured; `trials` are the trials so far.
     fn begin_trial(&mut self, variant: &'static str, config: &Config<C>, trials: &[Trial<C>]);
 
     /// Called before each piece of work for the device; the longest piece is one run. May wait, which pauses the search.
@@ -238,7 +238,7 @@ pub(crate) fn grid_params<C: Tunable>(code: &C) -> Vec<&'static Param> {
     params
 }
 
-/// Returns the maximum number of trials that a search over these variants can make, for a progress bar.
+/// Returns the maximum number of trials that a search over these variants can have, for a progress bar.
 pub fn max_trials<C: Tunable>(variants: &InitialConfigs<C>) -> usize {
     let codes = || variants.iter().map(|(_, config)| config.code());
     let trials = |c: &'static C| 1 + c.params().iter().map(|p| p.values.len()).sum::<usize>();
@@ -266,8 +266,9 @@ pub fn initial_configs<L: Ladder>(
 
 /// Searches for the best parameters of `variants` for a case. Returns `None` if `observer` stopped the search.
 ///
-/// # Errors Returns an error if there is no device, the device cannot hold the case, or the device fails. If a configuration
-/// fails, only its [`Status`] says so.
+/// # Errors
+/// Returns an error if there is no device, the device cannot hold the case, or the device fails. The failure of a configuration
+/// is no error, but its [`Status`].
 pub fn search<L: Ladder>(
     runner: &LadderRunner<L>,
     case: &L::Case,
@@ -304,8 +305,9 @@ pub fn search<L: Ladder>(
     }
 }
 
-/// Returns the best trial and its time in milliseconds: the one that is kept, otherwise the one with the least
-/// [median](Trial::median_ms), or if no trial has a median yet, the one with the least minimum. `None` if no trial has a time.
+/// Returns the best trial and its time in milliseconds: the one that is kept, otherwise the one with the smallest
+/// [median](Trial::median_ms), or if no trial has a median yet, the one with the smallest minimum. `None` if no trial has a
+/// time.
 pub fn best<C>(trials: &[Trial<C>]) -> Option<(&Trial<C>, f64)> {
     best_of(trials.iter())
 }
@@ -319,7 +321,7 @@ pub(crate) fn best_of<'t, C>(
     best.or_else(|| fastest(trials).map(|t| (t, min_ms(t))))
 }
 
-/// Returns the trial with the least minimum time; `None` if no trial has a time.
+/// Returns the trial with the smallest minimum time; `None` if no trial has a time.
 fn fastest<'t, C>(trials: impl Iterator<Item = &'t Trial<C>>) -> Option<&'t Trial<C>> {
     trials.filter(|t| t.ms().is_some()).min_by(|a, b| f64::total_cmp(&min_ms(a), &min_ms(b)))
 }
@@ -351,14 +353,13 @@ struct Tuner<'c, 'a, 'w, L: Ladder> {
     stopped: bool,
 }
 
-/// Status and noise of a measured configuration.
+/// The status and the noise of a measured configuration.
 struct TrialOutcome {
     status: Status,
     noise: Option<Noise>,
 }
 
 impl TrialOutcome {
-    /// Makes the outcome of a configuration that was not timed.
     fn without_times(status: Status) -> Self {
         Self { status, noise: None }
     }
@@ -401,13 +402,14 @@ impl<L: Ladder> Tuner<'_, '_, '_, L> {
             Status::Scored(ms) => TrialResult::Time(*ms),
             _ if self.trials.len() > first + 1 => TrialResult::NoTime,
             Status::Abandoned(_) => TrialResult::Stop,
-            // If modified kernels fail in the sandbox, other values are not tried: each could take the whole time limit.
+            // If edited kernels fail in the sandbox, no other values are measured, because each could take the whole time
+            // limit.
             Status::Failed(_) if self.cl.sources().is_changed(last.config.code().file()) => TrialResult::Stop,
             _ => TrialResult::NoTime,
         }
     }
 
-    /// Tries all pairs of values of the two parameters with the most values, around the best configuration of all.
+    /// Measures all pairs of values of the two parameters with the most values, around the best configuration of all variants.
     fn search_grid(&mut self, device: &DeviceInfo) -> Result<()> {
         let Some(best) = fastest(self.trials.iter()).cloned() else { return Ok(()) };
         let [a, b] = grid_params(best.config.code())[..] else { return Ok(()) };
@@ -423,7 +425,7 @@ impl<L: Ladder> Tuner<'_, '_, '_, L> {
         Ok(())
     }
 
-    /// Tries a configuration and adds the trial to the list.
+    /// Measures a configuration and adds its trial to the list.
     fn run_trial(&mut self, variant: &'static str, config: &Config<L::Code>) -> Result<()> {
         check_continue(&mut *self.observer, &mut self.stopped)?;
         self.observer.begin_trial(variant, config, &self.trials);
@@ -480,7 +482,7 @@ impl<L: Ladder> Tuner<'_, '_, '_, L> {
     }
 
     /// Predicts the time of the compiled configuration `built`, checks its output, and times it. Adds the time of the first
-    /// launch to `compile_ms`, since some drivers finish compiling then.
+    /// launch to `compile_ms`, because some drivers finish compiling then.
     fn measure_config(&mut self, built: &L::Built, compile_ms: &mut Option<f64>) -> Result<TrialOutcome> {
         let began = CpuTimes::now();
         let known_ms = self.best_ms;
@@ -522,7 +524,7 @@ impl<L: Ladder> Tuner<'_, '_, '_, L> {
         let first = match first {
             Ok((sample, _)) => sample,
             Err(outcome) => {
-                // The variant may have changed the input of all others.
+                // The variant may have changed the input that all others share.
                 self.runner.reload(built, &mut self.buffers.borrow_mut())?;
                 return Ok(TrialOutcome::without_times(Status::from_outcome(*outcome)));
             }
@@ -531,7 +533,7 @@ impl<L: Ladder> Tuner<'_, '_, '_, L> {
             self.checked = checked;
         }
         let rounds = measure::rounds_for(predicted, ROUNDS, false).unwrap_or(1);
-        // The minimum, the least disturbed run: trials do not run in turn, only finalists do.
+        // The minimum counts, which is the least disturbed run: trials do not run in turn, only finalists do.
         let mut samples = vec![first];
         for _ in 1..rounds {
             check_continue(&mut *self.observer, &mut self.stopped)?;
@@ -547,9 +549,9 @@ impl<L: Ladder> Tuner<'_, '_, '_, L> {
     }
 
     /// Times the best configuration of each variant, the default ones and the peak kernel in turn, and chooses the one that is
-    /// kept. Returns the times of the peak kernel, if there are any.
+    /// kept. Returns the times of the peak kernel; `None` if it has none.
     fn time_finalists(&mut self, peak: Option<L::Built>) -> Result<Option<Measurement>> {
-        // The defaults of the variant that is likely the fastest, and of the one that was.
+        // The default configurations of the variant that is expected to be the fastest, and of the one that is.
         let fastest = fastest(self.trials.iter()).map(|trial| trial.variant);
         let first = self.trials.first().map(|trial| trial.variant);
         let defaults = std::mem::take(&mut self.defaults).into_iter().filter(|(at, _)| {
@@ -615,15 +617,16 @@ impl<L: Ladder> Tuner<'_, '_, '_, L> {
     }
 }
 
-/// Chooses the configuration to keep from the times of the final runs: the one with the least median, or a default one if no
-/// difference between the two is shown. A default is first that of the first variant, then that of the fastest one's.
+/// Chooses the configuration to keep from the times of the final runs: the one with the smallest median, or a default one if no
+/// difference between the two is shown. The default configuration of the first variant is compared first, then that of the
+/// fastest variant.
 fn choose<C>(trials: &[Trial<C>], finals: &[(usize, Measurement)]) -> Option<Choice> {
     let (fastest, least) = finals.iter().min_by(|a, b| f64::total_cmp(&a.1.time.p50, &b.1.time.p50))?;
     let default_of =
         |variant: &str| trials.iter().position(|trial| trial.variant == variant).filter(|at| at != fastest);
     let defaults = [trials.first()?.variant, trials[*fastest].variant].into_iter().filter_map(default_of);
     let timed = |at: usize| finals.iter().find(|(known, _)| *known == at);
-    // The verdict on the fastest one.
+    // The verdict on the fastest configuration.
     let compared = defaults.filter_map(timed).map(|(at, measured)| {
         let verdict = Ratio::of_pairs(&measured.times(), &least.times()).map(Ratio::verdict);
         (*at, verdict)

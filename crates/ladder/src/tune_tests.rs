@@ -1,4 +1,4 @@
-//! Searches over the kernels of a fake ladder.
+//! Tests of searches over the kernels of a fake ladder.
 
 use super::*;
 use crate::fake::{
@@ -6,7 +6,7 @@ use crate::fake::{
 };
 use crate::trial::Child;
 
-/// Stops a search after a number of trials: the maximum, and the trials so far.
+/// An observer that stops a search after a number of trials: the maximum, and the number of trials so far.
 struct TrialLimit(usize, usize);
 
 impl SearchObserver<FakeCode> for TrialLimit {
@@ -48,7 +48,7 @@ fn trial<'a>(search: &'a Search<FakeCode>, name: &str) -> &'a Trial<FakeCode> {
 
 #[test]
 fn the_minimum_scores_a_trial_and_the_median_of_turns_decides() {
-    // One of the runs of `one` was lucky; from the second on it is the slower one.
+    // One of the first runs of `one` was fast by chance; in all later ones it is the slower variant.
     let (found, _) = search_all(|variant, _, _| match variant {
         "one" => Behaviour { runs_ms: &[1.0, 1.0, 4.0], ..CORRECT },
         _ => Behaviour { runs_ms: &[2.0], ..CORRECT },
@@ -57,7 +57,7 @@ fn the_minimum_scores_a_trial_and_the_median_of_turns_decides() {
     assert_eq!((one.ms(), one.median_ms), (Some(1.0), Some(4.0)));
     assert_eq!(best(&found.trials).map(|(t, ms)| (t.variant, ms)), Some(("two", 2.0)));
     assert_eq!(found.peak.as_ref().map(|peak| peak.time.p50), Some(1.0));
-    // Before the end the minimum is all that is known.
+    // Before the final runs only the minimum is known.
     let so_far: Vec<_> = found.trials.iter().map(|t| Trial { median_ms: None, ..t.clone() }).collect();
     assert_eq!(best(&so_far).map(|(t, ms)| (t.variant, ms)), Some(("one", 1.0)));
     // The cache gets one entry for each variant, with its median.
@@ -98,7 +98,7 @@ fn parameters_are_varied_and_then_the_grid_around_the_best() {
     once.dedup();
     assert_eq!(once.len(), built.len(), "{built:?}");
     assert_eq!(built.len(), found.trials.len());
-    // Values that are good only together are found in the grid alone.
+    // Values that are good only together are found only by the search of pairs.
     assert_eq!(built[..6], ["one 1 8 1", "one 2 8 1", "one 1 16 1", "one 1 32 1", "one 1 64 1", "one 1 8 2"]);
     assert_eq!(best(&found.trials).map(|(t, _)| t.config.to_string()).as_deref(), Some("A=2 B=32 C=1"));
     for b in [8, 16, 32, 64] {
@@ -154,7 +154,7 @@ fn wrong_configurations_are_never_timed() {
         };
         let (found, calls) = search_all(behaviour);
         assert!(calls.iter().any(|line| line.starts_with("run one 2 ")), "{wrong}");
-        // One to predict, and one that is compared.
+        // One run predicts the time, and one is compared.
         let most = usize::from(wrong == "check") + 2 * usize::from(wrong == "run");
         assert_eq!(calls.iter().filter(|line| *line == "run one 1 8 1").count(), most, "{wrong}");
         let first = trial(&found, "one A=1 B=8 C=1");
@@ -210,7 +210,7 @@ fn kept(found: &Search<FakeCode>) -> (String, String) {
     let kept: Vec<_> = found.trials.iter().filter(|t| t.is_kept).map(Trial::name).collect();
     assert_eq!(kept.len(), 1, "{kept:?}");
     assert_eq!(best(&found.trials).map(|(t, _)| t.name()), kept.first().cloned());
-    // `auto` uses the same.
+    // `auto` uses the same configuration.
     let entries = found.entries(&DeviceInfo::made_up(), &Class::new("made", "small")).unwrap();
     let entries = serde_json::to_value(entries).unwrap();
     let marked: Vec<_> = entries.as_array().unwrap().iter().filter(|entry| entry["kept"] == true).collect();

@@ -1,4 +1,4 @@
-//! Declaration of a variant, that is one implementation of a ladder's computation. Command line, tables and tests read these
+//! Declares a variant, which is one implementation of a ladder's computation. Command line, tables and tests read these
 //! declarations.
 
 use serde_json::Value;
@@ -24,16 +24,16 @@ pub enum Work<C: 'static, H> {
     Host(H),
     /// Shaders in OpenGL.
     Shaders(H),
-    /// Threads of this process, shown as an additional row that is no variant of the ladder: the host's work, the row's name, and
-    /// its description in JSON.
+    /// Threads of this process, shown as an additional row that is not a variant of the ladder: the host's work, the row's
+    /// name, and its description in JSON.
     ExtraHost(H, String, Value),
-    /// The fastest of the ladder's kernels on this device: from the tuning cache, or else by a short search.
+    /// The fastest of the ladder's kernels on this device, found in the tuning cache, or else by a short search.
     Fastest,
     /// The fastest variant by the tuning cache, or the variant with this id if the case was not tuned.
     Tuned(&'static str),
 }
 
-/// A variant as users see it. `C` is the type of a ladder's kernel code, `H` that of its work on the host.
+/// A variant with its texts for users. `C` is the type of a ladder's kernel code, `H` that of its work on the host.
 #[derive(Debug)]
 pub struct Variant<C: 'static, H> {
     /// The id on the command line and in JSON. It never changes its meaning.
@@ -93,7 +93,7 @@ impl<C: Tunable, H> Variant<C, H> {
     /// Returns the variant's names for a benchmark on a device of this kind.
     pub fn entry(&self, kind: Option<DeviceKind>) -> Entry {
         let (id, title, back_end) = (self.id, self.title, self.back_end());
-        // Peak kernels are measured on the device: they do not bound threads unless the device is the processor.
+        // Peak kernels are measured on the device, so they do not bound threads unless the device is the CPU.
         let has_limit = back_end != BackEnd::Native || kind == Some(DeviceKind::Cpu);
         let peak = has_limit.then(|| self.code(kind.unwrap_or(DeviceKind::Cpu)).map_or(0, C::peak));
         let (name, extra) = match &self.work {

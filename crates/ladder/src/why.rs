@@ -1,5 +1,5 @@
-//! Why a variant is as fast as it is: its rates, the shares that it reaches of what the device was measured to do, and sentences
-//! where numbers carry them. Nothing here knows a variant's name.
+//! Explains the time of a variant: its rates, their shares of the device's measured peaks, and sentences that follow from these
+//! numbers. The explanations are independent of the variants' names.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,15 +10,15 @@ use base::timing::{Precision, believed, number};
 use opencl::cl::{DeviceInfo, DeviceKind};
 use opencl::machine_code::KernelRegisters;
 
-/// The measured peaks of a device; `None` where that could not be measured.
+/// The measured peaks of a device; `None` for a peak that could not be measured.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DevicePeaks {
-    /// Bytes that a copy within the device's memory reads and writes, in GB/s.
+    /// The bytes per second that a copy within the device's memory reads and writes, in GB/s.
     pub copy_gb_s: Option<f64>,
-    /// Bytes that a kernel reads and does nothing else with, in GB/s.
+    /// The bytes per second that a kernel reads if it does nothing else with them, in GB/s.
     pub read_gb_s: Option<f64>,
-    /// Multiplications and additions of floats in registers, in GFLOP/s.
+    /// The multiplications and additions of floats in registers per second, in GFLOP/s.
     pub gflop_s: Option<f64>,
 }
 
@@ -39,41 +39,42 @@ impl Rates {
         (ns > 0.0 && rates.gb_s.is_finite()).then_some(rates)
     }
 
-    /// Returns the share of the copy's bandwidth, from 0 on.
+    /// Returns the share of the copy's bandwidth, 1 for all of it; `None` if that peak is not known.
     pub fn copy_share(&self, peaks: &DevicePeaks) -> Option<f64> {
         peaks.copy_gb_s.map(|peak| self.gb_s / peak)
     }
 
-    /// Returns the share of the plain read's bandwidth, from 0 on.
+    /// Returns the share of the plain read's bandwidth, 1 for all of it; `None` if that peak is not known.
     pub fn read_share(&self, peaks: &DevicePeaks) -> Option<f64> {
         peaks.read_gb_s.map(|peak| self.gb_s / peak)
     }
 
-    /// Returns the share of the multiply-adds' rate, from 0 on; `None` without operations.
+    /// Returns the share of the peak rate of multiplications and additions, 1 for all of it; `None` without operations or if
+    /// that peak is not known.
     pub fn operation_share(&self, peaks: &DevicePeaks) -> Option<f64> {
         peaks.gflop_s.filter(|_| self.gflop_s > 0.0).map(|peak| self.gflop_s / peak)
     }
 }
 
-/// A kernel reads its input often if it reads each element on average more than this many times.
+/// The average number of reads of each input element above which a kernel is said to read its input many times.
 const MANY_READS: f64 = 8.0;
-/// A share of a peak above which little is left to gain.
+/// The share of a peak above which little is left to gain.
 const NEAR_PEAK: f64 = 0.7;
-/// A share of the copy's bandwidth above which the data cannot come from memory.
+/// The share of the copy's bandwidth above which the data cannot come from memory.
 const ABOVE_PEAK: f64 = 1.1;
-/// A share of a peak below which the peak is no explanation of the time.
+/// The share of a peak below which the peak does not explain the time.
 const FAR_FROM_PEAK: f64 = 0.5;
-/// The share of the time of one of several kernels above which that kernel is named.
+/// The share of the total time of several kernels above which one kernel is named as the slowest.
 const MOST_OF_TIME: f64 = 0.6;
-/// The number of work-items that a compute unit of a graphics card runs at least at once.
+/// The number of work-items that a compute unit of a GPU runs at least at once.
 const ITEMS_PER_UNIT: u64 = 64;
 
-/// The facts about the time of a variant, on the command line and in the window alike.
+/// The facts by which the time of a variant is explained, on the command line and in the window.
 #[derive(Debug, Clone, Copy)]
 pub struct Evidence<'a> {
     /// The median time in milliseconds.
     pub ms: f64,
-    /// The digits that the time allows.
+    /// The number of significant digits of the time.
     pub precision: Precision,
     /// The work of the kernels; `None` if it is not known.
     pub work: Option<&'a KernelWork>,
@@ -107,7 +108,7 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// Returns sentences that explain a time on a device, each from the numbers of `evidence`; none where nothing is known.
+/// Returns sentences that explain a time on a device from the numbers of `evidence`; none if nothing is known.
 pub fn sentences(evidence: &Evidence, peaks: &DevicePeaks, device: &DeviceInfo) -> Vec<String> {
     let mut sentences = Vec::new();
     if let Some(work) = evidence.work {
@@ -138,7 +139,7 @@ pub fn percent(share: f64, precision: Precision) -> String {
     }
 }
 
-/// Returns a sentence on an input that is read many times, far from the copy's bandwidth.
+/// Returns a sentence if the input is read many times and the copy's bandwidth is far from reached, else `None`.
 fn read_sentence(
     work: &KernelWork,
     precision: Precision,
@@ -151,7 +152,7 @@ fn read_sentence(
     Some(format!("Each {} is read {reads:.0} times; {share} of the copy's bandwidth.", work.unit))
 }
 
-/// Returns a sentence on a variant that is near a peak of the device.
+/// Returns a sentence if the variant is near a peak of the device, else `None`.
 fn peak_sentence(precision: Precision, rates: &Rates, peaks: &DevicePeaks) -> Option<String> {
     let shares = [
         (rates.copy_share(peaks), "the copy's bandwidth"),
@@ -166,7 +167,7 @@ fn peak_sentence(precision: Precision, rates: &Rates, peaks: &DevicePeaks) -> Op
     Some(format!("{} of the copy's bandwidth: the data is in a cache.", percent(cached, precision)))
 }
 
-/// Returns a sentence on the kernel that takes most of the time of several.
+/// Returns a sentence if one of several kernels takes most of the time, else `None`.
 fn slowest_kernel(launch_ms: &[f64], work: &KernelWork) -> Option<String> {
     let times = launch_ms.iter().zip(&work.launches);
     let is_complete = launch_ms.len() == work.launches.len() && work.launches.len() > 1;
@@ -176,7 +177,7 @@ fn slowest_kernel(launch_ms: &[f64], work: &KernelWork) -> Option<String> {
     (share > MOST_OF_TIME).then(|| format!("{} takes {:.0} % of the time.", launch.kernel, 100.0 * share))
 }
 
-/// Returns a sentence on a launch that has too few work-items for the device.
+/// Returns a sentence if a launch has too few work-items for the device, else `None`.
 fn idle_sentence(launch: &LaunchWork, device: &DeviceInfo) -> Option<String> {
     let units = u64::from(device.units);
     let groups = launch.work_items / launch.group_size.max(1);

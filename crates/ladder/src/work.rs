@@ -1,16 +1,17 @@
 //! The work of a variant's kernels on one case as exact numbers: what each launch reads and writes in global memory, how many
 //! operations it does, and how many work-items share them. A ladder computes these numbers from the sizes of the case and the
-//! parameters of the kernels ([`Ladder::work`](super::definition::Ladder::work)); tests compare them with a count of Oclgrind's.
+//! parameters of the kernels ([`Ladder::work`](super::definition::Ladder::work)); tests compare them with the counts of
+//! Oclgrind.
 //!
-//! An element is what the case is made of: a number or a sample. A vector load of four numbers reads four elements, and a
-//! call of `read_imagef` reads one. Local and private memory are not counted.
+//! An element is a number or a pixel's sample, depending on the ladder. A vector load of four numbers reads four elements, and
+//! a call of `read_imagef` reads one. Local and private memory are not counted.
 
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Mul};
 
 use serde::{Deserialize, Serialize};
 
-/// Elements that are moved between global memory, images included, and work-items.
+/// An amount of elements that are moved between global memory (including images) and work-items.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Transfer {
     /// The number of elements.
@@ -65,9 +66,10 @@ pub struct LaunchWork {
     pub writes: Transfer,
     /// Additions, subtractions and multiplications of numbers or channels. Addresses, conversions and comparisons do not count.
     pub operations: u64,
-    /// Work-group barriers that each work-item passes at most; `None` if that depends on how the device joins work-items.
+    /// The maximum number of work-group barriers that a work-item passes; `None` if it depends on how the device groups
+    /// work-items.
     pub barriers: Option<u64>,
-    /// The number of work-items, those beyond the edges included.
+    /// The number of work-items, including those beyond the edges.
     pub work_items: u64,
     /// The number of work-items of a work-group.
     pub group_size: u64,
@@ -88,7 +90,7 @@ impl LaunchWork {
         }
     }
 
-    /// Adds the work of another launch of the same kernel, as for another band of rows.
+    /// Adds the work of another launch of the same kernel, for example for another band of rows.
     pub fn add_launch(&mut self, other: &Self) {
         self.reads += other.reads;
         self.writes += other.writes;
@@ -98,10 +100,10 @@ impl LaunchWork {
     }
 }
 
-/// The two totals of a run's work from which rates and their share of a device's peaks follow.
+/// The totals of a run's work from which its rates, and their shares of a device's peaks, are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkTotals {
-    /// Bytes that any kernel must move.
+    /// The number of bytes that any kernel must move.
     pub least_bytes: u64,
     /// The operations of all launches.
     pub operations: u64,
@@ -110,11 +112,11 @@ pub struct WorkTotals {
 /// The work of all launches of one run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct KernelWork {
-    /// The name of an element of the input, as in "number".
+    /// The name of an element of the input, such as "number".
     pub unit: &'static str,
-    /// The number of elements of the input: reads and writes are shown for each of them.
+    /// The number of elements of the input, for each of which reads and writes are shown.
     pub units: u64,
-    /// Bytes that any kernel must move: the input, read once, and the output.
+    /// The number of bytes that any kernel must move: the input, read once, and the output.
     pub least_bytes: u64,
     /// The launches in order.
     pub launches: Vec<LaunchWork>,

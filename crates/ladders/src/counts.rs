@@ -1,4 +1,4 @@
-//! Cases of ladders whose only size is a count of numbers.
+//! The option `--count`, for ladders whose only size is a count of numbers.
 
 use ladder::sizes::Sizes;
 

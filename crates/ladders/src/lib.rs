@@ -2,7 +2,7 @@
 //! type conversions and cloth.
 
 #![warn(missing_docs, unreachable_pub)]
-// Docs are built for all items (`./dev check`).
+// The docs are generated for all items (`./dev check`).
 #![allow(rustdoc::private_intra_doc_links)]
 
 pub mod cloth;
@@ -45,7 +45,7 @@ macro_rules! each_ladder {
     };
 }
 
-/// Facts about a ladder for code that knows no particular ladder.
+/// A summary of a ladder, independent of the ladder's types.
 #[derive(Debug, Clone, Copy)]
 pub struct LadderSummary {
     /// The name of the ladder, as in [`LadderInfo::name`](ladder::runner::LadderInfo::name).
@@ -54,13 +54,13 @@ pub struct LadderSummary {
     pub about: &'static str,
     /// The option of `clreel bench` that chooses a case.
     pub option: &'static str,
-    /// Values of `option` that clreel's window offers, as in [`LadderInfo::sizes`](ladder::runner::LadderInfo::sizes).
+    /// The values of `option` that clreel's window offers, as in [`LadderInfo::sizes`](ladder::runner::LadderInfo::sizes).
     pub sizes: &'static [&'static str],
     /// Returns the ladder's variants in order.
     pub variants: fn() -> Vec<VariantSummary>,
 }
 
-/// Facts about a variant, as in [`Variant`].
+/// A summary of a variant, as in [`Variant`].
 #[derive(Debug, Clone)]
 pub struct VariantSummary {
     /// The id of the variant, as in [`Variant::id`].
@@ -71,8 +71,8 @@ pub struct VariantSummary {
     pub idea: &'static str,
     /// The technology that the variant computes with.
     pub back_end: BackEnd,
-    /// The kernel files for CPU devices and for all others, each with its default parameters as in `WIDTH=4 GROUP=64`; `None` for
-    /// variants without kernels of their own.
+    /// The kernel files for CPU devices and for all others, each with its default parameters, such as `WIDTH=4 GROUP=64`;
+    /// `None` for variants without kernels of their own.
     pub kernels: [Option<(&'static str, String)>; 2],
 }
 
@@ -89,7 +89,6 @@ fn variants<L: Ladder>(ladder: &L) -> Vec<VariantSummary> {
     ladder.variants().iter().map(summary).collect()
 }
 
-/// Returns the summary of a ladder.
 fn summary<L: Ladder>(
     ladder: &L,
     about: &'static str,
@@ -100,7 +99,7 @@ fn summary<L: Ladder>(
     LadderSummary { name, about: about.trim(), option, sizes, variants }
 }
 
-/// Returns an array of the summaries of the ladders that [`each_ladder`] names.
+/// Creates an array of the summaries of the ladders that [`each_ladder`] lists.
 macro_rules! list {
     ($($(#[doc = $about:literal])* $name:ident, $json:literal, $ladder:expr;)*) => {
         [$(summary(&$ladder, concat!($($about)*), || variants(&$ladder))),*]

@@ -1,4 +1,4 @@
-//! Measures what a device does at most: a copy within its memory, a plain read, and multiply-adds in registers.
+//! Measures a device's peaks: a copy within its memory, a plain read, and multiply-adds in registers.
 
 use crate::matmul::MATMUL;
 use crate::matmul::shape::Shape;
@@ -14,17 +14,17 @@ use opencl::cl::{Buffer, ClContext, Device, failed};
 use opencl::memory::allocation_flags;
 use opencl::sources::Sources;
 
-/// Bytes that are copied or read: more than the caches of most devices hold.
+/// The number of bytes that are copied or read, which is more than the caches of most devices hold.
 const BYTES: usize = 128 << 20;
 /// The picture of [`BYTES`] bytes that is read.
 const PICTURE: Case = Case { width: 8192, height: 4096, block: 64 };
-/// The product of matrices that takes as many multiply-adds as are timed.
+/// The matrix product with as many multiply-adds as are timed.
 const PRODUCT: Shape = Shape { m: 1024, n: 1024, k: 2048 };
-/// The number of timed runs of each; the median counts.
+/// The number of timed runs for each peak; the median counts.
 const RUNS: usize = 9;
 
-/// Measures a device's peaks, which takes a second or two. What fails is `None`. The built-in kernels are used, also where the user
-/// has modified them.
+/// Measures a device's peaks, which takes a second or two. A peak whose measurement fails is `None`. The built-in kernels are
+/// used, even if the user has edited them.
 pub fn measure(device: &Device) -> DevicePeaks {
     let Ok(cl) = ClContext::new(device, Sources::default()) else { return DevicePeaks::default() };
     // A copy reads and writes.
@@ -36,7 +36,7 @@ pub fn measure(device: &Device) -> DevicePeaks {
     }
 }
 
-/// Returns the median time of several runs in milliseconds, after one that warms up.
+/// Returns the median time of several runs in milliseconds, after one warm-up run.
 fn median_ms(mut run: impl FnMut() -> Result<Sample>) -> Result<f64> {
     run()?;
     let times = (0..RUNS).map(|_| run().map(|sample| sample.ms())).collect::<Result<Vec<_>>>()?;
@@ -48,7 +48,7 @@ fn copy_ms(cl: &ClContext) -> Result<f64> {
     let what = "Memory could not be copied on the device.";
     let buffer = || {
         let buffer = Buffer::new(&cl.context, allocation_flags(cl), BYTES)?;
-        // Memory that was never written may not be there yet.
+        // Memory that was never written may not be allocated yet.
         buffer.enqueue_fill(&cl.queue, &[1; 4], 0, BYTES)?.wait_for()?;
         Ok(buffer)
     };

@@ -1,4 +1,4 @@
-//! The box filter of OpenGL shaders, on a picture in a texture.
+//! The box filter as OpenGL shaders, on a picture in a texture.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -39,7 +39,8 @@ impl TextureFilter {
         Ok(Self { filter: filter.clone(), texture, size, radius, measures: Measurements::default() })
     }
 
-    /// Sets what is measured of the filtered picture. To measure it, the picture is read back and processed by the CPU.
+    /// Sets the measurements that are made of the filtered picture. For them, the picture is read back and processed by the
+    /// CPU.
     pub(crate) fn measuring(self, measures: Measurements) -> Self {
         Self { measures, ..self }
     }
@@ -51,7 +52,6 @@ impl FrameFilter for TextureFilter {
         2
     }
 
-    /// Returns the height of the picture.
     fn rows(&self) -> u32 {
         self.size.1
     }

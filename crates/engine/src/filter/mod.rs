@@ -1,7 +1,8 @@
-//! The filters of a frame behind one trait: OpenCL kernels on RGBA pictures or on planes, OpenGL shaders, and Rust.
+//! The trait of a frame's filter, which OpenCL kernels on RGBA pictures or on planes, OpenGL shaders, and Rust code implement.
 //!
-//! A filter has one or more passes over the picture's rows, and each pass is divided into bands of rows. [`Bands`](super::bands::Bands)
-//! starts and polls the bands for every kind of filter, and learns from their times how long the next ones will take.
+//! A filter has one or more passes over the picture's rows, and each pass is divided into bands of rows.
+//! [`Bands`](super::bands::Bands) starts and polls the bands for every kind of filter, and learns from their times how long the
+//! next ones will take.
 
 mod glsl;
 mod native;
@@ -38,7 +39,7 @@ pub trait FrameFilter {
     /// Returns the work of a pass over all rows. Each filter has a unit of its own, which is proportional to time.
     fn work(&self, pass: usize) -> f64;
 
-    /// Returns how long a band may take, in milliseconds. About two bands are in flight at a time.
+    /// Returns the time that a band may take, in milliseconds. About two bands are in flight at a time.
     fn band_ms(&self) -> f64 {
         BAND_MS
     }
@@ -107,10 +108,10 @@ pub struct BandTimes {
     pub ms: f64,
     /// True if `ms` is wall time, because no device time is available.
     pub by_wall: bool,
-    /// The start and end of the band on the device's clock, in nanoseconds.
+    /// The start and end of the band on the device's clock, in nanoseconds; `None` if unknown.
     pub on_device: Option<(u64, u64)>,
-    /// The interval of the band on the host's clock.
+    /// The interval of the band on the host's clock; `None` if unknown.
     pub on_host: Option<Span>,
-    /// The band was cancelled before it ran.
+    /// True if the band was cancelled before it ran.
     pub cancelled: bool,
 }

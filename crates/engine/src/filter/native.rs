@@ -17,7 +17,7 @@ use base::memory::zeroed;
 use box_filter::native::{self, Lanes};
 use opencl::host_block::HostBlock;
 
-/// The thread that runs the Rust filter, one picture after the other. It uses all cores of the processor.
+/// The thread that runs the Rust filter, one picture after the other. It uses all CPU cores.
 pub(crate) struct NativeFilter {
     requests: Sender<FilterRequest>,
     /// The thread. It ends when all senders of requests are dropped.
@@ -102,7 +102,6 @@ impl NativeFilter {
 }
 
 impl FrameFilter for PreparedNative {
-    /// Returns the height of the picture.
     fn rows(&self) -> u32 {
         self.rows
     }
@@ -117,7 +116,7 @@ impl FrameFilter for PreparedNative {
         self.bytes as f64
     }
 
-    /// Sends the picture to the filter's thread. All rows are filtered, whatever band is requested.
+    /// Sends the picture to the filter's thread. All rows are filtered, regardless of the requested band.
     fn start(&mut self, _: usize, _: Range<u32>, _: Option<&Waker>) -> Result<Box<dyn RunningBand>> {
         let (Some(request), Some(result)) = (self.request.take(), self.result.take()) else {
             return Err(thread_ended_error());
@@ -131,12 +130,12 @@ impl FrameFilter for PreparedNative {
         self.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Returns the filtered picture, once.
+    /// Returns the filtered picture on the first call after it is finished, else `None`.
     fn take_picture(&mut self) -> Option<Vec<u8>> {
         self.filtered.borrow_mut().0.take()
     }
 
-    /// Returns the measurements of the filtered picture, once.
+    /// Returns the measurements of the filtered picture on the first call after it is finished, else `None`.
     fn take_measurements(&mut self) -> Option<HostMeasurements> {
         self.filtered.borrow_mut().1.take()
     }

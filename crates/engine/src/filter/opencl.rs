@@ -1,4 +1,4 @@
-//! Filters that are OpenCL kernels, on RGBA pictures or on planes.
+//! Filters that run as OpenCL kernels, on RGBA pictures or on planes.
 
 use std::ops::Range;
 use std::time::Instant;
@@ -19,17 +19,14 @@ pub(crate) struct Kernels {
 }
 
 impl FrameFilter for Kernels {
-    /// Returns the number of passes of the variant's kernels.
     fn passes(&self) -> usize {
         self.plan.passes()
     }
 
-    /// Returns the height of the picture.
     fn rows(&self) -> u32 {
         self.plan.rows()
     }
 
-    /// Returns the number of rows that a band of this pass should be a multiple of.
     fn row_step(&self, pass: usize) -> u32 {
         self.plan.row_step(pass)
     }
@@ -50,12 +47,11 @@ impl FrameFilter for Kernels {
         running_band(self.plan.enqueue(&self.queue, pass, rows)?, &self.queue, began, waker)
     }
 
-    /// Flushes the device's queue.
     fn flush(&self) -> Result<()> {
         flush(&self.queue)
     }
 
-    /// Returns the work by the kernels' formulas; `None` for kernels on planes.
+    /// Returns the work that the kernels' formulas give for these bands; `None` for kernels on planes.
     fn explain(&self, bands: &[FinishedBand]) -> Option<FilterWork> {
         if self.plan.reads_planes() {
             return None;

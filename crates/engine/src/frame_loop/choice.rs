@@ -57,17 +57,18 @@ impl Choice {
         self.correction
     }
 
-    /// Sets the colour correction for the next frames. If the picture on the screen stays there, it is corrected again.
+    /// Sets the colour correction for the next frames. If the picture on the screen stays there, it is corrected again. `None`
+    /// switches the correction off.
     pub fn set_correction(&mut self, correction: Option<Correction>) {
         self.correction = correction.filter(|c| !c.is_neutral());
     }
 
-    /// Returns what is measured of every frame.
+    /// Returns the measurements that are made of every frame.
     pub fn measuring(&self) -> Measurements {
         self.measuring
     }
 
-    /// Sets what is measured of the next frames. If the picture on the screen stays there, it is measured again.
+    /// Sets the measurements that are made of the next frames. If the picture on the screen stays there, it is measured again.
     pub fn set_measuring(&mut self, measuring: Measurements) {
         self.measuring = measuring;
     }
@@ -81,7 +82,7 @@ impl Choice {
         !has_failed && shown.is_some_and(|shown| !is_chosen(shown))
     }
 
-    /// Returns the time since the variant or the radius was last changed.
+    /// Returns the time since the variant or the radius was last changed; `None` if neither was.
     pub(super) fn elapsed(&self) -> Option<Duration> {
         self.chosen_at.map(|at| at.elapsed())
     }

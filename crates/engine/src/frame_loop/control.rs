@@ -1,5 +1,5 @@
-//! The requests of the user: another movie or position, another device, filter or colour correction, a pause. Frames in flight are kept,
-//! cancelled or filtered again, depending on the request.
+//! Applies the user's requests: another movie or position, another device, filter or colour correction, a pause. Frames in
+//! flight are kept, cancelled or filtered again, depending on the request.
 
 use std::time::{Duration, Instant};
 
@@ -159,8 +159,8 @@ impl FrameLoop {
         self.choice.failed = None;
     }
 
-    /// Replaces the device and the thread that makes its calls, or removes the device. If the boolean is true, the window's
-    /// thread makes the calls instead. The picture on the screen stays.
+    /// Replaces the device and the thread that makes its calls. `None` removes the device. The boolean is true if the window's
+    /// thread is to make the calls instead. The picture on the screen stays.
     pub fn set_device(&mut self, device: Option<(Pipeline, DeviceThread, bool)>) {
         self.abandon_device();
         let info = device.as_ref().map(|(pipeline, ..)| pipeline.cl.device.info.clone());
@@ -191,9 +191,9 @@ impl FrameLoop {
         outdated.into_iter().for_each(|ready| self.present(ready));
     }
 
-    /// Notes that other kernels are used for this variant from the next frame on. `version` is the number of their version, if it is new.
-    /// With `differs` the pictures of these kernels differ from the reference, and their times are left out of the statistics. The picture
-    /// on the screen is filtered again if it stays there.
+    /// Records that this variant uses other kernels from the next frame on. `version` is the number of their version, or `None`
+    /// if the version has not changed. If `differs` is true, the pictures of these kernels differ from the reference, and their
+    /// times are left out of the statistics. The picture on the screen is filtered again if it stays there.
     pub fn kernels_changed(&mut self, variant: VariantId, version: Option<u64>, differs: bool) {
         if let Some(version) = version {
             self.choice.set_version(variant, version);

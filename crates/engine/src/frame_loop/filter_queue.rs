@@ -17,7 +17,7 @@ use base::error::Error;
 use base::jobs::Waker;
 use box_filter::VariantId;
 
-/// While the device works on a frame that takes longer than this, no further frame is submitted.
+/// The predicted time of a frame, in milliseconds, above which no further frame is submitted while the device works on it.
 const SLOW_MS: f64 = 100.0;
 
 /// A result or failure that the filter queue reports to the loop.
@@ -52,9 +52,11 @@ pub struct FilterQueue {
     pub(super) events: VecDeque<FilterEvent>,
     /// The number of the next ticket.
     next: u64,
-    /// A frame was put back because something that it needs is not built yet. No frame is taken until something else is built or chosen.
+    /// True if a frame was put back because something that it needs is not built yet. No frame is taken until something else is
+    /// built or chosen.
     pub(super) is_postponed: bool,
-    /// Frames wait for the device's conversion program instead of being converted on the host while it is built. For scripts.
+    /// True if frames wait until the device's conversion program is built, instead of being converted on the host meanwhile.
+    /// Scripts set it.
     pub waits_for_conversions: bool,
 }
 
@@ -103,8 +105,9 @@ impl FilterQueue {
         self.submit_side(self.flights.list.len() - 1, WipeSide::First, slot, chosen);
     }
 
-    /// Submits the filter of the wipe's second side, `chosen`, for the first flight that waits for it, unless that filter has to wait for
-    /// the first side's. Returns `None` if no flight waits, then true if another frame may be submitted.
+    /// Submits the filter of the wipe's second side for the first flight that waits for it; `chosen` is the chosen filter of that side.
+    /// Returns `None` if no flight waits, `Some(false)` if the filter has to wait for the first side's, and `Some(true)` if another
+    /// frame may be submitted.
     pub(super) fn submit_second(&mut self, chosen: Option<Filter>) -> Option<bool> {
         let is_due = |flight: &Flight| flight.second.as_ref().is_some_and(Pass::is_due);
         let index = self.flights.list.iter().position(is_due)?;
@@ -141,8 +144,8 @@ impl FilterQueue {
         }
     }
 
-    /// Handles the refusal of a request. While the kernels of the first side must still be tried, the frame is submitted without a filter
-    /// instead.
+    /// Handles the refusal of a request. While the trial of the first side's kernels is pending, the frame is submitted without
+    /// a filter instead.
     fn handle_refusal(&mut self, ticket: Ticket, slot: Slot, refusal: Refusal) {
         let Some((index, side)) = self.flights.find(ticket) else { return self.workers.discard(slot) };
         let Some(pass) = self.flights.list.get_mut(index).and_then(|flight| flight.pass_mut(side)) else {
@@ -150,7 +153,7 @@ impl FilterQueue {
         };
         let (request, is_first) = (pass.request, side == WipeSide::First);
         if matches!(refusal, Refusal::TrialPending) && is_first {
-            // Shown unfiltered until the kernels are tried.
+            // Shown unfiltered until the trial of the kernels is over.
             pass.request = Request { variant: VariantId::OFF, ..request };
             pass.version = 1;
             return self.submit_side(index, side, slot, None);
@@ -212,7 +215,7 @@ impl FilterQueue {
             (outcome, slot) => {
                 pass.step = Step::Due;
                 if let Outcome::Failed(error) = outcome {
-                    // The device itself works; its failure is an event of its own.
+                    // The device itself works; the failure of a device is an event of its own.
                     self.events.push_back(match side {
                         WipeSide::First => FilterEvent::VariantFailed(variant, error),
                         WipeSide::Second => FilterEvent::WipeFailed(error),

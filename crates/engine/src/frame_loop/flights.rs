@@ -19,13 +19,14 @@ pub(super) struct Origin {
     pub(super) generation: u64,
     /// The value of [`FrameLoop::device_changes`](super::FrameLoop::device_changes) when the frame was taken.
     pub(super) device: u32,
-    /// The frame is on the screen already and is filtered again because it stays there. It is no new movie frame.
+    /// True if the frame is on the screen already and is filtered again because it stays there. It is no new movie frame.
     pub(super) replaces_shown: bool,
-    /// Programs that filter or convert the frame have been replaced since it was taken, so that its picture may be wrong.
+    /// True if programs that filter or convert the frame have been replaced since it was taken, so that its picture may be
+    /// wrong.
     pub(super) is_outdated: bool,
 }
 
-/// How far one filter of a frame is.
+/// The progress of one filter of a frame.
 #[allow(clippy::large_enum_variant, reason = "there are a handful at a time")]
 pub(super) enum Step {
     /// The filter has not been submitted to a worker.
@@ -47,12 +48,10 @@ pub(super) struct Pass {
 }
 
 impl Pass {
-    /// Returns true if this filter is not submitted yet.
     pub(super) fn is_due(&self) -> bool {
         matches!(self.step, Step::Due)
     }
 
-    /// Returns true if this filter is done.
     pub(super) fn is_done(&self) -> bool {
         matches!(self.step, Step::Done(..))
     }
@@ -85,12 +84,11 @@ impl Flight {
         std::iter::once(&self.first).chain(&self.second)
     }
 
-    /// Returns the filter of the first side and, in a wipe, that of the second, to change them.
     fn passes_mut(&mut self) -> impl Iterator<Item = &mut Pass> {
         std::iter::once(&mut self.first).chain(&mut self.second)
     }
 
-    /// Returns the filter of one side, to change it.
+    /// Returns the filter of one side, to change it; `None` for the second side of a frame without a wipe.
     pub(super) fn pass_mut(&mut self, side: WipeSide) -> Option<&mut Pass> {
         match side {
             WipeSide::First => Some(&mut self.first),
@@ -163,13 +161,13 @@ impl Flights {
     }
 }
 
-/// A filtered frame, not yet on the screen or on it.
+/// A filtered frame that is on the screen or waits to be shown.
 pub(super) struct Picture {
     pub(super) request: Request,
     /// The version of the kernels that filtered it.
     pub(super) version: u64,
     pub(super) stages: Stages,
     pub(super) slot: Slot,
-    /// The readings of the scopes if they were requested.
+    /// The readings of the scopes; `None` if they were not requested.
     pub(super) readings: Option<Arc<Readings>>,
 }

@@ -55,15 +55,14 @@ impl GlTimings {
 /// The timer for OpenGL commands, and the frames whose query results have not arrived.
 pub(super) struct PendingGlTimes {
     timer: GlTimer,
-    /// True for an OpenGL on a GPU, which executes commands when they are issued. A software renderer draws when the window's buffers are
-    /// swapped.
+    /// True if OpenGL runs on a GPU, which executes commands when they are issued. A software renderer draws when the window's
+    /// buffers are swapped.
     draws_at_once: bool,
     /// The frames with pending queries, each with its number among the frames presented.
     timings: VecDeque<(u64, GlTimings)>,
 }
 
 impl PendingGlTimes {
-    /// Creates the timer for this OpenGL context.
     pub(super) fn new(gl: Arc<glow::Context>) -> Self {
         let draws_at_once = !is_software(&gl);
         Self { timer: GlTimer::new(gl), draws_at_once, timings: VecDeque::new() }

@@ -1,4 +1,4 @@
-//! The source of frames: the decoder's queue, and frames that were taken before and are to be filtered again.
+//! The source of frames to filter: the decoder's queue, and frames that were taken before and are to be filtered again.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ pub struct ParkedMovie {
 }
 
 impl ParkedMovie {
-    /// A movie to be played from its beginning.
+    /// Creates a movie to be played from its beginning.
     pub fn new(decoder: Decoder) -> Self {
         Self { decoder, frames: Vec::new() }
     }
@@ -56,7 +56,8 @@ pub struct Intake {
     returned: VecDeque<(Arc<Frame>, u32)>,
     /// The number of frames that were dropped since the last frame that was submitted.
     dropped: u32,
-    /// Incremented with each new movie and each seek. Frames of an earlier generation are not shown any more.
+    /// A counter that is incremented with each change of the movie and each seek. Frames of an earlier generation are not shown
+    /// any more.
     pub(super) generation: u64,
 }
 
@@ -81,12 +82,10 @@ impl Intake {
         origin.generation == self.generation
     }
 
-    /// Returns true if the decoder has no more frames.
     pub(super) fn is_finished(&self) -> bool {
         self.decoder.queue().is_finished()
     }
 
-    /// Returns true if a frame waits to be filtered again.
     pub(super) fn has_frame_to_refilter(&self) -> bool {
         !self.returned.is_empty()
     }
@@ -165,7 +164,7 @@ impl Intake {
         // Packed planes lie in the memory of a device that may go meanwhile.
         decoder.set_staging(None);
         frames.sort_by_key(|frame| frame.pts_ns);
-        // The frame on the screen may be in a filter, too.
+        // The frame on the screen may also be in a filter.
         frames.dedup_by_key(|frame| frame.pts_ns);
         ParkedMovie { decoder, frames }
     }

@@ -79,16 +79,16 @@ pub struct FrameLoop {
     pub filters: FilterQueue,
     /// The filtered frames, and the one on the screen.
     pub presenter: Presenter,
-    /// Detects that the process was stopped.
+    /// The detector of times in which the process was stopped, as by Ctrl+Z.
     pub stops: StopDetector,
-    /// No frame is taken from the decoder while this is true. The window uses it to wait until the chosen variant is built, for scripts,
-    /// which count frames.
+    /// True while no frame may be taken from the decoder. The window sets it for scripts, which count frames, until the chosen
+    /// variant is built.
     pub waits_for_filter: bool,
     /// Errors that the window has not taken yet. Each comes with the variant that was switched off because of it, if one was.
     pub errors: Vec<(Option<VariantId>, Error)>,
-    /// Why the device failed, until the window takes it. The loop has no device then.
+    /// The error of the device that failed, until the window takes it. The loop has no device then.
     pub failure: Option<Error>,
-    /// The overlay has announced that the frame that is held back will take long.
+    /// True if the overlay has announced that the frame that is held back will take long.
     is_hold_announced: bool,
     /// The number of changes of the device so far.
     device_changes: u32,
@@ -99,7 +99,7 @@ pub struct FrameLoop {
 /// The result of a turn of the loop.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tick {
-    /// A new picture is due, and the window should be redrawn.
+    /// True if a new picture is due and the window should be redrawn.
     pub redraw: bool,
     /// When to call [`FrameLoop::tick`] again, if nothing wakes the loop before.
     pub wake_at: Option<Instant>,

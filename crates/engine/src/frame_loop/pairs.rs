@@ -1,4 +1,4 @@
-//! Frames with both sides of a wipe filtered: they are compared if requested, and then ready.
+//! Frames of a wipe whose both sides are filtered: they are compared if requested, and are ready to be shown after that.
 
 use std::sync::Arc;
 
@@ -20,18 +20,16 @@ pub(super) struct Pair {
 }
 
 impl Pair {
-    /// Returns the movie's frame.
     pub(super) fn frame(&self) -> &Arc<Frame> {
         &self.origin.frame
     }
 
-    /// Returns the slots of both sides.
     pub(super) fn into_slots(self) -> [Slot; 2] {
         [self.first.slot, self.second.slot]
     }
 
     /// Returns the frame, ready to be shown. `compared` has the map of the differences, the differences, and the device's time
-    /// in milliseconds, if the sides were compared.
+    /// in milliseconds; `None` if the sides were not compared.
     fn into_ready(self, compared: Option<(Slot, Difference, f64)>) -> ReadyFrame {
         let Self { origin, mut first, second } = self;
         let Picture { request, version, stages, slot, .. } = second;
@@ -51,7 +49,7 @@ pub(super) struct SecondSide {
     pub(super) request: Request,
     /// The filter's time in milliseconds; NaN if unknown.
     filter_ms: f64,
-    /// The filter's time is wall time, because no device time is available.
+    /// True if the filter's time is wall time, because no device time is available.
     pub(super) by_wall: bool,
     slot: Slot,
     /// The map of the differences in a slot of its own, and the differences; `None` if the sides were not compared.
@@ -61,7 +59,7 @@ pub(super) struct SecondSide {
 }
 
 impl SecondSide {
-    /// Returns the differences of the two sides, if they were compared.
+    /// Returns the differences of the two sides; `None` if the sides were not compared.
     pub(super) fn difference(&self) -> Option<Difference> {
         self.map.as_ref().map(|(_, difference)| *difference)
     }
@@ -76,7 +74,7 @@ impl SecondSide {
         self.map.as_mut().map_or(&mut self.slot, |(map, _)| map).show();
     }
 
-    /// Returns the filter's time in milliseconds, if known.
+    /// Returns the filter's time in milliseconds; `None` if unknown.
     pub(super) fn filter_ms(&self) -> Option<f64> {
         Some(self.filter_ms).filter(|ms| ms.is_finite())
     }

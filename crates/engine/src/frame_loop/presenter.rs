@@ -16,7 +16,7 @@ use crate::{Request, Slot};
 use base::timing::log;
 use opengl::timer::{GlTimer, Timing};
 
-/// The times of the stages that draw a frame in the window, in milliseconds.
+/// The times of drawing a frame in the window, in milliseconds.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DrawTimes {
     /// Drawing the picture: the calls on the window's thread.
@@ -45,9 +45,9 @@ impl DrawTimes {
 pub(super) struct ReadyFrame {
     pub(super) origin: Origin,
     pub(super) picture: Picture,
-    /// The pictures of the frame are in their textures.
+    /// True if the pictures of the frame are in their textures.
     is_filled: bool,
-    /// The timer query for OpenGL's copy of the picture into its texture.
+    /// The timer query for OpenGL's copy of the picture into its texture; `None` if the copy is not timed.
     fetch_timing: Option<Timing>,
     pub(super) second: Option<Box<SecondSide>>,
 }
@@ -111,19 +111,19 @@ pub struct Presenter {
     ready: VecDeque<ReadyFrame>,
     /// The frame on the screen.
     pub screen: Screen,
-    /// When the first picture of the run was on the screen.
+    /// When the first picture of the run was on the screen; `None` before.
     epoch: Option<Instant>,
     last_present: Option<Instant>,
     last_swap: Option<Instant>,
-    /// When the process last continued after it had been stopped.
+    /// When the process last continued after it had been stopped; `None` if it was not stopped.
     pub(super) stop_ended: Option<Instant>,
     pub(super) gl_times: PendingGlTimes,
-    /// The times of the last crowd of figures that was drawn, for the next row of the statistics; `None` if no crowd is drawn.
+    /// The times of drawing the cloth's figures for the last frame, for the next row of the statistics; `None` if no figures
+    /// are drawn.
     pub cloth: Option<Box<ClothTimes>>,
 }
 
 impl Presenter {
-    /// Creates a presenter without frames.
     pub(super) fn new(gl: Arc<glow::Context>) -> Self {
         Self {
             ready: VecDeque::new(),
@@ -232,8 +232,8 @@ impl Presenter {
         self.gl_times.timer().filter(|_| self.screen.is_new()).cloned()
     }
 
-    /// Records that the window's buffers were swapped, with the times of drawing. `is_idle` says that only the user's input causes
-    /// repaints. Returns true if the swap showed a new movie frame.
+    /// Records that the window's buffers were swapped, with the times of drawing. `is_idle` is true if only the user's input
+    /// causes repaints. Returns true if the swap showed a new movie frame.
     pub(super) fn swapped(
         &mut self,
         times: DrawTimes,

@@ -10,8 +10,8 @@ use video::{Clock, Frame};
 /// frame comes sooner and has the new filter, so that no frame is filtered twice.
 const HOLD: Duration = Duration::from_millis(150);
 
-/// Returns true if a frame that takes `takes_ns` to make would be late by no more than half of its duration. `left_ns` is the time until
-/// it should be drawn, negative if it is late.
+/// Returns true if a frame that takes `takes_ns` to filter would be late by no more than half of its duration. `left_ns` is the
+/// time until it should be drawn, negative if it is late.
 fn has_time(left_ns: i64, duration_ns: i64, takes_ns: i64) -> bool {
     takes_ns <= left_ns.saturating_add(duration_ns / 2)
 }
@@ -25,44 +25,46 @@ fn outlasts(end: Instant, now: Instant, nothing_follows: bool) -> bool {
 /// The time in seconds after which the user is told that a picture is awaited or is still being filtered.
 pub(super) const BUSY_AFTER_S: f64 = 0.25;
 
-/// The largest difference between the movie's clock and the sound that is removed gradually, in nanoseconds.
+/// The largest difference between the movie's clock and the sound that is removed gradually, in nanoseconds. A larger one makes
+/// the clock jump.
 const MAX_DRIFT_NS: i64 = 60_000_000;
-/// After this many larger differences in a row the clock jumps.
+/// The number of differences above [`MAX_DRIFT_NS`] in a row after which the clock jumps.
 const JUMP_AFTER: u32 = 4;
-/// How long the clock waits for the first sample to be heard: a sink that was idle may take more than a second to wake up.
+/// The time that the clock waits for the first sample to be heard. An idle sink may take more than a second to wake up.
 const SOUND_WAIT: Duration = Duration::from_secs(2);
-/// How long the first picture waits for its sound; then it is shown and stands still until the clock runs. Sinks that are awake take
-/// half of that.
+/// The time that the first picture waits for its sound. After that it is shown, and stands still until the clock runs. Sinks
+/// that are awake take half of this time.
 const PICTURE_WAIT: Duration = Duration::from_millis(400);
-/// The clock is adjusted by one part in this many of a difference, since single positions of the sound are not exact.
+/// The divisor of a difference between clock and sound in one adjustment of the clock: single positions of the sound are not
+/// exact.
 const ADJUSTMENT: i64 = 8;
 
 /// The movie's clock, and the decisions that depend on it.
 pub struct Schedule {
     clock: Clock,
-    /// Pictures are shown as soon as they are filtered, instead of at their timestamps.
+    /// True if pictures are shown as soon as they are filtered, instead of at their timestamps.
     is_unpaced: bool,
-    /// The first picture was shown. False again after a seek, a step or another movie.
+    /// True once the first picture was shown; false again after a seek, a step or another movie.
     has_started: bool,
-    /// The clock has a position: the first picture was shown, or waits for its sound.
+    /// True if the clock has a position: the first picture was shown, or waits for its sound.
     is_placed: bool,
-    /// When the loop was created, or the last seek, step or other movie began.
+    /// When the loop was created, or when the last seek, step or other movie began.
     restarted_at: Instant,
     /// The moving average of the time for drawing and swapping, in nanoseconds.
     draw_ns: i64,
-    /// The number of interruptions so far.
+    /// The number of calls of [`Schedule::interrupt`] so far.
     interruptions: u64,
-    /// A device is to play the movie's sound.
+    /// True if a device is to play the movie's sound.
     expects_sound: bool,
-    /// The next first picture waits for its sound; false for a seek of which only the picture counts.
+    /// True if the next first picture waits for its sound; false for a seek that shows only a picture.
     picture_waits: bool,
-    /// Until when the clock waits for the first sample to be heard; `None` if it does not wait.
+    /// The end of the time that the clock waits for the first sample to be heard; `None` if it does not wait.
     waits_until: Option<Instant>,
-    /// The number of times that the sound has gone back, as it reported last.
+    /// The number of times that the sound has gone back to the beginning of a segment, as last reported.
     sound_delays: u32,
     /// The position of the sound less that of the clock, in nanoseconds; `None` while no sound is heard.
     sound_lead_ns: Option<i64>,
-    /// The number of differences in a row that were too large.
+    /// The number of differences above [`MAX_DRIFT_NS`] in a row.
     large_leads: u32,
 }
 
@@ -113,20 +115,20 @@ impl Schedule {
         is_late
     }
 
-    /// Lets the clock wait until the sound of its position is heard, if a device is to play it.
+    /// Stops the clock until the sound of its position is heard, if a device is to play it.
     pub fn wait_for_sound(&mut self) {
         if self.is_placed {
             self.wait_at(self.clock.now_ns());
         }
     }
 
-    /// Lets the clock wait at the position `at_ns` until the sound there is heard, if it runs and a device is to play the sound. Returns
-    /// true if it waits.
+    /// Stops the clock at the position `at_ns` until the sound there is heard, if the movie is not paused and a device is to
+    /// play the sound. Returns true if the clock waits.
     fn wait_at(&mut self, at_ns: i64) -> bool {
         let waits = self.expects_sound && !self.is_unpaced && !self.is_paused();
         if waits {
             let until = Instant::now() + SOUND_WAIT;
-            // Until then the clock stands, even if nobody looks at it.
+            // The clock stands until then, even if nobody reads it.
             self.clock.resync(at_ns, until);
             self.waits_until = Some(until);
             self.lose_sound();
@@ -135,7 +137,7 @@ impl Schedule {
         waits
     }
 
-    /// Lets a clock run that waits for the sound.
+    /// Lets the clock run if it waits for the sound.
     fn stop_waiting(&mut self) {
         if self.waits_until.take().is_some() {
             let now = Instant::now();
@@ -144,8 +146,8 @@ impl Schedule {
         }
     }
 
-    /// Follows the sound, which has the position `position_ns` at `heard_at`: starts the clock if it waits for that, otherwise adjusts it.
-    /// `delays` is the number of times that the sound has gone back to the beginning of a segment.
+    /// Follows the sound, which has the position `position_ns` at `heard_at`: starts the clock if it waits for the sound,
+    /// otherwise adjusts it. `delays` is the number of times that the sound has gone back to the beginning of a segment.
     pub fn follow_sound(&mut self, position_ns: i64, heard_at: Instant, delays: u32) {
         if self.waits_until.take().is_some() {
             self.clock.start_with_sound(position_ns, heard_at);
@@ -165,12 +167,13 @@ impl Schedule {
         self.sound_lead_ns = Some(lead_ns - adjustment);
     }
 
-    /// Notes that no sound is heard.
+    /// Records that no sound is heard.
     pub fn lose_sound(&mut self) {
         (self.sound_lead_ns, self.large_leads) = (None, 0);
     }
 
-    /// Returns how much later than its sound a picture is that is shown now, in milliseconds; `None` while no sound is heard.
+    /// Returns by how much a picture that is shown now is later than its sound, in milliseconds; `None` while no sound is
+    /// heard.
     pub(super) fn sound_lag_ms(&self, frame: &Frame) -> Option<f64> {
         let sound_ns = self.clock.now_ns().saturating_add(self.sound_lead_ns?);
         Some(sound_ns.saturating_sub(frame.pts_ns) as f64 / 1e6)
@@ -218,16 +221,16 @@ impl Schedule {
         self.restart(true);
     }
 
-    /// Stops the clock. The next picture sets the clock to its timestamp and starts it again: when its sound is heard if `with_sound`,
-    /// otherwise at once.
+    /// Stops the clock. The next picture sets the clock to its timestamp and starts it again: when its sound is heard if
+    /// `with_sound` is true, otherwise at once.
     pub(super) fn restart(&mut self, with_sound: bool) {
         (self.has_started, self.is_placed, self.restarted_at) = (false, false, Instant::now());
         (self.picture_waits, self.waits_until) = (with_sound, None);
         self.lose_sound();
     }
 
-    /// Notes that a first picture with the timestamp `pts_ns` is filtered: the clock is set to it, and waits for the sound if a device is
-    /// to play it.
+    /// Sets the clock to the timestamp `pts_ns` of a first picture that was filtered, and lets it wait for the sound if a
+    /// device is to play it.
     pub(super) fn place(&mut self, pts_ns: i64) {
         if self.picture_waits && !self.is_placed {
             self.is_placed = self.wait_at(pts_ns);
@@ -246,18 +249,17 @@ impl Schedule {
         self.interruptions += 1;
     }
 
-    /// Returns the number of interruptions so far.
     pub(super) fn interruptions(&self) -> u64 {
         self.interruptions
     }
 
-    /// Returns true if a restart takes long: its first picture has been awaited for longer than [`BUSY_AFTER_S`].
+    /// Returns true if the first picture after a start, a seek or a step has been awaited for longer than [`BUSY_AFTER_S`].
     pub(super) fn is_restart_slow(&self) -> bool {
         !self.is_placed && self.restarted_at.elapsed().as_secs_f64() > BUSY_AFTER_S
     }
 
-    /// Notes that a movie frame was shown. The first frame after a restart starts the clock; every further frame updates the average of
-    /// the drawing time with `draw_ms`, if given.
+    /// Records that a movie frame was shown. The first frame after a restart starts the clock; every further frame updates the
+    /// average of the drawing time with `draw_ms`, if given.
     pub(super) fn note_presented(&mut self, frame: &Frame, draw_ms: Option<f64>) {
         if !std::mem::replace(&mut self.has_started, true) {
             if !std::mem::replace(&mut self.is_placed, true) {
@@ -268,7 +270,7 @@ impl Schedule {
         }
     }
 
-    /// Leaves a time in which the process was stopped out of the movie's time.
+    /// Leaves the time `stopped`, in which the process was stopped, out of the movie's time.
     pub(super) fn exclude_stop(&mut self, stopped: Duration) {
         self.clock.exclude(stopped);
         self.interrupt();
@@ -287,8 +289,8 @@ impl Schedule {
         self.clock.instant_of(end_ns).filter(|_| self.has_started && !self.is_unpaced)
     }
 
-    /// Returns true if a frame on the screen stays there for longer than [`HOLD`] from now on. `nothing_follows` says that no other frame
-    /// has been decoded.
+    /// Returns true if a frame on the screen stays there for longer than [`HOLD`] from now on. `nothing_follows` is true if no
+    /// other frame has been decoded.
     pub(super) fn stays(&self, frame: &Frame, nothing_follows: bool) -> bool {
         self.end_of(frame).is_some_and(|end| outlasts(end, Instant::now(), nothing_follows))
     }
@@ -304,8 +306,8 @@ impl Schedule {
         self.first_draw_at().or_else(|| self.clock.instant_of(self.draw_at_ns(frame)))
     }
 
-    /// Returns when drawing the first picture should begin, so that it is on the screen when its sound is heard, or has waited for
-    /// [`PICTURE_WAIT`]; `None` if it does not wait for that.
+    /// Returns when drawing the first picture should begin, so that it is on the screen when its sound is heard or when it has
+    /// waited for [`PICTURE_WAIT`]; `None` if no first picture waits for its sound.
     fn first_draw_at(&self) -> Option<Instant> {
         let (_, started) = self.clock.reference();
         let draw = Duration::from_nanos(u64::try_from(self.draw_ns).unwrap_or(0));
@@ -349,7 +351,7 @@ impl Schedule {
         self.clock.instant_of(pts_ns - self.lead_ns(interval_ns))
     }
 
-    /// Returns true if the frame can be filtered again before it is late, assuming that it takes as long as `stages`.
+    /// Returns true if the frame can be filtered again before it is late, assuming that this takes as long as `stages`.
     pub(super) fn can_resubmit(&self, frame: &Frame, stages: &Stages) -> bool {
         if !self.has_started || self.is_unpaced {
             return false;
@@ -359,7 +361,7 @@ impl Schedule {
         self.is_paused() || has_time(left_ns, frame.duration_ns, (takes_ms * 1e6) as i64)
     }
 
-    /// Returns true if a frame that is shown now is late by more than half of its duration.
+    /// Returns true if a frame that is shown now is late by more than half of its duration. An unpaced frame is never late.
     pub(super) fn is_late(&self, frame: &Frame) -> bool {
         !self.is_unpaced && self.clock.now_ns() - frame.pts_ns > frame.duration_ns / 2
     }
@@ -383,7 +385,7 @@ mod tests {
         // 25 frames a second, 10 at a quarter of their speed, and slides.
         assert!(!outlasts(now + ms(40), now, false) && outlasts(now + ms(400), now, false));
         assert!(outlasts(now + ms(12_000), now, false) && !outlasts(now + ms(100), now, false));
-        // The next one is late: it is being filtered, or the decoder does not give it.
+        // The next frame is late: it is being filtered, or the decoder has not decoded it.
         assert!(!outlasts(now - ms(12_000), now, false) && outlasts(now - ms(12_000), now, true));
         assert!(!outlasts(now - ms(100), now, true));
     }
@@ -395,7 +397,7 @@ mod tests {
         schedule.clock.resync(0, start);
         let mut at = start;
         let ms = Duration::from_millis;
-        // A device whose clock is 30 ms ahead: no jump, but soon in step.
+        // A device whose clock is 30 ms ahead: the movie's clock does not jump, but soon has caught up.
         for turn in 1..=40 {
             at = start + ms(50 * turn);
             schedule.follow_sound((50 * turn as i64 + 30) * 1_000_000, at, 0);
@@ -405,7 +407,7 @@ mod tests {
         };
         assert!(lead_ms(&schedule, at, 2030).abs() <= 1, "{}", lead_ms(&schedule, at, 2030));
         let revision = schedule.clock.revision();
-        // One wrong position has no effect, a lasting one has.
+        // One wrong position has no effect, several in a row have.
         schedule.follow_sound(9_000_000_000, at, 0);
         assert!(lead_ms(&schedule, at, 2030).abs() <= 1);
         (0..4).for_each(|_| schedule.follow_sound(9_000_000_000, at, 0));
@@ -425,7 +427,7 @@ mod tests {
         schedule.place(5_000_000_000);
         assert!(schedule.is_placed() && schedule.waits_for_sound() && !schedule.has_started());
         assert_eq!(schedule.clock.now_ns(), 5_000_000_000);
-        // A device that has slept for long delays the clock, and the picture only for a short time.
+        // A device that has slept for long delays the clock, but the picture only for a short time.
         let (draw_at, now) = (schedule.first_draw_at().unwrap(), Instant::now());
         assert!(draw_at > now + PICTURE_WAIT / 2 && draw_at <= now + PICTURE_WAIT);
         let revision = schedule.clock.revision();
@@ -435,7 +437,7 @@ mod tests {
         assert_eq!(schedule.first_draw_at(), Some(heard_at));
         assert_eq!(schedule.clock.now_ns_at(heard_at + Duration::from_millis(40)), 5_040_000_000);
         assert_eq!(schedule.clock.revision(), revision, "the sound has begun and must not begin again");
-        // A seek of which only the picture counts, and a device that goes while it is waited for.
+        // A seek that shows only a picture, and a device that is removed while the clock waits for it.
         schedule.restart(false);
         schedule.place(7);
         assert!(!schedule.is_placed());

@@ -20,17 +20,15 @@ pub(super) enum ScreenChange {
 #[derive(Default)]
 pub struct Screen {
     shown: Option<ReadyFrame>,
-    /// The change since the window's buffers were swapped.
+    /// The change since the window's buffers were last swapped; `None` if there was none.
     change: Option<ScreenChange>,
 }
 
 impl Screen {
-    /// Returns the frame on the screen.
     pub(super) fn shown(&self) -> Option<&ReadyFrame> {
         self.shown.as_ref()
     }
 
-    /// Returns the frame on the screen, to change it.
     pub(super) fn shown_mut(&mut self) -> Option<&mut ReadyFrame> {
         self.shown.as_mut()
     }
@@ -65,12 +63,12 @@ impl Screen {
         self.shown().map_or(0.0, |f| f.origin.frame.movie_s)
     }
 
-    /// Returns the filter of the picture.
+    /// Returns the variant and the radius of the picture's filter.
     pub fn filter(&self) -> Option<Filter> {
         self.shown().map(|f| (f.picture.request.variant, f.picture.request.radius))
     }
 
-    /// Returns the readings of the scopes for the picture, if they were requested.
+    /// Returns the readings of the scopes for the picture; `None` if they were not requested.
     pub fn readings(&self) -> Option<Arc<Readings>> {
         self.shown().and_then(|f| f.picture.readings.clone())
     }
@@ -85,7 +83,7 @@ impl Screen {
         self.shown().map(|f| f.picture.slot.size())
     }
 
-    /// Returns how the picture must be rotated or mirrored to be shown upright.
+    /// Returns the rotation and mirroring with which the picture is shown upright.
     pub fn orientation(&self) -> Orientation {
         self.shown().map_or_else(Orientation::default, |f| f.origin.frame.orientation())
     }
@@ -95,12 +93,12 @@ impl Screen {
         self.shown().is_some_and(|f| f.origin.frame.has_alpha())
     }
 
-    /// Returns true if programs that made the picture have been replaced since.
+    /// Returns true if programs that filtered or converted the picture have been replaced since.
     pub fn is_outdated(&self) -> bool {
         self.shown().is_some_and(|f| f.origin.is_outdated)
     }
 
-    /// Returns the wipe on the screen, if there is one.
+    /// Returns the wipe on the screen; `None` if the picture has one side only.
     pub fn wipe(&self) -> Option<ShownWipe> {
         let shown = self.shown()?;
         let second = shown.second.as_ref()?;

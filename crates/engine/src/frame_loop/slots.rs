@@ -14,8 +14,8 @@ pub(super) enum WipeSide {
     Second,
 }
 
-/// Slots that wait for their next picture. Each side of a wipe has its own slots, because a slot's memory on the device fits one filter.
-/// Maps of differences use the slots of the second side.
+/// The pool of slots that wait for their next picture. Each side of a wipe has its own slots, because a slot's memory on the
+/// device fits one filter. Maps of differences use the slots of the second side.
 pub(super) struct SlotPool {
     gl: Arc<glow::Context>,
     /// The unused slots, indexed by [`WipeSide`].
@@ -23,7 +23,6 @@ pub(super) struct SlotPool {
 }
 
 impl SlotPool {
-    /// Creates an empty pool.
     pub(super) fn new(gl: Arc<glow::Context>) -> Self {
         Self { gl, free: Default::default() }
     }

@@ -1,5 +1,5 @@
-//! Queries of the loop's state by the window that concern several parts: whether frames follow the picture on the screen, and which frames
-//! take long.
+//! Queries of the loop's state that concern several of its parts: whether frames follow the picture on the screen, and which
+//! frames take long.
 
 use std::time::{Duration, Instant};
 
@@ -8,9 +8,9 @@ use super::{Busy, FrameLoop};
 use crate::Request;
 use crate::stats::Playing;
 
-/// While the device works on a frame for longer than this, the overlay is repainted without waiting for the frame.
+/// The time in milliseconds after which the overlay is repainted without waiting for a frame on which the device works.
 const SLOW_FRAME_MS: f64 = 50.0;
-/// How long a still picture is shown before the next movie of the list.
+/// The time that a still picture is shown before the next movie of the list.
 const STILL_DURATION: Duration = Duration::from_secs(5);
 /// The time after which a next frame that is overdue is reported to the user.
 const STALL_TIMEOUT: Duration = Duration::from_secs(1);
@@ -26,8 +26,8 @@ impl FrameLoop {
         self.frames_ahead() == 0 && self.intake.is_empty()
     }
 
-    /// Returns true if the picture on the screen stays there: in a pause, at the movie's end, and if the next frame is due much later, as
-    /// in a slide show, or has not been decoded.
+    /// Returns true if the picture on the screen stays there: in a pause, at the movie's end, and if the next frame is due much
+    /// later, as in a slide show, or has not been decoded.
     pub(super) fn shown_stays(&self) -> bool {
         let stays = |frame: &_| self.schedule.stays(frame, self.awaits_decoder());
         self.schedule.is_paused()
@@ -43,7 +43,7 @@ impl FrameLoop {
             && self.shown_to_refilter(&self.choice.current_request(self.filters.workers.status())).is_none()
     }
 
-    /// Returns the state of playback, without the conditions that only the window knows.
+    /// Returns the state of playback as far as the loop knows it; the window adds its own conditions.
     pub fn playing(&self) -> Playing {
         let (schedule, decoder) = (&self.schedule, self.intake.decoder());
         let (paused, is_finished) = (schedule.is_paused(), self.is_finished());
@@ -98,7 +98,7 @@ impl FrameLoop {
         is_late(elapsed_s).then_some(Busy { variant, radius, fraction, elapsed_s, predicted_s })
     }
 
-    /// Returns true if a frame takes the device so long that the overlay should be repainted meanwhile.
+    /// Returns true if the device takes so long for a frame that the overlay should be repainted meanwhile.
     pub fn is_slow(&self) -> bool {
         let mut all = self.filters.flights.passes().map(|pass| self.filters.workers.progress(pass));
         all.any(|progress| progress.predicted_ms.max(progress.elapsed_s() * 1e3) > SLOW_FRAME_MS)

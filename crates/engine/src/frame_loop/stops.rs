@@ -1,35 +1,37 @@
-//! Detects times in which this process did not run although the loop was due: the process was stopped, as by Ctrl+Z or a debugger, or
-//! something outside blocked the window's thread, as a compositor does that takes no pictures of a hidden window.
+//! Detects times in which this process did not run although the loop was due: the process was stopped, as by Ctrl+Z or a
+//! debugger, or something outside blocked the window's thread, such as a compositor that takes no pictures of a hidden window.
 //!
-//! A stop is distinguished from work that takes long by the CPU time of the process: filtering or drawing on the processor uses it,
-//! and a stopped process does not. The window's thread waits for no driver, except for one that needs OpenGL's context.
+//! The CPU time of the process distinguishes a stop from work that takes long: filtering or drawing on the CPU uses it, and a
+//! stopped process does not. The window's thread waits for no driver, except for one that needs OpenGL's context.
 
 use std::time::{Duration, Instant};
 
 use opencl::process::cpu_time;
 
-/// The shortest time that counts as a stop.
+/// The shortest delay of the loop that counts as a stop.
 const MIN_STOP: Duration = Duration::from_secs(1);
 /// A process counts as stopped only if it used less CPU time than the overdue time divided by this number; otherwise it was
 /// working.
 const IDLE_DIVISOR: u32 = 10;
 
-/// Measures how long the process was stopped.
+/// Measures the times for which the process was stopped.
 #[derive(Debug, Default)]
 pub struct StopDetector {
-    /// When the loop is due; `None` while it waits for events alone.
+    /// The time when the loop is due; `None` while it waits only for events.
     due: Option<Instant>,
-    /// The CPU time that the process had used at the last call of [`StopDetector::check`] or [`StopDetector::wait_until`].
+    /// The CPU time that the process had used at the last call of [`StopDetector::check`] or [`StopDetector::wait_until`];
+    /// `None` if unknown.
     used: Option<Duration>,
-    /// The loop is between two turns.
+    /// True if the loop is between two turns.
     is_waiting: bool,
     /// The sum of all stops so far.
     total: Duration,
 }
 
 impl StopDetector {
-    /// Returns how late this turn of the loop is if the process was stopped meanwhile, as by Ctrl+Z; `None` if it was not
-    /// stopped. Call it at the start of each turn. `calls_drivers` says that this thread may have waited for a driver during a turn of the loop.
+    /// Returns by how much this turn of the loop is late if the process was stopped meanwhile, as by Ctrl+Z; `None` if it was
+    /// not stopped. Call it at the start of each turn. `calls_drivers` is true if this thread may have waited for a driver
+    /// during a turn of the loop.
     pub(super) fn check(&mut self, calls_drivers: bool) -> Option<Duration> {
         self.check_at(Instant::now(), cpu_time(), calls_drivers)
     }
@@ -46,14 +48,14 @@ impl StopDetector {
         Some(stopped)
     }
 
-    /// Notes that a turn of the loop is over and when the next one is due; `None` if the loop waits only for events.
+    /// Records that a turn of the loop is over and when the next one is due; `None` if the loop waits only for events.
     pub fn wait_until(&mut self, due: Option<Instant>) {
         let now = Instant::now();
         self.due = due.map(|due| due.max(now));
         (self.used, self.is_waiting) = (cpu_time(), true);
     }
 
-    /// Returns for how long the process was stopped in all.
+    /// Returns the total time for which the process was stopped.
     pub fn total(&self) -> Duration {
         self.total
     }

@@ -1,4 +1,4 @@
-//! Takes frames to be filtered, and decides what becomes of those that leave the filter queue.
+//! Takes frames to be filtered, and handles the frames that leave the filter queue.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -18,7 +18,7 @@ use video::Frame;
 const MAX_AHEAD: usize = 2;
 
 impl FrameLoop {
-    /// Submits one frame if one is due and there is room for it; returns true if another one may follow.
+    /// Submits one frame if one is due and there is room for it; returns true if another one may follow at once.
     pub(super) fn submit(&mut self) -> bool {
         self.intake.set_staging(self.filters.workers.staging().cloned());
         // Before frames are dropped as late.
@@ -29,7 +29,7 @@ impl FrameLoop {
             }
             return false;
         }
-        // Only the next frame that is held is to be announced.
+        // Only the next frame that is held back is to be announced.
         self.is_hold_announced = false;
         let chosen_second = self.wipe.second().map(|second| second.filter);
         if let Some(may_follow) = self.filters.submit_second(chosen_second) {
@@ -68,14 +68,14 @@ impl FrameLoop {
     /// Returns the frame on the screen if it stays there and should be filtered again: `wanted` makes another picture of it, the device
     /// has changed, or its picture is outdated.
     pub(super) fn shown_to_refilter(&self, wanted: &Request) -> Option<Arc<Frame>> {
-        // Not while another movie's first picture is on its way.
+        // Not while the first picture of another movie is on its way.
         let shown = self.presenter.screen.shown().filter(|shown| self.intake.is_current(&shown.origin))?;
         if !self.shown_stays() {
             return None;
         }
         let request = &shown.picture.request;
         let is_satisfied = wanted.makes_same_picture(request)
-            // The window shows times beside the device's name, so they must be that device's.
+            // The window shows the times next to the device's name, so they must be that device's.
             && shown.origin.device == self.device_changes
             // Readings that are not wanted any more do no harm.
             && (request.readings || !wanted.readings)
@@ -108,7 +108,7 @@ impl FrameLoop {
         ahead < limit && !waits && !is_others_turn && !self.filters.is_busy()
     }
 
-    /// Handles the events of the filter queue: shows finished frames, gives failed ones up, and reports errors.
+    /// Handles the events of the filter queue: passes finished frames on to be shown, gives failed ones up, and reports errors.
     pub(super) fn handle_filter_events(&mut self) {
         while let Some(event) = self.filters.events.pop_front() {
             match event {
@@ -171,9 +171,9 @@ impl FrameLoop {
     /// Gives the device up, together with the frames that it is filtering.
     pub(super) fn abandon_device(&mut self) {
         self.filters.collect();
-        // Frames that are finished right now have memory objects of the device, too.
+        // Frames that have just been finished have memory objects of the device, too.
         self.handle_filter_events();
-        // Pictures in the host's memory may lie in the device's.
+        // Pictures in the host's memory may be in memory of the device.
         self.presenter.upload_pictures();
         if !self.filters.workers.status().has_device() {
             return;
@@ -182,7 +182,8 @@ impl FrameLoop {
         let buffers = self.presenter.slots_mut().map(|slot| slot.take_device_buffers(false)).collect();
         self.filters.abandon_device(buffers);
         self.handle_filter_events();
-        // Packed planes of frames that go on are the device's: they are released. Those that other threads still have follow later.
+        // Packed planes of frames that go on belong to the device: they are released. Those that other threads still have
+        // follow later.
         let flights = &self.filters.flights;
         let origins = self.presenter.origins().chain(flights.origins()).map(|origin| &origin.frame);
         for frame in origins.chain(&flights.comparing).chain(self.intake.frames_to_refilter()) {

@@ -35,7 +35,7 @@ impl SecondFilter {
     }
 }
 
-/// Makes a filter of the second side that uses the same version of the kernels as the first side.
+/// Creates a filter of the second side that uses the same version of the kernels as the first side.
 impl From<Filter> for SecondFilter {
     /// Creates the filter of the second side with the version of the kernels that is in use.
     fn from(filter: Filter) -> Self {
@@ -52,7 +52,7 @@ pub struct ShownWipe {
     pub by_wall: [bool; 2],
     /// The second side's picture, or the map of the differences, which is drawn in place of both sides.
     pub texture: glow::Texture,
-    /// The differences of the two sides, if they were compared.
+    /// The differences of the two sides; `None` if they were not compared.
     pub difference: Option<Difference>,
 }
 
@@ -61,10 +61,10 @@ pub struct ShownWipe {
 pub struct Wipe {
     /// The filter of the second side; `None` without a wipe.
     second: Option<SecondFilter>,
-    /// The last filter of the second side, with which the next wipe begins.
+    /// The last filter of the second side, with which the next wipe begins; `None` before the first wipe.
     previous: Option<SecondFilter>,
     compares: bool,
-    /// The current movie is shown with one filter only; the wipe continues with the next one.
+    /// True while the current movie is shown with one filter only. The wipe continues with the next movie.
     pub is_suspended: bool,
     /// The error that ended the wipe or the comparison, until the window takes it.
     pub error: Option<Error>,
@@ -161,8 +161,8 @@ impl Wipe {
     }
 }
 
-/// Returns true if the filters of the two sides must not run at the same time, because they would use the same processor and prolong each
-/// other's times.
+/// Returns true if the filters of the two sides must not run at the same time, because they would use the same CPU or GPU and
+/// prolong each other's times.
 pub(super) fn must_take_turns(sides: [VariantId; 2]) -> bool {
     sides.iter().any(|id| matches!(id.back_end(), BackEnd::Native | BackEnd::Glsl))
 }

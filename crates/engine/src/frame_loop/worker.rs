@@ -1,12 +1,12 @@
-//! Workers: each owns an engine, with the device's pipeline and the frames that it filters, and stays on one thread. The frame loop sends
-//! [`Command`]s to it and receives [`Event`]s.
+//! Workers: each owns an engine, with the device's pipeline and the frames that it filters, and stays on one thread. The frame
+//! loop sends [`Command`]s to it and receives [`Event`]s.
 //!
-//! A [`ThreadWorker`] has a thread of its own, so that a driver's call that stalls stops nothing else: the picture stands still, the
-//! overlay is drawn, and another device gets a worker of its own. A [`WindowWorker`] runs on the window's thread: for shaders, for the
-//! filter in Rust, which has a thread of its own, and for drivers that need OpenGL's context.
+//! A [`ThreadWorker`] has a thread of its own, so that a driver's call that hangs stops nothing else: the picture stands still,
+//! the overlay is drawn, and another device gets a worker of its own. A [`WindowWorker`] runs on the window's thread: for
+//! shaders, for the filter in Rust, which has a thread of its own, and for drivers that need OpenGL's context.
 //!
-//! OpenGL's part of a frame is done on the window's thread before the frame is submitted, so that a worker makes no calls of OpenGL but
-//! those of its filters.
+//! OpenGL's part of a frame is done on the window's thread before the frame is submitted, so that a worker makes no OpenGL
+//! calls except those of its filters.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -27,10 +27,10 @@ use opencl::watch;
 use video::Frame;
 use video::color::Staging;
 
-/// The interval in which frames are polled, for drivers without callbacks.
+/// The interval at which frames are polled, for drivers without callbacks.
 pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// How long a worker without frames waits for a command at a time.
+/// The longest time that a worker without frames waits for a command in one call.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(3600);
 
 /// A frame to be filtered.
@@ -39,17 +39,17 @@ pub(super) struct Submission {
     pub(super) frame: Arc<Frame>,
     pub(super) request: Request,
     pub(super) slot: Slot,
-    /// The frame waits until everything is built that the chosen filter needs. Otherwise only variants that filter planes wait, for
-    /// their conversion.
+    /// The chosen filter, for which the frame waits until everything that it needs is built. If `None`, only variants that
+    /// filter planes wait, for their conversion.
     pub(super) waits_for: Option<Filter>,
 }
 
-/// Work with the device's pipeline.
+/// A function that runs with the device's pipeline on the worker's thread.
 pub(super) type PipelineWork = Box<dyn FnOnce(&mut Pipeline) + Send>;
 
-/// The end of a worker: everything that it has to release, with the events that nobody has received.
+/// The message that ends a worker: everything that it has to release, with the events that nobody has received.
 pub(super) struct Leave {
-    /// The device's memory objects of slots.
+    /// The device's memory objects of slots whose frames are not being filtered.
     buffers: Vec<DeviceBuffers>,
     events: Receiver<Event>,
     /// Receives true when everything is released, and false if the device could not finish its commands.
@@ -67,16 +67,17 @@ pub(super) enum Command {
     StartHeld,
     /// Compares the two sides of a wipe; the slot receives the map of their differences.
     Compare(Box<Pair>, Slot),
-    /// Runs work with the device's pipeline, such as to add programs that were built. Without a device, drops it.
+    /// Runs a function with the device's pipeline, for example to add programs that were built. Drops the function if there is
+    /// no device.
     Install(PipelineWork),
-    /// Polls the frames: a command of the device has completed.
+    /// Polls the frames, because a command of the device has completed.
     Poll,
     /// Releases the device with everything that is on it, and ends the worker.
     Leave(Box<Leave>),
 }
 
 impl Command {
-    /// Returns what the worker does, for messages about drivers that do not respond.
+    /// Returns a description of what the worker does, for messages about drivers that do not respond.
     fn description(&self) -> &'static str {
         match self {
             Self::Submit(_) => "a frame is handed over",
@@ -91,15 +92,15 @@ impl Command {
 /// The state of a worker.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Report {
-    /// The unfinished frames, with their progress.
+    /// The unfinished frames, each with its progress.
     pub(super) jobs: Vec<(Ticket, Progress)>,
-    /// A frame is held back because its filter will take long.
+    /// True if a frame is held back because its filter will take long.
     pub(super) is_holding: bool,
     /// The number of [`Command::Install`]s that were carried out so far.
     pub(super) installed: usize,
     /// The abilities of the device.
     pub(super) status: DeviceStatus,
-    /// Programs and results that frames have needed since the last report and that are missing.
+    /// Programs and results that frames need and do not have, and that were not reported before.
     pub(super) needs: Vec<Need>,
 }
 
@@ -115,12 +116,11 @@ pub(super) enum Event {
     /// The two sides of a wipe were compared. The slot has the map of their differences; the result has the differences and the device's
     /// time in milliseconds.
     Compared(Box<Pair>, Slot, Result<(Difference, f64)>),
-    /// The device has failed. The worker does nothing more than to release it.
+    /// The device has failed. The worker does nothing more but release it.
     Failed(base::error::Error),
 }
 
 impl Event {
-    /// Returns the slots in the event.
     fn into_slots(self) -> Vec<Slot> {
         match self {
             Self::Progress(_) | Self::Failed(_) => Vec::new(),
@@ -131,20 +131,20 @@ impl Event {
     }
 }
 
-/// A worker as the frame loop sees it. When it is dropped, its device is given up, too.
+/// The frame loop's interface to a worker. Dropping a worker gives its device up, too.
 pub(super) trait Worker {
-    /// Sends a command. Never waits for a device, unless the worker runs on this thread.
+    /// Sends a command. Never waits for a device, unless the worker runs on the calling thread.
     fn send(&mut self, command: Command);
 
     /// Returns the next event, if there is one. Never waits.
     fn receive(&mut self) -> Option<Event>;
 
-    /// Returns true if the worker runs on this thread, where [`Worker::receive`] polls its frames.
+    /// Returns true if the worker runs on the window's thread, where [`Worker::receive`] polls its frames.
     fn is_here(&self) -> bool {
         false
     }
 
-    /// Returns for how long the worker has been in its current call; zero if it waits for commands.
+    /// Returns the time for which the worker has been in its current call; zero if it waits for commands.
     fn silent_for(&self) -> Duration {
         Duration::ZERO
     }
@@ -157,13 +157,13 @@ pub(super) trait Worker {
         Vec::new()
     }
 
-    /// Gives the device up, together with its frames and `buffers`, its memory objects of slots. Everything is released on the device's
-    /// thread, which takes as long as the current call does, for ever if that never returns. The receiver gets true when everything is
-    /// released, and false if the device could not finish its commands.
+    /// Gives the device up, together with its frames and `buffers`, its memory objects of slots. Everything is released on the
+    /// device's thread once its current call returns, which may be never. The receiver gets true when everything is released,
+    /// and false if the device could not finish its commands.
     fn leave(&mut self, buffers: Vec<DeviceBuffers>) -> Receiver<bool>;
 }
 
-/// An engine that carries out commands, and the events that come of them.
+/// An engine that carries out commands, with the events that result from them.
 struct WorkerCore {
     engine: Engine,
     events: VecDeque<Event>,
@@ -179,8 +179,8 @@ impl WorkerCore {
         Self { engine, events: VecDeque::new(), reported, installed: 0, has_failed: false }
     }
 
-    /// Returns true if a frame must wait until the programs that it needs are built, checked and, if they were edited, tried in a
-    /// sandbox. Variants that filter planes need the device's conversion.
+    /// Returns true if a frame must wait until the programs that it needs are built, checked and, if they were edited, run in a
+    /// trial. Variants that filter planes need the device's conversion.
     fn must_wait(&mut self, Submission { frame, request, waits_for, .. }: &Submission) -> bool {
         self.engine.loader.only_checked = waits_for.is_some();
         let needs_conversion = waits_for.is_some() || request.variant.reads_planes();
@@ -194,7 +194,6 @@ impl WorkerCore {
         pipeline.trials.needs_trial(&frame.picture, (*variant, request.version), *radius)
     }
 
-    /// Carries out a command.
     fn execute(&mut self, command: Command) {
         match command {
             Command::Submit(submission) if self.must_wait(&submission) => {
@@ -227,7 +226,6 @@ impl WorkerCore {
         }
     }
 
-    /// Returns true if there are frames to be polled.
     fn has_work(&self) -> bool {
         !self.engine.jobs.is_empty() && !self.has_failed
     }
@@ -279,7 +277,7 @@ fn release(device: RemovedDevice, released: &Sender<bool>) {
     if let Some(staging) = staging {
         release_staging(staging, is_idle);
     }
-    // The receiver is gone if the window is.
+    // The receiver is gone if the window is closed.
     let _ = released.send(is_idle);
 }
 
@@ -305,14 +303,13 @@ pub(super) struct WindowWorker {
 }
 
 impl WindowWorker {
-    /// Creates a worker with this engine. The device, if there is one, is released on `thread`.
     pub(super) fn new(engine: Engine, thread: Option<DeviceThread>) -> Self {
         Self { state: WorkerCore::new(engine), thread }
     }
 }
 
 impl Worker for WindowWorker {
-    /// Carries out the command at once.
+    /// Carries out the command before it returns.
     fn send(&mut self, command: Command) {
         self.state.execute(command);
     }
@@ -343,17 +340,17 @@ impl Worker for WindowWorker {
     }
 }
 
-/// Since when a worker is in its current call; `None` while it waits.
+/// The time at which a worker began its current call; `None` while it waits.
 #[derive(Clone, Default)]
 struct BusySince(Arc<Mutex<Option<Instant>>>);
 
 impl BusySince {
-    /// Locks the time.
     fn lock(&self) -> MutexGuard<'_, Option<Instant>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs a call with a device; `what` describes it. After a panic the worker stays silent.
+    /// Runs a call with a device, and records meanwhile that the worker is busy; `what` describes the call. After a panic the
+    /// worker counts as busy for ever.
     fn call<T>(&self, device: &str, what: &'static str, call: impl FnOnce() -> T) -> T {
         let _watched = watch::on_device(device, what);
         *self.lock() = Some(Instant::now());
@@ -369,7 +366,7 @@ pub(super) struct ThreadWorker {
     /// The worker's events; `None` once it was given up.
     events: Option<Receiver<Event>>,
     busy_since: BusySince,
-    /// The thread ends with the worker.
+    /// The worker's thread, which ends with the worker.
     _thread: DeviceThread,
 }
 
@@ -408,7 +405,7 @@ impl ThreadWorker {
                 if state.events.is_empty() {
                     continue;
                 }
-                // The receiver is only gone if the worker was left, which ends this loop.
+                // The receiver is gone only if the device was given up, which ends this loop.
                 state.events.drain(..).for_each(|event| drop(sender.send(event)));
                 wake();
             }

@@ -10,7 +10,7 @@ use box_filter::{VariantId, named};
 use video::Canvas;
 use video::color::RgbaConverter;
 
-/// A worker without a device, and the count of the times that it has woken the loop.
+/// Starts a worker without a device; returns it with the count of the times that it has woken the loop.
 fn start(on_thread: bool) -> (Box<dyn Worker>, Arc<AtomicUsize>) {
     let woken = Arc::new(AtomicUsize::new(0));
     let counted = woken.clone();
@@ -27,7 +27,7 @@ fn start(on_thread: bool) -> (Box<dyn Worker>, Arc<AtomicUsize>) {
     (worker, woken)
 }
 
-/// Runs a test with a worker on a thread of its own and with one on this thread.
+/// Runs a test with a worker on a thread of its own, and with one on this thread.
 fn with_both_hosts(test: impl Fn(Box<dyn Worker>)) {
     [true, false].into_iter().for_each(|on_thread| test(start(on_thread).0));
 }
@@ -86,7 +86,7 @@ fn frames_are_finished_in_their_order() {
 #[test]
 fn unfinished_frames_are_reported_until_they_are_finished() {
     with_both_hosts(|mut worker| {
-        // Several at once, so that they are not all finished before the first report.
+        // Several frames at once, so that they are not all finished before the first report.
         (1..11).for_each(|ticket| worker.send(submission(ticket, named("native"), 128)));
         let (mut reported, mut left) = (0, 10);
         while left > 0 {
@@ -176,6 +176,6 @@ fn a_thread_wakes_the_loop_with_its_events_and_ends_with_its_worker() {
     worker.send(submission(1, VariantId::OFF, 0));
     expect(&mut worker, finished);
     assert!(woken.load(Ordering::SeqCst) > 0);
-    // There is no device to be released, so that nothing is reported, and the sender is dropped.
+    // There is no device to release, so nothing is reported, and the sender is dropped.
     assert!(worker.leave(Vec::new()).recv().is_err());
 }

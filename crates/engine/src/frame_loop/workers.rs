@@ -1,5 +1,5 @@
-//! The workers as the frame loop sees them: one for frames that use no OpenCL device, and one for the device, if there is one. What their
-//! events say of unfinished frames and of the device is kept here.
+//! The workers: one for frames that use no OpenCL device, and one for the device, if there is one. Their last reports on
+//! unfinished frames and on the device are kept here.
 
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use base::jobs::Waker;
 use opencl::device_thread::DeviceThread;
 use video::color::Staging;
 
-/// How long closing the window waits for the workers, and for the release of devices that were given up.
+/// The longest time that closing the window waits for the workers, and for the release of devices that were given up.
 pub(super) const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// A worker, and its state as it was last reported.
@@ -29,7 +29,7 @@ pub(super) struct WorkerHandle {
 }
 
 impl WorkerHandle {
-    /// Creates the state of a worker without frames, whose device can do this.
+    /// Creates the handle of a worker without frames, with this status of its device.
     fn new(worker: impl Worker + 'static, status: DeviceStatus) -> Self {
         let report = Report { status, ..Report::default() };
         Self { worker: Box::new(worker), report, sent: Vec::new(), installs: 0 }
@@ -53,7 +53,7 @@ impl WorkerHandle {
         Some(event)
     }
 
-    /// Returns the progress of a frame; `None` if the worker does not have it, or has not reported it yet.
+    /// Returns the progress of a frame; `None` if the worker does not have the frame or has not reported it yet.
     fn progress(&self, ticket: Ticket) -> Option<Progress> {
         let sent = self.sent.iter().find(|sent| **sent == ticket)?;
         self.report.jobs.iter().find(|(known, _)| known == sent).map(|(_, progress)| *progress)
@@ -70,14 +70,14 @@ struct DeviceInUse {
     state: WorkerHandle,
     preparation: SlotPreparation,
     staging: Option<Staging>,
-    /// The class of picture sizes for which the scopes' kernels were last requested.
+    /// The class of picture sizes for which the scopes' kernels were last requested; `None` before.
     requested_scopes: Option<&'static str>,
     is_comparer_requested: bool,
-    /// The picture size and radius for which the choice of `auto` is reported.
+    /// The picture size and radius for which the worker reports the choice of `auto`.
     auto_for: Option<((u32, u32), u32)>,
 }
 
-/// The workers, and what is known of the device.
+/// The workers, and the last reported state of the device.
 pub struct Workers {
     /// The worker for frames that use no OpenCL device.
     local: WorkerHandle,
@@ -121,17 +121,15 @@ impl Workers {
         });
     }
 
-    /// Returns the workers.
     fn all(&self) -> impl Iterator<Item = &WorkerHandle> {
         self.device.iter().map(|device| &device.state).chain([&self.local])
     }
 
-    /// Returns the workers, to send them commands.
     pub(super) fn all_mut(&mut self) -> impl Iterator<Item = &mut WorkerHandle> {
         self.device.iter_mut().map(|device| &mut device.state).chain([&mut self.local])
     }
 
-    /// Returns what the device can do, as its worker last reported it.
+    /// Returns the abilities of the device, as its worker last reported them.
     pub fn status(&self) -> &DeviceStatus {
         let state = self.device.as_ref().map_or(&self.local, |device| &device.state);
         &state.report.status
@@ -229,7 +227,7 @@ impl Workers {
         }
     }
 
-    /// Returns how long the device has been in one call; zero if it is in none.
+    /// Returns the time for which the device has been in its current call; zero if it is in none.
     pub fn silent_for(&self) -> Duration {
         self.device.as_ref().map_or(Duration::ZERO, |device| device.state.worker.silent_for())
     }
@@ -239,7 +237,8 @@ impl Workers {
         self.all_mut().for_each(|state| state.worker.exclude_stop(stopped));
     }
 
-    /// Returns the variant and parameters that `auto` uses for this picture size and radius, as last reported.
+    /// Returns the variant and parameters that `auto` uses for this picture size and radius, as last reported; `None` if
+    /// unknown.
     pub fn auto(&mut self, size: (u32, u32), radius: u32) -> Option<AutoChoice> {
         let device = self.device.as_mut()?;
         if device.auto_for.replace((size, radius)) != Some((size, radius)) {
@@ -248,10 +247,11 @@ impl Workers {
         self.status().auto.clone()
     }
 
-    /// Returns what is missing for frames and was not returned before; nothing while work with the pipeline is under way. `measured` is
-    /// the size of the pictures that are to be measured, if any, and `compares` says that the sides of a wipe are compared.
+    /// Returns the programs and results that frames need, do not have, and that were not returned before; none while a function
+    /// of [`Workers::with_pipeline`] has not run. `measured` is the size of the pictures that are to be measured, if any, and
+    /// `compares` is true if the sides of a wipe are compared.
     pub fn take_needs(&mut self, measured: Option<(u32, u32)>, compares: bool) -> Vec<Need> {
-        // The builder may be about to be started again by work that is under way: requests before that would be lost.
+        // A function that has not run yet may be about to start the builder again: requests before that would be lost.
         let is_settled = |device: &&mut DeviceInUse| device.state.installs == device.state.report.installed;
         let Some(device) = self.device.as_mut().filter(is_settled) else { return Vec::new() };
         if let Some(size) = measured {
@@ -264,12 +264,12 @@ impl Workers {
         if needs_comparer && !device.is_comparer_requested {
             device.state.report.needs.push(Need::Comparer);
         }
-        // An error uses the comparer up, and ends the comparison.
+        // After an error the comparer cannot be used again, and the comparison ends.
         device.is_comparer_requested = needs_comparer;
         std::mem::take(&mut device.state.report.needs)
     }
 
-    /// Forgets what was requested from the builder, so that it is requested again.
+    /// Forgets the requests to the builder, so that they are made again.
     pub fn forget_requests(&mut self) {
         if let Some(device) = &mut self.device {
             device.state.report.needs.clear();
@@ -290,14 +290,16 @@ impl Workers {
 /// The devices that were given up.
 #[derive(Default)]
 pub(super) struct AbandonedDevices {
-    /// Receives true or false from each device that is not released yet.
+    /// One receiver for each device that is not released yet; it receives true, or false if the device could not finish its
+    /// commands.
     unreleased: Vec<Receiver<bool>>,
-    /// A device could not finish its commands. Memory of OpenCL and OpenGL stays allocated for it until the process ends.
+    /// True if a device could not finish its commands. Memory of OpenCL and OpenGL stays allocated for it until the process
+    /// ends.
     is_lost: bool,
 }
 
 impl AbandonedDevices {
-    /// Removes the devices that are released.
+    /// Removes the devices that are released from the list.
     pub(super) fn reap(&mut self) {
         self.unreleased.retain(|released| {
             let released = released.try_recv();

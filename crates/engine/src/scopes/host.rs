@@ -1,4 +1,4 @@
-//! Scopes and auto-levels on the processor, for RGBA pictures in the host's memory.
+//! Scopes and auto-levels on the CPU, for RGBA pictures in the host's memory.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
@@ -42,8 +42,8 @@ fn band_bytes((width, height): (u32, u32)) -> usize {
     4 * width as usize * (height as usize).div_ceil(4 * all_threads())
 }
 
-/// Measures the luminance of a picture on all cores of the processor. The vectorised variant of the reduction ladder computes
-/// the sum, the extremes and the block means.
+/// Measures the luminance of a picture on all CPU cores. The vectorised variant of the reduction ladder computes the sum, the
+/// extremes and the block means.
 fn measure_luminance(size: (u32, u32), rgba: &[u8]) -> Readings {
     let case = case(size);
     let mut numbers = vec![0; (REDUCTION.lens)(&case).output];

@@ -1,5 +1,5 @@
-//! The kernels of the scopes, which measure and stretch a picture: their descriptions, and their compilation for pictures in buffers or in
-//! images.
+//! The kernels of the scopes, which measure and stretch a picture: their source files, arguments and parameters, and their
+//! compilation for pictures in buffers or in images.
 
 use super::readings::{BINS, STRIPS};
 use base::error::Result;
@@ -24,11 +24,11 @@ const fn fixed_param(name: &'static str, value: u32) -> Param {
     Param { name, cpu: value, gpu: value, values: &[] }
 }
 
-/// The file of the kernels that count the histogram and the waveform.
+/// The name of the file of the kernels that count the histogram and the waveform.
 const COUNT_FILE: &str = "scopes/01_waveform.cl";
 /// The work-group size of the counting kernel.
 const COUNT_GROUP: Param = Param { name: "GROUP", cpu: 1, gpu: 512, values: &[] };
-/// The number of copies of the histogram in which a work-group counts, so that its work-items wait less for each other.
+/// The number of copies of the histogram in which the work-items of a group count, so that they wait less for each other.
 const COUNT_COPIES: Param = Param { name: "COPIES", cpu: 4, gpu: 8, values: &[] };
 
 /// The kernel that counts the histogram and the waveform of a picture in a buffer.
@@ -45,7 +45,7 @@ static COUNT_IMAGE: Code = Code::new(
     &[COUNT_GROUP, COUNT_COPIES, fixed_param("IMAGE", 1)],
 );
 
-/// The file of the kernels for auto-levels.
+/// The name of the file of the kernels for auto-levels.
 const LEVEL_FILE: &str = "scopes/02_levels.cl";
 /// The work-group size of the kernels for auto-levels.
 const LEVEL_GROUP: Param = Param { name: "GROUP", cpu: 64, gpu: 256, values: &[] };
@@ -97,7 +97,7 @@ pub(super) static LEVEL_OF_IMAGE: Code = Code::new(
     &[LEVEL_GROUP, fixed_param("TO_IMAGE", 1), fixed_param("IMAGE", 1)],
 );
 
-/// The texts of the scopes' kernel files.
+/// The source texts of the scopes' kernel files.
 pub(super) struct KernelSources {
     pub(super) reduce: String,
     pub(super) count: String,
@@ -136,9 +136,10 @@ pub(super) struct ScopeKernels {
     pub(super) reduce: Program,
     pub(super) count: Program,
     pub(super) ends: Program,
-    /// Stretches a picture in place; `None` for pictures in images, which cannot be written while they are read.
+    /// The program that stretches a picture in place; `None` for pictures in images, which cannot be written while they are
+    /// read.
     pub(super) level: Option<Program>,
-    /// Stretches a picture into an image; `None` if images are not used.
+    /// The program that stretches a picture into an image; `None` if images are not used.
     pub(super) level_into: Option<Program>,
 }
 

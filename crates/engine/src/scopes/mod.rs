@@ -1,8 +1,8 @@
-//! Measures filtered frames on the device, and stretches their contrast by auto-levels. The commands follow the filter's in its queue and
-//! produce the [`Readings`] of the same frame; no pixel is copied to the host for this.
+//! Measures filtered frames on the device, and stretches their contrast by auto-levels. The commands follow the filter's in its
+//! queue and produce the [`Readings`] of the same frame; no pixel is copied to the host for this.
 //!
-//! The sum, extremes and block means come from the reduction ladder, by its fastest variant on the device. One more kernel counts the
-//! histogram and the waveform. Auto-levels take the ends of the range from the histogram, on the device as well.
+//! The fastest variant of the reduction ladder on the device computes the sum, extremes and block means. One more kernel counts
+//! the histogram and the waveform. Auto-levels take the ends of the luminance range from the histogram, on the device as well.
 
 mod host;
 mod kernels;
@@ -40,7 +40,7 @@ pub struct Scopes {
     /// The kernels for pictures in images; if `None`, such pictures are copied into buffers.
     images: Option<ScopeKernels>,
     memory: Option<Memory>,
-    /// Host memory for results that is not in use.
+    /// Host memory for results that is not in use now, to be reused.
     spare: Vec<ResultMemory>,
 }
 
@@ -55,12 +55,12 @@ struct Memory {
     numbers: Buffer,
     parts: Buffer,
     ends: Buffer,
-    /// A copy of a picture in an image, if the kernels cannot read images; made when it is first needed.
+    /// A copy of a picture in an image, if the kernels cannot read images; `None` until it is first needed.
     copy: Option<Buffer>,
 }
 
-/// The offset in bytes of the reduction's results (sum, extremes, mean and block means) in [`Memory::results`]. Devices require
-/// such offsets to be multiples of at most 4096 bytes.
+/// The offset in bytes of the reduction's results (sum, extremes, mean and block means) in [`Memory::results`]. It is a
+/// multiple of 4096, because devices require alignments of up to 4096 bytes.
 const NUMBERS_AT: usize = (4 * COUNTS).next_multiple_of(4096);
 
 impl Memory {
@@ -83,7 +83,6 @@ impl Memory {
     }
 }
 
-/// Allocates a buffer of `bytes` bytes.
 fn buffer(cl: &ClContext, bytes: usize) -> Result<Buffer> {
     Buffer::new(&cl.context, allocation_flags(cl), bytes).map_err(|e| failed(NO_MEMORY, &e))
 }
@@ -110,7 +109,7 @@ pub(super) struct QueuedMeasurements {
     size: (u32, u32),
     pub(super) reduce: Vec<Event>,
     pub(super) levels: Vec<Event>,
-    /// The host memory that the results are read into.
+    /// The host memory into which the results are read; `None` if only auto-levels were requested.
     numbers: Option<ResultMemory>,
 }
 
@@ -142,7 +141,7 @@ impl Scopes {
             return Err(Error::new("The scopes cannot be shown.", why, BUILT_IN_HINT));
         }
         let load = |storage| KernelSources::load(cl, &case, storage);
-        // A processor has no units that read images: a copy is faster.
+        // A CPU has no units that read images: a copy is faster.
         let images = cl.device.info.kind != DeviceKind::Cpu;
         let sources = (load(Storage::Buffer)?, images.then(|| load(Storage::Image)).transpose()?);
         let mut scopes = Self::from_sources(cl, &case, &sources.0, sources.1.as_ref())?;
@@ -150,7 +149,7 @@ impl Scopes {
         Ok(scopes)
     }
 
-    /// Compiles the kernels from these sources, for pictures in buffers and, if `images` is given, in images.
+    /// Compiles the kernels from these sources, for pictures in buffers and, if `images` is given, for pictures in images.
     fn from_sources(
         cl: &ClContext,
         case: &Case,
@@ -245,8 +244,8 @@ impl Scopes {
         self.images.is_some() && picture.storage() == Storage::Image
     }
 
-    /// Returns the memory for measuring a picture of this storage and size. `readings` says that the host is to read the results, and
-    /// `levels` that the contrast is to be stretched (auto-levels).
+    /// Returns the memory for measuring a picture of this storage and size. `readings` is true if the host is to read the
+    /// results, and `levels` if the contrast is to be stretched (auto-levels).
     ///
     /// # Errors
     /// If memory runs out.

@@ -1,4 +1,4 @@
-//! The luminance of a frame: its statistics, block means, histogram and waveform, and the levels that follow from it.
+//! The luminance of a frame: its statistics, block means, histogram and waveform, and the ends of its range for auto-levels.
 
 use std::ops::Range;
 
@@ -11,12 +11,12 @@ pub(super) const BLOCK: u32 = 16;
 pub(super) const BINS: usize = 256;
 /// The number of vertical strips of the waveform.
 pub const STRIPS: usize = 256;
-/// The number of levels of the waveform: each counts two adjacent luminances.
+/// The number of levels of the waveform. Each level counts two adjacent luminances.
 pub const LEVELS: usize = 128;
 /// The number of counters in all: those of the histogram, followed by those of the waveform.
 pub(super) const COUNTS: usize = BINS + STRIPS * LEVELS;
-/// The divisor that determines how many pixels auto-levels may clip: this fraction of all pixels may be darker than the new
-/// black, and as many brighter than the new white.
+/// The divisor of the number of pixels that auto-levels may clip at each end: at most this part of all pixels is darker than
+/// the new black, and at most as many are brighter than the new white.
 const CLIP_DIVISOR: u64 = 1000;
 
 /// Returns the case of the reduction ladder (its picture size and block size) for pictures of this size.
@@ -27,7 +27,7 @@ pub(super) fn case((width, height): (u32, u32)) -> Case {
 /// The luminance of one frame after its filter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Readings {
-    /// Width and height of the picture in pixels.
+    /// The width and height of the picture in pixels.
     pub size: (u32, u32),
     /// The sum of the luminances of all pixels.
     pub sum: u64,
@@ -64,7 +64,7 @@ impl Readings {
         }
     }
 
-    /// Measures RGBA pixels in plain Rust, for comparison with the kernels.
+    /// Measures RGBA pixels in plain Rust, as the reference for the kernels.
     pub fn reference(size: (u32, u32), rgba: &[u8]) -> Self {
         let mut counts = vec![0; COUNTS];
         let width = size.0 as usize;
@@ -101,8 +101,8 @@ pub(crate) fn ends(histogram: &[u32]) -> (u32, u32) {
     if high <= low { (0, 255) } else { (low, high) }
 }
 
-/// Returns the first luminance at which the sum of the counts up to there exceeds `pixels`. `counts` are luminances with their
-/// counts.
+/// Returns the first luminance at which the sum of the counts up to and including it exceeds `pixels`. `counts` are luminances
+/// with their counts, in the order in which they are added.
 fn end<'a>(mut counts: impl Iterator<Item = (usize, &'a u32)>, pixels: u64) -> u32 {
     let mut beyond = 0;
     let found = counts.find(|(_, count)| {
@@ -146,7 +146,7 @@ mod tests {
     fn a_few_pixels_do_not_decide() {
         let mut histogram = vec![0; BINS];
         (histogram[40], histogram[100], histogram[200]) = (500, 1000, 500);
-        // Two of 2000 may lie beyond each end, a third one may not.
+        // Two of 2000 pixels may lie beyond each end, a third one may not.
         (histogram[0], histogram[255]) = (2, 2);
         assert_eq!(ends(&histogram), (40, 200));
         (histogram[0], histogram[255]) = (3, 3);

@@ -1,4 +1,4 @@
-//! Faults planted in the kernels of the scopes, which the check before their first use must detect. Needs an OpenCL device.
+//! Tests that the check before the first use of the scopes' kernels detects planted faults. They need an OpenCL device.
 
 use super::kernels::{COUNT, ENDS, LEVEL, LEVEL_OF_IMAGE};
 use super::*;
@@ -65,7 +65,7 @@ fn faults_in_the_kernels_are_caught() {
     let built = || Scopes::from_sources(&cl, &case, &sources[0], Some(&sources[1])).unwrap();
     let mut scopes = built();
     scopes.check(&cl).unwrap();
-    // Only what is faulty is built anew.
+    // Only the faulty program is built again.
     let program = |config: &Config, text: &str| Program::compile_with(&cl, config, text, "").unwrap();
     let of = |code| Config::for_device(code, &cl.device.info);
     for fault in COUNTING {

@@ -1,4 +1,4 @@
-//! Opens OpenCL contexts that share textures with an OpenGL context, proved by a test, or contexts that do not, with the reason.
+//! Opens OpenCL contexts, and tests whether they share textures with an OpenGL context.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -13,27 +13,27 @@ use opencl::cl::{ClContext, Context, Device, DeviceInfo, Id, status_name};
 use opencl::sources::Sources;
 use opencl::watch;
 
-/// The number of the query `CL_CURRENT_DEVICE_FOR_GL_CONTEXT_KHR` in cl_gl.h, which returns the device that drives an OpenGL context.
+/// The number of the query `CL_CURRENT_DEVICE_FOR_GL_CONTEXT_KHR` in cl_gl.h: the device that drives an OpenGL context.
 const CURRENT_DEVICE: u32 = 0x2006;
 
 /// The reason why textures are not shared if the driver has no functions for sharing with OpenGL.
 pub const GL_SHARING_NOT_OFFERED: &str = "the driver does not offer cl_khr_gl_sharing";
 
-/// Returns true if the device lists the extension `cl_khr_gl_sharing`. Some devices that do not list it share textures all the
-/// same.
+/// Returns true if the device lists the extension `cl_khr_gl_sharing`. Some devices that do not list it share textures
+/// nevertheless.
 pub fn lists_gl_sharing(info: &DeviceInfo) -> bool {
     info.extensions.iter().any(|extension| extension == "cl_khr_gl_sharing")
 }
 
 /// Opens an OpenCL context and a queue on `device`. A test decides whether they share textures with the OpenGL context that
 /// `properties` identifies; if not, pictures are copied. `properties` is an error with the reason if the window system cannot
-/// share, or must not. Returns the context, and the way in which pictures get from OpenCL to OpenGL.
+/// share, or must not. Returns the context, and the way of pictures from OpenCL to OpenGL.
 ///
 /// The OpenGL context must be current on this thread. Neither the list of extensions nor a created context proves that sharing
 /// works, so the test writes a pattern on each side and reads it on the other. Programs are compiled from `sources`.
 ///
 /// # Errors
-/// If the device gives no context at all.
+/// If no context can be created on the device.
 pub fn open(
     device: &Device,
     gl: &Arc<glow::Context>,
@@ -48,7 +48,7 @@ pub fn open(
 /// is repeated on the thread of the OpenGL context.
 ///
 /// # Errors
-/// If the device gives no context at all.
+/// If no context can be created on the device.
 pub fn open_on(
     device: &Device,
     gl: &GlAccess,
@@ -67,8 +67,8 @@ pub fn open_on(
     }
 }
 
-/// Opens an OpenCL context and a queue on `device` that share with the OpenGL context that `properties` identify, without a
-/// test: sharing may fail all the same.
+/// Opens an OpenCL context and a queue on `device` that share with the OpenGL context that `properties` identify. Nothing is
+/// tested, so sharing may still fail.
 ///
 /// # Errors
 /// If the driver refuses: one sentence without its full stop.
@@ -83,8 +83,8 @@ pub fn shared_context(
         .map_err(|e| format!("the driver made a context that shares, but no queue: {}", e.why))
 }
 
-/// Creates an OpenCL context that shares with OpenGL, also on devices that do not list the extension, because some of them share all the
-/// same. If the driver refuses, the call is repeated on the thread where OpenGL's context is current.
+/// Creates an OpenCL context that shares with OpenGL, also on devices that do not list the extension, because some of them
+/// share nevertheless. If the driver refuses, the call is repeated on the thread where OpenGL's context is current.
 fn create_sharing_context(
     device: &Device,
     gl: &GlAccess,
@@ -102,13 +102,13 @@ fn create_sharing_context(
         (made, _) => made,
     };
     made.map_err(|e| match e.0 {
-        // It does not even know the names of OpenGL's context.
+        // The driver does not even know the names of the OpenGL context's properties.
         ffi::CL_INVALID_PROPERTY if !lists_gl_sharing(&device.info) => GL_SHARING_NOT_OFFERED.to_owned(),
         code => format!("the driver makes no OpenCL context for this window: {}", status_name(code)),
     })
 }
 
-/// Returns the device that drives the OpenGL context in `properties`, if the drivers report it.
+/// Returns the device that drives the OpenGL context in `properties`; `None` if no driver reports it.
 pub fn driving_device<'a>(devices: &'a [Device], properties: &ContextProperties) -> Option<&'a Device> {
     let mut asked = Vec::new();
     for device in devices {
@@ -125,7 +125,8 @@ pub fn driving_device<'a>(devices: &'a [Device], properties: &ContextProperties)
     None
 }
 
-/// Queries the device that drives the OpenGL context with these properties from the driver of this platform.
+/// Queries the device that drives the OpenGL context with these properties; the platform's driver answers. Returns `None` if it
+/// does not report the device.
 fn query_driving_device(platform: Id, properties: &[isize]) -> Option<ffi::cl_device_id> {
     /// The type of the function `clGetGLContextInfoKHR`.
     type GetGlContextInfo = unsafe extern "C" fn(*const isize, u32, usize, *mut c_void, *mut usize) -> i32;

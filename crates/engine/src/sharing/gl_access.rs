@@ -6,10 +6,10 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use base::jobs::Waker;
 use opencl::watch;
 
-/// Work that another thread requests from the thread with the OpenGL context.
+/// A function that another thread sends to the thread with the OpenGL context, to be run there.
 pub type GlRequest = Box<dyn FnOnce(&Arc<glow::Context>) + Send>;
 
-/// Access to the OpenGL context, from the thread where it is current or from another one.
+/// Access to the OpenGL context from any thread.
 pub enum GlAccess {
     /// The context is current on the calling thread.
     Here(Arc<glow::Context>),
@@ -18,8 +18,8 @@ pub enum GlAccess {
 }
 
 impl GlAccess {
-    /// Creates the access for other threads, and the receiver of their requests. The calling thread, on which the OpenGL context is
-    /// current, must receive the requests and run them. `waker` is called after each request.
+    /// Creates the access for other threads, and the receiver of their requests. The calling thread, on which the OpenGL
+    /// context is current, must receive the requests and run them. `waker` is called after each request.
     pub fn channel_for_others(waker: Waker) -> (Self, Receiver<GlRequest>) {
         let (requests, received) = channel();
         (GlAccess::There(requests, waker), received)
@@ -40,7 +40,7 @@ impl GlAccess {
                 let _host = watch::on_host();
                 let (answer, answers) = channel();
                 let request: GlRequest = Box::new(move |gl| {
-                    // The caller may have given up.
+                    // The caller may have stopped waiting.
                     let _ = answer.send(work(gl));
                 });
                 requests.send(request).map_err(|_| gone())?;

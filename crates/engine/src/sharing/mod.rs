@@ -1,7 +1,7 @@
-//! Sharing of memory between OpenCL and OpenGL, and the copies where it is not shared.
+//! Sharing of memory between OpenCL and OpenGL.
 //!
-//! [`open`] opens an OpenCL context and finds out whether it shares textures with the window's OpenGL context
-//! ([`Sharing`]). [`Slot`](crate::Slot)s use the other types of this module.
+//! [`open`] opens an OpenCL context and tests whether it shares textures with the window's OpenGL context ([`Sharing`]).
+//! [`Slot`](crate::Slot)s use the other types of this module.
 
 pub mod cases;
 mod context;
@@ -15,12 +15,12 @@ pub use context::{GL_SHARING_NOT_OFFERED, driving_device, lists_gl_sharing, open
 pub use gl_access::{GlAccess, GlRequest};
 pub(crate) use shared_texture::SharedTexture;
 
-/// The way in which frames get from OpenCL to OpenGL.
+/// The way of frames from OpenCL to OpenGL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sharing {
     /// OpenCL writes into OpenGL's textures.
     ZeroCopy,
-    /// Frames are copied through host memory, for this reason.
+    /// Frames are copied through host memory.
     Copy {
         /// The reason as one sentence for the overlay, without its full stop.
         reason: String,

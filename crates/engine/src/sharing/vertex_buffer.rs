@@ -1,4 +1,4 @@
-//! OpenGL vertex buffers that can be shared, and OpenCL's memory objects of them.
+//! OpenGL vertex buffers that can be shared with OpenCL, and their OpenCL memory objects.
 
 use std::slice;
 use std::sync::Arc;
@@ -45,7 +45,6 @@ impl VertexBuffer {
         self.name
     }
 
-    /// Returns the length of the buffer in bytes.
     pub(super) fn len(&self) -> usize {
         self.len
     }
@@ -69,7 +68,7 @@ impl VertexBuffer {
     /// must be current.
     pub fn read(&self, gl: &glow::Context) -> Option<Vec<u8>> {
         let size = i32::try_from(self.len).ok()?;
-        // SAFETY: the context is current on this thread; what is mapped is read before the mapping ends, and has `len` bytes.
+        // SAFETY: the context is current on this thread; the mapped memory has `len` bytes and is read before the mapping ends.
         unsafe {
             gl.bind_buffer(glow::ARRAY_BUFFER, Some(self.name));
             let start = gl.map_buffer_range(glow::ARRAY_BUFFER, 0, size, glow::MAP_READ_BIT);
@@ -107,7 +106,7 @@ impl SharedVertices {
     /// # Errors
     /// If the driver does not share the buffer.
     pub fn new(cl: &ClContext, of: &Arc<VertexBuffer>) -> Result<Self> {
-        // SAFETY: the caller vouches for the context, and the buffer lives as long as its memory object.
+        // SAFETY: the caller guarantees the context, and the buffer lives as long as its memory object.
         unsafe { Buffer::from_gl(&cl.context, of.name.0.get(), of.len) }
             .map(|memory| Self { memory, of: of.clone() })
             .map_err(|e| failed("A vertex buffer could not be shared between OpenGL and OpenCL.", &e))

@@ -18,16 +18,16 @@ pub(super) const TARGET: usize = 1;
 /// before it.
 #[derive(Default)]
 pub(crate) struct DeviceSide {
-    /// The plans: kernels with their arguments set. Their arguments are the memory objects below.
+    /// The plans, which are kernels with the memory objects below as arguments.
     pub(crate) plans: Plans,
     /// The memory objects of the input and the output.
     pub(super) pictures: [Option<Picture>; 2],
-    /// The memory object of the shared texture.
+    /// The memory object of the shared texture; `None` before its first use.
     pub(super) shared: Option<SharedTexture>,
-    /// True if the host has mapped the input or the output. They are not mapped before their first use: a new memory object has the
-    /// contents of its host memory, so that there is nothing to map and to wait for.
+    /// True if the host has mapped the input or the output. They are not mapped before their first use: a new memory object has
+    /// the contents of its host memory, so that nothing has to be mapped and waited for.
     pub(super) mapped: [bool; 2],
-    /// The device may use the slot's host memory or texture now.
+    /// True while the device may use the slot's host memory or texture.
     pub(super) handed_over: bool,
 }
 
@@ -52,8 +52,8 @@ impl DeviceSide {
             self.drop_picture(side);
         }
         let picture = if cl.uses_host_memory() {
-            // SAFETY: the slot's memory holds width·height·4 bytes, is aligned to a page, and outlives the picture: the
-            // slot's device side drops before it.
+            // SAFETY: the slot's memory holds width·height·4 bytes, is aligned to a page, and outlives the picture: the slot's
+            // device side is dropped before it.
             unsafe { Picture::from_host(cl, storage, width, height, host.as_ptr())? }
         } else {
             Picture::alloc(cl, storage, width, height)?
@@ -71,7 +71,7 @@ impl DeviceSide {
         }
     }
 
-    /// Returns OpenCL's object of the texture.
+    /// Returns the OpenCL memory object of the texture.
     ///
     /// # Errors
     /// If the texture is not shared.

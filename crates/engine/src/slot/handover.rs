@@ -15,7 +15,8 @@ use opencl::memory::{Picture, Storage};
 use opencl::transfer::{enqueue_map, enqueue_read, enqueue_unmap, enqueue_write};
 
 impl Slot {
-    /// Returns the device's memory object of the RGBA input, in the storage that a variant reads. The input must hold its picture already.
+    /// Returns the device's memory object of the RGBA input, in the storage that a variant reads. The input must contain the
+    /// picture already.
     ///
     /// # Errors
     /// If the device cannot hold a picture of this size and storage.
@@ -53,7 +54,7 @@ impl Slot {
                 let surface = self.surface.as_mut().ok_or_else(no_picture_error)?;
                 let shared = SharedTexture::new(cl, surface.texture(), self.size.0, self.size.1)?;
                 if !surface.is_idle() {
-                    // The texture is new: OpenGL may not have made it yet.
+                    // The texture is new: OpenGL may not have created it yet.
                     surface.retire();
                 }
                 shared
@@ -68,7 +69,7 @@ impl Slot {
         self.planes = None;
     }
 
-    /// Returns the addresses of the input and of the output in host memory, if they exist.
+    /// Returns the addresses of the input and of the output in host memory; `None` for memory that is not allocated.
     fn host_addresses(&self) -> [Option<NonNull<u8>>; 2] {
         [self.input.as_deref().map(HostBlock::start), self.output.as_ref().map(Output::start)]
     }
@@ -113,7 +114,7 @@ impl Slot {
             if let (SlotContent::Rgba, Some(source), Some(input)) =
                 (self.loaded, &device.pictures[SOURCE], &self.input)
             {
-                // SAFETY: the block holds the whole picture, and `input` refuses to lend it until `note_back_on_host`.
+                // SAFETY: the block holds the whole picture, and `input` does not give access to it until `note_back_on_host`.
                 event = Some(unsafe { enqueue_write(queue, source, input.start()) }?);
             }
         } else {
@@ -152,7 +153,7 @@ impl Slot {
         } else if let (false, Some(target), Some(output)) =
             (to_texture, &device.pictures[TARGET], starts[TARGET])
         {
-            // SAFETY: the memory has room for the whole picture, and `show` refuses it until `note_back_on_host`.
+            // SAFETY: the memory has room for the whole picture, and `show` does not use it until `note_back_on_host`.
             event = Some(unsafe { enqueue_read(cl, target, output) }?);
         }
         if to_texture {
@@ -162,7 +163,7 @@ impl Slot {
         event.ok_or_else(no_picture_error)
     }
 
-    /// Notes that the event of [`Slot::to_host`] is complete: the host and OpenGL may use the slot's memory again.
+    /// Records that the event of [`Slot::to_host`] is complete: the host and OpenGL may use the slot's memory again.
     pub fn note_back_on_host(&mut self) {
         self.device.handed_over = false;
         if let Some(planes) = &mut self.planes {

@@ -40,7 +40,7 @@ pub(super) enum SlotContent {
     Rgba,
     /// The planes of [`Slot::load_packed`] or [`Slot::fill`], to be converted on the device.
     Planes,
-    /// Nothing: the device makes the picture by itself.
+    /// Nothing: the device generates the picture itself.
     Nothing,
 }
 
@@ -49,17 +49,17 @@ pub(super) enum SlotContent {
 pub struct Slot {
     size: (u32, u32),
     pub(super) device: DeviceSide,
-    /// The planes that were loaded, for the device's conversion.
+    /// The planes that were loaded, for the conversion on the device.
     pub(super) planes: Option<PlaneBlock>,
     /// The RGBA input in host memory. The thread of the Rust filter shares it while it filters the picture.
     input: Option<Arc<HostBlock>>,
     output: Option<Output>,
-    /// A pixel buffer of OpenGL that is ready to become the output.
+    /// A pixel buffer of OpenGL that is ready to become the output; `None` if there is none.
     pixels: Option<PixelBuffer>,
     /// The memory of the Rust filter or of a picture that was read back. It holds the picture, or is reused for the next one.
     pub(super) host_picture: Option<Vec<u8>>,
     pub(super) loaded: SlotContent,
-    /// The place of the current picture.
+    /// The memory in which the current picture is.
     pub(super) result: ResultIn,
     /// The texture. It is the last field, because OpenCL's memory object of it must be dropped before.
     surface: Option<Surface>,
@@ -69,8 +69,8 @@ pub struct Slot {
 // OpenGL's are used only where the context is current, and deleted there (`gl_names`).
 unsafe impl Send for Slot {}
 
-/// The device's memory objects of a slot, taken out of it to be dropped on the device's thread. The memory objects drop before the memory
-/// that they lie in.
+/// The device's memory objects of a slot, taken out of it to be dropped on the device's thread. The memory objects are dropped
+/// before the memory that they lie in.
 pub(crate) struct DeviceBuffers {
     _device: DeviceSide,
     _planes: Option<PlaneBlock>,
@@ -78,23 +78,23 @@ pub(crate) struct DeviceBuffers {
     _output: Option<Output>,
 }
 
-// SAFETY: as a slot's.
+// SAFETY: for the same reasons as a slot.
 unsafe impl Send for DeviceBuffers {}
 
-/// The place of a slot's current picture.
+/// The memory in which a slot's current picture is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ResultIn {
-    /// In the input: the picture is not filtered.
+    /// The input: the picture is not filtered.
     Input,
-    /// In the host memory for the filtered picture.
+    /// The host memory for the filtered picture.
     Output,
-    /// In the memory of the Rust filter, or of a picture that was read back.
+    /// The memory of the Rust filter, or of a picture that was read back.
     Own,
-    /// In the texture.
+    /// The texture.
     Texture,
 }
 
-/// Host memory for the filtered picture, where textures are not shared.
+/// Host memory for the filtered picture, used if textures are not shared.
 enum Output {
     /// A pixel buffer, from which OpenGL copies the picture while the window's thread continues.
     Pixels(PixelBuffer),
@@ -103,7 +103,6 @@ enum Output {
 }
 
 impl Output {
-    /// Returns the address of the memory.
     fn start(&self) -> NonNull<u8> {
         match self {
             Output::Pixels(pixels) => pixels.start(),
@@ -157,8 +156,8 @@ impl Slot {
         Ok(())
     }
 
-    /// Takes the device's memory objects out of the slot, to be dropped when the device is idle. The texture stays, and so does the input
-    /// if it is still needed (`keeps_input`).
+    /// Takes the device's memory objects out of the slot, to be dropped when the device is idle. The texture stays in the slot,
+    /// and the input as well if `keeps_input` is true.
     pub(crate) fn take_device_buffers(&mut self, keeps_input: bool) -> DeviceBuffers {
         let input = self.input.clone();
         self.input.take_if(|_| !keeps_input);
@@ -194,12 +193,10 @@ impl Slot {
         has_buffer
     }
 
-    /// Returns the picture's width and height in pixels.
     pub(crate) fn size(&self) -> (u32, u32) {
         self.size
     }
 
-    /// Returns the size of the picture in bytes.
     fn bytes(&self) -> usize {
         self.size.0 as usize * self.size.1 as usize * 4
     }
@@ -219,7 +216,7 @@ impl Slot {
         }
         // An abandoned device or the thread of the Rust filter may still use the block.
         if self.input.as_mut().is_none_or(|block| Arc::get_mut(block).is_none()) {
-            // The device's memory object lies in the former block, so it is dropped first.
+            // The device's memory object lies in the previous block, so it is dropped first.
             self.device.drop_picture(SOURCE);
             self.input = Some(Arc::new(HostBlock::new(self.bytes())?));
         }
@@ -280,7 +277,7 @@ impl Slot {
         Ok(())
     }
 
-    /// Notes that OpenGL has received the last command that uses the current picture in the texture.
+    /// Records that OpenGL has received the last command that uses the current picture in the texture.
     pub(crate) fn retire(&mut self) {
         self.surface.iter_mut().for_each(Surface::retire);
     }
@@ -298,7 +295,8 @@ impl Slot {
         }
     }
 
-    /// Makes a picture in host memory the current one: the output of the Rust filter, or a picture that was read back.
+    /// Makes a picture in host memory the slot's current picture: the output of the Rust filter, or a picture that was read
+    /// back.
     pub(super) fn keep_host_picture(&mut self, picture: Vec<u8>) {
         self.host_picture = Some(picture);
         self.result = ResultIn::Own;

@@ -1,4 +1,4 @@
-//! The columns of `--stats`: CSV, JSON and the table of docs/numbers.md have them from here.
+//! The columns of the statistics that `--stats` writes, for CSV, JSON and the table of docs/numbers.md.
 
 use std::sync::LazyLock;
 
@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::{ClothTimes, FrameSample, GlTimes, Stage};
 
-/// A presented frame.
+/// A presented frame, whose values are written as one row.
 pub(super) struct Row<'a> {
     pub(super) frame: u64,
     pub(super) sample: &'a FrameSample,
@@ -16,13 +16,13 @@ pub(super) struct Row<'a> {
 
 /// The value of a column for a frame.
 enum Cell {
-    /// A number with this many digits after the point: the clock provides no further ones.
+    /// A number, and its digits after the decimal point. The clock is no more precise than that.
     Number(f64, usize),
     Other(Value),
 }
 
 impl Cell {
-    /// Returns milliseconds, or a part of the machine; nothing if they were not measured.
+    /// Creates the cell of a measured number, such as milliseconds; an empty cell for `None` or a number that is not finite.
     fn measured(value: impl Into<Option<f64>>) -> Self {
         let value = value.into().filter(|value| value.is_finite());
         value.map_or(Self::Other(Value::Null), |value| Self::Number(value, 4))
@@ -55,14 +55,15 @@ impl Cell {
     }
 }
 
-/// Wraps a value that is no measured number; `None` is nothing.
+/// Creates the cell of a value that is not a measured number; an empty cell for `None`.
 fn other(value: impl Into<Value>) -> Cell {
     Cell::Other(value.into())
 }
 
-/// A column.
+/// A column of the statistics.
 struct Column {
-    /// The name; in the object `cloth` of JSON and after `cloth_` in CSV if the column is in a group of this name.
+    /// The name of the column. A column of a group with an object is a field of that object in JSON, and has the object's name
+    /// as a prefix in CSV.
     name: &'static str,
     read: Box<dyn Fn(&Row<'_>) -> Cell + Send + Sync>,
 }
@@ -70,12 +71,12 @@ struct Column {
 /// Columns with a common meaning.
 #[cfg_attr(not(test), expect(dead_code, reason = "a test compares title and meaning with docs/numbers.md"))]
 struct Group {
-    /// The object in JSON that has the values, and the prefix of the names in CSV; empty for none.
+    /// The name of the JSON object that has the values, and the prefix of the names in CSV; empty if the group has no object.
     object: &'static str,
     columns: Vec<Column>,
-    /// The name of all columns in docs/numbers.md; empty to list them.
+    /// The heading of the group in docs/numbers.md; empty to list the names of its columns.
     title: &'static str,
-    /// The meaning, for docs/numbers.md.
+    /// The meaning of the columns, for docs/numbers.md.
     about: &'static str,
 }
 
@@ -97,12 +98,12 @@ fn group(about: &'static str, columns: Vec<Column>) -> Group {
     Group { object: "", columns, title: "", about }
 }
 
-/// Returns a column about the crowd of figures.
+/// Returns a column about the cloth simulation; `read` is not called for frames without it.
 fn cloth(name: &'static str, read: impl Fn(&ClothTimes) -> Cell + Send + Sync + 'static) -> Column {
     column(name, move |row| row.sample.cloth.as_deref().map_or(other(Value::Null), &read))
 }
 
-/// All columns in order.
+/// All columns, by group, in the order in which they are written.
 static GROUPS: LazyLock<Vec<Group>> = LazyLock::new(|| {
     let stages = Stage::ALL.map(|stage| column(stage.name(), move |r| Cell::measured(r.sample.stage(stage))));
     let gl = GlTimes::default().named().into_iter().enumerate();
@@ -204,7 +205,7 @@ pub(super) fn csv(row: &Row<'_>) -> String {
     columns.map(|column| (column.read)(row).csv()).collect::<Vec<_>>().join(",")
 }
 
-/// Returns a row of JSON. The object of a group without values is `null`.
+/// Returns a row of JSON. The object of a group is `null` if none of its columns has a value.
 pub(super) fn json(row: &Row<'_>) -> Value {
     let mut fields = Map::new();
     for group in GROUPS.iter() {
@@ -224,7 +225,7 @@ pub(super) fn json(row: &Row<'_>) -> Value {
 mod tests {
     use super::*;
 
-    /// The table of the documentation is that of the columns.
+    /// Tests that the documentation has the table of the columns.
     #[test]
     fn the_documentation_has_the_table_of_the_columns() {
         let line = |group: &Group| {

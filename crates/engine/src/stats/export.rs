@@ -29,37 +29,38 @@ pub struct ExportContext {
     pub kernels: Vec<UsedKernel>,
     /// The movie's path as the user gave it.
     pub movie: String,
-    /// Width of the picture in pixels.
+    /// The width of the picture in pixels.
     pub width: u32,
-    /// Height of the picture in pixels.
+    /// The height of the picture in pixels.
     pub height: u32,
-    /// The frame rate according to the container, in frames a second, if it has one.
+    /// The frame rate according to the container, in frames a second; `None` if the container has none.
     pub fps: Option<f64>,
-    /// The OpenCL device, if there is one.
+    /// The OpenCL device; `None` without one.
     pub device: Option<DeviceInfo>,
-    /// How far the device's times are used.
+    /// The extent to which the device's times are used.
     pub clock: ClockState,
     /// The name of OpenGL's renderer.
     pub gl_renderer: String,
     /// "zero-copy" if OpenCL writes into OpenGL's textures, else "copy".
     pub sharing: String,
-    /// Why frames are copied; empty if they are not.
+    /// The reason for copying frames; empty if they are not copied.
     pub sharing_reason: String,
     /// The chosen variant at the end of the run.
     pub variant: VariantId,
     /// The chosen radius at the end of the run, in pixels.
     pub radius: u32,
-    /// Frames were presented as fast as they were filtered, instead of at their timestamps.
+    /// True if frames were presented as fast as they were filtered, instead of at their timestamps.
     pub unpaced: bool,
 }
 
 /// Writes the statistics of a run to `path`, as CSV or JSON depending on the file's extension.
 ///
 /// A CSV file has lines of metadata, which begin with `#`, and one row for each presented frame. A JSON file has the same rows,
-/// preceded by counters and by [`Series`] of the times. [`columns`] has the columns. Summaries leave out the intervals of frames whose
-/// setting has just changed, most of which may have been waiting. `settings` has the statistics for each combination of variant,
-/// radius, size, device, second side and version of edited kernels; its `noisy` says why the filter times (for `off` the intervals)
-/// are not reliable to the last digit, or is false. The file appears under its name only when it is complete.
+/// preceded by counters and by [`Series`] of the times. [`columns`] defines the columns. Summaries leave out the intervals of
+/// frames whose setting has just changed, because they consist mostly of waiting. `settings` has the statistics for each
+/// combination of variant, radius, size, device, second side and version of edited kernels; its `noisy` is the reason why the
+/// filter times (for `off` the intervals) are not reliable to the last digit, or false. The file appears under its name only
+/// when it is complete.
 ///
 /// # Errors
 /// If the extension is neither `.csv` nor `.json`, the directory is missing or read-only, or the disk is full.
@@ -110,7 +111,7 @@ fn write_csv(out: &mut dyn Write, recorder: &Recorder, context: &ExportContext) 
     rows(recorder).try_for_each(|row| writeln!(out, "{}", columns::csv(&row)))
 }
 
-/// Returns the frames that were kept.
+/// Returns the recorded frames as rows.
 fn rows(recorder: &Recorder) -> impl Iterator<Item = Row<'_>> {
     let frames = (recorder.first_frame()..).zip(recorder.frames_and_switches());
     frames.map(|(frame, (sample, switched))| Row { frame, sample, switched })
@@ -148,7 +149,7 @@ fn write_json(out: &mut dyn Write, r: &Recorder, c: &ExportContext) -> io::Resul
     writeln!(out)
 }
 
-/// The JSON document.
+/// The JSON document of `--stats`.
 #[derive(Serialize)]
 struct Document<'a> {
     schema: u32,
@@ -177,7 +178,7 @@ struct Document<'a> {
     frames: Rows<'a>,
 }
 
-/// The statistics of frames in the JSON document.
+/// The statistics of frames' times in the JSON document.
 #[derive(Serialize)]
 struct Times {
     interval_ms: Option<Series>,
@@ -186,7 +187,8 @@ struct Times {
 }
 
 impl Times {
-    /// Computes the statistics. Intervals of frames whose setting has just changed do not count, since most of them was waiting.
+    /// Computes the statistics. Intervals of frames whose setting has just changed do not count, because they consist mostly of
+    /// waiting.
     fn of(frames: &[(&FrameSample, bool)]) -> Self {
         let series = |pick: &dyn Fn(&FrameSample) -> Option<f64>| {
             Series::of(&frames.iter().filter_map(|(sample, _)| pick(sample)).collect::<Vec<_>>())

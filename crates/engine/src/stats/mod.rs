@@ -113,7 +113,7 @@ pub(crate) type StageTimes = [f64; Stage::ALL.len()];
 /// and until its result arrives some frames later. The times of the calls on the window's thread are in the stages.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct GlTimes {
-    /// Copying the filtered picture into its texture, if textures are not shared.
+    /// Copying the filtered picture into its texture; `None` if textures are shared.
     pub texture: Option<f64>,
     /// Drawing the picture.
     pub present: Option<f64>,
@@ -138,21 +138,22 @@ pub struct FrameSample {
     /// The time since the previous frame was presented, in milliseconds; `None` for the first frame and after a pause, a seek, a resize,
     /// or a stop of the process.
     pub interval_ms: Option<f64>,
-    /// The time of each stage; not finite if unknown.
+    /// The time of each stage in milliseconds; not finite if unknown.
     pub stages: StageTimes,
-    /// The filter's time is wall time, because no device time is available.
+    /// True if the filter's time is wall time, because no device time is available.
     pub filter_by_wall: bool,
     /// The work and the times of the filter's kernels; `None` for filters without kernels.
     pub work: Option<Arc<FilterWork>>,
-    /// The time that the decoder's thread took to pack the frame's planes, in milliseconds, if it did; not part of the stages.
+    /// The time that the decoder's thread took to pack the frame's planes, in milliseconds; `None` if it did not. It is not
+    /// part of the stages.
     pub pack_ms: Option<f64>,
     /// The device times of OpenGL's commands.
     pub gl: GlTimes,
-    /// The frame was presented more than half a frame interval after its timestamp.
+    /// True if the frame was presented more than half a frame interval after its timestamp.
     pub late: bool,
     /// The number of frames that were decoded but dropped between the previous frame and this one.
     pub dropped_before: u32,
-    /// How much later than its sound the frame was presented, in milliseconds; `None` if no sound was heard.
+    /// The time by which the frame was presented later than its sound, in milliseconds; `None` if no sound was heard.
     pub sound_lag_ms: Option<f64>,
     /// The variant that filtered the frame.
     pub variant: VariantId,
@@ -162,28 +163,30 @@ pub struct FrameSample {
     pub size: (u32, u32),
     /// The number of changes of the OpenCL device before the frame was filtered.
     pub device: u32,
-    /// The second side of a wipe, if there was one. Its time is the stage [`Stage::Wipe`].
+    /// The second side of a wipe; `None` without a wipe. Its time is the stage [`Stage::Wipe`].
     pub beside: Option<SecondSetting>,
     /// The versions of the edited kernels that filtered the frame.
     pub versions: Versions,
-    /// The time of the second side's filter in milliseconds: of the device, or wall time if that is unknown.
+    /// The time of the second side's filter in milliseconds, on the device or, if that is unknown, wall time; `None` without a
+    /// wipe.
     pub beside_filter_ms: Option<f64>,
-    /// The times of the newest frame of the crowd of figures that was drawn since the previous movie frame.
+    /// The times of the newest frame of the cloth simulation that was drawn since the previous movie frame; `None` if none was.
     pub cloth: Option<Box<ClothTimes>>,
-    /// The part of the machine's CPU time that other processes used lately, 0 to 1, if known. The [`Recorder`] fills it in.
+    /// The part of the machine's CPU time that other processes used lately, 0 to 1; `None` if unknown. The [`Recorder`] sets
+    /// it.
     pub others: Option<f64>,
-    /// True if this program used the device for other work since the previous frame, such as tuning. The [`Recorder`] fills it in.
+    /// True if this program used the device for other work since the previous frame, such as tuning. The [`Recorder`] sets it.
     pub beside_work: bool,
 }
 
 impl FrameSample {
-    /// Returns the milliseconds for a stage's column in tables; NaN if they are unknown. NaN also for the filter if only its
-    /// wall time is known, which is shown in another column.
+    /// Returns the milliseconds for a stage's column in tables; NaN if they are unknown. For the filter also NaN if only its
+    /// wall time is known, which has a column of its own.
     pub(crate) fn stage(&self, stage: Stage) -> f64 {
         if stage == Stage::Filter && self.filter_by_wall { f64::NAN } else { self.stages[stage as usize] }
     }
 
-    /// Returns the filter's wall time in milliseconds, if no device time is available.
+    /// Returns the filter's wall time in milliseconds; `None` if the device time is available.
     pub(crate) fn filter_wall_ms(&self) -> Option<f64> {
         Some(self.stages[Stage::Filter as usize]).filter(|ms| self.filter_by_wall && ms.is_finite())
     }
@@ -195,12 +198,12 @@ impl FrameSample {
     }
 }
 
-/// The kernels that have filtered a frame: what they read, write and compute, and how long each took.
+/// The work of the kernels that filtered a frame, in bytes and operations, and the time of each kernel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FilterWork {
-    /// The code with its parameters.
+    /// The variant's kernels with the values of their parameters.
     pub config: Config,
-    /// The exact work with an entry for each kernel; `None` if it is not known, as for modified kernels.
+    /// The exact work of each kernel; `None` if it is not known, as for edited kernels.
     pub work: Option<KernelWork>,
     /// The device time of each kernel in milliseconds; NaN if it is not known.
     pub pass_ms: Vec<f64>,
@@ -218,7 +221,7 @@ pub struct Setting {
     pub size: (u32, u32),
     /// The number of changes of the OpenCL device before the frame was filtered.
     pub device: u32,
-    /// The second side of a wipe, if there is one: a frame that is filtered twice takes longer.
+    /// The second side of a wipe; `None` without a wipe. A frame that is filtered twice takes longer.
     pub beside: Option<SecondSetting>,
     /// The versions of the edited kernels that filter both sides.
     pub versions: Versions,
@@ -261,7 +264,7 @@ pub struct SecondSetting {
     pub variant: VariantId,
     /// The radius of the second side's filter, in pixels.
     pub radius: u32,
-    /// The two sides were compared.
+    /// True if the two sides were compared.
     pub compared: bool,
 }
 

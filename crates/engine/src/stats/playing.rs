@@ -30,9 +30,9 @@ pub enum PlayState {
     Unpaced,
     /// Decoding takes longer than the movie's own time, and frames are dropped before they are decoded.
     CatchingUp,
-    /// Frames were dropped during the last second because their successors were due; this is their number.
+    /// Frames were dropped during the last second because their successors were due. The value is their number.
     Dropping(u64),
-    /// Frames were presented too late during the last second, while none was dropped; this is their number.
+    /// Frames were presented too late during the last second, but none was dropped. The value is their number.
     Late(u64),
     /// Every frame of the last second was presented in time.
     InTime,
@@ -41,25 +41,25 @@ pub enum PlayState {
 /// The conditions that determine the [`PlayState`].
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Playing {
-    /// The first movie is not open yet.
+    /// True if the first movie is not open yet.
     pub opening: bool,
-    /// The user has paused the movie.
+    /// True if the user has paused the movie.
     pub paused: bool,
-    /// The movie has only one picture.
+    /// True if the movie has only one picture.
     pub still: bool,
-    /// The first picture with the chosen filter is not on the screen yet.
+    /// True if the first picture with the chosen filter is not on the screen yet.
     pub waiting: bool,
-    /// The movie cannot be read any further, and every frame that was read has been shown.
+    /// True if the movie cannot be read any further, and every frame that was read has been shown.
     pub stopped: bool,
-    /// Every frame was shown for its whole duration, and none will follow.
+    /// True if every frame was shown for its whole duration, and none will follow.
     pub ended: bool,
-    /// The first picture after a seek has been awaited for some time.
+    /// True if the first picture after a seek has been awaited for some time.
     pub seeking: bool,
-    /// The next frame is long overdue because the decoder has not delivered it.
+    /// True if the next frame is long overdue because the decoder has not delivered it.
     pub stalled: bool,
-    /// Frames are presented as fast as they are filtered.
+    /// True if frames are presented as fast as they are filtered.
     pub unpaced: bool,
-    /// Decoding takes longer than the movie's own time.
+    /// True if decoding takes longer than the movie's own time.
     pub catching_up: bool,
 }
 

@@ -13,7 +13,7 @@ use box_filter::VariantId;
 pub(crate) const HISTORY_S: f64 = 10.0;
 /// The maximum number of frames in the history, however fast they are presented.
 pub(crate) const HISTORY_FRAMES: usize = 2_000;
-/// Seconds at the end of the history that a [`Summary`] covers.
+/// The length of the part of the history that a [`Summary`] covers, in seconds, up to the newest frame.
 pub const SUMMARY_S: f64 = 5.0;
 /// The maximum number of frames that are kept for `--stats`: about 4.6 hours at 30 frames a second, 92 MB. Older frames are dropped.
 pub(crate) const KEPT_FRAMES: usize = 500_000;
@@ -25,19 +25,19 @@ const RECENT_REPAINTS: usize = 1_000;
 pub struct Summary {
     /// The newest sample.
     pub last: f64,
-    /// Arithmetic mean.
+    /// The arithmetic mean.
     pub mean: f64,
-    /// Smallest sample.
+    /// The smallest sample.
     pub min: f64,
-    /// Median.
+    /// The median.
     pub p50: f64,
-    /// 95th percentile, nearest rank.
+    /// The 95th percentile, nearest rank.
     pub p95: f64,
-    /// Largest sample.
+    /// The largest sample.
     pub max: f64,
-    /// Number of samples.
+    /// The number of samples.
     pub n: usize,
-    /// Why the last digits of these numbers are not reliable, if they are not.
+    /// The reason why the last digits of these numbers are not reliable; `None` if they are.
     pub noise: Option<Noise>,
 }
 
@@ -66,29 +66,30 @@ impl Summary {
 #[derive(Debug, Clone)]
 pub struct Recorder {
     history: VecDeque<FrameSample>,
-    /// For each frame of `history`, when its stages ran.
+    /// The spans of the stages of each frame in `history`.
     spans: VecDeque<Vec<Span>>,
     /// The frames over which the window shows summaries.
     pub shown: ShownFrames,
-    /// Every presented frame, if they are kept for `--stats`.
+    /// Every presented frame; `None` if frames are not kept for `--stats`.
     kept: Option<VecDeque<FrameSample>>,
     keep_limit: usize,
     repaints: VecDeque<f64>,
     presented: u64,
     late: u64,
     dropped: u64,
-    /// The number of frames that no longer fitted into `kept`.
+    /// The number of frames that were dropped from `kept` because it was full.
     forgotten: u64,
     frame_gap: bool,
     repaint_gap: bool,
-    /// The part of the machine's CPU time that other processes used lately, 0 to 1, if known.
+    /// The part of the machine's CPU time that other processes used lately, 0 to 1; `None` if unknown.
     others: Option<f64>,
-    /// True if this program uses the device for other work, and if it has since the last sample.
+    /// Two booleans: true if this program uses the device for other work now, and true if it has done so since the last sample.
     other_work: [bool; 2],
 }
 
 impl Recorder {
-    /// Creates an empty recorder. With `keep_all` it also keeps the frames that are older than the history, for `--stats`.
+    /// Creates an empty recorder. If `keep_all` is true, it also keeps the frames that are older than the history, for
+    /// `--stats`.
     pub fn new(keep_all: bool) -> Self {
         Self::with_limit(keep_all, KEPT_FRAMES)
     }
@@ -113,8 +114,8 @@ impl Recorder {
         }
     }
 
-    /// Sets whether this program uses the device for other work than the movie. The samples meanwhile, and the one after it, are not
-    /// saved as a run: their filter may have waited.
+    /// Sets whether this program uses the device for other work than the movie. The samples during that time, and the next one
+    /// after it, are not saved as a run: their filter may have waited.
     pub fn set_other_work(&mut self, is_running: bool) {
         self.other_work = [is_running, self.other_work[1] || is_running];
     }
@@ -135,7 +136,7 @@ impl Recorder {
         sample.beside_work = self.other_work[1];
         self.other_work[1] = self.other_work[0];
         self.shown.push(Some(self.presented), sample.clone());
-        // Needed for the frames on the screen only, and larger than all the rest.
+        // The work is needed only for the frames on the screen, and is larger than all the rest.
         sample.work = None;
         self.presented += 1;
         self.late += u64::from(sample.late);
@@ -195,7 +196,7 @@ impl Recorder {
         Some((sample, timeline))
     }
 
-    /// Returns the timeline of the last frames that were presented one after the other.
+    /// Returns the timeline of the frames that were presented last.
     pub fn timeline(&self) -> Timeline {
         let last = self.presented.checked_sub(1).and_then(|last| self.timeline_of(last));
         last.map(|(_, timeline)| timeline).unwrap_or_default()
@@ -215,7 +216,7 @@ impl Recorder {
         self.shown.set_gl_times(frame, times);
     }
 
-    /// Adds the interval between two swaps of the window's buffers, in milliseconds, whatever they showed.
+    /// Adds the interval between two swaps of the window's buffers, in milliseconds, regardless of what they showed.
     pub(crate) fn overlay_repaint(&mut self, interval_ms: f64) {
         if std::mem::take(&mut self.repaint_gap) {
             return;
@@ -227,8 +228,8 @@ impl Recorder {
         self.repaints.push_back(interval_ms);
     }
 
-    /// Leaves the interval before the next frame out of the statistics. For seeks, pauses, resizes and other things than
-    /// playing that took time.
+    /// Leaves the interval before the next frame out of the statistics. Call it after a seek, a pause, a resize or anything
+    /// else that took time and is not playback.
     pub(crate) fn mark_discontinuity(&mut self) {
         self.frame_gap = true;
         self.repaint_gap = true;
@@ -244,7 +245,7 @@ impl Recorder {
         self.kept.as_ref().unwrap_or(&self.history)
     }
 
-    /// Returns the frames that were kept, each with true if its setting differs from that of the frame before it.
+    /// Returns the kept frames, each with a boolean that is true if its setting differs from that of the previous frame.
     pub(crate) fn frames_and_switches(&self) -> impl Iterator<Item = (&FrameSample, bool)> {
         let frames = self.frames();
         let before = std::iter::once(None).chain(frames.iter().map(Some));
@@ -312,8 +313,8 @@ pub fn busy(stages: &StageTimes) -> f64 {
     stages.iter().filter(|s| s.is_finite()).sum()
 }
 
-/// Returns the part of the machine's CPU time that other processes used during these frames, 0 to 1; the mean of the known
-/// values.
+/// Returns the part of the machine's CPU time that other processes used during these frames, 0 to 1: the mean of the known
+/// values, or `None` if there are none.
 pub fn mean_others_share<'a>(frames: impl Iterator<Item = &'a FrameSample>) -> Option<f64> {
     let (sum, n) = frames.filter_map(|s| s.others).fold((0.0, 0u32), |(sum, n), part| (sum + part, n + 1));
     (n > 0).then(|| sum / f64::from(n))

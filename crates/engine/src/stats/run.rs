@@ -1,4 +1,5 @@
-//! *Save run*: writes the times of the filter in the movie's frames as results of a benchmark, which `clreel compare` reads.
+//! Saves the run (the button *Save run*): writes the filter times of the movie's frames as benchmark results, which `clreel
+//! compare` reads.
 
 use std::path::Path;
 
@@ -13,7 +14,7 @@ use box_filter::{BoxFilter, VariantId};
 use ladder::results::{DeviceReport, Input, Report, RowReport, RunReport, Samples};
 use ladder::rows::KernelFile;
 
-/// A variant's kernel file in one version of the kernels, for the metadata of files.
+/// A variant's kernel file in one version, for the metadata of files.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct UsedKernel {
     /// The variant's id.
@@ -27,11 +28,11 @@ pub struct UsedKernel {
     pub verified: bool,
 }
 
-/// Writes the times of the filter to `path`. Frames of another size or device than the last one, of wipes, those right after a
-/// change of the variant, and those beside other work on the device, such as tuning, are left out.
+/// Writes the filter times of the movie's frames to `path`. Leaves out frames of another size or device than the last one,
+/// frames of wipes, frames right after a change of the variant, and frames during other work on the device, such as tuning.
 ///
 /// # Errors
-/// If no frame with a time is left, the directory is missing or read-only, or the disk is full.
+/// If no frame with a filter time is left, the directory is missing or read-only, or the disk is full.
 pub fn save_run(path: &Path, recorder: &Recorder, context: &ExportContext) -> Result<()> {
     let rows = rows(recorder, context);
     if rows.is_empty() {
@@ -47,7 +48,7 @@ pub fn save_run(path: &Path, recorder: &Recorder, context: &ExportContext) -> Re
 /// The frames of each setting, in the order in which the settings first occurred.
 type Rows<'a> = Vec<(Setting, Vec<&'a FrameSample>)>;
 
-/// Groups the frames with a time of the filter by their settings.
+/// Groups the frames that have a filter time by their settings.
 fn rows<'a>(recorder: &'a Recorder, context: &ExportContext) -> Rows<'a> {
     let mut rows: Rows<'_> = Vec::new();
     let Some(device) = recorder.frames_and_switches().last().map(|(last, _)| last.device) else {
@@ -72,7 +73,7 @@ fn rows<'a>(recorder: &'a Recorder, context: &ExportContext) -> Rows<'a> {
     rows
 }
 
-/// Returns the results: a case for each radius.
+/// Returns the benchmark results, with a case for each radius.
 fn report(rows: &Rows<'_>, c: &ExportContext) -> Report {
     let mut radii: Vec<u32> = rows.iter().map(|(of, _)| of.radius).collect();
     radii.sort_unstable();
@@ -84,7 +85,7 @@ fn report(rows: &Rows<'_>, c: &ExportContext) -> Report {
             RowReport { version: has_versions.then_some(of.versions.first), ..row(of, frames, c) }
         });
         RunReport {
-            // Times of frames that play are not those of `bench`.
+            // Times of frames that play are not comparable to those of `bench`.
             title: format!("{}×{} · radius {radius}, in the window", c.width, c.height),
             case: json!({ "width": c.width, "height": c.height, "radius": radius }),
             variants: variants.collect(),

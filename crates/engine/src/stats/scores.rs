@@ -1,4 +1,4 @@
-//! The scoreboard: the last times of each variant's filter. They are kept during other variants, pauses and seeks.
+//! The scoreboard: the last filter time of each variant. It is kept while other variants are chosen, in pauses and after seeks.
 
 use super::{SecondSetting, Setting};
 use base::timing::{Noise, noise};
@@ -14,15 +14,15 @@ const MIN_FRAMES: usize = 3;
 pub struct Score {
     /// The median filter time of the newest frames with the same setting, in milliseconds.
     pub ms: f64,
-    /// Number of frames that were measured.
+    /// The number of frames that were measured.
     pub n: usize,
-    /// Why the last digits of the time are not reliable, if they are not.
+    /// The reason why the last digits of the time are not reliable; `None` if they are.
     pub noise: Option<Noise>,
     /// The radius at which the time was measured, in pixels.
     pub radius: u32,
     /// The width and height of the pictures that were measured, in pixels.
     pub size: (u32, u32),
-    /// The second side of a wipe during the measurement, if there was one: both sides share the machine and its caches.
+    /// The second side of a wipe during the measurement; `None` without a wipe. Both sides share the machine and its caches.
     pub beside: Option<SecondSetting>,
     /// The totals of the kernels' work; `None` if it is not known.
     pub work: Option<WorkTotals>,
@@ -42,7 +42,7 @@ pub struct Scores {
     /// Variants and version numbers of edited kernels whose pictures differ from the reference, so that their times are not comparable and
     /// get no score.
     left_out: Vec<(VariantId, u64)>,
-    /// The version of the kernels that is used now, of each variant whose kernels have changed.
+    /// The version of the kernels that is in use, for each variant whose kernels have changed.
     in_use: Vec<(VariantId, u64)>,
 }
 
@@ -112,8 +112,8 @@ impl Scores {
         self.left_out.contains(&(variant, version))
     }
 
-    /// Replaces the scores, because the device has changed, by those that were measured on this device before. Returns the
-    /// former ones.
+    /// Replaces the scores, because the device has changed, by those that were measured on the new device before. Returns the
+    /// replaced scores.
     pub(super) fn replace(&mut self, scores: DeviceScores) -> DeviceScores {
         DeviceScores(std::mem::replace(&mut self.scores, scores.0))
     }

@@ -9,7 +9,7 @@ use base::timing::Ratio;
 use box_filter::VariantId;
 use opencl::cl::DeviceInfo;
 
-/// The number of newest frames of which the times are summarised that are left out of the statistics.
+/// The maximum number of filter times that are summarised for frames whose times are otherwise left out of the statistics.
 const LEFT_OUT_FRAMES: usize = 64;
 
 /// The newest frames that were filtered with the same [`Setting`], up to the picture on the screen, and the scores of all
@@ -19,20 +19,20 @@ pub struct ShownFrames {
     /// The frames, oldest first, each with its number among the presented frames; `None` for a picture that was filtered again. None is
     /// older than [`SUMMARY_S`].
     frames: VecDeque<(Option<u64>, FrameSample)>,
-    /// The filter times of the newest frames that are left out of the statistics, in milliseconds.
+    /// The filter times, in milliseconds, of the newest frames that are left out of all other statistics.
     left_out: VecDeque<f64>,
     scores: Scores,
-    /// The setting of the picture on the screen, even if the picture has not been measured.
+    /// The setting of the picture on the screen, even if the picture has not been measured; `None` before the first picture.
     setting: Option<Setting>,
-    /// The next picture is the first one after a change of the setting.
+    /// True if the next picture is the first one after a change of the setting.
     is_first: bool,
-    /// The number of changes of the OpenCL device. Frames of a former device are not added.
+    /// The number of changes of the OpenCL device so far. Frames of a previous device are not added.
     device: u32,
-    /// The devices that were used, each with the number of changes from which on it was.
+    /// The devices that were used, each with the number of device changes at the time when its use began.
     devices: Vec<(u32, Option<DeviceInfo>)>,
     /// The scores of the devices that are not in use, by [`DeviceInfo::index`].
     other_scores: BTreeMap<usize, DeviceScores>,
-    /// The number of changes of `frames`.
+    /// The number of changes of `frames` so far.
     changes: u64,
 }
 
@@ -66,8 +66,8 @@ impl ShownFrames {
         }
     }
 
-    /// Notes that another OpenCL device, or none, filters from now on, and clears the frames. The scores are those that were
-    /// measured on this device before. `device` is the number of such changes.
+    /// Records that another OpenCL device, or none, filters from now on, and clears the frames. The scores become those that
+    /// were measured on that device before. `device` is the number of device changes so far.
     pub(crate) fn device_changed(&mut self, device: u32, info: Option<DeviceInfo>) {
         let index = info.as_ref().map(|info| info.index);
         let known = index.and_then(|index| self.other_scores.remove(&index)).unwrap_or_default();
@@ -81,14 +81,14 @@ impl ShownFrames {
         self.clear();
     }
 
-    /// Returns the device that was used after this number of changes of the device.
+    /// Returns the device that was in use after `changes` changes of the device; `None` if it was no device.
     pub fn device(&self, changes: u32) -> Option<&DeviceInfo> {
         let device = self.devices.iter().rfind(|(number, _)| *number <= changes)?;
         device.1.as_ref()
     }
 
-    /// Notes that this version of a variant's kernels is used from now on, and clears the variant's statistics. With `differs` its times
-    /// are left out of all statistics, because its pictures differ from the reference.
+    /// Records that this version of a variant's kernels is used from now on, and clears the variant's statistics. If `differs`
+    /// is true, its times are left out of all statistics, because its pictures differ from the reference.
     pub(crate) fn kernels_changed(&mut self, variant: VariantId, version: u64, differs: bool) {
         self.scores.reset(variant, version, differs);
         self.other_scores.values_mut().for_each(|scores| scores.reset(variant));
@@ -100,8 +100,8 @@ impl ShownFrames {
         }
     }
 
-    /// Sets whether the times of this version of a variant's kernels are left out of the statistics: they are if its picture `differs` from
-    /// the reference.
+    /// Records whether the pictures of this version of a variant's kernels differ from the reference. If `differs` is true, its
+    /// times are left out of the statistics.
     pub fn version_verified(&mut self, variant: VariantId, version: u64, differs: bool) {
         self.scores.leave_out(variant, version, differs);
     }
@@ -120,8 +120,8 @@ impl ShownFrames {
         self.is_first = true;
     }
 
-    /// Makes the filter times of a sample unknown if they must not count, on either side of a wipe: if the pictures of that
-    /// version of the kernels differ from the reference.
+    /// Sets the filter times of a sample to unknown if they must not count, on either side of a wipe, because the pictures of
+    /// that version of the kernels differ from the reference.
     pub(super) fn remove_excluded(&mut self, sample: &mut FrameSample) {
         let versions = sample.versions;
         if self.scores.leaves_out(sample.variant, versions.first) {
@@ -140,11 +140,11 @@ impl ShownFrames {
         let setting = sample.setting();
         self.begin(setting);
         if sample.device < self.device {
-            // The frame was being filtered when the device changed, and the window shows the next device's name already.
+            // The frame was being filtered when the device changed, and the window already shows the name of the next device.
             return;
         }
         if frame.is_some() && std::mem::take(&mut self.is_first) {
-            // Most of the interval was spent waiting for the former filter's frames.
+            // Most of the interval was spent waiting for frames of the previous filter.
             sample.interval_ms = None;
         }
         let oldest = sample.presented_at - SUMMARY_S;
@@ -193,7 +193,7 @@ impl ShownFrames {
         Some(FilterWork { pass_ms, ..FilterWork::clone(last) })
     }
 
-    /// Returns the summary of one of OpenGL's device times, as far as the times are known.
+    /// Returns the summary of one of OpenGL's device times; `None` if none is known.
     pub fn gl_summary(&self, time: impl Fn(&GlTimes) -> Option<f64>) -> Option<Summary> {
         self.summarise(|s| time(&s.gl))
     }

@@ -29,9 +29,9 @@ pub struct Span {
     pub stage: Stage,
     /// The thread or command queue on which it ran.
     pub lane: Lane,
-    /// When it began.
+    /// The start.
     pub from: Instant,
-    /// When it was over.
+    /// The end.
     pub to: Instant,
 }
 
@@ -42,7 +42,6 @@ impl Span {
         Self { stage, lane, from, to: Instant::now() }
     }
 
-    /// Returns the length of the span in milliseconds.
     pub(crate) fn ms(&self) -> f64 {
         self.to.saturating_duration_since(self.from).as_secs_f64() * 1e3
     }
@@ -116,10 +115,10 @@ mod tests {
         // A frame does not overlap itself, however many of its stages run at once.
         timeline.push(vec![span(base, Lane::Host, 0, 10), span(base, Lane::Device, 5, 30)]);
         assert_eq!(timeline.overlap_ms(), 0.0);
-        // 20 to 30 with the one before; 31 to 35 alone.
+        // 20 to 30 overlap with the previous frame; 31 to 35 do not.
         timeline.push(vec![span(base, Lane::Upload, 20, 30), span(base, Lane::Device, 31, 35)]);
         assert!((timeline.overlap_ms() - 10.0).abs() < 1e-6, "{}", timeline.overlap_ms());
-        // Three at once count once: 28 to 30 is in it already. 31 to 33 is new.
+        // Three frames at once count once: 28 to 30 are counted already, 31 to 33 are new.
         timeline.push(vec![span(base, Lane::Upload, 28, 33)]);
         assert!((timeline.overlap_ms() - 12.0).abs() < 1e-6, "{}", timeline.overlap_ms());
         assert_eq!(timeline.extent(), Some((base, base + Duration::from_millis(35))));

@@ -26,7 +26,7 @@ use opencl::clock::ClockState;
 /// The maximum number of rows that show one track (for example, the events of a thread or of a command queue). A track has several rows if
 /// some of its events overlap.
 const MAX_ROWS: usize = 16;
-/// This program, for the trace file.
+/// The name and version of this program, for the trace file.
 const PROGRAM: &str = concat!("clreel ", env!("CARGO_PKG_VERSION"));
 /// The explanation of the host's times, for the trace file.
 const HOST_CLOCK: &str = "Host: the monotonic clock; 0 is when recording began.";
@@ -48,11 +48,11 @@ pub struct TraceContext {
     pub metadata: Option<Metadata>,
     /// The kernel files of the variants that have filtered frames.
     pub kernels: Vec<UsedKernel>,
-    /// The OpenCL device, if there is one.
+    /// The OpenCL device; `None` without one.
     pub device: Option<DeviceInfo>,
-    /// How far the device's times are used.
+    /// The extent to which the device's times are used.
     pub clock: ClockState,
-    /// The name of OpenGL's renderer, if there is one.
+    /// The name of OpenGL's renderer; `None` without OpenGL.
     pub gl_renderer: Option<String>,
 }
 
@@ -107,8 +107,9 @@ fn stage_event(span: &Span, gl: bool) -> Event {
     Event::span(track, span.stage.name(), span.from, span.to)
 }
 
-/// Writes the recorded events to `path`, except for events of frames that were recorded incompletely. The object `otherData` in the file
-/// has the number of events that were left out or dropped, how the clocks were aligned, and the time that recording took.
+/// Writes the recorded events to `path`, except for events of frames that were recorded incompletely. The object `otherData` in
+/// the file has the number of events that were left out or dropped, the alignment of the clocks, and the time that recording
+/// took.
 ///
 /// # Errors
 /// If the folder is missing or read-only, or the disk is full.
@@ -121,7 +122,7 @@ pub fn write_trace(path: &Path, recorded: &Recording, context: &TraceContext) ->
 struct Row<'a> {
     ph: &'a str,
     name: &'a str,
-    /// The stage, or the kind of command, of a span that is named by its kernel.
+    /// The stage, or the kind of command, of a span whose name is that of its kernel.
     #[serde(skip_serializing_if = "Option::is_none")]
     cat: Option<&'a str>,
     pid: u32,
@@ -129,7 +130,7 @@ struct Row<'a> {
     ts: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     dur: Option<f64>,
-    /// The scope of an instant: "t", its thread.
+    /// The scope of an instant event: "t" for its thread.
     #[serde(skip_serializing_if = "Option::is_none")]
     s: Option<&'a str>,
     args: Args<'a>,
@@ -148,7 +149,7 @@ struct Args<'a> {
 fn write_events(out: &mut dyn Write, recorded: &Recording, context: &TraceContext) -> io::Result<()> {
     let is_whole = |event: &&Event| event.frame.is_none_or(|frame| frame >= recorded.first_whole_frame);
     let mut events: Vec<&Event> = recorded.events().filter(is_whole).collect();
-    // What contains others comes before them.
+    // Events that contain others come before them.
     events.sort_by_key(|event| (event.track, event.from, Reverse(event.to)));
     let left_out = recorded.events().count() - events.len();
     let began = recorded.began.0;
@@ -183,7 +184,6 @@ fn write_events(out: &mut dyn Write, recorded: &Recording, context: &TraceContex
     writeln!(out, "}}")
 }
 
-/// Returns the object `otherData` of the trace file.
 fn other_data(
     events: &[&Event],
     recorded: &Recording,
@@ -282,7 +282,6 @@ fn thread_id(track: Track, row: usize) -> usize {
     (track as usize + 1) * MAX_ROWS + row
 }
 
-/// Returns the name of a track in the trace file.
 fn track_name(track: Track) -> &'static str {
     match track {
         Track::Frames => "frames",
@@ -321,7 +320,7 @@ fn metadata_events(events: &[&Event], rows: &[usize], context: &TraceContext) ->
             row => format!("{} ({})", track_name(event.track), row + 1),
         });
     }
-    // A file of a run in which nothing happened has a name too.
+    // The file of a run in which nothing happened has a process name, too.
     processes.entry(1).or_insert_with(|| "clreel".to_owned());
     let order = threads.keys().map(|(pid, tid)| {
         json!({"ph": "M", "name": "thread_sort_index", "pid": pid, "tid": tid, "args": {"sort_index": tid}})

@@ -1,4 +1,4 @@
-//! The rows of saved results, with what they belong to.
+//! The rows of saved results, each with its case and device.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -6,10 +6,10 @@ use super::Times;
 use crate::results::{DeviceReport, Report, RowReport, RunReport};
 use base::timing::Series;
 
-/// The largest part of the machine that other processes can be known to use beside a row.
+/// The largest part of the machine's CPU time that other processes are assumed to use during a row.
 const MOST_OTHERS: f64 = 0.99;
 
-/// A row with the case and the device that it belongs to.
+/// A row of a saved result, with its case and device.
 #[derive(Clone, Copy)]
 pub(super) struct Place<'a> {
     pub(super) device: &'a DeviceReport,
@@ -24,19 +24,19 @@ impl<'a> Place<'a> {
         if self.is_peak { format!("({})", self.row.id) } else { self.row.name() }
     }
 
-    /// Returns the case by whose peak kernel and clock changes of the machine are judged: the first one of the device if the case
-    /// has no peak kernels.
+    /// Returns the case whose peak kernel and clock speed show changes of the machine: the row's own case, or the first case of
+    /// the device if the row's case has no peak kernels.
     pub(super) fn control_run(&self) -> &'a RunReport {
         let first = self.device.runs.first().filter(|_| self.run.peaks.is_empty());
         first.unwrap_or(self.run)
     }
 
-    /// Returns the times of the peak kernel, whose work is the same in each run; `None` if it was measured by another clock.
+    /// Returns the times of the peak kernel, whose work is the same in each run; `None` if it was not measured by this clock.
     pub(super) fn control(&self, clock: &str) -> Option<Vec<f64>> {
         self.control_run().peaks.iter().find_map(|peak| peak.samples.as_ref())?.times_by(clock)
     }
 
-    /// Returns the times, if the row was verified and has positive ones only.
+    /// Returns the times of the row; `None` if its output was not verified or a time is not positive.
     pub(super) fn times(&self) -> Option<Times> {
         let is_verified = self.row.outcome == "ok" && !self.row.checked.is_empty();
         let times = self.row.samples.as_ref().filter(|_| is_verified || self.is_peak)?.times();
@@ -44,10 +44,10 @@ impl<'a> Place<'a> {
         Some(Times { series, is_noisy: self.row.noisy.0.is_some() })
     }
 
-    /// Returns the part of the machine that other processes used, 0 to 1; 0 if it is unknown.
+    /// Returns the part of the machine's CPU time that other processes used, 0 to 1; 0 if it is unknown.
     pub(super) fn others(&self) -> f64 {
         let of = |row: &RowReport| row.others.unwrap_or(0.0);
-        // Schema 1 has none of peak kernels.
+        // Results of schema 1 do not have it for peak kernels.
         let rows = if self.is_peak { self.run.variants.as_slice() } else { std::slice::from_ref(self.row) };
         rows.iter().map(of).fold(0.0, f64::max).clamp(0.0, MOST_OTHERS)
     }
@@ -71,15 +71,15 @@ pub(super) fn places(saved: &Report) -> Vec<Place<'_>> {
     places
 }
 
-/// The rows of a result, to be found by what they have in common with a row of another one.
+/// An index of a result's rows, to find the row that corresponds to a row of another result.
 pub(super) struct Index<'a> {
-    /// The indices of the rows by name, and then by the device's index and the case's title. The first of several rows hides the
-    /// others.
+    /// The indices of the rows by name, and then by the device's index and the case's title. If several rows have the same
+    /// name, device and case, only the first one is in the index.
     by_name: HashMap<String, BTreeMap<(usize, &'a str), usize>>,
 }
 
 impl<'a> Index<'a> {
-    /// Returns the index of `places`, the rows of `saved`.
+    /// Creates the index of `places`, the rows of `saved`.
     pub(super) fn new(saved: &'a Report, places: &[Place<'a>]) -> Self {
         let mut by_name: HashMap<String, BTreeMap<(usize, &str), usize>> = HashMap::new();
         for (at, place) in places.iter().enumerate() {
@@ -90,15 +90,16 @@ impl<'a> Index<'a> {
         Self { by_name }
     }
 
-    /// Returns the indices of the rows in their order, without those that are hidden.
+    /// Returns the indices of the rows in their order, without those that the first of several equal rows hides.
     pub(super) fn visible(&self) -> impl Iterator<Item = usize> {
         let mut all: Vec<usize> = self.by_name.values().flat_map(|rows| rows.values().copied()).collect();
         all.sort_unstable();
         all.into_iter()
     }
 
-    /// Returns the index of the row that is the same work as `wanted`, or else of one with this name that has most in common, so
-    /// that the reason names what differs. `same` has the indices of the devices that are the same one.
+    /// Returns the index of the row with the same name, case and device as `wanted`, or else of the row with this name that has
+    /// most in common with it, so that the reason for no verdict can say what differs. `same` has the indices of the devices
+    /// that are the same as that of `wanted`.
     pub(super) fn find(&self, name: &str, wanted: &Place<'_>, same: &[usize]) -> Option<usize> {
         let rows = self.by_name.get(name)?;
         let title = wanted.run.title.as_str();

@@ -1,4 +1,4 @@
-//! Reports of measured cases.
+//! Creates reports from measured cases.
 
 use super::{ClockReport, LaunchReport, RowReport, RunReport, Samples, WorkReport};
 use crate::Outcome;
@@ -10,8 +10,8 @@ use base::timing::noise::Noisy;
 use base::verify::Checked;
 
 impl RunReport {
-    /// Reports a case, with the samples of each row if `has_samples`. `peaks` are those of the device, if they were measured, and
-    /// `why` returns the sentences on a row's time.
+    /// Creates the report of a case, with the samples of each row if `has_samples` is true. `peaks` are those of the device, if
+    /// they were measured, and `why` returns the sentences that explain a row's time.
     pub fn of(
         run: &CaseRun,
         peaks: Option<DevicePeaks>,
@@ -41,7 +41,7 @@ impl RunReport {
 }
 
 impl RowReport {
-    /// Reports an outcome, with the samples if `has_samples`.
+    /// Creates a row from an outcome, with the samples if `has_samples` is true.
     pub fn of_outcome(id: impl Into<String>, outcome: &Outcome, has_samples: bool) -> Self {
         let times = outcome.measured();
         Self {
@@ -57,7 +57,7 @@ impl RowReport {
         }
     }
 
-    /// Reports a row of a case.
+    /// Creates the report of a row of a case.
     fn of(run: &CaseRun, row: &Row, peaks: Option<DevicePeaks>, has_samples: bool) -> Self {
         let Row { entry, outcome, .. } = row;
         let times = outcome.measured();
@@ -68,7 +68,7 @@ impl RowReport {
                 (per_ns(bytes), per_ns(operations).filter(|rate| *rate > 0.0))
             }
         };
-        // Only such rows share an id.
+        // Only rows that are not variants of the ladder share an id.
         let id = if entry.extra.is_some() { entry.name.as_str() } else { entry.id };
         let base = Self::of_outcome(id, outcome, has_samples);
         Self {
@@ -92,7 +92,7 @@ impl RowReport {
             gflop_s,
             work: WorkReport::of(row, peaks),
             checked: match times {
-                // Its code is that of a variant, which is checked; its own timed output was compared.
+                // The row has the code of a variant, which is checked; its own timed output was compared.
                 Some(_) if entry.extra.is_some() => {
                     vec![Checked { sizes: vec![run.case.title.clone()], timed: true, ..Checked::default() }]
                 }
@@ -105,7 +105,7 @@ impl RowReport {
 }
 
 impl WorkReport {
-    /// Reports the work of a row; `None` if it is not known.
+    /// Creates the report of a row's work; `None` if the work is not known.
     fn of(row: &Row, peaks: Option<DevicePeaks>) -> Option<Self> {
         let work = row.work.as_ref()?;
         let peaks = peaks.unwrap_or_default();

@@ -1,8 +1,9 @@
-//! Conversion of saved results of schema 1, in which each ladder had keys of its own. Only what `compare` needs is converted.
+//! Converts saved results of schema 1, in which each ladder had keys of its own. Only the keys that `compare` needs are
+//! converted.
 
 use serde_json::{Map, Value, json};
 
-/// Converts a document to schema 2. Parts that are not what they should be stay as they are, so that reading them fails.
+/// Converts a document to schema 2. Parts with unexpected types stay as they are, so that reading them fails.
 pub(super) fn convert(mut document: Value) -> Value {
     if let Value::Object(fields) = &mut document {
         fields.insert("schema".to_owned(), super::SCHEMA.into());
@@ -15,7 +16,7 @@ pub(super) fn convert(mut document: Value) -> Value {
     document
 }
 
-/// Removes a list from its object; returns an empty one if there is none.
+/// Removes a list from its object and returns it; returns an empty list if there is none.
 fn take_list(from: &mut Map<String, Value>, key: &str) -> Vec<Value> {
     match from.remove(key) {
         Some(Value::Array(list)) => list,
@@ -23,7 +24,7 @@ fn take_list(from: &mut Map<String, Value>, key: &str) -> Vec<Value> {
     }
 }
 
-/// Makes cases of the whole frames and of the conversions.
+/// Converts the lists of whole frames and of type conversions of a device to cases.
 fn convert_device(device: &mut Map<String, Value>) {
     let mut added: Vec<(Value, Vec<Value>)> = Vec::new();
     for row in take_list(device, "whole_frames") {
@@ -45,11 +46,11 @@ fn convert_device(device: &mut Map<String, Value>) {
     }
 }
 
-/// Makes rows of the peak kernels and of the filters in Rust.
+/// Converts the keys for peak kernels and for filters in Rust of a case to rows.
 fn convert_run(run: &mut Map<String, Value>) {
     let prefix = |key: &str| Some(key.strip_suffix("_samples").or(key.strip_suffix("_ms"))?.to_owned());
     let mut keys: Vec<String> = run.keys().filter_map(|key| prefix(key)).collect();
-    // The one that moves the same bytes comes first: its name is the shortest.
+    // The peak kernel that moves the same bytes comes first: its name is the shortest.
     keys.sort_by(|a, b| (a.len(), a).cmp(&(b.len(), b)));
     keys.dedup();
     let peak = |key: &String| {
@@ -72,17 +73,17 @@ fn convert_run(run: &mut Map<String, Value>) {
     }
 }
 
-/// Returns a conversion with the id that names it alone.
+/// Returns the row of a type conversion with an id that identifies it without further keys.
 fn convert_conversion(row: Value) -> Value {
     let text = |key: &str| row[key].as_str().unwrap_or_default();
     let corrected = if row["corrected"] == true { ", corrected" } else { "" };
     let id = format!("{} to {}{corrected}", text("id"), text("to"));
-    // The kernel is a path, unlike a variant's.
+    // Unlike a variant's, this kernel is a path.
     with(with(verified(row), "kernel", Value::Null), "id", id.into())
 }
 
-/// Returns the row with an output that counts as compared with the reference: conversions, whole frames and filters in Rust were
-/// timed only if their output had been compared.
+/// Returns the row marked as verified: conversions, whole frames and filters in Rust were timed only if their output had been
+/// compared with the reference.
 fn verified(row: Value) -> Value {
     with(row, "checked", json!([{}]))
 }

@@ -1,5 +1,5 @@
-//! Inputs and output of a case: on the host, and on the device in each layout that a variant uses. The output lies between two
-//! guards.
+//! The inputs and the output of a case: on the host, and on the device in each layout that a variant uses. The output lies
+//! between two guards.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -28,10 +28,10 @@ use ladder::measure::{Sample, sample};
 use opencl::cl::ClContext;
 use opencl::guarded::GuardedArray;
 
-/// Names of the kinds of input; the first one is timed.
+/// The names of the kinds of input; the first one is timed.
 pub(super) const INPUT_NAMES: &[&str] = &["walking", "dragged", "tangled"];
 
-/// Layout of a variant's arrays on the device, and the way in which they are transferred.
+/// The layout of a variant's arrays on the device, and the way in which they are transferred.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Arrangement {
     pub layout: Layout,
@@ -45,12 +45,13 @@ impl Arrangement {
     }
 }
 
-/// Inputs and output of a case.
+/// The inputs and the output of a case, on the host and on the device.
 #[derive(Debug)]
 pub struct Buffers {
     pub(super) case: Case,
     pub(super) figure: Arc<Figure>,
-    /// The vertices that are skinned: those of the body, then the drivers.
+    /// The vertices that are skinned: first those of the body, then the drivers, which are the points of its surface that
+    /// particles follow.
     all: Vec<BodyVertex>,
     motion: Motion,
     cl: Option<ClContext>,
@@ -69,7 +70,7 @@ fn noise(i: usize) -> f32 {
 }
 
 impl Buffers {
-    /// Makes the memory of a case, with guards of `guard` bytes. Arrays on the device are allocated when a variant first uses
+    /// Creates the memory of a case, with guards of `guard` bytes. Arrays on the device are allocated when a variant first uses
     /// them.
     pub(super) fn new(cl: Option<&ClContext>, case: Case, figure: Arc<Figure>, guard: usize) -> Self {
         let all = figure.body.vertices.iter().chain(&figure.shirt.drivers).copied().collect();
@@ -80,7 +81,6 @@ impl Buffers {
         Self { case, figure, all, motion, cl: cl.cloned(), guard, inputs, output, device }
     }
 
-    /// Returns the number of characters in the crowd.
     fn army(&self) -> usize {
         self.case.army as usize
     }
@@ -110,7 +110,7 @@ impl Buffers {
                 + if tangled { 0.004 * noise(at) } else { 0.0 }
         };
         let positions: Vec<f32> = rest.iter().enumerate().map(folds).collect();
-        // Some particles are faster than allowed.
+        // Some particles are faster than [`MAX_MOVE`](super::host::MAX_MOVE) allows.
         let before = |(at, x): (usize, &f32)| {
             let slow = 0.01 * (0.3 * at as f32).cos();
             if tangled && at % 7 == 0 { x + 0.4 * noise(at + 5) } else { x + slow }
@@ -121,7 +121,7 @@ impl Buffers {
         cast_slice(&self.reference()).to_vec()
     }
 
-    /// Computes the expected output, character after character. In an output of vertices, all shirts come before the bodies.
+    /// Computes the expected output, character by character. In an output of vertices, all shirts come before the bodies.
     fn reference(&self) -> Vec<f32> {
         let mut parts = [Vec::new(), Vec::new()];
         for character in 0..self.army() {
@@ -144,7 +144,7 @@ impl Buffers {
 
     /// Runs the case on `threads` threads, each of which computes some of the characters.
     pub(super) fn run_on_host(&mut self, threads: usize) -> Sample {
-        // Taken out, since it is written while the inputs are borrowed.
+        // Taken out of `self`, because it is written while the inputs are borrowed.
         let mut whole_output = std::mem::take(&mut self.output);
         let end = whole_output.len() - self.guard;
         let output = &mut whole_output[self.guard..end];
@@ -154,7 +154,7 @@ impl Buffers {
         let shirts = if is_vertices { army * SHIRT_VERTICES * VERTEX_FLOATS } else { output.len() };
         let (first, second) = output.split_at_mut(shirts);
         let first = first.chunks_exact_mut((shirts / army).max(1));
-        // Only vertices have a second part.
+        // Only an output of vertices has a second part.
         let mut second = second.chunks_exact_mut(body * VERTEX_FLOATS);
         let seconds = std::iter::repeat_with(move || second.next().unwrap_or_default());
         let shared = &*self;
@@ -169,7 +169,7 @@ impl Buffers {
     /// Returns the layout and the shape of the output on the device if the input arrays have the layout `layout`.
     fn output_layout(&self, layout: Layout) -> (Layout, Shape) {
         let shape = self.case.output(&self.figure);
-        // Vertices are one number after the other.
+        // Vertices are stored one number after the other.
         let whole = Shape { items: shape.numbers_per_character(), numbers: 1 };
         (self.case.output_layout(layout), if self.case.is_vertices() { whole } else { shape })
     }
@@ -199,7 +199,7 @@ impl Buffers {
             for (at, (numbers, of)) in self.inputs.iter().zip(shapes).enumerate() {
                 let packed = layout.pack(of, army, numbers);
                 let input_bytes = device.host.as_mut().and_then(|host| host.input_bytes.get_mut(at));
-                // If each frame writes the inputs, they are NaN before it.
+                // If each frame writes the inputs, they are filled with NaN before the frame.
                 let is_later = input_bytes.is_some() && transfer == Transfer::Write;
                 let first = if is_later { vec![f32::NAN; packed.len()] } else { packed.clone() };
                 device.inputs[at].write(&with_guards(&first, guard))?;
@@ -286,14 +286,14 @@ impl Buffers {
         }
         // The kernels must not keep memory of this case alive.
         program.forget_memory();
-        // The times of overlapping commands cannot be added, and making memory is no command: then wall time counts.
+        // The times of overlapping commands cannot be added, and creating a buffer is no command: then wall time counts.
         ran.map(|ran| match program.scheme().transfer {
             Transfer::Resident => ran,
             _ => Sample::on_host(ran.wall_ms),
         })
     }
 
-    /// Runs the peak kernel, which writes as much as the output has.
+    /// Runs the peak kernel, which writes as many bytes as the output has.
     pub(super) fn run_peak(&mut self, program: &arrays::Program<[usize; 2]>) -> Result<Sample> {
         let arrangement = Arrangement { layout: Layout::Planes(1), transfer: Transfer::Resident };
         let (army, shape) = (self.army(), self.shapes()[3]);
@@ -306,7 +306,7 @@ impl Buffers {
     }
 }
 
-/// Returns the bytes of `numbers` between two guards of `guard` NaNs each, so that reading a guard spoils the result.
+/// Returns the bytes of `numbers` between two guards of `guard` NaNs each. A kernel that reads a guard spoils its result.
 fn with_guards(numbers: &[f32], guard: usize) -> Vec<u8> {
     let nothing = vec![f32::NAN; guard];
     cast_slice(&[&nothing, numbers, &nothing].concat()).to_vec()

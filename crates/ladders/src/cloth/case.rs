@@ -1,4 +1,4 @@
-//! Cases of the cloth: a step, or all steps, for a crowd of characters; and the accuracy of their results.
+//! Cases of the cloth ladder: one step, or all steps, for a crowd of characters; and the accepted errors of their results.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ use base::verify::Elements;
 /// The maximum number of characters in a crowd.
 pub(super) const MAX_ARMY: u32 = 400;
 
-/// A step, or the whole chain of steps, for a crowd of characters.
+/// A case of the cloth ladder: one step, or the whole chain of steps, for a crowd of characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Case {
     /// The step; `None` for all five steps in a row.
@@ -31,7 +31,7 @@ impl Case {
         self.step.map_or("chain", StepId::name)
     }
 
-    /// Returns the title of the case, as in "skin, 25 characters".
+    /// Returns the title of the case, such as "skin, 25 characters".
     pub(super) fn title(self) -> String {
         let characters = if self.army == 1 { "character" } else { "characters" };
         format!("{}, {} {characters}", self.name(), self.army)
@@ -61,7 +61,7 @@ impl Case {
         }
     }
 
-    /// Returns true if the output is vertices for OpenGL.
+    /// Returns true if the output consists of vertices for OpenGL.
     pub(super) fn is_vertices(self) -> bool {
         matches!(self.step, Some(StepId::Write) | None)
     }
@@ -73,12 +73,12 @@ impl Case {
         if self.is_vertices() { Layout::Structs } else { layout }
     }
 
-    /// Returns the largest allowed error of the output: in metres for positions. Each number of a normal, which has length 1, may
-    /// be off by ten times this number.
+    /// Returns the largest accepted error of an element of the output; in metres for positions. A component of a normal, which
+    /// has length 1, may have an error of ten times this number.
     pub(super) fn bound(self) -> f64 {
         match self.step {
             Some(StepId::Skin | StepId::Integrate | StepId::Drive) => 2e-5,
-            // Errors of the first constraints go through all that follow.
+            // Errors of the first constraints propagate to all that follow.
             Some(StepId::Distances) => 5e-5,
             Some(StepId::Write) => 2e-5,
             None => 1e-3,

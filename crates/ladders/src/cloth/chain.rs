@@ -1,8 +1,8 @@
-//! The simulation of a crowd of walking figures, frame by frame. Its inputs are the time that has passed and a drag of the
-//! cloth; its outputs are vertices, in the host's memory or in a device buffer.
+//! The simulation of a crowd of walking figures, frame by frame. Its inputs are the elapsed time and a drag of the cloth; its
+//! outputs are vertices, in the host's memory or in a device buffer.
 //!
-//! A frame is five [steps](StepId) in a row. A step takes the events to wait for and returns what it has started. It runs a
-//! kernel, or plain Rust. Between two frames each step can move from the device to the host and back.
+//! A frame is five [steps](StepId) in a row. Starting a step takes the events to wait for, and returns the commands that were
+//! enqueued. A step runs a kernel, or plain Rust. Between two frames each step can move from the device to the host and back.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -21,17 +21,17 @@ use opencl::cl::{Buffer, ClContext, Event};
 /// The longest time step of the simulation, in seconds. A longer frame is divided into several steps. In longer steps the same
 /// constraints are softer, and the shirt sinks into the legs.
 pub const MAX_STEP_S: f32 = 1.0 / 60.0;
-/// A frame is divided into one more step only if it exceeds whole steps of [`MAX_STEP_S`] by more than this part of a step.
+/// The part of [`MAX_STEP_S`] by which a frame must exceed a whole number of steps to be divided into one more step.
 const EXTRA_STEP_THRESHOLD: f32 = 0.25;
-/// The longest frame, in seconds: at lower frame rates everything moves more slowly.
+/// The longest frame, in seconds. At lower frame rates everything moves more slowly than in reality.
 pub const MAX_FRAME_S: f32 = 0.25;
 /// The shortest step in seconds.
 const MIN_STEP_S: f32 = 1.0 / 2000.0;
-/// The rate, per second, at which a particle loses its speed.
+/// The rate, per second, at which particles lose speed.
 const DAMPING: f32 = 2.0;
 /// The acceleration by gravity along y, in metres per second squared.
 const GRAVITY: f32 = -9.81;
-/// The furthest that a drag pulls particles in a step, in metres.
+/// The longest distance by which a drag pulls particles in a step, in metres.
 const MAX_PULL: f32 = 0.2;
 
 /// A drag of the cloth around a point.
@@ -39,16 +39,17 @@ const MAX_PULL: f32 = 0.2;
 pub struct Drag {
     /// The centre of the drag, in metres.
     pub at: [f32; 3],
-    /// The movement of particles at `at` in this frame, in metres. It decreases with the distance from `at`.
+    /// The movement in metres of particles at `at` in this frame. The movement of other particles decreases with their distance
+    /// from `at`.
     pub pull: [f32; 3],
-    /// The distance from `at`, in metres, beyond which nothing is pulled.
+    /// The distance from `at`, in metres, beyond which no particle is pulled.
     pub radius: f32,
 }
 
 /// A particle that is held at a point.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Hold {
-    /// The particle's index in the crowd, in which the particles are numbered character after character.
+    /// The index of the particle in the crowd, in which the particles are numbered character by character.
     pub particle: usize,
     /// The point at which the particle is held, in metres.
     pub to: [f32; 3],
@@ -72,7 +73,7 @@ pub enum Pull {
 pub enum StepExecution {
     /// The step was enqueued on the device's queue as these commands, and ends with the last one.
     Device(Vec<Event>),
-    /// The step has run on the host, from the first to the second of these times.
+    /// The step ran on the host, from the first to the second of these times.
     Host(Instant, Instant),
 }
 
@@ -86,14 +87,14 @@ impl StepExecution {
     }
 }
 
-/// The state of a crowd, with which the simulation can continue on another device.
+/// The state of a crowd, from which the simulation can continue on another device.
 #[derive(Debug, Clone, PartialEq)]
 pub struct State {
-    /// The positions of the particles: three floats each, character after character.
+    /// The positions of the particles: three floats each, character by character.
     pub(crate) positions: Vec<f32>,
     /// The positions of the particles one step earlier.
     pub(crate) previous: Vec<f32>,
-    /// The time that the crowd has walked, in seconds.
+    /// The time for which the crowd has walked, in seconds.
     pub(crate) seconds: f64,
     /// The length of the last step in seconds.
     pub(crate) dt: f32,
@@ -103,15 +104,15 @@ pub struct State {
 #[derive(Debug)]
 pub struct Chain {
     data: ArmyArrays,
-    /// For each step, true if it runs on the host. Without a device all do.
+    /// True for each step that runs on the host. Without a device all steps do.
     on_host: [bool; 5],
     seconds: f64,
     dt: f32,
 }
 
 impl Chain {
-    /// Makes a crowd of `count` figures at the beginning of their walk. All steps run on the device of `cl`, or without `cl` on
-    /// the host.
+    /// Creates a crowd of `count` figures at the beginning of their walk. All steps run on the device of `cl`, or on the host
+    /// if `cl` is `None`.
     ///
     /// # Errors
     /// Returns an error if the kernels do not build, or there is not enough memory.
@@ -119,7 +120,7 @@ impl Chain {
         Self::with_figure(Arc::new(Figure::new()), count, cl)
     }
 
-    /// Makes a crowd as [`Chain::new`] does, of `count` copies of another figure.
+    /// Creates a crowd as [`Chain::new`] does, of `count` copies of another figure.
     ///
     /// # Errors
     /// Returns an error if the kernels do not build, or there is not enough memory.
@@ -127,7 +128,7 @@ impl Chain {
         let walks: Vec<Walk> = army(count.max(1));
         let mut on = None;
         if let Some(cl) = cl {
-            // A CPU is fast with characters side by side in its vectors, a GPU with a group for each.
+            // A CPU is fast with several characters in the lanes of its vectors, a GPU with a work-group for each character.
             let code = if cl.is_cpu() && walks.len() >= 4 {
                 &codes::LANES
             } else if cl.is_cpu() {
@@ -148,7 +149,7 @@ impl Chain {
         self.data.walks.len()
     }
 
-    /// Returns the figure of which the crowd has copies.
+    /// Returns the figure whose copies form the crowd.
     pub fn figure(&self) -> &Figure {
         &self.data.figure
     }
@@ -164,17 +165,17 @@ impl Chain {
     }
 
     /// Sets the device buffer that receives the vertices from the next frame on. It must belong to the chain's context; `None`
-    /// selects the chain's own memory. A vertex has 32 bytes: position, normal, u, v. The shirts come first, character after
-    /// character, then the bodies. Until the next frame [`Chain::vertices`] returns the vertices that the host had last, since
-    /// an earlier buffer is not read any more.
+    /// selects the chain's own memory. A vertex has 32 bytes: position, normal, u, v. The shirts come first, character by
+    /// character, then the bodies. Until the next frame [`Chain::vertices`] returns the vertices that the host had last,
+    /// because an earlier buffer is not read any more.
     pub fn write_to(&mut self, target: Option<Buffer>) {
         self.data.write_to(target);
     }
 
-    /// Enqueues or computes a frame that is `dt` seconds after the frame before. `before` is called before each step and
+    /// Enqueues or computes a frame that is `dt` seconds after the previous one. `before` is called before each step and
     /// returns the events to wait for. If `before` returns `None`, the buffer of [`Chain::write_to`] is unavailable, and the
-    /// vertices go to the chain's own memory. Returns the steps that were started; in a long frame there are several of the
-    /// same kind. If `dt` is 0, the cloth does not move, and the vertices are written again.
+    /// vertices go to the chain's own memory. Returns the steps that were started; a long frame has several of the same kind.
+    /// If `dt` is 0, the cloth does not move, and the vertices are written again.
     ///
     /// # Errors
     /// Returns an error if the device fails.
@@ -220,7 +221,7 @@ impl Chain {
         Ok(done)
     }
 
-    /// Starts a step, to begin after the events `after`. A step on the host has ended when the call returns.
+    /// Starts a step, which begins after the events `after`. A step on the host has ended when the call returns.
     fn start_step(&mut self, step: StepId, motion: &Motion, after: &[Event]) -> Result<StepExecution> {
         if !self.on_host[step as usize]
             && let Some(events) = self.data.start_on_device(step, motion, after)?
@@ -242,8 +243,8 @@ impl Chain {
         self.step_between(dt, drag.map_or(Pull::Nothing, Pull::Drag), &mut |_| Some(Vec::new()))
     }
 
-    /// Returns the pull that moves a held particle to the point of `hold` within the next `dt` seconds, whatever the particle
-    /// would do without it; `None` if there is no such particle. Waits for the device if the particles are in its memory.
+    /// Returns the pull that moves a held particle to the point of `hold` within the next `dt` seconds, compensating its free
+    /// movement; `None` if there is no such particle. Waits for the device if the particles are in its memory.
     ///
     /// # Errors
     /// Returns an error if the device fails.
@@ -265,13 +266,13 @@ impl Chain {
         self.data.finish()
     }
 
-    /// Returns the time that the crowd has walked, in seconds.
+    /// Returns the time for which the crowd has walked, in seconds.
     pub fn seconds(&self) -> f64 {
         self.seconds
     }
 
-    /// Copies the vertices into `bytes` in OpenGL's format. Returns true if they were read from the device, for which the call
-    /// waits.
+    /// Copies the vertices into `bytes` in OpenGL's format. Returns true if they were read from the device, in which case the
+    /// call waited for the device.
     ///
     /// # Errors
     /// Returns an error if the device fails.
@@ -279,7 +280,7 @@ impl Chain {
         self.data.read_vertices(bytes)
     }
 
-    /// Returns the vertices in the host's memory; waits for the device if they are there.
+    /// Returns the vertices in the host's memory. If they are on the device, waits for the device and copies them to the host.
     ///
     /// # Errors
     /// Returns an error if the device fails.
@@ -287,7 +288,7 @@ impl Chain {
         self.data.vertices()
     }
 
-    /// Returns the state of the crowd, with which [`Chain::set_state`] can continue; waits for the device.
+    /// Returns the state of the crowd, from which [`Chain::set_state`] can continue; waits for the device.
     ///
     /// # Errors
     /// Returns an error if the device fails.
@@ -296,7 +297,7 @@ impl Chain {
         Ok(State { positions, previous, seconds: self.seconds, dt: self.dt })
     }
 
-    /// Continues from the state of another simulation; does nothing if the number of figures differs, or a position is not
+    /// Continues from the state of another simulation. Does nothing if the number of figures differs, or a position is not
     /// finite.
     pub fn set_state(&mut self, state: &State) {
         if self.data.set_particles(&state.positions, &state.previous) {

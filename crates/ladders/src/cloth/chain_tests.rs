@@ -1,4 +1,4 @@
-//! Tests of the simulation: it stays stable, and steps can change between host and device.
+//! Tests that the simulation stays stable, and that steps can change between host and device.
 
 use super::*;
 use crate::cloth::geometry::cross;
@@ -49,7 +49,7 @@ fn energy_and_error(chain: &mut Chain) -> (f64, f64) {
     (square / 2.0 / particles + height / particles, worst)
 }
 
-/// Asserts that energy and error stay bounded in `steps` steps with random drags, and are low after four seconds of walking.
+/// Asserts that energy and error stay bounded for `steps` steps with random drags, and are low after four seconds of walking.
 fn stays_sane(mut chain: Chain, steps: usize) {
     let mut random = Xorshift::new(7);
     let (mut most, mut worst) = (0.0_f64, 0.0_f64);
@@ -88,13 +88,13 @@ fn cloth_stays_sane_on_a_device() {
     }
 }
 
-/// The highest energy allowed, in joules per kilogram: cloth at a height of 1.5 m has 15, the rest is speed. 2300 were measured.
+/// The highest allowed energy, in joules per kilogram. Cloth at a height of 1.5 m has 15, the rest is speed; 2300 was measured.
 const MAX_ENERGY: f64 = 4000.0;
-/// The highest energy allowed after four seconds of walking, in joules per kilogram.
+/// The highest allowed energy after four seconds of walking, in joules per kilogram.
 const MAX_WALKING_ENERGY: f64 = 14.0;
-/// The highest error of constraints allowed, relative to their lengths; 0.24 were measured, and 0.025 when walking.
+/// The highest allowed error of constraints, relative to their lengths; 0.24 was measured, and 0.025 when walking.
 const MAX_ERROR: f64 = 0.5;
-/// The highest error of constraints allowed when walking, relative to their lengths.
+/// The highest allowed error of constraints when walking, relative to their lengths.
 const MAX_WALKING_ERROR: f64 = 0.04;
 
 #[test]
@@ -154,7 +154,7 @@ fn steps_move_between_host_and_device_with_their_state() {
     let device = list_devices().into_iter().next().expect("an OpenCL device");
     let cl = ClContext::new(&device, Sources::default()).unwrap();
     let drag = Some(Drag { at: [0.0, 1.0, 0.1], pull: [0.02, 0.01, 0.03], radius: 0.3 });
-    // Eight in a vector, and one more.
+    // Eight characters fill a vector; one more needs another one.
     let (mut host, mut device) = (Chain::new(9, None).unwrap(), Chain::new(9, Some(&cl)).unwrap());
     let mut again = Chain::new(9, Some(&cl)).unwrap();
     assert!(StepId::ALL.iter().all(|step| host.is_on_host(*step) && !device.is_on_host(*step)));
@@ -190,8 +190,8 @@ fn steps_move_between_host_and_device_with_their_state() {
     assert_eq!(other.state().unwrap(), before);
 }
 
-/// Returns the largest distance in metres that legs or trunk stick out of the shirt, along the lines from the centre of a ring to
-/// its vertices.
+/// Returns the largest distance in metres by which legs or trunk stick out of the shirt, along the lines from the centre of a
+/// ring to its vertices.
 fn deepest(vertices: &[f32], figure: &Figure) -> f32 {
     let point = |v: usize| [vertices[8 * v], vertices[8 * v + 1], vertices[8 * v + 2]];
     let triangle = |t: &[u32]| [point(t[0] as usize), point(t[1] as usize), point(t[2] as usize)];
@@ -200,7 +200,7 @@ fn deepest(vertices: &[f32], figure: &Figure) -> f32 {
     let body = figure.body.vertices.iter().enumerate();
     let legs: Vec<usize> = body.filter(|(_, v)| is_leg(v)).map(|(at, _)| SHIRT_VERTICES + at).collect();
     assert_eq!(legs.len(), 2 * 19 * 12);
-    // Of each leg the rings from the hip downward, of the trunk those from the collar.
+    // The rings of each leg from the hip downward, and those of the trunk from the collar.
     let thighs = legs.chunks_exact(19 * 12).flat_map(|leg| leg[12..10 * 12].chunks_exact(12));
     let trunk: Vec<usize> = (SHIRT_VERTICES + 2 * 24..SHIRT_VERTICES + 21 * 24).collect();
     let mut worst: f32 = 0.0;
@@ -216,8 +216,8 @@ fn deepest(vertices: &[f32], figure: &Figure) -> f32 {
     worst
 }
 
-/// Returns the part of the path from `from` that lies before a triangle (T. Möller and B. Trumbore, "Fast, Minimum Storage
-/// Ray/Triangle Intersection", 1997); `None` if the path does not cross the triangle.
+/// Returns the part of the path from `from` to a triangle (T. Möller and B. Trumbore, "Fast, Minimum Storage Ray/Triangle
+/// Intersection", 1997); `None` if the path does not cross the triangle.
 fn crossing(from: [f32; 3], path: [f32; 3], [a, b, c]: &[[f32; 3]; 3]) -> Option<f32> {
     let (ab, ac, off) = (sub(*b, *a), sub(*c, *a), sub(from, *a));
     let (p, q) = (cross(path, ac), cross(off, ab));
@@ -234,7 +234,7 @@ fn bodies_stay_inside_their_shirts() {
         let mut worst: f32 = 0.0;
         for frame in 0..8 * rate {
             chain.step(1.0 / rate as f32, None).unwrap();
-            // It begins at rest.
+            // The simulation begins at rest.
             if frame >= 2 * rate {
                 let figure = chain.data.figure.clone();
                 worst = worst.max(deepest(chain.vertices().unwrap(), &figure));
@@ -245,5 +245,5 @@ fn bodies_stay_inside_their_shirts() {
     }
 }
 
-/// The distance that the body may stick out of its shirt, in metres.
+/// The distance by which the body may stick out of its shirt, in metres.
 const OUTSIDE: f32 = 0.000_5;

@@ -1,5 +1,5 @@
-//! The kernel files of the variants as data: which steps each changes, how it distributes constraints, and how data gets to the
-//! device and back.
+//! The kernel files of the variants as data: the steps that each file changes, the distribution of constraints over work-items,
+//! and the transfers between host and device.
 
 use super::host::Motion;
 use super::model::{PARTICLES, SHIRT_VERTICES};
@@ -13,7 +13,7 @@ use opencl::kernel::Value;
 /// The distribution of a crowd's constraints over work-items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ConstraintMapping {
-    /// One work-item for everything, in this step and in all others.
+    /// One work-item for all constraints; all other steps also have one work-item.
     Single,
     /// One work-item for each block of characters.
     Blocks,
@@ -25,7 +25,7 @@ pub(super) enum ConstraintMapping {
     Groups,
 }
 
-/// The movement of data between host and device in each frame.
+/// The transfers between host and device in each frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Transfer {
     /// No transfers: everything stays in the device's memory.
@@ -34,7 +34,7 @@ pub(super) enum Transfer {
     TwoQueues,
     /// Pose and particles are written from the host's memory; the vertices are read back.
     Write,
-    /// New buffers are made of pose and particles for each frame (`CL_MEM_COPY_HOST_PTR`); the vertices are read back.
+    /// New buffers are created from pose and particles in each frame (`CL_MEM_COPY_HOST_PTR`); the vertices are read back.
     Copy,
     /// The device works in the host's memory (`CL_MEM_USE_HOST_PTR`), which is mapped for the host.
     InPlace,
@@ -43,13 +43,14 @@ pub(super) enum Transfer {
 /// The way in which a variant uses its kernels.
 #[derive(Debug, Clone, Copy)]
 pub struct Scheme {
-    /// The steps that differ from those of the preceding variants. If there are none, only all five steps together are measured.
+    /// The steps that differ from those of the preceding variants. If empty, the variant is measured only with all five steps
+    /// together.
     pub(super) changed_steps: &'static [StepId],
     /// The distribution of constraints over work-items.
     pub(super) mapping: ConstraintMapping,
     /// The movement of data between host and device.
     pub(super) transfer: Transfer,
-    /// True if arrays are arrays of structures, false if they are planes.
+    /// True if the arrays on the device are arrays of structures, false if they are planes.
     pub(super) is_structs: bool,
     /// True if each block of characters has a launch of its own, false if one launch covers the whole crowd.
     pub(super) launches_per_block: bool,
@@ -57,14 +58,14 @@ pub struct Scheme {
 
 /// A kernel file with all five steps.
 pub(super) type Code = arrays::Code<Launch, Scheme>;
-/// A configuration of such a file.
+/// A configuration of a kernel file: a value for each of its parameters.
 pub(super) type Config = ladder::config::Config<Code>;
 
-/// What a launch of a step depends on.
+/// The values on which a launch of a step depends.
 #[derive(Debug, Clone, Copy)]
 pub struct Launch {
     pub(super) motion: Motion,
-    /// The first block of characters.
+    /// The index of the first block of characters.
     pub(super) first: u32,
     /// The number of blocks of characters.
     pub(super) blocks: usize,
@@ -72,14 +73,14 @@ pub struct Launch {
     pub(super) army: u32,
     /// The number of the body's vertices.
     pub(super) body: usize,
-    /// The first constraint and the end of the constraints; for kernels that go through the colours, the numbers of colours and of
-    /// constraints.
+    /// The index of the first constraint and the end of the constraints; for kernels that process one colour after the other,
+    /// the numbers of colours and of constraints.
     pub(super) constraints: [u32; 2],
 }
 
-/// The types of arrays of particles and of skinned vertices.
+/// The OpenCL types of arrays of particles and of skinned vertices.
 const POINTS: Types = &["float4*", "float*"];
-/// The type of arrays of numbers.
+/// The OpenCL type of arrays of numbers.
 const FLOATS: Types = &["float*"];
 const POSE: Arg<Launch, Scheme> = Arg::Memory(0, FLOATS);
 const POSITIONS: Arg<Launch, Scheme> = Arg::Memory(1, POINTS);
@@ -90,11 +91,11 @@ const SKINNED: Arg<Launch, Scheme> = Arg::Memory(4, POINTS);
 const VERTICES: Arg<Launch, Scheme> = Arg::Memory(5, FLOATS);
 /// The vertices of the figure, whose type depends on the layout.
 const FIGURE: Arg<Launch, Scheme> = Arg::Memory(6, &[]);
-/// The particles of each constraint.
+/// The indices of the two particles of each constraint.
 const PAIRS: Arg<Launch, Scheme> = Arg::Memory(7, &["uint2*"]);
-/// The lengths at rest, and the shares of both particles.
+/// The rest length of each constraint, and the shares of both particles.
 const LENGTHS: Arg<Launch, Scheme> = Arg::Memory(8, &["float4*"]);
-/// The ends of the constraints of each colour.
+/// The end of each colour's range of constraints.
 const ENDS: Arg<Launch, Scheme> = Arg::Memory(9, &["uint*"]);
 /// The greatest distance of each particle from its driver.
 const REACH: Arg<Launch, Scheme> = Arg::Memory(10, FLOATS);
@@ -102,7 +103,8 @@ const UV: Arg<Launch, Scheme> = Arg::Memory(11, &["float2*"]);
 const FIRST: Arg<Launch, Scheme> = Arg::Value(&["uint"], |launch| Value::Uint(launch.first));
 const ARMY: Arg<Launch, Scheme> = Arg::Value(&["uint"], |launch| Value::Uint(launch.army));
 
-/// Returns a launch with a work-item for `ITEMS` of the items whose number `items` returns, for each block of characters.
+/// Returns a launch in which a work-item processes `ITEMS` items. `items` returns the number of items in each block of
+/// characters.
 const fn pass(
     kernel: &'static str,
     args: &'static [Arg<Launch, Scheme>],
@@ -111,7 +113,7 @@ const fn pass(
     Pass { kernel, args, local: group, groups, work: None }
 }
 
-/// Returns the number of work-groups with a work-item for `ITEMS` of `count` items of each block of characters.
+/// Returns the number of work-groups for `count` items in each block of characters, if a work-item processes `ITEMS` items.
 fn groups_of(config: &Config, launch: &Launch, count: usize) -> [usize; 2] {
     let items = (config.get("ITEMS") * config.get("GROUP")).max(1) as usize;
     [count.div_ceil(items), launch.blocks]
@@ -164,14 +166,14 @@ const WRITE_BODY: Pass<Launch, Scheme> =
         groups_of(config, launch, launch.body)
     });
 
-/// The index of [`DISTANCES`] in the launches of a file.
+/// The index of [`DISTANCES`] among the launches of a file.
 pub(super) const DISTANCES_AT: usize = 2;
-/// The index of the launch that copies the particles, in the launches of the file that has one.
+/// The index of the launch that copies the particles, in the file that has one.
 pub(super) const COPY_AT: usize = 6;
 /// The launches of a file, in the order of the steps; the last step has two.
 const PASSES: &[Pass<Launch, Scheme>] = &[SKIN, INTEGRATE, DISTANCES, DRIVE, WRITE_SHIRT, WRITE_BODY];
 
-/// Returns a launch of one work-item.
+/// Returns the launch with a single work-item.
 const fn alone(pass: Pass<Launch, Scheme>) -> Pass<Launch, Scheme> {
     Pass { local: single, groups: |_, _| [1, 1], ..pass }
 }
@@ -184,10 +186,11 @@ pub(super) fn passes_of(step: StepId) -> std::ops::Range<usize> {
 
 /// The size of the work-groups.
 const GROUP: Param = Param { name: "GROUP", cpu: 64, gpu: 64, values: &[32, 64, 128, 256] };
-/// The number of characters in each vector: one.
+/// The number of characters in each vector, which is 1.
 const ONE_LANE: Param = Param { name: "LANES", cpu: 1, gpu: 1, values: &[] };
 
-/// A variant with one work-item for each item of an array, on arrays of structures; others change parts of it.
+/// The scheme of a variant with one work-item for each item of an array, on arrays of structures. Other schemes change parts of
+/// it.
 const ON_STRUCTS: Scheme = Scheme {
     changed_steps: &StepId::ALL,
     mapping: ConstraintMapping::Blocks,
@@ -195,20 +198,20 @@ const ON_STRUCTS: Scheme = Scheme {
     is_structs: true,
     launches_per_block: false,
 };
-/// A variant as [`ON_STRUCTS`], on structures of arrays (planes).
+/// The scheme [`ON_STRUCTS`] with structures of arrays (planes).
 const ON_PLANES: Scheme = Scheme { is_structs: false, ..ON_STRUCTS };
-/// A variant that processes the constraints with a work-group for each character.
+/// The scheme of a variant that processes the constraints with a work-group for each character.
 const IN_GROUPS: Scheme =
     Scheme { changed_steps: &[StepId::Distances], mapping: ConstraintMapping::Groups, ..ON_PLANES };
-/// A variant of which only all steps together are measured.
+/// The scheme of a variant that is measured only with all steps together.
 const CHAIN_ONLY: Scheme = Scheme { changed_steps: &[], ..ON_PLANES };
 
-/// The kernels on planes.
+/// The name of the file of the kernels on planes.
 const PLANES_FILE: &str = "cloth/04_planes.cl";
-/// The kernels with a work-group for each character.
+/// The name of the file of the kernels with a work-group for each character.
 const GROUP_FILE: &str = "cloth/06_group.cl";
 
-/// Returns the kernels that are fast on a CPU, for the variants whose data is in the host's memory.
+/// Returns the kernels that are fast on a CPU, for variants whose data is in the host's memory.
 const fn from_host(transfer: Transfer) -> Code {
     let params = &[
         Param { name: "GROUP", cpu: 64, gpu: 64, values: &[] },
@@ -244,7 +247,8 @@ pub(super) static TWO_QUEUES: Code = Code::with(
     Scheme { changed_steps: &[], transfer: Transfer::TwoQueues, ..IN_GROUPS },
 );
 
-/// The peak kernel, which copies and computes nothing. A case is the numbers of vectors of four floats in the output and the input.
+/// The peak kernel, which copies and computes nothing. Its case has two numbers: the vectors of four floats in the output and
+/// in the input.
 pub(super) static PEAK: arrays::Code<[usize; 2]> = arrays::Code::new(
     "cloth/limit.cl",
     &[Pass {
@@ -262,7 +266,7 @@ pub(super) static PEAK: arrays::Code<[usize; 2]> = arrays::Code::new(
     &[],
 );
 
-/// The variants of the ladder of the cloth, in the order of the tables.
+/// The variants of the cloth ladder, in the order of the tables.
 pub(super) static VARIANTS: [Variant<Code, Threads>; 17] = [
     Variant::host("serial", "Serial", "Plain Rust, one thread.", Threads::One),
     Variant::host("threads", "Threads", "The same on all cores, a character each.", Threads::All),

@@ -1,4 +1,4 @@
-//! A crowd's arrays on the host and on the device. Each array is copied to the side on which the next step needs it.
+//! The arrays of a crowd on the host and on the device. Each array is copied to the side on which the next step needs it.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ enum Location {
     Both,
 }
 
-/// An array of a crowd, character after character.
+/// An array of a crowd, character by character.
 #[derive(Debug)]
 struct Array {
     /// The items and numbers of each character.
@@ -39,24 +39,25 @@ struct Array {
     location: Location,
 }
 
-/// The device of a crowd.
+/// The device of a crowd, with its queue and kernels.
 #[derive(Debug)]
 struct ArmyDevice {
     queue: Queue,
     program: Program,
-    /// The buffer that receives the vertices instead of the array's own, if any.
+    /// The buffer that receives the vertices; `None` for the buffer of the array itself.
     target: Option<Buffer>,
-    /// A pose that is being uploaded: the driver reads these bytes until the event is complete.
+    /// The bytes of a pose that is being uploaded, and the upload's event. The driver reads the bytes until the event is
+    /// complete.
     pending_pose: Option<(Vec<u8>, Event)>,
 }
 
-/// A crowd's arrays on the host and on the device.
+/// The arrays of a crowd on the host and on the device.
 #[derive(Debug)]
 pub(super) struct ArmyArrays {
     pub figure: Arc<Figure>,
     pub walks: Vec<Walk>,
-    /// The vertices that are skinned: those of the body, then the drivers, which are the points of its surface that particles
-    /// follow.
+    /// The vertices that are skinned: first those of the body, then the drivers, which are the points of its surface that
+    /// particles follow.
     skinned_points: Vec<BodyVertex>,
     /// The arrays in the order of [`POSE`] to [`VERTICES`].
     arrays: [Array; 5],
@@ -65,14 +66,14 @@ pub(super) struct ArmyArrays {
 
 /// The first sentence of the error if an array cannot be copied.
 const COPY_FAILED: &str = "The cloth could not be copied to or from the device.";
-/// The indices of the arrays: poses; particles, and particles one step earlier; skinned vertices; vertices for OpenGL.
+/// The indices of the arrays: poses; particles now, and one step earlier; skinned vertices; vertices for OpenGL.
 const POSE: usize = 0;
 const POSITIONS: usize = 1;
 const PREVIOUS: usize = 2;
 const SKINNED: usize = 3;
 const VERTICES: usize = 4;
 
-/// Returns the arrays that a step reads, besides the pose.
+/// Returns the indices of the arrays that a step reads, except the pose.
 fn reads(step: StepId) -> &'static [usize] {
     match step {
         StepId::Skin => &[],
@@ -81,7 +82,7 @@ fn reads(step: StepId) -> &'static [usize] {
     }
 }
 
-/// Returns the arrays that a step writes.
+/// Returns the indices of the arrays that a step writes.
 fn writes(step: StepId) -> &'static [usize] {
     match step {
         StepId::Skin => &[SKINNED],
@@ -91,7 +92,7 @@ fn writes(step: StepId) -> &'static [usize] {
 }
 
 impl ArmyArrays {
-    /// Allocates the arrays of a crowd at the beginning of its walk. Without `on` they are on the host alone.
+    /// Allocates the arrays of a crowd at the beginning of its walk. If `on` is `None`, they are only on the host.
     pub(super) fn new(
         figure: Arc<Figure>,
         walks: Vec<Walk>,
@@ -118,7 +119,7 @@ impl ArmyArrays {
             particles()?,
             particles()?,
             array(Shape { items: skinned_points.len(), numbers: 6 }, layout)?,
-            // One number after the other.
+            // Vertices are stored one number after the other.
             array(Shape { items: vertices, numbers: 1 }, Layout::Structs)?,
         ];
         let device = on.map(|(cl, program)| ArmyDevice {
@@ -130,7 +131,6 @@ impl ArmyArrays {
         Ok(Self { figure, walks, skinned_points, arrays, device })
     }
 
-    /// Returns true if the crowd has a device.
     pub(super) fn has_device(&self) -> bool {
         self.device.is_some()
     }
@@ -167,8 +167,8 @@ impl ArmyArrays {
         events.iter().try_for_each(Event::wait_for).map_err(|e| failed(COPY_FAILED, &e))
     }
 
-    /// Reads the contents of an array that are on the device only into `to`, in the device's layout; returns false if there are none.
-    /// Waits for the device.
+    /// Reads an array whose current contents are only on the device into `to`, in the device's layout; waits for the device.
+    /// Returns false, and reads nothing, if the host has the current contents.
     fn read(&self, at: usize, to: &mut Vec<u8>) -> Result<bool> {
         let Array { shape, layout, device: own, location, .. } = &self.arrays[at];
         let (Some(device), Location::Device) = (&self.device, location) else { return Ok(false) };
@@ -180,7 +180,7 @@ impl ArmyArrays {
         Ok(true)
     }
 
-    /// Copies arrays to the host, if they are on the device.
+    /// Copies those of the arrays to the host whose current contents are only on the device.
     fn download(&mut self, arrays: &[usize]) -> Result<()> {
         for &at in arrays {
             let mut bytes = Vec::new();
@@ -193,13 +193,13 @@ impl ArmyArrays {
         Ok(())
     }
 
-    /// Copies the arrays that a step reads to the host, if they are on the device.
+    /// Copies those of the arrays that a step reads to the host whose current contents are only on the device.
     pub(super) fn download_inputs(&mut self, step: StepId) -> Result<()> {
         self.download(reads(step))
     }
 
-    /// Enqueues a step on the device, to begin after the events `after`; returns the events of its commands. Returns `None` if
-    /// there is no device.
+    /// Enqueues a step on the device, which begins after the events `after`; returns the events of its commands. Returns `None`
+    /// if there is no device.
     pub(super) fn start_on_device(
         &mut self,
         step: StepId,
@@ -230,7 +230,7 @@ impl ArmyArrays {
             self.arrays[at].location = Location::Device;
         }
         if step == StepId::Integrate {
-            // The new positions are where the previous ones were.
+            // The new positions are in the array that had the previous ones.
             let [_, positions, previous, ..] = &mut self.arrays;
             std::mem::swap(&mut positions.device, &mut previous.device);
         }
@@ -286,7 +286,7 @@ impl ArmyArrays {
         }
     }
 
-    /// Returns the vertices in the host's memory; reads them from the device if they are there.
+    /// Returns the vertices in the host's memory; reads them from the device if the current ones are there.
     pub(super) fn vertices(&mut self) -> Result<&[f32]> {
         self.download(&[VERTICES])?;
         Ok(&self.arrays[VERTICES].host)
@@ -331,7 +331,7 @@ impl ArmyArrays {
 }
 
 impl Drop for ArmyArrays {
-    /// Waits for the upload of a pose, since the driver reads its bytes until then. If waiting fails, the bytes are leaked.
+    /// Waits for the upload of a pose, because the driver reads its bytes until then. If waiting fails, the bytes are leaked.
     fn drop(&mut self) {
         if let Some((pending_pose, event)) =
             self.device.as_mut().and_then(|device| device.pending_pose.take())

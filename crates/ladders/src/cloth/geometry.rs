@@ -1,8 +1,8 @@
-//! Points, and affine transformations as matrices of three rows and four columns.
+//! Points and vectors, and affine transformations as matrices of three rows and four columns.
 
-/// x, y and z in metres.
+/// A point or vector: x, y and z in metres.
 pub type Point = [f32; 3];
-/// Three rows of four numbers: a rotation, and a translation in the last column.
+/// An affine transformation: three rows of four numbers, a rotation and a translation in the last column.
 pub(super) type Matrix = [f32; 12];
 
 /// Returns a + b.
@@ -15,28 +15,27 @@ pub fn sub(a: Point, b: Point) -> Point {
     [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
 }
 
-/// Returns the vector `by` times as long.
+/// Returns the vector multiplied by the number `by`.
 pub fn scale(a: Point, by: f32) -> Point {
     a.map(|x| x * by)
 }
 
-/// Returns the scalar product.
+/// Returns the scalar product of two vectors.
 pub fn dot(a: Point, b: Point) -> f32 {
     a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 }
 
-/// Returns the vector product.
+/// Returns the vector product of two vectors.
 pub fn cross(a: Point, b: Point) -> Point {
     [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 }
 
-/// Returns the vector scaled to length 1; upward if it has no length.
+/// Returns the vector scaled to length 1; a vector upward if its length is 0.
 pub(super) fn normal_or_up(a: Point) -> Point {
     let length = dot(a, a).sqrt();
     if length > 1e-12 { scale(a, 1.0 / length) } else { [0.0, 1.0, 0.0] }
 }
 
-/// Transforms a point.
 pub(super) fn apply(m: &Matrix, p: Point) -> Point {
     [0, 4, 8].map(|row| m[row] * p[0] + m[row + 1] * p[1] + m[row + 2] * p[2] + m[row + 3])
 }
@@ -50,7 +49,7 @@ pub(super) fn compose(outer: &Matrix, inner: &Matrix) -> Matrix {
     })
 }
 
-/// Returns a rotation about the point `joint`: about z first, then y, then x, in radians.
+/// Returns a rotation about the point `joint`: first about z, then y, then x, in radians.
 pub(super) fn rotation_about(joint: Point, [x, y, z]: Point) -> Matrix {
     let ((sx, cx), (sy, cy), (sz, cz)) = (x.sin_cos(), y.sin_cos(), z.sin_cos());
     let turn_x = [1.0, 0.0, 0.0, 0.0, 0.0, cx, -sx, 0.0, 0.0, sx, cx, 0.0];
@@ -64,8 +63,8 @@ pub(super) fn rotation_about(joint: Point, [x, y, z]: Point) -> Matrix {
     all
 }
 
-/// Returns the triangles of a grid whose rows go downward and whose columns go to the right, counter-clockwise seen from outside.
-/// `at` returns the vertex of a row and a column; it is called for columns 0 to `columns` inclusive.
+/// Returns the triangles of a grid whose rows go downward and whose columns go to the right, counter-clockwise seen from
+/// outside. `at` returns the index of the vertex in a row and a column; it is called for columns 0 to `columns` inclusive.
 pub(super) fn triangles(
     rows: usize,
     columns: usize,

@@ -1,5 +1,5 @@
-//! The five steps in plain Rust, on one thread, one number after the other. The benchmark compares them with the kernels, and the
-//! simulation runs them if there is no OpenCL.
+//! The five steps in plain Rust, on one thread, one number after the other. The benchmark compares their times with those of
+//! the kernels, and the simulation runs them if there is no OpenCL.
 //!
 //! Points are three floats each, skinned vertices six: position and normal.
 
@@ -11,21 +11,21 @@ use super::steps::StepId;
 
 /// The number of passes over all constraints in a time step.
 pub(super) const ITERATIONS: usize = 4;
-/// The furthest that a particle moves in a step, in metres.
+/// The longest distance by which a particle moves in a step, in metres.
 pub(super) const MAX_MOVE: f32 = 0.25;
 /// The distance that cloth keeps from the body, in metres.
 pub(super) const GAP: f32 = 0.004;
-/// Floats of a character's pose.
+/// The number of floats in the pose of a character.
 pub(super) const POSE_FLOATS: usize = BONES * 12;
-/// Floats of a vertex for OpenGL: position, normal, u, v.
+/// The number of floats in a vertex for OpenGL: position, normal, u, v.
 pub(super) const VERTEX_FLOATS: usize = 8;
 
-/// The forces on all particles in a time step.
+/// The forces on all particles in a time step, as movements.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Motion {
     /// The part of the last step's movement that is repeated, corrected for the lengths of both steps, and damped.
     pub carry: f32,
-    /// The movement by gravity along y, in metres.
+    /// The movement along y by gravity, in metres.
     pub fall: f32,
     /// The centre of the drag in metres, followed by 1 divided by the square of the drag's radius.
     pub at: [f32; 4],
@@ -100,8 +100,9 @@ pub(super) fn distances(constraints: &[Constraint], positions: &mut [f32]) {
     }
 }
 
-/// Keeps particles outside the body and within reach of their drivers, the points of the body's surface that they follow. `drivers`
-/// has position and normal of each driver after skinning, `reach` the greatest distance of each particle from its driver.
+/// Keeps particles outside the body and within reach of their drivers, the points of the body's surface that they follow.
+/// `drivers` has the position and the normal of each driver after skinning, `reach` the greatest distance of each particle from
+/// its driver.
 pub(super) fn drive(positions: &mut [f32], drivers: &[f32], reach: &[f32]) {
     for ((p, driver), reach) in positions.chunks_exact_mut(3).zip(drivers.chunks_exact(6)).zip(reach) {
         let (at, normal) = (point(driver, 0), point(driver, 1));
@@ -147,16 +148,16 @@ pub(super) fn write_body(skinned: &[f32], body: &[BodyVertex], vertices: &mut [f
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Character<'a> {
     pub figure: &'a Figure,
-    /// The vertices that are skinned: those of the body, then the drivers.
+    /// The vertices that are skinned: first those of the body, then the drivers.
     pub points: &'a [BodyVertex],
     pub motion: &'a Motion,
-    /// Pose, positions, previous positions, and skinned vertices.
+    /// The pose, the positions, the previous positions, and the skinned vertices.
     pub inputs: [&'a [f32]; 4],
 }
 
 impl Character<'_> {
-    /// Runs a step, or all steps in a row, into `first`. In an output of vertices `first` receives those of the shirt, `second` those of
-    /// the body.
+    /// Runs a step, or all steps in a row, and writes the output to `first`. In an output of vertices, `first` receives those
+    /// of the shirt and `second` those of the body.
     pub(super) fn run(&self, step: Option<StepId>, first: &mut [f32], second: &mut [f32]) {
         let Self { points, motion, inputs: [pose, positions, previous, skinned], .. } = *self;
         let Figure { body, shirt } = self.figure;

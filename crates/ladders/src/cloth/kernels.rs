@@ -1,4 +1,4 @@
-//! The five steps on an OpenCL device.
+//! Runs the five steps on an OpenCL device.
 
 use std::ops::Range;
 
@@ -19,7 +19,7 @@ use opencl::memory::allocation_flags;
 /// previous positions.
 pub(super) type StepMemory<'a> = [&'a Mem; 6];
 
-/// What a step runs on.
+/// The queue and the memory of a step, and the number of characters.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StepRun<'a> {
     pub queue: &'a Queue,
@@ -31,18 +31,18 @@ pub(super) struct StepRun<'a> {
     pub after: &'a [Event],
 }
 
-/// Compiled kernels of a file, and the figure in the device's memory.
+/// The compiled kernels of a file, with the figure in the device's memory.
 #[derive(Debug)]
 pub struct Program {
     kernels: arrays::Program<Launch, Scheme>,
     pub(super) layout: Layout,
-    /// The queue for skinning, if skinning has a queue of its own.
+    /// The queue for skinning; `None` if skinning uses the same queue as the other steps.
     pub(super) skin_queue: Option<Queue>,
     is_cpu: bool,
     /// The number of the body's vertices.
     body: usize,
     colours: Vec<Range<usize>>,
-    /// Data of the figure, which is the same in each frame: vertices, pairs, lengths, ends, reach, and texture coordinates.
+    /// The data of the figure that is the same in each frame: vertices, pairs, lengths, ends, reach, and texture coordinates.
     figure: [Buffer; 6],
 }
 
@@ -65,7 +65,6 @@ impl Program {
         })
     }
 
-    /// Returns how the variant uses the kernels.
     pub(super) fn scheme(&self) -> Scheme {
         self.kernels.config.code().extra
     }
@@ -99,7 +98,7 @@ impl Program {
         Ok(events)
     }
 
-    /// Sets the arguments of the kernel with the index `at`.
+    /// Sets the arguments of the kernel with the index `at`, for one launch.
     fn bind(&self, run: &StepRun, launch: Launch, at: usize) -> Answer<arrays::Launch<'_>> {
         let memory: Vec<&Mem> = run.memory.into_iter().chain(self.figure.iter().map(Buffer::mem)).collect();
         self.kernels.bind(at, (Operands { memory: &memory, scratch: &[] }, 0), &launch)
@@ -121,7 +120,7 @@ impl Program {
             ConstraintMapping::Single => bind([0, all])?,
             ConstraintMapping::Groups => bind([colours, all])?,
             ConstraintMapping::Blocks | ConstraintMapping::Octets => {
-                // A core of a CPU runs a group at a time, a GPU a warp.
+                // On a CPU a core runs one work-group at a time, on a GPU a warp does.
                 let group = if self.is_cpu || launches_per_block { 1 } else { 32 };
                 let first = if mapping == ConstraintMapping::Octets { colours } else { 0 };
                 bind([first, all])?.with_size([launch.blocks.div_ceil(group), 1], [group, 1])
@@ -146,8 +145,8 @@ impl Program {
     }
 }
 
-/// Uploads the data of the figure that is the same in each frame, in the order of the kernels' arguments; the vertices as one array of
-/// structs if `is_structs`, otherwise as separate arrays.
+/// Uploads the data of the figure that is the same in each frame, in the order of the kernels' arguments. The vertices are one
+/// array of structures if `is_structs` is true, otherwise separate arrays.
 fn figure_buffers(cl: &ClContext, figure: &Figure, is_structs: bool) -> Result<[Buffer; 6]> {
     let make = |numbers: &[f32]| -> Answer<Buffer> {
         let bytes: &[u8] = cast_slice(numbers);

@@ -1,4 +1,4 @@
-//! The ladder of the cloth: each step, and all steps in a row, for a crowd of characters.
+//! The cloth ladder: each step, and all steps in a row, for a crowd of characters.
 
 use std::sync::{Arc, OnceLock};
 
@@ -21,7 +21,7 @@ use ladder::sizes::Sizes;
 use ladder::variant::Variant;
 use opencl::cl::{ClContext, Device};
 
-/// The ladder of the cloth.
+/// The cloth ladder.
 #[derive(Debug, Clone, Copy)]
 pub struct Cloth;
 
@@ -30,15 +30,15 @@ pub struct Cloth;
 pub enum Built {
     /// A variant on the host, with its number of threads.
     Host(usize),
-    /// Compiled kernels.
+    /// Compiled kernels of a variant.
     Kernels(Box<Program>),
     /// The peak kernel.
     Peak(arrays::Program<[usize; 2]>),
 }
 
-/// Returns the figure, which is made once.
+/// Returns the figure, which is generated once.
 fn figure() -> Arc<Figure> {
-    /// The figure, once it was made.
+    /// The figure; empty until it was generated.
     static FIGURE: OnceLock<Arc<Figure>> = OnceLock::new();
     FIGURE.get_or_init(|| Arc::new(Figure::new())).clone()
 }

@@ -1,4 +1,4 @@
-//! Each variant is right in each step, by the comparison that comes before timing.
+//! Tests that each variant is right in each step, by the comparison that is made before timing.
 
 use ocl::ffi::CL_MEM_READ_WRITE;
 
@@ -21,7 +21,7 @@ fn every_variant_is_right() {
     let mut child = Child::new(Cloth.info().name, None);
     let runner = LadderRunner::new(&Cloth, device, Sources::default(), &mut child);
     let mut ran = 0;
-    // The changes of other variants show in the chain too.
+    // The changes of other variants also affect the chain.
     let is_tried = |case: &Case| matches!(case.step, Some(StepId::Skin | StepId::Distances) | None);
     for case in Case::all(10).filter(is_tried) {
         let mut buffers = runner.allocate(&case).unwrap();

@@ -1,5 +1,5 @@
-//! Layouts of arrays in device memory. On the host a crowd's array lies character after character, item after item; on the device
-//! it lies as structures, or as planes with several characters side by side.
+//! Layouts of arrays in device memory. On the host an array of a crowd is stored character by character, item by item. On the
+//! device it is stored as structures, or as planes with several characters side by side.
 
 /// A layout in device memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -10,7 +10,7 @@ pub(super) enum Layout {
     Planes(usize),
 }
 
-/// The number of items that each character has in an array, and the count of numbers in each item.
+/// The shape of an array: the number of items for each character, and the count of numbers in each item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Shape {
     pub items: usize,
@@ -18,7 +18,6 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    /// Returns the count of numbers for one character.
     pub(super) fn numbers_per_character(self) -> usize {
         self.items * self.numbers
     }
@@ -33,7 +32,7 @@ impl Layout {
         }
     }
 
-    /// Returns the number of blocks into which a crowd is divided, each with the characters that lie side by side.
+    /// Returns the number of blocks into which a crowd is divided. A block is the characters that lie side by side.
     pub(super) fn blocks(self, army: usize) -> usize {
         army.div_ceil(self.lanes())
     }

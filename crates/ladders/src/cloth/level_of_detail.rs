@@ -1,9 +1,9 @@
-//! Figures with fewer triangles, for distant figures and slow devices. The vertices stay as they are.
+//! Meshes with fewer triangles, for distant figures and slow devices. The vertices stay the same.
 
 use super::geometry::triangles;
 use super::model::{Body, ROWS, SHIRT_MATERIAL, Shirt, VERTEX_COLUMNS};
 
-/// A grid of the body's vertices: rows from top to bottom, each of which is closed.
+/// A tube of the body: a grid of vertices with rows from top to bottom, each of which is closed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tube {
     /// The index of the tube's first vertex.
@@ -87,7 +87,7 @@ mod tests {
             let is_mixed = |t: &&[u32]| t.iter().any(|v| material(v) != material(&t[0]));
             indices.chunks_exact(3).filter(is_mixed).count()
         };
-        // Only between the same two rows as before, where half as many triangles go round.
+        // Triangles with several materials are only between the same two rows as before, where half as many triangles go round.
         assert_eq!(mixed(&body.coarser_triangles(3, 2)) * 2, mixed(&body.indices));
         let [sleeves, others] = body.sleeves(&body.indices);
         assert_eq!(sleeves.len() + others.len(), body.indices.len());

@@ -1,8 +1,8 @@
-//! The ladder of the cloth: a walking figure in a shirt, skinned and simulated by five kernels in a row.
+//! The cloth ladder: a walking figure in a shirt, skinned and simulated by five kernels in a row.
 //!
-//! Kernels and plain Rust are compared with double precision, each step within a tolerance of its own: 0.02 mm for skinning,
-//! integration, drivers and write-back, 0.05 mm for constraints, whose errors propagate through all that follow, 1 mm for all
-//! five. A normal may be off by ten times as much, in parts of its length.
+//! The outputs of kernels and plain Rust are compared with results in double precision, each step within a tolerance of its
+//! own: 0.02 mm for skinning, integration, drivers and write-back, 0.05 mm for constraints, whose errors propagate through all
+//! that follow, 1 mm for all five steps. A normal may have an error of ten times as much, in parts of its length.
 
 mod buffers;
 mod case;

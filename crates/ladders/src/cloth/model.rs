@@ -12,34 +12,34 @@ use super::shirt;
 pub(crate) use super::walk::Walk;
 pub use super::walk::{SPACING, SPEED, army};
 
-/// The number of columns of particles in a shirt, that is of particles around the torso. Column 0 runs down the middle of the
-/// back; the next ones follow by the side with negative x, the chest, and the other side.
+/// The number of columns of particles in a shirt, which is the number of particles around the torso. Column 0 runs down the
+/// middle of the back; then follow the side with negative x, the chest, and the other side.
 pub const COLUMNS: usize = 40;
 /// The number of rows of particles from the collar down to the hem.
 pub(crate) const ROWS: usize = 25;
-/// The number of particles of a shirt. They are numbered row after row, the collar first.
+/// The number of particles of a shirt. They are numbered row by row, the collar first.
 pub const PARTICLES: usize = COLUMNS * ROWS;
 /// The number of vertices in a row of the shirt, one more than its particles: the first and the last vertex lie at the same
 /// particle, with different texture coordinates.
 pub const VERTEX_COLUMNS: usize = COLUMNS + 1;
-/// The number of vertices of a shirt. They are numbered row after row.
+/// The number of vertices of a shirt. They are numbered row by row.
 pub const SHIRT_VERTICES: usize = VERTEX_COLUMNS * ROWS;
 /// The number of bones of a figure.
 pub(crate) const BONES: usize = 14;
 
-/// Index of the bone of the hips, the root of all others.
+/// The index of the bone of the hips, the root of all other bones.
 pub(super) const HIPS: u32 = 0;
-/// Index of the bone between hips and chest.
+/// The index of the bone between hips and chest.
 pub(super) const SPINE: u32 = 1;
-/// Index of the bone of the chest.
+/// The index of the bone of the chest.
 pub(super) const CHEST: u32 = 2;
-/// Index of the bone of neck and head.
+/// The index of the bone of neck and head.
 pub(super) const HEAD: u32 = 3;
-/// Indices of the upper arms' bones: of the arm at negative x, and of the arm at positive x. The bone of the forearm has the
-/// next index.
+/// The indices of the upper arms' bones: of the arm at negative x, and of the arm at positive x. The bone of the forearm has
+/// the next index.
 pub(super) const ARMS: [u32; 2] = [4, 6];
-/// Indices of the thighs' bones: of the leg at negative x, and of the leg at positive x. The bones of shin and foot have the
-/// next two indices.
+/// The indices of the thighs' bones: of the leg at negative x, and of the leg at positive x. The bones of shin and foot have
+/// the next two indices.
 pub(super) const LEGS: [u32; 2] = [8, 11];
 
 /// A vertex of the body, 80 bytes: its position in the rest pose, and the bones that move it.
@@ -52,13 +52,14 @@ pub struct BodyVertex {
     pub normal: [f32; 4],
     /// The weights of the bones in `bones`; their sum is 1.
     pub weights: [f32; 4],
-    /// Indices of the bones.
+    /// The indices of the four bones that move the vertex.
     pub bones: [u32; 4],
-    /// u, v, 0, 0. The integer part of v is the material: 0 trousers, 1 skin, 2 head, 3 shoes, 4 the shirt's sleeves.
+    /// The texture coordinates u and v, followed by two zeros. The integer part of v is the material: 0 trousers, 1 skin, 2
+    /// head, 3 shoes, 4 the shirt's sleeves.
     pub uv: [f32; 4],
 }
 
-/// A distance that two particles keep from each other.
+/// A constraint: the distance that two particles keep from each other.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Constraint {
     /// The index of one particle.
@@ -67,7 +68,7 @@ pub struct Constraint {
     pub b: u32,
     /// The distance of the particles at rest, in metres.
     pub rest: f32,
-    /// The parts of a distance's error by which `a` and `b` are moved; 0 for a pinned particle.
+    /// The parts of the distance's error by which `a` and `b` are moved; 0 for a pinned particle.
     pub shares: [f32; 2],
 }
 
@@ -76,13 +77,13 @@ pub struct Constraint {
 pub struct Body {
     /// The vertices.
     pub vertices: Vec<BodyVertex>,
-    /// Triangles as indices of three vertices each, counter-clockwise seen from outside.
+    /// The triangles as indices of three vertices each, counter-clockwise seen from outside.
     pub indices: Vec<u32>,
-    /// The grids of vertices that the body consists of.
+    /// The tubes that the body consists of.
     pub tubes: Vec<Tube>,
 }
 
-/// A shirt.
+/// A shirt: its particles, their constraints and drivers, and its triangles.
 #[derive(Debug, Clone)]
 pub struct Shirt {
     /// The rest positions of the particles, around a body in the rest pose.
@@ -91,27 +92,28 @@ pub struct Shirt {
     pub drivers: Vec<BodyVertex>,
     /// The greatest distance of each particle from its driver, in metres; 0 for a pinned particle.
     pub reach: Vec<f32>,
-    /// All constraints, one colour after the other.
+    /// All constraints, ordered by colour.
     pub constraints: Vec<Constraint>,
     /// The range in `constraints` of each colour. No two constraints of a colour share a particle.
     pub colours: Vec<Range<usize>>,
-    /// u and v of the vertices. u runs once around the torso and is 0.5 in the middle of the chest, v runs downward.
+    /// The texture coordinates u and v of the vertices. u runs once around the torso and is 0.5 in the middle of the chest, v
+    /// runs downward.
     pub uv: Vec<[f32; 2]>,
-    /// Triangles as indices of three vertices each, counter-clockwise seen from outside.
+    /// The triangles as indices of three vertices each, counter-clockwise seen from outside.
     pub indices: Vec<u32>,
 }
 
 /// A figure and its shirt.
 #[derive(Debug, Clone)]
 pub struct Figure {
-    /// The body.
+    /// The body without the shirt.
     pub body: Body,
     /// The shirt.
     pub shirt: Shirt,
 }
 
 impl Figure {
-    /// Makes the figure, which is the same each time.
+    /// Generates the figure, which is the same each time.
     pub fn new() -> Self {
         Self { body: body(), shirt: shirt::new() }
     }
@@ -137,8 +139,8 @@ const PROFILE: [[f32; 3]; 10] = [
     [0.820, 0.168, 0.120],
 ];
 
-/// Returns height, half width and half depth of the torso, at a part of the way from the collar to the hem that is measured
-/// along the surface.
+/// Returns height, half width and half depth of the torso at the fraction `part` of the way from the collar to the hem,
+/// measured along the surface.
 pub(super) fn torso_profile(part: f32) -> [f32; 3] {
     let length = |pair: &[[f32; 3]]| (pair[0][0] - pair[1][0]).hypot(pair[0][1] - pair[1][1]);
     let whole: f32 = PROFILE.windows(2).map(length).sum();
@@ -193,7 +195,7 @@ pub(super) fn torso_bones(point: Point) -> [(u32, f32); 4] {
     [lower, upper, (ARMS[side], arm), (HIPS, 0.0)]
 }
 
-/// Makes a vertex without a normal.
+/// Creates a vertex without a normal.
 pub(super) fn vertex(point: Point, bones: [(u32, f32); 4], uv: [f32; 2]) -> BodyVertex {
     BodyVertex {
         position: [point[0], point[1], point[2], 1.0],
@@ -243,7 +245,7 @@ impl Body {
         self.tube(&rings, 16, |_| material, |_, _| [(bone, 1.0), (HIPS, 0.0), (HIPS, 0.0), (HIPS, 0.0)]);
     }
 
-    /// Adds the head, whose jaw is narrower than the skull, and further ahead. u is 0 at the back and 1 at the face.
+    /// Adds the head, whose jaw is narrower than the skull and further forward. u is 0 at the back and 1 at the face.
     fn head(&mut self, [x, y, z]: Point, radii: Point) {
         let rings: Vec<Ring> = (0..=10)
             .map(|ring| {
@@ -261,8 +263,8 @@ impl Body {
         }
     }
 
-    /// Adds a limb: a tube along joints, each with its radius and the bone below it. An arm has a sleeve: `sleeve` is the u
-    /// coordinate at which the picture on the sleeve is centred.
+    /// Adds a limb: a tube along joints, each with its radius and the bone below it. An arm has a sleeve; `sleeve` is the u
+    /// coordinate at which the picture on the sleeve is centred, and `None` for a leg.
     fn limb(&mut self, joints: &[(Point, f32, u32)], sleeve: Option<f32>) {
         /// The number of rings from one joint to the next.
         const RINGS_PER_PART: usize = 8;
@@ -276,7 +278,8 @@ impl Body {
             for step in 0..RINGS_PER_PART {
                 let part = step as f32 / RINGS_PER_PART as f32;
                 rings.push((add(from, scale(sub(to, from), part)), [wide + (narrow - wide) * part; 2]));
-                // At a joint both bones have half the weight; in the middle of its part of the limb a bone is alone.
+                // At a joint both bones have half the weight; in the middle of a bone's part of the limb only that bone has
+                // weight.
                 let before = if at > 0 { (0.5 - 2.0 * part).max(0.0) } else { 0.0 };
                 let after = if at + 2 < joints.len() { (2.0 * part - 1.5).max(0.0) } else { 0.0 };
                 let other = if before > 0.0 { joints[at - 1].2 } else { next };
@@ -308,12 +311,12 @@ impl Body {
             [bones[row][0], bones[row][1], (HIPS, 0.0), (HIPS, 0.0)]
         });
         for v in sleeve.iter().flat_map(|_| first..first + (SLEEVE_END + 1) * LIMB_COLUMNS) {
-            // As the shoulder goes: lower outside.
+            // The rings slope as the shoulder does: the outside is lower.
             let ring = (v - first) / LIMB_COLUMNS;
             let outward = (self.vertices[v].position[0] - rings[ring].0[0]) * rings[ring].0[0].signum();
             self.vertices[v].position[1] -= SLEEVES[ring].3 * outward;
             let turn = self.vertices[v].uv[0];
-            // From left to right as seen from that side.
+            // u runs from left to right as seen from that side.
             let middle = sleeve.unwrap_or(0.5);
             let along = (turn * TAU).cos() * if middle < 0.5 { -1.0 } else { 1.0 };
             self.vertices[v].uv[0] = middle + 0.1 * along;
@@ -351,8 +354,8 @@ pub(super) const SHIRT_MATERIAL: f32 = 4.0;
 /// The index of the last ring of a sleeve.
 const SLEEVE_END: usize = 5;
 /// The rings of a sleeve: offset outward from the arm's centre, half width and half depth, all in metres, and how much lower
-/// the outside is per metre of width. The first rings lie in the shoulder, under the shirt, and follow its slope; the last one
-/// is the widest.
+/// the outside is per metre of width. The first rings are inside the shoulder, under the shirt, and follow its slope; the last
+/// one is the widest.
 const SLEEVES: [(f32, f32, f32, f32); SLEEVE_END + 1] = [
     (-0.048, 0.022, 0.024, 0.60),
     (-0.020, 0.055, 0.057, 0.60),
@@ -361,7 +364,7 @@ const SLEEVES: [(f32, f32, f32, f32); SLEEVE_END + 1] = [
     (-0.002, 0.065, 0.069, 0.05),
     (0.000, 0.068, 0.072, 0.0),
 ];
-/// Vertices around a limb.
+/// The number of vertices around a limb.
 const LIMB_COLUMNS: usize = 12;
 
 /// The joint between chest and upper arm, at the side with positive x.
@@ -381,8 +384,8 @@ pub(super) const SHOE: Point = [0.095, 0.042, 0.055];
 /// The radii of a shoe, which is an ellipsoid.
 pub(super) const SHOE_SIZE: Point = [0.046, 0.042, 0.125];
 
-/// Places a point of the body's side with positive x on side 0 or 1: returns the point mirrored to negative x for side 0, and
-/// unchanged for side 1.
+/// Returns a point of the body's side with positive x on side 0 or 1: mirrored to negative x for side 0, and unchanged for side
+/// 1.
 pub(super) fn mirrored_to_side([x, y, z]: Point, side: usize) -> Point {
     [if side == 0 { -x } else { x }, y, z]
 }

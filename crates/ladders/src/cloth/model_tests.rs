@@ -1,4 +1,4 @@
-//! Properties of the figure.
+//! Tests of the properties of the generated figure.
 
 use super::*;
 use crate::cloth::geometry::dot;
@@ -19,7 +19,7 @@ fn weights_sum_to_one_normals_have_length_one_and_bones_exist() {
     let heights = || body.vertices.iter().map(|v| v.position[1]);
     assert!((heights().fold(f32::MAX, f32::min)).abs() < 0.01);
     assert!((heights().fold(f32::MIN, f32::max) - 1.8).abs() < 0.01);
-    // All bones move something, and some vertices have more than two.
+    // Every bone moves some vertices, and some vertices have more than two bones.
     let moved = |bone: u32| {
         body.vertices.iter().any(|v| v.bones.iter().zip(v.weights).any(|(b, w)| *b == bone && w > 0.5))
     };
@@ -42,12 +42,12 @@ fn surfaces_face_outward() {
     for t in shirt.indices.chunks_exact(3) {
         let [a, b, c] = [particle(t[0]), particle(t[1]), particle(t[2])];
         let normal = cross(sub(b, a), sub(c, a));
-        // Over the shoulders it looks up.
+        // Over the shoulders the normal points upward.
         assert!(normal[0] * a[0] + normal[2] * a[2] > 0.0 || normal[1] > 0.0, "{t:?}");
     }
     assert_eq!(shirt.indices.iter().max(), Some(&(SHIRT_VERTICES as u32 - 1)));
     assert!(body.indices.iter().all(|v| (*v as usize) < body.vertices.len()));
-    // The picture's middle is on the chest, its left on the left of who looks at the figure.
+    // The picture's middle is on the chest, its left side on the left of a viewer who faces the figure.
     let at = |column: usize| (shirt.uv[10 * VERTEX_COLUMNS + column], shirt.rest[10 * COLUMNS + column]);
     assert!(at(COLUMNS / 2).0[0] == 0.5 && at(COLUMNS / 2).1[2] > 0.1);
     assert!(at(COLUMNS / 4).0[0] == 0.25 && at(COLUMNS / 4).1[0] < -0.1);
@@ -76,7 +76,7 @@ fn constraints_have_lengths_and_no_two_of_a_colour_share_a_particle() {
     }
     assert!(shirt.reach[..COLUMNS].iter().all(|reach| *reach == 0.0));
     assert!(shirt.reach[COLUMNS..].iter().all(|reach| *reach > 0.0));
-    // At rest nothing is beyond its reach.
+    // At rest no particle is beyond its reach.
     for ((rest, driver), reach) in shirt.rest.iter().zip(&shirt.drivers).zip(&shirt.reach).skip(COLUMNS) {
         let [x, y, z, _] = driver.position;
         let off = sub(*rest, [x, y, z]);

@@ -1,4 +1,5 @@
-//! The expected results: the five steps of one character in double precision, written independently of the kernels.
+//! The reference for the cloth ladder: the five steps of one character in double precision, written independently of the
+//! kernels.
 
 use super::host::{Character, ITERATIONS, Motion};
 use super::model::{BodyVertex, COLUMNS, Figure, ROWS, Shirt};
@@ -17,17 +18,15 @@ fn combine(a: Vector, b: Vector, with: impl Fn(f64, f64) -> f64) -> Vector {
     [with(a[0], b[0]), with(a[1], b[1]), with(a[2], b[2])]
 }
 
-/// Returns the length of a vector.
 fn length(a: Vector) -> f64 {
     a.iter().map(|x| x * x).sum::<f64>().sqrt()
 }
 
-/// Returns the scalar product.
 fn dot(a: Vector, b: Vector) -> f64 {
     combine(a, b, |a, b| a * b).iter().sum()
 }
 
-/// Returns position and normal of each vertex after skinning.
+/// Returns the position and the normal of each vertex after skinning.
 fn skin(vertices: &[BodyVertex], pose: &[f32]) -> Vec<[Vector; 2]> {
     let one = |v: &BodyVertex| {
         let (mut position, mut normal) = ([0.0; 3], [0.0; 3]);
@@ -74,8 +73,8 @@ fn distances(shirt: &Shirt, mut points: Vec<Vector>) -> Vec<Vector> {
     points
 }
 
-/// Returns the particles after they were moved outside the body and within reach of their drivers, the points of the body's surface
-/// that they follow.
+/// Returns the particles after they were moved outside the body and within reach of their drivers, the points of the body's
+/// surface that they follow.
 fn drive(points: &[Vector], drivers: &[[Vector; 2]], reach: &[f32]) -> Vec<Vector> {
     let one = |((p, [at, normal]), reach): ((&Vector, &[Vector; 2]), &f32)| {
         let off = combine(*p, *at, |p, at| p - at);
@@ -120,8 +119,8 @@ fn floats(points: &[Vector]) -> Vec<f32> {
     points.iter().flatten().map(|x| *x as f32).collect()
 }
 
-/// Returns the expected output of a step, or of all steps in a row. An output of vertices has two parts: those of the shirt, and those
-/// of the body.
+/// Returns the expected output of a step, or of all steps in a row if `step` is `None`. An output of vertices has two parts:
+/// those of the shirt, and those of the body.
 pub(super) fn expected(step: Option<StepId>, character: &Character) -> [Vec<f32>; 2] {
     let Character { points, motion, inputs: [pose, positions, previous, skinned], .. } = *character;
     let Figure { body, shirt } = character.figure;

@@ -1,4 +1,4 @@
-//! The cut of a shirt: particles with their drivers, constraints and triangles.
+//! Generates a shirt: particles with their drivers, constraints and triangles.
 //!
 //! The shirt has folds: at rest it lies on the body in some places, and is off the body between them. The constraints take
 //! their lengths from this shape, so that the folds stay, and walking, twisting and weight move them.
@@ -12,19 +12,21 @@ use super::model::{
     vertex,
 };
 
-/// The stiffness of constraints between neighbours, along diagonals, and between particles two rows or columns apart.
+/// The stiffness of three kinds of constraints: between neighbours, along diagonals, and between particles two rows or columns
+/// apart.
 const STIFFNESS: [f32; 3] = [1.0, 0.6, 0.25];
-/// The part of a constraint's error by which the particle in the upper of two rows is moved. Each row bears those below: with
-/// halves, the few passes over the constraints let the weight stretch the shirt by a fifth, which smoothed all folds.
+/// The part of a constraint's error by which the particle in the upper of two rows is moved. Each row bears the rows below it.
+/// With a part of one half, the few passes over the constraints let the weight stretch the shirt by a fifth, which smoothed all
+/// folds.
 const UPPER_SHARE: f32 = 0.35;
-/// The waves around the torso that make the folds: waves per turn, phase, turns from collar to hem, and weight. The shortest is
-/// six columns long. Their phases differ everywhere, so that no fold is like another.
+/// The waves around the torso whose sum forms the folds: waves per turn, phase, turns from collar to hem, and weight. The
+/// shortest wave is six columns long. Their phases differ everywhere, so that no fold is like another.
 const WAVES: [[f32; 4]; 3] = [[5.0, 0.1, 0.6, 0.6], [7.0, 0.35, -0.7, 0.6], [3.0, 0.7, 0.5, 0.2]];
 /// The part of the way from the collar to the hem where folds begin.
 const FOLDS_BEGIN: f32 = 0.06;
-/// The height of folds soon after their beginning, and the increase to the hem, in metres.
+/// The height of folds just below their beginning, and its increase down to the hem, in metres.
 const FOLD_HEIGHT: [f32; 2] = [0.013, 0.024];
-/// The least distance of the shirt at rest from the body, in metres.
+/// The smallest distance of the shirt at rest from the body, in metres.
 const MIN_OFFSET: f32 = 0.006;
 
 /// Returns the distance of the shirt at rest from the body in metres. `turn` is the position around the torso, `part` the part
@@ -35,12 +37,12 @@ fn rest_offset(turn: f32, part: f32) -> f32 {
     };
     let below = ((part - FOLDS_BEGIN) / (1.0 - FOLDS_BEGIN)).max(0.0);
     let high = FOLD_HEIGHT[0] * (4.0 * below).min(1.0) + FOLD_HEIGHT[1] * below;
-    // Wider toward the hem.
+    // The shirt is wider toward the hem.
     let off = 0.010 + 0.010 * part * part + high * (1.0 + WAVES.into_iter().map(wave).sum::<f32>());
     off.max(MIN_OFFSET)
 }
 
-/// Makes the shirt, which is the same each time.
+/// Generates the shirt, which is the same each time.
 pub(super) fn new() -> Shirt {
     let grid = || (0..ROWS).flat_map(|row| (0..COLUMNS).map(move |column| (row, column)));
     let part = |row: usize| row as f32 / (ROWS - 1) as f32;
@@ -83,10 +85,11 @@ pub(super) fn new() -> Shirt {
     }
 }
 
-/// Returns all constraints ordered by colour, and the range of each colour. Each constraint gets the first colour that neither
-/// of its particles has already.
+/// Returns all constraints ordered by colour, and the range of each colour. Each constraint gets the first colour that no other
+/// constraint of its two particles has.
 fn constraints(rest: &[Point], reach: &[f32]) -> (Vec<Constraint>, Vec<Range<usize>>) {
-    /// The neighbours that a particle has constraints with: the distance in rows and in columns, and an index in [`STIFFNESS`].
+    /// The neighbours of a particle with which it has constraints: the distance in rows and in columns, and an index in
+    /// [`STIFFNESS`].
     const NEIGHBOURS: [(usize, isize, usize); 6] =
         [(0, 1, 0), (1, 0, 0), (1, 1, 1), (1, -1, 1), (0, 2, 2), (2, 0, 2)];
     let mut used = vec![0_u64; rest.len()];

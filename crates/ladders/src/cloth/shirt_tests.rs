@@ -1,10 +1,10 @@
-//! Properties of the folds.
+//! Tests of the properties of the folds.
 
 use super::*;
 use crate::cloth::chain::Chain;
 use crate::cloth::geometry::dot;
 
-/// Returns how far the normals along a row turn back and forth, in turns, beyond the one turn around the torso.
+/// Returns by how much the normals along a row turn back and forth, in turns, beyond the one turn around the torso.
 fn folded(vertices: &[f32], row: usize) -> f32 {
     let normal = |column: usize| -> Point {
         let at = 8 * (row * VERTEX_COLUMNS + column);
@@ -21,7 +21,7 @@ fn a_walking_figure_has_folds_from_chest_to_hem() {
     for frame in 0..240 {
         chain.step(1.0 / 60.0, None).unwrap();
         let vertices = chain.vertices().unwrap();
-        // It begins at rest.
+        // The simulation begins at rest.
         if frame >= 180 {
             FOLDED.iter().zip(&mut sums).for_each(|((row, _), sum)| *sum += folded(vertices, *row) / 60.0);
         }
@@ -30,7 +30,7 @@ fn a_walking_figure_has_folds_from_chest_to_hem() {
     assert!(sums.iter().zip(FOLDED).all(|(sum, (_, least))| *sum > least), "{sums:?}");
 }
 
-/// Rows at chest, waist and hem, and how far their normals turn back and forth at least, in turns.
+/// Rows at chest, waist and hem, each with the number of turns by which their normals turn back and forth at least.
 const FOLDED: [(usize, f32); 3] = [(7, 0.5), (14, 0.4), (ROWS - 1, 1.0)];
 
 #[test]

@@ -1,12 +1,12 @@
-//! The five steps of a frame by name.
+//! The five steps of a frame of the cloth simulation.
 
-/// A step of a frame.
+/// A step of a frame of the cloth simulation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum StepId {
     /// Computes positions and normals of the body's vertices, and of the drivers (points of the body's surface that the particles
     /// follow), from the pose.
     Skin,
-    /// Moves particles by their speed and by gravity.
+    /// Moves particles by their speed, gravity and the drag.
     Integrate,
     /// Moves neighbouring particles to their distances at rest.
     Distances,

@@ -1,4 +1,4 @@
-//! A crowd's arrays in device memory, and a frame of all five steps with its transfers between host and device.
+//! The arrays of a crowd in device memory, and a frame of all five steps with its transfers between host and device.
 
 use std::ptr::NonNull;
 
@@ -17,9 +17,9 @@ use opencl::guarded::GuardedArray;
 pub(super) struct DeviceArrays {
     pub inputs: [GuardedArray; 4],
     pub output: GuardedArray,
-    /// Particles and skinned vertices that are neither input nor output.
+    /// The particles and skinned vertices, which are neither input nor output.
     pub intermediate: [GuardedArray; 2],
-    /// The host's copies for the transfers in each frame; `None` if the variant transfers nothing.
+    /// The host memory for the transfers in each frame; `None` if the variant transfers nothing.
     pub host: Option<HostCopies>,
     /// True once the inputs were uploaded.
     pub loaded: bool,
@@ -28,9 +28,9 @@ pub(super) struct DeviceArrays {
 /// Host memory for the data that is transferred in each frame, in the device's layout.
 #[derive(Debug, Default)]
 pub(super) struct HostCopies {
-    /// Pose, positions, and previous positions.
+    /// The pose, the positions, and the previous positions.
     pub input_bytes: [Vec<u8>; 3],
-    /// Vertices.
+    /// The vertices.
     pub vertex_bytes: Vec<u8>,
 }
 
@@ -63,11 +63,11 @@ impl DeviceArrays {
             let started = match (step, &program.skin_queue) {
                 (StepId::Skin, Some(skin_queue)) => {
                     drivers = program.start(step, StepRun { queue: skin_queue, ..run })?;
-                    // Waiting for another queue's command requires that it was flushed.
+                    // Another queue may wait for these commands only if this queue was flushed.
                     cl::flush(skin_queue)?;
                     drivers.clone()
                 }
-                // The first step that needs the skinned drivers.
+                // This is the first step that needs the skinned drivers.
                 (StepId::Drive, Some(_)) => program.start(step, StepRun { after: &drivers, ..run })?,
                 _ => program.start(step, run)?,
             };
@@ -77,8 +77,8 @@ impl DeviceArrays {
         Ok(events)
     }
 
-    /// Uploads pose and particles for a frame. Returns the buffers that were made for this frame, if any; the kernels keep them
-    /// alive.
+    /// Uploads pose and particles for a frame. Returns the buffers that were created for this frame, if any; the kernels keep
+    /// them alive.
     fn upload(
         &self,
         cl: &ClContext,
@@ -89,7 +89,7 @@ impl DeviceArrays {
         match (transfer, &self.host) {
             (Transfer::Write, Some(host)) => {
                 for (to, bytes) in inputs.zip(&host.input_bytes) {
-                    // SAFETY: the bytes stay as they are until the queue was waited for.
+                    // SAFETY: the bytes stay unchanged until the queue was waited for.
                     events.push(unsafe { to.enqueue_write(&cl.queue, bytes.as_ptr(), bytes.len(), false) }?);
                 }
             }
@@ -113,7 +113,7 @@ impl DeviceArrays {
         let from = self.output.buffer();
         if let Some(host) = &mut self.host {
             let (to, len) = (host.vertex_bytes.as_mut_ptr(), host.vertex_bytes.len());
-            // SAFETY: the vector has so many bytes, which nobody touches until the queue was waited for.
+            // SAFETY: the vector has this many bytes, which nobody accesses until the queue was waited for.
             events.push(unsafe { from.enqueue_read(queue, to, len, false) }?);
         } else if transfer == Transfer::InPlace {
             events.extend(map_and_unmap(queue, from, CL_MAP_READ)?);

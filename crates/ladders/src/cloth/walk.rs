@@ -1,7 +1,8 @@
 //! The walk: the pose of a figure's bones at a given time.
 //!
-//! Feet come first: on the floor each foot moves with the floor, and rolls from heel to toe; in the air it leaves the floor and
-//! comes down at the speed of the floor. The hips follow a path of their own, and the legs are bent to connect hips and feet.
+//! The path of the feet determines the pose. On the floor each foot moves with the floor, and rolls from heel to toe; in the
+//! air it leaves the floor and comes down at the speed of the floor. The hips follow a path of their own, and the legs are bent
+//! to connect hips and feet.
 
 use std::f32::consts::TAU;
 
@@ -18,37 +19,37 @@ pub const SPEED: f32 = 1.2;
 /// The distance between neighbouring figures in a crowd, in metres.
 pub const SPACING: f32 = 1.3;
 
-/// The part of its own period for which a foot is on the floor. The foot comes down at the beginning of the period.
+/// The part of a foot's period during which the foot is on the floor. The foot comes down at the beginning of its period.
 const STANCE_PART: f32 = 0.575;
-/// Key frames of a foot's angle: a part of the foot's period, and the angle in radians. The heel comes down first, the toes
-/// leave last.
+/// The key frames of a foot's angle: a part of the foot's period, and the angle in radians. The heel comes down first, and the
+/// toes leave last.
 const PITCH_KEYS: [[f32; 2]; 6] =
     [[0.0, -0.27], [0.11, 0.0], [0.25, 0.0], [0.61, 1.12], [0.90, -0.27], [1.0, -0.27]];
-/// The centre of a shoe's path on the floor, in metres: the distance ahead of the hips, and to the side.
+/// The centre of a shoe's path on the floor, in metres: its distance ahead of the hips, and to the side.
 const STANCE_CENTER: [f32; 2] = [-0.079, 0.075];
 /// The additional height of a foot in the air, in metres.
 const FOOT_LIFT: f32 = 0.032;
-/// How much lower the hips are than at rest, on average, in metres.
+/// The average height of the hips below that at rest, in metres.
 const HIP_SINK: f32 = 0.036;
-/// The amplitude of the hips' movement up and down, in metres.
+/// The amplitude of the hips' vertical movement, in metres.
 const BOB_AMPLITUDE: f32 = 0.020;
 /// The phase of a foot at which the hips are lowest.
 const LOWEST_PHASE: f32 = 0.026;
-/// The hips' movement toward the standing foot, in metres. With this value and those of [`HIP_SINK`] and [`BOB_AMPLITUDE`]
-/// the knees are never quite straight.
+/// The amplitude of the hips' sideways movement toward the standing foot, in metres. With this value and those of [`HIP_SINK`]
+/// and [`BOB_AMPLITUDE`] the knees are never quite straight.
 const SWAY_AMPLITUDE: f32 = 0.020;
 
 /// The walk of one figure in a crowd: its place, and its phase.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Walk {
-    /// x and z of the figure's place, in metres.
+    /// The x and z coordinates of the figure's place, in metres.
     pub at: [f32; 2],
     /// The phase of the walk as a part of the period.
     pub phase: f32,
 }
 
 impl Walk {
-    /// Returns the matrices of the bones at a time in seconds: each transforms points of the rest pose.
+    /// Returns the matrix of each bone at a time in seconds. It transforms points of the rest pose.
     pub(crate) fn pose(&self, seconds: f32) -> Vec<[f32; 12]> {
         let part = (f64::from(seconds) / f64::from(PERIOD) + f64::from(self.phase)).rem_euclid(1.0) as f32;
         let wave = (part * TAU).sin();
@@ -95,14 +96,15 @@ fn translated(matrix: &Matrix, by: Point) -> Matrix {
     moved
 }
 
-/// Returns a rotation by `angle` radians about the parallel of the x axis through a point.
+/// Returns a rotation by `angle` radians about a line through a point, parallel to the x axis.
 fn rotation_about_x([_, y, z]: Point, angle: f32) -> Matrix {
     let (sin, cos) = angle.sin_cos();
     let (up, along) = (y - cos * y + sin * z, z - sin * y - cos * z);
     [1.0, 0.0, 0.0, 0.0, 0.0, cos, -sin, up, 0.0, sin, cos, along]
 }
 
-/// Interpolates from 0 to 1, with zero first and second derivatives at both ends (K. Perlin, "Improving Noise", 2002).
+/// Returns a smooth transition from 0 to 1, with zero first and second derivatives at both ends (K. Perlin, "Improving Noise",
+/// 2002).
 fn smooth(x: f32) -> f32 {
     x * x * x * (10.0 + x * (6.0 * x - 15.0))
 }
@@ -116,7 +118,7 @@ fn foot_pitch(part: f32) -> f32 {
     PITCH_KEYS.windows(2).find_map(between).unwrap_or(PITCH_KEYS[0][1])
 }
 
-/// Returns the height of a shoe's centre if it stands on the floor at this angle: a shoe is an ellipsoid.
+/// Returns the height of a shoe's centre if the shoe, an ellipsoid, stands on the floor at this angle.
 fn shoe_height(pitch: f32) -> f32 {
     let (sin, cos) = pitch.sin_cos();
     let (along, up) = (SHOE_SIZE[2] * sin, SHOE_SIZE[1] * cos);
@@ -127,7 +129,7 @@ fn shoe_height(pitch: f32) -> f32 {
 /// floor, so that its centre moves forward by its height per radian: the integral of [`shoe_height`] by five points (C. F.
 /// Gauss, 1814).
 fn roll_distance(pitch: f32) -> f32 {
-    /// Positions and weights of the five points, on an interval from 0 to 1.
+    /// The positions and weights of the five points, on an interval from 0 to 1.
     const POINTS: [[f32; 2]; 5] = [
         [0.046_910_08, 0.118_463_44],
         [0.230_765_34, 0.239_314_34],
@@ -162,7 +164,7 @@ fn shoe_pose(part: f32, side: usize) -> Matrix {
 fn bend_leg(hips: &Matrix, ankle: Point, side: usize) -> [Matrix; 2] {
     let [hip, knee, rest] = [HIP, KNEE, ANKLE].map(|joint| mirrored_to_side(joint, side));
     let off = sub(ankle, apply(hips, hip));
-    // Relative to the hips.
+    // The vector from hip to ankle, relative to the hips.
     let to = [0, 1, 2].map(|column| (0..3).map(|row| hips[4 * row + column] * off[row]).sum::<f32>());
     let (upper, lower) = (sub(knee, hip), sub(rest, knee));
     let ([ux, uy, uz], [lx, ly, lz]) = (upper, lower);
@@ -171,7 +173,7 @@ fn bend_leg(hips: &Matrix, ankle: Point, side: usize) -> [Matrix; 2] {
     let cos = (square - long * long - longer * longer) / (2.0 * long * longer);
     let at_rest = (uy * lz - uz * ly).atan2(uy * ly + uz * lz);
     let shin = rotation_about_x(knee, cos.clamp(-1.0, 1.0).acos() - at_rest);
-    // From the hip to the ankle before the thigh turns: sideways first, then forward.
+    // The leg turns from the hip to the ankle: sideways first, then forward.
     let [x, y, z] = sub(apply(&shin, rest), hip);
     let sideways = -(to[0] / x.hypot(y)).clamp(-1.0, 1.0).acos() - y.atan2(x);
     let y = x * sideways.sin() + y * sideways.cos();
@@ -179,7 +181,7 @@ fn bend_leg(hips: &Matrix, ankle: Point, side: usize) -> [Matrix; 2] {
     [rotation_about(hip, [ahead, 0.0, sideways]), shin]
 }
 
-/// Returns the walks of a crowd that stands in a square, row after row, with the middle of the front at the origin. No two
+/// Returns the walks of a crowd that stands in a square, row by row, with the middle of the front at the origin. No two
 /// neighbours are in phase.
 pub fn army(count: usize) -> Vec<Walk> {
     let side = (1..).find(|side| side * side >= count).unwrap_or(1);

@@ -1,4 +1,4 @@
-//! Properties of the walk.
+//! Tests of the properties of the walk.
 
 use super::*;
 use crate::cloth::geometry::scale;
@@ -40,7 +40,7 @@ fn the_walk_is_smooth_periodic_and_stands_on_the_floor() {
         let pose = WALK.pose(seconds);
         assert_eq!(pose.len(), BONES);
         assert!(pose.iter().flatten().all(|x| x.is_finite()));
-        // How much the speeds change in 1/50 s.
+        // The changes of the speeds within 1/50 s.
         let [before, after] = [-0.01, 0.01].map(|more| WALK.pose(seconds + more));
         let middle: Vec<Matrix> =
             before.iter().zip(&after).map(|(a, b)| std::array::from_fn(|n| (a[n] + b[n]) / 2.0)).collect();
@@ -58,7 +58,7 @@ fn the_walk_is_smooth_periodic_and_stands_on_the_floor() {
 fn a_foot_on_the_floor_does_not_slide() {
     let body = Figure::new().body;
     let shoes = [0, 1].map(|side| of_shoe(&body, side));
-    // Where one foot stands, and where both do.
+    // The highest speeds while one foot is on the floor, and while both are.
     let (mut worst, mut count) = ([0.0_f32; 2], [0; 2]);
     for seconds in times() {
         let poses = [-SPEED_INTERVAL_S, 0.0, SPEED_INTERVAL_S].map(|more| WALK.pose(seconds + more));
@@ -68,7 +68,7 @@ fn a_foot_on_the_floor_does_not_slide() {
             of_all.unwrap()
         });
         lowest.sort_by(|a, b| height(a).total_cmp(&height(b)));
-        // The lower one stands, and the other one may.
+        // The lower foot stands on the floor, and the other one may.
         let stands = |(at, v): &(usize, &BodyVertex)| *at == 0 || height(v) < ON_FLOOR;
         let speed = |(_, v): (usize, &BodyVertex)| {
             let [before, _, after] = poses.each_ref().map(|pose| place(pose, v));
@@ -82,14 +82,14 @@ fn a_foot_on_the_floor_does_not_slide() {
     }
     println!("{worst:?} m/s over the floor at {count:?} times, where one foot stands, and where both do");
     assert!(worst[0] < SLIDES[0] && worst[1] < SLIDES[1], "{worst:?} m/s");
-    // It walks: both feet are down for a fifth of the time or so.
+    // The figure walks: both feet are on the floor for about a fifth of the time.
     assert!((30..70).contains(&count[1]), "{count:?}");
 }
 
 /// The time over which speeds are measured, in seconds.
 const SPEED_INTERVAL_S: f32 = 0.001;
-/// The height in metres below which a point of a shoe counts as touching the floor. It is not 0, since the lowest point of a shoe
-/// may lie between vertices.
+/// The height in metres below which a point of a shoe counts as touching the floor. It is not 0, because the lowest point of a
+/// shoe may lie between vertices.
 const ON_FLOOR: f32 = 0.001;
 /// The highest allowed speeds of a touching point over the floor, in metres per second: while one foot is on the floor, and while
 /// both are. In the second case one foot has just come down or is about to be lifted, and may be some tenths of a millimetre above
@@ -110,7 +110,7 @@ fn legs_reach_their_feet_and_knees_bend_forward() {
             let [hip, knee] = [hip, knee].map(|joint| apply(&pose[leg], joint));
             let (whole, upper) = (sub(shin, hip), sub(knee, hip));
             longest = longest.max(long(whole) / (long(upper) + long(sub(shin, knee))));
-            // How far before the line from the hip to the ankle it is.
+            // The distance of the knee ahead of the line from the hip to the ankle.
             let ahead = upper[2] - whole[2] * dot(upper, whole) / dot(whole, whole);
             assert!((0.015..0.25).contains(&ahead), "{seconds}: a knee is {ahead} m ahead");
         }

@@ -7,7 +7,7 @@ use ladder::arrays::{Host, Pass, group, single};
 use ladder::config::Param;
 use ladder::variant::Variant;
 
-/// The launch that sets all counts to 0.
+/// The launch that sets all counters to 0.
 pub const CLEAR: Pass<Case> =
     Pass { kernel: "histogram_clear", args: &[NUMBERS], local: single, groups: |_, _| [BINS, 1], work: None };
 
@@ -28,7 +28,7 @@ const fn counting(kernel: &'static str) -> Pass<Case> {
 /// The size of the work-groups.
 const GROUP: Param = Param { name: "GROUP", cpu: 256, gpu: 256, values: &[64, 128, 256, 512] };
 
-/// The kernel file of the variants that count in local memory.
+/// The name of the kernel file of the variants that count in local memory.
 const LOCAL_FILE: &str = "histogram/02_local.cl";
 /// The launches of the kernels that count in local memory.
 const LOCAL_PASSES: &[Pass<Case>] = &[CLEAR, counting("histogram_local")];

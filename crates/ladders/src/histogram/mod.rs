@@ -1,5 +1,5 @@
-//! The ladder of histograms: how many pixels of a picture have each luminance. It uses the pictures, the memory and the luminance
-//! of the [reduction](super::reduction).
+//! The histogram ladder: the number of a picture's pixels with each luminance. It uses the pictures, the memory and the
+//! luminance of the [reduction](super::reduction).
 
 mod kernels;
 
@@ -19,12 +19,12 @@ use ladder::runner::{CaseInfo, LadderInfo};
 /// The number of luminance values.
 const BINS: usize = 256;
 
-/// The variant `serial`: counts on one thread.
+/// The variant `serial`, which counts on one thread.
 const SERIAL: Host<Case> = Host { threads: Threads::One, run: count_luminances };
-/// The variant `threads`: counts on all threads.
+/// The variant `threads`, which counts on all threads.
 const THREADS: Host<Case> = Host { threads: Threads::All, run: count_luminances };
 
-/// Counts luminances into `numbers`; each thread counts a part of the picture.
+/// Counts the luminances of a picture's pixels into `numbers`; each thread counts a part of the picture.
 fn count_luminances(case: &Case, inputs: &[&[f32]], numbers: &mut [f32], threads: usize) -> Result<()> {
     let (pixels, numbers): (&[u8], &mut [u32]) = (cast_slice(inputs[0]), cast_slice_mut(numbers));
     numbers.fill(0);
@@ -41,7 +41,7 @@ fn count_luminances(case: &Case, inputs: &[&[f32]], numbers: &mut [f32], threads
     Ok(())
 }
 
-/// The ladder of histograms.
+/// The histogram ladder.
 pub static HISTOGRAM: ArrayLadder<Case> = ArrayLadder {
     info: LadderInfo { name: "histogram", ..PICTURES.info },
     variants: &kernels::VARIANTS,

@@ -1,8 +1,8 @@
 //! A matrix product in blocks, on several threads.
 //!
-//! The right matrix is packed into panels a few vectors wide, a few hundred of its rows at a time, which the caches hold. A few
-//! rows of the left matrix are multiplied with each panel in registers (after K. Goto, R. A. van de Geijn, "Anatomy of
-//! High-Performance Matrix Multiplication", 2008). The compiler vectorizes the inner loops.
+//! A few hundred rows of the right matrix at a time are packed into panels that are a few vectors wide, so that they fit into
+//! the caches. A few rows of the left matrix are multiplied with each panel in registers (after K. Goto, R. A. van de Geijn,
+//! "Anatomy of High-Performance Matrix Multiplication", 2008). The compiler vectorizes the inner loops.
 
 use super::shape::Shape;
 use base::error::Result;
@@ -16,7 +16,7 @@ const DEPTH: usize = 256;
 /// The number of blocks of [`ROWS`] rows that a thread takes at once.
 const BLOCKS_PER_TASK: usize = 4;
 
-/// A type in which products are summed.
+/// A number type in which products are summed.
 pub(super) trait Accumulator: Copy + Default + Send + Sync {
     /// Converts a float.
     fn from_f32(float: f32) -> Self;
@@ -81,7 +81,7 @@ pub(super) fn multiply<T: Accumulator, const COLUMNS: usize>(
 /// Some rows of the right matrix, packed into panels.
 struct Panels<'a, T> {
     packed: &'a [T],
-    /// The first of these rows.
+    /// The index of the first of these rows.
     first: usize,
     /// The number of these rows.
     depth: usize,
@@ -119,20 +119,20 @@ impl<T: Accumulator> Panels<'_, T> {
     }
 }
 
-/// Returns the products of a few rows of `a` with one panel, by fused multiply-add if the processor has it.
+/// Returns the products of a few rows of `a` with one panel, by fused multiply-add if the CPU has it.
 fn tile_sums<T: Accumulator, const COLUMNS: usize>(
     a_values: &[[T; ROWS]],
     b_panel: &[T],
 ) -> [[T; COLUMNS]; ROWS] {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma") {
-        // SAFETY: the processor has both features that it is compiled for.
+        // SAFETY: the CPU has both features that the function is compiled for.
         return unsafe { tile_sums_fma(a_values, b_panel) };
     }
     sum_products::<T, COLUMNS, false>(a_values, b_panel)
 }
 
-/// As [`tile_sums`], compiled for fused multiply-add.
+/// Returns the same products as [`tile_sums`]; compiled for fused multiply-add.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 fn tile_sums_fma<T: Accumulator, const COLUMNS: usize>(

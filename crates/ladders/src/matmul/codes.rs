@@ -1,5 +1,5 @@
-//! The kernel files of matrix multiplication as data: their launches, parameters, and the buffers for packed matrices, that is copies
-//! in the order in which the next kernel reads them.
+//! The kernel files of matrix multiplication as data: their launches, parameters, and the buffers for packed matrices, which
+//! are copies in the order in which the next kernel reads them.
 
 use ocl::ffi::{CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT};
 
@@ -13,19 +13,19 @@ use opencl::kernel::Value;
 
 /// A kernel file of matrix multiplication.
 pub(super) type Code = arrays::Code<Shape>;
-/// A configuration of such a file.
+/// A configuration of a kernel file: a value for each of its parameters.
 pub(super) type Config = ladder::config::Config<Code>;
 
-/// The type of matrices.
+/// The OpenCL type of matrices.
 const MATRIX: Types = &["float*"];
 const LEFT: Arg<Shape> = Arg::Memory(0, MATRIX);
 const RIGHT: Arg<Shape> = Arg::Memory(1, MATRIX);
 const PRODUCT: Arg<Shape> = Arg::Memory(2, MATRIX);
-/// The left matrix in panels of rows, the last of which is padded.
+/// The buffer for the left matrix in panels of rows, the last of which is padded.
 const LEFT_PANELS: Arg<Shape> = Arg::Scratch(0, MATRIX, |config, shape| {
     (shape.m as usize).next_multiple_of(panel_rows(config)) * shape.k as usize
 });
-/// The right matrix in panels of columns, the last of which is padded.
+/// The buffer for the right matrix in panels of columns, the last of which is padded.
 const RIGHT_PANELS: Arg<Shape> = Arg::Scratch(1, MATRIX, |config, shape| {
     (shape.n as usize).next_multiple_of(panel_columns(config)) * shape.k as usize
 });
@@ -57,13 +57,13 @@ const fn tiles(kernel: &'static str, work: WorkFormula<Shape>) -> Pass<Shape> {
     }
 }
 
-/// Returns the number of work-groups with a work-item for each element of the product.
+/// Returns the numbers of work-groups, across and down, if each element of the product has a work-item.
 fn product_groups(config: &Config, shape: &Shape) -> [usize; 2] {
     let [x, y] = group_shape(config);
     [(shape.n as usize).div_ceil(x), (shape.m as usize).div_ceil(y)]
 }
 
-/// Returns the number of chunks of numbers that are packed by a work-item each, for this number of panels.
+/// Returns the number of chunks into which this number of panels is divided. Each chunk is packed by one work-item.
 fn chunks(config: &Config, shape: &Shape, panels: usize) -> [usize; 2] {
     [panels * (shape.k as usize).div_ceil(value(config, "CHUNK")), 1]
 }
@@ -96,15 +96,15 @@ pub(super) fn panel_columns(config: &Config) -> usize {
     value(config, "VECTORS") * value(config, "WIDTH")
 }
 
-/// Returns the number of work-items that compute one tile of the product together.
+/// Returns the number of work-items that together compute one tile of the product.
 fn tile_items(config: &Config) -> usize {
     let get = |name| value(config, name);
     get("TILE_M") / get("ROWS") * (get("TILE_N") / get("COLUMNS"))
 }
 
 /// Returns the size in bytes of the local memory in which a work-group keeps tiles of floats: `buffers` tiles of the left
-/// matrix and as many of the right matrix. `more` is the number of floats of padding at the end of each row of a left tile, as
-/// it is stored.
+/// matrix and as many of the right matrix. `more` is the number of floats of padding at the end of each row of a left tile in
+/// local memory.
 fn tile_bytes(config: &Config, buffers: usize, more: usize) -> u64 {
     let get = |name| value(config, name);
     (4 * buffers * get("TILE_K") * (get("TILE_M") + more + get("TILE_N"))) as u64
@@ -118,19 +118,19 @@ fn tiles_fit(config: &Config) -> bool {
     whole && (16..=512).contains(&tile_items(config)) && get("ROWS") * get("COLUMNS") <= 128
 }
 
-/// Returns a parameter: its name, its defaults for CPUs and GPUs, and the values to try.
+/// Returns a parameter: its name, its defaults for CPUs and GPUs, and the values that a search uses.
 const fn param(name: &'static str, cpu: u32, gpu: u32, values: &'static [u32]) -> Param {
     Param { name, cpu, gpu, values }
 }
 
-/// The size of work-groups along a row.
+/// The parameter for the size of work-groups along a row.
 const GROUP: Param = param("GROUP", 64, 64, &[]);
 
-/// The sizes of work-groups along a row and along a column.
+/// The parameters for the sizes of work-groups along a row and along a column.
 const GROUP_SIDES: &[Param] =
     &[param("GROUP_X", 8, 8, &[4, 8, 16, 32, 64]), param("GROUP_Y", 8, 8, &[1, 2, 4, 8, 16, 32])];
 
-/// The edge of square tiles, which is also that of their work-groups.
+/// The parameter for the side of square tiles, which is also the side of their work-groups.
 const TILE: &[Param] = &[param("TILE", 16, 16, &[8, 16, 32])];
 
 /// Returns the size in bytes of the local memory for one square tile of each matrix, whose rows are padded by one float.
@@ -148,8 +148,8 @@ const fn square_tiles(file: &'static str, passes: &'static [Pass<Shape>]) -> Cod
     }
 }
 
-/// The peak kernel: multiply-adds in registers, without memory accesses. As many work-groups as fill the device, whatever the size of
-/// the matrices.
+/// The peak kernel: multiply-adds in registers, without memory accesses. It has as many work-groups as fill the device,
+/// regardless of the size of the matrices.
 pub(super) static PEAK: Code = Code::new(
     "matmul/limit.cl",
     &[Pass {
@@ -166,8 +166,8 @@ pub(super) static PEAK: Code = Code::new(
     ],
 );
 
-/// Returns the peak kernel's parameters on a device. On a CPU its vectors are as wide as the registers, since fewer of wider
-/// vectors would stay in registers.
+/// Returns the peak kernel with its parameters on a device. On a CPU its vectors are as wide as the registers, because fewer
+/// wide vectors would stay in registers.
 pub(super) fn peak(device: &Device) -> Config {
     let config = Config::for_device(&PEAK, &device.info);
     match device.number::<u32>(CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT) {
@@ -176,7 +176,7 @@ pub(super) fn peak(device: &Device) -> Config {
     }
 }
 
-/// The variants of the ladder of matrix multiplication, in the order of the tables.
+/// The variants of the matrix multiplication ladder, in the order of the tables.
 pub(super) static VARIANTS: [Variant<Code, Host<Shape>>; 15] = [
     Variant::host("serial", "Serial", "One thread, one product at a time.", host::SERIAL),
     Variant::host("threads", "Threads", "The same on all cores.", host::THREADS),
@@ -326,7 +326,7 @@ pub(super) static VARIANTS: [Variant<Code, Host<Shape>>; 15] = [
         "Panels",
         "For processors: packed panels, and a work-item whose results fill the vector registers.",
         &Code {
-            // More numbers than all registers of any processor hold make no sense.
+            // More numbers than the registers of any CPU or GPU can hold are not useful.
             allows: |config, _| panel_rows(config) * panel_columns(config) <= 32 * 16,
             ..Code::new(
                 "matmul/11_panels.cl",

@@ -6,11 +6,11 @@ use base::error::Result;
 use base::threads::{Threads, share};
 use ladder::arrays::Host;
 
-/// The variant `serial`: adds one product at a time on one thread.
+/// The variant `serial`, which adds one product at a time on one thread.
 pub(super) const SERIAL: Host<Shape> = Host { threads: Threads::One, run: multiply_one_by_one };
-/// The variant `threads`: adds one product at a time on all threads.
+/// The variant `threads`, which adds one product at a time on all threads.
 pub(super) const THREADS: Host<Shape> = Host { threads: Threads::All, run: multiply_one_by_one };
-/// The variant `threads-vectors`: multiplies blocks of the matrices in vectors on all threads.
+/// The variant `threads-vectors`, which multiplies blocks of the matrices in vectors on all threads.
 pub(super) const THREADS_VECTORS: Host<Shape> = Host { threads: Threads::All, run: multiply::<f32, 16> };
 
 /// Computes each element of the product by adding one product at a time. Each addition waits for the preceding one, so the compiler

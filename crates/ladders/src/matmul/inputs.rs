@@ -3,7 +3,7 @@
 use super::shape::Shape;
 use base::random::mix;
 
-/// Names of the kinds of input; the first one is timed.
+/// The names of the kinds of input; the first one is timed.
 pub(super) const INPUT_NAMES: &[&str] = &["noise", "whole", "zeros", "huge", "special"];
 
 /// Returns true if the order of additions does not matter for this kind of input: all products and sums are integers that a float
@@ -12,7 +12,7 @@ pub(super) fn is_exact(name: &str) -> bool {
     matches!(name, "whole" | "zeros")
 }
 
-/// Fills both matrices with a kind of input, the same numbers each time.
+/// Fills both matrices with numbers of the kind `name`, the same numbers each time.
 pub(super) fn fill(name: &str, shape: &Shape, a: &mut [f32], b: &mut [f32]) {
     let (k, n) = (shape.k.max(1) as usize, shape.n.max(1) as usize);
     for (matrix, numbers, width) in [(0, a, k), (1, b, n)] {
@@ -50,7 +50,7 @@ fn special(bits: u32, is_left: bool, [row, column]: [usize; 2], k: usize) -> f32
 /// Returns a float of either sign whose magnitude is between 1/1024 and 1, with all bits of its fraction in use. The product of two
 /// such floats is not subnormal.
 fn noise(bits: u32) -> f32 {
-    // Larger ones more often, so that all of them count: exponents from -1 to -10 by the zeros at the end.
+    // Larger magnitudes are more frequent, so that all of them count: exponents from -1 to -10 by the zeros at the end.
     let exponent = 126 - (bits >> 23 & 0xff | 1 << 9).trailing_zeros();
     f32::from_bits(bits & 0x8000_0000 | exponent << 23 | bits & 0x007f_ffff)
 }

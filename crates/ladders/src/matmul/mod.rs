@@ -1,8 +1,8 @@
-//! The ladder of matrix multiplication: `c = a b` for `f32`, with an m×k matrix `a` and a k×n matrix `b`. There are 2mnk
-//! operations on mk + kn + mn numbers: it measures how often a number is used once it has been read.
+//! The matrix multiplication ladder: `c = a b` for `f32`, with an m×k matrix `a` and a k×n matrix `b`. There are 2mnk
+//! operations on mk + kn + mn numbers, so it measures how often a number is used once it has been read.
 //!
 //! Results depend on the order of additions, which each variant chooses. They are compared with sums in double precision,
-//! within a [bound](reference::bound) that grows with k. An empty sum is 0 of any sign.
+//! within a [bound](reference::bound) that grows with k. An empty sum is 0 of either sign.
 
 mod blocks;
 mod codes;
@@ -21,7 +21,7 @@ use ladder::runner::{CaseInfo, Expected, LadderInfo};
 use reference::{ProductElements, reference};
 use shape::Shape;
 
-/// The ladder of matrix multiplication.
+/// The matrix multiplication ladder.
 pub static MATMUL: ArrayLadder<Shape> = ArrayLadder {
     info: LadderInfo {
         name: "matmul",
@@ -52,8 +52,8 @@ pub static MATMUL: ArrayLadder<Shape> = ArrayLadder {
         memory: 4 * (3 * (shape.left_len() + shape.right_len()) + 8 * shape.product_len()),
         ..CaseInfo::default()
     },
-    // Below, at and above the sides of tiles and vectors, thin ones, an empty sum; one, two and three numbers in the last vector of
-    // a sum.
+    // Sizes below, at and above the sides of tiles and vectors, thin matrices, an empty sum; one, two and three numbers in the
+    // last vector of a sum.
     small: &[
         Shape { m: 65, n: 130, k: 37 },
         Shape { m: 1, n: 1, k: 1 },

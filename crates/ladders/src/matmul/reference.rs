@@ -1,11 +1,11 @@
-//! The expected product in double precision, and how far sums in single precision may be from it.
+//! The expected product in double precision, and the accepted errors of sums in single precision.
 //!
 //! Rounding depends on the order of the additions, which every variant chooses. A sum of k products differs from the exact one
 //! by at most γₖ ∑|aᵢbᵢ| with γₖ = ku / (1 - ku) and u = 2⁻²⁴, in any order and fused or not (N. J. Higham, "Accuracy and
-//! Stability of Numerical Algorithms", 2002, section 3.1). That is the worst case, to which no long sum comes near: errors that
-//! are as likely up as down give √k in place of k, with a safety factor (N. J. Higham, T. Mary, "A New Approach to
-//! Probabilistic Rounding Error Analysis", 2019). The smaller of both is used, and for ∑|aᵢbᵢ| the product of the Euclidean
-//! lengths of a row and a column, which is never less (Cauchy-Schwarz).
+//! Stability of Numerical Algorithms", 2002, section 3.1). That is the worst case, which no long sum approaches: errors that
+//! are equally likely in both directions give √k in place of k, with a safety factor (N. J. Higham, T. Mary, "A New Approach to
+//! Probabilistic Rounding Error Analysis", 2019). The smaller of both bounds is used, and for ∑|aᵢbᵢ| the product of the
+//! Euclidean lengths of a row and a column, which is never smaller (Cauchy-Schwarz).
 
 use std::sync::Arc;
 
@@ -17,12 +17,12 @@ use base::threads::all_threads;
 use base::verify::Elements;
 use opencl::guarded::zeroed;
 
-/// Half the distance from 1 to the next float.
+/// The unit roundoff of floats: half the distance from 1 to the next float.
 const UNIT_ROUNDOFF: f64 = 1.0 / (1 << 24) as f64;
-/// The factor of √k: fewer than one in 10²⁰ sums of independent errors are further off.
+/// The safety factor of √k: fewer than one in 10²⁰ sums of independent errors have a larger error.
 const SAFETY_FACTOR: f64 = 10.0;
 
-/// Returns the largest allowed error of a sum of `k` products, relative to the product of the lengths of row and column. The
+/// Returns the largest accepted error of a sum of `k` products, relative to the product of the lengths of row and column. The
 /// bound includes one more rounding, that of the reference.
 pub fn bound(k: u32) -> f64 {
     let k = f64::from(k);
@@ -30,7 +30,7 @@ pub fn bound(k: u32) -> f64 {
     roundings * UNIT_ROUNDOFF / (1.0 - roundings * UNIT_ROUNDOFF)
 }
 
-/// The elements of a product, each with an error bound of its own.
+/// The elements of a product, each with its own error bound.
 #[derive(Debug, Clone)]
 pub struct ProductElements {
     /// The number of columns of the product.
@@ -42,7 +42,7 @@ pub struct ProductElements {
 }
 
 impl ProductElements {
-    /// Computes the lengths of rows and columns, for matrices that hold the kind of input `name`.
+    /// Computes the lengths of rows and columns, for matrices with the kind of input `name`.
     pub(super) fn new(name: &str, shape: &Shape, matrices: &[&[f32]]) -> Self {
         let (a, b) = (matrices[0], matrices[1]);
         let (k, n) = (shape.k as usize, shape.n as usize);
@@ -65,7 +65,7 @@ impl Elements for ProductElements {
     }
 
     /// Returns the error of an element relative to the lengths of its row and column. `None` if only equal numbers are
-    /// accepted, since one of the two numbers is infinite or NaN, or a length is 0.
+    /// accepted, because one of the two numbers is infinite or NaN, or a length is 0.
     fn error(&self, number: usize, got: f64, want: f64) -> Option<f64> {
         if got.is_nan() && want.is_nan() {
             return Some(0.0);
@@ -105,7 +105,7 @@ mod tests {
         bytes.chunks_exact(4).map(|x| f32::from_le_bytes(x.try_into().unwrap())).collect()
     }
 
-    /// Computes the product one number at a time, with the products summed in this order.
+    /// Computes the product one number at a time; the products are added in the given order.
     fn plain<T: Copy>(
         shape: Shape,
         order: impl Iterator<Item = u32> + Clone,
@@ -135,7 +135,7 @@ mod tests {
                 assert_eq!(got.len(), want.len());
                 for (got, want) in got.iter().zip(&want) {
                     let same = *got == *want as f32 || got.is_nan() && want.is_nan();
-                    // Double sums in another order differ before they are rounded, a little.
+                    // Sums in double precision in another order differ slightly before they are rounded.
                     let near = (f64::from(*got) - want).abs() <= want.abs() * UNIT_ROUNDOFF * 1.01 + 1e-12;
                     assert!(same || *name == "noise" && near, "{name} {shape:?}: {got} {want}");
                     assert!(*got != 0.0 || got.is_sign_positive(), "{name} {shape:?}");

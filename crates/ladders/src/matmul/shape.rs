@@ -1,25 +1,25 @@
-//! A case of matrix multiplication: the sizes of the matrices, and what follows from them.
+//! A case of matrix multiplication: the sizes of the matrices, and the numbers computed from them.
 
 use serde::{Deserialize, Serialize};
 
 /// The maximum number of rows or columns of the product.
 pub(crate) const MAX_SIDE: u32 = 65_535;
-/// The maximum number of elements of a matrix, since kernels count in 32 bits.
+/// The maximum number of elements of a matrix. Kernels count in 32 bits.
 pub(crate) const MAX_NUMBERS: u64 = 1 << 30;
 
 /// The sizes of a matrix product: an `m`×`k` matrix is multiplied with a `k`×`n` matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shape {
-    /// Rows of the left matrix and of the product.
+    /// The number of rows of the left matrix and of the product.
     pub m: u32,
-    /// Columns of the right matrix and of the product.
+    /// The number of columns of the right matrix and of the product.
     pub n: u32,
-    /// Columns of the left matrix and rows of the right one.
+    /// The number of columns of the left matrix and of rows of the right one.
     pub k: u32,
 }
 
 impl Shape {
-    /// Makes a shape from `m`, `n` and `k`.
+    /// Creates a shape from `m`, `n` and `k`.
     ///
     /// # Errors
     /// Returns a sentence for the user if a size is not allowed.
@@ -36,20 +36,20 @@ impl Shape {
         ))
     }
 
-    /// Returns the title of the shape, as in "2048×1023 by 1023×4096".
+    /// Returns the title of the shape, such as "2048×1023 by 1023×4096".
     pub(crate) fn title(&self) -> String {
         let Self { m, n, k } = self;
         format!("{m}×{k} by {k}×{n}")
     }
 
-    /// Returns the class of the shape for tuning. Products with fewer than 64 rows or columns are thin, whatever `k` is; the
+    /// Returns the class of the shape for tuning. Products with fewer than 64 rows or columns are thin, regardless of `k`; the
     /// class of other products depends on the number of multiplications.
     pub(crate) fn class(&self) -> &'static str {
         if self.m.min(self.n) < 64 {
             return "thin";
         }
         match self.multiplications() {
-            // Up to about 586³, 1448³ and more.
+            // Up to about 586³, up to 1448³, and more.
             0..=0x0c00_0000 => "small",
             0x0c00_0001..=0xb500_0000 => "medium",
             _ => "large",
@@ -71,7 +71,6 @@ impl Shape {
         self.m as usize * self.n as usize
     }
 
-    /// Returns the number of multiplications.
     pub(crate) fn multiplications(&self) -> u64 {
         u64::from(self.m) * u64::from(self.n) * u64::from(self.k)
     }
@@ -84,7 +83,8 @@ impl Shape {
         smaller.into_iter().filter(|small| small.multiplications() < self.multiplications() / 4).collect()
     }
 
-    /// Halves the longest size until no more than `products` multiplications are left; `products` is at least 1.
+    /// Returns this shape with its longest size halved until no more than `products` multiplications are left; `products` is at
+    /// least 1.
     fn halved(mut self, products: u64) -> Self {
         while self.multiplications() > products {
             let Self { m, n, k } = &mut self;

@@ -12,85 +12,88 @@ fn sizes(shape: &Shape) -> [u64; 3] {
     [shape.m, shape.n, shape.k].map(u64::from)
 }
 
-/// Returns the parameter `name` as a divisor.
+/// Returns the parameter `name`, at least 1, so that it can be a divisor.
 fn get(config: &Config, name: &str) -> u64 {
     value(config, name) as u64
 }
 
-/// Returns a launch that reads and writes this many floats.
+/// Returns the work of a launch that reads and writes this many floats.
 fn moved(on: Launched, reads: u64, writes: u64) -> LaunchWork {
     LaunchWork { reads: Transfer::new(reads, 4), writes: Transfer::new(writes, 4), ..on.launch }
 }
 
-/// As [`moved`], for a launch that does all multiplications and additions of the product.
+/// Returns the work of a launch that reads and writes this many floats and does all multiplications and additions of the
+/// product.
 fn multiplied(shape: &Shape, on: Launched, reads: u64, writes: u64) -> LaunchWork {
     LaunchWork { operations: 2 * shape.multiplications(), ..moved(on, reads, writes) }
 }
 
-/// `naive`: the result is read and written for each product, and set to zero before.
+/// Returns the work of the variant `naive`: the result is set to zero, and then read and written for each product.
 pub(super) fn in_memory(_: &Config, shape: &Shape, on: Launched) -> LaunchWork {
     let [m, n, k] = sizes(shape);
     multiplied(shape, on, 3 * m * n * k, m * n * (k + 1))
 }
 
-/// A sum in a register: two reads for each product.
+/// Returns the work of kernels that sum in a register: two reads for each product.
 pub(super) fn in_register(_: &Config, shape: &Shape, on: Launched) -> LaunchWork {
     let [m, n, k] = sizes(shape);
     multiplied(shape, on, 2 * m * n * k, m * n)
 }
 
-/// Each element of the right matrix is read and written once.
+/// Returns the work of transposing the right matrix: each element is read and written once.
 pub(super) fn transposed(_: &Config, shape: &Shape, on: Launched) -> LaunchWork {
     let [_, n, k] = sizes(shape);
     moved(on, n * k, n * k)
 }
 
-/// The work of tiles of `rows` by `columns` results: each tile reads its rows of the left matrix and its columns of the right one.
+/// Returns the work of tiles of `rows` by `columns` results: each tile reads its rows of the left matrix and its columns of the
+/// right one.
 fn tiled(shape: &Shape, on: Launched, [rows, columns]: [u64; 2], barriers: u64) -> LaunchWork {
     let [m, n, k] = sizes(shape);
     let reads = n.div_ceil(columns) * m * k + m.div_ceil(rows) * n * k;
     LaunchWork { barriers: Some(barriers), ..multiplied(shape, on, reads, m * n) }
 }
 
-/// Square tiles, with a barrier before and after each is used.
+/// Returns the work of square tiles, with a barrier before and after each tile is used.
 pub(super) fn square_tiles(config: &Config, shape: &Shape, on: Launched) -> LaunchWork {
     let side = get(config, "TILE");
     tiled(shape, on, [side; 2], 2 * u64::from(shape.k).div_ceil(side))
 }
 
-/// Tiles on two levels, with a barrier before and after each is used.
+/// Returns the work of tiles on two levels, with a barrier before and after each tile is used.
 pub(super) fn tiles(config: &Config, shape: &Shape, on: Launched) -> LaunchWork {
     let steps = u64::from(shape.k).div_ceil(get(config, "TILE_K"));
     let sides = [get(config, "TILE_M"), get(config, "TILE_N")];
     tiled(shape, on, sides, 2 * steps)
 }
 
-/// As [`tiles`] with two of each tile: one barrier a step, and one before the first.
+/// Returns the work of [`tiles`] with two buffers for each tile: one barrier for each step, and one before the first.
 pub(super) fn double_tiles(config: &Config, shape: &Shape, on: Launched) -> LaunchWork {
     let steps = u64::from(shape.k).div_ceil(get(config, "TILE_K"));
     let sides = [get(config, "TILE_M"), get(config, "TILE_N")];
     tiled(shape, on, sides, steps + 1)
 }
 
-/// The left matrix is packed, with zeros in the rows of the last panel that it does not have.
+/// Returns the work of packing the left matrix, with zeros in the missing rows of the last panel.
 pub(super) fn left_panels(config: &Config, shape: &Shape, on: Launched) -> LaunchWork {
     let [m, _, k] = sizes(shape);
     moved(on, m * k, m.next_multiple_of(panel_rows(config) as u64) * k)
 }
 
-/// The right matrix is packed, with zeros in the columns of the last panel that it does not have.
+/// Returns the work of packing the right matrix, with zeros in the missing columns of the last panel.
 pub(super) fn right_panels(config: &Config, shape: &Shape, on: Launched) -> LaunchWork {
     let [_, n, k] = sizes(shape);
     moved(on, n * k, n.next_multiple_of(panel_columns(config) as u64) * k)
 }
 
-/// Each pair of panels is read whole. From the second run of `DEPTH` products on, results are added to those in memory.
+/// Returns the work of multiplying panels: each pair of panels is read whole. From the second run of `DEPTH` products on,
+/// results are added to those in memory.
 pub(super) fn panels(config: &Config, shape: &Shape, on: Launched) -> LaunchWork {
     let [m, n, k] = sizes(shape);
     let [rows, columns] = [panel_rows(config), panel_columns(config)].map(|side| side as u64);
     let runs = k.div_ceil(get(config, "DEPTH")).max(1);
     let pairs = m.div_ceil(rows) * n.div_ceil(columns);
-    // A number of the left matrix is read for each vector of the right one.
+    // For each vector of the right matrix, one number of the left matrix is read.
     let reads = pairs * k * (rows * get(config, "VECTORS") + columns);
     multiplied(shape, on, reads + (runs - 1) * m * n, runs * m * n)
 }

@@ -11,11 +11,11 @@ use base::error::Result;
 use base::threads::{Threads, share};
 use ladder::arrays::Host;
 
-/// The variant `serial`: reduces one pixel at a time on one thread.
+/// The variant `serial`, which reduces one pixel at a time on one thread.
 pub(super) const SERIAL: Host<Case> = Host { threads: Threads::One, run: run_one_by_one };
-/// The variant `threads`: reduces one pixel at a time on all threads.
+/// The variant `threads`, which reduces one pixel at a time on all threads.
 pub(super) const THREADS: Host<Case> = Host { threads: Threads::All, run: run_one_by_one };
-/// The variant `threads-vectors`: reduces pixels in vectors on all threads.
+/// The variant `threads-vectors`, which reduces pixels in vectors on all threads.
 pub(super) const THREADS_VECTORS: Host<Case> = Host { threads: Threads::All, run: run_vectorized };
 
 /// Reduces a picture one pixel at a time.
@@ -36,14 +36,14 @@ pub fn reduce_vectorized(pixels: &[u8], case: &Case, numbers: &mut [u32], thread
     reduce(pixels, case, numbers, (threads, row_sums_avx2_or_plain));
 }
 
-/// Sum, minimum, maximum and product over the luminances of some pixels.
+/// The sum, minimum, maximum and product over the luminances of some pixels.
 #[derive(Debug, Clone, Copy)]
 struct PixelSums {
     /// The sum of the luminances.
     sum: u64,
-    /// The least luminance.
+    /// The smallest luminance.
     min: u32,
-    /// The greatest luminance.
+    /// The largest luminance.
     max: u32,
     /// The product of 2·luminance + 1, modulo 2³².
     product: u32,
@@ -63,7 +63,7 @@ impl PixelSums {
 }
 
 /// Reduces a picture to `numbers`; each thread takes one row of blocks after the other. `reduce_row` receives the pixels of a
-/// row of blocks, the number of bytes in a row of pixels, the edge of a block in pixels, and the slice for the means of the
+/// row of blocks, the number of bytes in a row of pixels, the side of a block in pixels, and the slice for the means of the
 /// blocks; it returns the sums over all these pixels.
 fn reduce(
     pixels: &[u8],
@@ -121,17 +121,17 @@ fn row_sums_one_by_one(rows: &[u8], row: usize, block: usize, means: &mut [u32])
     total
 }
 
-/// Reduces a row of blocks in vectors, with AVX2 if the processor has it.
+/// Reduces a row of blocks in vectors, with AVX2 if the CPU has it.
 fn row_sums_avx2_or_plain(rows: &[u8], row: usize, block: usize, means: &mut [u32]) -> PixelSums {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
-        // SAFETY: the processor has AVX2, the only feature that it is compiled for.
+        // SAFETY: the CPU has AVX2, the only feature that the function is compiled for.
         return unsafe { row_sums_avx2(rows, row, block, means) };
     }
     row_sums_vectorized(rows, row, block, means)
 }
 
-/// As [`row_sums_vectorized`], compiled for AVX2.
+/// Reduces a row of blocks as [`row_sums_vectorized`] does; compiled for AVX2.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn row_sums_avx2(rows: &[u8], row: usize, block: usize, means: &mut [u32]) -> PixelSums {
@@ -146,7 +146,7 @@ const LANES: usize = 16;
 fn row_sums_vectorized(rows: &[u8], row: usize, block: usize, means: &mut [u32]) -> PixelSums {
     let mut total = PixelSums::EMPTY;
     let (mut min, mut max, mut product) = ([255; LANES], [0; LANES], [1_u32; LANES]);
-    // Pixels of each row that fill no whole vector. They are in the last block.
+    // The pixels of each row that fill no whole vector. They are in the last block.
     let mut remainder = PixelSums::EMPTY;
     for (mean, left) in means.iter_mut().zip((0..row).step_by(4 * block)) {
         let right = row.min(left + 4 * block);

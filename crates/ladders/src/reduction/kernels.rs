@@ -10,28 +10,28 @@ use opencl::kernel::Value;
 
 /// A kernel file that computes numbers from a picture.
 pub type Code = arrays::Code<Case>;
-/// A configuration of such a file.
+/// A configuration of a reduction kernel file: a value for each of its parameters.
 pub type Config = ladder::config::Config<Code>;
-/// Compiled kernels of such a file.
+/// The compiled kernels of a reduction kernel file.
 pub type Program = arrays::Program<Case>;
-/// An argument of such a kernel.
+/// An argument of a reduction kernel.
 pub type Arg = arrays::Arg<Case>;
 
-/// The picture in a buffer, four bytes per pixel.
+/// The argument for the picture in a buffer, four bytes per pixel.
 pub const PICTURE: Arg = Arg::Memory(0, &["uint*"]);
-/// The picture in an image.
+/// The argument for the picture in an image.
 pub const IMAGE: Arg = Arg::Memory(0, &["image2d_t"]);
-/// The buffer with the results.
+/// The argument for the buffer that receives the results.
 pub const NUMBERS: Arg = Arg::Memory(1, &["uint*"]);
-/// The image that the kernel writes.
+/// The argument for the image that the kernel writes.
 pub const OUTPUT: Arg = Arg::Memory(1, &["image2d_t"]);
-/// The buffer with intermediate results, which one launch writes and the next one reads.
+/// The argument for the buffer with intermediate results, which one launch writes and the next one reads.
 pub const PARTS: Arg = Arg::Scratch(0, &["uint4*", "uint*"], |_, case| part_words(case));
-/// The picture's width in pixels.
+/// The argument for the picture's width in pixels.
 pub const WIDTH: Arg = Arg::Value(&["int"], |case| Value::Int(case.width as i32));
-/// The picture's height in pixels.
+/// The argument for the picture's height in pixels.
 pub const HEIGHT: Arg = Arg::Value(&["int"], |case| Value::Int(case.height as i32));
-/// The edge of a block in pixels.
+/// The argument for the side of a block in pixels.
 const BLOCK: Arg = Arg::Value(&["int"], |case| Value::Int(case.block as i32));
 
 /// Returns the size of the intermediate results in 32-bit numbers.
@@ -39,19 +39,19 @@ pub(super) fn part_words(case: &Case) -> usize {
     4 * case.square_counts(BLOCK_EDGES[0]).iter().product::<usize>()
 }
 
-/// Returns true for a device of NVIDIA's driver, whose devices have no sub-groups; the files detect NVIDIA's compiler and use its
-/// assembly instead.
+/// Returns true for a device of NVIDIA's driver, whose devices have no sub-groups; the kernel files detect NVIDIA's compiler
+/// and use its assembly instead.
 pub(super) fn is_nvidias(device: &DeviceInfo) -> bool {
     device.platform.contains("NVIDIA")
 }
 
-/// Returns the compiler options with which a file uses the sub-groups of a device; empty if it has none.
+/// Returns the compiler options with which a kernel file uses the sub-groups of a device; empty if the device has none.
 fn sub_group_options(device: &DeviceInfo) -> String {
     let language = device.language_of_sub_groups().filter(|_| !is_nvidias(device));
     language.map_or_else(String::new, |language| format!("{language} -D SUB_GROUPS=1"))
 }
 
-/// Checks that a device has sub-groups, or NVIDIA's assembly.
+/// Returns `Ok` if a device has sub-groups or NVIDIA's assembly, else the reason why it cannot run the kernels.
 fn require_sub_groups(device: &DeviceInfo) -> Result<(), String> {
     match is_nvidias(device) || device.language_of_sub_groups().is_some() {
         true => Ok(()),
@@ -62,19 +62,19 @@ fn require_sub_groups(device: &DeviceInfo) -> Result<(), String> {
     }
 }
 
-/// Arguments of kernels that write only intermediate results, one for each tile of the picture.
+/// The arguments of kernels that write only intermediate results, one for each tile of the picture.
 const TILE_ARGS: &[Arg] = &[PICTURE, PARTS, WIDTH, HEIGHT, BLOCK];
-/// Arguments of kernels that write intermediate results and also the mean luminance of each block.
+/// The arguments of kernels that write intermediate results and also the mean luminance of each block.
 const NUMBERS_ARGS: &[Arg] = &[PICTURE, PARTS, NUMBERS, WIDTH, HEIGHT, BLOCK];
-/// Arguments of kernels that compute all numbers in one launch. The counter counts the work-groups that are done; the last one
+/// The arguments of kernels that compute all numbers in one launch. The counter counts the finished work-groups; the last one
 /// combines the intermediate results of all.
 const COUNTER_ARGS: &[Arg] = &[PICTURE, PARTS, NUMBERS, WIDTH, HEIGHT, BLOCK, Arg::Counter];
 
 /// The work-group size of the last launch, which combines the intermediate results.
 const LAST_GROUP: Param = Param { name: "GROUP_REST", cpu: 64, gpu: 512, values: &[] };
 
-/// Returns a launch of the kernel with the name `kernel`, with one work-group for each tile of the picture.
-/// `work` is the launch's work.
+/// Returns a launch of the kernel with the name `kernel`, with one work-group for each tile of the picture. `work` is the
+/// formula for its work.
 const fn tiles(kernel: &'static str, work: WorkFormula<Case>) -> Pass<Case> {
     let groups = |config: &Config, case: &Case| case.square_counts(config.get("TILE"));
     Pass { kernel, args: TILE_ARGS, local: group, groups, work: Some(work) }
@@ -147,7 +147,7 @@ pub(super) static SUB_GROUPS: Code = Code {
 pub(super) static ONE_PASS: Code =
     Code::new("reduction/05_one_pass.cl", &[one_pass(COUNTER_ARGS)], &[fixed_param("ONE_PASS", 1), GROUP]);
 
-/// The kernels of [`ONE_PASS`] for a picture in an image. They are no variant of the ladder, whose pictures are in buffers.
+/// The kernels of [`ONE_PASS`] for a picture in an image. They are not a variant of the ladder, whose pictures are in buffers.
 pub(super) static ONE_PASS_IMAGE: Code = Code::new(
     "reduction/05_one_pass.cl",
     &[one_pass(&[IMAGE, PARTS, NUMBERS, WIDTH, HEIGHT, BLOCK, Arg::Counter])],
@@ -188,7 +188,7 @@ pub(super) static PEAK: Code = Code::new(
     ],
 );
 
-/// The variants of the ladder of reductions, in the order of the tables.
+/// The variants of the reduction ladder, in the order of the tables.
 pub(super) static VARIANTS: [Variant<Code, Host<Case>>; 15] = [
     Variant::host("serial", "Serial", "One thread, one pixel at a time.", host::SERIAL),
     Variant::host("threads", "Threads", "The same on all cores.", host::THREADS),

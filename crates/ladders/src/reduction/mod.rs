@@ -1,6 +1,6 @@
-//! The ladder of reductions: the mean luminance of each block of a picture, and the sum, minimum, maximum, mean and product
-//! over the whole picture. There are a few operations per pixel: it measures how many work-items can work together without
-//! waiting for each other.
+//! The reduction ladder: the mean luminance of each block of a picture, and the sum, minimum, maximum, mean and product over
+//! the whole picture. There are few operations per pixel, so it measures how many work-items can work together without waiting
+//! for each other.
 //!
 //! All numbers are integers, so every variant gives exactly those of [`reference()`].
 
@@ -25,7 +25,7 @@ use kernels::Config;
 use pictures::{BLOCK_EDGES, Case};
 pub use reference::{FRAME_NUMBERS, luminance, reference};
 
-/// The ladder of reductions.
+/// The reduction ladder.
 pub static REDUCTION: ArrayLadder<Case> = ArrayLadder {
     info: LadderInfo { name: "reduction", options: &["size", "block"], ..PICTURES.info },
     variants: &kernels::VARIANTS,
@@ -61,7 +61,7 @@ pub static REDUCTION: ArrayLadder<Case> = ArrayLadder {
     ..PICTURES
 };
 
-/// What the ladders that compute integers from a picture have in common.
+/// The common parts of the ladders that compute integers from a picture.
 pub(crate) const PICTURES: ArrayLadder<Case> = ArrayLadder {
     info: LadderInfo {
         peaks: &[PeakKernel { name: "plain read", note: None, computes: false }],
@@ -75,7 +75,8 @@ pub(crate) const PICTURES: ArrayLadder<Case> = ArrayLadder {
     peak: |device| Config::for_device(&kernels::PEAK, &device.info),
     cases,
     describe: |_| CaseInfo::default(),
-    // Below, at and above the sizes of blocks, tiles, vectors and strips, and odd ones; rows of whole vectors and others.
+    // Sizes below, at and above those of blocks, tiles, vectors and strips, and odd sizes; with rows of whole vectors and
+    // others.
     small: &[
         Case { width: 67, height: 33, block: 16 },
         Case { width: 1, height: 1, block: 64 },
@@ -116,22 +117,23 @@ fn cases(sizes: &Sizes) -> Result<Vec<Case>, String> {
     Ok(cases)
 }
 
-/// Returns the arrays for a picture and `numbers` numbers that are computed from it.
+/// Returns the lengths of the arrays for a picture and for `numbers` numbers that are computed from it.
 pub(crate) fn lens(case: &Case, numbers: usize) -> Lens {
     Lens { inputs: vec![case.pixels()], output: numbers, scratch: vec![kernels::part_words(case)] }
 }
 
-/// Returns the memory for a case: the picture on host and device, and read back for a check; the numbers are few.
+/// Returns the memory for a case in bytes: the picture on host and device, and read back for a check; the numbers are few.
 pub(crate) fn memory(case: &Case, numbers: usize) -> usize {
     4 * (3 * case.pixels() + 8 * numbers + kernels::part_words(case))
 }
 
-/// Returns the count of numbers of the reduction.
+/// Returns the count of numbers in the output of the reduction.
 fn numbers(case: &Case) -> usize {
     FRAME_NUMBERS + case.block_counts().iter().product::<usize>()
 }
 
-/// Returns the expected numbers: the first ones have `names`, all others `numbered_name`, to which their index is appended.
+/// Returns the expected numbers with their names: the first ones have `names`; all others have `numbered_name` with an index
+/// appended.
 pub(crate) fn expected(
     numbers: &[u32],
     names: &'static [&'static str],
@@ -143,9 +145,9 @@ pub(crate) fn expected(
 /// The elements of the output: 32-bit integers.
 #[derive(Debug, Clone, Copy)]
 struct NumberElements {
-    /// Names of the first numbers.
+    /// The names of the numbers before the numbered ones.
     names: &'static [&'static str],
-    /// The name of all numbers after those of `names`; their index, from 0 on, is appended.
+    /// The name of all numbers after those with `names`; their index, from 0 on, is appended.
     numbered_name: &'static str,
 }
 

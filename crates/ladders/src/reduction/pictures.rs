@@ -1,23 +1,23 @@
-//! Pictures to reduce.
+//! The pictures that the ladders reduce, and the cases, which are their sizes.
 
 use serde::{Deserialize, Serialize};
 
 use base::random::Xorshift;
 
-/// Names of the kinds of input; the first one is timed.
+/// The names of the kinds of input; the first one is timed.
 pub(crate) const INPUT_NAMES: &[&str] = &["noise", "white", "black", "one pixel", "grey"];
 
-/// The edges of blocks in pixels that are allowed.
+/// The allowed sides of blocks in pixels.
 pub(crate) const BLOCK_EDGES: [u32; 3] = [16, 32, 64];
 
-/// The size of a picture, and of the blocks that it is divided into.
+/// A case: the size of a picture, and of the blocks into which it is divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Case {
-    /// Width in pixels.
+    /// The width in pixels.
     pub width: u32,
-    /// Height in pixels.
+    /// The height in pixels.
     pub height: u32,
-    /// The edge of a block in pixels: one of [`BLOCK_EDGES`]. JSON omits it if the ladder does not use blocks.
+    /// The side of a block in pixels: one of [`BLOCK_EDGES`]. JSON omits it if the ladder does not use blocks.
     #[serde(default = "largest_block")]
     pub block: u32,
 }
@@ -33,13 +33,13 @@ impl Case {
         self.width as usize * self.height as usize
     }
 
-    /// Returns the number of squares with this edge that cover the picture, across and down. Squares at the right and the lower
+    /// Returns the number of squares with this side that cover the picture, across and down. Squares at the right and the lower
     /// end may be cut off.
     pub fn square_counts(&self, edge: u32) -> [usize; 2] {
         [self.width.div_ceil(edge) as usize, self.height.div_ceil(edge) as usize]
     }
 
-    /// Returns the index of the class of the picture's size for tuning: up to 720p, up to 1080p, and more.
+    /// Returns the index of the class of the picture's size for tuning: 0 up to 720p, 1 up to 1080p, 2 above.
     pub(crate) fn size_class(&self) -> usize {
         match self.pixels() {
             0..=921_600 => 0,
@@ -54,7 +54,8 @@ impl Case {
     }
 }
 
-/// Fills `picture` with the RGBA picture called `name`. Each call gives the same bytes. Alpha is noise, since reductions ignore it.
+/// Fills `picture` with the RGBA picture called `name`. Each call gives the same bytes. Alpha is noise, because reductions
+/// ignore it.
 pub(super) fn fill(name: &str, picture: &mut [u8]) {
     let mut random = Xorshift::new(0x9e37_79b9);
     for word in picture.chunks_exact_mut(4) {
@@ -66,7 +67,7 @@ pub(super) fn fill(name: &str, picture: &mut [u8]) {
             "white" => 255,
             "black" => 0,
             "one pixel" => u8::from(at == last) * 255,
-            // Neither 0 nor 255 is among them.
+            // Neither 0 nor 255 is among these values.
             "grey" => 100 + byte % 32,
             _ => byte,
         };

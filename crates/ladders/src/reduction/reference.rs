@@ -1,8 +1,9 @@
-//! The expected numbers, computed pixel by pixel.
+//! The reference for the reduction ladder: the expected numbers, computed pixel by pixel.
 
 use super::pictures::Case;
 
-/// The count of numbers before the means of the blocks: the sum's lower and upper half, minimum, maximum, mean and product.
+/// The count of numbers before the means of the blocks: the lower and the upper half of the sum, minimum, maximum, mean and
+/// product.
 pub const FRAME_NUMBERS: usize = 6;
 
 /// Returns the luminance of an RGBA pixel from 0 to 255: weights 0.2125, 0.7154 and 0.0721, in integers.
@@ -11,8 +12,9 @@ pub fn luminance(pixel: &[u8]) -> u32 {
     (13_926 * red + 46_885 * green + 4_725 * blue + 32_768) >> 16
 }
 
-/// Computes sum, minimum, maximum, mean and product over the luminances of a picture, then the mean of each block, row by row.
-/// The product is that of 2·luminance + 1 modulo 2³², which is never 0. Means are rounded to the nearest, halves up.
+/// Returns the sum, minimum, maximum, mean and product over the luminances of a picture, then the mean of each block, row by
+/// row. The product is that of 2·luminance + 1 modulo 2³², which is never 0. Means are rounded to the nearest integer, halves
+/// up.
 pub fn reference(pixels: &[u8], case: &Case) -> Vec<u32> {
     let (width, block) = (case.width as usize, case.block as usize);
     let [across, down] = case.block_counts();

@@ -8,10 +8,10 @@ use super::reference::FRAME_NUMBERS;
 use ladder::arrays::Launched;
 use ladder::work::{LaunchWork, Transfer};
 
-/// Additions and multiplications for a pixel: six for its luminance, the sum, and three for the product.
+/// The number of additions and multiplications for a pixel: six for its luminance, one for the sum, and three for the product.
 const OPERATIONS_PER_PIXEL: u64 = 10;
 
-/// Returns true if work-items that run as one exchange values without the group's barriers.
+/// Returns true if the work-items of a sub-group, or of an NVIDIA warp, exchange values without the work-group's barriers.
 fn has_sub_groups(config: &Config, on: Launched) -> bool {
     is_nvidias(on.device) || !(config.code().options)(on.device).is_empty()
 }
@@ -31,34 +31,35 @@ fn numbers(count: u64) -> Transfer {
     Transfer::new(count, 4)
 }
 
-/// Returns the number of squares with this edge that cover the picture.
+/// Returns the number of squares with this side that cover the picture.
 fn squares(case: &Case, edge: u32) -> u64 {
     case.square_counts(edge).iter().map(|count| *count as u64).product()
 }
 
-/// Returns the number of intermediate results of kernels with tiles: one for each block, or for as much of one as a tile has.
+/// Returns the number of intermediate results of kernels with tiles: one for each block, or for each part of a block that a
+/// tile has.
 fn cells(config: &Config, case: &Case) -> u64 {
     squares(case, case.block.min(config.get("TILE")))
 }
 
-/// Returns the number of steps of a tree over `items` work-items.
+/// Returns the number of steps of a tree reduction over `items` work-items.
 fn steps(items: u64) -> u64 {
     u64::from(items.max(1).ilog2())
 }
 
-/// Returns a launch that reads each pixel once.
+/// Returns the work of a launch that reads each pixel once.
 fn read_once(case: &Case, launch: LaunchWork) -> LaunchWork {
     let reads = pixels(case);
     LaunchWork { reads, operations: OPERATIONS_PER_PIXEL * reads.elements, ..launch }
 }
 
-/// A tree in local memory, with a barrier before each step.
+/// Returns the work of a tree reduction in local memory, with a barrier before each step.
 pub(super) fn tree(config: &Config, case: &Case, on: Launched) -> LaunchWork {
     let barriers = Some(steps(on.launch.group_size));
     LaunchWork { writes: parts(cells(config, case)), barriers, ..read_once(case, on.launch) }
 }
 
-/// A tree for each cell, whose last steps may do without the group's barriers.
+/// Returns the work of a tree reduction for each cell, whose last steps may need no barriers of the work-group.
 pub(super) fn unrolled(config: &Config, case: &Case, on: Launched) -> LaunchWork {
     /// The number of work-items whose steps are unrolled.
     const WARP: u64 = 32;
@@ -69,7 +70,7 @@ pub(super) fn unrolled(config: &Config, case: &Case, on: Launched) -> LaunchWork
     LaunchWork { writes: parts(cells(config, case)), barriers, ..read_once(case, on.launch) }
 }
 
-/// The last launch after tiles.
+/// Returns the work of the last launch after kernels with tiles.
 pub(super) fn rest(config: &Config, case: &Case, on: Launched) -> LaunchWork {
     LaunchWork {
         reads: parts(cells(config, case)),
@@ -79,7 +80,7 @@ pub(super) fn rest(config: &Config, case: &Case, on: Launched) -> LaunchWork {
     }
 }
 
-/// The last launch after kernels that write the blocks' means.
+/// Returns the work of the last launch after kernels that write the blocks' means.
 pub(super) fn frame(_: &Config, _: &Case, on: Launched) -> LaunchWork {
     LaunchWork {
         reads: parts(on.groups_before),
@@ -89,7 +90,7 @@ pub(super) fn frame(_: &Config, _: &Case, on: Launched) -> LaunchWork {
     }
 }
 
-/// Few work-groups, each of which takes one block after the other.
+/// Returns the work of few work-groups, each of which processes one block after the other.
 pub(super) fn two_stage(_: &Config, case: &Case, on: Launched) -> LaunchWork {
     let blocks = squares(case, case.block);
     let tree = steps(on.launch.group_size);
@@ -100,7 +101,8 @@ pub(super) fn two_stage(_: &Config, case: &Case, on: Launched) -> LaunchWork {
     }
 }
 
-/// Adds the work of the group that ends last: it reads the parts of all, resets the counter and writes the picture's numbers.
+/// Returns the work of a launch with that of its last work-group added, which reads the parts of all work-groups, resets the
+/// counter and writes the picture's numbers.
 fn finished(launch: LaunchWork, groups: u64) -> LaunchWork {
     LaunchWork {
         reads: launch.reads + parts(groups),
@@ -109,7 +111,7 @@ fn finished(launch: LaunchWork, groups: u64) -> LaunchWork {
     }
 }
 
-/// Four pixels at once; in one launch if `ONE_PASS` is 1.
+/// Returns the work of the kernel that processes four pixels at once; in a single launch if `ONE_PASS` is 1.
 pub(super) fn one_pass(config: &Config, case: &Case, on: Launched) -> LaunchWork {
     let writes = numbers(squares(case, case.block)) + parts(on.groups);
     let launch = LaunchWork { writes, ..read_once(case, on.launch) };
@@ -122,7 +124,7 @@ pub(super) fn one_pass(config: &Config, case: &Case, on: Launched) -> LaunchWork
     }
 }
 
-/// Strips for CPUs, in one launch.
+/// Returns the work of the kernel with strips for CPUs, in a single launch.
 pub(super) fn strips(_: &Config, case: &Case, on: Launched) -> LaunchWork {
     let writes = numbers(squares(case, case.block)) + parts(on.groups);
     finished(LaunchWork { writes, ..read_once(case, on.launch) }, on.groups)

@@ -1,5 +1,5 @@
-//! The ladder of transposition: an m×n matrix of `f32` is transposed, without arithmetic. Its variants differ in the order in
-//! which neighbouring work-items take the numbers. Every variant gives exactly the bytes of [`reference()`].
+//! The transposition ladder: an m×n matrix of `f32` is transposed, without arithmetic. Its variants differ in the order in
+//! which neighbouring work-items process the numbers. Every variant gives exactly the bytes of [`reference()`].
 
 mod remark;
 
@@ -16,7 +16,7 @@ use ladder::runner::{CaseInfo, Expected, LadderInfo};
 use ladder::variant::Variant;
 use opencl::kernel::Value;
 
-/// The maximum number of elements of a matrix: kernels count in 32 bits, and round up to whole work-groups.
+/// The maximum number of elements of a matrix. Kernels count in 32 bits, and round up to whole work-groups.
 pub(crate) const MAX_NUMBERS: u64 = 1 << 30;
 
 /// The id of the variant with neighbouring work-items along a row.
@@ -29,14 +29,14 @@ const GROUP_LINEAR: &str = "group-linear";
 /// The size of the matrix that is transposed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Size {
-    /// Rows.
+    /// The number of rows.
     pub m: u32,
-    /// Columns.
+    /// The number of columns.
     pub n: u32,
 }
 
 impl Size {
-    /// Makes a size of `m` rows and `n` columns.
+    /// Creates a size of `m` rows and `n` columns.
     ///
     /// # Errors
     /// Returns a sentence for the user if the matrix is empty or too large.
@@ -56,15 +56,16 @@ impl Size {
     }
 }
 
-/// The size of the work-groups.
+/// The parameter for the size of the work-groups.
 const GROUP: &[Param] =
     &[Param { name: "GROUP", cpu: 1024, gpu: 256, values: &[64, 128, 256, 512, 1024, 4096] }];
-/// The edge of square tiles, which are also the work-groups.
+/// The parameter for the side of square tiles, each of which is a work-group.
 const TILE: &[Param] = &[Param { name: "TILE", cpu: 16, gpu: 16, values: &[8, 16, 32] }];
-/// The types of matrices; the peak kernel copies them as integers.
+/// The OpenCL types of matrices; the peak kernel copies them as integers.
 const MATRIX: Types = &["float*", "uint*"];
 
-/// Returns the launch of a kernel with a work-item for each number, in whole tiles. Parameters that a file does not have are 1.
+/// Returns the launch of a kernel with a work-item for each number, in whole tiles. Parameters that a kernel file does not have
+/// are 1.
 const fn pass(kernel: &'static str) -> Pass<Size> {
     Pass {
         kernel,
@@ -92,10 +93,10 @@ fn group_items(config: &Config<Code<Size>>) -> usize {
 /// The peak kernel: copies the matrix in order, without transposing it.
 static PEAK: Code<Size> = Code::new("transpose/limit.cl", &[pass("transpose_copy")], GROUP);
 
-/// The variant `serial`.
+/// The variant `serial`, which transposes on one thread.
 const SERIAL: Host<Size> = Host { threads: Threads::One, run: transpose_rows };
 
-/// The ladder of transposition.
+/// The transposition ladder.
 pub static TRANSPOSE: ArrayLadder<Size> = ArrayLadder {
     info: LadderInfo {
         name: "transpose",
@@ -144,7 +145,7 @@ pub static TRANSPOSE: ArrayLadder<Size> = ArrayLadder {
         memory: 4 * size.count() * (2 + 2 + 3),
         ..CaseInfo::default()
     },
-    // Below, at and above the sides of tiles, and thin ones.
+    // Sizes below, at and above the sides of tiles, and thin matrices.
     small: &[
         Size { m: 33, n: 65 },
         Size { m: 1, n: 1 },
@@ -170,7 +171,7 @@ pub static TRANSPOSE: ArrayLadder<Size> = ArrayLadder {
     unit: "number",
 };
 
-/// Computes the expected output, column by column, as bytes.
+/// Returns the expected output as bytes, computed column by column.
 pub(crate) fn reference(size: Size, a: &[f32]) -> Vec<u8> {
     let column = |column: usize| a.iter().skip(column).step_by(size.n as usize);
     (0..size.n as usize).flat_map(column).flat_map(|number| number.to_le_bytes()).collect()

@@ -1,5 +1,5 @@
-//! The remark on the times of transposition: which order of work-items is the fastest and by how much, and then a probable cause,
-//! which is known for devices of this kind and not measured here.
+//! The remark on the times of transposition. It says which order of work-items is the fastest and by how much, and names a
+//! probable cause, which is known for devices of this kind and not measured here.
 
 use super::{COLUMN_LINEAR, GROUP_LINEAR, ROW_LINEAR};
 use base::timing::believed;
@@ -7,7 +7,7 @@ use ladder::measure::Measurement;
 use ladder::rows::CaseRun;
 use opencl::cl::DeviceKind;
 
-/// The ratio of two times below which both count as equal.
+/// The ratio of two times below which they count as equal.
 const SAME_SPEED: f64 = 1.1;
 
 /// Returns the remark on the times of transposition for a device of this kind; `None` unless all three orders of work-items have
@@ -116,7 +116,7 @@ mod tests {
         let alike = [("row-linear", 1.0), ("column-linear", 1.05), ("group-linear", 1.02)];
         let said = answer(DeviceKind::Cpu, &alike).unwrap();
         assert!(said.contains("not matter here; the slowest takes 1.05 times as long as the fastest."));
-        // For other devices no cause is known.
+        // No cause is known for other kinds of devices.
         let said = answer(DeviceKind::Accelerator, &cpu).unwrap();
         assert!(said.ends_with("takes 3.00 times as long as writing far apart."), "{said}");
         assert_eq!(answer(DeviceKind::Cpu, &gpu[..2]), None, "one of them has no time");

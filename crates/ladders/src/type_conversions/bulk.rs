@@ -1,9 +1,9 @@
 //! The expected results for many numbers at once. They are the same as those of [`convert`], but are computed without a branch
-//! for each number, so that the compiler vectorizes the loops. The bits of each result that are defined are returned, too.
+//! for each number, so that the compiler vectorizes the loops. A mask of the defined bits of each result is returned, too.
 //!
-//! There is a loop for each pair of types; rounding and saturation are masks in it. Numbers are decomposed into sign, magnitude
-//! and exponent, in lanes of 32 bits if both types fit, else of 64. The tests compare this code with [`convert`], which does
-//! the same in plain code.
+//! There is a loop for each pair of types, in which rounding and saturation are masks. Numbers are decomposed into sign,
+//! magnitude and exponent, in lanes of 32 bits if both types fit, else of 64 bits. The tests compare this code with
+//! [`convert`], which does the same in plain code.
 
 use super::reference::{Expected, convert};
 use super::types::{Case, Kind, Rounding, Type};
@@ -13,16 +13,16 @@ use super::types::{Case, Kind, Rounding, Type};
 struct Modes {
     /// True if values out of range become the nearest value in range.
     saturates: bool,
-    /// True if the conversion rounds to nearest.
+    /// True if the conversion rounds to the nearest value.
     nearest: bool,
-    /// True if the conversion rounds away from zero: for positive numbers, and for negative ones.
+    /// True if the conversion rounds away from zero: first for positive numbers, then for negative ones.
     away: [bool; 2],
     /// True if integers out of range lose their upper bits.
     wraps: bool,
 }
 
 /// Converts all numbers in `input`, packed little-endian bytes, into `output`. `care` receives a mask of the defined bits of
-/// each result; it has the length of `output`, or is empty where [nothing is undefined](super::reference::has_undefined_bits).
+/// each result. It has the length of `output`, or is empty if [all bits are defined](super::reference::has_undefined_bits).
 pub fn convert_all(case: Case, input: &[u8], output: &mut [u8], care: &mut [u8]) {
     #[cfg(target_arch = "x86_64")]
     {
@@ -31,7 +31,7 @@ pub fn convert_all(case: Case, input: &[u8], output: &mut [u8], care: &mut [u8])
             && std::arch::is_x86_feature_detected!("bmi2")
             && std::arch::is_x86_feature_detected!("lzcnt");
         match has {
-            // SAFETY: the processor has these features, the only ones that it is compiled for.
+            // SAFETY: the CPU has these features, the only ones that the function is compiled for.
             true => unsafe { x86::dispatch(case, input, output, care) },
             false => convert_one_by_one(case, input, output, care),
         }
@@ -43,8 +43,7 @@ pub fn convert_all(case: Case, input: &[u8], output: &mut [u8], care: &mut [u8])
     }
 }
 
-/// Converts all numbers one at a time by [`convert`]. If the processor lacks the features of the vectorized loops, this is as
-/// fast.
+/// Converts all numbers one at a time by [`convert`]. If the CPU lacks the features of the vectorized loops, this is as fast.
 fn convert_one_by_one(case: Case, input: &[u8], output: &mut [u8], care: &mut [u8]) {
     let (from, to) = (case.from.bytes(), case.to.bytes());
     let mut care = care.chunks_exact_mut(to);
@@ -59,14 +58,14 @@ fn convert_one_by_one(case: Case, input: &[u8], output: &mut [u8], care: &mut [u
     }
 }
 
-/// Generates a module with a loop for each pair of types, compiled for the processor features `$feature`.
+/// Generates a module with a loop for each pair of types, compiled for the CPU features `$feature`.
 macro_rules! pairs {
     ($module:ident, $entry:ident $(, $feature:literal)?) => {
         mod $module {
             use super::*;
 
             $(#[target_feature(enable = $feature)])?
-            /// Converts all numbers by the loop for the types of `case`.
+            /// Converts all numbers by the loop for the two types of `case`.
             pub(super) fn $entry(case: Case, input: &[u8], output: &mut [u8], care: &mut [u8]) {
                 match case.from as usize {
                     0 => dispatch_source::<0>(case, input, output, care),
@@ -128,7 +127,6 @@ pairs!(x86, dispatch, "avx2,bmi1,bmi2,lzcnt");
 pairs!(pairs, dispatch);
 
 impl Modes {
-    /// Returns the flags of a case.
     fn new(case: Case) -> Self {
         let rounding = match (case.rounding, case.to.is_integer()) {
             (Rounding::Default, true) => Rounding::Zero,
@@ -167,7 +165,8 @@ fn write_bits(ty: Type, to: &mut [u8], bits: u64) {
     }
 }
 
-/// Generates a module that converts numbers in lanes of `$bits` bits; `$word` holds magnitudes, `$signed` exponents.
+/// Generates a module that converts numbers in lanes of `$bits` bits. `$word` is the type of magnitudes, and `$signed` that of
+/// exponents.
 macro_rules! lanes {
     ($module:ident, $word:ident, $signed:ident, $bits:literal) => {
         mod $module {
@@ -182,13 +181,13 @@ macro_rules! lanes {
                 nan: bool,
             }
 
-            /// Returns all ones if true, else 0.
+            /// Returns all ones if `flag` is true, else 0.
             #[inline(always)]
             fn mask(flag: bool) -> $word {
                 (0 as $word).wrapping_sub(flag as $word)
             }
 
-            /// Returns `one` if true, else `other`, without a branch.
+            /// Returns `one` if `flag` is true, else `other`, without a branch.
             #[inline(always)]
             fn select(flag: bool, one: $word, other: $word) -> $word {
                 if flag { one } else { other }
@@ -204,7 +203,7 @@ macro_rules! lanes {
                 output: &mut [u8],
                 care: &mut [u8],
             ) {
-                // No closure: it would not be inlined into the loop, and prevent vectorization.
+                // No closure, because it would not be inlined into the loop, and would prevent vectorization.
                 let numbers = input.chunks_exact(from.bytes());
                 let outputs = output.chunks_exact_mut(to.bytes());
                 if from.is_integer() || care.is_empty() {
@@ -299,7 +298,7 @@ macro_rules! lanes {
                 let (rounded, too_long) = match from.kind() {
                     Kind::Integer { .. } => (magnitude, false),
                     Kind::Float(format) => {
-                        // Larger shifts up do not fit, and larger shifts down leave less than a half.
+                        // A larger left shift does not fit, and a larger right shift leaves less than a half.
                         let spare = ($bits - format.precision) as $signed;
                         let down = (0 as $signed).wrapping_sub(exponent).clamp(1, $bits - 1) as $word;
                         let cut = (magnitude + rounding_bias(magnitude, down, negative, modes)) >> down;
@@ -329,14 +328,14 @@ macro_rules! lanes {
                 let all = to.mask() as $word;
                 let infinity = (all >> 1) & !((1 << stored) - 1);
                 let zeros = magnitude.leading_zeros() as $word & ($bits - 1);
-                // Two bits further down a carry fits; bits that are cut off leave a one in the last bit.
+                // Two bits lower, a carry fits; bits that are cut off leave a one in the last bit.
                 let top = magnitude << zeros;
                 let top = top >> 2 | (top & 3 != 0) as $word;
                 let leading = exponent + ($bits - 1) - zeros as $signed;
                 let first = leading.max(lowest);
                 let down = ($bits - 3 - stored as $signed + (first - leading)).min($bits - 1) as $word;
                 let kept = (top + rounding_bias(top, down, negative, modes)) >> down;
-                // The leading bit of a normal number adds one to its exponent; so does a carry.
+                // The leading bit of a normal number adds one to its exponent, and so does a carry.
                 let bits = (((first - lowest) as $word) << stored) + kept;
                 let away = (modes.away[0] & !negative) | (modes.away[1] & negative);
                 let beyond = infinity - (!modes.nearest & !away) as $word;

@@ -1,4 +1,4 @@
-//! Compares a device's results with the expected ones.
+//! Compares the results of a device with the expected ones.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,15 +8,16 @@ use super::types::{Case, Form, Rounding, Type};
 
 /// The word with which the output and the canaries around it are filled before a run.
 pub(crate) const JUNK_WORD: u32 = 0xdead_beef;
-/// The number of bytes of results that are compared at once. Single results are compared only in a block that differs.
+/// The number of bytes of results that are compared at once. Single results are compared only if their block differs.
 const BLOCK_BYTES: usize = 4096;
 
 /// A wrong result of a conversion. The field names are JSON keys.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// The form in which the conversion was written, as in "width 3" for the `convert_` function of vectors of three.
+    /// The form in which the conversion was written, such as "width 3" for the `convert_` function of vectors of three.
     pub form: String,
-    /// "differs", "not written" (the output still holds the junk), or "outside" (it wrote outside the output).
+    /// The kind of failure: "differs", "not written" (the output still has the junk word), or "outside" (the kernel wrote
+    /// outside the output).
     pub what: String,
     /// The first number with a wrong result, as hexadecimal bits; empty if the kernel wrote outside its output.
     pub input_bits: String,
@@ -30,9 +31,9 @@ pub struct Failure {
     pub wanted_bits: String,
     /// The expected result as a value.
     pub wanted: String,
-    /// The number of wrong results in the tested part of the numbers.
+    /// The number of wrong results among the tested numbers.
     pub wrong: u64,
-    /// The number of results in the tested part of the numbers.
+    /// The number of results among the tested numbers.
     pub tried: u64,
 }
 
@@ -89,9 +90,9 @@ impl ExpectedResults {
     }
 
     /// Compares `got`, the results that a device computed from the numbers `input`, with these expected results. `form` is the
-    /// assignment or the `convert_` function of one width by which the kernel converted. `flushes` returns true for types whose
-    /// subnormal numbers the device may replace by zeros. Returns the first wrong result with the count of all wrong ones;
-    /// `None` if all are right.
+    /// form in which the kernel converted: an assignment or the `convert_` function of one width. `flushes` returns true for
+    /// types whose subnormal numbers the device may replace by zeros. Returns the first wrong result with the count of all
+    /// wrong ones; `None` if all are right.
     pub(crate) fn compare(
         &self,
         (case, form): (Case, Form),
@@ -122,13 +123,13 @@ impl ExpectedResults {
     }
 }
 
-/// Returns the failure of a kernel that wrote outside its output: `changed` bytes there no longer hold junk.
+/// Returns the failure of a kernel that wrote outside its output: `changed` bytes there no longer have the junk word's value.
 pub(crate) fn wrote_outside(form: Form, changed: u64) -> Failure {
     Failure { form: form.to_string(), what: "outside".to_owned(), wrong: changed, ..Failure::default() }
 }
 
-/// Describes the first wrong result of a form: the device converted the number `input` to `got`. The returned failure counts
-/// one wrong result.
+/// Returns the description of the first wrong result of a form, for which the device converted the number `input` to `got`. The
+/// returned failure counts one wrong result.
 fn first_failure(case: Case, form: Form, input: u64, got: u64) -> Failure {
     let wanted = convert(case, input).bits;
     let hex = |ty: Type, bits: u64| format!("0x{bits:0width$x}", width = 2 * ty.bytes());
@@ -167,7 +168,7 @@ fn display_value(ty: Type, bits: u64) -> String {
     }
 }
 
-/// Reads up to eight little-endian bytes as a number.
+/// Returns up to eight little-endian bytes as a number.
 fn to_bits(bytes: &[u8]) -> u64 {
     let mut wide = [0; 8];
     wide[..bytes.len()].copy_from_slice(bytes);

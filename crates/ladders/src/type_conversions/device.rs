@@ -1,6 +1,6 @@
-//! Runs the conversions from one type to another on a device, in all forms, that is as an assignment and as a `convert_`
-//! function of each width. The output of each form lies between canaries (known bytes, which show writes outside the output)
-//! and is filled with junk first; then it is compared with the expected results.
+//! Runs the conversions from one type to another on a device, in all forms: as an assignment, and as a `convert_` function of
+//! each width. The output of each form lies between canaries (known bytes, which reveal writes outside the output) and is first
+//! filled with junk; after the run it is compared with the expected results.
 
 use std::time::Instant;
 
@@ -18,23 +18,23 @@ use opencl::kernel::{Kernel, Value, enqueue, expect_types};
 use opencl::memory::allocation_flags;
 use opencl::program;
 
-/// The kernel file.
+/// The name of the kernel file.
 pub const KERNEL_FILE: &str = "conversions/01_all_forms.cl";
-/// The least size in bytes of a canary, an area of known bytes before, between or after the outputs that shows writes outside
-/// them. Outputs are aligned to this size.
+/// The minimum size in bytes of a canary: an area of known bytes before, between or after the outputs that reveals writes
+/// outside them. Outputs are aligned to this size.
 const MIN_CANARY_BYTES: usize = 4096;
-/// The maximum count of numbers that a work-item converts in one launch. A number takes at most four rounds of a kernel's loops,
-/// and all loops of a work-item together may end after 65,535 rounds without an error (rusticl 22.3).
+/// The maximum count of numbers that a work-item converts in one launch. A number takes at most four rounds of a kernel's
+/// loops, and all loops of a work-item together may end after 65,535 rounds without an error (rusticl 22.3).
 const MAX_NUMBERS_PER_ITEM: usize = 4096;
 
 /// The floating-point capabilities of a device.
 #[derive(Debug, Clone, Copy)]
 pub struct Abilities {
-    /// `CL_DEVICE_HALF_FP_CONFIG`; 0 if the device has no `half`.
+    /// The value of `CL_DEVICE_HALF_FP_CONFIG`; 0 if the device has no `half`.
     half: u64,
-    /// `CL_DEVICE_SINGLE_FP_CONFIG`
+    /// The value of `CL_DEVICE_SINGLE_FP_CONFIG`.
     float: u64,
-    /// `CL_DEVICE_DOUBLE_FP_CONFIG`; 0 if the device has no `double`.
+    /// The value of `CL_DEVICE_DOUBLE_FP_CONFIG`; 0 if the device has no `double`.
     double: u64,
 }
 
@@ -73,13 +73,13 @@ impl Abilities {
     }
 }
 
-/// Compiled conversions from one type to another.
+/// The compiled conversions from one type to another.
 #[derive(Debug)]
 pub(crate) struct Program {
     kernels: Vec<(Case, Kernel)>,
     from: Type,
     to: Type,
-    /// The vector widths of the forms that the kernels have.
+    /// The vector widths for which the kernels convert.
     pub(crate) widths: Widths,
 }
 
@@ -117,7 +117,7 @@ impl Program {
     /// Returns the kernel of a case.
     ///
     /// # Errors
-    /// Returns an error if the case was not compiled, since a case that was not run must not count as right.
+    /// Returns an error if the case was not compiled, because a case that was not run must not count as right.
     fn kernel(&self, case: Case) -> Result<&Kernel> {
         let kernel = self.kernels.iter().find(|(of, _)| *of == case).map(|(_, kernel)| kernel);
         kernel.ok_or_else(|| {
@@ -126,7 +126,7 @@ impl Program {
     }
 }
 
-/// Returns the compiler options that leave out all kernels but that of a single case.
+/// Returns the compiler options that leave out all kernels except that of a single case.
 fn single_case_options(case: Case) -> String {
     let implicit = if case.forms(Widths::ALL).contains(&Form::Implicit) { " -DIMPLICIT" } else { "" };
     format!(" -DONLY={}{implicit}", case.mode())
@@ -167,7 +167,7 @@ pub(crate) fn options(device: &DeviceInfo, from: Type, to: Type) -> String {
 /// The layout of the outputs of all forms, with canaries before, between and after them.
 #[derive(Debug, Clone, Copy)]
 struct OutputLayout {
-    /// Bytes of one output.
+    /// The size of one output in bytes.
     bytes: usize,
     /// The number of bytes from the beginning of one output to the beginning of the next.
     stride: usize,
@@ -197,11 +197,11 @@ pub(crate) struct TestBuffers {
 
 /// The first sentence of the error if a conversion cannot be run.
 const CONVERSION_FAILED: &str = "Conversions could not be run on the device.";
-/// The suggestion to test a conversion alone, after an error of the program.
+/// The hint for the user, after an error of the program, to test a conversion alone.
 const RETRY_HINT: &str = "Try the conversion again alone, with --type.";
 
 impl TestBuffers {
-    /// Makes test buffers. The device memory is allocated at the first use.
+    /// Creates test buffers. The device memory is allocated when it is first used.
     pub(crate) fn new(cl: &ClContext) -> Self {
         Self { cl: cl.clone(), abilities: Abilities::of(&cl.device), input: None, output: None }
     }
@@ -224,7 +224,8 @@ impl TestBuffers {
     }
 
     /// Runs a case on the loaded numbers in all forms and compares the results with the expected ones, which are computed in
-    /// `wanted` while the device works. Returns the first failure, if any. Adds the time of each stage to `times`.
+    /// `wanted` while the device works. Returns the first failure; `None` if all results are right. Adds the time of each stage
+    /// to `times`.
     pub(crate) fn check(
         &mut self,
         program: &Program,
@@ -263,7 +264,7 @@ impl TestBuffers {
         add_elapsed(&mut began, &mut times.reference);
         let mapped = output.enqueue_map(queue, ffi::CL_MAP_READ, layout.total_bytes(), true);
         let (mapped, _event) = mapped.map_err(whole)?;
-        // SAFETY: the mapping is complete and has so many bytes.
+        // SAFETY: the mapping is complete and has this many bytes.
         let got = unsafe { std::slice::from_raw_parts(mapped.as_ptr(), layout.total_bytes()) };
         add_elapsed(&mut began, &mut times.device);
         let abilities = self.abilities;
@@ -275,7 +276,7 @@ impl TestBuffers {
     }
 }
 
-/// Returns the number of work-items of a launch, and of a work-group.
+/// Returns the number of work-items of a launch, and that of a work-group.
 fn work_size(device: &DeviceInfo, count: usize) -> (usize, usize) {
     let items = work_items(device.kind, device.units, count).min(count / COUNT_MULTIPLE).max(1);
     if device.kind == DeviceKind::Cpu {
@@ -288,12 +289,13 @@ fn work_size(device: &DeviceInfo, count: usize) -> (usize, usize) {
 /// Returns the number of work-items that share `count` numbers: as many as a device with `units` compute units needs to be busy,
 /// and more if there would be too many numbers for each.
 pub(super) fn work_items(kind: DeviceKind, units: u32, count: usize) -> usize {
-    // On a CPU a few ranges of numbers for each core.
+    // A CPU gets a few ranges of numbers for each core.
     let per_unit = if kind == DeviceKind::Cpu { 4 } else { 2048 };
     (units.max(1) as usize * per_unit).max(count.div_ceil(MAX_NUMBERS_PER_ITEM))
 }
 
-/// Returns how many of `bytes`, which lie `from` bytes behind the beginning of the buffer, no longer hold junk.
+/// Returns the number of bytes in `bytes` that no longer have the junk word's value. `bytes` begin `from` bytes after the
+/// beginning of the buffer.
 fn changed_junk_bytes(bytes: &[u8], from: usize) -> u64 {
     let junk = JUNK_WORD.to_ne_bytes();
     let expected: [u8; 64] = std::array::from_fn(|at| junk[(from + at) % 4]);
@@ -304,8 +306,8 @@ fn changed_junk_bytes(bytes: &[u8], from: usize) -> u64 {
     bytes.chunks(expected.len()).map(of_block).sum()
 }
 
-/// Compares the outputs of all forms of a case (an assignment and `convert_` functions) with the expected results `wanted`, and
-/// checks that the canaries and the unused outputs still hold junk. Returns the first failure, if any.
+/// Compares the outputs of all forms of a case with the expected results `wanted`, and verifies that the canaries and the
+/// unused outputs still have the junk word's value. Returns the first failure; `None` if all is right.
 fn compare(
     (case, widths): (Case, Widths),
     input: &[u8],
@@ -328,7 +330,7 @@ fn compare(
     }
     for (index, form) in forms.iter().enumerate() {
         let end = MIN_CANARY_BYTES + index * layout.stride + layout.bytes;
-        // After the last output also where other forms would be.
+        // After the last output, the outputs of unused forms are compared as well.
         let is_last = index + 1 == forms.len();
         let next =
             if is_last { layout.total_bytes() } else { MIN_CANARY_BYTES + (index + 1) * layout.stride };

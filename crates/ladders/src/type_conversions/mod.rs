@@ -1,5 +1,5 @@
 //! The type conversions of OpenCL C: a conformance test of a device's conversions ([`run`]), the expected results
-//! ([`mod@reference`]), and a ladder of ways in which the host can test them fast ([`strategies`]).
+//! ([`mod@reference`]), and a ladder of strategies by which the host can test them fast ([`strategies`]).
 
 pub mod bulk;
 mod compare;

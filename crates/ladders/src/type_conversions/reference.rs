@@ -1,19 +1,19 @@
-//! The expected results of conversions, computed in integer arithmetic, independent of the processor's rounding modes. Each
-//! result has a mask of its defined bits, since OpenCL C leaves some results undefined.
+//! The expected results of conversions, computed in integer arithmetic, independent of the CPU's rounding modes. Each result
+//! has a mask of its defined bits, because OpenCL C leaves some results undefined.
 //!
 //! The rules are those of the OpenCL C specification, "Explicit Conversions", and of IEEE 754. A number is decomposed into an
 //! integer and a power of two, and composed in its new type, where it is rounded once.
 
 use super::types::{Case, Format, Kind, Rounding, Type};
 
-/// A decomposed number.
+/// A number, decomposed into sign, magnitude and exponent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Number {
     /// Not a number.
     Nan,
     /// An infinity.
     Infinite { negative: bool },
-    /// `magnitude`·2^`exponent`, negated if `negative`.
+    /// A finite number: `magnitude`·2^`exponent`, negated if `negative` is true.
     Finite { negative: bool, magnitude: u64, exponent: i32 },
 }
 
@@ -67,7 +67,7 @@ pub fn accepts(case: Case, input: u64, got: u64, flushes: impl Fn(Type) -> bool)
     }
 }
 
-/// Returns a mask of all bits of a type but the sign.
+/// Returns a mask of all bits of a type except the sign.
 fn magnitude_mask(ty: Type, _: Format) -> u64 {
     ty.mask() >> 1
 }
@@ -77,7 +77,7 @@ fn exponent_mask(ty: Type, format: Format) -> u64 {
     (ty.mask() >> 1) & !((1 << (format.precision - 1)) - 1)
 }
 
-/// Returns true if a floating-point number is a NaN; false for `None`.
+/// Returns true if the bits of a floating-point number are a NaN; false for `None`.
 fn is_nan_of(number: Option<(Format, u64)>, ty: Type) -> bool {
     number.is_some_and(|(format, bits)| bits & (ty.mask() >> 1) > exponent_mask(ty, format))
 }
@@ -87,7 +87,7 @@ fn is_subnormal(format: Format, ty: Type, bits: u64) -> bool {
     bits & exponent_mask(ty, format) == 0 && bits & (ty.mask() >> 1) != 0
 }
 
-/// Decomposes a number.
+/// Decomposes a number of the type `from`, given by its bits.
 fn decompose(from: Type, bits: u64) -> Number {
     match from.kind() {
         Kind::Integer { signed: false } => Number::Finite { negative: false, magnitude: bits, exponent: 0 },
@@ -112,7 +112,7 @@ fn decompose(from: Type, bits: u64) -> Number {
     }
 }
 
-/// Composes a number in its new type.
+/// Composes a number in the destination type of the case.
 fn compose(case: Case, number: Number) -> Expected {
     let Case { from, to, saturates, rounding } = case;
     match to.kind() {
@@ -123,7 +123,7 @@ fn compose(case: Case, number: Number) -> Expected {
 
 /// Returns `magnitude`·2^-`shift`, rounded.
 fn shift_rounded(magnitude: u64, shift: u32, negative: bool, rounding: Rounding) -> u64 {
-    // Larger shifts leave less than a half.
+    // A larger shift leaves less than a half.
     let wide = u128::from(magnitude);
     let shift = shift.min(100);
     if shift == 0 {
@@ -141,7 +141,7 @@ fn shift_rounded(magnitude: u64, shift: u32, negative: bool, rounding: Rounding)
     kept + u64::from(up)
 }
 
-/// Composes an integer. With `wraps` and without `saturates` a value out of range loses its upper bits.
+/// Composes an integer. If `wraps` is true and `saturates` false, a value out of range loses its upper bits.
 fn to_integer(
     number: Number,
     to: Type,
@@ -167,7 +167,7 @@ fn to_integer(
                     Some(magnitude << exponent.min(63))
                 }
                 0.. => None,
-                // The default for integers is toward zero.
+                // By default, conversions to integers round toward zero.
                 _ => Some(shift_rounded(magnitude, exponent.unsigned_abs(), negative, rounding)),
             };
             let limit = if negative { least } else { most };

@@ -1,9 +1,9 @@
 //! A conformance test of a device's conversions. The result of each case is reported as soon as it is known, from several
 //! threads.
 //!
-//! Cases with the same types are compiled together, and tested together, part by part of the numbers. Each thread has a child
-//! process of its own ([`trial`](super::trial)): while one child waits for its compiler or device, another computes expected
-//! results, and a driver that crashes or hangs costs only the case that it was running.
+//! Cases with the same types are compiled together, and tested together on one part of the numbers after the other. Each thread
+//! has a child process of its own ([`trial`](super::trial)): while one child waits for its compiler or device, another computes
+//! expected results, and a driver that crashes or hangs costs only the case that it was running.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -26,7 +26,7 @@ pub(super) const PART_NUMBERS: usize = 1 << 21;
 /// The maximum number of threads. Each thread has a child process, with its own memory on the device.
 const MAX_THREADS: usize = 16;
 
-/// Options of a conformance test.
+/// The options of a conformance test.
 #[derive(Debug, Clone)]
 pub struct TestOptions {
     /// The cases, each with the count of its numbers that have been tested already.
@@ -37,24 +37,25 @@ pub struct TestOptions {
     pub depth: Depth,
     /// The seed of the random numbers.
     pub seed: u32,
-    /// The timeout of a step in a child process, if the user set one.
+    /// The timeout of a step in a child process; `None` if the user set none.
     pub limit: Option<Duration>,
 }
 
-/// The state of a case.
+/// The state of a case in a conformance test.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum State {
-    /// All results so far are right; holds the count of numbers tested.
+    /// All results so far are right. The value is the count of numbers tested.
     Partial(u64),
-    /// The results for all numbers are right; holds their count.
+    /// The results for all numbers are right. The value is their count.
     Ok(u64),
-    /// A result within this count of numbers is wrong; also holds the first failure.
+    /// A result is wrong. The values are the count of numbers tested and the first failure.
     Wrong(u64, Box<Failure>),
-    /// The device does not have one of the types; holds the reason as a sentence.
+    /// The device does not have one of the types. The value is the reason as a sentence.
     Unsupported(String),
-    /// The driver has no `convert_` function of this name, though OpenCL C requires it; holds the reason as a sentence.
+    /// The driver has no `convert_` function of this name, although OpenCL C requires it. The value is the reason as a
+    /// sentence.
     MissingInDriver(String),
-    /// The case could not be compiled or run; holds the reason as a sentence.
+    /// The case could not be compiled or run. The value is the reason as a sentence.
     Failed(String),
 }
 
@@ -82,7 +83,7 @@ pub fn run(device: &Device, options: &TestOptions, stop: &Cancel, watch: Observe
             None => groups.push_back(vec![(case, done)]),
         }
     }
-    // The widest types first: they take longest, and would else delay the end.
+    // The widest types come first, because they take longest and would otherwise delay the end.
     groups.make_contiguous().sort_by_key(|group| {
         std::cmp::Reverse(group.first().map(|(case, _)| case.from.bytes() + case.to.bytes()))
     });
@@ -93,7 +94,7 @@ pub fn run(device: &Device, options: &TestOptions, stop: &Cancel, watch: Observe
     let threads = threads.min(MAX_THREADS).min(groups.len());
     let groups = Mutex::new(groups);
     let next = || groups.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-    // A device that cannot be used is one error, not one for each case.
+    // A device that cannot be used causes one error, not one for each case.
     let ended: Mutex<(Times, Result<()>)> = Mutex::new((Times::default(), Ok(())));
     let work = || {
         let mut child = Child::new(device);
@@ -144,7 +145,7 @@ impl TestThread<'_> {
                         (self.watch)(case, State::Failed(error.to_string()));
                         cases.retain(|(of, _)| *of != case);
                     }
-                    // One of them crashed the compiler: which one shows when each is compiled alone.
+                    // One of the cases crashed the compiler. Compiling each alone shows which one.
                     Err(TrialError::FailedTogether) => waiting.extend(cases.drain(..).map(|case| vec![case])),
                     // The first such error may be due to these cases; the next one is the device's.
                     Err(TrialError::Device(error)) if child.has_answered => {
@@ -160,8 +161,8 @@ impl TestThread<'_> {
         Ok(())
     }
 
-    /// Reports the new `states` of cases to the observer, unless a case has made no progress since `asked`. Returns the cases that
-    /// are not finished, each with the count of its numbers that have been tested.
+    /// Reports the new `states` of cases to the observer, except those of cases that have made no progress since `asked`.
+    /// Returns the cases that are not finished, each with the count of its numbers that have been tested.
     fn note(&self, asked: &[(Case, u64)], states: Vec<(Case, State)>) -> Group {
         let mut going = Group::new();
         for (case, state) in states {

@@ -14,28 +14,28 @@ use base::error::{Error, Result};
 use base::load;
 use opencl::cl::DeviceInfo;
 
-/// The maximum size of a file that is read, in bytes: some devices with a thousand cases each.
+/// The maximum size of a file that is read, in bytes: enough for some devices with a thousand cases each.
 const MAX_FILE_BYTES: u64 = 64 << 20;
 
-/// The outcome of a case whose `convert_` function the driver lacks.
+/// The word for the outcome of a case whose `convert_` function the driver lacks.
 pub const MISSING_IN_DRIVER: &str = "missing_in_driver";
 
 /// The result of a conformance test. The field names are JSON keys.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Saved {
-    /// Version of the file format: 1
+    /// The version of the file format, 1.
     pub schema: u32,
-    /// "conformance"
+    /// The kind of results, "conformance".
     pub kind: String,
     /// The program and its version.
     pub program: String,
-    /// "quick" or "full"
+    /// The thoroughness of the test, "quick" or "full".
     pub depth: String,
     /// The seed of the random numbers.
     pub seed: u32,
     /// True if every case is finished.
     pub complete: bool,
-    /// The devices.
+    /// The results of each device.
     pub devices: Vec<DeviceResult>,
 }
 
@@ -50,7 +50,7 @@ pub struct DeviceResult {
     pub version: String,
     /// The driver's version.
     pub driver: String,
-    /// Conditions of the test.
+    /// The conditions of the test.
     pub conditions: Conditions,
     /// The time spent in each stage of the test.
     #[serde(default)]
@@ -62,10 +62,10 @@ pub struct DeviceResult {
     pub cases: Vec<CaseResult>,
 }
 
-/// Conditions on which results depend, besides device and driver.
+/// The conditions on which results depend, in addition to device and driver.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Conditions {
-    /// Names of the types whose subnormal numbers the device may replace by zeros.
+    /// The names of the types whose subnormal numbers the device may replace by zeros.
     pub flushes: Vec<String>,
     /// True if the kernels differ from the built-in ones.
     pub changed_kernels: bool,
@@ -74,9 +74,9 @@ pub struct Conditions {
 /// The result of one case.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct CaseResult {
-    /// The name, as in `uchar_sat_rtp_float`.
+    /// The name of the case, such as `uchar_sat_rtp_float`.
     pub case: String,
-    /// "ok", "wrong", "failed", "unsupported", [`MISSING_IN_DRIVER`], "partial" or "missing" (not tested yet)
+    /// The outcome: "ok", "wrong", "failed", "unsupported", [`MISSING_IN_DRIVER`], "partial" or "missing" (not tested yet).
     pub outcome: String,
     /// The count of numbers that were tested in every form.
     pub values: u64,
@@ -85,19 +85,19 @@ pub struct CaseResult {
     pub total: u64,
     /// True if the tested numbers are all numbers of the source type.
     pub exhaustive: bool,
-    /// The forms of the conversion that were tested: "implicit" for an assignment, or as in "width 4" for a `convert_` function of
-    /// vectors.
+    /// The forms of the conversion that were tested: "implicit" for an assignment, or for example "width 4" for a `convert_`
+    /// function of vectors.
     pub forms: Vec<String>,
-    /// The first wrong result, if there is one.
+    /// The first wrong result; `None` if there is none.
     pub failure: Option<Failure>,
-    /// The reason why the case failed or is unsupported.
+    /// The reason why the case failed or is unsupported; `None` for other outcomes.
     pub reason: Option<String>,
     /// The command that repeats the test of the case; `None` unless the case is wrong or failed.
     pub repeat: Option<String>,
 }
 
 impl CaseResult {
-    /// Makes the result of a case that has not been tested.
+    /// Creates the result of a case that has not been tested.
     pub fn new(case: Case, widths: Widths, depth: Depth, seed: u32) -> Self {
         let values = Values::new(case.from, depth, seed);
         Self {
@@ -146,7 +146,7 @@ impl CaseResult {
 }
 
 impl DeviceResult {
-    /// Makes the result of a device with these cases.
+    /// Creates the result of a device with these cases.
     pub fn new(info: &DeviceInfo, conditions: Conditions, cases: Vec<CaseResult>) -> Self {
         let DeviceInfo { name, platform, version, driver, .. } = info.clone();
         let (seconds, missing_in_driver) = (Times::default(), Vec::new());
@@ -164,7 +164,7 @@ impl DeviceResult {
         Some(known)
     }
 
-    /// Returns how many cases have this outcome.
+    /// Returns the number of cases with this outcome.
     pub fn count(&self, outcome: &str) -> usize {
         self.cases.iter().filter(|case| case.outcome == outcome).count()
     }
@@ -174,7 +174,7 @@ impl Saved {
     /// Reads the saved result of a conformance test from a file.
     ///
     /// # Errors
-    /// Returns an error if the file cannot be read, or is no such result.
+    /// Returns an error if the file cannot be read, or is not such a result.
     pub fn read(path: &Path) -> Result<Self> {
         let what = || format!("The result '{}' cannot be read.", path.display());
         let hint = "Choose a file that `clreel conformance --save` wrote.";
@@ -192,27 +192,27 @@ impl Saved {
         if self.depth == Depth::Full.name() { Depth::Full } else { Depth::Quick }
     }
 
-    /// Returns the widths of vectors that were tested, which are the same for all cases.
+    /// Returns the vector widths that were tested, which are the same for all cases.
     pub fn widths(&self) -> Widths {
         let first = self.devices.iter().flat_map(|one| &one.cases).next();
         first.and_then(|case| Widths::from_forms(&case.forms)).unwrap_or(Widths::ALL)
     }
 }
 
-/// A case whose result has changed.
+/// A change of a case's outcome between two results.
 #[derive(Debug, Clone, Serialize)]
 pub struct Change {
     /// The device's name.
     pub device: String,
     /// The case's name.
     pub case: String,
-    /// The outcome before, or "missing".
+    /// The earlier outcome, or "missing".
     pub before: String,
-    /// The outcome after, or "missing".
+    /// The later outcome, or "missing".
     pub after: String,
-    /// The reason of the failure after the change, if there is one.
+    /// The reason of the later failure; `None` if there is none.
     pub reason: Option<String>,
-    /// True if the case was right before, and is wrong or fails now.
+    /// True if the case was right in the earlier result, and is wrong or fails in the later one.
     pub broke: bool,
 }
 
@@ -279,7 +279,8 @@ mod tests {
         }
     }
 
-    /// A file may be 64 MiB long. Half a million cases took minutes when each was searched in a list.
+    /// Verifies that comparing many cases takes linear time: a file may be 64 MiB long, and half a million cases took minutes
+    /// when each was searched in a list.
     #[test]
     fn changes_of_many_cases_are_found_in_linear_time() {
         let count = 200_000;

@@ -1,6 +1,6 @@
-//! The child process in which conversions run: a driver that crashes or hangs costs that child alone. A request has cases with
-//! the same types and how many numbers of each are done; the reply has the states after the next part of the numbers, or an
-//! error says what ended the child and at which case.
+//! The child process in which conversions run, so that a driver that crashes or hangs costs only that child. A request has
+//! cases with the same types and the count of tested numbers of each; the reply has their states after the next part of the
+//! numbers, or the error and the case that ended the child.
 //!
 //! The process itself is [`opencl::sandbox`]. Each child compiles and computes expected results by itself: drivers whose
 //! compiler works on one program at a time then compile in parallel.
@@ -22,17 +22,17 @@ use opencl::sources::Sources;
 
 /// The name under which the hidden subcommand serves these requests.
 pub const NAME: &str = "conformance";
-/// The predicted time of a step. It results in a timeout of three minutes, since some drivers compile at the first launch, and
-/// others wait for a busy device.
+/// The predicted time of a step. It results in a timeout of three minutes, because some drivers compile at the first launch,
+/// and others wait for a busy device.
 const STEP_PREDICTION: Duration = Duration::from_secs(18);
-/// The maximum length of a quoted line of a driver, in characters.
+/// The maximum length of a quoted line of a driver's build log, in characters.
 const MAX_QUOTED_CHARS: usize = 200;
 
 /// A request to the child.
 #[derive(Debug, Serialize, Deserialize)]
 struct Request {
     device: Identity,
-    /// The cases, each with the count of its numbers that are done.
+    /// The cases, each with the count of its numbers that have been tested.
     cases: Vec<(Case, u64)>,
     widths: Widths,
     depth: Depth,
@@ -46,20 +46,20 @@ enum Response {
     Failed(Error),
 }
 
-/// The time spent in each stage of a test, in seconds, as the sum over all children.
+/// The time spent in each stage of a test, in seconds, summed over all children.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Times {
-    /// Loading drivers and opening the device.
+    /// Loading drivers and opening the device, in seconds.
     pub start: f64,
-    /// Compiling kernels.
+    /// Compiling kernels, in seconds.
     pub compile: f64,
-    /// Generating and uploading numbers.
+    /// Generating and uploading numbers, in seconds.
     pub numbers: f64,
-    /// Computing expected results.
+    /// Computing expected results, in seconds.
     pub reference: f64,
-    /// Waiting for the device and for results.
+    /// Waiting for the device and for results, in seconds.
     pub device: f64,
-    /// Comparing results.
+    /// Comparing results, in seconds.
     pub compare: f64,
 }
 
@@ -81,14 +81,14 @@ pub(super) fn add_elapsed(began: &mut Instant, time: &mut f64) {
     *began = Instant::now();
 }
 
-/// Why a child did not finish a request.
+/// The reason why a child did not finish a request.
 #[derive(Debug)]
 pub(super) enum TrialError {
-    /// This case failed, crashed or hung; also holds the error for the user.
+    /// This case failed, crashed or hung. The second value is the error for the user.
     Case(Case, Error),
     /// One of several cases failed while they were compiled together.
     FailedTogether,
-    /// All cases fail, because there is no such device, or no child; holds the error for the user.
+    /// All cases fail, because there is no such device, or no child. The value is the error for the user.
     Device(Error),
 }
 
@@ -103,7 +103,7 @@ pub(super) struct Child {
 }
 
 impl Child {
-    /// Makes a handle. The child starts at the first request, and ends with the thread that made the handle.
+    /// Creates the handle of a child, which starts at the first request and ends with the thread that created the handle.
     pub(super) fn new(device: &Device) -> Self {
         let (device, client) = (identity_of(device), Client::new(NAME));
         Self { device, client, has_answered: false, times: Times::default() }
@@ -180,8 +180,8 @@ fn quoted(line: &str) -> String {
     }
 }
 
-/// Returns the name of the `convert_` function that the driver lacks if that is the first error in the build log of a case, which
-/// was compiled alone. Later errors may follow from it.
+/// Returns the name of the `convert_` function that the driver lacks if that is the first error in the build log of a case that
+/// was compiled alone; else `None`. Later errors may follow from the first.
 fn missing_function(case: Case, log: &str) -> Option<String> {
     // Mesa's linker writes: Unresolved external reference to "_Z15convert_int_rtzc".
     let words = ["undeclared", "implicit declaration", "undefined", "unresolved"];
@@ -210,9 +210,9 @@ fn mangled_name(symbol: &str) -> Option<&str> {
 /// The cases that were compiled last, their kernels, and the cases that failed to compile with their errors.
 type CompiledProgram = (Vec<Case>, Program, Vec<(Case, Error)>);
 
-/// Objects that a child keeps from one request to the next.
+/// The objects that a child keeps from one request to the next.
 struct ChildState {
-    /// The device.
+    /// The identity of the device.
     device: Identity,
     cl: ClContext,
     memory: TestBuffers,
@@ -221,8 +221,8 @@ struct ChildState {
     compiled: Option<CompiledProgram>,
 }
 
-/// Runs in the child: serves requests until the parent closes the connection, then exits. `frame` is the file descriptor of the
-/// shared memory, which is not used.
+/// Serves requests until the parent closes the connection, then exits the process; runs in the child. `frame` is the file
+/// descriptor of the shared memory, which is not used.
 pub fn serve_requests(frame: u32) -> ! {
     let mut child: Option<ChildState> = None;
     serve(frame, |request: Request, talk| {
@@ -296,7 +296,7 @@ fn run_request(
         states.push((case, state));
     }
     child.compiled = Some((of, program, failures));
-    // A context in which a command failed may be broken: the next conversions must not fail because of it.
+    // A context in which a command failed may be broken. The next conversions must not fail because of it.
     *kept = (!is_lost).then_some(child);
     Ok(states)
 }
@@ -339,7 +339,7 @@ mod tests {
             missing("int_rtz_char", "Unresolved external reference to \"_Z99convert_int_rtzc\"."),
             None
         );
-        // The function of another case, an error in the text, and one in the use of the function.
+        // The function of another case, an error in the text, and an error in the use of the function.
         assert_eq!(missing("uchar_sat_float", undeclared), None);
         assert_eq!(missing("char_sat_rte_float", undeclared), None);
         assert_eq!(missing("int_sat_float", "error: use of undeclared identifier 'nonsense'"), None);

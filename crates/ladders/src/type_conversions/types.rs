@@ -1,5 +1,5 @@
 //! The conversions of OpenCL C: types, rounding modes, forms (an assignment, or a `convert_` function of one vector width), and
-//! cases (one conversion each). A case's name is `destination[_sat][_rounding]_source`, as in `uchar_sat_rtp_float`.
+//! cases (one conversion each). A case's name is `destination[_sat][_rounding]_source`, such as `uchar_sat_rtp_float`.
 
 use std::fmt;
 
@@ -8,27 +8,27 @@ use serde::{Deserialize, Serialize};
 /// A numeric type of OpenCL C.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Type {
-    /// `char`, 8 bits
+    /// The type `char`, 8 bits, signed.
     Char,
-    /// `uchar`
+    /// The type `uchar`, 8 bits, unsigned.
     UChar,
-    /// `short`, 16 bits
+    /// The type `short`, 16 bits, signed.
     Short,
-    /// `ushort`
+    /// The type `ushort`, 16 bits, unsigned.
     UShort,
-    /// `int`, 32 bits
+    /// The type `int`, 32 bits, signed.
     Int,
-    /// `uint`
+    /// The type `uint`, 32 bits, unsigned.
     UInt,
-    /// `long`, 64 bits
+    /// The type `long`, 64 bits, signed.
     Long,
-    /// `ulong`
+    /// The type `ulong`, 64 bits, unsigned.
     ULong,
-    /// `half`, 16 bits; not every device has it
+    /// The type `half`, 16 bits; not every device has it.
     Half,
-    /// `float`, 32 bits
+    /// The type `float`, 32 bits.
     Float,
-    /// `double`, 64 bits; not every device has it
+    /// The type `double`, 64 bits; not every device has it.
     Double,
 }
 
@@ -97,7 +97,6 @@ impl Type {
         }
     }
 
-    /// Returns the size of the type in bits.
     #[inline]
     pub(crate) fn bits(self) -> u32 {
         8 * self.bytes() as u32
@@ -131,16 +130,16 @@ impl Type {
 /// A rounding mode of a conversion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Rounding {
-    /// The mode of a conversion that names no mode: toward zero if the destination is an integer type, otherwise the device's
-    /// default mode, to nearest.
+    /// The mode of a conversion whose name has no mode: toward zero if the destination is an integer type, otherwise the
+    /// device's default mode, to nearest.
     Default,
-    /// `_rte`: to the nearest, ties to even
+    /// The mode `_rte`: to the nearest, ties to even.
     Nearest,
-    /// `_rtz`: toward zero
+    /// The mode `_rtz`: toward zero.
     Zero,
-    /// `_rtp`: toward positive infinity
+    /// The mode `_rtp`: toward positive infinity.
     Up,
-    /// `_rtn`: toward negative infinity
+    /// The mode `_rtn`: toward negative infinity.
     Down,
 }
 
@@ -167,7 +166,7 @@ impl Rounding {
 pub(crate) enum Form {
     /// The assignment of a scalar to a variable of another type.
     Implicit,
-    /// `convert_` of a vector with this many components; 1 is a scalar.
+    /// The `convert_` function of vectors with this many components; 1 is a scalar.
     Width(u8),
 }
 
@@ -201,15 +200,15 @@ impl Widths {
     /// The set of all vector widths of OpenCL C: 1 (scalars), 2, 3, 4, 8 and 16.
     pub const ALL: Widths = Widths(0x3f);
 
-    /// Makes a set from a list of widths; `None` if the list is empty or has a width that is no vector width of OpenCL C.
+    /// Creates a set from a list of widths; `None` if the list is empty or has a width that is no vector width of OpenCL C.
     pub fn new(widths: &[u8]) -> Option<Widths> {
         let bit = |width: &u8| Form::ALL.iter().position(|form| *form == Form::Width(*width));
         let bits = widths.iter().try_fold(0, |bits, width| Some(bits | 1 << bit(width)?))?;
         (bits != 0).then_some(Widths(bits))
     }
 
-    /// Makes a set from the names of forms of conversions, such as "width 4"; forms without a width are ignored. `None` if no form
-    /// has a width.
+    /// Creates a set from the names of forms of conversions, such as "width 4"; forms without a width are ignored. `None` if no
+    /// form has a width.
     pub(crate) fn from_forms(forms: &[String]) -> Option<Widths> {
         let width = |name: &String| name.strip_prefix("width ").and_then(|width| width.parse().ok());
         Widths::new(&forms.iter().filter_map(width).collect::<Vec<_>>())
@@ -245,7 +244,7 @@ pub struct Case {
     pub from: Type,
     /// The destination type.
     pub to: Type,
-    /// `_sat`: values out of range become the nearest value in range. For integers only.
+    /// True if values out of range become the nearest value in range (`_sat`). Only for integer destinations.
     pub saturates: bool,
     /// The rounding mode.
     pub rounding: Rounding,
@@ -276,7 +275,7 @@ impl Case {
         Case::all(&Type::ALL).into_iter().find(|case| case.to_string() == name)
     }
 
-    /// Returns the suffix that follows the destination type in the name of a `convert_` function, as in `_sat_rte`.
+    /// Returns the suffix that follows the destination type in the name of a `convert_` function, such as `_sat_rte`.
     pub fn mode(&self) -> String {
         format!("{}{}", if self.saturates { "_sat" } else { "" }, self.rounding.suffix())
     }

@@ -1,4 +1,4 @@
-//! The numbers that a test of conversions converts. Any part of them can be generated on its own, and is the same each time.
+//! The numbers that a conformance test converts. Any part of them can be generated on its own, and is the same each time.
 //!
 //! All numbers of types with 8 and 16 bits are tested, and in a full test all numbers of types with 32 bits. Of other types a
 //! selection is tested: special numbers, the edges of every destination type's range with their neighbours, the ties of every
@@ -8,19 +8,19 @@ use serde::{Deserialize, Serialize};
 
 use super::types::{Format, Kind, Type};
 
-/// Counts are padded to a multiple of this, which all vector widths divide.
+/// The number of which counts are multiples after padding. All vector widths divide it.
 pub(crate) const COUNT_MULTIPLE: usize = 48;
 /// The count of random numbers in a quick test.
 const QUICK_RANDOM_NUMBERS: u64 = 1 << 20;
 /// The count of random 64-bit numbers in a full test.
 const FULL_RANDOM_NUMBERS: u64 = 1 << 28;
 
-/// The thoroughness of a test.
+/// The thoroughness of a conformance test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Depth {
-    /// 2^20 random numbers of each type with 32 or 64 bits.
+    /// A quick test: 2^20 random numbers of each type with 32 or 64 bits.
     Quick,
-    /// All numbers with 32 bits, and 2^28 random ones with 64 bits.
+    /// A full test: all numbers with 32 bits, and 2^28 random ones with 64 bits.
     Full,
 }
 
@@ -41,7 +41,7 @@ pub struct Values {
     seed: u64,
     /// The numbers that are tested before the random ones; empty if all numbers of the type are tested.
     special: Vec<u64>,
-    /// The count of numbers.
+    /// The count of numbers that are tested.
     count: u64,
     is_exhaustive: bool,
 }
@@ -60,7 +60,7 @@ impl Values {
         Self { from, seed: u64::from(seed), special, count, is_exhaustive }
     }
 
-    /// Returns the count of numbers.
+    /// Returns the count of numbers that are tested.
     pub fn count(&self) -> u64 {
         self.count
     }
@@ -70,7 +70,7 @@ impl Values {
         self.is_exhaustive
     }
 
-    /// Returns the bits of the number at `index`; beyond the last number the series repeats.
+    /// Returns the bits of the number at `index`. Beyond the last number the series repeats.
     pub fn at(&self, index: u64) -> u64 {
         let index = index % self.count;
         if self.is_exhaustive {
@@ -129,8 +129,8 @@ impl Values {
     }
 }
 
-/// The SplitMix64 generator, at any index of its series (G. L. Steele, D. Lea, C. H. Flood, "Fast Splittable Pseudorandom
-/// Number Generators", 2014).
+/// Returns a pseudo-random number: the one at `index` in the series of the SplitMix64 generator (G. L. Steele, D. Lea, C. H.
+/// Flood, "Fast Splittable Pseudorandom Number Generators", 2014).
 fn splitmix64(index: u64) -> u64 {
     let mut z = index.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -152,7 +152,7 @@ fn special_numbers(from: Type) -> Vec<u64> {
                     all.extend([bits, bits.wrapping_neg()]);
                 }
                 // Ties of numbers that do not fit into a significand: the first two of this size, and the last number that fits
-                // between two ties. Of `half` that is the largest one, and the tie behind it is too large for it.
+                // between two ties. For `half` that is the largest number, and the tie above it is too large for it.
                 for precision in [11, 24, 53] {
                     if power >= precision {
                         let (tie, next) = (1_u64 << (power - precision), edge << 1);
@@ -220,7 +220,7 @@ fn rounding_edges(from: Type, format: Format, to: Type) -> Vec<u64> {
     let lowest = narrow.lowest - narrow.precision as i32;
     let of_power = |exponent: i32| {
         let power = ((exponent - format.lowest + 1) as u64) << stored;
-        // Half of what lies between two numbers of `to`; below its normal ones they have the same distance everywhere.
+        // Half the distance between two neighbouring numbers of `to`; its subnormal numbers have the same distance everywhere.
         let tie = 1_u64 << (stored - narrow.precision + (narrow.lowest - exponent).max(0) as u32);
         let next = power + (1 << stored);
         let last = [3, 2, 1].map(|ties| next - (ties * tie).min(1 << stored));
@@ -231,7 +231,7 @@ fn rounding_edges(from: Type, format: Format, to: Type) -> Vec<u64> {
     ends.flat_map(|bits| [-2_i64, -1, 0, 1, 2].map(|beside| bits.wrapping_add_signed(beside))).collect()
 }
 
-/// Returns a number's bits in `float` or `double`; a `float` is rounded.
+/// Returns the bits of a number in `float` or `double`. For `float` the number is rounded.
 fn bits_of(ty: Type, number: f64) -> u64 {
     if ty == Type::Float { u64::from((number as f32).to_bits()) } else { number.to_bits() }
 }
@@ -272,7 +272,7 @@ mod tests {
         }
     }
 
-    /// Asserts that a number with two neighbours at each side is among the special ones, with both signs.
+    /// Asserts that a number with two neighbours on each side is among the special ones, with both signs.
     fn has_near(from: Type, number: f64) {
         let (all, at) = (special_numbers(from), bits_of(from, number));
         for bits in at - 2..=at + 2 {
@@ -303,7 +303,7 @@ mod tests {
         }
         let bits = |number: f64| bits_of(Type::Double, number);
         assert_eq!([bits(largest), bits(largest + two(103))], [0x47ef_ffff_e000_0000, 0x47ef_ffff_f000_0000]);
-        // Nothing is narrower than that.
+        // No type is narrower than that.
         assert!(rounding_edges(Type::Float, Format { precision: 24, lowest: -126 }, Type::Float).is_empty());
     }
 

@@ -6,11 +6,11 @@ use base::error::Result;
 use base::threads::{Threads, share};
 use ladder::arrays::Host;
 
-/// The variant `serial`: adds one number at a time on one thread.
+/// The variant `serial`, which adds one number at a time on one thread.
 pub(super) const SERIAL: Host<u32> = Host { threads: Threads::One, run: run_one_by_one };
-/// The variant `threads`: adds one number at a time on all threads.
+/// The variant `threads`, which adds one number at a time on all threads.
 pub(super) const THREADS: Host<u32> = Host { threads: Threads::All, run: run_one_by_one };
-/// The variant `threads-vectors`: adds in vectors on all threads.
+/// The variant `threads-vectors`, which adds in vectors on all threads.
 pub(super) const THREADS_VECTORS: Host<u32> = Host { threads: Threads::All, run: run_vectorized };
 
 /// Adds both inputs one number at a time.
@@ -45,17 +45,17 @@ fn add_one_by_one(a: &[f32], b: &[f32], sum: &mut [f32]) {
     }
 }
 
-/// Adds in vectors of the widest kind that the processor has.
+/// Adds in vectors of the widest kind that the CPU has.
 fn add_vectorized(a: &[f32], b: &[f32], sum: &mut [f32]) {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
-        // SAFETY: the processor has AVX2, the only feature that it is compiled for.
+        // SAFETY: the CPU has AVX2, the only feature that the function is compiled for.
         return unsafe { add_avx2(a, b, sum) };
     }
     add(a, b, sum);
 }
 
-/// Adds as [`add`] does, compiled for AVX2.
+/// Adds as [`add`] does; compiled for AVX2.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn add_avx2(a: &[f32], b: &[f32], sum: &mut [f32]) {

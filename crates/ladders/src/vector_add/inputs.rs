@@ -2,10 +2,10 @@
 
 use base::random::mix;
 
-/// Names of the kinds of input; the first one is timed.
+/// The names of the kinds of input; the first one is timed.
 pub(super) const INPUT_NAMES: &[&str] = &["noise", "counting", "cancelling", "huge"];
 
-/// Fills both arrays with a kind of input, the same numbers each time.
+/// Fills both arrays with numbers of the kind `name`, the same numbers each time.
 pub(super) fn fill(name: &str, a: &mut [f32], b: &mut [f32]) {
     for (i, (a, b)) in a.iter_mut().zip(b).enumerate() {
         let i = i as u32;

@@ -1,8 +1,8 @@
-//! The ladder of vector addition: `sum[i] = a[i] + b[i]` for `f32`. With one addition per twelve bytes it measures memory
+//! The vector addition ladder: `sum[i] = a[i] + b[i]` for `f32`. With one addition per twelve bytes it measures memory
 //! bandwidth. It is the smallest complete ladder; copy it to begin a new one.
 //!
 //! IEEE 754 defines a sum to the last bit, so every variant gives exactly the bytes of [`reference()`]. Inputs are normal
-//! numbers, and no sum is subnormal, since devices may flush subnormal numbers to 0.
+//! numbers, and no sum is subnormal, because devices may flush subnormal numbers to 0.
 
 mod host;
 mod inputs;
@@ -18,16 +18,16 @@ use ladder::runner::{CaseInfo, Expected, LadderInfo};
 use ladder::variant::Variant;
 use opencl::kernel::Value;
 
-/// The maximum count of numbers: kernels count in 32 bits, and round up to whole work-groups.
+/// The maximum count of numbers. Kernels count in 32 bits, and round up to whole work-groups.
 pub(crate) const MAX_COUNT: u32 = 1 << 30;
 
-/// The size of the work-groups.
+/// The parameter for the size of the work-groups.
 const GROUP: Param = Param { name: "GROUP", cpu: 1024, gpu: 256, values: &[64, 128, 256, 512, 1024, 4096] };
-/// The types of arrays; the peak kernel copies them as integers.
+/// The OpenCL types of arrays; the peak kernel copies them as integers.
 const ARRAY: Types = &["float*", "uint*"];
 
 /// Returns the launch of a kernel whose arguments are both inputs, their sum and the count of numbers. A work-item adds
-/// `WIDTH`·`ITEMS` numbers; parameters that a file does not have are 1.
+/// `WIDTH`·`ITEMS` numbers; parameters that a kernel file does not have are 1.
 const fn pass(kernel: &'static str) -> Pass<u32> {
     Pass {
         kernel,
@@ -54,7 +54,7 @@ static PEAK: Code<u32> = Code::new(
     &[Param { name: "WIDTH", cpu: 8, gpu: 4, values: &[] }, GROUP],
 );
 
-/// The ladder of vector addition. A case is the number of floats in each array.
+/// The vector addition ladder. A case is the number of floats in each array.
 pub static VECTOR_ADD: ArrayLadder<u32> = ArrayLadder {
     info: LadderInfo {
         name: "vector_add",
@@ -112,7 +112,7 @@ pub static VECTOR_ADD: ArrayLadder<u32> = ArrayLadder {
         memory: 4 * count as usize * (3 + 3 + 3),
         ..CaseInfo::default()
     },
-    // Below, at and above the width of a vector and of a group, and odd ones.
+    // Counts below, at and above the width of a vector and of a work-group, and odd counts.
     small: &[1, 2, 3, 5, 15, 16, 17, 63, 64, 65, 255, 257, 1000, 4099],
     smaller: |_| Vec::new(),
     lens: |&count| Lens { inputs: vec![count as usize; 2], output: count as usize, scratch: Vec::new() },
@@ -125,7 +125,7 @@ pub static VECTOR_ADD: ArrayLadder<u32> = ArrayLadder {
     unit: "number",
 };
 
-/// Computes the expected sums one by one, as bytes.
+/// Returns the expected sums as bytes, computed one by one.
 pub(crate) fn reference(a: &[f32], b: &[f32]) -> Vec<u8> {
     a.iter().zip(b).flat_map(|(a, b)| (a + b).to_le_bytes()).collect()
 }

@@ -1,4 +1,4 @@
-//! The formats of objects that are shared, and their bytes.
+//! The formats of objects that are shared between OpenGL and OpenCL, and pseudo-random bytes for them.
 
 use ocl::ffi;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use opengl::texture::PixelFormat;
 /// The size of a pixel of [`Format::Buffer`] in bytes, so that the lengths of buffers are odd.
 const BUFFER_PIXEL: usize = 3;
 
-/// The format of an object that is shared.
+/// The format of an object that is shared between OpenGL and OpenCL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Format {
     /// Textures with four channels of 8 bits.
@@ -35,11 +35,11 @@ pub enum Format {
 /// The pixel format of a shared texture, in OpenGL and in OpenCL.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SharedFormat {
-    /// The format of OpenGL's texture and of the host's memory.
+    /// The pixel format of OpenGL's texture and of the bytes in host memory.
     pub gl: PixelFormat,
-    /// The channel order of OpenCL's image (`CL_RGBA`), by the table of `cl_khr_gl_sharing`.
+    /// The channel order of OpenCL's image, such as `CL_RGBA`, by the table of `cl_khr_gl_sharing`.
     pub order: u32,
-    /// The channel type of OpenCL's image (`CL_UNORM_INT8`), by the same table.
+    /// The channel type of OpenCL's image, such as `CL_UNORM_INT8`, by the same table.
     pub kind: u32,
 }
 
@@ -72,7 +72,7 @@ impl Format {
         }
     }
 
-    /// Returns the pixels of textures; `None` for buffers.
+    /// Returns the pixel format of textures; `None` for buffers.
     pub(super) fn pixels(self) -> Option<SharedFormat> {
         const BYTE: u32 = glow::UNSIGNED_BYTE;
         const SHORT: u32 = glow::UNSIGNED_SHORT;
@@ -93,30 +93,30 @@ impl Format {
         Some(SharedFormat { gl, order, kind })
     }
 
-    /// Returns the noun for an object in messages.
+    /// Returns "buffer" or "texture", for messages.
     pub(super) fn noun(self) -> &'static str {
         if self == Self::Buffer { "buffer" } else { "texture" }
     }
 
-    /// Returns the name of the objects in messages, such as "RGBA8 textures".
+    /// Returns the plural name of such objects for messages, such as "RGBA8 textures".
     pub(super) fn plural(self) -> String {
         if self == Self::Buffer { "buffers".to_owned() } else { format!("{} textures", self.name()) }
     }
 
-    /// Returns the size of a pixel in bytes.
+    /// Returns the size of a pixel in bytes; for buffers, [`BUFFER_PIXEL`].
     pub(super) fn pixel_bytes(self) -> usize {
         self.pixels().map_or(BUFFER_PIXEL, |pixels| pixels.gl.pixel_bytes)
     }
 
-    /// Returns pseudo-random bytes for an object of `size`. Floats are finite and not subnormal, since OpenGL may change
-    /// others; so are the floats of their complements.
+    /// Returns pseudo-random bytes for an object of `size`. As floats, they and their complements are finite and not subnormal,
+    /// since OpenGL may change other floats.
     pub(super) fn random_bytes(self, (width, height): (u32, u32), random: &mut Xorshift) -> Vec<u8> {
         let mut bytes = vec![0; width as usize * height as usize * self.pixel_bytes()];
         for part in bytes.chunks_mut(4) {
             let drawn = random.draw().to_le_bytes();
             part.iter_mut().zip(drawn).for_each(|(byte, drawn)| *byte = drawn);
         }
-        // Exponents of zeros or ones only get another last bit.
+        // An exponent of all zeros or all ones gets another last bit.
         match self {
             Self::Rgba16f => bytes.as_chunks_mut().0.iter_mut().for_each(|half: &mut [u8; 2]| {
                 if [0, 0x7c].contains(&(half[1] & 0x7c)) {

@@ -1,8 +1,8 @@
-//! The test of sharing, case by case: objects of one format exchange pseudo-random bytes in one direction, with one order of
-//! calls.
+//! The test of sharing between OpenGL and OpenCL. In each of its cases, objects of one format exchange pseudo-random bytes in
+//! one direction, with one order of calls.
 //!
-//! The start-up test ([`self_test`](super::self_test)) runs two of the cases. Drivers crash in some, so they run in a child
-//! process first.
+//! The start-up test ([`self_test`](super::self_test)) runs two of the cases. Drivers crash in some cases, so they run in a
+//! child process first.
 
 mod format;
 mod object;
@@ -46,17 +46,17 @@ impl Direction {
 /// The order of the calls that hand objects over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Order {
-    /// `glFinish` before the acquisition, `clFinish` after the release.
+    /// `glFinish` before objects are acquired, `clFinish` after they are released.
     Finish,
-    /// `glFinish` before the acquisition, `clWaitForEvents` for the release: the order of clreel's frames.
+    /// `glFinish` before objects are acquired, `clWaitForEvents` for their release: the order that clreel uses for frames.
     Wait,
-    /// The acquisition waits for a fence of OpenGL (`clCreateEventFromGLsyncKHR`), the host for the release.
+    /// OpenCL's acquire command waits for a fence of OpenGL (`clCreateEventFromGLsyncKHR`), and the host for the release.
     Fence,
-    /// The host waits for neither side: with `cl_khr_gl_event` the commands of one thread wait for each other.
+    /// The host waits for neither API: with `cl_khr_gl_event` the commands of one thread wait for each other.
     Implicit,
-    /// As [`Order::Finish`], with all objects in one acquisition and one release.
+    /// Like [`Order::Finish`], with all objects in one acquire and one release command.
     Several,
-    /// As [`Order::Finish`], with another release and acquisition in between.
+    /// Like [`Order::Finish`], with another release and acquire in between.
     Repeated,
 }
 
@@ -89,10 +89,10 @@ pub enum Outcome {
         wrong: usize,
         /// The number of bytes of the object.
         bytes: usize,
-        /// The first byte that differs, as in "byte 0 of pixel (3, 4) of 67×35 is 0x12, expected 0x34".
+        /// The first byte that differs, as text: "byte 0 of pixel (3, 4) of 67×35 is 0x12, expected 0x34".
         first: String,
     },
-    /// The driver does not offer what the case needs, for this reason: a sentence without its full stop.
+    /// The driver does not support the case, for this reason: a sentence without its full stop.
     Unsupported(String),
     /// The case failed, for this reason: a sentence without its full stop.
     Failed(String),
@@ -103,7 +103,7 @@ pub enum Outcome {
 pub struct Case {
     /// The format of the objects.
     pub format: Format,
-    /// Who writes, and who reads.
+    /// The direction in which the bytes are exchanged.
     pub direction: Direction,
     /// The order of the calls.
     pub order: Order,
@@ -133,7 +133,7 @@ impl Case {
         })
     }
 
-    /// Hands objects to OpenCL and back, and compares the bytes that the reader gets.
+    /// Hands objects to OpenCL and back, and compares the bytes that the reading API gets with the expected ones.
     pub(super) fn exchange(
         self,
         cl: &ClContext,
@@ -173,7 +173,7 @@ impl Case {
 
     /// Makes OpenGL write to the objects: the complements of the bytes, so that no byte is right by chance, and then the bytes
     /// if OpenGL is the writer. Waits for OpenGL, except where the order leaves that to the driver. Returns the events for
-    /// which the acquisition must wait.
+    /// which the acquire command must wait.
     fn write_in_opengl(
         self,
         cl: &ClContext,
@@ -205,7 +205,7 @@ impl Case {
             }
         });
         let event = fence.and_then(|fence| fence).map_err(Outcome::Failed)?.map(|fence| {
-            // SAFETY: the fence is of the OpenGL context that `cl` shares with, and deleted after the last command.
+            // SAFETY: the fence belongs to the OpenGL context that `cl` shares with, and is deleted after the last command.
             unsafe { event_of_fence(&cl.device, &cl.context, fence as *mut _) }
         });
         let event = event.transpose().map_err(|status| failed_call("making an event of a fence", &status))?;
@@ -213,8 +213,8 @@ impl Case {
     }
 }
 
-/// Creates objects of a format, one of each size, and deletes them after `exchange` has used them. Returns the outcome: the
-/// error of `exchange`, or why there are no such objects.
+/// Creates objects of a format, one of each size, and deletes them after `exchange` has used them. Returns the outcome: that of
+/// `exchange`, or the reason why the objects cannot be created.
 pub(super) fn with_objects(
     cl: &ClContext,
     gl: &GlAccess,
@@ -226,7 +226,7 @@ pub(super) fn with_objects(
     let objects = sizes.iter().map(|size| Object::new(cl, gl, format, *size, &mut random));
     let outcome = objects.collect::<Result<Vec<_>, _>>().and_then(|mut objects| {
         let outcome = exchange(&mut objects);
-        // After an error commands may be left, which use the objects' memory.
+        // After an error, commands that use the objects' memory may still be in the queue.
         if cl.queue.finish().is_err() {
             std::mem::forget(objects);
         }
@@ -236,7 +236,7 @@ pub(super) fn with_objects(
     outcome.and(deleted).err().unwrap_or(Outcome::Ok)
 }
 
-/// Returns the outcome of a case in which a call of OpenCL returned `status`; `what` is the subject of the sentence.
+/// Returns the outcome of a case in which an OpenCL call returned `status`; `what` is the subject of the sentence.
 fn failed_call(what: &str, status: &Status) -> Outcome {
     Outcome::Failed(format!("{what} failed in a test: {}", without_stop(&reason(status))))
 }

@@ -1,4 +1,4 @@
-//! A texture or buffer of OpenGL with OpenCL's memory object of it, and the bytes that are exchanged through it.
+//! A texture or buffer of OpenGL with its OpenCL memory object, and the bytes that are exchanged through it.
 
 use std::sync::Arc;
 
@@ -28,7 +28,8 @@ impl Drop for GlMemory {
 }
 
 impl GlMemory {
-    /// Creates the memory, and checks that OpenGL itself returns the bytes that it is filled with. The context must be current.
+    /// Creates the memory, and verifies that OpenGL itself returns the bytes that it is filled with. The context must be
+    /// current.
     fn new(gl: &glow::Context, format: Format, size: (u32, u32), bytes: &[u8]) -> Result<Arc<Self>, Outcome> {
         let memory = match format.pixels() {
             Some(pixels) => pixels.gl.create(gl, size.0, size.1).map(|name| {
@@ -65,7 +66,7 @@ impl GlMemory {
         }
     }
 
-    /// Makes OpenCL's memory object.
+    /// Creates the OpenCL memory object of this memory.
     fn share(&self, cl: &ClContext) -> Answer<ClMemory> {
         // SAFETY: the memory is of the OpenGL context that `cl` shares with, if it shares at all; else the driver refuses.
         unsafe {
@@ -84,22 +85,23 @@ impl GlMemory {
     }
 }
 
-/// OpenCL's memory object of OpenGL's memory.
+/// An OpenCL memory object of OpenGL's memory.
 enum ClMemory {
     Image(Image),
     Buffer(Buffer),
 }
 
-/// An object that both APIs have. Fields drop in order: OpenCL's memory object must go before OpenGL's memory.
+/// An object that both APIs can access. Fields are dropped in order: OpenCL's memory object must go before OpenGL's memory.
 pub(crate) struct Object {
     in_opencl: ClMemory,
     in_opengl: Arc<GlMemory>,
     format: Format,
     size: (u32, u32),
-    /// The expected bytes as OpenGL has them, and as OpenCL has them, with red and blue exchanged where their orders differ.
+    /// The expected bytes in OpenGL's order; `opencl_bytes` has them in OpenCL's order. Red and blue are exchanged where the
+    /// two orders differ.
     opengl_bytes: Vec<u8>,
     opencl_bytes: Vec<u8>,
-    /// The complement of `opencl_bytes`.
+    /// The complement of `opencl_bytes`, written before the expected bytes.
     others: Vec<u8>,
     /// The bytes that OpenCL reads in each round.
     read: [Vec<u8>; 2],
@@ -109,7 +111,7 @@ impl Object {
     /// Creates an object in both APIs.
     ///
     /// # Errors
-    /// The outcome of the case, if there is no such object.
+    /// The outcome of the case, if the object cannot be created.
     pub(super) fn new(
         cl: &ClContext,
         gl: &GlAccess,
@@ -131,7 +133,6 @@ impl Object {
         Ok(Self { in_opencl, in_opengl, format, size, opengl_bytes, opencl_bytes, others, read })
     }
 
-    /// Returns OpenCL's memory object.
     pub(super) fn mem(&self) -> &Mem {
         match &self.in_opencl {
             ClMemory::Image(image) => image.mem(),
@@ -139,12 +140,12 @@ impl Object {
         }
     }
 
-    /// Returns OpenGL's memory and the bytes that it is to have.
+    /// Returns OpenGL's memory and the bytes that it should contain.
     pub(super) fn for_opengl(&self) -> (Arc<GlMemory>, Vec<u8>) {
         (self.in_opengl.clone(), self.opengl_bytes.clone())
     }
 
-    /// Enqueues OpenCL's reading. The object must live until that is complete.
+    /// Enqueues a read by OpenCL, for the round `round`. The object must live until the command is complete.
     pub(super) fn enqueue_read(&mut self, queue: &Queue, round: usize) -> Answer<()> {
         let into = &mut self.read[round];
         // SAFETY: there is room for all bytes, and the caller keeps the object.
@@ -157,8 +158,8 @@ impl Object {
         .map(drop)
     }
 
-    /// Enqueues OpenCL's writing: the expected bytes in the last round, others before. The object must live until that is
-    /// complete.
+    /// Enqueues a write by OpenCL: the expected bytes in the last round, their complement before. The object must live until
+    /// the command is complete.
     pub(super) fn enqueue_write(&mut self, queue: &Queue, is_last: bool) -> Answer<()> {
         let from = if is_last { &self.opencl_bytes } else { &self.others };
         // SAFETY: these are all bytes, and the caller keeps the object.
@@ -171,7 +172,7 @@ impl Object {
         .map(drop)
     }
 
-    /// Compares the bytes that OpenCL has read in the first `rounds` rounds with the expected ones.
+    /// Compares the bytes that OpenCL read in each of the first `rounds` rounds with the expected ones.
     pub(super) fn compare_read(&self, rounds: usize) -> Result<(), Outcome> {
         self.read.iter().take(rounds).try_for_each(|got| self.compare(got, &self.opencl_bytes))
     }
@@ -197,7 +198,7 @@ impl Object {
     }
 }
 
-/// Returns the outcome if the driver makes no memory object of such an object of OpenGL.
+/// Returns the outcome of a case in which the driver creates no OpenCL memory object for an object of this format.
 fn refused(format: Format, status: &Status) -> Outcome {
     let why = format!("the driver does not share {}: {}", format.plural(), without_stop(&reason(status)));
     match status.0 {
@@ -209,7 +210,8 @@ fn refused(format: Format, status: &Status) -> Outcome {
     }
 }
 
-/// Returns true if OpenCL's image has red and blue in another order than the host's memory that OpenGL is filled from.
+/// Returns true if OpenCL's image has red and blue in another order than the host's memory from which OpenGL's texture is
+/// filled.
 ///
 /// # Errors
 /// The outcome of the case, if the driver reports another format than the table of `cl_khr_gl_sharing` has.

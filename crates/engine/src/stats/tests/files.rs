@@ -1,4 +1,4 @@
-//! Tests of what is written to files.
+//! Tests of the statistics files.
 
 use box_filter::named;
 use std::collections::HashMap;
@@ -60,7 +60,7 @@ fn csv_has_a_row_for_each_frame_and_a_column_for_each_stage() {
     assert_eq!(scratch.names(), ["s.csv"], "nothing is left beside it");
 }
 
-/// The times of the crowd of figures have columns of their own beside the movie's stages, and appear once.
+/// Tests that the times of the cloth simulation have columns of their own next to the movie's stages, and appear once.
 #[test]
 fn an_armys_frame_is_told_beside_the_movies() {
     let scratch = Scratch::new("cloth");
@@ -98,12 +98,12 @@ fn an_armys_frame_is_told_beside_the_movies() {
     assert_eq!((cloth["figures"].as_u64(), cloth["skin"].as_f64()), (Some(25), Some(1.0)));
     assert_eq!(cloth["handovers"], 2);
     assert!(cloth["write-back"].is_null() && cloth["on_host"] == serde_json::json!(["integrate", "drive"]));
-    // The movie's stages have none of it.
+    // The movie's stages include none of these times.
     let (with, without) = (&json["frames"][1], &json["frames"][0]);
     assert!(Stage::ALL.iter().all(|stage| with[stage.name()] == without[stage.name()]));
 }
 
-/// Times of kernels before and after an edit are never mixed.
+/// Tests that times of kernels before and after an edit are never mixed.
 #[test]
 fn each_version_of_the_kernels_is_a_setting_of_its_own() {
     let scratch = Scratch::new("versions");
@@ -135,7 +135,7 @@ fn each_version_of_the_kernels_is_a_setting_of_its_own() {
     assert_eq!(json["settings"].as_array().unwrap().iter().map(told).collect::<Vec<_>>(), wanted);
 }
 
-/// The intervals of frames with two filters are not counted for a setting with one filter.
+/// Tests that the intervals of frames with two filters are not counted for a setting with one filter.
 #[test]
 fn frames_of_a_wipe_are_a_setting_of_their_own() {
     let scratch = Scratch::new("wipe");
@@ -152,7 +152,7 @@ fn frames_of_a_wipe_are_a_setting_of_their_own() {
         export(&scratch.0.join(name), &recorder, &context()).unwrap();
         fs::read_to_string(scratch.0.join(name)).unwrap()
     });
-    // Behind them nothing of an army.
+    // The columns of the cloth simulation are empty.
     let ends: Vec<&str> = csv_rows(&csv)
         .skip(1)
         .step_by(4)
@@ -178,7 +178,7 @@ fn frames_of_a_wipe_are_a_setting_of_their_own() {
         )
     });
     assert_eq!(settings.iter().map(told).collect::<Vec<_>>(), wanted);
-    // The first interval of each is a switch's.
+    // The first interval of each setting belongs to the switch.
     assert!(settings[1..].iter().all(|of| of["interval_ms"]["n"] == 3), "{settings:?}");
 }
 
@@ -194,7 +194,7 @@ fn json_gives_back_what_was_measured() {
     assert_eq!(json["device"], serde_json::Value::Null);
     assert_eq!((&json["presented"], &json["late"], &json["dropped"]), (&3.into(), &1.into(), &4.into()));
     assert_eq!(json["repaint_ms"]["max"], 18.0);
-    // The switch's interval is in its row, and in no summary.
+    // The interval of the switch is in its row, and in no summary.
     assert_eq!(json["frames"][1]["interval_ms"], 40.0);
     assert_eq!((&json["interval_ms"]["n"], &json["interval_ms"]["max"]), (&1.into(), &40.5.into()));
     let naive = &json["settings"][1];
@@ -263,7 +263,7 @@ fn a_time_by_the_wall_does_not_stand_in_the_devices_column() {
         assert_eq!((&all["filter_wall_ms"]["p50"], &all["filter_wall_ms"]["n"]), (&1.5.into(), &6.into()));
     }
     assert_eq!(setting["noisy"], false);
-    // What a device has timed has no time by the wall.
+    // A frame that the device has timed has no wall time.
     let mut recorder = Recorder::new(true);
     recorder.push(self::frame(0.0, 40.0, 0.25, named("flat")));
     let (rows, json) = both(&scratch, &recorder);
@@ -288,7 +288,7 @@ fn each_setting_says_whether_its_times_are_noisy_and_why() {
     recorder.set_others_share(Some(0.43));
     push(&mut recorder, named("separable"), &[1.0; 8]);
     recorder.set_others_share(Some(0.05));
-    // The filter takes no time, so the frames' own is looked at.
+    // The filter takes no time, so the intervals of the frames count.
     push(&mut recorder, VariantId::OFF, &[0.0; 8]);
     let summary = recorder.shown.summary(Stage::Take).unwrap();
     assert_eq!((summary.n, summary.noise), (8, None));
@@ -352,7 +352,7 @@ fn a_full_disk_is_an_error_and_the_device_survives() {
     assert_eq!(scratch.names().len(), 2, "nothing is left beside them");
 }
 
-/// The saved run is read as a result of `bench`: two runs with the same times have no difference.
+/// Tests that a saved run is read as a result of `bench`: two runs with the same times have no difference.
 #[test]
 fn a_saved_run_is_compared_as_a_result_of_bench() {
     let scratch = Scratch::new("run");
@@ -390,7 +390,7 @@ fn a_saved_run_is_compared_as_a_result_of_bench() {
     save_run(&path("d.json"), &record(1.0, 60), &unverified).unwrap();
     let rows = compare(&saved("a.json"), &saved("d.json"));
     assert_eq!(rows[0].result.as_ref().unwrap_err().reason, "not verified in the later result");
-    // Frames beside other work on the device are left out, and the one after it.
+    // Frames during other work on the device are left out, and so is the next one after it.
     let mut beside_work = record(1.0, 60);
     for n in 0..60 {
         beside_work.set_other_work(n < 30);
@@ -399,7 +399,7 @@ fn a_saved_run_is_compared_as_a_result_of_bench() {
     save_run(&path("f.json"), &beside_work, &context()).unwrap();
     let rows = compare(&saved("a.json"), &saved("f.json"));
     assert_eq!(rows[0].times.map(|times| times.unwrap().series.n), [60, 60 + 60 - 31]);
-    // Nothing to save is a sentence.
+    // If there is nothing to save, the error is a sentence.
     let error = save_run(&path("e.json"), &record(1.0, 0), &context()).unwrap_err();
     assert!(error.why.contains("No frame of this movie has a time") && !path("e.json").exists(), "{error}");
 }

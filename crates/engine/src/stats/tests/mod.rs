@@ -1,4 +1,4 @@
-//! Tests of the recorder and of what is written to files.
+//! Tests of the recorder and of the files that it is written to.
 
 mod files;
 mod recording;

@@ -1,4 +1,4 @@
-//! Tests of the recorder: what is counted, what a summary covers, what is forgotten.
+//! Tests of the recorder: its counters, the frames that a summary covers, and the samples that are dropped.
 
 use super::*;
 use box_filter::named;
@@ -84,7 +84,7 @@ fn a_picture_filtered_anew_is_measured_but_is_no_frame() {
     recorder.mark_discontinuity();
     recorder.push(frame(3.1, 40.0, 2.0, named("fused")));
     assert_eq!(recorder.shown.summary(Stage::Filter).unwrap().max, 2.0 * FILTER);
-    // In the middle of a slide, whose time was another filter's when it began.
+    // This picture was filtered in the middle of a slide, whose filter was another one when it began.
     recorder.push_refiltered(frame(6.0, 0.0, 1.0, named("separable")));
     recorder.push(frame(15.1, 12_000.0, 1.0, named("separable")));
     assert_eq!(recorder.shown.frame_interval(), None);
@@ -124,7 +124,7 @@ fn kernels_that_were_changed_have_times_of_their_own_and_wrong_ones_none() {
     assert!(recorder.shown.beside().is_some() && recorder.shown.summary(Stage::Filter).is_none());
     let last = recorder.frames().back().unwrap();
     assert!(last.stages[Stage::Filter as usize].is_nan() && last.beside_filter_ms == Some(3.0));
-    // Other kernels on either side begin its times anew.
+    // Other kernels on either side clear the times.
     wiped(&mut recorder, named("fused"), named("separable"));
     wiped(&mut recorder, named("fused"), named("separable"));
     recorder.shown.kernels_changed(named("separable"), 1, false);
@@ -136,7 +136,8 @@ fn kernels_that_were_changed_have_times_of_their_own_and_wrong_ones_none() {
     recorder.shown.kernels_changed(named("flat"), 1, false);
     push(&mut recorder, 3.0, named("flat"));
     assert_eq!(ms(&recorder, named("flat")), Some(3.0 * FILTER));
-    // A frame on its way when the next version came has no score, whether that version makes another picture or not.
+    // A frame that is being filtered when another version comes into use has no score, whether that version makes the same
+    // picture or not.
     recorder.shown.kernels_changed(named("flat"), 2, false);
     push(&mut recorder, 1.0, named("flat"));
     assert_eq!(ms(&recorder, named("flat")), None);
@@ -181,7 +182,7 @@ fn scores_are_medians_that_survive_a_switch() {
     assert!(recorder.shown.scores().of(named("fused")).unwrap().is_at(8, (1280, 720)));
     assert!(!recorder.shown.scores().of(named("naive")).unwrap().is_at(8, (1280, 720)));
     assert!(!recorder.shown.scores().of(named("naive")).unwrap().is_at(7, (1280, 719)));
-    // What was not measured is no score.
+    // An unknown time is no score.
     let mut unknown = frame(at + 1.0, 40.0, 1.0, named("flat"));
     unknown.stages[Stage::Filter as usize] = f64::NAN;
     recorder.push(unknown);
@@ -204,12 +205,12 @@ fn another_device_has_no_numbers_before_it_has_measured() {
     }
     assert_eq!(told(&recorder), (Some(5.0 * FILTER), Some(5.0 * FILTER)));
     let count = recorder.shown.changes();
-    // In a pause nothing else comes.
+    // In a pause no other sample follows.
     recorder.shown.device_changed(1, None);
     assert_eq!(told(&recorder), (None, None));
     assert!(recorder.shown.last().is_none() && recorder.shown.frame_interval().is_none());
     assert_ne!(recorder.shown.changes(), count, "the overlay takes that up");
-    // A frame that the device before has filtered is presented, and is none of its numbers.
+    // A frame that the previous device has filtered is presented, and is not counted for the new device.
     recorder.push(of(0.2, 5.0, 0));
     assert_eq!(told(&recorder), (None, None));
     assert_eq!((recorder.presented(), recorder.frames().len()), (6, 6));
@@ -229,7 +230,7 @@ fn a_device_that_comes_back_has_the_times_that_it_had() {
     assert_eq!(ms(&recorder), None, "nothing was measured on it");
     (5..9).for_each(|n| recorder.push(of(0.04 * f64::from(n), 2.0, 2)));
     assert_eq!(ms(&recorder), Some(2.0 * FILTER));
-    // Between the two there may be none, after a failure.
+    // After a failure there may be no device between the two.
     recorder.shown.device_changed(3, None);
     assert_eq!(ms(&recorder), None);
     recorder.shown.device_changed(4, Some(device(0)));
@@ -262,7 +263,7 @@ fn a_state_says_what_happened() {
     let waiting = Playing { waiting: true, ..playing };
     assert_eq!(PlayState::of(waiting, &recorder), PlayState::Waiting);
     assert_eq!(PlayState::of(Playing { paused: true, ..waiting }, &recorder), PlayState::Paused);
-    // Nothing plays, whatever the last frames were.
+    // Nothing plays, regardless of the last frames.
     let ended = Playing { ended: true, ..playing };
     let nothing = [
         (ended, "Ended"),
@@ -346,7 +347,7 @@ fn times_of_opengl_come_later_and_go_to_their_frame() {
         for n in 0..5 {
             recorder.push(frame(f64::from(n) * 0.04, 40.0, 1.0, named("flat")));
         }
-        // The oldest is kept in the history only, and one has not been presented yet.
+        // The oldest frame is only in the history, and one frame has not been presented yet.
         for (n, ms) in [(0, 0.5), (3, 3.0), (4, 4.0), (5, 5.0)] {
             recorder.set_gl_times(n, times(ms));
         }

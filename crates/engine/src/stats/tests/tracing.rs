@@ -64,7 +64,7 @@ fn a_frame_is_in_the_trace_with_its_stages_and_what_was_dropped() {
     let filters = events_named(&trace, "filter");
     assert_eq!((&filters[0]["dur"], &filters[1]["dur"]), (&5.277.into(), &1.223.into()), "to the nanosecond");
     assert!(filters[..2].iter().all(|filter| filter["args"]["frame"] == 7 && filter["pid"] == 2));
-    // What the device's thread did meanwhile is no other thread's.
+    // Work of the device's thread meanwhile does not appear on another thread.
     let [convert, ..] = events_named(&trace, "convert")[..] else { panic!("{trace}") };
     let thread = |event: &Value| {
         let is_its = |name: &&&Value| name["pid"] == event["pid"] && name["tid"] == event["tid"];
@@ -134,7 +134,7 @@ fn frames_that_lost_events_are_left_out_and_all_that_went_is_counted() {
     assert_eq!(other["events_forgotten"], 100 + all / 3);
     assert!(events_named(&trace, "filter").iter().all(|event| event["args"]["frame"].as_u64() >= Some(4)));
     assert_eq!(events_named(&trace, "filter").len(), 4);
-    // Nothing at all is a trace too.
+    // A recording without events gives a valid trace, too.
     let trace = written(&recorded(base, Vec::new()));
     assert_eq!(
         (events_named(&trace, "process_name").len(), &trace["otherData"]["recording"]["frame_us"]),
@@ -178,7 +178,7 @@ fn a_frame_of_the_history_has_its_timeline_and_those_before_it() {
     assert_eq!((first(0), first(10), first(u64::MAX)), (Some((1, at(0))), None, None));
     assert_eq!(recorder.number_of(&recorder.history()[6]), Some(6));
     assert_eq!(recorder.number_of(&recorder.history()[6].clone()), None);
-    // What has left the history has none, and the others keep theirs.
+    // Frames that have left the history have no timeline, and the others keep theirs.
     recorder.push_traced(frame(11.0, 40.0, 1.0, named("flat")), Vec::new());
     assert_eq!(recorder.timeline_of(0).map(|_| ()), None);
     let newest = recorder.presented() - 1;

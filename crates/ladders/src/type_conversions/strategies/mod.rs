@@ -1,9 +1,10 @@
-//! The ladder of host strategies: many numbers are converted in all vector widths, and the results are checked. The variants
-//! differ in how the host keeps the device busy. The output of a case is, for each width, how many results are right.
+//! The ladder of host strategies: many numbers are converted in all vector widths, and the results are compared with the
+//! expected ones. The variants differ in how the host keeps the device busy. The output of a case is the number of right
+//! results for each width.
 //!
 //! A variant generates the numbers, computes the expected results, runs the conversion, and compares. Its counts are checked
 //! like any ladder's output. For one kind of input some expected results are altered on purpose, so that a variant that does
-//! not compare is caught.
+//! not compare is detected.
 
 mod run;
 mod slot;
@@ -36,19 +37,19 @@ use slot::DeviceBuffers;
 /// The conversion of this ladder: `float` to `int`, saturating, so that all results are defined.
 pub(super) const CONVERSION: Conversion =
     Conversion { from: Type::Float, to: Type::Int, saturates: true, rounding: Rounding::Nearest };
-/// Vector widths, in the order of the kernels.
+/// The vector widths, in the order of the kernels.
 pub(super) const WIDTHS: [u8; 6] = [1, 2, 3, 4, 8, 16];
 /// The count of numbers that are generated, converted and compared at once; all vector widths divide it.
 pub(super) const PART_NUMBERS: usize = 48 * 21_845;
 /// The count of numbers that are generated, converted and compared at once by variants in which each thread has parts of its
 /// own.
 pub(super) const THREAD_PART_NUMBERS: usize = 48 * 5461;
-/// The largest count of numbers in a case: all numbers of the source type.
+/// The maximum count of numbers in a case: all numbers of the source type.
 const MAX_COUNT: u64 = 1 << 32;
-/// The count of numbers after which the counts of right results are read from the device and reset, since the device counts in
-/// 32 bits. So many numbers take the slowest variant a few seconds, less than the timeout of a device.
+/// The count of numbers after which the counts of right results are read from the device and reset, because the device counts
+/// in 32 bits. This many numbers take the slowest variant a few seconds, less than the timeout of a device.
 const STRETCH_NUMBERS: u64 = 256 * PART_NUMBERS as u64;
-/// The interval of altered results: in cases with faults, one in this many expected results is wrong on purpose.
+/// The interval of altered results: in cases with faults, one expected result in this many is wrong on purpose.
 const FAULT_INTERVAL: usize = 997;
 
 /// The way in which the host keeps the device busy.
@@ -58,8 +59,8 @@ pub enum Strategy {
     Copied,
     /// Maps device memory for the host, which compares.
     Mapped {
-        /// The number of parts of the numbers that are in flight: with two the host generates one while the device works on the
-        /// other.
+        /// The number of parts of the numbers that are in flight. With two, the host generates one part while the device works
+        /// on the other.
         slots: usize,
         /// The number of kernels that are enqueued before the host waits for the first of them.
         batch: usize,
@@ -76,7 +77,7 @@ type Code = arrays::Code<Launch, Strategy>;
 /// Compiled kernels.
 type Program = arrays::Program<Launch, Strategy>;
 
-/// What a launch depends on: the count of numbers, and the kind of the device with its number of compute units.
+/// The values on which a launch depends: the count of numbers, and the kind of the device with its number of compute units.
 #[derive(Debug, Clone, Copy)]
 pub struct Launch {
     count: usize,
@@ -84,8 +85,8 @@ pub struct Launch {
 }
 
 impl Launch {
-    /// Returns the number of work-groups whose work-items convert `each` numbers at once: no more than have something to do, since
-    /// each work-item adds to the counts.
+    /// Returns the number of work-groups whose work-items convert `each` numbers at once. It is limited so that every work-item
+    /// has numbers to convert, because each adds to the counts.
     fn groups(self, config: &Config<Code>, each: usize) -> [usize; 2] {
         let (kind, units) = self.device;
         let items = work_items(kind, units, self.count).min(self.count.div_ceil(each).max(1));
@@ -93,13 +94,13 @@ impl Launch {
     }
 }
 
-/// The numbers.
+/// The argument for the numbers to convert.
 const IN: Arg<Launch, Strategy> = Arg::Memory(0, &["float*"]);
-/// The expected results.
+/// The argument for the expected results.
 const WANTED: Arg<Launch, Strategy> = Arg::Memory(1, &["int*"]);
-/// The counts of right results, one for each width.
+/// The argument for the counts of right results, one for each width.
 const RIGHT: Arg<Launch, Strategy> = Arg::Memory(2, &["uint*"]);
-/// The count of numbers.
+/// The argument for the count of numbers.
 const COUNT: Arg<Launch, Strategy> = Arg::Value(&["uint"], |launch| Value::Uint(launch.count as u32));
 
 /// Returns the launch of a kernel with these arguments.
@@ -107,12 +108,12 @@ const fn pass(kernel: &'static str, args: &'static [Arg<Launch, Strategy>]) -> P
     Pass { kernel, args, local: group, groups: |config, launch| launch.groups(config, 1), work: None }
 }
 
-/// Returns the results of the width with the index `WIDTH`.
+/// Returns the argument for the results of the width with the index `WIDTH`.
 const fn out<const WIDTH: usize>() -> Arg<Launch, Strategy> {
     Arg::Memory(3 + WIDTH, &["int*"])
 }
 
-/// Returns the launch of a kernel that converts with the width with the index `WIDTH`.
+/// Returns the launch of a kernel that converts in the width with the index `WIDTH`.
 const fn convert<const WIDTH: usize>(kernel: &'static str) -> Pass<Launch, Strategy> {
     pass(kernel, const { &[IN, out::<WIDTH>(), COUNT] })
 }
@@ -139,7 +140,7 @@ const CONVERT: &[Pass<Launch, Strategy>] = &[
     convert::<4>("convert8"),
     convert::<5>("convert16"),
 ];
-/// The launches that convert, each followed by the one that compares.
+/// The launches that convert, each followed by a launch that compares.
 const CONVERT_AND_COMPARE: &[Pass<Launch, Strategy>] = &[
     convert::<0>("convert1"),
     compare::<0>(),
@@ -161,12 +162,12 @@ const CHECK: &[Pass<Launch, Strategy>] =
 const CHECK_ALL: &[Pass<Launch, Strategy>] =
     &[Pass { groups: |config, launch| launch.groups(config, 16), ..check("check_all") }];
 
-/// The kernel file with a kernel for each vector width, and one that compares results.
+/// The name of the kernel file with a kernel for each vector width, and one that compares results.
 const WIDTHS_FILE: &str = "conversions/02_widths.cl";
-/// The kernel file with kernels that convert and compare.
+/// The name of the kernel file with kernels that convert and compare.
 const CHECKED_FILE: &str = "conversions/03_checked.cl";
 
-/// The size of the work-groups.
+/// The parameter for the size of the work-groups.
 const GROUP: Param = Param { name: "GROUP", cpu: 1, gpu: 256, values: &[64, 128, 256, 512] };
 
 /// Returns the description of a kernel file with these launches.
@@ -262,7 +263,7 @@ pub struct HostStrategies;
 pub enum Built {
     /// A variant without a device, and its number of threads.
     Host(Host, usize),
-    /// Compiled kernels, which one thread at a time may use, and the device's kind with its number of compute units.
+    /// The compiled kernels, which one thread at a time may use, and the device's kind with its number of compute units.
     Kernels(Box<Mutex<Program>>, (DeviceKind, u32)),
 }
 
@@ -273,7 +274,7 @@ pub enum Host {
     Reference(Threads),
     /// Compares results on one thread.
     Compare {
-        /// True to compare in vectors, false byte by byte.
+        /// True if results are compared in vectors, false if byte by byte.
         vectors: bool,
     },
 }
@@ -286,7 +287,7 @@ impl Host {
     }
 }
 
-/// Memory of a case.
+/// The memory of a case.
 #[derive(Debug)]
 pub struct Buffers {
     count: u64,
@@ -294,7 +295,7 @@ pub struct Buffers {
     faults: bool,
     /// The counts of right results for each width, between guards.
     output: Vec<u8>,
-    /// Bytes in each guard.
+    /// The number of bytes in each guard.
     guard: usize,
     host: HostBuffers,
     device: Option<DeviceBuffers>,
@@ -322,8 +323,8 @@ impl Elements for Counts {
     }
 }
 
-/// Returns how many results of each width have to be counted as right for this range of numbers. `faults` is true if some
-/// expected results are altered.
+/// Returns the number of results of each width that must be counted as right for this range of numbers. `faults` is true if
+/// some expected results are altered.
 fn count_right(numbers: &Range<u64>, faults: bool) -> u64 {
     let all = (numbers.end - numbers.start).next_multiple_of(COUNT_MULTIPLE as u64);
     let before = |end: u64| end.div_ceil(FAULT_INTERVAL as u64);
@@ -392,7 +393,8 @@ impl Ladder for HostStrategies {
             bytes: 8.0 * results,
             operations: results,
             output: OUTPUT_BYTES,
-            // Two slots with numbers, expected and six actual results each, and the host's own; two small slots for each thread.
+            // Two slots with numbers, expected results and six actual results each, and the host's own; two small slots for
+            // each thread.
             memory: PART_NUMBERS * 4 * (2 * (6 + 2) + 4)
                 + THREAD_PART_NUMBERS * 4 * (2 + 1) * 2 * all_threads(),
             ..CaseInfo::default()

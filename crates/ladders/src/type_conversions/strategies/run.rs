@@ -1,5 +1,5 @@
-//! Runs the host strategies, that is the ways in which the host keeps the device busy. The functions return how many results of each
-//! vector width are right.
+//! Runs the host strategies, which are the ways in which the host keeps the device busy. The functions return the number of
+//! right results of each vector width.
 
 use std::ops::Range;
 use std::sync::atomic::{Ordering, compiler_fence};
@@ -19,8 +19,8 @@ use ladder::measure::Sample;
 use opencl::cl::{self, DeviceKind};
 use opencl::watch;
 
-/// The host's memory for numbers and results. It is kept from run to run, since the first access to new memory costs as much as
-/// filling it.
+/// The host's memory for numbers and results. It is kept from run to run, because the first access to new memory costs as much
+/// as filling it.
 #[derive(Debug, Default)]
 pub(super) struct HostBuffers {
     input: Vec<u8>,
@@ -28,13 +28,13 @@ pub(super) struct HostBuffers {
     got: Vec<u8>,
 }
 
-/// Returns the first `len` bytes of `memory`, which grows if it is shorter.
+/// Returns the first `len` bytes of `memory`; extends it if it is shorter.
 fn grown_slice(memory: &mut Vec<u8>, len: usize) -> &mut [u8] {
     memory.resize(memory.len().max(len), 0);
     &mut memory[..len]
 }
 
-/// Generates numbers and their expected results.
+/// A generator of numbers and their expected results.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct InputGenerator {
     faults: bool,
@@ -44,8 +44,8 @@ pub(super) struct InputGenerator {
 const BLOCK_NUMBERS: usize = 1 << 14;
 
 impl InputGenerator {
-    /// Writes the numbers from index `first` on to `numbers`, and their expected results to `wanted`. The series has all 2^32
-    /// numbers, in a mixed order, before it repeats.
+    /// Writes the numbers from index `first` on to `numbers`, and their expected results to `wanted`. The series contains all
+    /// 2^32 numbers, in a mixed order, before it repeats.
     fn generate(self, first: u64, numbers: &mut [u8], wanted: &mut [u8]) {
         trace("numbers and reference", || {
             let blocks = numbers.chunks_mut(4 * BLOCK_NUMBERS).zip(wanted.chunks_mut(4 * BLOCK_NUMBERS));
@@ -64,8 +64,8 @@ impl InputGenerator {
     }
 }
 
-/// Returns how many of the results `got` equal the expected results `wanted`. Blocks are compared as bytes first, and number by
-/// number only if they differ.
+/// Returns the number of results in `got` that equal the expected results `wanted`. Blocks are first compared as bytes, and
+/// number by number only if they differ.
 fn count_equal(got: &[u8], wanted: &[u8]) -> u32 {
     trace("compare", || {
         let blocks = got.chunks(4 * BLOCK_NUMBERS).zip(wanted.chunks(4 * BLOCK_NUMBERS));
@@ -80,8 +80,8 @@ fn count_equal(got: &[u8], wanted: &[u8]) -> u32 {
     })
 }
 
-/// Returns how many of the results `got` equal the expected results `wanted`, compared byte by byte. A compiler fence in the
-/// loop, which generates no instruction, keeps the compiler from vectorizing the loop.
+/// Returns the number of results in `got` that equal the expected results `wanted`, compared byte by byte. A compiler fence in
+/// the loop, which generates no instruction, keeps the compiler from vectorizing the loop.
 fn count_equal_bytewise(got: &[u8], wanted: &[u8]) -> u32 {
     let ((got, _), (wanted, _)) = (got.as_chunks::<4>(), wanted.as_chunks::<4>());
     let mut right = 0;
@@ -131,7 +131,7 @@ pub(super) fn run(built: &Built, buffers: &mut Buffers) -> Result<([u64; 6], Sam
     Ok((all, Sample::on_host(wall_ms)))
 }
 
-/// Generates numbers and expected results without a device; the counts are those that a correct device would give.
+/// Generates numbers and expected results without a device. Returns the counts that a correct device would give.
 fn run_reference(
     numbers: &Range<u64>,
     generator: InputGenerator,
@@ -190,8 +190,8 @@ pub(super) struct DeviceRun<'a> {
     pub generator: InputGenerator,
 }
 
-/// A part of the numbers that the device works on: the mappings of its results with their width, the events of its kernels, and when
-/// they were enqueued.
+/// A part of the numbers on which the device works: the mappings of its results with their width, the events of its kernels,
+/// and the times around their enqueueing.
 struct PendingPart {
     got: Vec<(usize, Mapping)>,
     events: Vec<cl::Event>,
@@ -210,7 +210,7 @@ impl DeviceRun<'_> {
         }
     }
 
-    /// Runs [`Strategy::Copied`].
+    /// Runs the strategy [`Strategy::Copied`].
     fn run_copied(&self, device: &DeviceBuffers, host: &mut HostBuffers) -> Result<[u32; 6]> {
         let HostBuffers { input, wanted: [wanted, _], got } = host;
         let (slot, mut right) = (&device.slots[0], [0; 6]);
@@ -232,8 +232,8 @@ impl DeviceRun<'_> {
         Ok(right)
     }
 
-    /// Runs [`Strategy::Mapped`]. With one slot the host generates a part when the preceding part is done; with two slots, while the
-    /// device works on the preceding part.
+    /// Runs the strategy [`Strategy::Mapped`]. With one slot, the host generates a part when the previous part is done; with
+    /// two slots, while the device works on the previous part.
     fn run_mapped(
         &self,
         (slots, batch): (usize, usize),
@@ -312,7 +312,8 @@ impl DeviceRun<'_> {
         Ok(right)
     }
 
-    /// Runs the `kernels` kernels that compare on the device: expected results are uploaded, and a count for each width is read back.
+    /// Runs the first `kernels` kernels, which compare on the device: expected results are uploaded, and a count for each width
+    /// is read back.
     fn run_checked(&self, device: &DeviceBuffers, kernels: usize) -> Result<[u32; 6]> {
         device.clear()?;
         let mut traces = Vec::new();

@@ -1,5 +1,5 @@
-//! The memory on the device that the host strategies use (the ways in which the host keeps the device busy): slots, each with a queue
-//! and the memory for one part of the numbers.
+//! The device memory of the host strategies, which are the ways in which the host keeps the device busy: slots, each with a
+//! queue and the memory for one part of the numbers.
 
 use std::ptr::NonNull;
 use std::sync::PoisonError;
@@ -43,7 +43,7 @@ pub(super) struct Slot {
     right: Buffer,
 }
 
-/// A mapping of device memory into the memory of the host.
+/// A mapping of device memory into host memory.
 pub(super) struct Mapping {
     at: NonNull<u8>,
     event: cl::Event,
@@ -112,8 +112,8 @@ impl Slot {
         kernels.map(one).collect::<Answer<_>>().map_err(conversion_error)
     }
 
-    /// Records in the trace when the device ran these commands of the slot's queue. `enqueued` has the times before and after
-    /// they were enqueued.
+    /// Records in the trace the times at which the device ran these commands of the slot's queue. `enqueued` has the times
+    /// before and after they were enqueued.
     pub(super) fn trace_device(&self, events: &[cl::Event], enqueued: (Instant, Instant)) {
         log::record(|| device_spans(self.queue.clock(), "convert", events, enqueued, Instant::now()));
     }
@@ -159,7 +159,7 @@ impl Mapping {
 
     /// Returns the mapped bytes. Call [`Mapping::wait`] first.
     pub(super) fn bytes(&mut self) -> &mut [u8] {
-        // SAFETY: the mapping has so many bytes, and nobody else touches them until it ends.
+        // SAFETY: the mapping has this many bytes, and nobody else accesses them until it ends.
         unsafe { std::slice::from_raw_parts_mut(self.at.as_ptr(), self.bytes) }
     }
 }
