@@ -110,7 +110,7 @@ fn a_cancelled_frame_comes_back_and_one_that_is_nearly_done_goes_on() {
         assert!(matches!(expect(&mut worker, finished).outcome, Outcome::Done));
         // A worker with a thread begins when all have been sent; the window's waits here.
         let (sent, all_sent) = std::sync::mpsc::channel();
-        let hold = move |_: &mut _| drop(all_sent.recv_timeout(Duration::from_secs(1)));
+        let hold = move |_: &mut _| _ = all_sent.recv_timeout(Duration::from_secs(1));
         worker.send(Command::Install(Box::new(hold)));
         let tickets = 2..12;
         tickets.clone().for_each(|ticket| worker.send(submission(ticket, named("native"), 128)));
