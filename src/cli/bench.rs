@@ -85,6 +85,9 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8> {
     args.ladder.ladder.bench(args)
 }
 
+/// The variants of a ladder that are timed.
+type Variants<'a, L> = &'a [&'static Variant<<L as Ladder>::Code, <L as Ladder>::Host>];
+
 /// A running benchmark: its progress bar and results, and the kernels of one folder, or of two that are compared.
 struct Session<'a> {
     args: &'a BenchArgs,
@@ -120,7 +123,7 @@ impl<'a> Session<'a> {
         &mut self,
         ladder: &L,
         (index, device): (usize, Option<&Device>),
-        (variants, cases): (&[&'static Variant<L::Code, L::Host>], &[L::Case]),
+        (variants, cases): (Variants<'_, L>, &[L::Case]),
     ) {
         let Self { args, live, sources, second_sources, children: [child, second_child] } = self;
         let runner = LadderRunner::new(ladder, device, sources.clone(), child);

@@ -166,7 +166,7 @@ impl Case {
 /// A built variant, or a peak kernel, which copies.
 pub enum Built {
     /// Kernels: the context, the variant, and the variant built to write images, which is built when a check first needs it.
-    Kernels(ClContext, Box<BuiltVariant>, OnceCell<Box<BuiltVariant>>),
+    Kernels(Box<ClContext>, Box<BuiltVariant>, OnceCell<Box<BuiltVariant>>),
     /// Shaders, and the number of the input picture that they have loaded (see [`Buffers::input`]).
     Shaders(Rc<dyn Shaders>, Cell<u64>),
     /// The filter in Rust, on this number of threads.
@@ -578,7 +578,7 @@ impl Ladder for BoxFilter<'_> {
                     || Error::new("There is no variant with these kernels.", config.code().file, "");
                 let id = VariantId::with_code(config.code()).ok_or_else(unknown)?;
                 let variant = Box::new(BuiltVariant::build_with(cl, id, config)?);
-                Ok(Built::Kernels(cl.clone(), variant, OnceCell::new()))
+                Ok(Built::Kernels(Box::new(cl.clone()), variant, OnceCell::new()))
             }
         }
     }

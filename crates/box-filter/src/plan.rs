@@ -51,7 +51,7 @@ impl Plan {
 
     /// Returns the number of rows of the picture.
     pub fn rows(&self) -> u32 {
-        self.whole.height
+        self.whole.rows
     }
 
     /// Returns a number of rows for this pass: bands whose height is a multiple of it waste no work-items. Bands of any
