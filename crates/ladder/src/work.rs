@@ -3,7 +3,7 @@
 //! parameters of the kernels ([`Ladder::work`](super::definition::Ladder::work)); tests compare them with the counts of
 //! Oclgrind.
 //!
-//! An element is a number or a pixel's sample, depending on the ladder. A vector load of four numbers reads four elements, and
+//! An element is a number or a sample, depending on the ladder. A vector load of four numbers reads four elements, and
 //! a call of `read_imagef` reads one. Local and private memory are not counted.
 
 use std::iter::Sum;
