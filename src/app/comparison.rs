@@ -1,5 +1,5 @@
-//! The comparison of two versions of the edited kernels, as a [background task](Task::Versions): both are timed in turns on the
-//! frame on the screen, by the benchmark of `clreel bench --kernels A --kernels B`.
+//! The comparison of two versions of the edited kernels, as a [background task](super::lane::Task::Versions): both are timed in
+//! turns on the frame on the screen, by the benchmark of `clreel bench --kernels A --kernels B`.
 //!
 //! The number of rounds does not depend on the times: a test repeated until it is significant would find differences by chance.
 //! The job leaves the device to the movie for longer than it uses it, and slow kernels filter only some rows of the frame, so
