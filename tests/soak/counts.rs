@@ -23,7 +23,7 @@ const OPENGL: [&str; 10] = [
 /// Frames in flight: the picture of each may have a fence.
 pub const SLOTS: i64 = 3;
 /// The priority of the program's background jobs.
-const JOB_PRIORITY: &str = "15";
+const JOB_PRIORITY: &str = "5";
 /// PoCL's own leak for each program that it builds, in KiB.
 const LEAK_PER_BUILD_KIB: i64 = 60;
 /// The most memory that the program may have without PoCL's leak, in KiB.
