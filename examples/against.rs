@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use box_filter::{VariantId, Work};
 use clap::Parser;
-use ladder::BackEnd;
+use compute::BackEnd;
 use opencl::memory::Storage;
 use serde_json::Value;
 

@@ -5,9 +5,9 @@
 
 use std::io::{BufRead as _, Write as _};
 
-use ladder::config::Config;
+use compute::config::Config;
+use compute::variant::Work;
 use ladder::runner::{Ladder, Part};
-use ladder::variant::Work;
 use ladders::histogram::HISTOGRAM;
 use ladders::reduction::REDUCTION;
 use opencl::cl::{self, ClContext, DeviceKind};

@@ -10,7 +10,7 @@ use crate::common::window;
 use crate::common::window::{Display, Session, clreel, succeed};
 use box_filter::VariantId;
 use clap::CommandFactory as _;
-use ladder::BackEnd;
+use compute::BackEnd;
 use overlay::BINDINGS;
 use serde_json::{Value, json};
 use testkit::golden;

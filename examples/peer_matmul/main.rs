@@ -19,13 +19,14 @@ use std::fs;
 use std::ptr;
 use std::time::Instant;
 
+use compute::sample::Sample;
+use compute::trial::Child;
 use ladder::Outcome;
 use ladder::arrays::{ArrayLadder, Built};
-use ladder::measure::{Measurement, Sample, TimedTask, alternate};
+use ladder::measure::{Measurement, TimedTask, alternate};
 use ladder::rows::{CaseRun, Entry, Row};
 use ladder::runner::{CaseBuffers, ComparedRun, Ladder, LadderRunner};
 use ladder::sizes::Sizes;
-use ladder::trial::Child;
 use ladders::matmul::MATMUL;
 use ladders::matmul::reference::{bound, reference};
 use ladders::matmul::shape::Shape;

@@ -2,7 +2,7 @@
 //! `clreel bench --chart` draws it.
 
 use base::timing::believed;
-use ladder::BackEnd;
+use compute::BackEnd;
 use ladder::chart::svg;
 use ladder::measure::Measurement;
 use ladder::rows::{CaseRun, Entry, Row, Throughput};
@@ -82,8 +82,8 @@ pub fn chart(device: &str, runs: &[CaseRun]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use compute::sample::Sample;
     use ladder::Outcome;
-    use ladder::measure::Sample;
     use ladder::rows::AutoChoice;
     use ladder::runner::{Ladder as _, describe_case};
     use ladders::matmul::MATMUL;
@@ -104,7 +104,7 @@ mod tests {
         run.rows = rows
             .iter()
             .map(|&(id, ms)| match MATMUL.variants().iter().find(|variant| variant.id == id) {
-                Some(variant) => Row::new(Entry { peak: Some(0), ..variant.entry(None) }, took(ms)),
+                Some(variant) => Row::new(Entry { peak: Some(0), ..Entry::new(variant, None) }, took(ms)),
                 None => Row::new(library(id, id != "OpenBLAS"), took(ms)),
             })
             .collect();

@@ -13,6 +13,7 @@ pub(crate) mod kernels;
 mod lane;
 pub(crate) mod player;
 pub(crate) mod playlist;
+mod saved_run;
 pub(crate) mod settings;
 mod size;
 pub(crate) mod window;

@@ -7,9 +7,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use base::error::{Error, Result};
 use base::memory::picture_memory;
+use compute::BackEnd;
 use engine::glsl;
 use engine::{Engine, Finished, Outcome, Progress, Request, Slot, Stages};
-use ladder::BackEnd;
 use opencl::event::Waker;
 use opencl::watch;
 use opengl::headless::Headless;

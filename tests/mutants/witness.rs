@@ -15,18 +15,18 @@ use box_filter::color_kernels::{Converter, Corrector, KernelCache};
 use box_filter::planar::planar_reference;
 use box_filter::reference::reference;
 use box_filter::{BuiltVariant, Config, Extent, Scratch, named};
+use compute::config;
+use compute::reduction;
+use compute::variant::Work;
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
-use ladder::config;
 use ladder::runner::{Expected, Ladder, Output, Part};
 use ladder::sizes::Sizes;
-use ladder::variant::Work;
 use ladders::cloth::Cloth;
 use ladders::histogram::HISTOGRAM;
 use ladders::matmul::MATMUL;
 use ladders::matmul::shape::Shape;
 use ladders::reduction::REDUCTION;
-use ladders::reduction::pictures;
 use ladders::transpose::{Size, TRANSPOSE};
 use ladders::vector_add::VECTOR_ADD;
 use ocl::ffi::CL_MEM_READ_WRITE;
@@ -131,11 +131,11 @@ impl Runners {
             }
             Runner::Histogram(id) => {
                 let ((width, height), block) = (case.size, case.radius);
-                self.compute(&HISTOGRAM, id, &pictures::Case { width, height, block })
+                self.compute(&HISTOGRAM, id, &reduction::Case { width, height, block })
             }
             Runner::Reduction(id) => {
                 let ((width, height), block) = (case.size, case.radius);
-                self.compute(&REDUCTION, id, &pictures::Case { width, height, block })
+                self.compute(&REDUCTION, id, &reduction::Case { width, height, block })
             }
             Runner::Cloth(id) => self.simulate(id, case.size.0),
             Runner::Variant(..) | Runner::Tuned(..) | Runner::IntoImage(..) => self.filter(case),

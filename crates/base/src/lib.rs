@@ -12,6 +12,7 @@ pub mod exit;
 pub mod jobs;
 pub mod load;
 pub mod memory;
+pub mod metadata;
 pub mod numbers;
 pub mod random;
 pub mod save;

@@ -27,14 +27,15 @@ use base::error::{Error, Result};
 use base::memory::zeroed;
 use base::timing::ms_since;
 use base::verify::{self, Checked};
-use ladder::BackEnd;
-use ladder::measure::{self, Sample};
+use compute::BackEnd;
+use compute::sample;
+use compute::sample::Sample;
+use compute::variant::{Variant, Work};
+use compute::work::KernelWork;
 use ladder::outcome::VariantResult;
 use ladder::rows::PeakKernel;
 use ladder::runner::{CaseInfo, Expected, Ladder, LadderInfo, Output, Part};
 use ladder::sizes::Sizes;
-use ladder::variant::{Variant, Work};
-use ladder::work::KernelWork;
 use opencl::cl::{ClContext, Device, DeviceInfo, Event, failed};
 use opencl::kernel::unique_number;
 use opencl::memory::{Picture, Rgba, Storage};
@@ -698,7 +699,7 @@ impl Ladder for BoxFilter<'_> {
                 let device = buffers.device()?;
                 let queue = device.cl.queue.clone();
                 let plan = device.plan(variant, &case)?;
-                measure::sample(&queue, |queue| {
+                sample::sample(&queue, |queue| {
                     let pass =
                         |pass| enqueue(&case, plan.row_step(pass), |rows| plan.enqueue(queue, pass, rows));
                     Ok((0..plan.passes()).map(pass).collect::<Result<Vec<_>>>()?.concat())
@@ -729,7 +730,7 @@ impl Ladder for BoxFilter<'_> {
                 let (Picture::Buffer(from), Picture::Buffer(to)) = (&from.picture, &to.picture) else {
                     return Err(unusable_memory());
                 };
-                measure::sample(&cl.queue, |queue| {
+                sample::sample(&cl.queue, |queue| {
                     let copied = from.enqueue_copy(queue, to);
                     Ok(vec![copied.map_err(|e| failed("A picture could not be copied on the device.", &e))?])
                 })

@@ -4,8 +4,8 @@
 use std::fmt;
 
 use super::classes::SizeClass;
-use ladder::config::{self, Param, Tunable};
-use ladder::work::{KernelWork, LaunchWork};
+use compute::config::{self, Param, Tunable};
+use compute::work::{KernelWork, LaunchWork};
 use opencl::cl::{DeviceInfo, DeviceKind};
 use opencl::kernel::Value;
 use opencl::memory::Storage;

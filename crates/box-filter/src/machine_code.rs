@@ -4,7 +4,7 @@ use crate::planar::launch::options;
 use crate::tuned::{self, SizeClass};
 use crate::{Config, VariantId};
 use base::error::{Error, Result};
-use ladder::cache::Cache;
+use compute::cache::Cache;
 use opencl::cl::ClContext;
 use opencl::machine_code::{self, MachineCode};
 use opencl::program;

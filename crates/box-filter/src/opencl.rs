@@ -7,7 +7,7 @@ use super::tuned::{self, SizeClass};
 use super::{Scratch, VariantId, planar};
 use base::error::{Error, Result};
 use base::verify;
-use ladder::cache::Cache;
+use compute::cache::Cache;
 use opencl::cl::{ClContext, DeviceKind, failed};
 use opencl::kernel::{Kernel, expect_count, unique_number};
 use opencl::memory::{Picture, Storage};

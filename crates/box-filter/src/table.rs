@@ -6,7 +6,7 @@ use super::filter::{Filter, Group, Variant, Work};
 use super::planar::{self, launch as planes};
 use super::work::{self, fused_gpu_groups, fused_line_len, fused_strips};
 use super::{MAX_RADIUS, reference};
-use ladder::config::Param;
+use compute::config::Param;
 use opencl::kernel::Value;
 use opencl::memory::Storage;
 

@@ -1,11 +1,11 @@
-//! Tuning results of the box filter in the [cache](ladder::cache): the fastest variant and its parameters for a device, a
+//! Tuning results of the box filter in the [cache](compute::cache): the fastest variant and its parameters for a device, a
 //! class of sizes and a range of radii.
 
 use serde_json::{Map, json};
 
 pub use crate::classes::{RADIUS_RANGES, SizeClass, radius_class, radius_range};
 use crate::{Code, Config, VariantId};
-use ladder::cache::{Cache, Class};
+use compute::cache::{Cache, Class};
 use opencl::cl::DeviceInfo;
 use opencl::sources::Sources;
 
@@ -80,7 +80,7 @@ pub fn auto_variants(cache: &Cache, device: &DeviceInfo) -> Vec<VariantId> {
 mod tests {
     use super::*;
     use crate::named;
-    use ladder::cache::Entry;
+    use compute::cache::Entry;
     use opencl::cl::DeviceKind;
 
     fn entry(id: VariantId, radius: u32, ms: f64) -> Entry {

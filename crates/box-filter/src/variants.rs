@@ -13,7 +13,7 @@ use super::config::Code;
 use super::filter::{Filter, Group, Variant, Work};
 use super::table::{BOX_FILTER, OFF};
 use base::error::{Error, Result};
-use ladder::BackEnd;
+use compute::BackEnd;
 use opencl::cl::{DeviceInfo, DeviceKind};
 use opencl::memory::Storage;
 

@@ -6,7 +6,7 @@
 
 use super::MAX_RADIUS;
 use super::config::{Config, Extent};
-use ladder::work::{LaunchWork, Transfer};
+use compute::work::{LaunchWork, Transfer};
 
 /// The number of bytes of a pixel in pictures.
 const PIXEL: u64 = 4;

@@ -8,7 +8,7 @@ use super::{AutoChoice, Engine, Pipeline, Slot, TrialCase};
 use base::error::{Error, Result};
 use box_filter::VariantId;
 use box_filter::color_kernels::check::intended_kernel_file;
-use ladder::BackEnd;
+use compute::BackEnd;
 use opencl::memory::Storage;
 use video::Frame;
 use video::color::{Layout, Staging};

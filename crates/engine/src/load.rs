@@ -14,7 +14,7 @@ use crate::glsl::GlslFilter;
 use crate::stats::Stage;
 use base::error::Error;
 use box_filter::VariantId;
-use ladder::BackEnd;
+use compute::BackEnd;
 use opencl::event::Waker;
 use video::Frame;
 use video::color::{RgbaColors, RgbaConverter, correct_reference};

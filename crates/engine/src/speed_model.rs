@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use super::request::KernelsId;
 use box_filter::VariantId;
-use ladder::BackEnd;
+use compute::BackEnd;
 use opencl::cl::DeviceKind;
 use opencl::memory::Storage;
 use video::color::Correction;

@@ -3,10 +3,10 @@
 use serde_json::json;
 
 use super::*;
-use crate::BackEnd;
-use crate::measure::Sample;
 use crate::rows::{AutoChoice, Case, Entry, PeakKernel, Throughput};
 use base::error::Error;
+use compute::BackEnd;
+use compute::sample::Sample;
 use testkit::golden;
 
 /// Returns the statistics of nine runs that took `ms` milliseconds each. If `noisy` is true, there are only three such runs, so

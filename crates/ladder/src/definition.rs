@@ -5,16 +5,16 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::cache::Class;
 use super::outcome::VariantResult;
 use super::rows::{Case, CaseRun, PeakKernel, Throughput};
 use super::sizes::Sizes;
-use crate::config::{Config, Tunable};
-use crate::measure::Sample;
-use crate::variant::Variant;
-use crate::work::KernelWork;
 use base::error::Result;
 use base::verify::{Checked, Elements};
+use compute::cache::Class;
+use compute::config::{Config, Tunable};
+use compute::sample::Sample;
+use compute::variant::Variant;
+use compute::work::KernelWork;
 use opencl::cl::{ClContext, Device, DeviceInfo, DeviceKind};
 
 /// Facts about a ladder that do not depend on the case.

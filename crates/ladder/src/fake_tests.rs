@@ -2,14 +2,14 @@
 
 use std::cell::{Cell, RefCell};
 
-use super::config::{Config, Param, Tunable};
 use super::definition::{CaseInfo, Expected, Ladder, LadderInfo, Output, Part};
-use super::measure::Sample;
 use super::rows::PeakKernel;
 use super::sizes::Sizes;
-use super::variant::{Variant, Work};
 use base::error::{Error, Result};
 use base::verify::Floats;
+use compute::config::{Config, Param, Tunable};
+use compute::sample::Sample;
+use compute::variant::{Variant, Work};
 use opencl::cl::{ClContext, Device, DeviceInfo, DeviceKind, list_devices};
 
 /// Kernel code of a fake variant, with the tuning parameters `A`, `B` and `C`. No device allows the value 4 for `A`.

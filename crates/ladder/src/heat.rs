@@ -1,8 +1,8 @@
 //! Arranges the trials of a search as a heat map: the times of a variant's configurations over its two parameters with the most
 //! values. The other parameters have the values of the best configuration.
 
-use crate::config::{Config, Param, Tunable};
 use crate::tune::{Trial, best, best_of, grid_params};
+use compute::config::{Config, Param, Tunable};
 
 /// A heat map: the trials of one variant, arranged by the values of two parameters.
 #[derive(Debug)]

@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::check::VariantChecker;
-use super::config::{Config, Tunable};
 use super::definition::{Ladder, Part};
 use super::growth::predict_if_long;
 use super::measure::MAX_SINGLE_RUN;
 use super::outcome::predict;
-use super::trial::{self, Child, Request};
 use base::error::{Error, Result};
 use base::verify::MismatchReport;
+use compute::config::{Config, Tunable};
+use compute::trial::{self, Child, Request};
 use opencl::cl::ClContext;
 use opencl::sandbox::{ParentConnection, START};
 

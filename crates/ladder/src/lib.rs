@@ -8,12 +8,10 @@
 #![allow(rustdoc::private_intra_doc_links)]
 
 pub mod arrays;
-pub mod cache;
 pub mod chart;
 pub mod check;
 pub mod clock_speed;
 pub mod compare;
-pub mod config;
 mod definition;
 #[cfg(test)]
 #[path = "fake_tests.rs"]
@@ -31,41 +29,8 @@ pub mod rows;
 pub mod runner;
 mod search;
 pub mod sizes;
-pub mod trial;
 pub mod tune;
-pub mod variant;
 pub mod why;
-pub mod work;
-
-/// The technology that a variant computes with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum BackEnd {
-    /// No computation: the input is passed on.
-    Nothing,
-    /// Kernels on an OpenCL device.
-    OpenCl,
-    /// Shaders in OpenGL.
-    Glsl,
-    /// Threads of this process.
-    Native,
-}
-
-impl BackEnd {
-    /// Returns the name used in JSON.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            BackEnd::Nothing => "none",
-            BackEnd::OpenCl => "opencl",
-            BackEnd::Glsl => "glsl",
-            BackEnd::Native => "native",
-        }
-    }
-
-    /// Returns true if this back end computes something, and needs no OpenCL device for it.
-    pub fn does_without_opencl(self) -> bool {
-        !matches!(self, BackEnd::Nothing | BackEnd::OpenCl)
-    }
-}
 
 /// The reason in an [`Outcome::Skipped`] for a variant that has not been timed yet.
 pub const NOT_TIMED: &str = "It was not timed.";

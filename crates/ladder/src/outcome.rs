@@ -1,9 +1,9 @@
 //! Outcomes that replace a variant's times: it cannot run, its output differs, or it fails.
 
 use super::Outcome;
-use crate::measure::Sample;
 use base::error::{Error, Result};
 use base::verify::MismatchReport;
+use compute::sample::Sample;
 
 /// A value, or the outcome that replaces the variant's times.
 pub type VariantResult<T> = std::result::Result<T, Box<Outcome>>;

@@ -11,24 +11,25 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io::Write as _;
 use std::path::Path;
-use std::time::SystemTime;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::NOT_TIMED;
-use super::measure::{Measurement, Sample};
-use super::rows::{KernelFile, folder_letter};
+use super::measure::Measurement;
+use super::rows::folder_letter;
 use super::why::DevicePeaks;
-use super::work::Transfer;
-use base::date;
 use base::error::{Error, Result};
+use base::metadata::Metadata;
 use base::text::escaped;
 use base::timing::noise::Noisy;
 use base::timing::{Precision, Ratio, Series};
 use base::verify::Checked;
 use base::{load, save};
+use compute::KernelFile;
+use compute::sample::Sample;
+use compute::work::Transfer;
 use opencl::cl::DeviceInfo;
 
 /// The version of the file format.
@@ -42,52 +43,6 @@ const MAX_ROWS: usize = 5000;
 
 /// The name of the host's clock, as reports show it.
 const WALL: &str = "wall time";
-
-/// The date, the machine and the program of a measurement.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Metadata {
-    /// The program and its version.
-    pub program: String,
-    /// The date and time in UTC, as in RFC 3339.
-    pub date: String,
-    /// The machine.
-    pub host: Host,
-}
-
-/// The machine on which results were measured; a text is empty if it is unknown.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Host {
-    /// The name in the network.
-    pub name: String,
-    /// The operating system's kernel and its version.
-    pub system: String,
-    /// The name of the CPU.
-    pub processor: String,
-    /// The number of logical CPUs that this process may use.
-    pub processors: usize,
-}
-
-impl Host {
-    fn here() -> Self {
-        let line = |path: &str| std::fs::read_to_string(path).unwrap_or_default().trim().to_owned();
-        let cpus = line("/proc/cpuinfo");
-        let name = cpus.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
-        Self {
-            name: line("/proc/sys/kernel/hostname"),
-            system: format!("{} {}", line("/proc/sys/kernel/ostype"), line("/proc/sys/kernel/osrelease")),
-            processor: name.map(|(_, name)| name.trim().to_owned()).unwrap_or_default(),
-            processors: std::thread::available_parallelism().map_or(0, usize::from),
-        }
-    }
-}
-
-impl Metadata {
-    /// Returns the metadata of results that `program` measures here and now.
-    pub fn now(program: &str) -> Self {
-        Self { program: program.to_owned(), date: date::utc(SystemTime::now()), host: Host::here() }
-    }
-}
 
 /// The results of a benchmark on all devices.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

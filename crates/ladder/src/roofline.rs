@@ -9,8 +9,8 @@ use std::fmt::{self, Write};
 use super::chart::{escaped, write_text};
 use super::rows::{CaseRun, Row};
 use super::why::{DevicePeaks, Rates};
-use super::work::WorkTotals;
 use base::timing::number;
+use compute::work::WorkTotals;
 
 /// The width of the chart.
 const WIDTH: f64 = 920.0;

@@ -3,16 +3,19 @@
 //! variant's output is compared with the reference after the variant's first timed run, its last one, and one between them; a
 //! variant whose output differs is dropped. The caller makes one step after the other, and may stop after each.
 
+use super::Outcome;
 use super::outcome::{VariantResult, fail};
 use super::rows::{CaseRun, Row, Turn, folder_letter, not_timed};
 use super::runner::{CaseBuffers, ComparedRun, Ladder, LadderRunner, PreparedVariant};
-use super::{BackEnd, Outcome};
 use crate::clock_speed::ClockSpeed;
-use crate::measure::{self, Alternation, Sample};
-use crate::variant::{Variant, Work};
+use crate::measure::{self, Alternation};
 use base::error::Result;
 use base::timing::Series;
 use base::verify::{Accuracy, Checked};
+use compute::BackEnd;
+use compute::sample::Sample;
+use compute::sample::{last_commands_ms, named};
+use compute::variant::{Variant, Work};
 use opencl::clock_speed::{ClockReader, Reading};
 use opencl::watch;
 
@@ -283,15 +286,15 @@ impl<L: Ladder> CaseBench<'_, '_, L> {
         alternation.round(round, |at, round| match turns[at] {
             Turn::Peak(at) => {
                 let Some(peak) = &self.peaks[at] else { return Err(Box::new(not_timed())) };
-                measure::named(self.run.case.peaks[at].name, || self.runner.run(peak, buffers)).map_err(fail)
+                named(self.run.case.peaks[at].name, || self.runner.run(peak, buffers)).map_err(fail)
             }
             Turn::Row(row) => {
                 let ready = self.ready.iter().find(|ready| ready.row == row);
                 let Some(ready) = ready else { return Err(Box::new(not_timed())) };
                 let run = || ready.run(self.runner, round, buffers);
-                let (sample, accuracy) = measure::named(&self.run.rows[row].entry.name, run)?;
+                let (sample, accuracy) = named(&self.run.rows[row].entry.name, run)?;
                 if round.is_some() {
-                    launches[row].push(measure::last_commands_ms());
+                    launches[row].push(last_commands_ms());
                 }
                 let Some(accuracy) = accuracy else { return Ok(sample) };
                 match exact.iter_mut().find(|(known, _)| *known == row) {
@@ -412,7 +415,7 @@ fn number_of(title: &str) -> u32 {
 mod tests {
     use super::*;
     use crate::fake::{Behaviour, CORRECT, FakeLadder, NO_MEMORY_CASE, TIMED_CASE, device};
-    use crate::trial::Child;
+    use compute::trial::Child;
     use opencl::sources::Sources;
     use testkit::movie::Folder;
 

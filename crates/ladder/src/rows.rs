@@ -1,15 +1,18 @@
 //! The results of a benchmark as data: a [`CaseRun`] for each case, with peak kernels and rows. Tables, charts and JSON are
 //! created from these types alone, so they look the same for all ladders.
 
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{BackEnd, NOT_TIMED, Outcome};
+use super::{NOT_TIMED, Outcome};
 use crate::clock_speed::ClockSpeed;
 use crate::measure::{Measurement, TaskResults, TaskSamples};
-use crate::work::KernelWork;
 use base::timing::{Ratio, number};
 use base::verify::{Accuracy, Checked};
+use compute::config::Tunable;
+use compute::variant::{Variant, Work};
+use compute::work::KernelWork;
+use compute::{BackEnd, KernelFile};
+use opencl::cl::DeviceKind;
 use opencl::clock::{Clock, ClockState, format_resolution};
 use opencl::machine_code::KernelRegisters;
 
@@ -74,13 +77,19 @@ pub struct Entry {
     pub extra: Option<Value>,
 }
 
-/// The kernel file of a variant.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct KernelFile {
-    /// The path below `kernels/`.
-    pub file: String,
-    /// A hash of the text, including all included files.
-    pub hash: String,
+impl Entry {
+    /// Creates the names of a variant for a benchmark on a device of this kind.
+    pub fn new<C: Tunable, H>(variant: &Variant<C, H>, kind: Option<DeviceKind>) -> Self {
+        let (id, title, back_end) = (variant.id, variant.title, variant.back_end());
+        // Peak kernels are measured on the device, so they do not bound threads unless the device is the CPU.
+        let has_limit = back_end != BackEnd::Native || kind == Some(DeviceKind::Cpu);
+        let peak = has_limit.then(|| variant.code(kind.unwrap_or(DeviceKind::Cpu)).map_or(0, C::peak));
+        let (name, extra) = match &variant.work {
+            Work::ExtraHost(_, name, json) => (name.clone(), Some(json.clone())),
+            _ => (id.to_owned(), None),
+        };
+        Self { id, name, title, back_end, peak, extra }
+    }
 }
 
 /// Returns the letter of a folder of kernels with this index: A for the first one.

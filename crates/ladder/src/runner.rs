@@ -4,7 +4,6 @@
 use std::cell::{OnceCell, RefCell};
 use std::convert::Infallible;
 
-use super::cache::Cache;
 use super::check::{CheckResult, ContinueCheck, VariantChecker};
 pub use super::definition::{
     CaseInfo, Expected, Ladder, LadderInfo, Output, Part, cache_class, describe_case,
@@ -12,16 +11,18 @@ pub use super::definition::{
 use super::growth::{SmallerBuffers, predict_if_long};
 use super::ladder_trial;
 use super::outcome::{VariantResult, fail, predict, require_match};
-use super::rows::{AutoChoice, Case, Entry, KernelFile, Row};
+use super::rows::{AutoChoice, Case, Entry, Row};
 use super::search::{MAX_RATIO_TO_BEST, TrialResult, coordinate_descent};
 use crate::Outcome;
-use crate::config::{Config, Tunable};
-use crate::measure::Sample;
-use crate::trial::Child;
-use crate::variant::{Variant, Work};
 use base::error::{Error, Result};
 use base::memory::require;
 use base::verify::{self, Accuracy, Checked, MismatchReport};
+use compute::KernelFile;
+use compute::cache::Cache;
+use compute::config::{Config, Tunable};
+use compute::sample::Sample;
+use compute::trial::Child;
+use compute::variant::{Variant, Work};
 use opencl::cl::{ClContext, Device};
 use opencl::clock::ClockState;
 use opencl::clock_speed::ClockReader;
@@ -155,7 +156,7 @@ impl<'a, L: Ladder> LadderRunner<'a, L> {
 
     /// Returns a variant's names for reports.
     pub fn entry(&self, variant: &Variant<L::Code, L::Host>) -> Entry {
-        variant.entry(self.cl.as_ref().map(|cl| cl.device.info.kind))
+        Entry::new(variant, self.cl.as_ref().map(|cl| cl.device.info.kind))
     }
 
     /// Allocates memory for a case and loads the input that is timed.

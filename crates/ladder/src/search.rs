@@ -1,6 +1,6 @@
 //! Coordinate descent over the parameters of kernels: a search that varies one parameter after the other.
 
-use crate::config::{Config, Tunable};
+use compute::config::{Config, Tunable};
 use opencl::cl::DeviceInfo;
 
 /// The largest ratio of a configuration's predicted time to the time of the best configuration so far. A configuration above it

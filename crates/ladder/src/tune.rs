@@ -1,5 +1,5 @@
 //! Tuning: finds the fastest variant and parameters for a device by measuring configurations. The results are a [`Trial`] for
-//! each configuration, and the best configuration of each variant for the [cache](super::cache).
+//! each configuration, and the best configuration of each variant for the [cache](compute::cache).
 //!
 //! From a variant's default configuration, each parameter is varied in turn and the best value is kept: coordinate descent,
 //! which takes a few dozen measurements instead of all combinations. Around the best configuration of all variants, every pair
@@ -14,17 +14,20 @@ use std::cell::RefCell;
 use std::time::Instant;
 
 use crate::Outcome;
-use crate::cache::{Class, Entry};
 use crate::clock_speed::ClockSpeed;
-use crate::config::{Config, Param, Tunable};
-use crate::measure::{self, Measurement, Sample, TimedTask};
+use crate::measure::{self, Measurement, TimedTask};
 use crate::outcome::to_error;
-use crate::rows::{CaseRun, KernelFile, Row};
+use crate::rows::{CaseRun, Row};
 use crate::runner::{CaseBuffers, ComparedRun, Ladder, LadderRunner, Part};
 use crate::search::{MAX_RATIO_TO_BEST, TrialResult, coordinate_descent};
 use base::error::{Error, Result};
 use base::timing::{CpuTimes, Noise, Ratio, Verdict, ms_since};
 use base::verify::{Checked, MismatchReport};
+use compute::KernelFile;
+use compute::cache::{Class, Entry};
+use compute::config::{Config, Param, Tunable};
+use compute::sample::Sample;
+use compute::sample::named;
 use opencl::cl::{ClContext, DeviceInfo};
 use opencl::clock::ClockState;
 use opencl::clock_speed::{ClockReader, Reading};
@@ -257,7 +260,7 @@ pub fn initial_configs<L: Ladder>(
     case: &L::Case,
 ) -> InitialConfigs<L::Code> {
     let class = ladder.describe(case).class;
-    let code = |variant: &'static crate::variant::Variant<L::Code, L::Host>| {
+    let code = |variant: &'static compute::variant::Variant<L::Code, L::Host>| {
         Some((variant.id, variant.code(device.kind)?))
     };
     let codes = ladder.variants().iter().rev().filter_map(code).filter(|(_, code)| code.is_tuned());
@@ -449,7 +452,7 @@ impl<L: Ladder> Tuner<'_, '_, '_, L> {
         trial.compile_ms = Some(ms_since(began));
         let measured = built.and_then(|ready| {
             let compile_ms = &mut trial.compile_ms;
-            let measured = measure::named(&name, || self.measure_config(&ready, compile_ms))?;
+            let measured = named(&name, || self.measure_config(&ready, compile_ms))?;
             Ok((measured, ready))
         });
         let (TrialOutcome { status, noise }, ready) = match measured {
@@ -569,7 +572,7 @@ impl<L: Ladder> Tuner<'_, '_, '_, L> {
         for (at, ready) in &self.finalists {
             let rounds = measure::rounds_for(min_ms(&self.trials[*at]), FINAL_ROUNDS, false).unwrap_or(1);
             let name = self.trials[*at].name();
-            tasks.push(TimedTask { rounds, run: Box::new(move |_| measure::named(&name, || sample(ready))) });
+            tasks.push(TimedTask { rounds, run: Box::new(move |_| named(&name, || sample(ready))) });
         }
         let (observer, stopped) = (&mut *self.observer, &mut self.stopped);
         let readings = &mut self.readings;

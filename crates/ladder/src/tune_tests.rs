@@ -4,7 +4,7 @@ use super::*;
 use crate::fake::{
     Behaviour, CORRECT, FIRST_CODE, FakeCode, FakeLadder, LARGE_CASE, SECOND_CODE, TIMED_CASE, config, device,
 };
-use crate::trial::Child;
+use compute::trial::Child;
 
 /// An observer that stops a search after a number of trials: the maximum, and the number of trials so far.
 struct TrialLimit(usize, usize);

@@ -4,9 +4,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::rows::Row;
-use crate::work::{KernelWork, LaunchWork, WorkTotals};
 use base::numbers::thousands;
 use base::timing::{Precision, believed, number};
+use compute::work::{KernelWork, LaunchWork, WorkTotals};
 use opencl::cl::{DeviceInfo, DeviceKind};
 use opencl::machine_code::KernelRegisters;
 
@@ -195,10 +195,12 @@ fn idle_sentence(launch: &LaunchWork, device: &DeviceInfo) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::{Measurement, Sample};
+    use crate::Outcome;
+    use crate::measure::Measurement;
     use crate::rows::Entry;
-    use crate::work::Transfer;
-    use crate::{BackEnd, Outcome};
+    use compute::BackEnd;
+    use compute::sample::Sample;
+    use compute::work::Transfer;
 
     const PEAKS: DevicePeaks =
         DevicePeaks { copy_gb_s: Some(100.0), read_gb_s: Some(120.0), gflop_s: Some(1000.0) };

@@ -15,10 +15,10 @@ pub mod transpose;
 pub mod type_conversions;
 pub mod vector_add;
 
-use ladder::BackEnd;
-use ladder::config::{Config, Tunable as _};
+use compute::BackEnd;
+use compute::config::{Config, Tunable as _};
+use compute::variant::Variant;
 use ladder::runner::{Ladder, LadderInfo};
-use ladder::variant::Variant;
 use opencl::cl::DeviceKind;
 
 /// Calls the macro `$with` with all ladders of this crate, a line for each: a doc comment with what it computes, its name in

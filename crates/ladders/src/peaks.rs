@@ -3,11 +3,12 @@
 use crate::matmul::MATMUL;
 use crate::matmul::shape::Shape;
 use crate::reduction::REDUCTION;
-use crate::reduction::pictures::Case;
 use base::error::Result;
 use base::memory::require;
 use base::timing::Series;
-use ladder::measure::{self, Sample};
+use compute::reduction::Case;
+use compute::sample;
+use compute::sample::Sample;
 use ladder::runner::{Ladder, Part};
 use ladder::why::DevicePeaks;
 use opencl::cl::{Buffer, ClContext, Device, failed};
@@ -55,7 +56,7 @@ fn copy_ms(cl: &ClContext) -> Result<f64> {
     require(2 * BYTES)?;
     let (from, to) = (buffer().map_err(|e| failed(what, &e))?, buffer().map_err(|e| failed(what, &e))?);
     median_ms(|| {
-        measure::sample(&cl.queue, |queue| {
+        sample::sample(&cl.queue, |queue| {
             Ok(vec![from.enqueue_copy(queue, &to).map_err(|e| failed(what, &e))?])
         })
     })

@@ -227,34 +227,12 @@ fn decade_name(n: i32) -> String {
 mod tests {
     use super::*;
     use box_filter::named;
-    use engine::stats::{GlTimes, Recorder};
+    use engine::stats::Recorder;
 
     fn sample(n: u32, variant: VariantId, radius: u32, ms: f64) -> FrameSample {
         let mut stages = [0.0; Stage::ALL.len()];
         stages[Stage::Filter as usize] = ms;
-        FrameSample {
-            pts: 0.0,
-            presented_at: f64::from(n) * 0.04,
-            interval_ms: Some(40.0),
-            stages,
-            filter_by_wall: false,
-            work: None,
-            pack_ms: None,
-            gl: GlTimes::default(),
-            late: false,
-            dropped_before: 0,
-            sound_lag_ms: None,
-            variant,
-            radius,
-            size: (1280, 720),
-            device: 0,
-            beside: None,
-            versions: Default::default(),
-            beside_filter_ms: None,
-            others: None,
-            beside_work: false,
-            cloth: None,
-        }
+        FrameSample { radius, ..FrameSample::made_up(f64::from(n) * 0.04, variant, stages) }
     }
 
     #[test]

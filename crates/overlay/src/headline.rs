@@ -8,8 +8,8 @@ use super::table::Numbers;
 use super::{Action, Busy, View, axes, device_name, facts, line, panel, stages, theme, words};
 use crate::hover::Explain as _;
 use box_filter::VariantId;
+use compute::BackEnd;
 use engine::stats::{PlayState, Stage};
-use ladder::BackEnd;
 use opencl::clock::ClockState;
 
 /// The headline's width and height in points.

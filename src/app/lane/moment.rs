@@ -76,7 +76,6 @@ impl Moment {
 mod tests {
     use super::*;
     use box_filter::VariantId;
-    use engine::stats::GlTimes;
 
     const REQUESTED: Task = Task::Tuning { is_requested: true };
     const BY_ITSELF: Task = Task::Tuning { is_requested: false };
@@ -86,29 +85,7 @@ mod tests {
         stages[Stage::Filter as usize] = filter_ms;
         // With the display's pace, this time is waiting, not work.
         stages[Stage::Swap as usize] = 15.0;
-        FrameSample {
-            pts: 0.0,
-            presented_at: 0.0,
-            interval_ms: Some(40.0),
-            stages,
-            filter_by_wall: false,
-            work: None,
-            pack_ms: None,
-            gl: GlTimes::default(),
-            late,
-            dropped_before: 0,
-            sound_lag_ms: None,
-            variant: VariantId::auto(),
-            radius: 7,
-            size: (1280, 720),
-            device: 0,
-            beside: None,
-            versions: Default::default(),
-            beside_filter_ms: None,
-            others: None,
-            beside_work: false,
-            cloth: None,
-        }
+        FrameSample { late, ..FrameSample::made_up(0.0, VariantId::auto(), stages) }
     }
 
     fn moment(frames: &[FrameSample]) -> Moment {

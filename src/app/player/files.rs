@@ -3,11 +3,13 @@
 use std::path::PathBuf;
 
 use super::Player;
+use crate::app::saved_run;
 use crate::app::settings::Settings;
+use base::metadata::Metadata;
 use base::stderr::print_message;
 use base::timing::log;
 use engine::stats::{self, ExportContext, TraceContext, UsedKernel, write_trace};
-use ladder::results::{Metadata, Report};
+use ladder::results::Report;
 use opencl::cl::DeviceKind;
 
 /// The name and version of this program, for the metadata of files.
@@ -65,7 +67,8 @@ impl Player<'_> {
     pub(super) fn save_run(&mut self) {
         let (context, recorder) = (self.export_context(), self.cx.frames.recorder.clone());
         let write = move |paths: &[PathBuf]| {
-            paths.iter().try_for_each(|path| stats::save_run(path, &recorder, &context))
+            let results = saved_run::results(&recorder, &context)?;
+            paths.iter().try_for_each(|path| results.save(path))
         };
         let begun = self.saves.begin("run", &["json"], write, &self.cx.waker);
         self.cx.or_notify(begun);

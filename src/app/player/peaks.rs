@@ -6,7 +6,7 @@ use super::devices::Devices;
 use crate::app::lane::{Slot, Task, Worker};
 use base::error::Result;
 use box_filter::{Config, VariantId};
-use ladder::config::Tunable;
+use compute::config::Tunable;
 use ladder::why::DevicePeaks;
 use opencl::cl::{ClContext, Device, DeviceKind};
 use opencl::machine_code::{self, KernelRegisters};

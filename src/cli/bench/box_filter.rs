@@ -16,9 +16,9 @@ use box_filter::trial::Trials;
 use box_filter::whole_frames::TestFrame;
 use box_filter::yuv_to_rgba::{self, Selection};
 use box_filter::{BoxFilter, Code, OWN_FILE, VariantId};
+use compute::variant::{Variant, Work};
 use ladder::results::Input;
 use ladder::runner::{Ladder as _, describe_case};
-use ladder::variant::{Variant, Work};
 use opencl::sources::Sources;
 use opencl::watch;
 

@@ -10,9 +10,10 @@ use base::error::Result;
 use base::timing::believed;
 use base::verify::Checked;
 use box_filter::yuv_to_rgba::{Input, Row};
+use compute::BackEnd;
 use ladder::measure::Measurement;
 use ladder::results::{RowReport, RunReport};
-use ladder::{BackEnd, NOT_TIMED, Outcome};
+use ladder::{NOT_TIMED, Outcome};
 use opencl::memory::Storage;
 use video::{References, read_frame_at};
 

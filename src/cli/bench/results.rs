@@ -10,13 +10,14 @@ use crate::cli::live::LiveResults;
 use crate::cli::output::print_json;
 use crate::cli::{BenchArgs, exit};
 use base::error::{Error, Result};
+use base::metadata::Metadata;
 use base::save;
 use base::stderr::print_message;
 use base::timing::{Noise, noise};
 use box_filter::yuv_to_rgba;
 use ladder::chart;
 use ladder::measure::Measurement;
-use ladder::results::{Input, Metadata};
+use ladder::results::Input;
 use ladder::roofline::{self, Panel};
 use ladder::rows::{Case, CaseRun};
 use ladder::why::DevicePeaks;
@@ -243,8 +244,8 @@ mod tests {
     use box_filter::bench::all_variants;
     use box_filter::{BoxFilter, VariantId, named};
     use clap::Parser as _;
-    use ladder::measure::Sample;
-    use ladder::rows::Row;
+    use compute::sample::Sample;
+    use ladder::rows::{Entry, Row};
     use ladder::runner::describe_case;
     use opencl::memory::Rgba;
 
@@ -255,7 +256,7 @@ mod tests {
         let runs = runs.into_iter().enumerate().map(|(index, (radius, outcomes))| {
             let row = |(id, outcome): (VariantId, Outcome)| {
                 let variant = all_variants().iter().find(|variant| variant.id == id.name).unwrap();
-                Row::new(variant.entry(None), outcome)
+                Row::new(Entry::new(variant, None), outcome)
             };
             let rows = outcomes.into_iter().map(row).collect();
             (index, CaseRun { rows, ..CaseRun::new(case(radius)) })

@@ -11,9 +11,9 @@ use super::{COUNT_SUBCOMMAND, missing_oclgrind};
 use crate::cli::output::{print_json, print_line};
 use base::error::{Error, Result};
 use base::exit;
-use ladder::config::Config;
+use compute::config::Config;
+use compute::work::Transfer;
 use ladder::runner::{Ladder, Part};
-use ladder::work::Transfer;
 use opencl::cl::{ClContext, DeviceInfo, DeviceKind, list_devices, no_device};
 use opencl::sandbox::{Cause, Limit, PREPARATION, Sandbox, end_with_parent};
 use opencl::sources::Sources;
@@ -40,7 +40,7 @@ pub(crate) struct CountedLaunch {
 /// A case with the work that the formula predicts and the work that was counted.
 #[derive(Debug, Serialize)]
 pub(crate) struct CountedCase {
-    /// The ladder's [`KernelWork`](ladder::work::KernelWork) in JSON; null if it has no formula.
+    /// The ladder's [`KernelWork`](compute::work::KernelWork) in JSON; null if it has no formula.
     pub(crate) work: Value,
     pub(crate) launches: Vec<CountedLaunch>,
 }

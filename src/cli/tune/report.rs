@@ -5,14 +5,15 @@ use base::error::Result;
 use base::timing::noise::{Noise, Noisy};
 use base::timing::{Precision, believed, number};
 use base::verify::Checked;
+use compute::BackEnd;
+use compute::config::Tunable;
 use ladder::clock_speed::ClockSpeed;
-use ladder::config::Tunable;
 use ladder::measure::Measurement;
 use ladder::results::{RowReport, RunReport, TuningReport};
 use ladder::rows::{Case, CaseRun};
 use ladder::runner::{CaseInfo, Ladder, describe_case};
 use ladder::tune::{Search, Status, Trial};
-use ladder::{BackEnd, NOT_TIMED, Outcome};
+use ladder::{NOT_TIMED, Outcome};
 use opencl::clock::ClockState;
 
 /// The case for which a search finds the best configurations.
@@ -208,7 +209,7 @@ pub(super) fn print_run(device: &str, run: &Run) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ladder::measure::Sample;
+    use compute::sample::Sample;
     use ladder::sizes::Sizes;
     use ladder::tune::initial_configs;
     use ladders::each_ladder;

@@ -4,7 +4,7 @@
 use super::Window;
 use super::launch::{COLUMNS, GROUP, groups, strips};
 use crate::config::{Config, Extent};
-use ladder::work::{LaunchWork, Transfer};
+use compute::work::{LaunchWork, Transfer};
 
 /// The number of bytes of a weighted column sum.
 const COLUMN: u64 = 4;

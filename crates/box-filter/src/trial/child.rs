@@ -11,7 +11,7 @@ use crate::{BuiltVariant, Plan, Scratch, VariantId, filter_once};
 use base::error::{Error, Result};
 use base::memory::zeroed;
 use base::verify::{self, MismatchReport};
-use ladder::trial::serve;
+use compute::trial::serve;
 use opencl::cl::{ClContext, failed};
 use opencl::memory::Rgba;
 use opencl::memory::{Picture, Storage};

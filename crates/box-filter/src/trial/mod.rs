@@ -15,7 +15,7 @@ use crate::VariantId;
 use base::error::Result;
 use base::memory::zeroed;
 use base::verify::MismatchReport;
-use ladder::trial::{Child, Request};
+use compute::trial::{Child, Request};
 use opencl::cl::ClContext;
 use opencl::sandbox::Payload;
 use video::color::Layout;

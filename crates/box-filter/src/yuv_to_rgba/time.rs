@@ -7,6 +7,7 @@ use super::checks::{Checks, Source, correction};
 use crate::color_kernels::KernelCache;
 use crate::color_test_pictures::{self, Pattern};
 use base::error::{Error, Result};
+use compute::sample::{Sample, sample};
 use ladder::measure::{self, TaskSamples, TimedTask};
 use opencl::cl::ClContext;
 use opencl::memory::{Picture, Storage};
@@ -46,12 +47,12 @@ pub(super) fn time(
     let (planes, pictures, kernels) = (planes.as_ref(), &pictures, &kernels);
     let mut runs: Vec<TimedTask> = Vec::new();
     for &(_, source, to, corrected) in rows {
-        let run = move |_: Option<u32>| -> Result<measure::Sample> {
+        let run = move |_: Option<u32>| -> Result<Sample> {
             let missing = || Error::new("A conversion could not be timed.", "Its memory is not there.", "");
             let (from, dst) = pictures.get(usize::from(to == Storage::Image)).ok_or_else(missing)?;
             let correction = correction(corrected);
             let (mut checks, kernels) = (checks.borrow_mut(), &mut *kernels.borrow_mut());
-            measure::sample(&cl.queue, |queue| {
+            sample(&cl.queue, |queue| {
                 Ok(vec![match source {
                     Source::Planes(_, filtered) => {
                         let (decoded, after) = planes.ok_or_else(missing)?;

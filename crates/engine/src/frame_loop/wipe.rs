@@ -13,7 +13,7 @@ use super::pairs::SecondSide;
 use crate::{DeviceStatus, Difference, Request};
 use base::error::Error;
 use box_filter::VariantId;
-use ladder::BackEnd;
+use compute::BackEnd;
 
 /// A filter and its radius in pixels.
 pub type Filter = (VariantId, u32);

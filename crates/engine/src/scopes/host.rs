@@ -3,11 +3,12 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use super::readings::{BINS, COUNTS, LEVELS, Levels, Readings, STRIPS, case};
+use super::readings::{COUNTS, LEVELS, Levels, Readings, STRIPS, case};
 use crate::stats::{Span, Stage};
 use base::threads::{all_threads, share};
-use ladders::reduction::host::reduce_vectorized;
-use ladders::reduction::{REDUCTION, luminance};
+use compute::reduction::host::reduce_vectorized;
+use compute::reduction::kernels::BINS;
+use compute::reduction::luminance;
 
 /// The measurements that the host made of a picture, and the spans of that work.
 #[derive(Default)]
@@ -42,11 +43,11 @@ fn band_bytes((width, height): (u32, u32)) -> usize {
     4 * width as usize * (height as usize).div_ceil(4 * all_threads())
 }
 
-/// Measures the luminance of a picture on all CPU cores. The vectorised variant of the reduction ladder computes the sum, the
-/// extremes and the block means.
+/// Measures the luminance of a picture on all CPU cores. The vectorised variant of the reduction computes the sum, the extremes
+/// and the block means.
 fn measure_luminance(size: (u32, u32), rgba: &[u8]) -> Readings {
     let case = case(size);
-    let mut numbers = vec![0; (REDUCTION.lens)(&case).output];
+    let mut numbers = vec![0; case.numbers()];
     reduce_vectorized(rgba, &case, &mut numbers, all_threads());
     let width = size.0 as usize;
     let all = Mutex::new(vec![0_u32; COUNTS]);

@@ -1,16 +1,14 @@
 //! The kernels of the scopes, which measure and stretch a picture: their source files, arguments and parameters, and their
 //! compilation for pictures in buffers or in images.
 
-use super::readings::{BINS, STRIPS};
+use super::readings::STRIPS;
 use base::error::Result;
-use ladder::arrays::{Pass, group};
-use ladder::config::Param;
-use ladders::histogram;
-use ladders::reduction::kernels::{
-    Arg, Code, Config, HEIGHT, IMAGE, NUMBERS, OUTPUT, PARTS, PICTURE, Program, WIDTH,
+use compute::config::Param;
+use compute::plan::{Pass, group};
+use compute::reduction::kernels::{
+    Arg, BINS, CLEAR, Code, Config, HEIGHT, IMAGE, NUMBERS, OUTPUT, PARTS, PICTURE, Program, WIDTH,
 };
-use ladders::reduction::pictures::Case;
-use ladders::reduction::{best_config, image_config};
+use compute::reduction::{Case, best_config, image_config};
 use opencl::cl::ClContext;
 use opencl::memory::Storage;
 
@@ -34,14 +32,14 @@ const COUNT_COPIES: Param = Param { name: "COPIES", cpu: 4, gpu: 8, values: &[] 
 /// The kernel that counts the histogram and the waveform of a picture in a buffer.
 pub(super) static COUNT: Code = Code::new(
     COUNT_FILE,
-    &[histogram::CLEAR, waveform_pass(&[PICTURE, NUMBERS, WIDTH, HEIGHT])],
+    &[CLEAR, waveform_pass(&[PICTURE, NUMBERS, WIDTH, HEIGHT])],
     &[COUNT_GROUP, COUNT_COPIES],
 );
 
 /// The kernel that counts the histogram and the waveform of an image.
 static COUNT_IMAGE: Code = Code::new(
     COUNT_FILE,
-    &[histogram::CLEAR, waveform_pass(&[IMAGE, NUMBERS, WIDTH, HEIGHT])],
+    &[CLEAR, waveform_pass(&[IMAGE, NUMBERS, WIDTH, HEIGHT])],
     &[COUNT_GROUP, COUNT_COPIES, fixed_param("IMAGE", 1)],
 );
 
@@ -122,7 +120,7 @@ impl KernelSources {
     }
 }
 
-/// Returns the configuration of the reduction ladder that measures sum, extremes and block means of pictures in this storage.
+/// Returns the configuration of the reduction that measures sum, extremes and block means of pictures in this storage.
 fn reduction_config(cl: &ClContext, case: &Case, storage: Storage) -> Config {
     match storage {
         Storage::Buffer => best_config(cl, case),

@@ -1,7 +1,7 @@
 //! Measures filtered frames on the device, and stretches their contrast by auto-levels. The commands follow the filter's in its
 //! queue and produce the [`Readings`] of the same frame; no pixel is copied to the host for this.
 //!
-//! The fastest variant of the reduction ladder on the device computes the sum, extremes and block means. One more kernel counts
+//! The fastest variant of the reduction on the device computes the sum, extremes and block means. One more kernel counts
 //! the histogram and the waveform. Auto-levels take the ends of the luminance range from the histogram, on the device as well.
 
 mod host;
@@ -12,13 +12,11 @@ mod tests;
 
 use base::error::{Error, Result};
 use base::random::Xorshift;
+use compute::plan::{Lens, Operands};
+use compute::reduction::Case;
+use compute::reduction::kernels::Program;
 pub(super) use host::HostMeasurements;
 use kernels::{KernelSources, ScopeKernels};
-use ladder::arrays::{Lens, Operands};
-use ladder::runner::Ladder as _;
-use ladders::reduction::REDUCTION;
-use ladders::reduction::kernels::Program;
-use ladders::reduction::pictures::Case;
 use opencl::cl::{Buffer, ClContext, DeviceKind, Event, Mem, failed};
 use opencl::event::is_complete;
 use opencl::host_block::HostBlock;
@@ -67,7 +65,8 @@ impl Memory {
     /// Allocates the memory for pictures of this size.
     fn new(cl: &ClContext, size: (u32, u32)) -> Result<Self> {
         let buffer = |bytes| buffer(cl, bytes);
-        let Lens { output, scratch, .. } = (REDUCTION.lens)(&case(size));
+        let case = case(size);
+        let Lens { output, scratch, .. } = case.lens(case.numbers());
         let numbers = 4 * output;
         let results = buffer(NUMBERS_AT + numbers)?;
         let part = |from, bytes| results.part(from, bytes).map_err(|e| failed(NO_MEMORY, &e));
@@ -120,10 +119,10 @@ impl QueuedMeasurements {
     }
 }
 
-/// Returns the class of picture sizes to which `size` belongs; the reduction ladder defines these classes. The fastest variant
+/// Returns the class of picture sizes to which `size` belongs, as the reduction defines these classes. The fastest variant
 /// is the same for all sizes of a class.
 pub(super) fn class(size: (u32, u32)) -> &'static str {
-    REDUCTION.describe(&case(size)).class
+    case(size).class()
 }
 
 impl Scopes {

@@ -2,13 +2,11 @@
 
 use std::ops::Range;
 
-use ladders::reduction::pictures::Case;
-use ladders::reduction::{self, FRAME_NUMBERS, luminance};
+use compute::reduction::kernels::BINS;
+use compute::reduction::{self, Case, FRAME_NUMBERS, luminance};
 
 /// The width and height in pixels of a block whose mean luminance is measured.
 pub(super) const BLOCK: u32 = 16;
-/// The number of counters of the histogram: one for each luminance, 0 to 255.
-pub(super) const BINS: usize = 256;
 /// The number of vertical strips of the waveform.
 pub const STRIPS: usize = 256;
 /// The number of levels of the waveform. Each level counts two adjacent luminances.
@@ -19,7 +17,7 @@ pub(super) const COUNTS: usize = BINS + STRIPS * LEVELS;
 /// the new black, and at most as many are brighter than the new white.
 const CLIP_DIVISOR: u64 = 1000;
 
-/// Returns the case of the reduction ladder (its picture size and block size) for pictures of this size.
+/// Returns the case of the reduction (its picture size and block size) for pictures of this size.
 pub(super) fn case((width, height): (u32, u32)) -> Case {
     Case { width, height, block: BLOCK }
 }

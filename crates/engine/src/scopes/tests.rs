@@ -2,8 +2,8 @@
 
 use super::kernels::{COUNT, ENDS, LEVEL, LEVEL_OF_IMAGE};
 use super::*;
-use ladders::reduction;
-use ladders::reduction::kernels::Config;
+use compute::reduction;
+use compute::reduction::kernels::Config;
 use opencl::cl::{list_devices, select_device};
 use opencl::sources::Sources;
 

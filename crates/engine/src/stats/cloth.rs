@@ -1,7 +1,5 @@
 //! The times of one rendered frame of the figures whose clothes are simulated.
 
-use ladders::cloth::steps::StepId;
-
 /// The times of one rendered frame of the cloth simulation: the figures and their clothes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ClothTimes {
@@ -27,6 +25,7 @@ impl ClothTimes {
 
     /// Returns the names of the steps that ran on the host.
     pub(crate) fn steps_on_host(&self) -> impl Iterator<Item = &'static str> {
-        StepId::ALL.into_iter().zip(self.on_host).filter(|(_, on_host)| *on_host).map(|(step, _)| step.name())
+        let steps = Self::NAMES[Self::FIRST_STEP..].iter().zip(self.on_host);
+        steps.filter(|(_, on_host)| *on_host).map(|(name, _)| *name)
     }
 }

@@ -9,16 +9,31 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
 use super::columns::{self, Row};
-use super::{FrameSample, Recorder, Setting, Stage, UsedKernel, recorder};
+use super::{FrameSample, Recorder, Setting, Stage, recorder};
 use base::error::{Error, Result};
+use base::metadata::Metadata;
 use base::save;
 use base::text::escaped;
 use base::timing::noise::Noisy;
 use base::timing::{Noise, Series};
 use box_filter::VariantId;
-use ladder::results::Metadata;
+use compute::KernelFile;
 use opencl::cl::DeviceInfo;
 use opencl::clock::ClockState;
+
+/// A variant's kernel file in one version, for the metadata of files.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct UsedKernel {
+    /// The variant's id.
+    pub variant: VariantId,
+    /// The number of the version, 1 if the kernels were not edited.
+    pub version: u64,
+    /// The file, with a hash of its text.
+    #[serde(flatten)]
+    pub kernel: KernelFile,
+    /// True if these are the built-in kernels, or edited ones whose output was compared with the reference and is exact.
+    pub verified: bool,
+}
 
 /// Information about the run for the header of the statistics file.
 #[derive(Debug, Clone)]

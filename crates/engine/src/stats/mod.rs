@@ -7,17 +7,15 @@ mod columns;
 mod export;
 pub(crate) mod playing;
 pub mod recorder;
-mod run;
 pub(crate) mod scores;
 mod shown;
 pub(crate) mod timeline;
 pub(crate) mod trace;
 
 pub use cloth::ClothTimes;
-pub use export::{ExportContext, export};
+pub use export::{ExportContext, UsedKernel, export};
 pub use playing::{PlayState, Playing};
 pub use recorder::{Recorder, Summary};
-pub use run::{UsedKernel, save_run};
 pub use scores::{Score, Scores};
 pub use shown::ShownFrames;
 pub use timeline::{Lane, Span, Timeline};
@@ -26,7 +24,7 @@ pub use trace::{TraceContext, write_trace};
 use std::sync::Arc;
 
 use box_filter::{Config, VariantId};
-use ladder::work::KernelWork;
+use compute::work::KernelWork;
 
 /// A stage of a frame's processing. The stages have the same names in code, overlay, CSV and JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -189,6 +187,35 @@ impl FrameSample {
     /// Returns the filter's wall time in milliseconds; `None` if the device time is available.
     pub(crate) fn filter_wall_ms(&self) -> Option<f64> {
         Some(self.stages[Stage::Filter as usize]).filter(|ms| self.filter_by_wall && ms.is_finite())
+    }
+
+    /// Returns the sample of a frame of 1280×720 pixels with these stage times, presented at the second `at`, its timestamp, and
+    /// 40 ms after the previous frame, for tests.
+    #[doc(hidden)]
+    pub fn made_up(at: f64, variant: VariantId, stages: StageTimes) -> Self {
+        Self {
+            pts: at,
+            presented_at: at,
+            interval_ms: Some(40.0),
+            stages,
+            filter_by_wall: false,
+            work: None,
+            pack_ms: None,
+            gl: GlTimes::default(),
+            late: false,
+            dropped_before: 0,
+            sound_lag_ms: None,
+            variant,
+            radius: 7,
+            size: (1280, 720),
+            device: 0,
+            beside: None,
+            versions: Versions::default(),
+            beside_filter_ms: None,
+            others: None,
+            beside_work: false,
+            cloth: None,
+        }
     }
 
     /// Returns the setting with which the frame was filtered.

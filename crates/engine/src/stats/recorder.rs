@@ -246,7 +246,7 @@ impl Recorder {
     }
 
     /// Returns the kept frames, each with a boolean that is true if its setting differs from that of the previous frame.
-    pub(crate) fn frames_and_switches(&self) -> impl Iterator<Item = (&FrameSample, bool)> {
+    pub fn frames_and_switches(&self) -> impl Iterator<Item = (&FrameSample, bool)> {
         let frames = self.frames();
         let before = std::iter::once(None).chain(frames.iter().map(Some));
         frames.iter().zip(before).map(|(s, before)| (s, before.is_some_and(|b| b.setting() != s.setting())))

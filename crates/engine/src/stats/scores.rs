@@ -3,7 +3,7 @@
 use super::{SecondSetting, Setting};
 use base::timing::{Noise, noise};
 use box_filter::VariantId;
-use ladder::work::WorkTotals;
+use compute::work::WorkTotals;
 
 /// The number of measured frames from which a variant that is chosen again at the same radius and size gets a new score. Until
 /// then the old score stays, because the first frame finds cold caches.

@@ -15,11 +15,11 @@ use serde_json::json;
 
 use super::{FrameSample, Lane, Span, Stage, UsedKernel};
 use base::error::Result;
+use base::metadata::Metadata;
 use base::save;
 use base::timing::log::{Event, Recording, Track};
 use box_filter::VariantId;
-use ladder::BackEnd;
-use ladder::results::Metadata;
+use compute::BackEnd;
 use opencl::cl::DeviceInfo;
 use opencl::clock::ClockState;
 

@@ -23,8 +23,9 @@ use base::random::mix;
 use base::threads::share;
 use base::timing::ms_since;
 use base::verify;
-use ladder::arrays::{self, Operands};
-use ladder::measure::{Sample, sample};
+use compute::plan;
+use compute::plan::Operands;
+use compute::sample::{Sample, sample};
 use opencl::cl::ClContext;
 use opencl::guarded::GuardedArray;
 
@@ -294,7 +295,7 @@ impl Buffers {
     }
 
     /// Runs the peak kernel, which writes as many bytes as the output has.
-    pub(super) fn run_peak(&mut self, program: &arrays::Program<[usize; 2]>) -> Result<Sample> {
+    pub(super) fn run_peak(&mut self, program: &plan::Program<[usize; 2]>) -> Result<Sample> {
         let arrangement = Arrangement { layout: Layout::Planes(1), transfer: Transfer::Resident };
         let (army, shape) = (self.army(), self.shapes()[3]);
         let (output_layout, output) = self.output_layout(arrangement.layout);

@@ -15,7 +15,7 @@ use super::kernels::Program;
 use super::model::{Figure, Walk, army};
 use super::steps::StepId;
 use base::error::Result;
-use ladder::config::Config;
+use compute::config::Config;
 use opencl::cl::{Buffer, ClContext, Event};
 
 /// The longest time step of the simulation, in seconds. A longer frame is divided into several steps. In longer steps the same

@@ -5,9 +5,10 @@ use super::host::Motion;
 use super::model::{PARTICLES, SHIRT_VERTICES};
 use super::steps::StepId;
 use base::threads::Threads;
-use ladder::arrays::{self, Arg, Pass, Types, group, single};
-use ladder::config::Param;
-use ladder::variant::Variant;
+use compute::config::Param;
+use compute::plan;
+use compute::plan::{Arg, Pass, Types, group, single};
+use compute::variant::Variant;
 use opencl::kernel::Value;
 
 /// The distribution of a crowd's constraints over work-items.
@@ -57,9 +58,9 @@ pub struct Scheme {
 }
 
 /// A kernel file with all five steps.
-pub(super) type Code = arrays::Code<Launch, Scheme>;
+pub(super) type Code = plan::Code<Launch, Scheme>;
 /// A configuration of a kernel file: a value for each of its parameters.
-pub(super) type Config = ladder::config::Config<Code>;
+pub(super) type Config = compute::config::Config<Code>;
 
 /// The values on which a launch of a step depends.
 #[derive(Debug, Clone, Copy)]
@@ -249,7 +250,7 @@ pub(super) static TWO_QUEUES: Code = Code::with(
 
 /// The peak kernel, which copies and computes nothing. Its case has two numbers: the vectors of four floats in the output and
 /// in the input.
-pub(super) static PEAK: arrays::Code<[usize; 2]> = arrays::Code::new(
+pub(super) static PEAK: plan::Code<[usize; 2]> = plan::Code::new(
     "cloth/limit.cl",
     &[Pass {
         kernel: "stream",

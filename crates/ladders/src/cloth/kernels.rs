@@ -10,7 +10,8 @@ use super::layout::Layout;
 use super::model::{COLUMNS, Figure, ROWS};
 use super::steps::StepId;
 use base::error::Result;
-use ladder::arrays::{self, Operands};
+use compute::plan;
+use compute::plan::Operands;
 use opencl::cl::{Answer, Buffer, ClContext, Event, Mem, Queue, failed};
 use opencl::memory::allocation_flags;
 
@@ -34,7 +35,7 @@ pub(super) struct StepRun<'a> {
 /// The compiled kernels of a file, with the figure in the device's memory.
 #[derive(Debug)]
 pub struct Program {
-    kernels: arrays::Program<Launch, Scheme>,
+    kernels: plan::Program<Launch, Scheme>,
     pub(super) layout: Layout,
     /// The queue for skinning; `None` if skinning uses the same queue as the other steps.
     pub(super) skin_queue: Option<Queue>,
@@ -55,7 +56,7 @@ impl Program {
         let Scheme { transfer, is_structs, .. } = code.extra;
         let lanes = config.get("LANES") as usize;
         Ok(Self {
-            kernels: arrays::Program::compile_with(cl, config, &cl.sources().text(code.file)?, &options)?,
+            kernels: plan::Program::compile_with(cl, config, &cl.sources().text(code.file)?, &options)?,
             layout: if is_structs { Layout::Structs } else { Layout::Planes(lanes) },
             skin_queue: if transfer == Transfer::TwoQueues { Some(cl.extra_queue()?) } else { None },
             is_cpu: cl.is_cpu(),
@@ -99,7 +100,7 @@ impl Program {
     }
 
     /// Sets the arguments of the kernel with the index `at`, for one launch.
-    fn bind(&self, run: &StepRun, launch: Launch, at: usize) -> Answer<arrays::Launch<'_>> {
+    fn bind(&self, run: &StepRun, launch: Launch, at: usize) -> Answer<plan::Launch<'_>> {
         let memory: Vec<&Mem> = run.memory.into_iter().chain(self.figure.iter().map(Buffer::mem)).collect();
         self.kernels.bind(at, (Operands { memory: &memory, scratch: &[] }, 0), &launch)
     }

@@ -12,13 +12,14 @@ use super::layout::Layout;
 use super::model::Figure;
 use base::error::Result;
 use base::threads::Threads;
-use ladder::arrays::{self, require_memory};
-use ladder::config::Config;
-use ladder::measure::Sample;
+use compute::config::Config;
+use compute::plan;
+use compute::plan::require_memory;
+use compute::sample::Sample;
+use compute::variant::Variant;
 use ladder::rows::PeakKernel;
 use ladder::runner::{CaseInfo, Expected, Ladder, LadderInfo, Output, Part};
 use ladder::sizes::Sizes;
-use ladder::variant::Variant;
 use opencl::cl::{ClContext, Device};
 
 /// The cloth ladder.
@@ -33,7 +34,7 @@ pub enum Built {
     /// Compiled kernels of a variant.
     Kernels(Box<Program>),
     /// The peak kernel.
-    Peak(arrays::Program<[usize; 2]>),
+    Peak(plan::Program<[usize; 2]>),
 }
 
 /// Returns the figure, which is generated once.
@@ -119,7 +120,7 @@ impl Ladder for Cloth {
             Part::Kernels(cl, config) => Built::Kernels(Box::new(Program::compile(cl, config, &figure())?)),
             Part::Peak(cl, _) => {
                 let config = Config::for_device(&codes::PEAK, &cl.device.info);
-                Built::Peak(arrays::Program::compile(cl, &config)?)
+                Built::Peak(plan::Program::compile(cl, &config)?)
             }
         })
     }

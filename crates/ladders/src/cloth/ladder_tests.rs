@@ -5,11 +5,11 @@ use ocl::ffi::CL_MEM_READ_WRITE;
 use super::super::steps::StepId;
 use super::*;
 use base::verify::{self, Elements};
+use compute::config::Config;
+use compute::trial::Child;
+use compute::variant::Work;
 use ladder::Outcome;
-use ladder::config::Config;
 use ladder::runner::{ComparedRun, LadderRunner};
-use ladder::trial::Child;
-use ladder::variant::Work;
 use opencl::cl::{Buffer, ClContext, list_devices};
 use opencl::sources::Sources;
 

@@ -1,15 +1,11 @@
 //! The kernels of the histogram as data: files, launches and parameters.
 
-use super::{BINS, SERIAL, THREADS};
-use crate::reduction::kernels::{Code, HEIGHT, NUMBERS, PICTURE, WIDTH};
-use crate::reduction::pictures::Case;
-use ladder::arrays::{Host, Pass, group, single};
-use ladder::config::Param;
-use ladder::variant::Variant;
-
-/// The launch that sets all counters to 0.
-pub const CLEAR: Pass<Case> =
-    Pass { kernel: "histogram_clear", args: &[NUMBERS], local: single, groups: |_, _| [BINS, 1], work: None };
+use super::{SERIAL, THREADS};
+use compute::config::Param;
+use compute::plan::{Host, Pass, group};
+use compute::reduction::Case;
+use compute::reduction::kernels::{CLEAR, Code, HEIGHT, NUMBERS, PICTURE, WIDTH};
+use compute::variant::Variant;
 
 /// Returns a launch of the kernel with the name `kernel`, which counts pixels, with as many work-groups as the picture needs.
 const fn counting(kernel: &'static str) -> Pass<Case> {

@@ -5,16 +5,17 @@ use ocl::ffi::{CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE, CL_DEVICE_NATIVE_VECTOR_WIDTH
 
 use super::shape::Shape;
 use super::{host, work};
-use ladder::arrays::{self, Arg, Host, Pass, Types, WorkFormula, group, single};
-use ladder::config::Param;
-use ladder::variant::Variant;
+use compute::config::Param;
+use compute::plan;
+use compute::plan::{Arg, Host, Pass, Types, WorkFormula, group, single};
+use compute::variant::Variant;
 use opencl::cl::{Device, DeviceKind};
 use opencl::kernel::Value;
 
 /// A kernel file of matrix multiplication.
-pub(super) type Code = arrays::Code<Shape>;
+pub(super) type Code = plan::Code<Shape>;
 /// A configuration of a kernel file: a value for each of its parameters.
-pub(super) type Config = ladder::config::Config<Code>;
+pub(super) type Config = compute::config::Config<Code>;
 
 /// The OpenCL type of matrices.
 const MATRIX: Types = &["float*"];

@@ -4,7 +4,7 @@ use super::blocks::multiply;
 use super::shape::Shape;
 use base::error::Result;
 use base::threads::{Threads, share};
-use ladder::arrays::Host;
+use compute::plan::Host;
 
 /// The variant `serial`, which adds one product at a time on one thread.
 pub(super) const SERIAL: Host<Shape> = Host { threads: Threads::One, run: multiply_one_by_one };

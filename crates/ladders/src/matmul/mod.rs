@@ -14,7 +14,8 @@ mod work;
 
 use serde_json::json;
 
-use ladder::arrays::{ArrayLadder, Lens};
+use compute::plan::Lens;
+use ladder::arrays::ArrayLadder;
 use ladder::rows::PeakKernel;
 use ladder::runner::{CaseInfo, Expected, LadderInfo};
 

@@ -4,8 +4,8 @@
 
 use super::codes::{Config, panel_columns, panel_rows, value};
 use super::shape::Shape;
-use ladder::arrays::Launched;
-use ladder::work::{LaunchWork, Transfer};
+use compute::plan::Launched;
+use compute::work::{LaunchWork, Transfer};
 
 /// Returns the numbers of rows, columns and products of a shape.
 fn sizes(shape: &Shape) -> [u64; 3] {

@@ -9,11 +9,12 @@ use serde_json::json;
 use base::error::Result;
 use base::threads::Threads;
 use base::verify::Floats;
-use ladder::arrays::{Arg, ArrayLadder, Code, Host, Lens, Pass, Types};
-use ladder::config::{Config, Param};
+use compute::config::{Config, Param};
+use compute::plan::{Arg, Code, Host, Lens, Pass, Types};
+use compute::variant::Variant;
+use ladder::arrays::ArrayLadder;
 use ladder::rows::PeakKernel;
 use ladder::runner::{CaseInfo, Expected, LadderInfo};
-use ladder::variant::Variant;
 use opencl::kernel::Value;
 
 /// The maximum number of elements of a matrix. Kernels count in 32 bits, and round up to whole work-groups.

@@ -70,16 +70,16 @@ pub(super) fn remark(kind: Option<DeviceKind>, run: &CaseRun) -> Option<String> 
 mod tests {
     use super::*;
     use crate::transpose::{Size, TRANSPOSE};
+    use compute::sample::Sample;
     use ladder::Outcome;
-    use ladder::measure::Sample;
-    use ladder::rows::Row;
+    use ladder::rows::{Entry, Row};
     use ladder::runner::{Ladder as _, describe_case};
 
     fn answer(kind: DeviceKind, times: &[(&str, f64)]) -> Option<String> {
         let rows = times.iter().map(|(id, ms)| {
             let variant = TRANSPOSE.variants().iter().find(|variant| variant.id == *id).unwrap();
             let sample = Sample { device_ms: Some(*ms), dispatch_ms: None, wall_ms: *ms };
-            Row::new(variant.entry(None), Outcome::Ok(Measurement::from_samples(&[sample; 9]).unwrap()))
+            Row::new(Entry::new(variant, None), Outcome::Ok(Measurement::from_samples(&[sample; 9]).unwrap()))
         });
         let case = describe_case(&TRANSPOSE, &Size { m: 8, n: 8 });
         remark(Some(kind), &CaseRun { rows: rows.collect(), ..CaseRun::new(case) })

@@ -4,7 +4,7 @@ use std::sync::atomic::{Ordering, compiler_fence};
 
 use base::error::Result;
 use base::threads::{Threads, share};
-use ladder::arrays::Host;
+use compute::plan::Host;
 
 /// The variant `serial`, which adds one number at a time on one thread.
 pub(super) const SERIAL: Host<u32> = Host { threads: Threads::One, run: run_one_by_one };

@@ -11,11 +11,12 @@ use serde_json::json;
 
 use crate::counts;
 use base::verify::Floats;
-use ladder::arrays::{self, Arg, ArrayLadder, Code, Lens, Pass, Types};
-use ladder::config::{Config, Param};
+use compute::config::{Config, Param};
+use compute::plan::{Arg, Code, Lens, Pass, Types, group};
+use compute::variant::Variant;
+use ladder::arrays::ArrayLadder;
 use ladder::rows::PeakKernel;
 use ladder::runner::{CaseInfo, Expected, LadderInfo};
-use ladder::variant::Variant;
 use opencl::kernel::Value;
 
 /// The maximum count of numbers. Kernels count in 32 bits, and round up to whole work-groups.
@@ -37,7 +38,7 @@ const fn pass(kernel: &'static str) -> Pass<u32> {
             Arg::Memory(2, ARRAY),
             Arg::Value(&["uint"], |count| Value::Uint(*count)),
         ],
-        local: arrays::group,
+        local: group,
         // One work-item more than there are whole vectors, for the remaining numbers.
         groups: |config, count| {
             let items = count / (config.get("WIDTH") * config.get("ITEMS")) + 1;

@@ -3,8 +3,8 @@
 use super::machine::measured;
 use super::*;
 use box_filter::named;
+use compute::KernelFile;
 use ladder::results::{DeviceReport, RunReport};
-use ladder::rows::KernelFile;
 
 /// Returns an overlay with the Lab, which shows results of matrix multiplication.
 fn lab(state: JobState) -> Fixture<'static> {

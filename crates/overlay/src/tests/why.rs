@@ -5,10 +5,10 @@ use std::sync::Arc;
 use super::*;
 use base::timing::Series;
 use box_filter::{Config, named};
+use compute::work::{KernelWork, LaunchWork, Transfer};
 use engine::stats::FilterWork;
 use ladder::results::{DeviceReport, RowReport, RunReport};
 use ladder::why::DevicePeaks;
-use ladder::work::{KernelWork, LaunchWork, Transfer};
 use opencl::cl::{DeviceInfo, DeviceKind};
 use opencl::machine_code::KernelRegisters;
 

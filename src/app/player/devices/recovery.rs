@@ -13,8 +13,8 @@ use crate::app::player::PlayerContext;
 use base::error::Error;
 use base::stderr::print_message;
 use box_filter::VariantId;
+use compute::BackEnd;
 use engine::sharing::Sharing;
-use ladder::BackEnd;
 use opencl::cl::Device;
 
 /// If a device has run the chosen variant for longer than this before it fails, earlier attempts are forgotten.

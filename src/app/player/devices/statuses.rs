@@ -3,8 +3,8 @@
 use crate::app::kernels::CurrentSources;
 use base::error::Error;
 use box_filter::{OWN_FILE, VariantId};
+use compute::BackEnd;
 use engine::frame_loop::{FrameLoop, VariantStatus};
-use ladder::BackEnd;
 use opencl::cl::is_device_failure;
 
 /// A variant and its status.

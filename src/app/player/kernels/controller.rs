@@ -9,9 +9,9 @@ use crate::app::settings::MAX_KERNEL_FOLDERS;
 use base::numbers::thousands;
 use box_filter::color_kernels::Converter;
 use box_filter::tuned::auto_variants;
+use compute::KernelFile;
+use compute::cache::Cache;
 use engine::stats::{Setting, UsedKernel};
-use ladder::cache::Cache;
-use ladder::rows::KernelFile;
 use overlay::EditedFolder;
 
 /// The folder of edited kernels that is watched, and the versions of its kernels.

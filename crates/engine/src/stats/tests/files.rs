@@ -4,9 +4,6 @@ use box_filter::named;
 use std::collections::HashMap;
 
 use super::*;
-use base::timing::Verdict;
-use ladder::compare::compare;
-use ladder::results::Report;
 
 /// Returns the lines of CSV without the metadata.
 fn csv_rows(text: &str) -> impl Iterator<Item = &str> {
@@ -350,56 +347,4 @@ fn a_full_disk_is_an_error_and_the_device_survives() {
     }
     assert!(fs::metadata("/dev/full").unwrap().file_type().is_char_device());
     assert_eq!(scratch.names().len(), 2, "nothing is left beside them");
-}
-
-/// Tests that a saved run is read as a result of `bench`: two runs with the same times have no difference.
-#[test]
-fn a_saved_run_is_compared_as_a_result_of_bench() {
-    let scratch = Scratch::new("run");
-    let path = |name: &str| scratch.0.join(name);
-    let record = |factor: f64, frames: usize| {
-        let mut recorder = Recorder::new(true);
-        for n in 0..frames {
-            let ms = factor * (1.0 + 0.02 * (n % 5) as f64);
-            recorder.push(frame(n as f64 * 0.04, 40.0, ms, named("naive")));
-        }
-        // Neither a frame without a filter nor one in a wipe is saved.
-        recorder.push(frame(9.0, 40.0, 1.0, VariantId::OFF));
-        let beside = Some(SecondSetting { variant: named("flat"), radius: 3, compared: false });
-        recorder.push(FrameSample { beside, ..frame(9.1, 40.0, 50.0, named("naive")) });
-        recorder
-    };
-    save_run(&path("a.json"), &record(1.0, 60), &context()).unwrap();
-    save_run(&path("b.json"), &record(1.0, 60), &context()).unwrap();
-    save_run(&path("c.json"), &record(1.5, 60), &context()).unwrap();
-    let saved = |name: &str| Report::read(&path(name)).unwrap();
-    let verdict = |name: &str| {
-        let rows = compare(&saved("a.json"), &saved(name));
-        assert_eq!(rows.len(), 1, "{rows:?}");
-        assert_eq!(
-            (rows[0].row.as_str(), rows[0].case.as_str()),
-            ("naive", "1280×720 · radius 7, in the window")
-        );
-        rows[0].result.as_ref().unwrap().verdict
-    };
-    assert!(matches!(verdict("b.json"), Verdict::NoDifferenceShown { .. }));
-    assert!(matches!(verdict("c.json"), Verdict::Slower(ratio) if ratio.low > 1.4 && ratio.high < 1.6));
-    // Kernels that were not verified are not compared.
-    let mut unverified = context();
-    unverified.kernels[0].verified = false;
-    save_run(&path("d.json"), &record(1.0, 60), &unverified).unwrap();
-    let rows = compare(&saved("a.json"), &saved("d.json"));
-    assert_eq!(rows[0].result.as_ref().unwrap_err().reason, "not verified in the later result");
-    // Frames during other work on the device are left out, and so is the next one after it.
-    let mut beside_work = record(1.0, 60);
-    for n in 0..60 {
-        beside_work.set_other_work(n < 30);
-        beside_work.push(frame(10.0 + n as f64 * 0.04, 40.0, 3.0, named("naive")));
-    }
-    save_run(&path("f.json"), &beside_work, &context()).unwrap();
-    let rows = compare(&saved("a.json"), &saved("f.json"));
-    assert_eq!(rows[0].times.map(|times| times.unwrap().series.n), [60, 60 + 60 - 31]);
-    // If there is nothing to save, the error is a sentence.
-    let error = save_run(&path("e.json"), &record(1.0, 0), &context()).unwrap_err();
-    assert!(error.why.contains("No frame of this movie has a time") && !path("e.json").exists(), "{error}");
 }

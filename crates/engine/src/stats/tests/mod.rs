@@ -8,39 +8,18 @@ use std::fs;
 use std::path::PathBuf;
 
 use super::*;
+use base::metadata::Metadata;
 use base::timing::Noise;
 use box_filter::{VariantId, named};
-use ladder::results::Metadata;
-use ladder::rows::KernelFile;
+use compute::KernelFile;
 
 /// The filter time in milliseconds of a [`frame`] with a `unit` of 1.
 const FILTER: f64 = (Stage::Filter as usize + 1) as f64;
 
 /// Returns a sample presented at `at` seconds whose stages take 1, 2, 3 … times `unit` milliseconds.
 fn frame(at: f64, interval_ms: f64, unit: f64, variant: VariantId) -> FrameSample {
-    FrameSample {
-        pts: at,
-        presented_at: at,
-        interval_ms: Some(interval_ms),
-        stages: std::array::from_fn(|n| (n + 1) as f64 * unit),
-        filter_by_wall: false,
-        work: None,
-        pack_ms: None,
-        gl: GlTimes::default(),
-        late: false,
-        dropped_before: 0,
-        sound_lag_ms: None,
-        variant,
-        radius: 7,
-        size: (1280, 720),
-        device: 0,
-        beside: None,
-        versions: Default::default(),
-        beside_filter_ms: None,
-        others: None,
-        beside_work: false,
-        cloth: None,
-    }
+    let stages = std::array::from_fn(|n| (n + 1) as f64 * unit);
+    FrameSample { interval_ms: Some(interval_ms), ..FrameSample::made_up(at, variant, stages) }
 }
 
 fn context() -> ExportContext {

@@ -21,13 +21,14 @@ use crate::counts;
 use base::error::Result;
 use base::threads::{Threads, all_threads};
 use base::verify::Elements;
-use ladder::arrays::{self, Arg, Pass, group};
-use ladder::config::{Config, Param};
-use ladder::measure::Sample;
+use compute::config::{Config, Param};
+use compute::plan;
+use compute::plan::{Arg, Pass, group};
+use compute::sample::Sample;
+use compute::variant::Variant;
 use ladder::rows::PeakKernel;
 use ladder::runner::{CaseInfo, Expected, Ladder, LadderInfo, Output, Part};
 use ladder::sizes::Sizes;
-use ladder::variant::Variant;
 use opencl::cl::{self, ClContext, DeviceInfo, DeviceKind};
 use opencl::kernel::Value;
 
@@ -73,9 +74,9 @@ pub enum Strategy {
 }
 
 /// A kernel file, its kernels and the strategy that uses them.
-type Code = arrays::Code<Launch, Strategy>;
+type Code = plan::Code<Launch, Strategy>;
 /// Compiled kernels.
-type Program = arrays::Program<Launch, Strategy>;
+type Program = plan::Program<Launch, Strategy>;
 
 /// The values on which a launch depends: the count of numbers, and the kind of the device with its number of compute units.
 #[derive(Debug, Clone, Copy)]

@@ -15,7 +15,7 @@ use crate::type_conversions::bulk::convert_all;
 use base::error::{Error, Result};
 use base::threads::{all_threads, share};
 use base::timing::ms_since;
-use ladder::measure::Sample;
+use compute::sample::Sample;
 use opencl::cl::{self, DeviceKind};
 use opencl::watch;
 

@@ -11,8 +11,8 @@ use super::run::DeviceRun;
 use super::{Launch, THREAD_PART_NUMBERS, WIDTHS};
 use base::error::Result;
 use base::timing::log::{self, Event};
-use ladder::arrays::Operands;
-use ladder::measure::device_spans;
+use compute::plan::Operands;
+use compute::sample::device_spans;
 use opencl::cl::{self, Answer, Buffer, ClContext, Mem, Queue, Status, enqueue_unmap, failed, flush};
 use opencl::memory::allocation_flags;
 

@@ -1,6 +1,6 @@
 //! The reference for the reduction ladder: the expected numbers, computed pixel by pixel.
 
-use super::pictures::Case;
+use super::Case;
 
 /// The count of numbers before the means of the blocks: the lower and the upper half of the sum, minimum, maximum, mean and
 /// product.

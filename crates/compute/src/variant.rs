@@ -3,10 +3,10 @@
 
 use serde_json::Value;
 
-use super::BackEnd;
-use super::config::Tunable;
-use super::rows::Entry;
 use opencl::cl::DeviceKind;
+
+use crate::BackEnd;
+use crate::config::Tunable;
 
 /// The kind of a variant's implementation, with its code.
 #[derive(Debug)]
@@ -88,18 +88,5 @@ impl<C: Tunable, H> Variant<C, H> {
             Work::Shaders(_) => BackEnd::Glsl,
             Work::Host(_) | Work::ExtraHost(..) => BackEnd::Native,
         }
-    }
-
-    /// Returns the variant's names for a benchmark on a device of this kind.
-    pub fn entry(&self, kind: Option<DeviceKind>) -> Entry {
-        let (id, title, back_end) = (self.id, self.title, self.back_end());
-        // Peak kernels are measured on the device, so they do not bound threads unless the device is the CPU.
-        let has_limit = back_end != BackEnd::Native || kind == Some(DeviceKind::Cpu);
-        let peak = has_limit.then(|| self.code(kind.unwrap_or(DeviceKind::Cpu)).map_or(0, C::peak));
-        let (name, extra) = match &self.work {
-            Work::ExtraHost(_, name, json) => (name.clone(), Some(json.clone())),
-            _ => (id.to_owned(), None),
-        };
-        Entry { id, name, title, back_end, peak, extra }
     }
 }

@@ -5,11 +5,11 @@ use std::sync::{Mutex, PoisonError};
 
 use bytemuck::{cast_slice, cast_slice_mut};
 
-use super::pictures::Case;
-use super::reference::FRAME_NUMBERS;
+use super::Case;
+use super::FRAME_NUMBERS;
+use crate::plan::Host;
 use base::error::Result;
 use base::threads::{Threads, share};
-use ladder::arrays::Host;
 
 /// The variant `serial`, which reduces one pixel at a time on one thread.
 pub(super) const SERIAL: Host<Case> = Host { threads: Threads::One, run: run_one_by_one };

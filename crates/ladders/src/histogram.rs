@@ -1,5 +1,5 @@
 //! The histogram ladder: the number of a picture's pixels with each luminance. It uses the pictures, the memory and the
-//! luminance of the [reduction](super::reduction).
+//! luminance of the [reduction](mod@super::reduction).
 
 mod kernels;
 
@@ -8,16 +8,14 @@ use std::sync::{Mutex, PoisonError};
 use bytemuck::{cast_slice, cast_slice_mut};
 use serde_json::json;
 
-use super::reduction::pictures::Case;
-use super::reduction::{PICTURES, expected, lens, luminance, memory};
+use super::reduction::{PICTURES, expected, memory};
 use base::error::Result;
 use base::threads::{Threads, share};
-pub use kernels::CLEAR;
-use ladder::arrays::{ArrayLadder, Host};
+use compute::plan::Host;
+use compute::reduction::kernels::BINS;
+use compute::reduction::{Case, luminance};
+use ladder::arrays::ArrayLadder;
 use ladder::runner::{CaseInfo, LadderInfo};
-
-/// The number of luminance values.
-const BINS: usize = 256;
 
 /// The variant `serial`, which counts on one thread.
 const SERIAL: Host<Case> = Host { threads: Threads::One, run: count_luminances };
@@ -55,7 +53,7 @@ pub static HISTOGRAM: ArrayLadder<Case> = ArrayLadder {
             ..CaseInfo::default()
         }
     },
-    lens: |case| lens(case, BINS),
+    lens: |case| case.lens(BINS),
     expected: |_, _, pictures| {
         let mut bins = [0; BINS];
         for pixel in cast_slice::<_, u8>(pictures[0]).chunks_exact(4) {

@@ -1,21 +1,21 @@
 //! The kernels of the reduction as data: files, launches and parameters.
 
-use super::pictures::{BLOCK_EDGES, Case};
-use super::{host, work};
-use ladder::arrays::{self, Host, Pass, WorkFormula, group, single};
-use ladder::config::Param;
-use ladder::variant::Variant;
+use super::{BLOCK_EDGES, Case, host, work};
+use crate::config::Param;
+use crate::plan;
+use crate::plan::{Host, Pass, WorkFormula, group, single};
+use crate::variant::Variant;
 use opencl::cl::DeviceInfo;
 use opencl::kernel::Value;
 
 /// A kernel file that computes numbers from a picture.
-pub type Code = arrays::Code<Case>;
+pub type Code = plan::Code<Case>;
 /// A configuration of a reduction kernel file: a value for each of its parameters.
-pub type Config = ladder::config::Config<Code>;
+pub type Config = crate::config::Config<Code>;
 /// The compiled kernels of a reduction kernel file.
-pub type Program = arrays::Program<Case>;
+pub type Program = plan::Program<Case>;
 /// An argument of a reduction kernel.
-pub type Arg = arrays::Arg<Case>;
+pub type Arg = plan::Arg<Case>;
 
 /// The argument for the picture in a buffer, four bytes per pixel.
 pub const PICTURE: Arg = Arg::Memory(0, &["uint*"]);
@@ -33,6 +33,12 @@ pub const WIDTH: Arg = Arg::Value(&["int"], |case| Value::Int(case.width as i32)
 pub const HEIGHT: Arg = Arg::Value(&["int"], |case| Value::Int(case.height as i32));
 /// The argument for the side of a block in pixels.
 const BLOCK: Arg = Arg::Value(&["int"], |case| Value::Int(case.block as i32));
+
+/// The number of luminance values, and of counters of a histogram.
+pub const BINS: usize = 256;
+/// The launch that sets all counters of a histogram to 0.
+pub const CLEAR: Pass<Case> =
+    Pass { kernel: "histogram_clear", args: &[NUMBERS], local: single, groups: |_, _| [BINS, 1], work: None };
 
 /// Returns the size of the intermediate results in 32-bit numbers.
 pub(super) fn part_words(case: &Case) -> usize {
@@ -169,7 +175,7 @@ pub(super) static STRIPS: Code = Code::new(
 
 /// The peak kernel of the reduction: reads each pixel of the picture once without computing the reduction, so that no variant
 /// can be faster.
-pub(super) static PEAK: Code = Code::new(
+pub static PEAK: Code = Code::new(
     "reduction/limit.cl",
     &[Pass {
         kernel: "read_once",
@@ -189,7 +195,7 @@ pub(super) static PEAK: Code = Code::new(
 );
 
 /// The variants of the reduction ladder, in the order of the tables.
-pub(super) static VARIANTS: [Variant<Code, Host<Case>>; 15] = [
+pub static VARIANTS: [Variant<Code, Host<Case>>; 15] = [
     Variant::host("serial", "Serial", "One thread, one pixel at a time.", host::SERIAL),
     Variant::host("threads", "Threads", "The same on all cores.", host::THREADS),
     Variant::host(

@@ -1,7 +1,6 @@
 //! The work of a variant's kernels on one case as exact numbers: what each launch reads and writes in global memory, how many
 //! operations it does, and how many work-items share them. A ladder computes these numbers from the sizes of the case and the
-//! parameters of the kernels ([`Ladder::work`](super::definition::Ladder::work)); tests compare them with the counts of
-//! Oclgrind.
+//! parameters of the kernels; tests compare them with the counts of Oclgrind.
 //!
 //! An element is a number or a sample, depending on the ladder. A vector load of four numbers reads four elements, and
 //! a call of `read_imagef` reads one. Local and private memory are not counted.

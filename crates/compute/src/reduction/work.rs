@@ -2,11 +2,11 @@
 //! kernel files statement by statement; tests/work.rs compares them with a count. An element is a pixel, the intermediate result of
 //! some pixels (a part), or a number. Atomic operations do not count.
 
+use super::Case;
+use super::FRAME_NUMBERS;
 use super::kernels::{Config, is_nvidias};
-use super::pictures::Case;
-use super::reference::FRAME_NUMBERS;
-use ladder::arrays::Launched;
-use ladder::work::{LaunchWork, Transfer};
+use crate::plan::Launched;
+use crate::work::{LaunchWork, Transfer};
 
 /// The number of additions and multiplications for a pixel: six for its luminance, one for the sum, and three for the product.
 const OPERATIONS_PER_PIXEL: u64 = 10;

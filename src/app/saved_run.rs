@@ -1,39 +1,23 @@
-//! Saves the run (the button *Save run*): writes the filter times of the movie's frames as benchmark results, which `clreel
-//! compare` reads.
-
-use std::path::Path;
+//! The run as results of a benchmark (the button *Save run*): the filter times of the movie's frames, which `clreel compare`
+//! reads.
 
 use serde_json::json;
 
-use super::{ExportContext, FrameSample, Recorder, Setting, Stage};
 use base::error::{Error, Result};
 use base::timing::Series;
 use base::timing::noise::{Noise, Noisy};
 use base::verify::Checked;
 use box_filter::{BoxFilter, VariantId};
+use engine::stats::{ExportContext, FrameSample, Recorder, Setting, Stage};
 use ladder::results::{DeviceReport, Input, Report, RowReport, RunReport, Samples};
-use ladder::rows::KernelFile;
 
-/// A variant's kernel file in one version, for the metadata of files.
-#[derive(Debug, Clone, PartialEq, serde::Serialize)]
-pub struct UsedKernel {
-    /// The variant's id.
-    pub variant: VariantId,
-    /// The number of the version, 1 if the kernels were not edited.
-    pub version: u64,
-    /// The file, with a hash of its text.
-    #[serde(flatten)]
-    pub kernel: KernelFile,
-    /// True if these are the built-in kernels, or edited ones whose output was compared with the reference and is exact.
-    pub verified: bool,
-}
-
-/// Writes the filter times of the movie's frames to `path`. Leaves out frames of another size or device than the last one,
-/// frames of wipes, frames right after a change of the variant, and frames during other work on the device, such as tuning.
+/// Returns the filter times of the movie's frames as results of a benchmark. Leaves out frames of another size or device than
+/// the last one, frames of wipes, frames right after a change of the variant, and frames during other work on the device, such
+/// as tuning.
 ///
 /// # Errors
-/// If no frame with a filter time is left, the directory is missing or read-only, or the disk is full.
-pub fn save_run(path: &Path, recorder: &Recorder, context: &ExportContext) -> Result<()> {
+/// If no frame with a filter time is left.
+pub(super) fn results(recorder: &Recorder, context: &ExportContext) -> Result<Report> {
     let rows = rows(recorder, context);
     if rows.is_empty() {
         return Err(Error::new(
@@ -42,7 +26,7 @@ pub fn save_run(path: &Path, recorder: &Recorder, context: &ExportContext) -> Re
             "Let the movie play with a filter, such as key 3.",
         ));
     }
-    report(&rows, context).save(path)
+    Ok(report(&rows, context))
 }
 
 /// The frames of each setting, in the order in which the settings first occurred.
@@ -142,5 +126,100 @@ fn row(of: &Setting, frames: &[&FrameSample], c: &ExportContext) -> RowReport {
         samples: Some(samples),
         checked: is_verified.then_some(checked).into_iter().collect(),
         ..RowReport::unknown(of.variant.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::metadata::Metadata;
+    use base::timing::Verdict;
+    use box_filter::named;
+    use compute::KernelFile;
+    use engine::stats::{SecondSetting, UsedKernel};
+    use ladder::compare::compare;
+    use opencl::clock::ClockState;
+
+    /// Returns a sample whose stages each take `ms` milliseconds.
+    fn frame(at: f64, ms: f64, variant: VariantId) -> FrameSample {
+        FrameSample::made_up(at, variant, [ms; Stage::ALL.len()])
+    }
+
+    fn context() -> ExportContext {
+        ExportContext {
+            metadata: Metadata::now("clreel 1"),
+            kernels: vec![UsedKernel {
+                variant: named("naive"),
+                version: 1,
+                kernel: KernelFile { file: "box_filter/01_naive.cl".to_owned(), hash: "12ab".to_owned() },
+                verified: true,
+            }],
+            movie: "clip.mp4".into(),
+            width: 1280,
+            height: 720,
+            fps: Some(25.0),
+            device: None,
+            clock: ClockState::Trusted,
+            gl_renderer: "renderer".into(),
+            sharing: "copy".into(),
+            sharing_reason: "no device".into(),
+            variant: VariantId::OFF,
+            radius: 7,
+            unpaced: false,
+        }
+    }
+
+    /// Tests that a saved run is read as a result of `bench`: two runs with the same times have no difference.
+    #[test]
+    fn a_saved_run_is_compared_as_a_result_of_bench() {
+        let record = |factor: f64, frames: usize| {
+            let mut recorder = Recorder::new(true);
+            for n in 0..frames {
+                let ms = factor * (1.0 + 0.02 * (n % 5) as f64);
+                recorder.push(frame(n as f64 * 0.04, ms, named("naive")));
+            }
+            // Neither a frame without a filter nor one in a wipe is saved.
+            recorder.push(frame(9.0, 1.0, VariantId::OFF));
+            let beside = Some(SecondSetting { variant: named("flat"), radius: 3, compared: false });
+            recorder.push(FrameSample { beside, ..frame(9.1, 50.0, named("naive")) });
+            recorder
+        };
+        let folder = std::env::temp_dir().join(format!("clreel-saved-run-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        // As it is read from a file.
+        let saved = |recorder: &Recorder, context: &ExportContext| {
+            let path = folder.join("run.json");
+            results(recorder, context).unwrap().save(&path).unwrap();
+            Report::read(&path).unwrap()
+        };
+        let first = saved(&record(1.0, 60), &context());
+        let verdict = |factor: f64| {
+            let rows = compare(&first, &saved(&record(factor, 60), &context()));
+            assert_eq!(rows.len(), 1, "{rows:?}");
+            assert_eq!(
+                (rows[0].row.as_str(), rows[0].case.as_str()),
+                ("naive", "1280×720 · radius 7, in the window")
+            );
+            rows[0].result.as_ref().unwrap().verdict
+        };
+        assert!(matches!(verdict(1.0), Verdict::NoDifferenceShown { .. }));
+        assert!(matches!(verdict(1.5), Verdict::Slower(ratio) if ratio.low > 1.4 && ratio.high < 1.6));
+        // Kernels that were not verified are not compared.
+        let mut unverified = context();
+        unverified.kernels[0].verified = false;
+        let rows = compare(&first, &saved(&record(1.0, 60), &unverified));
+        assert_eq!(rows[0].result.as_ref().unwrap_err().reason, "not verified in the later result");
+        // Frames during other work on the device are left out, and so is the next one after it.
+        let mut beside_work = record(1.0, 60);
+        for n in 0..60 {
+            beside_work.set_other_work(n < 30);
+            beside_work.push(frame(10.0 + n as f64 * 0.04, 3.0, named("naive")));
+        }
+        let rows = compare(&first, &saved(&beside_work, &context()));
+        assert_eq!(rows[0].times.map(|times| times.unwrap().series.n), [60, 60 + 60 - 31]);
+        // If there is nothing to save, the error is a sentence.
+        let error = results(&record(1.0, 0), &context()).unwrap_err();
+        assert!(error.why.contains("No frame of this movie has a time"), "{error}");
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -271,7 +271,29 @@ fn not_kept(why: impl Into<String>) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::{FIRST_CODE, FakeCode, SECOND_CODE, config};
+    use crate::config::Param;
+    use crate::plan::{Code, Pass};
+    use opencl::cl::DeviceKind;
+
+    /// The code of the variants `one` and `two`, with paths of existing kernel files, since the cache stores a hash of the text.
+    static CODES: [Code<()>; 2] = [made_up("convert/01_planes.cl"), made_up("convert/02_correct.cl")];
+
+    /// Returns made-up code whose parameter A must not be 4 on any device.
+    const fn made_up(file: &'static str) -> Code<()> {
+        const PASS: Pass<()> = Pass {
+            kernel: "",
+            args: &[],
+            local: |config| [config.get("B") as usize, 1],
+            groups: |_, ()| [1, 1],
+            work: None,
+        };
+        const PARAMS: &[Param] = &[
+            Param { name: "A", cpu: 1, gpu: 1, values: &[1, 2, 4] },
+            Param { name: "B", cpu: 8, gpu: 8, values: &[8, 16, 32, 64] },
+            Param { name: "C", cpu: 1, gpu: 1, values: &[1, 2] },
+        ];
+        Code { allows: |config, _| config.get("A") != 4, ..Code::new(file, &[PASS], PARAMS) }
+    }
 
     const NONE: Option<&str> = None;
 
@@ -280,18 +302,15 @@ mod tests {
     }
 
     fn entry(variant: &str, word: &str, ms: f64) -> Entry {
-        let code = if variant == "one" { &FIRST_CODE } else { &SECOND_CODE };
+        let config = Config::new(&CODES[usize::from(variant != "one")], DeviceKind::Cpu);
         let class = class(Some("made"), word);
         let on = (&DeviceInfo::made_up(), &Sources::default());
-        Entry::new(on, &class, (variant, &config(code, 2, 16)), ms).unwrap()
+        Entry::new(on, &class, (variant, &config.with("A", 2).with("B", 16)), ms).unwrap()
     }
 
-    fn variant(name: &str) -> Option<(String, &'static FakeCode)> {
-        match name {
-            "one" => Some((name.to_owned(), &FIRST_CODE)),
-            "two" => Some((name.to_owned(), &SECOND_CODE)),
-            _ => None,
-        }
+    fn variant(name: &str) -> Option<(String, &'static Code<()>)> {
+        let at = ["one", "two"].iter().position(|id| *id == name)?;
+        Some((name.to_owned(), &CODES[at]))
     }
 
     /// Returns the fastest variant with its parameters, as in `one A=2 B=16 C=1`.

@@ -1,52 +1,32 @@
-//! The reduction ladder: the mean luminance of each block of a picture, and the sum, minimum, maximum, mean and product over
-//! the whole picture. There are few operations per pixel, so it measures how many work-items can work together without waiting
-//! for each other.
-//!
-//! All numbers are integers, so every variant gives exactly those of [`reference()`].
+//! The reduction ladder: the numbers of [`compute::reduction`]. There are few operations per pixel, so it measures how many
+//! work-items can work together without waiting for each other.
 
-pub mod host;
-pub mod kernels;
-pub mod pictures;
-mod reference;
-mod work;
-
-use bytemuck::{cast_slice, cast_slice_mut};
-use serde_json::json;
-
+use base::random::Xorshift;
 use base::verify::Elements;
-use ladder::arrays::{ArrayLadder, Lens};
-use ladder::cache::Cache;
+use bytemuck::{cast_slice, cast_slice_mut};
+use compute::config::Config;
+use compute::reduction::{self, BLOCK_EDGES, Case, kernels, reference};
+use ladder::arrays::ArrayLadder;
 use ladder::rows::PeakKernel;
-use ladder::runner::{CaseInfo, Expected, LadderInfo, cache_class};
+use ladder::runner::{CaseInfo, Expected, LadderInfo};
 use ladder::sizes::Sizes;
-use opencl::cl::{ClContext, DeviceInfo, DeviceKind};
-
-use kernels::Config;
-use pictures::{BLOCK_EDGES, Case};
-pub use reference::{FRAME_NUMBERS, luminance, reference};
+use serde_json::json;
 
 /// The reduction ladder.
 pub static REDUCTION: ArrayLadder<Case> = ArrayLadder {
-    info: LadderInfo { name: "reduction", options: &["size", "block"], ..PICTURES.info },
+    info: LadderInfo { name: reduction::NAME, options: &["size", "block"], ..PICTURES.info },
     variants: &kernels::VARIANTS,
     describe: |case| {
         let Case { width, height, block } = *case;
-        let edge = BLOCK_EDGES.iter().position(|known| *known == block).unwrap_or_default();
-        let class = [
-            ["small, 16", "small, 32", "small, 64"],
-            ["medium, 16", "medium, 32", "medium, 64"],
-            ["large, 16", "large, 32", "large, 64"],
-        ][case.size_class()][edge];
-        let title = format!("{width}×{height}, blocks of {block}");
         CaseInfo {
-            title,
+            title: format!("{width}×{height}, blocks of {block}"),
             json: json!(case),
-            class,
-            memory: memory(case, numbers(case)),
+            class: case.class(),
+            memory: memory(case, case.numbers()),
             ..CaseInfo::default()
         }
     },
-    lens: |case| lens(case, numbers(case)),
+    lens: |case| case.lens(case.numbers()),
     expected: |case, _, pictures| {
         let names: &[&str] = &[
             "the sum's lower half",
@@ -61,12 +41,15 @@ pub static REDUCTION: ArrayLadder<Case> = ArrayLadder {
     ..PICTURES
 };
 
+/// The names of the kinds of input; the first one is timed.
+const INPUT_NAMES: &[&str] = &["noise", "white", "black", "one pixel", "grey"];
+
 /// The common parts of the ladders that compute integers from a picture.
 pub(crate) const PICTURES: ArrayLadder<Case> = ArrayLadder {
     info: LadderInfo {
         peaks: &[PeakKernel { name: "plain read", note: None, computes: false }],
         peak_file: "reduction/limit.cl",
-        inputs: pictures::INPUT_NAMES,
+        inputs: INPUT_NAMES,
         options: &["size"],
         sizes: &["640x360", "1280x720", "1920x1080", "3840x2160"],
         ..LadderInfo::DEFAULT
@@ -93,11 +76,34 @@ pub(crate) const PICTURES: ArrayLadder<Case> = ArrayLadder {
         Case { width: 2069, height: 35, block: 16 },
     ],
     smaller: |_| Vec::new(),
-    lens: |case| lens(case, 0),
-    fill: |_, input, pictures| pictures.iter_mut().for_each(|to| pictures::fill(input, cast_slice_mut(to))),
+    lens: |case| case.lens(0),
+    fill: |_, input, pictures| pictures.iter_mut().for_each(|to| fill(input, cast_slice_mut(to))),
     expected: |_, _, _| Ok(expected(&[], &[], "")),
     unit: "pixel",
 };
+
+/// Fills `picture` with the RGBA picture called `name`. Each call gives the same bytes. Alpha is noise, because reductions
+/// ignore it.
+fn fill(name: &str, picture: &mut [u8]) {
+    let mut random = Xorshift::new(0x9e37_79b9);
+    for word in picture.chunks_exact_mut(4) {
+        word.copy_from_slice(&random.draw().to_le_bytes());
+    }
+    let last = picture.len() / 4 - 1;
+    for (at, pixel) in picture.chunks_exact_mut(4).enumerate() {
+        let level = |byte: u8| match name {
+            "white" => 255,
+            "black" => 0,
+            "one pixel" => u8::from(at == last) * 255,
+            // Neither 0 nor 255 is among these values.
+            "grey" => 100 + byte % 32,
+            _ => byte,
+        };
+        for byte in &mut pixel[..3] {
+            *byte = level(*byte);
+        }
+    }
+}
 
 /// Returns the pictures that the command line options choose, without duplicates.
 fn cases(sizes: &Sizes) -> Result<Vec<Case>, String> {
@@ -117,19 +123,9 @@ fn cases(sizes: &Sizes) -> Result<Vec<Case>, String> {
     Ok(cases)
 }
 
-/// Returns the lengths of the arrays for a picture and for `numbers` numbers that are computed from it.
-pub(crate) fn lens(case: &Case, numbers: usize) -> Lens {
-    Lens { inputs: vec![case.pixels()], output: numbers, scratch: vec![kernels::part_words(case)] }
-}
-
 /// Returns the memory for a case in bytes: the picture on host and device, and read back for a check; the numbers are few.
 pub(crate) fn memory(case: &Case, numbers: usize) -> usize {
-    4 * (3 * case.pixels() + 8 * numbers + kernels::part_words(case))
-}
-
-/// Returns the count of numbers in the output of the reduction.
-fn numbers(case: &Case) -> usize {
-    FRAME_NUMBERS + case.block_counts().iter().product::<usize>()
+    4 * (3 * case.pixels() + 8 * numbers + case.lens(0).scratch[0])
 }
 
 /// Returns the expected numbers with their names: the first ones have `names`; all others have `numbered_name` with an index
@@ -168,25 +164,4 @@ impl Elements for NumberElements {
         let rest = || format!("{} {}", self.numbered_name, number - self.names.len());
         self.names.get(number).map_or_else(rest, |name| (*name).to_owned())
     }
-}
-
-/// Returns the fastest kernels for reducing a picture in a buffer, with their parameters: those in the tuning cache, or else
-/// kernels that are the fastest on most devices of this kind.
-pub fn best_config(cl: &ClContext, case: &Case) -> Config {
-    let device = &cl.device.info;
-    let class = cache_class(&REDUCTION, case);
-    let tuned = Cache::load().fastest(device, cl.sources(), &class, |name| {
-        Some(((), kernels::VARIANTS.iter().find(|variant| variant.id == name)?.code(device.kind)?))
-    });
-    let first = match device.kind {
-        DeviceKind::Cpu => &kernels::STRIPS,
-        _ => &kernels::ONE_PASS,
-    };
-    tuned.map_or_else(|| Config::for_device(first, device), |((), config)| config)
-}
-
-/// Returns the kernels for reducing a picture that is in an OpenCL image instead of a buffer, with their default parameters on
-/// this device.
-pub fn image_config(device: &DeviceInfo) -> Config {
-    Config::for_device(&kernels::ONE_PASS_IMAGE, device)
 }

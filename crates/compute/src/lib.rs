@@ -1,0 +1,57 @@
+//! Computations on a device as data: kernel files with their launches and parameters ([`plan`], [`config`]), variants of one
+//! computation ([`variant`]), their exact work ([`work`]), timed runs ([`sample`]), stored tuning results ([`cache`]), and trials
+//! of edited kernels in a child process ([`trial`]). The window and the benchmark build on it; it knows neither.
+
+#![warn(missing_docs, unreachable_pub)]
+// The docs are generated for all items (`./dev check`).
+#![allow(rustdoc::private_intra_doc_links)]
+
+pub mod cache;
+pub mod config;
+pub mod plan;
+pub mod reduction;
+pub mod sample;
+pub mod trial;
+pub mod variant;
+pub mod work;
+
+use serde::{Deserialize, Serialize};
+
+/// The technology that a variant computes with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum BackEnd {
+    /// No computation: the input is passed on.
+    Nothing,
+    /// Kernels on an OpenCL device.
+    OpenCl,
+    /// Shaders in OpenGL.
+    Glsl,
+    /// Threads of this process.
+    Native,
+}
+
+impl BackEnd {
+    /// Returns the name used in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            BackEnd::Nothing => "none",
+            BackEnd::OpenCl => "opencl",
+            BackEnd::Glsl => "glsl",
+            BackEnd::Native => "native",
+        }
+    }
+
+    /// Returns true if this back end computes something, and needs no OpenCL device for it.
+    pub fn does_without_opencl(self) -> bool {
+        !matches!(self, BackEnd::Nothing | BackEnd::OpenCl)
+    }
+}
+
+/// The kernel file of a variant.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KernelFile {
+    /// The path below `kernels/`.
+    pub file: String,
+    /// A hash of the text, including all included files.
+    pub hash: String,
+}
