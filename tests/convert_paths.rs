@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::common::device::context;
-use box_filter::color_kernels::{Converter, KernelCache, PlaneBlock};
+use box_filter::color_kernels::{ConvertCommand, Converter, KernelCache, PlaneBlock};
 use box_filter::reference::reference;
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
@@ -23,22 +23,15 @@ fn largest_differences(cl: &ClContext, frame: &Video) -> (u8, u8) {
     let (mut kernel, mut host) = (vec![0x5a; bytes], vec![0xa5; bytes]);
     RgbaConverter::new().convert(frame, &mut host).expect("converts");
     let layout = Converter::supports(frame).expect("a format of the kernels");
-    let picture = Picture::alloc(cl, Storage::Buffer, layout.width, layout.height).expect("has memory");
-    let mut planes = PlaneBlock::new(cl, &layout).expect("has memory");
-    planes.fill(frame).expect("packs");
-    let _uploaded = planes.to_device(cl, &cl.queue).expect("uploads");
+    let to = Picture::alloc(cl, Storage::Buffer, layout.width, layout.height).expect("has memory");
+    let mut block = PlaneBlock::new(cl, &layout).expect("has memory");
+    block.fill(frame).expect("packs");
+    let _uploaded = block.to_device(cl, &cl.queue).expect("uploads");
+    let planes = block.on_device(cl).expect("has memory").clone();
+    let command = ConvertCommand { layout, planes, to, correction: Correction::NEUTRAL };
     let mut converter = Converter::new(cl);
-    let _converted = converter
-        .enqueue(
-            &cl.queue,
-            &mut KernelCache::default(),
-            planes.layout(),
-            planes.device_memory().unwrap(),
-            &picture,
-            &Correction::NEUTRAL,
-        )
-        .expect("converts");
-    picture.read(&cl.queue, &mut kernel).expect("reads");
+    let _converted = converter.enqueue(&cl.queue, &mut KernelCache::default(), &command).expect("converts");
+    command.to.read(&cl.queue, &mut kernel).expect("reads");
     let off = kernel.iter().zip(&host).map(|(a, b)| a.abs_diff(*b)).max().unwrap_or(0);
     let edges = host.iter().zip(&host[4.min(bytes)..]).map(|(a, b)| a.abs_diff(*b)).max().unwrap_or(0);
     (off, edges)

@@ -39,7 +39,7 @@ pub(super) fn filter_frame(
 /// the times of the stages.
 fn wait_for_next(engine: &mut Engine, on_progress: impl FnMut(Progress)) -> Result<(Slot, Stages)> {
     match engine.wait_with_progress(on_progress)? {
-        Some(Finished { outcome: Outcome::Done, slot: Some(slot), stages, .. }) => Ok((slot, stages)),
+        Some(Finished { outcome: Outcome::Done, slot, stages, .. }) => Ok((slot, stages)),
         Some(Finished { outcome: Outcome::Failed(error), .. }) => Err(error),
         _ => Err(Error::new("The frame was not filtered.", "", "Choose another variant.")),
     }

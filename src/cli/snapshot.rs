@@ -15,9 +15,9 @@ use base::error::{Error, Result};
 use base::memory::{picture_memory, zeroed};
 use base::save;
 use base::stderr::print_message;
-use box_filter::color_kernels::{Converter, check};
+use box_filter::color_kernels::{Conversion, Converter, check};
 use box_filter::color_test_pictures;
-use box_filter::trial::{Case, LaunchMode, Target, TrialReport, Trials};
+use box_filter::trial::{Case, LaunchMode, Source, Target, TrialReport, Trials};
 use box_filter::{BuiltVariant, VariantId};
 use compute::BackEnd;
 use engine::glsl;
@@ -35,17 +35,10 @@ use video::{Frame, bundled_clip, read_frame_at};
 struct SandboxedKernels(Trials);
 
 impl SandboxedKernels {
-    /// Filters `src` (RGBA) with the modified kernels of a variant; `None` if its kernels are the built-in ones.
-    fn variant(
-        &mut self,
-        cl: &ClContext,
-        id: VariantId,
-        src: &[u8],
-        size: (u32, u32),
-        radius: u32,
-    ) -> Result<Option<Vec<u8>>> {
-        let target = Target::Variant { id, to_image: false };
-        Ok(picture(id.name, self.0.run(cl, target, &case(src, size, radius))?))
+    /// Filters an RGBA picture with the modified kernels of a variant; `None` if its kernels are the built-in ones.
+    fn variant(&mut self, cl: &ClContext, id: VariantId, case: &Case) -> Result<Option<Vec<u8>>> {
+        let target = Target::Variant { id, layout: None, to_image: false };
+        Ok(picture(id.name, self.0.run(cl, target, case)?))
     }
 
     /// Filters a frame's planes with the modified kernels of a variant and converts the result to RGBA; `None` if only the
@@ -58,7 +51,7 @@ impl SandboxedKernels {
         radius: u32,
     ) -> Result<Option<Vec<u8>>> {
         let Some((layout, block)) = packed_planes(frame)? else { return Ok(None) };
-        let target = Target::Planar { id, layout, to_image: false };
+        let target = Target::Variant { id, layout: Some(layout), to_image: false };
         let trial = self.0.run(cl, target, &case(&block, (layout.width, layout.height), radius))?;
         // Modified conversions that passed the sandbox may run here: their result is compared with the reference.
         Ok(picture(id.name, trial.filter(|_| cl.sources().any_changed("box_filter/"))))
@@ -69,7 +62,8 @@ impl SandboxedKernels {
         let trial = packed_planes(frame).and_then(|packed| match packed {
             Some((layout, block)) => {
                 let case = case(&block, (layout.width, layout.height), 0);
-                self.0.run(cl, Target::Convert { layout, to_image: false }, &case).map(drop)
+                let target = Target::Convert(Conversion { layout, storage: Storage::Buffer });
+                self.0.run(cl, target, &case).map(drop)
             }
             None => Ok(()),
         });
@@ -88,7 +82,7 @@ fn packed_planes(frame: &Video) -> Result<Option<(Layout, Vec<u8>)>> {
 
 /// Returns the box filter's case for this picture: the RGBA bytes `src`, filtered with this radius in one launch.
 fn case(src: &[u8], size: (u32, u32), radius: u32) -> Case<'_> {
-    Case { src, size, radius, launch: LaunchMode::Whole }
+    Case { src: Source::Bytes(src), size, radius, launch: LaunchMode::Whole }
 }
 
 /// Returns the picture that a trial in the sandbox has made, even if it is wrong, since the author of the kernels wants to see
@@ -296,7 +290,7 @@ fn on_device(
         let Request { variant, radius, .. } = *request;
         let is_for_device = variant.back_end() == BackEnd::OpenCl;
         let picture = match is_for_device {
-            true => trials.variant(cl, variant, &right, size, radius)?,
+            true => trials.variant(cl, variant, &case(&right, size, radius))?,
             false => None,
         };
         if picture.is_none() {
@@ -328,8 +322,9 @@ fn in_process(
     // As in the window, GPUs convert by a kernel; otherwise the CPU converts.
     let by_kernel = !cl.is_cpu() && trials.allows_conversion(cl, &frame.picture);
     let layout = Converter::supports(&frame.picture).filter(|_| by_kernel);
-    if let Some(layout) = &layout {
-        pipeline.conversions.build(layout, Storage::Buffer)?;
+    let conversion = layout.map(|layout| Conversion { layout, storage: Storage::Buffer });
+    if let Some(conversion) = conversion {
+        pipeline.conversions.build(conversion)?;
     }
     let mut renderer = FrameRenderer::new(requests)?;
     renderer.engine.set_device(pipeline);
@@ -338,11 +333,12 @@ fn in_process(
         ([request], [picture]) if request.variant == VariantId::OFF => Some(picture.clone()),
         _ => renderer.engine.pipeline().map(Pipeline::read_converted).transpose()?.flatten(),
     };
-    let Some((layout, converted)) = layout.zip(converted) else { return Ok(pictures) };
-    let Some(differs) = check::compare_converted(cl, &layout, &converted, right) else { return Ok(pictures) };
+    let Some((conversion, converted)) = conversion.zip(converted) else { return Ok(pictures) };
+    let differs = check::compare_converted(cl, &conversion, &converted, right);
+    let Some(differs) = differs else { return Ok(pictures) };
     print_message(&differs);
     if let Some(pipeline) = renderer.engine.pipeline_mut() {
-        pipeline.conversions.refuse(&layout, Storage::Buffer);
+        pipeline.conversions.refuse(conversion);
     }
     renderer.render(frame, requests)
 }
@@ -360,17 +356,18 @@ fn planar_on_device(
     }
     let mut pipeline = Pipeline::new(cl.clone(), &Sharing::copy("there is no window"));
     pipeline.variants.add(BuiltVariant::build(cl, request.variant)?);
-    let filtered = Converter::supports(&frame.picture).map(|layout| layout.filtered());
-    if let Some(filtered) = &filtered {
-        pipeline.conversions.build(filtered, Storage::Buffer)?;
+    let filtered = Converter::supports(&frame.picture)
+        .map(|layout| Conversion { layout: layout.filtered(), storage: Storage::Buffer });
+    if let Some(filtered) = filtered {
+        pipeline.conversions.build(filtered)?;
     }
     let mut renderer = FrameRenderer::new(&[request])?;
     renderer.engine.set_device(pipeline);
     let rgba = renderer.render(frame, &[request])?.pop().unwrap_or_default();
     let block = renderer.engine.pipeline().map(Pipeline::read_filtered_planes).transpose()?.flatten();
-    let Some((layout, block)) = filtered.zip(block) else { return Ok(rgba) };
-    let want = color_test_pictures::expected(&layout, &block, &Correction::NEUTRAL)?;
-    Ok(check::compare_converted(cl, &layout, &rgba, &want).map_or(rgba, |differs| {
+    let Some((filtered, block)) = filtered.zip(block) else { return Ok(rgba) };
+    let want = color_test_pictures::expected(&filtered.layout, &block, &Correction::NEUTRAL)?;
+    Ok(check::compare_converted(cl, &filtered, &rgba, &want).map_or(rgba, |differs| {
         print_message(&differs);
         want
     }))

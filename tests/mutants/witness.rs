@@ -11,7 +11,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 use base::error::{Error, Result};
-use box_filter::color_kernels::{Converter, Corrector, KernelCache};
+use box_filter::color_kernels::{ConvertCommand, Converter, CorrectCommand, Corrector, KernelCache};
 use box_filter::planar::planar_reference;
 use box_filter::reference::reference;
 use box_filter::{BuiltVariant, Config, Extent, Scratch, named};
@@ -300,10 +300,10 @@ impl Runners {
         correct_reference(&mut want, &correction, layout.matrix);
         let (cl, converter) = (&self.cl, &mut self.converter);
         let from = Picture::block(cl, &cl.queue, &block)?;
-        let run = |dst: &Picture| {
-            converter
-                .enqueue(&cl.queue, &mut KernelCache::default(), &layout, &from, dst, &correction)
-                .map(drop)
+        let run = |to: &Picture| {
+            let (planes, to) = (from.clone(), to.clone());
+            let command = ConvertCommand { layout, planes, to, correction };
+            converter.enqueue(&cl.queue, &mut KernelCache::default(), &command).map(drop)
         };
         let found = compare(cl, storage, case.size, &want, &|_| true, run)?;
         Ok(found.or(source_changes(cl, &from, &block)?))
@@ -321,19 +321,11 @@ impl Runners {
         let (cl, corrector) = (&self.cl, &mut self.corrector);
         let src = Picture::alloc(cl, storage(from), case.size.0, case.size.1)?;
         src.write(&cl.queue, &pixels)?;
-        let run = |dst: &Picture| {
+        let run = |to: &Picture| {
+            let (from, to, correction) = (src.clone(), to.clone(), Correction::VIVID);
             let colors = RgbaColors { matrix: Matrix::Bt709, has_alpha: !case.opaque };
-            corrector
-                .enqueue(
-                    &cl.queue,
-                    &mut KernelCache::default(),
-                    &src,
-                    dst,
-                    case.size,
-                    &Correction::VIVID,
-                    colors,
-                )
-                .map(drop)
+            let command = CorrectCommand { from, to, size: case.size, correction, colors };
+            corrector.enqueue(&cl.queue, &mut KernelCache::default(), &command).map(drop)
         };
         let found = compare(cl, storage(to), case.size, &want, &|_| true, run)?;
         Ok(found.or(source_changes(cl, &src, &pixels)?))

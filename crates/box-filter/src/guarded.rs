@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::config::Extent;
 use base::error::Result;
+use base::verify;
 use opencl::cl::{ClContext, Queue};
 use opencl::memory::{Picture, Storage, guarded_buffer};
 
@@ -23,7 +24,7 @@ impl GuardedPicture {
     ///
     /// # Errors
     /// When memory runs out.
-    pub(crate) fn new(cl: &ClContext, storage: Storage, (w, h): (u32, u32), guard: usize) -> Result<Self> {
+    fn new(cl: &ClContext, storage: Storage, (w, h): (u32, u32), guard: usize) -> Result<Self> {
         match storage {
             Storage::Buffer => Self::buffer(cl, w as usize * h as usize * 4, guard),
             Storage::Image => {
@@ -31,6 +32,14 @@ impl GuardedPicture {
                 Ok(Self { whole: picture.clone(), picture, guard })
             }
         }
+    }
+
+    /// Allocates a picture of RGBA pixels for the output of a check, with canaries on each side.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub(crate) fn of_output(cl: &ClContext, storage: Storage, size: (u32, u32)) -> Result<Self> {
+        Self::new(cl, storage, size, verify::guard_bytes(size.0 as usize * size.1 as usize * 4))
     }
 
     /// Allocates a whole picture and its output with these storages, with `guard` bytes of canaries on each side of buffers.

@@ -4,7 +4,9 @@
 use crate::context;
 use base::random::Xorshift;
 use base::verify;
-use box_filter::color_kernels::{Converter, Corrector, KernelCache, PlaneBlock};
+use box_filter::color_kernels::{
+    Conversion, ConvertCommand, Converter, CorrectCommand, Corrector, KernelCache, PlaneBlock,
+};
 use ffmpeg_next::ffi::{AVChromaLocation, AVColorRange, AVColorSpace};
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
@@ -603,16 +605,9 @@ fn convert_on_device(
     compare(cl, storage, size, &want, &case, |dst| {
         let _upload = planes.to_device(cl, &cl.queue).unwrap();
         assert!(planes.fill(frame).is_err(), "the device has the block");
-        let _event = converter
-            .enqueue(
-                &cl.queue,
-                &mut KernelCache::default(),
-                &layout,
-                planes.device_memory().unwrap(),
-                dst,
-                correction,
-            )
-            .unwrap();
+        let (block, to) = (planes.on_device(cl).unwrap().clone(), dst.clone());
+        let command = ConvertCommand { layout, planes: block, to, correction: *correction };
+        let _event = converter.enqueue(&cl.queue, &mut KernelCache::default(), &command).unwrap();
         let _mapped = planes.to_host(cl).unwrap();
         cl.queue.finish().unwrap();
         planes.note_back_on_host();
@@ -725,16 +720,9 @@ fn the_corrector_equals_the_reference() {
                         let case = || format!("{from:?} to {to:?} {width}×{height} {correction:?} {matrix}");
                         let colors = RgbaColors { matrix, has_alpha: true };
                         compare(&cl, to, (width, height), &want, &case, |dst| {
-                            let size = (width, height);
-                            let event = corrector.enqueue(
-                                &cl.queue,
-                                &mut KernelCache::default(),
-                                &src,
-                                dst,
-                                size,
-                                &correction,
-                                colors,
-                            );
+                            let (from, to, size) = (src.clone(), dst.clone(), (width, height));
+                            let command = CorrectCommand { from, to, size, correction, colors };
+                            let event = corrector.enqueue(&cl.queue, &mut KernelCache::default(), &command);
                             event.unwrap().wait_for().unwrap();
                         });
                     }
@@ -755,18 +743,10 @@ fn only_buffers_are_corrected_in_place() {
     let picture = Picture::alloc(&cl, Storage::Buffer, 33, 7).unwrap();
     picture.write(&cl.queue, &pixels).unwrap();
     let run = |corrector: &mut Corrector, picture: &Picture, size| {
+        let (from, to, correction) = (picture.clone(), picture.clone(), Correction::VIVID);
         let colors = RgbaColors { matrix: Matrix::Bt709, has_alpha: true };
-        corrector
-            .enqueue(
-                &cl.queue,
-                &mut KernelCache::default(),
-                picture,
-                picture,
-                size,
-                &Correction::VIVID,
-                colors,
-            )
-            .map(drop)
+        let command = CorrectCommand { from, to, size, correction, colors };
+        corrector.enqueue(&cl.queue, &mut KernelCache::default(), &command).map(drop)
     };
     run(&mut corrector, &picture, (33, 7)).unwrap();
     let mut got = vec![0; pixels.len()];
@@ -783,19 +763,19 @@ fn wrong_sizes_are_errors() {
     let mut converter = Converter::new(&cl);
     let frame = frame(Pixel::YUV420P, (20, 6), Pattern::Noise);
     let layout = Converter::supports(&frame).unwrap();
-    let mut planes = PlaneBlock::new(&cl, &layout).unwrap();
-    let dst = Picture::alloc(&cl, Storage::Buffer, 20, 6).unwrap();
-    let neutral = Correction::NEUTRAL;
-    assert!(planes.device_memory().is_err(), "nothing was handed over");
-    planes.fill(&frame).unwrap();
-    planes.to_device(&cl, &cl.queue).unwrap();
-    assert!(!converter.is_ready(&layout, Storage::Buffer));
-    converter.prepare(&layout, Storage::Buffer).unwrap();
-    assert!(converter.is_ready(&layout, Storage::Buffer));
-    assert!(!converter.is_ready(&layout, Storage::Image));
-    let small = Picture::alloc(&cl, Storage::Buffer, 20, 5).unwrap();
-    let (block, kernels) = (planes.device_memory().unwrap(), &mut KernelCache::default());
-    let mut run = |dst: &Picture| converter.enqueue(&cl.queue, kernels, &layout, block, dst, &neutral);
-    assert!(run(&small).is_err(), "the destination is too small");
-    run(&dst).unwrap().wait_for().unwrap();
+    let mut block = PlaneBlock::new(&cl, &layout).unwrap();
+    block.fill(&frame).unwrap();
+    block.to_device(&cl, &cl.queue).unwrap();
+    let [buffer, image] = [Storage::Buffer, Storage::Image].map(|storage| Conversion { layout, storage });
+    assert!(!converter.is_ready(&buffer));
+    converter.prepare(&buffer).unwrap();
+    assert!(converter.is_ready(&buffer) && !converter.is_ready(&image));
+    let planes = block.on_device(&cl).unwrap();
+    let mut run = |height| {
+        let to = Picture::alloc(&cl, Storage::Buffer, 20, height).unwrap();
+        let command = ConvertCommand { layout, planes: planes.clone(), to, correction: Correction::NEUTRAL };
+        converter.enqueue(&cl.queue, &mut KernelCache::default(), &command)
+    };
+    assert!(run(5).is_err(), "the destination is too small");
+    run(6).unwrap().wait_for().unwrap();
 }

@@ -2,11 +2,12 @@
 //! after the conversion. The kernels' tests need an OpenCL device and fail without one.
 
 use crate::context;
-use box_filter::color_kernels::{Converter, KernelCache};
+use box_filter::color_kernels::{ConvertCommand, Converter, KernelCache};
 use box_filter::pictures::noise;
-use box_filter::planar::{planar_reference, run, suite};
+use box_filter::planar::run::{self, FilteredPlanes};
+use box_filter::planar::{planar_reference, suite};
 use box_filter::reference::reference;
-use box_filter::{BuiltVariant, Extent, MAX_RADIUS, named};
+use box_filter::{BuiltVariant, MAX_RADIUS, named};
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
 use opencl::cl::{ClContext, DeviceKind};
@@ -50,9 +51,9 @@ fn block(cl: &ClContext, bytes: &[u8]) -> Picture {
 }
 
 fn check(cl: &ClContext, filter: &BuiltVariant, layout: &Layout, samples: &[u8], radius: u32, bands: &[u32]) {
-    let want = planar_reference(layout, samples, radius).unwrap();
-    let whole = Extent::planes(*layout, radius);
-    let report = run::check(cl, filter, whole, (samples, &want), bands).unwrap();
+    let want = &planar_reference(layout, samples, radius).unwrap();
+    let planes = FilteredPlanes { layout: *layout, radius, block: samples, want };
+    let report = run::check(cl, filter, &planes, bands).unwrap();
     let (width, height) = (layout.width, layout.height);
     assert!(report.is_none(), "{layout:?} {width}×{height} r={radius} {bands:?}: {report:?}");
 }
@@ -136,17 +137,11 @@ fn filtered_planes_are_converted_as_the_reference_does() {
                     correct_reference(&mut want, &correction, layout.matrix);
                     let to = Picture::alloc(&cl, Storage::Buffer, size.0, size.1).unwrap();
                     to.write(&cl.queue, &want.iter().map(|v| !v).collect::<Vec<_>>()).unwrap();
-                    let enqueued = converter.enqueue(
-                        &cl.queue,
-                        &mut KernelCache::default(),
-                        &layout,
-                        &planes,
-                        &to,
-                        &correction,
-                    );
+                    let command = ConvertCommand { layout, planes: planes.clone(), to, correction };
+                    let enqueued = converter.enqueue(&cl.queue, &mut KernelCache::default(), &command);
                     drop(enqueued.unwrap());
                     let mut got = vec![0; want.len()];
-                    to.read(&cl.queue, &mut got).unwrap();
+                    command.to.read(&cl.queue, &mut got).unwrap();
                     assert!(got == want, "{layout:?} {correction:?}");
                 }
             }

@@ -5,36 +5,30 @@ use std::collections::HashMap;
 
 use ffmpeg_next::frame::Video;
 
+use super::Pipeline;
 use super::device_job::Colors;
 use super::request::KernelsId;
-use super::speed_model::ConversionTime;
-use super::{Pipeline, Slot};
 use base::error::Result;
-use box_filter::VariantId;
-use box_filter::color_kernels::{ConvertProgram, Converter, Corrector};
+use box_filter::color_kernels::{Conversion, ConvertProgram, Converter, Corrector, KernelCache};
 use opencl::cl::{ClContext, Event};
 use opencl::memory::Storage;
 use video::color::Layout;
-
-/// A conversion from planes in a layout to RGBA in a buffer or an image. One program may serve several conversions, but each is checked on
-/// its own.
-type Conversion = (Layout, Storage);
 
 /// The maximum number of conversions, and of corrections, that are remembered: a file may change its pixel format with every frame.
 const MAX_CONVERSIONS: usize = 1000;
 
 /// The states of all conversions on one device.
 #[derive(Default)]
-struct ConversionStates {
+pub(super) struct ConversionStates {
     trust: HashMap<Conversion, Trust>,
     /// Conversions that the builder (the thread that compiles programs) should build and check. [`Conversions::take_missing`] returns each
     /// once.
-    missing: Vec<Conversion>,
-    /// Conversions and colour corrections that should be checked on whole pictures in spare time. [`Conversions::take_unchecked`] returns
-    /// each once.
-    unchecked: Vec<Check>,
+    pub(super) missing: Vec<Conversion>,
+    /// Conversions and colour corrections that should be checked on whole pictures in spare time. Each is reported
+    /// once.
+    pub(super) unchecked: Vec<Check>,
     /// Colour corrections of RGBA pictures that were used.
-    corrected: Vec<CorrectedPictures>,
+    corrected: Vec<Check>,
 }
 
 /// The state of one conversion on the device.
@@ -47,16 +41,12 @@ enum Trust {
     Refused,
 }
 
-/// The pictures that a colour correction processes: their width and height, and the storages (buffer or image) that it reads
-/// and writes.
-type CorrectedPictures = ((u32, u32), Storage, Storage);
-
 /// A check that is to be made in spare time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(clippy::large_enum_variant, reason = "there are a handful at a time")]
 pub enum Check {
-    /// The conversion of whole pictures from this layout to RGBA in this storage.
-    Conversion(Layout, Storage),
+    /// The conversion of whole pictures.
+    Conversion(Conversion),
     /// The colour correction of RGBA pictures of this size, from the first storage to the second one.
     Correction((u32, u32), Storage, Storage),
 }
@@ -64,7 +54,7 @@ pub enum Check {
 impl ConversionStates {
     /// Forgets the conversions that were requested from the builder (the thread that compiles programs) and are not built yet, so that
     /// frames request them again.
-    fn forget_requests(&mut self) {
+    pub(super) fn forget_requests(&mut self) {
         self.trust.retain(|_, trust| !matches!(trust, Trust::Requested));
         self.missing.clear();
     }
@@ -79,25 +69,24 @@ impl ConversionStates {
     }
 
     /// Returns true if the program of this conversion is missing or wrong, so that the host converts.
-    fn is_refused(&self, layout: &Layout, storage: Storage) -> bool {
-        matches!(self.trust.get(&(*layout, storage)), Some(Trust::Refused))
+    fn is_refused(&self, conversion: &Conversion) -> bool {
+        matches!(self.trust.get(conversion), Some(Trust::Refused))
+    }
+
+    /// Returns the conversions that frames have requested, whether they can be used or not.
+    pub(super) fn requested(&self) -> impl Iterator<Item = Conversion> {
+        self.trust.keys().copied()
     }
 
     /// Records that RGBA pictures of this size are colour-corrected from one storage to the other, and requests a check the
     /// first time.
-    fn correct(&mut self, size: (u32, u32), from: Storage, to: Storage) {
-        let corrected = (size, from, to);
-        if !self.corrected.contains(&corrected) && self.corrected.len() < MAX_CONVERSIONS {
-            self.corrected.push(corrected);
-            self.unchecked.push(Check::Correction(size, from, to));
+    pub(super) fn correct(&mut self, size: (u32, u32), from: Storage, to: Storage) {
+        let check = Check::Correction(size, from, to);
+        if !self.corrected.contains(&check) && self.corrected.len() < MAX_CONVERSIONS {
+            self.corrected.push(check);
+            self.unchecked.push(check);
         }
     }
-}
-
-/// Returns the layout of the planes that are converted to RGBA: that of the filtered planes if the variant filters planes, else that of
-/// the frame.
-fn converted(layout: &Layout, variant: VariantId) -> Layout {
-    if variant.reads_planes() { layout.filtered() } else { *layout }
 }
 
 /// The programs that convert and correct frames on one device, and the states of conversions.
@@ -107,8 +96,9 @@ pub struct Conversions {
     corrector: Option<Corrector>,
     /// True if the kernel of the colour correction computed wrong pictures, so that it is not used any more.
     is_corrector_refused: bool,
-    known: ConversionStates,
-    time: ConversionTime,
+    pub(super) known: ConversionStates,
+    /// True if only checked conversions may be used; otherwise an unchecked one may use a program that already serves other layouts.
+    pub(super) only_checked: bool,
 }
 
 impl Conversions {
@@ -119,32 +109,31 @@ impl Conversions {
             corrector: None,
             is_corrector_refused: false,
             known: ConversionStates::default(),
-            time: ConversionTime::default(),
+            only_checked: false,
             cl: cl.clone(),
         }
     }
 
     /// Adds the program of a conversion that the builder built and checked. With `replace` it replaces the program in use, and the
     /// conversion is not scheduled for another check.
-    pub fn add(&mut self, program: ConvertProgram, layout: &Layout, storage: Storage, replace: bool) {
-        if replace || !self.converter.is_ready(layout, storage) {
+    pub fn add(&mut self, program: ConvertProgram, conversion: Conversion, replace: bool) {
+        if replace || !self.converter.is_ready(&conversion) {
             self.converter.add(program);
         }
-        self.known.trust.insert((*layout, storage), Trust::Checked);
+        self.known.trust.insert(conversion, Trust::Checked);
         if !replace {
-            self.known.unchecked.push(Check::Conversion(*layout, storage));
+            self.known.unchecked.push(Check::Conversion(conversion));
         }
     }
 
-    /// Replaces all conversion programs with `made`, the programs of edited kernels, each with its layout and storage.
-    /// `differs` is true if a check has found that their pictures differ from the reference; no further check is scheduled
-    /// then.
-    pub fn replace_all(&mut self, made: Vec<(ConvertProgram, Layout, Storage)>, differs: bool) {
+    /// Replaces all conversion programs with `made`, the programs of edited kernels. `differs` is true if a check has found that
+    /// their pictures differ from the reference; no further check is scheduled then.
+    pub fn replace_all(&mut self, made: Vec<(ConvertProgram, Conversion)>, differs: bool) {
         self.converter = Converter::new(&self.cl);
         self.known.trust.clear();
         self.known.missing.clear();
-        for (program, layout, storage) in made {
-            self.add(program, &layout, storage, differs);
+        for (program, conversion) in made {
+            self.add(program, conversion, differs);
         }
     }
 
@@ -152,31 +141,16 @@ impl Conversions {
     ///
     /// # Errors
     /// If the program does not build (with its log), or fails to run.
-    pub fn build(&mut self, layout: &Layout, storage: Storage) -> Result<()> {
-        self.converter.prepare(layout, storage)?;
-        self.known.trust.insert((*layout, storage), Trust::Checked);
+    pub fn build(&mut self, conversion: Conversion) -> Result<()> {
+        self.converter.prepare(&conversion)?;
+        self.known.trust.insert(conversion, Trust::Checked);
         Ok(())
     }
 
     /// Marks a conversion as unavailable on this device, because its program is missing or wrong. The host converts such frames from now
     /// on.
-    pub fn refuse(&mut self, layout: &Layout, storage: Storage) {
-        self.known.trust.insert((*layout, storage), Trust::Refused);
-    }
-
-    /// Returns the conversions that frames have requested, whether they can be used or not.
-    pub(super) fn requested(&self) -> impl Iterator<Item = (Layout, Storage)> {
-        self.known.trust.keys().copied()
-    }
-
-    /// Returns the conversions that the builder should build and check. Each is returned once.
-    pub(super) fn take_missing(&mut self) -> Vec<(Layout, Storage)> {
-        std::mem::take(&mut self.known.missing)
-    }
-
-    /// Returns the conversions and corrections in use that should be checked on whole pictures in spare time. Each is returned once.
-    pub(super) fn take_unchecked(&mut self) -> Vec<Check> {
-        std::mem::take(&mut self.known.unchecked)
+    pub fn refuse(&mut self, conversion: Conversion) {
+        self.known.trust.insert(conversion, Trust::Refused);
     }
 
     /// Sets the program for the colour correction of RGBA pictures, which the builder has built.
@@ -194,17 +168,6 @@ impl Conversions {
         self.corrector.is_some() && !self.is_corrector_refused
     }
 
-    /// Records that RGBA pictures of this size are colour-corrected from one storage to the other, and requests a check the
-    /// first time.
-    pub(super) fn note_correction(&mut self, size: (u32, u32), from: Storage, to: Storage) {
-        self.known.correct(size, from, to);
-    }
-
-    /// Forgets the conversions that were requested and are not built yet, so that frames request them again.
-    pub(super) fn forget_requests(&mut self) {
-        self.known.forget_requests();
-    }
-
     /// Returns the reason why a frame's planes are not on the device, for the error message of a variant that filters planes.
     pub(super) fn planes_missing_reason(&self) -> &'static str {
         match self.known.trust.values().any(|trust| matches!(trust, Trust::Refused)) {
@@ -213,74 +176,41 @@ impl Conversions {
         }
     }
 
-    /// Enqueues the conversion or correction that runs before the filter. Returns its event, or `None` if there is nothing to enqueue.
+    /// Enqueues a conversion or correction with `kernels`, the slot's. Returns its event, or `None` if there is nothing to enqueue.
     ///
     /// # Errors
     /// If the driver refuses the command.
-    pub(super) fn enqueue_before(
+    pub(super) fn enqueue(
         &mut self,
+        kernels: &mut KernelCache,
         colors: Option<&Colors>,
-        slot: &mut Slot,
     ) -> Result<Option<Event>> {
-        let (queue, size) = (&self.cl.queue, slot.size());
-        let kept = &mut slot.device.plans.colors;
-        let event = match (colors, &slot.planes, &mut self.corrector) {
-            (Some(Colors::Convert { correction, to }), Some(planes), _) => {
-                let (layout, block) = (planes.layout(), planes.device_memory()?);
-                self.converter.enqueue(queue, kept, layout, block, to, correction)?
+        let queue = &self.cl.queue;
+        match (colors, &mut self.corrector) {
+            (Some(Colors::Convert(command) | Colors::ConvertFiltered(command)), _) => {
+                self.converter.enqueue(queue, kernels, command).map(Some)
             }
-            (Some(Colors::Correct { correction, rgba, from, to }), _, Some(corrector)) => {
-                corrector.enqueue(queue, kept, from, to, size, correction, *rgba)?
+            (Some(Colors::Correct(command)), Some(corrector)) => {
+                corrector.enqueue(queue, kernels, command).map(Some)
             }
-            _ => return Ok(None),
-        };
-        Ok(Some(event))
-    }
-
-    /// Enqueues the conversion of filtered planes to RGBA. Returns its event, or `None` if the filter does not work on planes.
-    ///
-    /// # Errors
-    /// If the driver refuses the command.
-    pub(super) fn enqueue_after(
-        &mut self,
-        colors: Option<&Colors>,
-        slot: &mut Slot,
-    ) -> Result<Option<Event>> {
-        let Some(Colors::ConvertFiltered { correction, layout, from, to }) = colors else { return Ok(None) };
-        let kept = &mut slot.device.plans.colors;
-        self.converter.enqueue(&self.cl.queue, kept, layout, from, to, correction).map(Some)
-    }
-
-    /// Divides `ms`, the time of a kernel that converts and corrects, into the time of the conversion and the time of the correction, both
-    /// in milliseconds.
-    pub(super) fn split(&mut self, colors: &Colors, size: (u32, u32), ms: f64) -> (f64, f64) {
-        match colors {
-            Colors::Convert { correction, to } => {
-                self.time.split((size, to.storage(), false), ms, correction)
-            }
-            Colors::ConvertFiltered { correction, to, .. } => {
-                self.time.split((size, to.storage(), true), ms, correction)
-            }
-            Colors::Correct { .. } => (0.0, ms),
+            _ => Ok(None),
         }
     }
 
-    /// Returns true if a conversion can be used now, and requests an unknown one from the builder. Without `only_checked`, an unchecked
-    /// conversion may use a program that already serves other layouts.
-    fn can_convert(&mut self, conversion: Conversion, only_checked: bool) -> bool {
+    /// Returns true if a conversion can be used now, and requests an unknown one from the builder.
+    fn can_convert(&mut self, conversion: Conversion) -> bool {
         match self.known.trust.get(&conversion) {
             Some(Trust::Checked) => return true,
             Some(Trust::Refused) => return false,
             Some(Trust::Requested) => {}
             None => self.known.request(conversion),
         }
-        !only_checked && self.converter.is_ready(&conversion.0, conversion.1)
+        !self.only_checked && self.converter.is_ready(&conversion)
     }
 
     /// Requests the check of a conversion if a program for it exists and it has not been requested.
     fn request_ready(&mut self, conversion: Conversion) {
-        if self.converter.is_ready(&conversion.0, conversion.1) && !self.known.trust.contains_key(&conversion)
-        {
+        if self.converter.is_ready(&conversion) && !self.known.trust.contains_key(&conversion) {
             self.known.request(conversion);
         }
     }
@@ -289,51 +219,42 @@ impl Conversions {
 impl Pipeline {
     /// Returns the layout in which the planes of `frame` are uploaded for conversion on the device. Returns `None` if the host converts
     /// the frame: on a CPU device, where that is faster, except for variants that filter planes; for formats that the kernels do not
-    /// support; and while the program is being built. The RGBA picture is the same either way.
-    ///
-    /// With `to_texture` the picture goes into a texture. Without `only_checked`, a program that already serves other layouts is used
-    /// before it was checked for this one.
+    /// support; and while the program is being built. The RGBA picture is the same either way. With `to_texture` the picture goes into a
+    /// texture.
     pub(super) fn conversion(
         &mut self,
         frame: &Video,
         kernels: KernelsId,
         to_texture: bool,
-        only_checked: bool,
     ) -> Option<Layout> {
-        let variant = kernels.0;
-        if !variant.reads_planes() {
-            self.request_for_planes(frame, to_texture);
-        }
-        let (layout, storage) = self.kernel_conversion(frame, kernels, to_texture)?;
-        self.conversions.can_convert((converted(&layout, variant), storage), only_checked).then_some(layout)
-    }
-
-    /// Requests the check of the conversion to RGBA that follows a filter on planes, before the user selects such a variant.
-    /// Does nothing while no program for the conversion is ready.
-    fn request_for_planes(&mut self, frame: &Video, to_texture: bool) {
-        if let Some(variant) = self.variants.any_planar()
-            && let Some((layout, storage)) = self.kernel_conversion(frame, (variant, None), to_texture)
+        // The check of the conversion to RGBA that follows a filter on planes is requested before the user selects such a variant.
+        if !kernels.0.reads_planes()
+            && let Some(variant) = self.variants.any_planar()
+            && let Some((_, conversion)) = self.kernel_conversion(frame, (variant, None), to_texture)
         {
-            self.conversions.request_ready((layout.filtered(), storage));
+            self.conversions.request_ready(conversion);
         }
+        let (layout, conversion) = self.kernel_conversion(frame, kernels, to_texture)?;
+        self.conversions.can_convert(conversion).then_some(layout)
     }
 
-    /// Returns true if the planes of such a frame are to be converted on the device once a program for them is available.
-    pub(super) fn will_convert(&self, frame: &Video, kernels: KernelsId, to_texture: bool) -> bool {
-        self.kernel_conversion(frame, kernels, to_texture).is_some_and(|(layout, storage)| {
-            !self.conversions.known.is_refused(&converted(&layout, kernels.0), storage)
-        })
+    /// Returns true if the planes of such a frame are to be converted on the device once a program for them is available, which is
+    /// not the case now.
+    pub(crate) fn lacks_conversion(&mut self, frame: &Video, kernels: KernelsId, to_texture: bool) -> bool {
+        let is_lacking = self.conversion(frame, kernels, to_texture).is_none();
+        let wanted = self.kernel_conversion(frame, kernels, to_texture).filter(|_| is_lacking);
+        wanted.is_some_and(|(_, conversion)| !self.conversions.known.is_refused(&conversion))
     }
 
-    /// Returns the layout and the storage of the conversion that the device should make of such a frame. Returns `None` if the
-    /// host converts: on CPU devices, unless the variant filters planes; for formats that no kernel reads; and for pictures
-    /// that are too large for the device.
+    /// Returns the layout in which the device reads the planes of such a frame, and the conversion that it should make: that of the
+    /// filtered planes if the variant filters planes. Returns `None` if the host converts: on CPU devices, unless the variant filters
+    /// planes; for formats that no kernel reads; and for pictures that are too large for the device.
     fn kernel_conversion(
         &self,
         frame: &Video,
         kernels: KernelsId,
         to_texture: bool,
-    ) -> Option<(Layout, Storage)> {
+    ) -> Option<(Layout, Conversion)> {
         let built = self.variants.get(kernels);
         let planar = built.is_some_and(|built| built.id().reads_planes());
         if self.cl.is_cpu() && !planar {
@@ -348,7 +269,8 @@ impl Pipeline {
         // A picture that is too large for the device is shown without a filter.
         let bytes = layout.bytes().max(layout.rgba_bytes()) as u64;
         let fits = self.cl.device.info.has_room(bytes, bytes);
-        (planar || fits).then_some((layout, storage))
+        let converted = if kernels.0.reads_planes() { layout.filtered() } else { layout };
+        (planar || fits).then_some((layout, Conversion { layout: converted, storage }))
     }
 }
 
@@ -358,12 +280,13 @@ mod tests {
 
     #[test]
     fn what_was_requested_is_requested_again() {
-        let of = |width| (Layout::planar_420(width, 16, false), Storage::Buffer);
+        let layout = |width| Layout::planar_420(width, 16, false);
+        let of = |width| Conversion { layout: layout(width), storage: Storage::Buffer };
         let mut known = ConversionStates::default();
         known.request(of(16));
         known.trust.extend([(of(32), Trust::Checked), (of(64), Trust::Refused)]);
         known.forget_requests();
         assert!(known.missing.is_empty() && !known.trust.contains_key(&of(16)));
-        assert!(known.trust.len() == 2 && known.is_refused(&of(64).0, of(64).1));
+        assert!(known.trust.len() == 2 && known.is_refused(&of(64)));
     }
 }

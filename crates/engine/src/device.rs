@@ -7,10 +7,10 @@ use super::slot::DeviceBuffers;
 use super::{AutoChoice, Engine, Pipeline, Slot, TrialCase};
 use base::error::{Error, Result};
 use box_filter::VariantId;
+use box_filter::color_kernels::Conversion;
 use box_filter::color_kernels::check::intended_kernel_file;
 use compute::BackEnd;
 use opencl::memory::Storage;
-use video::Frame;
 use video::color::{Layout, Staging};
 
 /// A device that was removed from its engine, with its frames and memory objects. It must be released on the thread that makes the
@@ -66,7 +66,7 @@ pub struct DeviceStatus {
     /// Edited kernels whose trial in the sandbox is in progress, each with the radius of the trial.
     pending: Vec<(KernelsId, u32)>,
     /// All conversions that frames have requested.
-    conversions: Vec<(Layout, Storage)>,
+    conversions: Vec<Conversion>,
     /// `Ok` if frames can be measured, else the error because of which they cannot; `None` until the scopes' kernels are built.
     scopes: Option<Result<()>>,
     /// True once the kernels that compare two pictures are built or have failed to build.
@@ -112,18 +112,19 @@ impl DeviceStatus {
     /// Returns the conversions to test when kernels were edited: from this layout, and from the layout of its filtered planes.
     /// These are all conversions that frames have requested, and one conversion to a buffer for each kernel file that no
     /// requested conversion uses. Each is returned with its kernel file.
-    pub fn conversions_to_test(&self, layout: &Layout) -> Vec<(Layout, Storage, &'static str)> {
+    pub fn conversions_to_test(&self, layout: &Layout) -> Vec<(Conversion, &'static str)> {
         let is_cpu = self.is_cpu.unwrap_or_default();
         let all = |storage: Storage| {
-            let file = move |layout: &_| intended_kernel_file(is_cpu, layout, storage);
-            [*layout, layout.filtered()].into_iter().map(move |layout| (layout, storage, file(&layout)))
+            [*layout, layout.filtered()].into_iter().map(move |layout| {
+                let conversion = Conversion { layout, storage };
+                (conversion, intended_kernel_file(is_cpu, &conversion))
+            })
         };
-        let was_requested =
-            |(layout, storage, _): &(Layout, Storage, _)| self.conversions.contains(&(*layout, *storage));
+        let was_requested = |(conversion, _): &(Conversion, _)| self.conversions.contains(conversion);
         let mut found: Vec<_> =
             all(Storage::Buffer).chain(all(Storage::Image)).filter(was_requested).collect();
         for one in all(Storage::Buffer) {
-            if found.iter().all(|(.., file)| *file != one.2) {
+            if found.iter().all(|(_, file)| *file != one.1) {
                 found.push(one);
             }
         }
@@ -140,7 +141,7 @@ pub enum Need {
     /// The kernels that compare two pictures.
     Comparer,
     /// The program that converts planes of this layout to RGBA in this storage.
-    Conversion(Layout, Storage),
+    Conversion(Conversion),
     /// A trial of edited kernels.
     Trial(TrialCase),
     /// A check of a conversion or correction in use, made in spare time.
@@ -161,13 +162,6 @@ impl Engine {
     /// Returns the current abilities of the device; without a device, those of no device.
     pub fn status(&self) -> DeviceStatus {
         self.pipeline.as_ref().map_or_else(DeviceStatus::default, Pipeline::status)
-    }
-
-    /// Returns true if frames of this format cannot be converted on the device yet for these kernels, but will be once the
-    /// conversion's program is built and, where required, checked. `to_texture` is true if the picture goes into a texture.
-    pub(crate) fn lacks_conversion(&mut self, frame: &Frame, kernels: KernelsId, to_texture: bool) -> bool {
-        let pipeline = self.pipeline.as_mut().filter(|_| !kernels.0.back_end().does_without_opencl());
-        pipeline.is_some_and(|pipeline| self.loader.lacks_conversion(pipeline, frame, kernels, to_texture))
     }
 
     /// Sets the OpenCL device; releases the device that was set before, with its unfinished frames.
@@ -197,7 +191,7 @@ impl Pipeline {
             is_cpu: Some(self.cl.is_cpu()),
             built: self.variants.kernels().collect(),
             pending: self.trials.pending().collect(),
-            conversions: self.conversions.requested().collect(),
+            conversions: self.conversions.known.requested().collect(),
             scopes: self.meters.scopes().map(|scopes| scopes.map_err(Clone::clone)),
             has_comparer: self.meters.has_comparer(),
             takes_planes: self.took_planes,
@@ -212,9 +206,9 @@ impl Pipeline {
 
     /// Returns the programs and results that frames needed and that were not returned before.
     pub(crate) fn take_needs(&mut self) -> Vec<Need> {
-        let conversions = self.conversions.take_missing().into_iter();
-        let needs = conversions.map(|(layout, storage)| Need::Conversion(layout, storage));
+        let known = &mut self.conversions.known;
+        let needs = known.missing.drain(..).map(Need::Conversion);
         let needs = needs.chain(self.trials.take_missing().into_iter().map(Need::Trial));
-        needs.chain(self.conversions.take_unchecked().into_iter().map(Need::Check)).collect()
+        needs.chain(known.unchecked.drain(..).map(Need::Check)).collect()
     }
 }

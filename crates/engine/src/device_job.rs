@@ -6,23 +6,39 @@ use std::time::Instant;
 use super::Stages;
 use super::request::FilterTimes;
 use super::scopes::{MeasurementPlan, QueuedMeasurements};
+use super::speed_model::ConversionTime;
 use crate::stats::{Lane, Span, Stage};
 use base::error::{Error, Result};
+use box_filter::color_kernels::{ConvertCommand, CorrectCommand};
 use opencl::cl::{Buffer, Event};
+use opencl::clock::Clock;
 use opencl::event::is_complete;
 use opencl::memory::Picture;
 use opencl::timer::{self, DeviceClock};
-use video::color::{Correction, Layout, RgbaColors};
 
 /// The colour conversion or correction of a frame. It runs before the filter, or after it if the filter works on planes.
 #[allow(clippy::large_enum_variant, reason = "there are a handful at a time")]
 pub(super) enum Colors {
-    /// Converts the slot's planes to RGBA and corrects their colours, before the filter.
-    Convert { correction: Correction, to: Picture },
-    /// Converts filtered planes, which are in the buffer `from`, to RGBA and corrects their colours.
-    ConvertFiltered { correction: Correction, layout: Layout, from: Picture, to: Picture },
-    /// Corrects the colours of the slot's RGBA picture, before the filter.
-    Correct { correction: Correction, rgba: RgbaColors, from: Picture, to: Picture },
+    /// Converts the slot's planes, before the filter.
+    Convert(ConvertCommand),
+    /// Converts filtered planes.
+    ConvertFiltered(ConvertCommand),
+    /// Corrects the slot's RGBA picture, before the filter.
+    Correct(CorrectCommand),
+}
+
+/// What is known about the times of a device's commands.
+pub(super) struct DeviceTimes {
+    clock: DeviceClock,
+    /// The lane of uploads.
+    uploads: Lane,
+    conversion: ConversionTime,
+}
+
+impl DeviceTimes {
+    pub(super) fn new(clock: &Clock, uploads: Lane) -> Self {
+        Self { clock: DeviceClock::new(clock), uploads, conversion: ConversionTime::default() }
+    }
 }
 
 /// The OpenCL commands of one frame around its filter.
@@ -82,7 +98,7 @@ impl DeviceJob {
 
     /// Returns the stage to which the time of the colour step is counted: the correction or the conversion.
     fn color_stage(&self) -> Stage {
-        if matches!(self.colors, Some(Colors::Correct { .. })) { Stage::Correct } else { Stage::Convert }
+        if matches!(self.colors, Some(Colors::Correct(_))) { Stage::Correct } else { Stage::Convert }
     }
 
     /// Polls the upload, unless it is complete already. An upload may have a queue of its own; if it fails, not every driver also fails the
@@ -108,7 +124,7 @@ impl DeviceJob {
     /// Returns the error of the first command of this frame that failed; `None` if none has failed. `of_filter` is the error of
     /// the filter, if that has failed. The filter comes after the conversion, or before it if the filter works on planes.
     pub(super) fn first_failure(&self, of_filter: Option<&Error>) -> Option<Error> {
-        let converts_last = matches!(self.colors, Some(Colors::ConvertFiltered { .. }));
+        let converts_last = matches!(self.colors, Some(Colors::ConvertFiltered(_)));
         let colors = match self.color_stage() {
             Stage::Correct => "The correction of a frame's colours failed on the device.",
             _ => "The conversion of a frame failed on the device.",
@@ -131,14 +147,12 @@ impl DeviceJob {
     pub(super) fn report_times(
         &mut self,
         stages: &mut Stages,
-        uploads: Lane,
-        clock: &mut DeviceClock,
         took: FilterTimes,
-        split: impl FnOnce(&Colors, f64) -> (f64, f64),
+        DeviceTimes { clock, uploads, conversion }: &mut DeviceTimes,
     ) {
         let colors = self.color_stage();
         let steps = [
-            (Stage::Upload, uploads, &self.upload),
+            (Stage::Upload, *uploads, &self.upload),
             (Stage::Acquire, Lane::Device, &self.acquire),
             (colors, Lane::Device, &self.converted),
             (Stage::Release, Lane::Device, &self.last),
@@ -158,12 +172,11 @@ impl DeviceJob {
             stages.times[stage as usize] += span_ns.map_or(f64::NAN, timer::ms);
             ran.extend(span_ns.map(|span_ns| (stage, lane, span_ns)));
         }
-        if let (Some(colors @ (Colors::Convert { .. } | Colors::ConvertFiltered { .. })), Some(_)) =
+        if let (Some(Colors::Convert(command) | Colors::ConvertFiltered(command)), Some(_)) =
             (&self.colors, &self.converted)
         {
             let [convert, correct] = [Stage::Convert, Stage::Correct].map(|stage| stage as usize);
-            (stages.times[convert], stages.times[correct]) = split(colors, stages.times[convert]);
-            // One kernel does both; the correction is shown at the end of its span.
+            (stages.times[convert], stages.times[correct]) = conversion.split(command, stages.times[convert]);
             let correct_ns = (stages.times[correct] * 1e6) as u64;
             let converted =
                 ran.iter().find(|(stage, ..)| *stage == Stage::Convert).map(|(.., span_ns)| *span_ns);

@@ -6,16 +6,21 @@ use std::time::{Duration, Instant};
 
 use super::bands::Bands;
 use super::device_job::DeviceJob;
+use super::filter::FrameFilter;
 use super::plans::PlanKey;
 use super::scopes::Readings;
 use super::slot::{DeviceBuffers, ResultIn};
-use super::{Finished, HOLD_MS, Outcome, Progress, Slot, Stages, Ticket};
+use super::{Finished, HOLD_MS, Outcome, Progress, Request, Slot, Stages, Ticket};
 use base::error::Error;
+
+/// A prepared filter, and the key under which the slot keeps it for later frames.
+pub(super) type KeyedFilter = (Option<PlanKey>, Box<dyn FrameFilter>);
 
 /// A submitted frame in the engine. Its fields are dropped in their order: OpenCL memory objects may lie in the slot's host
 /// memory, so they come before the slot.
 pub(super) struct Job {
     pub(super) ticket: Ticket,
+    pub(super) request: Request,
     /// The frame's commands on the OpenCL device around the filter; `None` if the frame does not use the device.
     pub(super) on_device: Option<DeviceJob>,
     /// The frame's filter with its bands, and the key under which the slot keeps the filter for later frames; `None` without a
@@ -34,6 +39,23 @@ pub(super) struct Job {
 }
 
 impl Job {
+    /// Creates a job that is neither loaded nor prepared. `stages` has the times of what was done before.
+    pub(super) fn new(ticket: Ticket, request: Request, slot: Slot, stages: Stages) -> Self {
+        Self {
+            ticket,
+            request,
+            on_device: None,
+            filter: None,
+            in_texture: false,
+            slot,
+            started: None,
+            cancelled: false,
+            error: None,
+            stages,
+            readings: None,
+        }
+    }
+
     /// Returns the time since the frame was started; zero if it was not started.
     pub(super) fn elapsed(&self) -> Duration {
         self.started.map_or(Duration::ZERO, |at| at.elapsed())
@@ -164,5 +186,5 @@ pub(super) fn finish(job: Job, outcome: Outcome) -> Finished {
         drop(slot.take_device_buffers(true));
     }
     slot.result = result_in;
-    Finished { ticket, outcome, slot: Some(slot), stages, readings }
+    Finished { ticket, outcome, slot, stages, readings }
 }

@@ -65,12 +65,11 @@ pub use built_variants::{AutoChoice, BuiltVariants};
 pub use conversions::{Check, Conversions};
 pub(crate) use device::RemovedDevice;
 pub use device::{DeviceStatus, Need};
-use device_job::Colors;
 pub use difference::{Comparer, Difference, PictureSource};
 pub use filter::TextureFilter;
 pub use job::Jobs;
 use job::{Job, finish, first_failure};
-use load::{Loader, PreparedFrame};
+use load::Loader;
 pub use meters::Meters;
 pub use pipeline::Pipeline;
 pub use request::{Finished, Measurements, Outcome, Progress, Refusal, Request, Stages, Ticket};
@@ -146,46 +145,31 @@ impl Engine {
         if let Some(pipeline) = self.pipeline.as_ref().filter(|_| is_for_device) {
             pipeline.slot_preparation().prepare(&mut slot, &request, &mut stages);
         }
-        self.submit_as(ticket, frame, request, slot, stages).map(|()| ticket)
+        self.submit_job(frame, Job::new(ticket, request, slot, stages)).map(|()| ticket)
     }
 
-    /// Submits a frame as [`Engine::submit`] does, under a ticket that the caller chose. OpenGL's part of the frame is done
-    /// already; `stages` has its times.
+    /// Submits a frame as [`Engine::submit`] does. OpenGL's part of the frame is done already.
     ///
     /// # Errors
     /// If the request is refused: the slot and the reason.
     #[allow(clippy::result_large_err, reason = "the slot comes back")]
-    pub(crate) fn submit_as(
+    pub(crate) fn submit_job(
         &mut self,
-        ticket: Ticket,
         frame: &Frame,
-        request: Request,
-        mut slot: Slot,
-        mut stages: Stages,
+        mut job: Job,
     ) -> std::result::Result<(), (Slot, Refusal)> {
+        let request = job.request;
         let pipeline = self.pipeline.as_mut().filter(|_| !request.variant.back_end().does_without_opencl());
-        match self.loader.load_and_prepare(pipeline, frame, &request, &mut slot, &mut stages) {
-            Err(refusal) => Err((slot, refusal)),
-            Ok(PreparedFrame { on_device, filter, in_texture, readings }) => {
-                let (started, cancelled, error) = (None, false, None);
-                let filter =
-                    filter.map(|(key, filter)| (key, Bands::new(request.kernels(), filter, &self.speeds)));
-                self.jobs.list.push_back(Job {
-                    ticket,
-                    on_device,
-                    filter,
-                    in_texture,
-                    slot,
-                    started,
-                    cancelled,
-                    error,
-                    stages,
-                    readings: readings.map(Arc::new),
-                });
-                self.start_waiting();
-                Ok(())
+        match self.loader.load_and_prepare(pipeline, frame, &mut job) {
+            Err(refusal) => return Err((job.slot, refusal)),
+            Ok(filter) => {
+                let bands = |filter| Bands::new(request.kernels(), filter, &self.speeds);
+                job.filter = filter.map(|(key, filter)| (key, bands(filter)));
             }
         }
+        self.jobs.list.push_back(job);
+        self.start_waiting();
+        Ok(())
     }
 
     /// Returns the frame that was submitted first if it is finished; otherwise `None`. Never waits.
@@ -296,10 +280,7 @@ impl Engine {
                 return Ok(None);
             }
             let took = bands.map(|bands| bands.filter_times()).unwrap_or_default();
-            let (size, uploads) = (job.slot.size(), pipeline.upload_lane());
-            let (clock, conversions) = (&mut pipeline.device_clock, &mut pipeline.conversions);
-            let split = |colors: &Colors, ms| conversions.split(colors, size, ms);
-            commands.report_times(&mut job.stages, uploads, clock, took, split);
+            commands.report_times(&mut job.stages, took, &mut pipeline.times);
             job.readings = pipeline.meters.readings(commands).map(Arc::new);
             job.slot.note_back_on_host();
         }

@@ -59,7 +59,7 @@ impl Meters {
         size: (u32, u32),
     ) -> Option<MeasurementPlan> {
         let Some(Ok(scopes)) = self.scopes.as_mut().filter(|_| request.measures()) else { return None };
-        match scopes.prepare(cl, storage, size, request.readings, request.levels) {
+        match scopes.prepare(cl, storage, size, request.measurements) {
             Ok(wanted) => Some(wanted),
             Err(error) => {
                 self.scopes = Some(Err(error));

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use super::built_variants::BuiltVariants;
 use super::conversions::Conversions;
-use super::device_job::DeviceJob;
+use super::device_job::{Colors, DeviceJob, DeviceTimes};
 use super::meters::Meters;
 use super::trials::Trials;
 use super::{Request, Slot, Stages};
@@ -22,11 +22,10 @@ use base::error::{Error, Result};
 use base::memory::picture_memory;
 use box_filter::Scratch;
 use box_filter::VariantId;
-use box_filter::color_kernels::pack_pinned;
+use box_filter::color_kernels::PinnedPlanes;
 use opencl::cl::{ClContext, DeviceKind, Queue, flush};
 use opencl::event::{Waker, wait_in_queue, wake_after};
 use opencl::memory::{Picture, Storage};
-use opencl::timer::DeviceClock;
 use opencl::transfer::enqueue_copy_to_image;
 use opengl::pixel_buffer::PixelBuffer;
 use video::Frame;
@@ -55,7 +54,7 @@ pub struct Pipeline {
     pub(super) filtered: PictureBuffer,
     /// Memory for filtered planes before their conversion.
     pub(super) planes: PictureBuffer,
-    pub(super) device_clock: DeviceClock,
+    pub(super) times: DeviceTimes,
     /// The kernels that measure and compare frames.
     pub meters: Meters,
     /// True if the last frame was loaded as planes.
@@ -96,6 +95,7 @@ impl Pipeline {
     pub fn new(cl: ClContext, sharing: &Sharing) -> Self {
         // Without a second queue, uploads go to the only one.
         let uploads = wants_two_queues(cl.device.info.kind).then(|| cl.extra_queue().ok()).flatten();
+        let lane = if uploads.is_some() { Lane::Upload } else { Lane::Device };
         Self {
             staging: (!cl.uses_host_memory()).then(Staging::default),
             uploads,
@@ -107,7 +107,7 @@ impl Pipeline {
             between: PictureBuffer::default(),
             filtered: PictureBuffer::default(),
             planes: PictureBuffer::default(),
-            device_clock: DeviceClock::new(cl.clock()),
+            times: DeviceTimes::new(cl.clock(), lane),
             meters: Meters::default(),
             took_planes: false,
             auto_for: None,
@@ -151,8 +151,8 @@ impl Pipeline {
         }
         // Not the filter's queue, which may be busy for long.
         let queue = self.uploads.as_ref().unwrap_or(&self.cl.queue);
-        slot.load_packed(Arc::new(pack_pinned(&self.cl, queue, staging, &frame.picture, layout)?))
-            .map(|()| None)
+        let allocate = || PinnedPlanes::allocate(&self.cl, queue, layout.bytes());
+        slot.load_packed(Arc::new(staging.pack(&frame.picture, layout, allocate)?)).map(|()| None)
     }
 
     /// Enqueues a frame's commands before its filter: the upload, the acquisition of the texture, and the conversion or correction. Waits
@@ -180,7 +180,10 @@ impl Pipeline {
             wait_in_queue(queue, upload)?;
         }
         let before = Instant::now();
-        job.converted = self.conversions.enqueue_before(job.colors.as_ref(), slot)?;
+        job.converted = match &job.colors {
+            Some(Colors::ConvertFiltered(_)) => None,
+            colors => self.conversions.enqueue(&mut slot.device.plans.colors, colors.as_ref())?,
+        };
         if let Some(converted) = job.converted.clone() {
             job.note_enqueue_time(&converted, before);
         }
@@ -201,8 +204,8 @@ impl Pipeline {
         waker: &Waker,
     ) -> Result<()> {
         if !cancelled {
-            if let Some(converted) = self.conversions.enqueue_after(job.colors.as_ref(), slot)? {
-                job.converted = Some(converted);
+            if let Some(colors @ Colors::ConvertFiltered(_)) = &job.colors {
+                job.converted = self.conversions.enqueue(&mut slot.device.plans.colors, Some(colors))?;
             }
             self.meters.enqueue(&self.cl, job)?;
         }
@@ -261,13 +264,7 @@ impl Pipeline {
     /// was abandoned. Frames request them again.
     pub fn forget_requests(&mut self) {
         self.trials.forget_requests();
-        self.conversions.forget_requests();
-    }
-
-    /// Returns the [`Lane`] of the trace in which uploads are shown: one of their own if uploads have a queue of their own,
-    /// else the device's.
-    pub(super) fn upload_lane(&self) -> Lane {
-        if self.uploads.is_some() { Lane::Upload } else { Lane::Device }
+        self.conversions.known.forget_requests();
     }
 }
 

@@ -4,18 +4,16 @@
 //! dropped with the slot's device side, before the host memory.
 
 use super::filter::FrameFilter;
+use box_filter::Extent;
 use box_filter::color_kernels::KernelCache;
 use opencl::memory::Picture;
-use video::color::Layout;
 
 /// Identifies a plan (the kernels of a filter with their arguments set) within one slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PlanKey {
     /// The number of the built variant that the plan belongs to.
     number: u64,
-    radius: u32,
-    /// The layout of the planes, for a variant that filters planes.
-    layout: Option<Layout>,
+    whole: Extent,
     /// The handles of the memory objects that the plan reads and writes. No other objects have these handles while the plan keeps its own
     /// alive.
     memory: [usize; 2],
@@ -24,8 +22,8 @@ pub(super) struct PlanKey {
 impl PlanKey {
     /// Creates the key of a plan: `number` identifies the built variant, and `memory` has the pictures that the plan reads and
     /// writes.
-    pub(super) fn new(number: u64, radius: u32, layout: Option<Layout>, memory: [&Picture; 2]) -> Self {
-        Self { number, radius, layout, memory: memory.map(|picture| picture.mem().raw().addr()) }
+    pub(super) fn new(number: u64, whole: Extent, memory: [&Picture; 2]) -> Self {
+        Self { number, whole, memory: memory.map(|picture| picture.mem().raw().addr()) }
     }
 }
 

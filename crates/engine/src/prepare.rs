@@ -2,14 +2,15 @@
 //! memory and kernels. A filter that an earlier frame of the slot used is reused.
 
 use super::device_job::{Colors, DeviceJob};
-use super::filter::{FrameFilter, Kernels};
-use super::load::PreparedFrame;
+use super::filter::Kernels;
+use super::job::{Job, KeyedFilter};
 use super::pipeline::not_built_error;
 use super::plans::PlanKey;
 use super::scopes::MeasurementPlan;
 use super::slot::{Slot, SlotContent, no_picture_error};
 use super::{Pipeline, Refusal, Request, TrialCase};
 use base::error::Error;
+use box_filter::color_kernels::{ConvertCommand, CorrectCommand};
 use box_filter::{Extent, VariantId};
 use opencl::memory::{Picture, Storage};
 use video::color::{Correction, Layout, RgbaColors};
@@ -29,8 +30,8 @@ enum Steps {
 enum ColorStep {
     /// No step: the picture is RGBA already and is not corrected.
     Nothing,
-    /// The conversion of planes to RGBA, with a correction that may be neutral.
-    Convert(Correction),
+    /// The conversion of planes in this layout to RGBA, with a correction that may be neutral.
+    Convert(Layout, Correction),
     /// The correction of a picture that is RGBA already.
     Correct(Correction),
 }
@@ -45,20 +46,19 @@ struct Output {
 }
 
 impl Pipeline {
-    /// Prepares the conversion, correction and filter of the picture in `slot`; enqueues nothing.
+    /// Prepares the conversion, correction and filter of the picture in the job's slot; enqueues nothing. Returns the filter.
     ///
     /// # Errors
     /// If the variant is not built or does not support this picture, if the trial of its kernels is pending, or if memory runs
     /// out.
     pub(super) fn prepare(
         &mut self,
-        slot: &mut Slot,
-        request: &Request,
+        job: &mut Job,
         correction: Option<Correction>,
-        rgba: RgbaColors,
-    ) -> Result<PreparedFrame, Refusal> {
-        let steps = self.steps(slot, request, correction)?;
-        Ok(self.build(steps, slot, request, rgba)?)
+        colors: RgbaColors,
+    ) -> Result<Option<KeyedFilter>, Refusal> {
+        let steps = self.steps(&job.slot, &job.request, correction)?;
+        Ok(self.build(steps, job, colors)?)
     }
 
     /// Returns the steps for this request; an error if the variant is not built, the trial of its kernels is pending, or the
@@ -102,9 +102,9 @@ impl Pipeline {
         } else if variant != VariantId::OFF {
             return Err(Refusal::Unsupported(not_built_error(variant)));
         }
-        let colors = match correction {
-            _ if layout.is_some() => ColorStep::Convert(correction.unwrap_or(Correction::NEUTRAL)),
-            Some(correction) if self.conversions.can_correct() => ColorStep::Correct(correction),
+        let colors = match (layout, correction) {
+            (Some(layout), _) => ColorStep::Convert(layout, correction.unwrap_or(Correction::NEUTRAL)),
+            (None, Some(correction)) if self.conversions.can_correct() => ColorStep::Correct(correction),
             _ => ColorStep::Nothing,
         };
         let (source, output) = match built {
@@ -118,14 +118,13 @@ impl Pipeline {
         Ok(Steps::Rgba { colors, has_filter: built.is_some(), source, output })
     }
 
-    /// Creates the commands, memory and kernels of these steps.
+    /// Creates the commands, memory and kernels of these steps. Returns the filter.
     fn build(
         &mut self,
         steps: Steps,
-        slot: &mut Slot,
-        request: &Request,
-        rgba: RgbaColors,
-    ) -> Result<PreparedFrame, Error> {
+        Job { request, slot, on_device, .. }: &mut Job,
+        colors: RgbaColors,
+    ) -> Result<Option<KeyedFilter>, Error> {
         let (Request { variant, radius, .. }, size) = (*request, slot.size());
         let to_texture = self.writes_texture_of(slot);
         let storage = match &steps {
@@ -134,70 +133,61 @@ impl Pipeline {
             Steps::Planes { .. } => Storage::Buffer,
         };
         let Output { picture: output, to_copy, wanted } = self.output(slot, request, storage)?;
-        let mut job = DeviceJob { to_copy, wanted, to_texture, ..DeviceJob::default() };
+        let job = on_device.insert(DeviceJob { to_copy, wanted, to_texture, ..DeviceJob::default() });
         let cl = &self.cl;
-        let filter: Option<(PlanKey, Box<dyn FrameFilter>)> = match steps {
+        let mut planes =
+            || Ok::<_, Error>(slot.planes.as_mut().ok_or_else(no_picture_error)?.on_device(cl)?.clone());
+        let (source, target, whole) = match steps {
             Steps::Planes { layout, correction } => {
-                let built = self.variants.get(request.kernels()).ok_or_else(|| not_built_error(variant))?;
-                let loaded = slot.planes.as_mut().ok_or_else(no_picture_error)?;
-                let (from, filtered) = (loaded.allocate_device_memory(cl)?.clone(), layout.filtered());
+                let (source, filtered) = (planes()?, layout.filtered());
                 let block = self.planes.get(cl, Storage::Buffer, ((filtered.bytes() / 4) as u32, 1))?;
-                let key = PlanKey::new(built.number(), radius, Some(layout), [&from, &block]);
-                let filter = match slot.device.plans.take(&key) {
-                    Some(filter) => filter,
-                    None => {
-                        let whole = Extent::planes(layout, radius);
-                        let plan = built.plan(cl, [&from, &block], &mut self.scratch, whole)?;
-                        Box::new(Kernels { plan, queue: cl.queue.clone() })
-                    }
-                };
-                let to = output;
-                job.colors = Some(Colors::ConvertFiltered { correction, layout: filtered, from: block, to });
-                Some((key, filter))
+                let (planes, to) = (block.clone(), output);
+                let command = ConvertCommand { layout: filtered, planes, to, correction };
+                job.colors = Some(Colors::ConvertFiltered(command));
+                (source, block, Extent::planes(layout, radius))
             }
-            Steps::Rgba { colors, has_filter, source: storage, .. } => {
+            Steps::Rgba { colors: step, has_filter, source: storage, .. } => {
                 let mut converted = || match has_filter {
                     true => self.between.get(cl, storage, size),
                     false => Ok(output.clone()),
                 };
-                let source = match colors {
+                let source = match step {
                     ColorStep::Nothing => slot.source(cl, storage)?,
-                    ColorStep::Convert(correction) => {
-                        let to = converted()?;
-                        job.colors = Some(Colors::Convert { correction, to: to.clone() });
+                    ColorStep::Convert(layout, correction) => {
+                        let (planes, to) = (planes()?, converted()?);
+                        let command = ConvertCommand { layout, planes, to: to.clone(), correction };
+                        job.colors = Some(Colors::Convert(command));
                         to
                     }
                     ColorStep::Correct(correction) => {
                         let (from, to) = (slot.source(cl, storage)?, converted()?);
-                        self.conversions.note_correction(size, from.storage(), to.storage());
-                        job.colors = Some(Colors::Correct { correction, rgba, from, to: to.clone() });
+                        self.conversions.known.correct(size, from.storage(), to.storage());
+                        let command = CorrectCommand { from, to: to.clone(), size, correction, colors };
+                        job.colors = Some(Colors::Correct(command));
                         to
                     }
                 };
-                if has_filter {
-                    let built =
-                        self.variants.get(request.kernels()).ok_or_else(|| not_built_error(variant))?;
-                    let key = PlanKey::new(built.number(), radius, None, [&source, &output]);
-                    let filter = match slot.device.plans.take(&key) {
-                        Some(filter) => filter,
-                        None => {
-                            let (scratch, whole) = (&mut self.scratch, Extent::rgba(size, radius));
-                            let plan = built.plan(cl, [&source, &output], scratch, whole)?;
-                            Box::new(Kernels { plan, queue: cl.queue.clone() })
-                        }
-                    };
-                    Some((key, filter))
-                } else {
+                if !has_filter {
                     if let (None, Picture::Buffer(from), Picture::Buffer(to)) = (&job.colors, source, output)
                     {
                         job.unfiltered = Some((from, to));
                     }
-                    None
+                    return Ok(None);
                 }
+                (source, output, Extent::rgba(size, radius))
             }
         };
-        let filter = filter.map(|(key, filter)| (Some(key), filter));
-        Ok(PreparedFrame { on_device: Some(job), filter, ..PreparedFrame::default() })
+        let built = self.variants.get(request.kernels()).ok_or_else(|| not_built_error(variant))?;
+        let memory = [&source, &target];
+        let key = PlanKey::new(built.number(), whole, memory);
+        let filter = match slot.device.plans.take(&key) {
+            Some(filter) => filter,
+            None => {
+                let plan = built.plan(cl, memory, &mut self.scratch, whole)?;
+                Box::new(Kernels { plan, queue: cl.queue.clone() })
+            }
+        };
+        Ok(Some((Some(key), filter)))
     }
 
     /// Prepares the picture that the last step writes, in memory of the kind `storage`. If textures are shared, a picture that

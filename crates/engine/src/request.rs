@@ -34,16 +34,14 @@ pub struct Request {
     pub radius: u32,
     /// The colour correction; `None` if colours are not corrected.
     pub correction: Option<Correction>,
-    /// True if the frame's luminance is measured after the filter, for the scopes (histogram and waveform).
-    pub readings: bool,
-    /// True if the frame's contrast is stretched by auto-levels, after the filter.
-    pub levels: bool,
+    /// The measurements after the filter.
+    pub measurements: Measurements,
 }
 
 impl Request {
     /// Creates a request that filters with the version of the kernels in use, without correction, readings and auto-levels.
     pub fn new(variant: VariantId, radius: u32) -> Self {
-        Self { variant, version: None, radius, correction: None, readings: false, levels: false }
+        Self { variant, version: None, radius, correction: None, measurements: Measurements::default() }
     }
 
     /// Returns true if this request and `other` make the same picture of a frame. Readings are not compared, because they do
@@ -52,7 +50,7 @@ impl Request {
         self.kernels() == other.kernels()
             && (self.radius == other.radius || self.variant == VariantId::OFF)
             && self.correction == other.correction
-            && self.levels == other.levels
+            && self.measurements.levels == other.measurements.levels
     }
 
     pub(crate) fn kernels(&self) -> KernelsId {
@@ -61,7 +59,7 @@ impl Request {
 
     /// Returns true if the frame is to be measured, for the scopes or for auto-levels.
     pub(super) fn measures(&self) -> bool {
-        self.readings || self.levels
+        self.measurements != Measurements::default()
     }
 }
 
@@ -136,8 +134,8 @@ pub struct Finished {
     pub ticket: Ticket,
     /// The outcome of the frame.
     pub outcome: Outcome,
-    /// The slot with the picture. `None` if a lost device may still write into the slot's memory.
-    pub slot: Option<Slot>,
+    /// The slot with the picture.
+    pub slot: Slot,
     /// The times of the frame's stages.
     pub stages: Stages,
     /// The readings of the scopes; `None` if they were not requested or are not available.

@@ -5,13 +5,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::context;
-use box_filter::color_kernels::Converter;
+use box_filter::color_kernels::{Conversion, Converter};
 use box_filter::pictures::noise;
 use box_filter::planar::planar_reference;
 use box_filter::reference::reference;
 use box_filter::{BuiltVariant, MAX_RADIUS, VariantId, named};
 use engine::sharing::Sharing;
-use engine::{Engine, Finished, Outcome, Pipeline, Readings, Refusal, Request, Scopes, Slot, stretch};
+use engine::{
+    Engine, Finished, Measurements, Outcome, Pipeline, Readings, Refusal, Request, Scopes, Slot, stretch,
+};
 use opencl::memory::Storage;
 use opengl::headless::Headless;
 use opengl::read_texture::read_texture;
@@ -96,9 +98,8 @@ fn requests_for_one_frame_finish_in_order_with_the_right_pictures() {
         tickets.push(ticket);
     }
     for ((variant, radius, to_texture), ticket) in asked.into_iter().zip(tickets) {
-        let Finished { ticket: of, outcome, slot, stages, .. } = wait(&mut engine);
+        let Finished { ticket: of, outcome, mut slot, stages, .. } = wait(&mut engine);
         assert!(of == ticket && matches!(outcome, Outcome::Done), "{variant}: in their order");
-        let mut slot = slot.unwrap();
         let got = if to_texture {
             slot.show();
             read_texture(&headless.gl, slot.texture().unwrap(), SIZE).unwrap()
@@ -143,14 +144,14 @@ fn pictures(
         };
         for finished in &mut done {
             assert!(matches!(finished.outcome, Outcome::Done), "{sides:?}");
-            let slot = finished.slot.as_mut().unwrap();
+            let slot = &mut finished.slot;
             slot.show();
             pictures.push(match (texture, slot.texture()) {
                 (Some(headless), Some(texture)) => read_texture(&headless.gl, texture, SIZE).unwrap(),
                 _ => slot.pixels().unwrap().to_vec(),
             });
         }
-        slots = done.map(|finished| finished.slot.unwrap());
+        slots = done.map(|finished| finished.slot);
     }
     pictures
 }
@@ -171,8 +172,9 @@ fn two_filters_of_one_frame_give_both_right_pictures() {
         let cl = pipeline.cl().clone();
         if converts {
             let layout = Converter::supports(&frames[0].picture).unwrap();
-            pipeline.conversions.build(&layout, Storage::Buffer).unwrap();
-            pipeline.conversions.build(&layout.filtered(), Storage::Buffer).unwrap();
+            for layout in [layout, layout.filtered()] {
+                pipeline.conversions.build(Conversion { layout, storage: Storage::Buffer }).unwrap();
+            }
             pipeline.variants.add(BuiltVariant::build(&cl, named("planar")).unwrap());
             pipeline.meters.set_scopes(Scopes::build(&cl, SIZE));
         }
@@ -194,8 +196,8 @@ fn two_filters_of_one_frame_give_both_right_pictures() {
             pairs.iter().map(|pair| pair.map(|(id, radius)| request(id, radius))).collect();
         if converts {
             // Measurements stretches the first picture, and must not change the second.
-            let levels =
-                |variant, radius| Request { levels: true, readings: true, ..request(variant, radius) };
+            let measurements = Measurements { levels: true, readings: true };
+            let levels = |variant, radius| Request { measurements, ..request(variant, radius) };
             sides.push([levels(off, 0), levels(fused, 3)]);
             sides.push([levels(fused, 3), levels(off, 0)]);
         }
@@ -225,7 +227,7 @@ fn compare_finds_all_differences_wherever_the_pictures_are_stored() {
     let mut engine = Engine::with_opengl(headless.gl.clone(), Arc::new(|| {}));
     let made = |engine: &mut Engine, request| {
         submit(engine, &frame, request, Slot::new(&headless.gl, SIZE.0, SIZE.1).unwrap());
-        let mut slot = wait(engine).slot.unwrap();
+        let mut slot = wait(engine).slot;
         slot.prepare_for_reading(&headless.gl).unwrap();
         slot
     };
@@ -309,7 +311,8 @@ fn readings_and_levels_are_those_of_the_filtered_frame() {
         for (readings, levels) in ways {
             // Two frames in flight: neither gets the results of the other.
             for frame in &frames {
-                let request = Request { readings, levels, ..request(variant, radius) };
+                let measurements = Measurements { readings, levels };
+                let request = Request { measurements, ..request(variant, radius) };
                 let slot = match variant == glsl {
                     true => Slot::new(gl, SIZE.0, SIZE.1).unwrap(),
                     false => Slot::in_memory(SIZE.0, SIZE.1),
@@ -338,7 +341,7 @@ fn readings_and_levels_are_those_of_the_filtered_frame() {
                     assert_eq!(spans.contains("stage: Levels"), levels, "{variant}: {spans}");
                     assert!(spans.contains("stage: Reduce"), "{variant}: {spans}");
                 }
-                let slot = finished.slot.unwrap();
+                let slot = finished.slot;
                 let got = match slot.texture() {
                     Some(texture) => read_texture(gl, texture, SIZE).unwrap(),
                     None => slot.pixels().unwrap().to_vec(),
@@ -374,7 +377,7 @@ fn a_reused_slot_shows_nothing_of_its_previous_frame() {
             submit(&mut engine, frame, request, slots.remove(0));
         }
         for frame in &frames {
-            let slot = wait(&mut engine).slot.unwrap();
+            let slot = wait(&mut engine).slot;
             assert!(slot.pixels().unwrap() == expected(frame, &request), "{turn}: {request:?}");
             slots.push(slot);
         }
@@ -399,7 +402,7 @@ fn an_unsupported_request_is_refused_and_returns_its_slot() {
     let (slot, _) = engine.submit(&frame, request(named("fused"), 3), slot).expect_err("is refused");
     let native = request(named("native"), 3);
     submit(&mut engine, &frame, native, slot);
-    assert!(wait(&mut engine).slot.unwrap().pixels().unwrap() == expected(&frame, &native));
+    assert!(wait(&mut engine).slot.pixels().unwrap() == expected(&frame, &native));
 }
 
 #[test]
@@ -422,9 +425,9 @@ fn a_slow_request_is_held_and_can_be_cancelled() {
     assert!(first.ticket == long && matches!(first.outcome, Outcome::Cancelled));
     let done = wait(&mut engine);
     assert!(done.ticket == next && matches!(done.outcome, Outcome::Done));
-    assert!(done.slot.unwrap().pixels().unwrap() == expected(&frame, &request(named("naive"), 2)));
+    assert!(done.slot.pixels().unwrap() == expected(&frame, &request(named("naive"), 2)));
     // A request queued behind another can be cancelled too, and delays nothing.
-    let first_slot = first.slot.unwrap();
+    let first_slot = first.slot;
     let held = submit(&mut engine, &frame, request(named("naive"), MAX_RADIUS), first_slot);
     engine.jobs.cancel(held);
     assert!(
@@ -434,7 +437,7 @@ fn a_slow_request_is_held_and_can_be_cancelled() {
     let cancelled = wait(&mut engine);
     assert!(cancelled.ticket == held && matches!(cancelled.outcome, Outcome::Cancelled));
     // The frame is cancelled between bands.
-    let long = submit(&mut engine, &frame, request(named("naive"), MAX_RADIUS), cancelled.slot.unwrap());
+    let long = submit(&mut engine, &frame, request(named("naive"), MAX_RADIUS), cancelled.slot);
     engine.start_held();
     while engine.jobs.progress(long).fraction == 0.0 {
         assert!(engine.poll().is_none(), "it has many bands");
@@ -448,8 +451,8 @@ fn a_slow_request_is_held_and_can_be_cancelled() {
     let cancelled = wait(&mut engine);
     assert!(matches!(cancelled.outcome, Outcome::Cancelled), "{:?}", cancelled.outcome);
     let again = request(named("naive"), 1);
-    submit(&mut engine, &frame, again, cancelled.slot.unwrap());
-    assert!(wait(&mut engine).slot.unwrap().pixels().unwrap() == expected(&frame, &again));
+    submit(&mut engine, &frame, again, cancelled.slot);
+    assert!(wait(&mut engine).slot.pixels().unwrap() == expected(&frame, &again));
 }
 
 #[test]
@@ -463,7 +466,8 @@ fn filtered_planes_are_written_to_host_memory() {
     let filtered = layout.filtered();
     let pipeline = engine.pipeline_mut().unwrap();
     pipeline.variants.add(BuiltVariant::build(&cl, named("planar")).unwrap());
-    pipeline.conversions.build(&filtered, Storage::Buffer).unwrap();
+    let conversion = Conversion { layout: filtered, storage: Storage::Buffer };
+    pipeline.conversions.build(conversion).unwrap();
     let (mut slot, mut seen) = (Slot::in_memory(SIZE.0, SIZE.1), Vec::new());
     for radius in [0, 7, 30, 7] {
         // The previous request filtered RGBA in the same slot.
@@ -471,7 +475,7 @@ fn filtered_planes_are_written_to_host_memory() {
             let request = request(variant, radius);
             submit(&mut engine, &frame, request, slot);
             let finished = wait(&mut engine);
-            slot = finished.slot.unwrap();
+            slot = finished.slot;
             let mut want = expected(&frame, &request);
             if variant == named("planar") {
                 let mut block = vec![0; layout.bytes()];

@@ -3,6 +3,7 @@
 use std::ptr::NonNull;
 
 use ocl::ffi::{CL_INVALID_VALUE, CL_MEM_ALLOC_HOST_PTR, CL_MEM_READ_WRITE};
+use serde::{Deserialize, Serialize};
 
 use crate::cl::{
     Answer, Buffer, Channel, ClContext, DeviceKind, Image, Mem, MemFlags, Queue, Status, failed,
@@ -11,7 +12,7 @@ use base::error::Result;
 use base::verify::Elements;
 
 /// The kind of memory for pictures that a kernel reads or writes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Storage {
     /// An `image2d_t`, which kernels read through a sampler.
     Image,

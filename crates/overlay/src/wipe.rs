@@ -177,7 +177,7 @@ fn label_texts(
             Some(number) => format!("{} (version {number}) r={}", request.variant, request.radius),
             None => request.to_string(),
         };
-        if request.levels {
+        if request.measurements.levels {
             text.push_str(", auto-levels");
         }
         if differs[side] {

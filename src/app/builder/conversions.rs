@@ -7,12 +7,11 @@ use super::judging::BuiltConversion;
 use super::{News, Part};
 use base::error::{Error, Result};
 use base::verify::MismatchReport;
-use box_filter::color_kernels::{Converter, Corrector};
+use box_filter::color_kernels::{Conversion, Converter, Corrector};
+use box_filter::yuv_to_rgba::storages;
 use engine::Check;
 use opencl::cl::ClContext;
-use opencl::memory::Storage;
 use opencl::sources::Sources;
-use video::color::Layout;
 use video::color::Matrix;
 
 /// The hint of the error for a YUV to RGBA conversion whose output is wrong, if the CPU converts instead.
@@ -33,8 +32,8 @@ pub(super) struct Conversions {
     later: VecDeque<Check>,
 }
 
-/// A check of the conversion of one layout to one kind of memory; returns how the output differs, if it does.
-type CheckFn = fn(&mut Converter, &Layout, Storage) -> Result<Option<MismatchReport>>;
+/// A check of a conversion; returns how the output differs, if it does.
+type CheckFn = fn(&mut Converter, &Conversion) -> Result<Option<MismatchReport>>;
 
 impl Conversions {
     /// Creates the state without any program; compiles nothing yet.
@@ -48,11 +47,11 @@ impl Conversions {
         }
     }
 
-    /// Builds the program that converts this layout, unless it was built before, and checks some rows of its output.
-    pub(crate) fn conversion(&mut self, layout: Layout, storage: Storage) -> Part {
-        let built = self.converter.prepare(&layout, storage).map_err(ConversionFault::from);
-        let made = built.and_then(|()| self.first_correct(&layout, storage, Converter::check_few_rows));
-        self.conversion_part(layout, storage, made)
+    /// Builds the program of a conversion, unless it was built before, and checks some rows of its output.
+    pub(crate) fn conversion(&mut self, conversion: Conversion) -> Part {
+        let built = self.converter.prepare(&conversion).map_err(ConversionFault::from);
+        let made = built.and_then(|()| self.first_correct(&conversion, Converter::check_few_rows));
+        self.conversion_part(conversion, made)
     }
 
     /// Compiles from these kernel sources from now on; drops programs that were compiled from other sources.
@@ -68,7 +67,7 @@ impl Conversions {
     pub(super) fn replace(&mut self, made: &[BuiltConversion], differ: bool, sources: Sources) {
         self.cl = self.cl.with_sources(sources);
         self.converter = Converter::new(&self.cl);
-        made.iter().for_each(|(program, ..)| self.converter.add(program.clone()));
+        made.iter().for_each(|(program, _)| self.converter.add(program.clone()));
         self.differ = differ;
     }
 
@@ -85,13 +84,13 @@ impl Conversions {
     /// Makes the next pending check. Returns a part with the error if the check finds a fault.
     pub(crate) fn check_next(&mut self) -> Option<Part> {
         match self.later.pop_front()? {
-            Check::Conversion(layout, storage) => {
-                let checked = self.first_correct(&layout, storage, Converter::check_whole);
+            Check::Conversion(conversion) => {
+                let checked = self.first_correct(&conversion, Converter::check_whole);
                 match checked {
                     Ok(None) => None,
                     // Frames that use it report the failure, if it persists.
                     Err(ConversionFault::Failed(_)) => None,
-                    made => Some(self.conversion_part(layout, storage, made)),
+                    made => Some(self.conversion_part(conversion, made)),
                 }
             }
             Check::Correction(size, from, to) => {
@@ -109,17 +108,16 @@ impl Conversions {
     /// no program is right, or one cannot be run.
     fn first_correct(
         &mut self,
-        layout: &Layout,
-        storage: Storage,
+        conversion: &Conversion,
         check: CheckFn,
     ) -> std::result::Result<Option<Error>, ConversionFault> {
         let mut replaced = None;
         while !self.differ
-            && let Some(report) = check(&mut self.converter, layout, storage)?
+            && let Some(report) = check(&mut self.converter, conversion)?
         {
-            let error = |of: &Converter, hint| of.mismatch_error(layout, storage, &report, hint);
+            let error = |of: &Converter, hint| of.mismatch_error(conversion, &report, hint);
             let other = error(&self.converter, OTHER_KERNEL_HINT);
-            if replaced.is_some() || !self.converter.disable_row_kernel(layout, storage)? {
+            if replaced.is_some() || !self.converter.disable_row_kernel(conversion)? {
                 return Err(ConversionFault::Differs(error(&self.converter, CPU_CONVERTS_HINT)));
             }
             replaced = Some(other);
@@ -131,28 +129,27 @@ impl Conversions {
     /// reason why the program must not be used.
     fn conversion_part(
         &self,
-        layout: Layout,
-        storage: Storage,
+        conversion: Conversion,
         made: std::result::Result<Option<Error>, ConversionFault>,
     ) -> Part {
-        let program = made.and_then(|error| Ok((self.converter.program(&layout, storage)?, error)));
+        let program = made.and_then(|error| Ok((self.converter.program(&conversion)?, error)));
         match program {
             Ok((program, error)) => {
                 let replaces = error.is_some();
                 Part::new(error.map_or(News::Installed, News::Replaced), move |pipeline| {
-                    pipeline.conversions.add(program, &layout, storage, replaces);
+                    pipeline.conversions.add(program, conversion, replaces);
                 })
             }
             Err(ConversionFault::Differs(error)) | Err(ConversionFault::Failed(error)) => {
-                no_conversion(layout, storage, error)
+                no_conversion(conversion, error)
             }
         }
     }
 }
 
 /// Returns the message for the window about a conversion that cannot be used.
-pub(super) fn no_conversion(layout: Layout, storage: Storage, error: Error) -> Part {
-    Part::new(News::NoConversion(error), move |pipeline| pipeline.conversions.refuse(&layout, storage))
+pub(super) fn no_conversion(conversion: Conversion, error: Error) -> Part {
+    Part::new(News::NoConversion(error), move |pipeline| pipeline.conversions.refuse(conversion))
 }
 
 /// Returns the message for the window about a colour correction that must not be used.
@@ -164,11 +161,8 @@ pub(super) fn no_corrector(error: Error) -> Part {
 /// output is wrong; `None` if the output is right, or the program cannot be built, since then the CPU corrects colours.
 pub(super) fn corrector(cl: &ClContext) -> Option<Part> {
     let mut corrector = Corrector::new(cl);
-    for storage in [Storage::Buffer, Storage::Image] {
-        // Without images there are no variants on images either.
-        if storage == Storage::Image && !cl.device.info.image_support {
-            continue;
-        }
+    // Without images there are no variants on images either.
+    for &storage in storages(cl) {
         // Without the program the CPU corrects colours.
         corrector.prepare(storage, storage).ok()?;
         match corrector.check((storage, storage), ODD_SIZE, Matrix::Bt709) {

@@ -12,15 +12,14 @@ use base::memory::{picture_memory, zeroed};
 use base::timing::log::{self, Event};
 use base::verify::MismatchReport;
 use box_filter::VariantId;
-use box_filter::color_kernels::{ConvertProgram, Converter};
+use box_filter::color_kernels::{Conversion, ConvertProgram, Converter};
 use box_filter::color_test_pictures;
 use box_filter::machine_code::PictureInfo;
 use box_filter::opencl::BuiltVariant;
 use box_filter::planar::planar_quick;
-use box_filter::trial::{Case, LaunchMode, Target, TrialReport, Trials};
+use box_filter::trial::{Case, LaunchMode, Source, Target, TrialReport, Trials};
 use engine::TrialCase;
 use opencl::cl::ClContext;
-use opencl::memory::Storage;
 use opencl::program::CompiledProgram;
 use opencl::sources::Sources;
 use overlay::{Subject, Validation};
@@ -35,9 +34,8 @@ pub(crate) struct JudgeRequest {
     pub sources: Sources,
     /// The variants whose kernels the version changes, in the order in which they are validated.
     pub variants: Vec<VariantId>,
-    /// The conversions whose kernels the version changes: for each, the layout of the frame's planes or of the filtered planes,
-    /// and the kind of memory that it writes.
-    pub conversions: Vec<(Layout, Storage)>,
+    /// The conversions whose kernels the version changes, of the frame's planes or of the filtered planes.
+    pub conversions: Vec<Conversion>,
     /// The frame on the screen, on which trials run the kernels.
     pub frame: Arc<Frame>,
     /// The radius of the filter in pixels.
@@ -57,8 +55,8 @@ pub(crate) struct MachineCodeRequest {
     pub pictures: PictureInfo,
 }
 
-/// The program of a YUV to RGBA conversion, with the layout and the kind of memory that it is for.
-pub(super) type BuiltConversion = (ConvertProgram, Layout, Storage);
+/// The program of a YUV to RGBA conversion.
+pub(super) type BuiltConversion = (ConvertProgram, Conversion);
 
 /// Returns how the output of edited kernels in a trial differs from the reference; `None` if it does not, or if `tried` is
 /// `None` because the kernels needed no trial.
@@ -134,8 +132,7 @@ impl Validator<'_> {
         let began = Instant::now();
         self.trials.forget();
         let conversions = self.request.conversions.iter();
-        let all: Result<Vec<_>> =
-            conversions.map(|(layout, storage)| self.conversion(layout, *storage)).collect();
+        let all: Result<Vec<_>> = conversions.map(|conversion| self.conversion(*conversion)).collect();
         self.log(began, "the conversion");
         let (reports, made): (Vec<_>, Vec<_>) = all?.into_iter().unzip();
         Ok((reports.into_iter().flatten().next(), made))
@@ -143,20 +140,16 @@ impl Validator<'_> {
 
     /// Validates one conversion in the sandbox and builds it. Returns how its output differs from the reference, if it does, and
     /// the program.
-    fn conversion(
-        &mut self,
-        layout: &Layout,
-        storage: Storage,
-    ) -> Result<(Option<MismatchReport>, BuiltConversion)> {
+    fn conversion(&mut self, conversion: Conversion) -> Result<(Option<MismatchReport>, BuiltConversion)> {
+        let layout = &conversion.layout;
         let block = block_of(&self.request.frame, layout, self.request.radius)?;
         let (size, launch) = ((layout.width, layout.height), LaunchMode::Extremes);
-        let case = Case { src: &block, size, radius: 0, launch };
-        let target = Target::Convert { layout: *layout, to_image: storage == Storage::Image };
-        let report = accept(self.trials.run(self.cl, target, &case)?)?;
+        let case = Case { src: Source::Bytes(&block), size, radius: 0, launch };
+        let report = accept(self.trials.run(self.cl, Target::Convert(conversion), &case)?)?;
         let began = Instant::now();
-        let program = ConvertProgram::build(self.cl, layout, storage)?;
+        let program = ConvertProgram::build(self.cl, &conversion)?;
         log::record(|| [Event::since("compile", began).with("the conversion")]);
-        Ok((report, (program, *layout, storage)))
+        Ok((report, (program, conversion)))
     }
 
     /// Runs a trial of a variant on the frame in the child process. As soon as the child process has compiled the kernels,
@@ -188,13 +181,14 @@ impl Validator<'_> {
     /// Runs a trial of a variant on the frame in the child process. Returns `None` if its kernels are the built-in ones, which
     /// need no validation.
     fn try_frame(&mut self, of: &TrialCase) -> Result<Option<TrialReport>> {
-        let (id, size, radius, to_image) = (of.variant, of.size, of.radius, self.to_texture);
+        let TrialCase { variant: id, size, radius, layout, .. } = *of;
         let picture = &self.request.frame.picture;
+        let target = Target::Variant { id, layout, to_image: self.to_texture };
         let case = |src| Case { src, size, radius, launch: LaunchMode::Extremes };
-        if let Some(layout) = of.layout {
+        if let Some(layout) = layout {
             let mut block = zeroed(layout.bytes())?;
             pack(picture, &layout, &mut block)?;
-            return self.trials.run(self.cl, Target::Planar { id, layout, to_image }, &case(&block));
+            return self.trials.run(self.cl, target, &case(Source::Bytes(&block)));
         }
         let rgba = || {
             let mut src = picture_memory(size.0, size.1)?;
@@ -202,7 +196,7 @@ impl Validator<'_> {
             Ok(Cow::Owned(src))
         };
         let bytes = size.0 as usize * size.1 as usize * 4;
-        self.trials.run_on(self.cl, Target::Variant { id, to_image }, &case(&[]), bytes, &rgba)
+        self.trials.run(self.cl, target, &case(Source::Later(bytes, &rgba)))
     }
 
     fn log(&self, began: Instant, of: &str) {

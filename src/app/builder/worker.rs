@@ -8,9 +8,10 @@ use super::judging::{JudgeRequest, Validator, accept};
 use super::{BuilderMessage, Judged, News, Part, Request, SharedState, Start};
 use base::error::{Error, Result};
 use base::jobs::Reporter;
+use box_filter::color_kernels::Conversion;
 use box_filter::machine_code;
 use box_filter::pictures::noise as bytes;
-use box_filter::trial::{Case, LaunchMode, Target, TrialReport, Trials};
+use box_filter::trial::{Case, LaunchMode, Source, Target, TrialReport, Trials};
 use box_filter::{BuiltVariant, VariantId};
 use engine::{Comparer, Need, Pipeline, Scopes, TrialCase};
 use opencl::cl::{ClContext, is_device_failure, list_devices};
@@ -36,7 +37,7 @@ const TINY_SIZE: (u32, u32) = (70, 3);
 /// Returns the case of the first trial of edited kernels: a small picture with the RGBA bytes `src`, filtered at radius 1 in
 /// bands of rows.
 fn tiny_case(src: &[u8]) -> Case<'_> {
-    Case { src, size: TINY_SIZE, radius: 1, launch: LaunchMode::Bands }
+    Case { src: Source::Bytes(src), size: TINY_SIZE, radius: 1, launch: LaunchMode::Bands }
 }
 
 /// Returns random bytes: planes of this layout, or RGBA without one.
@@ -52,20 +53,16 @@ fn try_case(
     to_image: bool,
 ) -> Result<Option<TrialReport>> {
     let TrialCase { variant: id, size, radius, layout, .. } = *case;
-    let target = match layout {
-        Some(layout) => Target::Planar { id, layout, to_image },
-        None => Target::Variant { id, to_image },
-    };
     let src = random_picture(layout.as_ref(), size);
-    trials.run(cl, target, &Case { size, radius, ..tiny_case(&src) })
+    trials.run(cl, Target::Variant { id, layout, to_image }, &Case { size, radius, ..tiny_case(&src) })
 }
 
 /// Validates the kernels of a conversion in the child process, on a small picture, before this process builds them.
-fn try_conversion(trials: &mut Trials, cl: &ClContext, layout: &Layout, storage: Storage) -> Result<()> {
+fn try_conversion(trials: &mut Trials, cl: &ClContext, conversion: Conversion) -> Result<()> {
+    let layout = conversion.layout;
     let block = bytes(layout.bytes());
     let case = Case { size: (layout.width, layout.height), ..tiny_case(&block) };
-    let target = Target::Convert { layout: *layout, to_image: storage == Storage::Image };
-    trials.run(cl, target, &case).map(drop)
+    trials.run(cl, Target::Convert(conversion), &case).map(drop)
 }
 
 /// Removes and returns the next variant to build: `wanted` if it is pending, else the first one.
@@ -191,7 +188,7 @@ impl<'a> Worker<'a> {
                 *context = self.new_context(start);
                 None
             }
-            Request::Need(Need::Conversion(layout, storage)) => Some(self.convert(context, layout, storage)),
+            Request::Need(Need::Conversion(conversion)) => Some(self.convert(context, conversion)),
             Request::Need(Need::Check(check)) => {
                 context.conversions.add_check(check);
                 None
@@ -287,7 +284,7 @@ impl<'a> Worker<'a> {
         let tried = tried.and_then(accept);
         if let (Some(layout), Ok(_)) = (planes, &tried) {
             let storage = if to_image { Storage::Image } else { Storage::Buffer };
-            let part = self.convert(context, layout.filtered(), storage);
+            let part = self.convert(context, Conversion { layout: layout.filtered(), storage });
             // An error is reported when a movie needs the conversion.
             if !matches!(part.news, News::NoConversion(_)) {
                 self.send_part(context.number, part)?;
@@ -302,11 +299,11 @@ impl<'a> Worker<'a> {
 
     /// Validates a YUV to RGBA conversion in the child process, then builds it and verifies its output. Returns the program or
     /// the error.
-    fn convert(&mut self, context: &mut Context, layout: Layout, storage: Storage) -> Part {
+    fn convert(&mut self, context: &mut Context, conversion: Conversion) -> Part {
         let sources = self.sources(Subject::Conversion);
-        match try_conversion(&mut self.trials, &context.cl.with_sources(sources), &layout, storage) {
-            Ok(()) => self.conversions(context).conversion(layout, storage),
-            Err(error) => conversions::no_conversion(layout, storage, error),
+        match try_conversion(&mut self.trials, &context.cl.with_sources(sources), conversion) {
+            Ok(()) => self.conversions(context).conversion(conversion),
+            Err(error) => conversions::no_conversion(conversion, error),
         }
     }
 

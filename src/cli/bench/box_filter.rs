@@ -19,6 +19,7 @@ use box_filter::{BoxFilter, Code, OWN_FILE, VariantId};
 use compute::variant::{Variant, Work};
 use ladder::results::Input;
 use ladder::runner::{Ladder as _, describe_case};
+use opencl::cl::ClContext;
 use opencl::sources::Sources;
 use opencl::watch;
 
@@ -123,14 +124,16 @@ pub(in crate::cli) fn run(args: &BenchArgs) -> Result<u8> {
             continue;
         };
         let run_options = yuv_to_rgba::RunOptions {
+            input: movie.as_ref(),
             size,
             rounds: args.frames,
             which: args.conversions,
             fail_fast: args.fail_fast,
         };
         let mut show = |message: &str| live.set_message(message);
-        let (sources, movie) = (sources.clone(), movie.as_ref());
-        match yuv_to_rgba::run_device(device, sources, movie, &run_options, &mut trials, &mut show) {
+        let rows = ClContext::new(device, sources.clone())
+            .and_then(|cl| yuv_to_rgba::run_device(&cl, &run_options, &mut trials, &mut show));
+        match rows {
             Ok(rows) => live.results().devices[index].conversions = rows,
             // The variants have reported the same error.
             Err(e) if live.results().devices[index].has_error(&e) => {}

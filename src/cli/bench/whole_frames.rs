@@ -15,10 +15,11 @@ use base::error::{Error, Result};
 use base::timing::{Series, believed, ms_since};
 use base::verify::{self, Checked, MismatchReport};
 use box_filter::VariantId;
-use box_filter::color_kernels::Converter;
+use box_filter::color_kernels::{Conversion, Converter};
 use box_filter::whole_frames::{BuiltFilter, EngineFrames, Shaders, TestFrame};
 use compute::BackEnd;
 use compute::sample::Sample;
+use box_filter::yuv_to_rgba::storages;
 use engine::glsl::Offscreen;
 use engine::sharing::Sharing;
 use engine::stats::Stage;
@@ -126,8 +127,8 @@ impl<'a> Client<'a> {
                 let filtered = layout.filter(|_| built.id().reads_planes()).map(|layout| layout.filtered());
                 let pipeline = self.pipeline(cl)?;
                 pipeline.variants.add(built.clone());
-                if let Some(filtered) = filtered {
-                    pipeline.conversions.build(&filtered, Storage::Buffer)?;
+                if let Some(layout) = filtered {
+                    pipeline.conversions.build(Conversion { layout, storage: Storage::Buffer })?;
                 }
             }
             BuiltFilter::Threads => {}
@@ -191,11 +192,8 @@ impl<'a> Client<'a> {
         };
         let Some(layout) = Converter::supports(&self.original.frame.picture) else { return Ok(()) };
         let pipeline = self.pipeline(&cl)?;
-        pipeline.conversions.build(&layout, Storage::Buffer)?;
-        match cl.device.info.image_support {
-            true => pipeline.conversions.build(&layout, Storage::Image),
-            false => Ok(()),
-        }
+        let mut storages = storages(&cl).iter();
+        storages.try_for_each(|&storage| pipeline.conversions.build(Conversion { layout, storage }))
     }
 
     /// Times whole frames, interleaved, of those variants in `ids` whose frames equal the reference.

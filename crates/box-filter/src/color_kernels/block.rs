@@ -6,7 +6,6 @@ use std::sync::Arc;
 use ffmpeg_next::frame::Video;
 use ocl::ffi;
 
-use super::launch::START_FAILED;
 use base::error::{Error, Result};
 use opencl::cl::{ClContext, Event, Queue};
 use opencl::host_block::HostBlock;
@@ -14,7 +13,7 @@ use opencl::memory::{Picture, Storage};
 use opencl::transfer::{enqueue_map, enqueue_unmap, enqueue_write};
 use video::color::Layout;
 use video::color::planes::pack;
-use video::color::{PackedPicture, PlaneMemory, Staging};
+use video::color::{PackedPicture, PlaneMemory};
 
 /// A frame's planes, packed into one block of host memory, and the device memory into which they are uploaded. On devices
 /// that compute in host memory, both are the same memory.
@@ -52,7 +51,18 @@ impl HostMemory {
 }
 
 /// Host memory for planes, pinned by the driver.
-struct PinnedPlanes(HostBlock);
+pub struct PinnedPlanes(HostBlock);
+
+impl PinnedPlanes {
+    /// Allocates this many bytes on the device's thread. They are mapped by `queue`, and the call waits for the commands in that
+    /// queue.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn allocate(cl: &ClContext, queue: &Queue, bytes: usize) -> Result<Box<dyn PlaneMemory>> {
+        Ok(Box::new(Self(HostBlock::pinned_by(cl, queue, bytes)?)))
+    }
+}
 
 impl PlaneMemory for PinnedPlanes {
     fn bytes(&self) -> &[u8] {
@@ -62,22 +72,6 @@ impl PlaneMemory for PinnedPlanes {
     fn bytes_mut(&mut self) -> &mut [u8] {
         self.0.bytes_mut()
     }
-}
-
-/// Packs the planes of `picture`, whose layout is `layout`, into a block of `staging`, on the device's thread. If a new block
-/// must be allocated, it is mapped by `queue`, and the call waits for the commands in that queue.
-///
-/// # Errors
-/// When memory runs out, or the planes are not in memory.
-pub fn pack_pinned(
-    cl: &ClContext,
-    queue: &Queue,
-    staging: &Staging,
-    picture: &Video,
-    layout: &Layout,
-) -> Result<PackedPicture> {
-    let make = || HostBlock::pinned_by(cl, queue, layout.bytes());
-    staging.pack(picture, layout, || Ok(Box::new(PinnedPlanes(make()?))))
 }
 
 impl PlaneBlock {
@@ -133,7 +127,7 @@ impl PlaneBlock {
     ///
     /// # Errors
     /// When device memory runs out.
-    pub fn allocate_device_memory(&mut self, cl: &ClContext) -> Result<&Picture> {
+    pub fn on_device(&mut self, cl: &ClContext) -> Result<&Picture> {
         let (width, height) = self.transfer_size();
         let device = match self.device.take() {
             Some(device) => device,
@@ -144,15 +138,6 @@ impl PlaneBlock {
             },
         };
         Ok(self.device.insert(device))
-    }
-
-    /// Returns the device's memory for the block.
-    ///
-    /// # Errors
-    /// When it is not allocated yet.
-    pub fn device_memory(&self) -> Result<&Picture> {
-        let missing = || Error::new(START_FAILED, "Its planes are not on the device.", "");
-        self.device.as_ref().ok_or_else(missing)
     }
 
     pub(crate) fn bytes(&self) -> usize {
@@ -184,7 +169,7 @@ impl PlaneBlock {
         let start = self.host.start();
         self.in_use = true;
         let in_place = self.in_place;
-        let device = self.allocate_device_memory(cl)?;
+        let device = self.on_device(cl)?;
         if !in_place {
             // SAFETY: the block holds these bytes, and nothing writes them until `note_back_on_host`: `fill` refuses, and
             // packed planes are only read while they are owned here.
@@ -193,7 +178,7 @@ impl PlaneBlock {
         if !std::mem::take(&mut self.mapped) {
             return Ok(None);
         }
-        let device = self.allocate_device_memory(cl)?;
+        let device = self.on_device(cl)?;
         enqueue_unmap(queue, device, start).map(Some)
     }
 

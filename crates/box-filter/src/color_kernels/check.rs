@@ -1,12 +1,12 @@
 //! Compares the conversion and correction kernels with their references.
 
-use super::{CONVERT_FILE, Converter, Corrector, KernelCache, ROWS_FILE};
+use super::{CONVERT, Conversion, ConvertCommand, Converter, CorrectCommand, Corrector, KernelCache, ROWS};
 use crate::color_test_pictures::{self, Pattern};
 use crate::guarded::GuardedPicture;
 use base::error::{Error, Result};
 use base::memory::{require, zeroed};
 use base::verify::{self, MismatchReport};
-use opencl::cl::{ClContext, Queue, failed};
+use opencl::cl::{ClContext, Event, Queue, failed};
 use opencl::memory::{Picture, Rgba, Storage, channel_at};
 use opencl::parts::require_sub_buffers;
 use video::color::Matrix;
@@ -19,54 +19,57 @@ const FEW_ROWS: u32 = 16;
 const STRIP_ROWS: usize = 32;
 
 /// Runs a conversion or correction into a poisoned picture, with canaries on both sides of a buffer, and compares the
-/// picture with `want`, the expected pixels. `run` enqueues the conversion or correction on `queue`.
+/// picture with `want`, the expected pixels. `run` enqueues the conversion or correction on `queue`, and gets the picture.
 ///
 /// # Errors
 /// When the kernel cannot run. A wrong result is not an error but returned as a report.
-pub(crate) fn compare(
-    cl: &ClContext,
+fn compare(
     queue: &Queue,
-    storage: Storage,
-    (width, height): (u32, u32),
-    want: &[u8],
-    mut run: impl FnMut(&Picture) -> Result<()>,
+    output: &GuardedPicture,
+    (want, width): (&[u8], u32),
+    mut run: impl FnMut(Picture) -> Result<Event>,
 ) -> Result<Option<MismatchReport>> {
-    let finish = || queue.finish().map_err(|e| failed("The device failed during a check.", &e));
-    let output = GuardedPicture::new(cl, storage, (width, height), verify::guard_bytes(want.len()))?;
-    let report = verify::check(want, &Rgba { width: width as usize }, |before| {
+    verify::check(want, &Rgba { width: width as usize }, |before| {
         output.write(queue, before)?;
-        run(&output.picture)?;
-        finish()?;
+        run(output.picture.clone())?;
+        queue.finish().map_err(|e| failed("The device failed during a check.", &e))?;
         let mut after = zeroed(before.len())?;
         output.read(queue, before, &mut after)?;
         Ok(after)
-    })?;
-    if report.is_some() && storage == Storage::Buffer {
-        // A driver with wrong sub-buffers is reported instead of the kernel.
-        require_sub_buffers(cl)?;
-    }
-    Ok(report)
+    })
+}
+
+/// Planes in host memory, and the RGBA bytes that the reference converts them to.
+pub(crate) struct ConvertedPlanes<'a> {
+    pub(crate) block: &'a [u8],
+    pub(crate) want: &'a [u8],
+    pub(crate) correction: Correction,
 }
 
 impl Converter {
-    /// Converts a block with this layout into a picture of this storage, and compares the picture with `want`, the reference's
-    /// output. Waits for the result. Returns a report of the differences, or of changes to the block; `None` if there are none.
+    /// Converts planes, and compares the picture with the reference's. Waits for the result. Returns a report of the
+    /// differences, or of changes to the block; `None` if there are none.
     ///
     /// # Errors
     /// When the program does not build or run.
     pub(crate) fn check(
         &mut self,
         queue: &Queue,
-        layout: &Layout,
-        storage: Storage,
-        correction: &Correction,
-        (block, want): (&[u8], &[u8]),
+        conversion: &Conversion,
+        of: &ConvertedPlanes,
     ) -> Result<Option<MismatchReport>> {
-        let cl = self.cl.clone();
+        let (cl, Conversion { layout, storage }) = (self.cl.clone(), *conversion);
+        let ConvertedPlanes { block, want, correction } = *of;
         let planes = Picture::block(&cl, queue, block)?;
-        let report = compare(&cl, queue, storage, (layout.width, layout.height), want, |dst| {
-            self.enqueue(queue, &mut KernelCache::default(), layout, &planes, dst, correction).map(drop)
+        let output = GuardedPicture::of_output(&cl, storage, (layout.width, layout.height))?;
+        let report = compare(queue, &output, (want, layout.width), |to| {
+            let command = ConvertCommand { layout, planes: planes.clone(), to, correction };
+            self.enqueue(queue, &mut KernelCache::default(), &command)
         })?;
+        if report.is_some() && storage == Storage::Buffer {
+            // A driver with wrong sub-buffers is reported instead of the kernel.
+            require_sub_buffers(&cl)?;
+        }
         let mut after = zeroed(block.len())?;
         planes.read(queue, &mut after)?;
         if report.is_none() && after != block {
@@ -82,14 +85,10 @@ impl Converter {
     ///
     /// # Errors
     /// As [`Converter::check`].
-    pub fn check_few_rows(&mut self, layout: &Layout, storage: Storage) -> Result<Option<MismatchReport>> {
-        let part = with_few_rows(layout);
-        self.check_with_and_without_correction(
-            &part,
-            storage,
-            &color_test_pictures::block(&part, Pattern::Mixed, 1)?,
-            &mut || (),
-        )
+    pub fn check_few_rows(&mut self, conversion: &Conversion) -> Result<Option<MismatchReport>> {
+        let part = with_few_rows(conversion);
+        let block = color_test_pictures::block(&part.layout, Pattern::Mixed, 1)?;
+        self.check_with_and_without_correction(&part, &block, &mut || ())
     }
 
     /// Verifies edited kernels with the conversion of `block`, which has this layout, and then of a few rows of the layout's
@@ -99,22 +98,17 @@ impl Converter {
     /// As [`Converter::check`].
     pub(crate) fn check_extremes(
         &mut self,
-        layout: &Layout,
-        storage: Storage,
+        conversion: &Conversion,
         block: &[u8],
         mut step: impl FnMut(),
     ) -> Result<Option<MismatchReport>> {
         // A difference in the given picture has priority in the report.
-        let mut report = self.check_with_and_without_correction(layout, storage, block, &mut step)?;
-        let part = with_few_rows(layout);
+        let mut report = self.check_with_and_without_correction(conversion, block, &mut step)?;
+        let part = with_few_rows(conversion);
         for pattern in Pattern::ALL {
             if report.is_none() {
-                report = self.check_with_and_without_correction(
-                    &part,
-                    storage,
-                    &color_test_pictures::block(&part, pattern, 1)?,
-                    &mut step,
-                )?;
+                let block = color_test_pictures::block(&part.layout, pattern, 1)?;
+                report = self.check_with_and_without_correction(&part, &block, &mut step)?;
             }
         }
         Ok(report)
@@ -123,16 +117,15 @@ impl Converter {
     /// Compares the conversion of `block` with the reference, with and without colour correction. Calls `step` before each run.
     fn check_with_and_without_correction(
         &mut self,
-        layout: &Layout,
-        storage: Storage,
+        conversion: &Conversion,
         block: &[u8],
         step: &mut dyn FnMut(),
     ) -> Result<Option<MismatchReport>> {
         let queue = self.cl.extra_queue()?;
         for correction in [Correction::NEUTRAL, Correction::VIVID] {
-            let want = color_test_pictures::expected(layout, block, &correction)?;
+            let want = &color_test_pictures::expected(&conversion.layout, block, &correction)?;
             step();
-            let report = self.check(&queue, layout, storage, &correction, (block, &want))?;
+            let report = self.check(&queue, conversion, &ConvertedPlanes { block, want, correction })?;
             if report.is_some() {
                 return Ok(report);
             }
@@ -145,89 +138,83 @@ impl Converter {
     ///
     /// # Errors
     /// As [`Converter::check`]; also when memory runs out.
-    pub fn check_whole(&mut self, layout: &Layout, storage: Storage) -> Result<Option<MismatchReport>> {
-        let (cl, queue) = (self.cl.clone(), self.cl.extra_queue()?);
+    pub fn check_whole(
+        &mut self,
+        &Conversion { layout, storage }: &Conversion,
+    ) -> Result<Option<MismatchReport>> {
+        let queue = self.cl.extra_queue()?;
         require(2 * layout.bytes() + 3 * layout.rgba_bytes())?;
-        let block = color_test_pictures::block(layout, Pattern::Mixed, 2)?;
-        let planes = Picture::block(&cl, &queue, &block)?;
+        let block = color_test_pictures::block(&layout, Pattern::Mixed, 2)?;
+        let planes = Picture::block(&self.cl, &queue, &block)?;
         // Pixels that are not written stay noise, and so differ from the expected ones.
         let mut got = color_test_pictures::pixels((layout.width, layout.height), 3)?;
-        let picture = Picture::alloc(&cl, storage, layout.width, layout.height)?;
-        picture.write(&queue, &got)?;
-        let kernels = &mut KernelCache::default();
-        let _event = self.enqueue(&queue, kernels, layout, &planes, &picture, &Correction::NEUTRAL)?;
-        picture.read(&queue, &mut got)?;
+        let to = Picture::alloc(&self.cl, storage, layout.width, layout.height)?;
+        to.write(&queue, &got)?;
+        let command = ConvertCommand { layout, planes, to, correction: Correction::NEUTRAL };
+        let _event = self.enqueue(&queue, &mut KernelCache::default(), &command)?;
+        command.to.read(&queue, &mut got)?;
         let mut report = empty_report(got.len());
-        let row = layout.width as usize * 4;
-        let mut strip = zeroed(row * STRIP_ROWS)?;
+        let mut strip = zeroed(layout.width as usize * 4 * STRIP_ROWS)?;
         for (first, got) in (0..).step_by(STRIP_ROWS).zip(got.chunks(strip.len().max(1))) {
             let want = &mut strip[..got.len()];
-            convert_rows(layout, &block, first, want);
-            if got != want {
-                add_differences(&mut report, row, first, got, want);
-            }
+            convert_rows(&layout, &block, first, want);
+            add_differences(&mut report, &layout, first, got.iter().zip(&*want));
         }
         Ok((report.count > 0).then_some(report))
     }
 
-    /// Returns the kernel file that this converter uses for planes of this layout and a destination with this storage.
-    pub(crate) fn kernel_file(&self, layout: &Layout, storage: Storage) -> &'static str {
-        if self.uses_row_kernel(layout, storage) { ROWS_FILE } else { CONVERT_FILE }
+    /// Returns the kernel file that this converter uses for this conversion.
+    pub(crate) fn kernel_file(&self, conversion: &Conversion) -> &'static str {
+        if self.uses_row_kernel(conversion) { ROWS.file } else { CONVERT.file }
     }
 
     /// Returns the error for a conversion that differs from the reference; `instead` is a sentence about the consequence.
-    pub fn mismatch_error(
-        &self,
-        layout: &Layout,
-        storage: Storage,
-        report: &MismatchReport,
-        instead: &str,
-    ) -> Error {
-        let file = self.kernel_file(layout, storage);
-        mismatch_error(&self.cl, &format!("pictures ({layout})"), file, report, instead)
+    pub fn mismatch_error(&self, conversion: &Conversion, report: &MismatchReport, instead: &str) -> Error {
+        let differs = differs(self.kernel_file(conversion), report);
+        mismatch_error(&self.cl, &format!("pictures ({})", conversion.layout), differs, instead)
     }
 }
 
-/// Returns the kernel file that is intended for planes of this layout and a destination with this storage on a device.
-pub fn intended_kernel_file(is_cpu: bool, layout: &Layout, storage: Storage) -> &'static str {
-    if super::rows::is_suitable(is_cpu, layout, storage) { ROWS_FILE } else { CONVERT_FILE }
+/// Returns the kernel file that is intended for this conversion on a device.
+pub fn intended_kernel_file(is_cpu: bool, conversion: &Conversion) -> &'static str {
+    if super::rows::is_suitable(is_cpu, conversion) { ROWS.file } else { CONVERT.file }
 }
 
-/// Returns the layout with a few rows only. An odd height stays odd, so that the picture ends within a row of chroma.
-fn with_few_rows(layout: &Layout) -> Layout {
-    layout.with_rows(layout.height.min(FEW_ROWS + layout.height % 2))
+/// Returns the conversion of a few rows only. An odd height stays odd, so that the picture ends within a row of chroma.
+fn with_few_rows(Conversion { layout, storage }: &Conversion) -> Conversion {
+    let layout = layout.with_rows(layout.height.min(FEW_ROWS + layout.height % 2));
+    Conversion { layout, storage: *storage }
 }
 
-/// Compares a picture that a device converted with the expected one. Returns an error if they differ, otherwise `None`;
-/// `planes` is the layout of the planes.
-pub fn compare_converted(cl: &ClContext, planes: &Layout, got: &[u8], want: &[u8]) -> Option<Error> {
+/// Compares a picture that a device converted with the expected one. Returns an error if they differ, otherwise `None`.
+pub fn compare_converted(cl: &ClContext, conversion: &Conversion, got: &[u8], want: &[u8]) -> Option<Error> {
     if got == want {
         return None;
     }
-    let file = intended_kernel_file(cl.is_cpu(), planes, Storage::Buffer);
-    let mut report = empty_report(want.len());
-    add_differences(&mut report, planes.width as usize * 4, 0, got, want);
-    Some(mismatch_error(
-        cl,
-        &format!("pictures ({planes})"),
-        file,
-        &report,
-        "The CPU converts this one instead.",
-    ))
+    let (mut report, planes) = (empty_report(want.len()), &conversion.layout);
+    add_differences(&mut report, planes, 0, got.iter().zip(want));
+    let differs = differs(intended_kernel_file(cl.is_cpu(), conversion), &report);
+    let instead = "The CPU converts this one instead.";
+    Some(mismatch_error(cl, &format!("pictures ({planes})"), differs, instead))
 }
 
-/// Returns the error for a kernel of `file` whose result is wrong.
-fn mismatch_error(cl: &ClContext, what: &str, file: &str, report: &MismatchReport, instead: &str) -> Error {
+/// Returns the sentence for a kernel of `file` whose result is wrong.
+fn differs(file: &str, report: &MismatchReport) -> String {
+    format!("The kernel file '{file}' differs from the reference: {report}.")
+}
+
+/// Returns the error for a kernel whose result is wrong.
+fn mismatch_error(cl: &ClContext, what: &str, differs: String, instead: &str) -> Error {
     Error::new(
         format!("'{}' converts {what} wrongly.", cl.device.info.name),
-        format!("The kernel file '{file}' differs from the reference: {report}."),
+        differs,
         format!("{instead} `clreel bench` checks all conversions."),
     )
 }
 
 impl Corrector {
     pub(crate) fn kernel_file(&self) -> &'static str {
-        super::correct::CORRECT_FILE
+        super::correct::CORRECT.file
     }
 
     /// Compares the correction of a picture of this size with the reference, once with alpha and once without. Waits for the
@@ -238,12 +225,12 @@ impl Corrector {
     pub fn check(
         &mut self,
         (from, to): (Storage, Storage),
-        (width, height): (u32, u32),
+        size: (u32, u32),
         matrix: Matrix,
     ) -> Result<Option<MismatchReport>> {
-        let (cl, queue) = (self.cl().clone(), self.cl().extra_queue()?);
-        let source = Picture::alloc(&cl, from, width, height)?;
-        let mut src = color_test_pictures::pixels((width, height), 1)?;
+        let (cl, queue) = (self.cl.clone(), self.cl.extra_queue()?);
+        let source = Picture::alloc(&cl, from, size.0, size.1)?;
+        let mut src = color_test_pictures::pixels(size, 1)?;
         for has_alpha in [true, false] {
             if !has_alpha {
                 src.chunks_exact_mut(4).for_each(|pixel| pixel[3] = 255);
@@ -251,12 +238,16 @@ impl Corrector {
             let mut want = src.clone();
             color_test_pictures::corrected(&mut want, &Correction::VIVID, matrix);
             source.write(&queue, &src)?;
-            let colors = RgbaColors { matrix, has_alpha };
-            let report = compare(&cl, &queue, to, (width, height), &want, |dst| {
-                let (kernels, vivid) = (&mut KernelCache::default(), &Correction::VIVID);
-                self.enqueue(&queue, kernels, &source, dst, (width, height), vivid, colors).map(drop)
+            let output = GuardedPicture::of_output(&cl, to, size)?;
+            let report = compare(&queue, &output, (&want, size.0), |to| {
+                let (correction, colors) = (Correction::VIVID, RgbaColors { matrix, has_alpha });
+                let command = CorrectCommand { from: source.clone(), to, size, correction, colors };
+                self.enqueue(&queue, &mut KernelCache::default(), &command)
             })?;
             if report.is_some() {
+                if to == Storage::Buffer {
+                    require_sub_buffers(&cl)?;
+                }
                 return Ok(report);
             }
         }
@@ -266,18 +257,23 @@ impl Corrector {
     /// Returns the error for a correction that differs from the reference.
     pub fn mismatch_error(&self, report: &MismatchReport) -> Error {
         let instead = "The CPU corrects them instead;";
-        let error = mismatch_error(self.cl(), "colours", self.kernel_file(), report, instead);
-        Error { what: format!("'{}' corrects colours wrongly.", self.cl().device.info.name), ..error }
+        let error = mismatch_error(&self.cl, "colours", differs(self.kernel_file(), report), instead);
+        Error { what: format!("'{}' corrects colours wrongly.", self.cl.device.info.name), ..error }
     }
 }
 
-/// Adds each byte of `got` that differs from `want` to the report. Both hold whole rows of `row` bytes, of which the first
-/// is the picture's row `first`.
-fn add_differences(report: &mut MismatchReport, row: usize, first: usize, got: &[u8], want: &[u8]) {
-    let compare_converted = got.iter().zip(want).enumerate().filter(|(_, (got, want))| got != want);
-    for (at, (&got, &want)) in compare_converted {
+/// Adds the bytes that differ to the report. Each pair is a byte of the output and the expected one, from the picture's row
+/// `first` on.
+fn add_differences<'a>(
+    report: &mut MismatchReport,
+    layout: &Layout,
+    first: usize,
+    pairs: impl Iterator<Item = (&'a u8, &'a u8)>,
+) {
+    let row = layout.width as usize * 4;
+    for (at, (got, want)) in pairs.enumerate().filter(|(_, (got, want))| got != want) {
         let (x, y) = (at % row / 4, first + at / row);
-        report.note(got.into(), want.into(), false, || channel_at(at % 4, x, y));
+        report.note((*got).into(), (*want).into(), false, || channel_at(at % 4, x, y));
     }
 }
 

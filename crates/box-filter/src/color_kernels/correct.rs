@@ -3,32 +3,58 @@
 use std::collections::HashMap;
 
 use super::launch::{
-    CurveBuffer, KernelCache, KernelProgram, START_FAILED, build, enqueue_kernel, expect_size, luma_argument,
+    CurveBuffer, KernelCache, KernelProgram, KernelSource, Launch, START_FAILED, build, expect_size,
+    luma_argument,
 };
 use base::error::{Error, Result};
 use opencl::cl::{ClContext, Event, Queue, failed};
 use opencl::kernel::Value;
 use opencl::memory::{Picture, Storage};
 use video::color::Matrix;
-use video::color::{Correction, CorrectionTables, RgbaColors};
+use video::color::{Correction, RgbaColors};
 
-pub(super) const CORRECT_FILE: &str = "convert/02_correct.cl";
-/// The accepted types of each argument of the kernel.
-const CORRECT_ARGUMENT_TYPES: [&[&str]; 7] = [
-    &["uchar4*", "image2d_t"],
-    &["uchar4*", "image2d_t"],
-    &["int"],
-    &["int"],
-    &["int"],
-    &["uchar*"],
-    &["int4"],
-];
+/// The kernel of the correction.
+pub(super) const CORRECT: KernelSource = KernelSource {
+    file: "convert/02_correct.cl",
+    name: "correct_pixels",
+    types: &[
+        &["uchar4*", "image2d_t"],
+        &["uchar4*", "image2d_t"],
+        &["int"],
+        &["int"],
+        &["int"],
+        &["uchar*"],
+        &["int4"],
+    ],
+};
+
+/// A colour correction of one premultiplied picture on a device.
+#[derive(Debug, Clone)]
+pub struct CorrectCommand {
+    /// The picture before the correction.
+    pub from: Picture,
+    /// The destination, which may be the same buffer, but not the same image.
+    pub to: Picture,
+    /// The width and height of both in pixels.
+    pub size: (u32, u32),
+    /// The correction. A [neutral](Correction::is_neutral) one only copies the picture.
+    pub correction: Correction,
+    /// The colours of the picture.
+    pub colors: RgbaColors,
+}
+
+impl CorrectCommand {
+    /// Returns the storages of the source and of the destination: true for an image, false for a buffer.
+    fn class(&self) -> (bool, bool) {
+        (self.from.storage() == Storage::Image, self.to.storage() == Storage::Image)
+    }
+}
 
 /// Corrects the colours of RGBA8 pictures on one device. Programs are built when they are first needed.
 ///
 /// A corrector can be created and prepared on any thread and sent to another. All its commands must use one in-order queue.
 pub struct Corrector {
-    cl: ClContext,
+    pub(super) cl: ClContext,
     /// The programs by the storage of the source and of the destination: true for an image, false for a buffer.
     programs: HashMap<(bool, bool), KernelProgram>,
     curve: CurveBuffer,
@@ -38,10 +64,6 @@ impl Corrector {
     /// Creates a corrector without programs.
     pub fn new(cl: &ClContext) -> Self {
         Self { cl: cl.clone(), programs: HashMap::new(), curve: CurveBuffer::default() }
-    }
-
-    pub(super) fn cl(&self) -> &ClContext {
-        &self.cl
     }
 
     /// Builds the program for these storages of source and destination, unless it exists, and runs it once. Takes up to a
@@ -55,84 +77,67 @@ impl Corrector {
             return Ok(());
         }
         let options = format!("-D FROM_IMAGE={} -D TO_IMAGE={}", u8::from(class.0), u8::from(class.1));
-        let kernel_program =
-            build(&self.cl, CORRECT_FILE, "correct_pixels", &options, &CORRECT_ARGUMENT_TYPES)?;
+        let kernel_program = build(&self.cl, &CORRECT, &options)?;
         self.programs.insert(class, kernel_program);
         let mut run = || -> Result<()> {
             let queue = self.cl.extra_queue()?;
-            let (src, dst) = (Picture::alloc(&self.cl, from, 8, 2)?, Picture::alloc(&self.cl, to, 8, 2)?);
-            src.write(&queue, &[0; 64])?;
-            let neutral = Correction::NEUTRAL.tables(Matrix::Bt709);
-            let kernels = &mut KernelCache::default();
-            let _event = self.launch(&queue, kernels, &src, &dst, (8, 2), (&neutral, true))?;
+            let (from, to) = (Picture::alloc(&self.cl, from, 8, 2)?, Picture::alloc(&self.cl, to, 8, 2)?);
+            from.write(&queue, &[0; 64])?;
+            let colors = RgbaColors { matrix: Matrix::Bt709, has_alpha: true };
+            let tiny = CorrectCommand { from, to, size: (8, 2), correction: Correction::NEUTRAL, colors };
+            let _event = self.launch(&queue, &mut KernelCache::default(), &tiny)?;
             queue.finish().map_err(|e| failed("The colour correction failed to run on the device.", &e))
         };
         let ran = run();
         ran.inspect_err(|_| drop(self.programs.remove(&class)))
     }
 
-    /// Enqueues the correction of `src` to `dst`, both of `size` (width and height in pixels) and premultiplied. `src` and
-    /// `dst` may be the same buffer, but not the same image. Arguments that the kernel in `kernels` already has are not set
-    /// again. Returns the command's event without waiting; flush the queue to start it. Waits for the compiler if
-    /// [`Corrector::prepare`] was not called for these storages. Do not call this for a neutral correction
-    /// ([`Correction::is_neutral`]): it would only copy the picture.
+    /// Enqueues a correction. Arguments that the kernel in `kernels` already has are not set again. Returns the command's event
+    /// without waiting; flush the queue to start it. Waits for the compiler if [`Corrector::prepare`] was not called for these
+    /// storages.
     ///
     /// # Errors
     /// When a picture has another size, both are one image, the program does not build, or the device refuses.
-    #[allow(clippy::too_many_arguments)]
     pub fn enqueue(
         &mut self,
         queue: &Queue,
         kernels: &mut KernelCache,
-        src: &Picture,
-        dst: &Picture,
-        size: (u32, u32),
-        correction: &Correction,
-        colors: RgbaColors,
+        command: &CorrectCommand,
     ) -> Result<Event> {
-        expect_size(src, size.0, size.1)?;
-        expect_size(dst, size.0, size.1)?;
-        if src.storage() == Storage::Image && src.mem().raw() == dst.mem().raw() {
+        let CorrectCommand { from, to, size, .. } = command;
+        expect_size(from, size.0, size.1)?;
+        expect_size(to, size.0, size.1)?;
+        if from.storage() == Storage::Image && from.mem().raw() == to.mem().raw() {
             let why = "An image cannot be read and written by one command.";
             return Err(Error::new("The colours could not be corrected.", why, ""));
         }
-        self.prepare(src.storage(), dst.storage())?;
-        self.launch(queue, kernels, src, dst, size, (&correction.tables(colors.matrix), colors.has_alpha))
+        self.prepare(from.storage(), to.storage())?;
+        self.launch(queue, kernels, command)
     }
 
     fn launch(
         &mut self,
         queue: &Queue,
         kernels: &mut KernelCache,
-        src: &Picture,
-        dst: &Picture,
-        (width, height): (u32, u32),
-        (tables, has_alpha): (&CorrectionTables, bool),
+        command: &CorrectCommand,
     ) -> Result<Event> {
-        let class = (src.storage() == Storage::Image, dst.storage() == Storage::Image);
-        let Some(kernel_program) = self.programs.get(&class) else {
+        let Some(kernel_program) = self.programs.get(&command.class()) else {
             return Err(Error::new(START_FAILED, "Its program is not built.", ""));
         };
-        let kernel = kernels.get(kernel_program)?;
-        let curve = self.curve.get(&self.cl, tables)?;
+        let CorrectCommand { from, to, size, correction, colors } = command;
+        let tables = correction.tables(colors.matrix);
+        let arguments = [
+            from.mem().into(),
+            to.mem().into(),
+            Value::Int(size.0 as i32).into(),
+            Value::Int(size.1 as i32).into(),
+            Value::Int(colors.has_alpha.into()).into(),
+            self.curve.get(&self.cl, &tables)?.into(),
+            luma_argument(&tables).into(),
+        ];
+        let launch = Launch { cl: &self.cl, queue, kernel: kernels.get(kernel_program)? };
         // SAFETY: these are all arguments of the kernel, with their types; both pictures have this size, and the
         // kernel stays inside them.
-        unsafe {
-            enqueue_kernel(
-                &self.cl,
-                queue,
-                kernel,
-                (width as usize, height as usize),
-                [
-                    src.mem().into(),
-                    dst.mem().into(),
-                    Value::Int(width as i32).into(),
-                    Value::Int(height as i32).into(),
-                    Value::Int(has_alpha.into()).into(),
-                    curve.into(),
-                    luma_argument(tables).into(),
-                ],
-            )
-        }
+        unsafe { launch.enqueue(*size, arguments) }
     }
 }

@@ -58,14 +58,16 @@ impl KernelProgram {
     }
 }
 
-/// Builds a program. Returns an error unless the kernel's arguments have the types of `types`.
-pub(super) fn build(
-    cl: &ClContext,
-    file: &str,
-    name: &'static str,
-    options: &str,
-    types: &[&[&str]],
-) -> Result<KernelProgram> {
+/// A kernel in a file, and the accepted types of each of its arguments; an empty list accepts any type.
+pub(super) struct KernelSource {
+    pub(super) file: &'static str,
+    pub(super) name: &'static str,
+    pub(super) types: &'static [&'static [&'static str]],
+}
+
+/// Builds a program. Returns an error unless the kernel's arguments have the types of its source.
+pub(super) fn build(cl: &ClContext, source: &KernelSource, options: &str) -> Result<KernelProgram> {
+    let KernelSource { file, name, types } = *source;
     let program = program::build(cl, file, options)?;
     let kernel_program = KernelProgram { program, name, number: unique_number() };
     let what = format!("The kernel '{name}' in {file} could not be made.");
@@ -100,31 +102,40 @@ impl KernelCache {
     }
 }
 
-pub(super) fn set_arguments<const N: usize>(kernel: &Kernel, arguments: [Argument; N]) -> Result<()> {
-    for (index, argument) in (0..).zip(arguments) {
-        kernel.set(index, argument).map_err(|e| failed(START_FAILED, &e))?;
-    }
-    Ok(())
+/// A kernel, with the context and the queue for its launch.
+pub(super) struct Launch<'a> {
+    pub(super) cl: &'a ClContext,
+    pub(super) queue: &'a Queue,
+    pub(super) kernel: &'a Kernel,
 }
 
-/// Sets all arguments and enqueues the kernel, over `across` by `down` work-items.
-///
-/// # Safety
-/// The arguments must be all of the kernel's, with the right types, and their memory large enough for it.
-pub(super) unsafe fn enqueue_kernel<const N: usize>(
-    cl: &ClContext,
-    queue: &Queue,
-    kernel: &Kernel,
-    (across, down): (usize, usize),
-    arguments: [Argument; N],
-) -> Result<Event> {
-    set_arguments(kernel, arguments)?;
-    let wanted = if cl.is_cpu() { (64, 1) } else { (32, 4) };
-    let most = cl.device.info.max_work_group_size.max(1);
-    let group = if wanted.0 * wanted.1 <= most { wanted } else { (most.min(wanted.0), 1) };
-    let global = [across.next_multiple_of(group.0), down.next_multiple_of(group.1), 1];
-    // SAFETY: as the caller guarantees.
-    unsafe { enqueue(queue, kernel, 2, global, [group.0, group.1, 1]) }.map_err(|e| failed(START_FAILED, &e))
+impl Launch<'_> {
+    pub(super) fn set_arguments<const N: usize>(&self, arguments: [Argument; N]) -> Result<()> {
+        for (index, argument) in (0..).zip(arguments) {
+            self.kernel.set(index, argument).map_err(|e| failed(START_FAILED, &e))?;
+        }
+        Ok(())
+    }
+
+    /// Sets all arguments and enqueues the kernel, over `across` by `down` work-items.
+    ///
+    /// # Safety
+    /// The arguments must be all of the kernel's, with the right types, and their memory large enough for it.
+    pub(super) unsafe fn enqueue<const N: usize>(
+        &self,
+        (across, down): (u32, u32),
+        arguments: [Argument; N],
+    ) -> Result<Event> {
+        self.set_arguments(arguments)?;
+        let wanted = if self.cl.is_cpu() { (64, 1) } else { (32, 4) };
+        let most = self.cl.device.info.max_work_group_size.max(1);
+        let group = if wanted.0 * wanted.1 <= most { wanted } else { (most.min(wanted.0), 1) };
+        let global =
+            [(across as usize).next_multiple_of(group.0), (down as usize).next_multiple_of(group.1), 1];
+        // SAFETY: as the caller guarantees.
+        unsafe { enqueue(self.queue, self.kernel, 2, global, [group.0, group.1, 1]) }
+            .map_err(|e| failed(START_FAILED, &e))
+    }
 }
 
 /// Returns an error unless a picture has exactly this size in pixels.

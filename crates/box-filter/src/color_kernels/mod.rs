@@ -17,38 +17,70 @@ use ffmpeg_next::frame::Video;
 use opencl::cl::{ClContext, Event, Queue, failed};
 use opencl::kernel::Value;
 use opencl::memory::{Picture, Storage};
+use serde::{Deserialize, Serialize};
 use video::color::planes::layout_of;
 use video::color::{Coefficients, Component, Correction, Family, Layout, Matrix};
 
 use launch::{
-    CurveBuffer, KernelProgram, START_FAILED, build, enqueue_kernel, expect_size, luma_argument,
+    CurveBuffer, KernelProgram, KernelSource, Launch, START_FAILED, build, expect_size, luma_argument,
     siting_argument,
 };
 
-use rows::{ChromaRows, ROWS_FILE};
+use rows::{ChromaRows, ROWS};
 
-pub use block::{PlaneBlock, pack_pinned};
-pub use correct::Corrector;
+pub use block::{PinnedPlanes, PlaneBlock};
+pub use correct::{CorrectCommand, Corrector};
 pub use launch::KernelCache;
 
-/// The kernel file of the conversion, with the general kernel.
-const CONVERT_FILE: &str = "convert/01_planes.cl";
-/// The accepted types of each argument of the kernel; an empty list accepts any type.
-const CONVERT_ARGUMENT_TYPES: [&[&str]; 13] = [
-    &[],
-    &["uchar4*", "image2d_t"],
-    &["int"],
-    &["int"],
-    &["int4"],
-    &["int4"],
-    &["int4"],
-    &["int4"],
-    &["int2"],
-    &["int8"],
-    &["int"],
-    &["uchar*"],
-    &["int4"],
-];
+/// The general kernel of the conversion; it accepts planes of any type.
+const CONVERT: KernelSource = KernelSource {
+    file: "convert/01_planes.cl",
+    name: "convert_planes",
+    types: &[
+        &[],
+        &["uchar4*", "image2d_t"],
+        &["int"],
+        &["int"],
+        &["int4"],
+        &["int4"],
+        &["int4"],
+        &["int4"],
+        &["int2"],
+        &["int8"],
+        &["int"],
+        &["uchar*"],
+        &["int4"],
+    ],
+};
+
+/// A conversion from planes of one layout to RGBA8 in one kind of memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Conversion {
+    /// The layout of the planes.
+    pub layout: Layout,
+    /// The storage of the destination.
+    pub storage: Storage,
+}
+
+/// A conversion of one picture on a device, with a correction of its colours.
+#[derive(Debug, Clone)]
+pub struct ConvertCommand {
+    /// The layout of the planes.
+    pub layout: Layout,
+    /// The block of planes.
+    pub planes: Picture,
+    /// The destination.
+    pub to: Picture,
+    /// The correction of the colours.
+    pub correction: Correction,
+}
+
+impl ConvertCommand {
+    /// Returns the conversion, for its program.
+    pub fn conversion(&self) -> Conversion {
+        Conversion { layout: self.layout, storage: self.to.storage() }
+    }
+}
 
 /// A class of layouts that share one program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -63,25 +95,18 @@ struct Class {
 }
 
 impl Class {
-    /// Returns the class of a layout and the storage of the destination.
-    fn new(cl: &ClContext, layout: &Layout, storage: Storage) -> Self {
+    /// Returns the class of a conversion.
+    fn new(cl: &ClContext, conversion: &Conversion) -> Self {
+        let Conversion { layout, storage } = conversion;
         let ycbcr = layout.family == Family::Ycbcr;
         Self {
             family: layout.family,
             wide: layout.wide,
             subsampled: (ycbcr && layout.subsampled.0, ycbcr && layout.subsampled.1),
             ycgco: ycbcr && layout.matrix == Matrix::Ycgco,
-            to_image: storage == Storage::Image,
-            rows: rows::is_suitable(cl.is_cpu(), layout, storage),
+            to_image: *storage == Storage::Image,
+            rows: rows::is_suitable(cl.is_cpu(), conversion),
         }
-    }
-
-    /// Builds the program of the class, with the kernel for whole rows or the general one.
-    fn build(self, cl: &ClContext, row_kernel: bool) -> Result<KernelProgram> {
-        if row_kernel {
-            return rows::program(cl, &self.options());
-        }
-        build(cl, CONVERT_FILE, "convert_planes", &self.options(), &CONVERT_ARGUMENT_TYPES)
     }
 
     fn options(self) -> String {
@@ -112,86 +137,65 @@ pub struct ConvertProgram {
 }
 
 impl ConvertProgram {
-    /// Builds the program for this layout and storage of the destination, and runs it once, because some drivers finish
-    /// compiling at the first launch. Takes up to a second, so call it in the background.
+    /// Builds the program of a conversion, and runs it once, because some drivers finish compiling at the first launch. Takes
+    /// up to a second, so call it in the background.
     ///
     /// # Errors
     /// When the program does not build, with its log, or fails to run.
-    pub fn build(cl: &ClContext, layout: &Layout, storage: Storage) -> Result<Self> {
-        let class = Class::new(cl, layout, storage);
-        Self::build_with(cl, layout, storage, class.rows)
+    pub fn build(cl: &ClContext, conversion: &Conversion) -> Result<Self> {
+        Self::build_with(cl, conversion, Class::new(cl, conversion).rows)
     }
 
     /// Builds the program as [`ConvertProgram::build`] does, with the kernel for whole rows if `row_kernel`, otherwise with the
     /// general kernel.
-    fn build_with(cl: &ClContext, layout: &Layout, storage: Storage, row_kernel: bool) -> Result<Self> {
-        let class = Class::new(cl, layout, storage);
-        let program = Self { class, row_kernel, kernel_program: class.build(cl, row_kernel)? };
+    fn build_with(cl: &ClContext, conversion: &Conversion, row_kernel: bool) -> Result<Self> {
+        let class = Class::new(cl, conversion);
+        let source = if row_kernel { &ROWS } else { &CONVERT };
+        let program = Self { class, row_kernel, kernel_program: build(cl, source, &class.options())? };
         // Every component lies at the start of a block of zeros.
-        let tiny =
-            Layout { width: 8, height: 2, components: Default::default(), interlaced: false, ..*layout };
+        let components = Default::default();
+        let layout = Layout { width: 8, height: 2, components, interlaced: false, ..conversion.layout };
         let queue = cl.extra_queue()?;
-        let block = Picture::alloc(cl, Storage::Buffer, 16, 1)?;
-        block.write(&queue, &[0; 64])?;
-        let dst = Picture::alloc(cl, storage, 8, 2)?;
-        let mut auxiliary = Auxiliary::default();
-        let (kernels, neutral) = (&mut KernelCache::default(), &Correction::NEUTRAL);
-        let _event = program.launch(cl, &queue, kernels, &tiny, &block, &dst, neutral, &mut auxiliary)?;
+        let planes = Picture::block(cl, &queue, &[0; 64])?;
+        let to = Picture::alloc(cl, conversion.storage, 8, 2)?;
+        let tiny = ConvertCommand { layout, planes, to, correction: Correction::NEUTRAL };
+        let kernels = &mut KernelCache::default();
+        let launch = Launch { cl, queue: &queue, kernel: kernels.get(&program.kernel_program)? };
+        let _event = program.launch(launch, &tiny, &mut Auxiliary::default())?;
         queue.finish().map_err(|e| failed("The conversion failed to run on the device.", &e))?;
         Ok(program)
     }
 
-    #[allow(clippy::too_many_arguments)]
-    fn launch(
-        &self,
-        cl: &ClContext,
-        queue: &Queue,
-        kernels: &mut KernelCache,
-        layout: &Layout,
-        block: &Picture,
-        dst: &Picture,
-        correction: &Correction,
-        auxiliary: &mut Auxiliary,
-    ) -> Result<Event> {
-        let kernel = kernels.get(&self.kernel_program)?;
-        let tables = correction.tables(layout.matrix);
-        let curve = auxiliary.curve.get(cl, &tables)?;
+    fn launch(&self, launch: Launch, command: &ConvertCommand, auxiliary: &mut Auxiliary) -> Result<Event> {
         if self.row_kernel {
-            let lines = &mut auxiliary.lines;
-            return rows::launch(cl, queue, kernel, layout, (block, dst), &tables, curve, lines);
+            return rows::launch(launch, command, auxiliary);
         }
+        let ConvertCommand { layout, planes, to, correction } = command;
+        let tables = correction.tables(layout.matrix);
         let c = Coefficients::of(layout);
         let each = |value: fn(&Component) -> u32| {
             Value::Int4(layout.components.map(|component| value(&component) as i32))
         };
         let alpha = i32::from(layout.alpha);
         let bits = Value::Int2([layout.shift as i32, (1 << layout.depth) - 1]);
-        let across = layout.width.div_ceil(4) as usize;
+        let arguments = [
+            planes.mem().into(),
+            to.mem().into(),
+            Value::Int(layout.width as i32).into(),
+            Value::Int(layout.height as i32).into(),
+            each(|c| c.offset).into(),
+            each(|c| c.stride).into(),
+            each(|c| c.step).into(),
+            siting_argument(layout).into(),
+            bits.into(),
+            Value::Int8([c.luma, c.black, c.middle, c.rv, c.gu, c.gv, c.bu, alpha]).into(),
+            Value::Int(i32::from(!tables.is_identity())).into(),
+            auxiliary.curve.get(launch.cl, &tables)?.into(),
+            luma_argument(&tables).into(),
+        ];
         // SAFETY: these are all arguments of the kernel, with their types; block and destination are as large as the
         // layout says, and the kernel stays inside them.
-        unsafe {
-            enqueue_kernel(
-                cl,
-                queue,
-                kernel,
-                (across, layout.height as usize),
-                [
-                    block.mem().into(),
-                    dst.mem().into(),
-                    Value::Int(layout.width as i32).into(),
-                    Value::Int(layout.height as i32).into(),
-                    each(|c| c.offset).into(),
-                    each(|c| c.stride).into(),
-                    each(|c| c.step).into(),
-                    siting_argument(layout).into(),
-                    bits.into(),
-                    Value::Int8([c.luma, c.black, c.middle, c.rv, c.gu, c.gv, c.bu, alpha]).into(),
-                    Value::Int(i32::from(!tables.is_identity())).into(),
-                    curve.into(),
-                    luma_argument(&tables).into(),
-                ],
-            )
-        }
+        unsafe { launch.enqueue((layout.width.div_ceil(4), layout.height), arguments) }
     }
 }
 
@@ -222,9 +226,9 @@ impl Converter {
         layout_of(frame)
     }
 
-    /// Returns true if the program for this layout and storage of the destination is built.
-    pub fn is_ready(&self, layout: &Layout, storage: Storage) -> bool {
-        self.programs.contains_key(&Class::new(&self.cl, layout, storage))
+    /// Returns true if the program of this conversion is built.
+    pub fn is_ready(&self, conversion: &Conversion) -> bool {
+        self.programs.contains_key(&Class::new(&self.cl, conversion))
     }
 
     /// Adds a program for this device, which another thread may have built.
@@ -232,67 +236,66 @@ impl Converter {
         self.programs.insert(program.class, program);
     }
 
-    /// Returns true if the kernel for whole rows is used for planes of this layout and a destination with this storage.
-    fn uses_row_kernel(&self, layout: &Layout, storage: Storage) -> bool {
-        self.programs.get(&Class::new(&self.cl, layout, storage)).is_some_and(|program| program.row_kernel)
+    /// Returns true if the kernel for whole rows is used for this conversion.
+    fn uses_row_kernel(&self, conversion: &Conversion) -> bool {
+        self.programs.get(&Class::new(&self.cl, conversion)).is_some_and(|program| program.row_kernel)
     }
 
-    /// Rebuilds the program for this layout and storage of the destination with the general kernel, if it has the kernel
-    /// for whole rows. Returns true if the program was rebuilt.
+    /// Rebuilds the program of this conversion with the general kernel, if it has the kernel for whole rows. Returns true if
+    /// the program was rebuilt.
     ///
     /// # Errors
     /// As [`ConvertProgram::build`].
-    pub fn disable_row_kernel(&mut self, layout: &Layout, storage: Storage) -> Result<bool> {
-        let row_kernel = self.uses_row_kernel(layout, storage);
+    pub fn disable_row_kernel(&mut self, conversion: &Conversion) -> Result<bool> {
+        let row_kernel = self.uses_row_kernel(conversion);
         if row_kernel {
-            self.add(ConvertProgram::build_with(&self.cl, layout, storage, false)?);
+            self.add(ConvertProgram::build_with(&self.cl, conversion, false)?);
         }
         Ok(row_kernel)
     }
 
-    /// Returns a clone of the program for this layout and storage of the destination, for a converter on another thread.
+    /// Returns a clone of the program of this conversion, for a converter on another thread.
     ///
     /// # Errors
     /// When the program is not built.
-    pub fn program(&self, layout: &Layout, storage: Storage) -> Result<ConvertProgram> {
-        let program = self.programs.get(&Class::new(&self.cl, layout, storage));
+    pub fn program(&self, conversion: &Conversion) -> Result<ConvertProgram> {
+        let program = self.programs.get(&Class::new(&self.cl, conversion));
         program.cloned().ok_or_else(|| Error::new(START_FAILED, "Its program is not built.", ""))
     }
 
-    /// Builds the program for this layout and storage of the destination, unless it exists.
+    /// Builds the program of this conversion, unless it exists.
     ///
     /// # Errors
     /// As [`ConvertProgram::build`].
-    pub fn prepare(&mut self, layout: &Layout, storage: Storage) -> Result<()> {
-        if !self.is_ready(layout, storage) {
-            self.add(ConvertProgram::build(&self.cl, layout, storage)?);
+    pub fn prepare(&mut self, conversion: &Conversion) -> Result<()> {
+        if !self.is_ready(conversion) {
+            self.add(ConvertProgram::build(&self.cl, conversion)?);
         }
         Ok(())
     }
 
-    /// Enqueues the conversion of a block with this layout in device memory to `dst`, with a correction of the picture's
-    /// colours. [`PlaneBlock::to_device`] must have uploaded the block on the same queue, or on another queue for which `queue`
-    /// waits. Arguments that the kernel in `kernels` already has are not set again. Returns the command's event without
-    /// waiting; flush the queue to start it. Waits for the compiler if [`Converter::prepare`] was not called for this layout.
+    /// Enqueues a conversion. [`PlaneBlock::to_device`] must have uploaded the planes on the same queue, or on another queue for
+    /// which `queue` waits. Arguments that the kernel in `kernels` already has are not set again. Returns the command's event
+    /// without waiting; flush the queue to start it. Waits for the compiler if [`Converter::prepare`] was not called for this
+    /// conversion.
     ///
     /// # Errors
-    /// When `dst` has another size than the frame, `block` is smaller than the layout, the program does not build, or the
-    /// device refuses.
+    /// When the destination has another size than the frame, the block is smaller than the layout, the program does not build,
+    /// or the device refuses.
     pub fn enqueue(
         &mut self,
         queue: &Queue,
         kernels: &mut KernelCache,
-        layout: &Layout,
-        block: &Picture,
-        dst: &Picture,
-        correction: &Correction,
+        command: &ConvertCommand,
     ) -> Result<Event> {
-        if !matches!(block, Picture::Buffer(buffer) if buffer.len() >= layout.bytes() / 4 * 4) {
+        let ConvertCommand { layout, planes, to, .. } = command;
+        if !matches!(planes, Picture::Buffer(buffer) if buffer.len() >= layout.bytes() / 4 * 4) {
             return Err(Error::new(START_FAILED, "Its planes are not all on the device.", ""));
         }
-        expect_size(dst, layout.width, layout.height)?;
-        self.prepare(layout, dst.storage())?;
-        let program = self.program(layout, dst.storage())?;
-        program.launch(&self.cl, queue, kernels, layout, block, dst, correction, &mut self.auxiliary)
+        expect_size(to, layout.width, layout.height)?;
+        self.prepare(&command.conversion())?;
+        let program = self.program(&command.conversion())?;
+        let launch = Launch { cl: &self.cl, queue, kernel: kernels.get(&program.kernel_program)? };
+        program.launch(launch, command, &mut self.auxiliary)
     }
 }

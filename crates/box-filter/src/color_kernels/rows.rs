@@ -2,31 +2,34 @@
 
 use ocl::ffi::{CL_MEM_ALLOC_HOST_PTR, CL_MEM_READ_WRITE};
 
-use super::launch::{KernelProgram, START_FAILED, build, luma_argument, set_arguments, siting_argument};
+use super::launch::{KernelSource, Launch, START_FAILED, luma_argument, siting_argument};
+use super::{Auxiliary, Conversion, ConvertCommand};
 use base::error::Result;
-use opencl::cl::{Buffer, ClContext, Event, Mem, Queue, failed};
-use opencl::kernel::{Kernel, Value, enqueue};
-use opencl::memory::{Picture, Storage};
-use video::color::{Coefficients, CorrectionTables, Family, Layout};
+use opencl::cl::{Buffer, ClContext, Event, Mem, failed};
+use opencl::kernel::{Value, enqueue};
+use opencl::memory::Storage;
+use video::color::{Coefficients, Family};
 
-/// The kernel file of the conversion with the kernel for whole rows.
-pub(super) const ROWS_FILE: &str = "convert/03_rows.cl";
-/// The accepted types of each argument of the kernel.
-const ARGUMENT_TYPES: [&[&str]; 13] = [
-    &["ushort*"],
-    &["uchar4*"],
-    &["int"],
-    &["int"],
-    &["int4"],
-    &["int4"],
-    &["int4"],
-    &["int8"],
-    &["int"],
-    &["uchar*"],
-    &["int4"],
-    &["int"],
-    &["ushort*"],
-];
+/// The kernel of the conversion for whole rows.
+pub(super) const ROWS: KernelSource = KernelSource {
+    file: "convert/03_rows.cl",
+    name: "convert_rows",
+    types: &[
+        &["ushort*"],
+        &["uchar4*"],
+        &["int"],
+        &["int"],
+        &["int4"],
+        &["int4"],
+        &["int4"],
+        &["int8"],
+        &["int"],
+        &["uchar*"],
+        &["int4"],
+        &["int"],
+        &["ushort*"],
+    ],
+};
 /// The number of strips of rows per compute unit into which a picture is divided.
 const STRIPS_PER_UNIT: u32 = 2;
 /// The number of values by which a line of scratch exceeds the pixels of a row: the edges of the row, and padding for whole
@@ -35,19 +38,14 @@ const LINE_MARGIN: usize = 96;
 
 /// Returns true if the kernel for whole rows supports planes of this layout and destinations with this storage, and is
 /// faster than the general kernel on this kind of device.
-pub(super) fn is_suitable(is_cpu: bool, layout: &Layout, storage: Storage) -> bool {
+pub(super) fn is_suitable(is_cpu: bool, Conversion { layout, storage }: &Conversion) -> bool {
     let roomy = |at: usize| layout.components[at].step == 1 && layout.planes[at].stride.is_multiple_of(64);
     is_cpu
-        && storage == Storage::Buffer
+        && *storage == Storage::Buffer
         && layout.family == Family::Ycbcr
         && (layout.wide, layout.depth, layout.shift) == (true, 12, 0)
         && layout.fraction > 0
         && (0..3).all(roomy)
-}
-
-/// Builds the program with the kernel for whole rows; `options` are the compiler options of the general kernel's program.
-pub(super) fn program(cl: &ClContext, options: &str) -> Result<KernelProgram> {
-    build(cl, ROWS_FILE, "convert_rows", options, &ARGUMENT_TYPES)
 }
 
 /// Device memory for interpolated rows of chroma, shared by all commands of one in-order queue.
@@ -69,42 +67,31 @@ impl ChromaRows {
     }
 }
 
-/// Enqueues the conversion of `block` to `dst` with the kernel for whole rows.
-#[allow(clippy::too_many_arguments)]
-pub(super) fn launch(
-    cl: &ClContext,
-    queue: &Queue,
-    kernel: &Kernel,
-    layout: &Layout,
-    (block, dst): (&Picture, &Picture),
-    tables: &CorrectionTables,
-    curve: &Mem,
-    lines: &mut ChromaRows,
-) -> Result<Event> {
+/// Enqueues a conversion with the kernel for whole rows.
+pub(super) fn launch(launch: Launch, command: &ConvertCommand, auxiliary: &mut Auxiliary) -> Result<Event> {
+    let ConvertCommand { layout, planes, to, correction } = command;
+    let tables = correction.tables(layout.matrix);
     let c = Coefficients::of(layout);
-    let strips = (STRIPS_PER_UNIT * cl.device.info.units).clamp(1, layout.height.max(1)) as usize;
+    let strips = (STRIPS_PER_UNIT * launch.cl.device.info.units).clamp(1, layout.height.max(1)) as usize;
     let line = (layout.width as usize + LINE_MARGIN).next_multiple_of(32);
-    let lines = lines.get(cl, 2 * strips * line + 32)?;
     let [y, u, v, _] = layout.components.map(|c| (c.offset as i32, c.stride as i32));
-    set_arguments(
-        kernel,
-        [
-            block.mem().into(),
-            dst.mem().into(),
-            Value::Int(layout.width as i32).into(),
-            Value::Int(layout.height as i32).into(),
-            Value::Int4([y.0, u.0, v.0, 0]).into(),
-            Value::Int4([y.1, u.1, v.1, 0]).into(),
-            siting_argument(layout).into(),
-            Value::Int8([c.luma, c.black, c.middle, c.rv, c.gu, c.gv, c.bu, 0]).into(),
-            Value::Int(i32::from(!tables.is_identity())).into(),
-            curve.into(),
-            luma_argument(tables).into(),
-            Value::Int(line as i32).into(),
-            lines.into(),
-        ],
-    )?;
+    launch.set_arguments([
+        planes.mem().into(),
+        to.mem().into(),
+        Value::Int(layout.width as i32).into(),
+        Value::Int(layout.height as i32).into(),
+        Value::Int4([y.0, u.0, v.0, 0]).into(),
+        Value::Int4([y.1, u.1, v.1, 0]).into(),
+        siting_argument(layout).into(),
+        Value::Int8([c.luma, c.black, c.middle, c.rv, c.gu, c.gv, c.bu, 0]).into(),
+        Value::Int(i32::from(!tables.is_identity())).into(),
+        auxiliary.curve.get(launch.cl, &tables)?.into(),
+        luma_argument(&tables).into(),
+        Value::Int(line as i32).into(),
+        auxiliary.lines.get(launch.cl, 2 * strips * line + 32)?.into(),
+    ])?;
     // SAFETY: these are all arguments of the kernel, with their types; block, destination and lines are as large as it
     // needs for this layout, and it stays inside them.
-    unsafe { enqueue(queue, kernel, 1, [strips, 1, 1], [1, 1, 1]) }.map_err(|e| failed(START_FAILED, &e))
+    unsafe { enqueue(launch.queue, launch.kernel, 1, [strips, 1, 1], [1, 1, 1]) }
+        .map_err(|e| failed(START_FAILED, &e))
 }

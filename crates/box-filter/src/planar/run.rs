@@ -47,19 +47,31 @@ fn weighted_sum(pixel: &[u8], weights: [f32; 3]) -> f32 {
     pixel.iter().zip(weights).map(|(&value, weight)| f32::from(value) * weight).sum()
 }
 
-/// Filters one block and compares the result with `want`, the reference's output. `cuts` are the rows at which the run is
-/// split; if empty, all rows run at once. The report counts samples; their values are in levels of 8 bits.
+/// A block of planes, and the reference's output for it.
+#[derive(Debug, Clone, Copy)]
+pub struct FilteredPlanes<'a> {
+    /// The layout of the block.
+    pub layout: Layout,
+    /// The radius of the filter.
+    pub radius: u32,
+    /// The block.
+    pub block: &'a [u8],
+    /// The filtered samples.
+    pub want: &'a [u8],
+}
+
+/// Filters one block and compares the result with the reference's output. `cuts` are the rows at which the run is split; if
+/// empty, all rows run at once. The report counts samples; their values are in levels of 8 bits.
 ///
 /// # Errors
 /// When the filter cannot run. A wrong result is not an error but returned as a report.
 pub fn check(
     cl: &ClContext,
     filter: &BuiltVariant,
-    whole: Extent,
-    (block, want): (&[u8], &[u8]),
+    &FilteredPlanes { layout, radius, block, want }: &FilteredPlanes,
     cuts: &[u32],
 ) -> Result<Option<MismatchReport>> {
-    let mut block = block.to_vec();
+    let (whole, mut block) = (Extent::planes(layout, radius), block.to_vec());
     block.resize(whole.bytes()[0], 0);
     let starts = [0].into_iter().chain(cuts.iter().copied());
     let ends = cuts.iter().copied().chain([whole.height]);

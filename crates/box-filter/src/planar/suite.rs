@@ -4,9 +4,9 @@ use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
 
 use super::planar_quick;
-use super::run::check;
+use super::run::{FilteredPlanes, check};
+use crate::BuiltVariant;
 use crate::pictures::{Pattern, noise};
-use crate::{BuiltVariant, Extent};
 use base::error::Result;
 use base::verify::MismatchReport;
 use opencl::cl::ClContext;
@@ -86,26 +86,25 @@ pub(crate) fn block(pattern: Pattern, layout: &Layout, radius: u32) -> Vec<u8> {
     block
 }
 
-/// Verifies edited kernels with pictures of all [`PATTERNS`] with some rows of `layout`, each in one launch. Calls `step`
-/// before each run. Returns the first report of a difference from the reference; `None` if there is none.
+/// Verifies edited kernels with pictures of all [`PATTERNS`] with some rows of a layout, each in one launch. Calls `step` before
+/// each run. Returns the first report of a difference from the reference; `None` if there is none.
 ///
 /// # Errors
 /// When the filter cannot run.
 pub(crate) fn check_extremes(
     cl: &ClContext,
     filter: &BuiltVariant,
-    layout: &Layout,
-    radius: u32,
+    &FilteredPlanes { layout, radius, .. }: &FilteredPlanes,
     mut step: impl FnMut(),
 ) -> Result<Option<MismatchReport>> {
     // An odd height ends within a row of chroma; it stays odd.
-    let part = layout.with_rows(layout.height.min(FEW_ROWS + layout.height % 2));
+    let layout = layout.with_rows(layout.height.min(FEW_ROWS + layout.height % 2));
     for pattern in PATTERNS {
-        let block = block(pattern, &part, radius);
-        let want = planar_quick(&part, &block, radius)?;
+        let block = &block(pattern, &layout, radius);
+        let want = &planar_quick(&layout, block, radius)?;
         step();
-        if let Some(report) = check(cl, filter, Extent::planes(part, radius), (&block, &want), &[])? {
-            let (name, width, height) = (pattern.name(), part.width, part.height);
+        if let Some(report) = check(cl, filter, &FilteredPlanes { layout, radius, block, want }, &[])? {
+            let (name, width, height) = (pattern.name(), layout.width, layout.height);
             let case = format!("{name}, {width}×{height}, r={radius}, whole");
             return Ok(Some(MismatchReport { case, ..report }));
         }
@@ -125,11 +124,12 @@ mod tests {
     fn differs(cl: &ClContext) -> [bool; 2] {
         let filter = BuiltVariant::build(cl, named("planar")).unwrap();
         let layout = Layout::planar_420(70, 51, false);
-        let block = noise(layout.bytes());
-        let want = planar_quick(&layout, &block, 2).unwrap();
-        let frame = check(cl, &filter, Extent::planes(layout, 2), (&block, &want), &[]).unwrap();
+        let block = &noise(layout.bytes());
+        let want = &planar_quick(&layout, block, 2).unwrap();
+        let planes = FilteredPlanes { layout, radius: 2, block, want };
+        let frame = check(cl, &filter, &planes, &[]).unwrap();
         let mut steps = 0;
-        let others = check_extremes(cl, &filter, &layout, 2, || steps += 1).unwrap();
+        let others = check_extremes(cl, &filter, &planes, || steps += 1).unwrap();
         assert_eq!(steps == PATTERNS.len(), others.is_none(), "{steps} steps");
         [frame, others].map(|report| report.is_some())
     }

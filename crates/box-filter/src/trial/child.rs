@@ -2,12 +2,13 @@
 //! reference.
 
 use super::{LaunchMode, Target, Task};
-use crate::color_kernels::{Converter, Corrector, KernelCache};
+use crate::color_kernels::{Conversion, ConvertCommand, Converter, CorrectCommand, Corrector, KernelCache};
 use crate::config::Extent;
 use crate::pictures::Pattern;
-use crate::planar::{planar_reference, run as planes, suite as planar_suite};
+use crate::planar::run::{self, FilteredPlanes};
+use crate::planar::{planar_reference, suite};
 use crate::run::{Bands, CheckBuffers, Checker};
-use crate::{BuiltVariant, Plan, Scratch, VariantId, filter_once};
+use crate::{BuiltVariant, Plan, Scratch, VariantId, filter_once, yuv_to_rgba};
 use base::error::{Error, Result};
 use base::memory::zeroed;
 use base::verify::{self, MismatchReport};
@@ -16,8 +17,7 @@ use opencl::cl::{ClContext, failed};
 use opencl::memory::Rgba;
 use opencl::memory::{Picture, Storage};
 use opencl::sandbox::{ParentConnection, START, warm_up};
-use video::color::{Correction, Layout};
-use video::color::{Matrix, RgbaColors};
+use video::color::{Correction, Matrix, RgbaColors};
 
 /// The predicted time of a run, in milliseconds, from which on a variant runs only once.
 const MAX_REPEATED_MS: f64 = 2000.0;
@@ -49,47 +49,45 @@ fn run(cl: &ClContext, task: &Option<Task>, talk: &mut ParentConnection) -> Resu
         shared.read_payload(&mut src).map_err(no_frame)?;
         Ok(src)
     };
-    if let Target::Variant { id, to_image } = &task.target
+    let trial = Trial { cl, task, talk };
+    if let Target::Variant { id, layout: None, to_image } = task.target
         && task.launch == LaunchMode::Extremes
     {
-        let expected = || Expected::of(*id, task, &picture()?);
+        let expected = || Expected::of(id, task, &picture()?);
         return std::thread::scope(|scope| {
             // The reference is computed while the compiler works, so that the check after a save is fast.
             let reference_thread = std::thread::Builder::new().name("reference".into());
             let reference_thread = reference_thread.spawn_scoped(scope, expected).ok();
-            let built = BuiltVariant::build_for(cl, *id, *to_image)?;
-            let expected = || match reference_thread {
+            let built = BuiltVariant::build_for(cl, id, to_image)?;
+            trial.check_edited(&built, || match reference_thread {
                 Some(reference_thread) => {
                     let panicked =
                         |_| Err(no_frame(std::io::Error::other("The reference could not be made")));
                     reference_thread.join().unwrap_or_else(panicked)
                 }
                 None => expected(),
-            };
-            check_edited(cl, &built, task, expected, talk)
+            })
         });
     }
     let src = picture()?;
-    let (report, picture) = match &task.target {
-        Target::Variant { id, to_image } => {
-            let built = BuiltVariant::build_for(cl, *id, *to_image)?;
-            check_variant(cl, &built, task, &src, talk)?
+    let (report, picture) = match task.target {
+        Target::Variant { id, layout, to_image } => {
+            let built = BuiltVariant::build_for(cl, id, to_image)?;
+            let storage = if to_image { Storage::Image } else { Storage::Buffer };
+            match layout {
+                Some(layout) => trial.check_planar(&built, Conversion { layout, storage }, &src)?,
+                None => trial.check_variant(&built, &src)?,
+            }
         }
-        Target::Planar { id, layout, to_image } => {
-            let filter = BuiltVariant::build(cl, *id)?;
-            check_planar(cl, &filter, layout, *to_image, task, &src, talk)?
+        Target::Convert(conversion) if task.launch == LaunchMode::Extremes => {
+            let step = || trial.talk.step("convert");
+            (Converter::new(cl).check_extremes(&conversion, &src, step)?, Vec::new())
         }
-        Target::Convert { layout, to_image } if task.launch == LaunchMode::Extremes => {
-            let storage = if *to_image { Storage::Image } else { Storage::Buffer };
-            let mut converter = Converter::new(cl);
-            (converter.check_extremes(layout, storage, &src, || talk.step("convert"))?, Vec::new())
-        }
-        Target::Convert { layout, to_image } => {
-            let planes = Picture::block(cl, &cl.queue, &src)?;
-            (None, run_conversion(cl, layout, *to_image, &planes, talk)?)
+        Target::Convert(conversion) => {
+            (None, trial.run_conversion(conversion, Picture::block(cl, &cl.queue, &src)?)?)
         }
         Target::Correct => {
-            run_correction(cl, task.size, &src, talk)?;
+            trial.run_correction(&src)?;
             (None, Vec::new())
         }
     };
@@ -99,61 +97,169 @@ fn run(cl: &ClContext, task: &Option<Task>, talk: &mut ParentConnection) -> Resu
     Ok(report)
 }
 
-/// Runs a variant: first on a few rows, to predict its time, then in the launches that the task requests. Returns the
-/// difference from the reference, and the picture with [`LaunchMode::Whole`].
-fn check_variant(
-    cl: &ClContext,
-    built: &BuiltVariant,
-    task: &Task,
-    src: &[u8],
-    talk: &mut ParentConnection,
-) -> Result<(Option<MismatchReport>, Vec<u8>)> {
-    let ((width, height), radius) = (task.size, task.radius);
-    let whole = Extent::rgba(task.size, radius);
-    talk.step("time");
-    let mut scratch = Scratch::new();
-    let input = Picture::alloc(cl, built.input(), width, height)?;
-    let output = Picture::alloc(cl, built.output(), width, height)?;
-    input.write(&cl.queue, src)?;
-    let plan = built.plan(cl, [&input, &output], &mut scratch, whole)?;
-    let ms = plan.predict(&cl.queue)?;
-    // The timeout of a step does not include the reference.
-    talk.step(START);
-    let want = (built.id().filter().reference)(src, width as usize, height as usize, radius as usize);
-    let run = |name: &str| {
-        talk.step(name);
-        talk.report_prediction(ms);
-    };
-    let is_fast = ms < MAX_REPEATED_MS;
-    let (mut report, mut picture) = (None, Vec::new());
-    if task.launch == LaunchMode::Whole {
-        run("whole");
-        picture = filter_once(cl, built, src, whole)?;
-        let differs = compare(&want, &picture, width);
-        if differs.is_some() && is_fast {
-            // Missing and misplaced writes are detected only with poison and canaries.
-            run("check");
-            let checker = Checker::new(cl, built, whole, task.size);
-            let checked = checker.and_then(|checker| checker.check(src, &want, Bands::Whole));
-            report = checked.ok().flatten();
-        }
-        report = report.or(differs);
-    } else if is_fast {
-        let checker = Checker::new(cl, built, whole, task.size)?;
-        for bands in [Bands::Steps, Bands::Whole, Bands::Odd] {
-            if report.is_none() {
+/// A task on the device, with the connection to the process that waits for it.
+struct Trial<'a> {
+    cl: &'a ClContext,
+    task: &'a Task,
+    talk: &'a ParentConnection,
+}
+
+impl Trial<'_> {
+    /// Runs a variant: first on a few rows, to predict its time, then in the launches that the task requests. Returns the
+    /// difference from the reference, and the picture with [`LaunchMode::Whole`].
+    fn check_variant(&self, built: &BuiltVariant, src: &[u8]) -> Result<(Option<MismatchReport>, Vec<u8>)> {
+        let Self { cl, task, talk } = self;
+        let ((width, height), radius) = (task.size, task.radius);
+        let whole = Extent::rgba(task.size, radius);
+        talk.step("time");
+        let mut scratch = Scratch::new();
+        let input = Picture::alloc(cl, built.input(), width, height)?;
+        let output = Picture::alloc(cl, built.output(), width, height)?;
+        input.write(&cl.queue, src)?;
+        let plan = built.plan(cl, [&input, &output], &mut scratch, whole)?;
+        let ms = plan.predict(&cl.queue)?;
+        // The timeout of a step does not include the reference.
+        talk.step(START);
+        let want = (built.id().filter().reference)(src, width as usize, height as usize, radius as usize);
+        let run = |name: &str| {
+            talk.step(name);
+            talk.report_prediction(ms);
+        };
+        let is_fast = ms < MAX_REPEATED_MS;
+        let (mut report, mut picture) = (None, Vec::new());
+        if task.launch == LaunchMode::Whole {
+            run("whole");
+            picture = filter_once(cl, built, src, whole)?;
+            let differs = compare(&want, &picture, width);
+            if differs.is_some() && is_fast {
+                // Missing and misplaced writes are detected only with poison and canaries.
                 run("check");
-                report = checker.check(src, &want, bands)?;
+                let checker = Checker::new(cl, built, whole, task.size);
+                let checked = checker.and_then(|checker| checker.check(src, &want, Bands::Whole));
+                report = checked.ok().flatten();
+            }
+            report = report.or(differs);
+        } else if is_fast {
+            let checker = Checker::new(cl, built, whole, task.size)?;
+            for bands in [Bands::Steps, Bands::Whole, Bands::Odd] {
+                if report.is_none() {
+                    run("check");
+                    report = checker.check(src, &want, bands)?;
+                }
+            }
+        } else {
+            run("bands");
+            run_in_bands(cl, &plan)?;
+            let mut got = zeroed(want.len())?;
+            output.read(&cl.queue, &mut got)?;
+            report = compare(&want, &got, width);
+        }
+        Ok((report, picture))
+    }
+
+    /// Verifies a variant after an edit with the displayed frame, and then with small pictures of all patterns. The user waits for
+    /// the result, so each runs only once.
+    fn check_edited(
+        &self,
+        built: &BuiltVariant,
+        expected: impl FnOnce() -> Result<Expected>,
+    ) -> Result<Option<MismatchReport>> {
+        let Self { cl, task, talk } = self;
+        talk.step("time");
+        let (size, radius) = (task.size, task.radius);
+        let checker = Checker::new(cl, built, Extent::rgba(size, radius), size)?;
+        let ms = checker.predict_above(SHORT_MS)?;
+        // The timeout of a step does not include the reference.
+        talk.step(START);
+        let Expected { want, mut buffers, extremes } = expected()?;
+        let run = |name: &str| {
+            talk.step(name);
+            talk.report_prediction(ms);
+        };
+        run("check");
+        let report = checker.check_with(&mut buffers, &want, |step| Bands::Steps.ranges(size.1, step))?;
+        if report.is_some() {
+            return Ok(report);
+        }
+        let checker = Checker::new(cl, built, Extent::rgba(EXTREME_SIZE, radius), size)?;
+        for (pattern, src, want) in extremes {
+            run("small");
+            if let Some(report) = checker.check(&src, &want, Bands::Whole)? {
+                let ((width, height), name, bands) = (EXTREME_SIZE, pattern.name(), Bands::Whole.name());
+                let case = format!("{name}, {width}×{height}, r={radius}, {bands}");
+                return Ok(Some(MismatchReport { case, ..report }));
             }
         }
-    } else {
-        run("bands");
-        run_in_bands(cl, &plan)?;
-        let mut got = zeroed(want.len())?;
-        output.read(&cl.queue, &mut got)?;
-        report = compare(&want, &got, width);
+        Ok(None)
     }
-    Ok((report, picture))
+
+    /// Compares the filter on planes with the reference, in one launch and in bands, and runs the conversion of its output.
+    fn check_planar(
+        &self,
+        filter: &BuiltVariant,
+        Conversion { layout, storage }: Conversion,
+        block: &[u8],
+    ) -> Result<(Option<MismatchReport>, Vec<u8>)> {
+        let Self { cl, task, talk } = self;
+        talk.step(START);
+        let whole = Extent::planes(layout, task.radius);
+        let want = &planar_reference(&layout, block, task.radius)?;
+        let planes = FilteredPlanes { layout, radius: task.radius, block, want };
+        let mut report = None;
+        let third = layout.height / 3;
+        // Very low pictures have no rows for some bands.
+        let cuts: Vec<u32> =
+            [third, 2 * third + 1].into_iter().filter(|row| (1..layout.height).contains(row)).collect();
+        for bands in [&[], &cuts[..]] {
+            talk.step("check");
+            report = report.or(run::check(cl, filter, &planes, bands)?);
+        }
+        if report.is_none() && task.launch == LaunchMode::Extremes {
+            report = suite::check_extremes(cl, filter, &planes, || talk.step("small"))?;
+        }
+        let filtered = layout.filtered();
+        let to = Picture::block(cl, &cl.queue, &zeroed(filtered.bytes())?)?;
+        let from = Picture::block(cl, &cl.queue, block)?;
+        let plan = filter.plan(cl, [&from, &to], &mut Scratch::new(), whole)?;
+        talk.step("whole");
+        plan.enqueue_all(&cl.queue)?;
+        let picture = self.run_conversion(Conversion { layout: filtered, storage }, to)?;
+        Ok((report, picture))
+    }
+
+    /// Runs the conversion of a block with and without correction, and returns the picture without correction.
+    fn run_conversion(&self, Conversion { layout, storage }: Conversion, planes: Picture) -> Result<Vec<u8>> {
+        let Self { cl, talk, .. } = self;
+        let to = Picture::alloc(cl, storage, layout.width, layout.height)?;
+        let mut command = ConvertCommand { layout, planes, to, correction: Correction::VIVID };
+        let (mut converter, kernels) = (Converter::new(cl), &mut KernelCache::default());
+        let mut rgba = zeroed(layout.rgba_bytes())?;
+        // The result is that of the last one, without correction.
+        for correction in [Correction::VIVID, Correction::NEUTRAL] {
+            command.correction = correction;
+            talk.step("convert");
+            let _event = converter.enqueue(&cl.queue, kernels, &command)?;
+            command.to.read(&cl.queue, &mut rgba)?;
+        }
+        Ok(rgba)
+    }
+
+    /// Runs the colour correction with each storage that the device supports.
+    fn run_correction(&self, src: &[u8]) -> Result<()> {
+        let Self { cl, task: Task { size, .. }, talk } = self;
+        let mut corrector = Corrector::new(cl);
+        let colors = RgbaColors { matrix: Matrix::Bt709, has_alpha: true };
+        for &storage in yuv_to_rgba::storages(cl) {
+            let picture = || Picture::alloc(cl, storage, size.0, size.1);
+            let (from, to, correction) = (picture()?, picture()?, Correction::VIVID);
+            from.write(&cl.queue, src)?;
+            talk.step("correct");
+            let command = CorrectCommand { from, to, size: *size, correction, colors };
+            let _event = corrector.enqueue(&cl.queue, &mut KernelCache::default(), &command)?;
+            cl.queue.finish().map_err(|e| failed("The device failed during a trial.", &e))?;
+        }
+        Ok(())
+    }
 }
 
 /// The expected outputs for the verification of a variant after an edit of its kernels.
@@ -183,43 +289,6 @@ impl Expected {
     }
 }
 
-/// Verifies a variant after an edit with the displayed frame, and then with small pictures of all patterns. The user waits for
-/// the result, so each runs only once.
-fn check_edited(
-    cl: &ClContext,
-    built: &BuiltVariant,
-    task: &Task,
-    expected: impl FnOnce() -> Result<Expected>,
-    talk: &mut ParentConnection,
-) -> Result<Option<MismatchReport>> {
-    talk.step("time");
-    let (size, radius) = (task.size, task.radius);
-    let checker = Checker::new(cl, built, Extent::rgba(size, radius), size)?;
-    let ms = checker.predict_above(SHORT_MS)?;
-    // The timeout of a step does not include the reference.
-    talk.step(START);
-    let Expected { want, mut buffers, extremes } = expected()?;
-    let run = |name: &str| {
-        talk.step(name);
-        talk.report_prediction(ms);
-    };
-    run("check");
-    let report = checker.check_with(&mut buffers, &want, |step| Bands::Steps.ranges(size.1, step))?;
-    if report.is_some() {
-        return Ok(report);
-    }
-    let checker = Checker::new(cl, built, Extent::rgba(EXTREME_SIZE, radius), size)?;
-    for (pattern, src, want) in extremes {
-        run("small");
-        if let Some(report) = checker.check(&src, &want, Bands::Whole)? {
-            let ((width, height), name, bands) = (EXTREME_SIZE, pattern.name(), Bands::Whole.name());
-            let case = format!("{name}, {width}×{height}, r={radius}, {bands}");
-            return Ok(Some(MismatchReport { case, ..report }));
-        }
-    }
-    Ok(None)
-}
-
 /// Runs all passes in bands, as the window does, and waits for each band.
 fn run_in_bands(cl: &ClContext, plan: &Plan) -> Result<()> {
     for pass in 0..plan.passes() {
@@ -234,86 +303,4 @@ fn run_in_bands(cl: &ClContext, plan: &Plan) -> Result<()> {
 /// Compares a result without canaries with the reference's; returns `None` if they are equal.
 fn compare(want: &[u8], got: &[u8], width: u32) -> Option<MismatchReport> {
     verify::compare(want, got, &Rgba { width: width as usize }, 0)
-}
-
-/// Compares the filter on planes with the reference, in one launch and in bands, and runs the conversion of its output.
-fn check_planar(
-    cl: &ClContext,
-    filter: &BuiltVariant,
-    layout: &Layout,
-    to_image: bool,
-    task: &Task,
-    block: &[u8],
-    talk: &mut ParentConnection,
-) -> Result<(Option<MismatchReport>, Vec<u8>)> {
-    talk.step(START);
-    let (want, whole) = (planar_reference(layout, block, task.radius)?, Extent::planes(*layout, task.radius));
-    let mut report = None;
-    let third = layout.height / 3;
-    // Very low pictures have no rows for some bands.
-    let cuts: Vec<u32> =
-        [third, 2 * third + 1].into_iter().filter(|row| (1..layout.height).contains(row)).collect();
-    for bands in [&[], &cuts[..]] {
-        talk.step("check");
-        report = report.or(planes::check(cl, filter, whole, (block, &want), bands)?);
-    }
-    if report.is_none() && task.launch == LaunchMode::Extremes {
-        report = planar_suite::check_extremes(cl, filter, layout, task.radius, || talk.step("small"))?;
-    }
-    let filtered = layout.filtered();
-    let to = Picture::block(cl, &cl.queue, &zeroed(filtered.bytes())?)?;
-    let from = Picture::block(cl, &cl.queue, block)?;
-    let plan = filter.plan(cl, [&from, &to], &mut Scratch::new(), whole)?;
-    talk.step("whole");
-    plan.enqueue_all(&cl.queue)?;
-    let picture = run_conversion(cl, &filtered, to_image, &to, talk)?;
-    Ok((report, picture))
-}
-
-/// Runs the conversion of a block with and without correction, and returns the picture without correction.
-fn run_conversion(
-    cl: &ClContext,
-    layout: &Layout,
-    to_image: bool,
-    block: &Picture,
-    talk: &mut ParentConnection,
-) -> Result<Vec<u8>> {
-    let storage = if to_image { Storage::Image } else { Storage::Buffer };
-    let (width, height) = (layout.width, layout.height);
-    let picture = Picture::alloc(cl, storage, width, height)?;
-    let (mut converter, kernels) = (Converter::new(cl), &mut KernelCache::default());
-    let mut rgba = zeroed(width as usize * height as usize * 4)?;
-    // The result is that of the last one, without correction.
-    for correction in [Correction::VIVID, Correction::NEUTRAL] {
-        talk.step("convert");
-        let _event = converter.enqueue(&cl.queue, kernels, layout, block, &picture, &correction)?;
-        picture.read(&cl.queue, &mut rgba)?;
-    }
-    Ok(rgba)
-}
-
-/// Runs the colour correction with each storage that the device supports.
-fn run_correction(
-    cl: &ClContext,
-    (width, height): (u32, u32),
-    src: &[u8],
-    talk: &mut ParentConnection,
-) -> Result<()> {
-    let mut corrector = Corrector::new(cl);
-    let colors = RgbaColors { matrix: Matrix::Bt709, has_alpha: true };
-    let storages = if cl.device.info.image_support {
-        &[Storage::Buffer, Storage::Image][..]
-    } else {
-        &[Storage::Buffer]
-    };
-    for &storage in storages {
-        let from = Picture::alloc(cl, storage, width, height)?;
-        let to = Picture::alloc(cl, storage, width, height)?;
-        from.write(&cl.queue, src)?;
-        talk.step("correct");
-        let (kernels, vivid) = (&mut KernelCache::default(), &Correction::VIVID);
-        let _event = corrector.enqueue(&cl.queue, kernels, &from, &to, (width, height), vivid, colors)?;
-        cl.queue.finish().map_err(|e| failed("The device failed during a trial.", &e))?;
-    }
-    Ok(())
 }

@@ -12,6 +12,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::VariantId;
+use crate::color_kernels::Conversion;
 use base::error::Result;
 use base::memory::zeroed;
 use base::verify::MismatchReport;
@@ -28,30 +29,19 @@ pub const NAME: &str = "filters";
 /// The kernels of a trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Target {
-    /// A variant on an RGBA picture, with the default parameters or those that tuning found.
+    /// A variant, with the default parameters or those that tuning found. After a variant that filters planes its output is
+    /// converted; the report is about the filter only.
     Variant {
         /// The variant.
         id: VariantId,
-        /// True for an image as output, if the code can write one.
-        to_image: bool,
-    },
-    /// A variant on a packed block of planes, and the conversion of its output. The report is about the filter only.
-    Planar {
-        /// The variant.
-        id: VariantId,
-        /// The layout of the block.
-        layout: Layout,
-        /// True to convert into an image, false for a buffer.
+        /// The layout of the packed block of planes that it filters; `None` if it filters RGBA pictures.
+        layout: Option<Layout>,
+        /// True for an image as the last output, if the code can write one.
         to_image: bool,
     },
     /// The conversion of a packed block of planes. With [`LaunchMode::Extremes`] the result is compared with the reference;
     /// otherwise the conversion only runs.
-    Convert {
-        /// The layout of the block.
-        layout: Layout,
-        /// True to convert into an image, false for a buffer.
-        to_image: bool,
-    },
+    Convert(Conversion),
     /// The colour correction of an RGBA picture, which only runs.
     Correct,
 }
@@ -60,8 +50,8 @@ impl Target {
     /// Returns the name for messages.
     fn name(&self) -> String {
         match self {
-            Target::Variant { id, .. } | Target::Planar { id, .. } => format!("'{id}'"),
-            Target::Convert { .. } => "the conversion".to_owned(),
+            Target::Variant { id, .. } => format!("'{id}'"),
+            Target::Convert(_) => "the conversion".to_owned(),
             Target::Correct => "the correction".to_owned(),
         }
     }
@@ -74,12 +64,12 @@ impl Target {
         match self {
             // `auto` may use any variant.
             Target::Variant { id, .. } if id.is_auto() => VariantId::all().any(is_modified),
-            Target::Variant { id, .. } => is_modified(*id),
-            Target::Planar { id, .. } => {
+            Target::Variant { id, layout: Some(_), .. } => {
                 let mut codes = id.codes().iter();
                 sources.any_changed("convert/") || codes.any(|code| sources.any_changed(code.file))
             }
-            Target::Convert { .. } | Target::Correct => sources.any_changed("convert/"),
+            Target::Variant { id, .. } => is_modified(*id),
+            Target::Convert(_) | Target::Correct => sources.any_changed("convert/"),
         }
     }
 }
@@ -126,11 +116,20 @@ pub struct Trials {
 /// A request to the child process; if its task is `None`, the device is only initialised.
 type TrialRequest = Request<Option<Task>>;
 
+/// The picture of a trial.
+#[derive(Clone, Copy)]
+pub enum Source<'a> {
+    /// Width·height RGBA pixels, or a packed block of planes.
+    Bytes(&'a [u8]),
+    /// So many bytes, which are computed while the compiler works.
+    Later(usize, Payload<'a>),
+}
+
 /// The picture and settings of a trial.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Case<'a> {
-    /// The picture: width·height RGBA pixels, or a packed block of planes.
-    pub src: &'a [u8],
+    /// The picture.
+    pub src: Source<'a>,
     /// The picture's width and height in pixels.
     pub size: (u32, u32),
     /// The radius in pixels.
@@ -171,28 +170,20 @@ impl Trials {
     /// they are built-in.
     ///
     /// # Errors
-    /// When the kernels must not run in this process: they do not build, fail, crash, or do not end.
+    /// When the kernels must not run in this process: they do not build, fail, crash, or do not end. Also errors of
+    /// the picture.
     pub fn run(&mut self, cl: &ClContext, target: Target, case: &Case) -> Result<Option<TrialReport>> {
-        self.run_on(cl, target, case, case.src.len(), &|| Ok(Cow::Borrowed(case.src)))
-    }
-
-    /// Runs kernels as [`Trials::run`] does, but with a picture of this many bytes that is computed while the compiler works,
-    /// instead of the case's own.
-    ///
-    /// # Errors
-    /// As [`Trials::run`], and those of `picture`.
-    pub fn run_on(
-        &mut self,
-        cl: &ClContext,
-        target: Target,
-        case: &Case,
-        bytes: usize,
-        picture: Payload<'_>,
-    ) -> Result<Option<TrialReport>> {
         if !target.is_modified(cl) {
             return Ok(None);
         }
-        let Case { size, radius, launch, .. } = *case;
+        let Case { src, size, radius, launch } = *case;
+        let (bytes, picture) = match src {
+            Source::Later(bytes, picture) => (bytes, picture),
+            Source::Bytes(bytes) => {
+                let picture = || Ok(Cow::Borrowed(bytes));
+                return self.run(cl, target, &Case { src: Source::Later(bytes.len(), &picture), ..*case });
+            }
+        };
         let name = target.name();
         let request = TrialRequest::new(cl, Some(Task { target, size, radius, launch, bytes }));
         if launch == LaunchMode::Whole {

@@ -6,8 +6,9 @@ use std::fmt::Write;
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
 
-use super::{Input, Row};
-use crate::color_kernels::{Converter, Corrector};
+use super::{Input, Row, RunOptions};
+use crate::color_kernels::check::ConvertedPlanes;
+use crate::color_kernels::{Conversion, Converter, Corrector};
 use crate::color_test_pictures::{self, Pattern};
 use base::error::Result;
 use base::memory::require;
@@ -114,25 +115,19 @@ pub(super) struct Checks {
 }
 
 impl Checks {
-    /// Checks the conversions of a source, and writes the outcomes to `rows`. `input` is set for the movie's own format,
-    /// which is also checked at the movie's whole size.
+    /// Checks the conversions of a source, and writes the outcomes to `rows`. `ask` has an input for the movie's own format, which
+    /// is also checked at the movie's whole size.
     ///
     /// # Errors
     /// When memory for the pictures runs out.
-    pub(super) fn check(
-        &mut self,
-        rows: &mut [Row],
-        source: Source,
-        input: Option<&Input>,
-        size: (u32, u32),
-    ) -> Result<()> {
+    pub(super) fn check(&mut self, rows: &mut [Row], source: Source, ask: &RunOptions) -> Result<()> {
         match source {
             Source::Planes(..) => {
-                let pictures = test_pictures(source, input, size);
+                let pictures = test_pictures(source, ask.input, ask.size);
                 (1..).zip(pictures).try_for_each(|(seed, case)| self.check_planes(rows, case, seed))
             }
             Source::Rgba => {
-                let sizes = SIZES.into_iter().chain([size]);
+                let sizes = SIZES.into_iter().chain([ask.size]);
                 let matrices = MATRICES.into_iter().chain([Matrix::Rgb]).cycle();
                 sizes.zip(matrices).for_each(|(size, matrix)| self.check_rgba(rows, size, matrix));
                 Ok(())
@@ -156,10 +151,11 @@ impl Checks {
         let queue = self.cl.queue.clone();
         for row in rows.iter_mut().filter(|row| row.outcome.is_ok()) {
             let want = if row.corrected { &vivid } else { &plain };
-            let correction = correction(row.corrected);
-            let checked = self.converter.prepare(&layout, row.to).and_then(|()| {
-                row.kernel = self.converter.kernel_file(&layout, row.to);
-                self.converter.check(&queue, &layout, row.to, &correction, (&block, want))
+            let of = ConvertedPlanes { block: &block, want, correction: correction(row.corrected) };
+            let conversion = Conversion { layout, storage: row.to };
+            let checked = self.converter.prepare(&conversion).and_then(|()| {
+                row.kernel = self.converter.kernel_file(&conversion);
+                self.converter.check(&queue, &conversion, &of)
             });
             row.record((layout.width, layout.height), checked, || describe_picture(&layout, pattern));
         }

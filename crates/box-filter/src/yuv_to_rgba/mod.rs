@@ -10,18 +10,17 @@ use std::cell::RefCell;
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
 
-use crate::color_kernels::{Converter, Corrector};
+use crate::color_kernels::{Conversion, Converter, Corrector};
 use crate::pictures::noise;
-use crate::trial::{Case, LaunchMode, Target, Trials};
+use crate::trial::{self, Case, LaunchMode, Target, Trials};
 use base::error::{Error, Result};
 use base::verify::MismatchReport;
 use ladder::Outcome;
 use ladder::measure::Measurement;
 use ladder::rows::clock_reason;
-use opencl::cl::{ClContext, Device};
+use opencl::cl::ClContext;
 use opencl::clock::ClockState;
 use opencl::memory::Storage;
-use opencl::sources::Sources;
 use video::color::Layout;
 use video::color::planes::layout_of;
 
@@ -120,7 +119,9 @@ impl Input {
 
 /// Options of [`run_device`].
 #[derive(Debug, Clone, Copy)]
-pub struct RunOptions {
+pub struct RunOptions<'a> {
+    /// The movie's format, whose conversions are timed.
+    pub input: Option<&'a Input>,
     /// Width and height of the pictures in pixels.
     pub size: (u32, u32),
     /// The number of timed runs of each conversion of the movie's own format.
@@ -131,21 +132,23 @@ pub struct RunOptions {
     pub fail_fast: bool,
 }
 
-/// Compares conversions with the reference, with programs that are compiled from `kernels`, and times the conversions of
-/// `input`, interleaved. Modified kernels run in `trials` first. `next` is called with a description of each step.
+/// Returns the kinds of memory to which a device converts.
+pub fn storages(cl: &ClContext) -> &'static [Storage] {
+    if cl.device.info.image_support { &[Storage::Buffer, Storage::Image] } else { &[Storage::Buffer] }
+}
+
+/// Compares conversions with the reference, and times those of the movie's format, interleaved. Modified kernels run in `trials`
+/// first. `next` is called with a description of each step.
 ///
 /// # Errors
 /// When the device cannot be used at all. The failure of a single conversion is in its row.
 pub fn run_device(
-    device: &Device,
-    kernels: Sources,
-    input: Option<&Input>,
+    cl: &ClContext,
     ask: &RunOptions,
     trials: &mut Trials,
     next: &mut dyn FnMut(&str),
 ) -> Result<Vec<Row>> {
-    let RunOptions { size, rounds, which, fail_fast } = *ask;
-    let cl = ClContext::new(device, kernels)?;
+    let RunOptions { input, which, fail_fast, .. } = *ask;
     let movie_format = input.map(|input| input.format);
     let mut sources: Vec<Source> = Vec::new();
     if let Some(format) = movie_format {
@@ -158,15 +161,8 @@ pub fn run_device(
         sources.extend(others(&FILTERED_FORMATS).map(|format| Source::Planes(format, true)));
     }
     sources.push(Source::Rgba);
-    let mut storages = vec![Storage::Buffer];
-    if cl.device.info.image_support {
-        storages.push(Storage::Image);
-    }
-    let checks = RefCell::new(Checks {
-        converter: Converter::new(&cl),
-        corrector: Corrector::new(&cl),
-        cl: cl.clone(),
-    });
+    let checks =
+        RefCell::new(Checks { converter: Converter::new(cl), corrector: Corrector::new(cl), cl: cl.clone() });
     let mut rows = Vec::new();
     let mut timed = Vec::new();
     // Kernels that crashed or timed out are not run again for other sources.
@@ -178,25 +174,24 @@ pub fn run_device(
             Source::Rgba => true,
         };
         let mut source_results = Vec::new();
-        for &to in &storages {
+        for &to in storages(cl) {
             for corrected in [false, true] {
                 if corrected || !matches!(source, Source::Rgba) {
                     source_results.push(Row::new(source.id(), to, corrected));
                 }
             }
         }
-        let movie = is_movies.then_some(input).flatten();
+        let ask = &RunOptions { input: input.filter(|_| is_movies), ..*ask };
         let known = crashed.iter().find(|(other, _)| other.may_share_kernels(source));
         let tried = match known {
             Some((_, error)) => Err(error.clone()),
-            None => run_trials(trials, &cl, source, movie, size, &storages),
+            None => run_trials(trials, cl, source, ask),
         };
         if let (Err(error), None, true) = (&tried, known, trials.is_fault()) {
             crashed.push((source, error.clone()));
         }
-        if let Err(error) =
-            tried.and_then(|()| checks.borrow_mut().check(&mut source_results, source, movie, size))
-        {
+        let checked = tried.and_then(|()| checks.borrow_mut().check(&mut source_results, source, ask));
+        if let Err(error) = checked {
             // The kernels must not run in this process, or memory for the pictures ran out.
             for row in source_results.iter_mut().filter(|row| row.outcome.is_ok()) {
                 row.outcome = Err(Outcome::Failed(error.clone()));
@@ -213,8 +208,8 @@ pub fn run_device(
         }
     }
     next("timing conversions");
-    let clock = ClockState::calibrate(&cl);
-    let measured = time(&cl, &checks, &timed, input, size, rounds)?;
+    let clock = ClockState::calibrate(cl);
+    let measured = time(&checks, &timed, ask)?;
     for ((at, ..), measured) in timed.iter().zip(measured) {
         let row = &mut rows[*at];
         row.outcome = match measured {
@@ -228,21 +223,20 @@ pub fn run_device(
 }
 
 /// Runs modified kernels in the sandbox, for each storage of the output.
-fn run_trials(
-    trials: &mut Trials,
-    cl: &ClContext,
-    source: Source,
-    input: Option<&Input>,
-    (width, height): (u32, u32),
-    storages: &[Storage],
-) -> Result<()> {
-    let sized = |src| Case { src, size: (width, height), radius: 0, launch: LaunchMode::Bands };
+fn run_trials(trials: &mut Trials, cl: &ClContext, source: Source, ask: &RunOptions) -> Result<()> {
+    let (width, height) = ask.size;
+    let sized = |src| Case {
+        src: trial::Source::Bytes(src),
+        size: (width, height),
+        radius: 0,
+        launch: LaunchMode::Bands,
+    };
     let layout = match source {
         Source::Rgba => {
             let src = noise((width * height * 4) as usize);
             return trials.run(cl, Target::Correct, &sized(&src)).map(drop);
         }
-        Source::Planes(_, filtered) => match input {
+        Source::Planes(_, filtered) => match ask.input {
             Some(input) if filtered => Some(input.layout.filtered()),
             Some(input) => Some(input.layout),
             None => source.layout((width, height.min(FEW_ROWS))),
@@ -250,9 +244,9 @@ fn run_trials(
     };
     let Some(layout) = layout else { return Ok(()) };
     let block = noise(layout.bytes());
-    for &to in storages {
+    for &storage in storages(cl) {
         let case = Case { size: (layout.width, layout.height), ..sized(&block) };
-        trials.run(cl, Target::Convert { layout, to_image: to == Storage::Image }, &case)?;
+        trials.run(cl, Target::Convert(Conversion { layout, storage }), &case)?;
     }
     Ok(())
 }

@@ -2,14 +2,13 @@
 
 use std::cell::RefCell;
 
-use super::Input;
+use super::RunOptions;
 use super::checks::{Checks, Source, correction};
-use crate::color_kernels::KernelCache;
+use crate::color_kernels::{ConvertCommand, CorrectCommand, KernelCache};
 use crate::color_test_pictures::{self, Pattern};
 use base::error::{Error, Result};
 use compute::sample::{Sample, sample};
 use ladder::measure::{self, TaskSamples, TimedTask};
-use opencl::cl::ClContext;
 use opencl::memory::{Picture, Storage};
 use video::color::{Layout, Matrix, RgbaColors};
 
@@ -19,15 +18,13 @@ const OPAQUE: RgbaColors = RgbaColors { matrix: Matrix::Bt709, has_alpha: false 
 /// A conversion to time: the index of its row, its input, the storage of its output, and true if colours are corrected.
 pub(super) type TimedRow = (usize, Source, Storage, bool);
 
-/// Times the conversions in `rows` on pictures of this size, in rounds that run each conversion once.
+/// Times the conversions in `rows`, in rounds that run each conversion once.
 pub(super) fn time(
-    cl: &ClContext,
     checks: &RefCell<Checks>,
     rows: &[TimedRow],
-    input: Option<&Input>,
-    (width, height): (u32, u32),
-    rounds: u32,
+    &RunOptions { input, size, rounds, .. }: &RunOptions,
 ) -> Result<measure::TaskResults> {
+    let cl = &checks.borrow().cl.clone();
     let on_device = |layout: &Layout| -> Result<(Layout, Picture)> {
         let block = color_test_pictures::block(layout, Pattern::Mixed, 1)?;
         Ok((*layout, Picture::block(cl, &cl.queue, &block)?))
@@ -36,12 +33,12 @@ pub(super) fn time(
         Some(input) => Some((on_device(&input.layout)?, on_device(&input.layout.filtered())?)),
         None => None,
     };
-    let picture = |storage| Picture::alloc(cl, storage, width, height);
+    let picture = |storage| Picture::alloc(cl, storage, size.0, size.1);
     let mut pictures = vec![(picture(Storage::Buffer)?, picture(Storage::Buffer)?)];
     if rows.iter().any(|(_, _, to, _)| *to == Storage::Image) {
         pictures.push((picture(Storage::Image)?, picture(Storage::Image)?));
     }
-    let rgba = color_test_pictures::pixels((width, height), 1)?;
+    let rgba = color_test_pictures::pixels(size, 1)?;
     pictures.iter().try_for_each(|(from, _)| from.write(&cl.queue, &rgba))?;
     let kernels = RefCell::new(KernelCache::default());
     let (planes, pictures, kernels) = (planes.as_ref(), &pictures, &kernels);
@@ -49,19 +46,20 @@ pub(super) fn time(
     for &(_, source, to, corrected) in rows {
         let run = move |_: Option<u32>| -> Result<Sample> {
             let missing = || Error::new("A conversion could not be timed.", "Its memory is not there.", "");
-            let (from, dst) = pictures.get(usize::from(to == Storage::Image)).ok_or_else(missing)?;
+            let (from, to) = pictures.get(usize::from(to == Storage::Image)).cloned().ok_or_else(missing)?;
             let correction = correction(corrected);
             let (mut checks, kernels) = (checks.borrow_mut(), &mut *kernels.borrow_mut());
             sample(&cl.queue, |queue| {
                 Ok(vec![match source {
                     Source::Planes(_, filtered) => {
                         let (decoded, after) = planes.ok_or_else(missing)?;
-                        let (layout, block) = if filtered { after } else { decoded };
-                        checks.converter.enqueue(queue, kernels, layout, block, dst, &correction)?
+                        let (layout, planes) = if filtered { after } else { decoded }.clone();
+                        let command = ConvertCommand { layout, planes, to, correction };
+                        checks.converter.enqueue(queue, kernels, &command)?
                     }
                     Source::Rgba => {
-                        let size = (width, height);
-                        checks.corrector.enqueue(queue, kernels, from, dst, size, &correction, OPAQUE)?
+                        let command = CorrectCommand { from, to, size, correction, colors: OPAQUE };
+                        checks.corrector.enqueue(queue, kernels, &command)?
                     }
                 }])
             })

@@ -87,16 +87,16 @@ impl FrameFilter for TextureFilter {
     /// Reads the filtered picture back and measures it as requested from [`TextureFilter::measuring`]. Returns `None` if
     /// nothing is to be measured or the picture cannot be read back.
     fn take_measurements(&mut self) -> Option<HostMeasurements> {
-        let Measurements { readings, levels } = std::mem::take(&mut self.measures);
-        if !readings && !levels {
+        let measures = std::mem::take(&mut self.measures);
+        if measures == Measurements::default() {
             return None;
         }
         let began = Instant::now();
         let mut rgba = read_texture(self.filter.gl(), self.texture, self.size).ok()?;
         let read = Span::since(Stage::Reduce, began);
-        let mut measured = HostMeasurements::of(self.size, &mut rgba, readings, levels);
+        let mut measured = HostMeasurements::of(self.size, &mut rgba, measures);
         measured.spans.push(read);
-        if levels {
+        if measures.levels {
             let began = Instant::now();
             texture::fill(self.filter.gl(), self.texture, self.size, &rgba);
             measured.spans.push(Span::since(Stage::Levels, began));

@@ -9,8 +9,8 @@ use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::time::Instant;
 
 use super::{BandTimes, FrameFilter, HostMeasurements, RunningBand};
-use crate::Measurements;
 use crate::stats::{Span, Stage};
+use crate::{Measurements, Request, Slot};
 use base::error::{Error, Result};
 use base::jobs::{Job, Reporter, Waker};
 use base::memory::zeroed;
@@ -30,7 +30,7 @@ struct FilterRequest {
     dst: Vec<u8>,
     size: (u32, u32),
     radius: u32,
-    measures: Measurements,
+    measurements: Measurements,
     cancelled: Arc<AtomicBool>,
     result: Sender<FilterResult>,
 }
@@ -70,25 +70,30 @@ impl NativeFilter {
         Ok(Self { requests, _job: job })
     }
 
-    /// Prepares the filter for the RGBA picture `src` of `size`; nothing runs yet. `spare` is memory that is reused for the result if it
-    /// has the right size.
+    /// Prepares the filter of the RGBA picture in a slot. The result goes into the memory of the slot's former picture if that is as
+    /// large.
     ///
     /// # Errors
-    /// If memory runs out.
+    /// If memory runs out, or the slot has no picture.
     pub(crate) fn prepare(
         &self,
-        src: Arc<HostBlock>,
-        spare: Option<Vec<u8>>,
-        size: (u32, u32),
-        radius: u32,
-        measures: Measurements,
+        slot: &mut Slot,
+        &Request { radius, measurements, .. }: &Request,
     ) -> Result<impl FrameFilter + use<>> {
+        let (src, size, spare) = (slot.lend_input()?, slot.size(), slot.host_picture.take());
         let bytes = src.bytes().len();
         let dst = spare.filter(|spare| spare.len() == bytes).map_or_else(|| zeroed(bytes), Ok)?;
         let (sender, result) = channel();
         let cancelled = Arc::new(AtomicBool::new(false));
-        let request =
-            FilterRequest { src, dst, size, radius, measures, cancelled: cancelled.clone(), result: sender };
+        let request = FilterRequest {
+            src,
+            dst,
+            size,
+            radius,
+            measurements,
+            cancelled: cancelled.clone(),
+            result: sender,
+        };
         Ok(PreparedNative {
             requests: self.requests.clone(),
             request: Some(request),
@@ -167,7 +172,8 @@ impl RunningBand for RunningPicture {
 /// The loop of the filter's thread: filters and measures the pictures of the requests, until no more requests can come.
 fn serve_requests(requests: &Receiver<FilterRequest>, waker: &Waker) {
     let threads = native::all_threads();
-    while let Ok(FilterRequest { src, mut dst, size, radius, measures, cancelled, result }) = requests.recv()
+    while let Ok(FilterRequest { src, mut dst, size, radius, measurements, cancelled, result }) =
+        requests.recv()
     {
         let outcome = if cancelled.load(Ordering::Relaxed) {
             Ok((dst, None, HostMeasurements::default()))
@@ -178,7 +184,7 @@ fn serve_requests(requests: &Receiver<FilterRequest>, waker: &Waker) {
                 native::filter(src.bytes(), &mut dst, (width, height), radius, threads, Lanes::Vector);
             filtered.map(|()| {
                 let span = Span::since(Stage::Filter, began);
-                let measured = HostMeasurements::of(size, &mut dst, measures.readings, measures.levels);
+                let measured = HostMeasurements::of(size, &mut dst, measurements);
                 (dst, Some(span), measured)
             })
         };
@@ -201,16 +207,14 @@ mod tests {
 
     use super::*;
     use crate::{Readings, stretch};
-    use box_filter::MAX_RADIUS;
     use box_filter::pictures::noise;
     use box_filter::reference::reference;
+    use box_filter::{MAX_RADIUS, named};
 
-    const BOTH: Measurements = Measurements { readings: true, levels: true };
-
-    fn picture() -> Arc<HostBlock> {
-        let mut block = HostBlock::new(33 * 9 * 4).unwrap();
-        block.bytes_mut().copy_from_slice(&noise(33 * 9 * 4));
-        Arc::new(block)
+    fn picture() -> Slot {
+        let mut slot = Slot::in_memory(33, 9);
+        slot.input().unwrap().copy_from_slice(&noise(33 * 9 * 4));
+        slot
     }
 
     /// Polls a band until it has finished or failed.
@@ -226,32 +230,33 @@ mod tests {
     #[test]
     fn pictures_come_filtered_and_give_their_source_back() {
         let filter = NativeFilter::new(Arc::new(|| {})).unwrap();
-        let src = picture();
-        let mut spare = None;
+        let (mut slot, measurements) = (picture(), Measurements { readings: true, levels: true });
         for radius in [0, 3, MAX_RADIUS] {
-            let mut task = filter.prepare(src.clone(), spare.take(), (33, 9), radius, BOTH).unwrap();
+            let request = Request { measurements, ..Request::new(named("native"), radius) };
+            let mut task = filter.prepare(&mut slot, &request).unwrap();
             assert!(task.take_picture().is_none(), "not before it is started");
             let ran = ended(task.start(0, 0..9, None).unwrap()).unwrap();
             assert!(ran.by_wall && !ran.cancelled && ran.ms >= 0.0, "{ran:?}");
             let filtered = task.take_picture().unwrap();
+            let src = slot.lend_input().unwrap();
             let mut right = reference(src.bytes(), 33, 9, radius as usize);
             let readings = Readings::reference((33, 9), &right);
             stretch(&mut right, readings.ends());
             assert!(filtered == right && task.take_measurements().unwrap().readings == Some(readings));
-            assert_eq!(Arc::strong_count(&src), 1, "the source may be written again");
-            spare = Some(filtered);
+            assert_eq!(Arc::strong_count(&src), 2, "only the slot and this test have the source");
+            slot.keep_host_picture(filtered);
         }
     }
 
     #[test]
     fn a_cancelled_picture_ends_and_an_impossible_one_is_an_error() {
         let filter = NativeFilter::new(Arc::new(|| {})).unwrap();
-        let src = picture();
-        let mut task = filter.prepare(src.clone(), None, (33, 9), 1, Measurements::default()).unwrap();
+        let (mut slot, request) = (picture(), |radius| Request::new(named("native"), radius));
+        let mut task = filter.prepare(&mut slot, &request(1)).unwrap();
         task.cancel();
         assert!(ended(task.start(0, 0..9, None).unwrap()).unwrap().cancelled);
-        let mut wrong = filter.prepare(src.clone(), None, (34, 9), 1, Measurements::default()).unwrap();
+        let mut wrong = filter.prepare(&mut slot, &request(MAX_RADIUS + 1)).unwrap();
         let error = ended(wrong.start(0, 0..9, None).unwrap()).unwrap_err();
-        assert!(error.why.contains("34×9"), "{error}");
+        assert!(error.why.contains("33×9 pixels, radius 129"), "{error}");
     }
 }

@@ -112,9 +112,9 @@ impl Choice {
 
     /// Returns the request for a frame with this filter, and with the chosen correction and those measurements that can be made.
     pub(super) fn request(&self, (variant, radius): Filter, status: &DeviceStatus) -> Request {
-        let Measurements { readings, levels } =
-            if status.can_measure(variant) { self.measuring } else { Measurements::default() };
-        Request { variant, version: None, radius, correction: self.correction, readings, levels }
+        let can_measure = status.can_measure(variant);
+        let measurements = if can_measure { self.measuring } else { Measurements::default() };
+        Request { correction: self.correction, measurements, ..Request::new(variant, radius) }
     }
 
     /// Returns the version number of this variant's kernels that is in use; 1 if they were not edited.

@@ -199,34 +199,28 @@ impl FilterQueue {
         let Finished { ticket, outcome, slot, stages, readings } = finished;
         let Some((index, side)) = self.flights.find(ticket) else {
             // The frame was given up.
-            slot.into_iter().for_each(|slot| self.workers.discard(slot));
-            return;
+            return self.workers.discard(slot);
         };
         let Some(pass) = self.flights.list.get_mut(index).and_then(|flight| flight.pass_mut(side)) else {
             return;
         };
         pass.stages.add(stages);
         let variant = pass.request.variant;
-        match (outcome, slot) {
-            (Outcome::Done, Some(slot)) => {
-                pass.step = Step::Done(slot, readings);
-                self.complete();
-            }
-            (outcome, slot) => {
-                pass.step = Step::Due;
-                if let Outcome::Failed(error) = outcome {
-                    // The device itself works; the failure of a device is an event of its own.
-                    self.events.push_back(match side {
-                        WipeSide::First => FilterEvent::VariantFailed(variant, error),
-                        WipeSide::Second => FilterEvent::WipeFailed(error),
-                    });
-                }
-                self.slots.put(slot.map(|slot| (side, slot)));
-                match side {
-                    WipeSide::First => self.give_up(index),
-                    WipeSide::Second => self.drop_second_side(index),
-                }
-            }
+        if let Outcome::Done = outcome {
+            pass.step = Step::Done(slot, readings);
+            return self.complete();
+        }
+        pass.step = Step::Due;
+        if let Outcome::Failed(error) = outcome {
+            self.events.push_back(match side {
+                WipeSide::First => FilterEvent::VariantFailed(variant, error),
+                WipeSide::Second => FilterEvent::WipeFailed(error),
+            });
+        }
+        self.slots.put([(side, slot)]);
+        match side {
+            WipeSide::First => self.give_up(index),
+            WipeSide::Second => self.drop_second_side(index),
         }
     }
 

@@ -78,7 +78,7 @@ impl FrameLoop {
             // The window shows the times next to the device's name, so they must be that device's.
             && shown.origin.device == self.device_changes
             // Readings that are not wanted any more do no harm.
-            && (request.readings || !wanted.readings)
+            && (request.measurements.readings || !wanted.measurements.readings)
             && self.wipe.is_satisfied(shown.second.as_deref(), &self.choice, self.filters.workers.status());
         if is_satisfied && !shown.origin.is_outdated || self.choice.failed.as_ref() == Some(wanted) {
             return None;

@@ -10,7 +10,7 @@
 
 use super::choice::Choice;
 use super::pairs::SecondSide;
-use crate::{DeviceStatus, Difference, Request};
+use crate::{DeviceStatus, Difference, Measurements, Request};
 use base::error::Error;
 use box_filter::VariantId;
 use compute::BackEnd;
@@ -127,7 +127,8 @@ impl Wipe {
         let can = variant == VariantId::OFF || status.can_filter((variant, version), radius);
         let request = choice.request((variant, radius), status);
         // The scopes show the first side.
-        can.then_some(Request { version, readings: false, ..request })
+        let measurements = Measurements { readings: false, ..request.measurements };
+        can.then_some(Request { version, measurements, ..request })
     }
 
     /// Returns true if frames must wait until the second side's filter or the comparison's kernels are built.

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use super::Filter;
 use super::pairs::Pair;
+use crate::job::Job;
 use crate::stats::{Span, Stage};
 use crate::{
     DeviceBuffers, DeviceStatus, Difference, Engine, Finished, Need, Pipeline, Progress, Refusal,
@@ -124,8 +125,7 @@ impl Event {
     fn into_slots(self) -> Vec<Slot> {
         match self {
             Self::Progress(_) | Self::Failed(_) => Vec::new(),
-            Self::Finished(finished) => finished.slot.into_iter().collect(),
-            Self::Refused(_, slot, _) => vec![slot],
+            Self::Finished(Finished { slot, .. }) | Self::Refused(_, slot, _) => vec![slot],
             Self::Compared(pair, map, _) => pair.into_slots().into_iter().chain([map]).collect(),
         }
     }
@@ -182,16 +182,18 @@ impl WorkerCore {
     /// Returns true if a frame must wait until the programs that it needs are built, checked and, if they were edited, run in a
     /// trial. Variants that filter planes need the device's conversion.
     fn must_wait(&mut self, Submission { frame, request, waits_for, .. }: &Submission) -> bool {
-        self.engine.loader.only_checked = waits_for.is_some();
-        let needs_conversion = waits_for.is_some() || request.variant.reads_planes();
-        if needs_conversion && self.engine.lacks_conversion(frame, request.kernels(), true) {
+        let Some(pipeline) = self.engine.pipeline_mut() else { return false };
+        pipeline.conversions.only_checked = waits_for.is_some();
+        let (variant, kernels) = (request.variant, request.kernels());
+        let is_for_device = !variant.back_end().does_without_opencl();
+        let needs_conversion = is_for_device && (waits_for.is_some() || variant.reads_planes());
+        if needs_conversion && pipeline.lacks_conversion(&frame.picture, kernels, true) {
             return true;
         }
         // The filter is the chosen one, even if the request is for the unfiltered frame.
-        let (Some((variant, radius)), Some(pipeline)) = (waits_for, self.engine.pipeline_mut()) else {
-            return false;
-        };
-        pipeline.trials.needs_trial(&frame.picture, (*variant, request.version), *radius)
+        waits_for.is_some_and(|(variant, radius)| {
+            pipeline.trials.needs_trial(&frame.picture, (variant, request.version), radius)
+        })
     }
 
     fn execute(&mut self, command: Command) {
@@ -202,7 +204,8 @@ impl WorkerCore {
             }
             Command::Submit(submission) => {
                 let Submission { ticket, frame, request, slot, .. } = *submission;
-                let submitted = self.engine.submit_as(ticket, &frame, request, slot, Stages::default());
+                let job = Job::new(ticket, request, slot, Stages::default());
+                let submitted = self.engine.submit_job(&frame, job);
                 let refused = submitted.err().map(|(slot, refusal)| Event::Refused(ticket, slot, refusal));
                 self.events.extend(refused);
             }

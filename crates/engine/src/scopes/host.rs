@@ -4,6 +4,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use super::readings::{COUNTS, LEVELS, Levels, Readings, STRIPS, case};
+use crate::Measurements;
 use crate::stats::{Span, Stage};
 use base::threads::{all_threads, share};
 use compute::reduction::host::reduce_vectorized;
@@ -18,9 +19,10 @@ pub struct HostMeasurements {
 }
 
 impl HostMeasurements {
-    /// Measures the luminance of the RGBA picture and then, if `levels` is true, stretches its contrast in place (auto-levels).
-    /// The result has the readings only if `readings` is true. Does nothing if both are false.
-    pub(crate) fn of(size: (u32, u32), rgba: &mut [u8], readings: bool, levels: bool) -> Self {
+    /// Measures the luminance of the RGBA picture and then, for auto-levels, stretches its contrast in place. The result has the
+    /// readings only if they are requested. Does nothing without a request.
+    pub(crate) fn of(size: (u32, u32), rgba: &mut [u8], measurements: Measurements) -> Self {
+        let Measurements { readings, levels } = measurements;
         if !readings && !levels {
             return Self::default();
         }
@@ -84,14 +86,17 @@ mod tests {
             let right = Readings::reference(size, &rgba);
             let mut stretched = rgba.clone();
             stretch(&mut stretched, right.ends());
-            let only_read = HostMeasurements::of(size, &mut rgba.clone(), true, false);
+            let of = |rgba: &mut [u8], readings, levels| {
+                HostMeasurements::of(size, rgba, Measurements { readings, levels })
+            };
+            let only_read = of(&mut rgba.clone(), true, false);
             assert!(only_read.readings.as_ref() == Some(&right), "{size:?}");
-            let both = HostMeasurements::of(size, &mut rgba, true, true);
+            let both = of(&mut rgba, true, true);
             assert!(both.readings == Some(right) && rgba == stretched, "{size:?}");
             assert_eq!([only_read.spans.len(), both.spans.len()], [1, 2]);
-            let levels = HostMeasurements::of(size, &mut rgba, false, true);
+            let levels = of(&mut rgba, false, true);
             assert!(levels.readings.is_none() && levels.spans.len() == 2);
-            assert!(HostMeasurements::of(size, &mut rgba, false, false).spans.is_empty());
+            assert!(of(&mut rgba, false, false).spans.is_empty());
         }
     }
 }

@@ -10,6 +10,7 @@ mod readings;
 #[cfg(test)]
 mod tests;
 
+use crate::Measurements;
 use base::error::{Error, Result};
 use base::random::Xorshift;
 use compute::plan::{Lens, Operands};
@@ -225,7 +226,8 @@ impl Scopes {
         size: (u32, u32),
         levels: Option<&Picture>,
     ) -> Result<(Option<Readings>, [f64; 2])> {
-        let wanted = self.prepare(cl, picture.storage(), size, true, levels.is_some())?;
+        let measurements = Measurements { readings: true, levels: levels.is_some() };
+        let wanted = self.prepare(cl, picture.storage(), size, measurements)?;
         let measured = self.enqueue(cl, wanted, picture, levels.unwrap_or(picture))?;
         cl.queue.finish().map_err(|e| failed(NOT_MEASURED, &e))?;
         let mut took = [0.0; 2];
@@ -243,8 +245,7 @@ impl Scopes {
         self.images.is_some() && picture.storage() == Storage::Image
     }
 
-    /// Returns the memory for measuring a picture of this storage and size. `readings` is true if the host is to read the
-    /// results, and `levels` if the contrast is to be stretched (auto-levels).
+    /// Returns the memory for measuring a picture of this storage and size.
     ///
     /// # Errors
     /// If memory runs out.
@@ -253,8 +254,7 @@ impl Scopes {
         cl: &ClContext,
         storage: Storage,
         size: (u32, u32),
-        readings: bool,
-        levels: bool,
+        Measurements { readings, levels }: Measurements,
     ) -> Result<MeasurementPlan> {
         if self.memory.as_ref().is_none_or(|memory| memory.size != size) {
             self.spare.clear();

@@ -5,7 +5,7 @@ use super::conversions::checked;
 use super::machine::{Machine, measured, searched};
 use super::*;
 use box_filter::named;
-use engine::{Difference, Request};
+use engine::{Difference, Measurements, Request};
 use ladder::tune::Status;
 use testkit::golden::{assert_all_compared, check, distinct_lines};
 use video::color::Correction;
@@ -67,8 +67,9 @@ fn texts_of_the_panels() {
         f.readings = Some(engine::Readings::reference((2, 1), &[10, 10, 10, 0, 200, 200, 200, 0]));
     });
     panel("wipe", |f| {
+        let measurements = Measurements { levels: true, ..Measurements::default() };
         let sides =
-            [Request { levels: true, ..Request::new(named("flat"), 7) }, Request::new(VariantId::OFF, 7)];
+            [Request { measurements, ..Request::new(named("flat"), 7) }, Request::new(VariantId::OFF, 7)];
         f.wipe = Some(Wipe { sides, by_wall: [false; 2], difference: None });
         f.change(|s| s.open[Panel::Scopes as usize] = true);
         f.readings = Some(engine::Readings::reference((2, 1), &[10, 10, 10, 0, 200, 200, 200, 0]));

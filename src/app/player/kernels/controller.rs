@@ -285,11 +285,11 @@ impl LiveKernels {
         let status = cx.frames.filters.workers.status();
         let wanted = layout.map_or_else(Vec::new, |layout| status.conversions_to_test(&layout));
         versions.waits = None;
-        let files: Vec<&str> = wanted.iter().map(|(.., file)| *file).collect();
+        let files: Vec<&str> = wanted.iter().map(|(_, file)| *file).collect();
         let conversions: Vec<_> = wanted
             .into_iter()
-            .filter(|(.., file)| versions.changes_conversion(file, asked))
-            .map(|(layout, storage, _)| (layout, storage))
+            .filter(|(_, file)| versions.changes_conversion(file, asked))
+            .map(|(conversion, _)| conversion)
             .collect();
         let mut subjects: Vec<_> = variants.iter().copied().map(Subject::Variant).collect();
         subjects.extend((!conversions.is_empty()).then_some(Subject::Conversion));
