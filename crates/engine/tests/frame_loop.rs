@@ -9,9 +9,8 @@ use crate::context;
 use crate::engine::expected;
 use box_filter::pictures::noise;
 use box_filter::{BuiltVariant, VariantId, named};
-use engine::frame_loop::{DrawTimes, FrameLoop, GlTimings};
+use engine::frame_loop::{DrawTimes, FrameLoop};
 use engine::sharing::Sharing;
-use engine::stats::Recorder;
 use engine::{Comparer, Pipeline, Request};
 use opencl::device_thread::DeviceThread;
 use opengl::headless::Headless;
@@ -49,8 +48,7 @@ impl Player {
         let options = OpenOptions { looping: false, ..OpenOptions::default() };
         let decoder = Decoder::open(&folder.movie("noise.mkv", &movie), options, Box::new(|| ())).unwrap();
         let headless = Headless::new().expect("these tests need OpenGL through EGL");
-        let recorder = Recorder::new(false);
-        let frames = FrameLoop::new(headless.gl.clone(), decoder, recorder, true, Arc::new(|| ()));
+        let frames = FrameLoop::new(headless.gl.clone(), decoder, true, Arc::new(|| ()));
         Self { frames, headless, _folder: folder }
     }
 
@@ -61,7 +59,7 @@ impl Player {
             assert!(began.elapsed() < Duration::from_secs(60), "{what}");
             self.frames.tick();
             self.frames.picture();
-            self.frames.swapped(DrawTimes::default(), GlTimings::default());
+            self.frames.swapped(DrawTimes::default());
             std::thread::sleep(Duration::from_millis(1));
         }
     }

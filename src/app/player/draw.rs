@@ -26,7 +26,7 @@ impl Player<'_> {
     pub(super) fn draw(&mut self) -> Result<()> {
         self.cx.repaints.clear();
         let window = self.cx.gl_window.size();
-        let (mut times, mut timings) = (DrawTimes::default(), GlTimings::default());
+        let mut times = DrawTimes::default();
 
         let began = Instant::now();
         let picture = self.cx.frames.picture();
@@ -44,7 +44,7 @@ impl Player<'_> {
         let mut drawn = Ok(());
         let mut draw = || drawn = scene.draw(&self.cx.frames, &screen);
         match self.cx.frames.presenter.gl_timer().filter(|_| picture.is_some()) {
-            Some(timer) => timings.present = timer.time_with_next(draw).1,
+            Some(timer) => times.gl.present = timer.time_with_next(draw).1,
             None => draw(),
         }
         times.present = ms_since(began);
@@ -68,7 +68,7 @@ impl Player<'_> {
         });
         let wipe =
             wipe.map(|ShownWipe { sides, by_wall, difference, .. }| Wipe { sides, by_wall, difference });
-        let actions = self.paint_overlay(window, placed, wipe.as_ref(), &mut timings);
+        let actions = self.paint_overlay(window, placed, wipe.as_ref(), &mut times.gl);
         times.overlay = ms_since(began);
 
         if std::mem::take(&mut self.saves.wants_window) {
@@ -93,7 +93,7 @@ impl Player<'_> {
         self.devices.candidate.was_drawn();
         let (count, unmeasured) =
             (self.cx.frames.recorder.shown.changes(), self.cx.frames.recorder.shown.last().is_none());
-        let is_new = self.cx.frames.swapped(times, timings);
+        let is_new = self.cx.frames.swapped(times);
         if self.cx.frames.recorder.shown.changes() != count {
             // The first picture's numbers are shown at once, later ones with the next refresh, also in a pause.
             self.cx.repaints.redraw_within(if unmeasured { Duration::ZERO } else { IDLE_REPAINT });

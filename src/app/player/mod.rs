@@ -113,7 +113,7 @@ impl PlayerContext<'_> {
         let budget_ms = interval_ns.map(|ns| ns as f64 / 1e6 / frames.schedule.speed());
         let moment = Moment {
             is_still: frames.schedule.is_paused() || frames.is_finished() || frames.playing().still,
-            is_slow: frames.is_slow() || frames.busy().is_some(),
+            is_slow: frames.filters.is_slow() || frames.busy().is_some(),
             is_awaited: frames.choice.is_awaited(frames.presenter.screen.filter()),
             is_unpaced: self.args.unpaced,
             is_cpu: devices.running.device().is_some_and(|device| device.info.kind == DeviceKind::Cpu),
@@ -207,9 +207,9 @@ impl<'a> Player<'a> {
         };
         let sources = CurrentSources::default();
         let builder = Builder::spawn(variant, args.trial.timeouts.kernel_timeout, &sources, waker)?;
-        let recorder = Recorder::new(true);
         let decoder = decoder.unwrap_or_else(Decoder::without_frames);
-        let mut frames = FrameLoop::new(gl, decoder, recorder, args.unpaced, waker.clone());
+        let mut frames = FrameLoop::new(gl, decoder, args.unpaced, waker.clone());
+        frames.recorder = Recorder::new(true);
         frames.choice.choose(variant, radius);
         if let Some([_, (other, radius)]) = args.filter.wipe {
             frames.wipe.set_second(Some((other, radius.unwrap_or(args.filter.radius)).into()));
@@ -349,7 +349,7 @@ impl<'a> Player<'a> {
             }
             cx.notify(error, true);
         }
-        if cx.frames.is_slow() {
+        if cx.frames.filters.is_slow() {
             cx.repaints.redraw_every(BUSY_REPAINT);
         }
         if cx.frames.choice.is_awaited(cx.frames.presenter.screen.filter()) {

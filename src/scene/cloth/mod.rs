@@ -137,7 +137,7 @@ impl Cloth {
 
     /// Requests the context of the frame loop's device, if the device has changed.
     fn update_device(&mut self, frames: &mut FrameLoop) {
-        let device = frames.device_changes();
+        let device = frames.device_changes;
         if self.device != Some(device) {
             self.device = Some(device);
             let (sender, receiver) = channel();

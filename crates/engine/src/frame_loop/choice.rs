@@ -3,10 +3,12 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use super::Filter;
 use crate::{DeviceStatus, Measurements, Request};
 use box_filter::VariantId;
 use video::color::Correction;
+
+/// A filter and its radius in pixels.
+pub type Filter = (VariantId, u32);
 
 /// The current choice of filter, colour correction and measurements. In a wipe, which shows two filters side by side, the filter is that of
 /// the first side. Changes take effect with the next turn of the loop.

@@ -3,9 +3,9 @@
 
 use std::time::{Duration, Instant};
 
-use super::slots::WipeSide;
+use super::flights::{Origin, WipeSide};
 use super::take::needs_resubmit;
-use super::{Choice, Filter, FrameLoop, Origin, ParkedMovie, Schedule, SecondFilter, Wipe};
+use super::{Choice, Filter, FrameLoop, ParkedMovie, Schedule, SecondFilter, Wipe};
 use crate::{Measurements, Pipeline};
 use box_filter::VariantId;
 use opencl::device_thread::DeviceThread;
@@ -59,6 +59,7 @@ impl FrameLoop {
             self.presenter.stop_ended = Some(Instant::now());
         }
         let now = Settings::of(&self.schedule, &self.choice, &self.wipe);
+        self.filters.compares = now.compares;
         let before = std::mem::replace(&mut self.applied, now);
         if now.interruptions != before.interruptions {
             self.recorder.mark_discontinuity();
@@ -112,13 +113,10 @@ impl FrameLoop {
     pub fn park(&mut self) -> ParkedMovie {
         let is_current = |origin: &&Origin| self.intake.is_current(origin);
         let flights = &self.filters.flights;
-        let origins = self.presenter.origins().chain(flights.origins()).filter(is_current);
-        let frames = origins
-            .map(|origin| &origin.frame)
-            .chain(&flights.comparing)
-            .chain(self.intake.frames_to_refilter());
+        let origins = self.presenter.origins().chain(flights.list.iter().map(|flight| &flight.origin));
+        let frames = origins.filter(is_current).map(|origin| &origin.frame);
+        let frames = frames.chain(&flights.comparing).chain(self.intake.frames_to_refilter());
         let frames: Vec<_> = frames.cloned().collect();
-        // Packed planes lie in the memory of a device that may go meanwhile.
         frames.iter().for_each(|frame| drop(frame.packed.take()));
         let parked = self.intake.park(frames);
         self.start_over(true);
@@ -173,11 +171,6 @@ impl FrameLoop {
         self.device_changes += 1;
         self.recorder.shown.device_changed(self.device_changes, info);
         self.choice.failed = None;
-    }
-
-    /// Returns the number of changes of the device so far.
-    pub fn device_changes(&self) -> u32 {
-        self.device_changes
     }
 
     /// Marks all pictures so far as outdated, because the programs that made them have been replaced. Frames that are not due yet are

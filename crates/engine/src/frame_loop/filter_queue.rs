@@ -4,21 +4,20 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::flights::{Flight, Flights, Pass, Step};
-use super::pairs::Pair;
-use super::presenter::ReadyFrame;
-use super::slots::{SlotPool, WipeSide};
+use super::flights::{Flight, Flights, Origin, Pair, Pass, ReadyFrame, Step, WipeSide};
+use super::slots::SlotPool;
 use super::wipe::must_take_turns;
 use super::worker::{Event, Submission};
 use super::workers::{WorkerHandle, Workers};
-use super::{Filter, Origin};
-use crate::{DeviceBuffers, Engine, Finished, Outcome, Refusal, Request, Slot, Ticket};
-use base::error::Error;
+use crate::{DeviceBuffers, Difference, Engine, Finished, Outcome, Refusal, Request, Slot, Ticket};
+use base::error::{Error, Result};
 use base::jobs::Waker;
 use box_filter::VariantId;
 
 /// The predicted time of a frame, in milliseconds, above which no further frame is submitted while the device works on it.
 const SLOW_MS: f64 = 100.0;
+/// The time in milliseconds after which the overlay is repainted without waiting for a frame on which the device works.
+const SLOW_FRAME_MS: f64 = 50.0;
 
 /// A result or failure that the filter queue reports to the loop.
 #[allow(clippy::large_enum_variant, reason = "there are a handful at a time")]
@@ -55,6 +54,8 @@ pub struct FilterQueue {
     /// True if a frame was put back because something that it needs is not built yet. No frame is taken until something else is
     /// built or chosen.
     pub(super) is_postponed: bool,
+    /// True if the sides of a wipe are compared.
+    pub(super) compares: bool,
     /// True if frames wait until the device's conversion program is built, instead of being converted on the host meanwhile.
     /// Scripts set it.
     pub waits_for_conversions: bool,
@@ -70,6 +71,7 @@ impl FilterQueue {
             events: VecDeque::new(),
             next: 0,
             is_postponed: false,
+            compares: false,
             waits_for_conversions: false,
             gl,
         }
@@ -87,28 +89,26 @@ impl FilterQueue {
                 Event::Failed(error) => self.events.push_back(FilterEvent::DeviceFailed(error)),
             }
         }
+        self.complete();
     }
 
-    /// Submits a frame that was taken, with its filter and, in a wipe, that of the second side, which
-    /// [`FilterQueue::submit_second`] submits. `chosen` is the chosen filter, for which the frame waits in scripts, even
-    /// if it is not filtered yet.
-    pub(super) fn submit(&mut self, origin: Origin, first: Pass, second: Option<Pass>, chosen: Filter) {
-        let slot = match self.slots.take(&origin.frame, WipeSide::First, &mut self.workers) {
-            Ok(slot) => slot,
-            Err(error) => {
-                self.events.push_back(FilterEvent::FrameFailed(origin, first.request, error));
-                return;
+    /// Submits the filter of the first side of a frame that was taken. [`FilterQueue::submit_second`] submits that of the second side.
+    pub(super) fn submit(&mut self, flight: Flight) {
+        match self.slots.take(&flight.origin.frame, WipeSide::First, &mut self.workers) {
+            Ok(slot) => {
+                self.flights.list.push_back(flight);
+                self.submit_side(self.flights.list.len() - 1, WipeSide::First, slot);
             }
-        };
-        self.flights.list.push_back(Flight { origin, first, second });
-        let chosen = Some(chosen).filter(|_| self.waits_for_conversions);
-        self.submit_side(self.flights.list.len() - 1, WipeSide::First, slot, chosen);
+            Err(error) => {
+                let Flight { origin, first, .. } = flight;
+                self.events.push_back(FilterEvent::FrameFailed(origin, first.request, error));
+            }
+        }
     }
 
-    /// Submits the filter of the wipe's second side for the first flight that waits for it; `chosen` is the chosen filter of that side.
-    /// Returns `None` if no flight waits, `Some(false)` if the filter has to wait for the first side's, and `Some(true)` if another
-    /// frame may be submitted.
-    pub(super) fn submit_second(&mut self, chosen: Option<Filter>) -> Option<bool> {
+    /// Submits the filter of the wipe's second side for the first flight that waits for it. Returns `None` if no flight waits,
+    /// `Some(false)` if the filter has to wait for the first side's, and `Some(true)` if another frame may be submitted.
+    pub(super) fn submit_second(&mut self) -> Option<bool> {
         let is_due = |flight: &Flight| flight.second.as_ref().is_some_and(Pass::is_due);
         let index = self.flights.list.iter().position(is_due)?;
         let flight = self.flights.list.get(index)?;
@@ -117,10 +117,7 @@ impl FilterQueue {
             return Some(false);
         }
         match self.slots.take(&flight.origin.frame, WipeSide::Second, &mut self.workers) {
-            Ok(slot) => {
-                let chosen = chosen.filter(|_| self.waits_for_conversions);
-                self.submit_side(index, WipeSide::Second, slot, chosen);
-            }
+            Ok(slot) => self.submit_side(index, WipeSide::Second, slot),
             Err(error) => {
                 self.events.push_back(FilterEvent::WipeFailed(error));
                 self.drop_second_side(index);
@@ -130,11 +127,11 @@ impl FilterQueue {
     }
 
     /// Submits a filter of the flight at `index` into this slot.
-    fn submit_side(&mut self, index: usize, side: WipeSide, slot: Slot, waits_for: Option<Filter>) {
+    fn submit_side(&mut self, index: usize, side: WipeSide, slot: Slot) {
         let Some(flight) = self.flights.list.get_mut(index) else { return };
         let frame = flight.origin.frame.clone();
         let Some(pass) = flight.pass_mut(side) else { return };
-        let (ticket, request) = (Ticket(self.next), pass.request);
+        let (ticket, request, waits_for) = (Ticket(self.next), pass.request, pass.waits_for);
         self.next += 1;
         pass.step = Step::Submitted(ticket);
         self.workers.submit(Submission { ticket, frame, request, slot, waits_for }, pass);
@@ -155,8 +152,8 @@ impl FilterQueue {
         if matches!(refusal, Refusal::TrialPending) && is_first {
             // Shown unfiltered until the trial of the kernels is over.
             pass.request = Request { variant: VariantId::OFF, ..request };
-            pass.version = 1;
-            return self.submit_side(index, side, slot, None);
+            (pass.version, pass.waits_for) = (1, None);
+            return self.submit_side(index, side, slot);
         }
         if matches!(refusal, Refusal::NotReady) {
             self.is_postponed = true;
@@ -224,13 +221,20 @@ impl FilterQueue {
         }
     }
 
-    /// Removes the flights whose filters are done, in the order in which the frames were taken. Such a frame is ready or, in a wipe, waits
-    /// to be compared.
+    /// Removes the flights whose filters are done, in the order in which the frames were taken. Such a frame is ready or, in a wipe whose
+    /// sides are compared, sent to the device's worker, which compares one frame at a time.
     fn complete(&mut self) {
-        while let Some(flight) = self.flights.list.pop_front_if(|flight| flight.is_done()) {
+        let compares = self.compares && self.workers.status().has_comparer;
+        let is_comparing = compares && self.flights.comparing.is_some();
+        let is_over = |flight: &mut Flight| flight.is_done() && !(is_comparing && flight.second.is_some());
+        while let Some(flight) = self.flights.list.pop_front_if(is_over) {
             match flight.into_pictures() {
                 Some((origin, first, Some(second))) => {
-                    self.flights.pairs.push_back(Pair { origin, first, second });
+                    let pair = Pair { origin, sides: [first, second] };
+                    if compares {
+                        return self.compare(pair);
+                    }
+                    self.events.push_back(FilterEvent::Ready(pair.into_ready(None)));
                 }
                 Some((origin, picture, None)) => {
                     self.events.push_back(FilterEvent::Ready(ReadyFrame::new(origin, picture, None)));
@@ -238,6 +242,39 @@ impl FilterQueue {
                 None => {}
             }
         }
+    }
+
+    /// Sends a frame to the device's worker, which compares its sides.
+    fn compare(&mut self, mut pair: Pair) {
+        let frame = pair.origin.frame.clone();
+        let map = match self.slots.take(&frame, WipeSide::Second, &mut self.workers) {
+            Ok(map) => map,
+            Err(error) => {
+                let ready = FilterEvent::Ready(pair.into_ready(None));
+                return self.events.extend([FilterEvent::ComparisonFailed(error), ready]);
+            }
+        };
+        let readable = pair.sides.each_mut().map(|side| side.slot.prepare_for_reading(&self.gl));
+        if let Some(error) = readable.into_iter().find_map(Result::err) {
+            return self.handle_comparison(pair, map, Err(error));
+        }
+        self.flights.comparing = Some(frame);
+        self.workers.compare(Box::new(pair), map);
+    }
+
+    /// Handles the result of a comparison: the frame becomes ready. `map` is the slot with the map of the differences;
+    /// `compared` has the differences and the device's time in milliseconds.
+    fn handle_comparison(&mut self, pair: Pair, map: Slot, compared: Result<(Difference, f64)>) {
+        self.flights.comparing.take_if(|frame| Arc::ptr_eq(frame, &pair.origin.frame));
+        let compared = match compared {
+            Ok((difference, ms)) => Some((map, difference, ms)),
+            Err(error) => {
+                self.workers.discard(map);
+                self.events.push_back(FilterEvent::ComparisonFailed(error));
+                None
+            }
+        };
+        self.events.push_back(FilterEvent::Ready(pair.into_ready(compared)));
     }
 
     /// Removes the flight at `index`: cancels its work, and frees its slots. Returns the frame's origin.
@@ -274,10 +311,6 @@ impl FilterQueue {
         }
         for flight in &mut self.flights.list {
             flight.second.take_if(|second| second.is_due());
-        }
-        for Pair { origin, first, second } in std::mem::take(&mut self.flights.pairs) {
-            self.slots.put([(WipeSide::Second, second.slot), (WipeSide::First, first.slot)]);
-            self.events.push_back(FilterEvent::Dropped(origin));
         }
     }
 
@@ -336,5 +369,11 @@ impl FilterQueue {
     pub(super) fn is_busy(&self) -> bool {
         self.workers.is_queue_busy()
             || self.flights.passes().any(|pass| self.workers.progress(pass).predicted_ms > SLOW_MS)
+    }
+
+    /// Returns true if the device takes so long for a frame that the overlay should be repainted meanwhile.
+    pub fn is_slow(&self) -> bool {
+        let mut all = self.flights.passes().map(|pass| self.workers.progress(pass));
+        all.any(|progress| progress.predicted_ms.max(progress.elapsed_s() * 1e3) > SLOW_FRAME_MS)
     }
 }

@@ -1,13 +1,23 @@
 //! Frames between the decoder and the screen: a frame that was taken from the decoder ([`Origin`]), a frame that is being filtered once
-//! or, in a wipe, twice ([`Flight`]), and a filtered frame ([`Picture`]).
+//! or, in a wipe, twice ([`Flight`]), a filtered picture ([`Picture`]), and a frame that can be shown ([`ReadyFrame`]).
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Instant;
 
-use super::pairs::Pair;
-use super::slots::WipeSide;
-use crate::{Readings, Request, Slot, Stages, Ticket};
+use super::choice::Filter;
+use crate::slot::ResultIn;
+use crate::stats::{SecondSetting, Setting, Span, Stage, Versions};
+use crate::{Difference, Readings, Request, Slot, Stages, Ticket};
+use opengl::timer::{GlTimer, Timing};
 use video::Frame;
+
+/// A side of a wipe. Without a wipe, every frame is on the first side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum WipeSide {
+    First,
+    Second,
+}
 
 /// A frame that was taken from the decoder to be filtered, and the player's state at the time when it was taken.
 pub(super) struct Origin {
@@ -44,6 +54,9 @@ pub(super) struct Pass {
     /// The version number of the kernels of the request's variant.
     pub(super) version: u64,
     pub(super) stages: Stages,
+    /// The chosen filter, for which the frame waits until everything that it needs is built; `None` if the frame is shown otherwise
+    /// meanwhile.
+    pub(super) waits_for: Option<Filter>,
     pub(super) step: Step,
 }
 
@@ -63,7 +76,7 @@ impl Pass {
 
     /// Returns the filtered picture; `None` if the filter is not done.
     pub(super) fn into_picture(self) -> Option<Picture> {
-        let Self { request, version, stages, step } = self;
+        let Self { request, version, stages, step, .. } = self;
         let Step::Done(slot, readings) = step else { return None };
         Some(Picture { request, version, stages, slot, readings })
     }
@@ -112,10 +125,8 @@ impl Flight {
 /// All frames that are being filtered or compared.
 #[derive(Default)]
 pub(super) struct Flights {
-    /// The frames that are being filtered, in the order in which they were taken.
+    /// The frames that are being filtered or wait to be compared, in the order in which they were taken.
     pub(super) list: VecDeque<Flight>,
-    /// Frames of a wipe with both sides filtered that wait to be compared.
-    pub(super) pairs: VecDeque<Pair>,
     /// The frame whose sides are being compared by the device's worker.
     pub(super) comparing: Option<Arc<Frame>>,
 }
@@ -123,7 +134,7 @@ pub(super) struct Flights {
 impl Flights {
     /// Returns the number of frames that are being filtered or compared.
     pub(super) fn count(&self) -> usize {
-        self.list.len() + self.pairs.len() + usize::from(self.comparing.is_some())
+        self.list.len() + usize::from(self.comparing.is_some())
     }
 
     /// Returns the filters of all frames that are being filtered.
@@ -148,20 +159,18 @@ impl Flights {
         })
     }
 
-    /// Returns the frames that are being filtered or wait to be compared.
-    pub(super) fn origins(&self) -> impl Iterator<Item = &Origin> {
-        let filtered = self.list.iter().map(|flight| &flight.origin);
-        filtered.chain(self.pairs.iter().map(|pair| &pair.origin))
+    /// Returns the frames that are being filtered or compared.
+    pub(super) fn frames(&self) -> impl Iterator<Item = &Arc<Frame>> {
+        self.list.iter().map(|flight| &flight.origin.frame).chain(&self.comparing)
     }
 
     /// Marks all frames as outdated, because the programs that filter them have been replaced.
     pub(super) fn outdate(&mut self) {
         self.list.iter_mut().for_each(|flight| flight.origin.is_outdated = true);
-        self.pairs.iter_mut().for_each(|pair| pair.origin.is_outdated = true);
     }
 }
 
-/// A filtered frame that is on the screen or waits to be shown.
+/// A filtered picture.
 pub(super) struct Picture {
     pub(super) request: Request,
     /// The version of the kernels that filtered it.
@@ -170,4 +179,167 @@ pub(super) struct Picture {
     pub(super) slot: Slot,
     /// The readings of the scopes; `None` if they were not requested.
     pub(super) readings: Option<Arc<Readings>>,
+}
+
+/// The second side of a frame of a wipe.
+pub(super) struct SecondSide {
+    pub(super) picture: Picture,
+    /// The map of the differences in a slot of its own, and the differences; `None` if the sides were not compared.
+    map: Option<(Slot, Difference)>,
+}
+
+impl SecondSide {
+    /// Returns the differences of the two sides; `None` if the sides were not compared.
+    pub(super) fn difference(&self) -> Option<Difference> {
+        self.map.as_ref().map(|(_, difference)| *difference)
+    }
+
+    /// Returns the texture to be drawn: that of the map of differences if the sides were compared, else that of the second side's picture.
+    pub(super) fn texture(&self) -> Option<glow::Texture> {
+        self.map.as_ref().map_or(&self.picture.slot, |(map, _)| map).texture()
+    }
+
+    /// Uploads the picture to draw into its texture: the map of differences or, without one, the second side's picture.
+    fn show(&mut self) {
+        self.map.as_mut().map_or(&mut self.picture.slot, |(map, _)| map).show();
+    }
+
+    /// Returns the filter's time in milliseconds; `None` if unknown.
+    pub(super) fn filter_ms(&self) -> Option<f64> {
+        Some(self.picture.stages.filter_ms()).filter(|ms| ms.is_finite())
+    }
+
+    /// Returns the setting of the second side's filter, for the statistics.
+    fn setting(&self) -> SecondSetting {
+        let Request { variant, radius, .. } = self.picture.request;
+        SecondSetting { variant, radius, compared: self.map.is_some() }
+    }
+}
+
+/// A frame of a wipe with both sides filtered.
+pub(super) struct Pair {
+    pub(super) origin: Origin,
+    pub(super) sides: [Picture; 2],
+}
+
+impl Pair {
+    /// Returns the frame, ready to be shown. `compared` has the map of the differences, the differences, and the device's time
+    /// in milliseconds; `None` if the sides were not compared.
+    pub(super) fn into_ready(self, compared: Option<(Slot, Difference, f64)>) -> ReadyFrame {
+        let Self { origin, sides: [mut first, mut picture] } = self;
+        first.stages.add_second_side(&mut picture.stages);
+        let map = compared.map(|(map, difference, ms)| {
+            first.stages.times[Stage::Difference as usize] += ms;
+            (map, difference)
+        });
+        ReadyFrame::new(origin, first, Some(SecondSide { picture, map }))
+    }
+}
+
+/// A filtered frame that is on the screen or is going to be.
+pub(super) struct ReadyFrame {
+    pub(super) origin: Origin,
+    pub(super) picture: Picture,
+    /// True if the pictures of the frame are in their textures.
+    pub(super) is_filled: bool,
+    /// The timer query for OpenGL's copy of the picture into its texture; `None` if the copy is not timed.
+    pub(super) fetch_timing: Option<Timing>,
+    pub(super) second: Option<SecondSide>,
+}
+
+impl ReadyFrame {
+    /// Creates a ready frame whose pictures are not in their textures yet.
+    pub(super) fn new(origin: Origin, picture: Picture, second: Option<SecondSide>) -> Self {
+        Self { origin, picture, is_filled: false, fetch_timing: None, second }
+    }
+
+    /// Uploads the pictures of both sides into their textures, and adds the times to the stages.
+    pub(super) fn upload_pictures(&mut self, timer: Option<&GlTimer>) {
+        self.is_filled = true;
+        let Picture { slot, stages, .. } = &mut self.picture;
+        if let Some(second) = &mut self.second {
+            let began = Instant::now();
+            second.show();
+            stages.record(Stage::Wipe, began);
+        }
+        let began = Instant::now();
+        if let Some(timer) = timer.filter(|_| slot.result == ResultIn::Output) {
+            self.fetch_timing = timer.time_and_begin(|| slot.show()).1;
+        } else {
+            slot.show();
+        }
+        stages.record(Stage::Release, began);
+    }
+
+    /// Returns the slots of the frame's pictures.
+    pub(super) fn slots_mut(&mut self) -> impl Iterator<Item = &mut Slot> {
+        let second = self.second.iter_mut();
+        let second = second.flat_map(|SecondSide { picture, map }| {
+            std::iter::once(&mut picture.slot).chain(map.iter_mut().map(|(slot, _)| slot))
+        });
+        std::iter::once(&mut self.picture.slot).chain(second)
+    }
+
+    /// Returns the frame's origin and the slots of its pictures, each with the side whose pool it goes back to.
+    pub(super) fn into_parts(self) -> (Origin, impl Iterator<Item = (WipeSide, Slot)>) {
+        let second = self.second.into_iter().flat_map(|SecondSide { picture, map }| {
+            std::iter::once(picture.slot).chain(map.map(|(slot, _)| slot))
+        });
+        let second = second.map(|slot| (WipeSide::Second, slot));
+        (self.origin, second.chain([(WipeSide::First, self.picture.slot)]))
+    }
+
+    /// Returns the setting with which the frame was filtered, for the statistics.
+    pub(super) fn setting(&self) -> Setting {
+        let Request { variant, radius, .. } = self.picture.request;
+        let second = self.second.as_ref();
+        Setting {
+            variant,
+            radius,
+            size: self.picture.slot.size(),
+            device: self.origin.device,
+            beside: second.map(|second| second.setting()),
+            versions: Versions {
+                first: self.picture.version,
+                beside: second.map_or(1, |second| second.picture.version),
+            },
+        }
+    }
+}
+
+impl Stages {
+    /// Adds the times of the second side's stages to those of the first side, summed up as the stage [`Stage::Wipe`].
+    fn add_second_side(&mut self, second: &mut Stages) {
+        self.times[Stage::Wipe as usize] += second.times.iter().sum::<f64>();
+        self.spans.extend(second.spans.drain(..).map(|span| Span { stage: Stage::Wipe, ..span }));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::Lane;
+    use std::time::Instant;
+
+    #[test]
+    fn the_second_side_is_a_stage_of_its_own() {
+        let filter_times = |stages: &[(Stage, f64)]| {
+            let mut all = Stages::default();
+            for (stage, ms) in stages {
+                let now = Instant::now();
+                all.times[*stage as usize] = *ms;
+                all.spans.push(Span { stage: *stage, lane: Lane::Device, from: now, to: now });
+            }
+            all
+        };
+        let mut first = filter_times(&[(Stage::Upload, 2.0), (Stage::Filter, 3.0), (Stage::Release, 1.0)]);
+        let before = first.times;
+        first.add_second_side(&mut filter_times(&[(Stage::Convert, 7.0), (Stage::Filter, 5.0)]));
+        for stage in Stage::ALL {
+            let others = if stage == Stage::Wipe { 12.0 } else { 0.0 };
+            assert_eq!(first.times[stage as usize], before[stage as usize] + others, "{}", stage.name());
+        }
+        let spans: Vec<Stage> = first.spans.iter().map(|span| span.stage).collect();
+        assert_eq!(spans, [Stage::Upload, Stage::Filter, Stage::Release, Stage::Wipe, Stage::Wipe]);
+    }
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::Origin;
+use super::flights::Origin;
 use super::schedule::Schedule;
 use base::jobs::{Job, Waker};
 use video::color::Staging;

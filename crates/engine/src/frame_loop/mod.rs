@@ -22,7 +22,6 @@ mod filter_queue;
 mod flights;
 mod gl_times;
 mod intake;
-mod pairs;
 mod presenter;
 mod schedule;
 mod screen;
@@ -43,10 +42,9 @@ use crate::stats::Recorder;
 use base::error::Error;
 use base::jobs::Waker;
 use box_filter::VariantId;
-pub use choice::Choice;
+pub use choice::{Choice, Filter};
 use control::Settings;
 pub use filter_queue::FilterQueue;
-use flights::{Origin, Picture};
 pub use gl_times::GlTimings;
 pub use intake::{Intake, ParkedMovie};
 use opengl::{names, timer};
@@ -56,7 +54,7 @@ pub use screen::Screen;
 pub use status::{Busy, VariantStatus};
 pub use stops::StopDetector;
 use video::Decoder;
-pub use wipe::{Filter, SecondFilter, ShownWipe, Wipe};
+pub use wipe::{SecondFilter, ShownWipe, Wipe};
 use worker::POLL_INTERVAL;
 use workers::SHUTDOWN_TIMEOUT;
 pub use workers::Workers;
@@ -91,7 +89,7 @@ pub struct FrameLoop {
     /// True if the overlay has announced that the frame that is held back will take long.
     is_hold_announced: bool,
     /// The number of changes of the device so far.
-    device_changes: u32,
+    pub device_changes: u32,
     /// The settings for which the frames on their way were last adapted.
     applied: Settings,
 }
@@ -108,13 +106,7 @@ pub struct Tick {
 impl FrameLoop {
     /// Creates a loop that plays the frames of `decoder`. The OpenGL context must be current whenever the loop is used. With `unpaced`,
     /// frames are shown as fast as they are filtered. `waker` is called, on any thread, when [`FrameLoop::tick`] should be called.
-    pub fn new(
-        gl: Arc<glow::Context>,
-        decoder: Decoder,
-        recorder: Recorder,
-        unpaced: bool,
-        waker: Waker,
-    ) -> Self {
+    pub fn new(gl: Arc<glow::Context>, decoder: Decoder, unpaced: bool, waker: Waker) -> Self {
         let engine = Engine::with_opengl(gl.clone(), waker.clone());
         let glsl = match &engine.loader.glsl {
             Ok(filter) => Ok(filter.clock()),
@@ -124,7 +116,7 @@ impl FrameLoop {
         let (schedule, choice, wipe) = (Schedule::new(unpaced), Choice::new(), Wipe::default());
         Self {
             glsl,
-            recorder,
+            recorder: Recorder::new(false),
             intake: Intake::new(decoder),
             applied: Settings::of(&schedule, &choice, &wipe),
             schedule,
@@ -154,11 +146,7 @@ impl FrameLoop {
         self.presenter.gl_times.collect(&mut self.recorder);
         self.filters.collect();
         self.handle_filter_events();
-        self.filters.compare_next(self.wipe.compares());
-        self.handle_filter_events();
         while self.submit() {}
-        self.filters.compare_next(self.wipe.compares());
-        self.handle_filter_events();
         if let Some(first) = self.presenter.ready().front() {
             self.schedule.place(first.origin.frame.pts_ns);
         }
@@ -191,11 +179,11 @@ impl FrameLoop {
     }
 
     /// Records that the window's buffers were swapped; returns true if the swap showed a new movie frame.
-    pub fn swapped(&mut self, times: DrawTimes, timings: GlTimings) -> bool {
+    pub fn swapped(&mut self, times: DrawTimes) -> bool {
         self.update();
         self.is_hold_announced |= self.filters.workers.is_holding();
-        let is_idle = self.schedule.is_paused() && self.filters.flights.list.is_empty();
-        self.presenter.swapped(times, timings, is_idle, &mut self.schedule, &mut self.recorder)
+        self.presenter.is_idle = self.schedule.is_paused() && self.filters.flights.list.is_empty();
+        self.presenter.swapped(times, &mut self.schedule, &mut self.recorder)
     }
 
     /// Ends the loop. A kernel cannot be stopped and may take minutes, so work that is still on the device is left running,

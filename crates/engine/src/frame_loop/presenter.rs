@@ -4,20 +4,17 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::flights::{Origin, ReadyFrame};
 use super::gl_times::{GlTimings, PendingGlTimes};
-use super::pairs::SecondSide;
 use super::schedule::Schedule;
 use super::screen::{Screen, ScreenChange};
-use super::slots::WipeSide;
-use super::{Origin, Picture};
-use crate::slot::ResultIn;
-use crate::stats::{ClothTimes, FrameSample, GlTimes, Lane, Recorder, Setting, Span, Stage, Versions, trace};
-use crate::{Request, Slot};
+use crate::Slot;
+use crate::stats::{ClothTimes, FrameSample, GlTimes, Lane, Recorder, Span, Stage, trace};
 use base::timing::log;
-use opengl::timer::{GlTimer, Timing};
+use opengl::timer::GlTimer;
 
 /// The times of drawing a frame in the window, in milliseconds.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Default)]
 pub struct DrawTimes {
     /// Drawing the picture: the calls on the window's thread.
     pub present: f64,
@@ -25,6 +22,8 @@ pub struct DrawTimes {
     pub overlay: f64,
     /// Swapping the window's buffers. A software renderer draws during the swap.
     pub swap: f64,
+    /// The timer queries of OpenGL's commands.
+    pub gl: GlTimings,
 }
 
 impl DrawTimes {
@@ -41,71 +40,6 @@ impl DrawTimes {
     }
 }
 
-/// A filtered frame that is on the screen or is going to be.
-pub(super) struct ReadyFrame {
-    pub(super) origin: Origin,
-    pub(super) picture: Picture,
-    /// True if the pictures of the frame are in their textures.
-    is_filled: bool,
-    /// The timer query for OpenGL's copy of the picture into its texture; `None` if the copy is not timed.
-    fetch_timing: Option<Timing>,
-    pub(super) second: Option<Box<SecondSide>>,
-}
-
-impl ReadyFrame {
-    /// Creates a ready frame whose pictures are not in their textures yet.
-    pub(super) fn new(origin: Origin, picture: Picture, second: Option<Box<SecondSide>>) -> Self {
-        Self { origin, picture, is_filled: false, fetch_timing: None, second }
-    }
-
-    /// Uploads the pictures of both sides into their textures, and adds the times to the stages.
-    fn upload_pictures(&mut self, timer: Option<&GlTimer>) {
-        self.is_filled = true;
-        let Picture { slot, stages, .. } = &mut self.picture;
-        if let Some(second) = &mut self.second {
-            let began = Instant::now();
-            second.show();
-            stages.record(Stage::Wipe, began);
-        }
-        let began = Instant::now();
-        if let Some(timer) = timer.filter(|_| slot.result == ResultIn::Output) {
-            self.fetch_timing = timer.time_and_begin(|| slot.show()).1;
-        } else {
-            slot.show();
-        }
-        stages.record(Stage::Release, began);
-    }
-
-    /// Returns the slots of the frame's pictures.
-    fn slots_mut(&mut self) -> impl Iterator<Item = &mut Slot> {
-        let second = self.second.iter_mut().flat_map(|second| second.slots_mut());
-        std::iter::once(&mut self.picture.slot).chain(second)
-    }
-
-    /// Returns the frame's origin and the slots of its pictures, each with the side whose pool it goes back to.
-    pub(super) fn into_parts(self) -> (Origin, impl Iterator<Item = (WipeSide, Slot)>) {
-        let second = self.second.into_iter().flat_map(|second| second.into_slots());
-        (self.origin, second.chain([(WipeSide::First, self.picture.slot)]))
-    }
-
-    /// Returns the setting with which the frame was filtered, for the statistics.
-    fn setting(&self) -> Setting {
-        let Request { variant, radius, .. } = self.picture.request;
-        let second = self.second.as_ref();
-        Setting {
-            variant,
-            radius,
-            size: self.picture.slot.size(),
-            device: self.origin.device,
-            beside: second.map(|second| second.setting()),
-            versions: Versions {
-                first: self.picture.version,
-                beside: second.map_or(1, |second| second.version),
-            },
-        }
-    }
-}
-
 /// The filtered frames that are not due yet, and the frame on the screen.
 pub struct Presenter {
     ready: VecDeque<ReadyFrame>,
@@ -117,6 +51,8 @@ pub struct Presenter {
     last_swap: Option<Instant>,
     /// When the process last continued after it had been stopped; `None` if it was not stopped.
     pub(super) stop_ended: Option<Instant>,
+    /// True if only the user's input causes repaints.
+    pub(super) is_idle: bool,
     pub(super) gl_times: PendingGlTimes,
     /// The times of drawing the cloth's figures for the last frame, for the next row of the statistics; `None` if no figures
     /// are drawn.
@@ -132,6 +68,7 @@ impl Presenter {
             last_present: None,
             last_swap: None,
             stop_ended: None,
+            is_idle: false,
             gl_times: PendingGlTimes::new(gl),
             cloth: None,
         }
@@ -232,19 +169,16 @@ impl Presenter {
         self.gl_times.timer().filter(|_| self.screen.is_new()).cloned()
     }
 
-    /// Records that the window's buffers were swapped, with the times of drawing. `is_idle` is true if only the user's input
-    /// causes repaints. Returns true if the swap showed a new movie frame.
+    /// Records that the window's buffers were swapped, with the times of drawing. Returns true if the swap showed a new movie frame.
     pub(super) fn swapped(
         &mut self,
         times: DrawTimes,
-        timings: GlTimings,
-        is_idle: bool,
         schedule: &mut Schedule,
         recorder: &mut Recorder,
     ) -> bool {
         let now = Instant::now();
         let last_swap = self.last_swap.replace(now);
-        if is_idle {
+        if self.is_idle {
             self.last_swap = None;
         } else if let Some(last) = last_swap {
             recorder.overlay_repaint(now.duration_since(last).as_secs_f64() * 1e3);
@@ -305,7 +239,7 @@ impl Presenter {
         let last = self.last_present.replace(now);
         sample.interval_ms = last.map(|last| now.duration_since(last).as_secs_f64() * 1e3);
         let texture = shown.fetch_timing.take();
-        self.gl_times.push(recorder.presented(), GlTimings { texture, ..timings });
+        self.gl_times.push(recorder.presented(), GlTimings { texture, ..times.gl });
         let spans = std::mem::take(&mut stages.spans);
         log::record(|| trace::frame_events(recorder.presented(), &sample, &spans));
         recorder.push_traced(sample, spans);

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::Origin;
+use super::flights::Origin;
 use crate::Stages;
 use video::{Clock, Frame};
 

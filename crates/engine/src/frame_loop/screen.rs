@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use super::presenter::ReadyFrame;
-use super::{Filter, ShownWipe};
+use super::choice::Filter;
+use super::flights::ReadyFrame;
+use super::wipe::ShownWipe;
 use crate::Readings;
 use video::{Frame, Orientation};
 
@@ -103,8 +104,8 @@ impl Screen {
         let shown = self.shown()?;
         let second = shown.second.as_ref()?;
         Some(ShownWipe {
-            sides: [shown.picture.request, second.request],
-            by_wall: [shown.picture.stages.filter_by_wall, second.by_wall],
+            sides: [shown.picture.request, second.picture.request],
+            by_wall: [shown.picture.stages.filter_by_wall, second.picture.stages.filter_by_wall],
             texture: second.texture()?,
             difference: second.difference(),
         })

@@ -2,17 +2,11 @@
 
 use std::sync::Arc;
 
+use super::flights::WipeSide;
 use super::workers::Workers;
 use crate::Slot;
 use base::error::Result;
 use video::Frame;
-
-/// A side of a wipe. Without a wipe, every frame is on the first side.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum WipeSide {
-    First,
-    Second,
-}
 
 /// The pool of slots that wait for their next picture. Each side of a wipe has its own slots, because a slot's memory on the
 /// device fits one filter. Maps of differences use the slots of the second side.

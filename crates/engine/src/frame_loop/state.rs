@@ -8,8 +8,6 @@ use super::{Busy, FrameLoop};
 use crate::Request;
 use crate::stats::Playing;
 
-/// The time in milliseconds after which the overlay is repainted without waiting for a frame on which the device works.
-const SLOW_FRAME_MS: f64 = 50.0;
 /// The time that a still picture is shown before the next movie of the list.
 const STILL_DURATION: Duration = Duration::from_secs(5);
 /// The time after which a next frame that is overdue is reported to the user.
@@ -89,18 +87,13 @@ impl FrameLoop {
                 predicted_s: progress.and_then(|p| Some(elapsed_s - p.elapsed_s() + p.total_s()?)),
             });
         }
-        let flight = self.filters.flights.list.front()?;
-        let pass = flight.passes().find(|pass| !pass.is_done())?;
+        let mut flights = self.filters.flights.list.iter();
+        let (flight, pass) =
+            flights.find_map(|flight| Some((flight, flight.passes().find(|pass| !pass.is_done())?)))?;
         let progress = workers.progress(pass);
         let (fraction, elapsed_s) = (progress.fraction as f32, progress.elapsed_s());
         let Request { variant, radius, .. } = flight.first.request;
         let predicted_s = progress.total_s();
         is_late(elapsed_s).then_some(Busy { variant, radius, fraction, elapsed_s, predicted_s })
-    }
-
-    /// Returns true if the device takes so long for a frame that the overlay should be repainted meanwhile.
-    pub fn is_slow(&self) -> bool {
-        let mut all = self.filters.flights.passes().map(|pass| self.filters.workers.progress(pass));
-        all.any(|progress| progress.predicted_ms.max(progress.elapsed_s() * 1e3) > SLOW_FRAME_MS)
     }
 }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::FrameLoop;
+use super::choice::Filter;
 use super::filter_queue::FilterEvent;
-use super::flights::{Pass, Step};
+use super::flights::{Flight, Pass, ReadyFrame, Step};
 use super::intake::Intake;
-use super::presenter::ReadyFrame;
 use super::schedule::Schedule;
 use crate::stats::Stage;
 use crate::{Request, Stages};
@@ -31,8 +31,7 @@ impl FrameLoop {
         }
         // Only the next frame that is held back is to be announced.
         self.is_hold_announced = false;
-        let chosen_second = self.wipe.second().map(|second| second.filter);
-        if let Some(may_follow) = self.filters.submit_second(chosen_second) {
+        if let Some(may_follow) = self.filters.submit_second() {
             self.handle_filter_events();
             return may_follow;
         }
@@ -55,12 +54,15 @@ impl FrameLoop {
         let mut stages = Stages::default();
         stages.record(Stage::Take, began);
         let origin = self.intake.origin(frame, self.device_changes, replaces_shown);
-        let pass = |request: Request, stages| {
+        let pass = |request: Request, stages, chosen: Option<Filter>| {
             let version = request.version.unwrap_or_else(|| self.choice.version(request.variant));
-            Pass { request, version, stages, step: Step::Due }
+            let waits_for = chosen.filter(|_| self.filters.waits_for_conversions);
+            Pass { request, version, stages, waits_for, step: Step::Due }
         };
-        let second = second.map(|request| pass(request, Stages::default()));
-        self.filters.submit(origin, pass(request, stages), second, self.choice.filter());
+        let first = pass(request, stages, Some(self.choice.filter()));
+        let chosen_second = self.wipe.second().map(|second| second.filter);
+        let second = second.map(|request| pass(request, Stages::default(), chosen_second));
+        self.filters.submit(Flight { origin, first, second });
         self.handle_filter_events();
         true
     }
@@ -79,7 +81,7 @@ impl FrameLoop {
             && shown.origin.device == self.device_changes
             // Readings that are not wanted any more do no harm.
             && (request.measurements.readings || !wanted.measurements.readings)
-            && self.wipe.is_satisfied(shown.second.as_deref(), &self.choice, self.filters.workers.status());
+            && self.wipe.is_satisfied(shown.second.as_ref(), &self.choice, self.filters.workers.status());
         if is_satisfied && !shown.origin.is_outdated || self.choice.failed.as_ref() == Some(wanted) {
             return None;
         }
@@ -89,7 +91,7 @@ impl FrameLoop {
         let is_on_its_way =
             in_filters.chain(ready).any(|origin| origin.replaces_shown && !origin.is_outdated);
         let is_second =
-            flights.count() > flights.list.len() || flights.list.iter().any(|flight| flight.second.is_some());
+            flights.comparing.is_some() || flights.list.iter().any(|flight| flight.second.is_some());
         (!is_on_its_way && !is_second).then(|| shown.origin.frame.clone())
     }
 
@@ -184,9 +186,8 @@ impl FrameLoop {
         self.handle_filter_events();
         // Packed planes of frames that go on belong to the device: they are released. Those that other threads still have
         // follow later.
-        let flights = &self.filters.flights;
-        let origins = self.presenter.origins().chain(flights.origins()).map(|origin| &origin.frame);
-        for frame in origins.chain(&flights.comparing).chain(self.intake.frames_to_refilter()) {
+        let frames = self.presenter.origins().map(|origin| &origin.frame);
+        for frame in frames.chain(self.filters.flights.frames()).chain(self.intake.frames_to_refilter()) {
             frame.packed.take();
         }
     }

@@ -8,15 +8,12 @@
 //! The times of the second side are not added to those of the first side: the second side and the comparison are stages of their own in
 //! the statistics.
 
-use super::choice::Choice;
-use super::pairs::SecondSide;
+use super::choice::{Choice, Filter};
+use super::flights::SecondSide;
 use crate::{DeviceStatus, Difference, Measurements, Request};
 use base::error::Error;
 use box_filter::VariantId;
 use compute::BackEnd;
-
-/// A filter and its radius in pixels.
-pub type Filter = (VariantId, u32);
 
 /// The filter of the second side of a wipe, which may use another version of the kernels.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -149,7 +146,8 @@ impl Wipe {
             (None, None) => true,
             (Some(second), Some(wanted)) => {
                 let can_compare = self.compares && status.has_comparer;
-                second.request.makes_same_picture(&wanted) && second.difference().is_some() == can_compare
+                second.picture.request.makes_same_picture(&wanted)
+                    && second.difference().is_some() == can_compare
             }
             _ => false,
         }

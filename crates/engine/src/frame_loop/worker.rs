@@ -13,8 +13,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::Filter;
-use super::pairs::Pair;
+use super::choice::Filter;
+use super::flights::{Pair, Picture};
 use crate::job::Job;
 use crate::stats::{Span, Stage};
 use crate::{
@@ -126,7 +126,9 @@ impl Event {
         match self {
             Self::Progress(_) | Self::Failed(_) => Vec::new(),
             Self::Finished(Finished { slot, .. }) | Self::Refused(_, slot, _) => vec![slot],
-            Self::Compared(pair, map, _) => pair.into_slots().into_iter().chain([map]).collect(),
+            Self::Compared(pair, map, _) => {
+                pair.sides.map(|Picture { slot, .. }| slot).into_iter().chain([map]).collect()
+            }
         }
     }
 }
@@ -217,8 +219,8 @@ impl WorkerCore {
             Command::StartHeld => self.engine.start_held(),
             Command::Compare(mut pair, mut map) => {
                 let began = Instant::now();
-                let compared = self.engine.compare(&pair.first.slot, &pair.second.slot, &mut map);
-                pair.first.stages.spans.push(Span::since(Stage::Difference, began));
+                let compared = self.engine.compare(&pair.sides[0].slot, &pair.sides[1].slot, &mut map);
+                pair.sides[0].stages.spans.push(Span::since(Stage::Difference, began));
                 self.events.push_back(Event::Compared(pair, map, compared));
             }
             Command::Install(work) => {

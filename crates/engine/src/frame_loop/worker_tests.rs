@@ -2,8 +2,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
 use crate::Outcome;
-use crate::frame_loop::Origin;
-use crate::frame_loop::flights::Picture;
+use crate::frame_loop::flights::Origin;
 use box_filter::pictures::noise;
 use box_filter::reference::reference;
 use box_filter::{VariantId, named};
@@ -146,7 +145,7 @@ fn what_needs_a_device_is_refused_without_one() {
             slot: Slot::in_memory(33, 9),
             readings: None,
         };
-        let pair = Pair { origin, first: picture(), second: picture() };
+        let pair = Pair { origin, sides: [picture(), picture()] };
         worker.send(Command::Compare(Box::new(pair), Slot::in_memory(33, 9)));
         let compared = expect(&mut worker, |event| match event {
             Event::Compared(.., compared) => Some(compared),

@@ -4,8 +4,7 @@
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::{Duration, Instant};
 
-use super::flights::Pass;
-use super::pairs::Pair;
+use super::flights::{Pair, Pass};
 use super::worker::{Command, Event, Report, Submission, ThreadWorker, WindowWorker, Worker};
 use crate::pipeline::SlotPreparation;
 use crate::{

@@ -143,7 +143,7 @@ impl LiveKernels {
         if is_new || self.watching.is_none() {
             self.update_own_kernel(devices, cx);
         }
-        self.versions.note_device(cx.frames.device_changes(), devices.builds.restarts());
+        self.versions.note_device(cx.frames.device_changes, devices.builds.restarts());
         self.judge(devices, cx);
         for over in self.versions.refusals.take_obsolete_errors() {
             cx.notices.hide_all(|error| is_same_error(error, &over));
@@ -268,7 +268,7 @@ impl LiveKernels {
             cx.notices.hide_all(|error| error.kind == ErrorKind::KernelsUnreadable);
             devices.builds.restart(&mut devices.running, cx);
             // No request has been made yet that would have to be repeated.
-            versions.note_device(cx.frames.device_changes(), devices.builds.restarts());
+            versions.note_device(cx.frames.device_changes, devices.builds.restarts());
         }
         let (Some(frame), Some(info)) = (cx.frames.presenter.screen.frame(), devices.running.info()) else {
             return;
