@@ -9,7 +9,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use base::timing::Series;
-use box_filter::native::{Lanes, filter};
+use box_filter::native::{Input, Lanes, Threads};
 use box_filter::pictures::noise;
 use box_filter::reference::{plain, summed_area};
 use ffmpeg_next::format::Pixel;
@@ -53,13 +53,14 @@ fn references() {
 }
 
 fn native() {
-    let (width, height, radius) = (1280, 720, 7);
-    let src = noise(width * height * 4);
+    let (width, height) = (1280, 720);
+    let src = noise(width as usize * height as usize * 4);
     let mut dst = vec![0; src.len()];
-    for threads in [1, 2] {
+    for count in [1, 2] {
         for lanes in [Lanes::Plain, Lanes::Vector] {
-            time(&format!("native 1280x720 r=7: {threads} threads, {lanes:?}"), || {
-                filter(black_box(&src), &mut dst, (width, height), radius, threads, lanes).is_ok()
+            time(&format!("native 1280x720 r=7: {count} threads, {lanes:?}"), || {
+                let input = Input { pixels: black_box(&src), size: (width, height), radius: 7 };
+                input.filter(&mut dst, Threads { count, lanes }).is_ok()
             });
         }
     }

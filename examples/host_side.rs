@@ -190,7 +190,7 @@ impl<'a> Bench<'a> {
 
     fn slots(&self, way: &Way) -> Result<Vec<Slot>, Failure> {
         // The kernels of all plans run on one in-order queue, so they can share scratch memory.
-        let mut scratch = Scratch::new();
+        let mut scratch = Scratch::new(&self.cl);
         (0..way.slots).map(|_| Slot::new(self, way.memory, &mut scratch)).collect()
     }
 
@@ -274,7 +274,7 @@ impl Slot {
             }
         };
         let (src, dst) = (Picture::Buffer(buffer(0)?), Picture::Buffer(buffer(1)?));
-        let plan = bench.filter.plan(cl, [&src, &dst], scratch, Extent::rgba((width, height), RADIUS))?;
+        let plan = bench.filter.plan([&src, &dst], scratch, Extent::rgba((width, height), RADIUS))?;
         let (Picture::Buffer(input), Picture::Buffer(output)) = (src, dst) else {
             return Err("a picture is no buffer".into());
         };

@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use base::timing::ms_since;
 use box_filter::VariantId;
-use box_filter::native::{self, Lanes};
+use box_filter::native::{Input, Lanes, Threads};
 use box_filter::reference::reference;
 use box_filter::{BuiltVariant, Extent, Plan, Scratch};
 use compute::BackEnd;
@@ -137,8 +137,8 @@ impl Peer {
     fn new(device: Option<&str>) -> Result<Self, Failure> {
         let device = cl::select_device(&cl::list_devices(), device)?;
         eprintln!("peer: {} ({}, {})", device.info.name, device.info.platform, device.info.version);
+        let cl = ClContext::new(&device, Sources::from_environment())?;
         Ok(Self {
-            cl: ClContext::new(&device, Sources::from_environment())?,
             threads: std::thread::available_parallelism().map_or(1, NonZero::get),
             size: (0, 0),
             frames: Vec::new(),
@@ -146,7 +146,8 @@ impl Peer {
             buffers: None,
             images: None,
             resident: [None; 2],
-            scratch: Scratch::new(),
+            scratch: Scratch::new(&cl),
+            cl,
             built: HashMap::new(),
             plans: HashMap::new(),
             copy: None,
@@ -202,12 +203,8 @@ impl Peer {
         id.supports(&self.cl.device.info, width, height)?;
         let storage = variant.input();
         let (source, target) = self.pair(storage)?.clone();
-        let plan = variant.plan(
-            &self.cl,
-            [&source, &target],
-            &mut self.scratch,
-            Extent::rgba((width, height), radius),
-        )?;
+        let plan =
+            variant.plan([&source, &target], &mut self.scratch, Extent::rgba((width, height), radius))?;
         let ms = plan.predict(&self.cl.queue)?;
         let note = if id.is_auto() { plan.description() } else { String::new() };
         self.plans.insert((id, radius), (plan, storage));
@@ -237,9 +234,9 @@ impl Peer {
                 Ok((sample.wall_ms, sample.ms()))
             }
             "native" => {
-                let size = (width as usize, height as usize);
+                let threads = Threads { count: self.threads, lanes: Lanes::Vector };
                 let begin = Instant::now();
-                native::filter(pixels, &mut self.out, size, radius, self.threads, Lanes::Vector)?;
+                Input { pixels, size: (width, height), radius }.filter(&mut self.out, threads)?;
                 let ms = ms_since(begin);
                 Ok((ms, ms))
             }

@@ -231,7 +231,7 @@ impl SnapshotRenderer<'_> {
         let cl = self.cl("two images are compared")?;
         let _watched = watch::on_device(&cl.device.info.name, "two images are compared");
         let compared =
-            Comparer::new(&cl)?.compare(PictureSource::OnHost(&a.1), PictureSource::OnHost(&b.1), a.0)?;
+            Comparer::new(&cl)?.compare([&a.1, &b.1].map(|pixels| PictureSource::OnHost(pixels)), a.0)?;
         let sides: Vec<String> = sides.iter().map(Request::to_string).collect();
         print_line(format_args!("{}: {}", sides.join(" and "), compared.difference))?;
         Ok((a.0, compared.heat))

@@ -17,7 +17,7 @@ use base::error::{Error, Result};
 use card::Card;
 use cloth::Cloth;
 use engine::frame_loop::{FrameLoop, Tick};
-use engine::present::{VideoQuad, Viewport, letterbox};
+use engine::present::{Picture, VideoQuad, Viewport, letterbox};
 use movie::{Movie, PlainMovie};
 use opencl::event::Waker;
 use overlay::MovieSummary;
@@ -137,7 +137,8 @@ impl Screen<'_> {
         }
         let Some((texture, size, _)) = self.picture else { return viewport };
         let draw = |texture, columns| {
-            self.quad.draw((texture, size, self.has_alpha), viewport, self.orientation, columns);
+            let (has_alpha, orientation) = (self.has_alpha, self.orientation);
+            self.quad.draw(&Picture { texture, size, has_alpha, orientation }, viewport, columns);
         };
         draw(texture, left);
         if let Some((second, _)) = self.second {

@@ -160,9 +160,8 @@ impl Runners {
         src.write(&cl.queue, &pixels)?;
         let run = |dst: &Picture| {
             let plan = variant.plan(
-                cl,
                 [&src, dst],
-                &mut Scratch::new(),
+                &mut Scratch::new(cl),
                 Extent::rgba((width, height), case.radius),
             )?;
             for pass in 0..plan.passes() {
@@ -266,7 +265,7 @@ impl Runners {
         };
         let run = |dst: &Picture| {
             let whole = Extent::planes(layout, case.radius);
-            let plan = filter.plan(cl, [&from, dst], &mut Scratch::new(), whole)?;
+            let plan = filter.plan([&from, dst], &mut Scratch::new(cl), whole)?;
             for (start, end) in bands(case, layout.height) {
                 let _event = plan.enqueue(&cl.queue, 0, start..end)?;
             }

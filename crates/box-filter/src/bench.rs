@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::config::{Code, Config, Extent};
 use super::guarded::GuardedPicture;
-use super::native::{self, Lanes, all_threads};
+use super::native::{Input, Lanes, Threads, all_threads};
 use super::pictures::Pattern;
 use super::planar::{Samples, planar_quick, planes_of, suite};
 use super::reference::quick;
@@ -102,7 +102,7 @@ pub enum NonClVariant {
     /// Fragment shaders in OpenGL.
     Shaders,
     /// The filter in Rust, on this number of threads.
-    Threads(usize, Lanes),
+    Threads(Threads),
 }
 
 /// The kind of memory from which a case's variant reads its input and into which it writes its output.
@@ -171,7 +171,7 @@ pub enum Built {
     /// Shaders, and the number of the input picture that they have loaded (see [`Buffers::input`]).
     Shaders(Rc<dyn Shaders>, Cell<u64>),
     /// The filter in Rust, on this number of threads.
-    Threads(usize, Lanes),
+    Threads(Threads),
     /// A copy on the device, as the peak: of planes if true, of RGBA pictures otherwise.
     Copy(bool),
 }
@@ -209,17 +209,17 @@ impl DeviceBuffers {
             _ => [Storage::Buffer, Storage::Buffer],
         };
         let [from, to] = GuardedPicture::both(cl, storages, &case.whole(), guard)?;
-        Ok(Self { cl: cl.clone(), from, to, scratch: Scratch::new(), plans: Vec::new() })
+        Ok(Self { cl: cl.clone(), from, to, scratch: Scratch::new(cl), plans: Vec::new() })
     }
 
     /// Returns the plan of a variant, created at the first call.
     fn plan(&mut self, variant: &BuiltVariant, case: &Case) -> Result<&Plan> {
-        let Self { cl, from, to, scratch, plans, .. } = self;
+        let Self { from, to, scratch, plans, .. } = self;
         let at = plans.iter().position(|(number, _)| *number == variant.number());
         let at = match at {
             Some(at) => at,
             None => {
-                let plan = variant.plan(cl, [&from.picture, &to.picture], scratch, case.whole())?;
+                let plan = variant.plan([&from.picture, &to.picture], scratch, case.whole())?;
                 plans.push((variant.number(), plan));
                 plans.len() - 1
             }
@@ -263,19 +263,21 @@ static VARIANTS: LazyLock<Vec<Variant<Code, NonClVariant>>> = LazyLock::new(|| {
             filter::Work::Kernels([cpu, gpu]) | filter::Work::Planes([cpu, gpu]) => Work::ByKind { cpu, gpu },
             filter::Work::Fastest(untuned) => Work::Tuned(untuned),
             filter::Work::Shaders => Work::Shaders(NonClVariant::Shaders),
-            filter::Work::Threads => Work::Host(NonClVariant::Threads(all_threads(), Lanes::Vector)),
+            filter::Work::Threads => {
+                Work::Host(NonClVariant::Threads(Threads { count: all_threads(), lanes: Lanes::Vector }))
+            }
             filter::Work::Nothing => return None,
         })
     };
     let variants = VariantId::with_own().filter_map(|id| Some(variant(id, work(id)?)));
     let threads = if all_threads() > 1 { vec![1, all_threads()] } else { vec![1] };
-    let native_variants = threads.into_iter().flat_map(|threads| {
+    let native_variants = threads.into_iter().flat_map(|count| {
         [Lanes::Plain, Lanes::Vector].map(|lanes| {
             let vectors = lanes == Lanes::Vector;
-            let name = format!("native, {threads} × {}", if vectors { "vectors" } else { "plain" });
-            let json = json!({ "threads": threads, "vectors": vectors });
+            let name = format!("native, {count} × {}", if vectors { "vectors" } else { "plain" });
+            let json = json!({ "threads": count, "vectors": vectors });
             let native = VariantId::on(BackEnd::Native);
-            variant(native, Work::ExtraHost(NonClVariant::Threads(threads, lanes), name, json))
+            variant(native, Work::ExtraHost(NonClVariant::Threads(Threads { count, lanes }), name, json))
         })
     });
     variants.chain(native_variants).collect()
@@ -567,7 +569,7 @@ impl Ladder for BoxFilter<'_> {
 
     fn build(&self, part: Part<Code, NonClVariant>) -> Result<Built> {
         match part {
-            Part::Host(NonClVariant::Threads(threads, lanes)) => Ok(Built::Threads(threads, lanes)),
+            Part::Host(NonClVariant::Threads(threads)) => Ok(Built::Threads(threads)),
             Part::Host(NonClVariant::Shaders) => {
                 let none = || Error::new("There are no shaders.", "Nothing is drawn.", "");
                 let shaders = self.engine.as_ref().ok_or_else(none)?.borrow_mut().shaders(self.size)?;
@@ -663,7 +665,7 @@ impl Ladder for BoxFilter<'_> {
         }
         let DeviceBuffers { cl, to, scratch, .. } = device;
         to.write(&cl.queue, bytes)?;
-        scratch.poison(&cl.queue)
+        scratch.poison()
     }
 
     fn read(&self, built: &Built, buffers: &Buffers) -> Result<Output> {
@@ -711,18 +713,11 @@ impl Ladder for BoxFilter<'_> {
                 }
                 shaders.run(case.radius)
             }
-            Built::Threads(threads, lanes) => {
-                let size = (case.size.0 as usize, case.size.1 as usize);
+            Built::Threads(threads) => {
                 let output_range = buffers.output_range();
+                let input = Input { pixels: &buffers.input.0, size: case.size, radius: case.radius };
                 let begin = Instant::now();
-                native::filter(
-                    &buffers.input.0,
-                    &mut buffers.host[output_range],
-                    size,
-                    case.radius,
-                    *threads,
-                    *lanes,
-                )?;
+                input.filter(&mut buffers.host[output_range], *threads)?;
                 Ok(Sample::on_host(ms_since(begin)))
             }
             Built::Copy(_) => {

@@ -27,6 +27,8 @@ pub struct Extent {
     pub radius: u32,
     /// The number of the device's compute units.
     pub units: u32,
+    /// The size of pictures for which the variant's parameters were tuned; by default that of the picture.
+    pub tuned_for: (u32, u32),
     /// The layout of the picture's planes; `None` for RGBA pixels.
     pub layout: Option<Layout>,
 }
@@ -34,7 +36,16 @@ pub struct Extent {
 impl Extent {
     /// Returns the extent of a whole picture of RGBA pixels, for a device with one compute unit.
     pub fn rgba((width, height): (u32, u32), radius: u32) -> Self {
-        Self { width, height, first: 0, rows: height, radius, units: 1, layout: None }
+        Self {
+            width,
+            height,
+            first: 0,
+            rows: height,
+            radius,
+            units: 1,
+            tuned_for: (width, height),
+            layout: None,
+        }
     }
 
     /// Returns the extent of a whole picture of planes, for a device with one compute unit.

@@ -27,33 +27,51 @@ const VECTOR_CHANNELS: usize = 16;
 /// The number 2²³ + 128. Added to a mean minus 128, it leaves the rounded mean in the lowest byte of the float.
 const ROUNDING_OFFSET: f32 = 8_388_736.0;
 
-/// Filters `src` into `dst`, `width`·`height` RGBA pixels each, on `threads` threads, of which the calling thread is one.
-///
-/// # Errors
-/// When a picture has another length, or the radius is more than [`MAX_RADIUS`].
-pub fn filter(
-    src: &[u8],
-    dst: &mut [u8],
-    (width, height): (usize, usize),
-    radius: u32,
-    threads: usize,
-    lanes: Lanes,
-) -> Result<()> {
-    let _host = opencl::watch::on_host();
-    let bytes = width * height * 4;
-    if src.len() != bytes || dst.len() != bytes || radius > MAX_RADIUS {
-        let why = format!("{} and {} bytes, {width}×{height} pixels, radius {radius}.", src.len(), dst.len());
-        return Err(Error::new("The picture could not be filtered.", why, ""));
+/// The threads that filter a picture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Threads {
+    /// Their number; the calling thread is one of them.
+    pub count: usize,
+    /// The number of channels that each of them filters at once.
+    pub lanes: Lanes,
+}
+
+/// An RGBA picture, and the radius at which it is filtered.
+#[derive(Debug, Clone, Copy)]
+pub struct Input<'a> {
+    /// The pixels.
+    pub pixels: &'a [u8],
+    /// The width and height.
+    pub size: (u32, u32),
+    /// The radius in pixels.
+    pub radius: u32,
+}
+
+impl Input<'_> {
+    /// Filters the picture into `dst`.
+    ///
+    /// # Errors
+    /// When a picture has another length, or the radius is more than [`MAX_RADIUS`].
+    pub fn filter(&self, dst: &mut [u8], threads: Threads) -> Result<()> {
+        let _host = opencl::watch::on_host();
+        let Self { pixels: src, size, radius } = *self;
+        let (width, height) = (size.0 as usize, size.1 as usize);
+        let bytes = width * height * 4;
+        if src.len() != bytes || dst.len() != bytes || radius > MAX_RADIUS {
+            let why =
+                format!("{} and {} bytes, {width}×{height} pixels, radius {radius}.", src.len(), dst.len());
+            return Err(Error::new("The picture could not be filtered.", why, ""));
+        }
+        if bytes == 0 {
+            return Ok(());
+        }
+        let count = threads.count.clamp(1, height);
+        let strip_rows = height.div_ceil(count);
+        share(dst.chunks_mut(strip_rows * width * 4).enumerate(), count, |(n, out)| {
+            Strip { src, width, height, radius: radius as usize, y0: n * strip_rows }.run(out, threads.lanes);
+        });
+        Ok(())
     }
-    if bytes == 0 {
-        return Ok(());
-    }
-    let threads = threads.clamp(1, height);
-    let strip_rows = height.div_ceil(threads);
-    share(dst.chunks_mut(strip_rows * width * 4).enumerate(), threads, |(n, out)| {
-        Strip { src, width, height, radius: radius as usize, y0: n * strip_rows }.run(out, lanes);
-    });
-    Ok(())
 }
 
 /// Prevents the compiler from vectorising the loop that calls this; generates no instruction.
@@ -94,6 +112,12 @@ impl Strip<'_> {
         self.filter_rows(out, Lanes::Vector);
     }
 
+    /// Returns the number of channels beyond each end of a row, for the window and for vectors.
+    #[inline(always)]
+    fn edge(&self) -> usize {
+        4 * (self.radius + 1) + VECTOR_CHANNELS
+    }
+
     /// Returns a row of the source; rows beyond the border repeat the edge.
     fn source_row(&self, y: isize) -> &[u8] {
         let y = y.clamp(0, self.height as isize - 1) as usize;
@@ -104,8 +128,8 @@ impl Strip<'_> {
     #[inline(always)]
     fn filter_rows(&self, out: &mut [u8], lanes: Lanes) {
         let (row, r) = (self.width * 4, self.radius as isize);
-        // The column sums with their edges repeated, for the window and for vectors beyond both ends.
-        let edge = 4 * (self.radius + 1) + VECTOR_CHANNELS;
+        // The column sums with their edges repeated.
+        let edge = self.edge();
         let mut columns = vec![0u16; edge + row + edge];
         let mut changes = vec![0i32; row + 2 * VECTOR_CHANNELS];
         let top = self.y0 as isize;
@@ -128,18 +152,18 @@ impl Strip<'_> {
             left.chunks_exact_mut(4).for_each(|pixel| pixel.copy_from_slice(&middle[..4]));
             right.chunks_exact_mut(4).for_each(|pixel| pixel.copy_from_slice(&middle[row - 4..]));
             match lanes {
-                Lanes::Plain => self.sum_pixels(&columns, edge, out),
-                Lanes::Vector => self.sum_vectors(&columns, edge, &mut changes, out),
+                Lanes::Plain => self.sum_pixels(&columns, out),
+                Lanes::Vector => self.sum_vectors(&columns, &mut changes, out),
             }
         }
     }
 
     /// Returns the channel sums of the window left of the first pixel, minus 128 times the number of the window's pixels.
     #[inline(always)]
-    fn first_window_sums(&self, columns: &[u16], edge: usize, lanes: Lanes) -> [i32; 4] {
+    fn first_window_sums(&self, columns: &[u16], lanes: Lanes) -> [i32; 4] {
         let side = 2 * self.radius as i32 + 1;
         let mut sum = [-128 * side * side; 4];
-        let from = edge - 4 * (self.radius + 1);
+        let from = self.edge() - 4 * (self.radius + 1);
         for pixel in columns[from..from + 4 * (2 * self.radius + 1)].chunks_exact(4) {
             for (sum, value) in sum.iter_mut().zip(pixel) {
                 *sum += i32::from(*value);
@@ -164,9 +188,9 @@ impl Strip<'_> {
 
     /// Computes a row from its column sums, pixel by pixel.
     #[inline(always)]
-    fn sum_pixels(&self, columns: &[u16], edge: usize, out: &mut [u8]) {
-        let scale = self.scale();
-        let mut sum = self.first_window_sums(columns, edge, Lanes::Plain);
+    fn sum_pixels(&self, columns: &[u16], out: &mut [u8]) {
+        let (edge, scale) = (self.edge(), self.scale());
+        let mut sum = self.first_window_sums(columns, Lanes::Plain);
         let added = columns[edge + 4 * self.radius..].chunks_exact(4);
         let removed = columns[edge - 4 * (self.radius + 1)..].chunks_exact(4);
         for ((out, added), removed) in out.chunks_exact_mut(4).zip(added).zip(removed) {
@@ -182,8 +206,8 @@ impl Strip<'_> {
     /// one pixel to the next, after zeros for one vector. Four of these changes add up to the change from four pixels to
     /// the next four, without a dependency on a sum.
     #[inline(always)]
-    fn sum_vectors(&self, columns: &[u16], edge: usize, changes: &mut [i32], out: &mut [u8]) {
-        let scale = self.scale();
+    fn sum_vectors(&self, columns: &[u16], changes: &mut [i32], out: &mut [u8]) {
+        let (edge, scale) = (self.edge(), self.scale());
         let row = out.len();
         let added = &columns[edge + 4 * self.radius..][..row];
         let removed = &columns[edge - 4 * (self.radius + 1)..][..row];
@@ -191,7 +215,7 @@ impl Strip<'_> {
             *change = i32::from(*added) - i32::from(*removed);
         }
         // The changes before the picture are zero, so the four sums there are equal.
-        let first_window_sums = self.first_window_sums(columns, edge, Lanes::Vector);
+        let first_window_sums = self.first_window_sums(columns, Lanes::Vector);
         let mut sum = [0i32; VECTOR_CHANNELS];
         sum.chunks_exact_mut(4).for_each(|pixel| pixel.copy_from_slice(&first_window_sums));
         let mut at = 0;
@@ -221,11 +245,12 @@ mod tests {
 
     fn check(src: &[u8], (w, h): (usize, usize), radius: u32) {
         let want = reference(src, w, h, radius as usize);
-        for threads in [1, 2, 3, 64] {
+        for count in [1, 2, 3, 64] {
             for lanes in [Lanes::Plain, Lanes::Vector] {
                 let mut got: Vec<u8> = want.iter().map(|v| !v).collect();
-                filter(src, &mut got, (w, h), radius, threads, lanes).unwrap();
-                assert!(got == want, "{w}×{h} r={radius}, {threads} threads, {lanes:?}");
+                let input = Input { pixels: src, size: (w as u32, h as u32), radius };
+                input.filter(&mut got, Threads { count, lanes }).unwrap();
+                assert!(got == want, "{w}×{h} r={radius}, {count} threads, {lanes:?}");
             }
         }
     }
@@ -248,7 +273,8 @@ mod tests {
     #[test]
     fn wrong_lengths_and_radii_are_errors() {
         let run = |src: usize, dst: usize, radius| {
-            filter(&vec![0; src], &mut vec![0; dst], (2, 2), radius, 2, Lanes::Vector)
+            let input = Input { pixels: &vec![0; src], size: (2, 2), radius };
+            input.filter(&mut vec![0; dst], Threads { count: 2, lanes: Lanes::Vector })
         };
         assert!(run(16, 16, MAX_RADIUS).is_ok());
         assert!(run(15, 16, 1).is_err() && run(16, 17, 1).is_err() && run(16, 16, 129).is_err());

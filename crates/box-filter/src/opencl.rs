@@ -190,7 +190,7 @@ impl BuiltVariant {
             let guard = if is_modified { verify::guard_bytes(filtered_bytes) } else { 0 };
             let [src, dst] = GuardedPicture::both(cl, [input, output], &whole, guard)?;
             src.picture.write(&queue, &vec![128; bytes])?;
-            let plan = built.plan(cl, [&src.picture, &dst.picture], &mut Scratch::new(), whole)?;
+            let plan = built.plan([&src.picture, &dst.picture], &mut Scratch::new(cl), whole)?;
             plan.check_arguments(output)?;
             plan.enqueue_all(&queue)?;
             queue.finish().map_err(|e| failed(&format!("'{id}' failed to run on '{}'.", device.name), &e))?;
@@ -219,15 +219,15 @@ impl BuiltVariant {
     }
 
     /// Returns the program for pictures of this size and radius; `None` if none is built.
-    fn program(&self, width: u32, height: u32, radius: u32) -> Option<&Program> {
+    fn program(&self, (width, height): (u32, u32), radius: u32) -> Option<&Program> {
         let (size, class) = (SizeClass::of(width, height), tuned::radius_class(radius));
         let choice = self.choices.iter().find(|(s, c, _)| *s == size && *c == class);
         self.programs.get(choice.map_or(0, |(.., at)| *at))
     }
 
     /// Returns the variant and the parameters that are used for pictures of this size and radius; `None` if nothing is built.
-    pub fn config(&self, (width, height): (u32, u32), radius: u32) -> Option<(VariantId, &Config)> {
-        self.program(width, height, radius).map(|program| (program.id, &program.config))
+    pub fn config(&self, size: (u32, u32), radius: u32) -> Option<(VariantId, &Config)> {
+        self.program(size, radius).map(|program| (program.id, &program.config))
     }
 
     /// Returns a number that identifies this build: plans of another build must not be used for it.
@@ -250,26 +250,7 @@ impl BuiltVariant {
     ///
     /// # Errors
     /// When the device cannot run the variant at this size, or runs out of memory.
-    pub fn plan(
-        &self,
-        cl: &ClContext,
-        pictures: [&Picture; 2],
-        scratch: &mut Scratch,
-        whole: Extent,
-    ) -> Result<Plan> {
-        self.plan_tuned_for(cl, pictures, scratch, whole, (whole.width, whole.height))
-    }
-
-    /// Binds the kernels to memory as [`BuiltVariant::plan`] does, with the parameters that are used for pictures of the given
-    /// width and height.
-    pub(super) fn plan_tuned_for(
-        &self,
-        cl: &ClContext,
-        [src, dst]: [&Picture; 2],
-        scratch: &mut Scratch,
-        whole: Extent,
-        (width, height): (u32, u32),
-    ) -> Result<Plan> {
+    pub fn plan(&self, [src, dst]: [&Picture; 2], scratch: &mut Scratch, whole: Extent) -> Result<Plan> {
         let (id, max_radius) = (self.id, self.id.filter().max_radius);
         let what = format!("'{id}' could not be prepared.");
         let failed_with = |why: String| Err(Error::new(what.clone(), why, ""));
@@ -290,14 +271,15 @@ impl BuiltVariant {
         if whole.radius > max_radius {
             return failed_with(format!("The radius {} is more than {max_radius}.", whole.radius));
         }
-        id.supports(&cl.device.info, whole.width, whole.height)?;
+        let device = &scratch.cl.device.info;
+        id.supports(device, whole.width, whole.height)?;
         let is_wide = |program: &&Program| whole.layout.is_some_and(|layout| layout.wide == program.is_wide);
         let program = match whole.layout {
             Some(_) => self.programs.iter().find(is_wide),
-            None => self.program(width, height, whole.radius),
+            None => self.program(whole.tuned_for, whole.radius),
         };
         let Some(program) = program else { return failed_with("It is not built.".to_owned()) };
-        let whole = Extent { units: cl.device.info.units, ..whole };
+        let whole = Extent { units: device.units, ..whole };
         let code = program.config.code();
         let mut kernels = Vec::with_capacity(code.passes.len());
         for &Pass { kernel: name, arguments } in code.passes {
@@ -308,9 +290,9 @@ impl BuiltVariant {
                 let memory = match argument {
                     Argument::Source => src.mem().clone(),
                     Argument::Destination => dst.mem().clone(),
-                    Argument::RowSums => scratch.row_sums(cl, self.input, whole.width, whole.height)?,
+                    Argument::RowSums => scratch.row_sums(self.input, (whole.width, whole.height))?,
                     Argument::ColumnSums => {
-                        scratch.column_sums(cl, (code.column_sums)(&program.config, &whole))?
+                        scratch.column_sums((code.column_sums)(&program.config, &whole))?
                     }
                     Argument::Number(_) => continue,
                 };

@@ -1,6 +1,8 @@
 //! The reference of the box filter in scalar Rust, whose output every variant must equal. Pictures are RGBA with 8 bits per
 //! channel and `width`·4 bytes per row. No code is shared with a kernel.
 
+use std::ops::Range;
+
 use base::threads::{all_threads, share};
 
 /// The number of pixel reads above which [`reference()`] uses the summed-area table instead of the plain loop.
@@ -8,27 +10,27 @@ const MAX_PLAIN_READS: f64 = 5e8;
 /// The number of pixel reads above which [`quick`] uses the summed-area table instead of the plain loop.
 const MAX_QUICK_READS: f64 = 1e6;
 
+/// A reference: returns the filtered RGBA pixels of a picture, of its width, height and radius.
+type Reference = fn(&[u8], usize, usize, usize) -> Vec<u8>;
+
 /// Returns the filtered picture, by [`plain`] unless that would take seconds, otherwise by [`summed_area`].
 /// `src` must hold `width`·`height` pixels.
 pub fn reference(src: &[u8], width: usize, height: usize, radius: usize) -> Vec<u8> {
-    plain_or_table(src, width, height, radius, MAX_PLAIN_READS)
+    let _host = opencl::watch::on_host();
+    plain_or_table(width, height, radius, MAX_PLAIN_READS)(src, width, height, radius)
 }
 
 /// Returns the filtered picture as [`reference()`] does, but within some tens of milliseconds for common picture sizes: most
 /// use [`summed_area`].
 pub(crate) fn quick(src: &[u8], width: usize, height: usize, radius: usize) -> Vec<u8> {
-    plain_or_table(src, width, height, radius, MAX_QUICK_READS)
+    let _host = opencl::watch::on_host();
+    plain_or_table(width, height, radius, MAX_QUICK_READS)(src, width, height, radius)
 }
 
-/// Filters by [`plain`] if that needs at most `max_reads` reads, otherwise by [`summed_area`].
-fn plain_or_table(src: &[u8], width: usize, height: usize, radius: usize, max_reads: f64) -> Vec<u8> {
-    let _host = opencl::watch::on_host();
+/// Returns the function for pictures of this size: the plain one up to so many reads, else that of summed-area tables.
+fn plain_or_table(width: usize, height: usize, radius: usize, max_reads: f64) -> Reference {
     let side = (2 * radius + 1) as f64;
-    if width as f64 * height as f64 * side * side <= max_reads {
-        plain(src, width, height, radius)
-    } else {
-        summed_area(src, width, height, radius)
-    }
+    if width as f64 * height as f64 * side * side <= max_reads { plain } else { summed_area }
 }
 
 /// Returns the filtered picture, by four nested loops as in the definition.
@@ -65,26 +67,46 @@ pub fn summed_area(src: &[u8], width: usize, height: usize, radius: usize) -> Ve
     if out.is_empty() {
         return out;
     }
+    let side = 2 * radius + 1;
+    let window_pixels = (side * side) as u32;
     // Each thread has a table of its own.
     let threads = all_threads().min(height).min(4);
     // The fewer the strips, the fewer windows are summed twice; the more, the smaller a table.
-    let rows = height.div_ceil(threads).min((2 * radius + 1).max(64));
+    let rows = height.div_ceil(threads).min(side.max(64));
     let strips = out.chunks_mut(rows * width * 4).enumerate();
-    share(strips, threads, |(number, out)| filter_strip(src, (width, height), radius, number * rows, out));
+    share(strips, threads, |(number, out)| {
+        let first = number * rows;
+        let strip = first..first + out.len() / (width * 4);
+        let (table, table_width) = sums_above_and_left(src, (width, height), radius, strip);
+        for (y, line) in out.chunks_exact_mut(width * 4).enumerate() {
+            let (top, bottom) = (y * table_width, (y + side) * table_width);
+            for (x, pixel) in line.chunks_exact_mut(4).enumerate() {
+                let corners =
+                    [table[bottom + x + side], table[top + x], table[bottom + x], table[top + x + side]];
+                for (channel, out) in pixel.iter_mut().enumerate() {
+                    let [all, above_left, left, above] = corners.map(|corner| corner[channel]);
+                    let sum = all.wrapping_add(above_left).wrapping_sub(left).wrapping_sub(above);
+                    *out = ((sum + window_pixels / 2) / window_pixels) as u8;
+                }
+            }
+        }
+    });
     out
 }
 
-/// Filters as many rows from `first` on as fit into `out`.
-fn filter_strip(src: &[u8], (width, height): (usize, usize), radius: usize, first: usize, out: &mut [u8]) {
-    let side = 2 * radius + 1;
-    let window_pixels = (side * side) as u32;
-    let rows = out.len() / (width * 4);
-    // table[v][u] is the sum of the padded picture above and left of (u, v), both exclusive, from the strip's top on. It
-    // may overflow 32 bits, but a window's sum, a difference of four entries, is at most 255·257².
-    let (table_width, table_height) = (width + 2 * radius + 1, rows + 2 * radius + 1);
+/// Returns the summed-area table of these rows and the windows around them, and its width. Its entry (u, v) is the sum of the
+/// padded picture above and left of (u, v), both exclusive, from the strip's top on. It may overflow 32 bits, but a window's
+/// sum, a difference of four entries, is at most 255·257².
+fn sums_above_and_left(
+    src: &[u8],
+    (width, height): (usize, usize),
+    radius: usize,
+    rows: Range<usize>,
+) -> (Vec<[u32; 4]>, usize) {
+    let (table_width, table_height) = (width + 2 * radius + 1, rows.len() + 2 * radius + 1);
     let mut table = vec![[0u32; 4]; table_width * table_height];
     for v in 1..table_height {
-        let y = (first + v - 1).saturating_sub(radius).min(height - 1);
+        let y = (rows.start + v - 1).saturating_sub(radius).min(height - 1);
         let mut row_sum = [0u32; 4];
         for u in 1..table_width {
             let x = (u - 1).saturating_sub(radius).min(width - 1);
@@ -96,18 +118,7 @@ fn filter_strip(src: &[u8], (width, height): (usize, usize), radius: usize, firs
             }
         }
     }
-    for (y, line) in out.chunks_exact_mut(width * 4).enumerate() {
-        let (top, bottom) = (y * table_width, (y + side) * table_width);
-        for (x, pixel) in line.chunks_exact_mut(4).enumerate() {
-            let corners =
-                [table[bottom + x + side], table[top + x], table[bottom + x], table[top + x + side]];
-            for (channel, out) in pixel.iter_mut().enumerate() {
-                let [all, above_left, left, above] = corners.map(|corner| corner[channel]);
-                let sum = all.wrapping_add(above_left).wrapping_sub(left).wrapping_sub(above);
-                *out = ((sum + window_pixels / 2) / window_pixels) as u8;
-            }
-        }
-    }
+    (table, table_width)
 }
 
 #[cfg(test)]

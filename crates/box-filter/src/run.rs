@@ -34,7 +34,7 @@ pub fn filter_once(cl: &ClContext, variant: &BuiltVariant, src: &[u8], whole: Ex
     let [bytes, filtered_bytes] = whole.bytes();
     expect_len(src, bytes, &whole)?;
     let [input, output] = GuardedPicture::both(cl, [variant.input(), variant.output()], &whole, 0)?;
-    let plan = variant.plan(cl, [&input.picture, &output.picture], &mut Scratch::new(), whole)?;
+    let plan = variant.plan([&input.picture, &output.picture], &mut Scratch::new(cl), whole)?;
     input.write(&cl.queue, src)?;
     plan.enqueue_all(&cl.queue)?;
     let mut out = zeroed(filtered_bytes)?;
@@ -131,22 +131,16 @@ pub(crate) struct Checker<'a> {
 }
 
 impl<'a> Checker<'a> {
-    /// Prepares the kernels for pictures of the extent `whole`, with the parameters that the variant uses for pictures of
-    /// `tuned_size`.
+    /// Prepares the kernels for pictures of the extent `whole`.
     ///
     /// # Errors
     /// When the variant cannot run at this size, or memory runs out.
-    pub(crate) fn new(
-        cl: &'a ClContext,
-        variant: &BuiltVariant,
-        whole: Extent,
-        tuned_size: (u32, u32),
-    ) -> Result<Self> {
+    pub(crate) fn new(cl: &'a ClContext, variant: &BuiltVariant, whole: Extent) -> Result<Self> {
         let guard = verify::guard_bytes(whole.bytes()[1]);
         let storages = [variant.input(), variant.output()];
         let [source, output] = GuardedPicture::both(cl, storages, &whole, guard)?;
-        let (mut scratch, pictures) = (Scratch::new(), [&source.picture, &output.picture]);
-        let plan = variant.plan_tuned_for(cl, pictures, &mut scratch, whole, tuned_size)?;
+        let mut scratch = Scratch::new(cl);
+        let plan = variant.plan([&source.picture, &output.picture], &mut scratch, whole)?;
         Ok(Self { cl, plan, scratch, source, output, whole })
     }
 
@@ -196,7 +190,7 @@ impl<'a> Checker<'a> {
             }
             self.source.write(queue, before)?;
             self.output.write(queue, poison)?;
-            self.scratch.poison(queue)?;
+            self.scratch.poison()?;
             let mut events = Vec::new();
             for pass in 0..self.plan.passes() {
                 for rows in bands(self.plan.row_step(pass)) {

@@ -1,13 +1,13 @@
 //! Device memory for intermediate results of a filter, kept from frame to frame.
 
 use base::error::Result;
-use opencl::cl::{Answer, Buffer, Channel, ClContext, Image, Mem, Queue, failed};
+use opencl::cl::{Answer, Buffer, Channel, ClContext, Image, Mem, failed};
 use opencl::memory::{Storage, allocation_flags, image};
 
 /// Memory for the row sums between two passes, and for column sums within a pass. All plans of one in-order queue may share
 /// it: a frame's second pass has read it before the next frame's first pass writes it.
-#[derive(Debug, Default)]
 pub struct Scratch {
+    pub(super) cl: ClContext,
     /// Row sums of image variants, with the picture's size.
     image: Option<((u32, u32), Image)>,
     /// Row sums of buffer variants, with the picture's size.
@@ -17,13 +17,14 @@ pub struct Scratch {
 
 impl Scratch {
     /// Returns an empty `Scratch`; plans allocate what they need.
-    pub fn new() -> Self {
-        Self::default()
+    pub fn new(cl: &ClContext) -> Self {
+        Self { cl: cl.clone(), image: None, buffer: None, column_sums: None }
     }
 
     /// Fills all scratch memory with implausible values, so that results of an earlier run cannot make a wrong kernel look
     /// right.
-    pub(super) fn poison(&self, queue: &Queue) -> Result<()> {
+    pub(super) fn poison(&self) -> Result<()> {
+        let queue = &self.cl.queue;
         // Four channels.
         let pixel = 0xa7d3_a7d3_a7d3_a7d3_u64.to_le_bytes();
         let image = self.image.as_ref().map(|((width, height), image)| {
@@ -36,7 +37,8 @@ impl Scratch {
     }
 
     /// Returns memory for column sums: at least this many pixels of four 16-bit channels.
-    pub(super) fn column_sums(&mut self, cl: &ClContext, pixels: usize) -> Result<Mem> {
+    pub(super) fn column_sums(&mut self, pixels: usize) -> Result<Mem> {
+        let cl = &self.cl;
         let what = "Memory for the column sums could not be allocated on the device.";
         let kept = self.column_sums.take().filter(|kept| kept.len() >= 8 * pixels);
         let column_sums = match kept {
@@ -49,35 +51,31 @@ impl Scratch {
     }
 
     /// Returns memory for the row sums of a picture, with four 16-bit channels; it is kept until the size changes.
-    pub(super) fn row_sums(
-        &mut self,
-        cl: &ClContext,
-        storage: Storage,
-        width: u32,
-        height: u32,
-    ) -> Result<Mem> {
+    pub(super) fn row_sums(&mut self, storage: Storage, size: (u32, u32)) -> Result<Mem> {
         let failed = |e| failed("Memory for the row sums could not be allocated on the device.", &e);
-        let (w, h) = (width as usize, height as usize);
-        match storage {
+        let (cl, w, h) = (&self.cl, size.0 as usize, size.1 as usize);
+        Ok(match storage {
             Storage::Image => {
-                let kept = self.image.take().filter(|(size, _)| *size == (width, height));
-                let (_, image) = match kept {
-                    Some(kept) => self.image.insert(kept),
-                    None => self
-                        .image
-                        .insert(((width, height), image(cl, Channel::Uint16, w, h).map_err(failed)?)),
-                };
-                Ok(image.mem().clone())
+                let new = || image(cl, Channel::Uint16, w, h).map_err(failed);
+                kept(&mut self.image, size, new)?.mem().clone()
             }
             Storage::Buffer => {
-                let kept = self.buffer.take().filter(|(size, _)| *size == (width, height));
                 let new = || Buffer::new(&cl.context, allocation_flags(cl), w * h * 8).map_err(failed);
-                let (_, buffer) = match kept {
-                    Some(kept) => self.buffer.insert(kept),
-                    None => self.buffer.insert(((width, height), new()?)),
-                };
-                Ok(buffer.mem().clone())
+                kept(&mut self.buffer, size, new)?.mem().clone()
             }
-        }
+        })
     }
+}
+
+/// Returns the memory that was kept for this size, or replaces it by new memory.
+fn kept<T>(
+    memory: &mut Option<((u32, u32), T)>,
+    size: (u32, u32),
+    new: impl FnOnce() -> Result<T>,
+) -> Result<&T> {
+    let of_size = match memory.take().filter(|(of, _)| *of == size) {
+        Some(kept) => kept,
+        None => (size, new()?),
+    };
+    Ok(&memory.insert(of_size).1)
 }

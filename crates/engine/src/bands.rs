@@ -112,7 +112,7 @@ impl Bands {
             self.cancelled |= ran.cancelled;
             let ran = self.without_wait(ran);
             self.record(&band, &ran, elapsed);
-            speeds.record(self.kernels, band.pass, band.work, ran.ms);
+            speeds.record(self.kernels, band.pass, ran.ms * 1e6 / band.work);
         }
         Ok(())
     }

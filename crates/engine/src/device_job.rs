@@ -48,6 +48,8 @@ pub(super) struct DeviceJob {
     /// The filtered buffer that is to be copied into the slot's texture on the device.
     pub(super) to_copy: Option<Picture>,
     pub(super) to_texture: bool,
+    /// True if the filter was cancelled, so that the picture is neither converted nor measured.
+    pub(super) is_cancelled: bool,
     /// For a picture that is neither filtered nor converted: its buffer, and the buffer to copy it to so that it can be measured.
     pub(super) unfiltered: Option<(Buffer, Buffer)>,
     /// The measurements to make after the filter, the picture to measure, and the picture that auto-levels write.
@@ -141,9 +143,7 @@ impl DeviceJob {
             .or_else(|| failed(&self.last, RETURN_FAILED))
     }
 
-    /// Adds the times and spans of a finished frame to `stages`; call it once for each frame. `uploads` is the [`Lane`] in which the upload
-    /// is shown, `clock` relates the device's clock to the host's, and `took` has the filter's times. `split` divides the time of a kernel
-    /// that converts and corrects into a time for each.
+    /// Adds the times and spans of a finished frame to `stages`; call it once for each frame. `took` has the filter's times.
     pub(super) fn report_times(
         &mut self,
         stages: &mut Stages,

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use std::fmt;
 use std::time::Instant;
 
+use super::picture_buffer::PictureBuffer;
 use super::slot::SlotContent;
 use super::{Engine, Pipeline, Slot};
 use base::error::{Error, Result};
-use base::memory::picture_memory;
 use base::numbers::thousands;
 use opencl::cl::{Buffer, ClContext, failed};
 use opencl::kernel::{Kernel, Value, enqueue, expect_types};
@@ -104,8 +104,8 @@ pub struct Comparer {
     kernels: HashMap<[bool; 2], [Kernel; 2]>,
     source: String,
     /// Device memory for the first and the second picture, if it comes from the host.
-    uploaded: [Option<Picture>; 2],
-    heat: Option<Picture>,
+    uploaded: [PictureBuffer; 2],
+    heat: PictureBuffer,
     parts: Buffer,
     out: Buffer,
 }
@@ -129,16 +129,11 @@ impl Comparer {
         /// A black, transparent pixel, which is compared with itself so that the new kernels run once.
         const PIXEL: [u8; 4] = [0; 4];
         let mut comparer = Self::new(cl)?;
-        let mut found =
-            vec![comparer.compare(PictureSource::OnHost(&PIXEL), PictureSource::OnHost(&PIXEL), (1, 1))?];
+        let mut found = vec![comparer.compare([PictureSource::OnHost(&PIXEL); 2], (1, 1))?];
         if images {
             let image = Picture::alloc(cl, Storage::Image, 1, 1)?;
             image.write(&cl.queue, &PIXEL)?;
-            found.push(comparer.compare(
-                PictureSource::OnDevice(&image),
-                PictureSource::OnDevice(&image),
-                (1, 1),
-            )?);
+            found.push(comparer.compare([PictureSource::OnDevice(&image); 2], (1, 1))?);
         }
         match found.iter().all(|found| found.difference.largest.is_none()) {
             true => Ok(comparer),
@@ -157,8 +152,8 @@ impl Comparer {
             cl: cl.clone(),
             kernels: HashMap::new(),
             source,
-            uploaded: [None, None],
-            heat: None,
+            uploaded: Default::default(),
+            heat: PictureBuffer::default(),
             parts: memory(MAX_GROUPS * RESULT_BYTES)?,
             out: memory(RESULT_BYTES)?,
         })
@@ -168,11 +163,10 @@ impl Comparer {
     ///
     /// # Errors
     /// If a picture has another size, memory runs out, or the device fails.
-    pub fn compare(&mut self, a: PictureSource, b: PictureSource, size: (u32, u32)) -> Result<Comparison> {
-        let mut heat = picture_memory(size.0, size.1)?;
-        let map = get_or_allocate(&mut self.heat, &self.cl, size)?;
-        let (difference, ms) = self.compare_into(&map, a, b, size)?;
-        map.read(&self.cl.queue, &mut heat)?;
+    pub fn compare(&mut self, sides: [PictureSource; 2], size: (u32, u32)) -> Result<Comparison> {
+        let map = self.heat.get(&self.cl, Storage::Buffer, size)?;
+        let (difference, ms) = self.compare_into(&map, sides, size)?;
+        let heat = self.heat.read(&self.cl)?.unwrap_or_default();
         Ok(Comparison { difference, heat, ms })
     }
 
@@ -181,8 +175,7 @@ impl Comparer {
     fn compare_into(
         &mut self,
         map: &Picture,
-        a: PictureSource,
-        b: PictureSource,
+        [a, b]: [PictureSource; 2],
         (width, height): (u32, u32),
     ) -> Result<(Difference, f64)> {
         let pixels = width as usize * height as usize;
@@ -265,27 +258,12 @@ impl Comparer {
         }
         match (picture, self.uploaded.get_mut(side)) {
             (PictureSource::OnHost(pixels), Some(uploaded)) => {
-                let to = get_or_allocate(uploaded, &self.cl, (width, height))?;
+                let to = uploaded.get(&self.cl, Storage::Buffer, (width, height))?;
                 to.write(&self.cl.queue, pixels).map(|()| to)
             }
             (PictureSource::OnDevice(picture), _) => Ok(picture.clone()),
             (PictureSource::OnHost(_), None) => Err(Error::new(COMPARISON_FAILED, "", "")),
         }
-    }
-}
-
-/// Returns the picture buffer in `slot` if it has exactly `width` by `height` pixels. Otherwise allocates such a buffer and
-/// stores it in `slot`.
-fn get_or_allocate(
-    slot: &mut Option<Picture>,
-    cl: &ClContext,
-    (width, height): (u32, u32),
-) -> Result<Picture> {
-    let bytes = width as usize * height as usize * 4;
-    let fits = |picture: &Picture| matches!(picture, Picture::Buffer(buffer) if buffer.len() == bytes);
-    match slot.take().filter(fits) {
-        Some(picture) => Ok(slot.insert(picture).clone()),
-        None => Ok(slot.insert(Picture::alloc(cl, Storage::Buffer, width, height)?).clone()),
     }
 }
 
@@ -331,9 +309,9 @@ impl Pipeline {
         let [of_a, of_b] = &on_device;
         let no_pixels = || Error::new(COMPARISON_FAILED, "One has no pixels.", "");
         let sides = picture_source(a, of_a).zip(picture_source(b, of_b)).ok_or_else(no_pixels);
-        let compared = sides.and_then(|(of_a, of_b)| {
+        let compared = sides.map(<[_; 2]>::from).and_then(|sides| {
             let heat = match to_texture {
-                true => get_or_allocate(&mut comparer.heat, cl, a.size())?,
+                true => comparer.heat.get(cl, Storage::Buffer, a.size())?,
                 false => map.target(cl, Storage::Buffer)?,
             };
             map.loaded = SlotContent::Nothing;
@@ -341,7 +319,7 @@ impl Pipeline {
                 map.shared(cl)?;
             }
             map.to_device(cl, &cl.queue)?;
-            let (difference, ms) = comparer.compare_into(&heat, of_a, of_b, a.size())?;
+            let (difference, ms) = comparer.compare_into(&heat, sides, a.size())?;
             if to_texture {
                 map.acquire(cl)?;
                 enqueue_copy_to_image(cl, &heat, map.device.shared_texture()?.picture())?;

@@ -102,7 +102,7 @@ fn is_map(heat: &[u8], levels: &[u8]) -> bool {
 
 fn is_right(comparer: &mut Comparer, case: &Case) -> bool {
     let compared =
-        comparer.compare(PictureSource::OnHost(&case.a), PictureSource::OnHost(&case.b), case.size).unwrap();
+        comparer.compare([&case.a, &case.b].map(|side| PictureSource::OnHost(side)), case.size).unwrap();
     let (difference, levels) = expected(case);
     compared.difference == difference && is_map(&compared.heat, &levels)
 }
@@ -126,13 +126,13 @@ fn differences_are_exact_wherever_the_pictures_are() {
                 place.map_or(PictureSource::OnHost(pixels), |place| PictureSource::OnDevice(&kept[place]))
             }
             let (side_a, side_b) = (side(of_a, &case.a, &a), side(of_b, &case.b, &b));
-            let compared = comparer.compare(side_a, side_b, case.size).unwrap();
+            let compared = comparer.compare([side_a, side_b], case.size).unwrap();
             assert_eq!(compared.difference, difference, "case {number}, {of_a:?} and {of_b:?}");
             assert!(is_map(&compared.heat, &levels), "case {number}, {of_a:?} and {of_b:?}");
             assert!(compared.ms > 0.0, "its time is the device's");
         }
     }
-    let short = comparer.compare(PictureSource::OnHost(&[0; 16]), PictureSource::OnHost(&[0; 12]), (2, 2));
+    let short = comparer.compare([PictureSource::OnHost(&[0; 16]), PictureSource::OnHost(&[0; 12])], (2, 2));
     assert!(short.unwrap_err().to_string().contains("not 2×2 pixels"));
 }
 
@@ -142,7 +142,8 @@ fn each_difference_has_a_colour_of_its_own() {
     let a = vec![0; 4 * 256];
     let b: Vec<u8> = (0..=255).flat_map(|levels| [levels, 0, 0, 0]).collect();
     let mut comparer = Comparer::new(&context()).unwrap();
-    let heat = comparer.compare(PictureSource::OnHost(&a), PictureSource::OnHost(&b), (256, 1)).unwrap().heat;
+    let heat =
+        comparer.compare([PictureSource::OnHost(&a), PictureSource::OnHost(&b)], (256, 1)).unwrap().heat;
     let colours = &heat.as_chunks::<4>().0[1..];
     for (level, pair) in (1..).zip(colours.windows(2)) {
         let [before, now] = [pair[0], pair[1]];

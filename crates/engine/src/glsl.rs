@@ -39,6 +39,17 @@ struct Pass {
     radius: Option<glow::UniformLocation>,
 }
 
+/// A picture that the shaders filter.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Drawing {
+    /// The texture before the filter.
+    pub(crate) source: glow::Texture,
+    /// The texture after it, which may be the same.
+    pub(crate) target: glow::Texture,
+    pub(crate) size: (u32, u32),
+    pub(crate) radius: u32,
+}
+
 impl GlslFilter {
     pub(crate) fn gl(&self) -> &glow::Context {
         &self.gl
@@ -125,22 +136,15 @@ impl GlslFilter {
         Ok(())
     }
 
-    /// Draws some rows of one pass of the filter over the picture in `texture`, in place. Pass 0 writes the row sums, and pass 1 reads
-    /// them. The commands run after [`GlslFilter::flush`] at the latest. Returns the pending measurement of their time. Never waits.
+    /// Draws some rows of one pass of the filter over a picture. Pass 0 writes the row sums, and pass 1 reads them. The commands run
+    /// after [`GlslFilter::flush`] at the latest. Returns the pending measurement of their time. Never waits.
     ///
     /// # Errors
     /// If the driver cannot draw into the textures.
-    pub(crate) fn draw_band(
-        &self,
-        pass: usize,
-        rows: Range<u32>,
-        texture: glow::Texture,
-        size: (u32, u32),
-        radius: u32,
-    ) -> Result<Timing> {
+    pub(crate) fn draw_band(&self, pass: usize, rows: Range<u32>, picture: Drawing) -> Result<Timing> {
         // Frames of other sizes may have come between.
-        self.create_sums_texture(size)?;
-        self.time_drawing(|| self.draw(pass, rows, texture, texture, size, radius))
+        self.create_sums_texture(picture.size)?;
+        self.time_drawing(|| self.draw(pass, rows, picture))
     }
 
     /// Flushes OpenGL's commands, so that they begin to run.
@@ -161,10 +165,7 @@ impl GlslFilter {
         &self,
         pass: usize,
         rows: Range<u32>,
-        source: glow::Texture,
-        target: glow::Texture,
-        size: (u32, u32),
-        radius: u32,
+        Drawing { source, target, size, radius }: Drawing,
     ) -> Result<()> {
         let gl = &self.gl;
         let sums = self.sums.get().map(|(texture, _)| texture);
@@ -284,9 +285,8 @@ impl Shaders for Offscreen {
         let _host = opencl::watch::on_host();
         let began = Instant::now();
         let timing = self.filter.time_drawing(|| {
-            (0..2).try_for_each(|pass| {
-                self.filter.draw(pass, 0..self.size.1, self.source, self.target, self.size, radius)
-            })
+            let picture = Drawing { source: self.source, target: self.target, size: self.size, radius };
+            (0..2).try_for_each(|pass| self.filter.draw(pass, 0..self.size.1, picture))
         })?;
         // SAFETY: the context is current.
         unsafe { self.headless.gl.finish() };

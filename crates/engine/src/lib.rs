@@ -35,6 +35,7 @@ pub mod glsl;
 mod job;
 mod load;
 mod meters;
+mod picture_buffer;
 mod pipeline;
 mod plans;
 mod prepare;
@@ -240,7 +241,8 @@ impl Engine {
         };
         match (&mut job.on_device, &mut self.pipeline, &job.filter) {
             (Some(commands), Some(pipeline), _) if all && !commands.is_all_enqueued() => {
-                pipeline.enqueue_after_filter(commands, &mut job.slot, cancelled, &self.waker)
+                commands.is_cancelled = cancelled;
+                pipeline.enqueue_after_filter(commands, &mut job.slot, &self.waker)
             }
             (_, _, Some((_, bands))) if begun => bands.flush(),
             _ => Ok(()),

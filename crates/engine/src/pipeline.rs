@@ -14,18 +14,17 @@ use super::built_variants::BuiltVariants;
 use super::conversions::Conversions;
 use super::device_job::{Colors, DeviceJob, DeviceTimes};
 use super::meters::Meters;
+use super::picture_buffer::PictureBuffer;
 use super::trials::Trials;
 use super::{Request, Slot, Stages};
 use crate::sharing::Sharing;
 use crate::stats::{Lane, Stage};
 use base::error::{Error, Result};
-use base::memory::picture_memory;
 use box_filter::Scratch;
 use box_filter::VariantId;
 use box_filter::color_kernels::PinnedPlanes;
 use opencl::cl::{ClContext, DeviceKind, Queue, flush};
 use opencl::event::{Waker, wait_in_queue, wake_after};
-use opencl::memory::{Picture, Storage};
 use opencl::transfer::enqueue_copy_to_image;
 use opengl::pixel_buffer::PixelBuffer;
 use video::Frame;
@@ -63,32 +62,6 @@ pub struct Pipeline {
     pub(super) auto_for: Option<((u32, u32), u32)>,
 }
 
-/// Device memory for one picture, which all frames share. It is replaced when another storage or size is needed.
-#[derive(Default)]
-pub(super) struct PictureBuffer(Option<((u32, u32), Picture)>);
-
-impl PictureBuffer {
-    /// Returns memory of this storage and size, and allocates it if necessary. Frames that still use the previous memory keep
-    /// it alive.
-    pub(super) fn get(&mut self, cl: &ClContext, storage: Storage, size: (u32, u32)) -> Result<Picture> {
-        if let Some((_, picture)) = self.0.as_ref().filter(|(s, p)| *s == size && p.storage() == storage) {
-            return Ok(picture.clone());
-        }
-        self.0 = None;
-        let picture = Picture::alloc(cl, storage, size.0, size.1)?;
-        Ok(self.0.insert((size, picture)).1.clone())
-    }
-
-    /// Copies the picture in this memory to the host and returns its bytes; waits for the device. Returns `None` if no memory
-    /// has been allocated yet.
-    fn read(&self, cl: &ClContext) -> Result<Option<Vec<u8>>> {
-        let Some(((width, height), picture)) = &self.0 else { return Ok(None) };
-        let mut pixels = picture_memory(*width, *height)?;
-        picture.read(&cl.queue, &mut pixels)?;
-        Ok(Some(pixels))
-    }
-}
-
 impl Pipeline {
     /// Creates a pipeline without variants, which are added as they are built. `sharing` is the way of pictures from OpenCL to
     /// OpenGL.
@@ -101,7 +74,7 @@ impl Pipeline {
             uploads,
             sharing: sharing.clone(),
             variants: BuiltVariants::default(),
-            scratch: Scratch::new(),
+            scratch: Scratch::new(&cl),
             trials: Trials::default(),
             conversions: Conversions::new(&cl),
             between: PictureBuffer::default(),
@@ -200,17 +173,16 @@ impl Pipeline {
         &mut self,
         job: &mut DeviceJob,
         slot: &mut Slot,
-        cancelled: bool,
         waker: &Waker,
     ) -> Result<()> {
-        if !cancelled {
+        if !job.is_cancelled {
             if let Some(colors @ Colors::ConvertFiltered(_)) = &job.colors {
                 job.converted = self.conversions.enqueue(&mut slot.device.plans.colors, Some(colors))?;
             }
             self.meters.enqueue(&self.cl, job)?;
         }
         let began = Instant::now();
-        if let (Some(filtered), false) = (&job.to_copy, cancelled) {
+        if let (Some(filtered), false) = (&job.to_copy, job.is_cancelled) {
             let texture = slot.device.shared_texture()?.picture();
             job.copied.push(enqueue_copy_to_image(&self.cl, filtered, texture)?);
         }

@@ -183,7 +183,7 @@ impl Pipeline {
         let filter = match slot.device.plans.take(&key) {
             Some(filter) => filter,
             None => {
-                let plan = built.plan(cl, memory, &mut self.scratch, whole)?;
+                let plan = built.plan(memory, &mut self.scratch, whole)?;
                 Box::new(Kernels { plan, queue: cl.queue.clone() })
             }
         };

@@ -60,6 +60,19 @@ pub fn texture_matrix(orientation: Orientation) -> [f32; 4] {
     if orientation.swapped { [0.0, x, y, 0.0] } else { [x, 0.0, 0.0, y] }
 }
 
+/// A picture to draw.
+#[derive(Debug, Clone, Copy)]
+pub struct Picture {
+    /// The texture with its pixels.
+    pub texture: glow::Texture,
+    /// The size in pixels.
+    pub size: (u32, u32),
+    /// True if it has alpha: its colours are then premultiplied, and it is drawn over a chequerboard.
+    pub has_alpha: bool,
+    /// The rotation and mirroring with which it is drawn.
+    pub orientation: Orientation,
+}
+
 /// A shader program that draws a picture, and the location of its matrix.
 struct QuadProgram {
     program: glow::Program,
@@ -136,34 +149,37 @@ impl VideoQuad {
         }
     }
 
-    /// Draws a picture into `viewport`. The picture is given by its texture, its size in pixels, and a boolean that is true if
-    /// it has alpha: its colours are then premultiplied, and it is drawn over a chequerboard. The picture is rotated and
-    /// mirrored by `orientation`. Only the pixel columns `columns` of the viewport are drawn, counted from its left edge. Call
+    /// Draws the pixel columns `columns` of a picture that fills `viewport`, counted from the viewport's left edge. Call
     /// [`VideoQuad::clear`] or [`VideoQuad::make_ready`] before.
-    pub fn draw(
-        &self,
-        (texture, size, has_alpha): (glow::Texture, (u32, u32), bool),
-        viewport: Viewport,
-        orientation: Orientation,
-        columns: Range<i32>,
-    ) {
+    pub fn draw(&self, picture: &Picture, viewport: Viewport, columns: Range<i32>) {
         let gl = &self.gl;
         let (from, to) = (columns.start.max(0), columns.end.min(viewport.width));
         if from >= to {
             return;
         }
-        let (shown, _) = orientation.display_size(size, 1.0);
+        let (shown, _) = picture.orientation.display_size(picture.size, 1.0);
         // The bytes are the same with both samplers, and this one is less work for a CPU that draws.
-        let is_exact = viewport.is_exact(shown);
-        // SAFETY: the context is current on this thread.
+        let sampler = viewport.is_exact(shown).then_some(self.nearest);
+        let program = picture.has_alpha.then(|| self.alpha_program()).flatten().unwrap_or(&self.program);
+        let matrix = texture_matrix(picture.orientation);
+        // SAFETY: the context is current on this thread; all objects are alive and this context's.
         unsafe {
             gl.enable(glow::SCISSOR_TEST);
             gl.scissor(viewport.x + from, viewport.y, to - from, viewport.height);
+            gl.viewport(viewport.x, viewport.y, viewport.width, viewport.height);
+            gl.use_program(Some(program.program));
+            gl.uniform_matrix_2_f32_slice(program.orientation.as_ref(), false, &matrix);
+            gl.bind_vertex_array(Some(self.vertex_array));
+            gl.active_texture(glow::TEXTURE0);
+            gl.bind_texture(glow::TEXTURE_2D, Some(picture.texture));
+            gl.bind_sampler(0, sampler);
+            gl.draw_arrays(glow::TRIANGLE_STRIP, 0, 4);
+            gl.bind_sampler(0, None);
+            gl.bind_texture(glow::TEXTURE_2D, None);
+            gl.bind_vertex_array(None);
+            gl.use_program(None);
+            gl.disable(glow::SCISSOR_TEST);
         }
-        let program = has_alpha.then(|| self.alpha_program()).flatten().unwrap_or(&self.program);
-        self.draw_texture(program, texture, viewport, orientation, is_exact.then_some(self.nearest));
-        // SAFETY: as before.
-        unsafe { gl.disable(glow::SCISSOR_TEST) };
     }
 
     /// Returns the program that draws pictures with alpha over a chequerboard, compiled on first use; `None` if it does not
@@ -171,33 +187,6 @@ impl VideoQuad {
     fn alpha_program(&self) -> Option<&QuadProgram> {
         let fragment = ("video_alpha.frag", include_str!("../../../shaders/video_alpha.frag"));
         self.alpha_program.get_or_init(|| QuadProgram::new(&self.gl, fragment).ok()).as_ref()
-    }
-
-    /// Draws a texture with this program and, if given, this sampler into `viewport`.
-    fn draw_texture(
-        &self,
-        program: &QuadProgram,
-        texture: glow::Texture,
-        viewport: Viewport,
-        orientation: Orientation,
-        sampler: Option<glow::Sampler>,
-    ) {
-        let gl = &self.gl;
-        // SAFETY: the context is current on this thread; all objects are alive and this context's.
-        unsafe {
-            gl.viewport(viewport.x, viewport.y, viewport.width, viewport.height);
-            gl.use_program(Some(program.program));
-            gl.uniform_matrix_2_f32_slice(program.orientation.as_ref(), false, &texture_matrix(orientation));
-            gl.bind_vertex_array(Some(self.vertex_array));
-            gl.active_texture(glow::TEXTURE0);
-            gl.bind_texture(glow::TEXTURE_2D, Some(texture));
-            gl.bind_sampler(0, sampler);
-            gl.draw_arrays(glow::TRIANGLE_STRIP, 0, 4);
-            gl.bind_sampler(0, None);
-            gl.bind_texture(glow::TEXTURE_2D, None);
-            gl.bind_vertex_array(None);
-            gl.use_program(None);
-        }
     }
 
     /// Deletes the OpenGL objects. The context must be current.

@@ -93,12 +93,11 @@ impl SpeedModel {
         self.learned.get(&(kernels, pass)).filter(|learned| learned.warm).map(|learned| learned.ns)
     }
 
-    /// Learns from a finished band: `work` units of work of a pass took `ms` milliseconds. Ignores impossible times.
-    pub(super) fn record(&mut self, kernels: KernelsId, pass: usize, work: f64, ms: f64) {
-        if work <= 0.0 || !ms.is_finite() || ms <= 0.0 {
+    /// Learns from a finished band, which took `seen` nanoseconds for one unit of work of a pass. Ignores impossible times.
+    pub(super) fn record(&mut self, kernels: KernelsId, pass: usize, seen: f64) {
+        if !seen.is_finite() || seen <= 0.0 {
             return;
         }
-        let seen = ms * 1e6 / work;
         match self.learned.get_mut(&(kernels, pass)) {
             // A band during which the process was stopped says nothing about the next ones.
             Some(learned) if learned.warm => {
@@ -128,19 +127,19 @@ mod tests {
         let mut speeds = SpeedModel::default();
         speeds.forget_device(DeviceKind::Cpu);
         assert_eq!(speeds.ns_per_unit(naive(), 0), None);
-        speeds.record(naive(), 0, 1e6, 130.0);
+        speeds.record(naive(), 0, 130.0);
         assert_eq!((speeds.ns_per_unit(naive(), 0), speeds.predict_ms(naive(), 0, 1e6)), (None, 130.0));
-        speeds.record(naive(), 0, 1e6, 10.0);
+        speeds.record(naive(), 0, 10.0);
         assert_eq!(speeds.ns_per_unit(naive(), 0), Some(10.0));
-        speeds.record(naive(), 0, 1e6, 20.0);
+        speeds.record(naive(), 0, 20.0);
         assert_eq!(speeds.predict_ms(naive(), 0, 1e6), 13.0);
         let before = speeds.ns_per_unit(naive(), 0);
-        speeds.record(naive(), 0, 1e6, 15_000.0);
+        speeds.record(naive(), 0, 15_000.0);
         assert!((speeds.predict_ms(naive(), 0, 1e6) - 13.0 * 1.9).abs() < 1e-9, "the process was stopped");
-        (0..20).for_each(|_| speeds.record(naive(), 0, 1e6, 1300.0));
+        (0..20).for_each(|_| speeds.record(naive(), 0, 1300.0));
         assert!(speeds.predict_ms(naive(), 0, 1e6) > 1200.0, "it is slow from now on");
         speeds.learned.insert((naive(), 0), LearnedSpeed { ns: before.unwrap(), warm: true });
-        speeds.record(naive(), 0, 1e6, f64::NAN);
+        speeds.record(naive(), 0, f64::NAN);
         assert_eq!((speeds.ns_per_unit(naive(), 0), speeds.ns_per_unit(naive(), 1)), (Some(13.0), None));
     }
 

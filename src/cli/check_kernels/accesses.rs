@@ -76,7 +76,7 @@ pub(super) fn run_on_one_pixel(cl: &ClContext, built: &BuiltVariant) -> Result<u
     if built.input() == Storage::Buffer {
         let [input, output] =
             [Picture::alloc(cl, Storage::Buffer, 1, 1)?, Picture::alloc(cl, Storage::Buffer, 1, 1)?];
-        let plan = built.plan(cl, [&input, &output], &mut Scratch::new(), Extent::rgba(SIZE, RADIUS))?;
+        let plan = built.plan([&input, &output], &mut Scratch::new(cl), Extent::rgba(SIZE, RADIUS))?;
         plan.enqueue_all(&cl.queue)?;
         cl.queue.finish().map_err(|e| opencl::cl::failed("The kernels could not run.", &e))?;
     }

@@ -76,6 +76,6 @@ pub fn check(
     let starts = [0].into_iter().chain(cuts.iter().copied());
     let ends = cuts.iter().copied().chain([whole.height]);
     let bands: Vec<_> = starts.zip(ends).map(|(start, end)| start..end).collect();
-    let checker = Checker::new(cl, filter, whole, (whole.width, whole.height))?;
+    let checker = Checker::new(cl, filter, whole)?;
     checker.check_with(&mut CheckBuffers::new(&block, want)?, want, |_| bands.clone())
 }

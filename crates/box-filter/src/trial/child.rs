@@ -112,11 +112,10 @@ impl Trial<'_> {
         let ((width, height), radius) = (task.size, task.radius);
         let whole = Extent::rgba(task.size, radius);
         talk.step("time");
-        let mut scratch = Scratch::new();
         let input = Picture::alloc(cl, built.input(), width, height)?;
         let output = Picture::alloc(cl, built.output(), width, height)?;
         input.write(&cl.queue, src)?;
-        let plan = built.plan(cl, [&input, &output], &mut scratch, whole)?;
+        let plan = built.plan([&input, &output], &mut Scratch::new(cl), whole)?;
         let ms = plan.predict(&cl.queue)?;
         // The timeout of a step does not include the reference.
         talk.step(START);
@@ -134,13 +133,13 @@ impl Trial<'_> {
             if differs.is_some() && is_fast {
                 // Missing and misplaced writes are detected only with poison and canaries.
                 run("check");
-                let checker = Checker::new(cl, built, whole, task.size);
+                let checker = Checker::new(cl, built, whole);
                 let checked = checker.and_then(|checker| checker.check(src, &want, Bands::Whole));
                 report = checked.ok().flatten();
             }
             report = report.or(differs);
         } else if is_fast {
-            let checker = Checker::new(cl, built, whole, task.size)?;
+            let checker = Checker::new(cl, built, whole)?;
             for bands in [Bands::Steps, Bands::Whole, Bands::Odd] {
                 if report.is_none() {
                     run("check");
@@ -167,7 +166,7 @@ impl Trial<'_> {
         let Self { cl, task, talk } = self;
         talk.step("time");
         let (size, radius) = (task.size, task.radius);
-        let checker = Checker::new(cl, built, Extent::rgba(size, radius), size)?;
+        let checker = Checker::new(cl, built, Extent::rgba(size, radius))?;
         let ms = checker.predict_above(SHORT_MS)?;
         // The timeout of a step does not include the reference.
         talk.step(START);
@@ -181,7 +180,8 @@ impl Trial<'_> {
         if report.is_some() {
             return Ok(report);
         }
-        let checker = Checker::new(cl, built, Extent::rgba(EXTREME_SIZE, radius), size)?;
+        let small = Extent { tuned_for: size, ..Extent::rgba(EXTREME_SIZE, radius) };
+        let checker = Checker::new(cl, built, small)?;
         for (pattern, src, want) in extremes {
             run("small");
             if let Some(report) = checker.check(&src, &want, Bands::Whole)? {
@@ -220,7 +220,7 @@ impl Trial<'_> {
         let filtered = layout.filtered();
         let to = Picture::block(cl, &cl.queue, &zeroed(filtered.bytes())?)?;
         let from = Picture::block(cl, &cl.queue, block)?;
-        let plan = filter.plan(cl, [&from, &to], &mut Scratch::new(), whole)?;
+        let plan = filter.plan([&from, &to], &mut Scratch::new(cl), whole)?;
         talk.step("whole");
         plan.enqueue_all(&cl.queue)?;
         let picture = self.run_conversion(Conversion { layout: filtered, storage }, to)?;

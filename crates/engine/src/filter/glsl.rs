@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use super::{BandTimes, FrameFilter, HostMeasurements, RunningBand};
 use crate::Measurements;
-use crate::glsl::GlslFilter;
+use crate::glsl::{Drawing, GlslFilter};
 use crate::stats::{Span, Stage};
 use base::error::Result;
 use opencl::event::Waker;
@@ -74,7 +74,9 @@ impl FrameFilter for TextureFilter {
 
     /// Draws a band of rows with a pass of the shaders, and starts to measure its time.
     fn start(&mut self, pass: usize, rows: Range<u32>, _: Option<&Waker>) -> Result<Box<dyn RunningBand>> {
-        let timing = self.filter.draw_band(pass, rows, self.texture, self.size, self.radius)?;
+        let Self { texture, size, radius, .. } = *self;
+        let picture = Drawing { source: texture, target: texture, size, radius };
+        let timing = self.filter.draw_band(pass, rows, picture)?;
         Ok(Box::new(DrawnBand(timing)))
     }
 

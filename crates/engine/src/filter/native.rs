@@ -14,7 +14,7 @@ use crate::{Measurements, Request, Slot};
 use base::error::{Error, Result};
 use base::jobs::{Job, Reporter, Waker};
 use base::memory::zeroed;
-use box_filter::native::{self, Lanes};
+use box_filter::native::{Input, Lanes, Threads, all_threads};
 use opencl::host_block::HostBlock;
 
 /// The thread that runs the Rust filter, one picture after the other. It uses all CPU cores.
@@ -171,7 +171,7 @@ impl RunningBand for RunningPicture {
 
 /// The loop of the filter's thread: filters and measures the pictures of the requests, until no more requests can come.
 fn serve_requests(requests: &Receiver<FilterRequest>, waker: &Waker) {
-    let threads = native::all_threads();
+    let threads = Threads { count: all_threads(), lanes: Lanes::Vector };
     while let Ok(FilterRequest { src, mut dst, size, radius, measurements, cancelled, result }) =
         requests.recv()
     {
@@ -179,9 +179,7 @@ fn serve_requests(requests: &Receiver<FilterRequest>, waker: &Waker) {
             Ok((dst, None, HostMeasurements::default()))
         } else {
             let began = Instant::now();
-            let (width, height) = (size.0 as usize, size.1 as usize);
-            let filtered =
-                native::filter(src.bytes(), &mut dst, (width, height), radius, threads, Lanes::Vector);
+            let filtered = Input { pixels: src.bytes(), size, radius }.filter(&mut dst, threads);
             filtered.map(|()| {
                 let span = Span::since(Stage::Filter, began);
                 let measured = HostMeasurements::of(size, &mut dst, measurements);

@@ -1,7 +1,7 @@
 //! The test of whether OpenCL and OpenGL share a texture: two of the [cases](super::cases), on one texture.
 
 use super::GlAccess;
-use super::cases::{Case, Direction, Format, Order, Outcome, with_objects};
+use super::cases::{Case, Contexts, Direction, Format, Order, Outcome, with_objects};
 use opencl::cl::ClContext;
 
 /// The size of the texture: odd, so that rows have gaps if the driver aligns them.
@@ -14,12 +14,12 @@ const SEED: u32 = 1;
 /// If the test fails: one sentence without its full stop that says what went wrong.
 pub(super) fn run(cl: &ClContext, gl: &GlAccess) -> Result<(), String> {
     let mut names = ("", "");
-    let format = Format::Rgba8;
-    let outcome = with_objects(cl, gl, (format, &[SIZE]), SEED, |objects| {
+    let (format, contexts) = (Format::Rgba8, Contexts { cl, gl });
+    let outcome = with_objects(contexts, (format, &[SIZE]), SEED, |objects| {
         let cases = [(Direction::ToGl, "OpenCL", "OpenGL"), (Direction::ToCl, "OpenGL", "OpenCL")];
         cases.into_iter().try_for_each(|(direction, writer, reader)| {
             names = (writer, reader);
-            Case { format, direction, order: Order::Finish }.exchange(cl, gl, objects)
+            Case { format, direction, order: Order::Finish }.exchange(contexts, objects)
         })
     });
     let (writer, reader) = names;

@@ -1,13 +1,10 @@
 //! The device's memory objects of a slot.
 
-use std::ptr::NonNull;
-
 use super::no_picture_error;
 use crate::plans::Plans;
 use crate::sharing::SharedTexture;
 use base::error::Result;
-use opencl::cl::ClContext;
-use opencl::memory::{Picture, Storage};
+use opencl::memory::Picture;
 
 /// The index of the RGBA input among [`DeviceSide::pictures`].
 pub(super) const SOURCE: usize = 0;
@@ -32,35 +29,6 @@ pub(crate) struct DeviceSide {
 }
 
 impl DeviceSide {
-    /// Returns the memory object of the input or the output, or creates one: on a CPU device in the host memory at `host`, else in the
-    /// device's memory. The host memory must have room for a picture of this size, and is dropped after this object.
-    ///
-    /// # Errors
-    /// If the device cannot hold a picture of this size and storage.
-    pub(super) fn picture(
-        &mut self,
-        side: usize,
-        cl: &ClContext,
-        storage: Storage,
-        (width, height): (u32, u32),
-        host: NonNull<u8>,
-    ) -> Result<Picture> {
-        if let Some(picture) = &self.pictures[side] {
-            if picture.storage() == storage {
-                return Ok(picture.clone());
-            }
-            self.drop_picture(side);
-        }
-        let picture = if cl.uses_host_memory() {
-            // SAFETY: the slot's memory holds width·height·4 bytes, is aligned to a page, and outlives the picture: the slot's
-            // device side is dropped before it.
-            unsafe { Picture::from_host(cl, storage, width, height, host.as_ptr())? }
-        } else {
-            Picture::alloc(cl, storage, width, height)?
-        };
-        Ok(self.pictures[side].insert(picture).clone())
-    }
-
     /// Drops the memory object of the input or the output. Also drops all plans, because some have this memory object as an
     /// argument.
     pub(super) fn drop_picture(&mut self, side: usize) {

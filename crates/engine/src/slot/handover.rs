@@ -21,8 +21,28 @@ impl Slot {
     /// # Errors
     /// If the device cannot hold a picture of this size and storage.
     pub(crate) fn source(&mut self, cl: &ClContext, storage: Storage) -> Result<Picture> {
-        let block = self.input.as_ref().ok_or_else(no_picture_error)?;
-        self.device.picture(SOURCE, cl, storage, self.size, block.start())
+        self.picture(cl, SOURCE, storage)
+    }
+
+    /// Returns the memory object of the input or the output, or creates one: on a CPU device in the slot's host memory, else in the
+    /// device's memory.
+    fn picture(&mut self, cl: &ClContext, side: usize, storage: Storage) -> Result<Picture> {
+        let host = self.host_addresses()[side].ok_or_else(no_picture_error)?;
+        let ((width, height), device) = (self.size, &mut self.device);
+        if let Some(picture) = &device.pictures[side] {
+            if picture.storage() == storage {
+                return Ok(picture.clone());
+            }
+            device.drop_picture(side);
+        }
+        let picture = if cl.uses_host_memory() {
+            // SAFETY: the slot's memory holds width·height·4 bytes, is aligned to a page, and outlives the picture: the slot's
+            // device side is dropped before it.
+            unsafe { Picture::from_host(cl, storage, width, height, host.as_ptr())? }
+        } else {
+            Picture::alloc(cl, storage, width, height)?
+        };
+        Ok(device.pictures[side].insert(picture).clone())
     }
 
     /// Returns the device's memory object of the filtered picture, which is then copied to the host.
@@ -39,8 +59,8 @@ impl Slot {
                 None => Output::Block(HostBlock::pinned(cl, bytes)?),
             },
         };
-        let start = self.output.insert(output).start();
-        self.device.picture(TARGET, cl, storage, self.size, start)
+        self.output = Some(output);
+        self.picture(cl, TARGET, storage)
     }
 
     /// Returns the texture as a picture for kernels that run between [`Slot::acquire`] and [`Slot::to_host`].

@@ -109,6 +109,13 @@ pub struct Case {
     pub order: Order,
 }
 
+/// The two contexts between which objects are exchanged.
+#[derive(Clone, Copy)]
+pub(super) struct Contexts<'a> {
+    pub(super) cl: &'a ClContext,
+    pub(super) gl: &'a GlAccess,
+}
+
 impl Case {
     /// The first of [`Case::all`]. A driver for which it is unsupported shares nothing.
     pub const BASIC: Self = Self { format: Format::Rgba8, direction: Direction::ToCl, order: Order::Finish };
@@ -127,22 +134,19 @@ impl Case {
         if matches!(self.order, Order::Fence | Order::Implicit) && !lists_events() {
             return Outcome::Unsupported("the device does not list cl_khr_gl_event".to_owned());
         }
-        with_objects(cl, gl, (self.format, &SIZES), seed, |objects| {
+        let contexts = Contexts { cl, gl };
+        with_objects(contexts, (self.format, &SIZES), seed, |objects| {
             let group = if self.order == Order::Several { objects.len() } else { 1 };
-            objects.chunks_mut(group).try_for_each(|objects| self.exchange(cl, gl, objects))
+            objects.chunks_mut(group).try_for_each(|objects| self.exchange(contexts, objects))
         })
     }
 
     /// Hands objects to OpenCL and back, and compares the bytes that the reading API gets with the expected ones.
-    pub(super) fn exchange(
-        self,
-        cl: &ClContext,
-        gl: &GlAccess,
-        objects: &mut [Object],
-    ) -> Result<(), Outcome> {
+    pub(super) fn exchange(self, contexts: Contexts, objects: &mut [Object]) -> Result<(), Outcome> {
+        let Contexts { cl, gl } = contexts;
         let noun = self.format.noun();
         let failed = |what: String| move |status| failed_call(&what, &status);
-        let mut after = self.write_in_opengl(cl, gl, objects)?;
+        let mut after = self.write_in_opengl(contexts, objects)?;
         let memory: Vec<Mem> = objects.iter().map(|object| object.mem().clone()).collect();
         let rounds = if self.order == Order::Repeated { 2 } else { 1 };
         let mut released = None;
@@ -176,8 +180,7 @@ impl Case {
     /// which the acquire command must wait.
     fn write_in_opengl(
         self,
-        cl: &ClContext,
-        gl: &GlAccess,
+        Contexts { cl, gl }: Contexts,
         objects: &[Object],
     ) -> Result<Vec<Event>, Outcome> {
         let written: Vec<_> = objects.iter().map(Object::for_opengl).collect();
@@ -216,23 +219,22 @@ impl Case {
 /// Creates objects of a format, one of each size, and deletes them after `exchange` has used them. Returns the outcome: that of
 /// `exchange`, or the reason why the objects cannot be created.
 pub(super) fn with_objects(
-    cl: &ClContext,
-    gl: &GlAccess,
+    contexts: Contexts,
     (format, sizes): (Format, &[(u32, u32)]),
     seed: u32,
     exchange: impl FnOnce(&mut [Object]) -> Result<(), Outcome>,
 ) -> Outcome {
     let mut random = Xorshift::new(seed | 1);
-    let objects = sizes.iter().map(|size| Object::new(cl, gl, format, *size, &mut random));
+    let objects = sizes.iter().map(|size| Object::new(contexts, format, *size, &mut random));
     let outcome = objects.collect::<Result<Vec<_>, _>>().and_then(|mut objects| {
         let outcome = exchange(&mut objects);
         // After an error, commands that use the objects' memory may still be in the queue.
-        if cl.queue.finish().is_err() {
+        if contexts.cl.queue.finish().is_err() {
             std::mem::forget(objects);
         }
         outcome
     });
-    let deleted = gl.call(|gl| delete_pending(gl)).map_err(Outcome::Failed);
+    let deleted = contexts.gl.call(|gl| delete_pending(gl)).map_err(Outcome::Failed);
     outcome.and(deleted).err().unwrap_or(Outcome::Ok)
 }
 

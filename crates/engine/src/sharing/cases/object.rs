@@ -6,7 +6,7 @@ use ocl::ffi;
 
 use super::super::GlAccess;
 use super::super::vertex_buffer::VertexBuffer;
-use super::{Format, Outcome, complement, without_stop};
+use super::{Contexts, Format, Outcome, complement, without_stop};
 use base::random::Xorshift;
 use opencl::cl::{Answer, Buffer, ClContext, Image, Mem, Queue, Status, reason};
 use opengl::names::{ContextThread, GlObject};
@@ -113,8 +113,7 @@ impl Object {
     /// # Errors
     /// The outcome of the case, if the object cannot be created.
     pub(super) fn new(
-        cl: &ClContext,
-        gl: &GlAccess,
+        Contexts { cl, gl }: Contexts,
         format: Format,
         size: (u32, u32),
         random: &mut Xorshift,
