@@ -54,6 +54,22 @@ class Windows(unittest.TestCase):
         self.assertEqual(faults_of_window(80, 50), [])
         self.assertEqual(faults_of_window(1, 1), [], "a still picture")
 
+    def test_a_window_is_played_again_only_if_it_showed_too_little(self):
+        run.frames_at_start = lambda _: 50
+        case = types.SimpleNamespace(kind="bits", number=0)
+        for outcomes, plays, faults in [
+            ([outcome(3), outcome(80)], 2, 0),
+            ([outcome(1), outcome(1)], 2, 1),
+            ([outcome(0), outcome(0)], 2, 1),
+            ([outcome(1, code=-11), outcome(80)], 1, 1),
+            ([outcome(80), outcome(80)], 1, 0),
+        ]:
+            left = list(outcomes)
+            trial = run.Run.__new__(run.Run)
+            trial.player = types.SimpleNamespace(snapshot=lambda *_: outcome(1), window=lambda *_: left.pop(0))
+            window = trial.play_window(None, case)
+            self.assertEqual((len(outcomes) - len(left), len(window.faults)), (plays, faults), outcomes)
+
     def test_frames_of_the_beginning_are_counted_in_order(self):
         printed = "0.000000,\n\n0.040000\nN/A\n0.020000\n1.000000\n7200.000000\n1.500000\n"
         self.assertEqual(player.count_at_start(printed), 4)

@@ -13,6 +13,8 @@ TIMEOUT_S = 10.0
 MEMORY_BYTES = 2 << 30
 # The window plays damaged movies for this long; then it is asked to quit, since stamps may lie hours apart.
 WINDOW_S = 8.0
+# For so long, once more, if it showed too few frames; all frames end it earlier.
+PATIENT_S = 90.0
 WINDOW_FRAMES = 80
 # Where snapshots are taken: at the start, in the middle of the damage, and after the end, which reads the whole file.
 TIMES_S = (0, 0.6, 3600)
@@ -156,6 +158,11 @@ def judge(outcome):
         add(f"output of something else: {foreign[0][:100]}")
 
 
+def is_short(window, decodable):
+    """Returns true if a window shows less than half of the frames that are decodable in the beginning of its file."""
+    return window.frames < min(decodable, WINDOW_FRAMES) / 2
+
+
 def judge_window(window, at_start, at_end, is_cut, decodable):
     """Adds the faults of a window that differs from snapshots at the start and after the end of the file, or that shows less than
     half of the frames that are decodable in its beginning. Only a file that was cut is damaged for both: a seek to the end may meet
@@ -163,8 +170,7 @@ def judge_window(window, at_start, at_end, is_cut, decodable):
     # A picture of 1 by 65,535 pixels fits into a PNG, but into no texture.
     if at_start.code == 0 and not window.frames and "too large to be shown" not in window.stderr:
         window.faults.append("no frame in the window, but in a snapshot")
-    expected = min(decodable, WINDOW_FRAMES)
-    if 0 < window.frames < expected / 2:
+    if window.frames and is_short(window, decodable):
         window.faults.append(f"{window.frames} frames in the window, {decodable} decodable in the first {BEGINNING_S:g} s")
     if is_cut and window.frames and DAMAGE.search(at_end.stderr) and not DAMAGE.search(window.stderr):
         window.faults.append("the damage is not reported")
