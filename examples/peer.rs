@@ -19,7 +19,7 @@ use box_filter::native::{Input, Lanes, Threads};
 use box_filter::reference::reference;
 use box_filter::{BuiltVariant, Extent, Plan, Scratch};
 use compute::BackEnd;
-use compute::sample;
+use compute::sample::sample;
 use opencl::cl::{self, ClContext, DeviceKind};
 use opencl::memory::{Picture, Storage};
 use opencl::process;
@@ -225,7 +225,7 @@ impl Peer {
                 let (Picture::Buffer(from), Picture::Buffer(to)) = self.pair(Storage::Buffer)? else {
                     return Err("There are no buffers.".into());
                 };
-                let sample = sample::sample(&self.cl.queue, |queue| {
+                let sample = sample(&self.cl.queue, |queue| {
                     let copied = from.enqueue_copy(queue, to);
                     Ok(vec![
                         copied.map_err(|e| cl::failed("A picture could not be copied on the device.", &e))?,
@@ -246,7 +246,7 @@ impl Peer {
                 if self.resident[*storage as usize] != Some(frame) {
                     self.pair(*storage)?.0.write(&self.cl.queue, pixels)?;
                 }
-                let sample = sample::sample(&self.cl.queue, |queue| plan.enqueue_all(queue))?;
+                let sample = sample(&self.cl.queue, |queue| plan.enqueue_all(queue))?;
                 self.resident[*storage as usize] = Some(frame);
                 Ok((sample.wall_ms, sample.ms()))
             }

@@ -1,5 +1,5 @@
-//! Structural rules that the compiler does not check: code outside the ladders names no variant, common code of ladders
-//! names no ladder, the architecture page names existing files, and kernels are portable.
+//! Structural rules that the compiler does not check: the player does without the benchmark, code outside the ladders names no
+//! variant, common code of ladders names no ladder, the architecture page names existing files, and kernels are portable.
 
 mod paths;
 
@@ -59,6 +59,34 @@ fn the_architecture_page_names_existing_files() {
         }
     }
     assert_eq!(rows, 10, "ten changes");
+}
+
+/// Returns the crates of the workspace that a crate names in its section `[dependencies]`.
+fn dependencies(name: &str) -> Vec<String> {
+    let text = std::fs::read_to_string(root().join("crates").join(name).join("Cargo.toml")).unwrap();
+    let lines = text.lines().skip_while(|line| *line != "[dependencies]").skip(1);
+    let names = lines.take_while(|line| !line.starts_with('[')).filter_map(|line| line.split_once('.'));
+    names.map(|(name, _)| name.to_owned()).filter(|name| root().join("crates").join(name).exists()).collect()
+}
+
+/// Returns the crates of the workspace that a crate depends on, through others too.
+fn all_dependencies(name: &str) -> BTreeSet<String> {
+    let (mut all, mut left) = (BTreeSet::new(), dependencies(name));
+    while let Some(next) = left.pop() {
+        if all.insert(next.clone()) {
+            left.extend(dependencies(&next));
+        }
+    }
+    all
+}
+
+/// The window filters and measures without the benchmark's harness, and its panels show data without calls of OpenCL.
+#[test]
+fn the_player_does_without_the_benchmark() {
+    let engine = all_dependencies("engine");
+    assert!(engine.contains("compute") && engine.contains("box-filter"), "{engine:?}");
+    assert!(["ladder", "ladders"].iter().all(|name| !engine.contains(*name)), "{engine:?}");
+    assert!(all_dependencies("ladders").contains("ladder"), "it is found");
 }
 
 /// Returns the lines of a text that have `crate` in its code.

@@ -9,7 +9,7 @@ use crate::common::window::{Display, Session, clip, clreel, json, png, presented
 use base::verify::poisoned;
 use box_filter::pictures::noise;
 use box_filter::reference::reference;
-use box_filter::whole_frames::Shaders as _;
+use box_filter::shaders::Shaders as _;
 use box_filter::{MAX_RADIUS, VariantId, named};
 use engine::glsl::{GlslFilter, Offscreen};
 use engine::{Bands, Slot, SpeedModel, TextureFilter, Waker};

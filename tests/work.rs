@@ -5,9 +5,10 @@ use serde_json::{Value, json};
 
 use crate::check_kernels::has_oclgrind;
 use crate::common::ladder::clreel;
-use box_filter::{BoxFilter, VariantId};
+use box_filter::VariantId;
 use compute::variant::Variant;
 use ladder::runner::Ladder;
+use ladders::box_filter::BoxFilter;
 use ladders::matmul::MATMUL;
 use ladders::reduction::REDUCTION;
 use opencl::cl::DeviceKind;

@@ -7,9 +7,10 @@ use base::error::{Error, Result};
 use base::timing::Series;
 use base::timing::noise::{Noise, Noisy};
 use base::verify::Checked;
-use box_filter::{BoxFilter, VariantId};
+use box_filter::VariantId;
 use engine::stats::{ExportContext, FrameSample, Recorder, Setting, Stage};
 use ladder::results::{DeviceReport, Input, Report, RowReport, RunReport, Samples};
+use ladders::box_filter::BoxFilter;
 
 /// Returns the filter times of the movie's frames as results of a benchmark. Leaves out frames of another size or device than
 /// the last one, frames of wipes, frames right after a change of the variant, and frames during other work on the device, such

@@ -8,6 +8,7 @@ use crate::options::SizeArgs;
 use base::error::Result;
 use ladder::ladder_trial::serve_requests;
 use ladder::runner::Ladder;
+use ladders::box_filter::BoxFilter;
 use ladders::{each_ladder, type_conversions};
 use opencl::sandbox::{self, builds};
 
@@ -43,7 +44,7 @@ macro_rules! ladders {
             /// Runs a variant's kernels once for each of `cases`, under Oclgrind; returns the exit code.
             pub(super) fn run_cases(self, id: &str, cpu: bool, cases: &[String]) -> Result<u8> {
                 match self {
-                    Self::BoxFilter => run_cases(&box_filter::BoxFilter::on_trial(), id, cpu, cases),
+                    Self::BoxFilter => run_cases(&BoxFilter::on_trial(), id, cpu, cases),
                     $(Self::$name => run_cases(&$ladder, id, cpu, cases),)*
                 }
             }
@@ -51,7 +52,7 @@ macro_rules! ladders {
             /// Returns the ladder's name in JSON, which is also a name on the command line.
             pub(super) fn json_name(self) -> &'static str {
                 match self {
-                    Self::BoxFilter => box_filter::BoxFilter::INFO.name,
+                    Self::BoxFilter => BoxFilter::INFO.name,
                     $(Self::$name => $json,)*
                 }
             }
@@ -60,7 +61,7 @@ macro_rules! ladders {
             /// descriptor of the memory that both processes share.
             fn serve(self, frame: u32) -> ! {
                 match self {
-                    Self::BoxFilter => serve_requests(&box_filter::BoxFilter::on_trial(), frame),
+                    Self::BoxFilter => serve_requests(&BoxFilter::on_trial(), frame),
                     $(Self::$name => serve_requests(&$ladder, frame),)*
                 }
             }

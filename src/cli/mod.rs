@@ -27,6 +27,7 @@ use crate::options::{
     TraceArgs, TrialArgs, values,
 };
 use crate::probe;
+use ::ladders::yuv_to_rgba::Selection;
 use base::cleanup;
 use base::environment;
 use base::error::{Error, Result};
@@ -35,7 +36,6 @@ use base::save;
 use base::stderr::print_message;
 use base::stdout;
 use base::timing::log;
-use box_filter::yuv_to_rgba::Selection;
 use box_filter::{Group, VariantId};
 use engine::stats::{TraceContext, write_trace};
 use opencl::cl::{Device, Listing, list, list_devices, no_device, select_device};

@@ -21,7 +21,8 @@ pub enum Pattern {
 }
 
 impl Pattern {
-    pub(crate) const ALL: [Pattern; 3] = [Pattern::Mixed, Pattern::Largest, Pattern::Zero];
+    /// All patterns.
+    pub const ALL: [Pattern; 3] = [Pattern::Mixed, Pattern::Largest, Pattern::Zero];
 }
 
 /// Returns a block of samples with this layout and pattern. Equal arguments give equal blocks.
@@ -76,7 +77,7 @@ fn store(layout: &Layout, block: &mut [u8], at: usize, value: u32) {
 ///
 /// # Errors
 /// When memory runs out.
-pub(crate) fn pixels((width, height): (u32, u32), seed: u32) -> Result<Vec<u8>> {
+pub fn pixels((width, height): (u32, u32), seed: u32) -> Result<Vec<u8>> {
     let mut pixels = zeroed(width as usize * height as usize * 4)?;
     let mut random = Xorshift::new(seed.wrapping_mul(0x9e37_79b9) | 1);
     pixels.chunks_exact_mut(4).for_each(|pixel| pixel.copy_from_slice(&random.draw().to_le_bytes()));
@@ -96,7 +97,7 @@ pub fn expected(layout: &Layout, block: &[u8], correction: &Correction) -> Resul
 }
 
 /// Corrects pixels in place by the reference. Does nothing if the correction is neutral.
-pub(crate) fn corrected(rgba: &mut [u8], correction: &Correction, matrix: Matrix) {
+pub fn corrected(rgba: &mut [u8], correction: &Correction, matrix: Matrix) {
     if !correction.is_neutral() {
         video::color::correct_reference(rgba, correction, matrix);
     }

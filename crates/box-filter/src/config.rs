@@ -54,7 +54,7 @@ impl Extent {
     }
 
     /// Returns the work of filtering the whole picture by these launches.
-    pub(crate) fn work(&self, launches: Vec<LaunchWork>) -> KernelWork {
+    pub fn work(&self, launches: Vec<LaunchWork>) -> KernelWork {
         let units = u64::from(self.width) * u64::from(self.height);
         // Each byte is read once and written once.
         let least_bytes = self.bytes().iter().map(|bytes| *bytes as u64).sum();
@@ -193,7 +193,7 @@ impl Tunable for Code {
 
 impl Code {
     /// Returns the exact work of a pass over a band; `None` for kernels that clreel does not know.
-    pub(super) fn work_of(&self, config: &Config, pass: usize, extent: &Extent) -> Option<LaunchWork> {
+    pub fn work_of(&self, config: &Config, pass: usize, extent: &Extent) -> Option<LaunchWork> {
         let Launch { global, local } = (self.launch)(config, pass, extent);
         let launch = LaunchWork::new(self.passes.get(pass)?.kernel, &global, &local);
         self.work.map(|work| work(config, pass, extent, launch))

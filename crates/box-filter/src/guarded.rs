@@ -11,10 +11,10 @@ use opencl::memory::{Picture, Storage, guarded_buffer};
 /// A picture, or planes in a buffer, between canaries. An image has no canaries on the device, since it cannot be written
 /// beyond its border.
 #[derive(Debug)]
-pub(crate) struct GuardedPicture {
+pub struct GuardedPicture {
     whole: Picture,
     /// The picture without its canaries, for kernels.
-    pub(crate) picture: Picture,
+    pub picture: Picture,
     /// The number of canary bytes on each side.
     guard: usize,
 }
@@ -46,7 +46,7 @@ impl GuardedPicture {
     ///
     /// # Errors
     /// When memory runs out.
-    pub(crate) fn both(
+    pub fn both(
         cl: &ClContext,
         [input, output]: [Storage; 2],
         whole: &Extent,
@@ -85,12 +85,12 @@ impl GuardedPicture {
     }
 
     /// Copies `bytes`, a picture with its canaries, to the device, and waits.
-    pub(crate) fn write(&self, queue: &Queue, bytes: &[u8]) -> Result<()> {
+    pub fn write(&self, queue: &Queue, bytes: &[u8]) -> Result<()> {
         self.whole.write(queue, &bytes[self.range(bytes)])
     }
 
     /// Copies the picture and its canaries to `after`, and waits. The canaries of an image are those of `before`.
-    pub(crate) fn read(&self, queue: &Queue, before: &[u8], after: &mut [u8]) -> Result<()> {
+    pub fn read(&self, queue: &Queue, before: &[u8], after: &mut [u8]) -> Result<()> {
         let range = self.range(after);
         if range.len() < after.len() {
             after.copy_from_slice(before);

@@ -1,6 +1,5 @@
 //! The box filter: each pixel becomes the mean of the (2r+1)² pixels around it. The crate also has the kernels that convert a
-//! decoder's planes to RGBA ([`color_kernels`]), the pictures for their checks ([`color_test_pictures`]) and their benchmark
-//! ([`yuv_to_rgba`]).
+//! decoder's planes to RGBA ([`color_kernels`]), and the pictures for their checks ([`color_test_pictures`]).
 //!
 //! The contract: radius 0 to 128; pixels beyond the border repeat the edge; RGBA with 8 bits per channel, each channel
 //! filtered independently; out = (sum + N/2) / N in integers with N = (2r+1)². Row sums are exact, 16 bits per channel.
@@ -10,13 +9,12 @@
 // The docs are for those who read the code: `./dev check` makes them of all items.
 #![allow(rustdoc::private_intra_doc_links)]
 
-pub mod bench;
 mod classes;
 pub mod color_kernels;
 pub mod color_test_pictures;
 pub mod config;
 mod filter;
-mod guarded;
+pub mod guarded;
 pub mod machine_code;
 pub mod native;
 pub mod opencl;
@@ -26,22 +24,20 @@ pub mod planar;
 pub mod reference;
 mod run;
 mod scratch;
+pub mod shaders;
 mod table;
 pub mod trial;
 pub mod tuned;
 mod variants;
-pub mod whole_frames;
 mod work;
-pub mod yuv_to_rgba;
 
-pub use bench::BoxFilter;
 pub use config::{Code, Config, Extent};
 pub use filter::{Filter, Group, Variant, Work};
 pub use opencl::BuiltVariant;
 pub use plan::Plan;
-pub use run::filter_once;
+pub use run::{Bands, filter_once};
 pub use scratch::Scratch;
-pub use table::OWN_FILE;
+pub use table::{BOX_FILTER, OWN_FILE};
 pub use variants::{VariantId, join_ids, named};
 
 /// Largest radius, in pixels: 255·(2·128+1) is the largest row sum that fits 16 bits.

@@ -199,7 +199,7 @@ impl BuiltVariant {
     }
 
     /// Returns the same programs under another variant's id, such as `auto`.
-    pub(super) fn with_id(self, id: &str) -> Self {
+    pub fn with_id(self, id: &str) -> Self {
         Self { id: id.parse().unwrap_or(self.id), ..self }
     }
 

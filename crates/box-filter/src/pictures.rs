@@ -4,7 +4,7 @@ use base::random::Xorshift;
 
 /// The content of a check picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Pattern {
+pub enum Pattern {
     /// Pseudo-random bytes, the same each time.
     Noise,
     /// All bytes 255, for the largest sums.
@@ -25,7 +25,7 @@ pub(crate) enum Pattern {
 
 impl Pattern {
     /// All patterns; those that expose the most faults come first.
-    pub(crate) const ALL: [Pattern; 8] = [
+    pub const ALL: [Pattern; 8] = [
         Pattern::Noise,
         Pattern::White,
         Pattern::StripesDown,
@@ -36,7 +36,8 @@ impl Pattern {
         Pattern::Ramps,
     ];
 
-    pub(crate) const NAMES: [&'static str; Self::ALL.len()] = {
+    /// The names of all patterns, in the same order.
+    pub const NAMES: [&'static str; Self::ALL.len()] = {
         let mut names = [""; Self::ALL.len()];
         let mut at = 0;
         while at < names.len() {
@@ -47,7 +48,7 @@ impl Pattern {
     };
 
     /// Returns the pattern's name in tables and JSON.
-    pub(crate) const fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Pattern::Noise => "noise",
             Pattern::White => "white",
@@ -61,7 +62,7 @@ impl Pattern {
     }
 
     /// Returns the picture for a filter of this radius.
-    pub(crate) fn picture(self, (width, height): (u32, u32), radius: u32) -> Vec<u8> {
+    pub fn picture(self, (width, height): (u32, u32), radius: u32) -> Vec<u8> {
         let bytes = width as usize * height as usize * 4;
         // Both colours appear even if the window is larger than the picture.
         let side = |length: u32| (2 * radius + 1).min(length.div_ceil(2)).max(1);

@@ -22,7 +22,7 @@ pub fn reference(src: &[u8], width: usize, height: usize, radius: usize) -> Vec<
 
 /// Returns the filtered picture as [`reference()`] does, but within some tens of milliseconds for common picture sizes: most
 /// use [`summed_area`].
-pub(crate) fn quick(src: &[u8], width: usize, height: usize, radius: usize) -> Vec<u8> {
+pub fn quick(src: &[u8], width: usize, height: usize, radius: usize) -> Vec<u8> {
     let _host = opencl::watch::on_host();
     plain_or_table(width, height, radius, MAX_QUICK_READS)(src, width, height, radius)
 }

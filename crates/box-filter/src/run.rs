@@ -44,7 +44,7 @@ pub fn filter_once(cl: &ClContext, variant: &BuiltVariant, src: &[u8], whole: Ex
 
 /// The division of a picture's rows into launches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Bands {
+pub enum Bands {
     /// One launch over all rows.
     Whole,
     /// Bands of 1, 3, 7, 31 and 5 rows, repeated.
@@ -58,7 +58,7 @@ const ODD_HEIGHTS: [u32; 5] = [1, 3, 7, 31, 5];
 
 impl Bands {
     /// Returns the name of the division in tables and JSON.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Bands::Whole => "whole",
             Bands::Odd => "bands of 1, 3, 7, 31, 5 rows",
@@ -68,7 +68,7 @@ impl Bands {
 
     /// Returns the rows of each launch for a picture with this number of rows. Bands of a multiple of `step` rows waste no
     /// work-items.
-    pub(crate) fn ranges(self, rows: u32, step: u32) -> Vec<Range<u32>> {
+    pub fn ranges(self, rows: u32, step: u32) -> Vec<Range<u32>> {
         let step = step.max(1);
         let mut heights: Box<dyn Iterator<Item = u32>> = match self {
             Bands::Whole => Box::new(std::iter::repeat(rows)),

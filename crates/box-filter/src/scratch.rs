@@ -23,7 +23,7 @@ impl Scratch {
 
     /// Fills all scratch memory with implausible values, so that results of an earlier run cannot make a wrong kernel look
     /// right.
-    pub(super) fn poison(&self) -> Result<()> {
+    pub fn poison(&self) -> Result<()> {
         let queue = &self.cl.queue;
         // Four channels.
         let pixel = 0xa7d3_a7d3_a7d3_a7d3_u64.to_le_bytes();

@@ -23,7 +23,8 @@ pub(crate) static OFF: Variant = Variant {
     work: Work::Nothing,
 };
 
-pub(crate) static BOX_FILTER: Filter = Filter {
+/// The box filter with its variants.
+pub static BOX_FILTER: Filter = Filter {
     name: "box_filter",
     max_radius: MAX_RADIUS,
     reference: reference::quick,

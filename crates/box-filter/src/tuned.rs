@@ -9,12 +9,6 @@ use compute::cache::{Cache, Class};
 use opencl::cl::DeviceInfo;
 use opencl::sources::Sources;
 
-/// A configuration of the box filter that a search has run or failed to build, with its result.
-pub type Trial = ladder::tune::Trial<Code>;
-
-/// The result of a search for the fastest variant and parameters of the box filter.
-pub type Search = ladder::tune::Search<Code>;
-
 /// Returns the variants to tune, the likely fastest first.
 pub fn variants() -> Vec<VariantId> {
     VariantId::all().rev().filter(|id| id.codes().iter().any(|code| code.is_tuned)).collect()
@@ -22,7 +16,7 @@ pub fn variants() -> Vec<VariantId> {
 
 /// Returns the cache's key for a class of sizes and the range that contains a radius. The key names the range by its last
 /// radius.
-pub(super) fn cache_class(size: SizeClass, radius: u32) -> Class {
+pub fn cache_class(size: SizeClass, radius: u32) -> Class {
     let fields = [("size", json!(size)), ("radius", radius_range(radius).1.into())];
     let fields = Map::from_iter(fields.map(|(name, value)| (name.to_owned(), value)));
     // These entries are older than those of other ladders, and do not name their ladder.

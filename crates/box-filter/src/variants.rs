@@ -59,7 +59,7 @@ impl VariantId {
     }
 
     /// Returns the variant that this code belongs to; `None` if there is none.
-    pub(crate) fn with_code(code: &Code) -> Option<Self> {
+    pub fn with_code(code: &Code) -> Option<Self> {
         let is_own = |own: &&Code| std::ptr::eq(*own, code);
         Self::with_own().find(|id| id.codes().iter().any(is_own))
     }

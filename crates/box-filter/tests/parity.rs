@@ -7,10 +7,11 @@ use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 use crate::context;
 use base::random::Xorshift;
 use box_filter::reference::reference;
-use box_filter::{BoxFilter, BuiltVariant, Config, Extent, Scratch, filter_once, named};
+use box_filter::{BuiltVariant, Config, Extent, Scratch, filter_once, named};
 use box_filter::{MAX_RADIUS, VariantId};
 use ladder::check::check as check_all;
 use ladder::runner::{Ladder as _, Part};
+use ladders::box_filter::BoxFilter;
 use opencl::cl::{ClContext, DeviceKind};
 use opencl::memory::{Picture, Storage};
 

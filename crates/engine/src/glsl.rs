@@ -13,7 +13,7 @@ use glow::HasContext as _;
 
 use base::error::{Error, Result};
 use base::timing::ms_since;
-use box_filter::whole_frames::Shaders;
+use box_filter::shaders::Shaders;
 use compute::sample::Sample;
 use opengl::headless::Headless;
 use opengl::read_texture::read_texture;

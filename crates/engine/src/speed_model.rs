@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use super::request::KernelsId;
 use box_filter::VariantId;
-use compute::BackEnd;
 use box_filter::color_kernels::{Conversion, ConvertCommand};
+use compute::BackEnd;
 use opencl::cl::DeviceKind;
 use video::color::Correction;
 

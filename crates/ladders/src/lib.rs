@@ -1,10 +1,11 @@
-//! Ladders that compute on arrays and pictures in memory: vector addition, transposition, matrix multiplication, reductions,
-//! type conversions and cloth.
+//! All ladders: the box filter, vector addition, transposition, matrix multiplication, reduction, histogram, type conversions and
+//! cloth; and the benchmark of the conversion from YUV to RGBA.
 
 #![warn(missing_docs, unreachable_pub)]
 // The docs are generated for all items (`./dev check`).
 #![allow(rustdoc::private_intra_doc_links)]
 
+pub mod box_filter;
 pub mod cloth;
 mod counts;
 pub mod histogram;
@@ -14,6 +15,7 @@ pub mod reduction;
 pub mod transpose;
 pub mod type_conversions;
 pub mod vector_add;
+pub mod yuv_to_rgba;
 
 use compute::BackEnd;
 use compute::config::{Config, Tunable as _};

@@ -7,8 +7,7 @@ use base::error::Result;
 use base::memory::require;
 use base::timing::Series;
 use compute::reduction::Case;
-use compute::sample;
-use compute::sample::Sample;
+use compute::sample::{Sample, sample};
 use ladder::runner::{Ladder, Part};
 use ladder::why::DevicePeaks;
 use opencl::cl::{Buffer, ClContext, Device, failed};
@@ -56,9 +55,7 @@ fn copy_ms(cl: &ClContext) -> Result<f64> {
     require(2 * BYTES)?;
     let (from, to) = (buffer().map_err(|e| failed(what, &e))?, buffer().map_err(|e| failed(what, &e))?);
     median_ms(|| {
-        sample::sample(&cl.queue, |queue| {
-            Ok(vec![from.enqueue_copy(queue, &to).map_err(|e| failed(what, &e))?])
-        })
+        sample(&cl.queue, |queue| Ok(vec![from.enqueue_copy(queue, &to).map_err(|e| failed(what, &e))?]))
     })
 }
 

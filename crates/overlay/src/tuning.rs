@@ -9,11 +9,11 @@ use super::{Action, theme, words};
 use crate::hover::Explain as _;
 use box_filter::Code;
 use box_filter::tuned::SizeClass;
-use box_filter::tuned::Trial;
 use engine::AutoChoice;
 use ladder::heat::{self, HeatMap};
 use ladder::tune::Status;
 use ladder::tune::best;
+use ladders::box_filter::Trial;
 
 /// A search for the fastest configuration in the background.
 #[derive(Debug, Clone, Default)]

@@ -12,12 +12,13 @@ use super::devices::Devices;
 use crate::app::builder::Request;
 use crate::app::lane::{Slot, Task, Worker};
 use base::timing::log::{self, Event, Track};
-use box_filter::tuned::{self, RADIUS_RANGES, Search, SizeClass, Trial, radius_class};
-use box_filter::{BoxFilter, Code, Config, VariantId};
+use box_filter::tuned::{self, RADIUS_RANGES, SizeClass, radius_class};
+use box_filter::{Code, Config, VariantId};
 use compute::cache::{self, Cache};
 use compute::trial::Child;
 use ladder::runner::{LadderRunner, cache_class};
 use ladder::tune::{self, SearchObserver, max_trials};
+use ladders::box_filter::{BoxFilter, Search, Trial};
 use opencl::cl::Device;
 use overlay::{JobState, Tuning};
 

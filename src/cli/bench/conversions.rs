@@ -9,11 +9,11 @@ use crate::cli::output::{print_line, table};
 use base::error::Result;
 use base::timing::believed;
 use base::verify::Checked;
-use box_filter::yuv_to_rgba::{Input, Row};
 use compute::BackEnd;
 use ladder::measure::Measurement;
 use ladder::results::{RowReport, RunReport};
 use ladder::{NOT_TIMED, Outcome};
+use ladders::yuv_to_rgba::{Input, Row};
 use opencl::memory::Storage;
 use video::{References, read_frame_at};
 

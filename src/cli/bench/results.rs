@@ -14,7 +14,6 @@ use base::metadata::Metadata;
 use base::save;
 use base::stderr::print_message;
 use base::timing::{Noise, noise};
-use box_filter::yuv_to_rgba;
 use ladder::chart;
 use ladder::measure::Measurement;
 use ladder::results::Input;
@@ -22,6 +21,7 @@ use ladder::roofline::{self, Panel};
 use ladder::rows::{Case, CaseRun};
 use ladder::why::DevicePeaks;
 use ladder::{NOT_TIMED, Outcome};
+use ladders::yuv_to_rgba;
 use opencl::cl::{Device, DeviceInfo};
 
 /// The results of a benchmark so far.
@@ -241,12 +241,12 @@ impl Results {
 mod tests {
     use super::*;
     use crate::cli::{Cli, Command};
-    use box_filter::bench::all_variants;
-    use box_filter::{BoxFilter, VariantId, named};
+    use box_filter::{VariantId, named};
     use clap::Parser as _;
     use compute::sample::Sample;
     use ladder::rows::{Entry, Row};
     use ladder::runner::describe_case;
+    use ladders::box_filter::{BoxFilter, all_variants};
     use opencl::memory::Rgba;
 
     fn results(runs: Vec<(u32, Vec<(VariantId, Outcome)>)>) -> Results {

@@ -40,10 +40,13 @@ fn compare(
 }
 
 /// Planes in host memory, and the RGBA bytes that the reference converts them to.
-pub(crate) struct ConvertedPlanes<'a> {
-    pub(crate) block: &'a [u8],
-    pub(crate) want: &'a [u8],
-    pub(crate) correction: Correction,
+pub struct ConvertedPlanes<'a> {
+    /// The planes.
+    pub block: &'a [u8],
+    /// The expected pixels.
+    pub want: &'a [u8],
+    /// The correction of colours.
+    pub correction: Correction,
 }
 
 impl Converter {
@@ -52,7 +55,7 @@ impl Converter {
     ///
     /// # Errors
     /// When the program does not build or run.
-    pub(crate) fn check(
+    pub fn check(
         &mut self,
         queue: &Queue,
         conversion: &Conversion,
@@ -96,7 +99,7 @@ impl Converter {
     ///
     /// # Errors
     /// As [`Converter::check`].
-    pub(crate) fn check_extremes(
+    pub fn check_extremes(
         &mut self,
         conversion: &Conversion,
         block: &[u8],
@@ -164,7 +167,7 @@ impl Converter {
     }
 
     /// Returns the kernel file that this converter uses for this conversion.
-    pub(crate) fn kernel_file(&self, conversion: &Conversion) -> &'static str {
+    pub fn kernel_file(&self, conversion: &Conversion) -> &'static str {
         if self.uses_row_kernel(conversion) { ROWS.file } else { CONVERT.file }
     }
 
@@ -213,7 +216,8 @@ fn mismatch_error(cl: &ClContext, what: &str, differs: String, instead: &str) ->
 }
 
 impl Corrector {
-    pub(crate) fn kernel_file(&self) -> &'static str {
+    /// Returns the kernel file of the correction.
+    pub fn kernel_file(&self) -> &'static str {
         super::correct::CORRECT.file
     }
 

@@ -53,6 +53,11 @@ const CONVERT: KernelSource = KernelSource {
     ],
 };
 
+/// Returns the kinds of memory to which a device converts.
+pub fn storages(cl: &ClContext) -> &'static [Storage] {
+    if cl.device.info.image_support { &[Storage::Buffer, Storage::Image] } else { &[Storage::Buffer] }
+}
+
 /// A conversion from planes of one layout to RGBA8 in one kind of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Conversion {

@@ -42,17 +42,17 @@ const PATTERNS: [Pattern; 5] =
     [Pattern::Noise, Pattern::White, Pattern::StripesAcross, Pattern::OnePixel, Pattern::Black];
 
 /// Returns the layout of the format with this index in [`FORMATS`]; `None` if the format has no pictures of this size.
-pub(crate) fn layout(format: usize, (width, height): (u32, u32)) -> Option<Layout> {
+pub fn layout(format: usize, (width, height): (u32, u32)) -> Option<Layout> {
     layout_of(&Video::new(*FORMATS.get(format)?, width, height))
 }
 
 /// Returns the name of the format with this index, such as "yuv420p".
-pub(crate) fn name(format: usize) -> String {
+pub fn name(format: usize) -> String {
     FORMATS.get(format).map(|format| format!("{format:?}").to_lowercase()).unwrap_or_default()
 }
 
 /// Returns a block whose components have this pattern, padded to a multiple of four bytes.
-pub(crate) fn block(pattern: Pattern, layout: &Layout, radius: u32) -> Vec<u8> {
+pub fn block(pattern: Pattern, layout: &Layout, radius: u32) -> Vec<u8> {
     let bytes = layout.bytes().next_multiple_of(4);
     let side = 2 * radius as usize + 1;
     let value = |x: usize, y: usize| match pattern {

@@ -2,13 +2,15 @@
 //! reference.
 
 use super::{LaunchMode, Target, Task};
-use crate::color_kernels::{Conversion, ConvertCommand, Converter, CorrectCommand, Corrector, KernelCache};
+use crate::color_kernels::{
+    Conversion, ConvertCommand, Converter, CorrectCommand, Corrector, KernelCache, storages,
+};
 use crate::config::Extent;
 use crate::pictures::Pattern;
 use crate::planar::run::{self, FilteredPlanes};
 use crate::planar::{planar_reference, suite};
 use crate::run::{Bands, CheckBuffers, Checker};
-use crate::{BuiltVariant, Plan, Scratch, VariantId, filter_once, yuv_to_rgba};
+use crate::{BuiltVariant, Plan, Scratch, VariantId, filter_once};
 use base::error::{Error, Result};
 use base::memory::zeroed;
 use base::verify::{self, MismatchReport};
@@ -249,7 +251,7 @@ impl Trial<'_> {
         let Self { cl, task: Task { size, .. }, talk } = self;
         let mut corrector = Corrector::new(cl);
         let colors = RgbaColors { matrix: Matrix::Bt709, has_alpha: true };
-        for &storage in yuv_to_rgba::storages(cl) {
+        for &storage in storages(cl) {
             let picture = || Picture::alloc(cl, storage, size.0, size.1);
             let (from, to, correction) = (picture()?, picture()?, Correction::VIVID);
             from.write(&cl.queue, src)?;

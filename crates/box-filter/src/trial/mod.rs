@@ -162,7 +162,7 @@ impl Trials {
 
     /// Returns true if the last error was a crash or a timeout of the child process. Other errors would occur in this process
     /// too, without harm.
-    pub(crate) fn is_fault(&self) -> bool {
+    pub fn is_fault(&self) -> bool {
         self.child.is_fault()
     }
 

@@ -52,8 +52,8 @@ impl Machine {
 /// Returns a search for the fastest configuration with some trials, one of which has this status.
 pub(super) fn searched(status: ladder::tune::Status) -> Tuning {
     use box_filter::Config;
-    use box_filter::tuned::Trial;
     use ladder::tune::Status;
+    use ladders::box_filter::Trial;
     use opencl::cl::DeviceKind;
     let code = named("running-sum").kernels(DeviceKind::Cpu).unwrap();
     let trial = |x, status| Trial {

@@ -10,11 +10,11 @@ use std::cell::RefCell;
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
 
-use crate::color_kernels::{Conversion, Converter, Corrector};
-use crate::pictures::noise;
-use crate::trial::{self, Case, LaunchMode, Target, Trials};
 use base::error::{Error, Result};
 use base::verify::MismatchReport;
+use box_filter::color_kernels::{Conversion, Converter, Corrector, storages};
+use box_filter::pictures::noise;
+use box_filter::trial::{self, Case, LaunchMode, Target, Trials};
 use ladder::Outcome;
 use ladder::measure::Measurement;
 use ladder::rows::clock_reason;
@@ -130,11 +130,6 @@ pub struct RunOptions<'a> {
     pub which: Selection,
     /// True to end the checks after the first failure.
     pub fail_fast: bool,
-}
-
-/// Returns the kinds of memory to which a device converts.
-pub fn storages(cl: &ClContext) -> &'static [Storage] {
-    if cl.device.info.image_support { &[Storage::Buffer, Storage::Image] } else { &[Storage::Buffer] }
 }
 
 /// Compares conversions with the reference, and times those of the movie's format, interleaved. Modified kernels run in `trials`

@@ -7,11 +7,11 @@ use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
 
 use super::{Input, Row, RunOptions};
-use crate::color_kernels::check::ConvertedPlanes;
-use crate::color_kernels::{Conversion, Converter, Corrector};
-use crate::color_test_pictures::{self, Pattern};
 use base::error::Result;
 use base::memory::require;
+use box_filter::color_kernels::check::ConvertedPlanes;
+use box_filter::color_kernels::{Conversion, Converter, Corrector};
+use box_filter::color_test_pictures::{self, Pattern};
 use opencl::cl::ClContext;
 use video::color::planes::layout_of;
 use video::color::{Correction, Family, Layout, Matrix, Range};

@@ -2,6 +2,8 @@
 //! movie, or on noise while tuning. A case also has the kind of memory that holds the pictures (buffer, image, planes, …)
 //! and the division of the rows into bands; only checks use more than one division.
 
+pub mod whole_frames;
+
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -12,34 +14,42 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::config::{Code, Config, Extent};
-use super::guarded::GuardedPicture;
-use super::native::{Input, Lanes, Threads, all_threads};
-use super::pictures::Pattern;
-use super::planar::{Samples, planar_quick, planes_of, suite};
-use super::reference::quick;
-use super::run::Bands;
-use super::table::BOX_FILTER;
-use super::tuned::{self, SizeClass};
-use super::whole_frames::{BuiltFilter, EngineFrames, Shaders};
-use super::{BuiltVariant, MAX_RADIUS, Plan, Scratch, VariantId, filter};
 use base::error::{Error, Result};
 use base::memory::zeroed;
+use base::threads::all_threads;
 use base::timing::ms_since;
 use base::verify::{self, Checked};
+use box_filter::guarded::GuardedPicture;
+use box_filter::native::{Input, Lanes, Threads};
+use box_filter::pictures::Pattern;
+use box_filter::planar::{Samples, planar_quick, planes_of, suite};
+use box_filter::reference::quick;
+use box_filter::shaders::Shaders;
+use box_filter::tuned::{self, SizeClass};
+use box_filter::{
+    self as filter, BOX_FILTER, Bands, BuiltVariant, Code, Config, Extent, MAX_RADIUS, Plan, Scratch,
+    VariantId,
+};
 use compute::BackEnd;
-use compute::sample;
-use compute::sample::Sample;
+use compute::sample::{Sample, sample};
 use compute::variant::{Variant, Work};
 use compute::work::KernelWork;
 use ladder::outcome::VariantResult;
 use ladder::rows::PeakKernel;
 use ladder::runner::{CaseInfo, Expected, Ladder, LadderInfo, Output, Part};
 use ladder::sizes::Sizes;
+use ladder::tune;
 use opencl::cl::{ClContext, Device, DeviceInfo, Event, failed};
 use opencl::kernel::unique_number;
 use opencl::memory::{Picture, Rgba, Storage};
 use video::color::Layout;
+use whole_frames::{BuiltFilter, EngineFrames};
+
+/// A configuration of the box filter that a search has run or failed to build, with its result.
+pub type Trial = tune::Trial<Code>;
+
+/// The result of a search for the fastest variant and parameters of the box filter.
+pub type Search = tune::Search<Code>;
 
 /// The name of the input that a benchmark times, frames of the movie.
 const MOVIE_INPUT: &str = "the movie";
@@ -701,7 +711,7 @@ impl Ladder for BoxFilter<'_> {
                 let device = buffers.device()?;
                 let queue = device.cl.queue.clone();
                 let plan = device.plan(variant, &case)?;
-                sample::sample(&queue, |queue| {
+                sample(&queue, |queue| {
                     let pass =
                         |pass| enqueue(&case, plan.row_step(pass), |rows| plan.enqueue(queue, pass, rows));
                     Ok((0..plan.passes()).map(pass).collect::<Result<Vec<_>>>()?.concat())
@@ -725,7 +735,7 @@ impl Ladder for BoxFilter<'_> {
                 let (Picture::Buffer(from), Picture::Buffer(to)) = (&from.picture, &to.picture) else {
                     return Err(unusable_memory());
                 };
-                sample::sample(&cl.queue, |queue| {
+                sample(&cl.queue, |queue| {
                     let copied = from.enqueue_copy(queue, to);
                     Ok(vec![copied.map_err(|e| failed("A picture could not be copied on the device.", &e))?])
                 })

@@ -1,17 +1,16 @@
-//! The interface to filters on whole frames, for the benchmark: the engine's frames with upload, bands and download, and
-//! OpenGL shaders. Crates above this one implement it.
+//! The interface to the engine, for the benchmark: whole frames with upload, bands and download. A crate above this one
+//! implements it.
 
 use std::rc::Rc;
 
-use super::planar::{planar_quick, planes_of};
-use super::reference::quick;
-use super::{BuiltVariant, VariantId};
-use crate::color_test_pictures;
 use base::error::Result;
 use base::memory::picture_memory;
 use base::verify::Checked;
+use box_filter::planar::{planar_quick, planes_of};
+use box_filter::reference::quick;
+use box_filter::shaders::Shaders;
+use box_filter::{BuiltVariant, VariantId, color_test_pictures};
 use compute::BackEnd;
-use compute::sample::Sample;
 use ladder::outcome::VariantResult;
 use opencl::cl::ClContext;
 use video::color::{Correction, Layout, RgbaConverter};
@@ -37,27 +36,6 @@ impl BuiltFilter<'_> {
             BuiltFilter::Shaders => VariantId::on(BackEnd::Glsl),
         }
     }
-}
-
-/// The filter as OpenGL shaders, in a context of its own, for one picture size.
-pub trait Shaders {
-    /// Uploads the picture to filter, and waits for the upload.
-    fn load(&self, rgba: &[u8]);
-
-    /// Fills the output with these pixels, so that pixels that are not drawn are detected.
-    fn poison(&self, rgba: &[u8]);
-
-    /// Filters the uploaded picture, and waits. Without timer queries of OpenGL there is no device time.
-    ///
-    /// # Errors
-    /// When the driver cannot draw into the textures.
-    fn run(&self, radius: u32) -> Result<Sample>;
-
-    /// Returns the filtered picture as RGBA pixels.
-    ///
-    /// # Errors
-    /// When memory runs out, or the driver does not read textures back.
-    fn read(&self) -> Result<Vec<u8>>;
 }
 
 /// Filters whole frames in the same way as the window does.

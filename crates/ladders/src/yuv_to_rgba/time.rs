@@ -4,9 +4,9 @@ use std::cell::RefCell;
 
 use super::RunOptions;
 use super::checks::{Checks, Source, correction};
-use crate::color_kernels::{ConvertCommand, CorrectCommand, KernelCache};
-use crate::color_test_pictures::{self, Pattern};
 use base::error::{Error, Result};
+use box_filter::color_kernels::{ConvertCommand, CorrectCommand, KernelCache};
+use box_filter::color_test_pictures::{self, Pattern};
 use compute::sample::{Sample, sample};
 use ladder::measure::{self, TaskSamples, TimedTask};
 use opencl::memory::{Picture, Storage};
