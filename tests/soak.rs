@@ -90,6 +90,7 @@ fn random_input_leaves_no_object_thread_handle_or_memory_behind() {
     walk.visit_everything();
     walk.rest(Duration::ZERO);
     let first = walk.settled_counts(plan.settling);
+    first.assert_counted();
     let began = Instant::now();
     let print = |counts: &Counts, actions| {
         println!("{:>5.1}  {}", began.elapsed().as_secs_f64() / 60.0, counts.row(actions));

@@ -103,6 +103,17 @@ impl Counts {
         Self { opencl, opengl, threads, jobs, handles, children, resident_kib, builds }
     }
 
+    /// Asserts that each kind of object is counted that a window with a filter has at all times: leaks of others would be missed.
+    pub fn assert_counted(&self) {
+        for (names, numbers, kinds) in [
+            (&OPENCL[..], &self.opencl, &["contexts", "queues", "memory", "programs", "kernels"][..]),
+            (&OPENGL[..], &self.opengl, &["textures", "buffers", "vertex arrays", "programs"]),
+        ] {
+            let uncounted: Vec<_> = kinds.iter().filter(|kind| number(names, numbers, kind) <= 0).collect();
+            assert!(uncounted.is_empty(), "not counted: {uncounted:?} of {names:?}, {numbers:?}");
+        }
+    }
+
     /// Returns the number of OpenCL's kernel objects.
     pub fn kernels(&self) -> i64 {
         number(&OPENCL, &self.opencl, "kernels")

@@ -148,6 +148,7 @@ impl<'a> Walk<'a> {
         command.env_remove("CLREEL_NO_AUDIO").env("PULSE_SERVER", &server.name);
         // Programs are cached, as for a user.
         command.env_remove("CLREEL_BINARIES").env("XDG_CACHE_HOME", folder.file("cache"));
+        command.env_remove("POCL_CACHE_DIR");
         command
             .current_dir(folder.file("saved"))
             .env("HOME", folder.file("saved"))
