@@ -350,6 +350,31 @@ mod tests {
         }
     }
 
+    /// Compares two scripts in place of the builds; `bench` of the later one has no rows.
+    #[test]
+    fn a_build_without_rows_is_an_error() {
+        let folder = std::env::temp_dir().join(format!("clreel-against-test-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let build = |name: &str, rows: &str| {
+            let (path, report) =
+                (folder.join(name), format!(r#"{{"devices":[{{"runs":[{{"variants":[{rows}]}}]}}]}}"#));
+            std::fs::write(&path, format!("#!/bin/sh\nif [ $1 = bench ]; then echo '{report}'; fi\n"))
+                .unwrap();
+            std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+            path.display().to_string()
+        };
+        let row = r#"{"id":"flat","device_ms":{"p50":1.0}}"#;
+        let (with, without) = (build("with", row), build("without", ""));
+        let arguments = |after: &str| {
+            let given =
+                ["against", "--before", &with, "--after", after, "--movie", "m.mkv", "--variant", "flat"];
+            Arguments::parse_from(given)
+        };
+        let refused = compare(&arguments(&without)).unwrap_err().to_string();
+        assert!(refused.contains("without has 0 rows of 1"), "{refused}");
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
     #[test]
     fn medians() {
         assert_eq!(median(&[3.0, 1.0, 2.0]), 2.0);
