@@ -16,12 +16,13 @@ fn main() -> ExitCode {
     let run = || {
         let this = std::env::current_exe().map_err(|e| e.to_string())?;
         let folder = this.parent().and_then(|folder| folder.parent()).ok_or("This example has no folder.")?;
-        let tools = mutants::tools(
-            folder.join("clreel"),
-            vec![this.clone().into()],
-            folder.with_file_name("mutants"),
-        );
-        mutants::main(&args, &tools)
+        let work = folder.with_file_name("mutants");
+        let compiled = work.join("compiled");
+        let tools = mutants::tools(folder.join("clreel"), vec![this.clone().into()], work, compiled);
+        let code = mutants::main(&args, &tools);
+        // It is there for a run only.
+        let _ = std::fs::remove_dir_all(tools.compiled);
+        code
     };
     match run() {
         Ok(code) => ExitCode::from(code),

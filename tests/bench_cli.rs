@@ -11,11 +11,11 @@ use serde_json::Value;
 use testkit::movie::Folder;
 
 use crate::common::ladder::{has_status, trials};
-use crate::common::process::{json, send_signal, text, with_default_action};
+use crate::common::process::{COMPILED, json, send_signal, text, with_default_action};
 
 fn clreel(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_clreel"));
-    command.args(args).env_remove("CLREEL_KERNELS");
+    command.args(args).env_remove("CLREEL_KERNELS").env("POCL_CACHE_DIR", COMPILED);
     if args.first() == Some(&"bench") {
         // The checks of conversions have tests of their own: tests/conversions.rs.
         command.arg("--conversions=none");

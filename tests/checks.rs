@@ -294,7 +294,9 @@ fn a_name_that_no_test_has_is_a_failure() {
         assert!(!passed && printed.contains("too small"), "{printed}");
     }
     let [clreel, work] = [PathBuf::new(), PathBuf::new()];
-    let tools = Tools { clreel, witness: Vec::new(), as_gpu: Vec::new(), kernels: root("kernels"), work };
+    let compiled = work.join("compiled");
+    let tools =
+        Tools { clreel, witness: Vec::new(), as_gpu: Vec::new(), kernels: root("kernels"), work, compiled };
     for wrong in [
         &["--file", "no-such-file"][..],
         &["--operator", "boudn"],

@@ -13,7 +13,7 @@ use serde_json::Value;
 use testkit::layer;
 use testkit::pair;
 
-use crate::common::process::{json, send_signal};
+use crate::common::process::{COMPILED, json, send_signal};
 
 /// A temporary folder for modified kernels; removed when dropped.
 struct Folder(testkit::movie::Folder);
@@ -52,8 +52,7 @@ const KERNELS: &str = "conversions/01_all_forms.cl";
 fn conformance(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_clreel"));
     command.arg("conformance").args(args).env_remove("CLREEL_KERNELS");
-    // Compiled programs are shared by the tests.
-    command.env("POCL_CACHE_DIR", concat!(env!("CARGO_TARGET_TMPDIR"), "/cache/pocl"));
+    command.env("POCL_CACHE_DIR", COMPILED);
     command.env("XDG_CACHE_HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/cache"));
     command
 }

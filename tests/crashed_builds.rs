@@ -6,7 +6,7 @@
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Command, Output};
 
-use crate::common::process::text;
+use crate::common::process::{COMPILED, text};
 use serde_json::Value;
 use testkit::movie::Folder;
 use testkit::{layer, pair};
@@ -16,7 +16,7 @@ use testkit::{layer, pair};
 fn run(folder: &Folder, end: &str, names: &[String; 2], args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_clreel"));
     command.env_remove("CLREEL_KERNELS").envs(pair::environment());
-    command.env("XDG_CACHE_HOME", folder.file("cache"));
+    command.env("XDG_CACHE_HOME", folder.file("cache")).env("POCL_CACHE_DIR", COMPILED);
     let plan = format!("clBuildProgram:1:{end}");
     let fails = [("FAIL", plan.as_str()), ("FAIL_DEVICE", names[1].as_str())];
     command.envs(layer::environment(if end.is_empty() { &[] } else { &fails }));
@@ -100,7 +100,7 @@ fn a_program_is_built_in_the_sandbox_once() {
         let _ = std::fs::remove_file(&log);
         let mut command = Command::new(env!("CARGO_BIN_EXE_clreel"));
         command.env_remove("CLREEL_KERNELS").envs(pair::environment());
-        command.env("XDG_CACHE_HOME", folder.file("cache"));
+        command.env("XDG_CACHE_HOME", folder.file("cache")).env("POCL_CACHE_DIR", COMPILED);
         command.envs(layer::environment(&[("CALLS", log.to_str().unwrap())]));
         command.args(["bench", "--ladder", "vector-add", "--count", "1000", "--frames", "2"]);
         let output = command.args(["--variant", "scalar", "--device", &names[0]]).output().unwrap();

@@ -8,7 +8,7 @@ use testkit::layer;
 use testkit::movie::{Folder, Movie, steady};
 
 use crate::common::ladder::{conversions, trials};
-use crate::common::process::text;
+use crate::common::process::{COMPILED, text};
 use crate::common::window::{Display, Session, clreel, json, presented_frames, succeed};
 
 /// Faults of clocks, with a part of the reason that the user reads.
@@ -27,6 +27,7 @@ const TIMES: [(&str, &str); 9] = [
 fn run(lie: &str, args: &[&str], cache: &Folder) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_clreel"));
     command.env_remove("CLREEL_KERNELS").env("XDG_CACHE_HOME", cache.file("cache"));
+    command.env("POCL_CACHE_DIR", COMPILED);
     let options: &[(&str, &str)] = if lie.is_empty() { &[] } else { &[("TIMES", lie)] };
     command.envs(layer::environment(options)).args(args).output().unwrap()
 }

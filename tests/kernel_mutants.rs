@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::common::process::COMPILED;
 use crate::mutants;
 use crate::mutants::files::{Mutant, mutants};
 use crate::mutants::trial::{BenchResult, LIMIT, Tools, Verdict, WitnessResult};
@@ -20,7 +21,7 @@ fn tools(test: &str, clreel: &Path) -> Tools {
     let witness =
         [this.as_os_str(), "kernel_mutants::witness".as_ref(), "--exact".as_ref()].map(Into::into).to_vec();
     let work = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("mutants-{test}"));
-    mutants::tools(clreel.to_owned(), witness, work)
+    mutants::tools(clreel.to_owned(), witness, work, COMPILED.into())
 }
 
 fn clreel() -> PathBuf {

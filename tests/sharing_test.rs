@@ -17,8 +17,6 @@ const CRASH: &str = "clEnqueueAcquireGLObjects:1:crash";
 fn window(display: &Display, cache: &Path, options: &[(&str, &str)], arguments: &[&str]) -> Command {
     let mut command = clreel(Some(display));
     command.envs(layer::environment(options)).env("XDG_CACHE_HOME", cache);
-    // PoCL's own cache would lie there too by default.
-    command.env("POCL_CACHE_DIR", concat!(env!("CARGO_TARGET_TMPDIR"), "/cache/asking-pocl"));
     command.arg(clip()).args(["--variant", "flat"]).args(arguments);
     command
 }

@@ -13,8 +13,6 @@ fn untuned_window(display: &Display, folder: &Folder, variants: &str) -> Command
     let movie = folder.movie("m.mkv", &Movie { stamps_ms: steady(50), ..Movie::default() });
     let mut command = clreel(Some(display));
     command.env("XDG_CACHE_HOME", folder.file("cache")).env("CLREEL_TUNE_VARIANTS", variants);
-    // Compiled programs are shared by the tests.
-    command.env("POCL_CACHE_DIR", concat!(env!("CARGO_TARGET_TMPDIR"), "/cache/pocl"));
     command.arg(movie).args(["--variant", "auto"]);
     command
 }

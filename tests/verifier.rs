@@ -12,6 +12,7 @@ use testkit::layer;
 use testkit::movie::Folder;
 
 use crate::common::ladder::conversions;
+use crate::common::process::COMPILED;
 
 const WIDTH: usize = 5;
 const ROWS: Rgba = Rgba { width: WIDTH };
@@ -219,6 +220,7 @@ impl Kernels {
     /// Runs `bench` for a variant with these kernels and checks the exit code; returns its row.
     fn bench(&self, variant: &str, more: &[&str], code: i32) -> Value {
         let mut command = Command::new(env!("CARGO_BIN_EXE_clreel"));
+        command.env("POCL_CACHE_DIR", COMPILED);
         command
             .args(["bench", "--json", "--conversions", "none", "--frames", "1", "--variant", variant])
             .args(more);
@@ -342,6 +344,7 @@ fn fail_fast_stops_at_the_first_mismatch() {
     let kernels = Kernels::with("fast", "03_flat.cl", &[("j <= radius", "j < radius")]);
     let report = |more: &[&str]| -> Value {
         let mut command = Command::new(env!("CARGO_BIN_EXE_clreel"));
+        command.env("POCL_CACHE_DIR", COMPILED);
         command.args(["bench", "--json", "--conversions", "input", "--frames", "1", "--size", "64x48"]);
         command.args(["--variant", "running-sum,flat,fused", "--radius", "3,5"]).args(more);
         let output =

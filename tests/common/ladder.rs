@@ -6,14 +6,15 @@ use std::process::Command;
 use serde_json::Value;
 use testkit::movie::Folder;
 
+use super::process::COMPILED;
+
 /// Returns a command that runs clreel with an empty tuning cache.
 pub fn clreel(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_clreel"));
     command.args(args);
     // The user's tuning cache must not matter.
     command.env("XDG_CACHE_HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/cache"));
-    // Compiled programs are shared by the tests.
-    command.env("POCL_CACHE_DIR", concat!(env!("CARGO_TARGET_TMPDIR"), "/cache/pocl"));
+    command.env("POCL_CACHE_DIR", COMPILED);
     command
 }
 

@@ -5,6 +5,9 @@ use std::process::{Child, Command, Output};
 
 use serde_json::Value;
 
+/// The folder in which PoCL caches compiled programs, for `POCL_CACHE_DIR`: most tests compile the same kernels.
+pub const COMPILED: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/cache/pocl");
+
 /// Returns what a child process printed as text.
 pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()

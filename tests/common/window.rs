@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use super::process::send_signal;
+use super::process::{COMPILED, send_signal};
 use serde_json::Value;
 pub use testkit::display::Display;
 use testkit::movie::Folder;
@@ -42,6 +42,7 @@ pub fn clreel(display: Option<&Display>) -> Command {
         .env("CLREEL_NO_AUDIO", "1")
         // The user's tuning cache must not matter.
         .env("XDG_CACHE_HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/cache"))
+        .env("POCL_CACHE_DIR", COMPILED)
         .stdin(Stdio::null());
     if let Some(display) = display {
         command.env("DISPLAY", &display.name);

@@ -8,7 +8,7 @@ use ladders::type_conversions::strategies::HostStrategies;
 use serde_json::Value;
 
 use super::Folder;
-use crate::common::process::json;
+use crate::common::process::{COMPILED, json};
 
 fn strategies(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_clreel"));
@@ -16,7 +16,7 @@ fn strategies(args: &[&str]) -> Command {
     command
         .env("XDG_CACHE_HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/cache"))
         .env_remove("CLREEL_KERNELS");
-    command.env("POCL_CACHE_DIR", concat!(env!("CARGO_TARGET_TMPDIR"), "/cache/pocl"));
+    command.env("POCL_CACHE_DIR", COMPILED);
     command
 }
 

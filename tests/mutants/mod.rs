@@ -153,7 +153,6 @@ pub fn try_all(
             scope.spawn(work);
         }
     });
-    let _ = fs::remove_dir_all(tools.program_cache());
     let mut results = results.into_inner().map_err(|_| "A trial ended in a panic.".to_owned())?;
     results.sort_by_key(|tried| tried.mutant.number);
     Ok(results)
@@ -356,8 +355,8 @@ pub fn main(args: &Args, tools: &Tools) -> Result<u8, String> {
 }
 
 /// Returns the tools for a binary of clreel; `witness` is the command of [`Tools`].
-pub fn tools(clreel: PathBuf, witness: Vec<std::ffi::OsString>, work: PathBuf) -> Tools {
+pub fn tools(clreel: PathBuf, witness: Vec<std::ffi::OsString>, work: PathBuf, compiled: PathBuf) -> Tools {
     // A device that is no CPU gets other kernels. The tests' OpenCL layer makes PoCL's device claim to be one.
     let as_gpu = testkit::layer::environment(&[("FAKE_GPU", "1")]);
-    Tools { clreel, witness, as_gpu, kernels: root().join("kernels"), work }
+    Tools { clreel, witness, as_gpu, kernels: root().join("kernels"), work, compiled }
 }

@@ -31,6 +31,9 @@ pub struct Tools {
     pub kernels: PathBuf,
     /// A folder for temporary files and results.
     pub work: PathBuf,
+    /// The folder in which PoCL caches programs. One for all trials: most programs that a trial compiles are originals, and the
+    /// witness has compiled the mutant.
+    pub compiled: PathBuf,
 }
 
 /// The result of the witness: where a mutant first differs from the reference.
@@ -97,11 +100,6 @@ pub fn verdict(mutant: &Mutant, seen: &WitnessResult, said: &BenchResult) -> Ver
 }
 
 impl Tools {
-    /// Returns the folder in which PoCL caches programs during a run.
-    pub fn program_cache(&self) -> PathBuf {
-        self.work.join("compiled")
-    }
-
     /// Creates a folder with the mutated file for one trial; all other files are built into the binary.
     fn folder(&self, mutant: Option<&Mutant>, name: &str) -> Result<PathBuf, String> {
         let folder = self.work.join(format!("{name}-{}", std::process::id()));
@@ -121,9 +119,7 @@ impl Tools {
         command
             .env("CLREEL_KERNELS", folder.join("kernels"))
             .env("XDG_CACHE_HOME", folder)
-            // One cache for all trials: most programs that a trial compiles are originals, and the witness has compiled
-            // the mutant.
-            .env("POCL_CACHE_DIR", self.program_cache())
+            .env("POCL_CACHE_DIR", &self.compiled)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
