@@ -5,12 +5,13 @@
 
 use std::io::{BufRead as _, Write as _};
 
+use base::device::DeviceKind;
 use compute::config::Config;
 use compute::variant::Work;
 use ladder::runner::{Ladder, Part};
 use ladders::histogram::HISTOGRAM;
 use ladders::reduction::REDUCTION;
-use opencl::cl::{self, ClContext, DeviceKind};
+use opencl::cl::{self, ClContext};
 use opencl::process;
 use opencl::sources::Sources;
 

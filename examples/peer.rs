@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::Instant;
 
+use base::device::DeviceKind;
 use base::timing::ms_since;
 use box_filter::VariantId;
 use box_filter::native::{Input, Lanes, Threads};
@@ -20,7 +21,7 @@ use box_filter::reference::reference;
 use box_filter::{BuiltVariant, Extent, Plan, Scratch};
 use compute::BackEnd;
 use compute::sample::sample;
-use opencl::cl::{self, ClContext, DeviceKind};
+use opencl::cl::{self, ClContext};
 use opencl::memory::{Picture, Storage};
 use opencl::process;
 use opencl::sources::Sources;

@@ -23,11 +23,12 @@ use winit::window::{WindowAttributes, WindowId};
 
 use crate::gl_window::{GlWindow, Interface};
 use crate::window_system::{self, WindowSystem};
+use base::device::DeviceInfo;
 use base::exit;
 use engine::sharing::cases::Outcome;
 use engine::sharing::{self, Sharing};
 pub(crate) use known::SharingCache;
-use opencl::cl::{Device, DeviceInfo, list_devices};
+use opencl::cl::{Device, list_devices};
 use opencl::drivers;
 use opencl::identity::{Identity, identity, position};
 use opencl::process::exit_now;

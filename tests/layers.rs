@@ -87,6 +87,8 @@ fn the_player_does_without_the_benchmark() {
     assert!(engine.contains("compute") && engine.contains("box-filter"), "{engine:?}");
     assert!(["ladder", "ladders"].iter().all(|name| !engine.contains(*name)), "{engine:?}");
     assert!(all_dependencies("ladders").contains("ladder"), "it is found");
+    let overlay = dependencies("overlay");
+    assert!(overlay.contains(&"engine".to_owned()) && !overlay.contains(&"opencl".to_owned()), "{overlay:?}");
 }
 
 /// Returns the lines of a text that have `crate` in its code.

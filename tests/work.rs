@@ -5,13 +5,13 @@ use serde_json::{Value, json};
 
 use crate::check_kernels::has_oclgrind;
 use crate::common::ladder::clreel;
+use base::device::DeviceKind;
 use box_filter::VariantId;
 use compute::variant::Variant;
 use ladder::runner::Ladder;
 use ladders::box_filter::BoxFilter;
 use ladders::matmul::MATMUL;
 use ladders::reduction::REDUCTION;
-use opencl::cl::DeviceKind;
 use testkit::programs;
 
 /// The launches with which Oclgrind 21.10 itself crashes now and then: ladder, variant, and true for the code for CPUs.

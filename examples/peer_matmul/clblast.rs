@@ -12,8 +12,9 @@ use std::ptr;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use base::device::DeviceKind;
 use ladders::matmul::shape::Shape;
-use opencl::cl::{Buffer, ClContext, Device, DeviceKind};
+use opencl::cl::{Buffer, ClContext, Device};
 use opencl::sources::Sources;
 use serde_json::Value;
 

@@ -19,6 +19,7 @@ use std::fs;
 use std::ptr;
 use std::time::Instant;
 
+use base::device::DeviceKind;
 use compute::sample::Sample;
 use compute::trial::Child;
 use ladder::Outcome;
@@ -30,7 +31,7 @@ use ladder::sizes::Sizes;
 use ladders::matmul::MATMUL;
 use ladders::matmul::reference::{bound, reference};
 use ladders::matmul::shape::Shape;
-use opencl::cl::{Device, DeviceKind, list_devices, select_device};
+use opencl::cl::{Device, list_devices, select_device};
 use opencl::process;
 use opencl::sources::Sources;
 use report::library;

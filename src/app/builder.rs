@@ -15,6 +15,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::app::kernels::CurrentSources;
+use base::device::MachineCode;
 use base::error::{Error, Result};
 use base::jobs::{Job, JobMessage, Reporter, Waker};
 use base::verify::MismatchReport;
@@ -22,7 +23,6 @@ use box_filter::VariantId;
 use engine::{Need, Pipeline, TrialCase};
 pub(crate) use judging::{JudgeRequest, MachineCodeRequest};
 use opencl::cl::{ClContext, Device};
-use opencl::machine_code::MachineCode;
 use opencl::sources::Sources;
 use overlay::{Subject, Validation};
 use texts::KernelTexts;

@@ -133,13 +133,13 @@ fn row(of: &Setting, frames: &[&FrameSample], c: &ExportContext) -> RowReport {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use base::device::ClockState;
     use base::metadata::Metadata;
     use base::timing::Verdict;
     use box_filter::named;
     use compute::KernelFile;
     use engine::stats::{SecondSetting, UsedKernel};
     use ladder::compare::compare;
-    use opencl::clock::ClockState;
 
     /// Returns a sample whose stages each take `ms` milliseconds.
     fn frame(at: f64, ms: f64, variant: VariantId) -> FrameSample {

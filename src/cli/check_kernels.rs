@@ -12,14 +12,14 @@ use std::process::Command;
 
 use super::output::{print_json, print_line};
 use super::{CheckKernelsArgs, usage};
+use base::device::{DeviceKind, MachineCode};
 use base::error::{Error, ErrorKind, Result};
 use base::exit;
 use base::stderr::print_message;
 use box_filter::machine_code::{self, PictureInfo};
 use box_filter::pictures::noise;
 use box_filter::{BuiltVariant, Code, Config, Extent, OWN_FILE, VariantId, Work, filter_once};
-use opencl::cl::{ClContext, DeviceKind, list_devices, no_device};
-use opencl::machine_code::MachineCode;
+use opencl::cl::{ClContext, list_devices, no_device};
 use opencl::memory::{Picture, Storage};
 use opencl::sandbox::{Cause, Limit, PREPARATION, end_with_parent};
 use opencl::sources::Sources;

@@ -6,11 +6,12 @@ use serde::Serialize;
 use crate::cli::exit;
 use crate::cli::output::{print_json, print_line, table};
 use crate::probe;
+use base::device::{DeviceInfo, UNNAMED};
 use base::error::Result;
 use base::stderr::print_message;
 use engine::sharing::Sharing;
 use opencl::cards;
-use opencl::cl::{DeviceInfo, UNNAMED, list_devices, no_device};
+use opencl::cl::{list_devices, no_device};
 use opencl::drivers::{self, Driver, Verdict};
 
 /// A device in the JSON of `clreel devices`.

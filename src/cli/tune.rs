@@ -7,6 +7,7 @@ use crate::cli::ladders::{selected_cases, size_option_ids};
 use crate::cli::live::{LiveResults, LiveRun};
 use crate::cli::output::{print_json, print_line};
 use crate::cli::{TuneArgs, deduplicate, exit, usage, working_devices};
+use base::device::DeviceInfo;
 use base::error::{Error, Result};
 use base::memory::require;
 use base::metadata::Metadata;
@@ -23,7 +24,7 @@ use ladder::results::{DeviceReport, Report};
 use ladder::runner::{Ladder, LadderRunner, cache_class};
 use ladder::tune::{self as searching, SearchObserver, Trial, max_trials};
 use ladders::box_filter::BoxFilter;
-use opencl::cl::{ClContext, DeviceInfo, select_device};
+use opencl::cl::{ClContext, select_device};
 use opencl::sources::Sources;
 use opencl::watch::{self, WorkGuard};
 

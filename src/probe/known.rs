@@ -11,10 +11,10 @@ use std::sync::{Mutex, Once, PoisonError};
 use serde::{Deserialize, Serialize};
 
 use super::{DrivingDevice, SharingTest};
+use base::device::DeviceInfo;
 use base::load::{self, Unread};
 use base::stderr::print_message;
 use engine::sharing::Sharing;
-use opencl::cl::DeviceInfo;
 use opencl::folders;
 
 /// The maximum number of entries in the cache file; the oldest are dropped.
@@ -197,7 +197,7 @@ fn write(path: &Path, file: &File) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use opencl::cl::DeviceKind;
+    use base::device::DeviceKind;
 
     fn device(name: &str, driver: &str) -> DeviceInfo {
         let (name, driver, kind) = (name.into(), driver.into(), DeviceKind::Gpu);

@@ -3,8 +3,8 @@
 
 use std::fmt;
 
+use base::device::DeviceKind;
 use box_filter::MAX_RADIUS;
-use opencl::cl::DeviceKind;
 
 /// The code that runs a kernel file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

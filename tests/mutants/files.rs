@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use opencl::cl::DeviceKind::{Cpu, Gpu};
+use base::device::DeviceKind::{Cpu, Gpu};
 
 use super::cases::Runner::{self, *};
 use super::equal::{EQUAL, Equal};

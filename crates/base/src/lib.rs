@@ -6,6 +6,7 @@
 
 pub mod cleanup;
 pub mod date;
+pub mod device;
 pub mod environment;
 pub mod error;
 pub mod exit;

@@ -4,9 +4,9 @@
 use std::fmt;
 
 use super::classes::SizeClass;
+use base::device::{DeviceInfo, DeviceKind};
 use compute::config::{self, Param, Tunable};
 use compute::work::{KernelWork, LaunchWork};
-use opencl::cl::{DeviceInfo, DeviceKind};
 use opencl::kernel::Value;
 use opencl::memory::Storage;
 use video::color::Layout;

@@ -3,10 +3,11 @@
 use crate::planar::launch::options;
 use crate::tuned::{self, SizeClass};
 use crate::{Config, VariantId};
+use base::device::MachineCode;
 use base::error::{Error, Result};
 use compute::cache::Cache;
 use opencl::cl::ClContext;
-use opencl::machine_code::{self, MachineCode};
+use opencl::machine_code;
 use opencl::program;
 
 /// The properties of pictures on which the choice of a variant's code depends.

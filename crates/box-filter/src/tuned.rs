@@ -5,8 +5,8 @@ use serde_json::{Map, json};
 
 pub use crate::classes::{RADIUS_RANGES, SizeClass, radius_class, radius_range};
 use crate::{Code, Config, VariantId};
+use base::device::DeviceInfo;
 use compute::cache::{Cache, Class};
-use opencl::cl::DeviceInfo;
 use opencl::sources::Sources;
 
 /// Returns the variants to tune, the likely fastest first.
@@ -74,8 +74,8 @@ pub fn auto_variants(cache: &Cache, device: &DeviceInfo) -> Vec<VariantId> {
 mod tests {
     use super::*;
     use crate::named;
+    use base::device::DeviceKind;
     use compute::cache::Entry;
-    use opencl::cl::DeviceKind;
 
     fn entry(id: VariantId, radius: u32, ms: f64) -> Entry {
         let code = id.kernels(DeviceKind::Cpu).unwrap();

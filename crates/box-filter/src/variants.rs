@@ -12,9 +12,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::config::Code;
 use super::filter::{Filter, Group, Variant, Work};
 use super::table::{BOX_FILTER, OFF};
+use base::device::{DeviceInfo, DeviceKind};
 use base::error::{Error, Result};
 use compute::BackEnd;
-use opencl::cl::{DeviceInfo, DeviceKind};
 use opencl::memory::Storage;
 
 /// All filters; the box filter is the first.

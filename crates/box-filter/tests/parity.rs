@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 
 use crate::context;
+use base::device::DeviceKind;
 use base::random::Xorshift;
 use box_filter::reference::reference;
 use box_filter::{BuiltVariant, Config, Extent, Scratch, filter_once, named};
@@ -12,7 +13,7 @@ use box_filter::{MAX_RADIUS, VariantId};
 use ladder::check::check as check_all;
 use ladder::runner::{Ladder as _, Part};
 use ladders::box_filter::BoxFilter;
-use opencl::cl::{ClContext, DeviceKind};
+use opencl::cl::ClContext;
 use opencl::memory::{Picture, Storage};
 
 /// The largest number of reads for a case of the naive variant; an image sampler on a CPU does about 10⁸ per second.

@@ -2,6 +2,7 @@
 //! after the conversion. The kernels' tests need an OpenCL device and fail without one.
 
 use crate::context;
+use base::device::DeviceKind;
 use box_filter::color_kernels::{ConvertCommand, Converter, KernelCache};
 use box_filter::pictures::noise;
 use box_filter::planar::run::{self, FilteredPlanes};
@@ -10,7 +11,7 @@ use box_filter::reference::reference;
 use box_filter::{BuiltVariant, MAX_RADIUS, named};
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
-use opencl::cl::{ClContext, DeviceKind};
+use opencl::cl::ClContext;
 use opencl::memory::{Picture, Storage};
 use video::color::planes::layout_of;
 use video::color::planes::pack;

@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::config::{Config, Tunable};
+use base::device::DeviceInfo;
 use base::error::{Error, Result};
 use base::load::{self, Unread};
 use base::save;
 use base::stderr::print_message;
-use opencl::cl::DeviceInfo;
 use opencl::sources::Sources;
 use opencl::{folders, timer};
 
@@ -273,7 +273,7 @@ mod tests {
     use super::*;
     use crate::config::Param;
     use crate::plan::{Code, Pass};
-    use opencl::cl::DeviceKind;
+    use base::device::DeviceKind;
 
     /// The code of the variants `one` and `two`, with paths of existing kernel files, since the cache stores a hash of the text.
     static CODES: [Code<()>; 2] = [made_up("convert/01_planes.cl"), made_up("convert/02_correct.cl")];

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use opencl::cl::{DeviceInfo, DeviceKind};
+use base::device::{DeviceInfo, DeviceKind};
 
 /// A tuning parameter of a kernel file, which is passed to the compiler as a `-D` option.
 #[derive(Debug)]

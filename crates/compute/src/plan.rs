@@ -1,8 +1,9 @@
 //! A computation on a device as data: a [`Code`] is a kernel file with its launches, and a [`Program`] its compiled kernels.
 
+use base::device::DeviceInfo;
 use base::error::{Error, Result};
 use base::threads::Threads;
-use opencl::cl::{Answer, Buffer, ClContext, Device, DeviceInfo, Event, Mem, Queue, failed};
+use opencl::cl::{Answer, Buffer, ClContext, Device, Event, Mem, Queue, failed};
 use opencl::kernel::{Argument, Kernel, Value, enqueue_after, expect_types};
 use opencl::memory::allocation_flags;
 use opencl::program;

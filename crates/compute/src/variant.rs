@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use opencl::cl::DeviceKind;
+use base::device::DeviceKind;
 
 use crate::BackEnd;
 use crate::config::Tunable;

@@ -4,10 +4,10 @@
 use std::collections::HashMap;
 
 use super::request::KernelsId;
+use base::device::DeviceKind;
 use box_filter::VariantId;
 use box_filter::color_kernels::{Conversion, ConvertCommand};
 use compute::BackEnd;
-use opencl::cl::DeviceKind;
 use video::color::Correction;
 
 /// The time that a colour conversion takes without a correction. Conversion and correction are one kernel, so the correction's

@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 
 use crate::definition::{CaseInfo, Expected, Ladder, LadderInfo, Output, Part};
 use crate::sizes::Sizes;
+use base::device::DeviceInfo;
 use base::error::{Error, Result};
 use base::timing::ms_since;
 use base::verify;
@@ -18,7 +19,7 @@ use compute::plan::{Arg, Code, Host, Launch, Lens, Operands, Program, require_me
 use compute::sample::{Sample, sample};
 use compute::variant::Variant;
 use compute::work::KernelWork;
-use opencl::cl::{ClContext, Device, DeviceInfo, Mem};
+use opencl::cl::{ClContext, Device, Mem};
 use opencl::guarded::{GuardedArray, zeroed};
 
 /// A ladder whose inputs and output are arrays of 32-bit numbers. Its cases are of type `S`.

@@ -1,8 +1,9 @@
 //! The speed of the device's clock during the timed rounds of a case, and how much it changed: times at different speeds are not
 //! comparable.
 
+use base::device::Reading;
 use base::numbers::thousands;
-use opencl::clock_speed::{ClockReader, Reading};
+use opencl::clock_speed::ClockReader;
 
 /// The number of parts of the timed rounds whose mean speeds are compared, as in NVBench.
 const QUARTERS: usize = 4;

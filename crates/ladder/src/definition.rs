@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::outcome::VariantResult;
 use super::rows::{Case, CaseRun, PeakKernel, Throughput};
 use super::sizes::Sizes;
+use base::device::{DeviceInfo, DeviceKind};
 use base::error::Result;
 use base::verify::{Checked, Elements};
 use compute::cache::Class;
@@ -15,7 +16,7 @@ use compute::config::{Config, Tunable};
 use compute::sample::Sample;
 use compute::variant::Variant;
 use compute::work::KernelWork;
-use opencl::cl::{ClContext, Device, DeviceInfo, DeviceKind};
+use opencl::cl::{ClContext, Device};
 
 /// Facts about a ladder that do not depend on the case.
 #[derive(Debug)]

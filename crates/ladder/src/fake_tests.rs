@@ -5,12 +5,13 @@ use std::cell::{Cell, RefCell};
 use super::definition::{CaseInfo, Expected, Ladder, LadderInfo, Output, Part};
 use super::rows::PeakKernel;
 use super::sizes::Sizes;
+use base::device::{DeviceInfo, DeviceKind};
 use base::error::{Error, Result};
 use base::verify::Floats;
 use compute::config::{Config, Param, Tunable};
 use compute::sample::Sample;
 use compute::variant::{Variant, Work};
-use opencl::cl::{ClContext, Device, DeviceInfo, DeviceKind, list_devices};
+use opencl::cl::{ClContext, Device, list_devices};
 
 /// Kernel code of a fake variant, with the tuning parameters `A`, `B` and `C`. No device allows the value 4 for `A`.
 #[derive(Debug)]

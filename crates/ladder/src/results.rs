@@ -20,6 +20,7 @@ use super::NOT_TIMED;
 use super::measure::Measurement;
 use super::rows::folder_letter;
 use super::why::DevicePeaks;
+use base::device::DeviceInfo;
 use base::error::{Error, Result};
 use base::metadata::Metadata;
 use base::text::escaped;
@@ -30,7 +31,6 @@ use base::{load, save};
 use compute::KernelFile;
 use compute::sample::Sample;
 use compute::work::Transfer;
-use opencl::cl::DeviceInfo;
 
 /// The version of the file format.
 const SCHEMA: u32 = 2;

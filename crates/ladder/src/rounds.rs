@@ -9,6 +9,7 @@ use super::rows::{CaseRun, Row, Turn, folder_letter, not_timed};
 use super::runner::{CaseBuffers, ComparedRun, Ladder, LadderRunner, PreparedVariant};
 use crate::clock_speed::ClockSpeed;
 use crate::measure::{self, Alternation};
+use base::device::Reading;
 use base::error::Result;
 use base::timing::Series;
 use base::verify::{Accuracy, Checked};
@@ -16,7 +17,7 @@ use compute::BackEnd;
 use compute::sample::Sample;
 use compute::sample::{last_commands_ms, named};
 use compute::variant::{Variant, Work};
-use opencl::clock_speed::{ClockReader, Reading};
+use opencl::clock_speed::ClockReader;
 use opencl::watch;
 
 /// The options of a benchmark apart from its cases and variants.

@@ -6,15 +6,14 @@ use serde_json::Value;
 use super::{NOT_TIMED, Outcome};
 use crate::clock_speed::ClockSpeed;
 use crate::measure::{Measurement, TaskResults, TaskSamples};
+use base::device::{ClockState, DeviceKind, KernelRegisters};
 use base::timing::{Ratio, number};
 use base::verify::{Accuracy, Checked};
 use compute::config::Tunable;
 use compute::variant::{Variant, Work};
 use compute::work::KernelWork;
 use compute::{BackEnd, KernelFile};
-use opencl::cl::DeviceKind;
-use opencl::clock::{Clock, ClockState, format_resolution};
-use opencl::machine_code::KernelRegisters;
+use opencl::clock::{Clock, format_resolution};
 
 /// A case of a ladder, with the texts and numbers that reports show.
 #[derive(Debug, Clone, PartialEq)]

@@ -14,6 +14,7 @@ use super::outcome::{VariantResult, fail, predict, require_match};
 use super::rows::{AutoChoice, Case, Entry, Row};
 use super::search::{MAX_RATIO_TO_BEST, TrialResult, coordinate_descent};
 use crate::Outcome;
+use base::device::ClockState;
 use base::error::{Error, Result};
 use base::memory::require;
 use base::verify::{self, Accuracy, Checked, MismatchReport};
@@ -24,7 +25,7 @@ use compute::sample::Sample;
 use compute::trial::Child;
 use compute::variant::{Variant, Work};
 use opencl::cl::{ClContext, Device};
-use opencl::clock::ClockState;
+use opencl::clock;
 use opencl::clock_speed::ClockReader;
 use opencl::machine_code;
 use opencl::program;
@@ -145,7 +146,7 @@ impl<'a, L: Ladder> LadderRunner<'a, L> {
 
     /// Returns the extent to which the device's times are used; calibrates the clock on the first call.
     pub fn clock(&self) -> &ClockState {
-        let calibrate = || self.cl.as_ref().map_or(ClockState::Uncalibrated(None), ClockState::calibrate);
+        let calibrate = || self.cl.as_ref().map_or(ClockState::Uncalibrated(None), clock::calibrate);
         self.clock.get_or_init(calibrate)
     }
 

@@ -1,7 +1,7 @@
 //! Coordinate descent over the parameters of kernels: a search that varies one parameter after the other.
 
+use base::device::DeviceInfo;
 use compute::config::{Config, Tunable};
-use opencl::cl::DeviceInfo;
 
 /// The largest ratio of a configuration's predicted time to the time of the best configuration so far. A configuration above it
 /// is not timed.

@@ -4,11 +4,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::rows::Row;
+use base::device::{DeviceInfo, DeviceKind, KernelRegisters};
 use base::numbers::thousands;
 use base::timing::{Precision, believed, number};
 use compute::work::{KernelWork, LaunchWork, WorkTotals};
-use opencl::cl::{DeviceInfo, DeviceKind};
-use opencl::machine_code::KernelRegisters;
 
 /// The measured peaks of a device; `None` for a peak that could not be measured.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]

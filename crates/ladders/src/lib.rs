@@ -17,11 +17,11 @@ pub mod type_conversions;
 pub mod vector_add;
 pub mod yuv_to_rgba;
 
+use base::device::DeviceKind;
 use compute::BackEnd;
 use compute::config::{Config, Tunable as _};
 use compute::variant::Variant;
 use ladder::runner::{Ladder, LadderInfo};
-use opencl::cl::DeviceKind;
 
 /// Calls the macro `$with` with all ladders of this crate, a line for each: a doc comment with what it computes, its name in
 /// code, its name in JSON, and the ladder.

@@ -17,9 +17,10 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use crate::cl::{ClContext, DeviceInfo};
+use crate::cl::ClContext;
 use crate::folders;
 use crate::sources::{self, hash};
+use base::device::DeviceInfo;
 use base::environment;
 use base::{load, save};
 

@@ -9,8 +9,9 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::cl::{Device, DeviceInfo, DeviceKind};
+use crate::cl::Device;
 use crate::drivers::{self, Driver, Verdict};
+use base::device::{DeviceInfo, DeviceKind};
 use base::error::Error;
 
 /// The environment variable with the list of Mesa's graphics drivers for which rusticl offers devices.

@@ -15,6 +15,7 @@ use crate::kernel::{self, Kernel, Value};
 use crate::program;
 use crate::sources::Sources;
 use crate::timer::{EventTimes, is_possible};
+use base::device::ClockState;
 use base::error::Result;
 
 /// The file of the kernel that is timed for the calibration.
@@ -96,6 +97,15 @@ impl Clock {
         }
     }
 
+    /// Returns the state of the clock.
+    pub fn state(&self) -> ClockState {
+        match self.calibration() {
+            Some(Calibration::Trusted { .. }) => ClockState::Trusted,
+            Some(Calibration::Rejected(why)) => ClockState::Rejected(why.clone()),
+            None => ClockState::Uncalibrated(None),
+        }
+    }
+
     /// Calibrates the clock of the context's device, once for all clones of the context. It takes some 50 ms of the device's time, and
     /// should run while the device has no other work. If it fails, the clock stays uncalibrated.
     ///
@@ -110,59 +120,11 @@ impl Clock {
     }
 }
 
-/// The state of a device's clock: whether device times are used, or wall times in their place.
-#[derive(Debug, Clone, PartialEq)]
-pub enum ClockState {
-    /// There is no device, or its clock was not compared with the host's. The text is the error if the comparison failed.
-    Uncalibrated(Option<String>),
-    /// Device times grow with wall times, and are used.
-    Trusted,
-    /// Device times are not usable: wall times take their place. The text says why, as a clause after "since".
-    Rejected(String),
-}
-
-impl Default for ClockState {
-    fn default() -> Self {
-        Self::Uncalibrated(None)
-    }
-}
-
-impl ClockState {
-    /// Returns the state of a clock.
-    pub fn new(clock: &Clock) -> Self {
-        match clock.calibration() {
-            Some(Calibration::Trusted { .. }) => Self::Trusted,
-            Some(Calibration::Rejected(why)) => Self::Rejected(why.clone()),
-            None => Self::Uncalibrated(None),
-        }
-    }
-
-    /// Calibrates the clock of a context's device and returns its state.
-    pub fn calibrate(cl: &ClContext) -> Self {
-        match cl.clock().calibrate(cl) {
-            Ok(_) => Self::new(cl.clock()),
-            Err(error) => Self::Uncalibrated(Some(error.to_string())),
-        }
-    }
-
-    /// Returns the name of the state in JSON.
-    pub fn json_name(&self) -> &'static str {
-        match self {
-            Self::Uncalibrated(_) => "uncalibrated",
-            Self::Trusted => "trusted",
-            Self::Rejected(_) => "rejected",
-        }
-    }
-
-    /// Returns a sentence for the user if device times are not used, or their calibration failed; otherwise `None`.
-    pub fn note(&self) -> Option<String> {
-        match self {
-            Self::Trusted | Self::Uncalibrated(None) => None,
-            Self::Uncalibrated(Some(why)) => Some(format!("Device times are uncalibrated: {why}")),
-            Self::Rejected(why) => {
-                Some(format!("Wall times are shown instead of device times, since {why}."))
-            }
-        }
+/// Calibrates the clock of a context's device and returns its state.
+pub fn calibrate(cl: &ClContext) -> ClockState {
+    match cl.clock().calibrate(cl) {
+        Ok(_) => cl.clock().state(),
+        Err(error) => ClockState::Uncalibrated(Some(error.to_string())),
     }
 }
 

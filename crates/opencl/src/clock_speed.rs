@@ -11,7 +11,8 @@ use nvml_wrapper::bitmasks::device::ThrottleReasons;
 use nvml_wrapper::enum_wrappers::device::Clock;
 use nvml_wrapper::error::NvmlError;
 
-use crate::cl::{Device, DeviceKind};
+use crate::cl::Device;
+use base::device::{ClockSnapshot, DeviceKind, Reading};
 
 /// The folder of the Linux kernel's files about devices.
 const SYSFS: &str = "/sys";
@@ -27,26 +28,6 @@ const NVML_REASONS: [(ThrottleReasons, &str); 7] = [
     (ThrottleReasons::HW_THERMAL_SLOWDOWN, "critical temperature"),
     (ThrottleReasons::HW_POWER_BRAKE_SLOWDOWN, "power brake"),
 ];
-
-/// A reading of a device's clock.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Reading {
-    /// The speed in MHz; for a CPU, the mean of all cores.
-    pub mhz: f64,
-    /// Names of the reasons why the clock is slower than it could be.
-    pub throttle: Vec<String>,
-}
-
-/// A reading of a device's clock, with its highest speed and its governor.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ClockSnapshot {
-    /// The reading; `None` if the clock stands still or could not be read.
-    pub reading: Option<Reading>,
-    /// The highest speed in MHz; `None` if it is not known.
-    pub limit_mhz: Option<f64>,
-    /// The frequency governor of the CPU; `None` for other devices.
-    pub governor: Option<String>,
-}
 
 /// A reader of the clock of one device.
 #[derive(Debug)]

@@ -5,9 +5,8 @@ use std::ptr::NonNull;
 use ocl::ffi::{CL_INVALID_VALUE, CL_MEM_ALLOC_HOST_PTR, CL_MEM_READ_WRITE};
 use serde::{Deserialize, Serialize};
 
-use crate::cl::{
-    Answer, Buffer, Channel, ClContext, DeviceKind, Image, Mem, MemFlags, Queue, Status, failed,
-};
+use crate::cl::{Answer, Buffer, Channel, ClContext, Image, Mem, MemFlags, Queue, Status, failed};
+use base::device::DeviceKind;
 use base::error::Result;
 use base::verify::Elements;
 

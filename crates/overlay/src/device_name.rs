@@ -1,6 +1,6 @@
 //! Short names of devices and drivers: "Xeon, 2 cores", "PoCL 3.1".
 
-use opencl::cl::{DeviceInfo, DeviceKind};
+use base::device::{DeviceInfo, DeviceKind};
 
 /// Names of vendors with which the CPU's own name begins; PoCL puts the names of its driver and of LLVM's target before it.
 const VENDORS: [&str; 6] = ["Intel", "AMD", "NVIDIA", "Apple", "ARM", "Qualcomm"];

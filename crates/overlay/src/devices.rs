@@ -8,9 +8,9 @@ use super::panel::{Entry, paragraph};
 use super::panels::Panel;
 use super::{Action, device_name, theme};
 use crate::hover::Explain as _;
+use base::device::DeviceInfo;
 use base::error::Error;
 use engine::sharing::Sharing;
-use opencl::cl::DeviceInfo;
 
 /// The panel's least width in points.
 const WIDTH: f32 = 220.0;

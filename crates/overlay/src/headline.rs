@@ -7,10 +7,10 @@ use super::panels::Panel;
 use super::table::Numbers;
 use super::{Action, Busy, View, axes, device_name, facts, line, panel, stages, theme, words};
 use crate::hover::Explain as _;
+use base::device::ClockState;
 use box_filter::VariantId;
 use compute::BackEnd;
 use engine::stats::{PlayState, Stage};
-use opencl::clock::ClockState;
 
 /// The headline's width and height in points.
 pub(crate) const SIZE: egui::Vec2 = vec2(388.0, 190.0);

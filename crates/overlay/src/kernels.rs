@@ -13,9 +13,9 @@ use super::panels::Panel;
 use super::switches::Switches;
 use super::{Action, View, code, theme};
 use crate::hover::Explain as _;
+use base::device::MachineCode;
 use base::error::{Error, Result};
 use box_filter::Work;
-use opencl::machine_code::MachineCode;
 
 pub use diff::VersionDiff;
 pub use state::{

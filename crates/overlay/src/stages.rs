@@ -10,8 +10,8 @@ use super::switches::Switches;
 use super::table::{self, Numbers};
 use super::{Action, View, facts, theme, why, words};
 use crate::hover::Explain as _;
+use base::device::DeviceKind;
 use engine::sharing::Sharing;
-use opencl::cl::DeviceKind;
 
 /// The panel's least width in points.
 const WIDTH: f32 = 388.0;

@@ -258,8 +258,8 @@ fn trial_hover_text(trial: &Trial, tuning: &Tuning) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use base::device::DeviceKind;
     use box_filter::{Config, named};
-    use opencl::cl::DeviceKind;
 
     fn lightness(color: Color32) -> u32 {
         2 * u32::from(color.r()) + 5 * u32::from(color.g()) + u32::from(color.b())

@@ -8,6 +8,7 @@ use egui::{Rect, Ui, pos2, vec2};
 use super::{
     Busy, Conversions, DeviceFacts, DeviceList, Kernels, Lab, RaceReport, ScenePanel, Tuning, VariantStatus,
 };
+use base::device::{ClockSnapshot, ClockState, DeviceInfo};
 use base::error::Error;
 use base::text;
 use base::timing::CpuReading;
@@ -15,9 +16,6 @@ use box_filter::VariantId;
 use engine::sharing::Sharing;
 use engine::stats::{PlayState, Recorder};
 use engine::{AutoChoice, Difference, Readings, Request};
-use opencl::cl::DeviceInfo;
-use opencl::clock::ClockState;
-use opencl::clock_speed::ClockSnapshot;
 use video::color::Correction;
 use video::{Chapter, FieldOrder, MovieInfo, Orientation};
 

@@ -9,12 +9,12 @@ use super::stages::show_fact;
 use super::table::Numbers;
 use super::{View, roofline, theme};
 use crate::hover::Explain as _;
+use base::device::KernelRegisters;
 use base::timing::{Precision, believed, number};
 use compute::work::LaunchWork;
 use engine::stats::{FilterWork, Stage};
 use ladder::roofline::{Dot, Roofline};
 use ladder::why::{DevicePeaks, Evidence, Rates, percent, sentences};
-use opencl::machine_code::KernelRegisters;
 
 /// Facts about the device in use: its measured peaks, and the registers of the kernels on the screen.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 
 use super::{device_name, theme};
+use base::device::{ClockSnapshot, DeviceInfo};
 use base::numbers::thousands;
 use base::timing::Noise;
 use box_filter::{VariantId, join_ids};
@@ -10,8 +11,6 @@ use compute::BackEnd;
 use engine::AutoChoice;
 use engine::sharing::Sharing;
 use engine::stats::{Stage, Summary};
-use opencl::cl::DeviceInfo;
-use opencl::clock_speed::ClockSnapshot;
 use video::FieldOrder;
 
 /// Returns the hover text of a stage: its definition, and its `parallel` times, if known: for the upload, the time on the

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use crate::app::lane::{Lane, Slot, Task, Worker};
+use base::device::ClockSnapshot;
 use opencl::cl::Device;
-use opencl::clock_speed::{ClockReader, ClockSnapshot};
+use opencl::clock_speed::ClockReader;
 
 /// The time between two readings.
 const INTERVAL: Duration = Duration::from_secs(1);

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use super::Player;
 use crate::app::saved_run;
 use crate::app::settings::Settings;
+use base::device::DeviceKind;
 use base::metadata::Metadata;
 use base::stderr::print_message;
 use base::timing::log;
 use engine::stats::{self, ExportContext, TraceContext, UsedKernel, write_trace};
 use ladder::results::Report;
-use opencl::cl::DeviceKind;
 
 /// The name and version of this program, for the metadata of files.
 const PROGRAM: &str = concat!("clreel ", env!("CARGO_PKG_VERSION"));

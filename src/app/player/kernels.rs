@@ -21,6 +21,7 @@ use super::{PlayerContext, save};
 use crate::app::builder::{JudgeRequest, Judged, MachineCodeRequest, News, Request};
 use crate::app::kernels::history::{MAX_STORED, StoredVersion, fingerprint};
 use crate::app::kernels::{CurrentSources, FolderMessage, FolderWatcher};
+use base::device::DeviceKind;
 use base::error::{Error, ErrorKind, Result};
 use base::jobs::{Job, Waker};
 use base::stdout;
@@ -28,7 +29,7 @@ use box_filter::machine_code::PictureInfo;
 use box_filter::{OWN_FILE, VariantId};
 pub(super) use controller::LiveKernels;
 use engine::stats::SecondSetting;
-use opencl::cl::{DeviceKind, is_device_failure};
+use opencl::cl::is_device_failure;
 use opencl::sources::{self, Sources};
 use overlay::{
     FilterTime, Kernels, Panel, Source, Subject, Validation, ValidationRequest, Version, VersionId,

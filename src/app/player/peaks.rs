@@ -4,12 +4,13 @@
 use super::PlayerContext;
 use super::devices::Devices;
 use crate::app::lane::{Slot, Task, Worker};
+use base::device::{DeviceKind, KernelRegisters};
 use base::error::Result;
 use box_filter::{Config, VariantId};
 use compute::config::Tunable;
 use ladder::why::DevicePeaks;
-use opencl::cl::{ClContext, Device, DeviceKind};
-use opencl::machine_code::{self, KernelRegisters};
+use opencl::cl::{ClContext, Device};
+use opencl::machine_code;
 use opencl::program;
 use overlay::{DeviceFacts, JobState, Panel};
 

@@ -3,8 +3,8 @@
 use super::PlayerContext;
 use super::devices::Devices;
 use super::kernels::LiveKernels;
+use base::device::DeviceKind;
 use box_filter::VariantId;
-use opencl::cl::DeviceKind;
 use overlay::heart;
 
 /// The heart of the selected variant's kernels, and the key for which it was read.

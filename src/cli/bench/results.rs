@@ -9,6 +9,7 @@ use super::{conversions, report, table, whole_frames};
 use crate::cli::live::LiveResults;
 use crate::cli::output::print_json;
 use crate::cli::{BenchArgs, exit};
+use base::device::DeviceInfo;
 use base::error::{Error, Result};
 use base::metadata::Metadata;
 use base::save;
@@ -22,7 +23,7 @@ use ladder::rows::{Case, CaseRun};
 use ladder::why::DevicePeaks;
 use ladder::{NOT_TIMED, Outcome};
 use ladders::yuv_to_rgba;
-use opencl::cl::{Device, DeviceInfo};
+use opencl::cl::Device;
 
 /// The results of a benchmark so far.
 pub(super) struct Results {

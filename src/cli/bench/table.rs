@@ -8,6 +8,7 @@ use super::results::Results;
 use super::whole_frames;
 use super::why;
 use crate::cli::output::{self, print_line};
+use base::device::ClockState;
 use base::error::Result;
 use base::timing::believed;
 use base::verify::Checked;
@@ -16,7 +17,6 @@ use ladder::clock_speed::ClockSpeed;
 use ladder::measure::Measurement;
 use ladder::results::Input;
 use ladder::rows::{CaseRun, Row, Throughput, folder_letter};
-use opencl::clock::ClockState;
 
 /// Prints all tables, and the reasons and notes below them.
 pub(super) fn print(results: &Results) -> Result<()> {

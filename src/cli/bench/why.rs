@@ -9,6 +9,7 @@ use super::results::DeviceResults;
 use crate::cli::BenchArgs;
 use crate::cli::check_kernels;
 use crate::cli::output::{print_line, table};
+use base::device::DeviceKind;
 use base::error::Result;
 use base::numbers::thousands;
 use base::stderr::print_message;
@@ -18,7 +19,6 @@ use compute::work::{KernelWork, LaunchWork};
 use ladder::measure::Measurement;
 use ladder::rows::{CaseRun, Row};
 use ladder::why::{DevicePeaks, Evidence, sentences};
-use opencl::cl::DeviceKind;
 use opencl::sandbox::{Limit, PREPARATION};
 use opencl::sources::Sources;
 

@@ -9,12 +9,13 @@ use serde_json::Value;
 use super::oclgrind::checker;
 use super::{COUNT_SUBCOMMAND, missing_oclgrind};
 use crate::cli::output::{print_json, print_line};
+use base::device::{DeviceInfo, DeviceKind};
 use base::error::{Error, Result};
 use base::exit;
 use compute::config::Config;
 use compute::work::Transfer;
 use ladder::runner::{Ladder, Part};
-use opencl::cl::{ClContext, DeviceInfo, DeviceKind, list_devices, no_device};
+use opencl::cl::{ClContext, list_devices, no_device};
 use opencl::sandbox::{Cause, Limit, PREPARATION, Sandbox, end_with_parent};
 use opencl::sources::Sources;
 

@@ -10,10 +10,11 @@ use crate::cli::exit;
 use crate::cli::live::{LiveResults, LiveRun};
 use crate::cli::output::{print_json, print_line, table};
 use crate::probe::cases::{Api, Report, run_cases};
+use base::device::DeviceInfo;
 use base::error::Result;
 use base::stderr::print_message;
 use engine::sharing::cases::{Case, Direction, Format, Order, Outcome};
-use opencl::cl::{Device, DeviceInfo};
+use opencl::cl::Device;
 
 /// The result of the test. The field names are JSON keys.
 #[derive(Serialize)]

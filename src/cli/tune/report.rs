@@ -1,6 +1,7 @@
 //! The results of `clreel tune`, as a table and in the format that `compare` reads.
 
 use crate::cli::output::{print_line, table};
+use base::device::ClockState;
 use base::error::Result;
 use base::timing::noise::{Noise, Noisy};
 use base::timing::{Precision, believed, number};
@@ -14,7 +15,6 @@ use ladder::rows::{Case, CaseRun};
 use ladder::runner::{CaseInfo, Ladder, describe_case};
 use ladder::tune::{Search, Status, Trial};
 use ladder::{NOT_TIMED, Outcome};
-use opencl::clock::ClockState;
 
 /// The case for which a search finds the best configurations.
 #[derive(Clone)]
@@ -209,11 +209,11 @@ pub(super) fn print_run(device: &str, run: &Run) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use base::device::DeviceInfo;
     use compute::sample::Sample;
     use ladder::sizes::Sizes;
     use ladder::tune::initial_configs;
     use ladders::each_ladder;
-    use opencl::cl::DeviceInfo;
     use testkit::{golden, shape};
 
     /// Returns the JSON keys of a search for the ladder's default case, without running the search.

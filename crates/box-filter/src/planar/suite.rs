@@ -116,7 +116,8 @@ pub(crate) fn check_extremes(
 mod tests {
     use super::*;
     use crate::named;
-    use opencl::cl::{DeviceKind, list_devices};
+    use base::device::DeviceKind;
+    use opencl::cl::list_devices;
     use opencl::sources::Sources;
 
     /// Filters a frame of noise and test pictures of all patterns. Returns for each whether the output differs from the

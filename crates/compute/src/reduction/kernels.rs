@@ -5,7 +5,7 @@ use crate::config::Param;
 use crate::plan;
 use crate::plan::{Host, Pass, WorkFormula, group, single};
 use crate::variant::Variant;
-use opencl::cl::DeviceInfo;
+use base::device::DeviceInfo;
 use opencl::kernel::Value;
 
 /// A kernel file that computes numbers from a picture.

@@ -6,7 +6,8 @@ pub mod kernels;
 mod reference;
 mod work;
 
-use opencl::cl::{ClContext, DeviceInfo, DeviceKind};
+use base::device::{DeviceInfo, DeviceKind};
+use opencl::cl::ClContext;
 use serde::{Deserialize, Serialize};
 
 use crate::cache::{Cache, Class};

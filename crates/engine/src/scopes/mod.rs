@@ -11,6 +11,7 @@ mod readings;
 mod tests;
 
 use crate::Measurements;
+use base::device::DeviceKind;
 use base::error::{Error, Result};
 use base::random::Xorshift;
 use compute::plan::{Lens, Operands};
@@ -18,7 +19,7 @@ use compute::reduction::Case;
 use compute::reduction::kernels::Program;
 pub(super) use host::HostMeasurements;
 use kernels::{KernelSources, ScopeKernels};
-use opencl::cl::{Buffer, ClContext, DeviceKind, Event, Mem, failed};
+use opencl::cl::{Buffer, ClContext, Event, Mem, failed};
 use opencl::event::is_complete;
 use opencl::host_block::HostBlock;
 use opencl::memory::{Picture, Storage, allocation_flags};

@@ -8,8 +8,9 @@ use ocl::builders::ContextProperties;
 use ocl::ffi;
 
 use super::{GlAccess, Sharing, self_test};
+use base::device::DeviceInfo;
 use base::error::Result;
-use opencl::cl::{ClContext, Context, Device, DeviceInfo, Id, status_name};
+use opencl::cl::{ClContext, Context, Device, Id, status_name};
 use opencl::sources::Sources;
 use opencl::watch;
 

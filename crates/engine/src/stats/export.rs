@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::columns::{self, Row};
 use super::{FrameSample, Recorder, Setting, Stage, recorder};
+use base::device::{ClockState, DeviceInfo};
 use base::error::{Error, Result};
 use base::metadata::Metadata;
 use base::save;
@@ -18,8 +19,6 @@ use base::timing::noise::Noisy;
 use base::timing::{Noise, Series};
 use box_filter::VariantId;
 use compute::KernelFile;
-use opencl::cl::DeviceInfo;
-use opencl::clock::ClockState;
 
 /// A variant's kernel file in one version, for the metadata of files.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, VecDeque};
 use super::recorder::{HISTORY_FRAMES, SUMMARY_S, Summary, busy, mean_others_share};
 use super::scores::DeviceScores;
 use super::{FilterWork, FrameSample, GlTimes, Scores, Setting, Stage};
+use base::device::DeviceInfo;
 use base::timing::Ratio;
 use box_filter::VariantId;
-use opencl::cl::DeviceInfo;
 
 /// The maximum number of filter times that are summarised for frames whose times are otherwise left out of the statistics.
 const LEFT_OUT_FRAMES: usize = 64;

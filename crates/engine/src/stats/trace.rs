@@ -14,14 +14,13 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::{FrameSample, Lane, Span, Stage, UsedKernel};
+use base::device::{ClockState, DeviceInfo};
 use base::error::Result;
 use base::metadata::Metadata;
 use base::save;
 use base::timing::log::{Event, Recording, Track};
 use box_filter::VariantId;
 use compute::BackEnd;
-use opencl::cl::DeviceInfo;
-use opencl::clock::ClockState;
 
 /// The maximum number of rows that show one track (for example, the events of a thread or of a command queue). A track has several rows if
 /// some of its events overlap.

@@ -14,6 +14,7 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use base::device::DeviceInfo;
 use base::error::{Error, Result};
 use base::memory::zeroed;
 use base::threads::all_threads;
@@ -39,7 +40,7 @@ use ladder::rows::PeakKernel;
 use ladder::runner::{CaseInfo, Expected, Ladder, LadderInfo, Output, Part};
 use ladder::sizes::Sizes;
 use ladder::tune;
-use opencl::cl::{ClContext, Device, DeviceInfo, Event, failed};
+use opencl::cl::{ClContext, Device, Event, failed};
 use opencl::kernel::unique_number;
 use opencl::memory::{Picture, Rgba, Storage};
 use video::color::Layout;

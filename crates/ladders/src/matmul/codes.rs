@@ -5,11 +5,12 @@ use ocl::ffi::{CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE, CL_DEVICE_NATIVE_VECTOR_WIDTH
 
 use super::shape::Shape;
 use super::{host, work};
+use base::device::DeviceKind;
 use compute::config::Param;
 use compute::plan;
 use compute::plan::{Arg, Host, Pass, Types, WorkFormula, group, single};
 use compute::variant::Variant;
-use opencl::cl::{Device, DeviceKind};
+use opencl::cl::Device;
 use opencl::kernel::Value;
 
 /// A kernel file of matrix multiplication.

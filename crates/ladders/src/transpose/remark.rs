@@ -2,10 +2,10 @@
 //! probable cause, which is known for devices of this kind and not measured here.
 
 use super::{COLUMN_LINEAR, GROUP_LINEAR, ROW_LINEAR};
+use base::device::DeviceKind;
 use base::timing::believed;
 use ladder::measure::Measurement;
 use ladder::rows::CaseRun;
-use opencl::cl::DeviceKind;
 
 /// The ratio of two times below which they count as equal.
 const SAME_SPEED: f64 = 1.1;

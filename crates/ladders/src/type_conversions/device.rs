@@ -10,10 +10,9 @@ use super::compare::{ExpectedResults, Failure, JUNK_WORD, wrote_outside};
 use super::trial::{Times, add_elapsed};
 use super::types::{Case, Form, Type, Widths};
 use super::values::COUNT_MULTIPLE;
+use base::device::{DeviceInfo, DeviceKind};
 use base::error::{Error, Result};
-use opencl::cl::{
-    self, Buffer, ClContext, Device, DeviceInfo, DeviceKind, Status, enqueue_unmap, failed, flush,
-};
+use opencl::cl::{self, Buffer, ClContext, Device, Status, enqueue_unmap, failed, flush};
 use opencl::kernel::{Kernel, Value, enqueue, expect_types};
 use opencl::memory::allocation_flags;
 use opencl::program;

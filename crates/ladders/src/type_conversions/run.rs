@@ -16,10 +16,11 @@ use super::device::Abilities;
 use super::trial::{Child, Times, TrialError};
 use super::types::{Case, Widths};
 use super::values::Depth;
+use base::device::DeviceKind;
 use base::error::Result;
 use base::jobs::Cancel;
 use base::threads::all_threads;
-use opencl::cl::{Device, DeviceKind};
+use opencl::cl::Device;
 
 /// The count of numbers that are tested at once.
 pub(super) const PART_NUMBERS: usize = 1 << 21;

@@ -10,9 +10,9 @@ use super::run::State;
 use super::trial::Times;
 use super::types::{Case, Form, Type, Widths};
 use super::values::{Depth, Values};
+use base::device::DeviceInfo;
 use base::error::{Error, Result};
 use base::load;
-use opencl::cl::DeviceInfo;
 
 /// The maximum size of a file that is read, in bytes: enough for some devices with a thousand cases each.
 const MAX_FILE_BYTES: u64 = 64 << 20;

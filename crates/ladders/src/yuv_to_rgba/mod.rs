@@ -19,7 +19,7 @@ use ladder::Outcome;
 use ladder::measure::Measurement;
 use ladder::rows::clock_reason;
 use opencl::cl::ClContext;
-use opencl::clock::ClockState;
+use opencl::clock;
 use opencl::memory::Storage;
 use video::color::Layout;
 use video::color::planes::layout_of;
@@ -203,7 +203,7 @@ pub fn run_device(
         }
     }
     next("timing conversions");
-    let clock = ClockState::calibrate(cl);
+    let clock = clock::calibrate(cl);
     let measured = time(&checks, &timed, ask)?;
     for ((at, ..), measured) in timed.iter().zip(measured) {
         let row = &mut rows[*at];

@@ -22,11 +22,12 @@ use crate::clock::Clock;
 use crate::program::CompiledProgram;
 use crate::sources::Sources;
 use crate::watch;
+use base::device::DeviceKind;
 use base::error::{Error, ErrorKind, Result};
 
 pub(crate) use buffer::MemFlags;
 pub use buffer::{Buffer, Mem, enqueue_unmap};
-pub use device::{Device, DeviceInfo, DeviceKind, Id, Listing, UNNAMED, list, list_devices, no_device};
+pub use device::{Device, Id, Listing, list, list_devices, no_device};
 pub(super) use handle::{Handle, number_of, text_of};
 pub use image::{Channel, Image};
 pub use opengl::{event_of_fence, hand_over};

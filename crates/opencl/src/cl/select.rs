@@ -1,7 +1,8 @@
 //! Selects the device that a user names.
 
-use super::device::{Device, DeviceInfo, DeviceKind, no_device};
+use super::device::{Device, no_device};
 use crate::drivers;
+use base::device::{DeviceInfo, DeviceKind};
 use base::error::{Error, Result};
 use base::stderr::print_message;
 

@@ -1,6 +1,6 @@
 //! Instructions and metadata of AMD's code objects.
 
-use super::KernelRegisters;
+use base::device::KernelRegisters;
 use base::numbers::thousands;
 
 /// Returns true if an instruction loads a vector from memory, as `global_load_dwordx4` and `ds_read_b64` do. Loads into

@@ -8,6 +8,7 @@ mod amd;
 mod disassembler;
 mod elf;
 
+use base::device::{KernelRegisters, MachineCode};
 use base::error::Result;
 use base::numbers::thousands;
 
@@ -17,28 +18,6 @@ use disassembler::failed;
 const MAX_BINARY_BYTES: usize = 32 << 20;
 /// The maximum number of lines that are kept; further lines are only counted.
 const MAX_LINES: usize = 4000;
-
-/// The machine code of a program's kernels, as text.
-#[derive(Debug, Clone, PartialEq)]
-pub struct MachineCode {
-    /// The format and origin of the machine code, in words.
-    pub name: String,
-    /// The first lines of the machine code.
-    pub text: String,
-    /// Counts over the whole machine code, one line each.
-    pub facts: Vec<String>,
-}
-
-/// The registers of a kernel, as its driver's compiler reports them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KernelRegisters {
-    /// The kernel's name.
-    pub kernel: String,
-    /// The number of registers of a work-item, each of 32 bits.
-    pub registers: u64,
-    /// Bytes of each work-item that did not fit into registers (spills) and are kept in memory.
-    pub spilled_bytes: u64,
-}
 
 /// Returns the registers of each kernel in a program's binary; `log` is the compiler's build log. Empty if they are not reported.
 pub fn registers(binary: &[u8], log: &str) -> Vec<KernelRegisters> {

@@ -5,11 +5,11 @@ use std::fmt;
 use super::diff::VersionDiff;
 use crate::code::Source;
 use crate::theme;
+use base::device::MachineCode;
 use base::error::{Error, Result};
 use base::timing::{self, Noise};
 use base::verify::MismatchReport;
 use box_filter::VariantId;
-use opencl::machine_code::MachineCode;
 
 /// The state of validating one version of the kernels of a [`Subject`].
 #[derive(Debug, Clone, PartialEq)]

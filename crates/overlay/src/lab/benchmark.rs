@@ -10,11 +10,11 @@ use super::{Selection, chart, show_choices, show_faults, show_state, table};
 use crate::hover::Explain as _;
 use crate::panel::line;
 use crate::{Action, View, theme};
+use base::device::DeviceKind;
 use base::text;
 use base::timing::believed;
 use box_filter::{Config, VariantId};
 use ladder::results::{DeviceReport, RowReport};
-use opencl::cl::DeviceKind;
 
 /// The name of the box filter's ladder.
 pub const BOX_FILTER: &str = "box_filter";

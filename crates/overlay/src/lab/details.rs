@@ -6,9 +6,9 @@ use crate::hover::Explain as _;
 use crate::panel::{choice_button, paragraph, resizable};
 use crate::switches::Switches;
 use crate::{Source, code, theme};
+use base::device::MachineCode;
 use base::error::Result;
 use ladder::results::RowReport;
-use opencl::machine_code::MachineCode;
 
 /// Height in points of source and machine code, unless the user has changed it.
 const CODE_HEIGHT: f32 = 220.0;

@@ -13,12 +13,12 @@ use super::panels::Panel;
 use super::switches::Switches;
 use super::{Action, View, theme};
 use crate::hover::Explain as _;
+use base::device::DeviceKind;
 pub use benchmark::{BOX_FILTER, Benchmark, BenchmarkFrame};
 use details::Variant;
 pub use details::{LabCode, LabKernel};
 use ladder::results::{RowReport, RunReport};
 use ladders::{LadderSummary, VariantSummary};
-use opencl::cl::DeviceKind;
 
 /// The state and the results of the Lab.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -63,8 +63,8 @@ fn shortened(line: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use base::device::DeviceKind;
     use box_filter::VariantId;
-    use opencl::cl::DeviceKind;
     use opencl::sources::Sources;
 
     use super::*;

@@ -142,11 +142,11 @@ impl Fixture<'_> {
 
 #[test]
 fn texts_keep_apart_and_inside_at_every_size() {
-    let device = opencl::cl::DeviceInfo {
+    let device = base::device::DeviceInfo {
         name: "pthread-skylake-avx512-Intel(R) Xeon(R) Processor @ 2.30GHz".into(),
         platform: "Portable Computing Language".into(),
         driver: "3.1+debian".into(),
-        ..opencl::cl::DeviceInfo::made_up()
+        ..base::device::DeviceInfo::made_up()
     };
     let sizes =
         [(1280, 720), (960, 540), (640, 360), (480, 800), (480, 270), (427, 240), (320, 180), (1706, 720)];

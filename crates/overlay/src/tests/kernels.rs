@@ -275,8 +275,8 @@ fn a_version_that_is_not_validated_yet_has_the_reason() {
 fn a_conversion_that_differs_or_is_refused_is_told_and_marked() {
     let mut fixture = Fixture::new(vec2(1280.0, 800.0));
     fixture.kernels = edited();
-    fixture.device = Some(opencl::cl::DeviceInfo {
-        kind: opencl::cl::DeviceKind::Gpu,
+    fixture.device = Some(base::device::DeviceInfo {
+        kind: base::device::DeviceKind::Gpu,
         ..machine::Machine::new().infos[0].clone()
     });
     fixture.change(|s| s.open[Panel::Kernels as usize] = true);
@@ -311,7 +311,7 @@ fn a_conversion_that_differs_or_is_refused_is_told_and_marked() {
     told(&mut fixture, Validation::Refused(error), "YUV to RGBA: It does not build.", false);
     assert!(fixture.find("YUV to RGBA: still running version 3.").is_some(), "{:?}", fixture.texts);
     // On a CPU, kernels convert for `planar` alone.
-    fixture.device.as_mut().unwrap().kind = opencl::cl::DeviceKind::Cpu;
+    fixture.device.as_mut().unwrap().kind = base::device::DeviceKind::Cpu;
     told(&mut fixture, Validation::Differs(report), "YUV to RGBA differs in 77 of 100 bytes", false);
 }
 

@@ -1,17 +1,17 @@
 //! Tests of the panels of devices, tuning, the timeline and the Lab.
 
 use super::*;
+use base::device::DeviceInfo;
 use box_filter::named;
 use engine::sharing::Sharing;
 use ladder::results::{RowReport, RunReport};
-use opencl::cl::DeviceInfo;
 
 pub(super) fn device_info(index: usize, name: &str) -> DeviceInfo {
     DeviceInfo {
         index,
         name: name.into(),
         driver: "1.2".into(),
-        kind: opencl::cl::DeviceKind::Gpu,
+        kind: base::device::DeviceKind::Gpu,
         units: 132,
         clock_mhz: 1980,
         global_memory_bytes: 3 << 29,
@@ -51,10 +51,10 @@ impl Machine {
 
 /// Returns a search for the fastest configuration with some trials, one of which has this status.
 pub(super) fn searched(status: ladder::tune::Status) -> Tuning {
+    use base::device::DeviceKind;
     use box_filter::Config;
     use ladder::tune::Status;
     use ladders::box_filter::Trial;
-    use opencl::cl::DeviceKind;
     let code = named("running-sum").kernels(DeviceKind::Cpu).unwrap();
     let trial = |x, status| Trial {
         variant: "running-sum",

@@ -24,12 +24,12 @@ mod why;
 
 use super::*;
 use crate::{panel, theme};
+use base::device::{ClockSnapshot, Reading};
 use base::error::Error;
 use base::timing::CpuReading;
 use box_filter::{VariantId, named};
 use engine::sharing::Sharing;
 use engine::stats::{FrameSample, GlTimes, PlayState, Playing, Recorder, Stage};
-use opencl::clock_speed::{ClockSnapshot, Reading};
 use video::FieldOrder;
 
 const SIZES: [Vec2; 3] = [vec2(1280.0, 720.0), vec2(640.0, 360.0), vec2(480.0, 800.0)];
@@ -57,8 +57,8 @@ struct Fixture<'a> {
     has_scene: bool,
     kernels: Kernels,
     races: RaceReport,
-    device: Option<opencl::cl::DeviceInfo>,
-    clock: opencl::clock::ClockState,
+    device: Option<base::device::DeviceInfo>,
+    clock: base::device::ClockState,
     heart: Option<String>,
     sound: Option<SoundView>,
     chosen: VariantId,
@@ -151,7 +151,7 @@ impl<'a> Fixture<'a> {
             kernels: Kernels::default(),
             races: RaceReport::default(),
             device: None,
-            clock: opencl::clock::ClockState::Trusted,
+            clock: base::device::ClockState::Trusted,
             heart: None,
             sound: None,
             chosen: named("flat"),

@@ -212,11 +212,11 @@ fn the_cells_of_a_small_window_have_the_times_too() {
 fn the_device_has_a_persons_name_and_the_drivers_words_are_under_the_pointer() {
     let mut fixture = Fixture::new(SIZES[0]);
     let name = "pthread-skylake-avx512-Intel(R) Xeon(R) Processor @ 2.30GHz";
-    fixture.device = Some(opencl::cl::DeviceInfo {
+    fixture.device = Some(base::device::DeviceInfo {
         name: name.into(),
         platform: "Portable Computing Language".into(),
         driver: "3.1+debian".into(),
-        ..opencl::cl::DeviceInfo::made_up()
+        ..base::device::DeviceInfo::made_up()
     });
     fixture.pass(vec![]);
     let short = "Xeon, 2 cores \u{b7} PoCL 3.1";

@@ -2,9 +2,9 @@
 
 use super::places::{PIXELS, faults, points};
 use super::*;
+use base::device::DeviceKind;
 use box_filter::named;
 use engine::frame_loop::VariantStatus;
-use opencl::cl::DeviceKind;
 use opencl::sources::Sources;
 
 /// Returns an overlay with the talk, in which `naive` took 845 ms and `flat`, the selected variant, takes 8.45 ms.

@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use super::*;
+use base::device::{DeviceInfo, DeviceKind, KernelRegisters};
 use base::timing::Series;
 use box_filter::{Config, named};
 use compute::work::{KernelWork, LaunchWork, Transfer};
 use engine::stats::FilterWork;
 use ladder::results::{DeviceReport, RowReport, RunReport};
 use ladder::why::DevicePeaks;
-use opencl::cl::{DeviceInfo, DeviceKind};
-use opencl::machine_code::KernelRegisters;
 
 /// Returns the kernels of a variant of two passes, each of which reads a pixel 15 times, with the times of both passes.
 fn two_passes(pass_ms: [f64; 2]) -> FilterWork {

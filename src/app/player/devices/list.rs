@@ -9,11 +9,12 @@ use std::time::Duration;
 
 use crate::app::player::PlayerContext;
 use crate::probe::{self, DrivingDevice, SharingCache, SharingTest};
+use base::device::{DeviceInfo, DeviceKind};
 use base::error::{Error, Result};
 use base::jobs::{Job, JobMessage, Reporter};
 use engine::sharing::{self, Sharing};
 use opencl::cards;
-use opencl::cl::{Device, DeviceInfo, DeviceKind, select_device};
+use opencl::cl::{Device, select_device};
 use opencl::drivers::{self, Driver};
 use opencl::watch;
 use overlay::{DeviceRow, DeviceState};

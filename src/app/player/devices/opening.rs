@@ -11,11 +11,12 @@ use super::statuses::Statuses;
 use crate::app::builder::Start;
 use crate::app::player::PlayerContext;
 use crate::probe::SharingCache;
+use base::device::DeviceInfo;
 use base::error::{Error, Result};
 use box_filter::VariantId;
 use engine::Pipeline;
 use engine::sharing::{self, GlAccess, GlRequest, Sharing};
-use opencl::cl::{ClContext, Device, DeviceInfo};
+use opencl::cl::{ClContext, Device};
 use opencl::device_thread::DeviceThread;
 use opencl::sources::Sources;
 

@@ -3,12 +3,13 @@
 use super::candidate::PreparedDevice;
 use super::statuses::Statuses;
 use crate::app::player::PlayerContext;
+use base::device::{ClockState, DeviceInfo};
 use base::error::Error;
 use box_filter::VariantId;
 use engine::frame_loop::VariantStatus;
 use engine::sharing::Sharing;
-use opencl::cl::{Device, DeviceInfo};
-use opencl::clock::{Clock, ClockState};
+use opencl::cl::Device;
+use opencl::clock::Clock;
 
 /// A device in use, and the state that belongs to it.
 struct DeviceInUse {
@@ -46,7 +47,7 @@ impl RunningDevice {
 
     /// Returns the state of the clock of the device in use or, if there is none, of the last one.
     pub(in crate::app::player) fn clock(&self) -> ClockState {
-        ClockState::new(&self.clock)
+        self.clock.state()
     }
 
     /// Returns how frames get from the device in use to OpenGL or, if there is none, how they got from the last one.

@@ -36,7 +36,7 @@ fn context() -> ExportContext {
         height: 720,
         fps: Some(25.0),
         device: None,
-        clock: opencl::clock::ClockState::Trusted,
+        clock: base::device::ClockState::Trusted,
         gl_renderer: "renderer".into(),
         sharing: "copy".into(),
         sharing_reason: "no device".into(),

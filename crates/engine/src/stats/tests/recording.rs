@@ -1,8 +1,8 @@
 //! Tests of the recorder: its counters, the frames that a summary covers, and the samples that are dropped.
 
 use super::*;
+use base::device::DeviceInfo;
 use box_filter::named;
-use opencl::cl::DeviceInfo;
 
 #[test]
 fn counters_add_up() {

@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use super::*;
 use crate::stats::trace::{TraceContext, frame_events, repaint_events, write_trace};
+use base::device::DeviceInfo;
 use base::timing::log::{Event, Recording, Track};
-use opencl::cl::DeviceInfo;
 
 fn recorded(began: Instant, events: Vec<Event>) -> Recording {
     let blocks = vec![Arc::new(events)];

@@ -29,8 +29,9 @@ use compute::variant::Variant;
 use ladder::rows::PeakKernel;
 use ladder::runner::{CaseInfo, Expected, Ladder, LadderInfo, Output, Part};
 use ladder::sizes::Sizes;
-use opencl::cl::{self, ClContext, DeviceInfo, DeviceKind};
+use opencl::cl::{self, ClContext};
 use opencl::kernel::Value;
+use base::device::{DeviceInfo, DeviceKind};
 
 use run::HostBuffers;
 use slot::DeviceBuffers;

@@ -12,11 +12,12 @@ use super::{
     WIDTHS, parts, stretches,
 };
 use crate::type_conversions::bulk::convert_all;
+use base::device::DeviceKind;
 use base::error::{Error, Result};
 use base::threads::{all_threads, share};
 use base::timing::ms_since;
 use compute::sample::Sample;
-use opencl::cl::{self, DeviceKind};
+use opencl::cl;
 use opencl::watch;
 
 /// The host's memory for numbers and results. It is kept from run to run, because the first access to new memory costs as much
