@@ -10,7 +10,7 @@ use super::panel::{Entry, line, paragraph};
 use super::panels::Panel;
 use super::{Action, theme};
 use crate::hover::Explain as _;
-use ladders::type_conversions::run::State;
+use ladders::type_conversions::state::State;
 use ladders::type_conversions::types::{Case, Rounding, Type};
 
 /// A check of type conversions in the background, and its results.

@@ -14,8 +14,8 @@ use base::error::Result;
 use base::save;
 use base::stderr::print_message;
 use ladders::type_conversions::Times;
-use ladders::type_conversions::run::State;
 use ladders::type_conversions::saved::{CaseResult, DeviceResult, MISSING_IN_DRIVER, Saved};
+use ladders::type_conversions::state::State;
 use ladders::type_conversions::types::{Case, Type, Widths};
 use opencl::cl::Device;
 

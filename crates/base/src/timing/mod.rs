@@ -5,6 +5,7 @@ pub(crate) mod cpu;
 pub mod log;
 pub mod noise;
 mod period;
+mod ranks;
 pub mod ratio;
 mod run;
 pub(crate) mod series;

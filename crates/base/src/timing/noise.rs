@@ -12,7 +12,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::Series;
-use super::ratio::{PRINTED, median_ranks};
+use super::ranks::{PRINTED, median_ranks};
 
 /// Minimum number of samples of a series that is not noisy.
 pub const MIN_SAMPLES: usize = 5;

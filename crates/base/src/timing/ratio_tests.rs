@@ -1,5 +1,6 @@
 //! Tests of [`Ratio`] and [`Verdict`]: known intervals, texts, and the rates of false and of missed verdicts.
 
+use super::super::ranks::{MAX_EXACT, PRINTED};
 use super::*;
 use crate::random::Xorshift;
 

@@ -9,7 +9,7 @@
 //! and one of n^(1/3) samples found differences between a third of the equal runs whose times changed slowly.
 
 use super::period;
-use super::ratio::{VERDICT, median, median_ranks};
+use super::ranks::{VERDICT, median, median_ranks};
 
 /// The number of slow waves. A run must have at least as many periods, so that no period is among the slow waves.
 pub(super) const SLOW_WAVES: usize = 8;

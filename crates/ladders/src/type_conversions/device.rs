@@ -7,7 +7,7 @@ use std::time::Instant;
 use ocl::ffi;
 
 use super::compare::{ExpectedResults, Failure, JUNK_WORD, wrote_outside};
-use super::trial::{Times, add_elapsed};
+use super::state::{Times, add_elapsed};
 use super::types::{Case, Form, Type, Widths};
 use super::values::COUNT_MULTIPLE;
 use base::device::{DeviceInfo, DeviceKind};
@@ -343,7 +343,7 @@ fn compare(
 
 #[cfg(test)]
 mod tests {
-    use super::super::run::PART_NUMBERS;
+    use super::super::state::PART_NUMBERS;
     use super::*;
 
     #[test]

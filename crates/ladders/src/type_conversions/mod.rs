@@ -7,6 +7,7 @@ mod device;
 pub mod reference;
 pub mod run;
 pub mod saved;
+pub mod state;
 pub mod strategies;
 pub mod trial;
 pub mod types;
@@ -14,4 +15,4 @@ pub mod values;
 
 pub use compare::Failure;
 pub use device::{Abilities, KERNEL_FILE};
-pub use trial::Times;
+pub use state::Times;

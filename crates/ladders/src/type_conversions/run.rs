@@ -7,58 +7,19 @@
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
-use super::compare::Failure;
 use super::device::Abilities;
-use super::trial::{Child, Times, TrialError};
-use super::types::{Case, Widths};
-use super::values::Depth;
+use super::state::{State, TestOptions, Times};
+use super::trial::{Child, TrialError};
+use super::types::Case;
 use base::device::DeviceKind;
 use base::error::Result;
 use base::jobs::Cancel;
 use base::threads::all_threads;
 use opencl::cl::Device;
 
-/// The count of numbers that are tested at once.
-pub(super) const PART_NUMBERS: usize = 1 << 21;
 /// The maximum number of threads. Each thread has a child process, with its own memory on the device.
 const MAX_THREADS: usize = 16;
-
-/// The options of a conformance test.
-#[derive(Debug, Clone)]
-pub struct TestOptions {
-    /// The cases, each with the count of its numbers that have been tested already.
-    pub cases: Vec<(Case, u64)>,
-    /// The vector widths that are tested.
-    pub widths: Widths,
-    /// The thoroughness of the test.
-    pub depth: Depth,
-    /// The seed of the random numbers.
-    pub seed: u32,
-    /// The timeout of a step in a child process; `None` if the user set none.
-    pub limit: Option<Duration>,
-}
-
-/// The state of a case in a conformance test.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum State {
-    /// All results so far are right. The value is the count of numbers tested.
-    Partial(u64),
-    /// The results for all numbers are right. The value is their count.
-    Ok(u64),
-    /// A result is wrong. The values are the count of numbers tested and the first failure.
-    Wrong(u64, Box<Failure>),
-    /// The device does not have one of the types. The value is the reason as a sentence.
-    Unsupported(String),
-    /// The driver has no `convert_` function of this name, although OpenCL C requires it. The value is the reason as a
-    /// sentence.
-    MissingInDriver(String),
-    /// The case could not be compiled or run. The value is the reason as a sentence.
-    Failed(String),
-}
 
 /// A callback that receives the state of a case.
 pub(crate) type Observer<'a> = &'a (dyn Fn(Case, State) + Sync);

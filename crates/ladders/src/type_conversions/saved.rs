@@ -6,8 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::compare::Failure;
-use super::run::State;
-use super::trial::Times;
+use super::state::{State, Times};
 use super::types::{Case, Form, Type, Widths};
 use super::values::{Depth, Values};
 use base::device::DeviceInfo;

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::compare::ExpectedResults;
 use super::device::{Program, TestBuffers};
-use super::run::{PART_NUMBERS, State, TestOptions};
+use super::state::{PART_NUMBERS, State, TestOptions, Times, add_elapsed};
 use super::types::{Case, Widths};
 use super::values::{Depth, Values};
 use base::error::{Error, Result};
@@ -44,41 +44,6 @@ struct Request {
 enum Response {
     Results(Vec<(Case, State)>, Times),
     Failed(Error),
-}
-
-/// The time spent in each stage of a test, in seconds, summed over all children.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct Times {
-    /// Loading drivers and opening the device, in seconds.
-    pub start: f64,
-    /// Compiling kernels, in seconds.
-    pub compile: f64,
-    /// Generating and uploading numbers, in seconds.
-    pub numbers: f64,
-    /// Computing expected results, in seconds.
-    pub reference: f64,
-    /// Waiting for the device and for results, in seconds.
-    pub device: f64,
-    /// Comparing results, in seconds.
-    pub compare: f64,
-}
-
-impl Times {
-    /// Adds the times of another part of the test.
-    pub fn add(&mut self, other: Times) {
-        self.start += other.start;
-        self.compile += other.compile;
-        self.numbers += other.numbers;
-        self.reference += other.reference;
-        self.device += other.device;
-        self.compare += other.compare;
-    }
-}
-
-/// Adds the time since `began` to `time`, and sets `began` to now.
-pub(super) fn add_elapsed(began: &mut Instant, time: &mut f64) {
-    *time += began.elapsed().as_secs_f64();
-    *began = Instant::now();
 }
 
 /// The reason why a child did not finish a request.

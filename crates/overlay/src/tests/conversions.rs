@@ -1,7 +1,7 @@
 //! Tests of the panel that checks the device's type conversions.
 
 use super::*;
-use ladders::type_conversions::run::State;
+use ladders::type_conversions::state::State;
 use ladders::type_conversions::types::{Case, Type};
 
 /// The description of the wrong case in [`checked`].

@@ -18,6 +18,7 @@ use super::device::{options, work_items};
 use super::types::{Case as Conversion, Rounding, Type};
 use super::values::COUNT_MULTIPLE;
 use crate::counts;
+use base::device::{DeviceInfo, DeviceKind};
 use base::error::Result;
 use base::threads::{Threads, all_threads};
 use base::verify::Elements;
@@ -31,7 +32,6 @@ use ladder::runner::{CaseInfo, Expected, Ladder, LadderInfo, Output, Part};
 use ladder::sizes::Sizes;
 use opencl::cl::{self, ClContext};
 use opencl::kernel::Value;
-use base::device::{DeviceInfo, DeviceKind};
 
 use run::HostBuffers;
 use slot::DeviceBuffers;

@@ -6,13 +6,12 @@ use std::sync::atomic::{Ordering, compiler_fence};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use super::slot::{DeviceBuffers, Mapping, Slot, trace};
+use super::slot::{DeviceBuffers, Kernels, Mapping, Slot, trace};
 use super::{
-    Buffers, Built, CONVERSION, FAULT_INTERVAL, Host, PART_NUMBERS, Program, Strategy, THREAD_PART_NUMBERS,
-    WIDTHS, parts, stretches,
+    Buffers, Built, CONVERSION, FAULT_INTERVAL, Host, PART_NUMBERS, Strategy, THREAD_PART_NUMBERS, WIDTHS,
+    parts, stretches,
 };
 use crate::type_conversions::bulk::convert_all;
-use base::device::DeviceKind;
 use base::error::{Error, Result};
 use base::threads::{all_threads, share};
 use base::timing::ms_since;
@@ -117,7 +116,8 @@ pub(super) fn run(built: &Built, buffers: &mut Buffers) -> Result<([u64; 6], Sam
                 }
             }
             (Built::Kernels(program, kind), Some(device)) => {
-                DeviceRun { program, device: *kind, numbers, generator }.run(device, host)?
+                DeviceRun { kernels: Kernels { program, device: *kind }, numbers, generator }
+                    .run(device, host)?
             }
             (Built::Kernels(..), None) => {
                 let why = "The device has not enough memory for them.";
@@ -183,12 +183,10 @@ fn run_comparison(
 }
 
 /// A run of a variant's kernels on a range of numbers.
-pub(super) struct DeviceRun<'a> {
-    pub program: &'a Mutex<Program>,
-    /// The kind of the device, and its number of compute units.
-    pub device: (DeviceKind, u32),
-    pub numbers: Range<u64>,
-    pub generator: InputGenerator,
+struct DeviceRun<'a> {
+    kernels: Kernels<'a>,
+    numbers: Range<u64>,
+    generator: InputGenerator,
 }
 
 /// A part of the numbers on which the device works: the mappings of its results with their width, the events of its kernels,
@@ -202,7 +200,7 @@ struct PendingPart {
 impl DeviceRun<'_> {
     /// Runs the kernels as their strategy says.
     fn run(&self, device: &mut DeviceBuffers, host: &mut HostBuffers) -> Result<[u32; 6]> {
-        let code = self.program.lock().unwrap_or_else(PoisonError::into_inner).config.code();
+        let code = self.kernels.program.lock().unwrap_or_else(PoisonError::into_inner).config.code();
         match code.extra {
             Strategy::Copied => self.run_copied(device, host),
             Strategy::Mapped { slots, batch } => self.run_mapped((slots, batch), device, &mut host.wanted),
@@ -222,7 +220,7 @@ impl DeviceRun<'_> {
             for (at, (output, right)) in slot.outputs.iter().zip(&mut right).enumerate() {
                 slot.write(&slot.input, input)?;
                 let enqueued = Instant::now();
-                let events = slot.run(self, at..=at, numbers)?;
+                let events = slot.run(self.kernels, at..=at, numbers)?;
                 let until = Instant::now();
                 slot.finish()?;
                 slot.trace_device(&events, (enqueued, until));
@@ -261,7 +259,7 @@ impl DeviceRun<'_> {
                 let began = Instant::now();
                 let (mut got, mut events) = (Vec::new(), Vec::new());
                 for width in left..left + batch {
-                    events.extend(slot.run(self, width..=width, numbers)?);
+                    events.extend(slot.run(self.kernels, width..=width, numbers)?);
                     got.push((width, slot.map_for_reading(&slot.outputs[width], 4 * numbers)?));
                 }
                 slot.flush()?;
@@ -293,7 +291,7 @@ impl DeviceRun<'_> {
                     let (slot, Some((first, numbers))) = (&slots[at], next()) else { break };
                     generate_both(self.generator, first, slot, numbers)?;
                     let enqueued = Instant::now();
-                    let events = slot.run(self, 0..1, numbers)?;
+                    let events = slot.run(self.kernels, 0..1, numbers)?;
                     slot.flush()?;
                     traces.push((events, (enqueued, Instant::now())));
                 }
@@ -322,7 +320,7 @@ impl DeviceRun<'_> {
             let slot = &device.slots[index % 2];
             generate_both(self.generator, first, slot, numbers)?;
             let enqueued = Instant::now();
-            let events = slot.run(self, 0..kernels, numbers)?;
+            let events = slot.run(self.kernels, 0..kernels, numbers)?;
             slot.flush()?;
             traces.push((events, (enqueued, Instant::now())));
         }

@@ -2,13 +2,13 @@
 //! queue and the memory for one part of the numbers.
 
 use std::ptr::NonNull;
-use std::sync::PoisonError;
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use ocl::ffi;
 
-use super::run::DeviceRun;
-use super::{Launch, THREAD_PART_NUMBERS, WIDTHS};
+use super::{Launch, Program, THREAD_PART_NUMBERS, WIDTHS};
+use base::device::DeviceKind;
 use base::error::Result;
 use base::timing::log::{self, Event};
 use compute::plan::Operands;
@@ -41,6 +41,14 @@ pub(super) struct Slot {
     pub(super) outputs: Vec<Buffer>,
     /// The counts of right results, one for each vector width, which all slots share.
     right: Buffer,
+}
+
+/// A variant's kernels.
+#[derive(Clone, Copy)]
+pub(super) struct Kernels<'a> {
+    pub(super) program: &'a Mutex<Program>,
+    /// The kind of the device, and its number of compute units.
+    pub(super) device: (DeviceKind, u32),
 }
 
 /// A mapping of device memory into host memory.
@@ -96,20 +104,20 @@ impl Slot {
         trace("read", || from.read(&self.queue, bytes).map_err(conversion_error))
     }
 
-    /// Enqueues those of the kernels of a run whose indices are in `kernels`, for the first `count` numbers of the slot.
+    /// Enqueues those of a variant's kernels whose indices are in `at`, for the first `count` numbers of the slot.
     pub(super) fn run(
         &self,
-        run: &DeviceRun,
-        kernels: impl Iterator<Item = usize>,
+        kernels: Kernels,
+        at: impl Iterator<Item = usize>,
         count: usize,
     ) -> Result<Vec<cl::Event>> {
-        let program = run.program.lock().unwrap_or_else(PoisonError::into_inner);
+        let program = kernels.program.lock().unwrap_or_else(PoisonError::into_inner);
         let own = [&self.input, &self.wanted, &self.right];
         let memory: Vec<&Mem> = own.into_iter().chain(&self.outputs).map(Buffer::mem).collect();
         let on = Operands { memory: &memory, scratch: &[] };
-        let launch = Launch { count, device: run.device };
+        let launch = Launch { count, device: kernels.device };
         let one = |at| program.bind(at, (on, 0), &launch)?.enqueue(&self.queue, &[]);
-        kernels.map(one).collect::<Answer<_>>().map_err(conversion_error)
+        at.map(one).collect::<Answer<_>>().map_err(conversion_error)
     }
 
     /// Records in the trace the times at which the device ran these commands of the slot's queue. `enqueued` has the times
