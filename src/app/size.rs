@@ -29,11 +29,12 @@ impl WindowSize {
         PhysicalSize::new(self.given.0, self.given.1)
     }
 
-    /// Returns the attributes for the new window.
+    /// Returns the attributes for the new window, which is not visible yet.
     pub(super) fn attributes(&self) -> WindowAttributes {
         use winit::platform::{wayland, x11};
         let attributes = Window::default_attributes()
             .with_title("clreel")
+            .with_visible(false)
             .with_inner_size(self.get())
             .with_min_inner_size(PhysicalSize::new(MIN_SIZE.0, MIN_SIZE.1));
         let attributes = x11::WindowAttributesExtX11::with_name(attributes, "clreel", "clreel");

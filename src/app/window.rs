@@ -7,6 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use egui_winit::accesskit_winit;
 use winit::application::ApplicationHandler;
 use winit::event::WindowEvent;
 use winit::event_loop::{ActiveEventLoop, EventLoopProxy};
@@ -32,12 +33,20 @@ use video::{Decoder, OpenOptions, bundled_clip};
 const FIRST_WAIT: Duration = Duration::from_millis(700);
 
 /// An event that another thread sends to the window's event loop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wake {
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Wake {
     /// Another thread may have a result.
     Ready,
     /// A signal requests the end of the process.
     Quit,
+    /// A screen reader asks for the overlay's tree, or for an action.
+    Access(accesskit_winit::WindowEvent),
+}
+
+impl From<accesskit_winit::Event> for Wake {
+    fn from(event: accesskit_winit::Event) -> Self {
+        Self::Access(event.window_event)
+    }
 }
 
 /// Opens the window and plays until the user quits. Ends the process instead of returning if a kernel or a compiler still runs,
@@ -95,6 +104,7 @@ pub(crate) fn run(args: &PlayArgs) -> Result<()> {
         args,
         device,
         waker,
+        proxy: event_loop.create_proxy(),
         movies: Some((playlist, decoder)),
         window: None,
         quit: false,
@@ -163,6 +173,7 @@ struct App<'a> {
     args: &'a PlayArgs,
     device: Option<Selection>,
     waker: Waker,
+    proxy: EventLoopProxy<Wake>,
     /// The playlist and the first movie's decoder, until the window is opened and takes them.
     movies: Option<(Playlist, Option<Decoder>)>,
     window: Option<Player<'a>>,
@@ -179,7 +190,8 @@ impl App<'_> {
         let shown = scene::size(self.args.scene).unwrap_or_else(movie);
         let size = WindowSize::new(event_loop, shown, (0, 0));
         let device = self.device.clone();
-        let player = Player::open(event_loop, size, self.args, playlist, decoder, device, &self.waker)?;
+        let mut player = Player::open(event_loop, size, self.args, playlist, decoder, device, &self.waker)?;
+        player.show_window(event_loop, self.proxy.clone());
         self.window = Some(player);
         Ok(())
     }
@@ -234,10 +246,16 @@ impl ApplicationHandler<Wake> for App<'_> {
         }
     }
 
-    /// Quits on a signal; another event only wakes the loop.
+    /// Quits on a signal, and passes requests of screen readers on; another event only wakes the loop.
     fn user_event(&mut self, _: &ActiveEventLoop, event: Wake) {
-        if event == Wake::Quit {
-            self.quit = true;
+        match event {
+            Wake::Ready => {}
+            Wake::Quit => self.quit = true,
+            Wake::Access(event) => {
+                if let Some(window) = &mut self.window {
+                    window.access(event);
+                }
+            }
         }
     }
 

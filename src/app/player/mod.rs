@@ -29,7 +29,8 @@ mod wipe;
 
 use std::time::{Duration, Instant};
 
-use winit::event_loop::{ActiveEventLoop, ControlFlow};
+use egui_winit::accesskit_winit;
+use winit::event_loop::{ActiveEventLoop, ControlFlow, EventLoopProxy};
 use winit::keyboard::ModifiersState;
 
 use self::sound::SoundControl;
@@ -39,6 +40,7 @@ use super::lane::Lane;
 use super::lane::moment::Moment;
 use super::playlist::Playlist;
 use super::settings::{SettingsReader, Store};
+use super::window::Wake;
 use crate::app::size::{WindowSize, displayed_size, frame_size};
 use crate::gl_window::{GlWindow, Interface};
 use crate::options::PlayArgs;
@@ -269,6 +271,19 @@ impl<'a> Player<'a> {
             player.cx.gl_window.window.set_title(&title);
         }
         Ok(player)
+    }
+
+    /// Makes the window visible, and lets screen readers read the overlay. Their requests arrive as events of `proxy`.
+    pub(crate) fn show_window(&mut self, event_loop: &ActiveEventLoop, proxy: EventLoopProxy<Wake>) {
+        let window = &self.cx.gl_window.window;
+        self.surface.offer_access(event_loop, window, proxy);
+        window.set_visible(true);
+    }
+
+    /// Passes a request of a screen reader to the overlay.
+    pub(crate) fn access(&mut self, event: accesskit_winit::WindowEvent) {
+        self.surface.access(event);
+        self.cx.repaints.redraw_soon();
     }
 
     /// Makes one turn of the event loop: takes results of other threads, advances the frames, and sets the time of the next

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use egui_winit::accesskit_winit;
 use winit::event::WindowEvent;
-use winit::event_loop::ActiveEventLoop;
+use winit::event_loop::{ActiveEventLoop, EventLoopProxy};
 use winit::window::Window;
 
 use super::{presses, texts};
 use crate::app::fonts::SystemFonts;
 use crate::app::settings::UI_SCALE;
+use crate::app::window::Wake;
 use base::error::{Error, Result};
 use base::jobs::Waker;
 use engine::present::VideoQuad;
@@ -89,6 +91,28 @@ impl Surface {
             texts,
             is_software,
         })
+    }
+
+    /// Lets screen readers read the overlay and act on it. Call it before the window is visible for the first time, as AccessKit
+    /// requires. Their requests arrive as events of `proxy`.
+    pub(super) fn offer_access(
+        &mut self,
+        event_loop: &ActiveEventLoop,
+        window: &Window,
+        proxy: EventLoopProxy<Wake>,
+    ) {
+        self.input.init_accesskit(event_loop, window, proxy);
+    }
+
+    /// Handles a request of a screen reader. Until the first one, egui builds no tree of the overlay.
+    pub(super) fn access(&mut self, event: accesskit_winit::WindowEvent) {
+        match event {
+            accesskit_winit::WindowEvent::InitialTreeRequested => self.egui.enable_accesskit(),
+            accesskit_winit::WindowEvent::ActionRequested(request) => {
+                self.input.on_accesskit_action_request(request);
+            }
+            accesskit_winit::WindowEvent::AccessibilityDeactivated => self.egui.disable_accesskit(),
+        }
     }
 
     /// Returns the painter that draws pictures.
