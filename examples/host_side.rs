@@ -8,7 +8,7 @@
 //! The time of a frame is that of the series divided by the number of frames; where each call waits, so are those of the steps.
 //! All ways take turns on the same frames, each after a short series that is not timed, so that its memory is in the caches.
 
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 use std::time::Instant;
 
 use base::timing::{Series, ms_since};
@@ -309,7 +309,9 @@ impl Slot {
             enqueue_unmap(queue, output.mem(), to)?
         } else {
             // SAFETY: the block stays untouched until the events of `download` have ended.
-            unsafe { input.enqueue_write(queue, from.as_ptr(), input.len(), waits) }?
+            unsafe {
+                input.enqueue_write(queue, ptr::slice_from_raw_parts(from.as_ptr(), input.len()), waits)
+            }?
         };
         if waits {
             queue.finish()?;
@@ -322,14 +324,17 @@ impl Slot {
         let [input, output] = &self.buffers;
         if self.is_mapped {
             let flags = ffi::CL_MAP_WRITE_INVALIDATE_REGION;
-            let (from, first) = input.enqueue_map(queue, flags, input.len(), waits)?;
-            let (to, last) = output.enqueue_map(queue, ffi::CL_MAP_READ, output.len(), waits)?;
+            let (from, first) = input.enqueue_map(queue, flags, input.len())?;
+            let (to, last) = output.enqueue_map(queue, ffi::CL_MAP_READ, output.len())?;
+            if waits {
+                last.wait_for()?;
+            }
             self.host = [from, to];
             self.last.extend([first, last]);
         } else {
-            let to = self.host[1].as_ptr();
+            let to = ptr::slice_from_raw_parts_mut(self.host[1].as_ptr(), output.len());
             // SAFETY: the block stays untouched until this event has ended.
-            self.last.push(unsafe { output.enqueue_read(queue, to, output.len(), waits) }?);
+            self.last.push(unsafe { output.enqueue_read(queue, to, waits) }?);
         }
         Ok(())
     }

@@ -95,22 +95,24 @@ impl GlWindow {
             interfaces.reverse();
         }
         for (name, api) in interfaces {
-            match Self::open_with(event_loop, name, attributes.clone(), api, vsync) {
-                Ok(window) => return Ok(Self { reason: reasons.pop(), ..window }),
+            match Self::open_with(event_loop, attributes.clone(), api, vsync) {
+                Ok(mut window) => {
+                    window.renderer = describe_renderer(name, &window.gl);
+                    return Ok(Self { reason: reasons.pop(), ..window });
+                }
                 Err(reason) => reasons.push(format!("{name}: {reason}")),
             }
         }
         Err(Error::new("OpenGL could not be started in a window.", format!("{}.", reasons.join("; ")), HINT))
     }
 
-    /// Opens a window with OpenGL through this interface; `name` is the name of the interface.
+    /// Opens a window with OpenGL through this interface, whose renderer has no description yet.
     fn open_with(
         event_loop: &ActiveEventLoop,
-        name: &str,
         attributes: WindowAttributes,
         api: DisplayApiPreference,
         vsync: bool,
-    ) -> std::result::Result<Self, Box<dyn std::error::Error>> {
+    ) -> Result<Self, Box<dyn std::error::Error>> {
         let raw_display = event_loop.display_handle()?.as_raw();
         // SAFETY: the display handle is the event loop's and outlives the window.
         let display = unsafe { Display::new(raw_display, api) }?;
@@ -146,8 +148,15 @@ impl GlWindow {
         if version.major < 3 {
             return Err(format!("the driver offers only OpenGL {}.{}", version.major, version.minor).into());
         }
-        let renderer = describe_renderer(name, &gl);
-        Ok(Self { gl: Arc::new(gl), renderer, reason: None, surface, context, display, window })
+        Ok(Self {
+            gl: Arc::new(gl),
+            renderer: String::new(),
+            reason: None,
+            surface,
+            context,
+            display,
+            window,
+        })
     }
 
     /// Returns the properties for an OpenCL context that shares objects with this OpenGL context. Must be called on the

@@ -87,9 +87,7 @@ fn choose(requested: Option<WindowSystem>, desktop: Desktop) -> Option<WindowSys
 ///
 /// # Errors
 /// If there is no display of this window system.
-pub(crate) fn event_loop<T: 'static>(
-    system: Option<WindowSystem>,
-) -> std::result::Result<EventLoop<T>, EventLoopError> {
+pub(crate) fn event_loop<T: 'static>(system: Option<WindowSystem>) -> Result<EventLoop<T>, EventLoopError> {
     let mut builder = EventLoop::<T>::with_user_event();
     match system {
         Some(WindowSystem::Wayland) => _ = builder.with_wayland(),

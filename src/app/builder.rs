@@ -10,8 +10,8 @@ mod judging;
 mod texts;
 mod worker;
 
+use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::app::kernels::CurrentSources;
@@ -25,6 +25,7 @@ pub(crate) use judging::{JudgeRequest, MachineCodeRequest};
 use opencl::cl::{ClContext, Device};
 use opencl::sources::Sources;
 use overlay::{Subject, Validation};
+use parking_lot::{Condvar, Mutex};
 use texts::KernelTexts;
 use worker::Worker;
 
@@ -175,32 +176,28 @@ impl SharedState {
         Self { state: Mutex::new(state), changed: Condvar::new(), sources }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Stores `first`, the kernel sources at the start of clreel, unless an earlier job has stored them.
     fn begin(&self, first: Sources) {
-        self.lock().texts.get_or_insert_with(|| KernelTexts::begin(first));
+        self.state.lock().texts.get_or_insert_with(|| KernelTexts::begin(first));
     }
 
     /// Calls `work` with the kernel sources.
     fn with_texts<T>(&self, work: impl FnOnce(&mut KernelTexts) -> T) -> T {
-        work(self.lock().texts.get_or_insert_default())
+        work(self.state.lock().texts.get_or_insert_default())
     }
 
     /// Waits until a picture of this version of the edited kernels is on the screen, or a newer version exists. Waits for a
     /// limited time, since a hidden window may show no picture.
     fn wait_until_shown(&self, version: u64) {
         let waits = |state: &mut State| state.version == version && state.shown != version;
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.busy = None;
-        drop(self.changed.wait_timeout_while(state, MAX_SCREEN_WAIT, waits));
+        self.changed.wait_while_for(&mut state, waits, MAX_SCREEN_WAIT);
     }
 
     /// Changes the state, and notifies a job that waits for a change.
     fn update(&self, change: impl FnOnce(&mut State)) {
-        change(&mut self.lock());
+        change(&mut self.state.lock());
         self.changed.notify_all();
     }
 }
@@ -233,7 +230,7 @@ impl Builder {
     /// If the system cannot start a thread.
     pub(crate) fn renew(&mut self, kernel_timeout: Option<Duration>, waker: &Waker) -> Result<()> {
         let shared = {
-            let state = self.shared.lock();
+            let state = self.shared.state.lock();
             SharedState::new(state.wanted, state.texts.clone(), self.shared.sources.clone())
         };
         *self = Self { has_stalled_job: true, ..Self::spawn_to(false, shared, kernel_timeout, waker)? };
@@ -252,7 +249,7 @@ impl Builder {
         let with = shared.clone();
         let work = move |reporter: &Reporter<(), BuilderMessage>| {
             Worker::new(reporter, &with, kernel_timeout).run(list, &receiver);
-            with.lock().busy = None;
+            with.state.lock().busy = None;
             Ok(())
         };
         let job = Job::spawn("builder", "The OpenCL programs could not be built.", waker, work)?;
@@ -262,7 +259,7 @@ impl Builder {
     /// Returns true if the job has been in a driver's call for longer than [`STALL_TIMEOUT`] for another context than the one with
     /// this number.
     pub(crate) fn is_stalled_for_other(&self, number: u64) -> bool {
-        let state = self.shared.lock();
+        let state = self.shared.state.lock();
         state.at != number && state.busy.is_some_and(|since| since.elapsed() > STALL_TIMEOUT)
     }
 
@@ -290,7 +287,7 @@ impl Builder {
 
     /// Sets the variant that is built before the others.
     pub(crate) fn prefer(&self, variant: VariantId) {
-        self.shared.lock().wanted = variant;
+        self.shared.state.lock().wanted = variant;
     }
 
     /// Ends the job. Returns true if the job has ended and dropped its context, false if it may still run: a compiler cannot be
@@ -301,7 +298,7 @@ impl Builder {
         // A job that waits for a request sees the closed channel.
         self.requests = None;
         // The thread may be dropping its context.
-        !self.has_stalled_job && self.shared.lock().busy.is_none() && self.job.end(STALL_TIMEOUT / 4)
+        !self.has_stalled_job && self.shared.state.lock().busy.is_none() && self.job.end(STALL_TIMEOUT / 4)
     }
 
     /// Returns the job's next message, if there is one.
@@ -325,10 +322,10 @@ mod tests {
         let mut builder = Builder::spawn_to(false, shared, None, &waker).unwrap();
         // The state at the start is that of the sources found now.
         let known = KernelTexts::begin(Ok([("own.cl".to_owned(), Ok(String::new()))].into()).into());
-        builder.shared.lock().texts = Some(known.clone());
+        builder.shared.state.lock().texts = Some(known.clone());
         builder.renew(None, &waker).unwrap();
         builder.requests = None;
         assert!(builder.job.end(Duration::from_secs(60)), "it has begun, and ended");
-        assert_eq!(builder.shared.lock().texts, Some(known));
+        assert_eq!(builder.shared.state.lock().texts, Some(known));
     }
 }

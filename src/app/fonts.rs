@@ -8,12 +8,13 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use egui::FontData;
 use egui::epaint::text::{FallbackRequest, FontInsert, FontProvider};
+use parking_lot::Mutex;
 
 use base::jobs::{Job, Waker};
 use base::load;
@@ -44,7 +45,7 @@ impl FontProvider for Provider {
     /// returns `None`.
     fn font_for(&self, request: &FallbackRequest<'_>) -> Option<FontInsert> {
         let wanted = request.cluster.chars().next()?;
-        let mut known = self.shared.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.shared.known.lock();
         if let Some(font) = known.get(&wanted) {
             return font.clone();
         }
@@ -107,7 +108,7 @@ fn serve_requests(requests: &Receiver<char>, shared: &SharedFonts, waker: &Waker
             let before = wanted.len();
             for (found, font) in &fonts {
                 let has: Vec<char> = wanted.iter().copied().filter(|c| found.has(*c)).collect();
-                let mut known = shared.known.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut known = shared.known.lock();
                 for c in has {
                     wanted.remove(&c);
                     known.insert(c, Some(font.clone()));
@@ -231,7 +232,7 @@ mod tests {
         fn of(ctx: egui::Context, names: impl FontQuery) -> Self {
             let (woken, wakes) = channel();
             let woken = Mutex::new(woken);
-            let waker: Waker = Arc::new(move || drop(woken.lock().map(|w| w.send(()))));
+            let waker: Waker = Arc::new(move || _ = woken.lock().send(()));
             let fonts = SystemFonts::named_by(names, &ctx, waker);
             Self { ctx, fonts, wakes }
         }
@@ -295,7 +296,7 @@ mod tests {
             counted.fetch_add(1, Ordering::Relaxed);
             names(pattern)
         });
-        let known = shared.known.lock().unwrap();
+        let known = shared.known.lock();
         let has = |c| known.get(&c).is_some_and(Option::is_some);
         (wanted.chars().map(has).collect(), count.load(Ordering::Relaxed))
     }

@@ -9,7 +9,7 @@ pub(crate) mod moment;
 #[cfg(test)]
 mod tests;
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use base::error::Result;
@@ -17,6 +17,7 @@ use base::jobs::{Cancel, Job, JobMessage, Reporter, Waker};
 use moment::Moment;
 use opencl::process::lower_priority;
 use overlay::{JobState, Wait};
+use parking_lot::{Condvar, Mutex};
 
 /// The maximum time that a closing window waits for pieces of work to end.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(700);
@@ -98,14 +99,10 @@ struct Gate {
 struct SharedGate(Mutex<Gate>, Condvar);
 
 impl SharedGate {
-    fn lock(&self) -> MutexGuard<'_, Gate> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Opens the gate if there is no obstacle and no results wait to be drawn; otherwise closes it. Returns true if results
     /// wait to be drawn.
     fn set_obstacle(&self, obstacle: Option<Wait>) -> bool {
-        let mut gate = self.lock();
+        let mut gate = self.0.lock();
         let has_results = std::mem::take(&mut gate.has_results);
         gate.is_open = obstacle.is_none() && !has_results;
         gate.obstacle = obstacle;
@@ -119,7 +116,7 @@ impl SharedGate {
 
     /// Returns the state of the task, which has not ended.
     fn state(&self) -> JobState {
-        let gate = self.lock();
+        let gate = self.0.lock();
         match gate.obstacle {
             Some(obstacle) if gate.is_waiting => JobState::Waiting(obstacle),
             Some(obstacle) => JobState::Ending(obstacle),
@@ -138,19 +135,18 @@ pub(crate) struct Worker<'a, T, P = ()> {
 impl<T, P> Worker<'_, T, P> {
     /// Sets the name of the current step, which the window shows.
     pub(crate) fn set_step(&self, step: String) {
-        self.gate.lock().step = step;
+        self.gate.0.lock().step = step;
     }
 
     /// Waits until the task may use the device; returns false if the task is cancelled.
     pub(crate) fn may_continue(&self) -> bool {
-        let mut gate = self.gate.lock();
+        let mut gate = self.gate.0.lock();
         if !gate.is_open {
             gate.is_waiting = true;
             (self.waker)();
         }
         while gate.is_waiting && !self.reporter.is_cancelled() {
-            let waited = self.gate.1.wait_timeout(gate, CANCEL_CHECK_INTERVAL);
-            gate = waited.unwrap_or_else(PoisonError::into_inner).0;
+            self.gate.1.wait_for(&mut gate, CANCEL_CHECK_INTERVAL);
         }
         gate.is_waiting = false;
         !self.reporter.is_cancelled()
@@ -159,7 +155,7 @@ impl<T, P> Worker<'_, T, P> {
     /// Waits until the window has drawn the results so far and permits the step with this name; returns false if the task is
     /// cancelled.
     pub(crate) fn next_step(&self, step: String) -> bool {
-        let mut gate = self.gate.lock();
+        let mut gate = self.gate.0.lock();
         (gate.is_open, gate.has_results, gate.step) = (false, true, step);
         drop(gate);
         self.may_continue()
@@ -176,7 +172,7 @@ impl<T, P> Worker<'_, T, P> {
 
 impl<T, P> Drop for Worker<'_, T, P> {
     fn drop(&mut self) {
-        self.gate.lock().has_ended = true;
+        self.gate.0.lock().has_ended = true;
     }
 }
 
@@ -192,7 +188,7 @@ struct Entry {
 impl Entry {
     /// Returns true if the task uses the device now.
     fn is_working(&self) -> bool {
-        let gate = self.gate.lock();
+        let gate = self.gate.0.lock();
         self.task.wait().is_some() && !self.is_abandoned && !gate.is_waiting && !gate.has_ended
     }
 
@@ -219,7 +215,7 @@ impl Lane {
     /// cancelled. Returns true if the window has to be drawn before the next call.
     pub(crate) fn update(&mut self, device: Option<u64>, moment: &Moment) -> bool {
         let is_other = std::mem::replace(&mut self.device, device) != device;
-        self.queue.retain(|entry| !entry.gate.lock().has_ended);
+        self.queue.retain(|entry| !entry.gate.0.lock().has_ended);
         for entry in &mut self.queue {
             if is_other && entry.task.wait().is_some() && !entry.task.runs_in_child() {
                 entry.cancel.cancel();
@@ -245,7 +241,7 @@ impl Lane {
 
     /// Closes all gates until the next call of [`Self::update`].
     pub(crate) fn hold(&self) {
-        self.queue.iter().for_each(|entry| entry.gate.lock().is_open = false);
+        self.queue.iter().for_each(|entry| entry.gate.0.lock().is_open = false);
     }
 
     /// Cancels all tasks, and waits a short time for them to end. Returns true if all have ended, so that none calls a driver.
@@ -253,7 +249,7 @@ impl Lane {
     pub(crate) fn shut_down(&mut self) -> bool {
         self.queue.iter().for_each(|entry| entry.cancel.cancel());
         let end = Instant::now() + SHUTDOWN_TIMEOUT;
-        let is_running = |entry: &Entry| !entry.gate.lock().has_ended;
+        let is_running = |entry: &Entry| !entry.gate.0.lock().has_ended;
         while self.queue.iter().any(is_running) && Instant::now() < end {
             std::thread::sleep(Duration::from_millis(1));
         }

@@ -35,7 +35,7 @@ pub(crate) struct Playlist {
     /// The errors of files that could not be opened before the user's last request for a movie.
     refused_before: Vec<Error>,
     /// True if the user has requested a movie since the start.
-    has_request: bool,
+    pub(crate) has_request: bool,
     any_opened: bool,
     /// True if no file could be opened since the start, and all were tried.
     hopeless: bool,
@@ -127,11 +127,6 @@ impl Playlist {
         self.has_request = true;
         self.failures = 0;
         self.refused_before.append(&mut self.refused);
-    }
-
-    /// Returns true if the user has requested a movie since the start.
-    pub(crate) fn was_requested(&self) -> bool {
-        self.has_request
     }
 
     /// Removes and returns the errors that became obsolete, because a movie was opened that the user requested after them.

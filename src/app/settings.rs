@@ -287,7 +287,7 @@ pub(crate) fn folder() -> Option<PathBuf> {
 }
 
 /// Reads and checks the settings file.
-fn read(path: &Path) -> std::result::Result<Settings, Unread> {
+fn read(path: &Path) -> Result<Settings, Unread> {
     let bytes = match load::bytes(path, load::MAX_LIST_BYTES) {
         Err(Unread::Missing) => return Ok(Settings::default()),
         bytes => bytes?,
@@ -296,7 +296,7 @@ fn read(path: &Path) -> std::result::Result<Settings, Unread> {
 }
 
 /// Parses and checks the contents of the settings file.
-pub(crate) fn parse(contents: &[u8]) -> std::result::Result<Settings, Unread> {
+pub(crate) fn parse(contents: &[u8]) -> Result<Settings, Unread> {
     let mut settings: Settings = load::json(contents)?;
     let scale = settings.ui_scale;
     settings.ui_scale = if scale.is_finite() { scale.clamp(*UI_SCALE.start(), *UI_SCALE.end()) } else { 1.0 };

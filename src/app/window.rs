@@ -14,19 +14,17 @@ use winit::event_loop::{ActiveEventLoop, EventLoopProxy};
 use winit::raw_window_handle::HasDisplayHandle as _;
 use winit::window::WindowId;
 
-use super::player::Player;
+use super::player::{Player, Setup};
 use super::playlist::Playlist;
-use super::size::{DEFAULT_SIZE, WindowSize, displayed_size};
 use crate::app::display;
 use crate::options::{PlayArgs, SceneId};
-use crate::scene;
 use crate::window_system::{self, WindowSystem};
 use base::error::{Error, Result};
 use base::stderr::print_message;
 use base::timing::log;
-use opencl::cl::{Selection, list_devices, select};
+use opencl::cl::{list_devices, select};
 use opencl::event::Waker;
-use video::{Decoder, OpenOptions, bundled_clip};
+use video::{OpenOptions, bundled_clip};
 
 /// The time for which clreel waits for its first movie before it opens the window. If the movie is not open by then, the window
 /// opens without knowing the movie's size.
@@ -100,16 +98,8 @@ pub(crate) fn run(args: &PlayArgs) -> Result<()> {
         hide_panics_without_display();
     }
 
-    let mut app = App {
-        args,
-        device,
-        waker,
-        proxy: event_loop.create_proxy(),
-        movies: Some((playlist, decoder)),
-        window: None,
-        quit: false,
-        result: Ok(()),
-    };
+    let (proxy, setup) = (event_loop.create_proxy(), Some(Setup { playlist, decoder, device }));
+    let mut app = App { args, waker, proxy, setup, window: None, quit: false, result: Ok(()) };
     // Winit panics where the X server does not answer any more.
     let ran = catch_unwind(AssertUnwindSafe(|| event_loop.run_app(&mut app)));
     app.leave_if_lost();
@@ -171,11 +161,10 @@ fn quit_on_signals(proxy: Arc<OnceLock<EventLoopProxy<Wake>>>) {
 /// The application of the event loop: opens the window, and passes events to it.
 struct App<'a> {
     args: &'a PlayArgs,
-    device: Option<Selection>,
     waker: Waker,
     proxy: EventLoopProxy<Wake>,
-    /// The playlist and the first movie's decoder, until the window is opened and takes them.
-    movies: Option<(Playlist, Option<Decoder>)>,
+    /// What the window begins with, until it is opened.
+    setup: Option<Setup>,
     window: Option<Player<'a>>,
     /// True once a signal has requested the end of the process.
     quit: bool,
@@ -185,12 +174,8 @@ struct App<'a> {
 impl App<'_> {
     /// Opens the window with the movies.
     fn open(&mut self, event_loop: &ActiveEventLoop) -> Result<()> {
-        let Some((playlist, decoder)) = self.movies.take() else { return Ok(()) };
-        let movie = || decoder.as_ref().map_or(DEFAULT_SIZE, |decoder| displayed_size(decoder.info()));
-        let shown = scene::size(self.args.scene).unwrap_or_else(movie);
-        let size = WindowSize::new(event_loop, shown, (0, 0));
-        let device = self.device.clone();
-        let mut player = Player::open(event_loop, size, self.args, playlist, decoder, device, &self.waker)?;
+        let Some(setup) = self.setup.take() else { return Ok(()) };
+        let mut player = Player::open(event_loop, self.args, setup, &self.waker)?;
         player.show_window(event_loop, self.proxy.clone());
         self.window = Some(player);
         Ok(())
@@ -202,7 +187,7 @@ impl App<'_> {
         if let Err(error) = result {
             self.result = Err(error);
             event_loop.exit();
-        } else if (self.quit || self.window.as_ref().is_some_and(Player::wants_to_quit))
+        } else if (self.quit || self.window.as_ref().is_some_and(|player| player.quit))
             // The window responds while files are written.
             && self.window.as_mut().is_none_or(Player::poll_end)
         {

@@ -43,7 +43,7 @@ const ALL: &str = "all";
 fn selected_variants<'a, T>(
     list: &str,
     all: impl Iterator<Item = (&'a str, T)> + Clone,
-) -> std::result::Result<Vec<T>, String> {
+) -> Result<Vec<T>, String> {
     if list.trim() == ALL {
         return Ok(all.map(|(_, variant)| variant).collect());
     }

@@ -3,8 +3,8 @@
 //!
 //! Oclgrind starts this program again with a hidden subcommand, and replaces the OpenCL drivers in that process.
 
-pub(in crate::cli) mod accesses;
-pub(in crate::cli) mod count;
+pub(crate) mod accesses;
+pub(crate) mod count;
 mod oclgrind;
 
 use std::path::Path;

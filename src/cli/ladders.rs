@@ -112,7 +112,7 @@ pub(super) fn selected_cases<L: Ladder>(
     ladder: &L,
     args: &LadderArgs,
     size: &[(u32, u32)],
-) -> std::result::Result<Vec<L::Case>, String> {
+) -> Result<Vec<L::Case>, String> {
     let options = BOX_FILTER_OPTIONS.into_iter().map(str::to_owned).chain(size_option_ids());
     match args.first_explicit(options.filter(|name| !ladder.info().options.contains(&name.as_str()))) {
         Some(name) => {

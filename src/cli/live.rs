@@ -2,9 +2,10 @@
 //! end or when a signal ends the process. If the window has started the process, the process sends a message before each step
 //! and waits until the window permits the step.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 
 use base::cleanup;
@@ -50,10 +51,6 @@ pub(crate) struct LiveRun<R> {
     results: Arc<Mutex<R>>,
 }
 
-fn lock<R>(results: &Mutex<R>) -> MutexGuard<'_, R> {
-    results.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl<R: LiveResults> LiveRun<R> {
     /// Starts the progress bar. From now on, SIGINT, SIGTERM and SIGHUP print the results so far before they end the process.
     pub(crate) fn start(results: R, steps: usize) -> Self {
@@ -66,7 +63,7 @@ impl<R: LiveResults> LiveRun<R> {
         let (interrupted, visible_bar) = (results.clone(), bar.clone());
         cleanup::on_interrupt(move || {
             visible_bar.finish_and_clear();
-            let results = lock(&interrupted);
+            let results = interrupted.lock();
             let missing = results.describe_missing();
             if let Err(error) = results.print(Some(&missing)) {
                 print_message(&error);
@@ -78,7 +75,7 @@ impl<R: LiveResults> LiveRun<R> {
 
     /// Locks the results. The lock must not be held during a step.
     pub(crate) fn results(&self) -> MutexGuard<'_, R> {
-        lock(&self.results)
+        self.results.lock()
     }
 
     /// Sets the text beside the progress bar.

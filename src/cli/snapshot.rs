@@ -46,9 +46,8 @@ impl SandboxedKernels {
     fn planar(
         &mut self,
         cl: &ClContext,
-        id: VariantId,
         frame: &Video,
-        radius: u32,
+        Request { variant: id, radius, .. }: Request,
     ) -> Result<Option<Vec<u8>>> {
         let Some((layout, block)) = packed_planes(frame)? else { return Ok(None) };
         let target = Target::Variant { id, layout: Some(layout), to_image: false };
@@ -301,29 +300,30 @@ fn on_device(
         }
         sandboxed.push(picture);
     }
-    let pictures = match unmodified.is_empty() {
-        true => Vec::new(),
-        false => in_process(cl, frame, &unmodified, pipeline, trials, &right)?,
+    let pictures = if unmodified.is_empty() {
+        Vec::new()
+    } else {
+        // As in the window, GPUs convert by a kernel; otherwise the CPU converts.
+        let by_kernel = !cl.is_cpu() && trials.allows_conversion(cl, &frame.picture);
+        in_process(frame, &unmodified, pipeline, by_kernel.then_some(&right))?
     };
     let mut pictures = pictures.into_iter();
     Ok(sandboxed.into_iter().filter_map(|picture| picture.or_else(|| pictures.next())).collect())
 }
 
-/// Filters the frame in this process with the built-in kernels of `pipeline`. `right` is the frame as converted by the
-/// reference; if the device's conversion differs from it, the difference is printed on stderr and the CPU converts instead.
+/// Filters the frame in this process with the built-in kernels of `pipeline`. With `right`, the frame as converted by the
+/// reference, the device converts it; if the result differs, the difference is printed on stderr and the CPU converts instead.
 fn in_process(
-    cl: &ClContext,
     frame: &Frame,
     requests: &[Request],
     mut pipeline: Pipeline,
-    trials: &mut SandboxedKernels,
-    right: &[u8],
+    right: Option<&Vec<u8>>,
 ) -> Result<Vec<Vec<u8>>> {
-    // As in the window, GPUs convert by a kernel; otherwise the CPU converts.
-    let by_kernel = !cl.is_cpu() && trials.allows_conversion(cl, &frame.picture);
-    let layout = Converter::supports(&frame.picture).filter(|_| by_kernel);
+    let cl = pipeline.cl().clone();
+    let layout = Converter::supports(&frame.picture);
     let conversion = layout.map(|layout| Conversion { layout, storage: Storage::Buffer });
-    if let Some(conversion) = conversion {
+    let to_convert = conversion.zip(right);
+    if let Some((conversion, _)) = to_convert {
         pipeline.conversions.build(conversion)?;
     }
     let mut renderer = FrameRenderer::new(requests)?;
@@ -333,8 +333,8 @@ fn in_process(
         ([request], [picture]) if request.variant == VariantId::OFF => Some(picture.clone()),
         _ => renderer.engine.pipeline().map(Pipeline::read_converted).transpose()?.flatten(),
     };
-    let Some((conversion, converted)) = conversion.zip(converted) else { return Ok(pictures) };
-    let differs = check::compare_converted(cl, &conversion, &converted, right);
+    let Some(((conversion, right), converted)) = to_convert.zip(converted) else { return Ok(pictures) };
+    let differs = check::compare_converted(&cl, &conversion, &converted, right);
     let Some(differs) = differs else { return Ok(pictures) };
     print_message(&differs);
     if let Some(pipeline) = renderer.engine.pipeline_mut() {
@@ -351,7 +351,7 @@ fn planar_on_device(
     request: Request,
     trials: &mut SandboxedKernels,
 ) -> Result<Vec<u8>> {
-    if let Some(picture) = trials.planar(cl, request.variant, &frame.picture, request.radius)? {
+    if let Some(picture) = trials.planar(cl, &frame.picture, request)? {
         return Ok(picture);
     }
     let mut pipeline = Pipeline::new(cl.clone(), &Sharing::copy("there is no window"));

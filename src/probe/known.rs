@@ -6,8 +6,9 @@
 //! device again. If the file cannot be read or written, devices are tested at each start.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, Once, PoisonError};
+use std::sync::Once;
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::{DrivingDevice, SharingTest};
@@ -97,37 +98,33 @@ impl SharingCache {
 
     /// Stores the result of a sharing test that the device survived.
     pub(crate) fn remember_test(&self, device: &DeviceInfo, tested: &SharingTest) {
-        self.put(device, reason(&tested.sharing), None, Some(&tested.driving));
+        self.put(device, |entry| {
+            (entry.reason, entry.driving) = (reason(&tested.sharing), tested.driving.clone());
+        });
     }
 
     /// Stores the sharing that the window has found for the device.
     pub(crate) fn remember(&self, device: &DeviceInfo, sharing: &Sharing) {
-        self.put(device, reason(sharing), None, None);
+        self.put(device, |entry| entry.reason = reason(sharing));
     }
 
     /// Marks a device before the window shares textures with it: if the process ends before [`remember`](Self::remember) is
     /// called, the device is tested again at the next start.
     pub(crate) fn mark_pending(&self, device: &DeviceInfo) {
-        self.put(device, None, Some(std::process::id()), None);
+        self.put(device, |entry| entry.tried_by = Some(std::process::id()));
     }
 
-    /// Writes the entry of a device. If `driving` is `None`, the entry keeps its value of that field.
-    fn put(
-        &self,
-        device: &DeviceInfo,
-        reason: Option<String>,
-        tried_by: Option<u32>,
-        driving: Option<&DrivingDevice>,
-    ) {
+    /// Writes the entry of a device, which `set` receives without a reason and a process id.
+    fn put(&self, device: &DeviceInfo, set: impl FnOnce(&mut Entry)) {
         let Some(path) = &self.path else { return };
-        let _alone = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _alone = self.writing.lock();
         let Some(before) = read(path) else { return };
         let key = self.key(device);
         let (same, others): (Vec<_>, Vec<_>) =
             before.devices.iter().cloned().partition(|entry| entry.key == key);
-        let before_this = same.first().map(|entry| &entry.driving);
-        let driving = driving.or(before_this).cloned().unwrap_or(DrivingDevice::Unknown);
-        let entry = Entry { key, reason, tried_by, driving };
+        let driving = same.first().map_or(DrivingDevice::Unknown, |entry| entry.driving.clone());
+        let mut entry = Entry { key, reason: None, tried_by: None, driving };
+        set(&mut entry);
         let mut devices: Vec<_> = others.into_iter().chain([entry]).collect();
         devices.drain(..devices.len().saturating_sub(MAX_ENTRIES));
         let file = File { schema: SCHEMA, devices };
@@ -226,7 +223,7 @@ mod tests {
         assert_eq!((known.get(&first), known.get(&second)), (None, Some(tested(Sharing::copy("it cannot")))));
         // Process 1 is running; no process has such a high id.
         for (pid, known_then) in [(1, true), (u32::MAX, false)] {
-            known.put(&first, None, Some(pid), None);
+            known.put(&first, |entry| entry.tried_by = Some(pid));
             assert_eq!(known.get(&first).is_some(), known_then, "{pid}");
         }
         for n in 0..2 * MAX_ENTRIES {

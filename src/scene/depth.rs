@@ -11,7 +11,8 @@ use engine::present::Viewport;
 /// A framebuffer with a colour buffer and a depth buffer.
 pub(super) struct DepthBuffer {
     gl: Arc<glow::Context>,
-    framebuffer: glow::Framebuffer,
+    /// The framebuffer, which has the last drawn picture.
+    pub(super) framebuffer: glow::Framebuffer,
     color: glow::Renderbuffer,
     depth: glow::Renderbuffer,
     size: (i32, i32),
@@ -70,8 +71,15 @@ impl DepthBuffer {
         let gl = &self.gl;
         // SAFETY: the context is current on this thread; all objects are alive and this context's.
         let status = unsafe {
-            store(gl, self.color, glow::RGBA8, size, glow::COLOR_ATTACHMENT0);
-            store(gl, self.depth, glow::DEPTH_COMPONENT24, size, glow::DEPTH_ATTACHMENT);
+            for (buffer, format, place) in [
+                (self.color, glow::RGBA8, glow::COLOR_ATTACHMENT0),
+                (self.depth, glow::DEPTH_COMPONENT24, glow::DEPTH_ATTACHMENT),
+            ] {
+                gl.bind_renderbuffer(glow::RENDERBUFFER, Some(buffer));
+                gl.renderbuffer_storage(glow::RENDERBUFFER, format, size.0, size.1);
+                gl.framebuffer_renderbuffer(glow::FRAMEBUFFER, place, glow::RENDERBUFFER, Some(buffer));
+            }
+            gl.bind_renderbuffer(glow::RENDERBUFFER, None);
             gl.check_framebuffer_status(glow::FRAMEBUFFER)
         };
         if status != glow::FRAMEBUFFER_COMPLETE {
@@ -84,11 +92,6 @@ impl DepthBuffer {
         Ok(())
     }
 
-    /// Returns the framebuffer, which has the last drawn picture.
-    pub(super) fn framebuffer(&self) -> glow::Framebuffer {
-        self.framebuffer
-    }
-
     /// Deletes the OpenGL objects; call it while the context is current.
     pub(super) fn destroy(&self) {
         // SAFETY: the context is current, and the objects are not used again.
@@ -97,21 +100,6 @@ impl DepthBuffer {
             self.gl.delete_renderbuffer(self.color);
             self.gl.delete_renderbuffer(self.depth);
         }
-    }
-}
-
-/// Allocates memory of `size` for a renderbuffer, and attaches the renderbuffer to the bound framebuffer at the attachment
-/// point `place`.
-///
-/// # Safety
-/// The context must be current on this thread, and the renderbuffer must belong to it.
-unsafe fn store(gl: &glow::Context, buffer: glow::Renderbuffer, format: u32, size: (i32, i32), place: u32) {
-    // SAFETY: as the caller promises.
-    unsafe {
-        gl.bind_renderbuffer(glow::RENDERBUFFER, Some(buffer));
-        gl.renderbuffer_storage(glow::RENDERBUFFER, format, size.0, size.1);
-        gl.framebuffer_renderbuffer(glow::FRAMEBUFFER, place, glow::RENDERBUFFER, Some(buffer));
-        gl.bind_renderbuffer(glow::RENDERBUFFER, None);
     }
 }
 

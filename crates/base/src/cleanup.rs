@@ -4,9 +4,9 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
@@ -15,7 +15,7 @@ use signal_hook::low_level::emulate_default_handler;
 static REGISTERED_PATHS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 fn lock_registered_paths() -> MutexGuard<'static, Vec<PathBuf>> {
-    REGISTERED_PATHS.lock().unwrap_or_else(PoisonError::into_inner)
+    REGISTERED_PATHS.lock()
 }
 
 /// A file or folder that is removed if a signal ends the process. Dropping this value ends the registration and keeps the file.
@@ -46,7 +46,7 @@ type Callback = Box<dyn FnOnce() + Send>;
 static CALLBACK: Mutex<Option<Callback>> = Mutex::new(None);
 
 fn lock_callback() -> MutexGuard<'static, Option<Callback>> {
-    CALLBACK.lock().unwrap_or_else(PoisonError::into_inner)
+    CALLBACK.lock()
 }
 
 /// Sets the callback that runs before a signal ends the process, on a thread of its own. A second signal ends the process at

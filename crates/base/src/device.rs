@@ -95,12 +95,12 @@ pub struct DeviceInfo {
 fn serialize_number<T: Default + PartialEq + Serialize, S: Serializer>(
     number: &T,
     to: S,
-) -> std::result::Result<S::Ok, S::Error> {
+) -> Result<S::Ok, S::Error> {
     if *number == T::default() { to.serialize_none() } else { number.serialize(to) }
 }
 
 /// Serializes a text; a text that the driver has not reported becomes `null`.
-fn serialize_text<S: Serializer>(text: &str, to: S) -> std::result::Result<S::Ok, S::Error> {
+fn serialize_text<S: Serializer>(text: &str, to: S) -> Result<S::Ok, S::Error> {
     if text.is_empty() || text == UNNAMED { to.serialize_none() } else { to.serialize_str(text) }
 }
 

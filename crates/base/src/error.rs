@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::text::{escaped, escaped_lines};
 
 /// A result whose error is clreel's [`Error`].
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// An error in three parts, each a sentence; `why` and `hint` may be empty.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

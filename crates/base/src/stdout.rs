@@ -1,11 +1,12 @@
 //! Keeps the standard output for results. Drivers and kernels print there, too: `printf` in a kernel, messages of compilers. After
 //! [`separate`] or [`capture`] whatever else this process prints goes elsewhere, and only [`results`] writes to the standard output.
 
+use parking_lot::Mutex;
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::os::fd::{AsFd, AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 
 /// The number of lines that [`printed_lines`] keeps.
 const MAX_LINES: usize = 100;
@@ -75,7 +76,7 @@ pub fn capture() -> io::Result<()> {
 
 /// Adds a line to [`PRINTED`], unless it has [`MAX_LINES`] lines.
 fn keep(line: &[u8]) {
-    let mut printed = PRINTED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut printed = PRINTED.lock();
     if printed.len() < MAX_LINES {
         printed.push(crate::text::escaped(String::from_utf8_lossy(line).trim_end()).into_owned());
     }
@@ -84,12 +85,12 @@ fn keep(line: &[u8]) {
 /// Calls `read` with the first lines that were printed since [`forget_printed_lines`], at most 100, with control characters
 /// escaped.
 pub fn printed_lines<T>(read: impl FnOnce(&[String]) -> T) -> T {
-    read(&PRINTED.lock().unwrap_or_else(PoisonError::into_inner))
+    read(&PRINTED.lock())
 }
 
 /// Forgets the lines that were printed so far, so that the next ones are kept.
 pub fn forget_printed_lines() {
-    PRINTED.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    PRINTED.lock().clear();
 }
 
 /// Returns a writer for results: the standard output with which the process was started.

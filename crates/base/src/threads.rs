@@ -1,7 +1,7 @@
 //! Distribution of work over threads.
 
+use parking_lot::Mutex;
 use std::num::NonZero;
-use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -46,7 +46,7 @@ pub fn join_within(slot: &mut Option<JoinHandle<()>>, patience: Duration) -> Opt
 /// cannot be started, fewer do the work.
 pub fn share<T>(parts: impl Iterator<Item = T> + Send, threads: usize, work: impl Fn(T) + Sync) {
     let parts = Mutex::new(parts);
-    let next = || parts.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let next = || parts.lock().next();
     let run = || {
         while let Some(part) = next() {
             work(part);

@@ -122,7 +122,7 @@ pub fn check_from(
     let outputs = Outputs::from_first(want, first, run)?;
     let untouched = |at| outputs.is_untouched(at, want[at]);
     let report = MismatchReport {
-        overrun: outputs.overrun(),
+        overrun: outputs.overrun,
         ..mismatch_report(want, outputs.got(), elements, untouched)
     };
     Ok((!report.is_empty()).then_some(report))
@@ -170,7 +170,8 @@ fn mismatch_report(
             continue;
         }
         let bytes = number * elements.bytes()..(number + 1) * elements.bytes();
-        report.note(got, want, bytes.clone().all(&untouched), || elements.position(number));
+        report.untouched += usize::from(bytes.clone().all(&untouched));
+        report.note(got, want, || elements.position(number));
     }
     report
 }

@@ -8,7 +8,7 @@ use base::error::{Error, Result};
 use compute::sample::sample;
 use compute::work::{KernelWork, LaunchWork};
 use opencl::cl::{Event, Queue, failed};
-use opencl::kernel::{self, Kernel, expect_types};
+use opencl::kernel::{self, Kernel, NdRange, expect_types};
 use opencl::memory::Storage;
 
 /// A compiled program: one variant with one configuration.
@@ -123,10 +123,10 @@ impl Plan {
             }
         }
         let Launch { global: [across, down], local } = (self.code().launch)(self.config(), pass, &band);
-        let (global, local) = ([across, down, 1], [local[0], local[1], 1]);
+        let range = NdRange::plane([across, down], local);
         // SAFETY: every argument is set, `check_arguments` has compared their types, the memory is as large as the kernels
         // expect, and they stay inside it for any rows of the picture.
-        unsafe { kernel::enqueue(queue, kernel, 2, global, local) }.map_err(|e| failed(&what(), &e))
+        unsafe { kernel::enqueue(queue, kernel, range, &[]) }.map_err(|e| failed(&what(), &e))
     }
 
     /// Predicts the wall time of one run in milliseconds, from bands of increasing height until one takes long enough to be

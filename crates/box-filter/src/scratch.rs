@@ -31,7 +31,7 @@ impl Scratch {
             image.write(queue, &pixel.repeat(*width as usize * *height as usize))
         });
         let buffers = self.buffer.as_ref().map(|(_, buffer)| buffer).into_iter().chain(&self.column_sums);
-        let buffers = buffers.map(|buffer| buffer.enqueue_fill(queue, &pixel, 0, buffer.len()).map(drop));
+        let buffers = buffers.map(|buffer| buffer.enqueue_fill(queue, &pixel, buffer.len()).map(drop));
         let written: Answer<()> = image.into_iter().chain(buffers).collect();
         written.map_err(|e| failed("The row sums could not be prepared for a check.", &e))
     }

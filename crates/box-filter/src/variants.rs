@@ -217,7 +217,7 @@ impl fmt::Display for VariantId {
 impl FromStr for VariantId {
     type Err = String;
 
-    fn from_str(s: &str) -> std::result::Result<Self, String> {
+    fn from_str(s: &str) -> Result<Self, String> {
         Self::with_own().find(|id| id.name == s).ok_or_else(|| {
             let names: Vec<_> = Self::all().map(|id| id.0.name).collect();
             format!("no variant is called '{s}'; choose one of {}", names.join(", "))
@@ -226,13 +226,13 @@ impl FromStr for VariantId {
 }
 
 impl Serialize for VariantId {
-    fn serialize<S: Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_str(self.name)
     }
 }
 
 impl<'de> Deserialize<'de> for VariantId {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> std::result::Result<Self, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
     }
 }

@@ -171,7 +171,7 @@ impl Cache {
     ///
     /// # Errors
     /// Returns an error if they are damaged or have another format version.
-    pub fn parse(text: &[u8]) -> std::result::Result<Self, Unread> {
+    pub fn parse(text: &[u8]) -> Result<Self, Unread> {
         let cache: Self = load::json(text)?;
         if cache.schema != SCHEMA {
             return Err(Unread::damaged(format!("its schema is {}, not {SCHEMA}", cache.schema)));

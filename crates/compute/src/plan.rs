@@ -4,7 +4,7 @@ use base::device::DeviceInfo;
 use base::error::{Error, Result};
 use base::threads::Threads;
 use opencl::cl::{Answer, Buffer, ClContext, Device, Event, Mem, Queue, failed};
-use opencl::kernel::{Argument, Kernel, Value, enqueue_after, expect_types};
+use opencl::kernel::{Argument, Kernel, NdRange, Value, enqueue, expect_types};
 use opencl::memory::allocation_flags;
 use opencl::program;
 
@@ -27,7 +27,7 @@ pub struct Code<S: 'static, X: 'static = ()> {
     ///
     /// # Errors
     /// Returns a sentence that states why the device cannot run them.
-    pub supports: fn(&Device, &S) -> std::result::Result<(), String>,
+    pub supports: fn(&Device, &S) -> Result<(), String>,
     /// Returns compiler options for a device, in addition to the values of the parameters.
     pub options: fn(&DeviceInfo) -> String,
     /// The further data of the ladder.
@@ -208,9 +208,9 @@ impl Launch<'_> {
     /// Returns an error if the driver reports one.
     pub fn enqueue(&self, queue: &Queue, after: &[Event]) -> Answer<Event> {
         let Self { kernel, groups: [across, down], local: [width, height] } = *self;
-        let (global, local) = ([across * width, down * height, 1], [width, height, 1]);
+        let range = NdRange::plane([across * width, down * height], [width, height]);
         // SAFETY: the arguments are set, their types were compared, and the kernels stay within the sizes of the case.
-        unsafe { enqueue_after(queue, kernel, 2, global, local, after) }
+        unsafe { enqueue(queue, kernel, range, after) }
     }
 }
 
@@ -328,7 +328,7 @@ impl<S, X> Program<S, X> {
 ///
 /// # Errors
 /// Returns a sentence for the user if it has not.
-pub fn require_memory(device: &DeviceInfo, arrays: &[u64]) -> std::result::Result<(), String> {
+pub fn require_memory(device: &DeviceInfo, arrays: &[u64]) -> Result<(), String> {
     let (sum, largest) = (arrays.iter().sum(), arrays.iter().copied().max().unwrap_or_default());
     match device.has_room(sum, largest) {
         true => Ok(()),

@@ -134,7 +134,7 @@ impl Child {
         };
         let reply: Reply = client.ask(request, Some(payload), &limit)?.map_err(|ending| {
             self.fault = !matches!(ending.cause, Cause::NotStarted(_));
-            ending_error(name, &ending, self.client.step())
+            ending_error(name, &ending, &self.client.step)
         })?;
         if reply.is_ok() && !result.is_empty() {
             let gone = |e| ending_error(name, &Ending::not_started(&e), START);
@@ -143,7 +143,7 @@ impl Child {
         let may_be_damaged = match &reply {
             Ok(report) => report.is_some(),
             // If the compiler rejected the kernels, nothing has run.
-            Err(error) => is_device_failure(error) || self.client.step() != BUILD || self.client.has_run(),
+            Err(error) => is_device_failure(error) || &self.client.step != BUILD || self.client.has_run,
         };
         if may_be_damaged {
             self.client.end();

@@ -11,7 +11,7 @@ use super::{Engine, Pipeline, Slot};
 use base::error::{Error, Result};
 use base::numbers::thousands;
 use opencl::cl::{Buffer, ClContext, failed};
-use opencl::kernel::{Kernel, Value, enqueue, expect_types};
+use opencl::kernel::{Kernel, NdRange, Value, enqueue, expect_types};
 use opencl::memory::{Picture, Storage, allocation_flags};
 use opencl::sources::Sources;
 use opencl::transfer::enqueue_copy_to_image;
@@ -204,8 +204,8 @@ impl Comparer {
             // SAFETY: these are all arguments, with their types. The pictures and the map have this size, there is room for
             // what each group found, and the kernels stay inside.
             unsafe {
-                let first = enqueue(queue, parts, 1, [groups * GROUP, 1, 1], [GROUP, 1, 1])?;
-                Ok([first, enqueue(queue, whole, 1, [GROUP, 1, 1], [GROUP, 1, 1])?])
+                let first = enqueue(queue, parts, NdRange::line(groups * GROUP, GROUP), &[])?;
+                Ok([first, enqueue(queue, whole, NdRange::line(GROUP, GROUP), &[])?])
             }
         };
         let began = Instant::now();

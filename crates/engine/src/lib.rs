@@ -139,7 +139,7 @@ impl Engine {
         frame: &Frame,
         request: Request,
         mut slot: Slot,
-    ) -> std::result::Result<Ticket, (Slot, Refusal)> {
+    ) -> Result<Ticket, (Slot, Refusal)> {
         let (ticket, mut stages) = (Ticket(self.next), Stages::default());
         self.next += 1;
         let is_for_device = self.has_opengl && !request.variant.back_end().does_without_opencl();
@@ -154,11 +154,7 @@ impl Engine {
     /// # Errors
     /// If the request is refused: the slot and the reason.
     #[allow(clippy::result_large_err, reason = "the slot comes back")]
-    pub(crate) fn submit_job(
-        &mut self,
-        frame: &Frame,
-        mut job: Job,
-    ) -> std::result::Result<(), (Slot, Refusal)> {
+    pub(crate) fn submit_job(&mut self, frame: &Frame, mut job: Job) -> Result<(), (Slot, Refusal)> {
         let request = job.request;
         let pipeline = self.pipeline.as_mut().filter(|_| !request.variant.back_end().does_without_opencl());
         match self.loader.load_and_prepare(pipeline, frame, &mut job) {

@@ -28,7 +28,7 @@ impl Meters {
 
     /// Returns `Ok` if frames can be measured for the scopes, or the error because of which they cannot; `None` until the
     /// scopes' kernels are built.
-    pub(super) fn scopes(&self) -> Option<std::result::Result<(), &Error>> {
+    pub(super) fn scopes(&self) -> Option<Result<(), &Error>> {
         self.scopes.as_ref().map(|scopes| scopes.as_ref().map(|_| ()))
     }
 

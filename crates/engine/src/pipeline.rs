@@ -120,7 +120,7 @@ impl Pipeline {
         };
         let is_usable = |packed: &Arc<PackedPicture>| packed.belongs_to(staging) && packed.layout() == layout;
         if let Some(packed) = frame.packed.get().filter(is_usable) {
-            let took_ms = packed.packing_ms();
+            let took_ms = packed.packing_ms;
             return slot.load_packed(packed).map(|()| Some(took_ms));
         }
         // Not the filter's queue, which may be busy for long.

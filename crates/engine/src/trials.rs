@@ -101,7 +101,7 @@ impl Trials {
 
     /// Returns an error if the kernels of this case must not filter frames yet: [`Refusal::TrialPending`] if their trial has no
     /// result, in which case the trial is requested unless that has been done; [`Refusal::Unsupported`] if the trial failed.
-    pub(super) fn require(&mut self, case: TrialCase) -> std::result::Result<(), Refusal> {
+    pub(super) fn require(&mut self, case: TrialCase) -> Result<(), Refusal> {
         if !self.changed.contains(&case.kernels()) {
             return Ok(());
         }

@@ -32,7 +32,7 @@ pub struct ArrayLadder<S: 'static> {
     /// Returns the peak kernel for a device.
     pub peak: fn(&Device) -> Config<Code<S>>,
     /// Returns the cases that the command line options choose, as [`Ladder::cases`] does.
-    pub cases: fn(&Sizes) -> std::result::Result<Vec<S>, String>,
+    pub cases: fn(&Sizes) -> Result<Vec<S>, String>,
     /// Returns the facts of a case, without the sizes that follow from its arrays.
     pub describe: fn(&S) -> CaseInfo,
     /// Small and odd cases for checks, the smallest first.
@@ -120,7 +120,7 @@ impl<S: Debug + Copy + PartialEq + Serialize + DeserializeOwned> Ladder for Arra
         self.variants
     }
 
-    fn cases(&self, sizes: &Sizes) -> std::result::Result<Vec<S>, String> {
+    fn cases(&self, sizes: &Sizes) -> Result<Vec<S>, String> {
         (self.cases)(sizes)
     }
 
@@ -139,7 +139,7 @@ impl<S: Debug + Copy + PartialEq + Serialize + DeserializeOwned> Ladder for Arra
         (self.smaller)(case)
     }
 
-    fn supports(&self, device: &Device, code: Option<&Code<S>>, case: &S) -> std::result::Result<(), String> {
+    fn supports(&self, device: &Device, code: Option<&Code<S>>, case: &S) -> Result<(), String> {
         let Lens { inputs, output, scratch } = (self.lens)(case);
         let arrays = inputs.iter().chain(&scratch).chain([&output]).map(|len| 4 * *len as u64);
         require_memory(&device.info, &arrays.collect::<Vec<_>>())?;

@@ -12,7 +12,7 @@ use opencl::parts::require_sub_buffers;
 pub(super) type ContinueCheck<'a> = &'a mut dyn FnMut() -> Result<()>;
 
 /// The list of checks that passed, or a report on the first output that differs.
-pub type CheckResult = std::result::Result<Vec<Checked>, Box<MismatchReport>>;
+pub type CheckResult = Result<Vec<Checked>, Box<MismatchReport>>;
 
 /// The longest predicted time, in milliseconds, of a run that serves only a check. Cases that are predicted to take longer are
 /// not checked.

@@ -177,7 +177,7 @@ pub trait Ladder {
     ///
     /// # Errors
     /// Returns a sentence for the user if a value is not allowed.
-    fn cases(&self, sizes: &Sizes) -> std::result::Result<Vec<Self::Case>, String>;
+    fn cases(&self, sizes: &Sizes) -> Result<Vec<Self::Case>, String>;
 
     /// Returns the facts of a case.
     fn describe(&self, case: &Self::Case) -> CaseInfo;
@@ -196,12 +196,7 @@ pub trait Ladder {
     ///
     /// # Errors
     /// Returns a sentence that states why the device cannot run the case.
-    fn supports(
-        &self,
-        device: &Device,
-        code: Option<&Self::Code>,
-        case: &Self::Case,
-    ) -> std::result::Result<(), String>;
+    fn supports(&self, device: &Device, code: Option<&Self::Code>, case: &Self::Case) -> Result<(), String>;
 
     /// Compiles or prepares a variant or a peak kernel.
     ///

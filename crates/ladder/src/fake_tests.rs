@@ -183,7 +183,7 @@ impl<const BUDGET: bool> Ladder for FakeLadder<BUDGET> {
         &VARIANTS
     }
 
-    fn cases(&self, _: &Sizes) -> std::result::Result<Vec<u32>, String> {
+    fn cases(&self, _: &Sizes) -> Result<Vec<u32>, String> {
         Ok(vec![TIMED_CASE])
     }
 
@@ -206,7 +206,7 @@ impl<const BUDGET: bool> Ladder for FakeLadder<BUDGET> {
         if *case == LARGE_CASE { vec![SMALLER_CASE] } else { Vec::new() }
     }
 
-    fn supports(&self, _: &Device, _: Option<&FakeCode>, _: &u32) -> std::result::Result<(), String> {
+    fn supports(&self, _: &Device, _: Option<&FakeCode>, _: &u32) -> Result<(), String> {
         Ok(())
     }
 

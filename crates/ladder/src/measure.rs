@@ -99,11 +99,7 @@ const MIN_ROUNDS: u32 = 3;
 /// # Errors
 /// Returns a sentence for the user if the variant should not be timed, because a run or the minimum number of rounds together
 /// take over 60 s. A variant that is `selected_by_name` may take ten minutes per run.
-pub fn rounds_for(
-    predicted_ms: f64,
-    max_rounds: u32,
-    selected_by_name: bool,
-) -> std::result::Result<u32, String> {
+pub fn rounds_for(predicted_ms: f64, max_rounds: u32, selected_by_name: bool) -> Result<u32, String> {
     let single_ms = MAX_SINGLE_RUN.as_secs_f64() * 1e3;
     let most_ms = if selected_by_name { MAX_NAMED_RUN.as_secs_f64() * 1e3 } else { single_ms };
     let needed = if selected_by_name { 1 } else { max_rounds.min(MIN_ROUNDS) };
@@ -132,7 +128,7 @@ pub struct TimedTask<'a, E = Error> {
     /// Runs the task once and waits for its end. The argument is the number of the round that is timed, or `None` for a run that
     /// only prepares the timed one.
     #[allow(clippy::type_complexity)]
-    pub run: Box<dyn FnMut(Option<u32>) -> std::result::Result<Sample, E> + 'a>,
+    pub run: Box<dyn FnMut(Option<u32>) -> Result<Sample, E> + 'a>,
 }
 
 /// The times of one task.
@@ -153,7 +149,7 @@ impl TaskSamples {
 }
 
 /// The times of each task, or its error, in the order of the tasks.
-pub type TaskResults<E = Error> = Vec<std::result::Result<TaskSamples, E>>;
+pub type TaskResults<E = Error> = Vec<Result<TaskSamples, E>>;
 
 /// Tasks that run in turn, so that a disturbance of the machine affects all of them. A task that fails is dropped, and its error is its
 /// result.
@@ -190,11 +186,7 @@ impl<E> Alternation<E> {
 
     /// Runs each task that takes part in this round. `run` gets the index of the task, and the number of the round, or `None` for a run
     /// that only prepares the timed one.
-    pub fn round(
-        &mut self,
-        round: u32,
-        mut run: impl FnMut(usize, Option<u32>) -> std::result::Result<Sample, E>,
-    ) {
+    pub fn round(&mut self, round: u32, mut run: impl FnMut(usize, Option<u32>) -> Result<Sample, E>) {
         for at in 0..self.rounds.len() {
             let at = match round % 2 {
                 1 if self.pairs.contains(&at) => at + 1,
@@ -226,8 +218,7 @@ impl<E> Alternation<E> {
     /// Completes the results. If all rounds were too short to measure the load of other processes, the time just after them is
     /// measured as well.
     pub fn finish(&mut self) {
-        let is_short =
-            |result: &std::result::Result<TaskSamples, E>| result.as_ref().is_ok_and(|t| t.others.is_none());
+        let is_short = |result: &Result<TaskSamples, E>| result.as_ref().is_ok_and(|t| t.others.is_none());
         if let (Some(began), true) = (&self.began, self.results.iter().any(is_short)) {
             std::thread::sleep(began.remaining_interval());
             let now = self.others();

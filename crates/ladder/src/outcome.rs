@@ -6,7 +6,7 @@ use base::verify::MismatchReport;
 use compute::sample::Sample;
 
 /// A value, or the outcome that replaces the variant's times.
-pub type VariantResult<T> = std::result::Result<T, Box<Outcome>>;
+pub type VariantResult<T> = Result<T, Box<Outcome>>;
 
 /// Wraps an error as the outcome of a failed variant.
 pub fn fail(error: Error) -> Box<Outcome> {

@@ -171,7 +171,7 @@ pub struct CaseRun {
     /// The extent to which the device's times are used.
     pub clock: ClockState,
     /// The speed of the device's clock in the timed rounds, or the reason why it is unknown, as a sentence.
-    pub clock_speed: std::result::Result<ClockSpeed, String>,
+    pub clock_speed: Result<ClockSpeed, String>,
 }
 
 /// Returns the reason why measured kernels have wall times instead of device times, or why runs are missing; `None` if there is

@@ -41,7 +41,7 @@ pub struct LadderRunner<'a, L: Ladder> {
     child: RefCell<&'a mut Child>,
     clock: OnceCell<ClockState>,
     /// The reader of the device's clock speed, or the reason why the speed cannot be read, as a sentence.
-    pub(super) clock_reader: std::result::Result<ClockReader, String>,
+    pub(super) clock_reader: Result<ClockReader, String>,
 }
 
 /// Memory for a case: one allocation for each kind of memory that the variants use.

@@ -139,7 +139,7 @@ pub struct Search<C: 'static> {
     /// The extent to which the device's times were used.
     pub clock: ClockState,
     /// The speed of the device's clock during the final runs, or the reason why it is unknown, as a sentence.
-    pub clock_speed: std::result::Result<ClockSpeed, String>,
+    pub clock_speed: Result<ClockSpeed, String>,
     /// The times of the final runs of each finalist, with the index of its trial.
     pub finals: Vec<(usize, Measurement)>,
     /// The configuration that is kept; `None` if no configuration has final runs.

@@ -3,9 +3,8 @@
 
 mod kernels;
 
-use std::sync::{Mutex, PoisonError};
-
 use bytemuck::{cast_slice, cast_slice_mut};
+use parking_lot::Mutex;
 use serde_json::json;
 
 use super::reduction::{PICTURES, expected, memory};
@@ -33,7 +32,7 @@ fn count_luminances(case: &Case, inputs: &[&[f32]], numbers: &mut [f32], threads
         for pixel in part.chunks_exact(4) {
             bins[luminance(pixel) as usize & (BINS - 1)] += 1;
         }
-        let mut numbers = numbers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut numbers = numbers.lock();
         numbers.iter_mut().zip(&bins).for_each(|(number, bin)| *number += bin);
     });
     Ok(())

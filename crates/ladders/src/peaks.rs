@@ -49,7 +49,7 @@ fn copy_ms(cl: &ClContext) -> Result<f64> {
     let buffer = || {
         let buffer = Buffer::new(&cl.context, allocation_flags(cl), BYTES)?;
         // Memory that was never written may not be allocated yet.
-        buffer.enqueue_fill(&cl.queue, &[1; 4], 0, BYTES)?.wait_for()?;
+        buffer.enqueue_fill(&cl.queue, &[1; 4], BYTES)?.wait_for()?;
         Ok(buffer)
     };
     require(2 * BYTES)?;

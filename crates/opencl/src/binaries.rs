@@ -47,7 +47,7 @@ impl BinaryFile {
     pub(super) fn of(cl: &ClContext, text: &str, options: &str) -> Option<Self> {
         let setting = environment::text(BINARIES_VARIABLE);
         let has_folder = sources::named_folder().is_some() || !cl.sources().is_built_in();
-        let wanted = is_wanted(setting.as_deref(), cl.keeps_binaries()) && !has_folder;
+        let wanted = is_wanted(setting.as_deref(), cl.keeps_binaries) && !has_folder;
         let folder = wanted.then(folders::cache_folder)??.join("programs");
         Some(Self::in_folder(&folder, key(&cl.device.info, &loader_layers(), text, options)))
     }

@@ -5,13 +5,13 @@
 //! events and by the host's clock. If the two do not grow alike, wall times replace device times.
 
 use std::fmt;
-use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use ocl::ffi;
 
 use crate::cl::{Answer, Buffer, ClContext, Queue, failed};
-use crate::kernel::{self, Kernel, Value};
+pub use crate::cl::{Calibration, Clock};
+use crate::kernel::{self, Kernel, NdRange, Value};
 use crate::program;
 use crate::sources::Sources;
 use crate::timer::{EventTimes, is_possible};
@@ -39,73 +39,8 @@ const SLOPE_RANGE: (f64, f64) = (0.8, 1.25);
 /// The coarsest accepted resolution of a device's clock in nanoseconds. Common ones are 10 ns (AMD), 32 ns (NVIDIA), 83 ns (Intel) and
 /// 1,000 ns.
 const MAX_RESOLUTION_NS: u64 = 1_000;
-/// The minimum length of a device time that is shown, as a multiple of the resolution of the device's clock.
-const MIN_STEPS: f64 = 10.0;
-
-/// The result of comparing a device's clock with the host's.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Calibration {
-    /// Device times grow with wall times.
-    Trusted {
-        /// The resolution of the device's clock in nanoseconds.
-        resolution_ns: u64,
-        /// A moment of the host's clock, and the device's clock at that moment in nanoseconds.
-        anchor: (Instant, u64),
-    },
-    /// Device times are not usable. The text says why, as a clause after "since".
-    Rejected(String),
-}
-
-/// The clock of a context's device, with the result of its calibration. Clones of the context and all of its queues share it.
-#[derive(Debug, Clone, Default)]
-pub struct Clock(Arc<OnceLock<Calibration>>);
 
 impl Clock {
-    /// Returns the result of the calibration; `None` before the calibration.
-    pub fn calibration(&self) -> Option<&Calibration> {
-        self.0.get()
-    }
-
-    /// Returns true if no calibration has rejected the device's times.
-    pub fn is_usable(&self) -> bool {
-        self.rejection().is_none()
-    }
-
-    /// Returns the reason why wall times are used instead of device times, as a clause after "since"; `None` if device times
-    /// are used.
-    pub fn rejection(&self) -> Option<&str> {
-        match self.calibration() {
-            Some(Calibration::Rejected(why)) => Some(why),
-            _ => None,
-        }
-    }
-
-    /// Returns true if a device time in nanoseconds is long enough to be accurate with the resolution of the device's clock.
-    pub fn resolves(&self, ns: f64) -> bool {
-        match self.calibration() {
-            Some(Calibration::Trusted { resolution_ns, .. }) => ns >= MIN_STEPS * *resolution_ns as f64,
-            Some(Calibration::Rejected(_)) => false,
-            None => true,
-        }
-    }
-
-    /// Returns the resolution of the device's clock in nanoseconds; `None` if it is not calibrated or not trusted.
-    pub fn resolution_ns(&self) -> Option<u64> {
-        match self.calibration() {
-            Some(Calibration::Trusted { resolution_ns, .. }) => Some(*resolution_ns),
-            _ => None,
-        }
-    }
-
-    /// Returns the state of the clock.
-    pub fn state(&self) -> ClockState {
-        match self.calibration() {
-            Some(Calibration::Trusted { .. }) => ClockState::Trusted,
-            Some(Calibration::Rejected(why)) => ClockState::Rejected(why.clone()),
-            None => ClockState::Uncalibrated(None),
-        }
-    }
-
     /// Calibrates the clock of the context's device, once for all clones of the context. It takes some 50 ms of the device's time, and
     /// should run while the device has no other work. If it fails, the clock stays uncalibrated.
     ///
@@ -161,7 +96,7 @@ fn launch(queue: &Queue, kernel: &Kernel, out: &Buffer, outer: u32) -> Answer<La
     kernel.set(2, out.mem())?;
     let before = Instant::now();
     // SAFETY: all arguments are set, with the kernel's types, and the one work-item writes the buffer's one number.
-    let event = unsafe { kernel::enqueue(queue, kernel, 1, [1; 3], [1; 3]) }?;
+    let event = unsafe { kernel::enqueue(queue, kernel, NdRange::line(1, 1), &[]) }?;
     let after = Instant::now();
     queue.finish()?;
     let wall = before.elapsed();
@@ -249,7 +184,7 @@ fn shortest_work(mut launch: impl FnMut(u32) -> Result<Launch>) -> Result<u32> {
 
 /// Compares the device times of launches with their wall times, and returns the result of the calibration. `launches` has the
 /// launches for each amount of work.
-fn compare(reported_ns: u64, launches: &[Vec<Launch>; 3]) -> std::result::Result<Calibration, Fault> {
+fn compare(reported_ns: u64, launches: &[Vec<Launch>; 3]) -> Result<Calibration, Fault> {
     let impossible = |why: &str| Err(Fault::Impossible(why.to_owned()));
     let all = || launches.iter().flatten();
     if all().any(|launch| !launch.is_right) {
@@ -339,6 +274,8 @@ fn gcd(a: u64, b: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Arc, OnceLock};
+
     use super::*;
 
     /// Launches of a device of which each round of the outer loop takes a microsecond; `clock` makes the driver's START and END from

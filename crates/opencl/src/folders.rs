@@ -2,9 +2,40 @@
 
 use std::ffi::{CString, OsStr, OsString};
 use std::fs;
+use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
+
+use base::cleanup::CleanupPath;
+
+/// A folder for temporary files. The folder and its files are removed when this value is dropped, or when a signal ends the
+/// process.
+#[derive(Debug)]
+pub struct Folder(
+    /// The folder's path.
+    pub PathBuf,
+    #[expect(dead_code, reason = "held until the folder is gone")] CleanupPath,
+);
+
+impl Folder {
+    /// Creates a folder that only this user can access.
+    ///
+    /// # Errors
+    /// Returns an error if the folder exists, or cannot be created.
+    pub fn create(path: &Path) -> io::Result<Self> {
+        let passing = CleanupPath::new(path);
+        fs::DirBuilder::new().mode(0o700).create(path)?;
+        Ok(Self(path.to_owned(), passing))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // If this fails, a few links stay in the folder for temporary files.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
 
 /// Returns a writable folder for temporary files: the folder of the user's session, the system's folder, `/tmp` or `/dev/shm`,
 /// the first of them that is writable.

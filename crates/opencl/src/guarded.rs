@@ -1,6 +1,6 @@
 //! Arrays of floats in a device's memory, each between two guards, so that checks find writes outside the array.
 
-use super::cl::{Answer, Buffer, ClContext, Mem, Queue, failed};
+use super::cl::{Buffer, ClContext, Mem, Queue, failed};
 use super::host_block::HostBlock;
 use super::memory::allocation_flags;
 use base::error::Result;
@@ -41,8 +41,7 @@ impl GuardedArray {
     /// # Errors
     /// Returns an error if there is not enough memory.
     pub fn new(cl: &ClContext, count: usize, guard: usize) -> Result<Self> {
-        let whole = Buffer::new(&cl.context, allocation_flags(cl), byte_len(count, guard));
-        Self::of(cl, whole, count, guard, None)
+        Self::allocate(cl, count, guard, None)
     }
 
     /// Allocates as [`GuardedArray::new`] does, but in host memory that the device uses in place (`CL_MEM_USE_HOST_PTR`).
@@ -50,21 +49,18 @@ impl GuardedArray {
     /// # Errors
     /// Returns an error if there is not enough memory.
     pub fn in_place(cl: &ClContext, count: usize, guard: usize) -> Result<Self> {
-        let block = HostBlock::new(byte_len(count, guard))?;
-        // SAFETY: the block has so many bytes, nobody else gets it, and it goes after the buffer; whoever puts commands on a
-        // queue waits for them before this goes.
-        let whole = unsafe { Buffer::in_place(&cl.context, block.start().as_ptr(), byte_len(count, guard)) };
-        Self::of(cl, whole, count, guard, Some(block))
+        Self::allocate(cl, count, guard, Some(HostBlock::new(byte_len(count, guard))?))
     }
 
-    /// Creates the array between the guards from the allocated buffer `whole`, which may lie in the host memory `block`.
-    fn of(
-        cl: &ClContext,
-        whole: Answer<Buffer>,
-        count: usize,
-        guard: usize,
-        block: Option<HostBlock>,
-    ) -> Result<Self> {
+    /// Creates the array between its guards, in the host memory `block` if there is one.
+    fn allocate(cl: &ClContext, count: usize, guard: usize, block: Option<HostBlock>) -> Result<Self> {
+        let bytes = byte_len(count, guard);
+        let whole = match &block {
+            None => Buffer::new(&cl.context, allocation_flags(cl), bytes),
+            // SAFETY: the block has so many bytes, nobody else gets it, and it goes after the buffer; whoever puts commands on
+            // a queue waits for them before this goes.
+            Some(block) => unsafe { Buffer::in_place(&cl.context, block.start().as_ptr(), bytes) },
+        };
         let whole = whole.map_err(|e| failed(NO_ROOM, &e))?;
         let part = match guard.min(count) {
             0 => whole.clone(),
@@ -90,7 +86,7 @@ impl GuardedArray {
     /// Returns an error if the device fails.
     pub fn fill_with_nan(&self) -> Result<()> {
         let nan = f32::NAN.to_le_bytes();
-        let filled = self.whole.enqueue_fill(&self.queue, &nan, 0, self.whole.len());
+        let filled = self.whole.enqueue_fill(&self.queue, &nan, self.whole.len());
         filled.and_then(|event| event.wait_for()).map_err(|e| failed(NO_COPY, &e))
     }
 

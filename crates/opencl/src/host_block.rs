@@ -62,7 +62,8 @@ impl HostBlock {
         let flags = ffi::CL_MEM_READ_WRITE | ffi::CL_MEM_ALLOC_HOST_PTR;
         let Ok(buffer) = Buffer::new(&cl.context, flags, len.max(1)) else { return Self::new(len) };
         let flags = ffi::CL_MAP_READ | ffi::CL_MAP_WRITE;
-        let Ok((start, _mapped)) = buffer.enqueue_map(queue, flags, len.max(1), true) else {
+        let mapped = buffer.enqueue_map(queue, flags, len.max(1));
+        let Ok(start) = mapped.and_then(|(start, event)| event.wait_for().map(|()| start)) else {
             return Self::new(len);
         };
         // SAFETY: the driver mapped so many bytes for writing.

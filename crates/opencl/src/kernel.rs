@@ -217,44 +217,41 @@ pub fn unique_number() -> u64 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// Enqueues a kernel over `global` work-items in groups of `local` work-items; only the first `dimensions` numbers of both arrays
-/// count. Returns the command's event without waiting.
+/// The work-items of a launch, and the size of their work-groups.
+#[derive(Debug, Clone, Copy)]
+pub struct NdRange {
+    dimensions: u32,
+    global: [usize; 3],
+    local: [usize; 3],
+}
+
+impl NdRange {
+    /// Returns a line of work-items.
+    pub fn line(global: usize, local: usize) -> Self {
+        Self { dimensions: 1, global: [global, 1, 1], local: [local, 1, 1] }
+    }
+
+    /// Returns a rectangle of work-items: its width and height, and those of a work-group.
+    pub fn plane([across, down]: [usize; 2], [width, height]: [usize; 2]) -> Self {
+        Self { dimensions: 2, global: [across, down, 1], local: [width, height, 1] }
+    }
+}
+
+/// Enqueues a kernel, to begin after the events `after` are complete. In an out-of-order queue only such events order the
+/// commands. Returns the command's event without waiting.
 ///
 /// # Errors
 /// Returns an error if the driver reports one.
 ///
 /// # Safety
-/// All arguments must be set, with the right types, and their memory must be large enough for `global` work-items.
-pub unsafe fn enqueue(
-    queue: &Queue,
-    kernel: &Kernel,
-    dimensions: u32,
-    global: [usize; 3],
-    local: [usize; 3],
-) -> Answer<Event> {
-    // SAFETY: the caller vouches for the arguments.
-    unsafe { enqueue_after(queue, kernel, dimensions, global, local, &[]) }
-}
-
-/// Enqueues a kernel as [`enqueue`] does, to begin after the events `after` are complete. In an out-of-order queue only such events
-/// order the commands.
-///
-/// # Safety
-/// The conditions of [`enqueue`] apply.
-pub unsafe fn enqueue_after(
-    queue: &Queue,
-    kernel: &Kernel,
-    dimensions: u32,
-    global: [usize; 3],
-    local: [usize; 3],
-    after: &[Event],
-) -> Answer<Event> {
+/// All arguments must be set, with the right types, and their memory must be large enough for the work-items of `range`.
+pub unsafe fn enqueue(queue: &Queue, kernel: &Kernel, range: NdRange, after: &[Event]) -> Answer<Event> {
     let list = WaitList::of(after);
     let (count, list) = list.raw();
-    let (queue, kernel, dimensions) = (queue.raw(), kernel.raw(), dimensions.clamp(1, 3));
-    let (global, local) = (global.as_ptr(), local.as_ptr());
+    let (queue, kernel, dimensions) = (queue.raw(), kernel.raw(), range.dimensions);
+    let (global, local) = (range.global.as_ptr(), range.local.as_ptr());
     Event::from_call(|event| {
-        // SAFETY: queue, kernel and events are alive, there are sizes for three dimensions, and the caller vouches for the
+        // SAFETY: queue, kernel and events are alive, there are sizes for all dimensions, and the caller vouches for the
         // arguments.
         unsafe {
             let offset = ptr::null();

@@ -2,10 +2,10 @@
 
 use std::ptr::NonNull;
 
-use ocl::ffi::{CL_INVALID_VALUE, CL_MEM_ALLOC_HOST_PTR, CL_MEM_READ_WRITE};
+use ocl::ffi::{CL_MEM_ALLOC_HOST_PTR, CL_MEM_READ_WRITE};
 use serde::{Deserialize, Serialize};
 
-use crate::cl::{Answer, Buffer, Channel, ClContext, Image, Mem, MemFlags, Queue, Status, failed};
+use crate::cl::{Answer, Buffer, Channel, ClContext, Image, Mem, MemFlags, Queue, failed};
 use base::device::DeviceKind;
 use base::error::Result;
 use base::verify::Elements;
@@ -98,22 +98,18 @@ impl Picture {
     pub unsafe fn from_host(
         cl: &ClContext,
         storage: Storage,
-        width: u32,
-        height: u32,
-        memory: *mut u8,
+        (width, height): (u32, u32),
+        memory: NonNull<u8>,
     ) -> Result<Self> {
-        let (w, h) = (width as usize, height as usize);
-        let memory = NonNull::new(memory).ok_or_else(|| failed(NO_MEMORY, &Status(CL_INVALID_VALUE)))?;
+        let (size, memory) = ((width as usize, height as usize), memory.as_ptr());
         // SAFETY: the caller vouches for the length and the lifetime.
         let made = unsafe {
             match storage {
                 Storage::Image => {
-                    let size = (w, h);
-                    Image::new(&cl.context, CL_MEM_READ_WRITE, Channel::Unorm8, size, Some(memory))
-                        .map(Picture::Image)
+                    Image::in_place(&cl.context, Channel::Unorm8, size, memory).map(Picture::Image)
                 }
                 Storage::Buffer => {
-                    Buffer::in_place(&cl.context, memory.as_ptr(), w * h * 4).map(Picture::Buffer)
+                    Buffer::in_place(&cl.context, memory, size.0 * size.1 * 4).map(Picture::Buffer)
                 }
             }
         };
@@ -166,8 +162,7 @@ pub fn allocation_flags(cl: &ClContext) -> MemFlags {
 
 /// Allocates an image; its contents are undefined.
 pub fn image(cl: &ClContext, channel: Channel, width: usize, height: usize) -> Answer<Image> {
-    // SAFETY: no host memory is involved.
-    unsafe { Image::new(&cl.context, allocation_flags(cl), channel, (width, height), None) }
+    Image::new(&cl.context, allocation_flags(cl), channel, (width, height))
 }
 
 /// Allocates a buffer of `bytes` bytes with `guard` bytes on each side. Returns the whole buffer, and the part between the guards.

@@ -6,7 +6,7 @@
 use ocl::ffi::CL_MEM_READ_WRITE;
 
 use super::cl::{Buffer, ClContext, Status, failed};
-use super::kernel::{Kernel, enqueue};
+use super::kernel::{Kernel, NdRange, enqueue};
 use super::program;
 use base::error::{Error, Result};
 
@@ -34,7 +34,7 @@ pub fn require_sub_buffers(cl: &ClContext) -> Result<()> {
     kernel.set(0, part.mem()).map_err(no)?;
     // SAFETY: the only argument is set, and the part has a byte for each work-item.
     let _event =
-        unsafe { enqueue(&cl.queue, &kernel, 1, [SUB_BUFFER_BYTES, 1, 1], [64, 1, 1]) }.map_err(no)?;
+        unsafe { enqueue(&cl.queue, &kernel, NdRange::line(SUB_BUFFER_BYTES, 64), &[]) }.map_err(no)?;
     cl.queue.finish().map_err(no)?;
     check_offset(cl, &whole, 2)
 }

@@ -6,14 +6,14 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ffi::{CStr, CString, NulError};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use ocl::ffi::{CL_BUILD_PROGRAM_FAILURE, CL_COMPILE_PROGRAM_FAILURE, CL_LINK_PROGRAM_FAILURE};
+use parking_lot::Mutex;
 
 use crate::binaries::BinaryFile;
 use crate::build_log;
-use crate::cl::{self, ClContext, Program, Refused, Source};
+use crate::cl::{self, ClContext, CompilerInput, Program, Refused, Source};
 use crate::crash;
 use crate::includes::Unit;
 use crate::sandbox::{self, BUILD, LAUNCH, PREPARATION, builds};
@@ -22,20 +22,14 @@ use base::error::{Error, ErrorKind, Result};
 use base::stderr::print_message;
 use base::timing::log::{self, Event};
 
+pub use crate::cl::CompiledProgram;
+
 /// Calls `compile`, which calls a compiler or makes a driver load a binary, under a watchdog, because such calls may hang or
 /// crash.
-fn watched<T, E>(compile: impl FnOnce() -> std::result::Result<T, E>) -> std::result::Result<T, E> {
+fn watched<T, E>(compile: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
     let _watched = watch::step("a program is built", PREPARATION.as_secs_f64() * 1e3);
     sandbox::step(BUILD);
     compile().inspect(|_| sandbox::step(LAUNCH))
-}
-
-/// A compiled program with its whole text and its options, for [`ClContext::with_compiled`].
-#[derive(Debug, Clone)]
-pub struct CompiledProgram {
-    input: CompilerInput,
-    program: Program,
-    log: String,
 }
 
 impl CompiledProgram {
@@ -51,16 +45,6 @@ pub fn precompile(cl: &ClContext, file: &str, options: &str) -> Option<CompiledP
     let _building = crash::mark_building(file, &cl.device.info.name, &input.options());
     let (program, log) = input.compile(cl).ok()?;
     Some(CompiledProgram { input, program, log })
-}
-
-/// The input of the compiler for one kernel file.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct CompilerInput {
-    /// The text of the file with the files that it includes.
-    pub(crate) unit: Unit,
-    /// The text and its headers as they are passed to the compiler.
-    pub(crate) source: Source,
-    pub(crate) options: CString,
 }
 
 impl CompilerInput {
@@ -81,11 +65,10 @@ impl CompilerInput {
     }
 
     /// Returns the input for a text with its headers.
-    fn of_unit(unit: Unit, options: &str) -> std::result::Result<Self, NulError> {
+    fn of_unit(unit: Unit, options: &str) -> Result<Self, NulError> {
         let bytes = |text: &str| CString::new(base::text::to_bytes(text));
         let headers = unit.headers.iter().map(|(name, text)| Ok((bytes(name)?, bytes(text)?)));
-        let source =
-            Source { text: bytes(&unit.text)?, headers: headers.collect::<std::result::Result<_, _>>()? };
+        let source = Source { text: bytes(&unit.text)?, headers: headers.collect::<Result<_, _>>()? };
         Ok(Self { unit, source, options: CString::new(format!("-cl-kernel-arg-info {options}"))? })
     }
 
@@ -94,7 +77,7 @@ impl CompilerInput {
     }
 
     /// Compiles the program for the context's device. Returns it with the compiler's log.
-    fn compile(&self, cl: &ClContext) -> std::result::Result<(Program, String), Refused> {
+    fn compile(&self, cl: &ClContext) -> Result<(Program, String), Refused> {
         Program::compile(&cl.context, &cl.device, &self.source, &self.options)
     }
 }
@@ -115,7 +98,7 @@ pub fn build(cl: &ClContext, file: &str, options: &str) -> Result<Program> {
 pub fn build_text(cl: &ClContext, file: &str, text: &str, options: &str) -> Result<Program> {
     let what = || format!("The kernel file '{file}' does not build for '{}'.", cl.device.info.name);
     let input = CompilerInput::new(cl, file, text, options)?;
-    if let Some(compiled) = cl.compiled().iter().find(|compiled| compiled.input == input) {
+    if let Some(compiled) = cl.compiled.iter().find(|compiled| compiled.input == input) {
         return Ok(compiled.program.clone());
     }
     let binary_file = BinaryFile::of(cl, &input.unit.whole(), &input.options());
@@ -173,7 +156,7 @@ pub fn print_warnings() {
 fn report_warnings(cl: &ClContext, file: &str, input: &CompilerInput) {
     /// The texts whose warnings were printed.
     static PRINTED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
-    let is_new = || PRINTED.lock().unwrap_or_else(PoisonError::into_inner).insert(input.unit.whole());
+    let is_new = || PRINTED.lock().insert(input.unit.whole());
     if !PRINTS_WARNINGS.load(Ordering::Relaxed) || !cl.sources().is_changed(file) || !is_new() {
         return;
     }

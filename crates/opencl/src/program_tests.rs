@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::cl::{Buffer, Device, list_devices};
-use crate::kernel::{Kernel, Value, enqueue};
+use crate::kernel::{Kernel, NdRange, Value, enqueue};
 use crate::sources::Sources;
 
 /// A binary is requested while the program's kernel runs, which [`Program::binary`] itself does not allow. With five programs a
@@ -29,7 +29,8 @@ fn a_binary_can_be_had_while_its_kernel_runs() {
         let (group, tiles) = (tile * tile, (side as usize).div_ceil(tile));
         let run = || {
             // SAFETY: the arguments are set, and the memory is as large as the kernel is told.
-            let ran = unsafe { enqueue(&cl.queue, &kernel, 1, [tiles * tiles * group, 1, 1], [group, 1, 1]) };
+            let ran =
+                unsafe { enqueue(&cl.queue, &kernel, NdRange::line(tiles * tiles * group, group), &[]) };
             ran.unwrap().wait_for().unwrap();
         };
         run();
@@ -64,7 +65,7 @@ fn written(cl: &ClContext, program: &Program) -> i32 {
     let out = Buffer::new(&cl.context, ocl::ffi::CL_MEM_READ_WRITE, 4).unwrap();
     kernel.set(0, out.mem()).unwrap();
     // SAFETY: the argument is set, and the memory has the number that the kernel writes.
-    unsafe { enqueue(&cl.queue, &kernel, 1, [1; 3], [1; 3]) }.unwrap();
+    unsafe { enqueue(&cl.queue, &kernel, NdRange::line(1, 1), &[]) }.unwrap();
     let mut bytes = [0; 4];
     out.read(&cl.queue, &mut bytes).unwrap();
     i32::from_le_bytes(bytes)

@@ -114,7 +114,7 @@ impl Sources {
     /// # Errors
     /// Returns the reason if these cannot be the texts of a folder of kernels: there are too many, one is too long, or a path is
     /// not one of a kernel file inside the folder.
-    pub fn from_texts(texts: BTreeMap<String, String>) -> std::result::Result<Self, String> {
+    pub fn from_texts(texts: BTreeMap<String, String>) -> Result<Self, String> {
         if texts.len() > MAX_FILES {
             return Err(format!("it has more than {MAX_FILES} files"));
         }
@@ -277,7 +277,7 @@ fn unreadable_error(what: &str, why: &str, hint: &str) -> Error {
 
 /// Checks that a header is a file of the folder `root`. Kernels may be links to other places; a header of a folder from elsewhere
 /// must not pass other files to the compiler, which quotes them in its log.
-fn require_inside(root: &Path, path: &Path) -> std::result::Result<(), Unread> {
+fn require_inside(root: &Path, path: &Path) -> Result<(), Unread> {
     let is_header = path.extension().is_some_and(|ending| ending != "cl");
     match is_header && path.canonicalize().is_ok_and(|real| !real.starts_with(root)) {
         true => Err(Unread::WrongKind("It is a link that leaves the folder of kernels.".to_owned())),

@@ -6,8 +6,7 @@ use std::time::{Duration, Instant};
 
 use ocl::ffi;
 
-use crate::cl::{Event, failed, number_of};
-use crate::clock::{Calibration, Clock};
+use crate::cl::{Calibration, Clock, Event, failed, number_of};
 use base::error::{Error, Result};
 
 /// Returns one timestamp of a completed command (`CL_PROFILING_COMMAND_…`), in nanoseconds of the device's clock.

@@ -1,6 +1,6 @@
 //! Enqueues transfers of pictures between host and device. No function waits.
 
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 
 use ocl::ffi;
 
@@ -17,27 +17,27 @@ fn enqueue_failed(status: Status) -> Error {
     )
 }
 
-/// Enqueues the mapping of a picture that uses host memory. `expected` is the address of that memory; `width` is the width of the
-/// picture in pixels.
+/// Enqueues the mapping of a picture that uses host memory. `expected` is the address of that memory.
 ///
 /// # Errors
 /// Returns an error if the driver reports an error, or does not use the memory in place.
 pub fn enqueue_map(
     cl: &ClContext,
     picture: &Picture,
-    width: u32,
     flags: ffi::cl_map_flags,
     expected: NonNull<u8>,
 ) -> Result<Event> {
-    let row = width as usize * 4;
     let mapped = match picture {
         Picture::Buffer(buffer) => {
-            buffer.enqueue_map(&cl.queue, flags, buffer.len(), false).map(|(at, event)| (at, row, event))
+            buffer.enqueue_map(&cl.queue, flags, buffer.len()).map(|(at, event)| (at, true, event))
         }
-        Picture::Image(image) => image.enqueue_map(&cl.queue, flags),
+        Picture::Image(image) => {
+            let is_whole = |row| row == image.size().0 * 4;
+            image.enqueue_map(&cl.queue, flags).map(|(at, row, event)| (at, is_whole(row), event))
+        }
     };
-    let (at, mapped_row, event) = mapped.map_err(enqueue_failed)?;
-    if at != expected || mapped_row != row {
+    let (at, has_no_gaps, event) = mapped.map_err(enqueue_failed)?;
+    if at != expected || !has_no_gaps {
         return Err(Error::new(
             "The OpenCL driver does not use the frame's memory in place.",
             "CL_MEM_USE_HOST_PTR gave another address or another row length when it was mapped.",
@@ -64,7 +64,9 @@ pub unsafe fn enqueue_write(queue: &Queue, picture: &Picture, from: NonNull<u8>)
     // SAFETY: the caller vouches for the memory.
     let event = unsafe {
         match picture {
-            Picture::Buffer(buffer) => buffer.enqueue_write(queue, from, buffer.len(), false),
+            Picture::Buffer(buffer) => {
+                buffer.enqueue_write(queue, ptr::slice_from_raw_parts(from, buffer.len()), false)
+            }
             Picture::Image(image) => image.enqueue_write(queue, from, false),
         }
     };
@@ -80,7 +82,9 @@ pub unsafe fn enqueue_read(cl: &ClContext, picture: &Picture, into: NonNull<u8>)
     // SAFETY: the caller vouches for the memory.
     let event = unsafe {
         match picture {
-            Picture::Buffer(buffer) => buffer.enqueue_read(&cl.queue, into, buffer.len(), false),
+            Picture::Buffer(buffer) => {
+                buffer.enqueue_read(&cl.queue, ptr::slice_from_raw_parts_mut(into, buffer.len()), false)
+            }
             Picture::Image(image) => image.enqueue_read(&cl.queue, into, false),
         }
     };

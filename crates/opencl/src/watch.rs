@@ -3,7 +3,7 @@
 //!
 //! A stalled call cannot be interrupted, so only another thread can report it.
 
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::OnceLock;
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
@@ -11,6 +11,7 @@ use super::crash::PRINT_TIME;
 use super::sandbox::{CHECK_INTERVAL, Limit, MIN_STOPPED_TIME, PREPARATION, TIMES_PREDICTED};
 use base::error::Error;
 use base::{cleanup, exit};
+use parking_lot::{Mutex, MutexGuard};
 
 /// A driver call, or other work, that a thread waits for.
 #[derive(Debug, Clone)]
@@ -30,7 +31,7 @@ struct Work {
 static RUNNING_WORK: Mutex<Vec<Work>> = Mutex::new(Vec::new());
 
 fn running_work() -> MutexGuard<'static, Vec<Work>> {
-    RUNNING_WORK.lock().unwrap_or_else(PoisonError::into_inner)
+    RUNNING_WORK.lock()
 }
 
 /// A guard of work that the calling thread has begun. The work ends when the guard is dropped.

@@ -1,10 +1,10 @@
 //! Deletes OpenGL objects whose owners may be dropped on a thread without OpenGL. An object is deleted on the thread of its
 //! context: at once, or at that thread's next call of [`delete_pending`].
 
-use std::sync::{Mutex, PoisonError};
 use std::thread::ThreadId;
 
 use glow::HasContext as _;
+use parking_lot::Mutex;
 
 /// An OpenGL object that is to be deleted.
 #[derive(Debug, Clone, Copy)]
@@ -45,14 +45,14 @@ impl ContextThread {
 
     /// Leaves an object to be deleted by this thread's next [`delete_pending`], for owners that have no OpenGL.
     pub fn delete_later(self, name: GlObject) {
-        PENDING.lock().unwrap_or_else(PoisonError::into_inner).push((self.0, name));
+        PENDING.lock().push((self.0, name));
     }
 }
 
 /// Deletes the objects that were left to the calling thread. The thread's context must be current.
 pub fn delete_pending(gl: &glow::Context) {
     let me = std::thread::current().id();
-    let mut left = PENDING.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut left = PENDING.lock();
     left.extract_if(.., |(home, _)| *home == me).for_each(|(_, name)| delete(gl, name));
 }
 

@@ -12,7 +12,8 @@ use crate::names::{ContextThread, GlObject};
 /// dropped on any thread.
 pub struct PixelBuffer {
     gl: Arc<glow::Context>,
-    buffer: glow::Buffer,
+    /// OpenGL's name of the buffer.
+    pub(crate) buffer: glow::Buffer,
     home: ContextThread,
     start: NonNull<u8>,
 }
@@ -52,11 +53,6 @@ impl PixelBuffer {
     /// Returns true if the mapped memory starts at a page boundary, as drivers of CPU devices require of memory that they use in place.
     pub fn is_aligned(&self) -> bool {
         self.start.addr().get().is_multiple_of(4096)
-    }
-
-    /// Returns OpenGL's name of the buffer.
-    pub(crate) fn buffer(&self) -> glow::Buffer {
-        self.buffer
     }
 }
 

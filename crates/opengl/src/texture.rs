@@ -132,5 +132,5 @@ pub fn fill(gl: &glow::Context, texture: glow::Texture, size: (u32, u32), rgba: 
 pub fn fill_from(gl: &glow::Context, texture: glow::Texture, size: (u32, u32), buffer: &PixelBuffer) {
     let pixels = glow::PixelUnpackData::BufferOffset(0);
     // SAFETY: the buffer is bound, so that the pixels are an offset into it.
-    unsafe { RGBA8.fill_with(gl, texture, size, Some(buffer.buffer()), pixels) };
+    unsafe { RGBA8.fill_with(gl, texture, size, Some(buffer.buffer), pixels) };
 }

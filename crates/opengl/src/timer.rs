@@ -26,7 +26,8 @@ pub struct Timing {
     gl: Arc<glow::Context>,
     query: Option<glow::Query>,
     fence: Option<glow::Fence>,
-    began: Instant,
+    /// The time just before the measured OpenGL commands were issued.
+    pub began: Instant,
 }
 
 /// The times of finished OpenGL commands, in milliseconds.
@@ -111,11 +112,6 @@ impl GlTimer {
 }
 
 impl Timing {
-    /// Returns the time just before the measured OpenGL commands were issued.
-    pub fn began(&self) -> Instant {
-        self.began
-    }
-
     /// Returns the times of the commands once they are finished, and `None` before. Never waits.
     pub fn finished(&self) -> Option<CommandTimes> {
         let gl = &self.gl;

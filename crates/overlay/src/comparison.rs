@@ -67,7 +67,7 @@ impl Comparison {
     pub(crate) fn factor(&self) -> Option<String> {
         let Self::Measured { factor, noise, .. } = self else { return None };
         // The noise that leaves fewer digits.
-        let noise = noise.iter().copied().flatten().min_by_key(Noise::digits);
+        let noise = noise.iter().copied().flatten().min_by_key(|noise| noise.digits);
         Some(format!("{}\u{d7}", theme::with_noise(*factor, noise, theme::short_number)))
     }
 

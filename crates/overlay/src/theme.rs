@@ -154,7 +154,7 @@ pub(crate) fn with_noise(value: f64, noise: Option<Noise>, format: fn(f64) -> St
     let quiet = format(value);
     let Some(noise) = noise.filter(|_| value.is_finite() && value > 0.0) else { return quiet };
     let places = quiet.rsplit_once('.').map_or(0, |(_, places)| places.len());
-    match noise::round_significant(value, noise.digits()) {
+    match noise::round_significant(value, noise.digits) {
         (_, decimals) if decimals > places => format!("{NOISY}{quiet}"),
         (value, 0) => format!("{NOISY}{}", thousands(value)),
         (value, decimals) => format!("{NOISY}{value:.decimals$}"),
@@ -306,7 +306,7 @@ mod tests {
     fn a_noisy_number_has_no_more_digits_than_a_quiet_one() {
         // The interval of the median allows three digits, and a few slow frames make it noisy.
         let noise = Noise::from_percentiles((0.367, 0.9), (0.3665, 0.3675), 100, None);
-        assert_eq!(noise.map(|noise| noise.digits()), Some(3));
+        assert_eq!(noise.map(|noise| noise.digits), Some(3));
         assert_eq!(
             [with_noise(0.367, None, short_ms), with_noise(0.367, noise, short_ms)],
             ["0.37", "~0.37"]

@@ -168,7 +168,7 @@ pub struct View<'a> {
     /// How far the device's times are used.
     pub clock: &'a ClockState,
     /// The use of the device's times: as they are, or replaced by wall times.
-    pub clock_speed: Option<&'a std::result::Result<ClockSnapshot, String>>,
+    pub clock_speed: Option<&'a Result<ClockSnapshot, String>>,
     /// The peaks of the device and the registers of the kernels, if they are known.
     pub facts: &'a DeviceFacts,
     /// All OpenCL devices.

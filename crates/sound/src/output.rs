@@ -35,7 +35,7 @@ pub(crate) struct Output {
     /// Samples per second of each channel.
     pub(crate) rate: u32,
     pub(crate) name: String,
-    is_playing: bool,
+    pub(crate) is_playing: bool,
     shared: Arc<Shared>,
 }
 
@@ -92,7 +92,7 @@ impl Output {
     ///
     /// # Errors
     /// Returns an error if the device has gone.
-    pub(crate) fn set_playing(&mut self, is_playing: bool) -> std::result::Result<(), cpal::Error> {
+    pub(crate) fn set_playing(&mut self, is_playing: bool) -> Result<(), cpal::Error> {
         if is_playing != self.is_playing {
             let played_from = if is_playing {
                 self.stream.play()?;
@@ -105,10 +105,6 @@ impl Output {
             self.is_playing = is_playing;
         }
         Ok(())
-    }
-
-    pub(crate) fn is_playing(&self) -> bool {
-        self.is_playing
     }
 
     /// Closes the stream without waiting: a server that has gone may not answer.

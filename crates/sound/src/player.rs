@@ -1,7 +1,7 @@
 //! The thread that decodes a movie's sound into the device's ring.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -11,6 +11,7 @@ use super::transport::{Anchor, Shared, Transport};
 use base::error::{Error, Result};
 use base::jobs::Waker;
 use base::threads::join_within;
+use parking_lot::Mutex;
 use video::{Samples, SoundFeed, SoundReader, SoundSegment};
 
 /// The interval at which a device is looked for while there is none.
@@ -65,11 +66,6 @@ pub struct Sound {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Locks the state. A panic while the lock was held leaves it consistent: every change is a single assignment.
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Sound {
     /// Starts the thread, in silence. `waker` is called when the window should take an error.
     ///
@@ -109,7 +105,7 @@ impl Sound {
     /// silent until [`Sound::set_transport`] is called again, since the current clock is that of the former movie.
     pub fn play(&self, movie: Option<(SoundFeed, usize)>) {
         self.set_transport(Transport::stopped());
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.status = if movie.is_some() { SoundStatus::Opening } else { SoundStatus::NoTrack };
         state.movie = movie;
         state.number += 1;
@@ -136,12 +132,12 @@ impl Sound {
 
     /// Takes the errors since the last call.
     pub fn take_errors(&self) -> Vec<Error> {
-        std::mem::take(&mut lock(&self.state).errors)
+        std::mem::take(&mut self.state.lock().errors)
     }
 
     /// Returns the state of the device and the track.
     pub fn status(&self) -> SoundStatus {
-        lock(&self.state).status.clone()
+        self.state.lock().status.clone()
     }
 
     /// Stops the sound, and waits for its thread for at most two seconds. Returns false if the thread has not ended, because the
@@ -308,7 +304,7 @@ impl Player {
 
     /// Takes the movie that the window has set, if it is another one.
     fn take_movie(&mut self) {
-        let state = lock(&self.state);
+        let state = self.state.lock();
         if state.number == self.number {
             return;
         }
@@ -328,7 +324,7 @@ impl Player {
     /// Sets the status of the movie that is played, and wakes the window if the status changes. Does nothing if the window has
     /// set another movie.
     fn set_status(&self, status: SoundStatus) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if state.number != self.number || state.status == status {
             return;
         }
@@ -367,7 +363,7 @@ impl Player {
 
     /// Adds an error for the window to take.
     fn report(&self, error: Error) {
-        lock(&self.state).errors.push(error);
+        self.state.lock().errors.push(error);
         (self.waker)();
     }
 
@@ -383,11 +379,11 @@ impl Player {
         let Some(output) = &self.output else { return false };
         let buffers = self.shared.buffers.load(Ordering::Relaxed);
         let is_other = buffers != self.buffers.0;
-        if is_other || !output.is_playing() {
+        if is_other || !output.is_playing {
             self.buffers = (buffers, Instant::now());
         }
         // A suspended device asks for its first buffers, too.
-        if is_other && output.is_playing() && self.opened_at.elapsed() > STALL {
+        if is_other && output.is_playing && self.opened_at.elapsed() > STALL {
             (self.stall, self.has_reported) = (STALL, false);
         }
         if self.buffers.1.elapsed() <= self.stall {
@@ -455,7 +451,7 @@ impl Player {
             self.set_device(None);
             return RETRY;
         }
-        if output.is_playing() { REST } else { long }
+        if output.is_playing { REST } else { long }
     }
 
     /// Decodes some samples into the ring; returns false if there is nothing to do at present.

@@ -1,10 +1,10 @@
 //! The play timeline's clock as the window sets it, and what the device's callback reports.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::thread::Thread;
 use std::time::Instant;
 
+use parking_lot::Mutex;
 use video::Clock;
 
 /// The clock of the play timeline: the position at one time, and the tempo.
@@ -122,12 +122,12 @@ impl Shared {
     }
 
     pub(crate) fn transport(&self) -> Transport {
-        *self.transport.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.transport.lock()
     }
 
     /// Sets the clock. Wakes `thread` if the revision is another one.
     pub(crate) fn set_transport(&self, transport: Transport, thread: &Thread) {
-        let mut present = self.transport.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut present = self.transport.lock();
         let is_other = (present.revision, present.is_running) != (transport.revision, transport.is_running);
         *present = transport;
         drop(present);
@@ -138,12 +138,12 @@ impl Shared {
 
     /// Takes the newest anchor, unless it was taken before.
     pub(crate) fn take_anchor(&self) -> Option<Anchor> {
-        self.anchor.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.anchor.lock().take()
     }
 
     /// Publishes an anchor in place of the one before.
     pub(crate) fn set_anchor(&self, anchor: Anchor) {
-        *self.anchor.lock().unwrap_or_else(PoisonError::into_inner) = Some(anchor);
+        *self.anchor.lock() = Some(anchor);
     }
 
     /// Returns the factor by which samples are multiplied.

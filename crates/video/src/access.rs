@@ -8,13 +8,15 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::ptr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use ffmpeg_next::ffi;
 use libc::{c_char, c_int, c_void};
+use parking_lot::Mutex;
 
 use super::address;
 use super::declared_size;
@@ -34,9 +36,9 @@ const MAX_OPEN_REQUESTS: u32 = 256;
 /// A movie's file, and the rules by which FFmpeg's callbacks open other files. Boxed, since FFmpeg keeps its address.
 pub(super) struct FileAccess {
     path: PathBuf,
-    url: CString,
+    pub(crate) url: CString,
     file: Arc<File>,
-    read_control: ReadControl,
+    pub(crate) read_control: ReadControl,
     /// The number of files that FFmpeg has opened while the movie is being opened; `u32::MAX` afterwards, when there is no
     /// limit.
     open_requests: AtomicU32,
@@ -73,14 +75,6 @@ impl FileAccess {
         &self.path
     }
 
-    pub(crate) fn url(&self) -> &CStr {
-        &self.url
-    }
-
-    pub(crate) fn file(&self) -> &File {
-        &self.file
-    }
-
     /// Returns the current size of the movie's file in bytes; 0 if the system does not report it.
     pub(crate) fn bytes(&self) -> u64 {
         self.file.metadata().map_or(0, |meta| meta.len())
@@ -100,8 +94,12 @@ impl FileAccess {
         Some(format!("Of its {announced} bytes the last {missing} are missing."))
     }
 
-    pub(crate) fn read_control(&self) -> &ReadControl {
-        &self.read_control
+    /// Returns true for a WebP with several pictures: FFmpeg's decoder finds no picture in such a file (5.1 to 7.1).
+    pub(crate) fn is_animated_webp(&self) -> bool {
+        // The container specification of WebP, "Extended File Format": the flags follow the chunk's size.
+        let mut start = [0; 21];
+        self.file.read_exact_at(&mut start, 0).is_ok()
+            && (&start[..4], &start[8..16], start[20] & 2) == (b"RIFF".as_slice(), b"WEBPVP8X".as_slice(), 2)
     }
 
     /// Returns an I/O context at the beginning of the movie, with a position of its own; `None` when memory has run out.
@@ -115,13 +113,13 @@ impl FileAccess {
     }
 
     pub(crate) fn refused(&self) -> Option<RefusedFile> {
-        self.refused.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.refused.lock().clone()
     }
 
     /// Returns the file of a URL that FFmpeg requests, or an `errno` value if the file must not or cannot be opened.
-    fn open_reference(&self, url: &[u8]) -> std::result::Result<Arc<File>, c_int> {
+    fn open_reference(&self, url: &[u8]) -> Result<Arc<File>, c_int> {
         let refuse = |errno: c_int| {
-            let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut refused = self.refused.lock();
             refused.get_or_insert_with(|| RefusedFile {
                 url: text::name(OsStr::from_bytes(url)),
                 is_endless: errno == libc::ELOOP,

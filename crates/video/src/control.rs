@@ -1,7 +1,6 @@
 //! Requests of the player to the decoder's thread, such as seeking. The window's thread never waits for their handling.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::duration::MovieDuration;
 use super::frame::nanoseconds;
@@ -10,6 +9,7 @@ use super::read_control::ReadControl;
 use super::sound::SoundFeed;
 use crate::color::Staging;
 use base::error::Error;
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 /// The target of a seek. Times are in seconds from the movie's beginning; a time after the end selects the last frame.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -91,31 +91,30 @@ impl Control {
     }
 
     pub(crate) fn warning(&self) -> Option<Error> {
-        self.warning.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.warning.lock().clone()
     }
 
     /// Stores a warning about the movie, unless there is one already. Does nothing if `warning` is `None`.
     pub(crate) fn set_warning(&self, warning: Option<Error>) {
-        let mut present = self.warning.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut present = self.warning.lock();
         *present = present.take().or(warning);
     }
 
     pub(crate) fn note(&self) -> Option<String> {
-        self.note.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.note.lock().clone()
     }
 
     pub(crate) fn set_note(&self, note: Option<String>) {
-        *self.note.lock().unwrap_or_else(PoisonError::into_inner) = note;
+        *self.note.lock() = note;
     }
 
     pub(crate) fn staging(&self) -> Option<Staging> {
-        self.staging.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.staging.lock().clone()
     }
 
     pub(crate) fn set_staging(&self, staging: Option<Staging>) {
         // The previous value drops after the lock is released.
-        let _before =
-            std::mem::replace(&mut *self.staging.lock().unwrap_or_else(PoisonError::into_inner), staging);
+        let _before = std::mem::replace(&mut *self.staging.lock(), staging);
     }
 
     /// Requests a seek, and empties the queue, which then accepts only frames at the seek's target. Does nothing in a movie of
@@ -164,13 +163,13 @@ impl Control {
             if requests.seek.is_some() || (may_repeat && (requests.looping || requests.section.is_some())) {
                 return true;
             }
-            requests = self.changed.wait(requests).unwrap_or_else(PoisonError::into_inner);
+            self.changed.wait(&mut requests);
         }
     }
 
     // A panic while the lock was held leaves the requests consistent: every change is a single assignment.
     /// Locks the requests, to read or to change them.
     pub(crate) fn requests(&self) -> MutexGuard<'_, Requests> {
-        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
+        self.requests.lock()
     }
 }

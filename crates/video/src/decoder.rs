@@ -143,9 +143,9 @@ impl Decoder {
         let tracks = match options.preload {
             // The frames in memory are played as fast as they are wanted.
             Some(_) => Vec::new(),
-            None => pass.source().container().sound_tracks(),
+            None => pass.source.container().sound_tracks(),
         };
-        let preferred = pass.source().container().sound();
+        let preferred = pass.source.container().sound;
         let references = options.policy.references;
         let sound =
             SoundFeed::of_file(path.to_owned(), references, (tracks, preferred), options.cancel.clone());
@@ -157,10 +157,10 @@ impl Decoder {
             pass = Pass::open(path, read_control)?;
         }
         let Some(first) = pass.peek() else {
-            return Err(pass.no_pictures_error());
+            return Err(pass.source.no_pictures_error());
         };
         let info = movie_info(path, &pass, first);
-        control.set_warning(pass.source().alpha_warning());
+        control.set_warning(pass.source.alpha_warning());
         let Some(count) = options.preload else {
             return Self::start(info, control, move |worker| worker.play(pass, from_beginning));
         };
@@ -352,7 +352,7 @@ fn preload(pass: &mut Pass, count: u32) -> (Vec<TimedPicture>, Option<Error>) {
 /// Returns the properties of a movie whose first picture is `first`.
 fn movie_info(path: &Path, pass: &Pass, first: &TimedPicture) -> MovieInfo {
     let (matrix, range) = matrix::of_picture(&first.video);
-    let source = pass.source();
+    let source = &pass.source;
     MovieInfo {
         path: path.to_owned(),
         width: first.video.width(),

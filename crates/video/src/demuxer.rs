@@ -43,10 +43,10 @@ impl ReadExtent {
         let Some(stamp) = packet.pts().or(packet.dts()) else { return };
         let end = stamp.saturating_add(packet.duration().max(0));
         let end_ns = container.nanoseconds_of(packet.stream(), end);
-        if Some(packet.stream()) == container.sound() {
+        if Some(packet.stream()) == container.sound {
             self.sound_end_ns = end_ns;
         }
-        match packet.stream() == container.stream() {
+        match packet.stream() == container.stream {
             true => self.video_end_ns = self.video_end_ns.max(end_ns),
             false => self.other_streams_end_ns = self.other_streams_end_ns.max(end_ns),
         }
@@ -76,9 +76,11 @@ pub(super) enum FilePlace {
 
 /// An opened file, and the packet that was read last.
 pub(super) struct Demuxer {
-    container: Container,
-    packet: ffmpeg::Packet,
-    extent: ReadExtent,
+    pub(super) container: Container,
+    /// The packet that was read last.
+    pub(super) packet: ffmpeg::Packet,
+    /// The part of the file that has been read so far. Scans for key frames do not count.
+    pub(super) extent: ReadExtent,
 }
 
 impl Demuxer {
@@ -99,17 +101,8 @@ impl Demuxer {
         Ok(Self { container, packet: ffmpeg::Packet::empty(), extent: ReadExtent::default() })
     }
 
-    pub(super) fn container(&self) -> &Container {
-        &self.container
-    }
-
     pub(super) fn container_mut(&mut self) -> &mut Container {
         &mut self.container
-    }
-
-    /// Returns the part of the file that has been read so far. Scans for key frames do not count.
-    pub(super) fn extent(&self) -> &ReadExtent {
-        &self.extent
     }
 
     /// Reads the next packet of any stream, and adds it to the extent.
@@ -125,7 +118,7 @@ impl Demuxer {
             Ok(()) if self.is_selected_packet() => PacketRead::Selected,
             Ok(()) => PacketRead::Other,
             Err(error) if is_recoverable(error) => PacketRead::Damaged,
-            Err(_) if self.container.read_control().timed_out() => {
+            Err(_) if self.container.access.read_control.timed_out() => {
                 PacketRead::End(Some("the file did not answer in time".into()))
             }
             Err(ffmpeg::Error::Eof | ffmpeg::Error::Exit) => PacketRead::End(None),
@@ -137,18 +130,13 @@ impl Demuxer {
     fn read_untracked(&mut self) -> Ffmpeg<()> {
         // SAFETY: the packet is valid; its data is released before av_read_frame fills it again.
         unsafe { ffi::av_packet_unref(ffmpeg::packet::Mut::as_mut_ptr(&mut self.packet)) };
-        self.container.read_control().begin_step();
-        self.packet.read(self.container.input_mut())
-    }
-
-    /// Returns the packet that was read last.
-    pub(super) fn packet(&self) -> &ffmpeg::Packet {
-        &self.packet
+        self.container.access.read_control.begin_step();
+        self.packet.read(&mut self.container.input)
     }
 
     /// Returns true if the packet that was read last belongs to the stream that is played.
     fn is_selected_packet(&self) -> bool {
-        self.packet.stream() == self.container.stream()
+        self.packet.stream() == self.container.stream
     }
 
     /// Returns the presentation time stamp of the packet that was read last, which must be a video packet, or else its
@@ -163,11 +151,11 @@ impl Demuxer {
             FilePlace::StampNs(stamp_ns) => (self.container.stamp(stamp_ns), 0),
             FilePlace::Byte(byte) => (byte, ffi::AVSEEK_FLAG_BYTE as libc::c_int),
         };
-        self.container.read_control().begin_step();
-        let stream = self.container.stream() as libc::c_int;
+        self.container.access.read_control.begin_step();
+        let stream = self.container.stream as libc::c_int;
         // SAFETY: the context is valid and the stream exists.
         let result = unsafe {
-            let context = self.container.input_mut().as_mut_ptr();
+            let context = self.container.input.as_mut_ptr();
             ffi::avformat_seek_file(context, stream, i64::MIN, target, target, flags)
         };
         if result < 0 { Err(ffmpeg::Error::from(result)) } else { Ok(()) }
@@ -179,7 +167,7 @@ impl Demuxer {
     pub(super) fn scan_key_frames(&mut self, origin_ns: i64, frame_ns: i64) -> Option<KeyFrameIndex> {
         let mut scan = KeyFrameScan::new(origin_ns);
         let mut errors = 0;
-        while !self.container.read_control().is_interrupted() && errors < MAX_ERRORS_IN_A_ROW {
+        while !self.container.access.read_control.is_interrupted() && errors < MAX_ERRORS_IN_A_ROW {
             match self.read_untracked() {
                 Ok(()) => errors = 0,
                 Err(error) if is_recoverable(error) => {
@@ -195,6 +183,6 @@ impl Demuxer {
                 scan.add_packet(stamp_ns, duration_ns, byte.filter(|_| self.packet.is_key()));
             }
         }
-        scan.finish().filter(|_| !self.container.read_control().is_interrupted())
+        scan.finish().filter(|_| !self.container.access.read_control.is_interrupted())
     }
 }

@@ -1,7 +1,6 @@
 //! The duration of a movie: as the file states it, until the end of the file was read.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
+use parking_lot::Mutex;
 /// The duration of a movie in nanoseconds, shared by several threads.
 #[derive(Default)]
 pub(super) struct MovieDuration(Mutex<State>);
@@ -18,7 +17,7 @@ impl MovieDuration {
     /// Sets the duration that the file states at a size of `bytes`; `None` if it states none. Does nothing if the end of the
     /// file was read at that size.
     pub(super) fn state(&self, ns: Option<i64>, bytes: u64) {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         if state.seen_bytes != Some(bytes) {
             *state = State { ns, seen_bytes: None };
         }
@@ -27,23 +26,18 @@ impl MovieDuration {
     /// Extends a known duration to `end_ns` if that is later. A file that is still being written, or whose header is wrong,
     /// lasts longer than it states.
     pub(super) fn extend(&self, end_ns: i64) {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         state.ns = state.ns.map(|ns| ns.max(end_ns));
     }
 
     /// Sets the duration that was found by reading to the end of a file of `bytes` bytes.
     pub(super) fn set_seen(&self, end_ns: i64, bytes: u64) {
-        *self.lock() = State { ns: Some(end_ns), seen_bytes: Some(bytes) };
+        *self.0.lock() = State { ns: Some(end_ns), seen_bytes: Some(bytes) };
     }
 
     /// Returns the duration; `None` while it is not known.
     pub(super) fn get(&self) -> Option<i64> {
-        self.lock().ns
-    }
-
-    /// Locks the state. A panic while the lock was held leaves it consistent: every change is a single assignment.
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().ns
     }
 }
 

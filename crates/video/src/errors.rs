@@ -11,7 +11,7 @@ use base::text;
 pub(super) const CONVERT_HINT: &str = "Install a complete or a newer FFmpeg, or convert the file.";
 
 /// The result of a call of FFmpeg.
-pub(super) type Ffmpeg<T> = std::result::Result<T, ffmpeg::Error>;
+pub(super) type Ffmpeg<T> = Result<T, ffmpeg::Error>;
 
 /// Returns FFmpeg's description of an error, for the middle of a sentence.
 pub(super) fn sentence(error: ffmpeg::Error) -> String {

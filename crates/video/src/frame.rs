@@ -1,8 +1,9 @@
 //! A decoded frame with its times.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use ffmpeg_next as ffmpeg;
+use parking_lot::Mutex;
 
 use super::SECOND_NS;
 use super::orientation::Orientation;
@@ -42,23 +43,19 @@ impl PackedPlanes {
         Self(Mutex::new(packed))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Arc<PackedPicture>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns the packed planes, if there are any.
     pub fn get(&self) -> Option<Arc<PackedPicture>> {
-        self.lock().clone()
+        self.0.lock().clone()
     }
 
     /// Removes and returns the packed planes, if there are any.
     pub fn take(&self) -> Option<Arc<PackedPicture>> {
-        self.lock().take()
+        self.0.lock().take()
     }
 
     pub(crate) fn set(&self, packed: Option<Arc<PackedPicture>>) {
         // The previous planes drop after the lock is released.
-        let _before = std::mem::replace(&mut *self.lock(), packed);
+        let _before = std::mem::replace(&mut *self.0.lock(), packed);
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::SECOND_NS;
 use super::container::Chapter;
 use super::demuxer::FilePlace;
-use super::errors::{CONVERT_HINT, cannot_decode, no_memory};
+use super::errors::no_memory;
 use super::frame::{TimedPicture, seconds};
 use super::key_frames::KeyFrameIndex;
 use super::picture_cache::PictureCache;
@@ -33,13 +33,13 @@ const MAX_LEAD_NS: i64 = 60 * SECOND_NS;
 
 /// Reads a movie's pictures in display order, one picture ahead, so that a picture's duration is the distance to the next.
 pub(super) struct Pass {
-    source: Source,
+    pub(crate) source: Source,
     timeline: Timeline,
     /// The timeline after the first picture; a seek restores its origin.
     start_timeline: Timeline,
     /// Pictures that were decoded and not returned yet: at most two.
     lookahead: VecDeque<TimedPicture>,
-    cache: PictureCache,
+    pub(crate) cache: PictureCache,
     /// The index of key frames: `None` until the file was scanned, `Some(None)` if its time stamps do not jump.
     key_frame_index: Option<Option<KeyFrameIndex>>,
     /// End of the last decoded picture, in nanoseconds of the movie.
@@ -71,7 +71,7 @@ impl Pass {
     /// Opens the movie's file again at its beginning, with its present contents.
     pub(crate) fn reopen(&mut self) -> Result<()> {
         let (path, read_control) =
-            (self.source.container().path().to_owned(), self.source.read_control().clone());
+            (self.source.container().access.path().to_owned(), self.source.read_control().clone());
         let key_frame_index = self.key_frame_index.take();
         *self = Self::open(&path, &read_control)?;
         self.key_frame_index = key_frame_index;
@@ -100,17 +100,17 @@ impl Pass {
     pub(crate) fn origin_at(&self, movie_ns: i64) -> (i64, Option<i64>) {
         match self.key_frame_index().and_then(|index| index.last_at_or_before(movie_ns)) {
             Some(key_frame) => (key_frame.origin_ns, Some(key_frame.byte)),
-            None => (self.start_timeline.origin_ns().unwrap_or(0), None),
+            None => (self.start_timeline.origin_ns.unwrap_or(0), None),
         }
     }
 
     /// Returns the duration of the movie as the file states it, in nanoseconds; `None` if it states none.
     pub(crate) fn stated_duration_ns(&self) -> Option<i64> {
-        self.source.container().stated_duration_ns(self.start_timeline.origin_ns().unwrap_or(0))
+        self.source.container().stated_duration_ns(self.start_timeline.origin_ns.unwrap_or(0))
     }
 
     pub(crate) fn chapters(&self) -> Vec<Chapter> {
-        self.source.container().chapters(self.start_timeline.origin_ns().unwrap_or(0))
+        self.source.container().chapters(self.start_timeline.origin_ns.unwrap_or(0))
     }
 
     /// Seeks so that the picture shown at `at_ns` comes next. If that picture has been shown for [`MIN_HELD_NS`] by then, it
@@ -153,7 +153,7 @@ impl Pass {
         }
         match following_ns {
             Some(following_ns) if following_ns <= at_ns => Ok(self.decode_to(at_ns)),
-            _ if self.is_interrupted() => Ok(false),
+            _ if self.source.is_interrupted() => Ok(false),
             _ => self.seek_exact(at_ns, true),
         }
     }
@@ -163,7 +163,7 @@ impl Pass {
     fn seek_exact(&mut self, at_ns: i64, cache: bool) -> Result<bool> {
         // The first attempt skips unreferenced pictures well before the target. If that skipped the target itself, the second
         // attempt skips nothing.
-        let frame_ns = self.source.frame_ns();
+        let frame_ns = self.source.frame_ns;
         let margin_ns = frame_ns.saturating_mul(4);
         for skip_unreferenced in [true, false] {
             if !self.seek_key_frame(at_ns)? {
@@ -178,11 +178,11 @@ impl Pass {
                 wanted = wanted.min(from_ns.saturating_sub(margin_ns));
                 self.cache.start_at(if skip_unreferenced { from_ns } else { i64::MIN });
             }
-            let origin = self.timeline.origin_ns().unwrap_or(0);
+            let origin = self.timeline.origin_ns.unwrap_or(0);
             self.source.set_skip_before(skip_unreferenced.then_some(origin.saturating_add(wanted)));
             let reached = self.decode_to(at_ns);
             self.source.set_skip_before(None);
-            if self.is_interrupted() || self.peek().is_some_and(|first| first.movie_ns >= wanted) {
+            if self.source.is_interrupted() || self.peek().is_some_and(|first| first.movie_ns >= wanted) {
                 return Ok(reached);
             }
             if !skip_unreferenced {
@@ -209,7 +209,7 @@ impl Pass {
             if !self.try_seek(from.saturating_sub(step)) {
                 break;
             }
-            if self.is_interrupted() {
+            if self.source.is_interrupted() {
                 return Ok(false);
             }
             if self.peek().is_some_and(|first| first.movie_ns <= at_ns) {
@@ -217,16 +217,7 @@ impl Pass {
             }
         }
         self.reopen()?;
-        Ok(!self.is_interrupted())
-    }
-
-    /// Returns true if reading was cancelled, or a newer seek was requested.
-    pub(crate) fn is_interrupted(&self) -> bool {
-        self.source.read_control().is_interrupted()
-    }
-
-    pub(crate) fn source(&self) -> &Source {
-        &self.source
+        Ok(!self.source.is_interrupted())
     }
 
     /// Returns the next picture without taking it; `None` at the end.
@@ -259,7 +250,7 @@ impl Pass {
     /// Returns the end of the last picture, decoded or skipped, in nanoseconds of the movie. The next pass begins at this
     /// position.
     pub(crate) fn end_ns(&self) -> i64 {
-        let read_ns = self.source.demuxer().extent().video_end_ns.zip(self.timeline.origin_ns());
+        let read_ns = self.source.demuxer.extent.video_end_ns.zip(self.timeline.origin_ns);
         match read_ns {
             Some((read, origin)) if self.has_skips => self.end_ns.max(read.saturating_sub(origin)),
             _ => self.end_ns,
@@ -269,18 +260,13 @@ impl Pass {
     /// Returns the end of the movie in nanoseconds, as far as it has been read: the end of its last picture or of its sound,
     /// whichever is later.
     pub(crate) fn movie_end_ns(&self) -> i64 {
-        let (end_ns, origin) = (self.end_ns(), self.timeline.origin_ns());
-        let sound_ns = self.source.demuxer().extent().sound_end_ns.zip(origin);
+        let (end_ns, origin) = (self.end_ns(), self.timeline.origin_ns);
+        let sound_ns = self.source.demuxer.extent.sound_end_ns.zip(origin);
         let sound_ns = sound_ns.map_or(i64::MIN, |(sound_ns, origin)| sound_ns.saturating_sub(origin));
         // After a jump of time stamps, those of the sound may belong to another origin.
-        let has_jumped = origin != self.start_timeline.origin_ns();
+        let has_jumped = origin != self.start_timeline.origin_ns;
         let is_near = sound_ns.saturating_sub(end_ns) <= MAX_JUMP_FORWARD_NS;
         if is_near || !has_jumped { end_ns.max(sound_ns) } else { end_ns }
-    }
-
-    /// Returns true if the file was read to its end.
-    pub(crate) fn has_seen_end(&self) -> bool {
-        self.source.has_ended() && !self.is_interrupted()
     }
 
     /// Sets the kind of packets that are not decoded, from the next packet on.
@@ -294,16 +280,16 @@ impl Pass {
 
     /// Skips all packets except key frames from now on, until a key frame is at or after `movie_ns`.
     pub(crate) fn skip_to_key_at(&mut self, movie_ns: i64) {
-        let origin = self.timeline.origin_ns().unwrap_or(0);
+        let origin = self.timeline.origin_ns.unwrap_or(0);
         self.set_skip(Skip::KeysUntil(origin.saturating_add(movie_ns)));
     }
 
     /// Returns a warning about damage of the file, once the pass has ended; `None` if there was none.
     pub(crate) fn warning(&self) -> Option<Error> {
-        if self.is_interrupted() {
+        if self.source.is_interrupted() {
             return None;
         }
-        let (path, damage) = (self.source.container().path(), self.source.damage());
+        let (path, damage) = (self.source.container().access.path(), &self.source.damage);
         if damage.no_memory {
             return Some(no_memory(path));
         }
@@ -333,27 +319,14 @@ impl Pass {
         })
     }
 
-    /// Returns a clause about packets that are marked as damaged, if all of them could be decoded without errors.
-    pub(crate) fn note(&self) -> Option<String> {
-        let damage = self.source.damage();
-        if damage.bad_packets + damage.damaged_pictures > 0 {
-            return None;
-        }
-        match damage.flagged_packets {
-            0 => None,
-            1 => Some("1 packet is marked as damaged; it could be decoded".to_owned()),
-            n => Some(format!("{n} packets are marked as damaged; all could be decoded")),
-        }
-    }
-
     /// Returns a sentence if the file's end is missing, once the file has been read.
     ///
     /// Pictures that end before the stated duration prove that the end is missing only if the duration is that of the
     /// pictures alone. If it is the duration of all streams together, the other streams must end early too. An early end
     /// proves nothing if the last packet lies at the end of the file, since the last picture may last long.
     fn missing_end_sentence(&self) -> Option<String> {
-        let (container, extent) = (self.source.container(), self.source.demuxer().extent());
-        let file = container.access();
+        let (container, extent) = (self.source.container(), &self.source.demuxer.extent);
+        let file = &container.access;
         if let Some(missing) = file.missing_bytes_message() {
             return Some(missing);
         }
@@ -363,7 +336,7 @@ impl Pass {
             return None;
         }
         // Some formats count the duration from time stamp 0, wherever the first picture is.
-        let start_ns = self.start_timeline.origin_ns().unwrap_or(0).max(0);
+        let start_ns = self.start_timeline.origin_ns.unwrap_or(0).max(0);
         let others_ns = extent.other_streams_end_ns.filter(|_| !declared.of_pictures);
         let end_ns = self.end_ns.saturating_add(start_ns).max(others_ns.unwrap_or(i64::MIN));
         let is_short = seconds(end_ns) + declared.tolerance_s < declared.end_s;
@@ -371,18 +344,15 @@ impl Pass {
         is_short.then(|| format!("It ends at {end_s:.1} s, but it announces {:.1} s.", declared.end_s))
     }
 
-    #[cfg(test)]
-    pub(crate) fn limit_cache(&mut self, bytes: usize) {
-        self.cache = PictureCache::with_limit(bytes);
-    }
-
     /// Decodes until there are `count` pictures in `lookahead`, or the movie ends.
     fn fill_lookahead(&mut self, count: usize) {
         while self.lookahead.len() < count
             && let Some(DecodedPicture { video, stamp_ns, duration_ns }) = self.source.next_picture()
         {
-            if self.timeline.origin_ns().is_none() {
-                let max_lead_ns = self.max_lead_ns();
+            if self.timeline.origin_ns.is_none() {
+                let container = self.source.container();
+                let duration_ns = container.stated_duration_ns(0).filter(|_| !container.allows_jumps());
+                let max_lead_ns = duration_ns.unwrap_or(0).max(MAX_LEAD_NS);
                 self.timeline.begin(stamp_ns, self.source.sound_start_ns(), max_lead_ns);
             }
             let movie_ns = self.timeline.position(stamp_ns, duration_ns);
@@ -392,13 +362,6 @@ impl Pass {
             self.end_ns = self.end_ns.max(movie_ns.saturating_add(duration_ns));
             self.lookahead.push_back(TimedPicture { video, movie_ns, duration_ns });
         }
-    }
-
-    /// Returns the most nanoseconds by which the sound may begin before the pictures.
-    fn max_lead_ns(&self) -> i64 {
-        let container = self.source.container();
-        let duration_ns = container.stated_duration_ns(0).filter(|_| !container.allows_jumps());
-        duration_ns.unwrap_or(0).max(MAX_LEAD_NS)
     }
 
     /// Returns the index of key frames; `None` if time stamps do not jump, or the file was not scanned.
@@ -411,16 +374,16 @@ impl Pass {
         if self.key_frame_index.is_some() || !self.source.container().allows_jumps() {
             return;
         }
-        let Some(origin) = self.start_timeline.origin_ns() else { return };
+        let Some(origin) = self.start_timeline.origin_ns else { return };
         let key_frame_index = self.source.scan_key_frames(origin);
-        if !self.is_interrupted() {
+        if !self.source.is_interrupted() {
             self.key_frame_index = Some(key_frame_index);
         }
     }
 
     /// Seeks to the key frame at or before `at_ns`; returns `false` if the file cannot seek.
     fn try_seek(&mut self, at_ns: i64) -> bool {
-        let Some(origin) = self.start_timeline.origin_ns() else {
+        let Some(origin) = self.start_timeline.origin_ns else {
             return false;
         };
         let key_frame = self.key_frame_index().and_then(|index| index.last_at_or_before(at_ns));
@@ -457,32 +420,5 @@ impl Pass {
                 (None, _) => return false,
             };
         }
-    }
-    /// Returns the error for a movie without a single decodable picture.
-    pub(crate) fn no_pictures_error(&self) -> Error {
-        let (container, damage) = (self.source.container(), self.source.damage());
-        let path = container.path();
-        if damage.no_memory {
-            return no_memory(path);
-        }
-        if let Some(error) = container.refused_reference() {
-            return error;
-        }
-        let is_webp = container.is_animated_webp();
-        if damage.unsupported || is_webp {
-            let what_it_is = if is_webp { "an animated WebP" } else { "what is in it" };
-            return cannot_decode(path, format!("This FFmpeg does not decode {what_it_is}."), CONVERT_HINT);
-        }
-        let why = match &damage.read_error {
-            Some(error) => format!("Reading stopped before the first picture: {error}."),
-            None if damage.bad_packets > 0 => {
-                let most = container.max_pixels() / 1_000_000;
-                format!(
-                    "None of its pictures could be decoded. Those of more than {most} million pixels are refused here."
-                )
-            }
-            None => "It ends before its first picture.".into(),
-        };
-        cannot_decode(path, why, "The file is damaged; try a new copy of it or another file.")
     }
 }

@@ -155,12 +155,12 @@ mod tests {
         /// Steps back from the frame with this index, and reads as many pictures as a queue holds. Returns the index of the
         /// first picture, and the number of packets that were decoded for the step.
         fn back(&mut self, index: i64) -> (usize, u64) {
-            let before = self.pass.source().sent;
+            let before = self.pass.source.sent;
             self.pass.seek_back(index * FRAME_NS - 1).unwrap();
             let shown: Vec<usize> =
                 (0..AHEAD).map_while(|_| self.pass.next()).map(|p| index_in(&p.video)).collect();
             assert!(shown.windows(2).all(|w| w[1] == w[0] + 1), "no gap and no repeat: {shown:?}");
-            (shown[0], self.pass.source().sent.wrapping_sub(before))
+            (shown[0], self.pass.source.sent.wrapping_sub(before))
         }
     }
 
@@ -197,7 +197,7 @@ mod tests {
     fn the_cache_is_limited_by_memory() {
         let mut steps = Steps::new("kept-memory", 2);
         let bytes = picture_bytes(&steps.pass.peek().unwrap().video);
-        steps.pass.limit_cache(30 * bytes);
+        steps.pass.cache = PictureCache::with_limit(30 * bytes);
         let decoded: Vec<u64> = (1..=45)
             .rev()
             .map(|index| {
@@ -215,15 +215,15 @@ mod tests {
         let mut steps = Steps::new("kept-held", 2);
         steps.pass.seek_key_frame(0).unwrap();
         steps.pass.seek_back(10 * FRAME_NS).unwrap();
-        let sent = steps.pass.source().sent;
+        let sent = steps.pass.source.sent;
         // A newer step stops this one on its way.
         steps.read_control.request_seek();
         steps.pass.seek_back(45 * FRAME_NS).unwrap();
-        assert!(steps.pass.source().sent < sent + 10, "stopped");
-        let sent = steps.pass.source().sent;
+        assert!(steps.pass.source.sent < sent + 10, "stopped");
+        let sent = steps.pass.source.sent;
         steps.read_control.begin_newest_seek();
         assert!(steps.pass.seek_back(45 * FRAME_NS).unwrap());
         assert_eq!(steps.pass.next().map(|p| index_in(&p.video)), Some(45));
-        assert!(steps.pass.source().sent < sent + 45, "it did not begin anew");
+        assert!(steps.pass.source.sent < sent + 45, "it did not begin anew");
     }
 }

@@ -1,9 +1,9 @@
 //! The bounded queue of decoded frames between the decoder's thread and the window's.
 
 use std::collections::VecDeque;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::frame::{Frame, nanoseconds};
+use parking_lot::{Condvar, Mutex};
 
 const MAX_FRAMES: usize = 8;
 /// The number of frames that the queue accepts however large they are.
@@ -96,7 +96,7 @@ impl FrameQueue {
     /// remaining frame is returned if it is due by `now_ns + lead_ns`. The first frame after a seek is due at once. Never
     /// waits.
     pub fn take_due(&self, now_ns: i64, lead_ns: i64) -> DueFrame {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.drop_overdue(now_ns);
         let mut take = DueFrame { frame: None, dropped: std::mem::take(&mut state.dropped) };
         let due_ns = if state.is_seeking { i64::MAX } else { now_ns.saturating_add(lead_ns) };
@@ -113,12 +113,12 @@ impl FrameQueue {
 
     /// Returns true if the first frame after the newest seek has not been taken yet.
     pub fn is_seeking(&self) -> bool {
-        self.lock().is_seeking
+        self.state.lock().is_seeking
     }
 
     /// Takes the next frame, due or not. Never waits.
     pub fn take_next(&self) -> Option<Frame> {
-        let frame = self.lock().pop();
+        let frame = self.state.lock().pop();
         if frame.is_some() {
             self.has_space.notify_one();
         }
@@ -128,24 +128,24 @@ impl FrameQueue {
     /// Returns the time on the play timeline at which the next frame is due, in nanoseconds; `None` while the queue is
     /// empty.
     pub fn next_pts_ns(&self) -> Option<i64> {
-        self.lock().frames.front().map(|frame| frame.pts_ns)
+        self.state.lock().frames.front().map(|frame| frame.pts_ns)
     }
 
     /// Returns the number of frames in the queue.
     pub fn frame_count(&self) -> usize {
-        self.lock().frames.len()
+        self.state.lock().frames.len()
     }
 
     /// Returns true if every frame has been taken and none will follow.
     pub fn is_finished(&self) -> bool {
-        let state = self.lock();
+        let state = self.state.lock();
         state.is_finished && state.frames.is_empty()
     }
 
     /// Sets the position of the play clock, so that the decoder can skip frames when it falls behind. A player without a
     /// clock never calls this. Does nothing during a seek.
     pub fn set_clock(&self, now_ns: i64) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.is_seeking {
             return;
         }
@@ -157,23 +157,23 @@ impl FrameQueue {
 
     /// Returns true if the decoder is behind the clock and skips frames.
     pub fn is_catching_up(&self) -> bool {
-        self.lock().is_catching_up
+        self.state.lock().is_catching_up
     }
 
     /// Returns the time in nanoseconds by which `pts_ns` is behind the clock; 0 if it is not behind, or if no clock was set.
     pub(super) fn lateness_ns(&self, pts_ns: i64) -> i64 {
-        self.lock().clock_ns.map_or(0, |clock| clock.saturating_sub(pts_ns).max(0))
+        self.state.lock().clock_ns.map_or(0, |clock| clock.saturating_sub(pts_ns).max(0))
     }
 
     pub(super) fn set_catching_up(&self, value: bool) {
-        self.lock().is_catching_up = value;
+        self.state.lock().is_catching_up = value;
     }
 
     /// Adds a frame; waits while the queue is full. Frames whose successor is due by the clock are dropped to make space, so
     /// that the decoder keeps up while the player is busy. Returns `false`, and drops the frame without counting it, if the
     /// queue was closed, a newer seek was requested, or the frame is not before the limit.
     pub fn push(&self, frame: Frame) -> bool {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         while state.is_full() && state.accepts(&frame) {
             if let Some(clock_ns) = state.clock_ns {
                 state.drop_overdue(clock_ns);
@@ -181,7 +181,7 @@ impl FrameQueue {
             if !state.is_full() {
                 break;
             }
-            state = self.has_space.wait(state).unwrap_or_else(PoisonError::into_inner);
+            self.has_space.wait(&mut state);
         }
         if !state.accepts(&frame) {
             return false;
@@ -202,7 +202,7 @@ impl FrameQueue {
     /// Empties the queue. From now on the queue accepts only frames of `generation`, and the first of these frames is due
     /// at once.
     pub(super) fn start_generation(&self, generation: u64) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.frames.clear();
         state.bytes = 0;
         state.is_finished = false;
@@ -216,7 +216,7 @@ impl FrameQueue {
     /// Accepts only frames before the position `limit_ns` in the movie from now on, and removes later frames from the
     /// queue; `None` accepts all.
     pub(super) fn set_limit(&self, limit_ns: Option<i64>) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.limit_ns = limit_ns;
         let from = |limit| state.frames.iter().position(|frame| nanoseconds(frame.movie_s) >= limit);
         if let Some(from) = limit_ns.and_then(from) {
@@ -230,19 +230,19 @@ impl FrameQueue {
 
     /// Removes the packed planes of all queued frames, which returns their memory to its device. The frames stay in the queue.
     pub(super) fn release_packed(&self) {
-        let state = self.lock();
+        let state = self.state.lock();
         let packed: Vec<_> = state.frames.iter().filter_map(|frame| frame.packed.take()).collect();
         drop(state);
         drop(packed);
     }
 
     pub(super) fn end_ns(&self) -> i64 {
-        self.lock().end_ns
+        self.state.lock().end_ns
     }
 
     /// Sets or clears the mark that no more frames of `generation` will follow, unless a newer generation was started.
     pub(super) fn set_finished(&self, generation: u64, finished: bool) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.generation == generation {
             state.is_finished = finished;
         }
@@ -255,7 +255,7 @@ impl FrameQueue {
     /// Drops all frames; a waiting or later [`FrameQueue::push`] returns `false`.
     pub(super) fn close(&self) {
         let waiting = {
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             state.is_closed = true;
             state.bytes = 0;
             std::mem::take(&mut state.frames)
@@ -265,14 +265,11 @@ impl FrameQueue {
     }
 
     fn call_wake(&self) {
-        let wake = self.wake.lock().unwrap_or_else(PoisonError::into_inner);
+        let wake = self.wake.lock();
         wake();
     }
 
     // A panic while the lock was held leaves the state consistent: every change is a single push, pop or flag.
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 #[cfg(test)]

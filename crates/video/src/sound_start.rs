@@ -15,15 +15,14 @@ pub(super) struct SoundStart {
 impl SoundStart {
     /// Starts to look for the first sample of the container's sound.
     pub(super) fn new(container: &Container) -> Self {
-        let decoder = container.sound().and_then(|stream| container.open_sound_decoder(stream).ok());
+        let decoder = container.sound.and_then(|stream| container.open_sound_decoder(stream).ok());
         Self { decoder, first_ns: None }
     }
 
     /// Decodes a packet of the sound, unless the first sample is known already; ignores packets of other streams. The decoder
     /// drops priming samples, and packets that it cannot decode without those before.
     pub(super) fn add(&mut self, packet: &ffmpeg::Packet, container: &Container) {
-        let Some(decoder) = self.decoder.as_mut().filter(|_| Some(packet.stream()) == container.sound())
-        else {
+        let Some(decoder) = self.decoder.as_mut().filter(|_| Some(packet.stream()) == container.sound) else {
             return;
         };
         // A packet that cannot be decoded has no sample.

@@ -9,10 +9,10 @@ use ffmpeg_next::ffi;
 
 use super::SECOND_NS;
 use super::alpha;
-use super::container::Container;
+use super::container::{Container, refused_reference};
 use super::cropping::Cropping;
 use super::demuxer::{Demuxer, FilePlace, MAX_ERRORS_IN_A_ROW, PacketRead};
-use super::errors::{Ffmpeg, is_unsupported};
+use super::errors::{CONVERT_HINT, Ffmpeg, cannot_decode, is_unsupported, no_memory};
 use super::key_frames::{self, KeyFrameIndex};
 use super::orientation::{self, Matrix};
 use super::read_control::ReadControl;
@@ -39,6 +39,20 @@ pub(super) struct Damage {
     pub read_error: Option<String>,
 }
 
+impl Damage {
+    /// Returns a clause about packets that are marked as damaged, if all of them could be decoded without errors.
+    pub(crate) fn note(&self) -> Option<String> {
+        if self.bad_packets + self.damaged_pictures > 0 {
+            return None;
+        }
+        match self.flagged_packets {
+            0 => None,
+            1 => Some("1 packet is marked as damaged; it could be decoded".to_owned()),
+            n => Some(format!("{n} packets are marked as damaged; all could be decoded")),
+        }
+    }
+}
+
 /// A decoded picture with the file's time stamp and its expected duration, in nanoseconds.
 pub(super) struct DecodedPicture {
     pub video: ffmpeg::frame::Video,
@@ -60,10 +74,10 @@ pub(super) enum Skip {
 
 /// An opened movie file with its decoder.
 pub(super) struct Source {
-    demuxer: Demuxer,
+    pub(crate) demuxer: Demuxer,
     decoder: ffmpeg::decoder::Video,
     /// Duration of a frame by the stated frame rate, or 1/25 s, in nanoseconds.
-    frame_ns: i64,
+    pub(crate) frame_ns: i64,
     /// True if the stated pixel aspect ratio is a print resolution and must be ignored.
     ignores_aspect: bool,
     /// The display matrix of the whole stream, if it has one.
@@ -71,14 +85,14 @@ pub(super) struct Source {
     sound_start: SoundStart,
     /// The cropping that the container states, if it states any.
     cropping: Option<Cropping>,
-    skip: Skip,
+    pub(crate) skip: Skip,
     /// Pictures with an earlier time stamp will be discarded, so pictures before it that no other picture references are
     /// not decoded.
     skip_before_ns: Option<i64>,
     /// True once the file has ended and the decoder returns its last pictures.
     is_draining: bool,
     errors_in_a_row: u32,
-    damage: Damage,
+    pub(crate) damage: Damage,
     /// The number of packets passed to the decoder so far.
     #[cfg(test)]
     pub sent: u64,
@@ -88,7 +102,7 @@ impl Source {
     /// Opens the movie at `path` and its decoder. Reading stops soon after `read_control` is cancelled.
     pub(crate) fn open(path: &Path, read_control: &ReadControl) -> Result<Self> {
         let demuxer = Demuxer::open(path, read_control)?;
-        let container = demuxer.container();
+        let container = &demuxer.container;
         let decoder = container.open_decoder()?;
         let frame_ns = container.fps().map_or(SECOND_NS / 25, |fps| (SECOND_NS as f64 / fps) as i64);
         let matrix = container.played().and_then(|video| orientation::matrix_of_stream(&video));
@@ -113,20 +127,45 @@ impl Source {
         })
     }
 
-    pub(crate) fn demuxer(&self) -> &Demuxer {
-        &self.demuxer
-    }
-
     pub(crate) fn container(&self) -> &Container {
-        self.demuxer.container()
+        &self.demuxer.container
     }
 
     pub(crate) fn read_control(&self) -> &ReadControl {
-        self.container().read_control()
+        &self.container().access.read_control
     }
 
-    pub(crate) fn damage(&self) -> &Damage {
-        &self.damage
+    /// Returns true if reading was cancelled, or a newer seek was requested.
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.read_control().is_interrupted()
+    }
+
+    /// Returns the error for a movie without a single decodable picture.
+    pub(crate) fn no_pictures_error(&self) -> Error {
+        let (container, damage) = (self.container(), &self.damage);
+        let path = container.access.path();
+        if damage.no_memory {
+            return no_memory(path);
+        }
+        if let Some(error) = refused_reference(&container.access) {
+            return error;
+        }
+        let is_webp = container.access.is_animated_webp();
+        if damage.unsupported || is_webp {
+            let what_it_is = if is_webp { "an animated WebP" } else { "what is in it" };
+            return cannot_decode(path, format!("This FFmpeg does not decode {what_it_is}."), CONVERT_HINT);
+        }
+        let why = match &damage.read_error {
+            Some(error) => format!("Reading stopped before the first picture: {error}."),
+            None if damage.bad_packets > 0 => {
+                let most = container.budget.max_pixels() / 1_000_000;
+                format!(
+                    "None of its pictures could be decoded. Those of more than {most} million pixels are refused here."
+                )
+            }
+            None => "It ends before its first picture.".into(),
+        };
+        cannot_decode(path, why, "The file is damaged; try a new copy of it or another file.")
     }
 
     /// Returns the next picture; `None` at the end, after an error that ends the file, or when reading was interrupted.
@@ -149,7 +188,7 @@ impl Source {
                 Err(ffmpeg::Error::Other { errno: ffmpeg::error::EAGAIN }) if !self.is_draining => {}
                 Err(error) => self.count_decoder_error(error),
             }
-            if self.read_control().is_interrupted() || self.errors_in_a_row > MAX_ERRORS_IN_A_ROW {
+            if self.is_interrupted() || self.errors_in_a_row > MAX_ERRORS_IN_A_ROW {
                 return None;
             }
             if !self.is_draining {
@@ -163,7 +202,7 @@ impl Source {
         match self.demuxer.read_for_decoder() {
             PacketRead::Selected => {}
             PacketRead::Other => {
-                return self.sound_start.add(self.demuxer.packet(), self.demuxer.container());
+                return self.sound_start.add(&self.demuxer.packet, &self.demuxer.container);
             }
             PacketRead::Damaged => return self.count_error(),
             PacketRead::End(error) => {
@@ -175,7 +214,7 @@ impl Source {
                 return;
             }
         }
-        let packet = self.demuxer.packet();
+        let packet = &self.demuxer.packet;
         if packet.is_corrupt() {
             self.damage.flagged_packets += 1;
         }
@@ -187,7 +226,7 @@ impl Source {
                 self.set_skip(Skip::Nothing);
             }
         }
-        let packet = self.demuxer.packet();
+        let packet = &self.demuxer.packet;
         if let Some(wanted) = self.skip_before_ns {
             let is_early = packet.pts().is_some_and(|pts| self.container().nanoseconds(pts) < wanted);
             self.decoder.skip_frame(if is_early {
@@ -245,7 +284,7 @@ impl Source {
     /// Ends the search for the first sample of the movie's sound, after the first picture was decoded, and returns its time
     /// stamp in nanoseconds; `None` without sound.
     pub(crate) fn sound_start_ns(&mut self) -> Option<i64> {
-        self.sound_start.finish(self.demuxer.container())
+        self.sound_start.finish(&self.demuxer.container)
     }
 
     /// Returns true if the file was read to its end.
@@ -258,10 +297,6 @@ impl Source {
     pub(crate) fn set_skip_before(&mut self, stamp_ns: Option<i64>) {
         self.skip_before_ns = stamp_ns;
         self.set_skip(self.skip);
-    }
-
-    pub(crate) fn frame_ns(&self) -> i64 {
-        self.frame_ns
     }
 
     /// Seeks to a place in the file, and resets the decoder. An error means that the file cannot seek.
@@ -279,7 +314,7 @@ impl Source {
     /// jump, reading was interrupted, the file is large, or it cannot seek. `origin_ns` is the time stamp at the file's
     /// beginning. The caller must seek afterwards.
     pub(crate) fn scan_key_frames(&mut self, origin_ns: i64) -> Option<KeyFrameIndex> {
-        let is_large = self.container().access().bytes() > key_frames::MAX_SCAN_BYTES;
+        let is_large = self.container().access.bytes() > key_frames::MAX_SCAN_BYTES;
         if is_large || self.seek(FilePlace::Byte(0)).is_err() {
             return None;
         }
@@ -296,17 +331,13 @@ impl Source {
         });
     }
 
-    pub(crate) fn skip(&self) -> Skip {
-        self.skip
-    }
-
     /// Returns a warning if the file has alpha in separate pictures that this decoder does not read.
     pub(crate) fn alpha_warning(&self) -> Option<Error> {
         let (container, codec) = (self.container(), self.decoder.codec());
         alpha::warning(
             &container.played()?,
             codec.as_ref().map_or("", |codec| codec.name()),
-            container.path(),
+            container.access.path(),
         )
     }
 

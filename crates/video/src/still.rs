@@ -29,14 +29,14 @@ pub fn read_frame_at(
 fn frame_at(path: &Path, at_s: f64, read_control: &ReadControl) -> Result<(Frame, Option<Error>)> {
     let (mut pass, reached) = Pass::open_at(path, nanoseconds(at_s), read_control)?;
     let end_s = seconds(pass.movie_end_ns());
-    let alpha_warning = pass.source().alpha_warning();
+    let alpha_warning = pass.source.alpha_warning();
     let Some(picture) = pass.next() else {
-        return Err(pass.no_pictures_error());
+        return Err(pass.source.no_pictures_error());
     };
     let warning = (!reached).then(|| {
         pass.warning().unwrap_or_else(|| past_the_end(path, at_s, end_s, "Its last picture is used."))
     });
-    let remarks = || remarks_message(path, &picture_remarks(pass.source(), &picture.video));
+    let remarks = || remarks_message(path, &picture_remarks(&pass.source, &picture.video));
     let warning = warning.or(alpha_warning).or_else(remarks);
     Ok((Frame::still(picture.video, picture.movie_ns, picture.duration_ns), warning))
 }
@@ -97,13 +97,13 @@ fn frames_rgba(
 ) -> Result<RgbaFrames> {
     let mut pass = Pass::open(path, read_control)?;
     let Some(first) = pass.peek() else {
-        return Err(pass.no_pictures_error());
+        return Err(pass.source.no_pictures_error());
     };
     let (width, height) = size.unwrap_or((first.video.width(), first.video.height()));
     let count = count_in_free_memory(count, width as usize * height as usize * 4);
     let mut converter = RgbaConverter::new();
     let mut frames = Vec::new();
-    let mut warning = remarks_message(path, &picture_remarks(pass.source(), &first.video));
+    let mut warning = remarks_message(path, &picture_remarks(&pass.source, &first.video));
     while frames.len() < count {
         let Some(picture) = pass.next() else {
             warning = pass.warning().or(warning);

@@ -15,7 +15,7 @@ pub(super) const MAX_JUMP_FORWARD_NS: i64 = 10 * SECOND_NS;
 pub(super) struct Timeline {
     /// The time stamp that counts as position 0: that of the movie's beginning, until a jump moves it. `None` before the first
     /// frame.
-    origin_ns: Option<i64>,
+    pub(crate) origin_ns: Option<i64>,
     /// The time stamp of the movie's first frame, which is shown from position 0 on; `None` before that frame, and after a jump
     /// or a seek to another origin.
     first_ns: Option<i64>,
@@ -47,11 +47,6 @@ impl Timeline {
     /// Returns the time in nanoseconds for which the sound plays before the movie's first frame would begin.
     pub(crate) fn lead_ns(&self) -> i64 {
         self.first_ns.zip(self.origin_ns).map_or(0, |(first, origin)| first.saturating_sub(origin))
-    }
-
-    /// Returns the time stamp that counts as position 0, once the movie has begun.
-    pub(crate) fn origin_ns(&self) -> Option<i64> {
-        self.origin_ns
     }
 
     /// Returns a timeline for the frames after a seek, on which the time stamp `origin_ns` counts as position 0.
@@ -178,18 +173,18 @@ mod tests {
         for sound_ms in [3001, 8000, -2001, i64::MIN / MS] {
             let mut timeline = Timeline::new(false);
             timeline.begin(Some(3000 * MS), Some(sound_ms * MS), 5000 * MS);
-            assert_eq!((timeline.origin_ns(), timeline.lead_ns()), (Some(3000 * MS), 0), "{sound_ms}");
+            assert_eq!((timeline.origin_ns, timeline.lead_ns()), (Some(3000 * MS), 0), "{sound_ms}");
         }
         let mut timeline = Timeline::new(false);
         timeline.begin(None, Some(-1000 * MS), 5000 * MS);
-        assert_eq!(timeline.origin_ns(), Some(0), "the frame's time stamp is not known");
+        assert_eq!(timeline.origin_ns, Some(0), "the frame's time stamp is not known");
     }
 
     #[test]
     fn the_origin_survives_a_seek() {
         let mut timeline = Timeline::new(false);
         timeline.position(Some(-100 * MS), 40 * MS);
-        assert_eq!(timeline.origin_ns(), Some(-100 * MS));
+        assert_eq!(timeline.origin_ns, Some(-100 * MS));
         let mut after = timeline.after_seek(-100 * MS);
         assert_eq!(after.position(Some(900 * MS), 40 * MS), 1000 * MS);
         assert_eq!(after.position(Some(940 * MS), 40 * MS), 1040 * MS);

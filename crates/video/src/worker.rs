@@ -84,7 +84,7 @@ impl Worker {
         let mut began = Instant::now();
         while let Some(picture) = pass.next() {
             count += 1;
-            if let Some(note) = pass.note() {
+            if let Some(note) = pass.source.damage.note() {
                 self.control.set_note(Some(note));
             }
             log::record(|| [Event::since("decode", began).with(format!("picture {}", self.number))]);
@@ -115,10 +115,10 @@ impl Worker {
     /// when the decoder is being dropped.
     fn handle_movie_end(&mut self, pass: &mut Pass, count: usize) -> Option<Result<()>> {
         let still = self.from_beginning && count < 2 && pass.movie_end_ns() <= pass.end_ns();
-        if pass.has_seen_end() {
-            self.control.duration.set_seen(pass.movie_end_ns(), pass.source().container().access().bytes());
+        if pass.source.has_ended() && !pass.source.is_interrupted() {
+            self.control.duration.set_seen(pass.movie_end_ns(), pass.source.container().access.bytes());
         }
-        self.control.set_note(pass.note());
+        self.control.set_note(pass.source.damage.note());
         self.control.set_warning(pass.warning());
         // A movie of one picture is not looped, unless its sound lasts longer.
         self.control.is_still.store(still, Ordering::Relaxed);
@@ -128,7 +128,7 @@ impl Worker {
         };
         let mut again = !still && (looping || section.is_some());
         if !again {
-            if !self.wait_for_request(!still, pass.source().damage().read_error.is_some()) {
+            if !self.wait_for_request(!still, pass.source.damage.read_error.is_some()) {
                 return None;
             }
             again = !self.control.read_control.has_newer_seek();
@@ -207,7 +207,7 @@ impl Worker {
 
     /// Publishes the duration that the file states.
     fn state_duration(&self, pass: &Pass) {
-        self.control.duration.state(pass.stated_duration_ns(), pass.source().container().access().bytes());
+        self.control.duration.state(pass.stated_duration_ns(), pass.source.container().access.bytes());
     }
 
     /// Takes the newest seek, if there is one, and marks the next frame as the first one after the seek.
@@ -339,7 +339,7 @@ impl Worker {
         let behind = self.control.queue.lateness_ns(pts_ns);
         // Only the frame that was pushed last is in the queue, so the player is waiting for frames.
         let starved = self.control.queue.frame_count() <= 1;
-        match pass.source().skip() {
+        match pass.source.skip {
             Skip::Nothing | Skip::Unreferenced if starved && behind > FAR_LATE_NS => {
                 pass.skip_to_key_at(pts_ns.saturating_add(behind).saturating_sub(self.base_ns));
             }
@@ -347,14 +347,14 @@ impl Worker {
             Skip::Unreferenced if behind < ON_TIME_NS => pass.set_skip(Skip::Nothing),
             _ => {}
         }
-        self.control.queue.set_catching_up(pass.source().skip() != Skip::Nothing);
+        self.control.queue.set_catching_up(pass.source.skip != Skip::Nothing);
     }
 }
 
 /// Returns an error if the pass has no picture, unless reading was interrupted.
 fn require_picture(pass: &Pass) -> Result<()> {
     match pass.peek() {
-        None if !pass.is_interrupted() => Err(pass.no_pictures_error()),
+        None if !pass.source.is_interrupted() => Err(pass.source.no_pictures_error()),
         _ => Ok(()),
     }
 }

@@ -110,7 +110,7 @@ impl Conversions {
         &mut self,
         conversion: &Conversion,
         check: CheckFn,
-    ) -> std::result::Result<Option<Error>, ConversionFault> {
+    ) -> Result<Option<Error>, ConversionFault> {
         let mut replaced = None;
         while !self.differ
             && let Some(report) = check(&mut self.converter, conversion)?
@@ -127,11 +127,7 @@ impl Conversions {
 
     /// Returns the message for the window about this conversion: its program, with an error to report if there is one, or the
     /// reason why the program must not be used.
-    fn conversion_part(
-        &self,
-        conversion: Conversion,
-        made: std::result::Result<Option<Error>, ConversionFault>,
-    ) -> Part {
+    fn conversion_part(&self, conversion: Conversion, made: Result<Option<Error>, ConversionFault>) -> Part {
         let program = made.and_then(|error| Ok((self.converter.program(&conversion)?, error)));
         match program {
             Ok((program, error)) => {

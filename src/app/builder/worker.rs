@@ -75,7 +75,7 @@ fn take_next(pending: &mut Vec<VariantId>, wanted: VariantId) -> Option<VariantI
 struct WindowClosed;
 
 /// The result of sending a message.
-type SendResult = std::result::Result<(), WindowClosed>;
+type SendResult = Result<(), WindowClosed>;
 
 /// The context that programs are built for, and the pending work for it.
 struct Context {
@@ -142,7 +142,7 @@ impl<'a> Worker<'a> {
                 if let Some(context) = context.as_ref().filter(|_| self.is_edited()) {
                     self.trials.make_ready(&context.cl);
                 }
-                self.shared.lock().busy = None;
+                self.shared.state.lock().busy = None;
                 trim_memory();
                 requests.recv().map_err(|_| TryRecvError::Disconnected)
             } else {
@@ -152,7 +152,7 @@ impl<'a> Worker<'a> {
                 return;
             }
             {
-                let mut state = self.shared.lock();
+                let mut state = self.shared.state.lock();
                 let at = context.as_ref().map_or(0, |context| context.number);
                 (state.at, state.busy) = (at, Some(Instant::now()));
             }
@@ -245,7 +245,7 @@ impl<'a> Worker<'a> {
     /// Does the next part of the pending work: builds one variant, the preferred one first; without pending variants, the colour
     /// correction; without that, makes one check of a conversion.
     fn build_next(&mut self, context: &mut Context) -> SendResult {
-        let wanted = self.shared.lock().wanted;
+        let wanted = self.shared.state.lock().wanted;
         if let Some(id) = take_next(&mut context.pending, wanted) {
             let sent = self.build_variant(id, context);
             // Once for each context, after the variant that the window waits for. If it fails, times stay uncalibrated.
@@ -326,7 +326,7 @@ impl<'a> Worker<'a> {
 
     /// Returns true if a folder of kernels is in use, so that the user may be editing kernels.
     fn is_edited(&self) -> bool {
-        named_folder().is_some() || self.shared.lock().version > 0
+        named_folder().is_some() || self.shared.state.lock().version > 0
     }
 
     /// Returns the validation of this version of the edited kernels.
@@ -345,13 +345,13 @@ impl<'a> Worker<'a> {
         let (cl, mut may_run, mut variants) = (context.cl.clone(), true, judge.variants.clone());
         loop {
             // The user may have chosen another one meanwhile.
-            let wanted = self.shared.lock().wanted;
+            let wanted = self.shared.state.lock().wanted;
             let Some(variant) = take_next(&mut variants, wanted) else { break };
             if self.reporter.is_cancelled() {
                 return Err(WindowClosed);
             }
             {
-                let mut state = self.shared.lock();
+                let mut state = self.shared.state.lock();
                 if state.version != judge.version {
                     may_run = false;
                     break;
@@ -378,10 +378,10 @@ impl<'a> Worker<'a> {
             // A later search may make `auto` use a changed variant.
             self.note_passed(Subject::Variant(VariantId::auto()), judge);
         }
-        if judge.conversions.is_empty() || self.shared.lock().version != judge.version {
+        if judge.conversions.is_empty() || self.shared.state.lock().version != judge.version {
             return Ok(());
         }
-        self.shared.lock().busy = Some(Instant::now());
+        self.shared.state.lock().busy = Some(Instant::now());
         let judged = |validation| News::Judged(Judged::new(judge, Subject::Conversion, validation));
         let part = match self.validator(&cl, judge, context).conversions() {
             Ok((report, made)) => {

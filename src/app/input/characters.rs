@@ -98,25 +98,17 @@ fn is_of_other_script(c: char) -> bool {
     c >= '\u{300}' && !('\u{1e00}'..='\u{1eff}').contains(&c) && !('\u{e000}'..='\u{f8ff}').contains(&c)
 }
 
-/// The keys with letters and digits on a US keyboard, in the order of [`US_PLAIN`] and [`US_SHIFTED`].
-const US_KEYS: [KeyCode; 36] = {
-    use KeyCode::*;
-    [
-        KeyA, KeyB, KeyC, KeyD, KeyE, KeyF, KeyG, KeyH, KeyI, KeyJ, KeyK, KeyL, KeyM, KeyN, KeyO, KeyP, KeyQ,
-        KeyR, KeyS, KeyT, KeyU, KeyV, KeyW, KeyX, KeyY, KeyZ, Digit1, Digit2, Digit3, Digit4, Digit5, Digit6,
-        Digit7, Digit8, Digit9, Digit0,
-    ]
-};
-/// The characters of [`US_KEYS`] without Shift.
-const US_PLAIN: &str = "abcdefghijklmnopqrstuvwxyz1234567890";
-/// The characters of [`US_KEYS`] with Shift.
-const US_SHIFTED: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ!@#$%^&*()";
-
 /// Returns the characters of a key on a US keyboard, without Shift and with it.
 fn us_characters(key: PhysicalKey) -> Option<(char, char)> {
     let PhysicalKey::Code(code) = key else { return None };
-    if let Some(at) = US_KEYS.iter().position(|key| *key == code) {
-        return US_PLAIN.chars().nth(at).zip(US_SHIFTED.chars().nth(at));
+    let name = format!("{code:?}");
+    let letter = name.strip_prefix("Key").and_then(|name| name.chars().next());
+    if let Some(letter) = letter {
+        return Some((letter.to_ascii_lowercase(), letter));
+    }
+    let digit: Option<usize> = name.strip_prefix("Digit").and_then(|name| name.parse().ok());
+    if let Some(digit) = digit {
+        return char::from_digit(digit as u32, 10).zip(")!@#$%^&*(".chars().nth(digit));
     }
     Some(match code {
         KeyCode::Minus => ('-', '_'),

@@ -1,8 +1,9 @@
 //! The kernel sources from which the window compiles.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use opencl::sources::Sources;
+use parking_lot::Mutex;
 
 /// The kernel sources of new contexts: the version of the edited kernels that was saved or chosen last; before the first
 /// version, the folder that the environment names, or the built-in files. Clones share the sources. The window's thread must
@@ -13,7 +14,7 @@ pub(crate) struct CurrentSources(Arc<Mutex<Option<Sources>>>);
 impl CurrentSources {
     /// Returns the sources. The first call reads the folder; while the folder cannot be read, each call reads it again.
     pub(crate) fn get(&self) -> Sources {
-        let mut current = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut current = self.0.lock();
         if let Some(sources) = &*current {
             return sources.clone();
         }
@@ -27,11 +28,11 @@ impl CurrentSources {
     /// Returns the sources if they have already been read or set; otherwise, or while another thread reads them, `None`. Never
     /// waits.
     pub(crate) fn loaded(&self) -> Option<Sources> {
-        self.0.try_lock().ok()?.clone()
+        self.0.try_lock()?.clone()
     }
 
     /// Sets the sources of contexts that are made from now on.
     pub(crate) fn set(&self, sources: Sources) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(sources);
+        *self.0.lock() = Some(sources);
     }
 }

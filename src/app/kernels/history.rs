@@ -119,12 +119,12 @@ impl History {
     }
 
     /// Reads and checks the file of a version.
-    fn read(&self, path: &Path) -> std::result::Result<StoredVersion, Unread> {
+    fn read(&self, path: &Path) -> Result<StoredVersion, Unread> {
         self.parse(&load::bytes(path, load::MAX_LIST_BYTES)?)
     }
 
     /// Parses and checks the contents of a version's file.
-    pub(crate) fn parse(&self, contents: &[u8]) -> std::result::Result<StoredVersion, Unread> {
+    pub(crate) fn parse(&self, contents: &[u8]) -> Result<StoredVersion, Unread> {
         let file: VersionFile = load::json(contents)?;
         if file.schema != SCHEMA {
             return Err(Unread::damaged(format!("its format is {}, not {SCHEMA}", file.schema)));

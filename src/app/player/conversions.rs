@@ -3,7 +3,6 @@
 //! Each of the job's threads has a child process that calls the driver and ends with that thread. A driver that crashes or
 //! hangs costs only the case that is being checked; the window is not affected.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::PlayerContext;
@@ -17,6 +16,7 @@ use ladders::type_conversions::values::Depth;
 use ladders::type_conversions::{Abilities, Times};
 use opencl::cl::Device;
 use overlay::{Conversions, JobState};
+use parking_lot::Mutex;
 
 /// Seed of the random inputs; it is constant, so that a fault can be reproduced.
 const SEED: u32 = 1;
@@ -44,15 +44,11 @@ enum Progress {
 pub(super) struct ConversionCheck {
     task: Slot<Times, Progress>,
     began: Option<Instant>,
-    shown: Conversions,
+    /// The state and results of the check for the overlay.
+    pub(super) shown: Conversions,
 }
 
 impl ConversionCheck {
-    /// Returns the state and results of the check for the overlay.
-    pub(super) fn shown(&self) -> &Conversions {
-        &self.shown
-    }
-
     /// Ends the check; results so far stay on the screen.
     pub(super) fn stop(&mut self) {
         self.task.stop();
@@ -120,8 +116,7 @@ fn check(
     let stop = worker.reporter.canceller();
     let reporter = Mutex::new(worker.reporter);
     let watch = |case, state| {
-        let _is_received =
-            reporter.lock().unwrap_or_else(PoisonError::into_inner).report(Progress::Case(case, state));
+        let _is_received = reporter.lock().report(Progress::Case(case, state));
     };
     run::run(device, &ask, &stop, &watch).map(Some)
 }

@@ -2,18 +2,19 @@
 
 use std::time::{Duration, Instant};
 
+use super::save::SavedPicture;
 use super::{IDLE_REPAINT, Player};
-use crate::gl_window::read_pixels;
+use crate::gl_window::{GlWindow, read_pixels};
 use crate::scene::Screen;
 use base::error::Result;
 use base::timing::ms_since;
 use box_filter::VariantId;
 use compute::BackEnd;
-use engine::frame_loop::{DrawTimes, GlTimings, ShownWipe, VariantStatus};
+use engine::frame_loop::{DrawTimes, ShownWipe, VariantStatus};
 use engine::present::Viewport;
 use engine::stats::{PlayState, Playing};
 use opengl::read_texture::read_texture;
-use opengl::timer::Clock;
+use opengl::timer::{Clock, Timing};
 use overlay::{Action, DeviceList, Panel, PicturePlace, ScenePanel, ShownFilter, VariantRow, View, Wipe};
 use video::Orientation;
 
@@ -31,7 +32,7 @@ impl Player<'_> {
         let began = Instant::now();
         let picture = self.cx.frames.picture();
         let orientation = self.cx.frames.presenter.screen.orientation();
-        let (gl, quad) = (&self.cx.gl_window.gl, self.surface.quad());
+        let (gl, quad) = (&self.cx.gl_window.gl, &self.surface.quad);
         let wipe = self.cx.frames.presenter.screen.wipe().filter(|_| self.movies.is_movie());
         let second = wipe.as_ref().map(|wipe| match wipe.difference {
             Some(_) => (wipe.texture, 0.0),
@@ -55,8 +56,9 @@ impl Player<'_> {
             && std::mem::take(&mut self.saves.wants_frame)
             && let Some((texture, size)) = self.cx.frames.presenter.screen.filled_texture()
         {
-            let saved = read_texture(&self.cx.gl_window.gl, texture, size)
-                .and_then(|rgba| self.saves.picture("frame", size, rgba, orientation, &self.cx.waker));
+            let rgba = read_texture(&self.cx.gl_window.gl, texture, size);
+            let saved =
+                rgba.and_then(|rgba| self.saves.picture("frame", SavedPicture { size, rgba, orientation }));
             self.cx.or_notify(saved);
         }
 
@@ -68,22 +70,20 @@ impl Player<'_> {
         });
         let wipe =
             wipe.map(|ShownWipe { sides, by_wall, difference, .. }| Wipe { sides, by_wall, difference });
-        let actions = self.paint_overlay(window, placed, wipe.as_ref(), &mut times.gl);
+        let (actions, timing) = self.paint_overlay(placed, wipe.as_ref());
+        times.gl.overlay = timing;
         times.overlay = ms_since(began);
 
         if std::mem::take(&mut self.saves.wants_window) {
-            let upright = Orientation::default();
-            let saved = self
-                .read_window(window)
-                .and_then(|rgba| self.saves.picture("window", window, rgba, upright, &self.cx.waker));
+            let saved =
+                read_window(&self.cx.gl_window).and_then(|picture| self.saves.picture("window", picture));
             self.cx.or_notify(saved);
         }
         let last = self.cx.args.frames.is_some_and(|n| self.presented + 1 >= n);
         if self.cx.args.screenshot.is_some()
             && (last && self.cx.frames.presenter.screen.is_new() || self.quit)
         {
-            let rgba = self.read_window(window)?;
-            self.saves.screenshot = Some((window, rgba));
+            self.saves.screenshot = Some(read_window(&self.cx.gl_window)?);
         }
         let began = Instant::now();
         self.cx.gl_window.window.pre_present_notify();
@@ -118,14 +118,13 @@ impl Player<'_> {
         Ok(())
     }
 
-    /// Lays out and draws the overlay; returns the actions that the user has requested in it.
+    /// Lays out and draws the overlay. Returns the actions that the user has requested in it, and the pending measurement of its
+    /// time in OpenGL.
     fn paint_overlay(
         &mut self,
-        window: (u32, u32),
         placed: Option<PicturePlace>,
         wipe: Option<&Wipe>,
-        timings: &mut GlTimings,
-    ) -> Vec<Action> {
+    ) -> (Vec<Action>, Option<Timing>) {
         self.movies.note_shown(&self.cx.frames);
         let busy = self.cx.frames.busy();
         let repeats = self.movies.repeat_text(&self.cx.frames);
@@ -170,19 +169,19 @@ impl Player<'_> {
         let view = View {
             clock: &clock,
             clock_speed,
-            facts: self.peaks.shown(),
+            facts: &self.peaks.shown,
             recorder,
             cpu,
             movie: self.movies.scenes.facts(),
             scene: scene.panel().map(|name| ScenePanel { name, contents: &contents }),
-            device: self.devices.running.info(),
+            device: self.devices.running.info.as_ref(),
             devices: DeviceList {
                 rows: devices.as_deref(),
-                remarks: self.devices.list.remarks(),
+                remarks: &self.devices.list.remarks,
                 is_pending: self.devices.is_awaited(),
             },
             gl_renderer: &self.cx.gl_window.renderer,
-            sharing: self.devices.running.sharing(),
+            sharing: &self.devices.running.sharing,
             variants: &variants,
             chosen: self.cx.frames.choice.filter().0,
             radius: self.cx.frames.choice.filter().1,
@@ -195,8 +194,8 @@ impl Player<'_> {
             picture_place: placed,
             speed: self.cx.frames.schedule.speed(),
             loop_text: &repeats,
-            target_s: self.movies.navigation.target_s(),
-            loop_range: self.movies.navigation.part(),
+            target_s: self.movies.navigation.target_s,
+            loop_range: self.movies.navigation.part,
             shown: self
                 .cx
                 .frames
@@ -207,32 +206,32 @@ impl Player<'_> {
                 .map(|((variant, radius), size)| ShownFilter { variant, radius, size }),
             state: PlayState::of(playing, recorder),
             busy: busy.as_ref(),
-            notices: self.cx.notices.all(),
+            notices: &self.cx.notices.all,
             budget_ms,
-            tuning: self.tuning.shown(),
-            lab: self.lab.shown(),
-            conversions: self.check.shown(),
+            tuning: &self.tuning.shown,
+            lab: &self.lab.shown,
+            conversions: &self.check.shown,
             kernels: self.kernels.shown(),
             races: self.races.shown(),
-            heart: self.talk.heart(),
-            sound: self.sound.shown(),
+            heart: self.talk.heart.as_deref(),
+            sound: self.sound.view.as_ref(),
             auto: auto.as_ref(),
         };
         let (overlay, timer) = (&mut self.cx.overlay, self.cx.frames.presenter.gl_timer());
         let mut actions = Vec::new();
-        let (wait, timing) = self.surface.paint(&self.cx.gl_window.window, window, timer, |ui| {
+        let (wait, timing) = self.surface.paint(&self.cx.gl_window, timer, |ui| {
             actions.extend(overlay.show(ui, &view));
         });
-        timings.overlay = timing;
         wait.into_iter().for_each(|wait| self.cx.repaints.redraw_within(wait));
-        actions
+        (actions, timing)
     }
+}
 
-    /// Returns the window's pixels as they were drawn last: RGBA8, top row first.
-    fn read_window(&self, size: (u32, u32)) -> Result<Vec<u8>> {
-        let mut rgba = read_pixels(&self.cx.gl_window.gl, None, size)?;
-        // Windows have no transparency here; some drivers leave junk in alpha.
-        rgba.chunks_exact_mut(4).for_each(|pixel| pixel[3] = 255);
-        Ok(rgba)
-    }
+/// Returns the window's picture as it was drawn last.
+fn read_window(gl_window: &GlWindow) -> Result<SavedPicture> {
+    let size = gl_window.size();
+    let mut rgba = read_pixels(&gl_window.gl, None, size)?;
+    // Windows have no transparency here; some drivers leave junk in alpha.
+    rgba.chunks_exact_mut(4).for_each(|pixel| pixel[3] = 255);
+    Ok(SavedPicture { size, rgba, orientation: Orientation::default() })
 }

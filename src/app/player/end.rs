@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use winit::event_loop::{ActiveEventLoop, ControlFlow};
 
 use super::files::names;
+use super::save::SavedPicture;
 use super::{IDLE_REPAINT, Player};
 use base::error::{Error, Result};
 use base::jobs::{Job, Waker};
@@ -16,7 +17,6 @@ use base::timing::log;
 use engine::stats::{self, write_trace};
 use opencl::device_thread::DeviceThread;
 use opengl::read_texture::read_texture;
-use video::color::unpremultiply;
 
 /// The maximum time that the end of the window waits for the threads of devices.
 const THREADS_TIMEOUT: Duration = Duration::from_millis(300);
@@ -87,7 +87,7 @@ impl Player<'_> {
             .overlay
             .show_message("Writing the files that were asked for; the window closes after that".to_owned());
         self.cx.repaints.redraw_within(IDLE_REPAINT);
-        let at = self.cx.repaints.next_redraw();
+        let at = self.cx.repaints.next_redraw;
         if at.is_some_and(|at| at <= Instant::now()) {
             self.cx.gl_window.window.request_redraw();
         }
@@ -142,21 +142,15 @@ impl Player<'_> {
         let (texture, size) = self.cx.frames.presenter.screen.filled_texture()?;
         let orientation = self.cx.frames.presenter.screen.orientation();
         let rgba = read_texture(&self.cx.gl_window.gl, texture, size);
-        Some(Box::new(move || {
-            let (size, mut rgba) = orientation.turn(size, rgba?)?;
-            unpremultiply(&mut rgba);
-            save::png(&path, size.0, size.1, &rgba)
-        }))
+        Some(Box::new(move || SavedPicture { size, rgba: rgba?, orientation }.write(&path)))
     }
 
     /// Starts to write the files that the command line requests; `frame` writes the last picture.
     fn begin_to_write(&mut self, frame: Option<Write>) {
         let mut files: Vec<Write> = frame.into_iter().collect();
-        if let (Some(path), Some(((width, height), rgba))) =
-            (&self.cx.args.screenshot, self.saves.screenshot.take())
-        {
+        if let (Some(path), Some(picture)) = (&self.cx.args.screenshot, self.saves.screenshot.take()) {
             let path = path.clone();
-            files.push(Box::new(move || save::png(&path, width, height, &rgba)));
+            files.push(Box::new(move || picture.write(&path)));
         }
         if let Some(path) = self.cx.args.stats.clone() {
             let (recorder, context) = (self.cx.frames.recorder.clone(), self.export_context());

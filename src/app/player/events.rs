@@ -13,11 +13,6 @@ use box_filter::MAX_RADIUS;
 use overlay::{Action, variant_after};
 
 impl Player<'_> {
-    /// Returns true if the user has quit, or the requested number of frames was presented.
-    pub(crate) fn wants_to_quit(&self) -> bool {
-        self.quit
-    }
-
     /// Handles an event of the window.
     ///
     /// # Errors
@@ -85,7 +80,9 @@ impl Player<'_> {
         // A user who presses keys needs no hint.
         cx.overlay.dismiss_hint();
         cx.repaints.redraw_soon();
-        if !wipe::apply_to_second(&action, surface.mouse(), movies, devices, cx) {
+        // The key may arrive before a redraw that updates the mouse's position.
+        surface.mouse().into_iter().for_each(|mouse| cx.overlay.wipe_line.set_pointer(mouse));
+        if !wipe::apply_to_second(&action, movies, devices, cx) {
             self.act(action);
         }
     }
@@ -122,18 +119,16 @@ impl Player<'_> {
                 cx.overlay.switches.levels ^= true;
                 show_switch("Auto-levels", cx.overlay.switches.levels, cx);
             }
-            Action::Seek { to_s, exact } => {
-                movies.navigation.seek_to(to_s, exact, movies.scenes.facts(), cx);
-            }
+            Action::Seek { to_s, exact } => movies.seek(to_s, exact, cx),
             Action::SeekBy { seconds, exact } => {
-                movies.navigation.seek_by(seconds, exact, movies.scenes.facts(), cx);
+                movies.seek(movies.navigation.position_s(cx) + seconds, exact, cx);
             }
-            Action::EndSeek => movies.navigation.refine(movies.scenes.facts(), cx),
-            Action::SeekStart => movies.navigation.seek_to(0.0, true, movies.scenes.facts(), cx),
+            Action::EndSeek => movies.navigation.refine(cx),
+            Action::SeekStart => movies.seek(0.0, true, cx),
             // A scene that has sizes handles the key.
             Action::SeekChapter(step) => {
                 if !movies.input(Input::Size(step), cx) {
-                    movies.navigation.go_to_chapter(step, movies.scenes.facts(), cx);
+                    movies.go_to_chapter(step, cx);
                 }
             }
             Action::Step { back } => navigate::step(back, &mut cx.frames),
@@ -156,10 +151,19 @@ impl Player<'_> {
             Action::Leave if cx.overlay.is_talk_visible() => cx.overlay.toggle_talk(),
             Action::Leave if cx.overlay.panels.is_frozen() => cx.overlay.panels.unfreeze(),
             Action::Leave => cx.gl_window.window.set_fullscreen(None),
-            Action::ToggleMute => self.sound.toggle_mute(cx),
-            Action::SetVolume(percent) => self.sound.set_volume(percent, cx),
-            Action::ChangeVolume(by) => self.sound.change_volume(by, cx),
-            Action::NextTrack => self.sound.next_track(cx),
+            Action::ToggleMute => {
+                let (volume, is_muted) = (self.sound.volume, self.sound.is_muted);
+                cx.overlay.show_message(self.sound.set_volume(volume, !is_muted));
+            }
+            Action::SetVolume(percent) => cx.overlay.show_message(self.sound.set_volume(percent, false)),
+            Action::ChangeVolume(by) => {
+                let volume = self.sound.volume.saturating_add_signed(by);
+                cx.overlay.show_message(self.sound.set_volume(volume, false));
+            }
+            Action::NextTrack => {
+                let text = self.sound.next_track(&mut cx.frames.schedule);
+                cx.overlay.show_message(text);
+            }
             Action::TogglePause => cx.frames.schedule.toggle_pause(),
             Action::AskForMovie => movies.ask(cx),
             Action::Open(path) => movies.playlist.open_typed(&path),
@@ -180,7 +184,7 @@ impl Player<'_> {
             Action::StopTuning => tuning.stop(),
             Action::Measure { ladder, size } => self.lab.start((ladder, size), (devices, kernels), cx),
             Action::Benchmark(radii) => self.lab.start_benchmark((radii, movies), (devices, kernels), cx),
-            Action::SaveBenchmark => self.save_benchmark(),
+            Action::SaveBenchmark => self.save_results("bench", self.lab.report()),
             Action::StopMeasuring => self.lab.stop(),
             Action::CheckConversions => self.check.start(devices, cx),
             Action::StopChecking => self.check.stop(),
@@ -197,7 +201,7 @@ impl Player<'_> {
             Action::SaveAsOwnKernel(version) => kernels.save_as_own(version, devices, cx),
             Action::ExportStats => self.export_stats(),
             Action::SaveRun => self.save_run(),
-            Action::SaveLab => self.save_lab(),
+            Action::SaveLab => self.save_results("lab", self.lab.results()),
             Action::DismissNotice(index) => cx.notices.dismiss(index),
             Action::Quit => self.quit = true,
         }

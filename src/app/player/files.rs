@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use super::Player;
 use crate::app::saved_run;
 use crate::app::settings::Settings;
-use base::device::DeviceKind;
 use base::metadata::Metadata;
 use base::stderr::print_message;
 use base::timing::log;
@@ -38,7 +37,7 @@ impl Player<'_> {
     /// Returns the present settings, with the user's changes.
     pub(super) fn current_settings(&self) -> Settings {
         Settings {
-            ui_scale: self.surface.scale(),
+            ui_scale: self.surface.scale,
             kernel_folders: self.kernels.folders.clone(),
             overlay: self.cx.overlay.saved_state(),
         }
@@ -59,7 +58,7 @@ impl Player<'_> {
             of_lab.iter().zip(&lab).try_for_each(|(path, (_, results))| results.save(path))?;
             recorded.map_or(Ok(()), |recorded| write_trace(last, &recorded, &trace))
         };
-        let begun = self.saves.begin("stats", &endings, write, &self.cx.waker);
+        let begun = self.saves.begin("stats", &endings, write);
         self.cx.or_notify(begun);
     }
 
@@ -70,31 +69,21 @@ impl Player<'_> {
             let results = saved_run::results(&recorder, &context)?;
             paths.iter().try_for_each(|path| results.save(path))
         };
-        let begun = self.saves.begin("run", &["json"], write, &self.cx.waker);
+        let begun = self.saves.begin("run", &["json"], write);
         self.cx.or_notify(begun);
     }
 
-    /// Saves the results of the Lab's ladder as `clreel bench --save` does.
-    pub(super) fn save_lab(&mut self) {
-        self.save_results("lab", self.lab.results());
-    }
-
-    /// Saves the benchmark of the box filter as `clreel bench --save` does.
-    pub(super) fn save_benchmark(&mut self) {
-        self.save_results("bench", self.lab.report());
-    }
-
-    /// Saves results, if there are any, in a file with this name and a number.
-    fn save_results(&mut self, name: &'static str, results: Option<Report>) {
+    /// Saves results, if there are any, as `clreel bench --save` does.
+    pub(super) fn save_results(&mut self, name: &'static str, results: Option<Report>) {
         let Some(results) = results else { return };
         let write = move |paths: &[PathBuf]| paths.iter().try_for_each(|path| results.save(path));
-        let begun = self.saves.begin(name, &["json"], write, &self.cx.waker);
+        let begun = self.saves.begin(name, &["json"], write);
         self.cx.or_notify(begun);
     }
 
     /// Returns the kernel files of the variants that have filtered the recorded frames.
     fn used_kernels(&self) -> Vec<UsedKernel> {
-        let kind = self.devices.running.info().map_or(DeviceKind::Cpu, |info| info.kind);
+        let kind = self.devices.running.kind();
         let used = self.cx.frames.recorder.used_versions();
         used.into_iter().filter_map(|(variant, version)| self.kernels.used(variant, version, kind)).collect()
     }
@@ -104,7 +93,7 @@ impl Player<'_> {
         TraceContext {
             metadata: Some(Metadata::now(PROGRAM)),
             kernels: self.used_kernels(),
-            device: self.devices.running.info().cloned(),
+            device: self.devices.running.info.clone(),
             clock: self.devices.running.clock(),
             gl_renderer: Some(self.cx.gl_window.renderer.clone()),
         }
@@ -120,11 +109,11 @@ impl Player<'_> {
             width: facts.width,
             height: facts.height,
             fps: facts.fps,
-            device: self.devices.running.info().cloned(),
+            device: self.devices.running.info.clone(),
             clock: self.devices.running.clock(),
             gl_renderer: self.cx.gl_window.renderer.clone(),
-            sharing: self.devices.running.sharing().name().to_owned(),
-            sharing_reason: self.devices.running.sharing().reason().to_owned(),
+            sharing: self.devices.running.sharing.name().to_owned(),
+            sharing_reason: self.devices.running.sharing.reason().to_owned(),
             variant: self.cx.frames.choice.filter().0,
             radius: self.cx.frames.choice.filter().1,
             unpaced: self.cx.args.unpaced,

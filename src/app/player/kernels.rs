@@ -294,15 +294,9 @@ impl Versions {
         }
     }
 
-    /// Returns the variants whose kernels the current version changes, `chosen` first. `parts` are the variants that `auto` may
-    /// use. If `asked` is true, because the user requests validation, `chosen` is returned even if it is unchanged.
-    fn changed(
-        &self,
-        chosen: VariantId,
-        kind: DeviceKind,
-        parts: &[VariantId],
-        asked: bool,
-    ) -> Vec<VariantId> {
+    /// Returns the variants whose kernels the current version changes. `parts` are the variants that `auto` may use. `asked` is
+    /// the chosen variant if the user requests validation; it is returned even if it is unchanged.
+    fn changed(&self, kind: DeviceKind, parts: &[VariantId], asked: Option<VariantId>) -> Vec<VariantId> {
         let Some(kept) = self.version(self.current) else { return Vec::new() };
         // The only version, from which all programs were built: it runs without validation unless a part must be validated
         // first.
@@ -313,7 +307,7 @@ impl Versions {
             }
             let subject = Subject::Variant(*variant);
             let before = if is_first { Some(Sources::default()) } else { self.built_from(subject) };
-            let is_new = !is_first || asked || variant.is_own();
+            let is_new = !is_first || asked.is_some() || variant.is_own();
             let own = std::slice::from_ref(variant);
             let made_of = if variant.is_auto() { parts } else { own };
             let is_other = || {
@@ -322,13 +316,10 @@ impl Versions {
                 before.as_ref().is_none_or(differs)
             };
             // Validation of the version before may still end, and that version would then run.
-            self.is_asked(subject) || asked && *variant == chosen || is_new && is_other()
+            self.is_asked(subject) || asked == Some(*variant) || is_new && is_other()
         };
         let own = kept.sources.has(OWN_FILE).then_some(VariantId::own());
-        let mut changed: Vec<VariantId> = VariantId::all().chain(own).filter(is_changed).collect();
-        // `auto` consists of all other variants, and is seldom the edited one.
-        changed.sort_by_key(|variant| (*variant != chosen, variant.is_auto()));
-        changed
+        VariantId::all().chain(own).filter(is_changed).collect()
     }
 
     /// Returns true if the current version changes this kernel file of the conversion. The file is compared with the sources

@@ -37,18 +37,14 @@ pub(super) struct LabMeasurement {
     measurement: Slot<(), Progress>,
     /// The results of the ladder on the screen, as `clreel bench --save` writes them.
     results: Option<Report>,
-    shown: Lab,
+    /// The state and the results of the measurement, for the overlay.
+    pub(crate) shown: Lab,
     /// The last results of the box filter, without the results of its devices, which `shown` has.
     benchmark: Option<Report>,
     code: code::CodeRequest,
 }
 
 impl LabMeasurement {
-    /// Returns the state and the results of the measurement, for the overlay.
-    pub(crate) fn shown(&self) -> &Lab {
-        &self.shown
-    }
-
     /// Returns the results to save; `None` before the first ones.
     pub(crate) fn results(&self) -> Option<Report> {
         self.results.clone()
@@ -142,7 +138,7 @@ impl LabMeasurement {
         self.stop();
         self.results = None;
         let Lab { benchmark: mut before, code, .. } = std::mem::take(&mut self.shown);
-        let device = devices.running.info();
+        let device = devices.running.info.as_ref();
         if let Some(new) = benchmark {
             if (&before.frame, &before.radii) != (&new.frame, &new.radii) {
                 // Results stand side by side only if they are comparable.
@@ -241,7 +237,7 @@ fn follow(
 ///
 /// # Errors
 /// If the results are of another device; the error is a sentence.
-fn of_device(step: Step<Report>, device: &str) -> std::result::Result<Step<Report>, String> {
+fn of_device(step: Step<Report>, device: &str) -> Result<Step<Report>, String> {
     let name = step.results.devices.first().map_or("", |on| on.text("name"));
     match name == device || name.is_empty() {
         true => Ok(step),

@@ -41,9 +41,10 @@ use super::lane::moment::Moment;
 use super::playlist::Playlist;
 use super::settings::{SettingsReader, Store};
 use super::window::Wake;
-use crate::app::size::{WindowSize, displayed_size, frame_size};
+use crate::app::size::{DEFAULT_SIZE, WindowSize, displayed_size, frame_size};
 use crate::gl_window::{GlWindow, Interface};
 use crate::options::PlayArgs;
+use crate::scene;
 use crate::window_system::WindowSystem;
 use base::device::DeviceKind;
 use base::error::{Error, Result};
@@ -136,6 +137,15 @@ impl PlayerContext<'_> {
     }
 }
 
+/// What the window begins with.
+pub(crate) struct Setup {
+    pub(crate) playlist: Playlist,
+    /// The decoder of the first movie; `None` if the playlist is still opening it.
+    pub(crate) decoder: Option<Decoder>,
+    /// The device that the command line selects.
+    pub(crate) device: Option<Selection>,
+}
+
 /// The open window with all parts of the player. Fields drop in order: everything that lives in the OpenGL context before the
 /// window.
 pub(crate) struct Player<'a> {
@@ -159,25 +169,26 @@ pub(crate) struct Player<'a> {
     clock_monitor: ClockMonitor,
     modifiers: ModifiersState,
     presented: u64,
-    quit: bool,
+    /// True if the user has quit, or the requested number of frames was presented.
+    pub(crate) quit: bool,
     size: WindowSize,
     cx: PlayerContext<'a>,
 }
 
 impl<'a> Player<'a> {
-    /// Opens the window and starts all parts. `decoder` is `None` if the playlist is still opening its first movie.
+    /// Opens the window and starts all parts.
     ///
     /// # Errors
     /// If there is no OpenGL for a window, or OpenGL cannot build the programs.
     pub(crate) fn open(
         event_loop: &ActiveEventLoop,
-        size: WindowSize,
         args: &'a PlayArgs,
-        playlist: Playlist,
-        decoder: Option<Decoder>,
-        device: Option<Selection>,
+        setup: Setup,
         waker: &Waker,
     ) -> Result<Self> {
+        let Setup { playlist, decoder, device } = setup;
+        let movie = || decoder.as_ref().map_or(DEFAULT_SIZE, |decoder| displayed_size(decoder.info()));
+        let size = WindowSize::new(event_loop, scene::size(args.scene).unwrap_or_else(movie), (0, 0));
         let (device, remark) =
             device.map_or((None, None), |Selection { device, remark }| (Some(device), remark));
         // Read by a job while the window is opened.
@@ -236,7 +247,7 @@ impl<'a> Player<'a> {
         let mut player = Self {
             surface,
             movies,
-            saves: save::SaveJobs::default(),
+            saves: save::SaveJobs::new(waker),
             last: end::LastFiles::begin(args.trace.trace.as_deref(), waker)?,
             settings: store,
             colors: Colors::new(),
@@ -342,7 +353,7 @@ impl<'a> Player<'a> {
         cx.update_lane(devices);
         self.lab.update(cx);
         kernels.update(devices, cx);
-        let kind = devices.running.info().map_or(DeviceKind::Cpu, |info| info.kind);
+        let kind = devices.running.kind();
         self.races.update(kernels, kind, cx);
         self.talk.update(devices, kernels, cx);
         self.lab.update_code(devices, kernels, cx);
@@ -373,12 +384,12 @@ impl<'a> Player<'a> {
         }
         let look_at = devices.check_unresponsive_drivers(cx);
         let now = Instant::now();
-        if tick.redraw || cx.repaints.next_redraw().is_some_and(|at| at <= now) {
+        if tick.redraw || cx.repaints.next_redraw.is_some_and(|at| at <= now) {
             cx.gl_window.window.request_redraw();
             event_loop.set_control_flow(ControlFlow::Wait);
             return Ok(Some(now));
         }
-        let wake = [tick.wake_at, cx.repaints.next_redraw(), look_at].into_iter().flatten().min();
+        let wake = [tick.wake_at, cx.repaints.next_redraw, look_at].into_iter().flatten().min();
         event_loop.set_control_flow(wake.map_or(ControlFlow::Wait, ControlFlow::WaitUntil));
         Ok(wake)
     }

@@ -7,7 +7,8 @@ use overlay::Notice;
 /// The error banners over the movie, oldest first.
 #[derive(Default)]
 pub(super) struct Notices {
-    all: Vec<Notice>,
+    /// All error banners, oldest first.
+    pub(super) all: Vec<Notice>,
 }
 
 impl Notices {
@@ -46,10 +47,5 @@ impl Notices {
         if index < self.all.len() {
             self.all.remove(index);
         }
-    }
-
-    /// Returns all error banners, oldest first.
-    pub(super) fn all(&self) -> &[Notice] {
-        &self.all
     }
 }

@@ -26,7 +26,8 @@ pub(super) struct PeakMeasurement {
     registers: Slot<Vec<KernelRegisters>>,
     /// The kernels to which `shown.registers` belongs, or whose registers the job is reading.
     kernels: Option<KernelsKey>,
-    shown: DeviceFacts,
+    /// The known facts about the device in use and the kernels on the screen.
+    pub(crate) shown: DeviceFacts,
 }
 
 /// Returns a text that identifies a device and its driver.
@@ -36,11 +37,6 @@ fn device_key(device: &Device) -> String {
 }
 
 impl PeakMeasurement {
-    /// Returns the known facts about the device in use and the kernels on the screen.
-    pub(crate) fn shown(&self) -> &DeviceFacts {
-        &self.shown
-    }
-
     /// Takes the results of the jobs, and starts the jobs if the panel of stages is open.
     pub(super) fn update(&mut self, devices: &Devices, cx: &mut PlayerContext) {
         let measured = self.measurement.poll().result.and_then(|result| cx.or_notify(result));

@@ -12,7 +12,7 @@ use crate::cli::CheckedCode;
 use base::device::DeviceKind;
 use base::error::{Error, Result};
 use box_filter::VariantId;
-use opencl::drivers::Folder;
+use opencl::folders::Folder;
 use opencl::sandbox::{Cause, Sandbox};
 use opencl::sources::Sources;
 use overlay::{CheckedKernels, RaceLine, RaceReport};

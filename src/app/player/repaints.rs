@@ -8,7 +8,8 @@ const MAX_DELAY: Duration = Duration::from_millis(50);
 
 /// The pending request to redraw the window, and the time of the last redraw.
 pub(super) struct Repaints {
-    next_redraw: Option<Instant>,
+    /// The time of the next requested redraw, if there is one.
+    pub(super) next_redraw: Option<Instant>,
     last_drawn: Instant,
 }
 
@@ -42,10 +43,5 @@ impl Repaints {
     /// Clears all requests, because the window is being redrawn.
     pub(super) fn clear(&mut self) {
         (self.next_redraw, self.last_drawn) = (None, Instant::now());
-    }
-
-    /// Returns the time of the next requested redraw, if there is one.
-    pub(super) fn next_redraw(&self) -> Option<Instant> {
-        self.next_redraw
     }
 }

@@ -13,39 +13,49 @@ use base::load;
 use video::Orientation;
 use video::color::unpremultiply;
 
+/// A picture that is to be saved.
+pub(super) struct SavedPicture {
+    pub(super) size: (u32, u32),
+    /// Premultiplied RGBA, 8 bits a channel, top row first.
+    pub(super) rgba: Vec<u8>,
+    pub(super) orientation: Orientation,
+}
+
+impl SavedPicture {
+    /// Writes the picture, turned by its orientation, to a PNG file.
+    pub(super) fn write(self, path: &Path) -> Result<()> {
+        let ((width, height), mut rgba) = self.orientation.turn(self.size, self.rgba)?;
+        unpremultiply(&mut rgba);
+        base::save::png(path, width, height, &rgba)
+    }
+}
+
 /// The jobs that save files, requests to save the next pictures, and the screenshot that is written at the end.
-#[derive(Default)]
 pub(super) struct SaveJobs {
     running: Vec<Job<Vec<PathBuf>>>,
+    waker: Waker,
     /// True if the frame is to be saved with the next redraw.
     pub(super) wants_frame: bool,
     /// True if the window is to be saved with the next redraw.
     pub(super) wants_window: bool,
-    /// The size of the window and its RGBA8 pixels, top row first, for the file of `--screenshot`, which is written when the
-    /// window closes.
-    pub(super) screenshot: Option<((u32, u32), Vec<u8>)>,
+    /// The window's picture for the file of `--screenshot`, which is written when the window closes.
+    pub(super) screenshot: Option<SavedPicture>,
 }
 
 impl SaveJobs {
-    /// Starts to save a picture as `clreel-KIND-TIME.png`, turned by `orientation`. `rgba` is premultiplied RGBA, 8 bits a
-    /// channel, top row first.
+    /// Creates the state without jobs. `waker` is called when a job has finished.
+    pub(super) fn new(waker: &Waker) -> Self {
+        let (running, waker) = (Vec::new(), waker.clone());
+        Self { running, waker, wants_frame: false, wants_window: false, screenshot: None }
+    }
+
+    /// Starts to save a picture as `clreel-KIND-TIME.png`.
     ///
     /// # Errors
     /// If the system cannot start a thread.
-    pub(super) fn picture(
-        &mut self,
-        kind: &'static str,
-        size: (u32, u32),
-        rgba: Vec<u8>,
-        orientation: Orientation,
-        waker: &Waker,
-    ) -> Result<()> {
-        let write = move |paths: &[PathBuf]| {
-            let (size, mut rgba) = orientation.turn(size, rgba)?;
-            unpremultiply(&mut rgba);
-            paths.iter().try_for_each(|path| base::save::png(path, size.0, size.1, &rgba))
-        };
-        self.begin(kind, &["png"], write, waker)
+    pub(super) fn picture(&mut self, kind: &'static str, picture: SavedPicture) -> Result<()> {
+        let write = move |paths: &[PathBuf]| paths.first().map_or(Ok(()), |path| picture.write(path));
+        self.begin(kind, &["png"], write)
     }
 
     /// Starts to save files named `clreel-KIND-TIME.ENDING`, one for each of `endings`. `write` receives their paths and writes
@@ -58,11 +68,10 @@ impl SaveJobs {
         kind: &'static str,
         endings: &[&'static str],
         write: impl FnOnce(&[PathBuf]) -> Result<()> + Send + 'static,
-        waker: &Waker,
     ) -> Result<()> {
-        let endings = endings.to_vec();
-        let save = move |_: &_| save_in(&folders(), kind, SystemTime::now(), &endings, write);
-        self.running.push(Job::spawn("save", "A file could not be saved.", waker, save)?);
+        let files = Files { kind, time: SystemTime::now(), endings: endings.to_vec() };
+        let save = move |_: &_| save_in(&folders(), &files, write);
+        self.running.push(Job::spawn("save", "A file could not be saved.", &self.waker, save)?);
         Ok(())
     }
 
@@ -82,15 +91,21 @@ impl SaveJobs {
     }
 }
 
+/// The files of one save, named `clreel-KIND-TIME.ENDING`.
+struct Files {
+    kind: &'static str,
+    time: SystemTime,
+    endings: Vec<&'static str>,
+}
+
 /// Creates the files in the first of `folders` that is writable, and writes them. Returns their paths.
 fn save_in(
     folders: &[PathBuf],
-    kind: &str,
-    now: SystemTime,
-    endings: &[&str],
+    files: &Files,
     write: impl FnOnce(&[PathBuf]) -> Result<()>,
 ) -> Result<Vec<PathBuf>> {
-    let (what, stem) = (format!("The {kind} could not be saved."), format!("clreel-{kind}-{}", stamp(now)));
+    let Files { kind, time, endings } = files;
+    let (what, stem) = (format!("The {kind} could not be saved."), format!("clreel-{kind}-{}", stamp(*time)));
     let paths = create_in(folders, &stem, what, |path| reserve(path, endings))?;
     let written = write(&paths);
     if written.is_err() {
@@ -215,13 +230,14 @@ mod tests {
         };
         let nowhere = folder.join("missing");
         let folders = [nowhere, folder.clone()];
-        let made = save_in(&folders, "stats", at(0), &["csv", "json"], fill).unwrap();
+        let files = Files { kind: "stats", time: at(0), endings: vec!["csv", "json"] };
+        let made = save_in(&folders, &files, fill).unwrap();
         let name = |ending| folder.join(format!("clreel-stats-{}-2.{ending}", stamp(at(0))));
         assert_eq!(made, [name("csv"), name("json")]);
         assert_eq!(std::fs::read_to_string(&taken).unwrap(), "mine");
         // A failure leaves nothing behind.
         let fail = |_: &[PathBuf]| Err(Error::new("No.", "", ""));
-        assert!(save_in(&folders, "stats", at(0), &["csv", "json"], fail).is_err());
+        assert!(save_in(&folders, &files, fail).is_err());
         assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 3);
         std::fs::remove_dir_all(folder).unwrap();
     }

@@ -20,12 +20,12 @@ pub(super) struct SoundControl {
     feed: Option<SoundFeed>,
     /// The index of the track that plays.
     track: usize,
-    volume: u32,
-    is_muted: bool,
+    pub(super) volume: u32,
+    pub(super) is_muted: bool,
     /// The device and track that `view` describes.
     status: SoundStatus,
     /// The sound as the overlay shows it; `None` if the movie has no sound, or the user wants none.
-    view: Option<SoundView>,
+    pub(super) view: Option<SoundView>,
 }
 
 impl SoundControl {
@@ -86,11 +86,6 @@ impl SoundControl {
         }
     }
 
-    /// Returns the sound for the overlay; `None` if the movie has none, or the user wants none.
-    pub(super) fn shown(&self) -> Option<&SoundView> {
-        self.view.as_ref()
-    }
-
     /// Updates the text about the sound for the overlay.
     fn describe(&mut self) {
         self.view = self.described();
@@ -136,35 +131,20 @@ impl SoundControl {
         }
     }
 
-    pub(super) fn toggle_mute(&mut self, cx: &mut PlayerContext) {
-        self.is_muted ^= true;
-        self.changed(cx);
-    }
-
-    /// Sets the volume in percent, and ends muting.
-    pub(super) fn set_volume(&mut self, percent: u32, cx: &mut PlayerContext) {
-        (self.volume, self.is_muted) = (percent.min(MAX_VOLUME), false);
-        self.changed(cx);
-    }
-
-    /// Changes the volume by this many percent.
-    pub(super) fn change_volume(&mut self, by: i32, cx: &mut PlayerContext) {
-        self.set_volume(self.volume.saturating_add_signed(by), cx);
-    }
-
-    /// Applies a change of the volume, and shows it.
-    fn changed(&mut self, cx: &mut PlayerContext) {
+    /// Sets the volume in percent, and whether the sound is muted. Returns a message for the user.
+    pub(super) fn set_volume(&mut self, percent: u32, is_muted: bool) -> String {
+        (self.volume, self.is_muted) = (percent.min(MAX_VOLUME), is_muted);
         self.apply_volume();
         self.describe();
-        let text = match (self.silence_reason(), self.is_muted) {
+        match (self.silence_reason(), self.is_muted) {
             (Some(reason), _) => reason.to_owned(),
             (None, true) => "Muted".to_owned(),
             (None, false) => format!("Volume {} %", self.volume),
-        };
-        cx.overlay.show_message(text);
+        }
     }
 
-    pub(super) fn next_track(&mut self, cx: &mut PlayerContext) {
+    /// Plays the next track. Returns a message for the user.
+    pub(super) fn next_track(&mut self, schedule: &mut Schedule) -> String {
         let tracks = self.feed.as_ref().map_or(&[][..], |feed| feed.tracks());
         let text = match (self.silence_reason(), tracks.len()) {
             (Some(reason), _) => reason.to_owned(),
@@ -178,9 +158,9 @@ impl SoundControl {
         };
         if tracks.len() > 1 {
             self.play();
-            cx.frames.schedule.wait_for_sound();
+            schedule.wait_for_sound();
         }
-        cx.overlay.show_message(text);
+        text
     }
 
     /// Returns the reason why nothing can be heard, other than the volume and the audio device; `None` if there is no such

@@ -12,6 +12,7 @@ use super::{presses, texts};
 use crate::app::fonts::SystemFonts;
 use crate::app::settings::UI_SCALE;
 use crate::app::window::Wake;
+use crate::gl_window::GlWindow;
 use base::error::{Error, Result};
 use base::jobs::Waker;
 use engine::present::VideoQuad;
@@ -33,13 +34,14 @@ fn texture_side(most: usize, zooms: usize) -> usize {
 
 /// The painters of the picture and of the overlay, in the window's OpenGL context, and egui's input.
 pub(super) struct Surface {
-    quad: VideoQuad,
+    /// The painter that draws pictures.
+    pub(super) quad: VideoQuad,
     painter: egui_glow::Painter,
     egui: egui::Context,
     fonts: SystemFonts,
     input: egui_winit::State,
     /// The user's scale of the overlay, relative to the scale that follows from the window's size.
-    scale: f32,
+    pub(super) scale: f32,
     /// The number of changes of egui's zoom.
     zooms: usize,
     /// The last move of the mouse; `None` if the mouse is not over the window.
@@ -115,16 +117,6 @@ impl Surface {
         }
     }
 
-    /// Returns the painter that draws pictures.
-    pub(super) fn quad(&self) -> &VideoQuad {
-        &self.quad
-    }
-
-    /// Returns the user's scale of the overlay, relative to the scale that follows from the window's size.
-    pub(super) fn scale(&self) -> f32 {
-        self.scale
-    }
-
     /// Multiplies the user's scale of the overlay by a factor; `None` resets the scale to 1.
     pub(super) fn zoom(&mut self, factor: Option<f32>) {
         let scale = factor.map_or(1.0, |factor| self.scale * factor);
@@ -159,15 +151,15 @@ impl Surface {
         self.fonts.poll(&self.egui)
     }
 
-    /// Lays out and draws the overlay, which `contents` builds, in a window of `size` pixels. Returns the delay until the
+    /// Lays out and draws the overlay, which `contents` builds, in this window. Returns the delay until the
     /// overlay must be redrawn, if it must, and the pending measurement of its time in OpenGL, if there is a `timer`.
     pub(super) fn paint(
         &mut self,
-        window: &Window,
-        size: (u32, u32),
+        gl_window: &GlWindow,
         timer: Option<GlTimer>,
         contents: impl FnMut(&mut egui::Ui),
     ) -> (Option<Duration>, Option<Timing>) {
+        let (window, size) = (&gl_window.window, gl_window.size());
         self.fit(window, size);
         let mut raw_input = self.input.take_egui_input(window);
         raw_input.events.splice(0..0, self.later.drain(..));

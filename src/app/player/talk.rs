@@ -12,21 +12,17 @@ use overlay::heart;
 pub(super) struct Talk {
     /// The variant, the number of the version of its kernels, and the kind of device for which the heart was read.
     of: Option<(VariantId, u64, DeviceKind)>,
-    heart: Option<String>,
+    /// The heart of the selected variant's kernels; `None` if it has no kernels of its own.
+    pub(super) heart: Option<String>,
 }
 
 impl Talk {
-    /// Returns the heart of the selected variant's kernels; `None` if it has no kernels of its own.
-    pub(super) fn heart(&self) -> Option<&str> {
-        self.heart.as_deref()
-    }
-
     /// While the talk is shown, reads the heart again if the variant, its kernels or the device have changed.
     pub(super) fn update(&mut self, devices: &Devices, kernels: &LiveKernels, cx: &PlayerContext) {
         if !cx.overlay.is_talk_visible() {
             return;
         }
-        let kind = devices.running.info().map_or(DeviceKind::Cpu, |info| info.kind);
+        let kind = devices.running.kind();
         let (variant, _) = cx.frames.choice.filter();
         let (version, sources) = kernels.in_use(variant);
         if self.of.replace((variant, version, kind)) != Some((variant, version, kind)) {

@@ -46,7 +46,8 @@ pub(super) struct BackgroundTuning {
     is_over: bool,
     /// True if the user has requested a search for the fastest variant.
     is_requested: bool,
-    shown: Tuning,
+    /// The state and the trials of the search, for the overlay.
+    pub(crate) shown: Tuning,
     /// True if `shown` belongs to the current search. A search that starts automatically is not shown before its first trial:
     /// it may wait, or find a result in the cache.
     is_shown: bool,
@@ -62,11 +63,6 @@ fn search_key(devices: &Devices, cx: &PlayerContext) -> Option<(Key, Device, (u3
 }
 
 impl BackgroundTuning {
-    /// Returns the state and the trials of the search, for the overlay.
-    pub(crate) fn shown(&self) -> &Tuning {
-        &self.shown
-    }
-
     /// Ends the search, which does not start again automatically.
     pub(crate) fn stop(&mut self) {
         self.cancel();

@@ -10,18 +10,13 @@ use engine::frame_loop::{SecondFilter, VariantStatus};
 use overlay::Action;
 
 /// Applies a key that chooses a variant or radius to the second side of the wipe, if the mouse is over that side. Returns true
-/// if the key was applied. `mouse` is the mouse's position in points.
+/// if the key was applied.
 pub(super) fn apply_to_second(
     action: &Action,
-    mouse: Option<egui::Pos2>,
     movies: &Movies,
     devices: &mut Devices,
     cx: &mut PlayerContext,
 ) -> bool {
-    // The key may arrive before a redraw that updates the mouse's position.
-    if let Some(mouse) = mouse {
-        cx.overlay.wipe_line.set_pointer(mouse);
-    }
     let is_over_second = cx.overlay.wipe_line.pointer_is_right() && movies.is_movie();
     let Some(second) = cx.frames.wipe.second().filter(|_| is_over_second) else { return false };
     let (id, radius) = second.filter;
@@ -94,7 +89,7 @@ pub(super) fn update(movies: &Movies, devices: &Devices, cx: &mut PlayerContext)
     {
         cx.frames.wipe.end(error.clone());
     }
-    let has_no_device = devices.running.info().is_none() && !devices.is_awaited();
+    let has_no_device = devices.running.info.is_none() && !devices.is_awaited();
     if has_no_device && cx.frames.wipe.compares() {
         let why = "An OpenCL device compares them, and there is none.";
         let hint = "Choose a device with Ctrl+D.";

@@ -43,7 +43,7 @@ fn is_native(variant: &Variant<Code, NonClVariant>) -> bool {
 }
 
 /// Runs the benchmark of the box filter; returns the exit code.
-pub(in crate::cli) fn run(args: &BenchArgs) -> Result<u8> {
+pub(crate) fn run(args: &BenchArgs) -> Result<u8> {
     if let Some(name) = args.ladder.first_explicit(size_option_ids()) {
         return Ok(usage(
             "bench",

@@ -10,7 +10,7 @@ use opencl::sources::Sources;
 use opencl::watch;
 
 /// Runs the benchmark of `ladder`; returns the exit code.
-pub(in crate::cli) fn run<L: Ladder>(ladder: &L, args: &BenchArgs) -> Result<u8> {
+pub(crate) fn run<L: Ladder>(ladder: &L, args: &BenchArgs) -> Result<u8> {
     let cases = match selected_cases(ladder, &args.ladder, args.size.as_slice()) {
         Ok(cases) => cases,
         Err(why) => return Ok(usage("bench", &why)),

@@ -169,7 +169,8 @@ fn table(run: &CaseRun) -> Table {
         for at in first.into_iter().chain(entry.peak.filter(|_| measured.is_some())) {
             let peak = run.peaks.get(at).and_then(Outcome::measured);
             if let (Some(peak), Some(name), false) = (peak, run.case.peaks.get(at), shown.contains(&at)) {
-                table.add_row(cells(run, &in_parentheses(name.name), peak, Some(peak), None, name.computes));
+                let rates = rate_cells(run.case.throughput, peak, Some(name.computes));
+                table.add_row(cells(&in_parentheses(name.name), peak, rates, [peak.ratio(peak), None]));
                 shown.push(at);
             }
         }
@@ -181,41 +182,32 @@ fn table(run: &CaseRun) -> Table {
             Some(chosen) => format!("{}: {}", entry.name, chosen.config),
             None => entry.name.clone(),
         };
-        table.add_row(cells(run, &name, measured, run.peak_of(row), base, true));
+        let ratios = [
+            run.peak_of(row).and_then(|peak| measured.ratio(peak)),
+            base.and_then(|base| base.ratio(measured)),
+        ];
+        table.add_row(cells(&name, measured, rate_cells(run.case.throughput, measured, None), ratios));
     }
     table
 }
 
-/// Returns the cells of a row in the table: name, times, rates, and ratios to the peak kernel and to the base variant.
-fn cells(
-    run: &CaseRun,
-    name: &str,
-    m: &Measurement,
-    peak: Option<&Measurement>,
-    base: Option<&Measurement>,
-    computes: bool,
-) -> Vec<String> {
-    let (s, precision) = (&m.time, [m.precision()]);
-    let ratio = |a: Option<&Measurement>, b: Option<&Measurement>| match (a, b) {
-        (Some(a), Some(b)) => a.ratio(b),
-        _ => None,
-    };
-    let rate = |amount: f64| believed(amount / s.p50.max(1e-6), &precision);
-    let rates = match run.case.throughput {
-        Throughput::Frames => vec![rate(1000.0)],
-        Throughput::Work { bytes, operations: 0.0 } => vec![rate(bytes / 1e6)],
-        // A peak kernel either moves the bytes or does the operations.
-        Throughput::Work { bytes, .. } if !computes => vec![rate(bytes / 1e6), String::new()],
-        Throughput::Work { operations, .. } if base.is_none() => {
-            vec![String::new(), rate(operations / 1e6)]
-        }
-        Throughput::Work { bytes, operations } => vec![rate(bytes / 1e6), rate(operations / 1e6)],
-    };
+/// Returns the cells of a row in the table: name, times, rates, and the ratios to the peak kernel and to the base variant.
+fn cells(name: &str, measured: &Measurement, rates: Vec<String>, ratios: [Option<String>; 2]) -> Vec<String> {
+    let (s, precision) = (&measured.time, [measured.precision()]);
     let times = [s.min, s.p50, s.p95].map(|ms| believed(ms, &precision));
-    let mut cells = vec![name.to_owned()];
-    cells.extend(times);
-    cells.push(s.n.to_string());
-    cells.extend(rates);
-    cells.extend([ratio(Some(m), peak), ratio(base, Some(m))].map(Option::unwrap_or_default));
-    cells
+    let times = times.into_iter().chain([s.n.to_string()]);
+    let ratios = ratios.map(Option::unwrap_or_default);
+    [name.to_owned()].into_iter().chain(times).chain(rates).chain(ratios).collect()
+}
+
+/// Returns the cells of the rates of a variant, or of a peak kernel, which either computes (`Some(true)`) or moves bytes.
+fn rate_cells(throughput: Throughput, measured: &Measurement, peak_computes: Option<bool>) -> Vec<String> {
+    let rate = |amount: f64| believed(amount / measured.time.p50.max(1e-6), &[measured.precision()]);
+    match (throughput, peak_computes) {
+        (Throughput::Frames, _) => vec![rate(1000.0)],
+        (Throughput::Work { bytes, operations: 0.0 }, _) => vec![rate(bytes / 1e6)],
+        (Throughput::Work { bytes, .. }, Some(false)) => vec![rate(bytes / 1e6), String::new()],
+        (Throughput::Work { operations, .. }, Some(true)) => vec![String::new(), rate(operations / 1e6)],
+        (Throughput::Work { bytes, operations }, None) => vec![rate(bytes / 1e6), rate(operations / 1e6)],
+    }
 }

@@ -50,13 +50,7 @@ pub(crate) struct CountedCase {
 ///
 /// # Errors
 /// If Oclgrind is missing, or the kernels cannot run there.
-pub(crate) fn count(
-    ladder: &str,
-    id: &str,
-    cpu: bool,
-    cases: &[String],
-    limit: Limit,
-) -> Result<Vec<CountedCase>> {
+pub(crate) fn count(ladder: &str, id: &str, cpu: bool, cases: &[String]) -> Result<Vec<CountedCase>> {
     let checker = checker().ok_or_else(missing_oclgrind)?;
     let what = || format!("The reads and writes of '{id}' could not be counted.");
     let failed = |why: String| Error::new(what(), why, "Try the kernels with `clreel check-kernels`.");
@@ -69,6 +63,7 @@ pub(crate) fn count(
     if cpu {
         command.arg("--cpu");
     }
+    let limit = Limit::new(None, PREPARATION);
     let child = Sandbox::start(command, None).map_err(|e| failed(format!("{e}.")))?;
     let (output, ending) = child.output(MAX_OUTPUT, |passed| limit.exceeded_by(passed));
     if ending.cause != Cause::Exit(0) {
@@ -81,8 +76,8 @@ pub(crate) fn count(
 ///
 /// # Errors
 /// As [`count`].
-pub(in crate::cli) fn run(ladder: &str, id: &str, cpu: bool, cases: &[String]) -> Result<u8> {
-    print_json(&count(ladder, id, cpu, cases, Limit::new(None, PREPARATION))?)?;
+pub(crate) fn run(ladder: &str, id: &str, cpu: bool, cases: &[String]) -> Result<u8> {
+    print_json(&count(ladder, id, cpu, cases)?)?;
     Ok(exit::DONE)
 }
 
@@ -147,7 +142,7 @@ impl CountedLaunch {
 ///
 /// # Errors
 /// If there is no device, no such variant or case, or the kernels cannot run.
-pub(in crate::cli) fn run_cases<L: Ladder>(ladder: &L, id: &str, cpu: bool, cases: &[String]) -> Result<u8> {
+pub(crate) fn run_cases<L: Ladder>(ladder: &L, id: &str, cpu: bool, cases: &[String]) -> Result<u8> {
     // The counting process may be killed: then this one ends, too.
     end_with_parent();
     let device = list_devices().into_iter().next().ok_or_else(no_device)?;

@@ -18,7 +18,7 @@ struct ComparisonReport {
 
 /// Prints the changes from the saved result `before` to the saved result `after`, as text or JSON; returns the exit code: 3 if a
 /// conversion is right in `before` and not in `after`.
-pub(in crate::cli) fn print(before: &Saved, after: &Saved, json: bool) -> Result<u8> {
+pub(crate) fn print(before: &Saved, after: &Saved, json: bool) -> Result<u8> {
     let changes = changes(before, after);
     let broke = changes.iter().filter(|change| change.broke).count();
     let code = if broke > 0 { exit::MISMATCH } else { exit::DONE };

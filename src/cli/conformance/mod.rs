@@ -238,7 +238,7 @@ fn resume_test(saved: Saved) -> Result<(Saved, Vec<Device>)> {
 ///
 /// # Errors
 /// A usage message if a name matches nothing.
-fn selected_cases(names: &[String]) -> std::result::Result<Option<Vec<Case>>, String> {
+fn selected_cases(names: &[String]) -> Result<Option<Vec<Case>>, String> {
     let names: Vec<&str> = names.iter().flat_map(|name| name.split_whitespace()).collect();
     if names.is_empty() {
         return Ok(None);

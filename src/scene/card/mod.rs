@@ -7,7 +7,7 @@ mod letters;
 mod picture;
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::{Input, Scene, Screen};
@@ -19,7 +19,8 @@ use engine::present::Viewport;
 use engine::stats::Stage;
 use opencl::event::Waker;
 use overlay::MovieSummary;
-use picture::{BACKGROUND_GREY, FIELD, Painter};
+use parking_lot::Mutex;
+use picture::{FIELD, Painter};
 use video::{Canvas, Decoder, Frame, TICK_INTERVAL_S, TICK_S};
 
 /// The sizes of the test card in pixels.
@@ -70,9 +71,10 @@ impl Card {
         let (waker, lines) = (self.waker.clone(), self.lines.clone());
         let mut painter = None;
         let paint = move |number: u64, canvas: &mut Canvas| {
-            let lines = lines.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let lines = lines.lock().clone();
             let painter = painter.get_or_insert_with(|| Painter::new(width, height));
-            painter.paint(number, has_tick(number), &lines, canvas);
+            painter.paint(number, &lines, canvas);
+            mark_tick(number, canvas);
         };
         let decoder =
             Decoder::from_painter(Canvas::new(width, height), FRAME_RATE, Box::new(move || waker()), paint)?;
@@ -91,14 +93,17 @@ pub(crate) fn frame_at(at_s: f64, lines: &[String]) -> Result<Frame> {
     let (width, height) = SIZES[INITIAL_SIZE];
     let mut canvas = Canvas::new(width, height);
     let number = (at_s.max(0.0) * f64::from(FRAME_RATE)) as u64;
-    Painter::new(width, height).paint(number, has_tick(number), lines, &mut canvas);
+    Painter::new(width, height).paint(number, lines, &mut canvas);
+    mark_tick(number, &mut canvas);
     canvas.to_frame()
 }
 
-/// Returns true if the sound has a tick while this frame is shown.
-fn has_tick(number: u64) -> bool {
+/// Paints the mark of a tick if the sound has one while this frame is shown.
+fn mark_tick(number: u64, canvas: &mut Canvas) {
     let at_s = number as f64 / f64::from(FRAME_RATE);
-    at_s.rem_euclid(TICK_INTERVAL_S) < TICK_S
+    if at_s.rem_euclid(TICK_INTERVAL_S) < TICK_S {
+        picture::paint_tick(canvas);
+    }
 }
 
 /// Returns the lines of text for the card: variant and radius, measured times, and size of the picture on the screen.
@@ -144,7 +149,7 @@ impl Scene for Card {
     fn tick(&mut self, frames: &mut FrameLoop) -> Tick {
         if self.refreshed.is_none_or(|at| at.elapsed() >= REFRESH) {
             self.refreshed = Some(Instant::now());
-            *self.lines.lock().unwrap_or_else(PoisonError::into_inner) = card_lines(frames);
+            *self.lines.lock() = card_lines(frames);
         }
         frames.tick()
     }
@@ -166,7 +171,7 @@ impl Scene for Card {
             height: part(height, all.height).max(1),
         };
         let spun = (frames.presenter.screen.position_s() * SPIN) as f32;
-        cube.draw(at, BACKGROUND_GREY, [self.turned[0] + spun, self.turned[1]], texture)
+        cube.draw(at, [self.turned[0] + spun, self.turned[1]], texture)
     }
 
     /// Rotates the cube by drags of the mouse, and changes the card's size.

@@ -51,21 +51,12 @@ impl Painter {
         Self { background }
     }
 
-    /// Paints frame `number` with these lines of text on `canvas`. If `ticks`, paints a white square in the lower right corner
-    /// of the text.
-    pub(super) fn paint(&self, number: u64, ticks: bool, lines: &[String], canvas: &mut Canvas) {
+    /// Paints frame `number` with these lines of text on `canvas`.
+    pub(super) fn paint(&self, number: u64, lines: &[String], canvas: &mut Canvas) {
         canvas.clone_from(&self.background);
         let (width, height) = (canvas.width, canvas.height);
-        let at = |part: f64, size: usize| (part * size as f64).round() as usize;
         let line = (number % SWEEP) as usize * width / SWEEP as usize;
         fill(canvas, (line, at(ROWS[0], height)), ((width / 160).max(1), at(ROWS[4], height)));
-        if ticks {
-            let ([right, bottom], side) = TICK_MARK;
-            let side = at(side, height).max(1);
-            let left = at(right, width).saturating_sub(side);
-            let bottom = at(bottom, height);
-            fill(canvas, (left, bottom.saturating_sub(side)), (side, bottom));
-        }
         let dot = (height / 120).max(1);
         let (left, top) = (at(COLUMNS[0], width) + 2 * dot, at(ROWS[4], height) + 3 * dot);
         for (n, text) in lines.iter().enumerate() {
@@ -77,6 +68,19 @@ impl Painter {
             }
         }
     }
+}
+
+/// Returns the position at this part of a side of `size` pixels.
+fn at(part: f64, size: usize) -> usize {
+    (part * size as f64).round() as usize
+}
+
+/// Paints a white square in the lower right corner of the text.
+pub(super) fn paint_tick(canvas: &mut Canvas) {
+    let ([right, bottom], side) = TICK_MARK;
+    let side = at(side, canvas.height).max(1);
+    let (left, bottom) = (at(right, canvas.width).saturating_sub(side), at(bottom, canvas.height));
+    fill(canvas, (left, bottom.saturating_sub(side)), (side, bottom));
 }
 
 /// Fills a rectangle of the canvas with white. Its upper left corner is (`left`, `top`), it is `wide` pixels wide, and it ends
@@ -162,19 +166,15 @@ mod tests {
             let painter = Painter::new(width, height);
             let mut canvas = Canvas::new(width, height);
             let before = painter.background.clone();
-            painter.paint(0, false, &["R=7".to_owned()], &mut canvas);
+            painter.paint(0, &["R=7".to_owned()], &mut canvas);
             assert!(canvas != before || width == 1);
             let first = canvas.clone();
-            painter.paint(
-                50,
-                false,
-                &["a text that is far too long for the field that it has".to_owned()],
-                &mut canvas,
-            );
+            let long = "a text that is far too long for the field that it has".to_owned();
+            painter.paint(50, &[long], &mut canvas);
             assert!(canvas != first || width == 1);
-            painter.paint(100, false, &["R=7".to_owned()], &mut canvas);
+            painter.paint(100, &["R=7".to_owned()], &mut canvas);
             assert!(canvas == first, "frames of a whole turn are alike");
-            painter.paint(100, true, &["R=7".to_owned()], &mut canvas);
+            paint_tick(&mut canvas);
             assert!(canvas != first || width == 1, "the mark of the tick");
         }
     }

@@ -93,7 +93,7 @@ pub(super) enum LendResult {
 /// Then the buffers are exchanged.
 pub(super) struct Army {
     gl: Arc<glow::Context>,
-    count: usize,
+    pub(super) count: usize,
     /// The size of the vertices of all figures in bytes.
     bytes: usize,
     front: DrawBuffer,
@@ -158,10 +158,6 @@ impl Army {
             shadow,
             is_there: false,
         })
-    }
-
-    pub(super) fn count(&self) -> usize {
-        self.count
     }
 
     /// Uploads the vertices of all figures, which are drawn from now on. Returns false if their number is wrong.

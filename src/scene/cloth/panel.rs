@@ -78,7 +78,7 @@ impl ClothPanel {
                 ui.label(theme_text(name, theme::TEXT)).on_hover_text(words);
                 let runs = row.map(|row| row.on_host);
                 match at.checked_sub(ClothTimes::FIRST_STEP).and_then(|step| on_host.get_mut(step)) {
-                    Some(wanted) => self.switch(ui, name, wanted, runs),
+                    Some(wanted) => *wanted ^= self.switch(ui, name, runs),
                     None if at == 0 => self.switch_handovers(ui, row.and_then(|row| row.handovers)),
                     None => {
                         ui.label("");
@@ -122,10 +122,9 @@ impl ClothPanel {
         }
     }
 
-    /// Lays out the button that moves a simulation step from the device to the host or back. `wanted` is true if the step is to
-    /// run on the host; a click inverts it. `runs` is true if the step ran on the host in the last frame, `None` before the
-    /// first one.
-    fn switch(&self, ui: &mut Ui, name: &str, wanted: &mut bool, runs: Option<bool>) {
+    /// Lays out the button that moves a simulation step from the device to the host or back. `runs` is true if the step ran on
+    /// the host in the last frame, `None` before the first one. Returns true if the button was clicked.
+    fn switch(&self, ui: &mut Ui, name: &str, runs: Option<bool>) -> bool {
         let on_host = if self.device.is_none() { Some(true) } else { runs };
         let text = match on_host {
             Some(true) => "host",
@@ -134,9 +133,7 @@ impl ClothPanel {
         };
         let button =
             ui.add_enabled(self.device.is_some(), egui::Button::new(theme_text(text, theme::STRONG)));
-        if button.on_hover_text(format!("Have '{name}' done on the other side")).clicked() {
-            *wanted = !*wanted;
-        }
+        button.on_hover_text(format!("Have '{name}' done on the other side")).clicked()
     }
 }
 

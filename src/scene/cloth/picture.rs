@@ -35,7 +35,13 @@ pub(crate) fn draw(
     let mut chain = Chain::new(1, cl)?;
     let vertices = simulate(&mut chain)?;
     let mut world = World::new(gl, Detail::Fine)?;
-    let drawn = draw_figures(gl, &mut world, (&chain, &vertices[..]), size, rgba);
+    let drawn = world.set(chain.army(), &vertices).and_then(|_| {
+        let worn = picture_texture(gl, size, rgba)?;
+        let drawn = draw_figures(gl, &mut world, &chain, worn);
+        // SAFETY: the context is current, and the texture is not used again.
+        unsafe { gl.delete_texture(worn) };
+        drawn
+    });
     world.destroy();
     drawn
 }
@@ -52,18 +58,21 @@ fn simulate(chain: &mut Chain) -> Result<Vec<u8>> {
     Ok(vertices)
 }
 
-/// Draws the figures of `chain` with these vertices, and with a picture on their shirts: `rgba`, of `size` pixels. Returns RGBA
-/// of [`SIZE`], top row first.
+/// Creates a texture of `size` pixels with the picture `rgba`.
+fn picture_texture(gl: &Arc<glow::Context>, size: (u32, u32), rgba: &[u8]) -> Result<glow::Texture> {
+    let texture = texture::create(gl, size.0, size.1)?;
+    texture::fill(gl, texture, size, rgba);
+    Ok(texture)
+}
+
+/// Draws the figures of `chain`, whose vertices the world has, with the picture `worn` on their shirts. Returns RGBA of [`SIZE`],
+/// top row first.
 fn draw_figures(
-    gl: &Arc<glow::Context>,
+    gl: &glow::Context,
     world: &mut World,
-    (chain, vertices): (&Chain, &[u8]),
-    size: (u32, u32),
-    rgba: &[u8],
+    chain: &Chain,
+    worn: glow::Texture,
 ) -> Result<Vec<u8>> {
-    world.set(chain.army(), vertices)?;
-    let worn = texture::create(gl, size.0, size.1)?;
-    texture::fill(gl, worn, size, rgba);
     let look = WorldView {
         camera: &Camera::new(chain.army()),
         seconds: chain.seconds(),
@@ -72,10 +81,8 @@ fn draw_figures(
     };
     let (width, height) = SIZE;
     let at = Viewport { x: 0, y: 0, width: width as i32, height: height as i32 };
-    let drawn = world.draw(at, &look).and_then(|()| read_pixels(gl, Some(world.framebuffer()), SIZE));
-    // SAFETY: the context is current, and the texture is not used again.
-    unsafe { gl.delete_texture(worn) };
-    drawn
+    world.draw(at, &look)?;
+    read_pixels(gl, Some(world.framebuffer()), SIZE)
 }
 
 #[cfg(test)]

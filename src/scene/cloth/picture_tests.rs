@@ -90,7 +90,9 @@ fn draw_means(
         bytes.chunks_exact(4).map(|x| f32::from_ne_bytes(x.try_into().unwrap())).collect();
     change(&mut numbers);
     let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_ne_bytes()).collect();
-    means(&draw_figures(gl, world, (&*chain, &bytes[..]), WORN, &worn()).unwrap())
+    let worn = picture_texture(gl, WORN, &worn()).unwrap();
+    world.set(chain.army(), &bytes).unwrap();
+    means(&draw_figures(gl, world, chain, worn).unwrap())
 }
 
 #[test]
@@ -156,7 +158,9 @@ fn what_is_drawn_coarsely_is_nearly_the_same_picture() {
         let mut chain = Chain::new(army, None).unwrap();
         let vertices = simulate(&mut chain).unwrap();
         let mut picture = |world: &mut World| {
-            means(&draw_figures(gl, world, (&chain, &vertices[..]), WORN, &worn()).unwrap())
+            let worn = picture_texture(gl, WORN, &worn()).unwrap();
+            world.set(chain.army(), &vertices).unwrap();
+            means(&draw_figures(gl, world, &chain, worn).unwrap())
         };
         let [fine, coarse] = worlds.each_mut().map(&mut picture);
         worlds[1].without_shadows = true;

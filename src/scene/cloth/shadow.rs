@@ -14,7 +14,8 @@ pub(super) struct Shadow {
     gl: Arc<glow::Context>,
     program: glow::Program,
     framebuffer: glow::Framebuffer,
-    texture: glow::Texture,
+    /// The depth texture of the shadow map.
+    pub(super) texture: glow::Texture,
     /// The width and height of the texture in pixels.
     size: i32,
 }
@@ -61,11 +62,6 @@ impl Shadow {
             }
             Ok(Self { gl: gl.clone(), program, framebuffer, texture, size })
         }
-    }
-
-    /// Returns the depth texture of the shadow map.
-    pub(super) fn texture(&self) -> glow::Texture {
-        self.texture
     }
 
     /// Calls `draw` with the shadow map as the render target; `light` is the matrix from points in the scene to the shadow map.

@@ -36,7 +36,8 @@ pub(super) struct Handover<'a> {
     shares: &'a mut SharedBuffers,
     cl: &'a ClContext,
     shared: SharedVertices,
-    is_new: bool,
+    /// True if it has not been verified yet that OpenGL sees what OpenCL writes into this buffer.
+    pub(super) is_new: bool,
     /// True if the buffer is acquired twice, so that OpenGL has it between skinning and write-back.
     twice: bool,
     /// True while OpenCL has acquired the buffer.
@@ -53,11 +54,6 @@ impl Handover<'_> {
     /// Returns the OpenCL buffer.
     pub(super) fn memory(&self) -> &Buffer {
         self.shared.memory()
-    }
-
-    /// Returns true if it has not been verified yet that OpenGL sees what OpenCL writes into this buffer.
-    pub(super) fn needs_test(&self) -> bool {
-        self.is_new
     }
 
     /// Prepares the buffer for a step: enqueues the acquisition or the release that must precede the step, if any. Returns the

@@ -288,7 +288,7 @@ impl ArmySimulation {
                 report.grabbed = Some(found.map(|(_, at)| at));
             }
             report.vertices.clear();
-            if handover.as_ref().is_some_and(Handover::needs_test) {
+            if handover.as_ref().is_some_and(|handover| handover.is_new) {
                 chain.read_vertices(&mut report.vertices)?;
             }
             Ok(done)

@@ -106,7 +106,7 @@ impl World {
     /// # Errors
     /// If OpenGL cannot create the objects.
     pub(super) fn set(&mut self, count: usize, vertices: &[u8]) -> Result<bool> {
-        if self.army.as_ref().is_none_or(|army| army.count() != count) {
+        if self.army.as_ref().is_none_or(|army| army.count != count) {
             if let Some(army) = self.army.take() {
                 army.destroy();
             }
@@ -120,7 +120,7 @@ impl World {
     /// # Errors
     /// If OpenGL cannot create the objects.
     pub(super) fn lend(&mut self, count: usize) -> Result<LendResult> {
-        match self.army.as_mut().filter(|army| army.count() == count) {
+        match self.army.as_mut().filter(|army| army.count == count) {
             Some(army) => army.lend(),
             None => Ok(LendResult::NoArmy),
         }
@@ -168,7 +168,7 @@ impl World {
             // SAFETY: the context is current on this thread; all objects are alive and this context's.
             unsafe {
                 gl.active_texture(glow::TEXTURE1);
-                gl.bind_texture(glow::TEXTURE_2D, Some(shadow.texture()));
+                gl.bind_texture(glow::TEXTURE_2D, Some(shadow.texture));
                 gl.active_texture(glow::TEXTURE0);
                 gl.bind_texture(glow::TEXTURE_2D, Some(worn));
                 // Front to back, so that hidden parts of bodies and of the floor are not shaded.
@@ -200,7 +200,7 @@ impl World {
 
     /// Returns the framebuffer in which the scene was last drawn.
     pub(super) fn framebuffer(&self) -> glow::Framebuffer {
-        self.depth.framebuffer()
+        self.depth.framebuffer
     }
 
     /// Deletes the OpenGL objects; call it while the context is current.

@@ -4,9 +4,10 @@
 //! Nothing is recorded before [`start`]. The number of events is limited: the oldest are dropped in blocks. The time that
 //! recording takes is summed.
 
+use parking_lot::Mutex;
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime};
 
 /// Maximum number of kept events with `--trace`: some twenty minutes of a movie at 25 frames per second, about 45 MB.
@@ -185,13 +186,9 @@ impl Log {
     }
 
     // A panic under the lock leaves the state consistent.
-    /// Locks the contents, which are `None` before [`Log::start`].
-    fn lock(&self) -> MutexGuard<'_, Option<State>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 
     fn start(&self, limit: usize) {
-        self.lock().get_or_insert_with(State::new).limit = limit.max(BLOCK_EVENTS);
+        self.state.lock().get_or_insert_with(State::new).limit = limit.max(BLOCK_EVENTS);
         self.is_on.store(true, Ordering::Release);
     }
 
@@ -201,7 +198,7 @@ impl Log {
         }
         let began = Instant::now();
         let events = events();
-        if let Some(state) = &mut *self.lock() {
+        if let Some(state) = &mut *self.state.lock() {
             events.into_iter().for_each(|event| state.push(event));
         }
         let took = began.elapsed().as_nanos();
@@ -209,7 +206,7 @@ impl Log {
     }
 
     fn copy(&self) -> Option<Recording> {
-        let state = self.lock();
+        let state = self.state.lock();
         let state = state.as_ref()?;
         let newest = Arc::new(state.newest.clone());
         Some(Recording {

@@ -35,7 +35,7 @@ pub struct Noise {
     /// The fraction of the machine that other processes used, 0 to 1, if it is too large.
     pub others: Option<f64>,
     /// The number of significant digits that the interval of the median allows.
-    digits: usize,
+    pub digits: usize,
 }
 
 impl Noise {
@@ -68,11 +68,6 @@ impl Noise {
     /// median has two significant digits.
     pub fn for_paced_frames(self) -> Self {
         Self { digits: self.digits.max(2), ..self }
-    }
-
-    /// Returns the number of significant digits that the interval of the median allows.
-    pub fn digits(&self) -> usize {
-        self.digits
     }
 }
 
@@ -249,10 +244,10 @@ mod tests {
     fn each_reason_alone_makes_a_row_noisy() {
         let few = Noise::of(&series(&[1.0, 1.0, 1.01, 1.0]), None).unwrap();
         assert_eq!((few.few, few.spread, few.others), (Some(4), None, None));
-        assert_eq!((few.to_string().as_str(), few.digits()), ("Only 4 runs.", 2));
+        assert_eq!((few.to_string().as_str(), few.digits), ("Only 4 runs.", 2));
         let spread = Noise::of(&series(&[1.0, 1.0, 1.0, 1.0, 1.6]), Some(0.02)).unwrap();
         assert_eq!((spread.few, spread.spread, spread.others), (None, Some(1.6), None));
-        assert_eq!((spread.to_string().as_str(), spread.digits()), ("P95 is 1.6 times p50.", 2));
+        assert_eq!((spread.to_string().as_str(), spread.digits), ("P95 is 1.6 times p50.", 2));
         let others = Noise::of(&series(&[1.0; 5]), Some(0.43)).unwrap();
         assert_eq!((others.few, others.spread, others.others), (None, None, Some(0.43)));
         assert_eq!(others.to_string(), "Other processes used 43 % of the machine.");

@@ -85,7 +85,7 @@ pub(super) struct Outputs {
     guard: usize,
     len: usize,
     /// Number of canary bytes that changed in any run.
-    overrun: usize,
+    pub(super) overrun: usize,
 }
 
 /// Returns the number of canary bytes that changed in any of the runs, in a part of the output from offset `from` on. A
@@ -151,9 +151,5 @@ impl Outputs {
     pub(super) fn is_untouched(&self, at: usize, want: u8) -> bool {
         self.runs.len() > 1
             && self.runs.iter().all(|(poison, after)| after[self.guard + at] == poison.poison_byte(want))
-    }
-
-    pub(super) fn overrun(&self) -> usize {
-        self.overrun
     }
 }

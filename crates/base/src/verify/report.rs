@@ -68,10 +68,9 @@ impl MismatchReport {
         self.overrun > 0 || self.source > 0
     }
 
-    /// Adds an element that differs from the reference; `untouched` is true if the element was not written.
-    pub fn note(&mut self, got: f64, want: f64, untouched: bool, position: impl FnOnce() -> String) {
+    /// Adds an element that differs from the reference.
+    pub fn note(&mut self, got: f64, want: f64, position: impl FnOnce() -> String) {
         self.count += 1;
-        self.untouched += usize::from(untouched);
         // A NaN counts as an infinite difference.
         let difference = (got - want).abs();
         self.max_abs_diff =

@@ -133,9 +133,7 @@ impl PlaneBlock {
             Some(device) => device,
             None if !self.in_place => Picture::alloc(cl, Storage::Buffer, width, height)?,
             // SAFETY: the block holds these bytes, is aligned to a page, and drops after `device`.
-            None => unsafe {
-                Picture::from_host(cl, Storage::Buffer, width, height, self.host.start().as_ptr())?
-            },
+            None => unsafe { Picture::from_host(cl, Storage::Buffer, (width, height), self.host.start())? },
         };
         Ok(self.device.insert(device))
     }
@@ -189,12 +187,11 @@ impl PlaneBlock {
     /// # Errors
     /// When the command cannot be enqueued.
     pub fn to_host(&mut self, cl: &ClContext) -> Result<Option<Event>> {
-        let (width, _) = self.transfer_size();
         let Some(device) = self.device.as_ref().filter(|_| self.in_place && !self.mapped) else {
             return Ok(None);
         };
         let flags = ffi::CL_MAP_READ | ffi::CL_MAP_WRITE;
-        let event = enqueue_map(cl, device, width, flags, self.host.start())?;
+        let event = enqueue_map(cl, device, flags, self.host.start())?;
         self.mapped = true;
         Ok(Some(event))
     }

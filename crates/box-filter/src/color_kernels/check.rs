@@ -277,7 +277,7 @@ fn add_differences<'a>(
     let row = layout.width as usize * 4;
     for (at, (got, want)) in pairs.enumerate().filter(|(_, (got, want))| got != want) {
         let (x, y) = (at % row / 4, first + at / row);
-        report.note((*got).into(), (*want).into(), false, || channel_at(at % 4, x, y));
+        report.note((*got).into(), (*want).into(), || channel_at(at % 4, x, y));
     }
 }
 

@@ -4,7 +4,7 @@ use ocl::ffi::CL_MEM_READ_ONLY;
 
 use base::error::{Error, Result};
 use opencl::cl::{Buffer, ClContext, Event, Mem, Program, Queue, failed};
-use opencl::kernel::{Argument, Kernel, Value, enqueue, expect_types, unique_number};
+use opencl::kernel::{Argument, Kernel, NdRange, Value, enqueue, expect_types, unique_number};
 use opencl::memory::Picture;
 use opencl::program;
 use video::color::{CorrectionTables, Layout};
@@ -130,10 +130,9 @@ impl Launch<'_> {
         let wanted = if self.cl.is_cpu() { (64, 1) } else { (32, 4) };
         let most = self.cl.device.info.max_work_group_size.max(1);
         let group = if wanted.0 * wanted.1 <= most { wanted } else { (most.min(wanted.0), 1) };
-        let global =
-            [(across as usize).next_multiple_of(group.0), (down as usize).next_multiple_of(group.1), 1];
+        let global = [(across as usize).next_multiple_of(group.0), (down as usize).next_multiple_of(group.1)];
         // SAFETY: as the caller guarantees.
-        unsafe { enqueue(self.queue, self.kernel, 2, global, [group.0, group.1, 1]) }
+        unsafe { enqueue(self.queue, self.kernel, NdRange::plane(global, group.into()), &[]) }
             .map_err(|e| failed(START_FAILED, &e))
     }
 }

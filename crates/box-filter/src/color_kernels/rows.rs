@@ -6,7 +6,7 @@ use super::launch::{KernelSource, Launch, START_FAILED, luma_argument, siting_ar
 use super::{Auxiliary, Conversion, ConvertCommand};
 use base::error::Result;
 use opencl::cl::{Buffer, ClContext, Event, Mem, failed};
-use opencl::kernel::{Value, enqueue};
+use opencl::kernel::{NdRange, Value, enqueue};
 use opencl::memory::Storage;
 use video::color::{Coefficients, Family};
 
@@ -92,6 +92,6 @@ pub(super) fn launch(launch: Launch, command: &ConvertCommand, auxiliary: &mut A
     ])?;
     // SAFETY: these are all arguments of the kernel, with their types; block, destination and lines are as large as it
     // needs for this layout, and it stays inside them.
-    unsafe { enqueue(launch.queue, launch.kernel, 1, [strips, 1, 1], [1, 1, 1]) }
+    unsafe { enqueue(launch.queue, launch.kernel, NdRange::line(strips, 1), &[]) }
         .map_err(|e| failed(START_FAILED, &e))
 }

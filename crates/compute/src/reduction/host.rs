@@ -1,9 +1,9 @@
 //! Reduction on threads of this process.
 
 use std::sync::atomic::{Ordering, compiler_fence};
-use std::sync::{Mutex, PoisonError};
 
 use bytemuck::{cast_slice, cast_slice_mut};
+use parking_lot::Mutex;
 
 use super::Case;
 use super::FRAME_NUMBERS;
@@ -78,9 +78,9 @@ fn reduce(
     let parts = pixels.chunks(row * block).zip(means.chunks_mut(across));
     share(parts, threads, |(rows, means)| {
         let sums = reduce_row(rows, row, block, means);
-        total.lock().unwrap_or_else(PoisonError::into_inner).add(&sums);
+        total.lock().add(&sums);
     });
-    let PixelSums { sum, min, max, product } = total.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let PixelSums { sum, min, max, product } = total.into_inner();
     let pixels = case.pixels() as u64;
     let mean = ((sum + pixels / 2) / pixels) as u32;
     frame_numbers.copy_from_slice(&[sum as u32, (sum >> 32) as u32, min, max, mean, product]);

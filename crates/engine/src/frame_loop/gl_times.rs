@@ -27,7 +27,7 @@ impl GlTimings {
     /// Returns a trace event for each timed group of commands. The event begins when the calls were made.
     fn events(&self, times: &GlTimes) -> impl Iterator<Item = Event> {
         let event = |track, what, timing: &Option<Timing>, ms: Option<f64>| {
-            let from = timing.as_ref()?.began();
+            let from = timing.as_ref()?.began;
             Some(Event::span(track, what, from, from + Duration::try_from_secs_f64(ms? / 1e3).ok()?))
         };
         let events = [

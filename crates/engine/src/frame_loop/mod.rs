@@ -62,7 +62,7 @@ pub use workers::Workers;
 /// Plays a movie: has its frames filtered and shows each frame when it is due.
 pub struct FrameLoop {
     /// The clock that times the shaders of the variant `glsl`, or the error that makes the variant unavailable.
-    pub glsl: std::result::Result<timer::Clock, Option<Error>>,
+    pub glsl: Result<timer::Clock, Option<Error>>,
     /// Statistics of the frames that were presented.
     pub recorder: Recorder,
     /// The decoder, and frames that are to be filtered again.

@@ -9,8 +9,8 @@
 //! calls except those of its filters.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::choice::Filter;
@@ -25,6 +25,7 @@ use base::error::Result;
 use base::jobs::Waker;
 use opencl::device_thread::DeviceThread;
 use opencl::watch;
+use parking_lot::Mutex;
 use video::Frame;
 use video::color::Staging;
 
@@ -350,17 +351,13 @@ impl Worker for WindowWorker {
 struct BusySince(Arc<Mutex<Option<Instant>>>);
 
 impl BusySince {
-    fn lock(&self) -> MutexGuard<'_, Option<Instant>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Runs a call with a device, and records meanwhile that the worker is busy; `what` describes the call. After a panic the
     /// worker counts as busy for ever.
     fn call<T>(&self, device: &str, what: &'static str, call: impl FnOnce() -> T) -> T {
         let _watched = watch::on_device(device, what);
-        *self.lock() = Some(Instant::now());
+        *self.0.lock() = Some(Instant::now());
         let result = call();
-        *self.lock() = None;
+        *self.0.lock() = None;
         result
     }
 }
@@ -440,11 +437,11 @@ impl Worker for ThreadWorker {
     }
 
     fn silent_for(&self) -> Duration {
-        self.busy_since.lock().map_or(Duration::ZERO, |since| since.elapsed())
+        self.busy_since.0.lock().map_or(Duration::ZERO, |since| since.elapsed())
     }
 
     fn exclude_stop(&mut self, stopped: Duration) {
-        if let Some(since) = self.busy_since.lock().as_mut() {
+        if let Some(since) = self.busy_since.0.lock().as_mut() {
             *since = since.checked_add(stopped).unwrap_or(*since);
         }
     }

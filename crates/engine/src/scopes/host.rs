@@ -1,6 +1,5 @@
 //! Scopes and auto-levels on the CPU, for RGBA pictures in the host's memory.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use super::readings::{COUNTS, LEVELS, Levels, Readings, STRIPS, case};
@@ -10,6 +9,7 @@ use base::threads::{all_threads, share};
 use compute::reduction::host::reduce_vectorized;
 use compute::reduction::kernels::BINS;
 use compute::reduction::luminance;
+use parking_lot::Mutex;
 
 /// The measurements that the host made of a picture, and the spans of that work.
 #[derive(Default)]
@@ -66,10 +66,10 @@ fn measure_luminance(size: (u32, u32), rgba: &[u8]) -> Readings {
                 }
             }
         }
-        let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = all.lock();
         all.iter_mut().zip(&counts).for_each(|(all, count)| *all += count);
     });
-    Readings::of(size, &numbers, &all.into_inner().unwrap_or_else(PoisonError::into_inner))
+    Readings::of(size, &numbers, &all.into_inner())
 }
 
 #[cfg(test)]

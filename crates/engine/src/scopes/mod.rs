@@ -320,9 +320,10 @@ impl Scopes {
             }
         }
         if let Some(numbers) = readings {
-            let (into, results) = (numbers.0.start().as_ptr(), &memory.results);
+            let results = &memory.results;
+            let into = std::ptr::slice_from_raw_parts_mut(numbers.0.start().as_ptr(), results.len());
             // SAFETY: the block has room for it, and stays with the job until the device is done with it.
-            let event = unsafe { results.enqueue_read(queue, into, results.len(), false) };
+            let event = unsafe { results.enqueue_read(queue, into, false) };
             measured.reduce.push(event.map_err(refused)?);
             measured.numbers = Some(numbers);
         }

@@ -38,7 +38,7 @@ pub fn lists_gl_sharing(info: &DeviceInfo) -> bool {
 pub fn open(
     device: &Device,
     gl: &Arc<glow::Context>,
-    properties: std::result::Result<ContextProperties, String>,
+    properties: Result<ContextProperties, String>,
     sources: Sources,
 ) -> Result<(ClContext, Sharing)> {
     open_on(device, &GlAccess::Here(gl.clone()), properties, sources)
@@ -53,7 +53,7 @@ pub fn open(
 pub fn open_on(
     device: &Device,
     gl: &GlAccess,
-    properties: std::result::Result<ContextProperties, String>,
+    properties: Result<ContextProperties, String>,
     sources: Sources,
 ) -> Result<(ClContext, Sharing)> {
     let _watched = watch::on_device(&device.info.name, "a context is made");
@@ -78,7 +78,7 @@ pub fn shared_context(
     gl: &GlAccess,
     properties: ContextProperties,
     sources: Sources,
-) -> std::result::Result<ClContext, String> {
+) -> Result<ClContext, String> {
     let context = create_sharing_context(device, gl, properties)?;
     ClContext::from_context(device, context, sources)
         .map_err(|e| format!("the driver made a context that shares, but no queue: {}", e.why))
@@ -90,7 +90,7 @@ fn create_sharing_context(
     device: &Device,
     gl: &GlAccess,
     properties: ContextProperties,
-) -> std::result::Result<Context, String> {
+) -> Result<Context, String> {
     let properties = properties.to_raw();
     let made = match (Context::new(device, &properties), gl) {
         (Err(_), GlAccess::There(..)) => {

@@ -1,7 +1,5 @@
 //! OpenCL's memory objects of shared textures.
 
-use ocl::ffi;
-
 use super::handover::hand_over;
 use base::error::Result;
 use opencl::cl::{ClContext, Event, Image, failed};
@@ -22,10 +20,10 @@ impl SharedTexture {
     /// # Errors
     /// If the driver does not share the texture.
     pub(crate) fn new(cl: &ClContext, texture: glow::Texture, width: u32, height: u32) -> Result<Self> {
-        let (size, flags) = ((width as usize, height as usize), ffi::CL_MEM_READ_WRITE);
+        let size = (width as usize, height as usize);
         // SAFETY: the texture belongs to the OpenGL context that `cl` shares with, if it shares at all; else the driver
         // refuses.
-        unsafe { Image::from_gl(&cl.context, flags, texture.0.get(), size, RGBA8.pixel_bytes) }
+        unsafe { Image::from_gl(&cl.context, texture.0.get(), size, RGBA8.pixel_bytes) }
             .map(|image| Self { picture: Picture::Image(image) })
             .map_err(|e| failed("A texture could not be shared between OpenGL and OpenCL.", &e))
     }

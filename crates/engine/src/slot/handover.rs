@@ -38,7 +38,7 @@ impl Slot {
         let picture = if cl.uses_host_memory() {
             // SAFETY: the slot's memory holds width·height·4 bytes, is aligned to a page, and outlives the picture: the slot's
             // device side is dropped before it.
-            unsafe { Picture::from_host(cl, storage, width, height, host.as_ptr())? }
+            unsafe { Picture::from_host(cl, storage, (width, height), host)? }
         } else {
             Picture::alloc(cl, storage, width, height)?
         };
@@ -155,7 +155,6 @@ impl Slot {
     /// # Errors
     /// If a command cannot be enqueued.
     pub fn to_host(&mut self, cl: &ClContext, to_texture: bool) -> Result<Event> {
-        let (width, _) = self.size();
         let starts = self.host_addresses();
         let device = &mut self.device;
         let mut event = None;
@@ -166,7 +165,7 @@ impl Slot {
             for (side, flags) in [(SOURCE, ffi::CL_MAP_WRITE | ffi::CL_MAP_READ), (TARGET, ffi::CL_MAP_READ)]
             {
                 if let (Some(picture), Some(start)) = (&device.pictures[side], starts[side]) {
-                    event = Some(enqueue_map(cl, picture, width, flags, start)?);
+                    event = Some(enqueue_map(cl, picture, flags, start)?);
                     device.mapped[side] = true;
                 }
             }

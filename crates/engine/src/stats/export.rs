@@ -223,7 +223,7 @@ struct Rows<'a>(&'a Recorder);
 
 impl Serialize for Rows<'_> {
     /// Writes each frame that was kept.
-    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(rows(self.0).map(|row| columns::json(&row)))
     }
 }

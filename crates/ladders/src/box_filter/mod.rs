@@ -476,7 +476,7 @@ impl Ladder for BoxFilter<'_> {
         all_variants()
     }
 
-    fn cases(&self, sizes: &Sizes) -> std::result::Result<Vec<Case>, String> {
+    fn cases(&self, sizes: &Sizes) -> Result<Vec<Case>, String> {
         Ok(sizes.get("radius", &[[7]])?.into_iter().map(|[radius]| self.case(radius)).collect())
     }
 
@@ -572,7 +572,7 @@ impl Ladder for BoxFilter<'_> {
         }
     }
 
-    fn supports(&self, device: &Device, code: Option<&Code>, case: &Case) -> std::result::Result<(), String> {
+    fn supports(&self, device: &Device, code: Option<&Code>, case: &Case) -> Result<(), String> {
         let (width, height) = case.size;
         let id = code.map_or(Some(VariantId::auto()), VariantId::with_code);
         id.map_or(Ok(()), |id| id.supports(&device.info, width, height)).map_err(|e| e.why)

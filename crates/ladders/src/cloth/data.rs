@@ -146,7 +146,7 @@ impl ArmyArrays {
         let packed = pose.layout.pack(pose.shape, self.walks.len(), &pose.host);
         let bytes: Vec<u8> = cast_slice(&packed).to_vec();
         // SAFETY: the bytes stay in `pending_pose`, which nobody changes, until the event is complete.
-        let event = unsafe { to.enqueue_write(&device.queue, bytes.as_ptr(), bytes.len(), false) };
+        let event = unsafe { to.enqueue_write(&device.queue, bytes.as_slice(), false) };
         device.pending_pose = Some((bytes, event.map_err(|e| failed(COPY_FAILED, &e))?));
         Ok(())
     }

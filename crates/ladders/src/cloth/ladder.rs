@@ -65,7 +65,7 @@ impl Ladder for Cloth {
         }
     }
 
-    fn cases(&self, sizes: &Sizes) -> std::result::Result<Vec<Case>, String> {
+    fn cases(&self, sizes: &Sizes) -> Result<Vec<Case>, String> {
         let mut cases = Vec::new();
         for [army] in sizes.get("army", &[[25]])? {
             if !(1..=MAX_ARMY).contains(&army) {
@@ -103,7 +103,7 @@ impl Ladder for Cloth {
         }
     }
 
-    fn supports(&self, device: &Device, code: Option<&Code>, case: &Case) -> std::result::Result<(), String> {
+    fn supports(&self, device: &Device, code: Option<&Code>, case: &Case) -> Result<(), String> {
         let bytes = u64::from(case.army.next_multiple_of(16)) * 200_000;
         require_memory(&device.info, &[bytes; 6])?;
         match code.zip(case.step) {

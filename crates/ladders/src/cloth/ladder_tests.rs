@@ -64,7 +64,7 @@ fn driving_waits_for_the_skinning_queue() {
     let Expected { bytes: want, elements } = Cloth.load(&mut buffers, buffers::INPUT_NAMES[0]).unwrap();
     Cloth.write(&built, &mut buffers, &verify::poisoned(&want)).unwrap();
     let long = Buffer::new(&cl.context, CL_MEM_READ_WRITE, 1 << 28).unwrap();
-    let filled = long.enqueue_fill(program.skin_queue.as_ref().unwrap(), &[1; 4], 0, long.len()).unwrap();
+    let filled = long.enqueue_fill(program.skin_queue.as_ref().unwrap(), &[1; 4], long.len()).unwrap();
     Cloth.run(&built, &mut buffers).unwrap();
     let got = Cloth.read(&built, &buffers).unwrap().bytes;
     assert!(verify::compare(&want, &got, elements.as_ref(), 0).is_none());

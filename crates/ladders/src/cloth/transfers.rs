@@ -90,7 +90,7 @@ impl DeviceArrays {
             (Transfer::Write, Some(host)) => {
                 for (to, bytes) in inputs.zip(&host.input_bytes) {
                     // SAFETY: the bytes stay unchanged until the queue was waited for.
-                    events.push(unsafe { to.enqueue_write(&cl.queue, bytes.as_ptr(), bytes.len(), false) }?);
+                    events.push(unsafe { to.enqueue_write(&cl.queue, bytes.as_slice(), false) }?);
                 }
             }
             (Transfer::Copy, Some(host)) => {
@@ -112,9 +112,9 @@ impl DeviceArrays {
     fn download(&mut self, queue: &Queue, transfer: Transfer, events: &mut Vec<Event>) -> Answer<()> {
         let from = self.output.buffer();
         if let Some(host) = &mut self.host {
-            let (to, len) = (host.vertex_bytes.as_mut_ptr(), host.vertex_bytes.len());
+            let to = host.vertex_bytes.as_mut_slice();
             // SAFETY: the vector has this many bytes, which nobody accesses until the queue was waited for.
-            events.push(unsafe { from.enqueue_read(queue, to, len, false) }?);
+            events.push(unsafe { from.enqueue_read(queue, to, false) }?);
         } else if transfer == Transfer::InPlace {
             events.extend(map_and_unmap(queue, from, CL_MAP_READ)?);
         }
@@ -125,6 +125,6 @@ impl DeviceArrays {
 /// Enqueues the mapping of a buffer for the host and its immediate unmapping, so that only the transfer is measured. Returns the events
 /// of both.
 fn map_and_unmap(queue: &Queue, buffer: &Buffer, access: cl_map_flags) -> Answer<[Event; 2]> {
-    let (at, mapped): (NonNull<u8>, Event) = buffer.enqueue_map(queue, access, buffer.len(), false)?;
+    let (at, mapped): (NonNull<u8>, Event) = buffer.enqueue_map(queue, access, buffer.len())?;
     Ok([mapped, enqueue_unmap(queue, buffer.mem(), at)?])
 }

@@ -41,7 +41,7 @@ impl Size {
     ///
     /// # Errors
     /// Returns a sentence for the user if the matrix is empty or too large.
-    pub fn new([m, n]: [u32; 2]) -> std::result::Result<Self, String> {
+    pub fn new([m, n]: [u32; 2]) -> Result<Self, String> {
         let count = u64::from(m) * u64::from(n);
         let why = || {
             format!(

@@ -13,7 +13,7 @@ use super::values::COUNT_MULTIPLE;
 use base::device::{DeviceInfo, DeviceKind};
 use base::error::{Error, Result};
 use opencl::cl::{self, Buffer, ClContext, Device, Status, enqueue_unmap, failed, flush};
-use opencl::kernel::{Kernel, Value, enqueue, expect_types};
+use opencl::kernel::{Kernel, NdRange, Value, enqueue, expect_types};
 use opencl::memory::allocation_flags;
 use opencl::program;
 
@@ -249,11 +249,11 @@ impl TestBuffers {
         kernel.set(1, first.mem()).map_err(whole)?;
         kernel.set(2, Value::Uint(count as u32)).map_err(whole)?;
         kernel.set(3, Value::Uint(stride)).map_err(whole)?;
-        let junk = output.enqueue_fill(queue, &JUNK_WORD.to_ne_bytes(), 0, layout.total_bytes());
+        let junk = output.enqueue_fill(queue, &JUNK_WORD.to_ne_bytes(), layout.total_bytes());
         drop(junk.map_err(whole)?);
         let (items, group) = work_size(&self.cl.device.info, count);
         // SAFETY: the arguments are set, their types were compared, and the kernel stays within `count` numbers of each form.
-        let enqueued = unsafe { enqueue(queue, kernel, 1, [items, 1, 1], [group, 1, 1]) };
+        let enqueued = unsafe { enqueue(queue, kernel, NdRange::line(items, group), &[]) };
         // The kernel must not keep these buffers alive.
         kernel.forget_memory();
         drop(enqueued.map_err(whole)?);
@@ -261,8 +261,9 @@ impl TestBuffers {
         add_elapsed(&mut began, &mut times.device);
         wanted.fill(case, input);
         add_elapsed(&mut began, &mut times.reference);
-        let mapped = output.enqueue_map(queue, ffi::CL_MAP_READ, layout.total_bytes(), true);
-        let (mapped, _event) = mapped.map_err(whole)?;
+        let mapped = output.enqueue_map(queue, ffi::CL_MAP_READ, layout.total_bytes());
+        let (mapped, event) = mapped.map_err(whole)?;
+        event.wait_for().map_err(whole)?;
         // SAFETY: the mapping is complete and has this many bytes.
         let got = unsafe { std::slice::from_raw_parts(mapped.as_ptr(), layout.total_bytes()) };
         add_elapsed(&mut began, &mut times.device);

@@ -6,7 +6,6 @@
 //! expected results, and a driver that crashes or hangs costs only the case that it was running.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
 
 use super::device::Abilities;
 use super::state::{State, TestOptions, Times};
@@ -17,6 +16,7 @@ use base::error::Result;
 use base::jobs::Cancel;
 use base::threads::all_threads;
 use opencl::cl::Device;
+use parking_lot::Mutex;
 
 /// The maximum number of threads. Each thread has a child process, with its own memory on the device.
 const MAX_THREADS: usize = 16;
@@ -55,7 +55,7 @@ pub fn run(device: &Device, options: &TestOptions, stop: &Cancel, watch: Observe
     };
     let threads = threads.min(MAX_THREADS).min(groups.len());
     let groups = Mutex::new(groups);
-    let next = || groups.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+    let next = || groups.lock().pop_front();
     // A device that cannot be used causes one error, not one for each case.
     let ended: Mutex<(Times, Result<()>)> = Mutex::new((Times::default(), Ok(())));
     let work = || {
@@ -65,10 +65,10 @@ pub fn run(device: &Device, options: &TestOptions, stop: &Cancel, watch: Observe
         while let Some(group) = next().filter(|_| done.is_ok() && !stop.is_cancelled()) {
             done = work.try_group(group, &mut child);
         }
-        let mut ended = ended.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ended = ended.lock();
         ended.0.add(child.times);
         if ended.1.is_ok() && done.is_err() {
-            groups.lock().unwrap_or_else(PoisonError::into_inner).clear();
+            groups.lock().clear();
             ended.1 = done;
         }
     };
@@ -78,7 +78,7 @@ pub fn run(device: &Device, options: &TestOptions, stop: &Cancel, watch: Observe
         }
         work();
     });
-    let (times, done) = ended.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let (times, done) = ended.into_inner();
     done.map(|()| times)
 }
 

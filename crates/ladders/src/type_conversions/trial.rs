@@ -82,7 +82,7 @@ impl Child {
         &mut self,
         cases: &[(Case, u64)],
         options: &TestOptions,
-    ) -> std::result::Result<Vec<(Case, State)>, TrialError> {
+    ) -> Result<Vec<(Case, State)>, TrialError> {
         let TestOptions { widths, depth, seed, .. } = *options;
         let request = Request { device: self.device.clone(), cases: cases.to_vec(), widths, depth, seed };
         let limit = |step: &str, _: Option<f64>| {
@@ -100,7 +100,7 @@ impl Child {
                 self.client.end();
                 Err(TrialError::Device(error))
             }
-            Ok(Err(ending)) => Err(trial_error(cases, self.client.step(), &ending)),
+            Ok(Err(ending)) => Err(trial_error(cases, &self.client.step, &ending)),
             Err(error) => Err(TrialError::Device(error)),
         }
     }

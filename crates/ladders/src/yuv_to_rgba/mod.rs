@@ -50,7 +50,7 @@ pub struct Row {
     /// True if colours are corrected.
     pub corrected: bool,
     /// The time, if it was measured, or the failure.
-    pub outcome: std::result::Result<Option<Measurement>, Outcome>,
+    pub outcome: Result<Option<Measurement>, Outcome>,
     /// The description of the picture on which the conversion was wrong or failed; empty if there is none.
     pub case: String,
     /// The sizes of the compared pictures, each once.

@@ -4,7 +4,7 @@ use std::ptr;
 
 use ocl::ffi;
 
-use super::device::{Device, Id, number};
+use super::handle::{Id, number};
 
 /// The device property `CL_DEVICE_PCI_BUS_INFO_KHR` of cl_khr_pci_bus_info: domain, bus, device and function.
 const BUS_INFO: u32 = 0x410f;
@@ -15,20 +15,6 @@ const UUID: u32 = 0x106a;
 const NVIDIA_BUS_INFO: [u32; 3] = [0x4008, 0x4009, 0x400a];
 /// `CL_DEVICE_TOPOLOGY_AMD` of cl_amd_device_attribute_query.
 const TOPOLOGY: u32 = 0x4037;
-
-/// Appends the PCI address to the name of each device that shares its name with another device of the same platform. A device whose
-/// driver does not report the address keeps its name.
-pub(super) fn name_twins(devices: &mut [Device]) {
-    let names: Vec<_> =
-        devices.iter().map(|device| (device.info.platform.clone(), device.info.name.clone())).collect();
-    for (device, name) in devices.iter_mut().zip(&names) {
-        if names.iter().filter(|other| *other == name).count() > 1
-            && let Some(address) = &device.info.pci_address
-        {
-            device.info.name = format!("{} ({address})", device.info.name);
-        }
-    }
-}
 
 /// Returns the PCI address of a device that lists `extensions`; `None` if the driver does not report it.
 pub(super) fn pci_address(id: Id, extensions: &[String]) -> Option<String> {

@@ -145,7 +145,7 @@ impl Buffer {
             return Err(Status(CL_INVALID_VALUE));
         }
         // SAFETY: the call waits.
-        unsafe { self.enqueue_write(queue, bytes.as_ptr(), bytes.len(), true) }.map(drop)
+        unsafe { self.enqueue_write(queue, bytes, true) }.map(drop)
     }
 
     /// Copies bytes from the beginning of the buffer to the host, and waits until they are copied.
@@ -157,25 +157,19 @@ impl Buffer {
             return Err(Status(CL_INVALID_VALUE));
         }
         // SAFETY: the call waits.
-        unsafe { self.enqueue_read(queue, bytes.as_mut_ptr(), bytes.len(), true) }.map(drop)
+        unsafe { self.enqueue_read(queue, bytes, true) }.map(drop)
     }
 
-    /// Enqueues a copy of `len` bytes from the host address `from` to the beginning of the buffer. The driver reports an error if
-    /// the buffer is shorter. If `waits` is true, the call returns after the copy.
+    /// Enqueues a copy of the host's bytes `from` to the beginning of the buffer. The driver reports an error if the buffer is
+    /// shorter. If `waits` is true, the call returns after the copy.
     ///
     /// # Errors
     /// Returns an error if the driver reports one.
     ///
     /// # Safety
-    /// `len` bytes at `from` must be readable and stay unchanged until the event is complete.
-    pub unsafe fn enqueue_write(
-        &self,
-        queue: &Queue,
-        from: *const u8,
-        len: usize,
-        waits: bool,
-    ) -> Answer<Event> {
-        let (queue, mem, waits) = (queue.raw(), self.mem.raw(), u32::from(waits));
+    /// `from` must be readable and stay unchanged until the event is complete.
+    pub unsafe fn enqueue_write(&self, queue: &Queue, from: *const [u8], waits: bool) -> Answer<Event> {
+        let (queue, mem, waits, len) = (queue.raw(), self.mem.raw(), u32::from(waits), from.len());
         Event::from_call(|event| {
             // SAFETY: queue and buffer are alive; the caller vouches for the bytes.
             unsafe {
@@ -184,41 +178,35 @@ impl Buffer {
         })
     }
 
-    /// Enqueues a copy of the buffer's first `len` bytes to the host address `into`. The driver reports an error if the
-    /// buffer is shorter. If `waits` is true, the call returns after the copy.
+    /// Enqueues a copy of the buffer's first bytes to the host's bytes `into`. The driver reports an error if the buffer is
+    /// shorter. If `waits` is true, the call returns after the copy.
     ///
     /// # Errors
     /// Returns an error if the driver reports one.
     ///
     /// # Safety
-    /// `into` must have room for `len` bytes, and nothing else may access them until the event is complete.
-    pub unsafe fn enqueue_read(
-        &self,
-        queue: &Queue,
-        into: *mut u8,
-        len: usize,
-        waits: bool,
-    ) -> Answer<Event> {
-        let (queue, mem, waits) = (queue.raw(), self.mem.raw(), u32::from(waits));
+    /// `into` must be writable, and nothing else may access it until the event is complete.
+    pub unsafe fn enqueue_read(&self, queue: &Queue, into: *mut [u8], waits: bool) -> Answer<Event> {
+        let (queue, mem, waits, len) = (queue.raw(), self.mem.raw(), u32::from(waits), into.len());
         Event::from_call(|event| {
             // SAFETY: queue and buffer are alive; the caller vouches for the room.
             unsafe { ffi::clEnqueueReadBuffer(queue, mem, waits, 0, len, into.cast(), 0, ptr::null(), event) }
         })
     }
 
-    /// Enqueues a fill of `len` bytes from byte `origin` on with a repeated pattern. The pattern's length must be a power of two,
-    /// at most 128, that divides `origin` and `len`.
+    /// Enqueues a fill of the buffer's first `len` bytes with a repeated pattern. The pattern's length must be a power of two, at
+    /// most 128, that divides `len`.
     ///
     /// # Errors
     /// Returns an error if the driver reports one.
-    pub fn enqueue_fill(&self, queue: &Queue, pattern: &[u8], origin: usize, len: usize) -> Answer<Event> {
+    pub fn enqueue_fill(&self, queue: &Queue, pattern: &[u8], len: usize) -> Answer<Event> {
         let (queue, mem, start, size) = (queue.raw(), self.mem.raw(), pattern.as_ptr(), pattern.len());
         Event::from_call(|event| {
             // SAFETY: queue and buffer are alive; the driver copies the pattern before the call returns, and refuses what is
             // not in the buffer.
             unsafe {
                 let none = ptr::null();
-                ffi::clEnqueueFillBuffer(queue, mem, start.cast(), size, origin, len, 0, none, event)
+                ffi::clEnqueueFillBuffer(queue, mem, start.cast(), size, 0, len, 0, none, event)
             }
         })
     }
@@ -237,7 +225,7 @@ impl Buffer {
 
     /// Enqueues a command that maps the buffer's first `len` bytes for the host. The driver reports an error if the buffer is
     /// shorter. Returns the mapped address and the command's event. The host must not access the memory before the event is
-    /// complete; if `waits` is true, the call returns after that.
+    /// complete.
     ///
     /// # Errors
     /// Returns an error if the driver reports one.
@@ -246,14 +234,13 @@ impl Buffer {
         queue: &Queue,
         flags: ffi::cl_map_flags,
         len: usize,
-        waits: bool,
     ) -> Answer<(NonNull<u8>, Event)> {
-        let (queue, mem, waits) = (queue.raw(), self.mem.raw(), u32::from(waits));
+        let (queue, mem) = (queue.raw(), self.mem.raw());
         let (mut at, mut status) = (ptr::null_mut(), 0);
         let event = Event::from_call(|event| {
             // SAFETY: queue and buffer are alive.
             at = unsafe {
-                ffi::clEnqueueMapBuffer(queue, mem, waits, flags, 0, len, 0, ptr::null(), event, &mut status)
+                ffi::clEnqueueMapBuffer(queue, mem, 0, flags, 0, len, 0, ptr::null(), event, &mut status)
             };
             status
         })?;

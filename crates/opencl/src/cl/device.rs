@@ -2,13 +2,13 @@
 
 use std::ffi::c_void;
 use std::ptr;
-use std::sync::{Mutex, PoisonError};
 
 use base::device::{DeviceInfo, DeviceKind, UNNAMED};
 use ocl::ffi;
+use parking_lot::Mutex;
 
 use super::address;
-use super::handle::{Number, number_of, text_of};
+use super::handle::{Id, Number, number, text_of};
 use super::status::{Answer, Status};
 use crate::drivers::{self, Driver, Verdict};
 use crate::watch;
@@ -45,22 +45,6 @@ impl Device {
     }
 }
 
-/// The driver's handle of a platform or a device, valid as long as the process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Id(*mut c_void);
-
-// SAFETY: it is a name, which any thread may use.
-unsafe impl Send for Id {}
-// SAFETY: as above.
-unsafe impl Sync for Id {}
-
-impl Id {
-    /// Returns the raw handle for OpenCL calls.
-    pub fn raw(self) -> *mut c_void {
-        self.0
-    }
-}
-
 /// The devices that the drivers offer, and the reasons why others cannot be used.
 #[derive(Debug, Default)]
 pub struct Listing {
@@ -82,7 +66,7 @@ pub fn list() -> Listing {
     // The loader of drivers (ICD loader) is not thread-safe during its first call.
     /// Allows one thread at a time to list devices.
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-    let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let _guard = ONE_AT_A_TIME.lock();
     if !drivers::may_load() {
         return Listing::default();
     }
@@ -113,8 +97,22 @@ pub fn list() -> Listing {
             }
         }
     }
-    address::name_twins(&mut devices);
+    name_twins(&mut devices);
     Listing { devices, unusable }
+}
+
+/// Appends the PCI address to the name of each device that shares its name with another device of the same platform. A device whose
+/// driver does not report the address keeps its name.
+fn name_twins(devices: &mut [Device]) {
+    let names: Vec<_> =
+        devices.iter().map(|device| (device.info.platform.clone(), device.info.name.clone())).collect();
+    for (device, name) in devices.iter_mut().zip(&names) {
+        if names.iter().filter(|other| *other == name).count() > 1
+            && let Some(address) = &device.info.pci_address
+        {
+            device.info.name = format!("{} ({address})", device.info.name);
+        }
+    }
 }
 
 /// Returns the handles that a function `clGet…IDs` lists. `ask` calls that function with a capacity, the address of an array with
@@ -128,7 +126,7 @@ fn ids(ask: impl Fn(u32, *mut *mut c_void, *mut u32) -> i32) -> Answer<Vec<Id>> 
         Status::check(ask(room, ids.as_mut_ptr(), &mut count))?;
         ids.truncate(count as usize);
     }
-    Ok(ids.into_iter().filter(|id| !id.is_null()).map(Id).collect())
+    Ok(ids.into_iter().filter(|id| !id.is_null()).map(Id::new).collect())
 }
 
 /// The maximum plausible number of handles; a larger number is garbage.
@@ -146,7 +144,7 @@ const MAX_LOCAL_MEMORY_BYTES: u64 = 1 << 30;
 
 /// Returns a device's properties. The error is a sentence: the device is not available, has no compiler, or is of a kind that runs
 /// no kernels.
-fn describe(id: Id, index: usize, platform: &str) -> std::result::Result<DeviceInfo, String> {
+fn describe(id: Id, index: usize, platform: &str) -> Result<DeviceInfo, String> {
     let text = |what| {
         let answer = text_of(|size, to, length| {
             // SAFETY: the device is one that the driver has named, and there is room for `size` bytes.
@@ -217,15 +215,6 @@ fn describe(id: Id, index: usize, platform: &str) -> std::result::Result<DeviceI
         max_image: (widest, highest),
         extensions,
     })
-}
-
-/// Queries a numeric property of a device; `None` if the driver does not report it.
-pub(super) fn number<T: Number>(id: Id, what: ffi::cl_device_info) -> Option<T> {
-    let answer = number_of(|size, to| {
-        // SAFETY: the device is one that the driver has named, and there is room for `size` bytes.
-        unsafe { ffi::clGetDeviceInfo(id.raw(), what, size, to, ptr::null_mut()) }
-    });
-    answer.ok()
 }
 
 /// The hint of the error if no driver is installed.

@@ -8,7 +8,7 @@ use std::ffi::c_void;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
-use ocl::ffi::{CL_OUT_OF_HOST_MEMORY, CL_OUT_OF_RESOURCES, cl_int};
+use ocl::ffi::{CL_OUT_OF_HOST_MEMORY, CL_OUT_OF_RESOURCES, cl_device_info, cl_int, clGetDeviceInfo};
 
 use super::status::{Answer, Status};
 use base::memory::zeroed;
@@ -62,6 +62,26 @@ impl Handle {
     }
 }
 
+/// The driver's handle of a platform or a device, valid as long as the process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Id(*mut c_void);
+
+// SAFETY: it is a name, which any thread may use.
+unsafe impl Send for Id {}
+// SAFETY: as above.
+unsafe impl Sync for Id {}
+
+impl Id {
+    pub(super) fn new(raw: *mut c_void) -> Self {
+        Self(raw)
+    }
+
+    /// Returns the raw handle for OpenCL calls.
+    pub fn raw(self) -> *mut c_void {
+        self.0
+    }
+}
+
 /// Queries a property of any length. `ask` calls a function `clGet…Info` with the size of an area of memory, its address, and the
 /// address for the length of the whole property; it is called twice.
 pub(crate) fn bytes_of(ask: impl Fn(usize, *mut c_void, *mut usize) -> cl_int) -> Answer<Vec<u8>> {
@@ -104,6 +124,15 @@ impl Number for usize {}
 pub(crate) fn number_of<T: Number>(ask: impl FnOnce(usize, *mut c_void) -> cl_int) -> Answer<T> {
     let mut number = T::default();
     Status::check(ask(size_of::<T>(), ptr::from_mut(&mut number).cast())).map(|()| number)
+}
+
+/// Queries a numeric property of a device; `None` if the driver does not report it.
+pub(super) fn number<T: Number>(id: Id, what: cl_device_info) -> Option<T> {
+    let answer = number_of(|size, to| {
+        // SAFETY: the device is one that the driver has named, and there is room for `size` bytes.
+        unsafe { clGetDeviceInfo(id.raw(), what, size, to, ptr::null_mut()) }
+    });
+    answer.ok()
 }
 
 #[cfg(test)]

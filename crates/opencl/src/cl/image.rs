@@ -2,7 +2,7 @@
 
 use std::ptr::{self, NonNull};
 
-use ocl::ffi::{self, CL_INVALID_VALUE, CL_MEM_USE_HOST_PTR};
+use ocl::ffi::{self, CL_INVALID_VALUE, CL_MEM_READ_WRITE, CL_MEM_USE_HOST_PTR};
 
 use super::buffer::{Buffer, Mem, MemFlags};
 use super::queue::{Context, Event, Queue};
@@ -45,30 +45,35 @@ pub struct Image {
 }
 
 impl Image {
-    /// Allocates an image of `size` pixels (width and height). The image uses the memory at `host` if given; otherwise its contents
-    /// are undefined.
+    /// Allocates an image of `size` pixels (width and height); its contents are undefined. `flags` must not name host memory.
     ///
     /// # Errors
     /// Returns an error if there is no memory, or the driver reports an error.
-    ///
-    /// # Safety
-    /// `host` must hold the whole image without gaps between rows, under the conditions of [`Buffer::in_place`].
-    pub(crate) unsafe fn new(
+    pub(crate) fn new(
         context: &Context,
         flags: MemFlags,
         channel: Channel,
         size: (usize, usize),
-        host: Option<NonNull<u8>>,
     ) -> Answer<Self> {
-        let (format, shape) = (channel.image_format(), image_desc(size));
-        let flags = if host.is_some() { flags | CL_MEM_USE_HOST_PTR } else { flags };
-        let host = host.map_or(ptr::null_mut(), NonNull::as_ptr).cast();
-        let context = context.raw();
-        // SAFETY: the context is alive, the description has no pitch and no parent, and the caller vouches for the memory.
-        let mem = unsafe {
-            Mem::create(|status| ffi::clCreateImage(context, flags, &format, &shape, host, status))
-        }?;
-        Ok(Self { mem, region: [size.0, size.1, 1], pixel_bytes: channel.pixel_bytes() })
+        // SAFETY: no host memory is involved.
+        unsafe { Shape { channel, size }.image(context, flags & !CL_MEM_USE_HOST_PTR, ptr::null_mut()) }
+    }
+
+    /// Creates an image of `size` pixels (width and height) that uses host memory in place (`CL_MEM_USE_HOST_PTR`).
+    ///
+    /// # Errors
+    /// Returns an error as [`Image::new`] does.
+    ///
+    /// # Safety
+    /// `host` must hold the whole image without gaps between rows, under the conditions of [`Buffer::in_place`].
+    pub(crate) unsafe fn in_place(
+        context: &Context,
+        channel: Channel,
+        size: (usize, usize),
+        host: *mut u8,
+    ) -> Answer<Self> {
+        // SAFETY: the caller vouches for the memory.
+        unsafe { Shape { channel, size }.image(context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, host) }
     }
 
     /// Creates an image that shares the OpenGL texture `texture`, which has `size` pixels (width and height) of `pixel_bytes`
@@ -81,12 +86,11 @@ impl Image {
     /// The context must share objects with the OpenGL context that the texture belongs to.
     pub unsafe fn from_gl(
         context: &Context,
-        flags: MemFlags,
         texture: u32,
         size: (usize, usize),
         pixel_bytes: usize,
     ) -> Answer<Self> {
-        let context = context.raw();
+        let (context, flags) = (context.raw(), CL_MEM_READ_WRITE);
         // SAFETY: the context is alive, and the caller vouches for the texture.
         let mem = unsafe {
             Mem::create(|status| ffi::clCreateFromGLTexture(context, flags, TEXTURE_2D, 0, texture, status))
@@ -254,18 +258,39 @@ const ORIGIN: [usize; 3] = [0; 3];
 /// OpenGL's constant `GL_TEXTURE_2D`.
 const TEXTURE_2D: u32 = 0x0de1;
 
-/// Returns OpenCL's description of an image of this size.
-fn image_desc((width, height): (usize, usize)) -> ffi::cl_image_desc {
-    ffi::cl_image_desc {
-        image_type: ffi::CL_MEM_OBJECT_IMAGE2D,
-        image_width: width,
-        image_height: height,
-        image_depth: 1,
-        image_array_size: 0,
-        image_row_pitch: 0,
-        image_slice_pitch: 0,
-        num_mip_levels: 0,
-        num_samples: 0,
-        buffer: ptr::null_mut(),
+/// The pixels of an image: the type of their channels, and their width and height.
+struct Shape {
+    channel: Channel,
+    size: (usize, usize),
+}
+
+impl Shape {
+    /// Creates an image of this shape.
+    ///
+    /// # Errors
+    /// Returns an error if there is no memory, or the driver reports an error.
+    ///
+    /// # Safety
+    /// `host` must fit `flags`: it must be null, or hold the whole image.
+    unsafe fn image(self, context: &Context, flags: MemFlags, host: *mut u8) -> Answer<Image> {
+        let Self { channel, size: (width, height) } = self;
+        let shape = ffi::cl_image_desc {
+            image_type: ffi::CL_MEM_OBJECT_IMAGE2D,
+            image_width: width,
+            image_height: height,
+            image_depth: 1,
+            image_array_size: 0,
+            image_row_pitch: 0,
+            image_slice_pitch: 0,
+            num_mip_levels: 0,
+            num_samples: 0,
+            buffer: ptr::null_mut(),
+        };
+        let (context, format) = (context.raw(), channel.image_format());
+        // SAFETY: the context is alive, the description has no pitch and no parent, and the caller vouches for the memory.
+        let mem = unsafe {
+            Mem::create(|status| ffi::clCreateImage(context, flags, &format, &shape, host.cast(), status))
+        }?;
+        Ok(Image { mem, region: [width, height, 1], pixel_bytes: channel.pixel_bytes() })
     }
 }

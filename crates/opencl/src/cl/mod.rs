@@ -5,6 +5,7 @@
 
 mod address;
 mod buffer;
+mod clock;
 mod device;
 mod handle;
 mod image;
@@ -18,8 +19,6 @@ use std::sync::Arc;
 
 use ocl::ffi::CL_QUEUE_PROFILING_ENABLE;
 
-use crate::clock::Clock;
-use crate::program::CompiledProgram;
 use crate::sources::Sources;
 use crate::watch;
 use base::device::DeviceKind;
@@ -27,11 +26,14 @@ use base::error::{Error, ErrorKind, Result};
 
 pub(crate) use buffer::MemFlags;
 pub use buffer::{Buffer, Mem, enqueue_unmap};
-pub use device::{Device, Id, Listing, list, list_devices, no_device};
+pub use clock::{Calibration, Clock};
+pub use device::{Device, Listing, list, list_devices, no_device};
+pub use handle::Id;
 pub(super) use handle::{Handle, number_of, text_of};
 pub use image::{Channel, Image};
 pub use opengl::{event_of_fence, hand_over};
-pub use program::Program;
+pub(super) use program::CompilerInput;
+pub use program::{CompiledProgram, Program};
 pub(super) use program::{Refused, Source};
 pub(super) use queue::WaitList;
 pub use queue::{Context, Event, Queue};
@@ -49,8 +51,10 @@ pub struct ClContext {
     /// The context's in-order queue, which profiles its commands.
     pub queue: Queue,
     sources: Sources,
-    compiled: Arc<[CompiledProgram]>,
-    keeps_binaries: bool,
+    /// The programs that were passed to [`with_compiled`](Self::with_compiled).
+    pub(crate) compiled: Arc<[CompiledProgram]>,
+    /// True if binaries of compiled programs are kept from one start of clreel to the next.
+    pub(crate) keeps_binaries: bool,
 }
 
 impl ClContext {
@@ -105,19 +109,9 @@ impl ClContext {
         Self { keeps_binaries: true, ..self }
     }
 
-    /// Returns true if binaries of compiled programs are kept from one start of clreel to the next.
-    pub(crate) fn keeps_binaries(&self) -> bool {
-        self.keeps_binaries
-    }
-
     /// Returns the sources from which programs are compiled.
     pub fn sources(&self) -> &Sources {
         &self.sources
-    }
-
-    /// Returns the programs that were passed to [`with_compiled`](Self::with_compiled).
-    pub(crate) fn compiled(&self) -> &[CompiledProgram] {
-        &self.compiled
     }
 
     /// Creates another in-order, profiling queue of this context, for commands that must not wait for the commands in the

@@ -10,6 +10,7 @@ use super::device::Device;
 use super::handle::{Handle, lines_of};
 use super::queue::Context;
 use super::status::{Answer, Status};
+use crate::includes::Unit;
 use base::memory::zeroed;
 
 /// The text of a program and the headers that it includes by name, as they are passed to a compiler.
@@ -180,4 +181,22 @@ impl Program {
     pub(crate) fn raw(&self) -> *mut c_void {
         self.0.raw()
     }
+}
+
+/// The input of the compiler for one kernel file.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct CompilerInput {
+    /// The text of the file with the files that it includes.
+    pub(crate) unit: Unit,
+    /// The text and its headers as they are passed to the compiler.
+    pub(crate) source: Source,
+    pub(crate) options: CString,
+}
+
+/// A compiled program with its whole text and its options, for [`ClContext::with_compiled`](super::ClContext::with_compiled).
+#[derive(Debug, Clone)]
+pub struct CompiledProgram {
+    pub(crate) input: CompilerInput,
+    pub(crate) program: Program,
+    pub(crate) log: String,
 }

@@ -5,10 +5,10 @@ use std::ptr;
 
 use ocl::ffi;
 
+use super::clock::Clock;
 use super::device::Device;
 use super::handle::Handle;
 use super::status::{Answer, Status};
-use crate::clock::Clock;
 use crate::crash;
 
 /// An OpenCL context, in which programs, buffers and images are created. Clones share it.

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use num_traits::FromPrimitive as _;
+
 use base::error::{Error, ErrorKind};
 
 /// The status of a failed OpenCL call, as the call returned it. It need not be a status that OpenCL defines.
@@ -9,7 +11,7 @@ use base::error::{Error, ErrorKind};
 pub struct Status(pub i32);
 
 /// The result of an OpenCL call.
-pub type Answer<T> = std::result::Result<T, Status>;
+pub type Answer<T> = Result<T, Status>;
 
 impl Status {
     /// Converts the status of an OpenCL call to a result.
@@ -31,41 +33,10 @@ impl std::error::Error for Status {}
 
 /// Returns the name and the number of an OpenCL status, as in "CL_DEVICE_NOT_FOUND (-1)".
 pub fn status_name(code: i32) -> String {
-    let name = match code {
-        -1 => "CL_DEVICE_NOT_FOUND",
-        -2 => "CL_DEVICE_NOT_AVAILABLE",
-        -3 => "CL_COMPILER_NOT_AVAILABLE",
-        -4 => "CL_MEM_OBJECT_ALLOCATION_FAILURE",
-        -5 => "CL_OUT_OF_RESOURCES",
-        -6 => "CL_OUT_OF_HOST_MEMORY",
-        -10 => "CL_IMAGE_FORMAT_NOT_SUPPORTED",
-        -11 => "CL_BUILD_PROGRAM_FAILURE",
-        -15 => "CL_COMPILE_PROGRAM_FAILURE",
-        -16 => "CL_LINKER_NOT_AVAILABLE",
-        -17 => "CL_LINK_PROGRAM_FAILURE",
-        -14 => "CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST",
-        -30 => "CL_INVALID_VALUE",
-        -33 => "CL_INVALID_DEVICE",
-        -34 => "CL_INVALID_CONTEXT",
-        -36 => "CL_INVALID_COMMAND_QUEUE",
-        -38 => "CL_INVALID_MEM_OBJECT",
-        -39 => "CL_INVALID_IMAGE_FORMAT_DESCRIPTOR",
-        -46 => "CL_INVALID_KERNEL_NAME",
-        -48 => "CL_INVALID_KERNEL",
-        -49 => "CL_INVALID_ARG_INDEX",
-        -50 => "CL_INVALID_ARG_VALUE",
-        -51 => "CL_INVALID_ARG_SIZE",
-        -52 => "CL_INVALID_KERNEL_ARGS",
-        -54 => "CL_INVALID_WORK_GROUP_SIZE",
-        -59 => "CL_INVALID_OPERATION",
-        -60 => "CL_INVALID_GL_OBJECT",
-        -61 => "CL_INVALID_BUFFER_SIZE",
-        -64 => "CL_INVALID_PROPERTY",
-        -1000 => "CL_INVALID_GL_SHAREGROUP_REFERENCE_KHR",
-        -1001 => "CL_PLATFORM_NOT_FOUND_KHR",
-        _ => return format!("error {code}"),
-    };
-    format!("{name} ({code})")
+    match ocl::core::Status::from_i32(code) {
+        Some(name) => format!("{name:?} ({code})"),
+        None => format!("error {code}"),
+    }
 }
 
 /// Returns one sentence that describes a status.

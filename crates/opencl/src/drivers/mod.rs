@@ -18,18 +18,19 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
+use crate::folders::Folder;
 use crate::process::exit_now;
 use crate::sandbox::{self, Limit, Sandbox};
 use base::error::Error;
 use base::exit;
 use diagnosis::why_empty;
-pub use registered::Folder;
 pub(super) use registered::STANDARD_FOLDER;
 use registered::{RegisteredDriver, dead_variable, registered};
 
@@ -207,7 +208,7 @@ pub fn sandboxed(subcommand: &str) -> io::Result<(Command, Option<Folder>)> {
 
 /// Removes the folder with links to the tested drivers. Call it once the loader has loaded these drivers.
 pub(super) fn remove_folder() {
-    *FOLDER.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    *FOLDER.lock() = None;
 }
 
 /// Returns the parts of names by which the user excludes drivers, in lower case.
@@ -262,7 +263,7 @@ impl DriverGuard {
         }
         // If no driver passed, none is loaded, and nothing would remove the folder.
         if verdicts.iter().any(|d| matches!(d.verdict, Verdict::Ok { .. })) {
-            *FOLDER.lock().unwrap_or_else(PoisonError::into_inner) = made.ok();
+            *FOLDER.lock() = made.ok();
         }
         verdicts
     }

@@ -4,10 +4,9 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{DirBuilderExt as _, symlink};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use base::cleanup::CleanupPath;
 use base::load;
 
 /// The folder of driver registrations that is used unless an environment variable names another one.
@@ -196,37 +195,10 @@ fn files_in(folder: &Path) -> Vec<RegisteredDriver> {
     files.into_iter().map(RegisteredDriver::file).collect()
 }
 
-/// A folder for temporary files. The folder and its files are removed when this value is dropped, or when a signal ends the
-/// process.
-#[derive(Debug)]
-pub struct Folder(
-    /// The folder's path.
-    pub PathBuf,
-    #[expect(dead_code, reason = "held until the folder is gone")] CleanupPath,
-);
-
-impl Folder {
-    /// Creates a folder that only this user can access.
-    ///
-    /// # Errors
-    /// Returns an error if the folder exists, or cannot be created.
-    pub fn create(path: &Path) -> io::Result<Self> {
-        let passing = CleanupPath::new(path);
-        fs::DirBuilder::new().mode(0o700).create(path)?;
-        Ok(Self(path.to_owned(), passing))
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // If this fails, a few links stay in the folder for temporary files.
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::folders::Folder;
 
     #[test]
     fn the_environment_says_which_drivers_are_registered() {

@@ -55,9 +55,9 @@ impl Unit {
 /// Returns an error if the includes are too long together.
 pub(crate) fn resolve(name: &str, text: &str, load: &dyn Fn(&str) -> Result<String>) -> Result<Unit> {
     let files = Files::read(name, text, load);
-    let mut whole = String::new();
-    match files.write(&mut whole, 0, &mut Vec::new(), Form::Inline) {
-        Ok(()) => Ok(Unit { text: whole, headers: Vec::new() }),
+    let mut expansion = Expansion::new(&files, Form::Inline);
+    match expansion.write(0) {
+        Ok(()) => Ok(Unit { text: expansion.out, headers: Vec::new() }),
         Err(Stop::TooLong(file, line)) => {
             Err(build_error(&files.all[file].name, line, "Its includes are too long together"))
         }
@@ -74,10 +74,10 @@ pub(crate) fn repeat(name: &str, text: &str, load: &dyn Fn(&str) -> Result<Strin
     let files = Files::read(name, text, load);
     let mut failed = Ok(());
     for depth in [MAX_DEPTH, 100, 50, 20, 10, 5, 2] {
-        let mut whole = String::new();
-        failed = files.write(&mut whole, 0, &mut Vec::new(), Form::Repeated(depth));
+        let mut expansion = Expansion::new(&files, Form::Repeated(depth));
+        failed = expansion.write(0);
         if failed.is_ok() {
-            return Ok(Unit { text: whole, headers: Vec::new() });
+            return Ok(Unit { text: expansion.out, headers: Vec::new() });
         }
     }
     let (file, line) = match failed {
@@ -233,7 +233,7 @@ impl<'a> Files<'a> {
     ///
     /// # Errors
     /// Returns a message if there is no such file.
-    fn included(&mut self, from: usize, name: &HeaderName) -> std::result::Result<usize, String> {
+    fn included(&mut self, from: usize, name: &HeaderName) -> Result<usize, String> {
         let (name, is_quoted) = match name {
             HeaderName::Quoted(name) => (name, true),
             HeaderName::Angled(name) => (name, false),
@@ -260,11 +260,7 @@ impl<'a> Files<'a> {
 
     /// Returns the files that an include may name, each with the macro definitions that must be in force for it. Instead of the
     /// index of a file that cannot be included, there is an error message.
-    fn targets(
-        &mut self,
-        from: usize,
-        directive: &Directive,
-    ) -> Vec<(Condition, std::result::Result<usize, String>)> {
+    fn targets(&mut self, from: usize, directive: &Directive) -> Vec<(Condition, Result<usize, String>)> {
         let names = match HeaderName::parse(&directive.operand) {
             Some(name) => vec![(Condition::new(), name)],
             None => {
@@ -380,90 +376,92 @@ impl Files<'_> {
 
     /// Returns the text of the file with this index, in which includes name their files instead of being replaced.
     fn named(&self, at: usize) -> String {
-        let mut text = String::new();
+        let mut expansion = Expansion::new(self, Form::Named);
         // Without the texts of other files it neither becomes too long nor contains itself.
-        let _ = self.write(&mut text, at, &mut Vec::new(), Form::Named);
-        text
+        let _ = expansion.write(at);
+        expansion.out
     }
 
     /// Returns the names and texts of all files, to be included by name.
     fn headers(&self) -> Vec<(String, String)> {
         (0..self.all.len()).map(|at| (header_name(at), self.named(at))).collect()
     }
+}
 
-    /// Appends a file with its includes. `around` has the files that include it, from the outermost one.
-    fn write(
-        &self,
-        out: &mut String,
-        at: usize,
-        around: &mut Vec<usize>,
-        form: Form,
-    ) -> std::result::Result<(), Stop> {
-        let file = &self.all[at];
+/// A text that is being written with its includes.
+struct Expansion<'a> {
+    files: &'a Files<'a>,
+    form: Form,
+    out: String,
+    /// The files around the current position, from the outermost one.
+    around: Vec<usize>,
+}
+
+impl<'a> Expansion<'a> {
+    fn new(files: &'a Files<'a>, form: Form) -> Self {
+        Self { files, form, out: String::new(), around: Vec::new() }
+    }
+
+    /// Appends a file with its includes.
+    fn write(&mut self, at: usize) -> Result<(), Stop> {
+        let files = self.files;
+        let file = &files.all[at];
         let is_limited = file.has_once || file.is_imported;
         if is_limited {
-            let _ = writeln!(out, "#ifndef {}", once_marker(at));
+            let _ = writeln!(self.out, "#ifndef {}", once_marker(at));
         }
         if file.is_imported {
-            let _ = writeln!(out, "#define {}", once_marker(at));
+            let _ = writeln!(self.out, "#define {}", once_marker(at));
         }
-        let _ = writeln!(out, "#line 1 \"{}\"", line_name(&file.name));
-        around.push(at);
+        let _ = writeln!(self.out, "#line 1 \"{}\"", line_name(&file.name));
+        self.around.push(at);
         match file.fault {
-            Some(fault) => *out += &error_line(fault),
+            Some(fault) => self.out += &error_line(fault),
             None => {
                 for piece in &file.pieces {
                     match piece {
-                        Piece::Text(text) => *out += text,
-                        Piece::Include { file, line } => {
-                            self.write_include(out, (*file, *line), around, form)?
-                        }
+                        Piece::Text(text) => self.out += text,
+                        Piece::Include { file, line } => self.write_include(*file, *line)?,
                     }
                 }
             }
         }
-        around.pop();
-        if !out.ends_with('\n') {
-            out.push('\n');
+        self.around.pop();
+        if !self.out.ends_with('\n') {
+            self.out.push('\n');
         }
         // The next line does not continue the last one of the file.
         let last = file.text.trim_end();
         if last.ends_with('\\') || last.ends_with("??/") {
-            out.push('\n');
+            self.out.push('\n');
         }
         if is_limited {
-            *out += "#endif\n";
+            self.out += "#endif\n";
         }
         Ok(())
     }
 
-    /// Appends an include of a file, which stands at this line of the innermost file in `around`.
-    fn write_include(
-        &self,
-        out: &mut String,
-        (file, line): (usize, usize),
-        around: &mut Vec<usize>,
-        form: Form,
-    ) -> std::result::Result<(), Stop> {
-        if form == Form::Named {
-            let _ = writeln!(out, "#include \"{}\"", header_name(file));
+    /// Appends an include of the file with this index, which stands at this line of the innermost file.
+    fn write_include(&mut self, file: usize, line: usize) -> Result<(), Stop> {
+        if self.form == Form::Named {
+            let _ = writeln!(self.out, "#include \"{}\"", header_name(file));
             return Ok(());
         }
         let mut max_depth = MAX_DEPTH;
-        if around.contains(&file) {
-            match form {
-                _ if self.all[file].ends_recursion => return Ok(()),
+        if self.around.contains(&file) {
+            match self.form {
+                _ if self.files.all[file].ends_recursion => return Ok(()),
                 Form::Repeated(depth) => max_depth = depth,
                 _ => return Err(Stop::Cycle),
             }
         }
-        if around.len() > max_depth {
-            *out += &error_line("The includes nest too deeply.");
+        if self.around.len() > max_depth {
+            self.out += &error_line("The includes nest too deeply.");
             return Ok(());
         }
-        let from = around.last().copied().unwrap_or_default();
-        self.write(out, file, around, form)?;
-        if out.len() > MAX_BYTES { Err(Stop::TooLong(from, line)) } else { Ok(()) }
+        let from = self.around.last().copied().unwrap_or_default();
+        self.write(file)?;
+        if self.out.len() > MAX_BYTES { Err(Stop::TooLong(from, line)) } else { Ok(()) }
     }
 }
 

@@ -62,7 +62,7 @@ impl<'a> PieceWriter<'a> {
     pub(super) fn replace_include(
         &mut self,
         directive: &Directive,
-        targets: Vec<(Condition, std::result::Result<usize, String>)>,
+        targets: Vec<(Condition, Result<usize, String>)>,
     ) {
         let line = directive.next_line - 1;
         self.advance(directive.start, directive.start, "");

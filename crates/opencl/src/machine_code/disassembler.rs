@@ -7,7 +7,7 @@ use std::time::Duration;
 use base::error::{Error, Result};
 use base::load;
 
-use crate::drivers::Folder;
+use crate::folders::Folder;
 use crate::sandbox::{Cause, Sandbox};
 
 /// The maximum length of a disassembler's output, in bytes.

@@ -2,15 +2,15 @@
 //! kernels that run.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 
 use ocl::ffi::CL_MEM_READ_WRITE;
+use parking_lot::Mutex;
 
 use super::{CompilerInput, Refused, watched};
 use crate::cl::{Buffer, ClContext, Status};
 use crate::identity::{Identity, identity_of};
 use crate::includes::Unit;
-use crate::kernel::{Kernel, enqueue};
+use crate::kernel::{Kernel, NdRange, enqueue};
 use crate::sandbox::builds;
 
 /// The number that the kernel of the test writes. It comes from a header that another header includes only when that is
@@ -37,7 +37,7 @@ static RESULTS: Mutex<Option<HashMap<Identity, bool>>> = Mutex::new(None);
 /// a device.
 pub(super) fn takes_headers(cl: &ClContext) -> bool {
     let device = identity_of(&cl.device);
-    let mut results = RESULTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut results = RESULTS.lock();
     let results = results.get_or_insert_default();
     if let Some(result) = results.get(&device) {
         return *result;
@@ -64,6 +64,6 @@ fn written_number(cl: &ClContext, input: &CompilerInput) -> Result<u8, Refused> 
     kernel.set(0, out.mem())?;
     let mut bytes = [0; 4];
     // SAFETY: the only argument is set, and the buffer has the byte that the kernel writes.
-    unsafe { enqueue(&cl.queue, &kernel, 1, [1; 3], [1; 3]) }?;
+    unsafe { enqueue(&cl.queue, &kernel, NdRange::line(1, 1), &[]) }?;
     out.read(&cl.queue, &mut bytes).map(|()| bytes[0]).map_err(|status: Status| status.into())
 }

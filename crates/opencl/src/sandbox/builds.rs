@@ -10,15 +10,15 @@ use std::fs::{self, File};
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::{Cause, Client, Ending, Limit, PREPARATION, START, is_sandboxed, serve};
-use crate::cl::{ClContext, Program, Source};
+use crate::cl::{ClContext, CompilerInput, Program, Source};
 use crate::identity::{Identity, by_identity, identity_of};
 use crate::process::has_low_priority;
-use crate::program::CompilerInput;
 use crate::sources::{Sources, hash};
 use crate::{binaries, folders, watch};
 use base::error::{Error, Result};
@@ -58,11 +58,6 @@ struct Child {
     is_absent: bool,
 }
 
-/// Locks the mutex, also after a panic of another thread.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Builds a program in the sandbox, before this process builds it, unless it is already known to build there. Does nothing for
 /// programs of changed kernel files, which are tested elsewhere, and nothing without a sandbox. Any thread may call it.
 ///
@@ -77,13 +72,13 @@ pub(crate) fn try_first(cl: &ClContext, file: &str, input: &CompilerInput) -> Re
     let key = binaries::key(&device.info, &binaries::loader_layers(), &input.unit.whole(), &options);
     let hash = hash(key.as_bytes());
     let known = KNOWN_RESULTS.get_or_init(|| Mutex::new(read_known()));
-    if let Some(done) = lock(known).get(&hash) {
+    if let Some(done) = known.lock().get(&hash) {
         return done.clone();
     }
     let identity = identity_of(device);
     let child_key = (identity.clone(), has_low_priority());
     let child = {
-        let mut all = lock(&CHILDREN);
+        let mut all = CHILDREN.lock();
         let found = all.iter().find(|(of, _)| *of == child_key).map(|(_, child)| child.clone());
         found.unwrap_or_else(|| {
             let child = Arc::new(Mutex::new(Child {
@@ -97,8 +92,8 @@ pub(crate) fn try_first(cl: &ClContext, file: &str, input: &CompilerInput) -> Re
     };
     // The child may first build a program of another thread.
     let _watched = watch::in_sandbox("a program is built");
-    let mut child = lock(&child);
-    if let Some(done) = lock(known).get(&hash) {
+    let mut child = child.lock();
+    if let Some(done) = known.lock().get(&hash) {
         return done.clone();
     }
     if child.is_absent {
@@ -137,15 +132,15 @@ pub(crate) fn try_first(cl: &ClContext, file: &str, input: &CompilerInput) -> Re
             Err(error)
         }
     };
-    lock(known).insert(hash, done.clone());
+    known.lock().insert(hash, done.clone());
     done
 }
 
 /// Releases children that have ended, as they do after [`IDLE_S`] without requests. Otherwise their process ids, pipes and memory
 /// would stay until the next request. Does not wait for children at work.
 pub fn release_ended_children() {
-    for (_, child) in lock(&CHILDREN).iter() {
-        if let Ok(mut child) = child.try_lock() {
+    for (_, child) in CHILDREN.lock().iter() {
+        if let Some(mut child) = child.try_lock() {
             child.client.release_ended();
         }
     }

@@ -3,9 +3,10 @@
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::unix::fs::FileExt as _;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
 
+use parking_lot::Mutex;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -48,7 +49,7 @@ pub fn enter() -> io::Result<()> {
 pub fn send(message: &impl Serialize) {
     let (Some(parent), Ok(mut line)) = (PARENT.get(), serde_json::to_vec(message)) else { return };
     line.push(b'\n');
-    if parent.lock().unwrap_or_else(PoisonError::into_inner).write_all(&line).is_err() {
+    if parent.lock().write_all(&line).is_err() {
         exit_now(exit::FAILED);
     }
 }

@@ -51,8 +51,10 @@ pub(super) enum Message<A> {
 pub struct Client {
     name: &'static str,
     running: Option<RunningChild>,
-    step: String,
-    has_run: bool,
+    /// The child's current step, or its last step when it ended.
+    pub step: String,
+    /// True if the child may have run kernels for the last request, and been damaged by them.
+    pub has_run: bool,
 }
 
 /// A child process that is running, with the memory that it shares with this process.
@@ -70,16 +72,6 @@ impl Client {
         Self { name, running: None, step: START.to_owned(), has_run: false }
     }
 
-    /// Returns the child's current step, or its last step when it ended.
-    pub fn step(&self) -> &str {
-        &self.step
-    }
-
-    /// Returns true if the child may have run kernels for the last request, and been damaged by them.
-    pub fn has_run(&self) -> bool {
-        self.has_run
-    }
-
     /// Sends a request to the child, and waits for the reply. The child starts its work at once, while `payload` is computed,
     /// and waits for the payload where it needs it. `limit` receives the name of a step and its predicted time in milliseconds,
     /// and returns how long the step may take without a message. If a child that an earlier request may have damaged crashes,
@@ -92,7 +84,7 @@ impl Client {
         request: &Q,
         payload: Option<Payload<'_>>,
         limit: &dyn Fn(&str, Option<f64>) -> Limit,
-    ) -> Result<std::result::Result<A, Ending>> {
+    ) -> Result<Result<A, Ending>> {
         loop {
             let running = self.running.take().map_or_else(|| RunningChild::start(self.name), Ok);
             let mut running = match running {
@@ -127,7 +119,7 @@ impl Client {
         sandbox: &mut Sandbox,
         began: Instant,
         limit: &dyn Fn(&str, Option<f64>) -> Limit,
-    ) -> std::result::Result<A, Ending> {
+    ) -> Result<A, Ending> {
         let (mut allowed, mut since, mut step_began) = (limit(START, None), began, began);
         loop {
             let (said, came) = sandbox.answer(&mut since, allowed)?;

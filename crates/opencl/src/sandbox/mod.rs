@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::drivers::Folder;
+use super::folders::Folder;
 use base::timing::load_per_core;
 pub use child::{ParentConnection, end_with_parent, enter, receive_line, send, serve, warm_up};
 pub(super) use child::{is_sandboxed, step};

@@ -18,13 +18,12 @@ use ffmpeg_next::ffi;
 use super::alpha::{has_alpha, premultiply};
 use super::matrix;
 use super::planes::color_layout_of;
-use super::rows;
+use super::rows::{self, PIXEL_BYTES, expect_size};
 use super::samples::Samples;
 use crate::libav;
 use base::error::{Error, Result};
 use base::memory::{picture_memory, zeroed};
 
-const PIXEL_BYTES: usize = 4;
 /// The largest number of pixels that swscale writes at once, also beyond the end of a row.
 const GROUP_PIXELS: u32 = 16;
 
@@ -239,18 +238,6 @@ impl Drop for RgbaConverter {
     fn drop(&mut self) {
         self.free_context();
     }
-}
-
-/// Returns an error unless `dst` has exactly the length of a picture of this size.
-pub(super) fn expect_size(dst: &[u8], (width, height): (u32, u32)) -> Result<()> {
-    if width == 0 || height == 0 || dst.len() != width as usize * height as usize * PIXEL_BYTES {
-        return Err(Error::new(
-            "Cannot convert the picture.",
-            format!("{} bytes do not hold {width}×{height} RGBA pixels.", dst.len()),
-            "",
-        ));
-    }
-    Ok(())
 }
 
 /// Allocates an RGBA picture.

@@ -7,11 +7,12 @@ use ffmpeg_next::frame::Video;
 
 use super::alpha::premultiply_samples;
 use super::planes::{Rows, rows_in, rows_of};
-use super::rgba::expect_size;
 use crate::color::{Coefficients, FRACTION_BITS, Family, Layout};
 use base::error::{Error, Result};
 use base::threads::{all_threads, share};
 
+/// The size of a pixel in bytes.
+pub(super) const PIXEL_BYTES: usize = 4;
 /// The minimum number of pixels per thread: on a busy machine, waiting for another thread costs more than it saves in a small
 /// picture.
 const MIN_PIXELS_PER_THREAD: usize = 1 << 19;
@@ -53,6 +54,18 @@ fn convert_planes(planes: [Rows; 4], layout: &Layout, rgba: &mut [u8], threads: 
     share(rgba.chunks_mut(strip.max(1)).enumerate(), threads, |(number, out)| {
         picture.run(number * rows, out)
     });
+    Ok(())
+}
+
+/// Returns an error unless `dst` has exactly the length of a picture of this size.
+pub(super) fn expect_size(dst: &[u8], (width, height): (u32, u32)) -> Result<()> {
+    if width == 0 || height == 0 || dst.len() != width as usize * height as usize * PIXEL_BYTES {
+        return Err(Error::new(
+            "Cannot convert the picture.",
+            format!("{} bytes do not hold {width}×{height} RGBA pixels.", dst.len()),
+            "",
+        ));
+    }
     Ok(())
 }
 

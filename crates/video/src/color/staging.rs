@@ -4,10 +4,11 @@
 //! The device's thread allocates the blocks; the decoder's thread only writes to free ones. If none is free, the device's
 //! thread packs the picture itself.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use ffmpeg_next::frame::Video;
+use parking_lot::Mutex;
 
 use super::planes::{layout_of, pack};
 use crate::color::Layout;
@@ -57,9 +58,6 @@ struct Blocks {
 
 impl Pool {
     // A panic while the lock was held leaves the blocks consistent: nothing under the lock can panic halfway.
-    fn lock(&self) -> MutexGuard<'_, Blocks> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Staging {
@@ -68,7 +66,7 @@ impl Staging {
     pub(crate) fn try_pack(&self, picture: &Video) -> Option<PackedPicture> {
         let layout = layout_of(picture)?;
         let free = {
-            let mut blocks = self.0.lock();
+            let mut blocks = self.0.0.lock();
             if blocks.is_closed {
                 return None;
             }
@@ -94,7 +92,7 @@ impl Staging {
         let size = layout.bytes();
         let max_blocks = (MAX_TOTAL_BYTES / size.max(1)).clamp(MIN_BLOCKS, MAX_BLOCKS);
         let (free, other_sizes) = {
-            let mut blocks = self.0.lock();
+            let mut blocks = self.0.0.lock();
             if blocks.block_bytes != size {
                 // Blocks of the previous size that are in use are freed when they return.
                 (blocks.block_bytes, blocks.allocated) = (size, 0);
@@ -112,7 +110,7 @@ impl Staging {
             Some(block) => block,
             None => {
                 let block = allocate()?;
-                self.0.lock().allocated += 1;
+                self.0.0.lock().allocated += 1;
                 block
             }
         };
@@ -122,7 +120,7 @@ impl Staging {
     /// Closes the pool: stops packing, and frees the blocks that are not in use.
     pub fn close(&self) {
         let free = {
-            let mut blocks = self.0.lock();
+            let mut blocks = self.0.0.lock();
             blocks.is_closed = true;
             std::mem::take(&mut blocks.free)
         };
@@ -150,7 +148,8 @@ impl Staging {
 /// The planes of one picture in a block of a [`Staging`] pool. Dropping it returns the block to the pool.
 pub struct PackedPicture {
     layout: Layout,
-    packing_ms: f64,
+    /// The time that packing took, in milliseconds.
+    pub packing_ms: f64,
     /// The block with the packed planes; `None` only during drop.
     memory: Option<Box<dyn PlaneMemory>>,
     pool: Arc<Pool>,
@@ -162,11 +161,6 @@ impl PackedPicture {
         &self.layout
     }
 
-    /// Returns the time that packing took, in milliseconds.
-    pub fn packing_ms(&self) -> f64 {
-        self.packing_ms
-    }
-
     /// Returns the block with the packed planes.
     pub fn bytes(&self) -> &[u8] {
         self.memory.as_ref().map_or(&[], |memory| memory.bytes())
@@ -174,7 +168,7 @@ impl PackedPicture {
 
     /// Returns true if the pool was closed.
     pub(crate) fn is_closed(&self) -> bool {
-        self.pool.lock().is_closed
+        self.pool.0.lock().is_closed
     }
 
     /// Returns true if the block comes from the pool `staging`.
@@ -187,7 +181,7 @@ impl Drop for PackedPicture {
     fn drop(&mut self) {
         // The block is not freed here: only the device's thread may, and the device may be lost.
         if let Some(memory) = self.memory.take() {
-            self.pool.lock().free.push(memory);
+            self.pool.0.lock().free.push(memory);
         }
     }
 }
@@ -249,7 +243,7 @@ mod tests {
         assert!(staging.try_pack(&picture(32, 1)).is_none());
         let (large, allocated) = pack_here(&staging, &picture(32, 3));
         assert!(allocated && large.bytes().len() == 128);
-        assert!(staging.0.lock().free.is_empty(), "the small one has gone");
+        assert!(staging.0.0.lock().free.is_empty(), "the small one has gone");
         assert!(staging.try_pack(&picture(16, 1)).is_none());
     }
 
@@ -276,7 +270,7 @@ mod tests {
         drop(packed);
         // The block has come back, and is not packed into any more.
         assert!(decoders.try_pack(&picture(16, 1)).is_none());
-        assert_eq!(staging.0.lock().free.len(), 1);
+        assert_eq!(staging.0.0.lock().free.len(), 1);
         drop(decoders);
         assert!(staging.is_unused());
     }
@@ -290,7 +284,7 @@ mod tests {
         assert_eq!(none.err().unwrap().what, "No.");
         // A picture that does not fit the layout returns its block.
         assert!(staging.pack(&picture(32, 1), &layout, || Ok(Box::new(Plain(vec![0; 64])))).is_err());
-        assert_eq!(staging.0.lock().free.len(), 1);
+        assert_eq!(staging.0.0.lock().free.len(), 1);
         assert!(staging.try_pack(&source).is_some());
     }
 }

@@ -1,9 +1,8 @@
 //! Properties that a file states about itself: its frame rate, duration and format.
 
-use std::os::unix::fs::FileExt as _;
-
 use ffmpeg_next::codec::Id;
 use ffmpeg_next::ffi;
+use ffmpeg_next::format::context::Input;
 
 use super::{Container, to_nanoseconds};
 use crate::SECOND_NS;
@@ -36,14 +35,6 @@ impl Container {
         is_image && !matches!(codec, Id::DPX | Id::EXR)
     }
 
-    /// Returns true for a WebP with several pictures: FFmpeg's decoder finds no picture in such a file (5.1 to 7.1).
-    pub(crate) fn is_animated_webp(&self) -> bool {
-        // The container specification of WebP, "Extended File Format": the flags follow the chunk's size.
-        let mut start = [0; 21];
-        self.access.file().read_exact_at(&mut start, 0).is_ok()
-            && (&start[..4], &start[8..16], start[20] & 2) == (b"RIFF".as_slice(), b"WEBPVP8X".as_slice(), 2)
-    }
-
     /// Returns the frames per second that the file states; `None` if it states none, or an implausible rate.
     pub(crate) fn fps(&self) -> Option<f64> {
         let video = self.played()?;
@@ -73,30 +64,12 @@ impl Container {
             let latest = if self.plays(stream.index()) { &mut played_ns } else { &mut others_ns };
             *latest = end_ns.max(*latest);
         }
-        let Some(file_ns) = self.file_end_ns() else { return played_ns };
+        let Some(file_ns) = file_end_ns(&self.input) else { return played_ns };
         // A fragmented MP4 states the sum of its fragments.
-        let file_ns = if self.states_end() { file_ns.max(played_ns.unwrap_or(i64::MIN)) } else { file_ns };
+        let file_ns =
+            if states_end(&self.input) { file_ns.max(played_ns.unwrap_or(i64::MIN)) } else { file_ns };
         let is_of_others = others_ns.is_some_and(|end_ns| end_ns.saturating_add(SECOND_NS / 10) >= file_ns);
         Some(played_ns.filter(|_| is_of_others && self.stream_duration_s().is_some()).unwrap_or(file_ns))
-    }
-
-    /// Returns the end of the whole file as a time stamp in nanoseconds, if its duration is known.
-    fn file_end_ns(&self) -> Option<i64> {
-        let duration = self.input.duration();
-        // SAFETY: the context is valid; the field is a plain number.
-        let start = unsafe { (*self.input.as_ptr()).start_time };
-        let start = if start == ffi::AV_NOPTS_VALUE || self.states_end() { 0 } else { start };
-        let unit = ffi::AVRational { num: 1, den: ffi::AV_TIME_BASE };
-        (duration > 0).then(|| to_nanoseconds(start.saturating_add(duration), unit))
-    }
-
-    /// Returns true if the stated duration of the file is the time stamp of its end, wherever the first picture is. This is so
-    /// by definition in MP4, QuickTime and NUT. Writers of Matroska differ; FFmpeg's writer states the end.
-    fn states_end(&self) -> bool {
-        let input = self.input.format();
-        let is = |name| input.name().split(',').any(|part| part == name);
-        let by_ffmpeg = self.input.metadata().get("encoder").is_some_and(|writer| writer.starts_with("Lavf"));
-        is("mov") || is("nut") || (is("matroska") && by_ffmpeg)
     }
 
     /// Returns the time stamp in nanoseconds at which the sound begins, as the file states it; `None` without sound, or if the
@@ -119,7 +92,7 @@ impl Container {
         if let Some(end_s) = self.stream_duration_s().filter(|_| is_of_stream) {
             return Some(DeclaredDuration { end_s, tolerance_s: 0.5 + 0.02 * end_s, of_pictures: true });
         }
-        if !self.is_duration_of_header() {
+        if !is_duration_of_header(&self.input) {
             return None;
         }
         let duration = Some(self.input.duration()).filter(|duration| *duration > 0)?;
@@ -127,18 +100,11 @@ impl Container {
         Some(DeclaredDuration { end_s, tolerance_s: 0.5 + 0.05 * end_s, of_pictures: false })
     }
 
-    /// Returns true if the file states its durations; false if FFmpeg estimates them.
-    fn is_duration_of_header(&self) -> bool {
-        // SAFETY: the context is valid; the field is a plain number.
-        let method = unsafe { (*self.input.as_ptr()).duration_estimation_method };
-        method == ffi::AVDurationEstimationMethod::AVFMT_DURATION_FROM_STREAM
-    }
-
     /// Returns true if the container states the duration of each stream, not only of the whole file. ASF files do not
     /// count: they state the duration of the whole file for each stream.
     pub(crate) fn states_each_duration(&self) -> bool {
         let is_asf = self.input.format().name().starts_with("asf");
-        let is_of_file = !self.states_duration && self.is_duration_of_header();
+        let is_of_file = !self.states_duration && is_duration_of_header(&self.input);
         !is_asf && !is_of_file && self.stream_duration_s().is_some()
     }
 
@@ -147,4 +113,30 @@ impl Container {
         let duration = self.played()?.duration();
         (duration > 0).then(|| seconds(self.nanoseconds(duration)))
     }
+}
+
+/// Returns the end of the whole file as a time stamp in nanoseconds, if its duration is known.
+fn file_end_ns(input: &Input) -> Option<i64> {
+    let duration = input.duration();
+    // SAFETY: the context is valid; the field is a plain number.
+    let start = unsafe { (*input.as_ptr()).start_time };
+    let start = if start == ffi::AV_NOPTS_VALUE || states_end(input) { 0 } else { start };
+    let unit = ffi::AVRational { num: 1, den: ffi::AV_TIME_BASE };
+    (duration > 0).then(|| to_nanoseconds(start.saturating_add(duration), unit))
+}
+
+/// Returns true if the stated duration of the file is the time stamp of its end, wherever the first picture is. This is so
+/// by definition in MP4, QuickTime and NUT. Writers of Matroska differ; FFmpeg's writer states the end.
+fn states_end(input: &Input) -> bool {
+    let format = input.format();
+    let is = |name| format.name().split(',').any(|part| part == name);
+    let by_ffmpeg = input.metadata().get("encoder").is_some_and(|writer| writer.starts_with("Lavf"));
+    is("mov") || is("nut") || (is("matroska") && by_ffmpeg)
+}
+
+/// Returns true if the file states its durations; false if FFmpeg estimates them.
+fn is_duration_of_header(input: &Input) -> bool {
+    // SAFETY: the context is valid; the field is a plain number.
+    let method = unsafe { (*input.as_ptr()).duration_estimation_method };
+    method == ffi::AVDurationEstimationMethod::AVFMT_DURATION_FROM_STREAM
 }

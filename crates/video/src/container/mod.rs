@@ -5,8 +5,6 @@ mod metadata;
 mod open;
 mod sound;
 
-use std::path::Path;
-
 use ffmpeg_next as ffmpeg;
 use ffmpeg_next::ffi;
 use ffmpeg_next::format::context::Input;
@@ -14,22 +12,21 @@ use ffmpeg_next::format::context::Input;
 use super::SECOND_NS;
 use super::access::{FileAccess, IoContext};
 use super::memory_budget::MemoryBudget;
-use super::read_control::ReadControl;
-use base::error::Error;
 
 pub use chapters::Chapter;
+pub(super) use open::refused_reference;
 
 /// An opened file with one selected stream, of video or of sound. Fields drop in order: FFmpeg reads through `_io` and `access`
 /// as long as `input` exists.
 pub(super) struct Container {
-    input: Input,
+    pub(crate) input: Input,
     _io: IoContext,
-    access: Box<FileAccess>,
-    budget: MemoryBudget,
+    pub(crate) access: Box<FileAccess>,
+    pub(crate) budget: MemoryBudget,
     /// The index of the selected stream in the file.
-    stream: usize,
+    pub(crate) stream: usize,
     /// The index of the stream of sound that plays with the pictures; `None` without one, and in a file opened for its sound.
-    sound: Option<usize>,
+    pub(crate) sound: Option<usize>,
     /// True if the container states a duration for the stream, and FFmpeg did not take it from the whole file.
     states_duration: bool,
     /// The unit of the time stamps of the selected stream, in seconds.
@@ -37,40 +34,9 @@ pub(super) struct Container {
 }
 
 impl Container {
-    pub(crate) fn input_mut(&mut self) -> &mut Input {
-        &mut self.input
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        self.access.path()
-    }
-
-    pub(crate) fn access(&self) -> &FileAccess {
-        &self.access
-    }
-
-    pub(crate) fn read_control(&self) -> &ReadControl {
-        self.access.read_control()
-    }
-
-    /// Returns the number of pixels of the largest accepted picture.
-    pub(crate) fn max_pixels(&self) -> i64 {
-        self.budget.max_pixels()
-    }
-
-    /// Returns the index of the stream that is played.
-    pub(crate) fn stream(&self) -> usize {
-        self.stream
-    }
-
     /// Returns the stream that is played.
     pub(crate) fn played(&self) -> Option<ffmpeg::Stream<'_>> {
         self.input.stream(self.stream)
-    }
-
-    /// Returns the index of the stream of sound that plays with the pictures, unless the user selects another one.
-    pub(crate) fn sound(&self) -> Option<usize> {
-        self.sound
     }
 
     /// Makes FFmpeg skip the packets of all streams except the one that is played and its sound.
@@ -112,11 +78,6 @@ impl Container {
     /// Converts nanoseconds to a time stamp of the stream that is played.
     pub(crate) fn stamp(&self, ns: i64) -> i64 {
         rescale(ns, (1, SECOND_NS), (self.time_base.num.into(), self.time_base.den.into()))
-    }
-
-    /// Returns the error for a movie that referred to a file which was not opened; `None` if it referred to no such file.
-    pub(crate) fn refused_reference(&self) -> Option<Error> {
-        open::refused_reference(&self.access)
     }
 }
 

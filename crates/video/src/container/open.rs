@@ -63,11 +63,11 @@ impl Container {
 
     /// Opens the decoder for the video stream, with as many threads as FFmpeg chooses and memory allows.
     pub(crate) fn open_decoder(&self) -> Result<ffmpeg::decoder::Video> {
-        let stream = self.played().ok_or_else(|| not_a_movie(self.path(), "It has no stream."))?;
+        let stream = self.played().ok_or_else(|| not_a_movie(self.access.path(), "It has no stream."))?;
         let parameters = stream.parameters();
         let missing = || {
             let why = format!("This FFmpeg does not decode {}.", describe_codec(&stream));
-            cannot_decode(self.path(), why, CONVERT_HINT)
+            cannot_decode(self.access.path(), why, CONVERT_HINT)
         };
         let codec = alpha::find_decoder(&stream).or_else(|| ffmpeg::decoder::find(parameters.id()));
         let codec = codec.ok_or_else(missing)?;
@@ -75,7 +75,7 @@ impl Container {
             true => missing(),
             false => {
                 let why = format!("FFmpeg's decoder {} says: {}.", codec.name(), sentence(error));
-                cannot_decode(self.path(), why, "")
+                cannot_decode(self.access.path(), why, "")
             }
         };
         let mut context = ffmpeg::codec::Context::new_with_codec(codec);
@@ -133,11 +133,11 @@ fn open_input(
     format: *const ffi::AVInputFormat,
     budget: MemoryBudget,
 ) -> Result<(Input, Vec<bool>)> {
-    let read_control = access.read_control().clone();
+    let read_control = access.read_control.clone();
     let interrupt = ffmpeg::util::interrupt::new(Box::new(move || read_control.must_stop()));
     let mut options = ffmpeg::Dictionary::new();
     options.set("protocol_whitelist", "file");
-    if access.read_control().references() == References::Refused {
+    if access.read_control.references() == References::Refused {
         options.set("format_whitelist", &formats::whitelist());
     }
     // A percent sign in a name is no pattern for a sequence of pictures.
@@ -160,7 +160,7 @@ fn open_input(
         }
         let mut raw = options.disown();
         // A failed open frees the context.
-        let opened = ffi::avformat_open_input(&mut context, access.url().as_ptr(), format as _, &mut raw);
+        let opened = ffi::avformat_open_input(&mut context, access.url.as_ptr(), format as _, &mut raw);
         drop(ffmpeg::Dictionary::own(raw));
         if opened < 0 {
             return Err(open_error(access, opened.into()));
@@ -235,8 +235,8 @@ fn check_picture_sizes(
 /// Returns the error for a file that FFmpeg does not open.
 fn open_error(access: &FileAccess, error: ffmpeg::Error) -> Error {
     let path = access.path();
-    if access.read_control().timed_out() {
-        return access.read_control().too_slow(path);
+    if access.read_control.timed_out() {
+        return access.read_control.too_slow(path);
     }
     if let Some(error) = refused_reference(access) {
         return error;
@@ -253,9 +253,9 @@ fn open_error(access: &FileAccess, error: ffmpeg::Error) -> Error {
 }
 
 /// Returns the error for a movie that referred to a file which was not opened; `None` if it referred to no such file.
-pub(super) fn refused_reference(access: &FileAccess) -> Option<Error> {
+pub(crate) fn refused_reference(access: &FileAccess) -> Option<Error> {
     let (path, refused) = (access.path(), access.refused()?);
-    Some(match access.read_control().references() {
+    Some(match access.read_control.references() {
         References::Refused => {
             formats::refers_to_others(path, &format!("It wants '{}' opened.", refused.url))
         }

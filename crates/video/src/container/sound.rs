@@ -5,6 +5,7 @@ use std::path::Path;
 use ffmpeg_next as ffmpeg;
 use ffmpeg_next::codec::Id;
 use ffmpeg_next::ffi;
+use ffmpeg_next::format::context::Input;
 use ffmpeg_next::media::Type;
 
 use super::Container;
@@ -42,7 +43,7 @@ impl Container {
     pub(crate) fn open_sound_decoder(&self, stream: usize) -> Result<ffmpeg::decoder::Audio> {
         let missing = |what: String| {
             let why = format!("Its sound is silent: this FFmpeg does not decode {what}.");
-            cannot_decode(self.path(), why, CONVERT_HINT)
+            cannot_decode(self.access.path(), why, CONVERT_HINT)
         };
         let stream = self.input.stream(stream).ok_or_else(|| missing("a stream that has gone".into()))?;
         let parameters = stream.parameters();
@@ -50,7 +51,7 @@ impl Container {
         let failed = |error| {
             let why =
                 format!("Its sound is silent: FFmpeg's decoder {} says: {}.", codec.name(), sentence(error));
-            cannot_decode(self.path(), why, "")
+            cannot_decode(self.access.path(), why, "")
         };
         let mut context = ffmpeg::codec::Context::new_with_codec(codec);
         context.set_parameters(parameters).map_err(failed)?;
@@ -61,7 +62,7 @@ impl Container {
 
     /// Returns the tracks of sound in the order of the file: those of the picture's programme, and those that belong to none.
     pub(crate) fn sound_tracks(&self) -> Vec<SoundTrack> {
-        let others = self.streams_of_other_programmes();
+        let others = streams_of_other_programmes(&self.input, self.stream);
         let streams = self.input.streams().filter(|stream| {
             let parameters = stream.parameters();
             parameters.medium() == Type::Audio
@@ -93,25 +94,6 @@ impl Container {
         };
         self.sound_tracks().iter().min_by_key(|track| rank(track)).map(|track| track.stream)
     }
-
-    /// Returns the indices of the streams that belong only to programmes without the selected stream, since their time stamps
-    /// come from another clock; empty if the selected stream belongs to no programme.
-    fn streams_of_other_programmes(&self) -> Vec<usize> {
-        // SAFETY: the context is valid and has so many programmes; each is valid and has so many indices.
-        let programmes: Vec<Vec<usize>> = unsafe {
-            let context = self.input.as_ptr();
-            let programme = |index| &**(*context).programs.add(index as usize);
-            let indices = |programme: &ffi::AVProgram| {
-                let index = |at| *programme.stream_index.add(at as usize) as usize;
-                (0..programme.nb_stream_indexes).map(index).collect()
-            };
-            (0..(*context).nb_programs).map(|index| indices(programme(index))).collect()
-        };
-        let (own, others): (Vec<_>, Vec<_>) =
-            programmes.into_iter().partition(|streams| streams.contains(&self.stream));
-        let is_own = |stream: &usize| own.iter().any(|streams| streams.contains(stream));
-        others.into_iter().flatten().filter(|stream| !own.is_empty() && !is_own(stream)).collect()
-    }
 }
 
 /// Returns the properties of a stream of sound.
@@ -127,4 +109,23 @@ fn track(stream: &ffmpeg::Stream) -> SoundTrack {
         name: stated("title").or_else(|| stated("language")).unwrap_or_default().to_owned(),
         stream: stream.index(),
     }
+}
+
+/// Returns the indices of the streams that belong only to programmes without this stream, since their time stamps
+/// come from another clock; empty if the stream belongs to no programme.
+fn streams_of_other_programmes(input: &Input, stream: usize) -> Vec<usize> {
+    // SAFETY: the context is valid and has so many programmes; each is valid and has so many indices.
+    let programmes: Vec<Vec<usize>> = unsafe {
+        let context = input.as_ptr();
+        let programme = |index| &**(*context).programs.add(index as usize);
+        let indices = |programme: &ffi::AVProgram| {
+            let index = |at| *programme.stream_index.add(at as usize) as usize;
+            (0..programme.nb_stream_indexes).map(index).collect()
+        };
+        (0..(*context).nb_programs).map(|index| indices(programme(index))).collect()
+    };
+    let (own, others): (Vec<_>, Vec<_>) =
+        programmes.into_iter().partition(|streams| streams.contains(&stream));
+    let is_own = |stream: &usize| own.iter().any(|streams| streams.contains(stream));
+    others.into_iter().flatten().filter(|stream| !own.is_empty() && !is_own(stream)).collect()
 }

@@ -8,11 +8,12 @@ mod ticks;
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::Thread;
 
 use super::read_control::{Cancel, References};
 use base::error::{Error, Result};
+use parking_lot::Mutex;
 use reader::FileReader;
 use ticks::Ticks;
 pub use ticks::{TICK_INTERVAL_S, TICK_S};
@@ -153,31 +154,31 @@ impl SoundFeed {
 
     /// Sets the thread that is unparked whenever a segment is published.
     pub fn set_listener(&self, thread: Thread) {
-        self.lock().listener = Some(thread);
+        self.0.published.lock().listener = Some(thread);
     }
 
     /// Returns the segment at this position of the play timeline, or the first segment if the position is before it; `None` if
     /// no segment was published.
     pub fn segment_at(&self, play_ns: i64) -> Option<SoundSegment> {
-        let published = self.lock();
+        let published = self.0.published.lock();
         let at = published.segments.iter().rev().find(|segment| segment.start_ns <= play_ns);
         at.or(published.segments.front()).copied()
     }
 
     /// Returns the segment that follows this one; `None` if it is the last one so far.
     pub fn segment_after(&self, segment: &SoundSegment) -> Option<SoundSegment> {
-        self.lock().segments.iter().find(|other| other.number > segment.number).copied()
+        self.0.published.lock().segments.iter().find(|other| other.number > segment.number).copied()
     }
 
     /// Returns the segment that was published last; `None` if none was published.
     pub fn newest_segment(&self) -> Option<SoundSegment> {
-        self.lock().segments.back().copied()
+        self.0.published.lock().segments.back().copied()
     }
 
     /// Publishes a segment in which the movie continues at `movie_ns`, with its beginning at `base_ns` on the play timeline.
     /// For `origin_ns` and `byte` see [`SoundSegment`].
     pub(crate) fn publish(&self, base_ns: i64, movie_ns: i64, origin_ns: i64, byte: Option<i64>) {
-        let mut published = self.lock();
+        let mut published = self.0.published.lock();
         let (number, start_ns) = (published.count, base_ns.saturating_add(movie_ns));
         published.count += 1;
         // Segments after the new one's beginning are not played any more.
@@ -191,11 +192,6 @@ impl SoundFeed {
         if let Some(listener) = listener {
             listener.unpark();
         }
-    }
-
-    /// Locks the published segments. A panic while the lock was held leaves them usable.
-    fn lock(&self) -> MutexGuard<'_, Published> {
-        self.0.published.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -63,7 +63,7 @@ impl FileReader {
     ) -> Result<Self> {
         let read_control = ReadControl::new(references, cancel.clone());
         let demuxer = Demuxer::open_sound(path, stream, &read_control)?;
-        let decoder = demuxer.container().open_sound_decoder(stream)?;
+        let decoder = demuxer.container.open_sound_decoder(stream)?;
         Ok(Self {
             demuxer,
             decoder,
@@ -102,8 +102,9 @@ impl FileReader {
 
     /// Opens the file again at its beginning, because it cannot seek. Returns false if it cannot be opened.
     fn reopen(&mut self) -> bool {
-        let container = self.demuxer.container();
-        let (path, read_control) = (container.path().to_owned(), container.read_control().clone());
+        let container = &self.demuxer.container;
+        let (path, read_control) =
+            (container.access.path().to_owned(), container.access.read_control.clone());
         let Ok(demuxer) = Demuxer::open_sound(&path, self.stream, &read_control) else { return false };
         self.demuxer = demuxer;
         true
@@ -131,7 +132,7 @@ impl FileReader {
                 Err(ffmpeg::Error::Other { errno: ffmpeg::error::EAGAIN }) if !self.is_draining => {}
                 Err(_) => self.count_error(),
             }
-            let read_control = self.demuxer.container().read_control();
+            let read_control = &self.demuxer.container.access.read_control;
             if read_control.is_cancelled() || self.errors_in_a_row > MAX_ERRORS_IN_A_ROW {
                 return None;
             }
@@ -144,7 +145,7 @@ impl FileReader {
     /// Reads a packet and passes it to the decoder; at the end of the file starts to drain the decoder.
     fn send_packet(&mut self) {
         let sent = match self.demuxer.read_for_decoder() {
-            PacketRead::Selected => self.decoder.send_packet(self.demuxer.packet()),
+            PacketRead::Selected => self.decoder.send_packet(&self.demuxer.packet),
             PacketRead::Other => Ok(()),
             PacketRead::Damaged => return self.count_error(),
             PacketRead::End(error) => {
@@ -207,7 +208,7 @@ impl FileReader {
             1 => data.into_iter().map(|sample| [sample; 2]).collect(),
             _ => data.as_chunks().0.to_vec(),
         };
-        let stamp_ns = frame.timestamp().map(|stamp| self.demuxer.container().nanoseconds(stamp));
+        let stamp_ns = frame.timestamp().map(|stamp| self.demuxer.container.nanoseconds(stamp));
         let movie_ns = self.position(stamp_ns.map(|stamp_ns| stamp_ns.saturating_sub(delay)));
         let duration_ns = (data.len() as f64 * 1e9 / f64::from(self.rate)) as i64;
         self.next_ns = Some(movie_ns.saturating_add(duration_ns));
@@ -221,7 +222,7 @@ impl FileReader {
         let stated_ns = stamp_ns.map(|stamp_ns| stamp_ns.saturating_sub(self.origin_ns));
         let Some(next_ns) = self.next_ns else { return stated_ns.unwrap_or(0) };
         let gap_ns = stated_ns.map_or(0, |stated_ns| stated_ns.saturating_sub(next_ns));
-        let allows_jumps = self.demuxer.container().allows_jumps();
+        let allows_jumps = self.demuxer.container.allows_jumps();
         if gap_ns < -MAX_JUMP_BACK_NS || (allows_jumps && gap_ns > MAX_JUMP_FORWARD_NS) {
             self.origin_ns = self.origin_ns.saturating_add(gap_ns);
             return next_ns;
@@ -239,12 +240,12 @@ impl FileReader {
             1 => reasons.push("1 packet could not be decoded.".into()),
             n => reasons.push(format!("{n} packets could not be decoded.")),
         }
-        let container = self.demuxer.container();
-        if reasons.is_empty() || container.read_control().is_cancelled() {
+        let container = &self.demuxer.container;
+        if reasons.is_empty() || container.access.read_control.is_cancelled() {
             return None;
         }
         Some(Error::new(
-            format!("The sound of '{}' is damaged.", text::name(container.path())),
+            format!("The sound of '{}' is damaged.", text::name(container.access.path())),
             reasons.join(" "),
             "What could be decoded is played; a new copy of the file may be whole.",
         ))

@@ -1,6 +1,7 @@
 //! Requests to the builder, and the processing of its results for pipelines, statuses and messages.
 
-use super::candidate::{Candidate, PreparedDevice};
+use super::candidate::Candidate;
+use super::opening::PreparedDevice;
 use super::running::RunningDevice;
 use crate::app::builder::{Builder, BuilderMessage, Judged, News, Part, Request, Start};
 use crate::app::player::PlayerContext;
@@ -13,7 +14,7 @@ use opencl::cl::is_device_failure;
 use overlay::{Subject, Validation};
 
 /// The window's side of the builder: the handle of its thread, and the state of requests to the thread.
-pub(in crate::app::player) struct Builds {
+pub(crate) struct Builds {
     builder: Builder,
     /// The results that [`Builds::take_news`] has not returned yet.
     news: Vec<News>,
@@ -21,7 +22,8 @@ pub(in crate::app::player) struct Builds {
     unseen: Option<u64>,
     /// The number of the context for which the second side of a wipe between two versions was built.
     wiped_on: Option<u64>,
-    restarts: u32,
+    /// The number of restarts of the builder for the running device; requests from before a restart may never be answered.
+    pub(crate) restarts: u32,
 }
 
 impl Builds {
@@ -123,20 +125,14 @@ impl Builds {
     }
 
     /// Ends a wipe between two versions of the edited kernels if its second side was built for another device.
-    pub(in crate::app::player) fn end_stale_wipe(&self, running: &RunningDevice, cx: &mut PlayerContext) {
+    pub(crate) fn end_stale_wipe(&self, running: &RunningDevice, cx: &mut PlayerContext) {
         let is_current = self.wiped_on.is_some() && self.wiped_on == running.number();
         if !is_current && cx.frames.wipe.second().is_some_and(|second| second.version.is_some()) {
             cx.frames.wipe.set_second(None);
         }
     }
 
-    /// Returns the number of restarts of the builder for the running device; requests from before a restart may never be
-    /// answered.
-    pub(in crate::app::player) fn restarts(&self) -> u32 {
-        self.restarts
-    }
-
-    pub(in crate::app::player) fn request(&self, request: Request) {
+    pub(crate) fn request(&self, request: Request) {
         self.builder.request(request);
     }
 
@@ -146,7 +142,7 @@ impl Builds {
     }
 
     /// Removes and returns the results for the running device that arrived since the last call.
-    pub(in crate::app::player) fn take_news(&mut self) -> Vec<News> {
+    pub(crate) fn take_news(&mut self) -> Vec<News> {
         std::mem::take(&mut self.news)
     }
 
@@ -164,7 +160,7 @@ impl Builds {
     /// If the builder's thread is stuck in a call of the previous device's driver, continues the work for the prepared device
     /// on a new thread.
     pub(super) fn avoid_stalled(&mut self, prepared: Option<&PreparedDevice>, cx: &mut PlayerContext) {
-        let stalled = |prepared: &&PreparedDevice| self.builder.is_stalled_for_other(prepared.number);
+        let stalled = |prepared: &&PreparedDevice| self.builder.is_stalled_for_other(prepared.start.number);
         if let Some(start) = prepared.filter(stalled).map(|prepared| prepared.start.clone()) {
             self.start(start, cx);
         }
@@ -172,11 +168,11 @@ impl Builds {
 
     /// Restarts the builder for the running device, after it worked for a device that cannot be used, or if nothing could be
     /// built before. Requests without an answer may be lost, so the pipeline repeats them.
-    pub(in crate::app::player) fn restart(&mut self, running: &mut RunningDevice, cx: &mut PlayerContext) {
+    pub(crate) fn restart(&mut self, running: &mut RunningDevice, cx: &mut PlayerContext) {
         let Some(number) = running.number() else { return };
         self.restarts += 1;
         let variants = running.statuses.rebuild();
-        let to_texture = *running.sharing() == Sharing::ZeroCopy;
+        let to_texture = running.sharing == Sharing::ZeroCopy;
         let Some(requests) = self.builder.sender() else { return };
         cx.frames.filters.workers.forget_requests();
         cx.frames.filters.workers.with_pipeline(move |pipeline| {

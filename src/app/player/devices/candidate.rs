@@ -1,24 +1,10 @@
 //! The device that is to replace the one in use: requested, then opened, then prepared.
 
 use super::list::DeviceList;
-use super::opening::{DeviceOpening, HeldPipeline};
+use super::opening::{DeviceOpening, PreparedDevice};
 use super::recovery::DeviceFailure;
-use super::statuses::Statuses;
-use crate::app::builder::Start;
 use crate::app::player::PlayerContext;
-use engine::sharing::Sharing;
 use opencl::cl::Device;
-
-/// A device that is open and for which programs are being built.
-pub(super) struct PreparedDevice {
-    pub device: Device,
-    /// The number of the context in the builder's messages.
-    pub number: u64,
-    pub start: Start,
-    pub sharing: Sharing,
-    pub held: HeldPipeline,
-    pub statuses: Statuses,
-}
 
 /// The state of the change to another device.
 #[derive(Default)]
@@ -42,7 +28,7 @@ enum Progress {
 
 /// The device that is to replace the one in use.
 #[derive(Default)]
-pub(in crate::app::player) struct Candidate {
+pub(crate) struct Candidate {
     progress: Progress,
     /// The number of contexts opened so far.
     contexts: u64,
@@ -64,7 +50,7 @@ impl Candidate {
         match &self.progress {
             Progress::None | Progress::First => None,
             Progress::Requested { device, .. } => Some(device),
-            Progress::Opening(opening) => Some(opening.device()),
+            Progress::Opening(opening) => Some(&opening.device),
             Progress::Prepared(prepared) => Some(&prepared.device),
         }
     }
@@ -109,44 +95,23 @@ impl Candidate {
     }
 
     /// Notes that the window was drawn, so that the requested device can be opened.
-    pub(in crate::app::player) fn was_drawn(&mut self) {
+    pub(crate) fn was_drawn(&mut self) {
         if let Progress::Requested { is_drawn, .. } = &mut self.progress {
             *is_drawn = true;
         }
     }
 
-    /// Opens the requested device once the window was drawn and the test whether the device may share textures is done.
-    ///
-    /// # Errors
-    /// If the system cannot start a thread.
-    pub(super) fn open_requested(
-        &mut self,
-        list: &DeviceList,
-        cx: &mut PlayerContext,
-    ) -> Result<(), DeviceFailure> {
+    /// Returns the requested device once the window was drawn.
+    pub(super) fn to_open(&self) -> Option<Device> {
         match &self.progress {
-            Progress::Requested { device, is_drawn: true } if list.may_share(device).is_some() => {
-                let device = device.clone();
-                self.open(&device, true, list, cx)
-            }
-            _ => Ok(()),
+            Progress::Requested { device, is_drawn: true } => Some(device.clone()),
+            _ => None,
         }
     }
 
-    /// Starts to open a device. `share` is false if its context must not share textures.
-    ///
-    /// # Errors
-    /// If the system cannot start a thread.
-    pub(super) fn open(
-        &mut self,
-        device: &Device,
-        share: bool,
-        list: &DeviceList,
-        cx: &mut PlayerContext,
-    ) -> Result<(), DeviceFailure> {
-        self.progress = Progress::None;
-        self.progress = Progress::Opening(DeviceOpening::start(device, share, list, cx)?);
-        Ok(())
+    /// Makes this device, which is being opened, the candidate.
+    pub(super) fn open(&mut self, opening: DeviceOpening) {
+        self.progress = Progress::Opening(opening);
     }
 
     /// Polls the device that is being opened, without blocking. Once its context exists, prepares and returns the device.
@@ -165,7 +130,8 @@ impl Candidate {
         match opened {
             Ok(opened) => {
                 self.contexts += 1;
-                let prepared = opening.prepare(opened, self.contexts, list, cx);
+                let mut prepared = opening.prepare(opened, list, cx);
+                prepared.start.number = self.contexts;
                 self.progress = Progress::Prepared(Box::new(prepared));
                 Ok(self.prepared())
             }

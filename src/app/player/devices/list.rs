@@ -32,11 +32,12 @@ struct ListedDevice {
 
 /// The machine's devices in the order of their indices.
 #[derive(Default)]
-pub(in crate::app::player) struct DeviceList {
+pub(crate) struct DeviceList {
     devices: Vec<ListedDevice>,
-    is_complete: bool,
+    /// True once the machine's devices are known.
+    pub(super) is_complete: bool,
     /// A text for each driver that provides no device, and for each GPU with no device or several.
-    remarks: Vec<String>,
+    pub(crate) remarks: Vec<String>,
     known: Option<Arc<SharingCache>>,
     /// The job that tests sharing, while results are missing; it reports positions in `devices`.
     tests: Option<Job<(), (usize, SharingTest)>>,
@@ -58,11 +59,6 @@ impl DeviceList {
         self.test_sharing(cx);
     }
 
-    /// Returns true once the machine's devices are known.
-    pub(super) fn is_complete(&self) -> bool {
-        self.is_complete
-    }
-
     /// Returns the devices in the order of their indices.
     pub(super) fn devices(&self) -> impl Iterator<Item = &Device> {
         self.devices.iter().map(|listed| &listed.device)
@@ -70,11 +66,6 @@ impl DeviceList {
 
     pub(super) fn device(&self, index: usize) -> Option<&Device> {
         self.get(index).map(|listed| &listed.device)
-    }
-
-    /// Returns a text for each driver that provides no device, and for each GPU with no device or several.
-    pub(in crate::app::player) fn remarks(&self) -> &[String] {
-        &self.remarks
     }
 
     /// Returns the position of the device that follows the one with this index; after the last one comes the first. Returns the
@@ -180,7 +171,7 @@ impl DeviceList {
 
     /// Returns `Ok` if this process may try to share textures with the device, or the reason why not; `None` while the test
     /// runs.
-    pub(super) fn may_share(&self, device: &Device) -> Option<std::result::Result<(), String>> {
+    pub(super) fn may_share(&self, device: &Device) -> Option<Result<(), String>> {
         let Some(listed) = self.get(device.info.index) else {
             return Some(Err("its driver does not list it any more".to_owned()));
         };

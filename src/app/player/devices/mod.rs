@@ -26,13 +26,14 @@ use base::error::{Error, Result};
 use base::jobs::Job;
 use box_filter::{OWN_FILE, VariantId};
 use builds::Builds;
-use candidate::{Candidate, PreparedDevice};
+use candidate::Candidate;
 use compute::BackEnd;
 use engine::frame_loop::{FrameLoop, VariantStatus};
 use engine::sharing::Sharing;
 use list::DeviceList;
 use opencl::cl::{Device, is_device_failure};
 use opencl::watch;
+use opening::{DeviceOpening, PreparedDevice};
 use overlay::DeviceRow;
 use recovery::{DeviceFailure, Recovery};
 use running::RunningDevice;
@@ -80,8 +81,14 @@ impl Devices {
         self.builds.report_shown(cx);
         self.list.poll_tests(cx);
         self.choose_first(cx);
-        if let Err(failure) = self.candidate.open_requested(&self.list, cx) {
-            self.candidate_failed(failure, cx);
+        if let Some(device) = self.candidate.to_open()
+            && self.list.may_share(&device).is_some()
+        {
+            self.candidate.clear();
+            match DeviceOpening::start(&device, true, &self.list, cx) {
+                Ok(opening) => self.candidate.open(opening),
+                Err(failure) => self.candidate_failed(failure, cx),
+            }
         }
         self.poll_opening(cx);
         self.promote_if_ready(cx);
@@ -106,7 +113,7 @@ impl Devices {
 
     /// Returns true if clreel is still searching for devices or preparing one, so that a missing device may still appear.
     pub(crate) fn is_awaited(&self) -> bool {
-        !self.list.is_complete() || self.candidate.is_some()
+        !self.list.is_complete || self.candidate.is_some()
     }
 
     /// Returns true if edited kernels can be validated now: a device is in use, and no other one is being prepared.
@@ -170,12 +177,13 @@ impl Devices {
                     prepared.statuses.fail_building(&error);
                 }
                 cx.notify(error, true);
-                if !self.list.is_complete() {
+                if !self.list.is_complete {
                     self.found(Vec::new(), cx);
                 }
             }
             BuilderMessage::For(number, part) => {
-                let prepared = self.candidate.prepared_mut().filter(|prepared| prepared.number == number);
+                let prepared =
+                    self.candidate.prepared_mut().filter(|prepared| prepared.start.number == number);
                 if let Some(prepared) = prepared {
                     prepared.add(part);
                 } else if self.running.number() == Some(number) {
@@ -226,7 +234,7 @@ impl Devices {
     /// Handles the failure of the running device; `is_silent` is true if the device does not respond.
     fn running_failed(&mut self, error: Error, is_silent: bool, cx: &mut PlayerContext) {
         let Some(device) = self.running.device() else { return };
-        let shared = *self.running.sharing() == Sharing::ZeroCopy;
+        let shared = self.running.sharing == Sharing::ZeroCopy;
         let failure = DeviceFailure::new(device, error, shared);
         self.recover(DeviceFailure { is_silent, ..failure }, cx);
     }
@@ -246,8 +254,8 @@ impl Devices {
             else {
                 break;
             };
-            match self.candidate.open(device, share, &self.list, cx) {
-                Ok(()) => return,
+            match DeviceOpening::start(device, share, &self.list, cx) {
+                Ok(opening) => return self.candidate.open(opening),
                 Err(other) => failure = other,
             }
         }
@@ -310,7 +318,7 @@ impl Devices {
         self.list.set_failure(prepared.device.info.index, None);
         let Some(device) = prepared.held.0.take() else { return };
         cx.frames.set_device(Some(device));
-        if prepared.number > 1 && !cx.overlay.is_device_list_visible() {
+        if prepared.start.number > 1 && !cx.overlay.is_device_list_visible() {
             cx.overlay.show_message(format!("OpenCL device: {}", prepared.device.info.name));
         }
         self.running.replace(prepared);
@@ -321,7 +329,16 @@ impl Devices {
     /// been in one call for too long; builds have timeouts of their own. Returns the time when to call this again; `None` if no
     /// driver is in a call.
     pub(crate) fn check_unresponsive_drivers(&mut self, cx: &mut PlayerContext) -> Option<Instant> {
-        let next = self.silence.update(&self.list, &self.running, &self.candidate, cx);
+        let opening = self.candidate.opening().map(|opening| &opening.device);
+        let prepared = self.candidate.prepared().map(|prepared| &prepared.device);
+        let awaited = [self.running.device(), opening, prepared];
+        let is_choosing = !self.list.is_complete || self.candidate.is_first();
+        // Drivers that are asked for their devices have no name yet.
+        let is_awaited = |name: &str| {
+            let mut awaited = awaited.into_iter().flatten();
+            awaited.any(|device| device.info.name == name) || name.is_empty() && is_choosing
+        };
+        let next = self.silence.update(is_awaited, cx);
         let limit = cx.args.trial.timeouts.device_timeout;
         let timed_out = |device: &Device, call, silent| watch::timed_out(&device.info.name, call, silent);
         let silent = cx.frames.filters.workers.silent_for();
@@ -334,7 +351,7 @@ impl Devices {
         if watch::is_given_up(silent, limit)
             && let Some(opening) = self.candidate.take_opening()
         {
-            let failure = opening.failed(timed_out(opening.device(), "a context is made", silent));
+            let failure = opening.failed(timed_out(&opening.device, "a context is made", silent));
             self.candidate_failed(DeviceFailure { is_silent: true, ..failure }, cx);
         }
         next

@@ -4,7 +4,6 @@
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
-use super::candidate::PreparedDevice;
 use super::list::DeviceList;
 use super::recovery::DeviceFailure;
 use super::statuses::Statuses;
@@ -43,12 +42,21 @@ impl Drop for HeldPipeline {
     }
 }
 
+/// A device that is open and for which programs are being built.
+pub(super) struct PreparedDevice {
+    pub device: Device,
+    pub start: Start,
+    pub sharing: Sharing,
+    pub held: HeldPipeline,
+    pub statuses: Statuses,
+}
+
 /// The result of opening a device: its context, whether the context shares textures, and its pipeline.
 type OpenedContext = (ClContext, Sharing, Pipeline);
 
 /// A device whose context is being created.
 pub(super) struct DeviceOpening {
-    device: Device,
+    pub(super) device: Device,
     /// True if the context is to share textures.
     shares: bool,
     thread: DeviceThread,
@@ -70,7 +78,7 @@ impl DeviceOpening {
         share: bool,
         list: &DeviceList,
         cx: &mut PlayerContext,
-    ) -> std::result::Result<Self, DeviceFailure> {
+    ) -> Result<Self, DeviceFailure> {
         let allowed = match list.may_share(device) {
             _ if !share => Err("it failed while it shared textures".to_owned()),
             Some(allowed) => allowed,
@@ -101,10 +109,6 @@ impl DeviceOpening {
         Ok(Self { device, shares, thread, gl_calls, opened, since, stopped })
     }
 
-    pub(super) fn device(&self) -> &Device {
-        &self.device
-    }
-
     /// Makes the OpenGL calls that the device's thread has requested. Returns the result of opening the device once it is
     /// known.
     pub(super) fn poll(&self, gl: &std::sync::Arc<glow::Context>) -> Option<Result<OpenedContext>> {
@@ -131,12 +135,11 @@ impl DeviceOpening {
         DeviceFailure::new(&self.device, error, self.shares)
     }
 
-    /// Converts the opened device to a prepared one, whose context gets the number `number`, and determines which programs are
-    /// to be built for it. If textures can be shared only on the window's thread, opens a context there instead.
+    /// Converts the opened device to a prepared one, and determines which programs are to be built for it. The context has
+    /// no number yet. If textures can be shared only on the window's thread, opens a context there instead.
     pub(super) fn prepare(
         self,
         (mut cl, mut sharing, mut pipeline): OpenedContext,
-        number: u64,
         list: &mut DeviceList,
         cx: &PlayerContext,
     ) -> PreparedDevice {
@@ -162,9 +165,9 @@ impl DeviceOpening {
         list.set_sharing(&device, sharing.clone());
         let statuses = Statuses::new(&cx.frames, &cx.sources);
         let to_texture = sharing == Sharing::ZeroCopy;
-        let start = Start { number, cl, to_texture, variants: statuses.with_opencl(), corrector: true };
+        let start = Start { number: 0, cl, to_texture, variants: statuses.with_opencl(), corrector: true };
         let held = HeldPipeline(Some((pipeline, thread, on_window_thread)));
-        PreparedDevice { device, number, start, sharing, held, statuses }
+        PreparedDevice { device, start, sharing, held, statuses }
     }
 }
 

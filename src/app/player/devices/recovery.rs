@@ -79,7 +79,7 @@ enum State {
 
 /// The attempts to replace a failed device, and the banner that reports the failure.
 #[derive(Default)]
-pub(in crate::app::player) struct Recovery {
+pub(crate) struct Recovery {
     state: State,
     tried: Vec<Attempt>,
     /// The time at which the chosen variant began to run; `None` if it has not run since the last failure.
@@ -172,7 +172,7 @@ impl Recovery {
 
     /// Ends an attempt whose result is not known, because the user has chosen another device or quits. Reports the failure that
     /// led to the attempt.
-    pub(in crate::app::player) fn end(&mut self, cx: &mut PlayerContext) {
+    pub(crate) fn end(&mut self, cx: &mut PlayerContext) {
         self.tried.clear();
         if matches!(self.state, State::Trying(_))
             && let State::Trying(failure) = std::mem::take(&mut self.state)

@@ -1,9 +1,9 @@
 //! The device that filters, with the status of its variants.
 
-use super::candidate::PreparedDevice;
+use super::opening::PreparedDevice;
 use super::statuses::Statuses;
 use crate::app::player::PlayerContext;
-use base::device::{ClockState, DeviceInfo};
+use base::device::{ClockState, DeviceInfo, DeviceKind};
 use base::error::Error;
 use box_filter::VariantId;
 use engine::frame_loop::VariantStatus;
@@ -20,12 +20,13 @@ struct DeviceInUse {
 }
 
 /// The device in use and the statuses of its variants; without a device in use, the facts about the last one.
-pub(in crate::app::player) struct RunningDevice {
+pub(crate) struct RunningDevice {
     in_use: Option<DeviceInUse>,
-    info: Option<DeviceInfo>,
+    /// The facts about the device in use or, if there is none, about the last one.
+    pub(crate) info: Option<DeviceInfo>,
     clock: Clock,
     pub(super) statuses: Statuses,
-    pub(super) sharing: Sharing,
+    pub(crate) sharing: Sharing,
 }
 
 impl RunningDevice {
@@ -36,51 +37,46 @@ impl RunningDevice {
     }
 
     /// Returns the device in use; `None` if there is none.
-    pub(in crate::app::player) fn device(&self) -> Option<&Device> {
+    pub(crate) fn device(&self) -> Option<&Device> {
         self.in_use.as_ref().map(|in_use| &in_use.device)
     }
 
-    /// Returns the facts about the device in use or, if there is none, about the last one.
-    pub(in crate::app::player) fn info(&self) -> Option<&DeviceInfo> {
-        self.info.as_ref()
-    }
-
     /// Returns the state of the clock of the device in use or, if there is none, of the last one.
-    pub(in crate::app::player) fn clock(&self) -> ClockState {
+    pub(crate) fn clock(&self) -> ClockState {
         self.clock.state()
     }
 
-    /// Returns how frames get from the device in use to OpenGL or, if there is none, how they got from the last one.
-    pub(in crate::app::player) fn sharing(&self) -> &Sharing {
-        &self.sharing
+    /// Returns the kind of the device in use or, if there is none, of the last one; a CPU before the first one.
+    pub(crate) fn kind(&self) -> DeviceKind {
+        self.info.as_ref().map_or(DeviceKind::Cpu, |info| info.kind)
     }
 
     /// Returns each variant with its status.
-    pub(in crate::app::player) fn rows(&self) -> impl Iterator<Item = (VariantId, &VariantStatus)> {
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (VariantId, &VariantStatus)> {
         self.statuses.rows()
     }
 
     /// Returns the status of a variant, if it has a row.
-    pub(in crate::app::player) fn status(&self, id: VariantId) -> Option<&VariantStatus> {
+    pub(crate) fn status(&self, id: VariantId) -> Option<&VariantStatus> {
         self.statuses.get(id)
     }
 
     /// Begins the validation of these variants in a version of the edited kernels, and ends that of the version before.
-    pub(in crate::app::player) fn begin_judging(&mut self, version: u64, variants: &[VariantId]) {
+    pub(crate) fn begin_judging(&mut self, version: u64, variants: &[VariantId]) {
         self.statuses.judged = (version, variants.to_vec());
     }
 
     /// Returns the number of the context of the device in use.
-    pub(in crate::app::player) fn number(&self) -> Option<u64> {
+    pub(crate) fn number(&self) -> Option<u64> {
         self.in_use.as_ref().map(|in_use| in_use.number)
     }
 
     /// Makes a prepared device the one in use.
     pub(super) fn replace(&mut self, prepared: PreparedDevice) {
-        let PreparedDevice { device, number, statuses, sharing, start, .. } = prepared;
+        let PreparedDevice { device, statuses, sharing, start, .. } = prepared;
         self.clock = start.cl.clock().clone();
         (self.statuses, self.sharing, self.info) = (statuses, sharing, Some(device.info.clone()));
-        self.in_use = Some(DeviceInUse { device, number, has_reported: false });
+        self.in_use = Some(DeviceInUse { device, number: start.number, has_reported: false });
     }
 
     /// Stops using the device.
@@ -89,7 +85,7 @@ impl RunningDevice {
     }
 
     /// Marks a variant as unavailable on the device in use.
-    pub(in crate::app::player) fn set_unavailable(&mut self, id: VariantId, error: Error) {
+    pub(crate) fn set_unavailable(&mut self, id: VariantId, error: Error) {
         self.statuses.set(id, VariantStatus::Unavailable(error));
     }
 

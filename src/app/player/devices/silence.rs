@@ -2,10 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use super::candidate::Candidate;
-use super::list::DeviceList;
-use super::opening::DeviceOpening;
-use super::running::RunningDevice;
 use crate::app::player::PlayerContext;
 use base::error::Error;
 use opencl::watch;
@@ -20,25 +16,13 @@ pub(super) struct SilenceNotice {
 }
 
 impl SilenceNotice {
-    /// Shows a notice while a driver does not respond: the driver of a device in use, being opened or being prepared, or a
-    /// driver that is listing its devices. Removes the notice afterwards. Returns the time when to call this function again;
-    /// `None` if no driver is in a call.
+    /// Shows a notice while the driver of a device whose name `is_awaited` does not respond. Removes the notice afterwards.
+    /// Returns the time when to call this function again; `None` if no driver is in a call.
     pub(super) fn update(
         &mut self,
-        list: &DeviceList,
-        running: &RunningDevice,
-        candidate: &Candidate,
+        is_awaited: impl Fn(&str) -> bool,
         cx: &mut PlayerContext,
     ) -> Option<Instant> {
-        let opening = candidate.opening().map(DeviceOpening::device);
-        let prepared = candidate.prepared().map(|prepared| &prepared.device);
-        let awaited = [running.device(), opening, prepared];
-        let is_choosing = !list.is_complete() || candidate.is_first();
-        // Drivers that are asked for their devices have no name yet.
-        let is_awaited = |name: &str| {
-            let mut awaited = awaited.into_iter().flatten();
-            awaited.any(|device| device.info.name == name) || name.is_empty() && is_choosing
-        };
         let silent = watch::longest_overdue(NOTICE_DELAY, is_awaited);
         let error = silent.map(|(device, what, _)| watch::not_responding(&device, what, NOTICE_DELAY));
         if error != self.shown {

@@ -16,14 +16,14 @@ use overlay::EditedFolder;
 
 /// The folder of edited kernels that is watched, and the versions of its kernels.
 #[derive(Default)]
-pub(in crate::app::player) struct LiveKernels {
+pub(crate) struct LiveKernels {
     watching: Option<FolderWatcher>,
     copying: Option<Job<PathBuf>>,
     pub(super) versions: Versions,
     pub(super) storage: Storage,
     source: ShownSource,
     /// The paths of the folders that were edited, the newest first, for the settings.
-    pub(in crate::app::player) folders: Vec<String>,
+    pub(crate) folders: Vec<String>,
     /// The job that reads the folders that were edited before: a disk may not respond.
     reading: Option<Job<Vec<EditedFolder>>>,
 }
@@ -34,11 +34,7 @@ impl LiveKernels {
     ///
     /// # Errors
     /// If the system cannot start a thread.
-    pub(in crate::app::player) fn begin(
-        folders: Vec<String>,
-        current: &CurrentSources,
-        waker: &Waker,
-    ) -> Result<Self> {
+    pub(crate) fn begin(folders: Vec<String>, current: &CurrentSources, waker: &Waker) -> Result<Self> {
         let all = folders.clone();
         // The panel does not offer a folder that cannot be read.
         let edited = |path: String| {
@@ -76,31 +72,26 @@ impl LiveKernels {
     }
 
     /// Returns the contents of the overlay's kernels panel.
-    pub(in crate::app::player) fn shown(&self) -> &Kernels {
+    pub(crate) fn shown(&self) -> &Kernels {
         &self.versions.shown
     }
 
     /// Returns the number and the sources of the version that was saved or chosen last; `None` without a watched folder.
-    pub(in crate::app::player) fn saved(&self) -> Option<(u64, Sources)> {
+    pub(crate) fn saved(&self) -> Option<(u64, Sources)> {
         let versions = &self.versions;
         versions.version(versions.current).map(|kept| (kept.row.number, kept.sources.clone()))
     }
 
     /// Returns the number and the sources of the version whose kernels are in use for a variant; 0 and the built-in sources if
     /// no version is.
-    pub(in crate::app::player) fn in_use(&self, variant: VariantId) -> (u64, Sources) {
+    pub(crate) fn in_use(&self, variant: VariantId) -> (u64, Sources) {
         let kept = self.versions.version_in_use(Subject::Variant(variant));
         kept.map(|kept| (kept.row.number, kept.sources.clone())).unwrap_or_default()
     }
 
     /// Returns the kernel file of a variant in a version, for the metadata of files; `None` if the variant has no kernels or the
     /// version is not kept any more.
-    pub(in crate::app::player) fn used(
-        &self,
-        variant: VariantId,
-        version: u64,
-        kind: DeviceKind,
-    ) -> Option<UsedKernel> {
+    pub(crate) fn used(&self, variant: VariantId, version: u64, kind: DeviceKind) -> Option<UsedKernel> {
         let kept = self.versions.version(version);
         let built_in = Sources::default();
         let sources = match kept {
@@ -121,7 +112,7 @@ impl LiveKernels {
 
     /// Processes saved kernels and results of validation, requests validation of the current version, and updates the overlay's
     /// kernels panel.
-    pub(in crate::app::player) fn update(&mut self, devices: &mut Devices, cx: &mut PlayerContext) {
+    pub(crate) fn update(&mut self, devices: &mut Devices, cx: &mut PlayerContext) {
         let mut is_new = self.poll_folder(cx);
         base::stdout::printed_lines(|lines| {
             if self.versions.shown.printed != lines {
@@ -143,7 +134,7 @@ impl LiveKernels {
         if is_new || self.watching.is_none() {
             self.update_own_kernel(devices, cx);
         }
-        self.versions.note_device(cx.frames.device_changes, devices.builds.restarts());
+        self.versions.note_device(cx.frames.device_changes, devices.builds.restarts);
         self.judge(devices, cx);
         for over in self.versions.refusals.take_obsolete_errors() {
             cx.notices.hide_all(|error| is_same_error(error, &over));
@@ -167,7 +158,7 @@ impl LiveKernels {
         }
         let is_open = cx.overlay.panels.is_open(Panel::Kernels);
         if is_open {
-            let kind = devices.running.info().map_or(DeviceKind::Cpu, |info| info.kind);
+            let kind = devices.running.kind();
             // The source of `auto` is that of the variant that it uses.
             let auto = size.filter(|_| chosen.is_auto());
             let auto = auto.and_then(|size| cx.frames.filters.workers.auto(size, radius));
@@ -261,21 +252,24 @@ impl LiveKernels {
     /// Requests validation of the kernels that the current version changes, unless that was requested already. Does nothing
     /// while another device is being prepared, or while the device's worker has not installed all programs that were built; a
     /// later call then makes the request.
-    pub(in crate::app::player) fn judge(&mut self, devices: &mut Devices, cx: &mut PlayerContext) {
+    pub(crate) fn judge(&mut self, devices: &mut Devices, cx: &mut PlayerContext) {
         let versions = &mut self.versions;
         let Some(asked) = versions.waits.filter(|_| devices.can_judge()) else { return };
         if std::mem::take(&mut versions.is_late) {
             cx.notices.hide_all(|error| error.kind == ErrorKind::KernelsUnreadable);
             devices.builds.restart(&mut devices.running, cx);
             // No request has been made yet that would have to be repeated.
-            versions.note_device(cx.frames.device_changes, devices.builds.restarts());
+            versions.note_device(cx.frames.device_changes, devices.builds.restarts);
         }
-        let (Some(frame), Some(info)) = (cx.frames.presenter.screen.frame(), devices.running.info()) else {
+        let (Some(frame), Some(info)) = (cx.frames.presenter.screen.frame(), devices.running.info.as_ref())
+        else {
             return;
         };
         let ((chosen, radius), kind) = (cx.frames.choice.filter(), info.kind);
         let parts = auto_variants(&Cache::load(), info);
-        let variants = versions.changed(chosen, kind, &parts, asked);
+        let mut variants = versions.changed(kind, &parts, asked.then_some(chosen));
+        // `auto` consists of all other variants, and is seldom the edited one.
+        variants.sort_by_key(|variant| (*variant != chosen, variant.is_auto()));
         devices.running.begin_judging(versions.current, &variants);
         // The builder may be about to restart: it would validate for the device before.
         if cx.frames.filters.workers.is_installing() {
@@ -310,12 +304,7 @@ impl LiveKernels {
 
     /// Requests that the kernels of the chosen variant are built from the version with this number, for the second side of a
     /// wipe between that version and the running one.
-    pub(in crate::app::player) fn request_wipe(
-        &self,
-        number: u64,
-        devices: &Devices,
-        cx: &mut PlayerContext,
-    ) {
+    pub(crate) fn request_wipe(&self, number: u64, devices: &Devices, cx: &mut PlayerContext) {
         let (variant, radius) = cx.frames.choice.filter();
         let frame = cx.frames.presenter.screen.frame().filter(|_| devices.can_judge());
         let (Some(frame), Some(kept)) = (frame, self.versions.version(number)) else { return };
@@ -340,7 +329,7 @@ impl LiveKernels {
         let Some(size) = cx.frames.presenter.screen.size().filter(|_| devices.can_judge()) else { return };
         let layout = cx.frames.presenter.screen.frame().and_then(|frame| Converter::supports(&frame.picture));
         let wide = layout.is_some_and(|layout| layout.wide);
-        let Some(device) = devices.running.info().map(|info| info.index) else { return };
+        let Some(device) = devices.running.info.as_ref().map(|info| info.index) else { return };
         let versions = &mut self.versions;
         let runs = versions.version_in_use(Subject::Variant(variant));
         // Only the code of `auto` depends on the radius.
@@ -361,7 +350,7 @@ impl LiveKernels {
     }
 
     /// Reads the watched folder again and rebuilds its kernels, even if they have not changed.
-    pub(in crate::app::player) fn rebuild(&self, cx: &mut PlayerContext) {
+    pub(crate) fn rebuild(&self, cx: &mut PlayerContext) {
         match &self.watching {
             Some(watching) => watching.rebuild(),
             None => cx.overlay.show_message("No folder of kernels is watched: key e".to_owned()),
@@ -369,13 +358,13 @@ impl LiveKernels {
     }
 
     /// Starts to write the built-in kernels into a new folder, which is watched afterwards.
-    pub(in crate::app::player) fn copy_built_in(&mut self, cx: &mut PlayerContext) {
+    pub(crate) fn copy_built_in(&mut self, cx: &mut PlayerContext) {
         let job = Job::spawn("copy", "The kernels could not be copied.", &cx.waker, |_| copy());
         self.copying = cx.or_notify(job);
     }
 
     /// Starts to watch the folder at this index of the panel's list, if it still can be read.
-    pub(in crate::app::player) fn reopen(&mut self, index: usize, cx: &mut PlayerContext) {
+    pub(crate) fn reopen(&mut self, index: usize, cx: &mut PlayerContext) {
         let known = self.versions.shown.remembered.get(index).filter(|_| self.copying.is_none());
         let Some(folder) = known.map(|known| PathBuf::from(&known.path)) else { return };
         let read = move |_: &_| Sources::read(&folder).map(|_| folder);
@@ -384,7 +373,7 @@ impl LiveKernels {
     }
 
     /// Makes the version of the edited kernels with this number the current one again.
-    pub(in crate::app::player) fn use_version(&mut self, number: u64, cx: &PlayerContext) {
+    pub(crate) fn use_version(&mut self, number: u64, cx: &PlayerContext) {
         self.versions.use_version(number, false);
         self.saved().into_iter().for_each(|(_, sources)| cx.sources.set(sources));
     }

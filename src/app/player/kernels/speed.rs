@@ -34,7 +34,7 @@ pub(super) struct SpeedComparison {
     of: Option<Pair>,
     /// The versions to compare, and the time since which they have been wanted.
     wanted: Option<(Pair, Instant)>,
-    results: Vec<(Pair, std::result::Result<Compared, String>)>,
+    results: Vec<(Pair, Result<Compared, String>)>,
 }
 
 impl SpeedComparison {
@@ -57,7 +57,7 @@ impl SpeedComparison {
     pub(super) fn store(
         &mut self,
         of: Pair,
-        result: std::result::Result<Compared, String>,
+        result: Result<Compared, String>,
         is_kept: impl Fn(u64) -> bool,
     ) {
         self.results.retain(|(known, _)| {
@@ -113,7 +113,7 @@ impl Versions {
 
 impl LiveKernels {
     /// Starts or ends the comparison of the version that runs with the one before, and shows its verdict.
-    pub(in crate::app::player) fn compare(&mut self, devices: &Devices, cx: &mut PlayerContext) {
+    pub(crate) fn compare(&mut self, devices: &Devices, cx: &mut PlayerContext) {
         let versions = &mut self.versions;
         let result = versions.comparison.task.poll().result;
         if let (Some(result), Some(of)) = (result, versions.comparison.of) {

@@ -225,30 +225,25 @@ impl Versions {
 
 impl LiveKernels {
     /// Waits until all versions are stored, for a limited time.
-    pub(in crate::app::player) fn finish_storing(&mut self, waker: &Waker) {
+    pub(crate) fn finish_storing(&mut self, waker: &Waker) {
         self.storage.finish(&mut self.versions, waker);
     }
 
     /// Shows the lines in which a version differs from the files; `None` shows the source again.
-    pub(in crate::app::player) fn show_diff(&mut self, id: Option<VersionId>, cx: &mut PlayerContext) {
+    pub(crate) fn show_diff(&mut self, id: Option<VersionId>, cx: &mut PlayerContext) {
         self.versions.compare_with_files(id);
         cx.repaints.redraw_soon();
     }
 
     /// Starts to write the texts of a version to the files in the folder.
-    pub(in crate::app::player) fn restore(&mut self, id: VersionId, cx: &mut PlayerContext) {
+    pub(crate) fn restore(&mut self, id: VersionId, cx: &mut PlayerContext) {
         let Some(wanted) = self.versions.find(id).map(|(sources, _)| sources.clone()) else { return };
         self.storage.write(&self.versions, cx, move |before| texts_to_restore(&wanted, before));
     }
 
     /// Starts to write the selected variant's file in a version as the user's own kernel.
-    pub(in crate::app::player) fn save_as_own(
-        &mut self,
-        id: VersionId,
-        devices: &Devices,
-        cx: &mut PlayerContext,
-    ) {
-        let kind = devices.running.info().map_or(DeviceKind::Cpu, |info| info.kind);
+    pub(crate) fn save_as_own(&mut self, id: VersionId, devices: &Devices, cx: &mut PlayerContext) {
+        let kind = devices.running.kind();
         let chosen = cx.frames.choice.filter().0;
         let file = chosen.files(kind).and_then(<[_]>::first).copied();
         let found = self.versions.find(id).zip(file);
@@ -262,7 +257,7 @@ impl LiveKernels {
     }
 
     /// Starts to write the user's own kernel from a template, unless there is one.
-    pub(in crate::app::player) fn make_own(&mut self, cx: &mut PlayerContext) {
+    pub(crate) fn make_own(&mut self, cx: &mut PlayerContext) {
         let texts = |before: &Sources| match before.has(OWN_FILE) {
             true => Vec::new(),
             false => vec![(OWN_FILE.to_owned(), OWN_TEMPLATE.to_owned())],

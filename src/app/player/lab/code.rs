@@ -25,12 +25,7 @@ pub(super) struct CodeRequest {
 impl LabMeasurement {
     /// Reads the code of the selected variant again if the variant, the saved kernels or the device have changed. The machine
     /// code is compiled once it is to be shown.
-    pub(in crate::app::player) fn update_code(
-        &mut self,
-        devices: &Devices,
-        kernels: &LiveKernels,
-        cx: &mut PlayerContext,
-    ) {
+    pub(crate) fn update_code(&mut self, devices: &Devices, kernels: &LiveKernels, cx: &mut PlayerContext) {
         if let Some(code) = self.code.task.poll().result {
             self.shown.code.machine_code = Some(code);
             cx.repaints.redraw_soon();

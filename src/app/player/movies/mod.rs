@@ -135,7 +135,7 @@ impl Movies {
         let facts = MovieSummary::new(self.playlist.current(), decoder.info());
         (self.warned, self.titled, self.navigation) = (false, None, Navigation::default());
         self.scenes.play(decoder, facts, &mut cx.frames);
-        if self.playlist.was_requested()
+        if self.playlist.has_request
             && !self.scenes.plays_movie()
             && let Err(error) = self.go_to(SceneId::Movie, &mut cx.frames)
         {
@@ -143,6 +143,31 @@ impl Movies {
         }
         cx.repaints.redraw_soon();
         sized
+    }
+
+    /// Seeks to a time in the movie, in seconds; to a key frame near it if `exact` is false.
+    pub(super) fn seek(&mut self, to_s: f64, exact: bool, cx: &mut PlayerContext) {
+        // A damaged file may state any length, also NaN.
+        let to_s = to_s.min(self.scenes.facts().duration_s.unwrap_or(f64::MAX)).max(0.0);
+        self.navigation.seek_to(to_s, exact, cx);
+    }
+
+    /// Seeks `step` chapters forward, or backward if `step` is negative. Backward, the first step leads to the beginning of the
+    /// current chapter, unless that has just begun.
+    pub(super) fn go_to_chapter(&mut self, step: isize, cx: &mut PlayerContext) {
+        let frame_s = cx.frames.presenter.screen.frame_interval_ns().map_or(0.0, |ns| ns as f64 / 1e9);
+        let chapters = &self.scenes.facts().chapters;
+        let starts: Vec<f64> = chapters.iter().map(|chapter| chapter.start_s).collect();
+        let next = navigate::chapter(&starts, self.navigation.position_s(cx), frame_s, step);
+        let Some((next, chapter)) = next.and_then(|next| Some((next, chapters.get(next)?))) else {
+            let text =
+                if starts.is_empty() { "This movie has no chapters" } else { "This is the last chapter" };
+            return cx.overlay.show_message(text.to_owned());
+        };
+        let colon = if chapter.title.is_empty() { "" } else { ": " };
+        let (count, to_s) = (starts.len(), chapter.start_s);
+        cx.overlay.show_message(format!("Chapter {} of {count}{colon}{}", next + 1, chapter.title));
+        self.seek(to_s, true, cx);
     }
 
     /// Opens or appends a file that was dropped on the window.
@@ -187,7 +212,7 @@ impl Movies {
     /// Returns a text for the overlay about repeating: the marked section, or `once` if nothing is repeated. Empty if the whole
     /// movie is repeated or is one of several.
     pub(super) fn repeat_text(&self, frames: &FrameLoop) -> String {
-        match self.navigation.part() {
+        match self.navigation.part {
             (Some(a), Some(b)) => format!("repeats {a:.2} to {b:.2} s"),
             (Some(a), None) => format!("repeats from {a:.2} s"),
             (None, _) if self.playlist.count() == 1 && !frames.intake.decoder().is_looping() => {

@@ -2,7 +2,6 @@
 
 use crate::app::player::PlayerContext;
 use engine::frame_loop::FrameLoop;
-use overlay::MovieSummary;
 use video::Seek;
 
 /// The slowest and the fastest speed of the movie, relative to its own.
@@ -14,57 +13,27 @@ const RESTART_S: f64 = 5.0;
 
 /// The seeks in progress, and the section that is repeated. A held key requests positions faster than they can be shown.
 #[derive(Debug, Default)]
-pub(in crate::app::player) struct Navigation {
-    target_s: Option<f64>,
+pub(crate) struct Navigation {
+    /// The target of the last seek in seconds; `None` once its frame is on the screen and no seek key is held. Relative seeks start from the target of a seek in progress.
+    pub(crate) target_s: Option<f64>,
     /// A seek that waits until the frame of the previous seek is shown.
     next_seek: Option<Seek>,
     /// True while a key is held and seeks show key frames only.
     is_coarse: bool,
     /// The beginning and the end of the repeated section in seconds; each is `None` if it is not marked.
-    part: (Option<f64>, Option<f64>),
+    pub(crate) part: (Option<f64>, Option<f64>),
 }
 
 impl Navigation {
-    /// Returns the target of the last seek in seconds; `None` once its frame is on the screen and no seek key is held. Relative
-    /// seeks start from the target of a seek in progress.
-    pub(in crate::app::player) fn target_s(&self) -> Option<f64> {
-        self.target_s
-    }
-
-    /// Returns the beginning and the end of the repeated section in seconds; each is `None` if it is not marked.
-    pub(in crate::app::player) fn part(&self) -> (Option<f64>, Option<f64>) {
-        self.part
-    }
-
     /// Returns the position in seconds from which relative seeks start: the target of a seek in progress, else the position on
     /// the screen.
-    fn position_s(&self, cx: &PlayerContext) -> f64 {
+    pub(crate) fn position_s(&self, cx: &PlayerContext) -> f64 {
         self.target_s.unwrap_or_else(|| cx.frames.presenter.screen.position_s())
     }
 
-    /// Seeks by `seconds` from the target of a seek in progress, or else from the frame on the screen. If `exact` is false,
-    /// because a key is held, shows the nearest key frame; [`Navigation::refine`] then shows the exact frame when the key is
-    /// released.
-    pub(in crate::app::player) fn seek_by(
-        &mut self,
-        seconds: f64,
-        exact: bool,
-        movie: &MovieSummary,
-        cx: &mut PlayerContext,
-    ) {
-        self.seek_to(self.position_s(cx) + seconds, exact, movie, cx);
-    }
-
-    /// Seeks to a time in the movie, in seconds; to a key frame near it if `exact` is false.
-    pub(in crate::app::player) fn seek_to(
-        &mut self,
-        to_s: f64,
-        exact: bool,
-        movie: &MovieSummary,
-        cx: &mut PlayerContext,
-    ) {
-        // A damaged file may state any length, also NaN.
-        let to_s = to_s.min(movie.duration_s.unwrap_or(f64::MAX)).max(0.0);
+    /// Seeks to a time within the movie, in seconds. If `exact` is false, because a key is held, shows the nearest key frame;
+    /// [`Navigation::refine`] then shows the exact frame when the key is released.
+    pub(super) fn seek_to(&mut self, to_s: f64, exact: bool, cx: &mut PlayerContext) {
         (self.target_s, self.is_coarse) = (Some(to_s), !exact);
         self.next_seek = Some(if exact { Seek::Exact(to_s) } else { Seek::Keyframe(to_s) });
         if exact || cx.frames.schedule.has_started() {
@@ -72,37 +41,16 @@ impl Navigation {
         }
     }
 
-    /// Seeks `step` chapters forward, or backward if `step` is negative. Backward, the first step leads to the beginning of the
-    /// current chapter, unless that has just begun.
-    pub(in crate::app::player) fn go_to_chapter(
-        &mut self,
-        step: isize,
-        movie: &MovieSummary,
-        cx: &mut PlayerContext,
-    ) {
-        let frame_s = cx.frames.presenter.screen.frame_interval_ns().map_or(0.0, |ns| ns as f64 / 1e9);
-        let starts: Vec<f64> = movie.chapters.iter().map(|chapter| chapter.start_s).collect();
-        let Some(next) = chapter(&starts, self.position_s(cx), frame_s, step) else {
-            let text =
-                if starts.is_empty() { "This movie has no chapters" } else { "This is the last chapter" };
-            return cx.overlay.show_message(text.to_owned());
-        };
-        let title = movie.chapters.get(next).map_or("", |chapter| chapter.title.as_str());
-        let colon = if title.is_empty() { "" } else { ": " };
-        cx.overlay.show_message(format!("Chapter {} of {}{colon}{title}", next + 1, starts.len()));
-        self.seek_to(starts.get(next).copied().unwrap_or(0.0), true, movie, cx);
-    }
-
     /// Seeks to the exact frame of the last target, after the seek key was released.
-    pub(in crate::app::player) fn refine(&mut self, movie: &MovieSummary, cx: &mut PlayerContext) {
+    pub(crate) fn refine(&mut self, cx: &mut PlayerContext) {
         if let Some(to_s) = self.target_s.filter(|_| self.is_coarse) {
-            self.seek_to(to_s, true, movie, cx);
+            self.seek_to(to_s, true, cx);
         }
     }
 
     /// Marks the frame on the screen as the beginning of the repeated section; the second call marks its end, the third one
     /// removes both marks.
-    pub(in crate::app::player) fn mark_part(&mut self, frames: &FrameLoop) {
+    pub(crate) fn mark_part(&mut self, frames: &FrameLoop) {
         let here = frames.presenter.screen.position_s();
         self.part = match self.part {
             (None, _) => (Some(here), None),
@@ -136,7 +84,7 @@ impl Navigation {
 }
 
 /// Shows the next frame, or the previous one if `back` is true, and pauses.
-pub(in crate::app::player) fn step(back: bool, frames: &mut FrameLoop) {
+pub(crate) fn step(back: bool, frames: &mut FrameLoop) {
     if !back {
         frames.schedule.step();
     } else {
@@ -148,13 +96,13 @@ pub(in crate::app::player) fn step(back: bool, frames: &mut FrameLoop) {
 }
 
 /// Multiplies the speed by a factor; `None` restores the movie's own speed.
-pub(in crate::app::player) fn change_speed(factor: Option<f64>, frames: &mut FrameLoop) {
+pub(crate) fn change_speed(factor: Option<f64>, frames: &mut FrameLoop) {
     let speed = factor.map_or(1.0, |factor| (frames.schedule.speed() * factor).clamp(SPEEDS.0, SPEEDS.1));
     frames.schedule.set_speed(speed);
 }
 
 /// Switches repeating of the whole movie on or off.
-pub(in crate::app::player) fn toggle_loop(frames: &FrameLoop) {
+pub(crate) fn toggle_loop(frames: &FrameLoop) {
     let decoder = frames.intake.decoder();
     decoder.set_looping(!decoder.is_looping());
 }
@@ -162,7 +110,7 @@ pub(in crate::app::player) fn toggle_loop(frames: &FrameLoop) {
 /// Returns the index of the chapter that is `step` chapters away from the one at the position `here`; `None` behind the last
 /// chapter. `starts` are the beginnings of the chapters; all times are in seconds. A picture that is shown for `frame_s`
 /// seconds, within which a chapter begins, belongs to that chapter, since a seek to the chapter shows that picture.
-fn chapter(starts: &[f64], here: f64, frame_s: f64, step: isize) -> Option<usize> {
+pub(super) fn chapter(starts: &[f64], here: f64, frame_s: f64, step: isize) -> Option<usize> {
     // Before the first chapter there is none.
     let begun = starts.iter().filter(|start| **start < here + frame_s.max(1e-3)).count() as isize;
     let entered = usize::try_from(begun - 1).ok().and_then(|present| starts.get(present));

@@ -72,8 +72,8 @@ impl GlMemory {
         unsafe {
             match self {
                 GlMemory::Texture { name, pixels, size: (width, height), .. } => {
-                    let (size, flags) = ((*width as usize, *height as usize), ffi::CL_MEM_READ_WRITE);
-                    let image = Image::from_gl(&cl.context, flags, name.0.get(), size, pixels.pixel_bytes)?;
+                    let size = (*width as usize, *height as usize);
+                    let image = Image::from_gl(&cl.context, name.0.get(), size, pixels.pixel_bytes)?;
                     Ok(ClMemory::Image(image))
                 }
                 GlMemory::Buffer(buffer) => {
@@ -151,7 +151,7 @@ impl Object {
         unsafe {
             match &self.in_opencl {
                 ClMemory::Image(image) => image.enqueue_read(queue, into.as_mut_ptr(), false),
-                ClMemory::Buffer(buffer) => buffer.enqueue_read(queue, into.as_mut_ptr(), into.len(), false),
+                ClMemory::Buffer(buffer) => buffer.enqueue_read(queue, into.as_mut_slice(), false),
             }
         }
         .map(drop)
@@ -165,7 +165,7 @@ impl Object {
         unsafe {
             match &self.in_opencl {
                 ClMemory::Image(image) => image.enqueue_write(queue, from.as_ptr(), false),
-                ClMemory::Buffer(buffer) => buffer.enqueue_write(queue, from.as_ptr(), from.len(), false),
+                ClMemory::Buffer(buffer) => buffer.enqueue_write(queue, from.as_slice(), false),
             }
         }
         .map(drop)

@@ -9,8 +9,8 @@
 mod run;
 mod slot;
 
+use parking_lot::Mutex;
 use std::ops::Range;
-use std::sync::Mutex;
 
 use serde_json::json;
 
@@ -372,7 +372,7 @@ impl Ladder for HostStrategies {
         }
     }
 
-    fn cases(&self, sizes: &Sizes) -> std::result::Result<Vec<u64>, String> {
+    fn cases(&self, sizes: &Sizes) -> Result<Vec<u64>, String> {
         counts::requested_counts(sizes, "conversions", MAX_COUNT)
     }
 
@@ -403,7 +403,7 @@ impl Ladder for HostStrategies {
         }
     }
 
-    fn supports(&self, device: &cl::Device, _: Option<&Code>, _: &u64) -> std::result::Result<(), String> {
+    fn supports(&self, device: &cl::Device, _: Option<&Code>, _: &u64) -> Result<(), String> {
         match device.info.max_allocation_bytes >= PART_NUMBERS as u64 * 4 {
             true => Ok(()),
             false => Err(format!("'{}' has no memory for {PART_NUMBERS} numbers.", device.info.name)),

@@ -3,7 +3,6 @@
 
 use std::ops::Range;
 use std::sync::atomic::{Ordering, compiler_fence};
-use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use super::slot::{DeviceBuffers, Kernels, Mapping, Slot, trace};
@@ -18,6 +17,7 @@ use base::timing::ms_since;
 use compute::sample::Sample;
 use opencl::cl;
 use opencl::watch;
+use parking_lot::Mutex;
 
 /// The host's memory for numbers and results. It is kept from run to run, because the first access to new memory costs as much
 /// as filling it.
@@ -145,7 +145,7 @@ fn run_reference(
     let all = 4 * share_of * threads;
     let (input, wanted) = (grown_slice(input, all), grown_slice(wanted, all));
     let left = Mutex::new(parts(numbers, share_of));
-    let next = || left.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let next = || left.lock().next();
     let buffers = input.chunks_mut(4 * share_of).zip(wanted.chunks_mut(4 * share_of));
     share(buffers, threads, |(input, wanted)| {
         while let Some((first, numbers)) = next() {
@@ -200,7 +200,7 @@ struct PendingPart {
 impl DeviceRun<'_> {
     /// Runs the kernels as their strategy says.
     fn run(&self, device: &mut DeviceBuffers, host: &mut HostBuffers) -> Result<[u32; 6]> {
-        let code = self.kernels.program.lock().unwrap_or_else(PoisonError::into_inner).config.code();
+        let code = self.kernels.program.lock().config.code();
         match code.extra {
             Strategy::Copied => self.run_copied(device, host),
             Strategy::Mapped { slots, batch } => self.run_mapped((slots, batch), device, &mut host.wanted),
@@ -282,7 +282,7 @@ impl DeviceRun<'_> {
     fn run_on_threads(&self, device: &mut DeviceBuffers) -> Result<[u32; 6]> {
         device.clear()?;
         let left = Mutex::new(parts(&self.numbers, THREAD_PART_NUMBERS));
-        let next = || left.lock().unwrap_or_else(PoisonError::into_inner).next();
+        let next = || left.lock().next();
         let done = Mutex::new((Vec::new(), Ok(())));
         share(device.thread_slots.chunks_mut(2), all_threads(), |slots| {
             let mut traces = Vec::new();
@@ -298,11 +298,11 @@ impl DeviceRun<'_> {
                 Ok(())
             };
             let worked = work();
-            let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut done = done.lock();
             done.0.append(&mut traces);
             done.1 = std::mem::replace(&mut done.1, Ok(())).and(worked);
         });
-        let (traces, worked) = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let (traces, worked) = done.into_inner();
         let right = device.read_counts()?;
         worked?;
         for (events, enqueued) in traces {

@@ -2,10 +2,10 @@
 //! queue and the memory for one part of the numbers.
 
 use std::ptr::NonNull;
-use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use ocl::ffi;
+use parking_lot::Mutex;
 
 use super::{Launch, Program, THREAD_PART_NUMBERS, WIDTHS};
 use base::device::DeviceKind;
@@ -111,7 +111,7 @@ impl Slot {
         at: impl Iterator<Item = usize>,
         count: usize,
     ) -> Result<Vec<cl::Event>> {
-        let program = kernels.program.lock().unwrap_or_else(PoisonError::into_inner);
+        let program = kernels.program.lock();
         let own = [&self.input, &self.wanted, &self.right];
         let memory: Vec<&Mem> = own.into_iter().chain(&self.outputs).map(Buffer::mem).collect();
         let on = Operands { memory: &memory, scratch: &[] };
@@ -148,7 +148,7 @@ impl Slot {
 
     /// Enqueues the mapping of the first `bytes` bytes of `buffer` with these flags.
     fn enqueue_mapping(&self, buffer: &Buffer, flags: ffi::cl_map_flags, bytes: usize) -> Result<Mapping> {
-        let mapped = buffer.enqueue_map(&self.queue, flags, bytes, false);
+        let mapped = buffer.enqueue_map(&self.queue, flags, bytes);
         let (at, event) = mapped.map_err(conversion_error)?;
         Ok(Mapping { at, event, bytes })
     }

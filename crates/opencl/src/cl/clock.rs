@@ -1,0 +1,74 @@
+//! The clock of a device, with the result of its calibration.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+use base::device::ClockState;
+
+/// The minimum length of a device time that is shown, as a multiple of the resolution of the device's clock.
+const MIN_STEPS: f64 = 10.0;
+
+/// The result of comparing a device's clock with the host's.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Calibration {
+    /// Device times grow with wall times.
+    Trusted {
+        /// The resolution of the device's clock in nanoseconds.
+        resolution_ns: u64,
+        /// A moment of the host's clock, and the device's clock at that moment in nanoseconds.
+        anchor: (Instant, u64),
+    },
+    /// Device times are not usable. The text says why, as a clause after "since".
+    Rejected(String),
+}
+
+/// The clock of a context's device, with the result of its calibration. Clones of the context and all of its queues share it.
+#[derive(Debug, Clone, Default)]
+pub struct Clock(pub(crate) Arc<OnceLock<Calibration>>);
+
+impl Clock {
+    /// Returns the result of the calibration; `None` before the calibration.
+    pub fn calibration(&self) -> Option<&Calibration> {
+        self.0.get()
+    }
+
+    /// Returns true if no calibration has rejected the device's times.
+    pub fn is_usable(&self) -> bool {
+        self.rejection().is_none()
+    }
+
+    /// Returns the reason why wall times are used instead of device times, as a clause after "since"; `None` if device times
+    /// are used.
+    pub fn rejection(&self) -> Option<&str> {
+        match self.calibration() {
+            Some(Calibration::Rejected(why)) => Some(why),
+            _ => None,
+        }
+    }
+
+    /// Returns true if a device time in nanoseconds is long enough to be accurate with the resolution of the device's clock.
+    pub fn resolves(&self, ns: f64) -> bool {
+        match self.calibration() {
+            Some(Calibration::Trusted { resolution_ns, .. }) => ns >= MIN_STEPS * *resolution_ns as f64,
+            Some(Calibration::Rejected(_)) => false,
+            None => true,
+        }
+    }
+
+    /// Returns the resolution of the device's clock in nanoseconds; `None` if it is not calibrated or not trusted.
+    pub fn resolution_ns(&self) -> Option<u64> {
+        match self.calibration() {
+            Some(Calibration::Trusted { resolution_ns, .. }) => Some(*resolution_ns),
+            _ => None,
+        }
+    }
+
+    /// Returns the state of the clock.
+    pub fn state(&self) -> ClockState {
+        match self.calibration() {
+            Some(Calibration::Trusted { .. }) => ClockState::Trusted,
+            Some(Calibration::Rejected(why)) => ClockState::Rejected(why.clone()),
+            None => ClockState::Uncalibrated(None),
+        }
+    }
+}
