@@ -9,7 +9,7 @@ use super::stage_graph::show_pointed_frame;
 use super::table::Numbers;
 use super::{Action, View, device_name, theme};
 use box_filter::VariantId;
-use engine::stats::recorder::{SUMMARY_S, mean_others_share};
+use engine::stats::summary::{SUMMARY_S, mean_others_share};
 use engine::stats::{FrameSample, Setting, Stage, Summary};
 
 /// The time in seconds that the graph covers, which is the length of the recorder's history of frames.

@@ -12,7 +12,7 @@ use super::facts::filter_name;
 use super::hatch::{Hatch, Pattern};
 use super::{Action, Panel, View, theme};
 use crate::hover::Explain as _;
-use engine::stats::recorder::busy;
+use engine::stats::summary::busy;
 use engine::stats::{FrameSample, Stage};
 
 /// The time that the graph covers, in seconds.

@@ -142,7 +142,7 @@ impl Player<'_> {
         let nominal_ms = self.movies.scenes.facts().fps.filter(|fps| *fps > 0.0).map(|fps| 1e3 / fps);
         // A still picture has no next frame.
         let budget_ms = interval_ms.or(nominal_ms).filter(|_| !self.cx.frames.playing().still);
-        let budget_ms = budget_ms.map(|ms| ms / self.cx.frames.schedule.speed());
+        let budget_ms = budget_ms.map(|ms| ms / self.cx.frames.schedule.clock.speed());
         let devices = self.devices.rows();
         let size = self.cx.frames.presenter.screen.size();
         let auto =
@@ -192,7 +192,7 @@ impl Player<'_> {
             readings: readings.as_deref(),
             readings_error: not_measured.as_ref(),
             picture_place: placed,
-            speed: self.cx.frames.schedule.speed(),
+            speed: self.cx.frames.schedule.clock.speed(),
             loop_text: &repeats,
             target_s: self.movies.navigation.target_s,
             loop_range: self.movies.navigation.part,

@@ -36,7 +36,7 @@ impl Player<'_> {
             }
             WindowEvent::Resized(size) => {
                 self.cx.gl_window.resize(*size);
-                self.cx.frames.schedule.interrupt();
+                self.cx.frames.schedule.clock.interrupt();
                 self.cx.repaints.redraw_soon();
                 self.fit_to_screen();
             }

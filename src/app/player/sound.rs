@@ -59,15 +59,15 @@ impl SoundControl {
         let Some(sound) = &self.sound else { return };
         let status = sound.status();
         let schedule = &mut cx.frames.schedule;
-        schedule.set_expects_sound(matches!(status, SoundStatus::Opening | SoundStatus::Device(_)));
-        let revision = schedule.clock().revision();
+        schedule.clock.set_expects_sound(matches!(status, SoundStatus::Opening | SoundStatus::Device(_)));
+        let revision = schedule.clock.revision();
         if let Some(anchor) = sound.take_anchor().filter(|anchor| anchor.revision == revision) {
-            schedule.follow_sound(anchor.position_ns, anchor.heard_at, anchor.delays);
+            schedule.clock.follow_sound(anchor.position_ns, anchor.heard_at, anchor.delays);
         }
         if !matches!(status, SoundStatus::Device(_)) {
-            schedule.lose_sound();
+            schedule.clock.lose_sound();
         }
-        let is_late = schedule.give_up_sound();
+        let is_late = schedule.clock.give_up_sound();
         sound.take_errors().into_iter().for_each(|error| cx.notify(error, false));
         if is_late {
             cx.notify(late_sound(&status), false);
@@ -81,8 +81,8 @@ impl SoundControl {
     /// Passes the state of the movie's clock to the sound. Call it in each turn, after the frames are advanced.
     pub(super) fn publish_clock(&self, schedule: &Schedule) {
         if let Some(sound) = &self.sound {
-            let waits = schedule.waits_for_sound();
-            sound.set_transport(Transport::new(schedule.clock(), schedule.is_placed(), waits));
+            let waits = schedule.clock.waits_for_sound();
+            sound.set_transport(Transport::new(&schedule.clock, schedule.is_placed(), waits));
         }
     }
 

@@ -37,7 +37,7 @@ impl Settings {
     pub(super) fn of(schedule: &Schedule, choice: &Choice, wipe: &Wipe) -> Self {
         Self {
             is_paused: schedule.is_paused(),
-            interruptions: schedule.interruptions(),
+            interruptions: schedule.clock.interruptions,
             filter: choice.filter(),
             correction: choice.correction(),
             measuring: choice.measuring(),
@@ -53,7 +53,7 @@ impl FrameLoop {
     /// of each turn of the loop, before anything that depends on time.
     pub fn update(&mut self) {
         if let Some(stopped) = self.stops.check(self.filters.workers.calls_drivers_here()) {
-            self.schedule.exclude_stop(stopped);
+            self.schedule.clock.exclude_stop(stopped);
             self.choice.exclude_stop(stopped);
             self.filters.workers.exclude_stop(stopped);
             self.presenter.stop_ended = Some(Instant::now());
@@ -70,15 +70,11 @@ impl FrameLoop {
             let limit_ms = |replaces_shown| if replaces_shown { f64::NEG_INFINITY } else { f64::INFINITY };
             self.filters.cancel(|flight, _| limit_ms(flight.origin.replaces_shown));
         }
-        if now != (Settings { is_paused: now.is_paused, interruptions: now.interruptions, ..before }) {
-            self.apply_filters(before, now);
+        if now == (Settings { is_paused: now.is_paused, interruptions: now.interruptions, ..before }) {
+            return;
         }
-    }
-
-    /// Applies a change of the settings: cancels filters that are not wanted any more, and allows the picture on the screen to
-    /// be filtered again. The next turn of the loop filters that picture if it stays there, and in a pause also the frames that
-    /// are ready.
-    fn apply_filters(&mut self, before: Settings, now: Settings) {
+        // Cancels filters that are not wanted any more. The picture on the screen may be filtered again: the next turn of the loop does
+        // so if it stays there, and in a pause filters also the frames that are ready.
         self.filters.is_postponed = false;
         // A slider that moves or a key that is held must not keep every frame from being finished.
         let limit_ms = match () {
@@ -153,7 +149,7 @@ impl FrameLoop {
         let ready = self.presenter.remove(|_| true);
         self.give_up(ready);
         self.schedule.restart(with_sound);
-        self.schedule.interrupt();
+        self.schedule.clock.interrupt();
         self.choice.failed = None;
     }
 
@@ -166,7 +162,7 @@ impl FrameLoop {
             // The failure of the former device is obsolete.
             self.failure = None;
             self.filters.workers.set_device(pipeline, thread, calls_here);
-            self.schedule.interrupt();
+            self.schedule.clock.interrupt();
         }
         self.device_changes += 1;
         self.recorder.shown.device_changed(self.device_changes, info);

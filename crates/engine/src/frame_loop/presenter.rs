@@ -220,7 +220,7 @@ impl Presenter {
             gl: GlTimes::default(),
             late: schedule.is_late(&origin.frame),
             dropped_before: origin.dropped_before,
-            sound_lag_ms: if is_new { schedule.sound_lag_ms(&origin.frame) } else { None },
+            sound_lag_ms: if is_new { schedule.clock.sound_lag_ms(&origin.frame) } else { None },
             variant: setting.variant,
             radius: setting.radius,
             size: setting.size,

@@ -1,10 +1,11 @@
-//! The timing of frames: the movie's clock, pauses, and the time that drawing takes.
+//! The timing of frames: pauses, and the time that drawing takes.
 
 use std::time::{Duration, Instant};
 
 use super::flights::Origin;
+use super::movie_clock::{MovieClock, SOUND_WAIT};
 use crate::Stages;
-use video::{Clock, Frame};
+use video::Frame;
 
 /// A picture that stays on the screen for longer than this is filtered again when another filter is chosen. In an ordinary movie the next
 /// frame comes sooner and has the new filter, so that no frame is filtered twice.
@@ -25,23 +26,13 @@ fn outlasts(end: Instant, now: Instant, nothing_follows: bool) -> bool {
 /// The time in seconds after which the user is told that a picture is awaited or is still being filtered.
 pub(super) const BUSY_AFTER_S: f64 = 0.25;
 
-/// The largest difference between the movie's clock and the sound that is removed gradually, in nanoseconds. A larger one makes
-/// the clock jump.
-const MAX_DRIFT_NS: i64 = 60_000_000;
-/// The number of differences above [`MAX_DRIFT_NS`] in a row after which the clock jumps.
-const JUMP_AFTER: u32 = 4;
-/// The time that the clock waits for the first sample to be heard. An idle sink may take more than a second to wake up.
-const SOUND_WAIT: Duration = Duration::from_secs(2);
 /// The time that the first picture waits for its sound. After that it is shown, and stands still until the clock runs. Sinks
 /// that are awake take half of this time.
 const PICTURE_WAIT: Duration = Duration::from_millis(400);
-/// The divisor of a difference between clock and sound in one adjustment of the clock: single positions of the sound are not
-/// exact.
-const ADJUSTMENT: i64 = 8;
-
 /// The movie's clock, and the decisions that depend on it.
 pub struct Schedule {
-    clock: Clock,
+    /// The movie's clock.
+    pub clock: MovieClock,
     /// True if pictures are shown as soon as they are filtered, instead of at their timestamps.
     is_unpaced: bool,
     /// True once the first picture was shown; false again after a seek, a step or another movie.
@@ -52,131 +43,29 @@ pub struct Schedule {
     restarted_at: Instant,
     /// The moving average of the time for drawing and swapping, in nanoseconds.
     draw_ns: i64,
-    /// The number of calls of [`Schedule::interrupt`] so far.
-    interruptions: u64,
-    /// True if a device is to play the movie's sound.
-    expects_sound: bool,
     /// True if the next first picture waits for its sound; false for a seek that shows only a picture.
     picture_waits: bool,
-    /// The end of the time that the clock waits for the first sample to be heard; `None` if it does not wait.
-    waits_until: Option<Instant>,
-    /// The number of times that the sound has gone back to the beginning of a segment, as last reported.
-    sound_delays: u32,
-    /// The position of the sound less that of the clock, in nanoseconds; `None` while no sound is heard.
-    sound_lead_ns: Option<i64>,
-    /// The number of differences above [`MAX_DRIFT_NS`] in a row.
-    large_leads: u32,
 }
 
 impl Schedule {
     /// Creates the schedule of a movie whose first picture is not shown yet.
     pub(super) fn new(is_unpaced: bool) -> Self {
         Self {
-            clock: Clock::new(0, Instant::now()),
+            clock: MovieClock::new(is_unpaced),
             is_unpaced,
             has_started: false,
             is_placed: false,
             restarted_at: Instant::now(),
             draw_ns: 0,
-            interruptions: 0,
-            expects_sound: false,
             picture_waits: true,
-            waits_until: None,
-            sound_delays: 0,
-            sound_lead_ns: None,
-            large_leads: 0,
         }
-    }
-
-    /// Returns the movie's clock. It has no meaning before the first picture is shown.
-    pub fn clock(&self) -> &Clock {
-        &self.clock
-    }
-
-    /// Sets whether a device is to play the movie's sound, so that the clock waits for it after a start, a seek and a pause.
-    pub fn set_expects_sound(&mut self, expects_sound: bool) {
-        self.expects_sound = expects_sound;
-        if !expects_sound {
-            self.stop_waiting();
-        }
-    }
-
-    /// Returns true if the clock waits for the first sample to be heard.
-    pub fn waits_for_sound(&self) -> bool {
-        self.waits_until.is_some()
-    }
-
-    /// Returns true, and lets the clock run without sound, if it has waited for too long.
-    pub fn give_up_sound(&mut self) -> bool {
-        let is_late = self.waits_until.is_some_and(|until| Instant::now() >= until);
-        if is_late {
-            self.stop_waiting();
-        }
-        is_late
     }
 
     /// Stops the clock until the sound of its position is heard, if a device is to play it.
     pub fn wait_for_sound(&mut self) {
         if self.is_placed {
-            self.wait_at(self.clock.now_ns());
+            self.clock.wait_at(self.clock.now_ns());
         }
-    }
-
-    /// Stops the clock at the position `at_ns` until the sound there is heard, if the movie is not paused and a device is to
-    /// play the sound. Returns true if the clock waits.
-    fn wait_at(&mut self, at_ns: i64) -> bool {
-        let waits = self.expects_sound && !self.is_unpaced && !self.is_paused();
-        if waits {
-            let until = Instant::now() + SOUND_WAIT;
-            // The clock stands until then, even if nobody reads it.
-            self.clock.resync(at_ns, until);
-            self.waits_until = Some(until);
-            self.lose_sound();
-            self.interrupt();
-        }
-        waits
-    }
-
-    /// Lets the clock run if it waits for the sound.
-    fn stop_waiting(&mut self) {
-        if self.waits_until.take().is_some() {
-            let now = Instant::now();
-            self.clock.resync(self.clock.now_ns_at(now), now);
-            self.interrupt();
-        }
-    }
-
-    /// Follows the sound, which has the position `position_ns` at `heard_at`: starts the clock if it waits for the sound,
-    /// otherwise adjusts it. `delays` is the number of times that the sound has gone back to the beginning of a segment.
-    pub fn follow_sound(&mut self, position_ns: i64, heard_at: Instant, delays: u32) {
-        if self.waits_until.take().is_some() {
-            self.clock.start_with_sound(position_ns, heard_at);
-            // The picture may have stood still.
-            self.interrupt();
-        }
-        let lead_ns = position_ns.saturating_sub(self.clock.now_ns_at(heard_at));
-        let is_large = lead_ns.saturating_abs() > MAX_DRIFT_NS;
-        self.large_leads = if is_large { self.large_leads + 1 } else { 0 };
-        let went_back = std::mem::replace(&mut self.sound_delays, delays) != delays;
-        let adjustment = match () {
-            () if went_back || self.large_leads >= JUMP_AFTER => lead_ns,
-            () if is_large => 0,
-            () => lead_ns / ADJUSTMENT,
-        };
-        self.clock.adjust(adjustment);
-        self.sound_lead_ns = Some(lead_ns - adjustment);
-    }
-
-    /// Records that no sound is heard.
-    pub fn lose_sound(&mut self) {
-        (self.sound_lead_ns, self.large_leads) = (None, 0);
-    }
-
-    /// Returns by how much a picture that is shown now is later than its sound, in milliseconds; `None` while no sound is
-    /// heard.
-    pub(super) fn sound_lag_ms(&self, frame: &Frame) -> Option<f64> {
-        let sound_ns = self.clock.now_ns().saturating_add(self.sound_lead_ns?);
-        Some(sound_ns.saturating_sub(frame.pts_ns) as f64 / 1e6)
     }
 
     /// Returns true if the movie is paused.
@@ -191,25 +80,12 @@ impl Schedule {
 
     /// Pauses or resumes the movie.
     pub fn toggle_pause(&mut self) {
-        if self.clock.is_paused() {
-            self.clock.resume(Instant::now());
+        let is_paused = !self.is_paused();
+        self.clock.set_paused(is_paused);
+        if !is_paused {
             self.wait_for_sound();
-        } else {
-            self.waits_until = None;
-            self.clock.pause(Instant::now());
         }
-        self.interrupt();
-    }
-
-    /// Sets the playback speed; 1 is the movie's normal speed.
-    pub fn set_speed(&mut self, speed: f64) {
-        self.clock.set_speed(speed, Instant::now());
-        self.interrupt();
-    }
-
-    /// Returns the playback speed; 1 is the movie's normal speed.
-    pub fn speed(&self) -> f64 {
-        self.clock.speed()
+        self.clock.interrupt();
     }
 
     /// Pauses, and shows the next frame.
@@ -225,15 +101,15 @@ impl Schedule {
     /// `with_sound` is true, otherwise at once.
     pub(super) fn restart(&mut self, with_sound: bool) {
         (self.has_started, self.is_placed, self.restarted_at) = (false, false, Instant::now());
-        (self.picture_waits, self.waits_until) = (with_sound, None);
-        self.lose_sound();
+        self.picture_waits = with_sound;
+        self.clock.forget_sound();
     }
 
     /// Sets the clock to the timestamp `pts_ns` of a first picture that was filtered, and lets it wait for the sound if a
     /// device is to play it.
     pub(super) fn place(&mut self, pts_ns: i64) {
         if self.picture_waits && !self.is_placed {
-            self.is_placed = self.wait_at(pts_ns);
+            self.is_placed = self.clock.wait_at(pts_ns);
         }
     }
 
@@ -241,16 +117,6 @@ impl Schedule {
     /// sound.
     pub fn is_placed(&self) -> bool {
         self.is_placed
-    }
-
-    /// Leaves the time between the last presented frame and the next one out of the statistics. Call it when something other than playing,
-    /// such as a resize of the window, delays the next frame.
-    pub fn interrupt(&mut self) {
-        self.interruptions += 1;
-    }
-
-    pub(super) fn interruptions(&self) -> u64 {
-        self.interruptions
     }
 
     /// Returns true if the first picture after a start, a seek or a step has been awaited for longer than [`BUSY_AFTER_S`].
@@ -268,12 +134,6 @@ impl Schedule {
         } else if let Some(ms) = draw_ms {
             self.draw_ns += ((ms * 1e6) as i64 - self.draw_ns) / 8;
         }
-    }
-
-    /// Leaves the time `stopped`, in which the process was stopped, out of the movie's time.
-    pub(super) fn exclude_stop(&mut self, stopped: Duration) {
-        self.clock.exclude(stopped);
-        self.interrupt();
     }
 
     /// Returns the movie's time in nanoseconds, by which frames are taken and dropped. Returns `None` if frames are taken regardless of
@@ -312,7 +172,7 @@ impl Schedule {
         let (_, started) = self.clock.reference();
         let draw = Duration::from_nanos(u64::try_from(self.draw_ns).unwrap_or(0));
         let at = started.filter(|_| self.is_placed && !self.has_started)?;
-        let at = if self.waits_for_sound() {
+        let at = if self.clock.waits_for_sound() {
             at.checked_sub(SOUND_WAIT - PICTURE_WAIT)
         } else {
             at.checked_sub(draw)
@@ -400,7 +260,7 @@ mod tests {
         // A device whose clock is 30 ms ahead: the movie's clock does not jump, but soon has caught up.
         for turn in 1..=40 {
             at = start + ms(50 * turn);
-            schedule.follow_sound((50 * turn as i64 + 30) * 1_000_000, at, 0);
+            schedule.clock.follow_sound((50 * turn as i64 + 30) * 1_000_000, at, 0);
         }
         let lead_ms = |schedule: &Schedule, at: Instant, true_ms: i64| {
             true_ms - schedule.clock.now_ns_at(at) / 1_000_000
@@ -408,13 +268,13 @@ mod tests {
         assert!(lead_ms(&schedule, at, 2030).abs() <= 1, "{}", lead_ms(&schedule, at, 2030));
         let revision = schedule.clock.revision();
         // One wrong position has no effect, several in a row have.
-        schedule.follow_sound(9_000_000_000, at, 0);
+        schedule.clock.follow_sound(9_000_000_000, at, 0);
         assert!(lead_ms(&schedule, at, 2030).abs() <= 1);
-        (0..4).for_each(|_| schedule.follow_sound(9_000_000_000, at, 0));
+        (0..4).for_each(|_| schedule.clock.follow_sound(9_000_000_000, at, 0));
         assert_eq!(lead_ms(&schedule, at, 9000), 0);
         assert_eq!(schedule.clock.revision(), revision, "the sound must not follow in turn");
         // The sound went back to the beginning of a segment.
-        schedule.follow_sound(8_800_000_000, at, 1);
+        schedule.clock.follow_sound(8_800_000_000, at, 1);
         assert_eq!(lead_ms(&schedule, at, 8800), 0);
     }
 
@@ -423,17 +283,17 @@ mod tests {
         let mut schedule = Schedule::new(false);
         schedule.place(5);
         assert!(!schedule.is_placed(), "without sound the picture that is shown sets the clock");
-        schedule.set_expects_sound(true);
+        schedule.clock.set_expects_sound(true);
         schedule.place(5_000_000_000);
-        assert!(schedule.is_placed() && schedule.waits_for_sound() && !schedule.has_started());
+        assert!(schedule.is_placed() && schedule.clock.waits_for_sound() && !schedule.has_started());
         assert_eq!(schedule.clock.now_ns(), 5_000_000_000);
         // A device that has slept for long delays the clock, but the picture only for a short time.
         let (draw_at, now) = (schedule.first_draw_at().unwrap(), Instant::now());
         assert!(draw_at > now + PICTURE_WAIT / 2 && draw_at <= now + PICTURE_WAIT);
         let revision = schedule.clock.revision();
         let heard_at = Instant::now() + Duration::from_millis(90);
-        schedule.follow_sound(5_000_000_000, heard_at, 0);
-        assert!(!schedule.waits_for_sound());
+        schedule.clock.follow_sound(5_000_000_000, heard_at, 0);
+        assert!(!schedule.clock.waits_for_sound());
         assert_eq!(schedule.first_draw_at(), Some(heard_at));
         assert_eq!(schedule.clock.now_ns_at(heard_at + Duration::from_millis(40)), 5_040_000_000);
         assert_eq!(schedule.clock.revision(), revision, "the sound has begun and must not begin again");
@@ -443,9 +303,9 @@ mod tests {
         assert!(!schedule.is_placed());
         schedule.restart(true);
         schedule.place(7_000_000_000);
-        assert!(schedule.waits_for_sound());
-        schedule.set_expects_sound(false);
-        assert!(!schedule.waits_for_sound() && schedule.first_draw_at().unwrap() <= Instant::now());
+        assert!(schedule.clock.waits_for_sound());
+        schedule.clock.set_expects_sound(false);
+        assert!(!schedule.clock.waits_for_sound() && schedule.first_draw_at().unwrap() <= Instant::now());
         assert!(schedule.clock.revision() > revision + 1);
     }
 

@@ -14,14 +14,10 @@ const STILL_DURATION: Duration = Duration::from_secs(5);
 const STALL_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl FrameLoop {
-    /// Returns the number of frames that were taken from the decoder and are not on the screen yet.
-    pub(super) fn frames_ahead(&self) -> usize {
-        self.filters.flights.count() + self.presenter.ready().len()
-    }
-
     /// Returns true if no frame is between the decoder and the screen, and none waits to be taken.
     fn awaits_decoder(&self) -> bool {
-        self.frames_ahead() == 0 && self.intake.is_empty()
+        let is_empty = self.filters.flights.count() == 0 && self.presenter.ready().is_empty();
+        is_empty && self.intake.is_empty()
     }
 
     /// Returns true if the picture on the screen stays there: in a pause, at the movie's end, and if the next frame is due much
@@ -36,8 +32,7 @@ impl FrameLoop {
     /// Returns true if every frame was shown and no frame is left to decode or to filter again.
     pub fn is_finished(&self) -> bool {
         self.intake.is_finished()
-            && self.frames_ahead() == 0
-            && !self.intake.has_frame_to_refilter()
+            && self.awaits_decoder()
             && self.shown_to_refilter(&self.choice.current_request(self.filters.workers.status())).is_none()
     }
 

@@ -98,11 +98,11 @@ impl FrameLoop {
     /// Returns true if another frame may be taken from the decoder. Before the first picture is on the screen, only one frame may be on
     /// its way there, also during a pause.
     pub(super) fn has_room(&self) -> bool {
-        let ahead = self.frames_ahead();
+        let ready = self.presenter.ready().len();
+        let ahead = ready + self.filters.flights.count();
         let has_started = self.schedule.has_started();
         let limit = if has_started { MAX_AHEAD } else { 1 };
-        let is_others_turn =
-            self.wipe.takes_turns(self.choice.filter()) && ahead > self.presenter.ready().len();
+        let is_others_turn = self.wipe.takes_turns(self.choice.filter()) && ahead > ready;
         let status = self.filters.workers.status();
         let waits = self.waits_for_filter
             || self.filters.waits_for_conversions && self.wipe.must_wait(&self.choice, status)

@@ -9,7 +9,8 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
 use super::columns::{self, Row};
-use super::{FrameSample, Recorder, Setting, Stage, recorder};
+use super::summary;
+use super::{FrameSample, Recorder, Setting, Stage};
 use base::device::{ClockState, DeviceInfo};
 use base::error::{Error, Result};
 use base::metadata::Metadata;
@@ -250,7 +251,7 @@ fn setting_row(of: &Setting, frames: &[(&FrameSample, bool)]) -> Value {
     };
     // Without a filter, the times that can be noisy are the frames' intervals.
     let measured = if of.variant == VariantId::OFF { interval_ms } else { filter() };
-    let others = recorder::mean_others_share(frames.iter().map(|(sample, _)| *sample));
+    let others = summary::mean_others_share(frames.iter().map(|(sample, _)| *sample));
     let noise = measured.and_then(|measured| Noise::of(&measured, others));
     json!({
         "variant": of.variant.name,

@@ -6,18 +6,20 @@ mod cloth;
 mod columns;
 mod export;
 pub(crate) mod playing;
-pub mod recorder;
+pub(crate) mod recorder;
 pub(crate) mod scores;
 mod shown;
+pub mod summary;
 pub(crate) mod timeline;
 pub(crate) mod trace;
 
 pub use cloth::ClothTimes;
 pub use export::{ExportContext, UsedKernel, export};
 pub use playing::{PlayState, Playing};
-pub use recorder::{Recorder, Summary};
+pub use recorder::Recorder;
 pub use scores::{Score, Scores};
 pub use shown::ShownFrames;
+pub use summary::Summary;
 pub use timeline::{Lane, Span, Timeline};
 pub use trace::{TraceContext, write_trace};
 

@@ -4,61 +4,18 @@
 use std::collections::VecDeque;
 
 use super::shown::ShownFrames;
+use super::summary::{HISTORY_FRAMES, Summary};
 use super::timeline::FRAMES_SHOWN;
-use super::{FrameSample, GlTimes, Span, StageTimes, Timeline};
-use base::timing::{Noise, Series, noise};
+use super::{FrameSample, GlTimes, Span, Timeline};
+use base::timing::Series;
 use box_filter::VariantId;
 
 /// The length of the history that the graph can show, in seconds.
 pub(crate) const HISTORY_S: f64 = 10.0;
-/// The maximum number of frames in the history, however fast they are presented.
-pub(crate) const HISTORY_FRAMES: usize = 2_000;
-/// The length of the part of the history that a [`Summary`] covers, in seconds, up to the newest frame.
-pub const SUMMARY_S: f64 = 5.0;
 /// The maximum number of frames that are kept for `--stats`: about 4.6 hours at 30 frames a second, 92 MB. Older frames are dropped.
 pub(crate) const KEPT_FRAMES: usize = 500_000;
 /// The maximum number of repaint intervals (times between two swaps of the window's buffers) that are kept without `--stats`.
 const RECENT_REPAINTS: usize = 1_000;
-
-/// The statistics of the samples at the end of the history, in milliseconds.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Summary {
-    /// The newest sample.
-    pub last: f64,
-    /// The arithmetic mean.
-    pub mean: f64,
-    /// The smallest sample.
-    pub min: f64,
-    /// The median.
-    pub p50: f64,
-    /// The 95th percentile, nearest rank.
-    pub p95: f64,
-    /// The largest sample.
-    pub max: f64,
-    /// The number of samples.
-    pub n: usize,
-    /// The reason why the last digits of these numbers are not reliable; `None` if they are.
-    pub noise: Option<Noise>,
-}
-
-impl Summary {
-    /// Summarises `samples`, oldest first; `None` without samples. Percentiles are nearest-rank, as in [`Series`]. Samples that
-    /// are not finite are left out. `others` is the part of the machine's CPU time that other processes used meanwhile, 0 to 1,
-    /// if known.
-    pub fn of(samples: impl DoubleEndedIterator<Item = f64>, others: Option<f64>) -> Option<Self> {
-        let mut samples: Vec<f64> = samples.filter(|s| s.is_finite()).collect();
-        let last = *samples.last()?;
-        let mean = samples.iter().sum::<f64>() / samples.len() as f64;
-        samples.sort_unstable_by(f64::total_cmp);
-        let n = samples.len();
-        let rank = |p: f64| samples[((p * n as f64).ceil() as usize).clamp(1, n) - 1];
-        let (min, p50, p95, max) = (samples[0], rank(0.50), rank(0.95), samples[n - 1]);
-        let interval = noise::median_interval_ranks(n);
-        let noise =
-            Noise::from_percentiles((p50, p95), (samples[interval.0], samples[interval.1]), n, others);
-        Some(Self { last, mean, min, p50, p95, max, n, noise })
-    }
-}
 
 /// Collects the samples of all presented frames of a run.
 ///
@@ -306,16 +263,4 @@ impl Recorder {
     pub(crate) fn dropped_samples(&self) -> u64 {
         self.forgotten
     }
-}
-
-/// Returns the sum of a frame's stage times, in milliseconds.
-pub fn busy(stages: &StageTimes) -> f64 {
-    stages.iter().filter(|s| s.is_finite()).sum()
-}
-
-/// Returns the part of the machine's CPU time that other processes used during these frames, 0 to 1: the mean of the known
-/// values, or `None` if there are none.
-pub fn mean_others_share<'a>(frames: impl Iterator<Item = &'a FrameSample>) -> Option<f64> {
-    let (sum, n) = frames.filter_map(|s| s.others).fold((0.0, 0u32), |(sum, n), part| (sum + part, n + 1));
-    (n > 0).then(|| sum / f64::from(n))
 }

@@ -1,6 +1,7 @@
 //! The scoreboard: the last filter time of each variant. It is kept while other variants are chosen, in pauses and after seeks.
 
-use super::{SecondSetting, Setting};
+use super::summary::mean_others_share;
+use super::{FrameSample, SecondSetting, Setting, Stage};
 use base::timing::{Noise, noise};
 use box_filter::VariantId;
 use compute::work::WorkTotals;
@@ -52,15 +53,11 @@ impl Scores {
         self.scores.iter().find(|(of, _)| *of == variant).map(|(_, score)| score)
     }
 
-    /// Sets the score of the setting's variant from the filter times of the newest frames, in milliseconds. Times that are not finite are
-    /// left out. `others` is the part of the machine's CPU time that other processes used meanwhile, if known, and `work` has the totals
-    /// of the kernels' work.
-    pub(super) fn set(
+    /// Sets the score of the setting's variant from the newest frames, oldest first. Filter times that are not finite are left out.
+    pub(super) fn set<'f>(
         &mut self,
         setting: &Setting,
-        filter_ms: impl Iterator<Item = f64>,
-        others: Option<f64>,
-        work: Option<WorkTotals>,
+        frames: impl DoubleEndedIterator<Item = &'f FrameSample> + Clone,
     ) {
         let version = setting.versions.first;
         if setting.variant == VariantId::OFF || self.leaves_out(setting.variant, version) {
@@ -70,6 +67,7 @@ impl Scores {
         if self.in_use.iter().any(|&(of, now)| of == setting.variant && now != version) {
             return;
         }
+        let filter_ms = frames.clone().map(|sample| sample.stages[Stage::Filter as usize]);
         let mut measured: Vec<f64> = filter_ms.filter(|ms| ms.is_finite() && *ms > 0.0).collect();
         let n = measured.len();
         if n == 0 {
@@ -80,7 +78,9 @@ impl Scores {
         let rank = |part: f64| ((part * n as f64).ceil() as usize).max(1) - 1;
         let (ms, p95) = (at(rank(0.5)), at(rank(0.95)));
         let (low, high) = noise::median_interval_ranks(n);
+        let others = mean_others_share(frames.clone());
         let noise = Noise::from_percentiles((ms, p95), (at(low), at(high)), n, others);
+        let work = frames.rev().next().and_then(|last| Some(last.work.as_ref()?.work.as_ref()?.totals()));
         let Setting { radius, size, beside, .. } = *setting;
         let new = Score { ms, n, noise, radius, size, beside, work };
         match self.scores.iter_mut().find(|(of, _)| *of == setting.variant) {

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::recorder::{HISTORY_FRAMES, SUMMARY_S, Summary, busy, mean_others_share};
 use super::scores::DeviceScores;
+use super::summary::{HISTORY_FRAMES, SUMMARY_S, Summary, busy, mean_others_share};
 use super::{FilterWork, FrameSample, GlTimes, Scores, Setting, Stage};
 use base::device::DeviceInfo;
 use base::timing::Ratio;
@@ -155,10 +155,7 @@ impl ShownFrames {
             self.frames.pop_front();
         }
         self.changes += 1;
-        let filter = self.frames.iter().map(|(_, sample)| sample.stages[Stage::Filter as usize]);
-        let others = mean_others_share(self.frames.iter().map(|(_, sample)| sample));
-        let work = self.last().and_then(|sample| Some(sample.work.as_ref()?.work.as_ref()?.totals()));
-        self.scores.set(&setting, filter, others, work);
+        self.scores.set(&setting, self.frames.iter().map(|(_, sample)| sample));
     }
 
     /// Adds the device times of OpenGL's commands to the sample of the frame with this number, if the sample is still there.

@@ -29,7 +29,7 @@ use base::error::Error;
 use base::timing::CpuReading;
 use box_filter::{VariantId, named};
 use engine::sharing::Sharing;
-use engine::stats::{FrameSample, GlTimes, PlayState, Playing, Recorder, Stage};
+use engine::stats::{FrameSample, PlayState, Playing, Recorder, Stage};
 use video::FieldOrder;
 
 const SIZES: [Vec2; 3] = [vec2(1280.0, 720.0), vec2(640.0, 360.0), vec2(480.0, 800.0)];
@@ -91,29 +91,7 @@ impl<'a> Fixture<'a> {
             let (variant, ms) = if n < 20 { (named("naive"), 845.0) } else { (named("flat"), 8.45) };
             stages[Stage::Filter as usize] = ms;
             let at = f64::from(n) * 0.04;
-            recorder.push(FrameSample {
-                pts: at,
-                presented_at: at,
-                interval_ms: Some(40.0),
-                stages,
-                filter_by_wall: false,
-                work: None,
-                pack_ms: None,
-                gl: GlTimes::default(),
-                late: false,
-                dropped_before: 0,
-                sound_lag_ms: None,
-                variant,
-                radius: 7,
-                size: (1280, 720),
-                device: 0,
-                beside: None,
-                versions: Default::default(),
-                beside_filter_ms: None,
-                others: None,
-                beside_work: false,
-                cloth: None,
-            });
+            recorder.push(FrameSample::made_up(at, variant, stages));
         }
         let row = |id| VariantRow { id, title: "Title", idea: "Idea.", status: VariantStatus::Ready };
         let mut fixture = Self {

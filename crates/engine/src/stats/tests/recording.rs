@@ -286,16 +286,16 @@ fn a_state_says_what_happened() {
 fn a_summary_forgets_after_its_window_and_the_history_after_its_own() {
     let mut recorder = Recorder::new(false);
     recorder.push(frame(0.0, 40.0, 9.0, named("flat")));
-    recorder.push(frame(recorder::SUMMARY_S + 0.5, 40.0, 1.0, named("flat")));
+    recorder.push(frame(summary::SUMMARY_S + 0.5, 40.0, 1.0, named("flat")));
     assert_eq!(recorder.shown.summary(Stage::Take).unwrap().n, 1);
     assert_eq!(recorder.history().len(), 2);
     recorder.push(frame(recorder::HISTORY_S + 0.25, 40.0, 1.0, named("flat")));
     assert_eq!(recorder.history().len(), 2);
-    for n in 0..2 * recorder::HISTORY_FRAMES {
+    for n in 0..2 * summary::HISTORY_FRAMES {
         recorder.push(frame(20.0 + n as f64 * 1e-6, 0.001, 1.0, named("flat")));
     }
-    assert_eq!(recorder.history().len(), recorder::HISTORY_FRAMES);
-    assert_eq!(recorder.first_frame(), (3 + recorder::HISTORY_FRAMES) as u64);
+    assert_eq!(recorder.history().len(), summary::HISTORY_FRAMES);
+    assert_eq!(recorder.first_frame(), (3 + summary::HISTORY_FRAMES) as u64);
 }
 
 #[test]
