@@ -202,7 +202,7 @@ impl Peer {
         }
         let (variant, (width, height)) = (&self.built[&id], self.size);
         id.supports(&self.cl.device.info, width, height)?;
-        let storage = variant.input();
+        let storage = variant.input;
         let (source, target) = self.pair(storage)?.clone();
         let plan =
             variant.plan([&source, &target], &mut self.scratch, Extent::rgba((width, height), radius))?;

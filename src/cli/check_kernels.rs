@@ -284,7 +284,7 @@ pub(crate) fn run_kernels(id: VariantId, cpu: bool, accesses: bool) -> Result<u8
     if accesses {
         return accesses::run_on_one_pixel(&cl, &built);
     }
-    let storage = built.input();
+    let storage = built.input;
     if storage == Storage::Image {
         // Accesses to an image cannot be out of bounds.
         drop(Picture::alloc(&cl, storage, width, height)?);

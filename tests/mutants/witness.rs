@@ -156,7 +156,7 @@ impl Runners {
         let (w, h, r) = (width as usize, height as usize, case.radius as usize);
         let want = self.wanted.entry(key).or_insert_with(|| reference(&pixels, w, h, r));
         let cl = &self.cl;
-        let src = Picture::alloc(cl, variant.input(), width, height)?;
+        let src = Picture::alloc(cl, variant.input, width, height)?;
         src.write(&cl.queue, &pixels)?;
         let run = |dst: &Picture| {
             let plan = variant.plan(
@@ -171,7 +171,7 @@ impl Runners {
             }
             Ok(())
         };
-        let found = compare(cl, variant.output(), case.size, want, &|_| true, run)?;
+        let found = compare(cl, variant.output, case.size, want, &|_| true, run)?;
         Ok(found.or(source_changes(cl, &src, &pixels)?))
     }
 

@@ -6,6 +6,11 @@ use sysinfo::System;
 
 use crate::error::{Error, Result};
 
+/// Returns the size in bytes of a picture of `width`×`height` pixels, RGBA8, without padding.
+pub fn rgba_bytes((width, height): (u32, u32)) -> usize {
+    width as usize * height as usize * 4
+}
+
 /// Allocates zeroed memory for a picture of `width`×`height` pixels, RGBA8, without padding.
 ///
 /// # Errors

@@ -2,7 +2,7 @@
 //! reference's output for them.
 
 use base::error::Result;
-use base::memory::zeroed;
+use base::memory::{picture_memory, zeroed};
 use base::random::Xorshift;
 use opencl::watch;
 use video::color::Matrix;
@@ -78,7 +78,7 @@ fn store(layout: &Layout, block: &mut [u8], at: usize, value: u32) {
 /// # Errors
 /// When memory runs out.
 pub fn pixels((width, height): (u32, u32), seed: u32) -> Result<Vec<u8>> {
-    let mut pixels = zeroed(width as usize * height as usize * 4)?;
+    let mut pixels = picture_memory(width, height)?;
     let mut random = Xorshift::new(seed.wrapping_mul(0x9e37_79b9) | 1);
     pixels.chunks_exact_mut(4).for_each(|pixel| pixel.copy_from_slice(&random.draw().to_le_bytes()));
     Ok(pixels)

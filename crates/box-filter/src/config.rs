@@ -5,6 +5,7 @@ use std::fmt;
 
 use super::classes::SizeClass;
 use base::device::{DeviceInfo, DeviceKind};
+use base::memory::rgba_bytes;
 use compute::config::{self, Param, Tunable};
 use compute::work::{KernelWork, LaunchWork};
 use opencl::kernel::Value;
@@ -63,7 +64,7 @@ impl Extent {
 
     /// Returns the number of bytes of a whole picture, and of its filtered output.
     pub fn bytes(&self) -> [usize; 2] {
-        let pixels = self.width as usize * self.height as usize * 4;
+        let pixels = rgba_bytes((self.width, self.height));
         self.layout
             .map_or([pixels; 2], |layout| [layout.bytes().next_multiple_of(4), layout.filtered().bytes()])
     }

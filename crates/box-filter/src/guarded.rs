@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::config::Extent;
 use base::error::Result;
+use base::memory::rgba_bytes;
 use base::verify;
 use opencl::cl::{ClContext, Queue};
 use opencl::memory::{Picture, Storage, guarded_buffer};
@@ -26,7 +27,7 @@ impl GuardedPicture {
     /// When memory runs out.
     fn new(cl: &ClContext, storage: Storage, (w, h): (u32, u32), guard: usize) -> Result<Self> {
         match storage {
-            Storage::Buffer => Self::buffer(cl, w as usize * h as usize * 4, guard),
+            Storage::Buffer => Self::buffer(cl, rgba_bytes((w, h)), guard),
             Storage::Image => {
                 let picture = Picture::alloc(cl, storage, w, h)?;
                 Ok(Self { whole: picture.clone(), picture, guard })
@@ -39,7 +40,7 @@ impl GuardedPicture {
     /// # Errors
     /// When memory runs out.
     pub(crate) fn of_output(cl: &ClContext, storage: Storage, size: (u32, u32)) -> Result<Self> {
-        Self::new(cl, storage, size, verify::guard_bytes(size.0 as usize * size.1 as usize * 4))
+        Self::new(cl, storage, size, verify::guard_bytes(rgba_bytes(size)))
     }
 
     /// Allocates a whole picture and its output with these storages, with `guard` bytes of canaries on each side of buffers.

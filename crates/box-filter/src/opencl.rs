@@ -35,12 +35,14 @@ pub struct BuiltVariant {
     /// The programs to use instead of the default: a class of sizes, the index of a class of radii, and the index of the
     /// program to use for both.
     choices: Vec<(SizeClass, usize, usize)>,
-    input: Storage,
-    output: Storage,
-    /// The number that identifies this build of the variant.
-    number: u64,
+    /// The storage (buffer or image) of the input.
+    pub input: Storage,
+    /// The storage (buffer or image) of the output.
+    pub output: Storage,
+    /// The number that identifies this build: plans of another build must not be used for it.
+    pub number: u64,
     /// The version of edited kernels that this variant was built from; `None` for the version in use.
-    version: Option<u64>,
+    pub version: Option<u64>,
 }
 
 impl BuiltVariant {
@@ -214,11 +216,6 @@ impl BuiltVariant {
         self.id
     }
 
-    /// Returns the version of edited kernels that the variant was built from; `None` for the version in use.
-    pub fn version(&self) -> Option<u64> {
-        self.version
-    }
-
     /// Returns the program for pictures of this size and radius; `None` if none is built.
     fn program(&self, (width, height): (u32, u32), radius: u32) -> Option<&Program> {
         let (size, class) = (SizeClass::of(width, height), tuned::radius_class(radius));
@@ -229,21 +226,6 @@ impl BuiltVariant {
     /// Returns the variant and the parameters that are used for pictures of this size and radius; `None` if nothing is built.
     pub fn config(&self, size: (u32, u32), radius: u32) -> Option<(VariantId, &Config)> {
         self.program(size, radius).map(|program| (program.id, &program.config))
-    }
-
-    /// Returns a number that identifies this build: plans of another build must not be used for it.
-    pub fn number(&self) -> u64 {
-        self.number
-    }
-
-    /// Returns the storage (buffer or image) of the variant's output.
-    pub fn output(&self) -> Storage {
-        self.output
-    }
-
-    /// Returns the storage (buffer or image) of the variant's input.
-    pub fn input(&self) -> Storage {
-        self.input
     }
 
     /// Binds the kernels to memory, to filter `src` into `dst`: two different memory objects, with the storage of the variant's

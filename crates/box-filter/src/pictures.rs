@@ -1,5 +1,6 @@
 //! RGBA pictures for checks, chosen to expose faults of kernels.
 
+use base::memory::rgba_bytes;
 use base::random::Xorshift;
 
 /// The content of a check picture.
@@ -63,7 +64,7 @@ impl Pattern {
 
     /// Returns the picture for a filter of this radius.
     pub fn picture(self, (width, height): (u32, u32), radius: u32) -> Vec<u8> {
-        let bytes = width as usize * height as usize * 4;
+        let bytes = rgba_bytes((width, height));
         // Both colours appear even if the window is larger than the picture.
         let side = |length: u32| (2 * radius + 1).min(length.div_ceil(2)).max(1);
         let grey = |value: &dyn Fn(u32, u32) -> bool| {

@@ -33,7 +33,7 @@ fn expect_len(bytes: &[u8], wanted: usize, whole: &Extent) -> Result<()> {
 pub fn filter_once(cl: &ClContext, variant: &BuiltVariant, src: &[u8], whole: Extent) -> Result<Vec<u8>> {
     let [bytes, filtered_bytes] = whole.bytes();
     expect_len(src, bytes, &whole)?;
-    let [input, output] = GuardedPicture::both(cl, [variant.input(), variant.output()], &whole, 0)?;
+    let [input, output] = GuardedPicture::both(cl, [variant.input, variant.output], &whole, 0)?;
     let plan = variant.plan([&input.picture, &output.picture], &mut Scratch::new(cl), whole)?;
     input.write(&cl.queue, src)?;
     plan.enqueue_all(&cl.queue)?;
@@ -137,7 +137,7 @@ impl<'a> Checker<'a> {
     /// When the variant cannot run at this size, or memory runs out.
     pub(crate) fn new(cl: &'a ClContext, variant: &BuiltVariant, whole: Extent) -> Result<Self> {
         let guard = verify::guard_bytes(whole.bytes()[1]);
-        let storages = [variant.input(), variant.output()];
+        let storages = [variant.input, variant.output];
         let [source, output] = GuardedPicture::both(cl, storages, &whole, guard)?;
         let mut scratch = Scratch::new(cl);
         let plan = variant.plan([&source.picture, &output.picture], &mut scratch, whole)?;

@@ -268,7 +268,7 @@ fn fused_for_gpus_into_an_image() {
     let config = |id: VariantId| Config::new(id.kernels(DeviceKind::Gpu).unwrap(), DeviceKind::Gpu);
     let into_image = |id| BuiltVariant::build_into(&cl, id, &config(id), Storage::Image);
     let variant = into_image(named("fused")).unwrap();
-    assert_eq!((variant.input(), variant.output()), (Storage::Buffer, Storage::Image));
+    assert_eq!((variant.input, variant.output), (Storage::Buffer, Storage::Image));
     for (size, radius) in
         [((1, 1), 5), ((37, 11), 0), ((131, 67), 4), ((1203, 37), 31), ((64, 9), MAX_RADIUS)]
     {
@@ -357,8 +357,8 @@ fn bands_equal_one_launch() {
     let (width, height) = (131, 67);
     for variant in all(&cl) {
         let id = variant.id();
-        let src = Picture::alloc(&cl, variant.input(), width, height).unwrap();
-        let dst = Picture::alloc(&cl, variant.input(), width, height).unwrap();
+        let src = Picture::alloc(&cl, variant.input, width, height).unwrap();
+        let dst = Picture::alloc(&cl, variant.input, width, height).unwrap();
         let pixels = picture(Pattern::Noise, width, height);
         src.write(&cl.queue, &pixels).unwrap();
         let mut scratch = Scratch::new(&cl);
@@ -390,8 +390,8 @@ fn a_band_writes_only_its_own_rows() {
     let (width, height) = (77, 40);
     for variant in all(&cl) {
         let id = variant.id();
-        let src = Picture::alloc(&cl, variant.input(), width, height).unwrap();
-        let dst = Picture::alloc(&cl, variant.input(), width, height).unwrap();
+        let src = Picture::alloc(&cl, variant.input, width, height).unwrap();
+        let dst = Picture::alloc(&cl, variant.input, width, height).unwrap();
         let pixels = picture(Pattern::Noise, width, height);
         let want = reference(&pixels, width as usize, height as usize, 3);
         let poison: Vec<u8> = want.iter().map(|v| !v).collect();

@@ -71,7 +71,7 @@ pub fn sample(queue: &Queue, enqueue: impl FnOnce(&Queue) -> Result<Vec<Event>>)
     queue.finish().map_err(|e| failed("The device failed while it was timed.", &e))?;
     let (wall_ms, wall) = (ms_since(begin), begin.elapsed());
     let clock = queue.clock();
-    log::record(|| trace_spans(clock, &events, begin, enqueued, wall_ms));
+    log::record(|| trace_spans(clock, &events, (begin, enqueued), wall));
     watch::progress();
     if !clock.is_usable() {
         return Ok(Sample::on_host(wall_ms));
@@ -87,18 +87,17 @@ pub fn sample(queue: &Queue, enqueue: impl FnOnce(&Queue) -> Result<Vec<Event>>)
     Ok(Sample { device_ms: Some(device_ms), dispatch_ms, wall_ms })
 }
 
-/// Returns the trace events of a timed run: one for the host, and one for each command on the device.
+/// Returns the trace events of a timed run: one for the host, and one for each command on the device. `enqueued` has the times
+/// before and after the commands were enqueued.
 fn trace_spans(
     clock: &Clock,
     events: &[Event],
-    begin: Instant,
-    enqueued: Instant,
-    wall_ms: f64,
+    enqueued: (Instant, Instant),
+    wall: Duration,
 ) -> Vec<log::Event> {
-    let to = begin + Duration::try_from_secs_f64(wall_ms / 1e3).unwrap_or_default();
-    let mut traced = vec![log::Event::span(Track::of_thread(), "measure", begin, to)];
+    let mut traced = vec![log::Event::span(Track::of_thread(), "measure", enqueued.0, enqueued.0 + wall)];
     let name = KERNEL_NAME.with_borrow(Clone::clone);
-    let commands = device_spans(clock, "command", events, (begin, enqueued), to);
+    let commands = device_spans(clock, "command", events, enqueued);
     traced.extend(commands.into_iter().map(|command| match &name {
         Some(name) => command.with(name.clone()),
         None => command,
@@ -106,20 +105,19 @@ fn trace_spans(
     traced
 }
 
-/// Returns trace events with the name `what` for commands on the device. `enqueued` has the times before and after the commands
-/// were enqueued; they ended before `end`.
+/// Returns trace events with the name `what` for commands on the device, which have ended. `enqueued` has the times before and
+/// after the commands were enqueued.
 pub fn device_spans(
     clock: &Clock,
     what: &'static str,
     events: &[Event],
     enqueued: (Instant, Instant),
-    end: Instant,
 ) -> Vec<log::Event> {
     let mut clock = DeviceClock::new(clock);
     if events.first().is_none_or(|first| clock.adjust(first, enqueued.0, enqueued.1).is_err()) {
         return Vec::new();
     }
-    let spans = events.iter().filter_map(|event| clock.span_ns(event, Some(end - enqueued.0)));
+    let spans = events.iter().filter_map(|event| clock.span_ns(event, Some(enqueued.0.elapsed())));
     let spans = spans.filter_map(|(from, to)| Some((clock.instant(from)?, clock.instant(to)?)));
     spans.map(|(from, to)| log::Event::span(Track::Device, what, from, to)).collect()
 }

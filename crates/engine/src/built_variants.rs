@@ -26,7 +26,7 @@ pub struct BuiltVariants {
 impl BuiltVariants {
     /// Adds a built variant. A variant with a version number replaces the former other version.
     pub fn add(&mut self, variant: BuiltVariant) {
-        match variant.version() {
+        match variant.version {
             None => drop(self.built.insert(variant.id(), variant)),
             Some(_) => self.other_version = Some(variant),
         }
@@ -40,7 +40,7 @@ impl BuiltVariants {
 
     /// Returns all kernels that are built.
     pub(crate) fn kernels(&self) -> impl Iterator<Item = KernelsId> {
-        let other = self.other_version.iter().map(|built| (built.id(), built.version()));
+        let other = self.other_version.iter().map(|built| (built.id(), built.version));
         self.built.keys().map(|id| (*id, None)).chain(other)
     }
 
@@ -49,7 +49,7 @@ impl BuiltVariants {
     pub(super) fn get(&self, (variant, version): KernelsId) -> Option<&BuiltVariant> {
         match version {
             None => self.built.get(&variant),
-            Some(_) => self.other_version.as_ref().filter(|b| (b.id(), b.version()) == (variant, version)),
+            Some(_) => self.other_version.as_ref().filter(|b| (b.id(), b.version) == (variant, version)),
         }
     }
 

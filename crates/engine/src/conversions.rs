@@ -261,7 +261,7 @@ impl Pipeline {
             return None;
         }
         let storage = match built.filter(|_| !planar) {
-            Some(built) => built.input(),
+            Some(built) => built.input,
             None if self.to_texture() && to_texture => Storage::Image,
             None => Storage::Buffer,
         };

@@ -42,7 +42,7 @@ impl RemovedDevice {
 
     /// Returns the pinned memory in which the decoder's thread packs planes for this device, if there is any.
     pub(crate) fn staging(&self) -> Option<&Staging> {
-        self.pipeline.staging()
+        self.pipeline.staging.as_ref()
     }
 
     /// Waits until the device is idle and releases everything that is on it. Returns true if the device became idle; otherwise everything
@@ -167,7 +167,7 @@ impl Engine {
     /// Sets the OpenCL device; releases the device that was set before, with its unfinished frames.
     pub fn set_device(&mut self, pipeline: Pipeline) {
         self.remove_device().map(RemovedDevice::release);
-        self.speeds.forget_device(pipeline.cl().device.info.kind);
+        self.speeds.forget_device(pipeline.cl.device.info.kind);
         self.pipeline = Some(pipeline);
     }
 

@@ -9,6 +9,7 @@ use super::picture_buffer::PictureBuffer;
 use super::slot::SlotContent;
 use super::{Engine, Pipeline, Slot};
 use base::error::{Error, Result};
+use base::memory::rgba_bytes;
 use base::numbers::thousands;
 use opencl::cl::{Buffer, ClContext, failed};
 use opencl::kernel::{Kernel, NdRange, Value, enqueue, expect_types};
@@ -245,7 +246,7 @@ impl Comparer {
         picture: PictureSource,
         (width, height): (u32, u32),
     ) -> Result<Picture> {
-        let bytes = width as usize * height as usize * 4;
+        let bytes = rgba_bytes((width, height));
         let fits = match picture {
             PictureSource::OnHost(pixels) => pixels.len() == bytes,
             PictureSource::OnDevice(Picture::Buffer(buffer)) => buffer.len() == bytes,
@@ -311,7 +312,7 @@ impl Pipeline {
         let sides = picture_source(a, of_a).zip(picture_source(b, of_b)).ok_or_else(no_pixels);
         let compared = sides.map(<[_; 2]>::from).and_then(|sides| {
             let heat = match to_texture {
-                true => comparer.heat.get(cl, Storage::Buffer, a.size())?,
+                true => comparer.heat.get(cl, Storage::Buffer, a.size)?,
                 false => map.target(cl, Storage::Buffer)?,
             };
             map.loaded = SlotContent::Nothing;
@@ -319,7 +320,7 @@ impl Pipeline {
                 map.shared(cl)?;
             }
             map.to_device(cl, &cl.queue)?;
-            let (difference, ms) = comparer.compare_into(&heat, sides, a.size())?;
+            let (difference, ms) = comparer.compare_into(&heat, sides, a.size)?;
             if to_texture {
                 map.acquire(cl)?;
                 enqueue_copy_to_image(cl, &heat, map.device.shared_texture()?.picture())?;

@@ -115,7 +115,7 @@ impl Loader {
             }
             (BackEnd::OpenCl, None) => Err(Refusal::Unsupported(super::pipeline::not_built_error(variant))),
             (BackEnd::Nothing, None) if request.measures() => {
-                let size = slot.size();
+                let size = slot.size;
                 let input = slot.input().map_err(Refusal::NotLoaded)?;
                 let measured = HostMeasurements::of(size, input, measurements);
                 stages.add_spans(measured.spans);
@@ -150,7 +150,7 @@ impl Loader {
         let began = Instant::now();
         slot.show();
         stages.record(Stage::Upload, began);
-        let filter = TextureFilter::prepare(filter, texture, slot.size(), request.radius)?
+        let filter = TextureFilter::prepare(filter, texture, slot.size, request.radius)?
             .measuring(request.measurements);
         *in_texture = true;
         Ok((None, Box::new(filter)))

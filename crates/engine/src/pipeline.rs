@@ -34,13 +34,15 @@ use video::color::{PackedPicture, Staging};
 
 /// One OpenCL device with its built variants, conversions and measurements, and the memory that all frames share.
 pub struct Pipeline {
-    pub(super) cl: ClContext,
+    /// The OpenCL context, with its device.
+    pub cl: ClContext,
     /// The queue for uploads; `None` if uploads go to the queue of the other commands.
     pub(super) uploads: Option<Queue>,
-    /// Pinned memory for packed planes. `None` for a CPU device, which uses the planes in the slots' memory in place.
+    /// The pinned memory in which the planes of frames should be packed before they are loaded. `None` for a CPU device, which
+    /// uses the planes in the slots' memory in place.
     pub(super) staging: Option<Staging>,
     /// The way of pictures from OpenCL to OpenGL: shared textures or a copy.
-    sharing: Sharing,
+    pub sharing: Sharing,
     /// The variants that are built; they are added as the builder has built them.
     pub variants: BuiltVariants,
     pub(super) scratch: Scratch,
@@ -89,24 +91,9 @@ impl Pipeline {
         }
     }
 
-    /// Returns the way of pictures from OpenCL to OpenGL: shared textures or a copy.
-    pub fn sharing(&self) -> &Sharing {
-        &self.sharing
-    }
-
     /// Returns true if pictures are written into the slots' textures, because textures are shared.
     pub(super) fn to_texture(&self) -> bool {
         self.sharing == Sharing::ZeroCopy
-    }
-
-    /// Returns the OpenCL context, with its device.
-    pub fn cl(&self) -> &ClContext {
-        &self.cl
-    }
-
-    /// Returns the pinned memory in which the planes of frames should be packed before they are loaded; `None` on a CPU device.
-    pub(crate) fn staging(&self) -> Option<&Staging> {
-        self.staging.as_ref()
     }
 
     /// Loads the planes of `frame`, packed in `layout`, into `slot`. Returns the time of packing in milliseconds if the

@@ -70,7 +70,7 @@ impl Pipeline {
         correction: Option<Correction>,
     ) -> Result<Steps, Refusal> {
         let Request { variant, version, radius, .. } = *request;
-        let size = slot.size();
+        let size = slot.size;
         let planes = slot.planes.as_ref().filter(|_| slot.loaded == SlotContent::Planes);
         let layout = planes.map(|planes| *planes.layout());
         let info = &self.cl.device.info;
@@ -108,7 +108,7 @@ impl Pipeline {
             _ => ColorStep::Nothing,
         };
         let (source, output) = match built {
-            Some(built) => (built.input(), built.output()),
+            Some(built) => (built.input, built.output),
             // An unchanged picture is only measured, which is best done in a buffer.
             None if self.writes_texture_of(slot) && colors != ColorStep::Nothing => {
                 (Storage::Image, Storage::Image)
@@ -125,7 +125,7 @@ impl Pipeline {
         Job { request, slot, on_device, .. }: &mut Job,
         colors: RgbaColors,
     ) -> Result<Option<KeyedFilter>, Error> {
-        let (Request { variant, radius, .. }, size) = (*request, slot.size());
+        let (Request { variant, radius, .. }, size) = (*request, slot.size);
         let to_texture = self.writes_texture_of(slot);
         let storage = match &steps {
             Steps::Rgba { output, .. } => *output,
@@ -179,7 +179,7 @@ impl Pipeline {
         };
         let built = self.variants.get(request.kernels()).ok_or_else(|| not_built_error(variant))?;
         let memory = [&source, &target];
-        let key = PlanKey::new(built.number(), whole, memory);
+        let key = PlanKey::new(built.number, whole, memory);
         let filter = match slot.device.plans.take(&key) {
             Some(filter) => filter,
             None => {
@@ -193,7 +193,7 @@ impl Pipeline {
     /// Prepares the picture that the last step writes, in memory of the kind `storage`. If textures are shared, a picture that
     /// is not an image is copied into the texture, unless auto-levels write it there.
     fn output(&mut self, slot: &mut Slot, request: &Request, storage: Storage) -> Result<Output, Error> {
-        let (size, to_texture) = (slot.size(), self.writes_texture_of(slot));
+        let (size, to_texture) = (slot.size, self.writes_texture_of(slot));
         let wanted = self.meters.prepare(&self.cl, request, storage, size);
         let last = if to_texture { slot.shared(&self.cl)? } else { slot.target(&self.cl, storage)? };
         let is_leveled = self.meters.levels_write(wanted.as_ref(), &last);

@@ -169,7 +169,7 @@ fn two_filters_of_one_frame_give_both_right_pictures() {
     for converts in [false, true] {
         add_device(&mut engine, &[fused, naive, separable]);
         let pipeline = engine.pipeline_mut().unwrap();
-        let cl = pipeline.cl().clone();
+        let cl = pipeline.cl.clone();
         if converts {
             let layout = Converter::supports(&frames[0].picture).unwrap();
             for layout in [layout, layout.filtered()] {
@@ -297,7 +297,7 @@ fn readings_and_levels_are_those_of_the_filtered_frame() {
         on_processor.into_iter().all(|id| engine.status().can_measure(id)),
         "the processor measures these"
     );
-    let cl = engine.pipeline().unwrap().cl().clone();
+    let cl = engine.pipeline().unwrap().cl.clone();
     engine.pipeline_mut().unwrap().meters.set_scopes(Scopes::build(&cl, SIZE));
     assert!(engine.status().can_measure(named("fused")) && engine.status().can_measure(VariantId::OFF));
     let mut without_device = Engine::new(Arc::new(|| {}));
@@ -368,7 +368,7 @@ fn a_reused_slot_shows_nothing_of_its_previous_frame() {
         let variant = if turn == 11 { named("native") } else { variant };
         if turn == 17 {
             // Rebuilt variants: cached plans of the old ones must not be used.
-            let cl = engine.pipeline().unwrap().cl().clone();
+            let cl = engine.pipeline().unwrap().cl.clone();
             let built = BuiltVariant::build(&cl, variant).unwrap();
             engine.pipeline_mut().unwrap().variants.add(built);
         }
@@ -461,7 +461,7 @@ fn filtered_planes_are_written_to_host_memory() {
     let frame = frame(&movie(&folder), 0.2);
     let mut engine = Engine::new(Arc::new(|| {}));
     add_device(&mut engine, &[named("flat")]);
-    let cl = engine.pipeline().unwrap().cl().clone();
+    let cl = engine.pipeline().unwrap().cl.clone();
     let layout = Converter::supports(&frame.picture).unwrap();
     let filtered = layout.filtered();
     let pipeline = engine.pipeline_mut().unwrap();

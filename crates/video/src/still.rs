@@ -9,7 +9,7 @@ use super::pass::Pass;
 use super::read_control::{Cancel, OpenPolicy, ReadControl, run_with_timeout};
 use crate::color::RgbaConverter;
 use base::error::{Error, Result};
-use base::memory::{count_in_free_memory, picture_memory};
+use base::memory::{count_in_free_memory, picture_memory, rgba_bytes};
 
 /// Returns the frame that is shown at `at_s` seconds, and a warning about the file. If the movie ends before `at_s`,
 /// returns the last frame and a warning.
@@ -100,7 +100,7 @@ fn frames_rgba(
         return Err(pass.source.no_pictures_error());
     };
     let (width, height) = size.unwrap_or((first.video.width(), first.video.height()));
-    let count = count_in_free_memory(count, width as usize * height as usize * 4);
+    let count = count_in_free_memory(count, rgba_bytes((width, height)));
     let mut converter = RgbaConverter::new();
     let mut frames = Vec::new();
     let mut warning = remarks_message(path, &picture_remarks(&pass.source, &first.video));

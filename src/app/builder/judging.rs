@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use super::{Judged, News, Part};
 use base::error::{Error, Result};
-use base::memory::{picture_memory, zeroed};
+use base::memory::{picture_memory, rgba_bytes, zeroed};
 use base::timing::log::{self, Event};
 use base::verify::MismatchReport;
 use box_filter::VariantId;
@@ -195,8 +195,7 @@ impl Validator<'_> {
             RgbaConverter::new().convert(picture, &mut src)?;
             Ok(Cow::Owned(src))
         };
-        let bytes = size.0 as usize * size.1 as usize * 4;
-        self.trials.run(self.cl, target, &case(Source::Later(bytes, &rgba)))
+        self.trials.run(self.cl, target, &case(Source::Later(rgba_bytes(size), &rgba)))
     }
 
     fn log(&self, began: Instant, of: &str) {

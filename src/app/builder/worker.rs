@@ -8,6 +8,7 @@ use super::judging::{JudgeRequest, Validator, accept};
 use super::{BuilderMessage, Judged, News, Part, Request, SharedState, Start};
 use base::error::{Error, Result};
 use base::jobs::Reporter;
+use base::memory::rgba_bytes;
 use box_filter::color_kernels::Conversion;
 use box_filter::machine_code;
 use box_filter::pictures::noise as bytes;
@@ -41,8 +42,8 @@ fn tiny_case(src: &[u8]) -> Case<'_> {
 }
 
 /// Returns random bytes: planes of this layout, or RGBA without one.
-fn random_picture(layout: Option<&Layout>, (width, height): (u32, u32)) -> Vec<u8> {
-    bytes(layout.map_or(width as usize * height as usize * 4, Layout::bytes))
+fn random_picture(layout: Option<&Layout>, size: (u32, u32)) -> Vec<u8> {
+    bytes(layout.map_or(rgba_bytes(size), Layout::bytes))
 }
 
 /// Runs a trial of a variant's edited kernels in the child process on random bytes, in bands of rows.

@@ -73,7 +73,7 @@ pub(crate) fn sentences(
 /// If the kernels cannot run.
 pub(super) fn run_on_one_pixel(cl: &ClContext, built: &BuiltVariant) -> Result<u8> {
     // Images have no invalid accesses.
-    if built.input() == Storage::Buffer {
+    if built.input == Storage::Buffer {
         let [input, output] =
             [Picture::alloc(cl, Storage::Buffer, 1, 1)?, Picture::alloc(cl, Storage::Buffer, 1, 1)?];
         let plan = built.plan([&input, &output], &mut Scratch::new(cl), Extent::rgba(SIZE, RADIUS))?;

@@ -144,7 +144,7 @@ impl Cloth {
             self.awaited = Some(receiver);
             frames.filters.workers.with_pipeline(move |pipeline| {
                 // Another device may have been requested meanwhile.
-                let _ = sender.send((pipeline.cl().clone(), pipeline.sharing().clone()));
+                let _ = sender.send((pipeline.cl.clone(), pipeline.sharing.clone()));
             });
         }
         let Some(awaited) = &self.awaited else { return };

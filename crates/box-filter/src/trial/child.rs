@@ -114,8 +114,8 @@ impl Trial<'_> {
         let ((width, height), radius) = (task.size, task.radius);
         let whole = Extent::rgba(task.size, radius);
         talk.step("time");
-        let input = Picture::alloc(cl, built.input(), width, height)?;
-        let output = Picture::alloc(cl, built.output(), width, height)?;
+        let input = Picture::alloc(cl, built.input, width, height)?;
+        let output = Picture::alloc(cl, built.output, width, height)?;
         input.write(&cl.queue, src)?;
         let plan = built.plan([&input, &output], &mut Scratch::new(cl), whole)?;
         let ms = plan.predict(&cl.queue)?;

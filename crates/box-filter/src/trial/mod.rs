@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::VariantId;
 use crate::color_kernels::Conversion;
 use base::error::Result;
-use base::memory::zeroed;
+use base::memory::picture_memory;
 use base::verify::MismatchReport;
 use compute::trial::{Child, Request};
 use opencl::cl::ClContext;
@@ -188,7 +188,7 @@ impl Trials {
         let request = TrialRequest::new(cl, Some(Task { target, size, radius, launch, bytes }));
         if launch == LaunchMode::Whole {
             // Requests are compared without their pictures, so this one is always sent.
-            let mut filtered = zeroed(size.0 as usize * size.1 as usize * 4)?;
+            let mut filtered = picture_memory(size.0, size.1)?;
             let report = self.child.ask(&name, &request, picture, &mut filtered)?;
             return Ok(Some(TrialReport { report, picture: Some(filtered) }));
         }

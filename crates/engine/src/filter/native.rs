@@ -80,7 +80,7 @@ impl NativeFilter {
         slot: &mut Slot,
         &Request { radius, measurements, .. }: &Request,
     ) -> Result<impl FrameFilter + use<>> {
-        let (src, size, spare) = (slot.lend_input()?, slot.size(), slot.host_picture.take());
+        let (src, size, spare) = (slot.lend_input()?, slot.size, slot.host_picture.take());
         let bytes = src.bytes().len();
         let dst = spare.filter(|spare| spare.len() == bytes).map_or_else(|| zeroed(bytes), Ok)?;
         let (sender, result) = channel();

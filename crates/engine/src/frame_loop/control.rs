@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::flights::{Origin, WipeSide};
+use super::flights::{Origin, ReadyFrame, WipeSide};
 use super::take::needs_resubmit;
 use super::{Choice, Filter, FrameLoop, ParkedMovie, Schedule, SecondFilter, Wipe};
 use crate::{Measurements, Pipeline};
@@ -101,7 +101,10 @@ impl FrameLoop {
         self.choice.failed = None;
         if self.schedule.is_paused() {
             let ready = self.presenter.remove(|ready| !ready.origin.replaces_shown);
-            self.give_up(ready);
+            for (origin, slots) in ready.into_iter().map(ReadyFrame::into_parts) {
+                self.filters.slots.put(slots);
+                self.intake.give_up(origin, &self.schedule);
+            }
         }
     }
 
@@ -146,8 +149,8 @@ impl FrameLoop {
         self.filters.drop_second_sides();
         self.filters.give_up_pairs();
         self.handle_filter_events();
-        let ready = self.presenter.remove(|_| true);
-        self.give_up(ready);
+        // They are not of the current position any more.
+        self.presenter.remove(|_| true).into_iter().for_each(|ready| self.present(ready));
         self.schedule.restart(with_sound);
         self.schedule.clock.interrupt();
         self.choice.failed = None;

@@ -296,7 +296,7 @@ impl ReadyFrame {
         Setting {
             variant,
             radius,
-            size: self.picture.slot.size(),
+            size: self.picture.slot.size,
             device: self.origin.device,
             beside: second.map(|second| second.setting()),
             versions: Versions {

@@ -177,7 +177,7 @@ impl FrameLoop {
         unused.into_iter().for_each(|ready| self.filters.slots.put(ready.into_parts().1));
         let shown = self.presenter.screen.shown()?;
         let slot = &shown.picture.slot;
-        Some((slot.texture()?, slot.size(), shown.origin.frame.pixel_aspect()))
+        Some((slot.texture()?, slot.size, shown.origin.frame.pixel_aspect()))
     }
 
     /// Records that the window's buffers were swapped; returns true if the swap showed a new movie frame.

@@ -56,7 +56,7 @@ impl Screen {
     pub fn filled_texture(&mut self) -> Option<(glow::Texture, (u32, u32))> {
         let slot = &mut self.shown.as_mut()?.picture.slot;
         slot.show();
-        Some((slot.texture()?, slot.size()))
+        Some((slot.texture()?, slot.size))
     }
 
     /// Returns the position of the picture in the movie, in seconds.
@@ -81,7 +81,7 @@ impl Screen {
 
     /// Returns the size of the picture in pixels.
     pub fn size(&self) -> Option<(u32, u32)> {
-        self.shown().map(|f| f.picture.slot.size())
+        self.shown().map(|f| f.picture.slot.size)
     }
 
     /// Returns the rotation and mirroring with which the picture is shown upright.

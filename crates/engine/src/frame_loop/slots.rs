@@ -28,7 +28,7 @@ impl SlotPool {
     pub(super) fn take(&mut self, frame: &Frame, side: WipeSide, workers: &mut Workers) -> Result<Slot> {
         let size = (frame.width(), frame.height());
         let slots = &mut self.free[side as usize];
-        slots.extract_if(.., |slot| slot.size() != size).for_each(|slot| workers.discard(slot));
+        slots.extract_if(.., |slot| slot.size != size).for_each(|slot| workers.discard(slot));
         match slots.pop() {
             Some(slot) => Ok(slot),
             None => Slot::new(&self.gl, size.0, size.1),

@@ -151,21 +151,15 @@ impl FrameLoop {
         let origin = &ready.origin;
         let is_shown = |shown: &ReadyFrame| Arc::ptr_eq(&shown.origin.frame, &origin.frame);
         let is_wanted = !origin.replaces_shown || self.presenter.screen.shown().is_some_and(is_shown);
-        if needs_resubmit(&ready, &self.intake, &self.schedule) {
-            let (origin, slots) = ready.into_parts();
-            self.filters.slots.put(slots);
-            self.intake.resubmit(origin);
-        } else if is_wanted && self.intake.is_current(origin) {
-            self.presenter.push(ready);
-        } else {
-            self.give_up([ready]);
+        let resubmits = needs_resubmit(&ready, &self.intake, &self.schedule);
+        if !resubmits && is_wanted && self.intake.is_current(origin) {
+            return self.presenter.push(ready);
         }
-    }
-
-    /// Gives up filtered frames that are not on the screen: frees their slots, and drops the frames.
-    pub(super) fn give_up(&mut self, ready: impl IntoIterator<Item = ReadyFrame>) {
-        for (origin, slots) in ready.into_iter().map(ReadyFrame::into_parts) {
-            self.filters.slots.put(slots);
+        let (origin, slots) = ready.into_parts();
+        self.filters.slots.put(slots);
+        if resubmits {
+            self.intake.resubmit(origin);
+        } else {
             self.intake.give_up(origin, &self.schedule);
         }
     }

@@ -98,8 +98,8 @@ impl Workers {
 
     /// Starts the worker of a device. The device's calls are made on `thread` or, with `calls_here`, on the window's thread.
     pub(super) fn set_device(&mut self, pipeline: Pipeline, thread: DeviceThread, calls_here: bool) {
-        let (preparation, staging) = (pipeline.slot_preparation(), pipeline.staging().cloned());
-        let (status, name) = (pipeline.status(), pipeline.cl().device.info.name.clone());
+        let (preparation, staging) = (pipeline.slot_preparation(), pipeline.staging.clone());
+        let (status, name) = (pipeline.status(), pipeline.cl.device.info.name.clone());
         let engine = move |waker| {
             let mut engine = Engine::new(waker);
             engine.set_device(pipeline);

@@ -9,6 +9,7 @@ use super::{Output, ResultIn, Slot, SlotContent, no_picture_error};
 use crate::plans::Plans;
 use crate::sharing::SharedTexture;
 use base::error::Result;
+use base::memory::rgba_bytes;
 use opencl::cl::{ClContext, Event, Queue};
 use opencl::host_block::HostBlock;
 use opencl::memory::{Picture, Storage};
@@ -50,7 +51,7 @@ impl Slot {
     /// # Errors
     /// If the device cannot hold a picture of this size and storage.
     pub fn target(&mut self, cl: &ClContext, storage: Storage) -> Result<Picture> {
-        let bytes = self.bytes();
+        let bytes = rgba_bytes(self.size);
         let output = match self.output.take() {
             Some(output) => output,
             None => match self.pixels.take() {

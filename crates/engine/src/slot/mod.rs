@@ -24,6 +24,7 @@ use ffmpeg_next::frame::Video;
 
 use super::surface::Surface;
 use base::error::{Error, Result};
+use base::memory::rgba_bytes;
 use box_filter::color_kernels::PlaneBlock;
 use device_side::{DeviceSide, SOURCE};
 use opencl::cl::ClContext;
@@ -47,7 +48,7 @@ pub(super) enum SlotContent {
 /// The memory of one frame: host memory, the device's memory objects, and the texture that is shown, if the picture goes into one. Host
 /// and device memory is allocated when it is first needed.
 pub struct Slot {
-    size: (u32, u32),
+    pub(crate) size: (u32, u32),
     pub(super) device: DeviceSide,
     /// The planes that were loaded, for the conversion on the device.
     pub(super) planes: Option<PlaneBlock>,
@@ -177,28 +178,19 @@ impl Slot {
         to_texture: bool,
         pixels: impl FnOnce(&PixelBuffer) -> bool,
     ) -> bool {
-        let bytes = self.bytes();
         let Some(surface) = &mut self.surface else { return false };
         if to_texture {
             surface.wait_for_gl();
             return true;
         }
         if self.output.is_none() && self.pixels.is_none() {
-            self.pixels = surface.pixel_buffer(bytes).filter(pixels);
+            self.pixels = surface.pixel_buffer(rgba_bytes(self.size)).filter(pixels);
         }
         let has_buffer = matches!(self.output, Some(Output::Pixels(_)));
         if has_buffer {
             surface.wait_for_gl();
         }
         has_buffer
-    }
-
-    pub(crate) fn size(&self) -> (u32, u32) {
-        self.size
-    }
-
-    fn bytes(&self) -> usize {
-        self.size.0 as usize * self.size.1 as usize * 4
     }
 
     /// Returns the texture that holds the picture after [`Slot::show`]; `None` if the picture goes into host memory.
@@ -218,7 +210,7 @@ impl Slot {
         if self.input.as_mut().is_none_or(|block| Arc::get_mut(block).is_none()) {
             // The device's memory object lies in the previous block, so it is dropped first.
             self.device.drop_picture(SOURCE);
-            self.input = Some(Arc::new(HostBlock::new(self.bytes())?));
+            self.input = Some(Arc::new(HostBlock::new(rgba_bytes(self.size))?));
         }
         self.loaded = SlotContent::Rgba;
         self.result = ResultIn::Input;

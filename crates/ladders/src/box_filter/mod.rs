@@ -16,7 +16,7 @@ use serde_json::json;
 
 use base::device::DeviceInfo;
 use base::error::{Error, Result};
-use base::memory::zeroed;
+use base::memory::{rgba_bytes, zeroed};
 use base::threads::all_threads;
 use base::timing::ms_since;
 use base::verify::{self, Checked};
@@ -226,12 +226,12 @@ impl DeviceBuffers {
     /// Returns the plan of a variant, created at the first call.
     fn plan(&mut self, variant: &BuiltVariant, case: &Case) -> Result<&Plan> {
         let Self { from, to, scratch, plans, .. } = self;
-        let at = plans.iter().position(|(number, _)| *number == variant.number());
+        let at = plans.iter().position(|(number, _)| *number == variant.number);
         let at = match at {
             Some(at) => at,
             None => {
                 let plan = variant.plan([&from.picture, &to.picture], scratch, case.whole())?;
-                plans.push((variant.number(), plan));
+                plans.push((variant.number, plan));
                 plans.len() - 1
             }
         };
@@ -518,7 +518,7 @@ impl Ladder for BoxFilter<'_> {
             // Counted in pictures: source, destination, row sums and expected output in each kind of memory; source and output
             // of a check, before and after it, each with its canaries, on host and device. A frame in the engine as planes and
             // pixels, its expected output, its slot's memory and the device's. The expected output of a frame that is timed.
-            memory: width as usize * height as usize * 4 * 46,
+            memory: 46 * rgba_bytes((width, height)),
         }
     }
 
@@ -612,7 +612,7 @@ impl Ladder for BoxFilter<'_> {
     fn case_of(&self, built: &Built, case: &Case) -> Case {
         let kind = match built {
             Built::Kernels(_, variant, _) if variant.id().reads_planes() => Kind::Planes(None),
-            Built::Kernels(_, variant, _) => match variant.input() {
+            Built::Kernels(_, variant, _) => match variant.input {
                 Storage::Image => Kind::Image,
                 Storage::Buffer => Kind::Buffer,
             },

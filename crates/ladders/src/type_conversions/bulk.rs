@@ -6,11 +6,14 @@
 //! [`convert`], which does the same in plain code.
 
 use super::reference::{Expected, convert};
-use super::types::{Case, Kind, Rounding, Type};
+use super::types::{Case, Format, Kind, Rounding, Type};
 
-/// The rounding and overflow modes of a conversion as flags, which become masks.
+/// The types of a conversion, which are constants after inlining, and its rounding and overflow modes as flags, which become
+/// masks.
 #[derive(Debug, Clone, Copy)]
 struct Modes {
+    from: Type,
+    to: Type,
     /// True if values out of range become the nearest value in range.
     saturates: bool,
     /// True if the conversion rounds to the nearest value.
@@ -110,11 +113,11 @@ macro_rules! pairs {
                 care: &mut [u8],
             ) {
                 let (from, to) = (Type::ALL[FROM], Type::ALL[TO]);
-                let modes = Modes::new(case);
+                let modes = Modes::new(Case { from, to, ..case });
                 if from.bytes() <= 4 && to.bytes() <= 4 {
-                    narrow::convert_all_numbers((from, to), modes, input, output, care);
+                    narrow::convert_all_numbers(modes, input, output, care);
                 } else {
-                    wide::convert_all_numbers((from, to), modes, input, output, care);
+                    wide::convert_all_numbers(modes, input, output, care);
                 }
             }
         }
@@ -127,6 +130,7 @@ pairs!(x86, dispatch, "avx2,bmi1,bmi2,lzcnt");
 pairs!(pairs, dispatch);
 
 impl Modes {
+    #[inline(always)]
     fn new(case: Case) -> Self {
         let rounding = match (case.rounding, case.to.is_integer()) {
             (Rounding::Default, true) => Rounding::Zero,
@@ -134,6 +138,8 @@ impl Modes {
             (rounding, _) => rounding,
         };
         Self {
+            from: case.from,
+            to: case.to,
             saturates: case.saturates,
             nearest: rounding == Rounding::Nearest,
             away: [rounding == Rounding::Up, rounding == Rounding::Down],
@@ -197,25 +203,25 @@ macro_rules! lanes {
             /// result to `care`, unless that is empty. After inlining, the types are constants here.
             #[inline(always)]
             pub(super) fn convert_all_numbers(
-                (from, to): (Type, Type),
                 modes: Modes,
                 input: &[u8],
                 output: &mut [u8],
                 care: &mut [u8],
             ) {
+                let Modes { from, to, .. } = modes;
                 // No closure, because it would not be inlined into the loop, and would prevent vectorization.
                 let numbers = input.chunks_exact(from.bytes());
                 let outputs = output.chunks_exact_mut(to.bytes());
                 if from.is_integer() || care.is_empty() {
                     for (number, output) in numbers.zip(outputs) {
-                        let (bits, _) = convert(from, to, modes, read_bits(from, number) as $word);
+                        let (bits, _) = convert(modes, read_bits(from, number) as $word);
                         write_bits(to, output, bits.into());
                     }
                 } else {
                     for ((number, output), care) in
                         numbers.zip(outputs).zip(care.chunks_exact_mut(to.bytes()))
                     {
-                        let (bits, counts) = convert(from, to, modes, read_bits(from, number) as $word);
+                        let (bits, counts) = convert(modes, read_bits(from, number) as $word);
                         write_bits(to, output, bits.into());
                         write_bits(to, care, counts.into());
                     }
@@ -224,13 +230,11 @@ macro_rules! lanes {
 
             /// Converts the bits of a number; returns the bits of the result, and a mask of the defined bits.
             #[inline(always)]
-            fn convert(from: Type, to: Type, modes: Modes, bits: $word) -> ($word, $word) {
-                let number = decompose(from, bits);
-                match to.kind() {
-                    Kind::Integer { signed } => to_integer(number, from, to, signed, modes),
-                    Kind::Float(format) => {
-                        to_float(number, to, format.precision - 1, format.lowest as $signed, modes)
-                    }
+            fn convert(modes: Modes, bits: $word) -> ($word, $word) {
+                let number = decompose(modes.from, bits);
+                match modes.to.kind() {
+                    Kind::Integer { signed } => to_integer(number, signed, modes),
+                    Kind::Float(format) => to_float(number, format, modes),
                 }
             }
 
@@ -284,18 +288,12 @@ macro_rules! lanes {
 
             /// Composes an integer; returns its bits, and a mask of the defined bits.
             #[inline(always)]
-            fn to_integer(
-                number: Number,
-                from: Type,
-                to: Type,
-                signed: bool,
-                modes: Modes,
-            ) -> ($word, $word) {
+            fn to_integer(number: Number, signed: bool, modes: Modes) -> ($word, $word) {
                 let Number { negative, magnitude, exponent, infinite, nan } = number;
-                let all = to.mask() as $word;
+                let all = modes.to.mask() as $word;
                 let (most, least) = if signed { (all >> 1, (all >> 1) + 1) } else { (all, 0) };
                 let limit = select(negative, least, most);
-                let (rounded, too_long) = match from.kind() {
+                let (rounded, too_long) = match modes.from.kind() {
                     Kind::Integer { .. } => (magnitude, false),
                     Kind::Float(format) => {
                         // A larger left shift does not fit, and a larger right shift leaves less than a half.
@@ -314,18 +312,12 @@ macro_rules! lanes {
                 (bits & !mask(open | nan), all & !mask(open))
             }
 
-            /// Composes a floating-point number; returns its bits, and a mask of the defined bits. `stored` is the count of
-            /// stored significand bits.
+            /// Composes a floating-point number; returns its bits, and a mask of the defined bits.
             #[inline(always)]
-            fn to_float(
-                number: Number,
-                to: Type,
-                stored: u32,
-                lowest: $signed,
-                modes: Modes,
-            ) -> ($word, $word) {
+            fn to_float(number: Number, format: Format, modes: Modes) -> ($word, $word) {
                 let Number { negative, magnitude, exponent, infinite, nan } = number;
-                let all = to.mask() as $word;
+                let (stored, lowest) = (format.precision - 1, format.lowest as $signed);
+                let all = modes.to.mask() as $word;
                 let infinity = (all >> 1) & !((1 << stored) - 1);
                 let zeros = magnitude.leading_zeros() as $word & ($bits - 1);
                 // Two bits lower, a carry fits; bits that are cut off leave a one in the last bit.
@@ -340,7 +332,7 @@ macro_rules! lanes {
                 let away = (modes.away[0] & !negative) | (modes.away[1] & negative);
                 let beyond = infinity - (!modes.nearest & !away) as $word;
                 let bits = select(bits >= infinity, beyond, bits) & mask(magnitude != 0);
-                let bits = select(infinite, infinity, bits) | (negative as $word) << (to.bits() - 1);
+                let bits = select(infinite, infinity, bits) | (negative as $word) << (modes.to.bits() - 1);
                 let quiet = infinity | 1 << (stored - 1);
                 (select(nan, quiet, bits), select(nan, quiet, all))
             }

@@ -51,22 +51,24 @@ impl std::fmt::Display for Failure {
     }
 }
 
-/// The expected results for some numbers.
+/// Some numbers to be converted, and the expected results.
 #[derive(Debug, Default)]
-pub(crate) struct ExpectedResults {
-    /// The results as packed bytes.
+pub(crate) struct Numbers {
+    /// The numbers as packed bytes.
+    pub(crate) input: Vec<u8>,
+    /// The expected results as packed bytes.
     bytes: Vec<u8>,
     /// A mask of the defined bits of each result; empty if all bits are defined.
     care: Vec<u8>,
 }
 
-impl ExpectedResults {
-    /// Computes the expected results of a case for `input`, which replace the previous ones.
-    pub(crate) fn fill(&mut self, case: Case, input: &[u8]) {
-        let bytes = input.len() / case.from.bytes() * case.to.bytes();
+impl Numbers {
+    /// Computes the expected results of a case, which replace the previous ones.
+    pub(crate) fn convert(&mut self, case: Case) {
+        let bytes = self.input.len() / case.from.bytes() * case.to.bytes();
         self.bytes.resize(bytes, 0);
         self.care.resize(if has_undefined_bits(case) { bytes } else { 0 }, 0);
-        convert_all(case, input, &mut self.bytes, &mut self.care);
+        convert_all(case, &self.input, &mut self.bytes, &mut self.care);
     }
 
     /// Returns true if a block of results, which begins at byte `from` of all results, equals the expected one in all defined
@@ -89,14 +91,13 @@ impl ExpectedResults {
         }
     }
 
-    /// Compares `got`, the results that a device computed from the numbers `input`, with these expected results. `form` is the
-    /// form in which the kernel converted: an assignment or the `convert_` function of one width. `flushes` returns true for
-    /// types whose subnormal numbers the device may replace by zeros. Returns the first wrong result with the count of all
-    /// wrong ones; `None` if all are right.
+    /// Compares `got`, the results that a device computed, with the expected results. `form` is the form in which the kernel
+    /// converted: an assignment or the `convert_` function of one width. `flushes` returns true for types whose subnormal
+    /// numbers the device may replace by zeros. Returns the first wrong result with the count of all wrong ones; `None` if all
+    /// are right.
     pub(crate) fn compare(
         &self,
         (case, form): (Case, Form),
-        input: &[u8],
         got: &[u8],
         flushes: &dyn Fn(Type) -> bool,
     ) -> Option<Failure> {
@@ -109,7 +110,7 @@ impl ExpectedResults {
             }
             for (index, got) in block.chunks_exact(to).enumerate() {
                 let at = start / to + index;
-                let (input, got) = (to_bits(&input[at * from..(at + 1) * from]), to_bits(got));
+                let (input, got) = (to_bits(&self.input[at * from..(at + 1) * from]), to_bits(got));
                 if accepts(case, input, got, flushes) {
                     continue;
                 }

@@ -6,10 +6,10 @@ use std::time::Instant;
 
 use ocl::ffi;
 
-use super::compare::{ExpectedResults, Failure, JUNK_WORD, wrote_outside};
+use super::compare::{Failure, JUNK_WORD, Numbers, wrote_outside};
 use super::state::{Times, add_elapsed};
 use super::types::{Case, Form, Type, Widths};
-use super::values::COUNT_MULTIPLE;
+use super::values::{COUNT_MULTIPLE, Values};
 use base::device::{DeviceInfo, DeviceKind};
 use base::error::{Error, Result};
 use opencl::cl::{self, Buffer, ClContext, Device, Status, enqueue_unmap, failed, flush};
@@ -185,11 +185,12 @@ impl OutputLayout {
     }
 }
 
-/// Buffers on a device for tests of conversions between any types.
+/// Numbers and their buffers on a device, for tests of conversions between any types.
 #[derive(Debug)]
 pub(crate) struct TestBuffers {
     cl: ClContext,
     abilities: Abilities,
+    numbers: Numbers,
     input: Option<Buffer>,
     output: Option<Buffer>,
 }
@@ -202,7 +203,8 @@ const RETRY_HINT: &str = "Try the conversion again alone, with --type.";
 impl TestBuffers {
     /// Creates test buffers. The device memory is allocated when it is first used.
     pub(crate) fn new(cl: &ClContext) -> Self {
-        Self { cl: cl.clone(), abilities: Abilities::of(&cl.device), input: None, output: None }
+        let abilities = Abilities::of(&cl.device);
+        Self { cl: cl.clone(), abilities, numbers: Numbers::default(), input: None, output: None }
     }
 
     /// Returns the buffer in `slot` if it has at least `bytes` bytes; otherwise replaces it by a new buffer.
@@ -216,26 +218,26 @@ impl TestBuffers {
         Ok(slot.insert(buffer).clone())
     }
 
-    /// Uploads the numbers to be converted. Their count is a multiple of [`COUNT_MULTIPLE`].
-    pub(crate) fn load(&mut self, input: &[u8]) -> Result<()> {
+    /// Generates `count` of the numbers in `values` from index `first` on, and uploads them. `count` is a multiple of
+    /// [`COUNT_MULTIPLE`].
+    pub(crate) fn load(&mut self, values: &Values, first: u64, count: usize) -> Result<()> {
+        let input = &mut self.numbers.input;
+        values.fill(first, count, input);
         let buffer = Self::reserve(&self.cl, &mut self.input, input.len())?;
         buffer.write(&self.cl.queue, input).map_err(|e| failed(CONVERSION_FAILED, &e))
     }
 
-    /// Runs a case on the loaded numbers in all forms and compares the results with the expected ones, which are computed in
-    /// `wanted` while the device works. Returns the first failure; `None` if all results are right. Adds the time of each stage
-    /// to `times`.
+    /// Runs a case on the loaded numbers in all forms and compares the results with the expected ones, which are computed while
+    /// the device works. Returns the first failure; `None` if all results are right. Adds the time of each stage to `times`.
     pub(crate) fn check(
         &mut self,
         program: &Program,
         case: Case,
-        input: &[u8],
-        wanted: &mut ExpectedResults,
         times: &mut Times,
     ) -> Result<Option<Failure>> {
         let mut began = Instant::now();
         let kernel = program.kernel(case)?;
-        let count = input.len() / program.from.bytes();
+        let count = self.numbers.input.len() / program.from.bytes();
         debug_assert_eq!(count % COUNT_MULTIPLE, 0);
         let layout = OutputLayout::new(count, program.to);
         let output = Self::reserve(&self.cl, &mut self.output, layout.total_bytes())?;
@@ -259,7 +261,7 @@ impl TestBuffers {
         drop(enqueued.map_err(whole)?);
         flush(queue)?;
         add_elapsed(&mut began, &mut times.device);
-        wanted.fill(case, input);
+        self.numbers.convert(case);
         add_elapsed(&mut began, &mut times.reference);
         let mapped = output.enqueue_map(queue, ffi::CL_MAP_READ, layout.total_bytes());
         let (mapped, event) = mapped.map_err(whole)?;
@@ -267,12 +269,40 @@ impl TestBuffers {
         // SAFETY: the mapping is complete and has this many bytes.
         let got = unsafe { std::slice::from_raw_parts(mapped.as_ptr(), layout.total_bytes()) };
         add_elapsed(&mut began, &mut times.device);
-        let abilities = self.abilities;
-        let failure =
-            compare((case, program.widths), input, got, layout, wanted, &|ty| abilities.flushes(ty));
+        let failure = self.compare((case, program.widths), layout, got);
         add_elapsed(&mut began, &mut times.compare);
         drop(enqueue_unmap(queue, output.mem(), mapped).map_err(whole)?);
         Ok(failure)
+    }
+
+    /// Compares the outputs of all forms of a case, which are in `got`, with the expected results, and verifies that the canaries
+    /// and the unused outputs still have the junk word's value. Returns the first failure; `None` if all is right.
+    fn compare(&self, (case, widths): (Case, Widths), layout: OutputLayout, got: &[u8]) -> Option<Failure> {
+        let flushes = |ty| self.abilities.flushes(ty);
+        let forms = case.forms(widths);
+        for (index, form) in forms.iter().enumerate() {
+            let start = MIN_CANARY_BYTES + index * layout.stride;
+            let part = &got[start..start + layout.bytes];
+            if let Some(failure) = self.numbers.compare((case, *form), part, &flushes) {
+                return Some(failure);
+            }
+        }
+        let before = changed_junk_bytes(&got[..MIN_CANARY_BYTES], 0);
+        if before > 0 {
+            return forms.first().map(|first| wrote_outside(*first, before));
+        }
+        for (index, form) in forms.iter().enumerate() {
+            let end = MIN_CANARY_BYTES + index * layout.stride + layout.bytes;
+            // After the last output, the outputs of unused forms are compared as well.
+            let is_last = index + 1 == forms.len();
+            let next =
+                if is_last { layout.total_bytes() } else { MIN_CANARY_BYTES + (index + 1) * layout.stride };
+            let changed = changed_junk_bytes(&got[end..next], end);
+            if changed > 0 {
+                return Some(wrote_outside(*form, changed));
+            }
+        }
+        None
     }
 }
 
@@ -304,42 +334,6 @@ fn changed_junk_bytes(bytes: &[u8], from: usize) -> u64 {
         false => block.iter().zip(&expected).filter(|(byte, junk)| byte != junk).count() as u64,
     };
     bytes.chunks(expected.len()).map(of_block).sum()
-}
-
-/// Compares the outputs of all forms of a case with the expected results `wanted`, and verifies that the canaries and the
-/// unused outputs still have the junk word's value. Returns the first failure; `None` if all is right.
-fn compare(
-    (case, widths): (Case, Widths),
-    input: &[u8],
-    got: &[u8],
-    layout: OutputLayout,
-    wanted: &ExpectedResults,
-    flushes: &dyn Fn(Type) -> bool,
-) -> Option<Failure> {
-    let forms = case.forms(widths);
-    for (index, form) in forms.iter().enumerate() {
-        let start = MIN_CANARY_BYTES + index * layout.stride;
-        let part = &got[start..start + layout.bytes];
-        if let Some(failure) = wanted.compare((case, *form), input, part, flushes) {
-            return Some(failure);
-        }
-    }
-    let before = changed_junk_bytes(&got[..MIN_CANARY_BYTES], 0);
-    if before > 0 {
-        return forms.first().map(|first| wrote_outside(*first, before));
-    }
-    for (index, form) in forms.iter().enumerate() {
-        let end = MIN_CANARY_BYTES + index * layout.stride + layout.bytes;
-        // After the last output, the outputs of unused forms are compared as well.
-        let is_last = index + 1 == forms.len();
-        let next =
-            if is_last { layout.total_bytes() } else { MIN_CANARY_BYTES + (index + 1) * layout.stride };
-        let changed = changed_junk_bytes(&got[end..next], end);
-        if changed > 0 {
-            return Some(wrote_outside(*form, changed));
-        }
-    }
-    None
 }
 
 #[cfg(test)]

@@ -114,10 +114,9 @@ fn decompose(from: Type, bits: u64) -> Number {
 
 /// Composes a number in the destination type of the case.
 fn compose(case: Case, number: Number) -> Expected {
-    let Case { from, to, saturates, rounding } = case;
-    match to.kind() {
-        Kind::Integer { signed } => to_integer(number, to, signed, saturates, from.is_integer(), rounding),
-        Kind::Float(format) => to_float(number, to, format, rounding),
+    match case.to.kind() {
+        Kind::Integer { signed } => to_integer(number, signed, case),
+        Kind::Float(format) => to_float(number, case.to, format, case.rounding),
     }
 }
 
@@ -141,15 +140,9 @@ fn shift_rounded(magnitude: u64, shift: u32, negative: bool, rounding: Rounding)
     kept + u64::from(up)
 }
 
-/// Composes an integer. If `wraps` is true and `saturates` false, a value out of range loses its upper bits.
-fn to_integer(
-    number: Number,
-    to: Type,
-    signed: bool,
-    saturates: bool,
-    wraps: bool,
-    rounding: Rounding,
-) -> Expected {
+/// Composes an integer. An integer out of range loses its upper bits, unless the conversion saturates.
+fn to_integer(number: Number, signed: bool, case: Case) -> Expected {
+    let Case { from, to, saturates, rounding } = case;
     let all = to.mask();
     let (most, least) = match signed {
         true => (all >> 1, (all >> 1) + 1),
@@ -172,7 +165,7 @@ fn to_integer(
             };
             let limit = if negative { least } else { most };
             match rounded {
-                Some(rounded) if rounded <= limit || wraps && !saturates => {
+                Some(rounded) if rounded <= limit || from.is_integer() && !saturates => {
                     let bits = if negative { rounded.wrapping_neg() } else { rounded };
                     Expected { bits: bits & all, care: all }
                 }

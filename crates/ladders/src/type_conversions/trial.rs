@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::compare::ExpectedResults;
 use super::device::{Program, TestBuffers};
 use super::state::{PART_NUMBERS, State, TestOptions, Times, add_elapsed};
 use super::types::{Case, Widths};
@@ -181,8 +180,6 @@ struct ChildState {
     device: Identity,
     cl: ClContext,
     memory: TestBuffers,
-    wanted: ExpectedResults,
-    input: Vec<u8>,
     compiled: Option<CompiledProgram>,
 }
 
@@ -230,8 +227,7 @@ fn run_request(
     let values = Values::new(from, request.depth, request.seed);
     let first = request.cases.iter().map(|(_, done)| *done).min().unwrap_or(0).min(values.count());
     let count = (values.count() - first).min(PART_NUMBERS as u64) as usize;
-    values.fill(first, count, &mut child.input);
-    child.memory.load(&child.input)?;
+    child.memory.load(&values, first, count)?;
     add_elapsed(&mut began, &mut times.numbers);
     let end = first + count as u64;
     let (mut states, mut is_lost) = (Vec::new(), false);
@@ -247,8 +243,7 @@ fn run_request(
             State::Partial(done)
         } else {
             talk.step(&case.to_string());
-            let ChildState { memory, input, wanted, .. } = &mut child;
-            match memory.check(&program, case, input, wanted, times) {
+            match child.memory.check(&program, case, times) {
                 Ok(Some(failure)) => State::Wrong(end, Box::new(failure)),
                 Ok(None) if end == values.count() => State::Ok(end),
                 Ok(None) => State::Partial(end),
@@ -280,8 +275,7 @@ impl ChildState {
         let listed = by_identity(device).ok_or_else(unknown)?;
         let cl = ClContext::new(&listed, Sources::from_environment())?.with_kept_binaries();
         let memory = TestBuffers::new(&cl);
-        let (wanted, input) = (ExpectedResults::default(), Vec::new());
-        Ok(Self { device: device.clone(), cl, memory, wanted, input, compiled: None })
+        Ok(Self { device: device.clone(), cl, memory, compiled: None })
     }
 }
 

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::color::{Matrix, Range};
+use base::memory::rgba_bytes;
 
 /// The colour model of a picture's samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -212,6 +213,6 @@ impl Layout {
 
     /// Returns the length in bytes of the picture after conversion to RGBA8.
     pub fn rgba_bytes(&self) -> usize {
-        self.width as usize * self.height as usize * 4
+        rgba_bytes((self.width, self.height))
     }
 }

@@ -176,7 +176,7 @@ impl Builds {
         let Some(requests) = self.builder.sender() else { return };
         cx.frames.filters.workers.forget_requests();
         cx.frames.filters.workers.with_pipeline(move |pipeline| {
-            let (cl, corrector) = (pipeline.cl().clone(), !pipeline.conversions.can_correct());
+            let (cl, corrector) = (pipeline.cl.clone(), !pipeline.conversions.can_correct());
             // The window may be gone.
             let _ = requests.send(Request::Start(Start { number, cl, to_texture, variants, corrector }));
         });

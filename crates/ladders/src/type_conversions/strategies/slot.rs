@@ -123,7 +123,7 @@ impl Slot {
     /// Records in the trace the times at which the device ran these commands of the slot's queue. `enqueued` has the times
     /// before and after they were enqueued.
     pub(super) fn trace_device(&self, events: &[cl::Event], enqueued: (Instant, Instant)) {
-        log::record(|| device_spans(self.queue.clock(), "convert", events, enqueued, Instant::now()));
+        log::record(|| device_spans(self.queue.clock(), "convert", events, enqueued));
     }
 
     /// Submits the commands in the slot's queue to the device.
