@@ -319,7 +319,7 @@ fn in_process(
     mut pipeline: Pipeline,
     right: Option<&Vec<u8>>,
 ) -> Result<Vec<Vec<u8>>> {
-    let cl = pipeline.cl().clone();
+    let cl = pipeline.cl.clone();
     let layout = Converter::supports(&frame.picture);
     let conversion = layout.map(|layout| Conversion { layout, storage: Storage::Buffer });
     let to_convert = conversion.zip(right);

@@ -97,7 +97,8 @@ pub(crate) fn step(back: bool, frames: &mut FrameLoop) {
 
 /// Multiplies the speed by a factor; `None` restores the movie's own speed.
 pub(crate) fn change_speed(factor: Option<f64>, frames: &mut FrameLoop) {
-    let speed = factor.map_or(1.0, |factor| (frames.schedule.clock.speed() * factor).clamp(SPEEDS.0, SPEEDS.1));
+    let speed =
+        factor.map_or(1.0, |factor| (frames.schedule.clock.speed() * factor).clamp(SPEEDS.0, SPEEDS.1));
     frames.schedule.clock.set_speed(speed);
 }
 
