@@ -323,7 +323,7 @@ mod tests {
     #[test]
     fn fontconfig_names_a_font_of_the_system() {
         let ctx = egui::Context::default();
-        overlay::Overlay::style(&ctx);
+        overlay::theme::apply(&ctx);
         let shown = Shown::of(ctx, fontconfig);
         // Arabic: DejaVu has it, which ./dev test installs with fontconfig.
         let letter = "\u{641}";

@@ -56,11 +56,6 @@ mod fields {
 
     use overlay::{Panel, SavedState};
 
-    /// Returns true if the user can open and close this panel; *Correction* is open exactly while colours are corrected.
-    fn is_opened(panel: Panel) -> bool {
-        overlay::ENTRIES.iter().any(|entry| entry.panel == panel) && panel != Panel::Correction
-    }
-
     /// Writes the saved state of the overlay as fields of the settings.
     pub(super) fn serialize<S: Serializer>(state: &SavedState, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
@@ -71,7 +66,7 @@ mod fields {
         map.serialize_entry("column_width", &state.column.width)?;
         for (n, panel) in Panel::ALL.into_iter().enumerate() {
             let name = panel.name();
-            if is_opened(panel) {
+            if overlay::is_remembered(panel) {
                 map.serialize_entry(&format!("{name}_open"), &state.open[n])?;
             }
             if panel != Panel::Correction {

@@ -1,9 +1,17 @@
 //! The requests of the user: what keys, buttons and the mouse ask the player to do.
 
-use crate::kernels::VersionId;
 use crate::panels::Panel;
 use box_filter::VariantId;
 use video::color::Correction;
+
+/// A reference to a version of the watched folder's kernels, in requests of the user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VersionId {
+    /// The version with this number since the window was opened.
+    Session(u64),
+    /// The version with this hash of its texts that was kept on the disk.
+    Earlier(u64),
+}
 
 /// A request of the user, by mouse or key, which the player carries out.
 #[derive(Debug, Clone, PartialEq)]

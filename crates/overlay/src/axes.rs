@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use egui::{Align2, Color32, CornerRadius, Galley, Pos2, Rect, Shape, Stroke, Ui, pos2, vec2};
+use egui::{Align2, CornerRadius, Galley, Pos2, Rect, Shape, Stroke, Ui, pos2, vec2};
 
 use super::theme;
 use engine::stats::FrameSample;
@@ -90,16 +90,10 @@ pub(crate) fn begin_s(sample: &FrameSample, budget_ms: Option<f64>) -> f64 {
 
 /// Adds the label `galley` to `shapes`, on a dark patch so that it can be read over bars of any colour. `anchor` is the
 /// point of the label that is placed at `at`.
-pub(crate) fn add_label(
-    shapes: &mut Vec<Shape>,
-    at: Pos2,
-    anchor: Align2,
-    galley: Arc<Galley>,
-    color: Color32,
-) {
+pub(crate) fn add_label(shapes: &mut Vec<Shape>, at: Pos2, anchor: Align2, galley: Arc<Galley>) {
     let rect = anchor.anchor_size(at, galley.size() + vec2(8.0, 2.0));
     shapes.push(Shape::rect_filled(rect, CornerRadius::same(3), theme::PANEL));
-    shapes.push(Shape::galley(rect.min + vec2(4.0, 1.0), galley, color));
+    shapes.push(Shape::galley(rect.min + vec2(4.0, 1.0), galley, theme::TEXT));
 }
 
 /// Returns `position` rounded to the edge of a physical pixel, both in points; `pixel` is the size of a pixel. Lines on

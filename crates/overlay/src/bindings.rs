@@ -2,9 +2,10 @@
 
 use std::sync::LazyLock;
 
+use super::Action;
+use super::panel_list::COLUMN_PANELS;
 use super::panels::Panel;
 use super::switches::SWITCHES;
-use super::{Action, ENTRIES};
 use box_filter::{Group, VariantId};
 
 /// The factor by which `[` and `]` change the speed, as in mpv.
@@ -109,10 +110,11 @@ pub static BINDINGS: LazyLock<Vec<Binding>> = LazyLock::new(|| {
     use Topic::{Everyday, Files, Filter, Measure, Playing, View};
     let seek = |seconds| Action::SeekBy { seconds, exact: true };
     let mut rows = variant_keys();
-    rows.extend(ENTRIES.iter().filter_map(|entry| {
+    rows.extend(COLUMN_PANELS.iter().filter_map(|panel| {
+        let entry = panel.entry();
         let is_of_filter = matches!(entry.panel, Panel::Kernels | Panel::Correction);
         let (press, effect) = entry.key?;
-        Some(key(if is_of_filter { Filter } else { Measure }, press, effect, entry.action()))
+        Some(key(if is_of_filter { Filter } else { Measure }, press, effect, panel.action()))
     }));
     let talk = [
         ("Right", ChangeVariant(1)),

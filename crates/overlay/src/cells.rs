@@ -2,14 +2,14 @@
 
 use egui::{Align2, Color32, CornerRadius, Rect, Ui, pos2, vec2};
 
-use super::{Action, VariantRow, View, theme};
+use super::pass::Pass;
+use super::{Action, VariantRow, theme};
 use crate::hover::Explain as _;
 use crate::scoreboard::{
-    Board, Time, draw_key, name_color, old_setting, score_text, show_hover_text, time_of, variant_ground,
-    variants_by_group,
+    Board, Time, draw_bar, draw_key, name_color, old_setting, score_text, show_hover_text, time_of,
+    variant_ground, variants_by_group,
 };
 use box_filter::VariantId;
-use engine::stats::Scores;
 
 /// Space in points between two cells of variants.
 const CELL_GAP: f32 = 5.0;
@@ -67,36 +67,26 @@ pub(crate) fn height_in(width: f32, count: usize, detail: CellDetail) -> f32 {
 }
 
 /// Lays the variants out as cells (small buttons), from the top of `rect` on.
-pub(crate) fn show(
-    ui: &mut Ui,
-    rect: Rect,
-    (view, scores): (&View, &Scores),
-    detail: CellDetail,
-    actions: &mut Vec<Action>,
-) {
-    let rows = variants_by_group(view);
+pub(crate) fn show(ui: &mut Ui, rect: Rect, detail: CellDetail, pass: &mut Pass) {
+    let rows = variants_by_group(pass.view);
     let count = cells_per_line(rect.width(), rows.len());
     let gap = detail.gap();
     let size = vec2(((rect.width() - gap * (count as f32 - 1.0)) / count as f32).floor(), detail.height());
-    let board = Board::new(view, scores);
+    let board = Board::new(pass);
     for (n, (_, row)) in rows.iter().enumerate() {
         let at = vec2((n % count) as f32 * (size.x + gap), (n / count) as f32 * (size.y + gap));
-        show_cell(ui, Rect::from_min_size(rect.min + at, size), &board, row, detail, actions);
+        if show_cell(ui, Rect::from_min_size(rect.min + at, size), &board, row) {
+            pass.actions.push(Action::SetVariant(row.id));
+        }
     }
 }
 
-fn show_cell(
-    ui: &mut Ui,
-    rect: Rect,
-    board: &Board,
-    row: &VariantRow,
-    detail: CellDetail,
-    actions: &mut Vec<Action>,
-) {
+/// Lays out a cell, with the time if it is high enough. Returns true if the user clicked it.
+fn show_cell(ui: &mut Ui, rect: Rect, board: &Board, row: &VariantRow) -> bool {
     let view = board.view;
     ui.painter().rect_filled(rect, CornerRadius::same(5), Color32::from_white_alpha(10));
-    let (response, chosen) = variant_ground(ui, rect, view, row, actions);
-    let has_times = detail == CellDetail::Times;
+    let (response, chosen) = variant_ground(ui, rect, board, row);
+    let has_times = rect.height() >= CellDetail::Times.height();
     let y = if has_times { rect.top() + 12.0 } else { rect.center().y };
     draw_key(ui, rect.left() + 3.0, y, row);
     let painter = ui.painter();
@@ -108,8 +98,8 @@ fn show_cell(
     });
     let left = rect.left() + if rect.width() < 74.0 { 19.5 } else { 23.0 };
     let color = name_color(row, chosen);
-    let at = (pos2(left, y), Align2::LEFT_CENTER);
-    theme::elided_text(ui, at, row.id.name, font, color, rect.right() - left - 2.0);
+    let at = (pos2(left, y), Align2::LEFT_CENTER, rect.right() - left - 2.0);
+    theme::elided_text(ui, at, row.id.name, (font, color));
     if has_times {
         let shown = view.shown.is_some_and(|s| s.variant == row.id);
         let line = Rect::from_min_max(
@@ -125,11 +115,11 @@ fn show_cell(
             Time::Unknown(_) if row.id == VariantId::OFF => (String::new(), theme::WEAK, None),
             Time::Unknown(_) => (theme::UNKNOWN.to_owned(), theme::WEAK, None),
         };
-        let at = (pos2(rect.left() + 6.0, rect.bottom() - 13.0), Align2::LEFT_CENTER);
-        theme::elided_text(ui, at, &text, theme::figures(11.0), color, rect.width() - 8.0);
+        let at = (pos2(rect.left() + 6.0, rect.bottom() - 13.0), Align2::LEFT_CENTER, rect.width() - 8.0);
+        theme::elided_text(ui, at, &text, (theme::figures(11.0), color));
         if let Some(score) = bar {
-            board.draw_bar(painter, line, score, shown);
+            draw_bar(painter, line, board.bar_length(score), shown);
         }
     }
-    response.explain_by(|ui| show_hover_text(ui, board, row));
+    response.explain_by(|ui| show_hover_text(ui, board, row)).clicked()
 }

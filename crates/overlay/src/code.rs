@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use egui::style::ScrollAnimation;
 use egui::text::{LayoutJob, TextFormat};
-use egui::{Align, Color32, Galley, Pos2, Rect, ScrollArea, Ui, vec2};
+use egui::{Align, Color32, Galley, Pos2, Rect, Role, ScrollArea, Ui, vec2};
 use egui_extras::syntax_highlighting::{CodeTheme, highlight};
 use similar::{ChangeTag, TextDiff};
 
 use super::{panel, theme};
+use crate::access::Access as _;
 use base::error::SourceLine;
 
 /// The source of a variant's kernels, for display.
@@ -139,7 +140,8 @@ fn show_lines(ui: &mut Ui, source: &Source, galley: &Arc<Galley>, scrolls: bool)
     let numbers = ui.painter().layout_job(LayoutJob::single_section(numbers, format));
     let left = numbers.size().x + 8.0;
     let width = ui.available_width().max(left + galley.size().x);
-    let (area, _) = ui.allocate_exact_size(vec2(width, galley.size().y), egui::Sense::hover());
+    let (area, response) = ui.allocate_exact_size(vec2(width, galley.size().y), egui::Sense::hover());
+    response.named(Role::Code, &source.name).valued(|| source.text.to_string());
     let text = Pos2::new(area.left() + left, area.top());
     let painter = ui.painter().with_clip_rect(ui.clip_rect().intersect(area));
     for (marked, color) in [(&source.changed, CHANGED_BACKGROUND), (&source.refused, ERROR_BACKGROUND)] {
@@ -175,7 +177,9 @@ pub(super) fn show_plain_lines(ui: &mut Ui, lines: &[(&str, Color32)]) {
     let (height, glyph) = ui.fonts_mut(|fonts| (fonts.row_height(&font), fonts.glyph_width(&font, 'm')));
     let longest = lines.iter().map(|(line, _)| line.chars().count()).max().unwrap_or(0) as f32;
     let size = vec2(ui.available_width().max(longest * glyph), height * lines.len() as f32);
-    let (area, _) = ui.allocate_exact_size(size, egui::Sense::hover());
+    let (area, response) = ui.allocate_exact_size(size, egui::Sense::hover());
+    let text = || lines.iter().map(|(line, _)| *line).collect::<Vec<_>>().join("\n");
+    response.named(Role::Code, "Code").valued(text);
     let clip = ui.clip_rect().intersect(area);
     let painter = ui.painter().with_clip_rect(clip);
     let first = ((clip.top() - area.top()) / height).floor().max(0.0) as usize;

@@ -1,12 +1,17 @@
 //! The controls in the strip: radius, menus, and buttons.
 
 use egui::{
-    Align2, Button, Color32, CornerRadius, Popup, Rect, Response, RichText, Sense, Slider, Ui, pos2, vec2,
+    Align2, Button, Color32, CornerRadius, Popup, Rect, Response, RichText, Role, Sense, Slider, Ui, pos2,
+    vec2,
 };
 
 use super::bindings::key_of;
 use super::open_panels::OpenPanels;
-use super::{Action, ENTRIES, Entry, View, mouse, theme, words};
+use super::panel::ColumnPanel;
+use super::panel_list::COLUMN_PANELS;
+use super::pass::Pass;
+use super::{Action, View, access, mouse, theme, words};
+use crate::access::Access as _;
 use crate::hover::Explain as _;
 use box_filter::MAX_RADIUS;
 
@@ -42,17 +47,13 @@ pub(crate) struct ControlsState<'a> {
     pub column_left: bool,
 }
 
-/// A button of the controls, with its text and width.
-struct TextButton {
+/// A button of the controls, or a line of a menu.
+struct Item {
     text: &'static str,
-    /// The width in points.
-    width: f32,
     hover: &'static str,
     action: Action,
-    /// True to draw the button as active, because the part that it opens is open.
+    /// True to mark the item, because the part or setting that it switches is on.
     on: bool,
-    /// The button's rank: if not all buttons fit, those with the lowest rank are left out.
-    rank: u8,
 }
 
 /// Returns the width in points of a button with this text.
@@ -60,12 +61,10 @@ fn button_width(ui: &Ui, text: &str) -> f32 {
     ui.painter().layout_no_wrap(text.to_owned(), theme::words(12.5), theme::TEXT).size().x + BUTTON_PADDING
 }
 
-/// Returns the buttons right of the radius, from left to right.
-fn buttons(ui: &Ui, state: &ControlsState) -> Vec<TextButton> {
-    let button = |text, hover, action, on, rank| {
-        let width = button_width(ui, text);
-        TextButton { text, width, hover, action, on, rank }
-    };
+/// Returns the buttons right of the radius, from left to right, with their ranks: if not all buttons fit, those with the lowest
+/// rank are left out.
+fn buttons(state: &ControlsState) -> Vec<(Item, u8)> {
+    let button = |text, hover, action, on, rank| (Item { text, hover, action, on }, rank);
     let (hide, about) = match state.visible {
         true => ("Hide", "Hide the overlay (i). The mouse at the lower edge shows these controls again."),
         false => ("Show", "Show the overlay (i)"),
@@ -79,38 +78,40 @@ fn buttons(ui: &Ui, state: &ControlsState) -> Vec<TextButton> {
 }
 
 /// Lays the radius out at the left of `row`, the buttons at its right.
-pub(crate) fn show(ui: &mut Ui, row: Rect, view: &View, state: &ControlsState, actions: &mut Vec<Action>) {
-    let mut buttons = buttons(ui, state);
+pub(crate) fn show(ui: &mut Ui, row: Rect, state: &ControlsState, pass: &mut Pass) {
+    let view = pass.view;
+    let mut buttons = buttons(state);
     // The menus belong to parts that cannot be seen while the overlay is hidden.
     let mut menus = if state.visible { vec![PANELS_LABEL.0, PICTURE_LABEL.0] } else { Vec::new() };
-    let needed = |ui: &Ui, menus: &[&str], buttons: &[TextButton]| {
-        let menus: f32 = menus.iter().map(|label| button_width(ui, label)).sum();
-        menus + buttons.iter().map(|button| button.width).sum::<f32>()
+    let needed = |ui: &Ui, menus: &[&'static str], buttons: &[(Item, u8)]| {
+        let texts = menus.iter().copied().chain(buttons.iter().map(|(button, _)| button.text));
+        texts.map(|text| button_width(ui, text)).sum::<f32>()
     };
     let least = 2.0 * STEP_BUTTON_WIDTH + VALUE_WIDTH + 20.0;
     let room = row.width() - least - SLIDER_WIDTHS.0;
     while needed(ui, &menus, &buttons) > room && buttons.len() > 2 {
-        let lowest = buttons.iter().map(|button| button.rank).min();
-        buttons.retain(|button| Some(button.rank) != lowest);
+        let lowest = buttons.iter().map(|(_, rank)| *rank).min();
+        buttons.retain(|(_, rank)| Some(*rank) != lowest);
     }
     if needed(ui, &menus, &buttons) > room {
         menus.truncate(1);
     }
     let mut left = row.right() - needed(ui, &menus, &buttons);
-    show_radius(ui, row.with_max_x(left - 8.0), view, actions);
+    show_radius(ui, row.with_max_x(left - 8.0), pass);
     for label in menus {
         let rect = Rect::from_min_size(pos2(left, row.top()), vec2(button_width(ui, label), row.height()));
         left = rect.right();
-        match label == PANELS_LABEL.0 {
-            true => show_menu(ui, rect, PANELS_LABEL, &panel_lines(view, state), actions),
-            false => show_menu(ui, rect, PICTURE_LABEL, &picture_lines(view), actions),
-        }
+        let requested = match label == PANELS_LABEL.0 {
+            true => show_menu(ui, rect, PANELS_LABEL, panel_lines(view, state)),
+            false => show_menu(ui, rect, PICTURE_LABEL, picture_lines(view)),
+        };
+        pass.actions.extend(requested);
     }
-    for button in buttons {
-        let rect = Rect::from_min_size(pos2(left, row.top()), vec2(button.width, row.height()));
-        left += button.width;
-        if text_button(ui, rect, button.text, button.on).explain(button.hover).clicked() {
-            actions.push(button.action);
+    for (Item { text, hover, action, on }, _) in buttons {
+        let rect = Rect::from_min_size(pos2(left, row.top()), vec2(button_width(ui, text), row.height()));
+        left = rect.right();
+        if text_button(ui, rect, text, on).explain(hover).clicked() {
+            pass.actions.push(action);
         }
     }
 }
@@ -127,34 +128,24 @@ fn text_button(ui: &mut Ui, rect: Rect, text: &str, on: bool) -> Response {
         _ => theme::TEXT,
     };
     ui.painter().text(rect.center(), Align2::CENTER_CENTER, text, theme::words(12.5), color);
-    response
-}
-
-struct MenuLine {
-    text: &'static str,
-    hover: &'static str,
-    action: Action,
-    /// True if the line is marked, because the panel or setting that it switches is on.
-    on: bool,
+    response.named(Role::Button, if text == "?" { "Keys" } else { text })
 }
 
 /// Returns the lines of the menu of panels: a line for each panel, open ones marked, and one that moves the column.
-fn panel_lines(view: &View, state: &ControlsState) -> Vec<MenuLine> {
-    let line = |panel: &Entry| MenuLine {
-        text: panel.menu.0,
-        hover: panel.menu.1,
-        action: panel.action(),
-        on: state.panels.is_shown(panel.panel, view),
+fn panel_lines(view: &View, state: &ControlsState) -> Vec<Item> {
+    let line = |panel: &&dyn ColumnPanel| {
+        let (text, hover) = panel.entry().menu;
+        Item { text, hover, action: panel.action(), on: panel.is_shown(view, state.panels) }
     };
-    let panels = ENTRIES.iter().filter(|panel| panel.is_available(view.scene.is_some()));
+    let panels = COLUMN_PANELS.iter().filter(|panel| panel.is_available(view));
     let (text, hover) = if state.column_left { LEFT } else { RIGHT };
-    let side = MenuLine { text, hover, action: Action::MoveColumn, on: false };
+    let side = Item { text, hover, action: Action::MoveColumn, on: false };
     panels.map(line).chain([side]).collect()
 }
 
 /// Returns the lines of the menu of actions on the picture.
-fn picture_lines(view: &View) -> Vec<MenuLine> {
-    let line = |text, hover, action, on| MenuLine { text, hover, action, on };
+fn picture_lines(view: &View) -> Vec<Item> {
+    let line = |text, hover, action, on| Item { text, hover, action, on };
     let is_muted = view.sound.is_some_and(|sound| sound.is_muted);
     let is_difference = view.wipe.is_some_and(|wipe| wipe.difference.is_some());
     vec![
@@ -173,32 +164,37 @@ fn picture_lines(view: &View) -> Vec<MenuLine> {
     ]
 }
 
-/// Lays out the button of a menu in `rect`, and the menu with these lines while it is open.
+/// Lays out the button of a menu in `rect`, and the menu with these lines while it is open. Returns the action of the line that
+/// was clicked.
 fn show_menu(
     ui: &mut Ui,
     rect: Rect,
     (label, hover): (&'static str, &str),
-    lines: &[MenuLine],
-    actions: &mut Vec<Action>,
-) {
+    lines: Vec<Item>,
+) -> Option<Action> {
+    let mut requested = None;
     let response = text_button(ui, rect, label, lines.iter().any(|line| line.on));
     Popup::menu(&response).show(|ui| {
         ui.spacing_mut().item_spacing.y = 0.0;
         ui.set_min_width(MENU_LINE_WIDTH);
-        for MenuLine { text, hover, action, on } in lines {
-            let color = if *on { theme::SELECT } else { theme::TEXT };
-            let line = Button::new(RichText::new(*text).color(color)).frame_when_inactive(false);
-            let line = line.min_size(vec2(MENU_LINE_WIDTH, 0.0)).shortcut_text(key_of(action));
-            if ui.add(line).explain(*hover).clicked() {
-                actions.push(action.clone());
+        for Item { text, hover, action, on } in lines {
+            let color = if on { theme::SELECT } else { theme::TEXT };
+            let line = Button::new(RichText::new(text).color(color)).frame_when_inactive(false);
+            let line = line.min_size(vec2(MENU_LINE_WIDTH, 0.0)).shortcut_text(key_of(&action));
+            let line = ui.add(line).named(Role::MenuItemCheckBox, text);
+            ui.ctx().accesskit_node_builder(line.id, |node| node.set_toggled(on.into()));
+            if line.explain(hover).clicked() {
+                requested = Some(action);
             }
         }
     });
     response.explain(hover);
+    requested
 }
 
 /// Lays out the radius: its name, buttons, a slider and the value, as far as there is room.
-fn show_radius(ui: &mut Ui, room: Rect, view: &View, actions: &mut Vec<Action>) {
+fn show_radius(ui: &mut Ui, room: Rect, pass: &mut Pass) {
+    let (view, actions) = (pass.view, &mut pass.actions);
     let over = ui.interact(room, ui.unique_id().with("wheel over the radius"), Sense::hover());
     let steps = mouse::wheel_steps(ui, &over);
     if steps != 0 {
@@ -214,16 +210,16 @@ fn show_radius(ui: &mut Ui, room: Rect, view: &View, actions: &mut Vec<Action>) 
         x += LABEL_WIDTH;
         spare -= LABEL_WIDTH;
     }
-    let mut step = |ui: &mut Ui, x: f32, text: &str, enabled: bool, to: u32| {
+    let mut step = |ui: &mut Ui, x: f32, (text, name): (&str, &str), enabled: bool, to: u32| {
         let rect = Rect::from_min_size(pos2(x, room.top()), vec2(STEP_BUTTON_WIDTH, room.height()));
         let button = Button::new(egui::RichText::new(text).font(theme::figures(12.5))).min_size(rect.size());
         ui.add_enabled_ui(enabled, |ui| {
-            if ui.put(rect, button).explain(words::RADIUS).clicked() {
+            if ui.put(rect, button).named(Role::Button, name).explain(words::RADIUS).clicked() {
                 actions.push(Action::SetRadius(to));
             }
         });
     };
-    step(ui, x, "-", view.radius > 0, view.radius.saturating_sub(1));
+    step(ui, x, ("-", "Smaller radius"), view.radius > 0, view.radius.saturating_sub(1));
     x += STEP_BUTTON_WIDTH + 4.0;
     let mut wanted = None;
     if spare >= SLIDER_WIDTHS.0 {
@@ -232,20 +228,15 @@ fn show_radius(ui: &mut Ui, room: Rect, view: &View, actions: &mut Vec<Action>) 
         ui.spacing_mut().slider_width = width;
         let mut radius = view.radius.min(MAX_RADIUS);
         let slider = ui.put(rect, Slider::new(&mut radius, 0..=MAX_RADIUS).show_value(false));
-        if slider.explain(words::window_text(view.radius)).changed() {
+        if slider.named(Role::Slider, "Radius").explain(words::window_text(view.radius)).changed() {
             wanted = Some(radius);
         }
         x += width + 4.0;
     }
-    step(ui, x, "+", view.radius < MAX_RADIUS, view.radius + 1);
+    step(ui, x, ("+", "Larger radius"), view.radius < MAX_RADIUS, view.radius + 1);
     x += STEP_BUTTON_WIDTH + 7.0;
-    let text = format!("{} px", view.radius);
-    ui.painter().text(
-        pos2(x, room.center().y),
-        Align2::LEFT_CENTER,
-        text,
-        theme::figures(12.5),
-        theme::STRONG,
-    );
+    let (at, text) = (pos2(x, room.center().y), format!("{} px", view.radius));
+    let place = ui.painter().text(at, Align2::LEFT_CENTER, &text, theme::figures(12.5), theme::STRONG);
+    access::number(ui, place, "Radius of the box", &text);
     actions.extend(wanted.map(Action::SetRadius));
 }

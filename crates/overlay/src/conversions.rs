@@ -3,12 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use egui::{Align2, Color32, Rect, Sense, Stroke, Ui, Vec2, pos2, vec2};
+use egui::{Align2, Color32, Rect, Role, Sense, Stroke, Ui, Vec2, pos2, vec2};
 
 use super::job::{JobState, start_or_stop};
-use super::panel::{Entry, line, paragraph};
+use super::panel::{ColumnPanel, Entry, Pane, line, paragraph};
 use super::panels::Panel;
-use super::{Action, theme};
+use super::{Action, View, theme};
+use crate::access::Access as _;
 use crate::hover::Explain as _;
 use ladders::type_conversions::state::State;
 use ladders::type_conversions::types::{Case, Rounding, Type};
@@ -59,8 +60,6 @@ impl Conversions {
     }
 }
 
-/// The panel's least width in points.
-const WIDTH: f32 = 450.0;
 /// Height in points of a row of the matrix.
 const ROW_HEIGHT: f32 = 20.0;
 /// Width in points of the names of source types before the rows.
@@ -79,46 +78,58 @@ const START_HOVER: &str = "Test every convert_*() of OpenCL C on this device, wi
 const LEGEND: &str =
     "Each cell: default, rte, rtz, rtp, rtn; second row with _sat. \u{d7} wrong, \u{2013} not testable";
 
-/// The entry of this panel in the list of panels: key, line in the menu and width.
-pub(super) const ENTRY: Entry = Entry {
-    panel: Panel::Conversions,
-    key: Some(("k", "check of type conversions")),
-    menu: ("Conversions", "Test the device's convert_*() functions of OpenCL C"),
-    about: "",
-    width: WIDTH,
-};
+/// The panel that checks type conversions.
+pub(super) struct ConversionsPanel;
 
-/// Lays the contents of the panel out.
-pub(crate) fn show(ui: &mut Ui, check: &Conversions, actions: &mut Vec<Action>) {
-    let (color, text) = state_text(check);
-    match check.state {
-        // The reason stands nowhere else, so it must not be cut.
-        JobState::Failed(_) => paragraph(ui, &text, color),
-        _ => line(ui, &text, color),
-    };
-    let (known, all) = check.progress();
-    if check.state.is_under_way() {
-        let done = known as f32 / all.max(1) as f32;
-        ui.add(egui::ProgressBar::new(done).desired_height(6.0).fill(theme::GOOD));
+impl ColumnPanel for ConversionsPanel {
+    fn entry(&self) -> Entry {
+        Entry::new(
+            Panel::Conversions,
+            ("Conversions", "Test the device's convert_*() functions of OpenCL C"),
+            450.0,
+        )
+        .with_key("k", "check of type conversions")
     }
-    ui.horizontal(|ui| {
-        let start = ("Check now", START_HOVER, Action::CheckConversions);
-        let stop = ("Stop", "Stop; results so far are kept", Action::StopChecking);
-        start_or_stop(ui, &check.state, start, stop, actions);
-        if !check.device.is_empty() {
-            line(ui, &format!("{}, seed {}", check.device, check.seed), theme::WEAK);
+
+    fn progress(&self, view: &View) -> Option<String> {
+        let (tested, cases) = view.conversions.progress();
+        view.conversions.state.is_under_way().then(|| format!("{tested} of {cases}"))
+    }
+
+    fn show(&self, ui: &mut Ui, pane: &mut Pane) {
+        let pass = &mut *pane.pass;
+        let check = pass.view.conversions;
+        let (color, text) = state_text(check);
+        match check.state {
+            // The reason stands nowhere else, so it must not be cut.
+            JobState::Failed(_) => paragraph(ui, &text, color),
+            _ => line(ui, &text, color),
+        };
+        let (known, all) = check.progress();
+        if check.state.is_under_way() {
+            let done = known as f32 / all.max(1) as f32;
+            let bar = ui.add(egui::ProgressBar::new(done).desired_height(6.0).fill(theme::GOOD));
+            bar.named(Role::ProgressIndicator, "Progress").valued(|| format!("{known} of {all}"));
         }
-    });
-    if !check.cases.is_empty() {
-        show_matrix(ui, check);
-        line(ui, LEGEND, theme::WEAK);
-    }
-    let faults = || check.cases.iter().filter_map(|(case, state)| Some((case, fault_text(state)?)));
-    for (case, why) in faults().take(MAX_LISTED_FAULTS) {
-        line(ui, &format!("{case}, {why}"), theme::WARN).explain(case_hover_text(check, *case));
-    }
-    if let Some(more) = faults().count().checked_sub(MAX_LISTED_FAULTS).filter(|more| *more > 0) {
-        line(ui, &format!("and {more} more: clreel conformance lists all"), theme::WEAK);
+        ui.horizontal(|ui| {
+            let start = ("Check now", START_HOVER, Action::CheckConversions);
+            let stop = ("Stop", "Stop; results so far are kept", Action::StopChecking);
+            pass.actions.extend(start_or_stop(ui, &check.state, start, stop));
+            if !check.device.is_empty() {
+                line(ui, &format!("{}, seed {}", check.device, check.seed), theme::WEAK);
+            }
+        });
+        if !check.cases.is_empty() {
+            show_matrix(ui, check);
+            line(ui, LEGEND, theme::WEAK);
+        }
+        let faults = || check.cases.iter().filter_map(|(case, state)| Some((case, fault_text(state)?)));
+        for (case, why) in faults().take(MAX_LISTED_FAULTS) {
+            line(ui, &format!("{case}, {why}"), theme::WARN).explain(case_hover_text(check, *case));
+        }
+        if let Some(more) = faults().count().checked_sub(MAX_LISTED_FAULTS).filter(|more| *more > 0) {
+            line(ui, &format!("and {more} more: clreel conformance lists all"), theme::WEAK);
+        }
     }
 }
 
@@ -203,6 +214,7 @@ fn show_matrix(ui: &mut Ui, check: &Conversions) {
         let corner = first + cell * vec2(index(case.to)?, index(case.from)?) + size * vec2(column, row);
         Some(Rect::from_min_size(corner, size))
     };
+    let response = response.named(Role::Image, "Conversions").valued(|| state_text(check).1);
     let pointer = response.hover_pos();
     let mut pointed = None;
     for (case, state) in &check.cases {

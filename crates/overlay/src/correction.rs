@@ -1,40 +1,55 @@
 //! The panel with the sliders of the colour correction.
 
-use egui::{Rect, Slider, Ui};
+use egui::{Slider, Ui};
 
-use super::panel::{self, Entry};
+use super::open_panels::OpenPanels;
+use super::panel::{self, ColumnPanel, Entry, Pane};
 use super::panels::Panel;
 use super::{Action, View};
 use video::color::Correction;
 
-/// The panel's least width in points.
-const WIDTH: f32 = 220.0;
+/// The panel of the colour correction, which is shown as long as colours are corrected.
+pub(super) struct Sliders;
 
-/// The entry of this panel in the list of panels: key, line in the menu and width.
-pub(super) const ENTRY: Entry = Entry {
-    panel: Panel::Correction,
-    key: Some(("c", "colour correction")),
-    menu: ("Colours", "Brightness, contrast, saturation and gamma"),
-    about: "",
-    width: WIDTH,
-};
-
-/// Lays the contents of the panel with the title bar `head` out.
-pub(crate) fn show(ui: &mut Ui, head: Rect, view: &View, actions: &mut Vec<Action>) {
-    let correction = view.correction.unwrap_or(Correction::NEUTRAL);
-    let mut adjusted = correction;
-    if panel::title_link(ui, head, "reset", "Reset to neutral values") {
-        adjusted = Correction::NEUTRAL;
+impl ColumnPanel for Sliders {
+    fn entry(&self) -> Entry {
+        Entry {
+            margin: egui::Margin { left: 8, right: 8, top: 2, bottom: 6 },
+            ..Entry::new(Panel::Correction, ("Colours", "Brightness, contrast, saturation and gamma"), 220.0)
+                .with_key("c", "colour correction")
+        }
     }
-    let margin = egui::Margin { left: 8, right: 8, top: 2, bottom: 6 };
-    panel::padded(ui, margin, |ui| {
+
+    fn title(&self, _: &View, _: &OpenPanels) -> String {
+        "Colour correction".to_owned()
+    }
+
+    fn action(&self) -> Action {
+        Action::ToggleCorrection
+    }
+
+    fn close_hover(&self) -> String {
+        "Switch colour correction off (c)".to_owned()
+    }
+
+    fn is_shown(&self, view: &View, _: &OpenPanels) -> bool {
+        view.correction.is_some()
+    }
+
+    fn show(&self, ui: &mut Ui, pane: &mut Pane) {
+        let (head, pass) = (pane.head, &mut *pane.pass);
+        let correction = pass.view.correction.unwrap_or(Correction::NEUTRAL);
+        let mut adjusted = correction;
+        if panel::title_link(ui, head, "reset", "Reset to neutral values") {
+            adjusted = Correction::NEUTRAL;
+        }
         ui.spacing_mut().slider_width = 110.0;
         ui.add(Slider::new(&mut adjusted.brightness, Correction::BRIGHTNESS).text("brightness"));
         ui.add(Slider::new(&mut adjusted.contrast, Correction::CONTRAST).text("contrast"));
         ui.add(Slider::new(&mut adjusted.saturation, Correction::SATURATION).text("saturation"));
         ui.add(Slider::new(&mut adjusted.gamma, Correction::GAMMA).logarithmic(true).text("gamma"));
-    });
-    if adjusted != correction {
-        actions.push(Action::SetCorrection(adjusted));
+        if adjusted != correction {
+            pass.actions.push(Action::SetCorrection(adjusted));
+        }
     }
 }

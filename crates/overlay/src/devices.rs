@@ -2,18 +2,17 @@
 
 use std::fmt::Write as _;
 
-use egui::{Align, Color32, Layout, Margin, Response, RichText, Sense, Ui, UiBuilder};
+use egui::{Align, Color32, Layout, Margin, Response, RichText, Role, Sense, Ui, UiBuilder};
 
-use super::panel::{Entry, paragraph};
+use super::open_panels::OpenPanels;
+use super::panel::{ColumnPanel, Entry, Pane, paragraph};
 use super::panels::Panel;
-use super::{Action, device_name, theme};
+use super::{Action, View, device_name, theme};
+use crate::access::Access as _;
 use crate::hover::Explain as _;
 use base::device::DeviceInfo;
 use base::error::Error;
 use engine::sharing::Sharing;
-
-/// The panel's least width in points.
-const WIDTH: f32 = 220.0;
 
 /// The state of an OpenCL device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,38 +57,50 @@ impl DeviceList<'_> {
     }
 }
 
-/// The entry of this panel in the list of panels: key, line in the menu and width.
-pub(super) const ENTRY: Entry = Entry {
-    panel: Panel::Devices,
-    key: None,
-    menu: ("Devices", "List and switch OpenCL devices (Ctrl+D: next device)"),
-    about: "",
-    width: WIDTH,
-};
+/// The panel of OpenCL devices.
+pub(super) struct DevicesPanel;
 
-/// Lays the contents of the panel out.
-pub(crate) fn show(ui: &mut Ui, list: &DeviceList, actions: &mut Vec<Action>) {
-    ui.spacing_mut().item_spacing.y = 2.0;
-    match list.rows {
-        None => show_note(ui, "Searching for devices.", theme::TEXT),
-        Some([]) => show_note(ui, "No OpenCL device found.", theme::WARN),
-        Some(rows) => {
-            for (index, row) in rows.iter().enumerate() {
-                if show_device(ui, index, row) {
-                    actions.push(Action::SetDevice(index));
-                }
-            }
-            // The check belongs to a device, so it can be reached from here.
-            let check = show_block(ui, Sense::click(), |ui| {
-                paragraph(ui, "Check the type conversions of the device in use", theme::TEXT);
-            });
-            if check.explain("Open the panel that tests every convert_*() (k)").clicked() {
-                actions.push(Action::Toggle(Panel::Conversions));
-            }
+impl ColumnPanel for DevicesPanel {
+    fn entry(&self) -> Entry {
+        Entry {
+            margin: Margin { bottom: 4, ..Margin::ZERO },
+            ..Entry::new(
+                Panel::Devices,
+                ("Devices", "List and switch OpenCL devices (Ctrl+D: next device)"),
+                220.0,
+            )
         }
     }
-    for remark in list.remarks {
-        show_note(ui, remark, theme::WEAK);
+
+    fn title(&self, _: &View, _: &OpenPanels) -> String {
+        "OpenCL devices".to_owned()
+    }
+
+    fn show(&self, ui: &mut Ui, pane: &mut Pane) {
+        let (list, actions) = (&pane.pass.view.devices, &mut pane.pass.actions);
+        ui.spacing_mut().item_spacing.y = 2.0;
+        match list.rows {
+            None => show_note(ui, "Searching for devices.", theme::TEXT),
+            Some([]) => show_note(ui, "No OpenCL device found.", theme::WARN),
+            Some(rows) => {
+                for (index, row) in rows.iter().enumerate() {
+                    if show_device(ui, index, row) {
+                        actions.push(Action::SetDevice(index));
+                    }
+                }
+                // The check belongs to a device, so it can be reached from here.
+                let check = show_block(ui, Sense::click(), |ui| {
+                    paragraph(ui, "Check the type conversions of the device in use", theme::TEXT);
+                });
+                let check = check.named(Role::Button, "Check the type conversions of the device in use");
+                if check.explain("Open the panel that tests every convert_*() (k)").clicked() {
+                    actions.push(Action::Toggle(Panel::Conversions));
+                }
+            }
+        }
+        for remark in list.remarks {
+            show_note(ui, remark, theme::WEAK);
+        }
     }
 }
 
@@ -122,7 +133,8 @@ fn show_device(ui: &mut Ui, index: usize, row: &DeviceRow) -> bool {
         DeviceState::InUse => "Restart this device",
         _ => "Use this device",
     };
-    device.explain(hover).clicked()
+    let name = format!("{index}: {}", row.info.name);
+    device.named(Role::Button, &name).valued(|| format!("{state} {sharing}")).explain(hover).clicked()
 }
 
 /// Lays `contents` out on a background that is lighter under the pointer if `sense` has clicks. Returns the response of the

@@ -1,13 +1,14 @@
 //! The graph of the filter's time over the last seconds, on a logarithmic axis: a line of steps, interrupted where variant,
 //! kernels, radius, size or device change, with the median of each segment.
 
-use egui::{Align2, Rect, Sense, Shape, Stroke, Ui, pos2};
+use egui::{Align2, Rect, Role, Sense, Shape, Stroke, Ui, pos2};
 
 use super::axes::{Axes, add_label, begin_s, snap_to_pixel};
 use super::facts::{NOT_TIMED, filter_name};
+use super::pass::Pass;
 use super::stage_graph::show_pointed_frame;
-use super::table::Numbers;
-use super::{Action, View, device_name, theme};
+use super::{View, device_name, theme};
+use crate::access::Access as _;
 use box_filter::VariantId;
 use engine::stats::summary::{SUMMARY_S, mean_others_share};
 use engine::stats::{FrameSample, Setting, Stage, Summary};
@@ -44,7 +45,8 @@ struct Segment<'a> {
 }
 
 /// Lays the graph out in `area`. A click on a frame freezes the timeline at it, a click elsewhere opens the timeline.
-pub(crate) fn show(ui: &mut Ui, area: Rect, view: &View, numbers: &Numbers, actions: &mut Vec<Action>) {
+pub(crate) fn show(ui: &mut Ui, area: Rect, pass: &mut Pass) {
+    let (view, numbers) = (pass.view, pass.numbers);
     let history = view.recorder.history();
     let axes = Axes::new(ui, area, SPAN_S, history);
     if !axes.plot.is_positive() {
@@ -59,15 +61,13 @@ pub(crate) fn show(ui: &mut Ui, area: Rect, view: &View, numbers: &Numbers, acti
     }
     let (low, high) = decade_range(segments.iter().flat_map(|s| &s.frames).map(|f| f.ms));
     let decade = axes.plot.height() / (high - low) as f32;
-    let y = |ms: f64| {
-        let up = (ms.log10() - f64::from(low)) as f32 * decade;
-        (axes.plot.bottom() - up).clamp(axes.plot.top(), axes.plot.bottom())
-    };
+    let graph = Graph { axes, segments, low, decade };
+    let segments = &graph.segments;
     // A figure for each decade, or for every n-th where they would overlap.
     let every = (13.0 / decade).ceil().max(1.0) as i32;
     for n in (low..=high).filter(|n| (n - low) % every == 0) {
         let unit = if n == low { " ms" } else { "" };
-        axes.draw_grid_line(ui, y(10f64.powi(n)), &format!("{}{unit}", decade_name(n)));
+        axes.draw_grid_line(ui, graph.y(10f64.powi(n)), &format!("{}{unit}", decade_name(n)));
     }
     let mut shapes = Vec::new();
     for (n, segment) in segments.iter().enumerate() {
@@ -82,13 +82,13 @@ pub(crate) fn show(ui: &mut Ui, area: Rect, view: &View, numbers: &Numbers, acti
         if segment.summary.is_some() {
             let mut points: Vec<egui::Pos2> = Vec::with_capacity(2 * segment.frames.len());
             for frame in &segment.frames {
-                let at = snap_to_pixel(y(frame.ms), axes.pixel);
+                let at = snap_to_pixel(graph.y(frame.ms), axes.pixel);
                 points.extend([pos2(axes.x(frame.from), at), pos2(axes.x(frame.to), at)]);
             }
             shapes.push(Shape::line(points, Stroke::new(1.8, color)));
         }
     }
-    add_names(ui, &axes, &segments, view, &y, &mut shapes);
+    graph.add_names(ui, view, &mut shapes);
     if segments.iter().all(|s| s.summary.is_none() && !s.is_left_out) {
         let none = "no filtered frame was presented in the last 10 s";
         let at = axes.plot.center();
@@ -97,28 +97,37 @@ pub(crate) fn show(ui: &mut Ui, area: Rect, view: &View, numbers: &Numbers, acti
     ui.painter().extend(shapes);
     let response = ui.interact(axes.plot, egui::Id::unique("filter-graph"), Sense::click());
     let pointed = response.hover_pos().and_then(|at| axes.frame_at(at, history));
-    show_pointed_frame(response, pointed, view, actions);
+    let names = || (0..segments.len()).map(|n| graph.name(n, view)).collect::<Vec<_>>().join(", ");
+    let response = response.named(Role::Image, "Filter alone").valued(names);
+    show_pointed_frame(response, pointed, pass);
 }
 
-/// Adds each segment's name and median above its line. The newest segment's text ends at the end of the axis if the segment
-/// is too short for the text; texts of other segments are left out if they would overlap the next text.
-fn add_names(
-    ui: &Ui,
-    axes: &Axes,
-    segments: &[Segment],
-    view: &View,
-    y: &dyn Fn(f64) -> f32,
-    shapes: &mut Vec<Shape>,
-) {
-    let mut end = axes.plot.right();
-    // Versions are named as soon as an edited one is on the screen.
-    let is_edited = |variant: VariantId| {
-        segments.iter().any(|s| s.setting.variant == variant && s.setting.versions.first > 1)
-    };
-    // Devices are named where they change.
-    let has_changed = segments.windows(2).any(|two| two[0].setting.device != two[1].setting.device);
-    for (n, segment) in segments.iter().enumerate().rev() {
-        let Some(first) = segment.frames.first() else { continue };
+/// The graph's segments and axes.
+struct Graph<'a> {
+    axes: Axes,
+    segments: Vec<Segment<'a>>,
+    /// The lower end of the vertical axis, as an exponent of a power of ten.
+    low: i32,
+    /// The height in points of a power of ten.
+    decade: f32,
+}
+
+impl Graph<'_> {
+    /// Returns the vertical position of a time in milliseconds.
+    fn y(&self, ms: f64) -> f32 {
+        let (plot, up) = (self.axes.plot, (ms.log10() - f64::from(self.low)) as f32 * self.decade);
+        (plot.bottom() - up).clamp(plot.top(), plot.bottom())
+    }
+
+    /// Returns the name and the median of the segment with this index.
+    fn name(&self, n: usize, view: &View) -> String {
+        let (segments, segment) = (&self.segments, &self.segments[n]);
+        // Versions are named as soon as an edited one is on the screen.
+        let is_edited = |variant: VariantId| {
+            segments.iter().any(|s| s.setting.variant == variant && s.setting.versions.first > 1)
+        };
+        // Devices are named where they change.
+        let has_changed = segments.windows(2).any(|two| two[0].setting.device != two[1].setting.device);
         let mut name = filter_name(segment.setting.variant, segment.setting.radius, None);
         if is_edited(segment.setting.variant) {
             name.push_str(&format!(", version {}", segment.setting.versions.first));
@@ -126,24 +135,37 @@ fn add_names(
         if has_changed && let Some(device) = view.recorder.shown.device(segment.setting.device) {
             name.push_str(&format!(" on {}", device_name::short_names(device).0));
         }
-        let text = match segment.summary {
+        match segment.summary {
             Some(s) => format!("{name} {} ms", theme::with_noise(s.p50, s.noise, theme::short_ms)),
             None if segment.is_left_out => format!("{name} {NOT_TIMED}"),
             None => name,
-        };
-        let current = n + 1 == segments.len();
-        let ink = if current { theme::STRONG } else { theme::TEXT };
-        let galley = ui.painter().layout_no_wrap(text, theme::words(11.5), ink);
-        let (begin, width) = (axes.x(first.from), galley.size().x + 12.0);
-        let left = if current { begin.min(end - width).max(axes.plot.left()) } else { begin };
-        if left + width <= end || current {
-            let is_below = |f: &&Bar| f.ms > 0.0 && axes.x(f.to) >= left && axes.x(f.from) <= left + width;
-            let line = segments.iter().flat_map(|s| &s.frames).filter(is_below).map(|f| y(f.ms));
-            let (high, low) = line.fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), y| (a.min(y), b.max(y)));
-            let top = name_top(axes.plot.y_range(), (high <= low).then(|| egui::Rangef::new(high, low)));
-            add_label(shapes, pos2(left + 3.0, top), Align2::LEFT_TOP, galley, ink);
         }
-        end = begin.min(left);
+    }
+
+    /// Adds each segment's name and median above its line. The newest segment's text ends at the end of the axis if the segment
+    /// is too short for the text; texts of other segments are left out if they would overlap the next text.
+    fn add_names(&self, ui: &Ui, view: &View, shapes: &mut Vec<Shape>) {
+        let (axes, segments) = (&self.axes, &self.segments);
+        let mut end = axes.plot.right();
+        for (n, segment) in segments.iter().enumerate().rev() {
+            let Some(first) = segment.frames.first() else { continue };
+            let text = self.name(n, view);
+            let current = n + 1 == segments.len();
+            let ink = if current { theme::STRONG } else { theme::TEXT };
+            let galley = ui.painter().layout_no_wrap(text, theme::words(11.5), ink);
+            let (begin, width) = (axes.x(first.from), galley.size().x + 12.0);
+            let left = if current { begin.min(end - width).max(axes.plot.left()) } else { begin };
+            if left + width <= end || current {
+                let is_below =
+                    |f: &&Bar| f.ms > 0.0 && axes.x(f.to) >= left && axes.x(f.from) <= left + width;
+                let line = segments.iter().flat_map(|s| &s.frames).filter(is_below).map(|f| self.y(f.ms));
+                let (high, low) =
+                    line.fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), y| (a.min(y), b.max(y)));
+                let top = name_top(axes.plot.y_range(), (high <= low).then(|| egui::Rangef::new(high, low)));
+                add_label(shapes, pos2(left + 3.0, top), Align2::LEFT_TOP, galley);
+            }
+            end = begin.min(left);
+        }
     }
 }
 

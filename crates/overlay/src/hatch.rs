@@ -105,7 +105,7 @@ impl Hatch {
     }
 
     /// Adds `rect` to `mesh`, filled with `color` and with the pattern.
-    pub(crate) fn add(&self, mesh: &mut Mesh, rect: Rect, color: Color32, pattern: Pattern) {
+    pub(crate) fn add(&self, mesh: &mut Mesh, rect: Rect, (color, pattern): (Color32, Pattern)) {
         if !(rect.is_positive() && rect.is_finite()) {
             return;
         }
@@ -133,9 +133,9 @@ impl Hatch {
     }
 
     /// Returns a rectangle with a colour and its pattern, for a legend.
-    pub(crate) fn swatch(&self, rect: Rect, color: Color32, pattern: Pattern) -> Shape {
+    pub(crate) fn swatch(&self, rect: Rect, fill: (Color32, Pattern)) -> Shape {
         let mut mesh = self.mesh();
-        self.add(&mut mesh, rect, color, pattern);
+        self.add(&mut mesh, rect, fill);
         Shape::mesh(mesh)
     }
 }
@@ -185,7 +185,7 @@ mod tests {
             let hatch = Hatch::new(ui, true);
             let mut mesh = hatch.mesh();
             let rect = Rect::from_min_max(pos2(3.0, 5.0), pos2(1003.0, 205.0));
-            hatch.add(&mut mesh, rect, Color32::WHITE, Pattern::Stage(Stage::Swap));
+            hatch.add(&mut mesh, rect, (Color32::WHITE, Pattern::Stage(Stage::Swap)));
             let tile = Stage::Swap as usize as f32;
             for vertex in &mesh.vertices {
                 assert!((0.0..=1.0).contains(&vertex.uv.x), "{:?}", vertex.uv);
@@ -196,8 +196,8 @@ mod tests {
             let area: f32 =
                 mesh.vertices.chunks(4).map(|q| (q[3].pos.x - q[0].pos.x) * (q[3].pos.y - q[0].pos.y)).sum();
             assert!((area - rect.area()).abs() < 1.0, "nothing twice, nothing left out: {area}");
-            hatch.add(&mut mesh, Rect::NOTHING, Color32::WHITE, Pattern::Idle);
-            hatch.add(&mut mesh, Rect::NAN, Color32::WHITE, Pattern::Idle);
+            hatch.add(&mut mesh, Rect::NOTHING, (Color32::WHITE, Pattern::Idle));
+            hatch.add(&mut mesh, Rect::NAN, (Color32::WHITE, Pattern::Idle));
         });
         output.drop_without_applying_deltas();
     }

@@ -1,11 +1,13 @@
 //! The headline: the filter of the picture on the screen, its time in large figures, and one frame as one bar. While the first
 //! picture of another filter is computed, it shows that filter and the elapsed time instead.
 
-use egui::{Align2, Color32, CornerRadius, Pos2, Rect, Sense, Shape, Stroke, Ui, pos2, vec2};
+use egui::{Align2, Color32, CornerRadius, Pos2, Rect, Role, Sense, Shape, Stroke, Ui, pos2, vec2};
 
 use super::panels::Panel;
+use super::pass::Pass;
 use super::table::Numbers;
-use super::{Action, Busy, View, axes, device_name, facts, line, panel, stages, theme, words};
+use super::{Action, Busy, View, access, axes, device_name, facts, line, panel, stages, theme, words};
+use crate::access::Access as _;
 use crate::hover::Explain as _;
 use base::device::ClockState;
 use box_filter::VariantId;
@@ -19,34 +21,28 @@ const MIN_PROGRESS_S: f64 = 2.0;
 
 /// Lays the headline out in `rect`, or the line to which it is folded. Returns true if the user
 /// folded or unfolded it.
-pub(crate) fn show(
-    ui: &mut Ui,
-    rect: Rect,
-    view: &View,
-    numbers: &Numbers,
-    folded: bool,
-    actions: &mut Vec<Action>,
-) -> bool {
-    let mut ui = panel::ground(ui, rect, "headline", theme::PANEL, 0.0);
+pub(crate) fn show(ui: &mut Ui, (rect, folded): (Rect, bool), pass: &mut Pass) -> bool {
+    let (view, numbers) = (pass.view, pass.numbers);
+    let mut ui = panel::ground(ui, rect, "headline");
     if folded {
         let about = format!("{}\n{}", words::FILTER, words::cpu_text(view.cpu.cores));
-        let bar = (rect, rect.shrink2(vec2(10.0, 3.0)));
-        let title = panel::title_bar(&mut ui, bar, "", &about, true);
-        line::draw(&ui, rect, view, numbers, 26.0);
+        panel::explain_bar(&ui, rect, &about);
+        let title = panel::title_bar(&mut ui, rect.shrink2(vec2(10.0, 3.0)), "", true);
+        line::draw(&ui, rect, 26.0, pass);
         return title;
     }
     let inner = rect.shrink2(vec2(12.0, 8.0));
     let row = inner.with_max_y(inner.top() + 16.0);
-    let bar = (rect.with_max_y(inner.top() + 18.0), row.with_max_x(row.left() + 16.0));
-    let title = panel::title_bar(&mut ui, bar, "", &view.movie.name(), false);
+    panel::explain_bar(&ui, rect.with_max_y(inner.top() + 18.0), &view.movie.name());
+    let title = panel::title_bar(&mut ui, row.with_max_x(row.left() + 16.0), "", false);
     draw_movie_and_state(&ui, row, view);
     let awaited = facts::pending_filter(view);
-    draw_filter_name(&ui, inner.left_top() + vec2(0.0, 36.0), inner, view, awaited);
+    draw_filter_name(&ui, inner, view, awaited);
     match awaited {
         Some(busy) => draw_elapsed_time(&ui, inner, busy),
         None => show_filter_time(&mut ui, inner, view, numbers),
     }
-    show_rates(&mut ui, inner, view, numbers, awaited.is_none(), actions);
+    show_rates(&mut ui, inner, awaited.is_none(), pass);
     let bar = Rect::from_min_max(
         pos2(inner.left(), inner.bottom() - 34.0),
         pos2(inner.right(), inner.bottom() - 22.0),
@@ -58,8 +54,9 @@ pub(crate) fn show(
     };
     let (text, color) = caption;
     let below = pos2(inner.left(), inner.bottom() - 8.0);
+    access::number(&ui, bar, "Frame", &text);
     ui.painter().text(below, Align2::LEFT_CENTER, text, theme::words(12.5), color);
-    show_stages_link(&mut ui, pos2(inner.right(), below.y), actions);
+    show_stages_link(&mut ui, pos2(inner.right(), below.y), pass);
     title
 }
 
@@ -78,35 +75,41 @@ fn draw_movie_and_state(ui: &Ui, row: Rect, view: &View) {
         state.push_str(", ");
         state.push_str(view.loop_text);
     }
-    let at = (row.right_center(), Align2::RIGHT_CENTER);
-    let left = theme::elided_text(ui, at, &state, theme::words(12.0), color, row.width() * 0.6).left();
+    let at = (row.right_center(), Align2::RIGHT_CENTER, row.width() * 0.6);
+    let place = theme::elided_text(ui, at, &state, (theme::words(12.0), color));
+    access::number(ui, place, "State", &state);
+    let left = place.left();
     ui.painter().circle_filled(pos2(left - 9.0, row.center().y), 3.5, color);
     let text = match view.movie.in_list {
         Some((number, count)) => format!("{number}/{count} \u{b7} {}", view.movie.name()),
         None => view.movie.name().into_owned(),
     };
-    let at = (row.left_center() + vec2(16.0, 0.0), Align2::LEFT_CENTER);
-    theme::elided_text(ui, at, &text, theme::words(12.5), theme::TEXT, left - row.left() - 36.0);
+    let at = (row.left_center() + vec2(16.0, 0.0), Align2::LEFT_CENTER, left - row.left() - 36.0);
+    let place = theme::elided_text(ui, at, &text, (theme::words(12.5), theme::TEXT));
+    access::number(ui, place, "Movie", &text);
 }
 
 /// Draws the variant and the radius of the picture on the screen, or of `awaited`, a picture that is being filtered, and
-/// the picture's size, on a line that is vertically centred at `at`.
-fn draw_filter_name(ui: &Ui, at: Pos2, inner: Rect, view: &View, awaited: Option<&Busy>) {
+/// the picture's size.
+fn draw_filter_name(ui: &Ui, inner: Rect, view: &View, awaited: Option<&Busy>) {
+    let at = inner.left_top() + vec2(0.0, 36.0);
     let (variant, radius) = awaited.map_or_else(|| facts::shown_filter(view), |b| (b.variant, b.radius));
     let mut text = variant.to_string();
     if let Some(auto) = facts::auto_variant(view).filter(|_| awaited.is_none()) {
         text.push_str(&format!(" ({auto})"));
     }
     let size = if text.len() > 13 { 21.0 } else { 25.0 };
-    let name = ui.painter().text(at, Align2::LEFT_CENTER, text, theme::words(size), theme::STRONG);
+    let name = ui.painter().text(at, Align2::LEFT_CENTER, &text, theme::words(size), theme::STRONG);
     let (w, h) = view.size();
     let about = match (w, variant == VariantId::OFF) {
         (0, _) => stages::OPENING_TEXT.to_owned(),
         (_, true) => format!("{w} \u{d7} {h}"),
         (_, false) => format!("r = {radius} \u{b7} {w} \u{d7} {h}"),
     };
-    let at = (pos2(inner.right(), at.y + 3.0), Align2::RIGHT_CENTER);
-    theme::elided_text(ui, at, &about, theme::words(14.0), theme::TEXT, inner.right() - name.right() - 10.0);
+    access::number(ui, name, "Filter", &format!("{text}, {about}"));
+    let room = inner.right() - name.right() - 10.0;
+    let at = (pos2(inner.right(), at.y + 3.0), Align2::RIGHT_CENTER, room);
+    theme::elided_text(ui, at, &about, (theme::words(14.0), theme::TEXT));
 }
 
 /// The distance in points of the middle of the large figures from the headline's upper edge.
@@ -118,7 +121,7 @@ fn show_filter_time(ui: &mut Ui, inner: Rect, view: &View, numbers: &Numbers) {
     let off = facts::shown_filter(view).0 == VariantId::OFF;
     let filter = numbers.filter().filter(|_| !off);
     let text = if off { theme::UNKNOWN.to_owned() } else { numbers.filter_time() };
-    draw_large_time(ui, inner, text, "ms", theme::FILTER);
+    draw_large_time(ui, inner, (&text, "ms"), theme::FILTER);
     let right = inner.right();
     let by_wall = view.recorder.shown.last().is_some_and(|s| s.filter_by_wall);
     let is_kernel = view.shown.is_some_and(|shown| shown.variant.back_end() == BackEnd::OpenCl);
@@ -132,7 +135,7 @@ fn show_filter_time(ui: &mut Ui, inner: Rect, view: &View, numbers: &Numbers) {
         None => ("not measured", String::new()),
     };
     ui.painter().text(pos2(right, y - 8.0), Align2::RIGHT_CENTER, above, theme::words(12.0), theme::WEAK);
-    ui.painter().text(pos2(right, y + 10.0), Align2::RIGHT_CENTER, below, theme::words(15.0), theme::TEXT);
+    ui.painter().text(pos2(right, y + 10.0), Align2::RIGHT_CENTER, &below, theme::words(15.0), theme::TEXT);
     let area = Rect::from_min_max(pos2(inner.left(), y - 24.0), pos2(inner.right(), y + 22.0));
     let mut hover = if by_wall { words::FILTER_BY_WALL } else { words::FILTER }.to_owned();
     if let Some(noise) = filter.and_then(|filter| filter.noise) {
@@ -144,35 +147,32 @@ fn show_filter_time(ui: &mut Ui, inner: Rect, view: &View, numbers: &Numbers) {
     if is_uncalibrated {
         hover = format!("{hover}\n{}", words::UNCALIBRATED);
     }
-    ui.interact(area, ui.unique_id().with("filter"), Sense::hover()).explain(hover);
+    access::number(ui, area, "Filter time", &format!("{text} ms, {above}, {below}")).explain(hover);
 }
 
 /// Draws the time since the picture that is being filtered was requested, and the estimated total time.
 fn draw_elapsed_time(ui: &Ui, inner: Rect, busy: &Busy) {
-    draw_large_time(ui, inner, facts::seconds(busy.elapsed_s), "s", theme::STRONG);
+    let elapsed = facts::seconds(busy.elapsed_s);
+    let place = draw_large_time(ui, inner, (&elapsed, "s"), theme::STRONG);
+    access::number(ui, place, "Elapsed time", &facts::progress(busy));
     let about = facts::estimate(busy);
     let about = about.map_or_else(|| "no estimate yet".to_owned(), |all| format!("of about {all} s"));
     let at = pos2(inner.right(), inner.top() + FIGURES_OFFSET + 9.0);
     ui.painter().text(at, Align2::RIGHT_CENTER, about, theme::words(15.0), theme::TEXT);
 }
 
-/// Draws a time in large figures, and its unit.
-fn draw_large_time(ui: &Ui, inner: Rect, time: String, unit: &str, color: Color32) {
+/// Draws a time in large figures, and its unit. Returns the rectangle of the time.
+fn draw_large_time(ui: &Ui, inner: Rect, (time, unit): (&str, &str), color: Color32) -> Rect {
     let at = pos2(inner.left(), inner.top() + FIGURES_OFFSET);
     let time = ui.painter().text(at, Align2::LEFT_CENTER, time, theme::figures(46.0), color);
     let at = pos2(time.right() + 8.0, at.y + 9.0);
     ui.painter().text(at, Align2::LEFT_CENTER, unit, theme::words(20.0), color);
+    time
 }
 
 /// Lays out frame rate, CPU load and device. Unless `measured`, the frame rate is shown as unknown.
-fn show_rates(
-    ui: &mut Ui,
-    inner: Rect,
-    view: &View,
-    numbers: &Numbers,
-    measured: bool,
-    actions: &mut Vec<Action>,
-) {
+fn show_rates(ui: &mut Ui, inner: Rect, measured: bool, pass: &mut Pass) {
+    let (view, numbers) = (pass.view, pass.numbers);
     let y = inner.bottom() - 54.0;
     let measured = measured && view.state.plays();
     let rate = if measured { numbers.rate() } else { facts::no_rate() };
@@ -180,9 +180,11 @@ fn show_rates(
         matches!((numbers.frame, view.budget_ms), (Some(f), Some(b)) if f.p50 > b * 1.1 && !view.unpaced);
     let color = if over && measured { theme::WARN } else { theme::STRONG };
     let painter = ui.painter();
-    let rate = painter.text(pos2(inner.left(), y), Align2::LEFT_CENTER, rate, theme::words(16.0), color);
+    let (rate_text, cpu_text) = (rate, facts::cpu(view));
+    let at = pos2(inner.left(), y);
+    let rate = painter.text(at, Align2::LEFT_CENTER, &rate_text, theme::words(16.0), color);
     let cpu = pos2(rate.right() + 18.0, y);
-    let cpu = painter.text(cpu, Align2::LEFT_CENTER, facts::cpu(view), theme::words(16.0), theme::STRONG);
+    let cpu = painter.text(cpu, Align2::LEFT_CENTER, &cpu_text, theme::words(16.0), theme::STRONG);
     let (device, hover) = match view.device {
         Some(device) => {
             let (name, driver) = device_name::short_names(device);
@@ -195,17 +197,15 @@ fn show_rates(
     };
     let missing = view.device.is_none() && !view.devices.is_pending;
     let color = if missing { theme::WARN } else { theme::WEAK };
-    let at = (pos2(inner.right(), y + 1.0), Align2::RIGHT_CENTER);
-    let at =
-        theme::elided_text(ui, at, &device, theme::words(12.0), color, inner.right() - cpu.right() - 16.0);
-    let hovers =
-        [(rate, "rate", words::FRAME_RATE.to_owned()), (cpu, "cpu", words::cpu_text(view.cpu.cores))];
-    for (rect, id, hover) in hovers {
-        ui.interact(rect, ui.unique_id().with(id), Sense::hover()).explain(hover);
-    }
-    let device = ui.interact(at, ui.unique_id().with("device"), Sense::click());
-    if device.explain(hover).clicked() {
-        actions.push(Action::Toggle(Panel::Devices));
+    let room = inner.right() - cpu.right() - 16.0;
+    let at = (pos2(inner.right(), y + 1.0), Align2::RIGHT_CENTER, room);
+    let at = theme::elided_text(ui, at, &device, (theme::words(12.0), color));
+    access::number(ui, rate, "Frame rate", &rate_text).explain(words::FRAME_RATE);
+    access::number(ui, cpu, "CPU load", &cpu_text).explain(words::cpu_text(view.cpu.cores));
+    let response = ui.interact(at, ui.unique_id().with("device"), Sense::click());
+    let response = response.named(Role::Button, "Device").valued(|| device);
+    if response.explain(hover).clicked() {
+        pass.actions.push(Action::Toggle(Panel::Devices));
     }
 }
 
@@ -260,10 +260,10 @@ fn draw_progress(ui: &Ui, bar: Rect, busy: &Busy) -> (String, Color32) {
 }
 
 /// Lays out the link that opens the panel of stages, with its right end at `at`.
-fn show_stages_link(ui: &mut Ui, at: Pos2, actions: &mut Vec<Action>) {
+fn show_stages_link(ui: &mut Ui, at: Pos2, pass: &mut Pass) {
     let hover = "Times of all stages, with percentiles (d)";
     if panel::link(ui, at - vec2(12.0, 0.0), "stages", hover) {
-        actions.push(Action::Toggle(Panel::Stages));
+        pass.actions.push(Action::Toggle(Panel::Stages));
     }
     let tip = pos2(at.x - 5.0, at.y + 0.5);
     let points = [vec2(-3.0, -4.0), vec2(3.0, 0.0), vec2(-3.0, 4.0)].map(|p| tip + p).to_vec();

@@ -4,7 +4,7 @@
 use egui::{Rect, Ui, Vec2, vec2};
 
 use crate::line::{self, Changes};
-use crate::table::Numbers;
+use crate::pass::Pass;
 use crate::timer::Timer;
 use crate::view::View;
 use crate::{panel, theme};
@@ -25,21 +25,21 @@ pub(crate) struct HiddenTimers {
     controls: Timer,
     /// The user's settings in the previous pass.
     previous: Option<Changes>,
+    /// True if a setting that the user sees has changed since the previous pass.
+    has_changed: bool,
 }
 
 impl HiddenTimers {
-    /// Returns true if a setting that the user sees has changed since the previous pass (one layout of the overlay). Call
-    /// it in each pass, whether the overlay is hidden or not.
-    pub(crate) fn note_changes(&mut self, view: &View) -> bool {
+    /// Notes changes of settings that the user sees. Call it in each pass, whether the overlay is hidden or not.
+    pub(crate) fn note_changes(&mut self, view: &View) {
         let now = Changes::from_view(view);
         let previous = self.previous.replace(now.clone());
-        previous.is_some_and(|previous| now.differ_from(&previous))
+        self.has_changed = previous.is_some_and(|previous| now.differ_from(&previous));
     }
 
-    /// Returns true if the line of statistics is shown in this pass. `changed` restarts the time for which the line is
-    /// shown.
-    pub(crate) fn shows_line(&mut self, ui: &Ui, view: &View, changed: bool) -> bool {
-        if changed {
+    /// Returns true if the line of statistics is shown in this pass. A change restarts the time for which it is shown.
+    pub(crate) fn shows_line(&mut self, ui: &Ui, view: &View) -> bool {
+        if self.has_changed {
             self.line.start();
         }
         let is_slow = view.busy.is_some_and(|b| b.predicted_s.unwrap_or(0.0).max(b.elapsed_s) >= MIN_BUSY_S);
@@ -60,9 +60,9 @@ impl HiddenTimers {
 }
 
 /// Draws the statistics in one line in the upper left corner of `window`.
-pub(crate) fn draw_line(ui: &Ui, window: Rect, view: &View, numbers: &Numbers) {
-    let width = line::width(ui, view, numbers, theme::PAD).min(window.width());
+pub(crate) fn draw_line(ui: &Ui, window: Rect, pass: &Pass) {
+    let width = line::width(ui, theme::PAD, pass).min(window.width());
     let rect = Rect::from_min_size(window.min, vec2(width, panel::HEADER_HEIGHT));
     theme::draw_ground(ui.painter(), rect, theme::PANEL);
-    line::draw(ui, rect, view, numbers, theme::PAD);
+    line::draw(ui, rect, theme::PAD, pass);
 }

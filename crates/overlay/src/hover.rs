@@ -26,6 +26,14 @@ pub(crate) trait Explain {
 
 impl Explain for Response {
     fn explain(self, text: impl Into<WidgetText>) -> Self {
+        let text = text.into();
+        if self.ctx.has_accesskit_node(self.id) {
+            self.ctx.accesskit_node_builder(self.id, |node| {
+                if node.description().is_none() {
+                    node.set_description(text.text());
+                }
+            });
+        }
         self.explain_by(|ui| drop(ui.label(text)))
     }
 

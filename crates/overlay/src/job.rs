@@ -99,17 +99,15 @@ impl fmt::Display for Wait {
 }
 
 /// Lays out the button that starts a job, or stops it while it is under way. `start` and `stop` have the button's label, hover
-/// text and action.
+/// text and action. Returns the action if the button was clicked.
 pub(crate) fn start_or_stop(
     ui: &mut Ui,
     state: &JobState,
     start: (&str, &str, Action),
     stop: (&str, &str, Action),
-    actions: &mut Vec<Action>,
-) {
+) -> Option<Action> {
     let (text, hover, action) = if state.is_under_way() { stop } else { start };
     // The same width for both labels, so that the buttons next to it do not move.
-    if ui.add(Button::new(text).min_size(vec2(76.0, 0.0))).explain(hover).clicked() {
-        actions.push(action);
-    }
+    let button = ui.add(Button::new(text).min_size(vec2(76.0, 0.0)));
+    button.explain(hover).clicked().then_some(action)
 }

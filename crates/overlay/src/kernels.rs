@@ -8,7 +8,7 @@ mod versions;
 use egui::style::ScrollAnimation;
 use egui::{Label, Rect, RichText, ScrollArea, Ui, vec2};
 
-use super::panel::{self, Entry, choice_button, line, paragraph};
+use super::panel::{self, ColumnPanel, Entry, Pane, choice_button, line, paragraph};
 use super::panels::Panel;
 use super::switches::Switches;
 use super::{Action, View, code, theme};
@@ -20,12 +20,10 @@ use box_filter::Work;
 pub use diff::VersionDiff;
 pub use state::{
     CheckedKernels, EarlierVersion, EditedFolder, FilterTime, Kernels, RaceLine, RaceReport, Speed,
-    SpeedState, Subject, Validation, ValidationRequest, Version, VersionId, VersionResult,
+    SpeedState, Subject, Validation, ValidationRequest, Version, VersionResult,
 };
 pub use versions::result_to_show;
 
-/// The panel's least width in points.
-const WIDTH: f32 = 340.0;
 /// The least height in points of the source, unless the user has changed it.
 const MIN_SOURCE_HEIGHT: f32 = 220.0;
 /// The least width in points in which source and machine code stand side by side.
@@ -54,128 +52,137 @@ const REOPEN_HOVER: &str =
 /// The hover text of the button that copies the kernels to a new folder.
 const COPY_HOVER: &str = "Write all kernels to a new folder and watch it for changes";
 
-/// The entry of this panel in the list of panels: key, line in the menu and width.
-pub(super) const ENTRY: Entry = Entry {
-    panel: Panel::Kernels,
-    key: Some(("e", "kernels: source, editing")),
-    menu: ("Kernels", "View kernels, and edit them while the movie plays"),
-    about: ABOUT,
-    width: WIDTH,
-};
+/// The panel of edited kernels.
+pub(super) struct KernelsPanel;
 
-/// Lays the contents of the panel out in `room`, a height in points, of which the source takes what the texts above it leave.
-pub(crate) fn show(ui: &mut Ui, room: f32, view: &View, switches: &mut Switches, actions: &mut Vec<Action>) {
-    let kernels = view.kernels;
-    let top = ui.cursor().top();
-    if kernels.folder.is_none() && kernels.copying {
-        line(ui, "Opening the folder of kernels\u{2026}", theme::WEAK);
-    } else {
-        ui.horizontal(|ui| {
-            let (button, hover, action) = match kernels.folder {
-                Some(_) => ("Rebuild", REBUILD_HOVER, Action::RebuildKernels),
-                None => ("Make an editable copy", COPY_HOVER, Action::CopyKernels),
-            };
-            if ui.button(button).explain(hover).clicked() {
-                actions.push(action);
+impl ColumnPanel for KernelsPanel {
+    fn entry(&self) -> Entry {
+        Entry {
+            about: ABOUT,
+            ..Entry::new(
+                Panel::Kernels,
+                ("Kernels", "View kernels, and edit them while the movie plays"),
+                340.0,
+            )
+            .with_key("e", "kernels: source, editing")
+        }
+    }
+
+    fn show(&self, ui: &mut Ui, pane: &mut Pane) {
+        let room = pane.room - self.entry().margin.sum().y;
+        let (view, actions, switches) = (pane.pass.view, &mut pane.pass.actions, &mut *pane.switches);
+        let kernels = view.kernels;
+        let top = ui.cursor().top();
+        if kernels.folder.is_none() && kernels.copying {
+            line(ui, "Opening the folder of kernels\u{2026}", theme::WEAK);
+        } else {
+            ui.horizontal(|ui| {
+                let (button, hover, action) = match kernels.folder {
+                    Some(_) => ("Rebuild", REBUILD_HOVER, Action::RebuildKernels),
+                    None => ("Make an editable copy", COPY_HOVER, Action::CopyKernels),
+                };
+                if ui.button(button).explain(hover).clicked() {
+                    actions.push(action);
+                }
+                show_races_button(ui, view, actions);
+                show_machine_code_button(ui, switches);
+                let can_make_own = kernels.folder.is_some() && !kernels.has_own;
+                if can_make_own && ui.button("Make own.cl").explain(OWN_HOVER).clicked() {
+                    actions.push(Action::MakeOwnKernel);
+                }
+                if kernels.folder.is_none() {
+                    line(ui, "or start clreel with --kernels FOLDER.", theme::WEAK);
+                }
+            });
+            if let Some(folder) = &kernels.folder {
+                line(ui, &format!("Edit the files in {folder}"), theme::TEXT);
             }
-            show_races_button(ui, view, actions);
-            show_machine_code_button(ui, switches);
-            let can_make_own = kernels.folder.is_some() && !kernels.has_own;
-            if can_make_own && ui.button("Make own.cl").explain(OWN_HOVER).clicked() {
-                actions.push(Action::MakeOwnKernel);
+            show_edited_folders(ui, kernels, actions);
+        }
+        if let Some(error) = &kernels.problem {
+            show_error(ui, error);
+        }
+        if let Some(Error { what, why, hint, .. }) = &kernels.slow {
+            paragraph(ui, &format!("{what} {why}"), theme::WARN).explain(hint);
+        }
+        if let Some(Error { what, why, hint, .. }) = &kernels.history_error {
+            line(ui, what, theme::WARN).explain(format!("{why}\n{hint}"));
+        }
+        versions::show(ui, room, view, actions);
+        let mut refusal = None;
+        let current = kernels.versions.iter().find(|version| version.number == kernels.current);
+        if let Some(result) = current.and_then(|version| result_to_show(&version.results, view.chosen)) {
+            match &result.validation {
+                Validation::Refused(error) => {
+                    let running = match result.subject {
+                        Subject::Conversion => kernels.conversion,
+                        Subject::Variant(id) => kernels.running.filter(|_| id == view.chosen),
+                    };
+                    let top = ui.cursor().top();
+                    // Above the log, which may be long.
+                    if let Some(running) = running {
+                        let differs =
+                            if kernels.runs_and_differs(result.subject) { " (output differs)" } else { "" };
+                        let text = format!("{}: still running version {running}{differs}.", result.subject);
+                        line(ui, &text, theme::TEXT);
+                    }
+                    show_error(ui, error);
+                    refusal = Some(top..=ui.cursor().top());
+                }
+                Validation::Differs(report) => {
+                    let text = format!("{} output differs: {report}.", result.subject);
+                    paragraph(ui, &text, theme::WARN);
+                }
+                Validation::Exact | Validation::Pending => {}
             }
-            if kernels.folder.is_none() {
-                line(ui, "or start clreel with --kernels FOLDER.", theme::WEAK);
+            if !result.warnings.is_empty() {
+                line(ui, &format!("{}: the compiler warns:", result.subject), theme::WARN);
+                show_log(ui, &result.warnings);
+            }
+        }
+        if !kernels.printed.is_empty() {
+            line(ui, "Printed by kernels:", theme::TEXT).explain(PRINTED_HOVER);
+            show_log(ui, &kernels.printed.join("\n"));
+        }
+        show_races(ui, view.races);
+        // The source scrolls by itself, so that the texts above it stay visible.
+        let height = (room - (ui.cursor().top() - top)).max(MIN_SOURCE_HEIGHT);
+        let top = ui.cursor().top();
+        let mut scrolls = false;
+        let mut show_source = |ui: &mut Ui| match (&kernels.diff, &kernels.source) {
+            (Some(diff), _) => diff::show(ui, diff, actions),
+            (None, Some(source)) => scrolls = code::show(ui, source),
+            (None, None) => {}
+        };
+        let code = kernels.machine_code.as_ref();
+        panel::resizable(ui, "source", height, |ui| match (switches.machine_code, ui.available_width()) {
+            (false, _) => show_source(ui),
+            (true, MIN_TWO_COLUMNS_WIDTH..) => ui.columns(2, |columns| {
+                let [left, right] = columns else { return };
+                show_source(left);
+                show_machine_code(right, code);
+            }),
+            (true, _) => {
+                let half = (ui.available_height() - ui.spacing().item_spacing.y) / 2.0;
+                let size = vec2(ui.available_width(), half);
+                ui.allocate_ui(size, |ui| {
+                    ui.set_min_height(half);
+                    show_source(ui);
+                });
+                show_machine_code(ui, code);
             }
         });
-        if let Some(folder) = &kernels.folder {
-            line(ui, &format!("Edit the files in {folder}"), theme::TEXT);
+        if scrolls {
+            let bottom = ui.min_rect().bottom();
+            // Where there is no room for both, the error is shown, which quotes the line of the source.
+            let range = match refusal {
+                Some(log) if bottom - log.start() <= ui.clip_rect().height() => *log.start()..=bottom,
+                Some(log) => log,
+                None => top..=bottom,
+            };
+            let shown = Rect::from_x_y_ranges(ui.max_rect().x_range(), range);
+            ui.scroll_to_rect_animation(shown, None, ScrollAnimation::none());
         }
-        show_edited_folders(ui, kernels, actions);
-    }
-    if let Some(error) = &kernels.problem {
-        show_error(ui, error);
-    }
-    if let Some(Error { what, why, hint, .. }) = &kernels.slow {
-        paragraph(ui, &format!("{what} {why}"), theme::WARN).explain(hint);
-    }
-    if let Some(Error { what, why, hint, .. }) = &kernels.history_error {
-        line(ui, what, theme::WARN).explain(format!("{why}\n{hint}"));
-    }
-    versions::show(ui, room, view, actions);
-    let mut refusal = None;
-    let current = kernels.versions.iter().find(|version| version.number == kernels.current);
-    if let Some(result) = current.and_then(|version| result_to_show(&version.results, view.chosen)) {
-        match &result.validation {
-            Validation::Refused(error) => {
-                let running = match result.subject {
-                    Subject::Conversion => kernels.conversion,
-                    Subject::Variant(id) => kernels.running.filter(|_| id == view.chosen),
-                };
-                let top = ui.cursor().top();
-                // Above the log, which may be long.
-                if let Some(running) = running {
-                    let differs =
-                        if kernels.runs_and_differs(result.subject) { " (output differs)" } else { "" };
-                    let text = format!("{}: still running version {running}{differs}.", result.subject);
-                    line(ui, &text, theme::TEXT);
-                }
-                show_error(ui, error);
-                refusal = Some(top..=ui.cursor().top());
-            }
-            Validation::Differs(report) => {
-                let text = format!("{} output differs: {report}.", result.subject);
-                paragraph(ui, &text, theme::WARN);
-            }
-            Validation::Exact | Validation::Pending => {}
-        }
-        if !result.warnings.is_empty() {
-            line(ui, &format!("{}: the compiler warns:", result.subject), theme::WARN);
-            show_log(ui, &result.warnings);
-        }
-    }
-    if !kernels.printed.is_empty() {
-        line(ui, "Printed by kernels:", theme::TEXT).explain(PRINTED_HOVER);
-        show_log(ui, &kernels.printed.join("\n"));
-    }
-    show_races(ui, view.races);
-    // The source scrolls by itself, so that the texts above it stay visible.
-    let height = (room - (ui.cursor().top() - top)).max(MIN_SOURCE_HEIGHT);
-    let top = ui.cursor().top();
-    let mut scrolls = false;
-    let mut show_source = |ui: &mut Ui| match (&kernels.diff, &kernels.source) {
-        (Some(diff), _) => diff::show(ui, diff, actions),
-        (None, Some(source)) => scrolls = code::show(ui, source),
-        (None, None) => {}
-    };
-    let code = kernels.machine_code.as_ref();
-    panel::resizable(ui, "source", height, |ui| match (switches.machine_code, ui.available_width()) {
-        (false, _) => show_source(ui),
-        (true, MIN_TWO_COLUMNS_WIDTH..) => ui.columns(2, |columns| {
-            let [left, right] = columns else { return };
-            show_source(left);
-            show_machine_code(right, code);
-        }),
-        (true, _) => {
-            let half = (ui.available_height() - ui.spacing().item_spacing.y) / 2.0;
-            let size = vec2(ui.available_width(), half);
-            ui.allocate_ui(size, |ui| {
-                ui.set_min_height(half);
-                show_source(ui);
-            });
-            show_machine_code(ui, code);
-        }
-    });
-    if scrolls {
-        let bottom = ui.min_rect().bottom();
-        // Where there is no room for both, the error is shown, which quotes the line of the source.
-        let range = match refusal {
-            Some(log) if bottom - log.start() <= ui.clip_rect().height() => *log.start()..=bottom,
-            Some(log) => log,
-            None => top..=bottom,
-        };
-        let shown = Rect::from_x_y_ranges(ui.max_rect().x_range(), range);
-        ui.scroll_to_rect_animation(shown, None, ScrollAnimation::none());
     }
 }
 

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use egui::{Align2, Galley, Rect, ScrollArea, Sense, Ui, UiBuilder, Vec2, pos2, vec2};
+use egui::{Align2, Galley, Rect, Role, ScrollArea, Sense, Ui, UiBuilder, Vec2, pos2, vec2};
 
 use super::bindings::{BINDINGS, Topic};
-use super::{Action, panel, theme};
+use super::pass::Pass;
+use super::{Action, access, panel, theme};
+use crate::access::Access as _;
 use crate::hover::Explain as _;
 
 /// The row of the table for a window on which files cannot be dropped.
@@ -25,12 +27,11 @@ const TITLE_HEIGHT: f32 = 25.0;
 /// The hint of the first start, which names the key of the table.
 pub(crate) const HINT: &str = "Press ? for all keys";
 
-/// Lays the table out in the middle of `window`, in as many columns as fit; it scrolls where the window is too low. With
-/// `lacks_drops`, a further row says that files cannot be dropped on the window.
-pub(crate) fn show(ui: &mut Ui, window: Rect, lacks_drops: bool, actions: &mut Vec<Action>) {
+/// Lays the table out in the middle of `window`, in as many columns as fit; it scrolls where the window is too low.
+pub(crate) fn show(ui: &mut Ui, window: Rect, pass: &mut Pass) {
     let rest = vec2(2.0 * PADDING + 6.0, 2.0 * PADDING + TITLE_HEIGHT);
     let room = (window.size() - rest).max(Vec2::ZERO);
-    let blocks = group_blocks(ui, lacks_drops);
+    let blocks = group_blocks(ui, pass.lacks_drops);
     let fits = |columns: &Columns| columns.columns.len() <= MAX_COLUMNS && columns.width <= room.x;
     let columns =
         (1..lines(&blocks)).filter_map(|lines| Some(Columns::new(split(&blocks, lines)?))).find(fits);
@@ -41,14 +42,15 @@ pub(crate) fn show(ui: &mut Ui, window: Rect, lacks_drops: bool, actions: &mut V
     let inner = rect.shrink2(vec2(PADDING + 3.0, PADDING));
     let mut ui = panel::opaque_ground(ui, rect, "keys");
     ui.painter().text(inner.min, Align2::LEFT_TOP, "Keys", theme::words(14.0), theme::STRONG);
-    let close = Rect::from_min_size(pos2(inner.right() - 24.0, inner.top() - 3.0), vec2(24.0, 24.0));
-    if ui.put(close, egui::Button::new("\u{d7}").frame_when_inactive(false)).clicked() {
-        actions.push(Action::ToggleKeys);
+    let corner = Rect::from_min_size(pos2(inner.right() - 24.0, inner.top() - 3.0), vec2(24.0, 24.0));
+    let close = ui.put(corner, egui::Button::new("\u{d7}").frame_when_inactive(false));
+    if close.named(Role::Button, "Close the table of keys").clicked() {
+        pass.actions.push(Action::ToggleKeys);
     }
-    let reset = Rect::from_min_size(close.left_top() - vec2(102.0, 0.0), vec2(96.0, 24.0));
+    let reset = Rect::from_min_size(corner.left_top() - vec2(102.0, 0.0), vec2(96.0, 24.0));
     let hover = "Unfold all panels, and dock them to the right at the default width";
     if ui.put(reset, egui::Button::new("Reset panels")).explain(hover).clicked() {
-        actions.push(Action::ResetPanels);
+        pass.actions.push(Action::ResetPanels);
     }
     let table = Rect::from_min_max(inner.min + vec2(0.0, TITLE_HEIGHT), inner.max);
     let mut ui = ui.new_child(UiBuilder::new().id_salt("table").max_rect(table));
@@ -62,6 +64,8 @@ pub(crate) fn show(ui: &mut Ui, window: Rect, lacks_drops: bool, actions: &mut V
             for block in column.blocks {
                 painter.galley(at(column.keys, line), Arc::clone(&block.title), theme::STRONG);
                 for (n, [keys, effect]) in block.rows.iter().enumerate() {
+                    let place = Rect::from_min_size(at(column.effect, line + 1 + n), effect.size());
+                    access::number(ui, place, effect.text(), keys.text());
                     painter.galley(at(column.keys, line + 1 + n), Arc::clone(keys), theme::SELECT);
                     painter.galley(at(column.effect, line + 1 + n), Arc::clone(effect), theme::TEXT);
                 }

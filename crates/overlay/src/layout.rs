@@ -5,7 +5,7 @@ use egui::{Rect, pos2, vec2};
 use super::cells::CellDetail;
 use super::panels::{FoldStates, Panel};
 use super::strip::{GRAPH_TITLE_HEIGHT, STRIP_PADDING, Strip};
-use super::{headline, panel, scoreboard, theme};
+use super::{View, headline, panel, scoreboard, theme};
 
 /// The least width and height of the window in points in which the headline is not folded to a line.
 const MIN_HEADLINE_WINDOW: egui::Vec2 = vec2(404.0, 400.0);
@@ -60,16 +60,16 @@ pub(crate) fn beside_column(area: Rect, column: ColumnPlace) -> Rect {
 }
 
 impl Layout {
-    /// Places the parts in `window`. `variants` is the number of variants, which are cells of the strip where the ladder's
-    /// panel has no room. `folds` are the panels that the user has folded. `line` is the width in points that the folded
-    /// headline needs; `has_banners` is true if there are banners.
+    /// Places the parts in `window`. `folds` are the panels that the user has folded. `line` is the width in points that the
+    /// folded headline needs.
     pub(crate) fn new(
         window: Rect,
-        column: ColumnPlace,
-        variants: usize,
-        folds: &FoldStates,
-        (line, has_banners): (f32, bool),
+        (column, folds): (ColumnPlace, &FoldStates),
+        line: f32,
+        view: &View,
     ) -> Self {
+        // Variants are cells of the strip where the ladder's panel has no room.
+        let (variants, has_banners) = (view.variants.len(), !view.notices.is_empty());
         let folded = |panel: Panel| folds[panel as usize].unwrap_or(false);
         let width = beside_column(window, column).width();
         let roomy = width >= MIN_HEADLINE_WINDOW.x && window.height() >= MIN_HEADLINE_WINDOW.y;

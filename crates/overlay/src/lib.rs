@@ -9,6 +9,7 @@
 // The docs are for readers of the code: `./dev check` builds them for private items too.
 #![allow(rustdoc::private_intra_doc_links)]
 
+mod access;
 mod action;
 mod axes;
 mod bindings;
@@ -23,6 +24,7 @@ mod device_name;
 mod devices;
 mod facts;
 mod filter_graph;
+mod frozen;
 mod hatch;
 mod headline;
 mod hidden;
@@ -39,13 +41,16 @@ mod notices;
 mod open_panels;
 mod overlay;
 mod panel;
+mod panel_list;
 mod panels;
+mod pass;
 mod path_field;
 mod roofline;
 mod scene;
 mod scopes;
 mod scoreboard;
 mod seekbar;
+mod selection;
 mod stage_graph;
 mod stages;
 mod strip;
@@ -66,7 +71,7 @@ mod words;
 
 use engine::frame_loop::{Busy, VariantStatus};
 
-pub use action::Action;
+pub use action::{Action, VersionId};
 pub use bindings::{BINDINGS, Binding, Topic, action_of};
 pub use code::Source;
 pub use column::ColumnState;
@@ -75,16 +80,16 @@ pub use devices::{DeviceList, DeviceRow, DeviceState};
 pub use job::{JobState, Wait};
 pub use kernels::{
     CheckedKernels, EarlierVersion, EditedFolder, FilterTime, Kernels, RaceLine, RaceReport, Speed,
-    SpeedState, Subject, Validation, ValidationRequest, Version, VersionDiff, VersionId, VersionResult,
-    result_to_show,
+    SpeedState, Subject, Validation, ValidationRequest, Version, VersionDiff, VersionResult, result_to_show,
 };
-pub use lab::{BOX_FILTER, Benchmark, BenchmarkFrame, Lab, LabCode, LabKernel};
+pub use lab::{BOX_FILTER, Benchmark, BenchmarkFrame, Lab, LabCode};
 pub use open_panels::OpenPanels;
 pub use overlay::{Overlay, SavedState, zoom};
-pub use panel::Entry;
-pub use panels::{ENTRIES, FoldStates, OpenFlags, Panel, initially_open};
+pub use panel_list::is_remembered;
+pub use panels::{FoldStates, OpenFlags, Panel, initially_open};
 pub use path_field::PathPrompt;
 pub use scene::ScenePanel;
+pub use selection::LabKernel;
 pub use switches::{SWITCHES, Switch, Switches};
 pub use talk::{heart, variant_after};
 pub use texts::texts;

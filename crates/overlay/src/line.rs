@@ -5,8 +5,9 @@ use egui::text::LayoutJob;
 use egui::{Color32, Galley, Rect, TextFormat, Ui, vec2};
 use std::sync::Arc;
 
+use super::pass::Pass;
 use super::table::Numbers;
-use super::{View, facts, theme};
+use super::{View, access, facts, theme};
 use base::timing::Noise;
 use box_filter::VariantId;
 use engine::stats::{PlayState, Stage, Summary};
@@ -15,7 +16,7 @@ use engine::stats::{PlayState, Stage, Summary};
 const FONT_SIZE: f32 = 13.5;
 
 /// Returns the line's text, with the filter's time in its colour.
-fn layout_job(view: &View, numbers: &Numbers) -> LayoutJob {
+fn layout_job(&Pass { view, numbers, .. }: &Pass) -> LayoutJob {
     let mut job = LayoutJob::default();
     let mut add = |text: &str, color: Color32| {
         job.append(text, 0.0, TextFormat::simple(theme::words(FONT_SIZE), color));
@@ -63,20 +64,21 @@ fn lower_first(text: &str) -> String {
 }
 
 /// Lays out the text of the line, cut at `width` points.
-fn layout_galley(ui: &Ui, view: &View, numbers: &Numbers, width: f32) -> Arc<Galley> {
-    let mut job = layout_job(view, numbers);
+fn layout_galley(ui: &Ui, width: f32, pass: &Pass) -> Arc<Galley> {
+    let mut job = layout_job(pass);
     job.wrap = egui::text::TextWrapping::truncate_at_width(width);
     ui.painter().layout_job(job)
 }
 
 /// Returns the width in points that the line needs, with `left` points before it.
-pub(crate) fn width(ui: &Ui, view: &View, numbers: &Numbers, left: f32) -> f32 {
-    layout_galley(ui, view, numbers, f32::INFINITY).size().x + left + theme::PAD
+pub(crate) fn width(ui: &Ui, left: f32, pass: &Pass) -> f32 {
+    layout_galley(ui, f32::INFINITY, pass).size().x + left + theme::PAD
 }
 
 /// Draws the line within `rect`, after `left` points.
-pub(crate) fn draw(ui: &Ui, rect: Rect, view: &View, numbers: &Numbers, left: f32) {
-    let galley = layout_galley(ui, view, numbers, rect.width() - left - theme::PAD);
+pub(crate) fn draw(ui: &Ui, rect: Rect, left: f32, pass: &Pass) {
+    let galley = layout_galley(ui, rect.width() - left - theme::PAD, pass);
+    access::number(ui, rect, "Statistics", galley.text());
     let at = rect.left_center() + vec2(left, -galley.size().y / 2.0);
     ui.painter().galley(at, galley, theme::TEXT);
 }

@@ -9,7 +9,7 @@ const WHEEL_STEP: f32 = 40.0;
 
 /// Handles clicks on the picture and drags of it. Call first: widgets that are laid out later take precedence.
 pub(super) fn handle_picture_input(ui: &Ui, actions: &mut Vec<Action>) {
-    let response = ui.interact(ui.max_rect(), Id::unique("picture"), Sense::click_and_drag());
+    let response = ui.interact(ui.max_rect(), Id::unique("picture"), Sense::CLICK | Sense::DRAG);
     let all = ui.max_rect();
     let part =
         |at: Pos2| [(at.x - all.left()) / all.width().max(1.0), (at.y - all.top()) / all.height().max(1.0)];

@@ -1,10 +1,13 @@
 //! Banners, which report errors until the user dismisses them, and short messages.
 
 use egui::{
-    Align, Button, Color32, CornerRadius, Layout, Rect, ScrollArea, Sense, Stroke, Ui, UiBuilder, pos2, vec2,
+    Align, Button, Color32, CornerRadius, Layout, Rect, Role, ScrollArea, Stroke, Ui, UiBuilder, pos2, vec2,
 };
 
-use super::{Action, Notice, theme};
+use super::panel::COVER;
+use super::pass::Pass;
+use super::{Action, Notice, access, theme};
+use crate::access::Access as _;
 use crate::hover::Explain as _;
 
 /// A reason of more bytes than this, or of more than three lines, is a build log, and gets a box that scrolls.
@@ -28,13 +31,8 @@ pub(crate) fn places(area: Rect) -> (Rect, Rect) {
 
 /// Lays the notices out from the top of `area`, the newest last; they scroll if they do not fit. If `only_serious`, leaves out
 /// the other ones. Shows nothing if the area is too small.
-pub(crate) fn show(
-    ui: &mut Ui,
-    area: Rect,
-    notices: &[Notice],
-    only_serious: bool,
-    actions: &mut Vec<Action>,
-) {
+pub(crate) fn show(ui: &mut Ui, area: Rect, only_serious: bool, pass: &mut Pass) {
+    let notices = pass.view.notices;
     let shown = || notices.iter().enumerate().filter(|(_, n)| n.serious || !only_serious);
     if shown().next().is_none() || area.width() < 60.0 || area.height() < 30.0 {
         return;
@@ -47,7 +45,7 @@ pub(crate) fn show(
         ui.spacing_mut().item_spacing.y = theme::GAP;
         for (index, notice) in shown() {
             if show_banner(ui, index, notice) {
-                actions.push(Action::DismissNotice(index));
+                pass.actions.push(Action::DismissNotice(index));
             }
         }
     });
@@ -66,12 +64,13 @@ fn show_banner(ui: &mut Ui, index: usize, notice: &Notice) -> bool {
             let close = Button::new(egui::RichText::new("\u{d7}").size(17.0))
                 .min_size(vec2(22.0, 22.0))
                 .frame_when_inactive(false);
-            dismissed = ui.add(close).explain("Dismiss").clicked();
+            let close = ui.add(close).named(Role::Button, &format!("Dismiss: {}", notice.error.what));
+            dismissed = close.explain("Dismiss").clicked();
             ui.with_layout(Layout::top_down(Align::LEFT), |ui| show_text(ui, index, notice));
         });
     };
     // A click on the banner must not reach the picture.
-    let over = UiBuilder::new().id_salt(("notice", index)).sense(Sense::click());
+    let over = UiBuilder::new().id_salt(("notice", index)).sense(COVER);
     let rect = ui.scope_builder(over, |ui| frame.show(ui, contents).response.rect).inner;
     let bar = Rect::from_min_max(rect.left_top(), pos2(rect.left() + 4.0, rect.bottom()));
     ui.painter().rect_filled(bar, CornerRadius { nw: 6, sw: 6, ne: 0, se: 0 }, color);
@@ -131,6 +130,7 @@ pub(crate) fn show_message(ui: &Ui, area: Rect, text: String) {
     job.wrap.break_anywhere = true;
     job.wrap.max_rows = if area.height() < MIN_TWO_LINES_HEIGHT { 1 } else { 2 };
     let galley = ui.painter().layout_job(job);
+    access::number(ui, area, "Message", galley.text());
     let size = (galley.size() + vec2(20.0, 8.0)).min(area.size());
     let rect = egui::Align2::CENTER_BOTTOM.align_size_within_rect(size, area);
     theme::draw_ground(ui.painter(), rect, theme::PANEL);

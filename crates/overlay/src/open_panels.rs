@@ -3,11 +3,10 @@
 use egui::Ui;
 
 use crate::action::Action;
-use crate::panel;
-use crate::panels::{ENTRIES, OpenFlags, Panel};
-use crate::timeline::FrozenFrame;
+use crate::frozen::FrozenFrame;
+use crate::panels::{OpenFlags, Panel};
 use crate::timer::Timer;
-use crate::view::View;
+use crate::widgets::cover_id;
 use engine::stats::Recorder;
 
 /// Seconds for which the panel of devices is shown after a change of the OpenCL device.
@@ -82,7 +81,7 @@ impl OpenPanels {
     /// frame of a graph.
     pub(crate) fn unfreeze_on_click(&mut self, ui: &Ui, actions: &[Action]) {
         let at = ui.input(|i| i.pointer.interact_pos().filter(|_| i.pointer.any_click()));
-        let timeline = ui.ctx().read_response(panel::cover_id(Panel::Timeline.name()));
+        let timeline = ui.ctx().read_response(cover_id(Panel::Timeline.name()));
         let is_outside = at.is_some_and(|at| timeline.is_none_or(|t| !t.interact_rect.contains(at)));
         if is_outside && !matches!(actions.last(), Some(Action::Freeze(_))) {
             self.unfreeze();
@@ -110,7 +109,7 @@ impl OpenPanels {
     }
 
     /// Returns true if the user or an event has opened this panel.
-    fn is_requested(&self, panel: Panel) -> bool {
+    pub(crate) fn is_requested(&self, panel: Panel) -> bool {
         let by_event = match panel {
             Panel::Devices => self.device_change_is_shown(),
             Panel::Tuning => self.tuning_started,
@@ -120,25 +119,13 @@ impl OpenPanels {
         self.is_open(panel) || by_event
     }
 
-    /// Returns true if this panel is on the screen while the overlay is not hidden.
-    pub(crate) fn is_shown(&self, panel: Panel, view: &View) -> bool {
-        match panel {
-            Panel::Correction => view.correction.is_some(),
-            Panel::Scene => view.scene.is_some() && self.is_open(panel),
-            panel => self.is_requested(panel),
-        }
-    }
-
-    /// Updates [`OpenPanels::order`]: puts panels that were opened since the last pass at the top, and removes those that
-    /// were closed. `is_shown` returns true for the panels that are on the screen.
-    pub(crate) fn update_order(&mut self, is_shown: impl Fn(&Self, Panel) -> bool) {
-        let mut order = std::mem::take(&mut self.order);
-        order.retain(|panel| is_shown(self, *panel));
-        // Panels that open in the same pass, as at the start, are in the order of the menu.
-        let is_new = |panel: &Panel| is_shown(self, *panel) && !order.contains(panel);
-        let new: Vec<Panel> = ENTRIES.iter().map(|entry| entry.panel).filter(is_new).collect();
-        self.target = new.first().copied().or(self.target);
-        self.order = [new, order].concat();
+    /// Updates [`OpenPanels::order`], given the panels that are `shown`, in the order of the menu: puts those that were opened
+    /// since the last pass at the top, and removes those that were closed.
+    pub(crate) fn update_order(&mut self, mut shown: Vec<Panel>) {
+        self.order.retain(|panel| shown.contains(panel));
+        shown.retain(|panel| !self.order.contains(panel));
+        self.target = shown.first().copied().or(self.target);
+        self.order.splice(0..0, shown);
     }
 
     /// Returns the panels on the screen from the top of the column on.

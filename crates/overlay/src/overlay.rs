@@ -2,7 +2,7 @@
 //! out.
 
 use egui::style::ScrollAnimation;
-use egui::{Align, Margin, Rect, Ui};
+use egui::{Align, Rect, Ui};
 
 use crate::action::Action;
 use crate::cells::CellDetail;
@@ -10,22 +10,21 @@ use crate::column::{Column, ColumnState};
 use crate::controls::ControlsState;
 use crate::hatch::Hatch;
 use crate::hidden::{self, HiddenTimers};
-use crate::lab::LabKernel;
 use crate::layout::{self, Layout};
 use crate::messages::Messages;
 use crate::open_panels::OpenPanels;
-use crate::panel::{self, Entry, MARGIN, padded};
-use crate::panels::{self, FoldStates, OpenFlags, Panel, initially_open};
+use crate::panel::{self, ColumnPanel, Pane};
+use crate::panel_list::COLUMN_PANELS;
+use crate::panels::{FoldStates, OpenFlags, Panel, initially_open};
+use crate::pass::Pass;
 use crate::path_field::{PathField, PathPrompt};
+use crate::selection::{LabKernel, Selection};
 use crate::strip::Strip;
 use crate::switches::Switches;
 use crate::table::Numbers;
 use crate::view::View;
 use crate::wipe::WipeLine;
-use crate::{
-    conversions, correction, devices, headline, hover, kernels, keys, lab, line, mouse, notices, scopes,
-    scoreboard, stages, strip, talk, theme, timeline, tuning,
-};
+use crate::{headline, hover, keys, line, mouse, notices, scopes, scoreboard, strip, talk, theme};
 
 /// Points before the text of the folded headline, where its triangle stands.
 const LINE_TEXT_LEFT: f32 = 26.0;
@@ -37,10 +36,9 @@ pub struct Overlay {
     visible: bool,
     /// True while the talk is shown in place of the panels.
     talks: bool,
-    keys_open: bool,
     /// The open panels, and their order in the column.
     pub panels: OpenPanels,
-    /// The switches of the heat map, auto-levels, machine code and patterns.
+    /// The switches of the heat map, auto-levels, machine code, patterns and the table of keys.
     pub switches: Switches,
     /// The field in which the user types a movie's path.
     pub path_prompt: PathPrompt,
@@ -55,9 +53,7 @@ pub struct Overlay {
     heights: [f32; Panel::ALL.len()],
     messages: Messages,
     hidden: HiddenTimers,
-    /// The variant whose heat map the panel of tuning shows; `None` for the fastest.
-    tuning_variant: Option<&'static str>,
-    lab: lab::Selection,
+    selection: Selection,
     numbers: Numbers,
 }
 
@@ -100,11 +96,6 @@ impl Overlay {
         overlay
     }
 
-    /// Sets fonts, colours and spacing of `ctx`. Call once per context.
-    pub fn style(ctx: &egui::Context) {
-        theme::apply(ctx);
-    }
-
     /// Returns the state that is to be kept for the next start.
     pub fn saved_state(&self) -> SavedState {
         SavedState {
@@ -144,22 +135,12 @@ impl Overlay {
 
     /// Returns the kernels of the variant that is selected in the Lab; `None` if it has none, or while the Lab is not shown.
     pub fn lab_kernel(&self) -> Option<&LabKernel> {
-        self.lab.kernel().filter(|_| self.is_panel_visible(Panel::Lab))
+        self.selection.kernel.as_ref().filter(|_| self.is_panel_visible(Panel::Lab))
     }
 
     /// Returns true if the talk is on the screen.
     pub fn is_talk_visible(&self) -> bool {
         self.visible && self.talks
-    }
-
-    /// Opens or closes the table of keys.
-    pub fn toggle_key_table(&mut self) {
-        self.keys_open = !self.keys_open;
-    }
-
-    /// Returns true if the table of keys is open.
-    pub fn is_key_table_open(&self) -> bool {
-        self.keys_open
     }
 
     /// Removes the hint of the first start for good; called for the first key that is pressed.
@@ -207,36 +188,41 @@ impl Overlay {
                 memory.surrender_focus(id);
             }
         });
-        let mut actions = Vec::new();
-        mouse::handle_picture_input(ui, &mut actions);
+        // The parts get `self`, to which the numbers belong.
+        let mut numbers = std::mem::take(&mut self.numbers);
+        numbers.refresh(view.recorder, ui.input(|i| i.time));
+        let lacks_drops = self.lacks_drops;
+        let mut pass = Pass { view, numbers: &numbers, lacks_drops, actions: Vec::new() };
+        mouse::handle_picture_input(ui, &mut pass.actions);
         let window = ui.max_rect().shrink(theme::GAP);
-        self.numbers.refresh(view.recorder, ui.input(|i| i.time));
-        let changed = self.hidden.note_changes(view);
+        self.hidden.note_changes(view);
         if self.is_talk_visible() {
-            let free = talk::show(ui, window, view, &self.numbers.scores, &mut actions);
-            self.wipe_line.show(ui, free, view, &self.numbers, &mut actions);
-            self.show_notices(ui, window, free, view, true, &mut actions);
+            let free = talk::show(ui, window, &mut pass);
+            self.wipe_line.show(ui, free, &mut pass);
+            self.show_notices(ui, free, &mut pass);
         } else if self.visible {
-            self.show_visible(ui, window, view, &mut actions);
+            self.show_visible(ui, window, &mut pass);
         } else {
-            self.show_hidden(ui, window, view, changed, &mut actions);
+            self.show_hidden(ui, window, &mut pass);
         }
+        let actions = pass.actions;
+        self.numbers = numbers;
         actions
     }
 
     /// Lays out all parts of the overlay while it is not hidden.
-    fn show_visible(&mut self, ui: &mut Ui, window: Rect, view: &View, actions: &mut Vec<Action>) {
+    fn show_visible(&mut self, ui: &mut Ui, window: Rect, pass: &mut Pass) {
+        let view = pass.view;
         if let (true, Some(readings), Some(placed)) = (self.switches.heat, view.readings, view.picture_place)
         {
             let left = self.wipe_line.first_filter_rect(view, placed.rect(ui));
             scopes::draw_heat_map(&ui.painter().with_clip_rect(left), ui, readings, &placed);
         }
-        let line_width = line::width(ui, view, &self.numbers, LINE_TEXT_LEFT);
         self.panels.expire_device_change(ui, view.devices.is_preparing());
-        self.panels.update_order(|panels, panel| panels.is_shown(panel, view));
+        let shown = COLUMN_PANELS.iter().filter(|panel| panel.is_shown(view, &self.panels));
+        self.panels.update_order(shown.map(|panel| panel.entry().panel).collect());
         let column = self.column_place(window);
-        let line = (line_width, !view.notices.is_empty());
-        let layout = Layout::new(window, column, view.variants.len(), &self.folded, line);
+        let layout = Layout::new(window, (column, &self.folded), line::width(ui, LINE_TEXT_LEFT, pass), view);
         let docks = column.map(|(width, left)| match left {
             true => layout.docks.with_max_x(layout.docks.left() + width),
             false => layout.docks.with_min_x(layout.docks.right() - width),
@@ -244,193 +230,120 @@ impl Overlay {
         let parts = [Some(layout.headline), layout.ladder, layout.graph, Some(layout.strip.rect), docks];
         hover::set_parts(ui.ctx(), parts.into_iter().flatten().collect());
         if layout.covered {
-            self.show_column(ui, layout.docks, column, view, actions);
-            self.show_notices(ui, window, layout.free, view, false, actions);
+            self.show_column(ui, layout.docks, pass);
+            self.show_notices(ui, layout.free, pass);
             return;
         }
-        self.wipe_line.show(ui, layout.free, view, &self.numbers, actions);
+        self.wipe_line.show(ui, layout.free, pass);
         if layout.headline.height() >= panel::HEADER_HEIGHT && layout.headline.width() > 60.0 {
-            let (rect, folded) = (layout.headline, layout.line);
-            let folds = headline::show(ui, rect, view, &self.numbers, folded, actions);
+            let folded = layout.line;
+            let folds = headline::show(ui, (layout.headline, folded), pass);
             self.apply_fold(Panel::Numbers, folds, folded);
         }
         if let Some(rect) = layout.graph {
             let folded = self.is_folded(Panel::Graph);
             let shows_stages = self.panels.is_open(Panel::Stages);
             let hatch = shows_stages.then(|| Hatch::new(ui, self.switches.hatched));
-            let folds = strip::show_graph(ui, rect, view, &self.numbers, hatch.as_ref(), folded, actions);
+            let folds = strip::show_graph(ui, (rect, folded), hatch.as_ref(), pass);
             self.apply_fold(Panel::Graph, folds, folded);
         }
         if let Some(rect) = layout.ladder {
             let folded = self.is_folded(Panel::Ladder);
-            let folds = scoreboard::show(ui, rect, (view, &self.numbers.scores), folded, actions);
+            let folds = scoreboard::show(ui, (rect, folded), pass);
             self.apply_fold(Panel::Ladder, folds, folded);
         }
-        self.show_strip(ui, &layout.strip, view, actions);
-        self.show_column(ui, layout.docks, column, view, actions);
-        self.panels.unfreeze_on_click(ui, actions);
-        self.show_notices(ui, window, layout.free, view, false, actions);
+        self.show_strip(ui, &layout.strip, pass);
+        self.show_column(ui, layout.docks, pass);
+        self.panels.unfreeze_on_click(ui, &pass.actions);
+        self.show_notices(ui, layout.free, pass);
     }
 
-    /// Returns the width of the column and true if it is at the left side of `window`; `None` if no panel is open.
-    fn column_place(&self, window: Rect) -> layout::ColumnPlace {
+    /// Returns the width of the column and true if it is at the left side of `area`; `None` if no panel is open.
+    fn column_place(&self, area: Rect) -> layout::ColumnPlace {
         let order = self.panels.order();
         let folded = order.iter().all(|panel| self.is_folded(*panel));
-        (!order.is_empty()).then(|| (self.column.width(window, folded), self.column.state.left))
+        (!order.is_empty()).then(|| (self.column.width(area, folded), self.column.state.left))
     }
 
     /// Lays out the parts that are shown while the overlay is hidden: the line of statistics for some seconds after a change,
     /// the controls while the mouse is at the lower edge, a change of the device, and serious notices.
-    fn show_hidden(
-        &mut self,
-        ui: &mut Ui,
-        window: Rect,
-        view: &View,
-        changed: bool,
-        actions: &mut Vec<Action>,
-    ) {
+    fn show_hidden(&mut self, ui: &mut Ui, window: Rect, pass: &mut Pass) {
         self.panels.unfreeze();
-        let line = self.hidden.shows_line(ui, view, changed);
-        if line {
-            hidden::draw_line(ui, window, view, &self.numbers);
+        let view = pass.view;
+        if self.hidden.shows_line(ui, view) {
+            hidden::draw_line(ui, window, pass);
         }
         let detail = CellDetail::for_height(window.height());
         let strip = Strip::new(window, Some(view.variants.len()), detail);
         let mut room = window;
         if self.hidden.shows_controls(ui, window, strip.rect.top()) {
-            self.show_strip(ui, &strip, view, actions);
+            self.show_strip(ui, &strip, pass);
             room.max.y = (strip.rect.top() - theme::GAP).max(window.top());
         }
         room.min.y = (room.top() + panel::HEADER_HEIGHT + theme::GAP).min(room.bottom());
         self.panels.expire_device_change(ui, view.devices.is_preparing());
-        let is_device_change = self.panels.device_change_is_shown();
-        self.panels.update_order(|_, panel| panel == Panel::Devices && is_device_change);
-        let column = self.column_place(window);
-        let free = layout::beside_column(room, column);
-        self.wipe_line.show(ui, free, view, &self.numbers, actions);
-        self.show_column(ui, room, column, view, actions);
-        self.show_notices(ui, window, free, view, true, actions);
+        let shown = self.panels.device_change_is_shown().then_some(Panel::Devices);
+        self.panels.update_order(shown.into_iter().collect());
+        let free = layout::beside_column(room, self.column_place(window));
+        self.wipe_line.show(ui, free, pass);
+        self.show_column(ui, room, pass);
+        self.show_notices(ui, free, pass);
     }
 
-    fn show_strip(&self, ui: &mut Ui, strip: &Strip, view: &View, actions: &mut Vec<Action>) {
+    fn show_strip(&self, ui: &mut Ui, strip: &Strip, pass: &mut Pass) {
         let state = ControlsState {
             visible: self.visible,
-            keys_open: self.keys_open,
+            keys_open: self.switches.keys,
             panels: &self.panels,
             column_left: self.column.state.left,
         };
-        strip::show(ui, strip, view, &self.numbers.scores, &state, actions);
+        strip::show(ui, strip, &state, pass);
     }
 
     /// Lays out the column of panels, if there is one, at its side of `docks`.
-    fn show_column(
-        &mut self,
-        ui: &mut Ui,
-        docks: Rect,
-        column: layout::ColumnPlace,
-        view: &View,
-        actions: &mut Vec<Action>,
-    ) {
-        let Some((width, _)) = column else { return };
+    fn show_column(&mut self, ui: &mut Ui, docks: Rect, pass: &mut Pass) {
+        let Some((width, _)) = self.column_place(docks) else { return };
         let order = self.panels.order().to_vec();
         let folded = order.iter().all(|panel| self.is_folded(*panel));
         // The panels get `self`, to which the column belongs.
         let mut column = std::mem::take(&mut self.column);
         column.show(ui, docks, (width, folded), |ui| {
-            for entry in order.iter().filter_map(|panel| panels::entry_of(*panel)) {
-                self.show_panel(ui, entry, &order, view, actions);
+            for id in &order {
+                if let Some(panel) = COLUMN_PANELS.iter().find(|panel| panel.entry().panel == *id) {
+                    self.show_panel(ui, *panel, pass);
+                }
             }
         });
         self.column = column;
     }
 
-    /// Lays a panel out below the one before, and scrolls to it if it was opened or unfolded. `order` has all panels of
-    /// the column.
-    fn show_panel(
-        &mut self,
-        ui: &mut Ui,
-        entry: &Entry,
-        order: &[Panel],
-        view: &View,
-        actions: &mut Vec<Action>,
-    ) {
-        let panel = entry.panel;
-        let folded = self.is_folded(panel);
-        let name = self.title(panel, view, folded);
-        let others = order.iter().filter(|other| **other != panel);
+    /// Lays a panel out below the one before, and scrolls to it if it was opened or unfolded.
+    fn show_panel(&mut self, ui: &mut Ui, panel: &dyn ColumnPanel, pass: &mut Pass) {
+        let id = panel.entry().panel;
+        let folded = self.is_folded(id);
+        let mut title = panel.title(pass.view, &self.panels);
+        if folded && let Some(progress) = panel.progress(pass.view) {
+            title = format!("{title}, {progress}");
+        }
+        let others = self.panels.order().iter().filter(|other| **other != id);
         let others: f32 = others.map(|other| self.heights[*other as usize] + theme::GAP).sum();
         let room = ui.clip_rect().height() - others - panel::HEADER_HEIGHT;
-        let (folds, rect) = entry.show(ui, &name, folded, actions, |ui, head, actions| {
-            self.show_contents(ui, panel, (head, room), view, actions);
+        let (folds, rect) = panel::show_frame(ui, panel, (&title, folded), |ui, head, closes| {
+            pass.actions.extend(closes.then(|| panel.action()));
+            if !folded {
+                let (switches, panels, selection) = (&mut self.switches, &self.panels, &mut self.selection);
+                let mut pane = Pane { pass, head, room, switches, panels, selection };
+                panel::padded(ui, panel.entry().margin, |ui| panel.show(ui, &mut pane));
+            }
         });
-        self.heights[panel as usize] = rect.height();
-        if self.panels.take_target(panel) {
+        self.heights[id as usize] = rect.height();
+        if self.panels.take_target(id) {
             // The title of a panel that is higher than the column must not scroll out of sight.
             let align = (rect.height() > ui.clip_rect().height()).then_some(Align::Min);
             ui.scroll_to_rect_animation(rect, align, ScrollAnimation::none());
         }
         // A panel that is unfolded has its height in the next pass.
-        self.apply_fold(panel, folds, folded);
-    }
-
-    /// Returns the title of a panel that can be closed. While it is folded, it has the progress of the panel's job.
-    fn title(&self, panel: Panel, view: &View, folded: bool) -> String {
-        let name = match panel {
-            Panel::Timeline => self.panels.frozen_frame().map_or("Last frames", |frozen| &frozen.title),
-            Panel::Scene => view.scene.map_or("", |scene| scene.name),
-            Panel::Correction => "Colour correction",
-            Panel::Devices => "OpenCL devices",
-            panel => panels::entry_of(panel).map_or("", |entry| entry.menu.0),
-        };
-        let (tested, cases) = view.conversions.progress();
-        let (job, progress) = match panel {
-            Panel::Tuning => (&view.tuning.state, tuning::progress(view.tuning)),
-            Panel::Lab => (&view.lab.state, lab::progress(view.lab)),
-            Panel::Conversions => (&view.conversions.state, format!("{tested} of {cases}")),
-            _ => return name.to_owned(),
-        };
-        if folded && job.is_under_way() { format!("{name}, {progress}") } else { name.to_owned() }
-    }
-
-    /// Lays the contents of a panel out below its title bar `head`. `room` is the height in points that the other panels
-    /// of the column leave.
-    fn show_contents(
-        &mut self,
-        ui: &mut Ui,
-        panel: Panel,
-        (head, room): (Rect, f32),
-        view: &View,
-        actions: &mut Vec<Action>,
-    ) {
-        let (numbers, switches) = (&self.numbers, &mut self.switches);
-        match panel {
-            Panel::Stages => stages::show(ui, head, view, numbers, switches, actions),
-            Panel::Correction => correction::show(ui, head, view, actions),
-            Panel::Timeline => {
-                let (live, frozen) = (view.recorder.timeline(), self.panels.frozen_frame());
-                let filter = view.shown.map(|shown| shown.variant);
-                timeline::show(ui, head, (&live, filter), frozen, switches.hatched);
-            }
-            Panel::Tuning => padded(ui, MARGIN, |ui| {
-                tuning::show(ui, view.tuning, view.auto, &mut self.tuning_variant, actions);
-            }),
-            Panel::Lab => padded(ui, MARGIN, |ui| lab::show(ui, view, &mut self.lab, switches, actions)),
-            Panel::Conversions => padded(ui, MARGIN, |ui| conversions::show(ui, view.conversions, actions)),
-            Panel::Kernels => padded(ui, MARGIN, |ui| {
-                kernels::show(ui, room - MARGIN.sum().y, view, switches, actions);
-            }),
-            Panel::Scopes => {
-                let margin = Margin { bottom: 0, ..MARGIN };
-                padded(ui, margin, |ui| scopes::show(ui, view, switches, actions));
-            }
-            Panel::Devices => {
-                let margin = Margin { bottom: 4, ..Margin::ZERO };
-                padded(ui, margin, |ui| devices::show(ui, &view.devices, actions));
-            }
-            Panel::Scene => padded(ui, MARGIN, |ui| view.scene.iter().for_each(|scene| (scene.contents)(ui))),
-            // These are always shown, and laid out by `show_visible`.
-            Panel::Numbers | Panel::Graph | Panel::Ladder => {}
-        }
+        self.apply_fold(id, folds, folded);
     }
 
     /// Folds or unfolds a panel if the user has requested that. `folded` is true if the panel is folded in this pass.
@@ -443,26 +356,20 @@ impl Overlay {
         }
     }
 
-    /// Lays out the banners in `free`, or only the serious ones if `only_serious`, and the parts that lie over all panels:
-    /// the hint or the message, the table of keys, and the field for a path. The hint is postponed while there are banners.
-    fn show_notices(
-        &mut self,
-        ui: &mut Ui,
-        window: Rect,
-        free: Rect,
-        view: &View,
-        only_serious: bool,
-        actions: &mut Vec<Action>,
-    ) {
+    /// Lays out the banners in `free`, only the serious ones in the talk and while the overlay is hidden, and the parts that lie
+    /// over all panels: the hint or the message, the table of keys, and the field for a path. The hint is postponed while there
+    /// are banners.
+    fn show_notices(&mut self, ui: &mut Ui, free: Rect, pass: &mut Pass) {
+        let window = ui.max_rect().shrink(theme::GAP);
         let (banners, message) = notices::places(free);
-        notices::show(ui, banners, view.notices, only_serious, actions);
-        if let Some(text) = self.messages.current(ui, self.visible && view.notices.is_empty()) {
+        notices::show(ui, banners, self.talks || !self.visible, pass);
+        if let Some(text) = self.messages.current(ui, self.visible && pass.view.notices.is_empty()) {
             notices::show_message(ui, message, text);
         }
-        if self.keys_open {
-            keys::show(ui, window, self.lacks_drops, actions);
+        if self.switches.keys {
+            keys::show(ui, window, pass);
         }
-        self.path_prompt.show(ui, window, self.lacks_drops, actions);
+        self.path_prompt.show(ui, window, pass);
     }
 }
 

@@ -1,7 +1,4 @@
-//! The list of all panels, and of those that a key or the menu opens.
-
-use crate::panel::Entry;
-use crate::{conversions, correction, devices, kernels, lab, scene, scopes, stages, timeline, tuning};
+//! The names of all panels, and which of them are open or folded.
 
 /// A panel: a part of the overlay that can be folded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,22 +83,3 @@ pub fn initially_open() -> OpenFlags {
 /// True for each panel that the user has folded, indexed by [`Panel`]. `None` until the user chooses: then the headline is
 /// folded in a small window, the panel of a scene always, and the others never.
 pub type FoldStates = [Option<bool>; Panel::ALL.len()];
-
-/// All panels that a key or the menu opens, in the order of the menu.
-pub const ENTRIES: [Entry; 10] = [
-    stages::ENTRY,
-    timeline::ENTRY,
-    tuning::ENTRY,
-    lab::ENTRY,
-    conversions::ENTRY,
-    kernels::ENTRY,
-    scopes::ENTRY,
-    correction::ENTRY,
-    devices::ENTRY,
-    scene::ENTRY,
-];
-
-/// Returns the entry of a panel; `None` for the panels that are always shown.
-pub(crate) fn entry_of(panel: Panel) -> Option<&'static Entry> {
-    ENTRIES.iter().find(|entry| entry.panel == panel)
-}

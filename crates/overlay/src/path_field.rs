@@ -2,9 +2,11 @@
 
 use egui::text::{CCursor, CCursorRange};
 use egui::text_edit::TextEditState;
-use egui::{Id, Key, Rect, TextEdit, Ui, vec2};
+use egui::{Id, Key, Rect, Role, TextEdit, Ui, vec2};
 
+use super::pass::Pass;
 use super::{Action, panel, theme};
+use crate::access::Access as _;
 use crate::hover::Explain as _;
 use base::text::escaped;
 
@@ -55,10 +57,9 @@ impl PathPrompt {
         (field.text, field.to_end) = (text, true);
     }
 
-    /// Lays the field out in the middle of `window` if it is open. With `lacks_drops`, a text says that files cannot be dropped
-    /// on the window.
-    pub(crate) fn show(&mut self, ui: &mut Ui, window: Rect, lacks_drops: bool, actions: &mut Vec<Action>) {
-        if self.field.as_mut().is_some_and(|field| !field.show(ui, window, lacks_drops, actions)) {
+    /// Lays the field out in the middle of `window` if it is open.
+    pub(crate) fn show(&mut self, ui: &mut Ui, window: Rect, pass: &mut Pass) {
+        if self.field.as_mut().is_some_and(|field| !field.show(ui, window, pass)) {
             self.close();
             ui.request_repaint();
         }
@@ -84,7 +85,7 @@ impl PathField {
     }
 
     /// Lays the field out in the middle of `window`. Returns true if it stays open.
-    fn show(&mut self, ui: &mut Ui, window: Rect, lacks_drops: bool, actions: &mut Vec<Action>) -> bool {
+    fn show(&mut self, ui: &mut Ui, window: Rect, pass: &mut Pass) -> bool {
         let size = SIZE.min(window.size());
         let rect = Rect::from_center_size(window.center(), size);
         let mut ui = panel::opaque_ground(ui, rect, "path");
@@ -93,7 +94,7 @@ impl PathField {
         let first = !std::mem::replace(&mut self.ready, true);
         let tab = ui.input_mut(|i| i.consume_key(egui::Modifiers::NONE, Key::Tab));
         if tab {
-            actions.push(Action::Complete(self.text.clone()));
+            pass.actions.push(Action::Complete(self.text.clone()));
         }
         let (enter, escape) = ui.input(|i| (i.key_pressed(Key::Enter), i.key_pressed(Key::Escape)));
         // The field keeps the keys whatever else is clicked.
@@ -118,10 +119,11 @@ impl PathField {
             .hint_text("/home/me/movie.mp4, ~/movie.mp4 or a relative path");
         let selection = &mut ui.visuals_mut().selection;
         (selection.stroke.color, selection.bg_fill) = theme::SELECTED_TEXT_COLORS;
-        if field.show(&mut ui).response.changed() {
+        let field = field.show(&mut ui).response.response.clone();
+        if field.named(Role::TextInput, "Path of the movie").changed() {
             self.names.clear();
         }
-        let names = match (self.names.as_str(), lacks_drops) {
+        let names = match (self.names.as_str(), pass.lacks_drops) {
             ("", false) => "Tab completes",
             ("", true) => {
                 "Tab completes. Files cannot be dropped on the window on Wayland; copy and paste one instead."
@@ -139,7 +141,7 @@ impl PathField {
             return false;
         }
         if open && !self.text.trim().is_empty() {
-            actions.push(Action::Open(self.text.clone()));
+            pass.actions.push(Action::Open(self.text.clone()));
         }
         !open
     }

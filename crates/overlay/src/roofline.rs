@@ -27,6 +27,8 @@ pub(crate) fn show(ui: &mut Ui, roofline: &Roofline) {
     for mark in roofline.marks((left, right), (bottom, top)) {
         paint(ui, plot, &mark);
     }
+    let names = roofline.dots().iter().map(|dot| dot.words()).collect::<Vec<_>>().join("; ");
+    super::access::graph(ui, area, "Roofline", &names);
     for (index, dot) in roofline.dots().iter().enumerate() {
         super::panel::line(ui, &format!("{}  {}", index + 1, dot.words()), theme::TEXT);
     }

@@ -2,7 +2,9 @@
 
 use egui::Ui;
 
-use super::panel::Entry;
+use super::View;
+use super::open_panels::OpenPanels;
+use super::panel::{ColumnPanel, Entry, Pane};
 use super::panels::Panel;
 
 /// The title and contents of a scene's panel.
@@ -14,14 +16,31 @@ pub struct ScenePanel<'a> {
     pub contents: &'a dyn Fn(&mut Ui),
 }
 
-/// The panel's least width in points.
-const WIDTH: f32 = 280.0;
+/// The panel of the current scene, if the scene has one.
+pub(super) struct CurrentScene;
 
-/// The entry of this panel in the list of panels: key, line in the menu and width.
-pub(super) const ENTRY: Entry = Entry {
-    panel: Panel::Scene,
-    key: None,
-    menu: ("Scene", "Information about the current scene (v: next scene)"),
-    about: "",
-    width: WIDTH,
-};
+impl ColumnPanel for CurrentScene {
+    fn entry(&self) -> Entry {
+        Entry::new(Panel::Scene, ("Scene", "Information about the current scene (v: next scene)"), 280.0)
+    }
+
+    fn title(&self, view: &View, _: &OpenPanels) -> String {
+        view.scene.map_or("", |scene| scene.name).to_owned()
+    }
+
+    fn close_hover(&self) -> String {
+        "Close (reopen with the menu Panels)".to_owned()
+    }
+
+    fn is_available(&self, view: &View) -> bool {
+        view.scene.is_some()
+    }
+
+    fn is_shown(&self, view: &View, panels: &OpenPanels) -> bool {
+        view.scene.is_some() && panels.is_open(Panel::Scene)
+    }
+
+    fn show(&self, ui: &mut Ui, pane: &mut Pane) {
+        pane.pass.view.scene.iter().for_each(|scene| (scene.contents)(ui));
+    }
+}

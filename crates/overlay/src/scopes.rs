@@ -3,20 +3,18 @@
 
 use egui::epaint::Vertex;
 use egui::{
-    Align2, Color32, ColorImage, Id, Mesh, Painter, Pos2, Rect, Shape, TextureHandle, TextureOptions, Ui,
-    pos2, vec2,
+    Align2, Color32, ColorImage, Id, Margin, Mesh, Painter, Pos2, Rect, Shape, TextureHandle, TextureOptions,
+    Ui, pos2, vec2,
 };
 
-use super::panel::{self, Entry};
+use super::panel::{self, ColumnPanel, Entry, Pane};
 use super::panels::Panel;
-use super::switches::{SWITCHES, Switch, Switches};
-use super::{Action, PicturePlace, View, Wipe, theme};
+use super::switches::{SWITCHES, Switch};
+use super::{PicturePlace, View, Wipe, access, theme};
 use crate::hover::Explain as _;
 use engine::{LEVELS, Readings, STRIPS};
 use video::Orientation;
 
-/// The panel's least width in points.
-const WIDTH: f32 = 280.0;
 /// Height of the contents in points.
 const HEIGHT: f32 = 320.0;
 /// Height of the histogram in points.
@@ -26,56 +24,69 @@ const WAVEFORM_HEIGHT: f32 = 128.0;
 /// Height of a line of text in points.
 const LINE_HEIGHT: f32 = 18.0;
 
-/// The entry of this panel in the list of panels: key, line in the menu and width.
-pub(super) const ENTRY: Entry = Entry {
-    panel: Panel::Scopes,
-    key: Some(("h", "scopes: histogram, waveform")),
-    menu: ("Scopes", "Histogram and waveform of the picture's luminance"),
-    about: "",
-    width: WIDTH,
-};
+/// The panel of the scopes.
+pub(super) struct Scopes;
 
-/// Lays buttons, scopes and statistics out.
-pub(crate) fn show(ui: &mut Ui, view: &View, switches: &Switches, actions: &mut Vec<Action>) {
-    let size = vec2(ui.available_width(), HEIGHT);
-    let (room, _) = ui.allocate_exact_size(size, egui::Sense::hover());
-    let row = |top: f32, height: f32| {
-        Rect::from_min_size(pos2(room.left(), room.top() + top), vec2(room.width(), height))
-    };
-    let mut buttons =
-        ui.new_child(egui::UiBuilder::new().id_salt("switches").max_rect(row(0.0, theme::CONTROL)));
-    buttons.horizontal(|ui| {
-        for Switch { key: (key, _), action, button: (name, hover), is_on } in SWITCHES {
-            let button = ui.add(panel::choice_button(name, is_on(switches)));
-            if button.explain(format!("{hover} ({key})")).clicked() {
-                actions.push(action);
-            }
+impl ColumnPanel for Scopes {
+    fn entry(&self) -> Entry {
+        Entry {
+            margin: Margin { left: 8, right: 8, ..Margin::ZERO },
+            ..Entry::new(
+                Panel::Scopes,
+                ("Scopes", "Histogram and waveform of the picture's luminance"),
+                280.0,
+            )
+            .with_key("h", "scopes: histogram, waveform")
         }
-    });
-    let Some(readings) = view.readings else {
-        let why = missing_text(view);
-        let galley = ui.painter().layout(why, theme::words(12.5), theme::WEAK, room.width());
-        ui.painter().galley(row(theme::CONTROL + 12.0, 0.0).min, galley, theme::WEAK);
-        return;
-    };
-    let top = theme::CONTROL + 6.0;
-    draw_histogram(ui, row(top, HISTOGRAM_HEIGHT), readings, switches.levels);
-    draw_waveform(ui, row(top + HISTOGRAM_HEIGHT + 6.0, WAVEFORM_HEIGHT), readings);
-    let numbers =
-        format!("minimum {}   mean {}   maximum {}", readings.minimum, readings.mean, readings.maximum);
-    let mut at = row(top + HISTOGRAM_HEIGHT + WAVEFORM_HEIGHT + 12.0, LINE_HEIGHT).left_center();
-    let mut line = |text: String, color: Color32| {
-        ui.painter().text(at, Align2::LEFT_CENTER, text, theme::words(12.5), color);
-        at.y += LINE_HEIGHT;
-    };
-    line(numbers, theme::TEXT);
-    let (low, high) = readings.ends();
-    let (name, color) = match switches.levels {
-        true => ("auto-levels", theme::SELECT),
-        false => ("auto-levels (off)", theme::WEAK),
-    };
-    line(format!("{name}: {low} to {high}"), color);
-    line(source_text(view).to_owned(), theme::WEAK);
+    }
+
+    fn show(&self, ui: &mut Ui, pane: &mut Pane) {
+        let (switches, pass) = (&*pane.switches, &mut *pane.pass);
+        let view = pass.view;
+        let size = vec2(ui.available_width(), HEIGHT);
+        let (room, _) = ui.allocate_exact_size(size, egui::Sense::hover());
+        let row = |top: f32, height: f32| {
+            Rect::from_min_size(pos2(room.left(), room.top() + top), vec2(room.width(), height))
+        };
+        let mut buttons =
+            ui.new_child(egui::UiBuilder::new().id_salt("switches").max_rect(row(0.0, theme::CONTROL)));
+        buttons.horizontal(|ui| {
+            for Switch { key: (key, _), action, button: (name, hover), is_on } in SWITCHES {
+                let button = ui.add(panel::choice_button(name, is_on(switches)));
+                if button.explain(format!("{hover} ({key})")).clicked() {
+                    pass.actions.push(action);
+                }
+            }
+        });
+        let Some(readings) = view.readings else {
+            let why = missing_text(view);
+            access::number(ui, room, "Luminance", &why);
+            let galley = ui.painter().layout(why, theme::words(12.5), theme::WEAK, room.width());
+            ui.painter().galley(row(theme::CONTROL + 12.0, 0.0).min, galley, theme::WEAK);
+            return;
+        };
+        let top = theme::CONTROL + 6.0;
+        draw_histogram(ui, row(top, HISTOGRAM_HEIGHT), readings, switches.levels);
+        draw_waveform(ui, row(top + HISTOGRAM_HEIGHT + 6.0, WAVEFORM_HEIGHT), readings);
+        let numbers =
+            format!("minimum {}   mean {}   maximum {}", readings.minimum, readings.mean, readings.maximum);
+        let mut at = row(top + HISTOGRAM_HEIGHT + WAVEFORM_HEIGHT + 12.0, LINE_HEIGHT).left_center();
+        let place = row(top, HISTOGRAM_HEIGHT + WAVEFORM_HEIGHT + 6.0);
+        access::graph(ui, place, "Histogram and waveform", &numbers);
+        let mut line = |name: &str, text: String, color: Color32| {
+            let place = ui.painter().text(at, Align2::LEFT_CENTER, &text, theme::words(12.5), color);
+            access::number(ui, place, name, &text);
+            at.y += LINE_HEIGHT;
+        };
+        line("Luminance", numbers, theme::TEXT);
+        let (low, high) = readings.ends();
+        let (name, color) = match switches.levels {
+            true => ("auto-levels", theme::SELECT),
+            false => ("auto-levels (off)", theme::WEAK),
+        };
+        line("Auto-levels", format!("{name}: {low} to {high}"), color);
+        line("Source", source_text(view).to_owned(), theme::WEAK);
+    }
 }
 
 /// Returns a line of text that names the picture whose luminance was measured.

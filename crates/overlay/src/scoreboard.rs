@@ -2,11 +2,13 @@
 //! the variants in the strip.
 
 use egui::{
-    Align2, Color32, CornerRadius, Painter, Rect, Response, Sense, Stroke, StrokeKind, Ui, pos2, vec2,
+    Align2, Color32, CornerRadius, Painter, Rect, Response, Role, Sense, Stroke, StrokeKind, Ui, pos2, vec2,
 };
 
 use super::comparison::compare;
-use super::{Action, VariantRow, VariantStatus, View, facts, panel, theme, words};
+use super::pass::Pass;
+use super::{Action, VariantRow, VariantStatus, View, access, facts, panel, theme, words};
+use crate::access::Access as _;
 use crate::hover::Explain as _;
 use box_filter::Group;
 use box_filter::VariantId;
@@ -81,18 +83,32 @@ pub(super) struct Board<'a> {
 
 impl<'a> Board<'a> {
     /// Creates the data for the rows of all variants, with an axis that contains all measured times.
-    pub(super) fn new(view: &'a View<'a>, scores: &'a Scores) -> Self {
+    pub(super) fn new(pass: &Pass<'a>) -> Self {
+        let (view, scores) = (pass.view, &pass.numbers.scores);
         let times = view.variants.iter().filter_map(|row| Some(scores.of(row.id)?.ms));
         Self { view, scores, scale: Scale::for_times(times) }
     }
 
-    /// Draws the bar of a score in `room`. `shown` is true for the variant of the picture on the screen.
-    pub(super) fn draw_bar(&self, painter: &Painter, room: Rect, score: &Score, shown: bool) {
-        painter.rect_filled(room, 2, theme::TROUGH);
-        let color = if shown { theme::FILTER } else { theme::FILTER_DIM };
-        let length = room.with_max_x(room.left() + room.width() * self.scale.bar_length(score.ms));
-        painter.rect_filled(length, 2, color);
+    /// Returns the length of the bar of a score, from 0 to 1.
+    pub(super) fn bar_length(&self, score: &Score) -> f32 {
+        self.scale.bar_length(score.ms)
     }
+
+    /// Returns a variant's time or the reason why there is none, as text.
+    fn time_text(&self, row: &VariantRow) -> String {
+        match time_of(self, row) {
+            Time::Current(score) => format!("{} ms", score_text(score)),
+            Time::Old(score) => format!("{} ms {}", score_text(score), old_setting(self.view, score)),
+            Time::Unknown(why) => why,
+        }
+    }
+}
+
+/// Draws a bar of this length, from 0 to 1, in `room`. `shown` is true for the variant of the picture on the screen.
+pub(super) fn draw_bar(painter: &Painter, room: Rect, length: f32, shown: bool) {
+    painter.rect_filled(room, 2, theme::TROUGH);
+    let color = if shown { theme::FILTER } else { theme::FILTER_DIM };
+    painter.rect_filled(room.with_max_x(room.left() + room.width() * length), 2, color);
 }
 
 /// The last measured filter time of a variant, or the reason why there is none.
@@ -143,22 +159,18 @@ pub(super) fn variants_by_group<'a>(view: &'a View) -> Vec<(usize, &'a VariantRo
 }
 
 /// Lays the panel out in `rect`. Returns true if the user folded or unfolded it.
-pub(crate) fn show(
-    ui: &mut Ui,
-    rect: Rect,
-    (view, scores): (&View, &Scores),
-    folded: bool,
-    actions: &mut Vec<Action>,
-) -> bool {
-    let mut ui = panel::ground(ui, rect, "ladder", theme::PANEL, 0.0);
+pub(crate) fn show(ui: &mut Ui, (rect, folded): (Rect, bool), pass: &mut Pass) -> bool {
+    let view = pass.view;
+    let mut ui = panel::ground(ui, rect, "ladder");
     let head = rect.with_max_y((rect.top() + TITLE_HEIGHT).min(rect.bottom()));
     let inner = head.shrink2(vec2(10.0, 3.0));
-    let comparison = compare(scores, view.radius, view.size());
+    let comparison = compare(&pass.numbers.scores, view.radius, view.size());
     let name = comparison.map_or_else(|| "The ladder".to_owned(), |comparison| comparison.title());
     let at = inner.right_center();
     let factor = match comparison.and_then(|comparison| comparison.factor()) {
         Some(factor) => {
             let text = format!("{factor} faster");
+            access::number(&ui, inner, &name, &text);
             ui.painter().text(at, Align2::RIGHT_CENTER, text, theme::words(25.0), theme::FILTER)
         }
         None => {
@@ -173,17 +185,17 @@ pub(crate) fn show(
     };
     let mut left = inner.with_max_x(factor.left() - 8.0);
     if let Some(few) = comparison.and_then(|comparison| comparison.few_frames()) {
-        let at = (left.left_bottom() + vec2(16.0, 0.0), Align2::LEFT_BOTTOM);
-        theme::elided_text(&ui, at, &few, theme::words(11.0), theme::WEAK, left.width() - 16.0);
+        let at = (left.left_bottom() + vec2(16.0, 0.0), Align2::LEFT_BOTTOM, left.width() - 16.0);
+        theme::elided_text(&ui, at, &few, (theme::words(11.0), theme::WEAK));
         left.max.y -= 14.0;
     }
-    let bar = (head, left);
-    let title = panel::title_bar(&mut ui, bar, &name, ABOUT, folded);
+    panel::explain_bar(&ui, head, ABOUT);
+    let title = panel::title_bar(&mut ui, left, &name, folded);
     if folded {
         return title;
     }
     let rows = variants_by_group(view);
-    let board = Board::new(view, scores);
+    let board = Board::new(pass);
     let gaps = GROUP_GAP * (Group::ALL.len() as f32 - 1.0);
     let height = ((rect.bottom() - theme::PAD - head.bottom() - gaps) / rows.len().max(1) as f32).floor();
     let mut top = head.bottom();
@@ -193,32 +205,26 @@ pub(crate) fn show(
             top += GROUP_GAP;
         }
         let area = Rect::from_min_size(pos2(rect.left() + 6.0, top), vec2(rect.width() - 12.0, height));
-        show_variant_row(&mut ui, area, &board, row, actions);
+        if show_variant_row(&mut ui, area, &board, row) {
+            pass.actions.push(Action::SetVariant(row.id));
+        }
         top += height;
     }
     title
 }
 
-/// Draws the background of a variant's button and handles clicks. Returns the widget, and true if the variant is selected.
-pub(super) fn variant_ground(
-    ui: &Ui,
-    rect: Rect,
-    view: &View,
-    row: &VariantRow,
-    actions: &mut Vec<Action>,
-) -> (Response, bool) {
+/// Draws the background of a variant's button. Returns the widget, and true if the variant is selected.
+pub(super) fn variant_ground(ui: &Ui, rect: Rect, board: &Board, row: &VariantRow) -> (Response, bool) {
     let can = !matches!(row.status, VariantStatus::Unavailable(_));
     let sense = if can { Sense::click() } else { Sense::hover() };
     let response = ui.interact(rect, ui.unique_id().with(row.id.name), sense);
-    let chosen = row.id == view.chosen;
+    let response = response.named(Role::Button, row.id.name).valued(|| board.time_text(row));
+    let chosen = row.id == board.view.chosen;
     if chosen {
         let edge = Stroke::new(1.0, theme::SELECT);
         ui.painter().rect(rect, CornerRadius::same(5), theme::SELECTION_BACKGROUND, edge, StrokeKind::Inside);
     } else if response.hovered() && can {
         ui.painter().rect_filled(rect, CornerRadius::same(5), Color32::from_white_alpha(18));
-    }
-    if response.clicked() {
-        actions.push(Action::SetVariant(row.id));
     }
     (response, chosen)
 }
@@ -241,10 +247,10 @@ pub(super) fn name_color(row: &VariantRow, chosen: bool) -> Color32 {
     }
 }
 
-/// Lays out a variant's row: key, name, bar and time.
-fn show_variant_row(ui: &mut Ui, rect: Rect, board: &Board, row: &VariantRow, actions: &mut Vec<Action>) {
+/// Lays out a variant's row: key, name, bar and time. Returns true if the user clicked it.
+fn show_variant_row(ui: &mut Ui, rect: Rect, board: &Board, row: &VariantRow) -> bool {
     let view = board.view;
-    let (response, chosen) = variant_ground(ui, rect, view, row, actions);
+    let (response, chosen) = variant_ground(ui, rect, board, row);
     let painter = ui.painter();
     let y = rect.center().y;
     draw_key(ui, rect.left() + 5.0, y, row);
@@ -258,7 +264,7 @@ fn show_variant_row(ui: &mut Ui, rect: Rect, board: &Board, row: &VariantRow, ac
     let shown = view.shown.is_some_and(|s| s.variant == row.id);
     match time_of(board, row) {
         Time::Current(score) => {
-            board.draw_bar(painter, bar, score, shown);
+            draw_bar(painter, bar, board.bar_length(score), shown);
             let color = if shown { theme::FILTER } else { theme::STRONG };
             let text = format!("{} ms", score_text(score));
             painter.text(value, Align2::RIGHT_CENTER, text, theme::figures(12.5), color);
@@ -266,7 +272,7 @@ fn show_variant_row(ui: &mut Ui, rect: Rect, board: &Board, row: &VariantRow, ac
         Time::Old(score) => {
             let line =
                 Rect::from_min_max(pos2(bar.left(), bar.bottom() - 1.0), bar.right_bottom() + vec2(0.0, 2.0));
-            let length = line.with_max_x(line.left() + line.width() * board.scale.bar_length(score.ms));
+            let length = line.with_max_x(line.left() + line.width() * board.bar_length(score));
             painter.rect_filled(length, 1, theme::IDLE);
             let at = pos2(bar.left(), y - 2.0);
             painter.text(at, Align2::LEFT_CENTER, old_setting(view, score), theme::words(11.0), theme::WEAK);
@@ -277,7 +283,7 @@ fn show_variant_row(ui: &mut Ui, rect: Rect, board: &Board, row: &VariantRow, ac
             painter.text(pos2(bar.left(), y), Align2::LEFT_CENTER, why, theme::words(12.0), theme::WEAK);
         }
     }
-    response.explain_by(|ui| show_hover_text(ui, board, row));
+    response.explain_by(|ui| show_hover_text(ui, board, row)).clicked()
 }
 
 /// Lays out the hover text of a variant.

@@ -1,11 +1,13 @@
 //! The seek bar, with the button that pauses.
 
 use egui::{
-    Align2, Color32, CornerRadius, CursorIcon, Id, LayerId, Order, Pos2, Rect, Sense, Shape, Stroke, Ui,
-    pos2, vec2,
+    Align2, Color32, CornerRadius, CursorIcon, Id, LayerId, Order, Pos2, Rect, Role, Sense, Shape, Stroke,
+    Ui, pos2, vec2,
 };
 
+use super::pass::Pass;
 use super::{Action, View, mouse, theme, volume};
+use crate::access::Access as _;
 use crate::hover::Explain as _;
 
 /// Height in points of the bar's row, all of which can be clicked.
@@ -29,19 +31,11 @@ fn duration_s(view: &View) -> Result<f64, &'static str> {
     if length < 1.5 * frame { Err(STILL_PICTURE_HOVER) } else { Ok(length) }
 }
 
-/// Returns egui's identifier of the rail, on which the user drags the position.
-pub(crate) fn rail_id() -> Id {
-    Id::unique("seek-rail")
-}
-
 /// Lays out in `row` the button that pauses, position and duration, and the rail.
-pub(crate) fn show(ui: &mut Ui, row: Rect, view: &View, actions: &mut Vec<Action>) {
-    show_pause_button(
-        ui,
-        Rect::from_center_size(row.left_center() + vec2(11.0, 0.0), vec2(22.0, 22.0)),
-        view,
-        actions,
-    );
+pub(crate) fn show(ui: &mut Ui, row: Rect, pass: &mut Pass) {
+    let (view, actions) = (pass.view, &mut pass.actions);
+    let button = Rect::from_center_size(row.left_center() + vec2(11.0, 0.0), vec2(22.0, 22.0));
+    show_pause_button(ui, button, view, actions);
     let mut row = row.with_min_x(row.left() + 30.0);
     if let Some(sound) = view.sound {
         let width = volume::width_in(row.width());
@@ -75,8 +69,9 @@ pub(crate) fn show(ui: &mut Ui, row: Rect, view: &View, actions: &mut Vec<Action
     let length = match length {
         Ok(length) => length,
         Err(reason) => {
-            let hover = ui.interact(rail, rail_id(), Sense::click()).hover_pos();
-            if let Some(pointer) = hover {
+            let rail =
+                ui.interact(rail, Id::unique("seek-rail"), Sense::click()).named(Role::Slider, "Position");
+            if let Some(pointer) = rail.valued(|| reason.to_owned()).hover_pos() {
                 draw_tag(ui, pos2(pointer.x, row.top() - 3.0), reason.to_owned());
             }
             return;
@@ -85,8 +80,11 @@ pub(crate) fn show(ui: &mut Ui, row: Rect, view: &View, actions: &mut Vec<Action
 
     let x_of = |s: f64| inside.left() + inside.width() * (s / length).clamp(0.0, 1.0) as f32;
     let s_at = |x: f32| length * f64::from((x - inside.left()) / inside.width()).clamp(0.0, 1.0);
-    let response =
-        ui.interact(rail, rail_id(), Sense::click_and_drag()).on_hover_cursor(CursorIcon::PointingHand);
+    let response = ui
+        .interact(rail, Id::unique("seek-rail"), Sense::click_and_drag())
+        .on_hover_cursor(CursorIcon::PointingHand);
+    let position = || format!("{} / {total}", theme::clock(view.movie.position_s));
+    let response = response.named(Role::Slider, "Position").valued(position);
     let pointer = response.interact_pointer_pos().map(|p| p.x);
     if let Some(x) = pointer {
         // Exact where the button is pressed and where a drag ends, key frames in between. A tap may begin and end within one
@@ -138,7 +136,7 @@ fn draw_chapters(ui: &Ui, line: Rect, view: &View, x_of: impl Fn(f64) -> f32) {
 
 /// Lays out the button that pauses (two bars) or resumes (a triangle).
 fn show_pause_button(ui: &mut Ui, rect: Rect, view: &View, actions: &mut Vec<Action>) {
-    let response = ui.interact(rect, pause_button_id(), Sense::click());
+    let response = ui.interact(rect, Id::unique("pause"), Sense::click());
     if response.hovered() {
         ui.painter().rect_filled(rect, CornerRadius::same(4), Color32::from_white_alpha(22));
     }
@@ -156,13 +154,10 @@ fn show_pause_button(ui: &mut Ui, rect: Rect, view: &View, actions: &mut Vec<Act
         true => "Resume (Space)",
         false => "Pause (Space). The frame is filtered again when variant or radius change.",
     };
-    if response.explain(hover).clicked() {
+    let name = if view.paused { "Resume" } else { "Pause" };
+    if response.named(Role::Button, name).explain(hover).clicked() {
         actions.push(Action::TogglePause);
     }
-}
-
-pub(crate) fn pause_button_id() -> Id {
-    Id::unique("pause")
 }
 
 /// Marks the ends of the A-B loop, `part`, by letters, with a line between them.

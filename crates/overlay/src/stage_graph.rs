@@ -5,12 +5,14 @@
 use std::collections::VecDeque;
 
 use egui::epaint::Mesh;
-use egui::{Align2, Pos2, Rect, Response, Sense, Shape, Stroke, Ui, pos2, vec2};
+use egui::{Align2, Pos2, Rect, Response, Role, Sense, Shape, Stroke, Ui, pos2, vec2};
 
 use super::axes::{Axes, DEFAULT_INTERVAL_MS, add_label, begin_s, round_up, snap_to_pixel};
 use super::facts::filter_name;
 use super::hatch::{Hatch, Pattern};
-use super::{Action, Panel, View, theme};
+use super::pass::Pass;
+use super::{Action, Panel, theme};
+use crate::access::Access as _;
 use crate::hover::Explain as _;
 use engine::stats::summary::busy;
 use engine::stats::{FrameSample, Stage};
@@ -21,7 +23,8 @@ const SPAN_S: f64 = 5.0;
 const MIN_BAR_WIDTH: f32 = 1.5;
 
 /// Lays the graph out in `area`. A click on a bar freezes the timeline at its frame, a click elsewhere opens the timeline.
-pub(crate) fn show(ui: &mut Ui, area: Rect, view: &View, hatch: &Hatch, actions: &mut Vec<Action>) {
+pub(crate) fn show(ui: &mut Ui, area: Rect, hatch: &Hatch, pass: &mut Pass) {
+    let view = pass.view;
     let history = view.recorder.history();
     let axes = Axes::new(ui, area, SPAN_S, history);
     if !axes.plot.is_positive() {
@@ -47,24 +50,28 @@ pub(crate) fn show(ui: &mut Ui, area: Rect, view: &View, hatch: &Hatch, actions:
     ui.painter().extend(shapes);
     let response = ui.interact(axes.plot, egui::Id::unique("stage-graph"), Sense::click());
     let pointed = response.hover_pos().and_then(|at| bars.frame_at(at));
-    show_pointed_frame(response, pointed, view, actions);
+    let newest = || history.back().map_or_else(|| theme::UNKNOWN.to_owned(), frame_text);
+    let response = response.named(Role::Image, "Frame time by stage").valued(newest);
+    show_pointed_frame(response, pointed, pass);
 }
 
 /// Shows the hover text of the frame `pointed` of a graph. A click on the graph freezes the timeline at that frame; without a
 /// frame, it opens the timeline.
-pub(crate) fn show_pointed_frame(
-    response: Response,
-    pointed: Option<&FrameSample>,
-    view: &View,
-    actions: &mut Vec<Action>,
-) {
+pub(crate) fn show_pointed_frame(response: Response, pointed: Option<&FrameSample>, pass: &mut Pass) {
     if response.clicked() {
-        let number = pointed.and_then(|sample| view.recorder.number_of(sample));
-        actions.push(number.map_or(Action::Toggle(Panel::Timeline), Action::Freeze));
+        let number = pointed.and_then(|sample| pass.view.recorder.number_of(sample));
+        pass.actions.push(number.map_or(Action::Toggle(Panel::Timeline), Action::Freeze));
     }
     if let Some(sample) = pointed {
         response.explain_at_pointer(|ui| show_frame_details(ui, sample));
     }
+}
+
+/// Returns the stages of a frame and their times as text.
+fn frame_text(sample: &FrameSample) -> String {
+    let times = theme::STACK.iter().map(|stage| (stage, sample.stages[*stage as usize]));
+    let times = times.filter(|(_, ms)| *ms >= 0.005);
+    times.map(|(stage, ms)| format!("{} {} ms", stage.name(), theme::ms(ms))).collect::<Vec<_>>().join(", ")
 }
 
 /// Lays out the hover text of a frame: the times of its stages, from the top of its bar down.
@@ -196,7 +203,7 @@ impl<'a> Bars<'a> {
                 let high = snap_to_pixel(plot.bottom() - sum * per_ms, pixel).max(plot.top());
                 if high < low {
                     let rect = Rect::from_min_max(pos2(x0, high), pos2(x1, low));
-                    self.hatch.add(&mut mesh, rect, color, pattern);
+                    self.hatch.add(&mut mesh, rect, (color, pattern));
                     low = high;
                 }
             };
@@ -213,7 +220,7 @@ impl<'a> Bars<'a> {
             if height_ms(sample) > self.top {
                 // Mark a bar that is cut off.
                 let cap = Rect::from_min_max(pos2(x0, plot.top()), pos2(x1, plot.top() + 2.0));
-                self.hatch.add(&mut mesh, cap, theme::WARN, Pattern::Plain);
+                self.hatch.add(&mut mesh, cap, (theme::WARN, Pattern::Plain));
             }
         }
         mesh
@@ -228,7 +235,7 @@ impl<'a> Bars<'a> {
         shapes.extend(Shape::dashed_line(&line, Stroke::new(self.axes.pixel, theme::STRONG), 6.0, 4.0));
         let text = format!("budget {}", theme::ms(budget));
         let galley = ui.painter().layout_no_wrap(text, theme::words(11.0), theme::STRONG);
-        add_label(shapes, pos2(plot.right() - 3.0, y + 1.0), Align2::RIGHT_TOP, galley, theme::STRONG);
+        add_label(shapes, pos2(plot.right() - 3.0, y + 1.0), Align2::RIGHT_TOP, galley);
     }
 
     /// Adds a line and a name at each change of the filter, and the name of the first filter. Names that would overlap the next
@@ -258,7 +265,7 @@ impl<'a> Bars<'a> {
             let end = names.get(n + 1).map_or(plot.right(), |next| next.0);
             let galley = ui.painter().layout_no_wrap(text, theme::words(11.0), theme::STRONG);
             if x + galley.size().x + 14.0 <= end {
-                add_label(shapes, pos2(x + 3.0, plot.top() + 3.0), Align2::LEFT_TOP, galley, theme::STRONG);
+                add_label(shapes, pos2(x + 3.0, plot.top() + 3.0), Align2::LEFT_TOP, galley);
             }
         }
     }
@@ -270,8 +277,8 @@ pub(crate) fn draw_legend(ui: &Ui, row: Rect, stages: &[Stage], hatch: &Hatch) {
     let painter = ui.painter_at(row);
     let mut x = row.right();
     // From the right, so that the order on the line is the order in the stack.
-    let named = stages.iter().rev().map(|s| (s.name(), theme::stage_color(*s), Pattern::Stage(*s)));
-    for (name, color, pattern) in std::iter::once(("idle", theme::IDLE, Pattern::Idle)).chain(named) {
+    let named = stages.iter().rev().map(|s| (s.name(), (theme::stage_color(*s), Pattern::Stage(*s))));
+    for (name, fill) in std::iter::once(("idle", (theme::IDLE, Pattern::Idle))).chain(named) {
         let galley = painter.layout_no_wrap(name.to_owned(), font.clone(), theme::TEXT);
         let square = pos2(x - galley.size().x - 20.0, row.center().y - 5.0);
         if square.x < row.left() {
@@ -282,7 +289,7 @@ pub(crate) fn draw_legend(ui: &Ui, row: Rect, stages: &[Stage], hatch: &Hatch) {
             galley,
             theme::TEXT,
         );
-        painter.add(hatch.swatch(Rect::from_min_size(square, vec2(16.0, 10.0)), color, pattern));
+        painter.add(hatch.swatch(Rect::from_min_size(square, vec2(16.0, 10.0)), fill));
         x = square.x - 10.0;
     }
 }

@@ -1,20 +1,19 @@
 //! The panel of stages, the timed parts of a frame's way to the screen: the table of their times, and facts about the
 //! movie, the device and the machine.
 
-use egui::{Align2, Color32, Rect, Response, Sense, Ui, vec2};
+use egui::{Align2, Color32, Response, Role, Sense, Ui, vec2};
 
 use super::hatch::Hatch;
-use super::panel::{self, Entry};
+use super::panel::{self, ColumnPanel, Entry, Pane};
 use super::panels::Panel;
-use super::switches::Switches;
-use super::table::{self, Numbers};
+use super::pass::Pass;
+use super::table;
 use super::{Action, View, facts, theme, why, words};
+use crate::access::Access as _;
 use crate::hover::Explain as _;
 use base::device::DeviceKind;
 use engine::sharing::Sharing;
 
-/// The panel's least width in points.
-const WIDTH: f32 = 388.0;
 /// The text in place of the picture's size while the movie is being opened.
 pub(crate) const OPENING_TEXT: &str = "opening the movie";
 /// Width in points of the names before the values.
@@ -22,37 +21,30 @@ const LABEL_WIDTH: f32 = 66.0;
 /// Height in points of a line with a name and a value.
 const LINE_HEIGHT: f32 = 16.0;
 
-/// The entry of this panel in the list of panels: key, line in the menu and width.
-pub(super) const ENTRY: Entry = Entry {
-    panel: Panel::Stages,
-    key: Some(("d", "stages: times and percentiles")),
-    menu: ("Stages", "Times of all stages of a frame"),
-    about: "",
-    width: WIDTH,
-};
+/// The panel of stages.
+pub(super) struct Stages;
 
-/// Lays the contents of the panel with the title bar `head` out.
-pub(crate) fn show(
-    ui: &mut Ui,
-    head: Rect,
-    view: &View,
-    numbers: &Numbers,
-    switches: &mut Switches,
-    actions: &mut Vec<Action>,
-) {
-    let text = if switches.hatched { "greys" } else { "patterns" };
-    if panel::title_link(ui, head, text, "Show the stages with patterns, or in plain grey") {
-        switches.hatched = !switches.hatched;
+impl ColumnPanel for Stages {
+    fn entry(&self) -> Entry {
+        Entry {
+            margin: egui::Margin { left: 10, right: 10, top: 0, bottom: 8 },
+            ..Entry::new(Panel::Stages, ("Stages", "Times of all stages of a frame"), 388.0)
+                .with_key("d", "stages: times and percentiles")
+        }
     }
-    let hatch = Hatch::new(ui, switches.hatched);
-    let margin = egui::Margin { left: 10, right: 10, top: 0, bottom: 8 };
-    panel::padded(ui, margin, |ui| {
-        table::show(ui, numbers, &hatch, conversion_differs(view));
+
+    fn show(&self, ui: &mut Ui, pane: &mut Pane) {
+        let text = if pane.switches.hatched { "greys" } else { "patterns" };
+        if panel::title_link(ui, pane.head, text, "Show the stages with patterns, or in plain grey") {
+            pane.switches.hatched ^= true;
+        }
+        let hatch = Hatch::new(ui, pane.switches.hatched);
+        table::show(ui, pane.pass.numbers, &hatch, conversion_differs(pane.pass.view));
         ui.add_space(2.0);
         draw_rule(ui);
-        why::show(ui, view, numbers);
-        show_facts(ui, view, numbers, actions);
-    });
+        why::show(ui, pane.pass.view, pane.pass.numbers);
+        show_facts(ui, pane.pass);
+    }
 }
 
 /// Returns true if edited kernels with wrong output converted the picture on the screen from YUV to RGBA. On a CPU device,
@@ -67,7 +59,8 @@ fn conversion_differs(view: &View) -> bool {
 
 /// Lays out the lines about the movie, the frames and the device, below the table. The lines about the movie come first: its
 /// notes are warnings, which must be seen without scrolling.
-fn show_facts(ui: &mut Ui, view: &View, numbers: &Numbers, actions: &mut Vec<Action>) {
+fn show_facts(ui: &mut Ui, pass: &mut Pass) {
+    let (view, numbers) = (pass.view, pass.numbers);
     draw_rule(ui);
     let idea = view.variants.iter().find(|v| v.id == view.chosen).map_or("", |v| v.idea);
     let mut hover = idea.to_owned();
@@ -76,7 +69,7 @@ fn show_facts(ui: &mut Ui, view: &View, numbers: &Numbers, actions: &mut Vec<Act
     }
     hover.push_str(&format!("\n{}", words::window_text(view.radius)));
     let variant = format!("{}, radius {}", view.chosen, view.radius);
-    show_fact(ui, "Variant", &variant, theme::TEXT, &hover);
+    show_fact(ui, "Variant", (&variant, theme::TEXT), &hover);
     let movie = view.movie;
     let rate = movie.fps.map_or_else(String::new, |f| format!(", {} fps", (f * 1000.0).round() / 1000.0));
     let (interlaced, why) = words::field_order_texts(movie.fields);
@@ -84,13 +77,13 @@ fn show_facts(ui: &mut Ui, view: &View, numbers: &Numbers, actions: &mut Vec<Act
         0 => OPENING_TEXT.to_owned(),
         width => format!("{width} \u{d7} {}{rate}{interlaced}", movie.height),
     };
-    show_fact(ui, "Picture", &picture, theme::TEXT, &format!("{picture}{why}"));
-    show_fact(ui, "Format", &movie.format, theme::TEXT, &format!("{}\n{}", movie.format, words::FORMAT));
+    show_fact(ui, "Picture", (&picture, theme::TEXT), &format!("{picture}{why}"));
+    show_fact(ui, "Format", (&movie.format, theme::TEXT), &format!("{}\n{}", movie.format, words::FORMAT));
     for remark in &movie.remarks {
-        show_fact(ui, "Note", remark, theme::WARN, &format!("{remark}\n{}", words::UNSUPPORTED_PROPERTY));
+        show_fact(ui, "Note", (remark, theme::WARN), &format!("{remark}\n{}", words::UNSUPPORTED_PROPERTY));
     }
     if let Some(note) = &movie.note {
-        show_fact(ui, "Note", note, theme::TEXT, &format!("{note}\n{}", words::FLAGGED_PACKETS));
+        show_fact(ui, "Note", (note, theme::TEXT), &format!("{note}\n{}", words::FLAGGED_PACKETS));
     }
     draw_rule(ui);
 
@@ -98,51 +91,46 @@ fn show_facts(ui: &mut Ui, view: &View, numbers: &Numbers, actions: &mut Vec<Act
     let (late, dropped) = (recorder.late(), recorder.dropped());
     let color = if late + dropped > 0 { theme::WARN } else { theme::TEXT };
     let counts = format!("{} presented, {late} late, {dropped} dropped", recorder.presented());
-    show_fact(ui, "Frames", &counts, color, words::FRAME_COUNTS);
+    show_fact(ui, "Frames", (&counts, color), words::FRAME_COUNTS);
 
     let percent = |load: Option<f32>| load.map_or_else(|| theme::UNKNOWN.into(), |p| format!("{p:.0} %"));
     let cpu = format!("{} of one core, machine {}", percent(view.cpu.process), percent(view.cpu.machine));
-    show_fact(ui, "CPU", &cpu, theme::TEXT, &words::cpu_text(view.cpu.cores));
+    show_fact(ui, "CPU", (&cpu, theme::TEXT), &words::cpu_text(view.cpu.cores));
     let (clock, hover) = words::clock_speed_texts(view.clock_speed);
-    show_fact(ui, "Clock", &clock, theme::TEXT, &hover);
+    show_fact(ui, "Clock", (&clock, theme::TEXT), &hover);
     let repaint = match numbers.repaint {
         Some(r) => format!("{} ms, p95 {} ms", theme::ms(r.p50), theme::ms(r.p95)),
         None => theme::UNKNOWN.into(),
     };
-    show_fact(ui, "Repaint", &repaint, theme::TEXT, words::REPAINT);
+    show_fact(ui, "Repaint", (&repaint, theme::TEXT), words::REPAINT);
     draw_rule(ui);
 
     let devices = match view.device {
         Some(device) => {
             let hover = words::device_text(device);
-            let response = show_fact(ui, "Device", &device.name, theme::TEXT, &hover);
+            let response = show_fact(ui, "Device", (&device.name, theme::TEXT), &hover);
             let driver = format!("{} {}", device.platform, device.driver);
-            show_fact(ui, "Driver", &driver, theme::TEXT, &format!("{driver}\n{}", device.version));
+            show_fact(ui, "Driver", (&driver, theme::TEXT), &format!("{driver}\n{}", device.version));
             response
         }
         None => {
             let (text, hover) = facts::without_device(view);
-            show_fact(
-                ui,
-                "Device",
-                text,
-                if view.devices.is_pending { theme::WEAK } else { theme::WARN },
-                hover,
-            )
+            let color = if view.devices.is_pending { theme::WEAK } else { theme::WARN };
+            show_fact(ui, "Device", (text, color), hover)
         }
     };
     if devices.interact(Sense::click()).clicked() {
-        actions.push(Action::Toggle(Panel::Devices));
+        pass.actions.push(Action::Toggle(Panel::Devices));
     }
-    show_fact(ui, "OpenGL", view.gl_renderer, theme::TEXT, view.gl_renderer);
+    show_fact(ui, "OpenGL", (view.gl_renderer, theme::TEXT), view.gl_renderer);
     let sharing = match view.sharing {
         Sharing::ZeroCopy => view.sharing.name().to_owned(),
         Sharing::Copy { reason } => format!("{}: {reason}", view.sharing.name()),
     };
-    show_fact(ui, "Sharing", &sharing, theme::TEXT, &words::sharing_text(view.sharing));
+    show_fact(ui, "Sharing", (&sharing, theme::TEXT), &words::sharing_text(view.sharing));
     draw_rule(ui);
     if ui.button("Save run").explain(SAVE_RUN_HOVER).clicked() {
-        actions.push(Action::SaveRun);
+        pass.actions.push(Action::SaveRun);
     }
 }
 
@@ -157,11 +145,12 @@ fn draw_rule(ui: &mut Ui) {
 }
 
 /// Lays out a line with a name and a value, which is cut at the panel's edge; the hover text has all of it.
-pub(crate) fn show_fact(ui: &mut Ui, name: &str, value: &str, color: Color32, hover: &str) -> Response {
+pub(crate) fn show_fact(ui: &mut Ui, name: &str, (value, color): (&str, Color32), hover: &str) -> Response {
     ui.spacing_mut().item_spacing.y = 0.0;
     let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), LINE_HEIGHT), Sense::hover());
     ui.painter().text(rect.left_center(), Align2::LEFT_CENTER, name, theme::words(12.0), theme::WEAK);
-    let at = (rect.left_center() + vec2(LABEL_WIDTH, 0.0), Align2::LEFT_CENTER);
-    theme::elided_text(ui, at, value, theme::words(12.0), color, rect.width() - LABEL_WIDTH);
-    response.explain(hover)
+    let at = rect.left_center() + vec2(LABEL_WIDTH, 0.0);
+    let at = (at, Align2::LEFT_CENTER, rect.width() - LABEL_WIDTH);
+    theme::elided_text(ui, at, value, (theme::words(12.0), color));
+    response.named(Role::Status, name).valued(|| value.to_owned()).explain(hover)
 }

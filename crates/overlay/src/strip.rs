@@ -6,9 +6,8 @@ use egui::{Align2, Rect, Ui, pos2, vec2};
 use super::cells::CellDetail;
 use super::controls::{self, ControlsState};
 use super::hatch::Hatch;
-use super::table::Numbers;
-use super::{Action, View, cells, filter_graph, panel, seekbar, stage_graph, theme};
-use engine::stats::Scores;
+use super::pass::Pass;
+use super::{cells, filter_graph, panel, seekbar, stage_graph, theme};
 
 /// The least width of the window in points at which the strip along the bottom has one row, with radius and buttons next to
 /// the seek bar.
@@ -65,38 +64,28 @@ impl Strip {
 const CONTROLS_WIDTH: f32 = 520.0;
 
 /// Lays out the strip along the bottom of the window: variants without a panel of their own, the seek bar and the controls.
-pub(crate) fn show(
-    ui: &mut Ui,
-    strip: &Strip,
-    view: &View,
-    scores: &Scores,
-    state: &ControlsState,
-    actions: &mut Vec<Action>,
-) {
-    let mut ui = panel::ground(ui, strip.rect, "strip", theme::PANEL, 0.0);
+pub(crate) fn show(ui: &mut Ui, strip: &Strip, state: &ControlsState, pass: &mut Pass) {
+    let mut ui = panel::ground(ui, strip.rect, "strip");
     if let Some((rect, detail)) = strip.cells {
-        cells::show(&mut ui, rect, (view, scores), detail, actions);
+        cells::show(&mut ui, rect, detail, pass);
     }
-    seekbar::show(&mut ui, strip.seek, view, actions);
-    controls::show(&mut ui, strip.controls, view, state, actions);
+    seekbar::show(&mut ui, strip.seek, pass);
+    controls::show(&mut ui, strip.controls, state, pass);
 }
 
 /// Lays the panel of the graph out in `rect`: the times of all stages with their patterns `hatch`, or the time of the filter
 /// alone if there are none. Returns true if the user folded or unfolded it.
 pub(crate) fn show_graph(
     ui: &mut Ui,
-    rect: Rect,
-    view: &View,
-    numbers: &Numbers,
+    (rect, folded): (Rect, bool),
     hatch: Option<&Hatch>,
-    folded: bool,
-    actions: &mut Vec<Action>,
+    pass: &mut Pass,
 ) -> bool {
-    let mut ui = panel::ground(ui, rect, "graph", theme::PANEL, 0.0);
+    let mut ui = panel::ground(ui, rect, "graph");
     let head = rect.with_max_y(rect.top() + if folded { rect.height() } else { GRAPH_TITLE_HEIGHT });
     let name = if hatch.is_some() { "Frame time by stage, ms" } else { "Filter alone" };
     let inner = head.shrink2(vec2(10.0, 2.0));
-    let title = panel::title_bar(&mut ui, (head, inner), name, "", folded);
+    let title = panel::title_bar(&mut ui, inner, name, folded);
     if folded {
         return title;
     }
@@ -104,9 +93,9 @@ pub(crate) fn show_graph(
     let area = rect.shrink2(vec2(10.0, 9.0)).with_min_y(head.bottom() + 4.0);
     match hatch {
         Some(hatch) => {
-            let costly: Vec<_> = theme::STACK.into_iter().filter(|s| numbers.takes_time(*s)).collect();
+            let costly: Vec<_> = theme::STACK.into_iter().filter(|s| pass.numbers.takes_time(*s)).collect();
             stage_graph::draw_legend(&ui, inner.with_min_x(inner.left() + 170.0), &costly, hatch);
-            stage_graph::show(&mut ui, area, view, hatch, actions);
+            stage_graph::show(&mut ui, area, hatch, pass);
         }
         None => {
             let text = "ms (log scale) with medians, last 10 s";
@@ -114,7 +103,7 @@ pub(crate) fn show_graph(
                 let (at, font) = (inner.right_center(), theme::words(11.5));
                 ui.painter().text(at, Align2::RIGHT_CENTER, text, font, theme::WEAK);
             }
-            filter_graph::show(&mut ui, area, view, numbers, actions);
+            filter_graph::show(&mut ui, area, pass);
         }
     }
     title

@@ -13,6 +13,8 @@ pub struct Switches {
     pub machine_code: bool,
     /// True to draw stages with patterns in addition to their greys.
     pub hatched: bool,
+    /// True to show the table of keys.
+    pub keys: bool,
 }
 
 /// A button of the panel of scopes with a key of its own.

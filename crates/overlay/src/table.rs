@@ -1,9 +1,10 @@
 //! The statistics on display, which are refreshed slowly enough to be read, and the table of stages.
 
-use egui::{Align2, Color32, CornerRadius, Rect, Sense, Ui, pos2, vec2};
+use egui::{Align2, Color32, CornerRadius, Rect, Role, Sense, Ui, pos2, vec2};
 
 use super::hatch::{Hatch, Pattern};
 use super::{theme, words};
+use crate::access::Access as _;
 use crate::hover::Explain as _;
 use base::timing::Ratio;
 use engine::stats::{FilterWork, Recorder, Scores, Setting, Stage, Summary};
@@ -99,7 +100,7 @@ pub(crate) fn show(ui: &mut Ui, numbers: &Numbers, hatch: &Hatch, conversion_dif
     let font = theme::words(11.5);
     let painter = ui.painter();
     painter.text(head.left_center(), Align2::LEFT_CENTER, "Stage, ms", font.clone(), theme::WEAK);
-    for (x, name) in columns.iter().zip(["last", "p50", "p95", "max"]) {
+    for (x, name) in columns.iter().zip(COLUMNS) {
         let at = pos2(*x, head.center().y);
         painter.text(at, Align2::RIGHT_CENTER, name, theme::figures(11.0), theme::WEAK);
     }
@@ -108,28 +109,32 @@ pub(crate) fn show(ui: &mut Ui, numbers: &Numbers, hatch: &Hatch, conversion_dif
 
     let (shown, zero): (Vec<Stage>, Vec<Stage>) = theme::STACK.iter().partition(|s| numbers.takes_time(**s));
     for stage in shown {
-        let swatch = (hatch, theme::stage_color(stage), Pattern::Stage(stage));
+        let swatch = (theme::stage_color(stage), Pattern::Stage(stage));
         let (name, color) = match stage {
             Stage::Filter => (stage.name().to_owned(), theme::FILTER),
             Stage::Convert if conversion_differs => (format!("{}, differs", stage.name()), theme::WARN),
             _ => (stage.name().to_owned(), theme::TEXT),
         };
         let hover = words::stage_text(stage, numbers.parallel_times(stage));
-        show_row(ui, &name, Some(swatch), color, numbers.stages[stage as usize], &hover);
+        let row = Row { name: &name, color, swatch: Some(swatch), summary: numbers.stages[stage as usize] };
+        show_row(ui, &row, hatch, &hover);
     }
-    let idle = (hatch, theme::IDLE, Pattern::Idle);
-    show_row(ui, "idle", Some(idle), theme::WEAK, numbers.idle, words::IDLE);
-    let rect = show_row(ui, "frame", None, theme::STRONG, numbers.frame, words::FRAME);
+    let swatch = Some((theme::IDLE, Pattern::Idle));
+    let idle = Row { name: "idle", color: theme::WEAK, swatch, summary: numbers.idle };
+    show_row(ui, &idle, hatch, words::IDLE);
+    let frame = Row { name: "frame", color: theme::STRONG, swatch: None, summary: numbers.frame };
+    let rect = show_row(ui, &frame, hatch, words::FRAME);
     ui.painter().hline(rect.x_range(), rect.top(), egui::Stroke::new(1.0, theme::RULE));
     if !zero.is_empty() {
         let names: Vec<&str> = zero.iter().map(|s| s.name()).collect();
         let rect = allocate_row(ui);
-        let (at, text) = ((rect.left_center(), Align2::LEFT_CENTER), format!("0: {}", names.join(", ")));
-        theme::elided_text(ui, at, &text, font, theme::WEAK, rect.width());
+        let at = (rect.left_center(), Align2::LEFT_CENTER, rect.width());
+        let text = format!("0: {}", names.join(", "));
+        theme::elided_text(ui, at, &text, (font, theme::WEAK));
         let hovers: Vec<String> =
             zero.iter().map(|s| format!("{}: {}", s.name(), words::stage_text(*s, None))).collect();
         let response = ui.interact(rect, ui.unique_id().with("zero"), Sense::hover());
-        response.explain(hovers.join("\n\n"));
+        response.named(Role::Row, "0 ms").valued(|| text).explain(hovers.join("\n\n"));
     }
 }
 
@@ -147,40 +152,52 @@ fn column_edges(row: Rect) -> [f32; 4] {
     [3.0, 2.0, 1.0, 0.0].map(|n| row.right() - n * step)
 }
 
-/// Lays out a row of the table: the swatch, the name and the figures. Returns the row's rectangle.
-fn show_row(
-    ui: &mut Ui,
-    name: &str,
-    swatch: Option<(&Hatch, Color32, Pattern)>,
+/// The names of the columns of figures.
+const COLUMNS: [&str; 4] = ["last", "p50", "p95", "max"];
+
+/// A row of the table.
+struct Row<'a> {
+    name: &'a str,
     color: Color32,
+    /// The colour and the pattern of the square before the name.
+    swatch: Option<(Color32, Pattern)>,
     summary: Option<Summary>,
-    hover: &str,
-) -> Rect {
-    let rect = allocate_row(ui);
+}
+
+impl Row<'_> {
+    /// Returns the figures of all columns.
+    fn figures(&self) -> [String; 4] {
+        let Some(s) = self.summary else { return COLUMNS.map(|_| theme::UNKNOWN.to_owned()) };
+        // The percentiles are rounded if they are noisy; last and maximum are times of one frame.
+        let percentile = |ms: f64| match ms {
+            // The last digit of this table is a hundredth.
+            ms if ms < 0.0095 => theme::ms(ms),
+            ms => theme::with_noise(ms, s.noise, theme::ms),
+        };
+        [theme::ms(s.last), percentile(s.p50), percentile(s.p95), theme::ms(s.max)]
+    }
+}
+
+/// Lays out a row of the table: the swatch, the name and the figures. Returns the row's rectangle.
+fn show_row(ui: &mut Ui, row: &Row, hatch: &Hatch, hover: &str) -> Rect {
+    let (rect, &Row { name, color, swatch, summary }) = (allocate_row(ui), row);
     let response = ui.interact(rect, ui.unique_id().with(name), Sense::hover());
     let painter = ui.painter();
     if response.hovered() {
         painter.rect_filled(rect, CornerRadius::same(2), Color32::from_white_alpha(10));
     }
-    if let Some((hatch, color, pattern)) = swatch {
+    if let Some(fill) = swatch {
         let square = Rect::from_center_size(pos2(rect.left() + 5.0, rect.center().y), vec2(11.0, 11.0));
-        painter.add(hatch.swatch(square, color, pattern));
+        painter.add(hatch.swatch(square, fill));
     }
     let at = pos2(rect.left() + 16.0, rect.center().y);
     painter.text(at, Align2::LEFT_CENTER, name, theme::words(12.5), color);
-    for (n, x) in column_edges(rect).into_iter().enumerate() {
-        let text = match summary {
-            // The percentiles are rounded if they are noisy; last and maximum are times of one frame.
-            Some(s) if n == 1 || n == 2 => match [s.p50, s.p95][n - 1] {
-                // The last digit of this table is a hundredth.
-                ms if ms < 0.0095 => theme::ms(ms),
-                ms => theme::with_noise(ms, s.noise, theme::ms),
-            },
-            Some(s) => theme::ms(if n == 0 { s.last } else { s.max }),
-            None => theme::UNKNOWN.into(),
-        };
+    let figures = row.figures();
+    for (x, text) in column_edges(rect).into_iter().zip(&figures) {
         painter.text(pos2(x, rect.center().y), Align2::RIGHT_CENTER, text, theme::figures(11.5), color);
     }
+    let named = COLUMNS.iter().zip(&figures).map(|(column, figure)| format!("{column} {figure}"));
+    let response = response.named(Role::Row, name).valued(|| named.collect::<Vec<_>>().join(", ") + " ms");
     match summary.and_then(|s| s.noise) {
         Some(noise) => response.explain(format!("{hover}\n{}", words::noise_text(&noise))),
         None => response.explain(hover),

@@ -3,14 +3,16 @@
 
 mod heart;
 
-use egui::{Align2, Button, FontId, Rect, Ui, pos2, vec2};
+use egui::{Align2, Button, FontId, Rect, Role, Ui, pos2, vec2};
 
 use super::comparison::Comparison;
+use super::pass::Pass;
 use super::scoreboard::{self, Board, Time};
-use super::{Action, VariantRow, VariantStatus, View, code, device_name, facts, panel, theme};
+use super::{Action, VariantRow, VariantStatus, access, code, device_name, facts, panel, theme};
+use crate::access::Access as _;
 use crate::hover::Explain as _;
 use box_filter::{Group, VariantId, Work};
-use engine::stats::{Score, Scores};
+use engine::stats::Score;
 pub use heart::heart;
 
 /// The width and height in points of the window for which the sizes in this file are given; the sizes grow and shrink with the
@@ -77,25 +79,20 @@ struct Talk<'a> {
 }
 
 /// Lays the talk out in `window`. Returns the part of `window` that it leaves free.
-pub(crate) fn show(
-    ui: &mut Ui,
-    window: Rect,
-    view: &View,
-    scores: &Scores,
-    actions: &mut Vec<Action>,
-) -> Rect {
+pub(crate) fn show(ui: &mut Ui, window: Rect, pass: &mut Pass) -> Rect {
+    let view = pass.view;
     let ids = order(view.variants.iter().map(|row| row.id));
     let rows = ids.iter().filter_map(|id| view.variants.iter().find(|row| row.id == *id)).collect();
     let unit = (window.size() / WINDOW).min_elem().max(MIN_UNIT);
-    let talk = Talk { board: Board::new(view, scores), rows, unit };
+    let talk = Talk { board: Board::new(pass), rows, unit };
     let bottom = window.with_min_y((window.bottom() - VARIANT_HEIGHT * unit).max(window.top()));
     let above = window.with_max_y((bottom.top() - theme::GAP).max(window.top()));
     let height = (HEAD_HEIGHT + ROW_HEIGHT * talk.rows.len() as f32) * unit + theme::GAP;
     let size = vec2(LADDER_WIDTH * unit, height).min(above.size());
     let ladder = Rect::from_min_size(above.min, size);
-    talk.show_ladder(ui, ladder, actions);
+    talk.show_ladder(ui, ladder, &mut pass.actions);
     talk.show_variant(ui, bottom);
-    let close = show_close(ui, above, unit, actions);
+    let close = show_close(ui, above, unit, &mut pass.actions);
     let free = above.with_max_x((close.left() - theme::GAP).max(above.left()));
     free.with_min_x((ladder.right() + theme::GAP).min(free.right()))
 }
@@ -120,34 +117,31 @@ impl Talk<'_> {
     /// Lays out a bar for each variant of the ladder, below a line about the measurements.
     fn show_ladder(&self, ui: &mut Ui, rect: Rect, actions: &mut Vec<Action>) {
         let (unit, view) = (self.unit, self.board.view);
-        let mut ui = panel::ground(ui, rect, "talk", theme::PANEL, 0.0);
+        let mut ui = panel::ground(ui, rect, "talk");
         let (width, height) = view.size();
         let device = view.device.map_or_else(
             || facts::without_device(view).0.to_owned(),
             |device| device_name::short_names(device).0,
         );
         let about = format!("r = {} \u{b7} {width} \u{d7} {height} \u{b7} {device}", view.radius);
-        let at = (rect.left_top() + vec2(PADDING, HEAD_HEIGHT / 2.0) * unit, Align2::LEFT_CENTER);
-        theme::elided_text(
-            &ui,
-            at,
-            &about,
-            self.words(18.0),
-            theme::TEXT,
-            rect.width() - 2.0 * PADDING * unit,
-        );
+        let at = rect.left_top() + vec2(PADDING, HEAD_HEIGHT / 2.0) * unit;
+        let at = (at, Align2::LEFT_CENTER, rect.width() - 2.0 * PADDING * unit);
+        let place = theme::elided_text(&ui, at, &about, (self.words(18.0), theme::TEXT));
+        access::number(&ui, place, "Measured at", &about);
         let mut top = rect.top() + HEAD_HEIGHT * unit;
         for row in &self.rows {
             let size = vec2(rect.width() - 12.0, ROW_HEIGHT * unit);
-            self.show_row(&mut ui, Rect::from_min_size(pos2(rect.left() + 6.0, top), size), row, actions);
+            if self.show_row(&mut ui, Rect::from_min_size(pos2(rect.left() + 6.0, top), size), row) {
+                actions.push(Action::SetVariant(row.id));
+            }
             top += ROW_HEIGHT * unit;
         }
     }
 
-    /// Lays out a variant's row: key, name, bar and time.
-    fn show_row(&self, ui: &mut Ui, rect: Rect, row: &VariantRow, actions: &mut Vec<Action>) {
+    /// Lays out a variant's row: key, name, bar and time. Returns true if the user clicked it.
+    fn show_row(&self, ui: &mut Ui, rect: Rect, row: &VariantRow) -> bool {
         let (unit, y) = (self.unit, rect.center().y);
-        let (_, chosen) = scoreboard::variant_ground(ui, rect, self.board.view, row, actions);
+        let (response, chosen) = scoreboard::variant_ground(ui, rect, &self.board, row);
         let [name, bar, time] = ROW_PLACES.map(|place| place * unit);
         let color = scoreboard::name_color(row, chosen);
         let text = |x: f32, align, text: String, font, color| {
@@ -170,33 +164,34 @@ impl Talk<'_> {
             Time::Old(_) | Time::Unknown(_) => (theme::UNKNOWN.to_owned(), self.figures(21.0)),
         };
         match self.score(row) {
-            Some(score) => self.board.draw_bar(ui.painter(), room, score, chosen),
+            Some(score) => scoreboard::draw_bar(ui.painter(), room, self.board.bar_length(score), chosen),
             None => drop(ui.painter().rect_filled(room, 2, theme::TROUGH)),
         }
         let color = if chosen { theme::FILTER } else { theme::TEXT };
         text(rect.right() - 10.0 * unit, Align2::RIGHT_CENTER, value, font, color);
+        response.clicked()
     }
 
     /// Lays out the panel of the selected variant: its title and time, its idea and factor, and the heart of its kernel.
     fn show_variant(&self, ui: &mut Ui, rect: Rect) {
         let (unit, view) = (self.unit, self.board.view);
         let Some(row) = view.variants.iter().find(|row| row.id == view.chosen) else { return };
-        let ui = panel::ground(ui, rect, "talk-variant", theme::PANEL, 0.0);
+        let ui = panel::ground(ui, rect, "talk-variant");
         let inner = rect.shrink(PADDING * unit);
         let [title, idea] = TITLE_AND_IDEA.map(|height| inner.top() + height * unit);
         let score = self.score(row);
-        let time = score.map_or_else(
+        let time_text = score.map_or_else(
             || theme::UNKNOWN.to_owned(),
             |score| format!("{} ms", scoreboard::score_text(score)),
         );
         let middle = (inner.top() + title) / 2.0 - 4.0 * unit;
         let at = pos2(inner.right(), middle);
-        let time = ui.painter().text(at, Align2::RIGHT_CENTER, time, self.figures(50.0), theme::FILTER);
-        let at = (pos2(inner.left(), middle), Align2::LEFT_CENTER);
-        let room = time.left() - inner.left() - GAP * unit;
-        theme::elided_text(&ui, at, row.title, self.words(42.0), theme::STRONG, room);
+        let time = ui.painter().text(at, Align2::RIGHT_CENTER, &time_text, self.figures(50.0), theme::FILTER);
+        let at = (pos2(inner.left(), middle), Align2::LEFT_CENTER, time.left() - inner.left() - GAP * unit);
+        theme::elided_text(&ui, at, row.title, (self.words(42.0), theme::STRONG));
         let busy = facts::pending_filter(view).filter(|busy| busy.variant == row.id);
         let factor = busy.map_or_else(|| self.factor(row, score), facts::progress);
+        access::number(&ui, inner, row.title, &format!("{time_text}, {factor}"));
         let at = pos2(inner.right(), title);
         let factor = ui.painter().text(at, Align2::RIGHT_TOP, factor, self.words(25.0), theme::STRONG);
         let room = factor.left() - inner.left() - GAP * unit;
@@ -214,6 +209,7 @@ impl Talk<'_> {
                 let fit = (room.size() / galley.size()).min_elem();
                 let galley = if fit < 1.0 { code::galley(&ui, heart, size * fit * 0.98) } else { galley };
                 ui.painter().galley(room.min, galley, theme::TEXT);
+                access::number(&ui, room, "Heart of the kernel", heart);
             }
         }
     }
@@ -239,10 +235,11 @@ impl Talk<'_> {
 fn show_close(ui: &mut Ui, area: Rect, unit: f32, actions: &mut Vec<Action>) -> Rect {
     let size = egui::Vec2::splat((34.0 * unit).max(theme::CONTROL));
     let rect = Rect::from_min_size(area.right_top() - vec2(size.x, 0.0), size);
-    let mut ui = panel::ground(ui, rect, "talk-close", theme::PANEL, 0.0);
+    let mut ui = panel::ground(ui, rect, "talk-close");
     let text = egui::RichText::new("\u{d7}").size(22.0 * unit);
     let button = Button::new(text).frame_when_inactive(false);
-    if ui.put(rect, button).explain("End the talk (F6, Esc)").clicked() {
+    let button = ui.put(rect, button).named(Role::Button, "End the talk");
+    if button.explain("End the talk (F6, Esc)").clicked() {
         actions.push(Action::ToggleTalk);
     }
     rect

@@ -189,8 +189,9 @@ pub(crate) fn clock(seconds: f64) -> String {
     }
 }
 
-/// Sets fonts, colours and spacing. Nothing is animated, so that an idle overlay requests no repaint.
-pub(crate) fn apply(ctx: &egui::Context) {
+/// Sets fonts, colours and spacing of `ctx`; call it once per context. Nothing is animated, so that an idle overlay requests no
+/// repaint.
+pub fn apply(ctx: &egui::Context) {
     let mut fonts = egui::FontDefinitions::default();
     // The face for words has no arrows, the one for figures has.
     if let Some(words) = fonts.families.get_mut(&FontFamily::Proportional) {
@@ -258,8 +259,7 @@ pub(crate) fn apply(ctx: &egui::Context) {
 pub(crate) fn elided(
     ui: &egui::Ui,
     text: &str,
-    font: FontId,
-    color: Color32,
+    (font, color): (FontId, Color32),
     width: f32,
 ) -> std::sync::Arc<egui::Galley> {
     let mut job = egui::text::LayoutJob::simple_singleline(text.to_owned(), font, color);
@@ -267,17 +267,15 @@ pub(crate) fn elided(
     ui.painter().layout_job(job)
 }
 
-/// Draws text in one line, cut with an ellipsis at `width` points. `at` is the position of a point of the text, as
-/// [`egui::Painter::text`] has it. Returns the text's rectangle.
+/// Draws text in one line, cut with an ellipsis at `width` points. `at` is the position of the point `anchor` of the text.
+/// Returns the text's rectangle.
 pub(crate) fn elided_text(
     ui: &egui::Ui,
-    (at, anchor): (egui::Pos2, egui::Align2),
+    (at, anchor, width): (egui::Pos2, egui::Align2, f32),
     text: &str,
-    font: FontId,
-    color: Color32,
-    width: f32,
+    (font, color): (FontId, Color32),
 ) -> egui::Rect {
-    let galley = elided(ui, text, font, color, width);
+    let galley = elided(ui, text, (font, color), width);
     let rect = anchor.anchor_size(at, galley.size());
     ui.painter().galley(rect.min, galley, color);
     rect

@@ -4,19 +4,19 @@
 
 use std::time::Instant;
 
-use egui::{Align2, Color32, Rect, Sense, Ui, Vec2, pos2, vec2};
+use egui::{Align2, Color32, Rect, Role, Sense, Ui, Vec2, pos2, vec2};
 
 use super::axes::round_up;
 use super::hatch::{Hatch, Pattern};
-use super::panel::{self, Entry};
+use super::open_panels::OpenPanels;
+use super::panel::{self, ColumnPanel, Entry, Pane};
 use super::panels::Panel;
-use super::{theme, words};
+use super::{View, access, theme, words};
+use crate::access::Access as _;
 use crate::hover::Explain as _;
 use box_filter::VariantId;
-use engine::stats::{Lane, Recorder, Span, Stage, Timeline};
+use engine::stats::{Lane, Span, Stage, Timeline};
 
-/// The panel's least width in points.
-const WIDTH: f32 = 280.0;
 /// The height of the contents in points unless the user has changed it.
 const HEIGHT: f32 = 164.0;
 /// Width in points of the frames' names left of the rows.
@@ -44,37 +44,45 @@ struct Bar {
     span: Span,
 }
 
-/// The entry of this panel in the list of panels: key, line in the menu and width.
-pub(super) const ENTRY: Entry = Entry {
-    panel: Panel::Timeline,
-    key: Some(("g", "timeline of the last frames")),
-    menu: ("Timeline", "When each stage of the last frames ran"),
-    about: ABOUT,
-    width: WIDTH,
-};
+/// The panel with the last frames, or with the frames up to a frozen one.
+pub(super) struct LastFrames;
 
-/// Lays the contents of the panel with the title bar `head` out, with the frames of `frozen` if a frame is frozen, otherwise with the last
-/// frames, `live`.
-///
-/// `filter` is the variant of the last frames.
-pub(crate) fn show(
-    ui: &mut Ui,
-    head: Rect,
-    (live, filter): (&Timeline, Option<VariantId>),
-    frozen: Option<&FrozenFrame>,
-    hatched: bool,
-) {
-    let filter = frozen.map(|frozen| frozen.filter).or(filter);
-    let timeline = frozen.map_or(live, |frozen| &frozen.timeline);
+impl ColumnPanel for LastFrames {
+    fn entry(&self) -> Entry {
+        Entry {
+            about: ABOUT,
+            margin: egui::Margin::ZERO,
+            ..Entry::new(Panel::Timeline, ("Timeline", "When each stage of the last frames ran"), 280.0)
+                .with_key("g", "timeline of the last frames")
+        }
+    }
+
+    fn title(&self, _: &View, panels: &OpenPanels) -> String {
+        panels.frozen_frame().map_or("Last frames", |frozen| &frozen.title).to_owned()
+    }
+
+    fn show(&self, ui: &mut Ui, pane: &mut Pane) {
+        let (view, frozen) = (pane.pass.view, pane.panels.frozen_frame());
+        let live = view.recorder.timeline();
+        let filter = frozen.map(|frozen| frozen.filter).or(view.shown.map(|shown| shown.variant));
+        let timeline = frozen.map_or(&live, |frozen| &frozen.timeline);
+        show_contents(ui, pane, timeline, filter);
+    }
+}
+
+/// Lays the contents of the panel out.
+fn show_contents(ui: &mut Ui, pane: &Pane, timeline: &Timeline, filter: Option<VariantId>) {
+    let (head, hatched) = (pane.head, pane.switches.hatched);
     if timeline.frames().len() > 1 {
         let overlap = timeline.overlap_ms();
         let text = match overlap >= 0.005 {
-            true if frozen.is_some() => format!("{} ms overlap", theme::ms(overlap)),
+            true if pane.panels.is_frozen() => format!("{} ms overlap", theme::ms(overlap)),
             true => format!("two frames overlap for {} ms", theme::ms(overlap)),
             false => "no overlap".to_owned(),
         };
         let at = pos2(head.right() - 32.0, head.center().y);
-        ui.painter().text(at, Align2::RIGHT_CENTER, text, theme::words(12.0), theme::TEXT);
+        let place = ui.painter().text(at, Align2::RIGHT_CENTER, &text, theme::words(12.0), theme::TEXT);
+        access::number(ui, place, "Overlap", &text);
     }
     panel::resizable(ui, "timeline", HEIGHT, |ui| {
         show_frames(ui, timeline, filter, hatched);
@@ -82,7 +90,8 @@ pub(crate) fn show(
     let has = |stage: &Stage| timeline.frames().iter().flatten().any(|span| span.stage == *stage);
     let stages: Vec<Stage> = theme::STACK.iter().copied().filter(has).collect();
     if !stages.is_empty() {
-        panel::padded(ui, panel::MARGIN, |ui| show_legend(ui, &stages, filter, hatched));
+        let margin = egui::Margin { left: 8, right: 8, top: 0, bottom: 8 };
+        panel::padded(ui, margin, |ui| show_legend(ui, &stages, filter, hatched));
     }
 }
 
@@ -103,7 +112,7 @@ fn show_legend(ui: &mut Ui, stages: &[Stage], filter: Option<VariantId>, hatched
             let swatch =
                 Rect::from_min_size(pos2(rect.left(), rect.center().y - SWATCH / 2.0), Vec2::splat(SWATCH));
             let mut mesh = hatch.mesh();
-            hatch.add(&mut mesh, swatch, theme::timeline_color(*stage), Pattern::Stage(*stage));
+            hatch.add(&mut mesh, swatch, (theme::timeline_color(*stage), Pattern::Stage(*stage)));
             ui.painter().add(egui::Shape::mesh(mesh));
             let at = pos2(swatch.right() + 4.0, rect.center().y - galley.size().y / 2.0);
             ui.painter().galley(at, galley, theme::TEXT);
@@ -132,11 +141,14 @@ fn show_frames(ui: &mut Ui, timeline: &Timeline, filter: Option<VariantId>, hatc
     let bars = bars(timeline, plot);
     let mut mesh = hatch.mesh();
     for bar in &bars {
-        hatch.add(&mut mesh, bar.rect, theme::timeline_color(bar.span.stage), Pattern::Stage(bar.span.stage));
+        let stage = bar.span.stage;
+        hatch.add(&mut mesh, bar.rect, (theme::timeline_color(stage), Pattern::Stage(stage)));
     }
     ui.painter().add(egui::Shape::mesh(mesh));
     bars.iter().for_each(|bar| draw_bar_name(ui, bar, filter));
     let response = ui.interact(plot, ui.unique_id().with("bars"), Sense::hover());
+    let spans = || bars.iter().map(|bar| span_text(&bar.span, from)).collect::<Vec<_>>().join("; ");
+    let response = response.named(Role::Image, "Timeline").valued(spans);
     let pointed =
         response.hover_pos().and_then(|at| bars.iter().rev().find(|b| b.rect.expand(1.0).contains(at)));
     if let Some(bar) = pointed {
@@ -154,26 +166,6 @@ fn draw_bar_name(ui: &Ui, bar: &Bar, filter: Option<VariantId>) {
     if galley.size().x + 6.0 <= bar.rect.width() && galley.size().y <= bar.rect.height() + 2.0 {
         let at = Align2::LEFT_CENTER.anchor_size(bar.rect.left_center() + vec2(3.0, 0.0), galley.size());
         ui.painter().galley(at.min, galley, Color32::BLACK);
-    }
-}
-
-/// A frozen frame and the frames before it, which the panel shows in place of the last frames.
-#[derive(Debug)]
-pub(crate) struct FrozenFrame {
-    timeline: Timeline,
-    /// The title of the panel while the frame is frozen.
-    pub title: String,
-    /// The variant that filtered the frame.
-    filter: VariantId,
-}
-
-impl FrozenFrame {
-    /// Creates the timeline of the frame with this number, counted from the first presented frame; `None` if the recorder
-    /// no longer has the frame.
-    pub(crate) fn new(frame: u64, recorder: &Recorder) -> Option<Self> {
-        let (sample, timeline) = recorder.timeline_of(frame)?;
-        let title = format!("Frame at {} (Esc to unfreeze)", theme::clock(sample.pts));
-        Some(Self { timeline, title, filter: sample.variant })
     }
 }
 

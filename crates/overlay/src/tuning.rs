@@ -1,11 +1,12 @@
 //! The panel of tuning: the state of the search for the fastest configuration, and its trials as a heat map.
 
-use egui::{Align2, Color32, Rect, Sense, Ui, pos2, vec2};
+use egui::{Align2, Color32, Rect, Role, Sense, Ui, pos2, vec2};
 
 use super::job::{JobState, start_or_stop};
-use super::panel::{Entry, choice_button, line, paragraph};
+use super::panel::{ColumnPanel, Entry, Pane, choice_button, line, paragraph};
 use super::panels::Panel;
-use super::{Action, theme, words};
+use super::{Action, View, theme, words};
+use crate::access::Access as _;
 use crate::hover::Explain as _;
 use box_filter::Code;
 use box_filter::tuned::SizeClass;
@@ -32,8 +33,6 @@ pub struct Tuning {
     pub copy_ms: Option<f64>,
 }
 
-/// The panel's least width in points.
-const WIDTH: f32 = 380.0;
 /// Height in points of a cell of the heat map.
 const CELL_HEIGHT: f32 = 22.0;
 /// Width in points of the parameter values left of the rows.
@@ -43,65 +42,68 @@ const MIN_CELL_WIDTH: f32 = 44.0;
 /// Height in points of the parameters' names above the cells.
 const HEADER_HEIGHT: f32 = 34.0;
 
-/// The entry of this panel in the list of panels: key, line in the menu and width.
-pub(super) const ENTRY: Entry = Entry {
-    panel: Panel::Tuning,
-    key: Some(("t", "tuning: configurations tried")),
-    menu: ("Tuning", "Search for the fastest configuration of each variant"),
-    about: "",
-    width: WIDTH,
-};
+/// The panel of tuning.
+pub(super) struct TuningPanel;
 
-/// Returns the progress of the search as text: "3 of at most 40".
-pub(crate) fn progress(tuning: &Tuning) -> String {
-    format!("{} of at most {}", tuning.trials.len(), tuning.max_trials)
+impl ColumnPanel for TuningPanel {
+    fn entry(&self) -> Entry {
+        Entry::new(Panel::Tuning, ("Tuning", "Search for the fastest configuration of each variant"), 380.0)
+            .with_key("t", "tuning: configurations tried")
+    }
+
+    fn progress(&self, view: &View) -> Option<String> {
+        view.tuning.state.is_under_way().then(|| progress(view.tuning))
+    }
+
+    fn show(&self, ui: &mut Ui, pane: &mut Pane) {
+        let (tuning, auto) = (pane.pass.view.tuning, pane.pass.view.auto);
+        let variant = &mut pane.selection.tuning_variant;
+        // Above all texts, whose number of lines varies, so that the buttons do not move.
+        let (ids, fastest) = heat::variants(&tuning.trials);
+        let shown = variant.filter(|id| ids.contains(id)).or(fastest).or(ids.first().copied());
+        ui.horizontal(|ui| {
+            let stop = ("Stop", "Stop this search and discard its results", Action::StopTuning);
+            let start = ("Tune now", START_HOVER, Action::TuneNow);
+            pane.pass.actions.extend(start_or_stop(ui, &tuning.state, start, stop));
+            for id in ids {
+                if ui
+                    .add(choice_button(id, Some(id) == shown))
+                    .explain("Show this variant's heat map")
+                    .clicked()
+                {
+                    *variant = Some(id);
+                }
+            }
+        });
+        let (color, text) = state_text(tuning, auto);
+        match tuning.state {
+            // The text changes several times a second: more than one line would make the panel jump.
+            JobState::Running(_) => line(ui, &text, color),
+            _ => paragraph(ui, &text, color),
+        };
+        if let Some(((width, height), radius)) = tuning.case {
+            let (first, last) = tuning.radii;
+            let what = format!(
+                "{width} \u{d7} {height} ({} pictures), radius {radius}; used for radius {first} to {last}",
+                SizeClass::of(width, height).as_str()
+            );
+            line(ui, &what, theme::WEAK);
+        }
+        if let Some((best, ms)) = best(&tuning.trials) {
+            let name = if tuning.state == JobState::Done { "Best" } else { "Best so far" };
+            let text = format!("{name}: {} {}, {} ms", best.variant, best.config, theme::ms(ms));
+            line(ui, &text, theme::STRONG);
+        }
+        if let Some(map) = shown.and_then(|id| HeatMap::new(&tuning.trials, id)) {
+            show_heat_map(ui, &map, tuning);
+            show_legend(ui);
+        }
+    }
 }
 
-/// Lays the contents of the panel out. `auto` names the variant and configuration that `auto` uses for this picture. `variant`
-/// is the variant whose heat map is shown; `None` shows that of the fastest trial.
-pub(crate) fn show(
-    ui: &mut Ui,
-    tuning: &Tuning,
-    auto: Option<&AutoChoice>,
-    variant: &mut Option<&'static str>,
-    actions: &mut Vec<Action>,
-) {
-    // Above all texts, whose number of lines varies, so that the buttons do not move.
-    let (ids, fastest) = heat::variants(&tuning.trials);
-    let shown = variant.filter(|id| ids.contains(id)).or(fastest).or(ids.first().copied());
-    ui.horizontal(|ui| {
-        let stop = ("Stop", "Stop this search and discard its results", Action::StopTuning);
-        start_or_stop(ui, &tuning.state, ("Tune now", START_HOVER, Action::TuneNow), stop, actions);
-        for id in ids {
-            if ui.add(choice_button(id, Some(id) == shown)).explain("Show this variant's heat map").clicked()
-            {
-                *variant = Some(id);
-            }
-        }
-    });
-    let (color, text) = state_text(tuning, auto);
-    match tuning.state {
-        // The text changes several times a second: more than one line would make the panel jump.
-        JobState::Running(_) => line(ui, &text, color),
-        _ => paragraph(ui, &text, color),
-    };
-    if let Some(((width, height), radius)) = tuning.case {
-        let (first, last) = tuning.radii;
-        let what = format!(
-            "{width} \u{d7} {height} ({} pictures), radius {radius}; used for radius {first} to {last}",
-            SizeClass::of(width, height).as_str()
-        );
-        line(ui, &what, theme::WEAK);
-    }
-    if let Some((best, ms)) = best(&tuning.trials) {
-        let name = if tuning.state == JobState::Done { "Best" } else { "Best so far" };
-        let text = format!("{name}: {} {}, {} ms", best.variant, best.config, theme::ms(ms));
-        line(ui, &text, theme::STRONG);
-    }
-    if let Some(map) = shown.and_then(|id| HeatMap::new(&tuning.trials, id)) {
-        show_heat_map(ui, &map, tuning);
-        show_legend(ui);
-    }
+/// Returns the progress of the search as text: "3 of at most 40".
+fn progress(tuning: &Tuning) -> String {
+    format!("{} of at most {}", tuning.trials.len(), tuning.max_trials)
 }
 
 /// The ratios that the legend shows with their colours.
@@ -117,8 +119,10 @@ fn show_legend(ui: &mut Ui) {
             let more = if ratio == 2.0 { " and more" } else { "" };
             let size =
                 vec2(if more.is_empty() { MIN_CELL_WIDTH } else { 2.0 * MIN_CELL_WIDTH }, LEGEND_HEIGHT);
-            let (rect, _) = ui.allocate_exact_size(size, Sense::hover());
-            fill_cell(ui, rect, format!("{ratio:.2}{more}"), heat_color(ratio));
+            let (rect, response) = ui.allocate_exact_size(size, Sense::hover());
+            let text = format!("{ratio:.2}{more}");
+            fill_cell(ui, rect, &text, heat_color(ratio));
+            response.named(Role::Cell, "Legend").valued(|| text);
         }
     });
     line(ui, LEGEND, theme::WEAK);
@@ -180,7 +184,7 @@ fn show_heat_map(ui: &mut Ui, map: &HeatMap<Code>, tuning: &Tuning) {
         for n in 0..map.columns.len() {
             let corner = pos2(head.x + n as f32 * width, y);
             let rect = Rect::from_min_size(corner, vec2(width - 2.0, CELL_HEIGHT - 2.0));
-            draw_cell(ui, rect, (n, m), map.cell(n, m), map.center, tuning);
+            draw_cell(ui, rect, map, (n, m), tuning);
         }
     }
 }
@@ -195,7 +199,8 @@ fn ratio(trial: &Trial, best: &Trial) -> Option<f64> {
 }
 
 /// Draws a cell with its [`ratio`] as text and as colour.
-fn draw_cell(ui: &Ui, rect: Rect, at: (usize, usize), trial: Option<&Trial>, best: &Trial, tuning: &Tuning) {
+fn draw_cell(ui: &Ui, rect: Rect, map: &HeatMap<Code>, at: (usize, usize), tuning: &Tuning) {
+    let (trial, best) = (map.cell(at.0, at.1), map.center);
     let (text, fill) = match trial {
         None => ("\u{b7}".to_owned(), theme::RULE.gamma_multiply(0.35)),
         Some(trial) => match (&trial.status, ratio(trial, best)) {
@@ -206,11 +211,15 @@ fn draw_cell(ui: &Ui, rect: Rect, at: (usize, usize), trial: Option<&Trial>, bes
             (Status::Failed(_), _) => ("F".to_owned(), theme::RULE),
         },
     };
-    fill_cell(ui, rect, text, fill);
+    fill_cell(ui, rect, &text, fill);
     if trial.is_some_and(|t| t.ms().is_some() && std::ptr::eq(t, best)) {
         ui.painter().rect_stroke(rect, 2, egui::Stroke::new(1.5, Color32::WHITE), egui::StrokeKind::Inside);
     }
     let response = ui.interact(rect, ui.unique_id().with(at), Sense::hover());
+    let across = map.column_param.map(|param| format!("{} {}", param.name, map.columns[at.0]));
+    let down = map.row_param.map(|param| format!("{} {}", param.name, map.rows[at.1]));
+    let name = across.into_iter().chain(down).collect::<Vec<_>>().join(", ");
+    let response = response.named(Role::Cell, &name).valued(|| text);
     match trial {
         Some(trial) => response.explain(trial_hover_text(trial, tuning)),
         None => response.explain("Not tried: not supported by this device, or not reached by the search"),
@@ -218,7 +227,7 @@ fn draw_cell(ui: &Ui, rect: Rect, at: (usize, usize), trial: Option<&Trial>, bes
 }
 
 /// Fills a cell with this colour, and draws a text on it, which is dark on light colours.
-fn fill_cell(ui: &Ui, rect: Rect, text: String, fill: Color32) {
+fn fill_cell(ui: &Ui, rect: Rect, text: &str, fill: Color32) {
     ui.painter().rect_filled(rect, 2, fill);
     let light = 2 * u32::from(fill.r()) + 5 * u32::from(fill.g()) + u32::from(fill.b()) > 900;
     let color = if light { Color32::BLACK } else { theme::STRONG };

@@ -1,8 +1,11 @@
 //! The volume of the sound, at the end of the seek bar: a loudspeaker that switches the sound off, and a slider.
 
-use egui::{Color32, CornerRadius, Id, Painter, Pos2, Rect, Sense, Shape, Slider, Stroke, Ui, pos2, vec2};
+use egui::{
+    Color32, CornerRadius, Id, Painter, Pos2, Rect, Role, Sense, Shape, Slider, Stroke, Ui, pos2, vec2,
+};
 
 use super::{Action, SoundView, mouse, theme};
+use crate::access::Access as _;
 use crate::hover::Explain as _;
 
 /// Width in points of the loudspeaker.
@@ -13,10 +16,6 @@ const SLIDER_WIDTH: f32 = 64.0;
 const MIN_ROW_WIDTH: f32 = 380.0;
 /// The change of the volume by a step of the mouse wheel, in percent.
 const WHEEL_STEP: i32 = 5;
-
-pub(crate) fn icon_id() -> Id {
-    Id::unique("loudspeaker")
-}
 
 /// Returns the width in points of the controls in a row of this width.
 pub(crate) fn width_in(row: f32) -> f32 {
@@ -31,7 +30,7 @@ pub(crate) fn show(ui: &mut Ui, rect: Rect, sound: &SoundView, actions: &mut Vec
         actions.push(Action::ChangeVolume(steps.saturating_mul(WHEEL_STEP)));
     }
     let icon = rect.with_max_x(rect.left() + ICON_WIDTH);
-    let response = ui.interact(icon, icon_id(), Sense::click());
+    let response = ui.interact(icon, Id::unique("loudspeaker"), Sense::click());
     if response.hovered() {
         ui.painter().rect_filled(icon, CornerRadius::same(4), Color32::from_white_alpha(22));
     }
@@ -40,6 +39,7 @@ pub(crate) fn show(ui: &mut Ui, rect: Rect, sound: &SoundView, actions: &mut Vec
         true => "Muted; m switches the sound on.".to_owned(),
         false => format!("Volume {} % (/ and * change it, m mutes).", sound.volume),
     };
+    let response = response.named(Role::Button, if sound.is_muted { "Unmute" } else { "Mute" });
     if response.explain(format!("{state}\n{}", sound.text)).clicked() {
         actions.push(Action::ToggleMute);
     }
@@ -50,7 +50,7 @@ pub(crate) fn show(ui: &mut Ui, rect: Rect, sound: &SoundView, actions: &mut Vec
     ui.spacing_mut().slider_width = SLIDER_WIDTH;
     let mut volume = if sound.is_muted { 0 } else { sound.volume };
     let slider = ui.put(place, Slider::new(&mut volume, 0..=100).show_value(false));
-    if slider.explain(format!("Volume {} %", sound.volume)).changed() {
+    if slider.named(Role::Slider, "Volume").explain(format!("Volume {} %", sound.volume)).changed() {
         actions.push(Action::SetVolume(volume));
     }
 }

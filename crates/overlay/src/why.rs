@@ -2,12 +2,13 @@
 //! of the device's peaks, sentences as far as measurements support them, and a roofline of the variants. An unknown number is
 //! "–".
 
-use egui::{Align2, Color32, FontId, Sense, Ui, pos2, vec2};
+use egui::{Align2, Color32, FontId, Role, Sense, Ui, pos2, vec2};
 
 use super::panel::paragraph;
 use super::stages::show_fact;
 use super::table::Numbers;
 use super::{View, roofline, theme};
+use crate::access::Access as _;
 use crate::hover::Explain as _;
 use base::device::KernelRegisters;
 use base::timing::{Precision, believed, number};
@@ -51,10 +52,11 @@ pub(crate) fn show(ui: &mut Ui, view: &View, numbers: &Numbers) {
     let rates = evidence.as_ref().and_then(Evidence::rates);
     let precision = evidence.as_ref().map_or(Precision::from(None), |evidence| evidence.precision);
     let least = evidence.as_ref().and_then(|evidence| evidence.work).map(|work| work.least_bytes);
-    show_fact(ui, "Memory", &memory_text(least, rates, &peaks, precision), theme::TEXT, MEMORY);
-    show_fact(ui, "Compute", &compute_text(rates, &peaks, precision), theme::TEXT, COMPUTE);
+    let memory = memory_text(least, rates, &peaks, precision);
+    show_fact(ui, "Memory", (&memory, theme::TEXT), MEMORY);
+    show_fact(ui, "Compute", (&compute_text(rates, &peaks, precision), theme::TEXT), COMPUTE);
     let color = if view.facts.peaks.is_some() { theme::TEXT } else { theme::WEAK };
-    show_fact(ui, "Peaks", &peaks_text(view.facts), color, PEAKS);
+    show_fact(ui, "Peaks", (&peaks_text(view.facts), color), PEAKS);
     if let Some(work) = work {
         show_kernels(ui, work, &view.facts.registers, precision);
     }
@@ -167,8 +169,15 @@ fn cells(
 fn show_row(ui: &mut Ui, name: &str, cells: [String; 6], (color, font): (Color32, FontId)) {
     let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), ROW_HEIGHT), Sense::hover());
     let room = rect.width() - COLUMNS.iter().map(|(_, width, _)| width).sum::<f32>();
-    let at = (rect.left_center(), Align2::LEFT_CENTER);
-    theme::elided_text(ui, at, name, theme::words(11.5), color, room);
+    let named = COLUMNS.iter().zip(&cells).map(|((column, ..), cell)| format!("{column} {cell}"));
+    let values = named.collect::<Vec<_>>().join(", ");
+    let response = response.named(Role::Row, name).valued(|| values);
+    theme::elided_text(
+        ui,
+        (rect.left_center(), Align2::LEFT_CENTER, room),
+        name,
+        (theme::words(11.5), color),
+    );
     let mut right = rect.left() + room;
     for (cell, (_, width, _)) in cells.iter().zip(COLUMNS) {
         right += width;

@@ -1,17 +1,18 @@
 //! Texts and buttons that several panels use.
 
 use egui::{
-    Align2, Button, Color32, Label, Margin, Pos2, Rect, Response, RichText, Sense, Ui, UiBuilder, vec2,
+    Align2, Button, Color32, Label, Margin, Pos2, Rect, Response, RichText, Role, Sense, Ui, UiBuilder, vec2,
 };
 
+use crate::access::Access as _;
 use crate::hover::Explain as _;
-use crate::panel::MAX_HEIGHT;
 use crate::theme;
 
 /// Lays out one line of text, cut at the panel's edge; the hover text then has all of it.
 pub(crate) fn line(ui: &mut Ui, text: &str, color: Color32) -> Response {
     let label = Label::new(RichText::new(text).font(theme::words(12.0)).color(color)).truncate();
     let (at, galley, response) = label.show_tooltip_when_elided(false).layout_in_ui(ui);
+    let response = response.named(Role::Label, text);
     let is_cut = galley.elided;
     ui.painter().galley(at, galley, color);
     if is_cut { response.explain(text) } else { response }
@@ -37,7 +38,7 @@ pub(crate) fn link(ui: &mut Ui, at: Pos2, text: &str, hover: &str) -> bool {
     let response = ui.interact(rect.expand(3.0), ui.unique_id().with(("link", text)), Sense::click());
     let color = if response.hovered() { theme::STRONG } else { theme::SELECT };
     ui.painter().galley_with_override_text_color(rect.min, galley, color);
-    response.explain(hover).clicked()
+    response.named(Role::Button, text).explain(hover).clicked()
 }
 
 /// Lays `contents` out in `height` points, or in the height to which the user has dragged the lower edge of the contents.
@@ -61,10 +62,17 @@ pub(crate) fn resizable(ui: &mut Ui, name: &'static str, height: f32, contents: 
     }
 }
 
+/// A height in points that no panel reaches.
+pub(crate) const MAX_HEIGHT: f32 = 100_000.0;
 /// The least height in points to which a part of a panel can be resized.
 const MIN_RESIZED_HEIGHT: f32 = 90.0;
 
 /// Lays `contents` out with `margin` around them.
 pub(crate) fn padded(ui: &mut Ui, margin: Margin, contents: impl FnOnce(&mut Ui)) {
     egui::Frame::new().inner_margin(margin).show(ui, contents);
+}
+
+/// Returns egui's identifier of the area that the panel with this name covers.
+pub(crate) fn cover_id(name: &str) -> egui::Id {
+    egui::Id::unique(("cover", name))
 }

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use egui::emath::GuiRounding as _;
 use egui::{
-    Align2, Color32, CornerRadius, CursorIcon, Galley, Id, Mesh, PointerButton, Pos2, Rect, Sense, Stroke,
-    Ui, Vec2, pos2, vec2,
+    Align2, Color32, CornerRadius, CursorIcon, Galley, Id, Mesh, PointerButton, Pos2, Rect, Role, Sense,
+    Stroke, Ui, Vec2, pos2, vec2,
 };
 
-use super::table::Numbers;
-use super::{Action, View, Wipe, theme};
+use super::pass::Pass;
+use super::{Action, View, Wipe, access, theme};
+use crate::access::Access as _;
 use base::timing::Ratio;
 use box_filter::VariantId;
 use engine::Difference;
@@ -70,14 +71,8 @@ impl WipeLine {
 
     /// Lays out the dividing line of the wipe, and the labels of both sides within `area`. Call it after the picture, so that the line gets clicks before the picture does, and before the
     /// panels, which are drawn over the line.
-    pub(crate) fn show(
-        &mut self,
-        ui: &Ui,
-        area: Rect,
-        view: &View,
-        numbers: &Numbers,
-        actions: &mut Vec<Action>,
-    ) {
+    pub(crate) fn show(&mut self, ui: &Ui, area: Rect, pass: &mut Pass) {
+        let (view, numbers) = (pass.view, pass.numbers);
         let (Some(wipe), Some(placed)) = (view.wipe, view.picture_place) else { return };
         let picture = placed.rect(ui);
         if picture.width() < 4.0 {
@@ -89,6 +84,8 @@ impl WipeLine {
             let band = Rect::from_x_y_ranges(x - GRAB_DISTANCE..=x + GRAB_DISTANCE, picture.y_range());
             let response = ui.interact(band, line_id(), Sense::click_and_drag());
             let response = response.on_hover_cursor(CursorIcon::ResizeHorizontal);
+            let response = response.named(Role::Splitter, "Line of the wipe");
+            let response = response.valued(|| format!("{:.0} %", 100.0 * self.position));
             if let Some(pointer) =
                 response.interact_pointer_pos().filter(|_| response.dragged_by(PointerButton::Primary))
             {
@@ -96,7 +93,7 @@ impl WipeLine {
                 self.position = position.clamp(MIN_EDGE_DISTANCE, 1.0 - MIN_EDGE_DISTANCE);
             }
             if response.secondary_clicked() {
-                actions.push(Action::TogglePause);
+                pass.actions.push(Action::TogglePause);
             }
             let color = if response.hovered() || response.dragged() { theme::SELECT } else { theme::STRONG };
             draw_line(ui, x_of(self.position), picture, color);
@@ -114,8 +111,11 @@ impl WipeLine {
         let ratio = numbers.wipe_ratio;
         let [a, b] = label_texts(wipe, (times, ratio), differs, view.kernels.running);
         let y = area.top() + theme::GAP;
-        let first = Label::new(ui, area, pos2(x - GRAB_DISTANCE, y), Align2::RIGHT_TOP, &a, !right);
-        let mut second = Label::new(ui, area, pos2(x + GRAB_DISTANCE, y), Align2::LEFT_TOP, &b, right);
+        let first = Label::new(ui, area, (pos2(x - GRAB_DISTANCE, y), Align2::RIGHT_TOP), (&a, !right));
+        let second = (pos2(x + GRAB_DISTANCE, y), Align2::LEFT_TOP);
+        let mut second = Label::new(ui, area, second, (&b, right));
+        access::number(ui, first.rect, "Left side", &a);
+        access::number(ui, second.rect, "Right side", &b);
         if second.rect.intersects(first.rect) {
             // One below the other where there is no room side by side.
             second.rect = second.rect.translate(vec2(0.0, LABEL_HEIGHT + 4.0));
@@ -128,7 +128,8 @@ impl WipeLine {
             .map(|(wipe, shown)| difference_text(wipe, shown.size, placed.orientation));
         if let Some((text, _)) = &difference {
             let at_center = pos2(area.center().x, below);
-            labels.push(Label::new(ui, area, at_center, Align2::CENTER_TOP, text, true));
+            labels.push(Label::new(ui, area, (at_center, Align2::CENTER_TOP), (text, true)));
+            access::number(ui, area, "Difference of the sides", text);
         }
         labels.into_iter().for_each(|label| label.paint(ui));
         if let Some((_, Some(at))) = difference {
@@ -206,9 +207,9 @@ struct Label {
 
 impl Label {
     /// Lays out a label of which the point `align` is at `at`, shifted so that it is within `area`; `strong` text is brighter.
-    fn new(ui: &Ui, area: Rect, at: Pos2, align: Align2, text: &str, strong: bool) -> Self {
+    fn new(ui: &Ui, area: Rect, (at, align): (Pos2, Align2), (text, strong): (&str, bool)) -> Self {
         let color = if strong { theme::STRONG } else { theme::TEXT };
-        let galley = theme::elided(ui, text, theme::words(13.0), color, ui.max_rect().width() - 14.0);
+        let galley = theme::elided(ui, text, (theme::words(13.0), color), ui.max_rect().width() - 14.0);
         let size = vec2(galley.size().x + 14.0, LABEL_HEIGHT);
         let rect = align.anchor_size(at, size);
         // Inside the area, or the window if it is too wide.

@@ -147,7 +147,7 @@ impl Player<'_> {
                 let next = window.fullscreen().is_none().then_some(Fullscreen::Borderless(None));
                 window.set_fullscreen(next);
             }
-            Action::Leave if cx.overlay.is_key_table_open() => cx.overlay.toggle_key_table(),
+            Action::Leave if cx.overlay.switches.keys => cx.overlay.switches.keys = false,
             Action::Leave if cx.overlay.is_talk_visible() => cx.overlay.toggle_talk(),
             Action::Leave if cx.overlay.panels.is_frozen() => cx.overlay.panels.unfreeze(),
             Action::Leave => cx.gl_window.window.set_fullscreen(None),
@@ -170,7 +170,7 @@ impl Player<'_> {
             Action::Complete(typed) => movies.complete(typed, &cx.waker),
             Action::ToggleOverlay => cx.overlay.toggle_visible(),
             Action::ToggleTalk => cx.overlay.toggle_talk(),
-            Action::ToggleKeys => cx.overlay.toggle_key_table(),
+            Action::ToggleKeys => cx.overlay.switches.keys ^= true,
             Action::ResetPanels => cx.overlay.reset_panels(),
             Action::MoveColumn => cx.overlay.move_column(),
             Action::SaveFrame => self.saves.wants_frame = true,

@@ -70,7 +70,7 @@ impl Surface {
             Error::new("The overlay could not be started.", e.to_string(), "Update the OpenGL driver.")
         })?;
         let egui = egui::Context::default();
-        overlay::Overlay::style(&egui);
+        overlay::theme::apply(&egui);
         let fonts = SystemFonts::provide(&egui, waker.clone());
         let is_software = is_software(gl);
         // Prerasterized discs would be scaled from the atlas, with interpolation.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use egui::{Color32, ScrollArea, Ui};
 use similar::{ChangeTag, TextDiff};
 
-use super::state::VersionId;
+use crate::action::VersionId;
 use crate::hover::Explain as _;
 use crate::panel::line;
 use crate::{Action, code, theme};

@@ -154,15 +154,6 @@ impl VersionResult {
     }
 }
 
-/// A reference to a version of the watched folder's kernels, in requests of the user.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum VersionId {
-    /// The version with this number since the window was opened.
-    Session(u64),
-    /// The version with this hash of its texts that was kept on the disk.
-    Earlier(u64),
-}
-
 /// A version of the kernels that was kept on the disk before the window was opened.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EarlierVersion {

@@ -4,8 +4,9 @@ use egui::{Color32, ScrollArea, Ui, vec2};
 
 use super::state::{
     EarlierVersion, FilterTime, Speed, SpeedState, Subject, Validation, ValidationRequest, Version,
-    VersionId, VersionResult,
+    VersionResult,
 };
+use crate::action::VersionId;
 use crate::hover::Explain as _;
 use crate::panel::{choice_button, line};
 use crate::{Action, View, theme};

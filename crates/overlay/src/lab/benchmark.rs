@@ -3,13 +3,16 @@
 
 use std::fmt::Write as _;
 
-use egui::{Align2, Button, Color32, Ui, pos2, vec2};
+use egui::{Align2, Button, Color32, Role, Ui, pos2, vec2};
 
-use super::details::{LabKernel, Variant};
-use super::{Selection, chart, show_choices, show_faults, show_state, table};
+use super::details::Variant;
+use super::{chart, show_choices, show_faults, show_state, table};
+use crate::access::Access as _;
 use crate::hover::Explain as _;
 use crate::panel::line;
-use crate::{Action, View, theme};
+use crate::pass::Pass;
+use crate::selection::{LabKernel, Selection};
+use crate::{Action, theme};
 use base::device::DeviceKind;
 use base::text;
 use base::timing::believed;
@@ -133,12 +136,8 @@ pub(super) fn declared_variants(kind: DeviceKind) -> Vec<Variant> {
 
 /// Lays the benchmark out; `selection.size` is 1 if several radii are selected. Returns the results of the device in use, or of the
 /// first one, at the first radius, for the details of the selected variant.
-pub(super) fn show<'a>(
-    ui: &mut Ui,
-    view: &View<'a>,
-    selection: &mut Selection,
-    actions: &mut Vec<Action>,
-) -> &'a [RowReport] {
+pub(super) fn show<'a>(ui: &mut Ui, selection: &mut Selection, pass: &mut Pass<'a>) -> &'a [RowReport] {
+    let view = pass.view;
     let sweep = &mut selection.size;
     let choices = [format!("r = {}", view.radius), format!("r = {} to {}", SWEEP[0], SWEEP[SWEEP.len() - 1])];
     if let Some(choice) = show_choices(ui, &choices, &[], *sweep) {
@@ -159,8 +158,8 @@ pub(super) fn show<'a>(
             ui.copy_text(benchmark.markdown());
         }
     };
-    show_state(ui, view, Action::Benchmark(radii), others, actions);
-    actions.extend(wanted);
+    show_state(ui, Action::Benchmark(radii), others, pass);
+    pass.actions.extend(wanted);
     let selected = selection.variant.as_str();
     if !is_measured {
         line(ui, "The variants on the frame on the screen: verified, then timed.", theme::WEAK);
@@ -179,8 +178,8 @@ pub(super) fn show<'a>(
             let run = device.runs.first();
             run.and_then(|run| table::show(ui, run.peaks.first(), &run.variants, selected))
         }
-        ([radius], devices) => show_columns(ui, *radius, &benchmark.variants(), devices, selected),
-        (radii, devices) => chart::show(ui, radii, &benchmark.variants(), devices, selected),
+        ([radius], devices) => show_columns(ui, *radius, devices, (&benchmark.variants(), selected)),
+        (radii, devices) => chart::show(ui, radii, devices, (&benchmark.variants(), selected)),
     };
     selection.variant = clicked.unwrap_or_else(|| selection.variant.clone());
     show_faults(ui, devices.iter().flat_map(|device| &device.runs).flat_map(|run| &run.variants));
@@ -194,9 +193,8 @@ pub(super) fn show<'a>(
 fn show_columns(
     ui: &mut Ui,
     radius: u32,
-    variants: &[&str],
     devices: &[&DeviceReport],
-    selected: &str,
+    (variants, selected): (&[&str], &str),
 ) -> Option<String> {
     let names: Vec<String> = devices.iter().map(|device| device.text("name").to_owned()).collect();
     let head = format!("r = {radius}, ms");
@@ -237,6 +235,7 @@ fn show_row(
         let at = pos2(right, area.center().y - galley.size().y / 2.0);
         ui.painter().galley(at, galley, color);
     }
+    let response = response.named(Role::Button, name).valued(|| cells.join(", "));
     response.explain(cells.join("\n")).clicked()
 }
 

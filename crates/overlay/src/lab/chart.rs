@@ -1,10 +1,11 @@
 //! The chart of a sweep over radii: a line for each variant, and a plot for each device, side by side with the same axes.
 
 use egui::ecolor::Hsva;
-use egui::{Align2, Color32, Pos2, Rect, Sense, Shape, Stroke, Ui, pos2, vec2};
+use egui::{Align2, Color32, Pos2, Rect, Role, Sense, Shape, Stroke, Ui, pos2, vec2};
 
 use super::benchmark::find_row;
 use super::table;
+use crate::access::{self, Access as _};
 use crate::theme;
 use ladder::results::{DeviceReport, RowReport};
 
@@ -62,9 +63,8 @@ fn place(radius: u32) -> f64 {
 pub(super) fn show(
     ui: &mut Ui,
     radii: &[u32],
-    variants: &[&str],
     devices: &[&DeviceReport],
-    selected: &str,
+    (variants, selected): (&[&str], &str),
 ) -> Option<String> {
     let rows = devices.iter().flat_map(|device| &device.runs).flat_map(|run| &run.variants);
     let axes = Axes::new(radii, rows.filter_map(RowReport::ms))?;
@@ -80,54 +80,80 @@ pub(super) fn show(
         let corner = pos2(area.left() + LEFT + width * index as f32, area.top() + above);
         let plot = Rect::from_min_size(corner, vec2(width - 10.0, HEIGHT));
         ui.painter().galley(plot.left_top() - vec2(0.0, name.size().y + 3.0), name, theme::WEAK);
-        draw_plot(ui, plot, (axes, index == 0), radii, variants, device);
+        let chart = Chart { axes, radii, variants, device };
+        if index == 0 {
+            chart.draw_axis(ui, plot);
+        }
+        chart.draw_lines(ui, plot);
+        access::graph(ui, plot, device.text("name"), &chart.text());
     }
     show_legend(ui, variants, selected)
 }
 
-/// Draws the plot of a device; the first one has the numbers of the axis of times.
-fn draw_plot(
-    ui: &Ui,
-    plot: Rect,
-    (axes, is_first): (Axes, bool),
-    radii: &[u32],
-    variants: &[&str],
-    device: &DeviceReport,
-) {
-    let painter = ui.painter();
-    let grid = Stroke::new(1.0, theme::RULE);
-    for power in axes.y.0 as i32..=axes.y.1 as i32 {
-        let ms = 10f64.powi(power);
-        let y = axes.point(plot, radii[0], ms).y;
-        painter.hline(plot.x_range(), y, grid);
-        if is_first {
+/// The plot of a device.
+struct Chart<'a> {
+    axes: Axes,
+    radii: &'a [u32],
+    variants: &'a [&'a str],
+    device: &'a DeviceReport,
+}
+
+impl Chart<'_> {
+    /// Returns the radii and times of a variant in milliseconds.
+    fn times<'a>(&'a self, variant: &'a str) -> impl Iterator<Item = (u32, f64)> + 'a {
+        let time = |radius: &u32| Some((*radius, find_row(self.device, *radius, variant)?.ms()?));
+        self.radii.iter().filter_map(time)
+    }
+
+    /// Returns all times as text.
+    fn text(&self) -> String {
+        let of = |variant: &&str| {
+            let times =
+                self.times(variant).map(|(radius, ms)| format!("r = {radius}: {} ms", theme::short_ms(ms)));
+            format!("{variant} {}", times.collect::<Vec<_>>().join(", "))
+        };
+        self.variants.iter().map(of).collect::<Vec<_>>().join("; ")
+    }
+
+    /// Returns the exponents of the powers of ten of the axis of times, with their vertical positions.
+    fn powers(&self, plot: Rect) -> impl Iterator<Item = (i32, f32)> {
+        let (axes, radius) = (self.axes, self.radii[0]);
+        let y = move |power| axes.point(plot, radius, 10f64.powi(power)).y;
+        (axes.y.0 as i32..=axes.y.1 as i32).map(move |power| (power, y(power)))
+    }
+
+    /// Draws the numbers of the axis of times, left of the plot.
+    fn draw_axis(&self, ui: &Ui, plot: Rect) {
+        for (power, y) in self.powers(plot) {
             let decimals = power.min(0).unsigned_abs() as usize;
-            let unit = if power == axes.y.1 as i32 { " ms" } else { "" };
-            let words = format!("{ms:.decimals$}{unit}");
-            painter.text(
-                pos2(plot.left() - 5.0, y),
-                Align2::RIGHT_CENTER,
-                words,
-                theme::figures(10.0),
-                theme::WEAK,
-            );
+            let unit = if power == self.axes.y.1 as i32 { " ms" } else { "" };
+            let words = format!("{:.decimals$}{unit}", 10f64.powi(power));
+            let at = pos2(plot.left() - 5.0, y);
+            ui.painter().text(at, Align2::RIGHT_CENTER, words, theme::figures(10.0), theme::WEAK);
         }
     }
-    for radius in radii {
-        let x = axes.point(plot, *radius, 1.0).x;
-        painter.vline(x, plot.y_range(), grid);
-        let at = pos2(x, plot.bottom() + 3.0);
-        painter.text(at, Align2::CENTER_TOP, radius, theme::figures(10.0), theme::WEAK);
-    }
-    for (index, variant) in variants.iter().enumerate() {
-        let color = color(index, variants.len());
-        let time = |radius: &u32| Some((*radius, find_row(device, *radius, variant)?.ms()?));
-        let points: Vec<Pos2> =
-            radii.iter().filter_map(time).map(|(radius, ms)| axes.point(plot, radius, ms)).collect();
-        for point in &points {
-            painter.circle_filled(*point, 2.5, color);
+
+    /// Draws the grid with the radii, and a line for each variant.
+    fn draw_lines(&self, ui: &Ui, plot: Rect) {
+        let (painter, grid) = (ui.painter(), Stroke::new(1.0, theme::RULE));
+        for (_, y) in self.powers(plot) {
+            painter.hline(plot.x_range(), y, grid);
         }
-        painter.add(Shape::line(points, Stroke::new(1.5, color)));
+        for radius in self.radii {
+            let x = self.axes.point(plot, *radius, 1.0).x;
+            painter.vline(x, plot.y_range(), grid);
+            let at = pos2(x, plot.bottom() + 3.0);
+            painter.text(at, Align2::CENTER_TOP, radius, theme::figures(10.0), theme::WEAK);
+        }
+        for (index, variant) in self.variants.iter().enumerate() {
+            let color = color(index, self.variants.len());
+            let points = self.times(variant).map(|(radius, ms)| self.axes.point(plot, radius, ms));
+            let points: Vec<Pos2> = points.collect();
+            for point in &points {
+                painter.circle_filled(*point, 2.5, color);
+            }
+            painter.add(Shape::line(points, Stroke::new(1.5, color)));
+        }
     }
 }
 
@@ -139,7 +165,7 @@ fn show_legend(ui: &mut Ui, variants: &[&str], selected: &str) -> Option<String>
             let galley = ui.painter().layout_no_wrap((*variant).to_owned(), theme::words(11.5), theme::TEXT);
             let size = vec2(galley.size().x + 20.0, LEGEND_HEIGHT);
             let (area, response) = table::allocate_row(ui, size, *variant == selected);
-            if response.clicked() {
+            if response.named(Role::Button, variant).clicked() {
                 clicked = Some((*variant).to_owned());
             }
             let y = area.center().y;

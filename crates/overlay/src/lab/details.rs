@@ -3,8 +3,9 @@
 use egui::{ScrollArea, Ui};
 
 use crate::hover::Explain as _;
-use crate::panel::{choice_button, paragraph, resizable};
-use crate::switches::Switches;
+use crate::job::JobState;
+use crate::panel::{Pane, choice_button, paragraph, resizable};
+use crate::selection::LabKernel;
 use crate::{Source, code, theme};
 use base::device::MachineCode;
 use base::error::Result;
@@ -17,15 +18,6 @@ const MACHINE_CODE_HOVER: &str = "Show the machine code of these kernels, compil
 
 /// Shown in place of machine code during a measurement.
 const AFTER_MEASUREMENT: &str = "It is compiled once the measurement has ended.";
-
-/// The kernels of a variant of a ladder.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LabKernel {
-    /// The kernel file's path below `kernels/`.
-    pub file: String,
-    /// The values of the parameters, as in "STRIP_X=64 QUADS=4"; empty if there are none.
-    pub parameters: String,
-}
 
 /// The code of the selected variant's kernels.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -58,15 +50,12 @@ impl Variant {
     }
 }
 
-/// Lays out a variant with the result `row`, if it was measured. `code` is the code of the variant, once it was read.
-/// `is_measuring` is true during a measurement, in which nothing is compiled.
-pub(super) fn show(
-    ui: &mut Ui,
-    variant: &Variant,
-    row: Option<&RowReport>,
-    (code, is_measuring): (&LabCode, bool),
-    switches: &mut Switches,
-) {
+/// Lays out a variant with the result `row`, if it was measured.
+pub(super) fn show(ui: &mut Ui, variant: &Variant, row: Option<&RowReport>, pane: &mut Pane) {
+    let (lab, switches) = (pane.pass.view.lab, &mut *pane.switches);
+    let code = &lab.code;
+    // Nothing is compiled during a measurement.
+    let is_measuring = matches!(lab.state, JobState::Running(_) | JobState::Ending(_));
     paragraph(ui, &format!("{}: {}", variant.title, variant.idea), theme::STRONG);
     if let Some(chosen) = row.and_then(|row| row.chosen.as_ref()) {
         paragraph(ui, &format!("Here: {chosen}"), theme::TEXT);

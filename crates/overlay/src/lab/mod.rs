@@ -8,15 +8,16 @@ mod table;
 use egui::{Button, Color32, Ui};
 
 use super::job::{JobState, start_or_stop};
-use super::panel::{Entry, choice_button, line, paragraph};
+use super::panel::{ColumnPanel, Entry, Pane, choice_button, line, paragraph};
 use super::panels::Panel;
-use super::switches::Switches;
+use super::pass::Pass;
+use super::selection::{LabKernel, Selection};
 use super::{Action, View, theme};
 use crate::hover::Explain as _;
 use base::device::DeviceKind;
 pub use benchmark::{BOX_FILTER, Benchmark, BenchmarkFrame};
+pub use details::LabCode;
 use details::Variant;
-pub use details::{LabCode, LabKernel};
 use ladder::results::{RowReport, RunReport};
 use ladders::{LadderSummary, VariantSummary};
 
@@ -39,50 +40,15 @@ pub struct Lab {
     pub code: LabCode,
 }
 
-/// The user's selection in the Lab: ladder, size and variant.
-#[derive(Debug)]
-pub(crate) struct Selection {
-    ladders: Vec<LadderSummary>,
-    /// The index of the ladder; `None` for the box filter.
-    ladder: Option<usize>,
-    size: usize,
-    /// The id of the selected variant; empty for the ladder's first one.
-    variant: String,
-    /// The kernels of the selected variant, if it has some.
-    kernel: Option<LabKernel>,
+/// Selects one of `variants`, the first one if the selected variant is of another ladder; returns it.
+fn select<'a>(selection: &mut Selection, variants: &'a [Variant]) -> Option<&'a Variant> {
+    let variant = variants.iter().find(|variant| variant.id == selection.variant).or(variants.first())?;
+    if variant.id != selection.variant {
+        selection.variant = variant.id.to_owned();
+    }
+    Some(variant)
 }
 
-impl Default for Selection {
-    /// Returns all ladders, of which the first is selected, with its second size.
-    fn default() -> Self {
-        Self { ladders: ladders::all(), ladder: Some(0), size: 1, variant: String::new(), kernel: None }
-    }
-}
-
-impl Selection {
-    /// Returns the selected ladder and size.
-    fn current(&self) -> Option<(&LadderSummary, &'static str)> {
-        let ladder = self.ladders.get(self.ladder?)?;
-        Some((ladder, ladder.sizes.get(self.size).or(ladder.sizes.first())?))
-    }
-
-    /// Returns the kernels of the selected variant, whose code the panel shows; `None` if it has none.
-    pub(crate) fn kernel(&self) -> Option<&LabKernel> {
-        self.kernel.as_ref()
-    }
-
-    /// Selects one of `variants`, the first one if the selected variant is of another ladder; returns it.
-    fn select<'a>(&mut self, variants: &'a [Variant]) -> Option<&'a Variant> {
-        let variant = variants.iter().find(|variant| variant.id == self.variant).or(variants.first())?;
-        if variant.id != self.variant {
-            self.variant = variant.id.to_owned();
-        }
-        Some(variant)
-    }
-}
-
-/// The panel's least width in points.
-const WIDTH: f32 = 420.0;
 /// The explanation of the panel in the hover text of its title bar.
 const ABOUT: &str = "Benchmarks the box filter on the frame on the screen, or a ladder that needs no movie, as 'clreel bench' does, \
                      in a child process: all variants are validated, then timed in turns.\nIt runs only while the movie is paused, one step at a time, so that \
@@ -93,50 +59,56 @@ const PAUSE_HOVER: &str = "Pause the movie, so that the measurement continues";
 /// The hover text of the button that saves the results.
 const SAVE_HOVER: &str = "Save these results, for 'clreel compare'";
 
-/// The entry of this panel in the list of panels: key, line in the menu and width.
-pub(super) const ENTRY: Entry = Entry {
-    panel: Panel::Lab,
-    key: Some(("b", "Lab: benchmarks of all ladders")),
-    menu: ("Lab", "Benchmarks of the box filter and of other ladders, run while the movie is paused"),
-    about: ABOUT,
-    width: WIDTH,
-};
+/// The panel of the Lab.
+pub(super) struct LabPanel;
 
-/// Returns the progress of the measurement as text: "step 3 of 12".
-pub(crate) fn progress(lab: &Lab) -> String {
-    let (done, steps) = lab.steps;
-    if steps == 0 { "starting".to_owned() } else { format!("step {} of {steps}", (done + 1).min(steps)) }
+impl ColumnPanel for LabPanel {
+    fn entry(&self) -> Entry {
+        Entry {
+            about: ABOUT,
+            ..Entry::new(
+                Panel::Lab,
+                ("Lab", "Benchmarks of the box filter and of other ladders, run while the movie is paused"),
+                420.0,
+            )
+            .with_key("b", "Lab: benchmarks of all ladders")
+        }
+    }
+
+    fn progress(&self, view: &View) -> Option<String> {
+        view.lab.state.is_under_way().then(|| progress(view.lab))
+    }
+
+    fn show(&self, ui: &mut Ui, pane: &mut Pane) {
+        let (view, selection) = (pane.pass.view, &mut *pane.selection);
+        let kind = view.device.map_or(DeviceKind::Cpu, |device| device.kind);
+        let first = (spaced_name(BOX_FILTER), "The variants of the box filter on the frame on the screen");
+        let others = selection.ladders.iter().map(|ladder| (spaced_name(ladder.name), ladder.about));
+        let (names, abouts): (Vec<String>, Vec<&str>) = std::iter::once(first).chain(others).unzip();
+        if let Some(index) = show_choices(ui, &names, &abouts, selection.ladder.map_or(0, |index| index + 1))
+        {
+            (selection.ladder, selection.size) = (index.checked_sub(1), 0);
+        }
+        let variants = match selection.current() {
+            Some((ladder, _)) => declared_variants(ladder, kind),
+            None => benchmark::declared_variants(kind),
+        };
+        select(selection, &variants);
+        let rows = match selection.ladder {
+            Some(index) => show_ladder(ui, index, selection, pane.pass),
+            None => benchmark::show(ui, selection, pane.pass),
+        };
+        let Some(variant) = select(selection, &variants) else { return };
+        let row = rows.iter().find(|row| row.id == variant.id);
+        selection.kernel = variant.kernel(row);
+        details::show(ui, variant, row, pane);
+    }
 }
 
-/// Lays the contents of the panel out.
-pub(crate) fn show(
-    ui: &mut Ui,
-    view: &View,
-    selection: &mut Selection,
-    switches: &mut Switches,
-    actions: &mut Vec<Action>,
-) {
-    let kind = view.device.map_or(DeviceKind::Cpu, |device| device.kind);
-    let first = (spaced_name(BOX_FILTER), "The variants of the box filter on the frame on the screen");
-    let others = selection.ladders.iter().map(|ladder| (spaced_name(ladder.name), ladder.about));
-    let (names, abouts): (Vec<String>, Vec<&str>) = std::iter::once(first).chain(others).unzip();
-    if let Some(index) = show_choices(ui, &names, &abouts, selection.ladder.map_or(0, |index| index + 1)) {
-        (selection.ladder, selection.size) = (index.checked_sub(1), 0);
-    }
-    let variants = match selection.current() {
-        Some((ladder, _)) => declared_variants(ladder, kind),
-        None => benchmark::declared_variants(kind),
-    };
-    selection.select(&variants);
-    let rows = match selection.ladder {
-        Some(index) => show_ladder(ui, view, index, selection, actions),
-        None => benchmark::show(ui, view, selection, actions),
-    };
-    let Some(variant) = selection.select(&variants) else { return };
-    let row = rows.iter().find(|row| row.id == variant.id);
-    let is_measuring = matches!(view.lab.state, JobState::Running(_) | JobState::Ending(_));
-    details::show(ui, variant, row, (&view.lab.code, is_measuring), switches);
-    selection.kernel = variant.kernel(row);
+/// Returns the progress of the measurement as text: "step 3 of 12".
+fn progress(lab: &Lab) -> String {
+    let (done, steps) = lab.steps;
+    if steps == 0 { "starting".to_owned() } else { format!("step {} of {steps}", (done + 1).min(steps)) }
 }
 
 /// Returns the declarations of a ladder's variants, with their kernels for this kind of device.
@@ -153,12 +125,11 @@ fn declared_variants(ladder: &LadderSummary, kind: DeviceKind) -> Vec<Variant> {
 /// Lays out a ladder other than the box filter, given its index. Returns its results.
 fn show_ladder<'a>(
     ui: &mut Ui,
-    view: &View<'a>,
     index: usize,
     selection: &mut Selection,
-    actions: &mut Vec<Action>,
+    pass: &mut Pass<'a>,
 ) -> &'a [RowReport] {
-    let lab = view.lab;
+    let lab = pass.view.lab;
     let sizes: Vec<String> = selection
         .ladders
         .get(index)
@@ -175,8 +146,8 @@ fn show_ladder<'a>(
             save = Some(Action::SaveLab);
         }
     };
-    show_state(ui, view, Action::Measure { ladder: ladder.name, size }, others, actions);
-    actions.extend(save);
+    show_state(ui, Action::Measure { ladder: ladder.name, size }, others, pass);
+    pass.actions.extend(save);
     let is_its_own = lab.case == Some((ladder.name, size));
     let unknown: Vec<RowReport>;
     let (peak, rows) = match is_its_own && !lab.run.variants.is_empty() {
@@ -205,25 +176,19 @@ fn show_ladder<'a>(
 
 /// Lays out the button that starts or stops the measurement, the buttons of `others` beside it, and the state. While the movie
 /// plays, a button pauses it.
-fn show_state(
-    ui: &mut Ui,
-    view: &View,
-    start: Action,
-    others: impl FnOnce(&mut Ui),
-    actions: &mut Vec<Action>,
-) {
-    let lab = view.lab;
+fn show_state(ui: &mut Ui, start: Action, others: impl FnOnce(&mut Ui), pass: &mut Pass) {
+    let (lab, plays) = (pass.view.lab, pass.view.state.plays());
     let (color, text) = state_text(lab);
     ui.horizontal(|ui| {
         let stop = ("Stop", "Stop; results so far are kept", Action::StopMeasuring);
-        let label = if view.state.plays() { "Pause and measure" } else { "Measure" };
-        let before = actions.len();
-        start_or_stop(ui, &lab.state, (label, ABOUT, start.clone()), stop, actions);
+        let label = if plays { "Pause and measure" } else { "Measure" };
+        let requested = start_or_stop(ui, &lab.state, (label, ABOUT, start.clone()), stop);
+        let starts = requested.as_ref() == Some(&start) && plays;
+        pass.actions.extend(requested);
         let waits =
             matches!(&lab.state, JobState::Waiting(wait) | JobState::Ending(wait) if wait.ends_in_a_pause());
-        let starts = actions.get(before) == Some(&start) && view.state.plays();
         if waits && ui.button("Pause").explain(PAUSE_HOVER).clicked() || starts {
-            actions.push(Action::TogglePause);
+            pass.actions.push(Action::TogglePause);
         }
         others(ui);
     });

@@ -1,7 +1,8 @@
 //! The table of the Lab: a row for each variant and for the peak kernel, with a bar for its median.
 
-use egui::{Align2, Color32, Rect, Response, Sense, Ui, pos2, vec2};
+use egui::{Align2, Color32, Rect, Response, Role, Sense, Ui, pos2, vec2};
 
+use crate::access::Access as _;
 use crate::hover::Explain as _;
 use crate::theme;
 use base::timing::believed;
@@ -72,7 +73,9 @@ pub(super) fn show(
     let mut clicked = None;
     let unit = rows.iter().find_map(RowReport::rate).map_or("", |(_, unit)| unit);
     let head = ["ms", "factor", unit].map(str::to_owned);
-    show_row(ui, width, ("", theme::WEAK, false), None, head, theme::WEAK);
+    let (weak, name) = (theme::WEAK, String::new());
+    let head = Row { name, color: weak, is_selected: false, bar: None, texts: head, strong: weak };
+    show_row(ui, width, &head);
     for row in peak.into_iter().chain(rows) {
         let is_peak = peak.is_some_and(|peak| std::ptr::eq(peak, row));
         let known = row.ms().map(|ms| {
@@ -97,7 +100,12 @@ pub(super) fn show(
             false => theme::TEXT,
         };
         let is_selected = !is_peak && row.id == selected;
-        let response = show_row(ui, width, (&name, color, is_selected), bar, texts, theme::STRONG);
+        let shown = Row { name, color, is_selected, bar, texts, strong: theme::STRONG };
+        let response = show_row(ui, width, &shown);
+        let value =
+            || shown.texts.iter().zip(["ms", "factor", unit]).map(|(text, unit)| format!("{text} {unit}"));
+        let role = if is_peak { Role::Row } else { Role::Button };
+        let response = response.named(role, &shown.name).valued(|| value().collect::<Vec<_>>().join(", "));
         if response.clicked() && !is_peak {
             clicked = Some(row.id.clone());
         }
@@ -108,17 +116,22 @@ pub(super) fn show(
     clicked
 }
 
-/// Lays out a row: the name (with its colour, true if selected), the bar (length, true for the peak kernel, true if noisy), and the
-/// figures. The widths are those of the row and of the names.
-fn show_row(
-    ui: &mut Ui,
-    (width, names): (f32, f32),
-    (name, color, selected): (&str, Color32, bool),
+/// A row of the table.
+struct Row {
+    name: String,
+    color: Color32,
+    is_selected: bool,
+    /// The length of the bar, true for the peak kernel, and true if its time is noisy.
     bar: Option<(f32, bool, bool)>,
     texts: [String; 3],
+    /// The colour of the texts.
     strong: Color32,
-) -> Response {
-    let (area, response) = allocate_row(ui, vec2(width, ROW_HEIGHT), selected);
+}
+
+/// Lays out a row: the name, the bar, and the figures. The widths are those of the row and of the names.
+fn show_row(ui: &mut Ui, (width, names): (f32, f32), row: &Row) -> Response {
+    let &Row { ref name, color, is_selected, bar, ref texts, strong } = row;
+    let (area, response) = allocate_row(ui, vec2(width, ROW_HEIGHT), is_selected);
     let y = area.center().y;
     let font = theme::words(NAME_FONT_AND_GAP.0);
     ui.painter().text(area.left_center(), Align2::LEFT_CENTER, name, font, color);

@@ -25,15 +25,14 @@ fn a_variant_that_cannot_run_cannot_be_chosen() {
 fn pause_hide_and_radius_work_by_mouse_at_every_size() {
     for size in SIZES {
         let mut fixture = Fixture::new(size);
-        assert_eq!(fixture.click_pause(), [Action::TogglePause], "{size}");
+        assert_eq!(fixture.click("Pause"), [Action::TogglePause], "{size}");
         assert_eq!(fixture.click("Hide"), [Action::ToggleOverlay], "{size}");
-        assert_eq!(fixture.click("?"), [Action::ToggleKeys], "{size}");
+        assert_eq!(fixture.click("Keys"), [Action::ToggleKeys], "{size}");
         assert_eq!(fixture.click("Quit"), [Action::Quit], "{size}");
-        assert_eq!(fixture.click("-"), [Action::SetRadius(6)], "{size}");
-        assert_eq!(fixture.click("+"), [Action::SetRadius(8)], "{size}");
-        // The rail of the slider lies between the two. The radius in the view stays, so the release requests the radius again.
-        let (less, more) = (fixture.find("-").unwrap(), fixture.find("+").unwrap());
-        let actions = fixture.click_at(less.center() + 0.5 * (more.center() - less.center()));
+        assert_eq!(fixture.click("Smaller radius"), [Action::SetRadius(6)], "{size}");
+        assert_eq!(fixture.click("Larger radius"), [Action::SetRadius(8)], "{size}");
+        // The radius in the view stays, so the release requests the radius again.
+        let actions = fixture.click("Radius");
         let middle = |a: &Action| matches!(a, Action::SetRadius(r) if (54..=74).contains(r));
         assert!(!actions.is_empty() && actions.iter().all(middle), "the middle at {size}: {actions:?}");
     }
@@ -69,14 +68,7 @@ fn everything_about_the_picture_can_be_done_by_mouse_and_the_menu_names_the_keys
 fn keys_reach_the_player_and_not_a_button() {
     let mut fixture = Fixture::new(SIZES[0]);
     fixture.notices = vec![notice("Something.", true)];
-    fixture.click_pause();
-    let key = |key, pressed| Event::Key {
-        key,
-        physical_key: None,
-        pressed,
-        repeat: false,
-        modifiers: Modifiers::NONE,
-    };
+    fixture.click("Pause");
     for visible in [true, false] {
         fixture.change(|s| s.visible = visible);
         for k in [egui::Key::Tab, egui::Key::Space, egui::Key::Enter, egui::Key::ArrowRight] {
@@ -96,47 +88,29 @@ fn the_smallest_window_on_the_finest_display_can_be_used() {
         assert_eq!(fixture.click(id.name), [Action::SetVariant(id)]);
     }
     let mut fixture = Fixture::new(size);
-    assert_eq!(fixture.click_pause(), [Action::TogglePause]);
-    assert_eq!(fixture.click("-"), [Action::SetRadius(6)]);
-    assert_eq!(fixture.click("+"), [Action::SetRadius(8)]);
+    assert_eq!(fixture.click("Pause"), [Action::TogglePause]);
+    assert_eq!(fixture.click("Smaller radius"), [Action::SetRadius(6)]);
+    assert_eq!(fixture.click("Larger radius"), [Action::SetRadius(8)]);
     fixture.pass(vec![Event::PointerGone]);
     fixture.check_places();
     // The sliders are drawn over other parts, and the table of keys scrolls.
-    fixture.correction = Some(video::color::Correction::NEUTRAL);
-    fixture.pass(vec![]);
-    for text in ["Colour correction", "brightness", "contrast", "saturation", "gamma"] {
-        assert!(fixture.find(text).is_some(), "{text}: {:?}", fixture.texts);
-    }
-    fixture.overlay.toggle_key_table();
-    fixture.pass(vec![]);
+    fixture.set(|f| f.correction = Some(video::color::Correction::NEUTRAL));
+    fixture.assert_shows(&["Colour correction", "brightness", "contrast", "saturation", "gamma"]);
+    fixture.set(|f| f.overlay.switches.keys ^= true);
     let last = &BINDINGS[BINDINGS.len() - 1].effect;
     assert!(fixture.find(last).is_none());
     fixture.pass(vec![Event::PointerMoved(pos2(160.0, 120.0))]);
     for _ in 0..30 {
-        fixture.pass(vec![Event::MouseWheel {
-            unit: egui::MouseWheelUnit::Point,
-            delta: vec2(0.0, -100.0),
-            phase: egui::TouchPhase::Move,
-            source: egui::MouseWheelSource::Unknown,
-            modifiers: Modifiers::NONE,
-        }]);
+        fixture.pass(vec![super::mouse::wheel(egui::MouseWheelUnit::Point, -100.0)]);
     }
-    assert!(fixture.find(last).is_some(), "{:?}", fixture.texts);
+    fixture.assert_shows(&[last]);
 }
 
 impl Fixture<'_> {
     /// Asserts that no text overlaps another or leaves the window.
     fn check_places(&self) {
-        let window = Rect::from_min_size(Pos2::ZERO, self.size);
-        for (n, (text, a)) in self.texts.iter().enumerate() {
-            assert!(window.expand(0.5).contains_rect(*a), "'{text}' at {a} leaves {window}");
-            for (other, b) in &self.texts[n + 1..] {
-                assert!(
-                    !a.shrink(1.5).intersects(b.shrink(1.5)),
-                    "'{text}' and '{other}' at {a}, {b} in {window}"
-                );
-            }
-        }
+        let faults = super::places::misplaced(self, |_| false);
+        assert!(faults.is_empty(), "{}: {faults:?}", self.size);
     }
 }
 
@@ -166,8 +140,7 @@ fn texts_keep_apart_and_inside_at_every_size() {
                 fixture.check_places();
             }
             let busy = busy(named("running-sum"), MAX_RADIUS, 199.9, Some(1234.0));
-            fixture.busy = Some(busy);
-            fixture.pass(vec![]);
+            fixture.set(|f| f.busy = Some(busy));
             fixture.check_places();
             fixture.busy = None;
             fixture.change(|s| s.folded = [Some(true); Panel::ALL.len()]);
@@ -185,17 +158,15 @@ fn no_size_and_no_data_break_the_controls() {
         for h in sizes {
             let mut fixture = Fixture::new(vec2(w, h));
             fixture.notices = vec![notice("Something.", true)];
+            let sample = fixture.recorder.history()[0].clone();
             fixture.recorder = Recorder::new(false);
             fixture.movie.fps = None;
-            fixture.movie.duration_s = None;
-            fixture.pass(vec![]);
+            fixture.set(|f| f.movie.duration_s = None);
             let mut sample = FrameSample {
                 pts: f64::NAN,
-                presented_at: 0.0,
                 interval_ms: None,
                 stages: [f64::NAN; Stage::ALL.len()],
                 filter_by_wall: true,
-                work: None,
                 pack_ms: Some(f64::INFINITY),
                 gl: engine::stats::GlTimes {
                     texture: None,
@@ -204,17 +175,10 @@ fn no_size_and_no_data_break_the_controls() {
                 },
                 late: true,
                 dropped_before: u32::MAX,
-                sound_lag_ms: None,
                 variant: VariantId::OFF,
                 radius: MAX_RADIUS,
                 size: (1, 1),
-                device: 0,
-                beside: None,
-                versions: Default::default(),
-                beside_filter_ms: None,
-                others: None,
-                beside_work: false,
-                cloth: None,
+                ..sample
             };
             fixture.recorder.push(sample.clone());
             fixture.pass(vec![Event::PointerMoved(pos2(w / 2.0, h * 0.8))]);
@@ -233,7 +197,7 @@ fn an_idle_overlay_asks_for_no_repaint() {
     for _ in 0..5 {
         fixture.pass(vec![]);
     }
-    assert!(!fixture.ctx.has_requested_repaint());
+    assert!(!fixture.harness.ctx.has_requested_repaint());
 }
 
 #[test]
@@ -253,17 +217,17 @@ fn a_click_is_heeded_however_long_it_takes() {
 #[test]
 fn the_menu_opens_and_closes_every_panel_at_every_size() {
     for size in SIZES {
-        for panel in &ENTRIES {
+        for panel in COLUMN_PANELS {
             let mut fixture = Fixture::new(size);
             fixture.has_scene = true;
-            assert_eq!(fixture.choose(panel.menu.0), [panel.action()], "{} at {size}", panel.menu.0);
+            assert_eq!(fixture.choose(panel.entry().menu.0), [panel.action()], "{size}");
             // The menu is gone after that, and its lines are within the window while it is open.
-            (0..2).for_each(|_| drop(fixture.pass(vec![])));
+            fixture.settle();
             assert!(fixture.find("Timeline").is_none(), "{size}");
             fixture.click("Panels");
             fixture.pass(vec![]);
             let window = Rect::from_min_size(Pos2::ZERO, size);
-            for line in &ENTRIES {
+            for line in COLUMN_PANELS.map(|panel| panel.entry()) {
                 let texts = [Some(line.menu.0), line.key.map(|(key, _)| key)];
                 for text in texts.into_iter().flatten() {
                     let at = fixture.find(text).unwrap_or_else(|| panic!("'{text}' at {size}"));

@@ -52,47 +52,43 @@ fn each_case_is_a_square_that_is_green_only_where_it_is_right() {
     fixture.overlay.panels.toggle(Panel::Conversions);
     fixture.conversions = Conversions::new("A device", 1);
     fixture.conversions.set_cases(Case::all(&Type::ALL));
-    (0..2).for_each(|_| drop(fixture.pass(vec![])));
+    fixture.settle();
     let none = squares(&fixture);
     assert_eq!([none[0] - plain[0], none[1] - plain[1], none[2] - plain[2]], [0; 3], "nothing is known");
     assert_eq!(none[3] - plain[3], 1045);
-    fixture.conversions = checked();
-    (0..2).for_each(|_| drop(fixture.pass(vec![])));
+    fixture.set(|f| f.conversions = checked());
     let found = squares(&fixture);
     let new: Vec<usize> = found.iter().zip(plain).map(|(now, before)| now - before).collect();
     assert_eq!(new, [2, 1, 1, 1]);
-    assert!(fixture.shows("4 of 5: 2 correct, 1 wrong, 1 failed, about 12 s left"), "{:?}", fixture.texts);
-    assert!(fixture.shows("int_sat_rte_float, width 3: of NaN"), "{:?}", fixture.texts);
+    fixture.assert_contains(&[
+        "4 of 5: 2 correct, 1 wrong, 1 failed, about 12 s left",
+        "int_sat_rte_float, width 3: of NaN",
+    ]);
     // The hover text of a square names its case and the command that reproduces a fault.
     let red = fixture.rects.iter().find(|(rect, fill)| *fill == theme::ERROR && rect.height() > 7.0);
     let at = red.unwrap().0.center();
-    fixture.pass(vec![Event::PointerMoved(at)]);
-    (0..60).for_each(|_| drop(fixture.pass(vec![])));
+    fixture.hover(at);
     let told = format!("convert_int_sat_rte_float: wrong, {WRONG}");
-    assert!(fixture.shows(&told), "{:?}", fixture.texts);
-    assert!(fixture.shows("--type int_sat_rte_float --seed 1"), "{:?}", fixture.texts);
+    fixture.assert_contains(&[&told, "--type int_sat_rte_float --seed 1"]);
 }
 
 #[test]
 fn the_check_begins_and_ends_with_a_button() {
     for size in SIZES {
         let mut fixture = Fixture::new(size);
-        fixture.overlay.panels.toggle(Panel::Conversions);
-        (0..2).for_each(|_| drop(fixture.pass(vec![])));
+        fixture.set(|f| f.overlay.panels.toggle(Panel::Conversions));
         assert_eq!(fixture.click("Check now"), [Action::CheckConversions], "{size}");
-        fixture.conversions = checked();
-        (0..2).for_each(|_| drop(fixture.pass(vec![])));
+        fixture.set(|f| f.conversions = checked());
         assert_eq!(fixture.click("Stop"), [Action::StopChecking], "{size}");
         for (state, part) in [
             (JobState::Stopped, "Stopped at 4 of 5: 2 correct, 1 wrong, 1 failed."),
             (JobState::Done, "5 conversions tested: 2 correct, 1 wrong, 1 failed."),
             (JobState::Failed("The device is gone.".to_owned()), "The device is gone."),
         ] {
-            fixture.conversions.state = state;
-            fixture.pass(vec![]);
+            fixture.set(|f| f.conversions.state = state);
             assert!(fixture.shows(part), "{part} at {size}: {:?}", fixture.texts);
         }
-        assert_eq!(fixture.click("\u{d7}"), [Action::Toggle(Panel::Conversions)]);
+        assert_eq!(fixture.click("Close Conversions"), [Action::Toggle(Panel::Conversions)]);
     }
 }
 
@@ -104,7 +100,7 @@ fn the_mouse_opens_it_where_buttons_have_no_room() {
     let mut fixture = Fixture::new(SIZES[0]);
     fixture.overlay.panels.toggle(Panel::Devices);
     fixture.devices = DeviceList { rows: Some(&rows), remarks: &machine.left_out, is_pending: false };
-    (0..2).for_each(|_| drop(fixture.pass(vec![])));
+    fixture.settle();
     let asked = fixture.click("Check the type conversions of the device in use");
     assert_eq!(asked, [Action::Toggle(Panel::Conversions)]);
 }

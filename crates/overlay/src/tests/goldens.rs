@@ -13,8 +13,7 @@ use video::color::Correction;
 /// Compares the texts of the fixture with the golden file of this name, after two passes: the second one uses the heights
 /// that the first one has found.
 fn holds_texts(name: &str, fixture: &mut Fixture) {
-    fixture.pass(vec![]);
-    fixture.pass(vec![]);
+    fixture.settle();
     check(
         &format!("overlay/{name}.txt"),
         &distinct_lines(fixture.texts.iter().map(|(text, _)| text.as_str())),
@@ -25,8 +24,7 @@ fn holds_texts(name: &str, fixture: &mut Fixture) {
 fn holds_beyond(name: &str, fixture: &mut Fixture) {
     let mut plain = Fixture::new(fixture.size);
     plain.pass(vec![]);
-    fixture.pass(vec![]);
-    fixture.pass(vec![]);
+    fixture.settle();
     let known = |text: &str| plain.texts.iter().any(|(other, _)| other == text);
     let texts = fixture.texts.iter().map(|(text, _)| text.as_str()).filter(|text| !known(text));
     check(&format!("overlay/{name}.txt"), &distinct_lines(texts));
@@ -59,7 +57,7 @@ fn texts_of_the_window() {
 }
 
 fn texts_of_the_panels() {
-    panel("keys", |f| f.overlay.toggle_key_table());
+    panel("keys", |f| f.overlay.switches.keys ^= true);
     panel("correction", |f| f.correction = Some(Correction::NEUTRAL));
     panel("scopes", |f| {
         f.change(|s| s.open[Panel::Scopes as usize] = true);

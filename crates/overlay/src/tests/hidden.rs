@@ -8,7 +8,6 @@ const LINE: &str = "flat r=7 \u{b7} 8.45 ms \u{b7} 25 fps \u{b7} CPU 60 %";
 fn hidden() -> Fixture<'static> {
     let mut fixture = Fixture::new(SIZES[0]);
     fixture.change(|s| s.visible = false);
-    fixture.pass(vec![]);
     assert!(fixture.texts.is_empty(), "{:?}", fixture.texts);
     fixture
 }
@@ -27,8 +26,8 @@ fn every_key_that_changes_something_is_told_for_a_while() {
         let mut fixture = hidden();
         change(&mut fixture);
         fixture.pass(vec![]);
-        assert!(fixture.find(line).is_some(), "{line}: {:?}", fixture.texts);
-        assert!(fixture.ctx.has_requested_repaint() || fixture.find(line).is_some());
+        fixture.assert_shows(&[line]);
+        assert!(fixture.harness.ctx.has_requested_repaint() || fixture.find(line).is_some());
         fixture.time += 2.0;
         fixture.pass(vec![]);
         assert!(fixture.find(line).is_some(), "it stays for some seconds");
@@ -42,14 +41,13 @@ fn every_key_that_changes_something_is_told_for_a_while() {
 fn the_line_is_of_the_picture_that_comes() {
     let mut fixture = hidden();
     fixture.chosen = named("fused");
-    fixture.busy = Some(busy(named("fused"), 7, 0.3, None));
-    fixture.pass(vec![]);
-    assert!(fixture.find("fused r=7 \u{b7} 0.3 s \u{b7} CPU 60 %").is_some(), "{:?}", fixture.texts);
+    fixture.set(|f| f.busy = Some(busy(named("fused"), 7, 0.3, None)));
+    fixture.assert_shows(&["fused r=7 \u{b7} 0.3 s \u{b7} CPU 60 %"]);
     fixture.busy = None;
     fixture.push(named("fused"), 7, 0.37, 40);
     fixture.pass(vec![]);
     let line = "fused r=7 \u{b7} 0.37 ms \u{b7} 25 fps \u{b7} CPU 60 %";
-    assert!(fixture.find(line).is_some(), "{:?}", fixture.texts);
+    fixture.assert_shows(&[line]);
 }
 
 #[test]
@@ -59,10 +57,9 @@ fn a_very_slow_frame_is_told_as_long_as_it_takes() {
     for _ in 0..3 {
         fixture.time += 60.0;
         fixture.pass(vec![]);
-        assert!(fixture.shows("naive r=31 \u{b7} 0.0 of about 12 s"), "{:?}", fixture.texts);
+        fixture.assert_contains(&["naive r=31 \u{b7} 0.0 of about 12 s"]);
     }
-    fixture.busy = Some(busy(named("naive"), 31, 0.0, Some(0.5)));
-    fixture.pass(vec![]);
+    fixture.set(|f| f.busy = Some(busy(named("naive"), 31, 0.0, Some(0.5))));
     assert!(fixture.texts.is_empty(), "{:?}", fixture.texts);
 }
 
@@ -76,9 +73,9 @@ fn the_mouse_at_the_lower_edge_brings_the_controls_back() {
         fixture.pass(move_to(size.x / 2.0, size.y / 3.0 + 5.0));
         assert!(fixture.texts.is_empty(), "{:?}", fixture.texts);
         fixture.pass(move_to(size.x / 2.0, size.y - 3.0));
-        assert_eq!(fixture.click_pause(), [Action::TogglePause], "{size}");
+        assert_eq!(fixture.click("Pause"), [Action::TogglePause], "{size}");
         assert_eq!(fixture.click("fused"), [Action::SetVariant(named("fused"))], "{size}");
-        let rail = fixture.ctx.read_response(crate::seekbar::rail_id()).unwrap().rect;
+        let rail = fixture.button("Position").unwrap();
         assert!(matches!(fixture.click_at(rail.center())[0], Action::Seek { .. }), "{size}");
         assert_eq!(fixture.click("Show"), [Action::ToggleOverlay], "{size}");
         // The controls disappear when the mouse rests.

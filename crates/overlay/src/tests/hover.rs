@@ -6,8 +6,8 @@ use super::*;
 fn part_at(fixture: &Fixture, at: Pos2) -> Option<Rect> {
     let names = ["headline", "ladder", "graph", "strip"].into_iter();
     let names = names.chain(Panel::ALL.map(Panel::name));
-    let mut rects =
-        names.filter_map(|name| Some(fixture.ctx.read_response(panel::cover_id(name))?.interact_rect));
+    let mut rects = names
+        .filter_map(|name| Some(fixture.harness.ctx.read_response(panel::cover_id(name))?.interact_rect));
     rects.rfind(|rect| rect.contains(at))
 }
 
@@ -21,9 +21,9 @@ fn hover_texts_stand_beside_the_part_that_they_explain_and_go_with_the_pointer()
         for panel in [Panel::Scopes, Panel::Timeline, Panel::Stages] {
             fixture.change(|s| s.open[panel as usize] = true);
         }
-        (0..3).for_each(|_| drop(fixture.pass(vec![])));
-        let headline = fixture.ctx.read_response(panel::cover_id("headline")).unwrap().rect;
-        let timeline = fixture.ctx.read_response(panel::cover_id("timeline")).unwrap().interact_rect;
+        fixture.settle();
+        let headline = fixture.harness.ctx.read_response(panel::cover_id("headline")).unwrap().rect;
+        let timeline = fixture.harness.ctx.read_response(panel::cover_id("timeline")).unwrap().interact_rect;
         let texts = ["25 fps", "8.45", "separable", "running-sum", "Radius", "Quit", "Last frames", "frame"];
         for text in texts.into_iter().chain(["Frames", "Repaint", "Heat map"]) {
             let Some(at) = fixture.find(text).map(|rect| rect.center()) else {
@@ -32,11 +32,7 @@ fn hover_texts_stand_beside_the_part_that_they_explain_and_go_with_the_pointer()
                 continue;
             };
             let before = fixture.texts.clone();
-            fixture.pass(vec![Event::PointerMoved(at)]);
-            for _ in 0..4 {
-                fixture.time += 0.5;
-                fixture.pass(vec![]);
-            }
+            fixture.hover(at);
             let new = fixture.texts.iter().filter(|text| !before.contains(text));
             let shown = new.fold(Rect::NOTHING, |all, (_, rect)| all.union(*rect));
             assert!(shown.is_positive(), "no hover text of {text}");

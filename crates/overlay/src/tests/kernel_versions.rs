@@ -1,40 +1,30 @@
 //! Tests of the panel of edited kernels: the list of versions, their comparison with the files, folders, the user's own kernel,
 //! and the compiler's messages.
 
-use super::kernels::{edited, version};
+use super::kernels::{edited, editing, version};
 use super::*;
 use base::verify::{Difference, MismatchReport};
 use box_filter::named;
 
-/// Opens the panel of edited kernels.
-fn open(fixture: &mut Fixture) {
-    fixture.change(|s| s.open[Panel::Kernels as usize] = true);
-    (0..3).for_each(|_| drop(fixture.pass(vec![])));
-}
-
 #[test]
 fn failed_builds_are_one_line_and_a_hundred_versions_scroll() {
-    let mut fixture = Fixture::new(vec2(1280.0, 720.0));
-    fixture.kernels = edited();
+    let mut fixture = editing(720.0);
     fixture.kernels.versions[1].failures = 3;
     fixture.kernels.versions[2].failures = 1;
-    open(&mut fixture);
-    for text in ["3 builds failed", "1 build failed"] {
-        assert!(fixture.find(text).is_some(), "{text}: {:?}", fixture.texts);
-    }
+    fixture.open(Panel::Kernels);
+    fixture.assert_shows(&["3 builds failed", "1 build failed"]);
     // A long list leaves room for the source.
     let first = fixture.kernels.versions[3].clone();
     fixture.kernels.versions.extend((0..96).map(|_| first.clone()));
-    (0..3).for_each(|_| drop(fixture.pass(vec![])));
+    fixture.settle();
     let lines = fixture.texts.iter().filter(|(text, _)| text.starts_with("original: ")).count();
     assert!((3..12).contains(&lines), "{lines} lines");
-    assert!(fixture.shows("box_filter/03_flat.cl, 1 line changed"), "{:?}", fixture.texts);
+    fixture.assert_contains(&["box_filter/03_flat.cl, 1 line changed"]);
 }
 
 #[test]
 fn earlier_versions_have_their_time_and_a_comparison_with_the_files() {
-    let mut fixture = Fixture::new(vec2(1280.0, 720.0));
-    fixture.kernels = edited();
+    let mut fixture = editing(720.0);
     let earlier = |hash, is_exact| EarlierVersion {
         hash,
         time: format!("2026-11-26 14:0{hash}"),
@@ -44,36 +34,35 @@ fn earlier_versions_have_their_time_and_a_comparison_with_the_files() {
     fixture.kernels.earlier = vec![earlier(3, true), earlier(2, false)];
     let what = "An earlier version of the kernels cannot be read and is ignored.";
     fixture.kernels.history_error = Some(Error::new(what, "'x.json': It is invalid.", ""));
-    open(&mut fixture);
-    assert!(fixture.find("2026-11-26 14:03  03_flat.cl: exact").is_some(), "{:?}", fixture.texts);
-    assert!(fixture.shows("14:02  03_flat.cl: kept before another one was restored"), "{:?}", fixture.texts);
-    assert!(fixture.find(what).is_some());
+    fixture.open(Panel::Kernels);
+    fixture.assert_shows(&["2026-11-26 14:03  03_flat.cl: exact"]);
+    fixture.assert_contains(&["14:02  03_flat.cl: kept before another one was restored"]);
+    fixture.assert_shows(&[what]);
     // The last of the buttons is that of the oldest version.
     assert_eq!(fixture.click("diff"), [Action::DiffKernels(Some(VersionId::Earlier(2)))]);
 }
 
 #[test]
 fn a_comparison_takes_the_place_of_the_source_and_restores_or_saves_the_version() {
-    let mut fixture = Fixture::new(vec2(1280.0, 720.0));
-    fixture.kernels = edited();
+    let mut fixture = editing(720.0);
     let id = VersionId::Session(2);
     let files =
         [("box_filter/03_flat.cl".to_owned(), "int y;\nimt x;\n".to_owned(), "int y;\nint x;\n".to_owned())];
     fixture.kernels.diff = Some(VersionDiff::new(id, "version 2".to_owned(), &files));
-    open(&mut fixture);
-    for text in
-        ["Restoring version 2 adds 1 line (+) and removes 1 (\u{2212}).", "+int x;", "-imt x;", " int y;"]
-    {
-        assert!(fixture.find(text).is_some(), "{text}: {:?}", fixture.texts);
-    }
+    fixture.open(Panel::Kernels);
+    fixture.assert_shows(&[
+        "Restoring version 2 adds 1 line (+) and removes 1 (\u{2212}).",
+        "+int x;",
+        "-imt x;",
+        " int y;",
+    ]);
     assert!(!fixture.shows("1 line changed"), "the source is hidden: {:?}", fixture.texts);
     assert_eq!(fixture.click("Restore to file"), [Action::RestoreKernels(id)]);
     assert_eq!(fixture.click("Save as own.cl"), [Action::SaveAsOwnKernel(id)]);
     assert_eq!(fixture.click("Close"), [Action::DiffKernels(None)]);
     // Without a difference there is nothing to restore.
-    fixture.kernels.diff = Some(VersionDiff::new(id, "version 2".to_owned(), &[]));
-    (0..3).for_each(|_| drop(fixture.pass(vec![])));
-    assert!(fixture.find("The files are as in version 2.").is_some(), "{:?}", fixture.texts);
+    fixture.set(|f| f.kernels.diff = Some(VersionDiff::new(id, "version 2".to_owned(), &[])));
+    fixture.assert_shows(&["The files are as in version 2."]);
     assert_eq!(fixture.click("Restore to file"), []);
 }
 
@@ -82,19 +71,16 @@ fn folders_of_earlier_edits_are_offered_and_stay_in_sight_beside_a_new_copy() {
     let mut fixture = Fixture::new(vec2(1280.0, 720.0));
     let folder = |path: &str, edits| EditedFolder { path: path.to_owned(), edits };
     fixture.kernels.remembered = vec![folder("/home/user/kernels", 2), folder("/home/user/old", 0)];
-    open(&mut fixture);
-    for text in ["/home/user/kernels: edits of 2 files", "/home/user/old: no edits"] {
-        assert!(fixture.find(text).is_some(), "{text}: {:?}", fixture.texts);
-    }
+    fixture.open(Panel::Kernels);
+    fixture.assert_shows(&["/home/user/kernels: edits of 2 files", "/home/user/old: no edits"]);
     assert_eq!(fixture.click("Make an editable copy"), [Action::CopyKernels]);
     assert_eq!(fixture.click("Reopen"), [Action::ReopenKernels(1)], "the lower one");
     fixture.kernels.remembered.pop();
-    (0..3).for_each(|_| drop(fixture.pass(vec![])));
+    fixture.settle();
     assert_eq!(fixture.click("Reopen"), [Action::ReopenKernels(0)]);
     // While the copy is edited, the edits in the other folder are not forgotten.
-    fixture.kernels.folder = Some("/home/user/clreel-kernels-2".to_owned());
-    (0..3).for_each(|_| drop(fixture.pass(vec![])));
-    assert!(fixture.find("/home/user/kernels: edits of 2 files").is_some(), "{:?}", fixture.texts);
+    fixture.set(|f| f.kernels.folder = Some("/home/user/clreel-kernels-2".to_owned()));
+    fixture.assert_shows(&["/home/user/kernels: edits of 2 files"]);
     assert!(fixture.find("Reopen").is_none());
 }
 
@@ -117,7 +103,7 @@ fn a_version_that_differs_is_not_timed_in_headline_scoreboard_and_graph() {
         fixture.kernels = edited();
         fixture.kernels.versions[1].results = vec![result];
         fixture.time += 10.0;
-        (0..3).for_each(|_| drop(fixture.pass(vec![])));
+        fixture.settle();
         let found = fixture.texts.iter().filter(|(text, _)| text == SENTENCE).count();
         assert_eq!(found, alone, "{size}: {:?}", fixture.texts);
         let follows = |text: &str| text.starts_with("fused r=7") && text.contains(SENTENCE);
@@ -130,9 +116,8 @@ fn a_version_that_differs_is_not_timed_in_headline_scoreboard_and_graph() {
 
 #[test]
 fn ones_own_kernel_is_made_by_a_button_and_a_wrong_one_has_its_error_and_its_time() {
-    let mut fixture = Fixture::new(vec2(1280.0, 720.0));
-    fixture.kernels = edited();
-    open(&mut fixture);
+    let mut fixture = editing(720.0);
+    fixture.open(Panel::Kernels);
     assert_eq!(fixture.click("Make own.cl"), [Action::MakeOwnKernel]);
     fixture.kernels.has_own = true;
     let own = Subject::Variant(VariantId::own());
@@ -146,37 +131,36 @@ fn ones_own_kernel_is_made_by_a_button_and_a_wrong_one_has_its_error_and_its_tim
     let time = Some(FilterTime { ms: 4.2, n: 100, noise: None });
     let result = VersionResult { time, ..VersionResult::new(own, Validation::Differs(report)) };
     (fixture.kernels.versions[0].results, fixture.chosen) = (vec![result], VariantId::own());
-    (0..3).for_each(|_| drop(fixture.pass(vec![])));
+    fixture.settle();
     assert!(fixture.find("Make own.cl").is_none());
-    assert!(fixture.shows("own differs in 12,345 bytes, 4.20 ms (not comparable)"), "{:?}", fixture.texts);
-    assert!(fixture.shows("differ by up to 3, first mismatch: red at (3, 4)"), "{:?}", fixture.texts);
+    fixture.assert_contains(&[
+        "own differs in 12,345 bytes, 4.20 ms (not comparable)",
+        "differ by up to 3, first mismatch: red at (3, 4)",
+    ]);
 }
 
 #[test]
 fn warnings_of_a_build_that_succeeds_are_shown_below_the_versions() {
-    let mut fixture = Fixture::new(vec2(1280.0, 720.0));
-    fixture.kernels = edited();
+    let mut fixture = editing(720.0);
     let mut newest = version(4, "box_filter/03_flat.cl", Validation::Exact);
     let warning = "box_filter/03_flat.cl:31:9: warning: unused variable 'x'\n  31 |     int x;";
     newest.results[0].warnings = warning.to_owned();
     fixture.kernels.versions[0] = newest;
-    open(&mut fixture);
-    for text in ["flat: the compiler warns:", "warning: unused variable 'x'", "31 |     int x;"] {
-        assert!(fixture.shows(text), "{text}: {:?}", fixture.texts);
-    }
+    fixture.open(Panel::Kernels);
+    fixture.assert_contains(&[
+        "flat: the compiler warns:",
+        "warning: unused variable 'x'",
+        "31 |     int x;",
+    ]);
 }
 
 #[test]
 fn what_kernels_print_is_shown_below_the_versions() {
-    let mut fixture = Fixture::new(vec2(1280.0, 720.0));
-    fixture.kernels = edited();
-    open(&mut fixture);
+    let mut fixture = editing(720.0);
+    fixture.open(Panel::Kernels);
     assert!(!fixture.shows("Printed by kernels:"), "{:?}", fixture.texts);
-    fixture.kernels.printed = vec!["x is 7".to_owned(), "x is 8".to_owned()];
-    (0..3).for_each(|_| drop(fixture.pass(vec![])));
-    for text in ["Printed by kernels:", "x is 7", "x is 8"] {
-        assert!(fixture.shows(text), "{text}: {:?}", fixture.texts);
-    }
+    fixture.set(|f| f.kernels.printed = vec!["x is 7".to_owned(), "x is 8".to_owned()]);
+    fixture.assert_contains(&["Printed by kernels:", "x is 7", "x is 8"]);
 }
 
 /// Checks that the first error is visible with the lines that belong to it, below a long list of versions and in a small
@@ -193,8 +177,8 @@ fn the_first_error_is_in_sight_whole() {
         fixture.kernels.versions.extend((0..96).map(|_| first.clone()));
         let error = Error::new("It does not build.", log.join("\n"), "");
         fixture.kernels.versions[0].results[0].validation = Validation::Refused(error);
-        open(&mut fixture);
-        (0..5).for_each(|_| drop(fixture.pass(vec![])));
+        fixture.open(Panel::Kernels);
+        fixture.settle();
         let window = Rect::from_min_size(Pos2::ZERO, size);
         for line in &log[..3] {
             let at = fixture.texts.iter().find(|(text, _)| text == line).map(|(_, rect)| *rect);

@@ -66,52 +66,55 @@ pub(super) fn edited() -> Kernels {
     }
 }
 
+/// Returns an overlay in a window of this height, in points, with edited kernels.
+pub(super) fn editing(height: f32) -> Fixture<'static> {
+    let mut fixture = Fixture::new(vec2(1280.0, height));
+    fixture.kernels = edited();
+    fixture
+}
+
 #[test]
 fn the_beginning_of_a_long_log_is_in_sight_below_ten_versions() {
-    let mut fixture = Fixture::new(vec2(1280.0, 720.0));
-    fixture.kernels = edited();
+    let mut fixture = editing(720.0);
     let log: Vec<String> =
         (1..60).map(|n| format!("03_flat.cl:{n}: a warning that is long enough to fill it")).collect();
     let error = Error::new("It does not build.", log.join("\n"), "");
     fixture.kernels.versions[0].results[0].validation = Validation::Refused(error);
     let first = fixture.kernels.versions[3].clone();
     fixture.kernels.versions.extend(std::iter::repeat_n(first, 6));
-    fixture.change(|s| s.open[Panel::Kernels as usize] = true);
-    (0..3).for_each(|_| drop(fixture.pass(vec![])));
-    for text in ["flat: still running version 3", "It does not build.", "03_flat.cl:1: a warning"] {
-        assert!(fixture.shows(text), "{text}: {:?}", fixture.texts);
-    }
+    fixture.open(Panel::Kernels);
+    fixture.assert_contains(&[
+        "flat: still running version 3",
+        "It does not build.",
+        "03_flat.cl:1: a warning",
+    ]);
     assert!(!fixture.shows("03_flat.cl:59:"), "the rest scrolls");
 }
 
 #[test]
 fn the_first_error_of_a_log_is_in_sight_below_many_warnings() {
-    let mut fixture = Fixture::new(vec2(1280.0, 720.0));
-    fixture.kernels = edited();
+    let mut fixture = editing(720.0);
     let mut log: Vec<String> = (1..30).map(|n| format!("03_flat.cl:{n}: warning: unused variable")).collect();
     log.push("03_flat.cl:31: error: expected ';' after an expression".to_owned());
     log.extend((32..60).map(|n| format!("03_flat.cl:{n}: warning: unused variable")));
     let error = Error::new("It does not build.", log.join("\n"), "");
     fixture.kernels.versions[0].results[0].validation = Validation::Refused(error);
-    fixture.change(|s| s.open[Panel::Kernels as usize] = true);
-    (0..5).for_each(|_| drop(fixture.pass(vec![])));
-    assert!(fixture.shows("03_flat.cl:31: error: "), "{:?}", fixture.texts);
+    fixture.open(Panel::Kernels);
+    fixture.assert_contains(&["03_flat.cl:31: error: "]);
     assert!(!fixture.shows("03_flat.cl:1: warning"), "{:?}", fixture.texts);
 }
 
 /// Checks that the result comes before the part of the line that is cut off at the panel's edge.
 #[test]
 fn a_refusal_does_not_repeat_the_files_name() {
-    let mut fixture = Fixture::new(vec2(1280.0, 720.0));
-    fixture.kernels = edited();
+    let mut fixture = editing(720.0);
     let why = "The compiler says:\nbox_filter/03_flat.cl:91:5: error: unknown type name 'imt'";
     let what = "The kernel file 'box_filter/03_flat.cl' does not build for 'CPU'.";
     let error = Error { kind: ErrorKind::KernelDoesNotBuild(Vec::new()), ..Error::new(what, why, "") };
     fixture.kernels.versions[0].results[0].validation = Validation::Refused(error);
-    fixture.change(|s| s.open[Panel::Kernels as usize] = true);
-    (0..5).for_each(|_| drop(fixture.pass(vec![])));
+    fixture.open(Panel::Kernels);
     let first = "03_flat.cl: flat: does not build.";
-    assert!(fixture.find(first).is_some(), "{:?}", fixture.texts);
+    fixture.assert_shows(&[first]);
 }
 
 /// Checks that the source of a new version is scrolled once, to the first line with an error if there is one, otherwise to
@@ -119,8 +122,7 @@ fn a_refusal_does_not_repeat_the_files_name() {
 #[test]
 fn a_version_is_scrolled_once_to_its_changes() {
     use crate::code::{CHANGED_BACKGROUND, ERROR_BACKGROUND};
-    let mut fixture = Fixture::new(vec2(1280.0, 720.0));
-    fixture.kernels = edited();
+    let mut fixture = editing(720.0);
     let name = "box_filter/03_flat.cl".to_owned();
     let lines =
         |changed: usize| (0..200).map(|n| format!("int v{}; // {n}\n", n == changed)).collect::<String>();
@@ -136,9 +138,9 @@ fn a_version_is_scrolled_once_to_its_changes() {
         fixture.kernels.versions[0].results = if has_log { refused.clone() } else { Vec::new() };
         fixture.kernels.source = Some(source);
         drop(fixture.pass(events));
-        (0..30).for_each(|_| drop(fixture.pass(vec![])));
+        fixture.passes(30);
         let name = fixture.texts.iter().find(|(text, _)| text.starts_with("box_filter/03_flat.cl, 1 line"));
-        let panel = fixture.ctx.read_response(panel::cover_id("kernels")).expect("it is shown").rect;
+        let panel = fixture.harness.ctx.read_response(panel::cover_id("kernels")).expect("it is shown").rect;
         let mark = fixture.rects.iter().find(|(_, filled)| *filled == color).expect("it is marked").0;
         let sight = panel.with_min_y(name.expect("it has a name").1.bottom());
         (sight.contains_rect(mark.shrink2(vec2(20.0, 0.0))), mark.top() - sight.top(), sight.center())
@@ -166,8 +168,7 @@ fn line(number: usize) -> SourceLine {
 #[test]
 fn the_line_of_an_error_is_in_sight_below_a_long_list() {
     use crate::code::ERROR_BACKGROUND;
-    let mut fixture = Fixture::new(vec2(1280.0, 720.0));
-    fixture.kernels = edited();
+    let mut fixture = editing(720.0);
     let first = fixture.kernels.versions[3].clone();
     fixture.kernels.versions.extend(std::iter::repeat_n(first, 6));
     let text = (0..60).map(|n| format!("int v{n};\n")).collect::<String>();
@@ -177,8 +178,7 @@ fn the_line_of_an_error_is_in_sight_below_a_long_list() {
     };
     fixture.change(|s| s.open[Panel::Kernels as usize] = true);
     let refused = std::mem::take(&mut fixture.kernels.versions[0].results);
-    fixture.kernels.source = Some(source(&[]));
-    (0..5).for_each(|_| drop(fixture.pass(vec![])));
+    fixture.set(|f| f.kernels.source = Some(source(&[])));
     fixture.kernels.versions[0].results = refused;
     let log = "The compiler says:\nbox_filter/03_flat.cl:22:3: error: no such\n   22 | int v21;\n      | ^\n1 error generated.";
     let error =
@@ -190,8 +190,8 @@ fn the_line_of_an_error_is_in_sight_below_a_long_list() {
         if fixture.overlay.switches.machine_code != machine_code {
             fixture.overlay.switches.machine_code ^= true;
         }
-        (0..30).for_each(|_| drop(fixture.pass(vec![])));
-        let panel = fixture.ctx.read_response(panel::cover_id("kernels")).expect("it is shown").rect;
+        fixture.passes(30);
+        let panel = fixture.harness.ctx.read_response(panel::cover_id("kernels")).expect("it is shown").rect;
         let mark =
             fixture.rects.iter().find(|(_, filled)| *filled == ERROR_BACKGROUND).expect("it is marked").0;
         let name = fixture.texts.iter().find(|(text, _)| text.starts_with("box_filter/03_flat.cl, 1 line"));
@@ -203,28 +203,23 @@ fn the_line_of_an_error_is_in_sight_below_a_long_list() {
 
 #[test]
 fn a_superseded_version_is_not_shown_as_being_validated() {
-    let mut fixture = Fixture::new(vec2(1280.0, 800.0));
-    fixture.kernels = edited();
+    let mut fixture = editing(800.0);
     let pending = |variant| VersionResult::new(Subject::Variant(variant), Validation::Pending);
     for version in &mut fixture.kernels.versions[..2] {
         version.results = [named("flat"), named("naive"), VariantId::auto()].map(pending).into();
     }
     fixture.kernels.versions[2].results.extend([named("naive"), VariantId::auto()].map(pending));
-    fixture.change(|s| s.open[Panel::Kernels as usize] = true);
-    (0..3).for_each(|_| drop(fixture.pass(vec![])));
-    for text in [
+    fixture.open(Panel::Kernels);
+    fixture.assert_shows(&[
         "03_flat.cl: validating",
         "03_flat.cl: not validated, superseded",
         "mean.clh: flat exact, 8.00 ms (2 more not validated)",
-    ] {
-        assert!(fixture.find(text).is_some(), "{text}: {:?}", fixture.texts);
-    }
+    ]);
 }
 
 #[test]
 fn a_version_that_is_not_validated_yet_has_the_reason() {
-    let mut fixture = Fixture::new(vec2(1280.0, 800.0));
-    fixture.kernels = edited();
+    let mut fixture = editing(800.0);
     for number in [0, 2] {
         let version = &mut fixture.kernels.versions[number];
         (version.results, version.request) = (Vec::new(), ValidationRequest::Waiting);
@@ -241,31 +236,23 @@ fn a_version_that_is_not_validated_yet_has_the_reason() {
         (false, None, "not validated, no OpenCL device"),
     ] {
         (fixture.devices.is_pending, fixture.device) = (awaited, device);
-        (0..3).for_each(|_| drop(fixture.pass(vec![])));
-        for text in [
+        fixture.settle();
+        fixture.assert_shows(&[
             &format!("03_flat.cl: {newest}"),
             "mean.clh: not validated, superseded",
             "01_naive.cl: validated when a variant is selected",
-        ] {
-            assert!(fixture.find(text).is_some(), "{text}: {:?}", fixture.texts);
-        }
+        ]);
         assert!(!fixture.shows("no effect"), "{:?}", fixture.texts);
     }
-    fixture.kernels.versions[0].request = ValidationRequest::Made;
-    (0..3).for_each(|_| drop(fixture.pass(vec![])));
-    assert!(fixture.find("03_flat.cl: no effect on this device").is_some());
+    fixture.set(|f| f.kernels.versions[0].request = ValidationRequest::Made);
+    fixture.assert_shows(&["03_flat.cl: no effect on this device"]);
     fixture.kernels.versions[0].files = vec!["box_filter/own.cl".to_owned()];
     fixture.kernels.versions[0].lost_own = true;
     // The line has this text even before a result of a variant that is not in use.
     for subject in [None, Some(Subject::Variant(VariantId::auto()))] {
         let result = |subject| VersionResult::new(subject, Validation::Exact);
-        fixture.kernels.versions[0].results = subject.into_iter().map(result).collect();
-        (0..3).for_each(|_| drop(fixture.pass(vec![])));
-        assert!(
-            fixture.find("own.cl: own.cl was removed, and 'own' with it").is_some(),
-            "{:?}",
-            fixture.texts
-        );
+        fixture.set(|f| f.kernels.versions[0].results = subject.into_iter().map(result).collect());
+        fixture.assert_shows(&["own.cl: own.cl was removed, and 'own' with it"]);
     }
 }
 
@@ -273,8 +260,7 @@ fn a_version_that_is_not_validated_yet_has_the_reason() {
 /// every picture, so its result is the one to show.
 #[test]
 fn a_conversion_that_differs_or_is_refused_is_told_and_marked() {
-    let mut fixture = Fixture::new(vec2(1280.0, 800.0));
-    fixture.kernels = edited();
+    let mut fixture = editing(800.0);
     fixture.device = Some(base::device::DeviceInfo {
         kind: base::device::DeviceKind::Gpu,
         ..machine::Machine::new().infos[0].clone()
@@ -297,8 +283,7 @@ fn a_conversion_that_differs_or_is_refused_is_told_and_marked() {
             result(Subject::Variant(named("flat")), Validation::Exact),
             result(Subject::Conversion, validation),
         ];
-        fixture.kernels.conversion = Some(3);
-        (0..3).for_each(|_| drop(fixture.pass(vec![])));
+        fixture.set(|f| f.kernels.conversion = Some(3));
         assert!(fixture.shows(text), "{text}: {:?}", fixture.texts);
         assert_eq!(fixture.find("convert, differs").is_some(), marked, "{text}");
         assert!(marked || fixture.find("convert").is_some(), "{text}");
@@ -306,10 +291,10 @@ fn a_conversion_that_differs_or_is_refused_is_told_and_marked() {
     let report = MismatchReport { count: 77, total: 100, ..MismatchReport::default() };
     told(&mut fixture, Validation::Exact, "convert.clh: flat exact", false);
     told(&mut fixture, Validation::Differs(report.clone()), "YUV to RGBA differs in 77 of 100 bytes", true);
-    assert!(fixture.shows("YUV to RGBA output differs: "), "{:?}", fixture.texts);
+    fixture.assert_contains(&["YUV to RGBA output differs: "]);
     let error = Error::new("It does not build.", "line 1\nline 2", "");
     told(&mut fixture, Validation::Refused(error), "YUV to RGBA: It does not build.", false);
-    assert!(fixture.find("YUV to RGBA: still running version 3.").is_some(), "{:?}", fixture.texts);
+    fixture.assert_shows(&["YUV to RGBA: still running version 3."]);
     // On a CPU, kernels convert for `planar` alone.
     fixture.device.as_mut().unwrap().kind = base::device::DeviceKind::Cpu;
     told(&mut fixture, Validation::Differs(report), "YUV to RGBA differs in 77 of 100 bytes", false);
@@ -317,10 +302,8 @@ fn a_conversion_that_differs_or_is_refused_is_told_and_marked() {
 
 #[test]
 fn versions_say_what_came_of_them_and_a_click_goes_back() {
-    let mut fixture = Fixture::new(vec2(1280.0, 800.0));
-    fixture.kernels = edited();
-    fixture.change(|s| s.open[Panel::Kernels as usize] = true);
-    (0..3).for_each(|_| drop(fixture.pass(vec![])));
+    let mut fixture = editing(800.0);
+    fixture.open(Panel::Kernels);
     for text in [
         "Edit the files in /home/user/kernels",
         "mean.clh: flat exact, 8.00 ms",
@@ -350,14 +333,11 @@ fn versions_say_what_came_of_them_and_a_click_goes_back() {
     let speed = |state| Some(Speed { before: 1, state });
     fixture.kernels.versions[2].results[0].speed = speed(SpeedState::Unknown);
     fixture.kernels.versions[3].time = Some(FilterTime { ms: 9.5, n: 100, noise: None });
-    (0..3).for_each(|_| drop(fixture.pass(vec![])));
-    assert!(fixture.find("mean.clh: flat exact, 8.00 ms").is_some(), "{:?}", fixture.texts);
+    fixture.settle();
+    fixture.assert_shows(&["mean.clh: flat exact, 8.00 ms"]);
     assert!(fixture.find("1.32× faster, 1.27 to 1.36").is_none(), "{:?}", fixture.texts);
-    fixture.kernels.versions[2].results[0].speed = speed(SpeedState::Comparing);
-    (0..3).for_each(|_| drop(fixture.pass(vec![])));
-    assert!(fixture.find("timing against version 1\u{2026}").is_some(), "{:?}", fixture.texts);
-    assert!(fixture.find("original: flat 9.50 ms").is_some(), "{:?}", fixture.texts);
-    fixture.kernels = Kernels::default();
-    (0..3).for_each(|_| drop(fixture.pass(vec![])));
+    fixture.set(|f| f.kernels.versions[2].results[0].speed = speed(SpeedState::Comparing));
+    fixture.assert_shows(&["timing against version 1\u{2026}", "original: flat 9.50 ms"]);
+    fixture.set(|f| f.kernels = Kernels::default());
     assert_eq!(fixture.click("Make an editable copy"), [Action::CopyKernels]);
 }

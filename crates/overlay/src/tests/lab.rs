@@ -11,8 +11,7 @@ fn lab(state: JobState) -> Fixture<'static> {
     let mut fixture = Fixture::new(vec2(1600.0, 1000.0));
     fixture.change(|s| s.open[Panel::Lab as usize] = true);
     fixture.lab = measured(state);
-    fixture.paused = true;
-    (0..3).for_each(|_| drop(fixture.pass(vec![])));
+    fixture.set(|f| f.paused = true);
     fixture
 }
 
@@ -45,7 +44,7 @@ fn idea_parameters_source_and_machine_code_are_those_of_the_selected_variant() {
     measured.kernel = Some(KernelFile { file: file.to_owned(), hash: String::new() });
     measured.parameters = Some("GROUP=32".to_owned());
     fixture.pass(vec![]);
-    assert!(fixture.find("Parameters: GROUP=32").is_some(), "{:?}", fixture.texts);
+    fixture.assert_shows(&["Parameters: GROUP=32"]);
     assert_eq!(fixture.overlay.lab_kernel(), Some(&kernel(file, "GROUP=32")));
 
     let source = || Some(Source::new("a.cl".to_owned(), "__kernel void measured() {}", None));
@@ -55,30 +54,27 @@ fn idea_parameters_source_and_machine_code_are_those_of_the_selected_variant() {
         machine_code: Some(Err(Error::new("No disassembler.", "Nothing is installed.", ""))),
     };
     // The code of other parameters is not shown.
-    fixture.lab.code = code("GROUP=64");
-    fixture.pass(vec![]);
+    fixture.set(|f| f.lab.code = code("GROUP=64"));
     assert!(!fixture.shows("measured()"), "{:?}", fixture.texts);
-    fixture.lab.code = code("GROUP=32");
-    fixture.pass(vec![]);
+    fixture.set(|f| f.lab.code = code("GROUP=32"));
     assert!(fixture.shows("measured()") && !fixture.shows("No disassembler."), "{:?}", fixture.texts);
     fixture.click("Machine code");
     fixture.pass(vec![]);
-    assert!(fixture.shows("No disassembler. Nothing is installed."), "{:?}", fixture.texts);
+    fixture.assert_contains(&["No disassembler. Nothing is installed."]);
 
     // Another ladder begins with its first variant, and the box filter has its own.
     fixture.click("vector add");
-    (0..2).for_each(|_| drop(fixture.pass(vec![])));
+    fixture.settle();
     assert!(fixture.shows("Serial: One thread") && fixture.overlay.lab_kernel().is_none());
     fixture.click("box filter");
-    (0..2).for_each(|_| drop(fixture.pass(vec![])));
+    fixture.settle();
     let file = fixture.overlay.lab_kernel().map(|kernel| kernel.file.as_str());
     assert_eq!(file, Some("box_filter/01_naive.cl"));
     fixture.click("vectorized");
-    (0..2).for_each(|_| drop(fixture.pass(vec![])));
+    fixture.settle();
     let idea = named("vectorized").idea;
     assert!(fixture.shows(idea) && fixture.overlay.lab_kernel().is_some(), "{:?}", fixture.texts);
-    fixture.overlay.panels.toggle(Panel::Lab);
-    fixture.pass(vec![]);
+    fixture.set(|f| f.overlay.panels.toggle(Panel::Lab));
     assert_eq!(fixture.overlay.lab_kernel(), None, "nobody sees it");
 }
 
@@ -87,8 +83,7 @@ fn the_lab_pauses_the_movie_itself_when_asked() {
     let start = Action::Measure { ladder: "matmul", size: "256,256,256" };
     let mut fixture = lab(JobState::Done);
     assert_eq!(fixture.click("Measure"), std::slice::from_ref(&start));
-    fixture.paused = false;
-    fixture.pass(vec![]);
+    fixture.set(|f| f.paused = false);
     assert_eq!(fixture.click("Pause and measure"), [start, Action::TogglePause]);
     for (state, pauses) in [
         (JobState::Waiting(Wait::Plays), true),
@@ -96,8 +91,7 @@ fn the_lab_pauses_the_movie_itself_when_asked() {
         (JobState::Waiting(Wait::Filter), false),
         (JobState::Running("timing".to_owned()), false),
     ] {
-        fixture.lab.state = state;
-        fixture.pass(vec![]);
+        fixture.set(|f| f.lab.state = state);
         assert_eq!(fixture.find("Pause").is_some(), pauses, "{:?}", fixture.lab.state);
         if pauses {
             assert_eq!(fixture.click("Pause"), [Action::TogglePause]);
@@ -110,8 +104,7 @@ fn the_lab_pauses_the_movie_itself_when_asked() {
 fn no_name_of_the_lab_is_cut() {
     let long = "a-variant-with-a-name-longer-than-others";
     let mut fixture = lab(JobState::Done);
-    fixture.lab.run.variants[1].id = long.to_owned();
-    fixture.pass(vec![]);
+    fixture.set(|f| f.lab.run.variants[1].id = long.to_owned());
     assert!(fixture.find(long).is_some() && fixture.cut.is_empty(), "{:?}", fixture.cut);
     let device = |name: &str| DeviceReport {
         properties: [(
@@ -134,7 +127,7 @@ fn no_name_of_the_lab_is_cut() {
     fixture.click("box filter");
     for radii in [vec![3], vec![3, 7]] {
         fixture.lab.benchmark = Benchmark { devices: devices.clone(), radii, ..Benchmark::default() };
-        (0..2).for_each(|_| drop(fixture.pass(vec![])));
+        fixture.settle();
         assert!(fixture.shows("Third of a platform") && fixture.shows(long), "{:?}", fixture.texts);
         assert!(fixture.cut.is_empty(), "{:?}", fixture.cut);
     }

@@ -87,9 +87,8 @@ fn the_devices_tell_what_is_known_and_a_click_changes_to_one() {
         let list = DeviceList { rows: Some(&rows), remarks: &machine.left_out, is_pending: true };
         fixture.devices = list;
         // The second pass has the height that the first one found.
-        fixture.pass(vec![]);
-        fixture.pass(vec![]);
-        for text in [
+        fixture.settle();
+        fixture.assert_shows(&[
             "0: First",
             "1: Second",
             "2: Third",
@@ -101,18 +100,15 @@ fn the_devices_tell_what_is_known_and_a_click_changes_to_one() {
             "Sharing: being tested in a child process",
             "It broke. The reason.",
             "bad.icd: skipped. It crashed.",
-        ] {
-            assert!(fixture.find(text).is_some(), "'{text}' is missing at {size}: {:?}", fixture.texts);
-        }
+        ]);
         for (n, info) in machine.infos.iter().enumerate() {
             let name = format!("{n}: {}", info.name);
             assert_eq!(fixture.click(&name), [Action::SetDevice(n)], "{size}");
         }
-        let title = fixture.find("OpenCL devices").unwrap();
-        fixture.click_at(title.left_center() - vec2(11.0, 0.0));
+        fixture.click("Fold OpenCL devices");
         fixture.pass(vec![]);
         assert!(fixture.find("OpenCL devices").is_some() && fixture.find("0: First").is_none());
-        assert_eq!(fixture.click("\u{d7}"), [Action::Toggle(Panel::Devices)]);
+        assert_eq!(fixture.click("Close OpenCL devices"), [Action::Toggle(Panel::Devices)]);
     }
 }
 
@@ -123,11 +119,8 @@ fn the_narrowest_column_shows_the_state_of_devices() {
     let mut fixture = Fixture::new(SIZES[0]);
     fixture.change(|s| (s.open[Panel::Devices as usize], s.column.width) = (true, Some(1.0)));
     fixture.devices = DeviceList { rows: Some(&rows), remarks: &[], is_pending: true };
-    fixture.pass(vec![]);
-    fixture.pass(vec![]);
-    for text in ["0: First", "in use", "2: Third", "initializing"] {
-        assert!(fixture.find(text).is_some(), "'{text}' is missing: {:?}", fixture.texts);
-    }
+    fixture.settle();
+    fixture.assert_shows(&["0: First", "in use", "2: Third", "initializing"]);
 }
 
 #[test]
@@ -143,20 +136,19 @@ fn a_change_of_device_shows_the_list_for_some_seconds_and_as_long_as_it_takes() 
         assert!(fixture.find("initializing").is_none(), "nobody asked");
         fixture.overlay.panels.show_devices();
         fixture.pass(vec![]);
-        assert!(fixture.find("initializing").is_some());
+        fixture.assert_shows(&["initializing"]);
         for _ in 0..3 {
             fixture.time += 60.0;
             fixture.pass(vec![]);
-            assert!(fixture.find("initializing").is_some());
+            fixture.assert_shows(&["initializing"]);
         }
         // A paused window may not be drawn between the last pass with the old state and the device's first picture.
         fixture.time += 60.0;
         fixture.devices = DeviceList { rows: Some(&in_use), remarks: &[], is_pending: false };
         fixture.pass(vec![]);
-        assert!(fixture.find("in use").is_some());
+        fixture.assert_shows(&["in use"]);
         fixture.time += 60.0;
-        fixture.pass(vec![]);
-        fixture.pass(vec![]);
+        fixture.settle();
         assert!(fixture.find("in use").is_none() && !fixture.overlay.is_device_list_visible());
     }
 }
@@ -170,8 +162,7 @@ fn that_there_is_no_device_is_said_only_once_nobody_looks_for_one() {
         let mut fixture = Fixture::new(SIZES[0]);
         fixture.change(|s| s.open[Panel::Stages as usize] = stages_open);
         fixture.devices = DeviceList { rows: None, remarks: &[], is_pending: true };
-        fixture.pass(vec![]);
-        fixture.pass(vec![]);
+        fixture.settle();
         let count = |fixture: &Fixture, text: &str| fixture.texts.iter().filter(|(t, _)| t == text).count();
         let places = if stages_open { 2 } else { 1 };
         assert_eq!((count(&fixture, none), count(&fixture, "searching for OpenCL devices")), (0, places));
@@ -191,8 +182,7 @@ fn a_search_that_begins_by_itself_is_shown_and_is_not_what_the_user_opened() {
     fixture.pass(vec![]);
     assert!(fixture.find("Tuning").is_some() && !fixture.overlay.panels.is_open(Panel::Tuning));
     // The panel's button closes it, and opens it permanently.
-    fixture.overlay.panels.toggle(Panel::Tuning);
-    fixture.pass(vec![]);
+    fixture.set(|f| f.overlay.panels.toggle(Panel::Tuning));
     assert!(fixture.find("Tuning").is_none() && !fixture.overlay.panels.is_open(Panel::Tuning));
     fixture.overlay.panels.toggle(Panel::Tuning);
     fixture.overlay.panels.show_tuning();
@@ -205,11 +195,9 @@ fn the_heat_map_says_in_text_what_its_colours_say() {
     use ladder::tune::Status;
     for size in SIZES {
         let mut fixture = Fixture::new(size);
-        fixture.tuning = searched(Status::Failed("no".into()));
-        fixture.pass(vec![]);
+        fixture.set(|f| f.tuning = searched(Status::Failed("no".into())));
         assert!(fixture.find("Tuning").is_none(), "it is closed at first");
         fixture.change(|s| s.open[Panel::Tuning as usize] = true);
-        fixture.pass(vec![]);
         let window = Rect::from_min_size(Pos2::ZERO, size);
         for text in ["1.00", "1.50", "F", "STRIP_Y", "4096"] {
             let at = fixture.reach(text);
@@ -217,15 +205,13 @@ fn the_heat_map_says_in_text_what_its_colours_say() {
         }
         fixture.reach("Stop");
         assert_eq!(fixture.click("Stop"), [Action::StopTuning]);
-        fixture.tuning.state = JobState::Done;
-        fixture.pass(vec![]);
+        fixture.set(|f| f.tuning.state = JobState::Done);
         assert_eq!(fixture.click("Tune now"), [Action::TuneNow]);
-        assert_eq!(fixture.click("\u{d7}"), [Action::Toggle(Panel::Tuning)]);
+        assert_eq!(fixture.click("Close Tuning"), [Action::Toggle(Panel::Tuning)]);
     }
     let mut fixture = Fixture::new(SIZES[0]);
     fixture.tuning = searched(Status::Abandoned(9.0));
     fixture.change(|s| s.open[Panel::Tuning as usize] = true);
-    fixture.pass(vec![]);
     assert!(fixture.find("A").is_some() && fixture.find("F").is_none());
 }
 
@@ -240,32 +226,22 @@ fn the_search_and_the_devices_are_folded_by_their_titles() {
             fixture.change(|s| s.open[Panel::Tuning as usize] = panel == Panel::Tuning);
             fixture.change(|s| s.open[Panel::Devices as usize] = panel == Panel::Devices);
             fixture.change(|s| s.open[Panel::Timeline as usize] = panel == Panel::Timeline);
-            fixture.pass(vec![]);
-            fixture.pass(vec![]);
             let docked = fixture.find(title).unwrap();
-            let mark = title_mark(&fixture, title);
-            fixture.click_at(mark);
+            fixture.click(&format!("Fold {title}"));
             fixture.pass(vec![]);
             assert_eq!(fixture.overlay.saved_state().folded[panel as usize], Some(true), "{title} at {size}");
             // While a search runs, the folded panel shows its progress.
             let folded = if panel == Panel::Tuning { "Tuning, 3 of at most 40" } else { title };
             assert!(fixture.find(folded).is_some(), "{title} at {size}");
             assert!(fixture.find("Stop").is_none() && fixture.find("Searching for devices.").is_none());
-            let mark = title_mark(&fixture, folded);
-            fixture.click_at(mark);
+            fixture.click(&format!("Unfold {folded}"));
             fixture.pass(vec![]);
             assert_eq!(fixture.overlay.saved_state().folded[panel as usize], Some(false));
 
-            fixture.pass(vec![]);
-            fixture.pass(vec![]);
+            fixture.settle();
             assert_eq!(fixture.find(title), Some(docked), "{title} at {size}");
         }
     }
-}
-
-/// Returns the position of the triangle left of a panel's title.
-fn title_mark(fixture: &Fixture, title: &str) -> Pos2 {
-    fixture.find(title).unwrap().left_center() - vec2(11.0, 0.0)
 }
 
 #[test]
@@ -282,7 +258,6 @@ fn the_last_frames_are_shown_on_one_axis_with_what_ran_at_once() {
         fixture.pass(vec![]);
         assert!(fixture.find("Last frames").is_none(), "it is closed at first");
         fixture.change(|s| s.open[Panel::Timeline as usize] = true);
-        fixture.pass(vec![]);
         assert!(fixture.find("No frames yet.").is_some(), "samples without spans are no frames here");
         let sample = fixture.recorder.history()[0].clone();
         let first = vec![span(Stage::Filter, Lane::Device, 0, 30)];
@@ -302,13 +277,12 @@ fn the_last_frames_are_shown_on_one_axis_with_what_ran_at_once() {
                 fixture.find(text).unwrap_or_else(|| panic!("no '{text}' at {size}: {:?}", fixture.texts));
             assert!(window.contains_rect(at), "'{text}' at {at} in {size}");
         }
-        fixture.correction = Some(video::color::Correction::NEUTRAL);
-        (0..2).for_each(|_| drop(fixture.pass(vec![])));
-        assert_eq!(fixture.close("Colour correction"), [Action::ToggleCorrection], "at {size}");
+        fixture.set(|f| f.correction = Some(video::color::Correction::NEUTRAL));
+        assert_eq!(fixture.click("Close Colour correction"), [Action::ToggleCorrection], "at {size}");
         fixture.correction = None;
         // The controls below stay free.
-        assert_eq!(fixture.click_pause(), [Action::TogglePause], "at {size}");
-        assert_eq!(fixture.click("\u{d7}"), [Action::Toggle(Panel::Timeline)]);
+        assert_eq!(fixture.click("Pause"), [Action::TogglePause], "at {size}");
+        assert_eq!(fixture.click("Close Last frames"), [Action::Toggle(Panel::Timeline)]);
     }
 }
 
@@ -330,35 +304,34 @@ fn a_click_on_a_spike_freezes_its_frame_until_it_is_let_go() {
             let span = Span { stage: Stage::Filter, lane: Lane::Device, from, to };
             fixture.recorder.push_traced(sample.clone(), vec![span]);
         }
-        fixture.pass(vec![]);
-        fixture.pass(vec![]);
+        fixture.settle();
         // The bars reach from the graph's left to its right edge; the newest frame's ends there.
         let id: &str = if stages { "stage-graph" } else { "filter-graph" };
-        let plot = fixture.ctx.read_response(egui::Id::unique(id)).unwrap().rect;
+        let plot = fixture.harness.ctx.read_response(egui::Id::unique(id)).unwrap().rect;
         let seconds = if stages { 5.0 } else { 10.0 };
         let x = plot.right() - plot.width() * (29.5 * 0.04 / seconds) as f32;
         let spike = pos2(x, plot.bottom() - 2.0);
         let actions = fixture.click_at(spike);
         assert_eq!(actions, [Action::Freeze(70)], "the fortieth and thirty more");
         let freeze = |fixture: &mut Fixture| {
-            fixture.overlay.panels.freeze(70, &fixture.recorder);
-            fixture.pass(vec![]);
-            fixture.pass(vec![]);
-            assert!(fixture.find("Frame at 0:01.2 (Esc to unfreeze)").is_some(), "{:?}", fixture.texts);
+            let State { overlay, recorder, .. } = fixture.harness.state_mut();
+            overlay.panels.freeze(70, recorder);
+            fixture.settle();
+            fixture.assert_shows(&["Frame at 0:01.2 (Esc to unfreeze)"]);
             assert!(fixture.find("n \u{2212} 2").is_some() && fixture.find("No frames yet.").is_none());
         };
         freeze(&mut fixture);
         // New frames change nothing, nor does a click on the panel.
         fixture.recorder.push_traced(sample.clone(), Vec::new());
-        fixture.click("n");
+        fixture.click_text("n");
         assert!(fixture.overlay.panels.is_frozen());
-        assert!(fixture.find("Frame at 0:01.2 (Esc to unfreeze)").is_some());
+        fixture.assert_shows(&["Frame at 0:01.2 (Esc to unfreeze)"]);
         // The bar of another frame takes its place, beside the column with the timeline.
-        let plot = fixture.ctx.read_response(egui::Id::unique(id)).unwrap().rect;
+        let plot = fixture.harness.ctx.read_response(egui::Id::unique(id)).unwrap().rect;
         let other = pos2(plot.right() - plot.width() * (20.5 * 0.04 / seconds) as f32, plot.bottom() - 2.0);
         assert_eq!(fixture.click_at(other).len(), 1);
         assert!(fixture.overlay.panels.is_frozen(), "the action is the window's to do");
-        fixture.click("clip.mp4");
+        fixture.click_text("clip.mp4");
         assert!(!fixture.overlay.panels.is_frozen());
         fixture.pass(vec![]);
         assert!(fixture.find("Frame at 0:01.2 (Esc to unfreeze)").is_none());
@@ -370,7 +343,8 @@ fn a_click_on_a_spike_freezes_its_frame_until_it_is_let_go() {
         fixture.overlay.panels.unfreeze();
         assert!(!fixture.shows_timeline(), "it was closed before");
         // A frame that is too old to be kept is not shown.
-        fixture.overlay.panels.freeze(1_000, &fixture.recorder);
+        let State { overlay, recorder, .. } = fixture.harness.state_mut();
+        overlay.panels.freeze(1_000, recorder);
         assert!(!fixture.overlay.panels.is_frozen());
     }
 }
@@ -409,8 +383,7 @@ fn the_lab_shows_nothing_that_was_not_measured_and_factors_of_what_was() {
     for size in SIZES {
         let mut fixture = Fixture::new(size);
         assert_eq!(fixture.choose("Lab"), [Action::Toggle(Panel::Lab)], "{size}");
-        fixture.overlay.panels.toggle(Panel::Lab);
-        (0..2).for_each(|_| drop(fixture.pass(vec![])));
+        fixture.set(|f| f.overlay.panels.toggle(Panel::Lab));
         let count = |fixture: &Fixture, text: &str| fixture.texts.iter().filter(|(t, _)| t == text).count();
         let variants = (ladders::all()[0].variants)().len();
         // Texts that scroll out of a low window are not painted.
@@ -418,25 +391,26 @@ fn the_lab_shows_nothing_that_was_not_measured_and_factors_of_what_was() {
         assert!(unknown > 0 && (size != SIZES[0] || unknown >= 2 * variants), "{unknown} at {size}");
         let want = Action::Measure { ladder: "matmul", size: "256,256,256" };
         assert_eq!(fixture.click("Pause and measure"), [want, Action::TogglePause], "{size}");
-        assert_eq!(fixture.click("\u{d7}"), [Action::Toggle(Panel::Lab)]);
+        assert_eq!(fixture.click("Close Lab"), [Action::Toggle(Panel::Lab)]);
     }
     let mut fixture = Fixture::new(SIZES[0]);
     fixture.paused = true;
     fixture.change(|s| s.open[Panel::Lab as usize] = true);
-    fixture.lab = measured(JobState::Running("timing, round 3".to_owned()));
-    (0..2).for_each(|_| drop(fixture.pass(vec![])));
-    for text in
-        ["step 18 of 24: timing, round 3", "(multiply-adds alone)", "80.0", "1", "~0.667", "unsupported"]
-    {
-        assert!(fixture.find(text).is_some(), "'{text}': {:?}", fixture.texts);
-    }
+    fixture.set(|f| f.lab = measured(JobState::Running("timing, round 3".to_owned())));
+    fixture.assert_shows(&[
+        "step 18 of 24: timing, round 3",
+        "(multiply-adds alone)",
+        "80.0",
+        "1",
+        "~0.667",
+        "unsupported",
+    ]);
     assert_eq!(fixture.click("Stop"), [Action::StopMeasuring]);
     // Of another size there are no results.
     fixture.click("512\u{b3}");
     fixture.pass(vec![]);
     assert!(fixture.find("80.0").is_none() && fixture.find("panels").is_some());
-    fixture.lab.state = JobState::Done;
-    fixture.pass(vec![]);
+    fixture.set(|f| f.lab.state = JobState::Done);
     let want = Action::Measure { ladder: "matmul", size: "512,512,512" };
     assert_eq!(fixture.click("Measure"), [want]);
     fixture.click("vector add");
@@ -457,11 +431,11 @@ fn the_lab_says_what_is_wrong_with_whom() {
     wrong(&mut fixture.lab.run.variants[1], "mismatch", "3 of 9 floats differ");
     wrong(&mut fixture.lab.run.variants[3], "failed", "It does not build.\n  Line 7.");
     wrong(&mut fixture.lab.run.peaks[0], "failed", "It did not end.");
-    (0..2).for_each(|_| drop(fixture.pass(vec![])));
+    fixture.settle();
     let said =
         ["naive: 3 of 9 floats differ", "auto: It does not build.", "multiply-adds alone: It did not end."];
     for text in said.into_iter().chain(["mismatch", "(multiply-adds alone)", "80.0"]) {
-        assert!(fixture.find(text).is_some(), "'{text}': {:?}", fixture.texts);
+        fixture.assert_shows(&[text]);
     }
     // An unsupported variant is no fault.
     assert!(!fixture.shows("No room.") && !fixture.shows("120"), "{:?}", fixture.texts);
@@ -483,8 +457,7 @@ fn the_lab_says_why_it_waits_and_what_it_disturbs() {
         let mut fixture = Fixture::new(vec2(1600.0, 1000.0));
         fixture.change(|s| s.open[Panel::Lab as usize] = true);
         fixture.lab = measured(state);
-        fixture.lab.run.remark = Some("Which: naive.".to_owned());
-        (0..2).for_each(|_| drop(fixture.pass(vec![])));
+        fixture.set(|f| f.lab.run.remark = Some("Which: naive.".to_owned()));
         assert!(fixture.shows(part), "{part}: {:?}", fixture.texts);
     }
 }

@@ -1,7 +1,16 @@
-//! Tests that drive the overlay without a window: each pass gets input events and returns the user's actions.
+//! Tests that drive the overlay without a window: each pass gets input events and returns the user's actions. Buttons are found in
+//! AccessKit's tree, texts among the painted shapes.
 
-use egui::{Color32, Context, Event, Modifiers, PointerButton, Pos2, RawInput, Rect, Vec2, pos2, vec2};
+use std::cell::RefCell;
+use std::ops::{Deref, DerefMut};
+use std::rc::Rc;
 
+use egui::accessibility::is_input;
+use egui::{Color32, Event, Key, Modifiers, PointerButton, Pos2, Rect, UiBuilder, Vec2, pos2, vec2};
+use egui_kittest::kittest::{NodeT as _, Queryable as _, by};
+use egui_kittest::{Harness, TestRenderer};
+
+mod access;
 mod controls;
 mod conversions;
 mod goldens;
@@ -23,6 +32,7 @@ mod volume;
 mod why;
 
 use super::*;
+use crate::panel_list::COLUMN_PANELS;
 use crate::{panel, theme};
 use base::device::{ClockSnapshot, Reading};
 use base::error::Error;
@@ -30,15 +40,56 @@ use base::timing::CpuReading;
 use box_filter::{VariantId, named};
 use engine::sharing::Sharing;
 use engine::stats::{FrameSample, PlayState, Playing, Recorder, Stage};
-use video::FieldOrder;
 
 const SIZES: [Vec2; 3] = [vec2(1280.0, 720.0), vec2(640.0, 360.0), vec2(480.0, 800.0)];
 
-/// An overlay in a window of a given size, and all data that its [`View`] borrows.
+/// An overlay in a window of a given size.
 struct Fixture<'a> {
-    ctx: Context,
+    harness: Harness<'a, State<'a>>,
+    deltas: Deltas,
+    /// The filled rectangles of the last pass, with their colours.
+    rects: Vec<(Rect, Color32)>,
+    /// The texts that the last pass painted, with their rectangles.
+    texts: Vec<(String, Rect)>,
+    /// The texts of the last pass that end with an ellipsis, or that are cut at a side.
+    cut: Vec<String>,
+    /// The text that was copied to the clipboard, if any.
+    copied: Option<String>,
+}
+
+impl<'a> Deref for Fixture<'a> {
+    type Target = State<'a>;
+
+    fn deref(&self) -> &State<'a> {
+        self.harness.state()
+    }
+}
+
+impl DerefMut for Fixture<'_> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        self.harness.state_mut()
+    }
+}
+
+/// The changes of textures of all passes, which only pictures need.
+#[derive(Clone, Default)]
+struct Deltas(Rc<RefCell<egui::TexturesDelta>>);
+
+impl TestRenderer for Deltas {
+    fn handle_delta(&mut self, delta: &mut egui::TexturesDelta) {
+        self.0.borrow_mut().append(std::mem::take(delta));
+    }
+}
+
+/// The overlay, and all data that its [`View`] borrows.
+struct State<'a> {
     overlay: Overlay,
+    /// The actions of the last pass.
+    actions: Vec<Action>,
     size: Vec2,
+    /// The number of pixels per point.
+    scale: f32,
+    time: f64,
     recorder: Recorder,
     movie: MovieSummary,
     variants: Vec<VariantRow<'static>>,
@@ -64,40 +115,26 @@ struct Fixture<'a> {
     chosen: VariantId,
     radius: u32,
     paused: bool,
-    time: f64,
-    /// The filled rectangles of the last pass, with their colours.
-    rects: Vec<(Rect, Color32)>,
-    /// The texts that the last pass painted, with their rectangles.
-    texts: Vec<(String, Rect)>,
-    /// The texts of the last pass that end with an ellipsis, or that are cut at a side.
-    cut: Vec<String>,
-    /// The number of pixels per point.
-    scale: f32,
-    /// The shapes of the last pass, and the changes of textures of all passes.
-    shapes: Vec<egui::epaint::ClippedShape>,
-    deltas: egui::TexturesDelta,
-    /// The text that was copied to the clipboard, if any.
-    copied: Option<String>,
 }
 
 impl<'a> Fixture<'a> {
     fn new(size: Vec2) -> Self {
-        let ctx = Context::default();
-        Overlay::style(&ctx);
         let mut recorder = Recorder::new(false);
         for n in 0..40u32 {
             let mut stages = [0.0; Stage::ALL.len()];
             // Two variants that differ by a factor of 100.
             let (variant, ms) = if n < 20 { (named("naive"), 845.0) } else { (named("flat"), 8.45) };
             stages[Stage::Filter as usize] = ms;
-            let at = f64::from(n) * 0.04;
-            recorder.push(FrameSample::made_up(at, variant, stages));
+            recorder.push(FrameSample::made_up(f64::from(n) * 0.04, variant, stages));
         }
         let row = |id| VariantRow { id, title: "Title", idea: "Idea.", status: VariantStatus::Ready };
-        let mut fixture = Self {
-            ctx,
+        let state = State {
             overlay: Overlay::new(SavedState { hint_seen: true, ..SavedState::default() }),
+            actions: Vec::new(),
             size,
+            scale: 1.0,
+            // The passes of the harness come first.
+            time: 10.0,
             recorder,
             movie: MovieSummary {
                 file_name: "clip.mp4".into(),
@@ -105,13 +142,9 @@ impl<'a> Fixture<'a> {
                 height: 720,
                 fps: Some(25.0),
                 format: "h264, yuv420p, BT.709, limited".into(),
-                in_list: None,
-                remarks: Vec::new(),
-                note: None,
-                fields: FieldOrder::Progressive,
                 position_s: 1.0,
                 duration_s: Some(10.0),
-                chapters: Vec::new(),
+                ..MovieSummary::default()
             },
             variants: VariantId::all().map(row).collect(),
             notices: Vec::new(),
@@ -135,15 +168,18 @@ impl<'a> Fixture<'a> {
             chosen: named("flat"),
             radius: 7,
             paused: false,
-            time: 0.0,
-            rects: Vec::new(),
-            texts: Vec::new(),
-            cut: Vec::new(),
-            scale: 1.0,
-            shapes: Vec::new(),
-            deltas: egui::TexturesDelta::default(),
-            copied: None,
         };
+        let deltas = Deltas::default();
+        let harness = Harness::builder().with_size(size).renderer(deltas.clone());
+        let harness = harness.with_step_dt(1.0 / 60.0).allow_missing_glyphs().with_accessibility_check(false);
+        let harness = harness.with_context_setup(|ctx| {
+            theme::apply(ctx);
+            // The harness fills the window.
+            ctx.all_styles_mut(|style| style.visuals.panel_fill = Color32::TRANSPARENT);
+        });
+        let harness = harness.build_ui_state(|ui, state: &mut State| state.show(ui), state);
+        let (rects, texts, cut, copied) = (Vec::new(), Vec::new(), Vec::new(), None);
+        let mut fixture = Self { harness, deltas, rects, texts, cut, copied };
         fixture.pass(vec![]);
         fixture
     }
@@ -151,13 +187,172 @@ impl<'a> Fixture<'a> {
     /// Runs a pass with these input events, and returns the user's actions.
     fn pass(&mut self, events: Vec<Event>) -> Vec<Action> {
         self.time += 0.02;
-        let mut input = RawInput {
-            screen_rect: Some(Rect::from_min_size(Pos2::ZERO, self.size)),
-            time: Some(self.time),
-            events,
-            ..Default::default()
-        };
-        input.viewports.entry(egui::ViewportId::ROOT).or_default().native_pixels_per_point = Some(self.scale);
+        let (time, size, scale) = (self.time, self.size, self.scale);
+        let input = self.harness.input_mut();
+        input.screen_rect = Some(Rect::from_min_size(Pos2::ZERO, size));
+        input.time = Some(time);
+        input.events.extend(events);
+        input.viewports.entry(egui::ViewportId::ROOT).or_default().native_pixels_per_point = Some(scale);
+        self.harness.step();
+        let output = self.harness.output();
+        let copied = output.platform_output.commands.iter().find_map(|command| match command {
+            egui::OutputCommand::CopyText(text) => Some(text.clone()),
+            _ => None,
+        });
+        self.texts = texts(&output.shapes);
+        (self.rects, self.cut) = (Vec::new(), Vec::new());
+        let (rects, cut) = (&mut self.rects, &mut self.cut);
+        crate::texts::visit(&output.shapes, &mut |shape, clip| match shape {
+            egui::Shape::Rect(shape) => rects.push((shape.rect, shape.fill)),
+            egui::Shape::Text(text) => {
+                let rect = text.galley.rect.translate(text.pos.to_vec2());
+                let is_cut = rect.left() < clip.left() - 1.0 || rect.right() > clip.right() + 1.0;
+                if clip.contains(rect.center()) && (text.galley.elided || is_cut) {
+                    cut.push(text.galley.text().to_owned());
+                }
+            }
+            _ => {}
+        });
+        self.copied = copied.or(self.copied.take());
+        std::mem::take(&mut self.actions)
+    }
+
+    /// Runs some passes, until the layout stays.
+    fn settle(&mut self) {
+        self.passes(3);
+    }
+
+    fn passes(&mut self, count: usize) {
+        (0..count).for_each(|_| drop(self.pass(vec![])));
+    }
+
+    /// Changes the part of the overlay's state that is kept between starts, and runs a pass.
+    fn change(&mut self, change: impl FnOnce(&mut SavedState)) {
+        let mut saved = self.overlay.saved_state();
+        change(&mut saved);
+        self.set(|state| state.overlay.restore(saved));
+    }
+
+    /// Changes the data that the overlay shows, and settles.
+    fn set(&mut self, change: impl FnOnce(&mut State<'a>)) {
+        change(self.harness.state_mut());
+        self.settle();
+    }
+
+    /// Presents `count` frames of this filter.
+    fn push(&mut self, variant: VariantId, radius: u32, ms: f64, count: usize) {
+        let mut sample = self.recorder.history().back().expect("there are some").clone();
+        for _ in 0..count {
+            sample.presented_at += 0.04;
+            (sample.variant, sample.radius) = (variant, radius);
+            sample.stages[Stage::Filter as usize] = if variant == VariantId::OFF { 0.0 } else { ms };
+            self.recorder.push(sample.clone());
+        }
+    }
+
+    /// Presents `count` frames of this filter, whose times alternate between the two values of `ms`.
+    fn push_noisy(&mut self, variant: VariantId, radius: u32, ms: [f64; 2], count: usize) {
+        (0..count).for_each(|n| self.push(variant, radius, ms[n % 2], 1));
+    }
+
+    /// Returns the rectangle of the visible text `name`, of the last one painted if there are several.
+    fn find(&self, name: &str) -> Option<Rect> {
+        self.texts.iter().rev().find(|(text, _)| text == name).map(|(_, rect)| *rect)
+    }
+
+    /// Asserts that each of these texts is visible.
+    #[track_caller]
+    fn assert_shows(&self, texts: &[&str]) {
+        texts.iter().for_each(|text| assert!(self.find(text).is_some(), "no '{text}' in {:?}", self.texts));
+    }
+
+    /// Asserts that each of these parts of texts is visible.
+    #[track_caller]
+    fn assert_contains(&self, parts: &[&str]) {
+        parts.iter().for_each(|part| assert!(self.shows(part), "no '{part}' in {:?}", self.texts));
+    }
+
+    /// Returns the rectangle of the visible button with this name, of the last one if there are several.
+    fn button(&self, name: &str) -> Option<Rect> {
+        let window = Rect::from_min_size(Pos2::ZERO, self.size);
+        let nodes = self.harness.query_all(by().label(name).predicate(|node| is_input(node.role())));
+        nodes.map(|node| node.rect()).rfind(|rect| window.contains(rect.center()))
+    }
+
+    /// Presses and releases the mouse on the button with this name.
+    #[track_caller]
+    fn click(&mut self, name: &str) -> Vec<Action> {
+        let at = self.button(name).unwrap_or_else(|| panic!("no '{name}' in {:?}", self.harness.root()));
+        self.click_at(at.center())
+    }
+
+    /// Presses and releases the mouse on the text `text`.
+    #[track_caller]
+    fn click_text(&mut self, text: &str) -> Vec<Action> {
+        let at = self.find(text).unwrap_or_else(|| panic!("no text '{text}' in {:?}", self.texts)).center();
+        self.click_at(at)
+    }
+
+    /// Opens this panel.
+    fn open(&mut self, panel: Panel) {
+        self.change(|s| s.open[panel as usize] = true);
+    }
+
+    /// Moves the mouse to `at`, and waits for the hover text.
+    fn hover(&mut self, at: Pos2) {
+        self.pass(vec![Event::PointerMoved(at)]);
+        for _ in 0..4 {
+            self.time += 0.5;
+            self.pass(vec![]);
+        }
+    }
+
+    /// Returns the rectangle of the text `name` in the panel of tuning, after scrolling the panel until the text is
+    /// visible.
+    fn reach(&mut self, name: &str) -> Rect {
+        let panel =
+            self.harness.ctx.read_response(panel::cover_id("tuning")).expect("it is shown").interact_rect;
+        let ways = std::iter::repeat_n(-30.0, 10).chain(std::iter::repeat_n(30.0, 20));
+        for way in ways {
+            if self.find(name).is_some() {
+                // The view continues to move for some passes after the wheel.
+                self.passes(20);
+            }
+            if let Some(at) = self.find(name) {
+                return at;
+            }
+            let wheel = mouse::wheel(egui::MouseWheelUnit::Point, way);
+            self.pass(vec![Event::PointerMoved(panel.center()), wheel]);
+        }
+        panic!("no '{name}' in {:?}", self.texts)
+    }
+
+    /// Clicks the line of a panel in the menu, and returns the actions.
+    fn choose(&mut self, name: &str) -> Vec<Action> {
+        assert_eq!(self.click("Panels"), []);
+        self.pass(vec![]);
+        self.click(name)
+    }
+
+    /// Returns true if a painted text contains `part`.
+    fn shows(&self, part: &str) -> bool {
+        self.texts.iter().any(|(text, _)| text.contains(part))
+    }
+
+    fn click_at(&mut self, pos: Pos2) -> Vec<Action> {
+        let mut actions = self.pass(vec![Event::PointerMoved(pos)]);
+        actions.extend(self.pass(vec![button(pos, true)]));
+        actions.extend(self.pass(vec![button(pos, false)]));
+        actions
+    }
+}
+
+impl State<'_> {
+    /// Lays the overlay out in the whole window.
+    fn show(&mut self, ui: &mut egui::Ui) {
+        let window = ui.ctx().content_rect();
+        let mut ui = ui.new_child(UiBuilder::new().max_rect(window));
+        ui.set_clip_rect(window);
         let contents =
             |ui: &mut egui::Ui| (0..6).for_each(|n| drop(ui.label(format!("Line {n} of the scene"))));
         let reading = Reading { mhz: 1500.0, throttle: vec!["power".to_owned()] };
@@ -213,152 +408,19 @@ impl<'a> Fixture<'a> {
                 orientation: Default::default(),
             }),
         };
-        let mut actions = Vec::new();
-        let overlay = &mut self.overlay;
-        let mut output = self.ctx.run_ui(input, |ui| actions.extend(overlay.show(ui, &view)));
-        for command in &output.platform_output.commands {
-            if let egui::OutputCommand::CopyText(text) = command {
-                self.copied = Some(text.clone());
-            }
-        }
-        self.texts = texts(&output.shapes);
-        self.rects = rects(&output.shapes);
-        self.cut = cut_texts(&output.shapes);
-        self.deltas.append(std::mem::take(&mut output.textures_delta));
-        self.shapes = std::mem::take(&mut output.shapes);
-        actions
-    }
-
-    /// Changes the part of the overlay's state that is kept between starts.
-    fn change(&mut self, change: impl FnOnce(&mut SavedState)) {
-        let mut saved = self.overlay.saved_state();
-        change(&mut saved);
-        self.overlay.restore(saved);
-    }
-
-    /// Presents `count` frames of this filter.
-    fn push(&mut self, variant: VariantId, radius: u32, ms: f64, count: usize) {
-        let mut sample = self.recorder.history().back().expect("there are some").clone();
-        for _ in 0..count {
-            sample.presented_at += 0.04;
-            (sample.variant, sample.radius) = (variant, radius);
-            sample.stages[Stage::Filter as usize] = if variant == VariantId::OFF { 0.0 } else { ms };
-            self.recorder.push(sample.clone());
-        }
-    }
-
-    /// Presents `count` frames of this filter, whose times alternate between the two values of `ms`.
-    fn push_noisy(&mut self, variant: VariantId, radius: u32, ms: [f64; 2], count: usize) {
-        (0..count).for_each(|n| self.push(variant, radius, ms[n % 2], 1));
-    }
-
-    /// Returns the rectangle of the visible text `name`, of the last one painted if there are several.
-    fn find(&self, name: &str) -> Option<Rect> {
-        self.texts.iter().rev().find(|(text, _)| text == name).map(|(_, rect)| *rect)
-    }
-
-    /// Presses and releases the mouse on the text `name`.
-    fn click(&mut self, name: &str) -> Vec<Action> {
-        let at = self.find(name).unwrap_or_else(|| panic!("no text '{name}' in {:?}", self.texts)).center();
-        self.click_at(at)
-    }
-
-    /// Returns the rectangle of the text `name` in the panel of tuning, after scrolling the panel until the text is
-    /// visible.
-    fn reach(&mut self, name: &str) -> Rect {
-        let panel = self.ctx.read_response(panel::cover_id("tuning")).expect("it is shown").interact_rect;
-        let ways = std::iter::repeat_n(-30.0, 10).chain(std::iter::repeat_n(30.0, 20));
-        for way in ways {
-            if self.find(name).is_some() {
-                // The view continues to move for some passes after the wheel.
-                (0..20).for_each(|_| drop(self.pass(vec![])));
-            }
-            if let Some(at) = self.find(name) {
-                return at;
-            }
-            let wheel = mouse::wheel(egui::MouseWheelUnit::Point, way);
-            self.pass(vec![Event::PointerMoved(panel.center()), wheel]);
-        }
-        panic!("no '{name}' in {:?}", self.texts)
-    }
-
-    /// Clicks the button that closes the panel with this title.
-    fn close(&mut self, title: &str) -> Vec<Action> {
-        let title = self.find(title).unwrap_or_else(|| panic!("no '{title}' in {:?}", self.texts));
-        let beside =
-            |(text, at): &&(String, Rect)| text == "\u{d7}" && (at.center().y - title.center().y).abs() < 6.0;
-        let at = self.texts.iter().find(beside).expect("a button beside the title").1.center();
-        self.click_at(at)
-    }
-
-    /// Clicks the line of a panel in the menu, and returns the actions.
-    fn choose(&mut self, name: &str) -> Vec<Action> {
-        assert_eq!(self.click("Panels"), []);
-        self.pass(vec![]);
-        self.click(name)
-    }
-
-    /// Returns true if a painted text contains `part`.
-    fn shows(&self, part: &str) -> bool {
-        self.texts.iter().any(|(text, _)| text.contains(part))
-    }
-
-    fn click_id(&mut self, id: egui::Id) -> Vec<Action> {
-        let at = self.ctx.read_response(id).expect("it is shown").rect.center();
-        self.click_at(at)
-    }
-
-    fn click_pause(&mut self) -> Vec<Action> {
-        self.click_id(crate::seekbar::pause_button_id())
-    }
-
-    fn click_at(&mut self, pos: Pos2) -> Vec<Action> {
-        let mut actions = self.pass(vec![Event::PointerMoved(pos)]);
-        actions.extend(self.pass(vec![button(pos, true)]));
-        actions.extend(self.pass(vec![button(pos, false)]));
-        actions
+        self.actions.extend(self.overlay.show(&mut ui, &view));
     }
 }
 
 impl Drop for Fixture<'_> {
     fn drop(&mut self) {
-        // Only pictures need the textures.
-        self.deltas.clear();
+        self.deltas.0.borrow_mut().clear();
     }
 }
 
-/// Returns the filled rectangles among the shapes, with their colours.
-fn rects(shapes: &[egui::epaint::ClippedShape]) -> Vec<(Rect, Color32)> {
-    fn within(shape: &egui::Shape, found: &mut Vec<(Rect, Color32)>) {
-        match shape {
-            egui::Shape::Vec(shapes) => shapes.iter().for_each(|shape| within(shape, found)),
-            egui::Shape::Rect(shape) => found.push((shape.rect, shape.fill)),
-            _ => {}
-        }
-    }
-    let mut found = Vec::new();
-    shapes.iter().for_each(|clipped| within(&clipped.shape, &mut found));
-    found
-}
-
-/// Returns the visible texts that end with an ellipsis, or that are cut at the left or the right.
-fn cut_texts(shapes: &[egui::epaint::ClippedShape]) -> Vec<String> {
-    fn within(shape: &egui::Shape, clip: Rect, found: &mut Vec<String>) {
-        match shape {
-            egui::Shape::Vec(shapes) => shapes.iter().for_each(|shape| within(shape, clip, found)),
-            egui::Shape::Text(text) => {
-                let rect = text.galley.rect.translate(text.pos.to_vec2());
-                let is_cut = rect.left() < clip.left() - 1.0 || rect.right() > clip.right() + 1.0;
-                if clip.contains(rect.center()) && (text.galley.elided || is_cut) {
-                    found.push(text.galley.text().to_owned());
-                }
-            }
-            _ => {}
-        }
-    }
-    let mut found = Vec::new();
-    shapes.iter().for_each(|clipped| within(&clipped.shape, clipped.clip_rect, &mut found));
-    found
+/// Returns the event of pressing or releasing a key.
+fn key(key: Key, pressed: bool) -> Event {
+    Event::Key { key, physical_key: None, pressed, repeat: false, modifiers: Modifiers::NONE }
 }
 
 /// Returns the event of pressing or releasing the left mouse button.

@@ -46,7 +46,6 @@ fn clicks_on_the_picture_fill_the_screen_and_pause() {
     let mut fixture = Fixture::new(SIZES[0]);
     fixture.notices = vec![notice("Something.", true)];
     fixture.change(|s| s.open[Panel::Stages as usize] = true);
-    fixture.pass(vec![]);
     // A click on a panel's title folds the panel.
     for text in ["clip.mp4", "filter alone", "Something.", "The hint.", "frame"] {
         let at = fixture.find(text).unwrap_or_else(|| panic!("{text} in {:?}", fixture.texts));
@@ -80,7 +79,6 @@ fn the_mouse_drags_the_line_of_a_wipe_in_a_band_around_it() {
     for (size, visible) in SIZES.into_iter().flat_map(|size| [(size, true), (size, false)]) {
         let mut fixture = wiped(size);
         fixture.change(|s| s.visible = visible);
-        fixture.pass(vec![]);
         let y = size.y * 0.45;
         let at = |fixture: &Fixture| fixture.overlay.wipe_line.position() * size.x;
         let drag = |fixture: &mut Fixture, from: f32, to: f32| {
@@ -130,7 +128,6 @@ fn the_sides_of_a_wipe_have_labels_that_can_be_read_wherever_the_line_is() {
     for (size, visible) in SIZES.into_iter().flat_map(|size| [(size, true), (size, false)]) {
         let mut fixture = wiped(size);
         fixture.change(|s| s.visible = visible);
-        fixture.pass(vec![]);
         let y = size.y * 0.45;
         let mut from = size.x / 2.0;
         for to in [0.0, 0.1, 0.3, 0.7, 0.9, 1.0].map(|part| part * size.x) {
@@ -181,7 +178,7 @@ fn a_panel_in_the_middle_leaves_the_labels_of_a_wipe_to_be_read() {
     for compared in [false, true] {
         let difference = Difference { pixels: 100, differing: 0, largest: None };
         fixture.wipe.as_mut().unwrap().difference = compared.then_some(difference);
-        (0..3).for_each(|_| drop(fixture.pass(vec![])));
+        fixture.settle();
         let labels = ["flat r=7   p50 ", "native r=3   p50 ", "identical: "];
         for label in &labels[..if compared { 3 } else { 2 }] {
             let at = fixture.texts.iter().position(|(text, _)| text.starts_with(label)).unwrap();
@@ -197,7 +194,7 @@ fn the_wheel_changes_what_it_is_over() {
     for size in SIZES {
         let mut fixture = Fixture::new(size);
         let radius = fixture.find("+").unwrap().center();
-        let rail = fixture.ctx.read_response(crate::seekbar::rail_id()).unwrap().rect.center();
+        let rail = fixture.button("Position").unwrap().center();
         let mut turn = |at: Pos2, unit, y| {
             fixture.pass(vec![Event::PointerMoved(at)]);
             fixture.pass(vec![wheel(unit, y)])
@@ -221,26 +218,20 @@ fn a_path_is_completed_where_it_still_stands() {
     fixture.overlay.path_prompt.open();
     fixture.pass(vec![]);
     fixture.pass(vec![Event::Text("/tm".into())]);
-    let tab = |pressed| Event::Key {
-        key: egui::Key::Tab,
-        physical_key: None,
-        pressed,
-        repeat: false,
-        modifiers: Modifiers::NONE,
-    };
+    let tab = |pressed| key(Key::Tab, pressed);
     assert_eq!(fixture.pass(vec![tab(true)]), [Action::Complete("/tm".into())]);
     fixture.pass(vec![tab(false)]);
     fixture.overlay.path_prompt.complete("/t", "/toolate".into(), &[]);
     fixture.pass(vec![]);
-    assert!(fixture.find("/tm").is_some(), "{:?}", fixture.texts);
+    fixture.assert_shows(&["/tm"]);
     fixture.overlay.path_prompt.complete("/tm", "/tmp/".into(), &["tmp".into()]);
     fixture.pass(vec![]);
-    assert!(fixture.find("/tmp/").is_some(), "{:?}", fixture.texts);
+    fixture.assert_shows(&["/tmp/"]);
     // Further text is appended to the completion.
     fixture.pass(vec![Event::Text("m".into())]);
     fixture.overlay.path_prompt.complete("/tmp/m", "/tmp/movie".into(), &["movie1".into(), "movie2".into()]);
     fixture.pass(vec![]);
-    assert!(fixture.find("/tmp/movie").is_some() && fixture.find("movie1   movie2").is_some());
+    fixture.assert_shows(&["/tmp/movie", "movie1   movie2"]);
     fixture.pass(vec![Event::Text("1".into())]);
     fixture.pass(vec![]);
     assert!(fixture.find("/tmp/movie1").is_some() && fixture.find("movie1   movie2").is_none());
@@ -249,7 +240,7 @@ fn a_path_is_completed_where_it_still_stands() {
         let typed = if is_completed { "/tmp/movie1" } else { text };
         fixture.overlay.path_prompt.complete(typed, text.into(), &[]);
         fixture.pass(vec![]);
-        assert!(fixture.find(text).is_some());
+        fixture.assert_shows(&[text]);
         assert_eq!(fixture.find("No matching file").is_none(), is_completed);
     }
 }
@@ -258,9 +249,9 @@ fn a_path_is_completed_where_it_still_stands() {
 fn chapters_are_told_at_the_seek_bar_and_the_place_in_a_list_by_the_name() {
     let mut fixture = Fixture::new(SIZES[0]);
     let chapter = |start_s, title: &str| video::Chapter { start_s, title: title.into() };
-    fixture.movie.chapters = vec![chapter(0.0, "Begin"), chapter(4.0, ""), chapter(8.0, "The end")];
-    fixture.pass(vec![]);
-    let rail = fixture.ctx.read_response(crate::seekbar::rail_id()).unwrap().rect;
+    fixture
+        .set(|f| f.movie.chapters = vec![chapter(0.0, "Begin"), chapter(4.0, ""), chapter(8.0, "The end")]);
+    let rail = fixture.button("Position").unwrap();
     // A stroke at the start of each segment except the first one.
     let strokes: Vec<f32> = fixture
         .rects
@@ -281,7 +272,6 @@ fn chapters_are_told_at_the_seek_bar_and_the_place_in_a_list_by_the_name() {
     fixture.pass(vec![Event::PointerMoved(rail.center())]);
     fixture.pass(vec![]);
     assert!(!fixture.shows("Begin") && !fixture.shows("The end"));
-    fixture.movie.in_list = Some((2, 3));
-    fixture.pass(vec![]);
-    assert!(fixture.find("2/3 \u{b7} clip.mp4").is_some(), "{:?}", fixture.texts);
+    fixture.set(|f| f.movie.in_list = Some((2, 3)));
+    fixture.assert_shows(&["2/3 \u{b7} clip.mp4"]);
 }

@@ -6,21 +6,14 @@ use box_filter::named;
 #[test]
 fn a_hidden_overlay_shows_serious_notices_only() {
     let mut fixture = Fixture::new(SIZES[0]);
-    fixture.notices = vec![notice("A trifle.", false), notice("A calamity.", true)];
-    fixture.pass(vec![]);
-    assert!(fixture.find("A trifle.").is_some() && fixture.find("A calamity.").is_some());
+    fixture.set(|f| f.notices = vec![notice("A trifle.", false), notice("A calamity.", true)]);
+    fixture.assert_shows(&["A trifle.", "A calamity."]);
     fixture.change(|s| s.visible = false);
-    fixture.pass(vec![]);
-    fixture.pass(vec![]);
     assert!(fixture.find("A trifle.").is_none());
     assert!(fixture.find("Hide").is_none() && fixture.find("0:01.0 / 0:10.0").is_none());
-    assert_eq!(
-        fixture.click("\u{d7}"),
-        [Action::DismissNotice(1)],
-        "its place in the list, not on the screen"
-    );
-    fixture.notices.clear();
-    fixture.pass(vec![]);
+    let dismissed = fixture.click("Dismiss: A calamity.");
+    assert_eq!(dismissed, [Action::DismissNotice(1)], "its place in the list, not on the screen");
+    fixture.set(|f| f.notices.clear());
     assert!(fixture.texts.is_empty(), "{:?}", fixture.texts);
 }
 
@@ -31,8 +24,7 @@ fn a_long_log_leaves_the_controls_alone() {
         let log = "kernel.cl:1:2: error: something is wrong here\n".repeat(200);
         fixture.notices = (0..5).map(|_| notice(&log, true)).collect();
         fixture.notices.push(Notice { error: Error::new("Build failed.", log, "Hint."), serious: true });
-        fixture.pass(vec![]);
-        fixture.pass(vec![]);
+        fixture.settle();
         assert_eq!(fixture.click("running-sum"), [Action::SetVariant(named("running-sum"))], "{size}");
     }
 }
@@ -40,10 +32,9 @@ fn a_long_log_leaves_the_controls_alone() {
 #[test]
 fn while_another_picture_is_awaited_no_number_is_of_the_one_before() {
     let mut fixture = Fixture::new(SIZES[0]);
-    assert!(fixture.find("8.45").is_some() && fixture.find("25 fps").is_some());
+    fixture.assert_shows(&["8.45", "25 fps"]);
     fixture.chosen = named("running-sum");
-    fixture.busy = Some(busy(named("running-sum"), 31, 0.84, None));
-    fixture.pass(vec![]);
+    fixture.set(|f| f.busy = Some(busy(named("running-sum"), 31, 0.84, None)));
     let headline = |fixture: &Fixture| -> Vec<String> {
         let left = |rect: &Rect| rect.right() < 400.0 && rect.bottom() < 200.0;
         fixture.texts.iter().filter(|(_, rect)| left(rect)).map(|(text, _)| text.clone()).collect()
@@ -56,31 +47,24 @@ fn while_another_picture_is_awaited_no_number_is_of_the_one_before() {
         assert!(texts.iter().all(|t| t != text), "'{text}': {texts:?}");
     }
     // The elapsed time counts up, with the estimate as soon as there is one, which is never shorter than the elapsed time.
-    fixture.busy = Some(busy(named("running-sum"), 31, 3.0, Some(12.2)));
-    fixture.pass(vec![]);
-    assert!(fixture.find("3.0").is_some() && fixture.find("of about 12 s").is_some());
-    assert!(fixture.find("34 % of this frame, 3.0 of about 12 s").is_some(), "{:?}", fixture.texts);
-    fixture.busy = Some(busy(named("running-sum"), 31, 14.0, Some(12.2)));
-    fixture.pass(vec![]);
-    assert!(fixture.find("of about 14 s").is_some());
+    fixture.set(|f| f.busy = Some(busy(named("running-sum"), 31, 3.0, Some(12.2))));
+    fixture.assert_shows(&["3.0", "of about 12 s"]);
+    fixture.assert_shows(&["34 % of this frame, 3.0 of about 12 s"]);
+    fixture.set(|f| f.busy = Some(busy(named("running-sum"), 31, 14.0, Some(12.2))));
+    fixture.assert_shows(&["of about 14 s"]);
     // In the line of statistics, too.
-    fixture.size = SIZES[1];
-    fixture.pass(vec![]);
+    fixture.set(|f| f.size = SIZES[1]);
     let line = "running-sum r=31 \u{b7} 14.0 of about 14 s \u{b7} CPU 60 %";
-    assert!(fixture.find(line).is_some(), "{:?}", fixture.texts);
+    fixture.assert_shows(&[line]);
 }
 
 #[test]
 fn the_next_picture_of_the_same_filter_leaves_the_numbers_and_shows_its_progress() {
     let mut fixture = Fixture::new(SIZES[0]);
-    fixture.busy = Some(busy(named("flat"), 7, 0.84, Some(1.2)));
-    fixture.pass(vec![]);
-    assert!(fixture.find("8.45").is_some() && fixture.find("one frame: 8.45 of 40 ms").is_some());
-    fixture.busy = Some(busy(named("flat"), 7, 0.84, Some(12.0)));
-    fixture.pass(vec![]);
-    assert!(
-        fixture.find("8.45").is_some() && fixture.find("34 % of this frame, 0.8 of about 12 s").is_some()
-    );
+    fixture.set(|f| f.busy = Some(busy(named("flat"), 7, 0.84, Some(1.2))));
+    fixture.assert_shows(&["8.45", "one frame: 8.45 of 40 ms"]);
+    fixture.set(|f| f.busy = Some(busy(named("flat"), 7, 0.84, Some(12.0))));
+    fixture.assert_shows(&["8.45", "34 % of this frame, 0.8 of about 12 s"]);
 }
 
 #[test]
@@ -90,7 +74,7 @@ fn a_message_is_shown_for_a_while() {
         fixture.change(|s| s.visible = visible);
         fixture.overlay.show_message("Saved a.png".into());
         fixture.pass(vec![]);
-        assert!(fixture.find("Saved a.png").is_some());
+        fixture.assert_shows(&["Saved a.png"]);
         fixture.time += 4.0;
         fixture.pass(vec![]);
         assert!(fixture.find("Saved a.png").is_none());
@@ -103,9 +87,8 @@ fn a_build_log_can_be_copied() {
     let log = "The compiler says:\nx.cl:2:1: error: no\n  2 | nonsense\n  ^\n1 error generated.";
     let error = Error::new("It does not build.", log, "Correct it.");
     fixture.notices = vec![Notice { error: error.clone(), serious: true }];
-    fixture.pass(vec![]);
-    fixture.pass(vec![]);
-    assert!(fixture.find(log).is_some());
+    fixture.settle();
+    fixture.assert_shows(&[log]);
     assert_eq!(fixture.click("Copy"), []);
     assert_eq!(fixture.copied, Some(error.to_string()));
 }
@@ -118,17 +101,11 @@ fn the_first_run_hint_goes_with_time_or_a_key() {
         fixture.change(|s| s.hint_seen = false);
         for _ in 0..3 {
             fixture.pass(vec![]);
-            assert!(fixture.find(hint).is_some());
+            fixture.assert_shows(&[hint]);
         }
         let mut events = vec![];
         if key {
-            events.push(Event::Key {
-                key: egui::Key::A,
-                physical_key: None,
-                pressed: true,
-                repeat: false,
-                modifiers: Modifiers::NONE,
-            });
+            events.push(super::key(Key::A, true));
         } else {
             fixture.time += 10.0;
         }
@@ -140,30 +117,22 @@ fn the_first_run_hint_goes_with_time_or_a_key() {
 #[test]
 fn the_first_run_hint_waits_for_the_news() {
     let mut fixture = Fixture::new(SIZES[1]);
-    fixture.change(|s| s.hint_seen = false);
     fixture.notices = vec![notice("A calamity.", true)];
-    fixture.pass(vec![]);
+    fixture.change(|s| s.hint_seen = false);
     fixture.time += 60.0;
     fixture.pass(vec![]);
     assert!(fixture.find("Press ? for all keys").is_none() && !fixture.overlay.saved_state().hint_seen);
-    fixture.notices.clear();
-    fixture.pass(vec![]);
-    assert!(fixture.find("Press ? for all keys").is_some());
+    fixture.set(|f| f.notices.clear());
+    fixture.assert_shows(&["Press ? for all keys"]);
 }
 
 #[test]
 fn why_frames_are_copied_is_told_in_full_under_the_pointer() {
     let mut fixture = Fixture::new(SIZES[0]);
     fixture.change(|s| s.open[Panel::Stages as usize] = true);
-    fixture.size = vec2(1280.0, 900.0);
-    fixture.pass(vec![]);
-    fixture.pass(vec![]);
+    fixture.set(|f| f.size = vec2(1280.0, 900.0));
     let line = fixture.find("copy: no device").unwrap();
-    fixture.pass(vec![Event::PointerMoved(line.center())]);
-    for _ in 0..3 {
-        fixture.time += 1.0;
-        fixture.pass(vec![]);
-    }
+    fixture.hover(line.center());
     assert!(fixture.texts.iter().any(|(text, _)| text.contains("Reason: no device.")), "{:?}", fixture.texts);
 }
 
@@ -174,19 +143,13 @@ fn the_graphs_name_what_changed_and_the_table_has_every_stage() {
     fixture.push(named("flat"), 7, 8.45, 40);
     fixture.pass(vec![]);
     // The filter alone, with the median of each segment.
-    for text in ["naive r=7 845 ms", "flat r=7 8.45 ms", "1,000", "100", "1 ms"] {
-        assert!(fixture.find(text).is_some(), "'{text}' is missing: {:?}", fixture.texts);
-    }
-    fixture.change(|s| s.open[Panel::Stages as usize] = true);
-    fixture.pass(vec![]);
-    fixture.pass(vec![]);
-    for text in ["naive r=7", "flat r=7", "budget 40.00", "idle", "frame", "p95", "max"] {
-        assert!(fixture.find(text).is_some(), "'{text}' is missing: {:?}", fixture.texts);
-    }
+    fixture.assert_shows(&["naive r=7 845 ms", "flat r=7 8.45 ms", "1,000", "100", "1 ms"]);
+    fixture.open(Panel::Stages);
+    fixture.assert_shows(&["naive r=7", "flat r=7", "budget 40.00", "idle", "frame", "p95", "max"]);
     // Stages that are always zero on this path share a line.
     let zero = "0: take, upload, acquire, convert, correct, reduce, levels, release, wipe, difference, present, overlay, swap, collect";
     assert!(fixture.find("filter").is_some() && fixture.find("swap").is_none());
-    assert!(fixture.find(zero).is_some(), "{:?}", fixture.texts);
+    fixture.assert_shows(&[zero]);
     let mut sample = fixture.recorder.history().back().unwrap().clone();
     (sample.presented_at, sample.stages) = (sample.presented_at + 0.04, [1.0; Stage::ALL.len()]);
     fixture.recorder.push(sample);
@@ -204,14 +167,8 @@ fn a_notice_lies_over_every_panel_and_can_be_dismissed() {
         let mut fixture = Fixture::new(size);
         fixture.correction = Some(video::color::Correction::NEUTRAL);
         fixture.overlay.panels.toggle(Panel::Tuning);
-        fixture.overlay.panels.toggle(Panel::Devices);
-        fixture.pass(vec![]);
-        fixture.notices = vec![notice("A calamity.", true)];
-        fixture.pass(vec![]);
-        fixture.pass(vec![]);
-        let at = fixture.find("A calamity.").unwrap();
-        let close = |(text, rect): &&(String, Rect)| text == "\u{d7}" && (rect.top() - at.top()).abs() < 12.0;
-        let close = fixture.texts.iter().rfind(close).unwrap().1;
-        assert_eq!(fixture.click_at(close.center()), [Action::DismissNotice(0)], "{size}");
+        fixture.set(|f| f.overlay.panels.toggle(Panel::Devices));
+        fixture.set(|f| f.notices = vec![notice("A calamity.", true)]);
+        assert_eq!(fixture.click("Dismiss: A calamity."), [Action::DismissNotice(0)], "{size}");
     }
 }

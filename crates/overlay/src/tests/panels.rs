@@ -15,25 +15,23 @@ fn panels_fold_by_themselves_in_a_small_window_and_by_click() {
         FoldStates::default(),
         "nothing is remembered that the user did not choose"
     );
-    // The triangles stand left of the texts.
-    let mark = |fixture: &Fixture, text: &str| fixture.find(text).unwrap().left_center() - vec2(11.0, 0.0);
-    fixture.click_at(mark(&fixture, line));
+    fixture.click("Unfold headline");
     fixture.pass(vec![]);
     assert_eq!(fixture.overlay.saved_state().folded[Panel::Numbers as usize], Some(false));
     assert!(fixture.find(line).is_none() && fixture.find("filter alone").is_some(), "{:?}", fixture.texts);
 
     let mut fixture = Fixture::new(SIZES[0]);
     assert!(fixture.find(line).is_none() && fixture.find("filter alone").is_some());
-    for title in ["Filter alone", "flat vs. naive", "clip.mp4"] {
-        fixture.click_at(mark(&fixture, title));
+    for title in ["Filter alone", "flat vs. naive", "headline"] {
+        fixture.click(&format!("Fold {title}"));
     }
     fixture.pass(vec![]);
     let folded = [Panel::Numbers, Panel::Graph, Panel::Ladder]
         .map(|p| fixture.overlay.saved_state().folded[p as usize]);
     assert_eq!(folded, [Some(true); 3]);
-    assert!(fixture.find(line).is_some() && fixture.find("Filter alone").is_some());
+    fixture.assert_shows(&[line, "Filter alone"]);
     assert!(fixture.find("flat vs. naive").is_some() && fixture.find("separable").is_none());
-    assert_eq!(fixture.click_pause(), [Action::TogglePause]);
+    assert_eq!(fixture.click("Pause"), [Action::TogglePause]);
 }
 
 /// Remarks are also a banner; a note is not.
@@ -44,11 +42,8 @@ fn remarks_and_notes_about_the_movie_stand_in_the_stages() {
     fixture.movie.remarks = vec![remark.to_owned()];
     fixture.movie.note = Some(note.to_owned());
     fixture.turn(Panel::Stages, true);
-    for text in [remark, note] {
-        assert!(fixture.find(text).is_some(), "{text}: {:?}", fixture.texts);
-    }
-    fixture.movie.note = None;
-    fixture.pass(vec![]);
+    fixture.assert_shows(&[remark, note]);
+    fixture.set(|f| f.movie.note = None);
     assert!(fixture.find(note).is_none() && fixture.find(remark).is_some());
 }
 
@@ -70,7 +65,7 @@ impl Fixture<'_> {
 
     /// Returns the names of the drawn panels and of the strip, and the visible parts of their rectangles.
     fn panels(&self) -> Vec<(&'static str, Rect)> {
-        let part = |id| self.ctx.read_response(id).map(|shown| shown.interact_rect);
+        let part = |id| self.harness.ctx.read_response(id).map(|shown| shown.interact_rect);
         let strip = part(crate::panel::cover_id("strip"));
         let of = |panel: &Panel| Some((panel.name(), part(cover_of(*panel))?));
         let all = Panel::ALL.iter().filter_map(of).chain(strip.map(|strip| ("strip", strip)));
@@ -103,7 +98,7 @@ fn nothing_lies_over_anything_else_whichever_panels_are_open() {
     let sizes = [vec2(640.0, 360.0), vec2(960.0, 540.0), vec2(1280.0, 720.0), vec2(1920.0, 1080.0)];
     // The window of a large screen is laid out in the points of a smaller one.
     let sizes = sizes.map(|size: Vec2| size / crate::zoom(size.x, size.y));
-    let panels: Vec<Panel> = ENTRIES.iter().map(|entry| entry.panel).collect();
+    let panels = COLUMN_PANELS.map(|panel| panel.entry().panel);
     for size in sizes.into_iter().chain([vec2(1920.0, 1080.0), vec2(480.0, 800.0)]) {
         let mut fixture = Fixture::new(size);
         fixture.devices = DeviceList { rows: Some(&rows), remarks: &machine.left_out, is_pending: false };
@@ -134,8 +129,7 @@ fn nothing_lies_over_anything_else_whichever_panels_are_open() {
                 fixture.time += 5.0;
                 fixture.pass(vec![]);
                 assert_eq!(fixture.panels(), before, "{what} in {size}: a message moves nothing");
-                fixture.notices = vec![notice("First.", true), notice("Second.", false)];
-                (0..3).for_each(|_| drop(fixture.pass(vec![])));
+                fixture.set(|f| f.notices = vec![notice("First.", true), notice("Second.", false)]);
                 assert!(fixture.find("First.").is_some(), "{what} in {size}");
                 fixture.check_panels(&what);
                 fixture.notices.clear();
@@ -159,7 +153,7 @@ fn a_panel_that_is_opened_or_unfolded_is_scrolled_to() {
         for panel in [Panel::Stages, Panel::Scopes, Panel::Timeline, Panel::Kernels] {
             fixture.turn(panel, true);
         }
-        (0..3).for_each(|_| drop(fixture.pass(vec![])));
+        fixture.settle();
         let column = fixture.panels().into_iter().find(|(name, _)| *name == "kernels").unwrap().1;
         let wheel = |fixture: &mut Fixture, y: f32| {
             let wheel = super::mouse::wheel(egui::MouseWheelUnit::Point, y);
@@ -168,9 +162,9 @@ fn a_panel_that_is_opened_or_unfolded_is_scrolled_to() {
         (0..40).for_each(|_| wheel(&mut fixture, -100.0));
         assert!(fixture.find("Sharing").is_some() && fixture.find("Kernels").is_none(), "{size}");
         // A panel that is opened is at the top, where it is visible.
-        (0..40).for_each(|_| drop(fixture.pass(vec![])));
+        fixture.passes(40);
         fixture.turn(Panel::Tuning, true);
-        (0..3).for_each(|_| drop(fixture.pass(vec![])));
+        fixture.settle();
         let title = fixture.find("Tuning").unwrap_or_else(|| panic!("{size}: {:?}", fixture.texts));
         assert!(title.top() < column.top() + 26.0 && fixture.find("Tune now").is_some(), "{title} in {size}");
         if size != SIZES[0] {
@@ -178,16 +172,13 @@ fn a_panel_that_is_opened_or_unfolded_is_scrolled_to() {
         }
         // A panel that is unfolded stays where it is, and is scrolled into view.
         (0..40).for_each(|_| wheel(&mut fixture, -100.0));
-        (0..40).for_each(|_| drop(fixture.pass(vec![])));
-        let mark = fixture.find("Stages").unwrap().left_center() - vec2(11.0, 0.0);
-        fixture.click_at(mark);
+        fixture.passes(40);
+        fixture.click("Fold Stages");
         (0..40).for_each(|_| wheel(&mut fixture, -100.0));
-        let mark = fixture.find("Stages").unwrap().left_center() - vec2(11.0, 0.0);
-        (0..40).for_each(|_| drop(fixture.pass(vec![])));
-        let mark = fixture.find("Stages").map_or(mark, |at| at.left_center() - vec2(11.0, 0.0));
+        fixture.passes(40);
         assert!(fixture.find("frame").is_none(), "it is folded");
-        fixture.click_at(mark);
-        (0..3).for_each(|_| drop(fixture.pass(vec![])));
+        fixture.click("Unfold Stages");
+        fixture.settle();
         assert!(fixture.find("Stages").is_some() && fixture.find("Stage, ms").is_some(), "{size}");
         assert!(fixture.find("Tuning").is_none(), "the panels above it are still there");
     }
@@ -208,8 +199,7 @@ fn the_buttons_of_a_search_keep_their_places_whatever_it_says() {
         (Tuning { state: JobState::Done, ..searched() }, "Tune now"),
     ];
     for (tuning, button) in states {
-        fixture.tuning = tuning;
-        (0..3).for_each(|_| drop(fixture.pass(vec![])));
+        fixture.set(|f| f.tuning = tuning);
         let center = fixture.find(button).unwrap_or_else(|| panic!("{button}: {:?}", fixture.texts)).center();
         places.push(center);
     }
@@ -232,7 +222,7 @@ fn the_column_is_resized_by_its_edge_and_moved_by_the_menu() {
         fixture.pass(vec![Event::PointerMoved(at + vec2(0.5 * by, 0.0))]);
         fixture.pass(vec![Event::PointerMoved(at + vec2(by, 0.0))]);
         fixture.pass(vec![button(at + vec2(by, 0.0), false)]);
-        (0..2).for_each(|_| drop(fixture.pass(vec![])));
+        fixture.settle();
     };
     drag_edge(&mut fixture, at_first.left(), -200.0);
     let wide = column(&fixture);
@@ -241,17 +231,15 @@ fn the_column_is_resized_by_its_edge_and_moved_by_the_menu() {
     let saved = fixture.overlay.saved_state().column.width.unwrap();
     assert!((saved - 676.0).abs() < 2.0, "{saved}");
     // A smaller window narrows the column, and a larger one restores its width; so does the next start.
-    fixture.size = vec2(700.0, 600.0);
-    (0..2).for_each(|_| drop(fixture.pass(vec![])));
+    fixture.set(|f| f.size = vec2(700.0, 600.0));
     assert!(column(&fixture).left() > 64.0);
     fixture.check_panels("a narrow window");
-    fixture.size = SIZES[0];
-    (0..4).for_each(|_| drop(fixture.pass(vec![])));
+    fixture.set(|f| f.size = SIZES[0]);
     assert_eq!(column(&fixture).min, wide.min);
     let saved = fixture.overlay.saved_state();
     let mut next = Fixture::new(SIZES[0]);
     next.overlay.restore(saved);
-    (0..2).for_each(|_| drop(next.pass(vec![])));
+    next.settle();
     assert_eq!(column(&next).left(), wide.left());
     // A drag far outside ends where some room is left for the picture.
     drag_edge(&mut fixture, wide.left(), -5000.0);
@@ -260,20 +248,20 @@ fn the_column_is_resized_by_its_edge_and_moved_by_the_menu() {
     assert_eq!(fixture.choose("Dock to the left"), [Action::MoveColumn]);
     fixture.overlay.reset_panels();
     fixture.overlay.move_column();
-    (0..2).for_each(|_| drop(fixture.pass(vec![])));
+    fixture.settle();
     let left = column(&fixture);
     assert!(left.left() < 10.0 && (left.width() - at_first.width()).abs() < 1.0, "{left}");
     fixture.check_panels("at the left");
     assert!(fixture.overlay.saved_state().column.left);
-    drag_edge(&mut fixture, left.right(), 150.0);
+    // The scroll bar stands between the panels and the edge.
+    drag_edge(&mut fixture, left.right() + 6.0, 150.0);
     assert!((column(&fixture).width() - left.width() - 150.0).abs() < 8.0, "{}", column(&fixture));
     // A button resets all changes of the column.
-    fixture.overlay.toggle_key_table();
-    fixture.pass(vec![]);
+    fixture.set(|f| f.overlay.switches.keys ^= true);
     assert_eq!(fixture.click("Reset panels"), [Action::ResetPanels]);
-    fixture.overlay.toggle_key_table();
+    fixture.overlay.switches.keys ^= true;
     fixture.overlay.reset_panels();
-    (0..2).for_each(|_| drop(fixture.pass(vec![])));
+    fixture.settle();
     assert_eq!(column(&fixture), at_first);
 }
 
@@ -296,11 +284,9 @@ fn the_stages_open_by_click_and_the_graph_goes_with_them() {
         assert!(fixture.find("Filter alone").is_some() && fixture.find("Stage, ms").is_none());
         assert_eq!(fixture.click("stages"), [Action::Toggle(Panel::Stages)]);
         assert_eq!(fixture.choose("Stages"), [Action::Toggle(Panel::Stages)]);
-        fixture.change(|s| s.open[Panel::Stages as usize] = true);
-        fixture.pass(vec![]);
-        fixture.pass(vec![]);
-        assert!(fixture.find("Frame time by stage, ms").is_some() && fixture.find("Stage, ms").is_some());
-        assert_eq!(fixture.click("\u{d7}"), [Action::Toggle(Panel::Stages)]);
+        fixture.open(Panel::Stages);
+        fixture.assert_shows(&["Frame time by stage, ms", "Stage, ms"]);
+        assert_eq!(fixture.click("Close Stages"), [Action::Toggle(Panel::Stages)]);
         // Patterns are drawn on request.
         assert!(!fixture.overlay.saved_state().hatched);
         fixture.click("patterns");
@@ -315,8 +301,7 @@ fn all_keys_can_be_seen_at_every_size() {
         for visible in [true, false] {
             let mut fixture = Fixture::new(size);
             fixture.change(|s| s.visible = visible);
-            fixture.overlay.toggle_key_table();
-            fixture.pass(vec![]);
+            fixture.set(|f| f.overlay.switches.keys ^= true);
             let window = Rect::from_min_size(Pos2::ZERO, size);
             let mut shown: Vec<&str> = Vec::new();
             let middle = pos2(size.x / 2.0, size.y / 2.0);
@@ -331,7 +316,7 @@ fn all_keys_can_be_seen_at_every_size() {
             for key in BINDINGS.iter() {
                 assert!(shown.contains(&key.effect.as_str()), "{} at {size}", key.effect);
             }
-            assert_eq!(fixture.click("\u{d7}"), [Action::ToggleKeys]);
+            assert_eq!(fixture.click("Close the table of keys"), [Action::ToggleKeys]);
         }
     }
 }
@@ -346,8 +331,7 @@ fn a_window_without_drops_says_so_in_the_table_of_keys_and_beside_the_path() {
             fixture.pass(vec![]);
             assert_eq!(fixture.texts.iter().any(|(text, _)| text.contains("dropped")), lacks_drops, "{size}");
             fixture.overlay.path_prompt.close();
-            fixture.overlay.toggle_key_table();
-            fixture.pass(vec![]);
+            fixture.set(|f| f.overlay.switches.keys ^= true);
             if size == SIZES[0] {
                 assert_eq!(fixture.find("not on Wayland: o opens a file").is_some(), lacks_drops);
             }
@@ -357,13 +341,7 @@ fn a_window_without_drops_says_so_in_the_table_of_keys_and_beside_the_path() {
 
 #[test]
 fn a_path_can_be_typed_and_the_keys_stay_in_the_field() {
-    let key = |key| Event::Key {
-        key,
-        physical_key: None,
-        pressed: true,
-        repeat: false,
-        modifiers: Modifiers::NONE,
-    };
+    let key = |key| super::key(key, true);
     let text = |text: &str| Event::Text(text.to_owned());
     for size in SIZES {
         for visible in [true, false] {
@@ -387,14 +365,13 @@ fn a_path_can_be_typed_and_the_keys_stay_in_the_field() {
             // The field is opened again: typing replaces the old text; Esc and the button close the field.
             fixture.overlay.path_prompt.open();
             fixture.pass(vec![]);
-            assert!(fixture.find("/q o.mkv").is_some());
+            fixture.assert_shows(&["/q o.mkv"]);
             fixture.pass(vec![text("new")]);
             assert!(fixture.find("new").is_some() && fixture.find("/q o.mkv").is_none());
             assert_eq!(fixture.pass(vec![key(egui::Key::Escape)]), []);
             assert!(!fixture.overlay.path_prompt.is_open());
             fixture.overlay.path_prompt.open();
-            fixture.pass(vec![]);
-            fixture.pass(vec![]);
+            fixture.settle();
             assert_eq!(fixture.click("Open"), [Action::Open("new".to_owned())]);
             fixture.overlay.path_prompt.open();
             fixture.pass(vec![]);

@@ -20,12 +20,13 @@ type Picture = (u32, u32, Vec<u8>);
 
 /// Draws the last pass of the fixture on an even background, after some passes that settle the layout.
 fn draw(fixture: &mut Fixture, headless: &Headless) -> Picture {
-    (0..4).for_each(|_| drop(fixture.pass(vec![])));
+    fixture.settle();
     let gl = &headless.gl;
     let size = (fixture.size * fixture.scale).round();
     let (width, height) = (size.x as u32, size.y as u32);
     let texture = opengl::texture::create(gl, width, height).unwrap();
-    let primitives = fixture.ctx.tessellate(fixture.shapes.clone(), fixture.scale);
+    let shapes = fixture.harness.output().shapes.clone();
+    let primitives = fixture.harness.ctx.tessellate(shapes, fixture.scale);
     let mut painter = egui_glow::Painter::new(gl.clone(), "", None, false).unwrap();
     // SAFETY: the context is current on this thread, and the texture is complete.
     unsafe {
@@ -34,8 +35,8 @@ fn draw(fixture: &mut Fixture, headless: &Headless) -> Picture {
         let (target, point) = (glow::TEXTURE_2D, glow::COLOR_ATTACHMENT0);
         gl.framebuffer_texture_2d(glow::FRAMEBUFFER, point, target, Some(texture), 0);
         painter.clear([width, height], [0.35, 0.40, 0.38, 1.0]);
-        let deltas = &mut fixture.deltas;
-        painter.paint_and_update_textures([width, height], fixture.scale, &primitives, deltas);
+        let mut deltas = fixture.deltas.0.borrow_mut();
+        painter.paint_and_update_textures([width, height], fixture.scale, &primitives, &mut deltas);
         gl.bind_framebuffer(glow::FRAMEBUFFER, None);
         gl.delete_framebuffer(framebuffer);
     }

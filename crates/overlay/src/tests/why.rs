@@ -45,7 +45,7 @@ fn stages(work: Option<FilterWork>, size: Vec2) -> Fixture<'static> {
     fixture.device = Some(DeviceInfo { kind: DeviceKind::Gpu, units: 132, ..DeviceInfo::made_up() });
     fixture.change(|s| s.open[Panel::Stages as usize] = true);
     fixture.time += 1.0;
-    (0..3).for_each(|_| drop(fixture.pass(vec![])));
+    fixture.settle();
     fixture
 }
 
@@ -56,17 +56,15 @@ fn the_panel_of_stages_says_why() {
     // Without peaks there are rates and no shares, and no sentence that needs them.
     let named = format!("{first} takes");
     let short = first.strip_prefix("box_").unwrap();
-    for text in ["8.00 MB to move, 0.947 GB/s", "14.2 GFLOP/s", short, "128", "15.0"] {
-        assert!(fixture.find(text).is_some(), "'{text}': {:?}", fixture.texts);
-    }
+    fixture.assert_shows(&["8.00 MB to move, 0.947 GB/s", "14.2 GFLOP/s", short, "128", "15.0"]);
     assert!(fixture.shows(&named) && !fixture.shows("of the copy") && !fixture.shows("is read"));
     fixture.facts = DeviceFacts {
         peaks: Some(DevicePeaks { copy_gb_s: Some(50.0), read_gb_s: None, gflop_s: Some(1000.0) }),
         waits: None,
         registers: vec![KernelRegisters { kernel: first.to_owned(), registers: 255, spilled_bytes: 1024 }],
     };
-    (0..2).for_each(|_| drop(fixture.pass(vec![])));
-    for text in [
+    fixture.settle();
+    fixture.assert_shows(&[
         "8.00 MB to move, 0.947 GB/s, 2 % of the copy",
         "14.2 GFLOP/s, 1 % of the peak",
         "copy 50.0, read \u{2013} GB/s; 1000 GFLOP/s",
@@ -74,17 +72,14 @@ fn the_panel_of_stages_says_why() {
         "Each pixel is read 30 times; 2 % of the copy's bandwidth.",
         "copy: 50.0 GB/s",
         "multiply-adds: 1000 GFLOP/s",
-    ] {
-        assert!(fixture.find(text).is_some(), "'{text}': {:?}", fixture.texts);
-    }
+    ]);
     assert!(
         fixture.shows(&format!("{first} takes 95 % of the time.")) && fixture.shows("1,024 bytes of each")
     );
     // The roofline has a dot for the variant that was measured with known work.
-    assert!(fixture.find("1  flat: 14.2 GFLOP/s, 15.0 op/byte").is_some(), "{:?}", fixture.texts);
+    fixture.assert_shows(&["1  flat: 14.2 GFLOP/s, 15.0 op/byte"]);
     // At another radius there are no measurements.
-    fixture.radius = 8;
-    fixture.pass(vec![]);
+    fixture.set(|f| f.radius = 8);
     assert!(!fixture.shows("op/byte") && !fixture.shows("copy: 50.0 GB/s"), "{:?}", fixture.texts);
 }
 
@@ -96,7 +91,7 @@ fn the_panel_of_stages_says_nothing_that_is_not_known() {
         let mut fixture = stages(work, vec2(1280.0, 1600.0));
         fixture.facts.peaks =
             Some(DevicePeaks { copy_gb_s: Some(100.0), read_gb_s: Some(120.0), gflop_s: Some(1000.0) });
-        (0..2).for_each(|_| drop(fixture.pass(vec![])));
+        fixture.settle();
         for said in ["to move", "GFLOP/s, ", "of the copy", "is read", "of the time", "op/byte"] {
             assert!(!fixture.shows(said), "'{said}': {:?}", fixture.texts);
         }
@@ -127,19 +122,23 @@ fn benchmarked(name: &str, radii: &[u32], ms: f64) -> DeviceReport {
 fn the_lab_benchmarks_the_frame_on_the_screen_and_keeps_a_column_for_each_device() {
     let mut fixture = Fixture::new(vec2(1600.0, 1200.0));
     fixture.paused = true;
-    fixture.change(|s| s.open[Panel::Lab as usize] = true);
-    (0..2).for_each(|_| drop(fixture.pass(vec![])));
+    fixture.open(Panel::Lab);
     fixture.click("box filter");
-    (0..2).for_each(|_| drop(fixture.pass(vec![])));
+    fixture.settle();
     assert_eq!(fixture.click("Measure"), [Action::Benchmark(vec![7])]);
     assert!(fixture.find("Save run").is_none() && fixture.find("Copy").is_none(), "there is nothing to save");
     let frame = BenchmarkFrame { movie: "clip.mp4".to_owned(), position_s: 61.5, size: (1280, 720) };
     let devices = vec![benchmarked("First", &[7], 8.0), benchmarked("Second", &[7], 2.0)];
     fixture.lab.benchmark = Benchmark { frame: frame.clone(), radii: vec![7], devices };
-    (0..2).for_each(|_| drop(fixture.pass(vec![])));
-    for text in ["clip.mp4 at 1:01.5, 1280 \u{d7} 720", "First", "Second", "8.00", "2.00", "0.500"] {
-        assert!(fixture.find(text).is_some(), "'{text}': {:?}", fixture.texts);
-    }
+    fixture.settle();
+    fixture.assert_shows(&[
+        "clip.mp4 at 1:01.5, 1280 \u{d7} 720",
+        "First",
+        "Second",
+        "8.00",
+        "2.00",
+        "0.500",
+    ]);
     assert_eq!(fixture.click("Save run"), [Action::SaveBenchmark]);
     fixture.click("Copy");
     assert!(
@@ -148,13 +147,11 @@ fn the_lab_benchmarks_the_frame_on_the_screen_and_keeps_a_column_for_each_device
         fixture.copied
     );
     fixture.click("r = 1 to 31");
-    (0..2).for_each(|_| drop(fixture.pass(vec![])));
+    fixture.settle();
     assert_eq!(fixture.click("Measure"), [Action::Benchmark(vec![1, 3, 7, 15, 31])]);
     let radii = vec![1, 3, 7, 15, 31];
     let devices = vec![benchmarked("First", &radii, 8.0), benchmarked("Second", &radii[..2], 2.0)];
     fixture.lab.benchmark = Benchmark { frame, radii, devices };
-    (0..2).for_each(|_| drop(fixture.pass(vec![])));
-    for text in ["First", "Second", "31", "10 ms", "flat", "fused"] {
-        assert!(fixture.find(text).is_some(), "'{text}': {:?}", fixture.texts);
-    }
+    fixture.settle();
+    fixture.assert_shows(&["First", "Second", "31", "10 ms", "flat", "fused"]);
 }
