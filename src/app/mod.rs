@@ -16,6 +16,7 @@ pub(crate) mod playlist;
 mod saved_run;
 pub(crate) mod settings;
 mod size;
+mod wake;
 pub(crate) mod window;
 
 pub(crate) use window::run;

@@ -7,7 +7,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use egui_winit::accesskit_winit;
 use winit::application::ApplicationHandler;
 use winit::event::WindowEvent;
 use winit::event_loop::{ActiveEventLoop, EventLoopProxy};
@@ -16,6 +15,7 @@ use winit::window::WindowId;
 
 use super::player::{Player, Setup};
 use super::playlist::Playlist;
+use super::wake::Wake;
 use crate::app::display;
 use crate::options::{PlayArgs, SceneId};
 use crate::window_system::{self, WindowSystem};
@@ -29,23 +29,6 @@ use video::{OpenOptions, bundled_clip};
 /// The time for which clreel waits for its first movie before it opens the window. If the movie is not open by then, the window
 /// opens without knowing the movie's size.
 const FIRST_WAIT: Duration = Duration::from_millis(700);
-
-/// An event that another thread sends to the window's event loop.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Wake {
-    /// Another thread may have a result.
-    Ready,
-    /// A signal requests the end of the process.
-    Quit,
-    /// A screen reader asks for the overlay's tree, or for an action.
-    Access(accesskit_winit::WindowEvent),
-}
-
-impl From<accesskit_winit::Event> for Wake {
-    fn from(event: accesskit_winit::Event) -> Self {
-        Self::Access(event.window_event)
-    }
-}
 
 /// Opens the window and plays until the user quits. Ends the process instead of returning if a kernel or a compiler still runs,
 /// since these cannot be stopped.

@@ -40,7 +40,7 @@ use super::lane::Lane;
 use super::lane::moment::Moment;
 use super::playlist::Playlist;
 use super::settings::{SettingsReader, Store};
-use super::window::Wake;
+use super::wake::Wake;
 use crate::app::size::{DEFAULT_SIZE, WindowSize, displayed_size, frame_size};
 use crate::gl_window::{GlWindow, Interface};
 use crate::options::PlayArgs;

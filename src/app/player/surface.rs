@@ -11,7 +11,7 @@ use winit::window::Window;
 use super::{presses, texts};
 use crate::app::fonts::SystemFonts;
 use crate::app::settings::UI_SCALE;
-use crate::app::window::Wake;
+use crate::app::wake::Wake;
 use crate::gl_window::GlWindow;
 use base::error::{Error, Result};
 use base::jobs::Waker;
