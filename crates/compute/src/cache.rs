@@ -1,7 +1,8 @@
-//! The cache file of tuning results: the parameters and the time of each tuned variant, for a device and a class of cases.
+//! The cache file of tuning results: the best parameters and the time of each tuned variant on a device, for a group of cases
+//! (sizes, radii and so on) that share one result.
 //!
 //! The file is `$XDG_CACHE_HOME/clreel/tuning.json`, or `~/.cache/clreel/tuning.json`. An entry holds for one device, driver
-//! version, ladder, class of cases, variant, and kernel source: if one of them changes, the entry is ignored.
+//! version, ladder, group of cases, variant, and kernel source: if one of them changes, the entry is ignored.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -19,24 +20,24 @@ use base::stderr::print_message;
 use opencl::sources::Sources;
 use opencl::{folders, timer};
 
-/// A class of cases of one ladder for which the same variant and parameters are the fastest, so that one tuning result is used
-/// for all of them.
+/// A group of cases of one ladder that share one tuning result, because the same variant and parameters are the fastest for all
+/// of them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Class {
-    /// The ladder's name; `None` for the box filter, whose entries are older than this field.
+    /// The name of the ladder that the cases belong to; `None` for the box filter, whose entries are older than this field.
     pub ladder: Option<&'static str>,
-    /// The JSON fields that identify the class in a cache entry.
+    /// The fields that identify this group of cases in an entry of the JSON cache file.
     pub fields: Map<String, Value>,
 }
 
 impl Class {
-    /// Creates the class of cases of the ladder `ladder` that is identified by `word`.
+    /// Creates the group of cases of the ladder `ladder` that is identified by the name `word`.
     pub fn new(ladder: &'static str, word: &str) -> Self {
         Self { ladder: Some(ladder), fields: Map::from_iter([("class".to_owned(), word.into())]) }
     }
 }
 
-/// The best parameters of one variant for a device and a class of cases.
+/// The best parameters of one variant for a device and a group of cases.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
     /// The device's name.
@@ -52,12 +53,12 @@ pub struct Entry {
     params: Vec<(String, u32)>,
     /// The hash of the kernel source.
     source: String,
-    /// The median time in milliseconds of runs that alternated with runs of the other variants' best configurations.
+    /// The median run time in milliseconds. The runs were interleaved with those of the other variants' best configurations.
     ms: f64,
-    /// True for the entry that the search has kept for `auto`. Without such an entry, `auto` uses the fastest.
+    /// True for the entry that the search has chosen for the variant `auto`. Without such an entry, `auto` uses the fastest.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     kept: bool,
-    /// The class of cases, as in [`Class::fields`].
+    /// The fields that identify the group of cases, as in [`Class::fields`].
     #[serde(flatten)]
     class: Map<String, Value>,
 }
@@ -93,7 +94,7 @@ impl Entry {
         Self { kept: true, ..self }
     }
 
-    /// Returns true if both entries are for the same device, driver, ladder and class of cases. The times of two such entries
+    /// Returns true if both entries are for the same device, driver, ladder and group of cases. The times of two such entries
     /// are comparable only if they come from the same search.
     pub fn same_search(&self, other: &Self) -> bool {
         self.device == other.device
@@ -102,7 +103,7 @@ impl Entry {
             && self.class == other.class
     }
 
-    /// Returns true if the entry is for this device and this class of cases.
+    /// Returns true if the entry is for this device and this group of cases.
     fn is_for(&self, device: &DeviceInfo, class: &Class) -> bool {
         self.device == device.name
             && self.driver == device.driver
@@ -110,7 +111,7 @@ impl Entry {
             && self.class == class.fields
     }
 
-    /// Returns the entry's configuration. `None` if the kernel source or the set of parameters has changed since the search,
+    /// Returns the entry's configuration; `None` if the kernel source or the set of parameters has changed since the search,
     /// the stored time is implausible, or the stored values cannot come from a search on this device.
     fn config<C: Tunable>(
         &self,
@@ -170,7 +171,7 @@ impl Cache {
     /// Parses the contents of the cache file.
     ///
     /// # Errors
-    /// Returns an error if they are damaged or have another format version.
+    /// Returns an error if the contents are damaged or have another format version.
     pub fn parse(text: &[u8]) -> Result<Self, Unread> {
         let cache: Self = load::json(text)?;
         if cache.schema != SCHEMA {
@@ -179,8 +180,8 @@ impl Cache {
         Ok(cache)
     }
 
-    /// Prints a warning, once per process, that the cache file at `path` is unusable because of `why`, and returns an empty
-    /// cache. Prints nothing if the file is missing.
+    /// Returns an empty cache in place of the cache file at `path`, which is unusable because of `why`. Prints a warning about
+    /// it once per process, but not if the file is missing.
     fn ignored(path: &Path, why: &Unread) -> Self {
         /// Makes sure that the warning is printed once per process.
         static ONCE: Once = Once::new();
@@ -196,15 +197,15 @@ impl Cache {
     }
 
     /// Adds the entries of one search to the cache. They replace all older entries for the same device, driver, ladder and
-    /// class of cases.
+    /// group of cases.
     pub fn put(&mut self, found: Vec<Entry>) {
         self.entries.retain(|old| !found.iter().any(|new| new.same_search(old)));
         self.entries.extend(found);
     }
 
-    /// Returns the variant, with its parameters, that tuning has kept for a class of cases on a device, or the fastest one.
-    /// `find` receives a variant id from the cache file and returns the caller's own value for that variant, together with its
-    /// kernel code. `None` if the class was not tuned, or the variant's entry is no longer valid.
+    /// Returns the variant, with its parameters, that tuning has chosen for a group of cases on a device, or else the fastest
+    /// one. `find` receives a variant id from the cache file and returns the caller's own value for that variant, together with
+    /// its kernel code. Returns `None` if the group was not tuned, or the variant's entry is no longer valid.
     pub fn fastest<R, C: Tunable>(
         &self,
         device: &DeviceInfo,
@@ -234,7 +235,7 @@ impl Cache {
     }
 }
 
-/// Returns an error if tuning results cannot be stored; call it before a search.
+/// Returns an error if tuning results cannot be stored. Call it before a search, so that the search is not in vain.
 ///
 /// # Errors
 /// Returns the error that [`Cache::store`] would return.
@@ -259,7 +260,7 @@ fn writable_path() -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Returns the error for tuning results that cannot be stored.
+/// Returns the error for tuning results that cannot be stored because of `why`.
 fn not_kept(why: impl Into<String>) -> Error {
     Error::new(
         "What tuning finds cannot be kept.",
@@ -275,10 +276,11 @@ mod tests {
     use crate::plan::{Code, Pass};
     use base::device::DeviceKind;
 
-    /// The code of the variants `one` and `two`, with paths of existing kernel files, since the cache stores a hash of the text.
+    /// The code of the variants `one` and `two`. The paths are those of existing kernel files, because the cache stores a hash
+    /// of the text.
     static CODES: [Code<()>; 2] = [made_up("convert/01_planes.cl"), made_up("convert/02_correct.cl")];
 
-    /// Returns made-up code whose parameter A must not be 4 on any device.
+    /// Returns invented code for tests, whose parameter A must not be 4 on any device.
     const fn made_up(file: &'static str) -> Code<()> {
         const PASS: Pass<()> = Pass {
             kernel: "",
@@ -365,7 +367,7 @@ mod tests {
             |e| e.params[0] = e.params[1].clone(),
             |e| e.variant = "no".into(),
             |e| e.ms = f64::NAN,
-            // A nanosecond, and no time at all.
+            // Implausible times: a nanosecond, and no time at all.
             |e| e.ms = 1e-6,
             |e| e.ms = 0.0,
             |e| e.ladder = None,

@@ -1,5 +1,5 @@
 //! Tuning parameters of kernels as data: [`Param`] declares a parameter, and [`Config`] has a value for each parameter and
-//! creates the compiler options.
+//! returns the compiler options.
 
 use std::fmt;
 
@@ -18,12 +18,12 @@ pub struct Param {
     pub values: &'static [u32],
 }
 
-/// Kernel code with tuning parameters. Each ladder has its own type for its code.
+/// Kernel code with tuning parameters. Each ladder implements this for its own type of code.
 pub trait Tunable: Sized + 'static {
-    /// Returns the kernel file's path below `kernels/`.
+    /// Returns the path of the kernel file below `kernels/`.
     fn file(&self) -> &'static str;
 
-    /// Returns the parameters.
+    /// Returns the declarations of the tuning parameters.
     fn params(&self) -> &'static [Param];
 
     /// Returns the number of work-items in a work-group, for each launch.
@@ -35,8 +35,8 @@ pub trait Tunable: Sized + 'static {
         true
     }
 
-    /// Returns the parameters whose default values differ for a class of cases on a kind of device, as pairs of name and default
-    /// value; none by default.
+    /// Returns other default values for a group of cases that share a tuning result, on a kind of device: pairs of a
+    /// parameter's name and its default value. Returns none by default.
     fn class_defaults(&self, _kind: DeviceKind, _class: &str) -> &'static [(&'static str, u32)] {
         &[]
     }
@@ -46,7 +46,7 @@ pub trait Tunable: Sized + 'static {
         0
     }
 
-    /// Returns true if a search over the parameters is worth its time.
+    /// Returns true if a search for the best parameter values is worth its time.
     fn is_tuned(&self) -> bool {
         true
     }
@@ -83,14 +83,15 @@ impl<C: Tunable> Config<C> {
         Self::new(code, device.kind).fit_to_device(device)
     }
 
-    /// Returns the default values for a class of cases, with work-group sizes reduced until the device allows them. If the device
-    /// cannot run these values, returns the defaults for all cases.
+    /// Returns the default values for a group of cases that share a tuning result, with work-group sizes reduced until the
+    /// device allows them. If the device cannot run these values, returns the defaults for all cases.
     pub fn for_class(code: &'static C, device: &DeviceInfo, class: &str) -> Self {
         let better = Self::for_kind(code, device.kind, class).fit_to_device(device);
         if better.is_allowed(device) { better } else { Self::for_device(code, device) }
     }
 
-    /// Returns the default values for a class of cases on a kind of device. A particular device may not allow them.
+    /// Returns the default values for a group of cases that share a tuning result, on a kind of device. A particular device may
+    /// not allow them.
     pub fn for_kind(code: &'static C, kind: DeviceKind, class: &str) -> Self {
         let better = code.class_defaults(kind, class).iter();
         better.fold(Self::new(code, kind), |config, (name, value)| config.with(name, *value))

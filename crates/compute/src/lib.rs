@@ -1,6 +1,7 @@
 //! Computations on a device as data: kernel files with their launches and parameters ([`plan`], [`config`]), variants of one
-//! computation ([`variant`]), their exact work ([`work`]), timed runs ([`sample`]), stored tuning results ([`cache`]), and trials
-//! of edited kernels in a child process ([`trial`]). The window and the benchmark build on it; it knows neither.
+//! computation ([`variant`]), the exact amounts of work of their kernels ([`work`]), timed runs ([`sample`]), stored tuning
+//! results ([`cache`]), and trials of edited kernels in a child process ([`trial`]). The window and the benchmark use this
+//! crate, which does not depend on them.
 
 #![warn(missing_docs, unreachable_pub)]
 // The docs are generated for all items (`./dev check`).
@@ -47,11 +48,11 @@ impl BackEnd {
     }
 }
 
-/// The kernel file of a variant.
+/// The kernel file from which a variant is built.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelFile {
-    /// The path below `kernels/`.
+    /// The path of the file below `kernels/`.
     pub file: String,
-    /// A hash of the text, including all included files.
+    /// A hash of the file's text, including all included files.
     pub hash: String,
 }

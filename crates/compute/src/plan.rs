@@ -11,15 +11,15 @@ use opencl::program;
 use crate::config::{Config, Param, Tunable};
 use crate::work::LaunchWork;
 
-/// A kernel file, and how its kernels are launched for a case of type `S`. `X` is further data of ladders that do more than
+/// A kernel file, and how its kernels are launched for a case of type `S`. `X` is additional data for ladders that do more than
 /// launch the kernels in order.
 #[derive(Debug)]
 pub struct Code<S: 'static, X: 'static = ()> {
-    /// The path below `kernels/`.
+    /// The path of the kernel file below `kernels/`.
     pub file: &'static str,
-    /// The launches, in order.
+    /// The launches of kernels, in order.
     pub passes: &'static [Pass<S, X>],
-    /// The tuning parameters.
+    /// The tuning parameters of the kernels.
     pub params: &'static [Param],
     /// Returns true if the device can run these parameter values, without regard to the size of the work-groups.
     pub allows: fn(&Config<Self>, &DeviceInfo) -> bool,
@@ -30,7 +30,7 @@ pub struct Code<S: 'static, X: 'static = ()> {
     pub supports: fn(&Device, &S) -> Result<(), String>,
     /// Returns compiler options for a device, in addition to the values of the parameters.
     pub options: fn(&DeviceInfo) -> String,
-    /// The further data of the ladder.
+    /// The additional data of the ladder.
     pub extra: X,
 }
 
@@ -55,39 +55,40 @@ pub type GroupsFormula<S, X = ()> = fn(&Config<Code<S, X>>, &S) -> [usize; 2];
 /// A function that adds the exact work to a launch whose sizes are known.
 pub type WorkFormula<S, X = ()> = fn(&Config<Code<S, X>>, &S, Launched<'_>) -> LaunchWork;
 
-/// A launch with its sizes, to which a [`WorkFormula`] adds the work.
+/// The sizes of a launch, to which a [`WorkFormula`] adds the amounts of work.
 #[derive(Debug, Clone, Copy)]
 pub struct Launched<'a> {
-    /// The launch, without reads, writes and operations.
+    /// The launch, with reads, writes and operations still 0.
     pub launch: LaunchWork,
-    /// The number of its work-groups.
+    /// The number of work-groups of this launch.
     pub groups: u64,
-    /// The number of work-groups of the launch before it.
+    /// The number of work-groups of the preceding launch.
     pub groups_before: u64,
-    /// The device.
+    /// The device that runs the launch.
     pub device: &'a DeviceInfo,
 }
 
-/// The names of an argument's type that drivers may report.
+/// The type names that drivers may report for an argument.
 pub type Types = &'static [&'static str];
 
 /// An argument of a kernel.
 #[derive(Debug)]
 pub enum Arg<S: 'static, X: 'static = ()> {
-    /// Memory of the case, by its index: first the inputs, then the output.
+    /// Memory of the case, by its index: first the inputs, then the output. With the types that drivers may report for it.
     Memory(usize, Types),
-    /// Memory for intermediate results, by its index, and its length in 32-bit numbers.
+    /// Memory for intermediate results, by its index. With its types, and the function that returns its length in 32-bit
+    /// numbers.
     Scratch(usize, Types, fn(&Config<Code<S, X>>, &S) -> usize),
     /// A counter that belongs to the program and is 0 before each run.
     Counter,
-    /// A number that is computed from the case.
+    /// A number that is computed from the case. With its types, and the function that computes it.
     Value(Types, fn(&S) -> Value),
     /// The number of work-groups of the preceding launch.
     GroupsBefore,
 }
 
 impl<S, X> Arg<S, X> {
-    /// Returns the names of the argument's type.
+    /// Returns the type names that drivers may report for the argument.
     fn types(&self) -> Types {
         match self {
             Arg::Memory(_, types) | Arg::Scratch(_, types, _) | Arg::Value(types, _) => types,
@@ -105,7 +106,7 @@ impl<S> Code<S> {
 }
 
 impl<S, X> Code<S, X> {
-    /// Returns the description of a file as [`Code::new`] does, with further data of the ladder.
+    /// Returns the description of a file as [`Code::new`] does, with additional data of the ladder.
     pub const fn with(
         file: &'static str,
         passes: &'static [Pass<S, X>],
@@ -162,7 +163,7 @@ pub fn group<S, X>(config: &Config<Code<S, X>>) -> [usize; 2] {
     [config.get("GROUP") as usize, 1]
 }
 
-/// Returns the size of work-groups of one work-item.
+/// Returns the size of work-groups that have one work-item.
 pub fn single<S, X>(_: &Config<Code<S, X>>) -> [usize; 2] {
     [1, 1]
 }
@@ -170,7 +171,7 @@ pub fn single<S, X>(_: &Config<Code<S, X>>) -> [usize; 2] {
 /// The compiled kernels of a [`Code`], with the values of their parameters.
 #[derive(Debug)]
 pub struct Program<S: 'static, X: 'static = ()> {
-    /// The parameters.
+    /// The values of the kernels' tuning parameters.
     pub config: Config<Code<S, X>>,
     kernels: Vec<Kernel>,
     /// The memory of [`Arg::Counter`]; `None` without such an argument. Each program has its own, so that a faulty kernel harms
@@ -178,10 +179,10 @@ pub struct Program<S: 'static, X: 'static = ()> {
     counter: Option<Buffer>,
 }
 
-/// The device memory that a program's kernels work on: that of the case, and that for intermediate results.
+/// The device memory that a program's kernels read and write: the memory of the case, and the memory for intermediate results.
 #[derive(Debug, Clone, Copy)]
 pub struct Operands<'a> {
-    /// First the inputs, then the output.
+    /// The memory of the case: first the inputs, then the output.
     pub memory: &'a [&'a Mem],
     /// The memory for intermediate results.
     pub scratch: &'a [&'a Mem],
@@ -202,7 +203,7 @@ impl Launch<'_> {
         Self { groups, local, ..self }
     }
 
-    /// Enqueues the kernel, to begin after the events `after`.
+    /// Enqueues the kernel. It begins after the events `after` are complete.
     ///
     /// # Errors
     /// Returns an error if the driver reports one.
@@ -272,8 +273,8 @@ impl<S, X> Program<S, X> {
         Ok(launches)
     }
 
-    /// Sets the arguments of the kernel with the index `at`; the number of work-groups of the launch before it is an argument
-    /// of some kernels.
+    /// Sets the arguments of the kernel with the index `at`. For kernels that need it as an argument, the number of work-groups
+    /// of the preceding launch is passed.
     ///
     /// # Errors
     /// Returns an error if the driver reports one.
@@ -313,7 +314,7 @@ impl<S, X> Program<S, X> {
         enqueued.map_err(|e| self.failed(&e))
     }
 
-    /// Drops the kernels' references to memory that others own.
+    /// Drops the references to device memory that the kernels' arguments keep.
     pub fn forget_memory(&self) {
         self.kernels.iter().for_each(Kernel::forget_memory);
     }
@@ -324,10 +325,10 @@ impl<S, X> Program<S, X> {
     }
 }
 
-/// Checks that the device has memory for arrays of these sizes in bytes.
+/// Returns `Ok` if the device has enough memory for arrays of these sizes in bytes.
 ///
 /// # Errors
-/// Returns a sentence for the user if it has not.
+/// Returns a sentence for the user if it has not enough memory.
 pub fn require_memory(device: &DeviceInfo, arrays: &[u64]) -> Result<(), String> {
     let (sum, largest) = (arrays.iter().sum(), arrays.iter().copied().max().unwrap_or_default());
     match device.has_room(sum, largest) {
@@ -339,15 +340,15 @@ pub fn require_memory(device: &DeviceInfo, arrays: &[u64]) -> Result<(), String>
 /// The lengths of a case's arrays in 32-bit numbers.
 #[derive(Debug)]
 pub struct Lens {
-    /// The inputs.
+    /// The length of each input.
     pub inputs: Vec<usize>,
-    /// The output.
+    /// The length of the output.
     pub output: usize,
-    /// Memory for intermediate results, as estimated before a program exists.
+    /// The length of each block of memory for intermediate results, as estimated before a program exists.
     pub scratch: Vec<usize>,
 }
 
-/// A variant's implementation that runs on threads of this process.
+/// The implementation of a variant that runs on threads of this process.
 #[derive(Debug, Clone, Copy)]
 pub struct Host<S: 'static> {
     /// The number of threads that it uses.

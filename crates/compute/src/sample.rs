@@ -1,4 +1,4 @@
-//! One timed run: commands are enqueued on a device, waited for, and timed by its clock and the host's.
+//! Timed runs: commands are enqueued on a device, waited for, and timed by the device's clock and the host's.
 
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
@@ -14,13 +14,13 @@ use opencl::watch;
 /// The times of one run in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sample {
-    /// The time of all commands on the device, each from its start to its end; `None` without a device, and NaN if the device's
-    /// driver reports impossible times.
+    /// The sum of the times of all commands on the device, each from its start to its end; `None` without a device, and NaN if
+    /// the device's driver reports impossible times.
     pub device_ms: Option<f64>,
-    /// The time from enqueueing to the start of the first command; `None` without a command queue.
+    /// The time from the first enqueue to the start of the first command on the device; `None` without a command queue.
     pub dispatch_ms: Option<f64>,
-    /// The time from the first enqueue to completion by the host's clock. It includes no transfers, because the data is already
-    /// in place.
+    /// The time by the host's clock, from the first enqueue until the last command is complete. It includes no transfers,
+    /// because the data is already in the device's memory.
     pub wall_ms: f64,
 }
 
@@ -44,11 +44,11 @@ thread_local! {
 }
 
 thread_local! {
-    /// The name, in traces, of the kernels that this thread runs.
+    /// The name that traces show for the kernels that this thread runs.
     static KERNEL_NAME: RefCell<Option<Box<str>>> = const { RefCell::new(None) };
 }
 
-/// Calls `run`. In traces, the commands that `run` samples have this name.
+/// Calls `run`. Traces show the name `name` for the commands that `run` times.
 pub fn named<T>(name: &str, run: impl FnOnce() -> T) -> T {
     KERNEL_NAME.set(Some(name.into()));
     let result = run();
@@ -76,7 +76,7 @@ pub fn sample(queue: &Queue, enqueue: impl FnOnce(&Queue) -> Result<Vec<Event>>)
     if !clock.is_usable() {
         return Ok(Sample::on_host(wall_ms));
     }
-    // A driver without times is no reason to fail: wall times take their place.
+    // A driver that reports no times does not make the run fail: wall times take their place.
     let command_ms = |event| timer::device_ms_within(event, Some(wall)).unwrap_or(f64::NAN);
     let commands_ms: Vec<f64> = events.iter().map(command_ms).collect();
     let device_ms: f64 = commands_ms.iter().sum();

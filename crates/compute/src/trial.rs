@@ -1,6 +1,7 @@
-//! The child process that runs trials of edited kernels: those of all ladders, and the filters of the window. Built-in kernels
-//! need no trial. The process itself is [`opencl::sandbox`]; a request has a task of its ladder, which the child passes to the
-//! closure of [`serve`].
+//! The child process that runs trials: edited kernels are run there before they may be used, so that a crash or a hang does no
+//! harm. The child runs the kernels of all ladders and the filters of the window; built-in kernels need no trial. The process
+//! itself is [`opencl::sandbox`]. A request has a task in its ladder's format, which the child passes to the closure of
+//! [`serve`].
 
 use std::sync::mpsc::Sender;
 use std::time::Duration;
@@ -23,7 +24,7 @@ const TRIAL_FAILED: &str = "The trial of the modified kernels failed.";
 /// The suggestion to the user if the device may be the reason.
 const DEVICES_HINT: &str = "Run `clreel devices` to see whether the device works.";
 
-/// A request to the child process to run the kernels of `task` on a device.
+/// A request to the child process: to run the kernels of `task` on a device.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Request<T> {
     device: Identity,
@@ -40,13 +41,13 @@ impl<T> Request<T> {
     }
 }
 
-/// The child's reply: a report if the output differs from the reference, `None` if it is equal, or the error if the kernels
-/// cannot run.
+/// The child's reply: a report if the output differs from the reference, `None` if it is equal, or the error because of which
+/// the kernels cannot run.
 type Reply = Result<Option<MismatchReport>>;
 
-/// Serves the requests of a [`Child`] with `run` until the parent closes the connection, then exits the process; runs in the
-/// child process. `frame` is the file descriptor of the memory that parent and child share. The device stays open from one
-/// request to the next.
+/// Runs in the child process: answers the requests of a [`Child`] with the results of `run` until the parent closes the
+/// connection, then exits the process. `frame` is the file descriptor of the memory that parent and child share. The device
+/// stays open from one request to the next.
 pub fn serve<T: DeserializeOwned>(
     frame: u32,
     mut run: impl FnMut(&ClContext, &T, &mut ParentConnection) -> Result<Option<MismatchReport>>,
@@ -81,7 +82,7 @@ pub struct Child {
     client: Client,
     /// True if the last request crashed the child or timed out.
     fault: bool,
-    /// The channel that receives a message once the kernels of a request are compiled; `None` if nobody waits for it.
+    /// The channel to which a message is sent once the kernels of a request are compiled; `None` if nobody waits for it.
     compiled: Option<Sender<()>>,
 }
 
@@ -92,13 +93,14 @@ impl Child {
         Self { limit, client: Client::new(ladder), fault: false, compiled: None }
     }
 
-    /// Returns true if the last error was a crash or a timeout of the child. Any other error would also occur in this process,
-    /// but do no harm there.
+    /// Returns true if the last error was a crash or a timeout of the child. Any other error would occur in this process as
+    /// well, without doing harm.
     pub fn is_fault(&self) -> bool {
         self.fault
     }
 
-    /// Sets the channel that receives a message when the child has compiled the kernels of a request.
+    /// Sets the channel to which a message is sent once the child has compiled the kernels of a request; `None` for no
+    /// messages.
     pub fn tell_when_compiled(&mut self, compiled: Option<Sender<()>>) {
         self.compiled = compiled;
     }
@@ -151,14 +153,14 @@ impl Child {
         reply
     }
 
-    /// Starts the child, unless it is running, with a request that runs no kernel, so that the next request need not wait for
-    /// drivers to load. If that fails, the next request returns the error.
+    /// Starts the child, unless it is running, with a request that runs no kernel, so that the next request need not wait until
+    /// drivers are loaded. If that fails, the next request returns the error.
     pub fn make_ready<T: Serialize>(&mut self, request: &Request<T>) {
         self.client.make_ready::<_, Reply>(request);
     }
 }
 
-/// Returns the error for a child that ended during `step` of the trial of the kernels called `name`.
+/// Returns the error for a child that ended in the way `ending`, during `step` of the trial of the kernels called `name`.
 fn ending_error(name: &str, ending: &Ending, step: &str) -> Error {
     let why = "Modified kernels run in a child process first, so that a crash or a hang does not end clreel.";
     let hint = match (&ending.cause, step) {

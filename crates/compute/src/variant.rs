@@ -1,5 +1,5 @@
-//! Declares a variant, which is one implementation of a ladder's computation. Command line, tables and tests read these
-//! declarations.
+//! Declarations of variants. A variant is one implementation of a ladder's computation. Command line, tables and tests read
+//! them.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use base::device::DeviceKind;
 use crate::BackEnd;
 use crate::config::Tunable;
 
-/// The kind of a variant's implementation, with its code.
+/// The kind of a variant's implementation, and its code.
 #[derive(Debug)]
 pub enum Work<C: 'static, H> {
     /// Kernels on an OpenCL device.
@@ -20,12 +20,12 @@ pub enum Work<C: 'static, H> {
         /// The kernels for all other devices.
         gpu: &'static C,
     },
-    /// Threads of this process.
+    /// A function that runs on threads of this process.
     Host(H),
-    /// Shaders in OpenGL.
+    /// OpenGL shaders.
     Shaders(H),
-    /// Threads of this process, shown as an additional row that is not a variant of the ladder: the host's work, the row's
-    /// name, and its description in JSON.
+    /// A function that runs on threads of this process and is shown as an additional row that is not a variant of the ladder.
+    /// With the row's name, and its description in JSON.
     ExtraHost(H, String, Value),
     /// The fastest of the ladder's kernels on this device, found in the tuning cache, or else by a short search.
     Fastest,
@@ -33,21 +33,22 @@ pub enum Work<C: 'static, H> {
     Tuned(&'static str),
 }
 
-/// A variant with its texts for users. `C` is the type of a ladder's kernel code, `H` that of its work on the host.
+/// A variant (one implementation of a ladder's computation), with the texts that describe it. `C` is the type of the ladder's
+/// kernel code, `H` that of its code on the host.
 #[derive(Debug)]
 pub struct Variant<C: 'static, H> {
-    /// The id on the command line and in JSON. It never changes its meaning.
+    /// The id of the variant on the command line and in JSON. It never changes its meaning.
     pub id: &'static str,
-    /// The title for people, one to three words.
+    /// The title of the variant that users see, one to three words.
     pub title: &'static str,
     /// The difference from the preceding variant, in one sentence.
     pub idea: &'static str,
-    /// The implementation.
+    /// The implementation of the variant.
     pub work: Work<C, H>,
 }
 
 impl<C: 'static, H> Variant<C, H> {
-    /// The variant `auto` of the ladders that search for their fastest kernels.
+    /// The variant `auto`, for ladders that search for their fastest kernels.
     pub const AUTO: Self = Self {
         id: "auto",
         title: "Auto",
@@ -72,7 +73,7 @@ impl<C: 'static, H> Variant<C, H> {
 }
 
 impl<C: Tunable, H> Variant<C, H> {
-    /// Returns the kernels for a kind of device; `None` if the variant has no kernels of its own.
+    /// Returns the variant's own kernels for a kind of device; `None` if it has none.
     pub fn code(&self, kind: DeviceKind) -> Option<&'static C> {
         match self.work {
             Work::Kernels(code) => Some(code),

@@ -1,5 +1,5 @@
-//! The work of a variant's kernels on one case as exact numbers: what each launch reads and writes in global memory, how many
-//! operations it does, and how many work-items share them. A ladder computes these numbers from the sizes of the case and the
+//! The work of a variant's kernels on one case in exact numbers: what each launch reads and writes in global memory, how many
+//! operations it makes, and how many work-items share them. A ladder computes these numbers from the sizes of the case and the
 //! parameters of the kernels; tests compare them with the counts of Oclgrind.
 //!
 //! An element is a number or a sample, depending on the ladder. A vector load of four numbers reads four elements, and
@@ -10,12 +10,12 @@ use std::ops::{Add, AddAssign, Mul};
 
 use serde::{Deserialize, Serialize};
 
-/// An amount of elements that are moved between global memory (including images) and work-items.
+/// An amount of data moved between global memory (including images) and work-items.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Transfer {
-    /// The number of elements.
+    /// The number of elements moved.
     pub elements: u64,
-    /// Their size in bytes.
+    /// The size of all these elements in bytes.
     pub bytes: u64,
 }
 
@@ -89,7 +89,7 @@ impl LaunchWork {
         }
     }
 
-    /// Adds the work of another launch of the same kernel, for example for another band of rows.
+    /// Adds the work of another launch of the same kernel, such as that of another band of rows.
     pub fn add_launch(&mut self, other: &Self) {
         self.reads += other.reads;
         self.writes += other.writes;
@@ -99,45 +99,45 @@ impl LaunchWork {
     }
 }
 
-/// The totals of a run's work from which its rates, and their shares of a device's peaks, are computed.
+/// The totals of a run's work. Its rates, and the shares of a device's peak rates that it reaches, are computed from them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkTotals {
-    /// The number of bytes that any kernel must move.
+    /// The number of bytes that any kernel must move: the input, read once, and the output.
     pub least_bytes: u64,
-    /// The operations of all launches.
+    /// The number of operations of all launches.
     pub operations: u64,
 }
 
 /// The work of all launches of one run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct KernelWork {
-    /// The name of an element of the input, such as "number".
+    /// The name for one element of the input, such as "number".
     pub unit: &'static str,
-    /// The number of elements of the input, for each of which reads and writes are shown.
+    /// The number of elements of the input, by which reads and writes are divided for display.
     pub units: u64,
     /// The number of bytes that any kernel must move: the input, read once, and the output.
     pub least_bytes: u64,
-    /// The launches in order.
+    /// The work of each launch, in order.
     pub launches: Vec<LaunchWork>,
 }
 
 impl KernelWork {
-    /// Returns the reads of all launches.
+    /// Returns the sum of the reads of all launches.
     pub fn reads(&self) -> Transfer {
         self.launches.iter().map(|launch| launch.reads).sum()
     }
 
-    /// Returns the writes of all launches.
+    /// Returns the sum of the writes of all launches.
     pub fn writes(&self) -> Transfer {
         self.launches.iter().map(|launch| launch.writes).sum()
     }
 
-    /// Returns the bytes that all launches read and write.
+    /// Returns the number of bytes that all launches read and write.
     pub fn bytes(&self) -> u64 {
         self.reads().bytes + self.writes().bytes
     }
 
-    /// Returns the operations of all launches.
+    /// Returns the number of operations of all launches.
     pub fn operations(&self) -> u64 {
         self.launches.iter().map(|launch| launch.operations).sum()
     }
@@ -147,12 +147,12 @@ impl KernelWork {
         WorkTotals { least_bytes: self.least_bytes, operations: self.operations() }
     }
 
-    /// Returns the average number of elements that are read for each unit.
+    /// Returns the number of elements read by all launches, divided by the number of elements of the input.
     pub fn reads_per_unit(&self) -> f64 {
         self.reads().elements as f64 / self.units.max(1) as f64
     }
 
-    /// Returns the average number of elements that are written for each unit.
+    /// Returns the number of elements written by all launches, divided by the number of elements of the input.
     pub fn writes_per_unit(&self) -> f64 {
         self.writes().elements as f64 / self.units.max(1) as f64
     }

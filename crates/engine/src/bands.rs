@@ -1,5 +1,6 @@
-//! Runs a frame's filter as bands of rows, for all kinds of filters alike. About two bands at a time are in flight (started and not
-//! finished), until the whole picture is filtered. The measured times of finished bands determine how many rows the next bands have.
+//! Runs a frame's filter in bands of rows, for all kinds of filters alike. About two bands at a time are in flight (started and
+//! not finished), until the whole picture is filtered. The measured times of finished bands determine how many rows the next
+//! bands have.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -28,7 +29,8 @@ struct Band {
 pub struct Bands {
     kernels: KernelsId,
     filter: Box<dyn FrameFilter>,
-    /// The pass and the first row of the band that is started next. The pass is past the last one once all bands have been started.
+    /// The index of the pass and the first row of the band to start next. The index equals the number of passes once all bands
+    /// have been started.
     next: (usize, u32),
     in_flight: VecDeque<Band>,
     cancelled: bool,
@@ -128,10 +130,10 @@ impl Bands {
         }
     }
 
-    /// Adds the times of a finished band to the frame's times and to the estimate. `elapsed` is the time since the frame was
-    /// started.
+    /// Adds the times of a finished band to the frame's times and to the estimate of the remaining time. `elapsed` is the time
+    /// since the frame was started.
     fn record(&mut self, band: &Band, ran: &BandTimes, elapsed: Duration) {
-        // Without device times, a band counts from the poll before to this one.
+        // Without device times, a band is assumed to have run from the previous poll to this one.
         let seen = (self.last_after.as_nanos() as u64, elapsed.as_nanos() as u64);
         self.estimate.record_band(band.pass, band.work, ran.on_device.unwrap_or(seen));
         self.last_after = elapsed;

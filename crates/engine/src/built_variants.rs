@@ -5,12 +5,12 @@ use std::collections::HashMap;
 use super::request::KernelsId;
 use box_filter::{BuiltVariant, VariantId};
 
-/// The variant and the parameters that the variant `auto` uses for one picture size and radius.
+/// The variant, with its parameters, that the automatic choice (`auto`) runs at one picture size and radius.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AutoChoice {
-    /// The variant.
+    /// The variant that is run.
     pub variant: VariantId,
-    /// Its parameters, such as "STRIPS=2"; may be empty.
+    /// The values of its tuning parameters, such as "STRIPS=2"; empty if it has none.
     pub config: String,
 }
 
@@ -19,12 +19,12 @@ pub struct AutoChoice {
 pub struct BuiltVariants {
     /// The variants that are built with the version of their kernels in use.
     built: HashMap<VariantId, BuiltVariant>,
-    /// Another version of a variant's kernels, for a wipe that shows two versions.
+    /// A variant that was built from another version of its edited kernels, for a wipe that shows two versions.
     other_version: Option<BuiltVariant>,
 }
 
 impl BuiltVariants {
-    /// Adds a built variant. A variant with a version number replaces the former other version.
+    /// Adds a built variant. A variant with a version number replaces the one with a version number that was added before.
     pub fn add(&mut self, variant: BuiltVariant) {
         match variant.version {
             None => drop(self.built.insert(variant.id(), variant)),
@@ -53,14 +53,15 @@ impl BuiltVariants {
         }
     }
 
-    /// Returns the variant and parameters that `auto` uses for this picture size and radius; `None` if `auto` is not built.
+    /// Returns the variant and parameters that the automatic choice (`auto`) runs at this picture size and radius; `None` if
+    /// `auto` is not built.
     pub(super) fn auto(&self, size: (u32, u32), radius: u32) -> Option<AutoChoice> {
         let (variant, config) = self.built.get(&VariantId::auto())?.config(size, radius)?;
         Some(AutoChoice { variant, config: config.to_string() })
     }
 
-    /// Returns a built variant that filters planes; `None` if there is none. All such variants need the same conversion, so any
-    /// of them stands for all.
+    /// Returns a built variant that filters planes instead of RGBA; `None` if there is none. All such variants need the same
+    /// conversion, so it does not matter which of them is returned.
     pub(super) fn any_planar(&self) -> Option<VariantId> {
         self.built.keys().find(|id| id.reads_planes()).copied()
     }

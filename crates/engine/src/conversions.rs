@@ -1,5 +1,5 @@
-//! Colour conversion on the device: which pixel formats are converted there, with which programs, and which conversions are requested,
-//! checked or refused.
+//! Colour conversion on the device: which pixel formats are converted there, with which programs, and which conversions are
+//! requested, verified or refused.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,8 @@ use opencl::cl::{ClContext, Event};
 use opencl::memory::Storage;
 use video::color::Layout;
 
-/// The maximum number of conversions, and of corrections, that are remembered: a file may change its pixel format with every frame.
+/// The maximum number of conversions, and of colour corrections, whose state is kept: a file may change its pixel format with
+/// every frame.
 const MAX_CONVERSIONS: usize = 1000;
 
 /// The states of all conversions on one device.
@@ -24,10 +25,10 @@ pub(super) struct ConversionStates {
     /// Conversions that the builder (the thread that compiles programs) should build and check. [`Conversions::take_missing`] returns each
     /// once.
     pub(super) missing: Vec<Conversion>,
-    /// Conversions and colour corrections that should be checked on whole pictures in spare time. Each is reported
-    /// once.
+    /// Conversions and colour corrections whose output should be compared with the reference on whole pictures, in the
+    /// background. Each is reported once.
     pub(super) unchecked: Vec<Check>,
-    /// Colour corrections of RGBA pictures that were used.
+    /// Colour corrections of RGBA pictures that frames have used.
     corrected: Vec<Check>,
 }
 
@@ -35,19 +36,19 @@ pub(super) struct ConversionStates {
 enum Trust {
     /// The builder was asked to build and check the conversion.
     Requested,
-    /// Some rows were converted correctly. Whole pictures are checked later, in spare time.
+    /// The converted rows of a test were correct. Whole pictures are compared with the reference later, in the background.
     Checked,
     /// The conversion is wrong or cannot be built.
     Refused,
 }
 
-/// A check that is to be made in spare time.
+/// A conversion or colour correction whose output is to be compared with the reference, in the background.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(clippy::large_enum_variant, reason = "there are a handful at a time")]
 pub enum Check {
-    /// The conversion of whole pictures.
+    /// A conversion of whole pictures from planes to RGBA.
     Conversion(Conversion),
-    /// The colour correction of RGBA pictures of this size, from the first storage to the second one.
+    /// The colour correction of RGBA pictures of this size, from the first kind of memory (buffer or image) to the second.
     Correction((u32, u32), Storage, Storage),
 }
 
@@ -78,8 +79,8 @@ impl ConversionStates {
         self.trust.keys().copied()
     }
 
-    /// Records that RGBA pictures of this size are colour-corrected from one storage to the other, and requests a check the
-    /// first time.
+    /// Records that RGBA pictures of this size are colour-corrected from one kind of memory (buffer or image) to the other, and
+    /// requests a comparison with the reference the first time.
     pub(super) fn correct(&mut self, size: (u32, u32), from: Storage, to: Storage) {
         let check = Check::Correction(size, from, to);
         if !self.corrected.contains(&check) && self.corrected.len() < MAX_CONVERSIONS {
@@ -97,7 +98,8 @@ pub struct Conversions {
     /// True if the kernel of the colour correction computed wrong pictures, so that it is not used any more.
     is_corrector_refused: bool,
     pub(super) known: ConversionStates,
-    /// True if only checked conversions may be used; otherwise an unchecked one may use a program that already serves other layouts.
+    /// True if only verified conversions may be used. If false, a conversion that is not verified may run with a program that
+    /// already converts other layouts.
     pub(super) only_checked: bool,
 }
 
@@ -176,7 +178,8 @@ impl Conversions {
         }
     }
 
-    /// Enqueues a conversion or correction with `kernels`, the slot's. Returns its event, or `None` if there is nothing to enqueue.
+    /// Enqueues a conversion or correction. `kernels` is the kernel cache of the frame's slot. Returns the command's event, or
+    /// `None` if there is nothing to enqueue.
     ///
     /// # Errors
     /// If the driver refuses the command.
@@ -197,7 +200,8 @@ impl Conversions {
         }
     }
 
-    /// Returns true if a conversion can be used now, and requests an unknown one from the builder.
+    /// Returns true if a conversion can be used now. If its state is unknown, requests it from the builder, the thread that
+    /// compiles programs.
     fn can_convert(&mut self, conversion: Conversion) -> bool {
         match self.known.trust.get(&conversion) {
             Some(Trust::Checked) => return true,
@@ -208,7 +212,7 @@ impl Conversions {
         !self.only_checked && self.converter.is_ready(&conversion)
     }
 
-    /// Requests the check of a conversion if a program for it exists and it has not been requested.
+    /// Requests that a conversion be verified if a program for it exists and this was not requested before.
     fn request_ready(&mut self, conversion: Conversion) {
         if self.converter.is_ready(&conversion) && !self.known.trust.contains_key(&conversion) {
             self.known.request(conversion);

@@ -57,7 +57,7 @@ impl RemovedDevice {
     }
 }
 
-/// The abilities of an engine's device at a moment. Workers report them, so that threads without the engine know them, too.
+/// A snapshot of what an engine's device can do now. Workers report it, so that threads without the engine know it, too.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DeviceStatus {
     /// True if the device is a CPU; `None` without a device.
@@ -67,13 +67,14 @@ pub struct DeviceStatus {
     pending: Vec<(KernelsId, u32)>,
     /// All conversions that frames have requested.
     conversions: Vec<Conversion>,
-    /// `Ok` if frames can be measured, else the error because of which they cannot; `None` until the scopes' kernels are built.
+    /// `Ok` if frames can be measured for the scopes, else the error because of which they cannot; `None` until the kernels
+    /// that measure are built.
     scopes: Option<Result<()>>,
-    /// True once the kernels that compare two pictures are built or have failed to build.
+    /// True once the kernels that compare two pictures are built, or their build has failed.
     pub(crate) has_comparer: bool,
-    /// True if the last frame was loaded as planes.
+    /// True if the last frame was loaded as planes, for a conversion on the device.
     pub(crate) takes_planes: bool,
-    /// The variant and parameters of `auto` for the picture size and radius that were set with [`Pipeline::watch_auto`].
+    /// The variant and parameters that `auto` runs at the picture size and radius that were set with [`Pipeline::watch_auto`].
     pub(crate) auto: Option<AutoChoice>,
 }
 
@@ -100,7 +101,7 @@ impl DeviceStatus {
         self.scopes.as_ref()?.as_ref().err()
     }
 
-    /// Returns true if the variant is built in the version in use.
+    /// Returns true if the variant is built with the version of its kernels that is in use.
     pub fn has_built(&self, variant: VariantId) -> bool {
         self.built.contains(&(variant, None))
     }
@@ -136,15 +137,15 @@ impl DeviceStatus {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(clippy::large_enum_variant, reason = "there are a handful at a time")]
 pub enum Need {
-    /// The kernels of the scopes, for pictures of this size.
+    /// The kernels that measure pictures of this size for the scopes.
     Scopes((u32, u32)),
     /// The kernels that compare two pictures.
     Comparer,
     /// The program that converts planes of this layout to RGBA in this storage.
     Conversion(Conversion),
-    /// A trial of edited kernels.
+    /// The run of edited kernels in the sandbox that must precede their use.
     Trial(TrialCase),
-    /// A check of a conversion or correction in use, made in spare time.
+    /// The comparison with the reference, in the background, of a conversion or correction that is in use.
     Check(Check),
 }
 
@@ -159,7 +160,7 @@ impl Engine {
         self.pipeline.as_mut()
     }
 
-    /// Returns the current abilities of the device; without a device, those of no device.
+    /// Returns what the device can do now. Without a device, only variants that use no OpenCL are available.
     pub fn status(&self) -> DeviceStatus {
         self.pipeline.as_ref().map_or_else(DeviceStatus::default, Pipeline::status)
     }
@@ -185,7 +186,7 @@ impl Engine {
 }
 
 impl Pipeline {
-    /// Returns the current abilities of the device.
+    /// Returns what the device can do now.
     pub(crate) fn status(&self) -> DeviceStatus {
         DeviceStatus {
             is_cpu: Some(self.cl.is_cpu()),
@@ -199,7 +200,7 @@ impl Pipeline {
         }
     }
 
-    /// Sets the picture size and radius for which the status has the variant that `auto` uses.
+    /// Sets the picture size and radius at which the status reports the variant that `auto` runs.
     pub(crate) fn watch_auto(&mut self, size: (u32, u32), radius: u32) {
         self.auto_for = Some((size, radius));
     }

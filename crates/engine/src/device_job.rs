@@ -27,10 +27,11 @@ pub(super) enum Colors {
     Correct(CorrectCommand),
 }
 
-/// What is known about the times of a device's commands.
+/// The state for interpreting the times of a device's commands: the relation of its clock to the host's, and the measured time
+/// of conversions.
 pub(super) struct DeviceTimes {
     clock: DeviceClock,
-    /// The lane of uploads.
+    /// The command queue to which spans of uploads are attributed.
     uploads: Lane,
     conversion: ConversionTime,
 }
@@ -98,7 +99,7 @@ impl DeviceJob {
         self.host_spans.push(Span::since(stage, began));
     }
 
-    /// Returns the stage to which the time of the colour step is counted: the correction or the conversion.
+    /// Returns the stage to which the time of the colour command is added: the correction or the conversion.
     fn color_stage(&self) -> Stage {
         if matches!(self.colors, Some(Colors::Correct(_))) { Stage::Correct } else { Stage::Convert }
     }

@@ -33,7 +33,6 @@ const PARTS_TYPES: [&[&str]; 7] = [
     &["int"],
     &["int"],
 ];
-/// The OpenCL types of the arguments of the kernel `difference_whole`.
 const WHOLE_TYPES: [&[&str]; 3] = [&["uint4*"], &["uint4*"], &["int"]];
 /// The number of work-items in a work-group.
 const GROUP: usize = 64;
@@ -101,7 +100,7 @@ pub struct Comparison {
 /// Compares pictures on one device. It builds its programs when they are first needed.
 pub struct Comparer {
     cl: ClContext,
-    /// The compiled kernels, keyed by whether the first and the second picture are images.
+    /// The compiled kernels. Each of the key's two values is true if that picture is an image, and false if it is a buffer.
     kernels: HashMap<[bool; 2], [Kernel; 2]>,
     source: String,
     /// Device memory for the first and the second picture, if it comes from the host.

@@ -33,7 +33,7 @@ struct Case {
     b: Vec<u8>,
 }
 
-/// Returns a noise picture and a copy of it that differs at the bytes `at`, by the level given with each.
+/// Returns a noise picture, and a copy of it in which each byte at an index in `at` differs by the given number of levels.
 fn planted(size: (u32, u32), at: &[(usize, u8)]) -> Case {
     let a = noise((size.0 * size.1 * 4) as usize);
     let mut b = a.clone();
@@ -89,8 +89,8 @@ fn expected(case: &Case) -> (Difference, Vec<u8>) {
     (difference, levels)
 }
 
-/// Returns true if the map `heat` shows the pixels' differences `levels`: exactly the pixels without a difference are black, and
-/// differences that [`COLOURS`] has are shown in their colours.
+/// Returns true if the map `heat` agrees with the pixels' differences `levels`: exactly the pixels without a difference are
+/// black, and each difference listed in [`COLOURS`] has its colour.
 fn is_map(heat: &[u8], levels: &[u8]) -> bool {
     let pixels = heat.as_chunks::<4>().0;
     pixels.len() == levels.len()

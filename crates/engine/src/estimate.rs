@@ -4,17 +4,17 @@
 //! does not. The first launch of a kernel also compiles it and finds cold caches, so it counts only if the kernel has run in earlier
 //! frames. A pass that has not begun is assumed to differ from its earlier frames by the same factor as the newest measured pass.
 
-/// The progress of one pass of a filter over the picture, for the estimate. Work is in the filter's own unit, and times are in
-/// nanoseconds.
+/// The progress of one pass of a filter over the picture, for the estimate. Amounts of work are in the filter's own unit, and
+/// times are in nanoseconds.
 #[derive(Debug, Default)]
 struct Pass {
     work: f64,
-    /// The time for one unit of work in earlier frames, if it was measured.
+    /// The time for one unit of work in earlier frames; `None` if it was not measured.
     known: Option<f64>,
     done: f64,
-    /// When the first band of the pass began and ended, and its work.
+    /// The start and the end of the pass's first band, and the band's work; `None` before that band has finished.
     first: Option<(f64, f64, f64)>,
-    /// When the last finished band of the pass ended.
+    /// The time when the last finished band of the pass ended.
     end: f64,
 }
 

@@ -39,12 +39,12 @@ struct Pass {
     radius: Option<glow::UniformLocation>,
 }
 
-/// A picture that the shaders filter.
+/// The textures and the filter radius for one picture that the shaders filter.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Drawing {
-    /// The texture before the filter.
+    /// The texture with the unfiltered picture.
     pub(crate) source: glow::Texture,
-    /// The texture after it, which may be the same.
+    /// The texture that receives the filtered picture; it may be `source`.
     pub(crate) target: glow::Texture,
     pub(crate) size: (u32, u32),
     pub(crate) radius: u32,
@@ -275,12 +275,13 @@ impl Shaders for Offscreen {
         unsafe { self.headless.gl.finish() };
     }
 
-    /// Fills the target with other pixels before a run, so that a pixel that the filter does not write is detected.
+    /// Fills the target texture with `rgba`, which differs from the expected result, so that a pixel that the next run does not
+    /// write is detected.
     fn poison(&self, rgba: &[u8]) {
         texture::fill(&self.headless.gl, self.target, self.size, rgba);
     }
 
-    /// Filters the picture once with both passes, and returns the time.
+    /// Filters the picture once with both passes, waits until OpenGL has finished, and returns the times.
     fn run(&self, radius: u32) -> Result<Sample> {
         let _host = opencl::watch::on_host();
         let began = Instant::now();

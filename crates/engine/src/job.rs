@@ -1,4 +1,4 @@
-//! A frame between [`Engine::submit`](super::Engine::submit) and [`Finished`].
+//! The state of a frame from [`Engine::submit`](super::Engine::submit) until it is returned as [`Finished`].
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -30,7 +30,6 @@ pub(super) struct Job {
     pub(super) in_texture: bool,
     pub(super) slot: Slot,
     pub(super) started: Option<Instant>,
-    /// True if the frame was cancelled before it was started.
     pub(super) cancelled: bool,
     /// The error because of which the frame could not be started.
     pub(super) error: Option<Error>,
@@ -144,9 +143,8 @@ impl Jobs {
     }
 }
 
-/// Returns the error of the first command of the frame that failed, because all later commands fail with it. Polls the commands
-/// on the OpenCL device again to find that error. For a frame that uses no OpenCL device, returns `seen`, the error that was
-/// noticed.
+/// Returns the error of the frame's first command that failed, because all later commands fail with it. Polls the commands on
+/// the OpenCL device again to find that error. Returns `seen`, the error that was noticed, if the frame uses no OpenCL device.
 pub(super) fn first_failure(on_device: Option<&DeviceJob>, bands: Option<&mut Bands>, seen: Error) -> Error {
     let Some(commands) = on_device else { return seen };
     let of_bands = bands.and_then(Bands::failure);

@@ -114,7 +114,6 @@ impl Engine {
         Self { has_opengl: true, ..Self::with_loader(loader, waker) }
     }
 
-    /// Creates an engine without a device that loads frames with `loader`.
     fn with_loader(loader: Loader, waker: Waker) -> Self {
         Self {
             pipeline: None,

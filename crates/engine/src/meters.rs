@@ -49,8 +49,8 @@ impl Meters {
         self.comparer.insert(Ok(comparer)).as_mut().map_err(|error| error.clone())
     }
 
-    /// Prepares the measurements that the request asks for, of a picture of this storage and size. Returns `None` if nothing is
-    /// to be measured. If memory runs out, nothing is measured from then on.
+    /// Prepares the measurements that the request asks for, of a picture of this size in this kind of memory (buffer or image).
+    /// Returns `None` if nothing is to be measured. If memory runs out, nothing is measured from then on.
     pub(super) fn prepare(
         &mut self,
         cl: &ClContext,

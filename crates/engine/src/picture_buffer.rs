@@ -1,17 +1,18 @@
-//! Device memory for pictures that frames share.
+//! Device memory for one picture, which all frames use in turn.
 
 use base::error::Result;
 use base::memory::picture_memory;
 use opencl::cl::ClContext;
 use opencl::memory::{Picture, Storage};
 
-/// Device memory for one picture, which all frames share. It is replaced when another storage or size is needed.
+/// Device memory for one picture, which all frames use in turn. It is replaced when another kind of memory (buffer or image) or
+/// another size is needed.
 #[derive(Default)]
 pub(crate) struct PictureBuffer(Option<((u32, u32), Picture)>);
 
 impl PictureBuffer {
-    /// Returns memory of this storage and size, and allocates it if necessary. Frames that still use the previous memory keep
-    /// it alive.
+    /// Returns memory of this kind (buffer or image) and size; allocates it if the existing memory differs. Frames that still
+    /// use the previous memory keep it alive.
     pub(crate) fn get(&mut self, cl: &ClContext, storage: Storage, size: (u32, u32)) -> Result<Picture> {
         if let Some((_, picture)) = self.0.as_ref().filter(|(s, p)| *s == size && p.storage() == storage) {
             return Ok(picture.clone());

@@ -32,7 +32,7 @@ use video::Frame;
 use video::color::Layout;
 use video::color::{PackedPicture, Staging};
 
-/// One OpenCL device with its built variants, conversions and measurements, and the memory that all frames share.
+/// One OpenCL device with its built variants, conversions and measuring kernels, and the memory that all frames use in turn.
 pub struct Pipeline {
     /// The OpenCL context, with its device.
     pub cl: ClContext,
@@ -41,7 +41,7 @@ pub struct Pipeline {
     /// The pinned memory in which the planes of frames should be packed before they are loaded. `None` for a CPU device, which
     /// uses the planes in the slots' memory in place.
     pub(super) staging: Option<Staging>,
-    /// The way of pictures from OpenCL to OpenGL: shared textures or a copy.
+    /// The path of pictures from OpenCL to OpenGL: shared textures, or a copy through host memory.
     pub sharing: Sharing,
     /// The variants that are built; they are added as the builder has built them.
     pub variants: BuiltVariants,
@@ -50,9 +50,9 @@ pub struct Pipeline {
     pub trials: Trials,
     /// The programs that convert and correct frames.
     pub conversions: Conversions,
-    /// Memory for the picture before the filter.
+    /// Memory for the RGBA picture between its conversion and its filter.
     pub(super) between: PictureBuffer,
-    /// Memory for the filtered picture that is copied or stretched into a texture.
+    /// Memory for the filtered picture, if that is then copied, or stretched by auto-levels, into a texture.
     pub(super) filtered: PictureBuffer,
     /// Memory for filtered planes before their conversion.
     pub(super) planes: PictureBuffer,
@@ -61,12 +61,12 @@ pub struct Pipeline {
     pub meters: Meters,
     /// True if the last frame was loaded as planes.
     pub(super) took_planes: bool,
-    /// The picture size and radius for which the status has the choice of `auto`.
+    /// The picture size and radius at which the status reports the variant that `auto` runs; `None` until they are set.
     pub(super) auto_for: Option<((u32, u32), u32)>,
 }
 
 impl Pipeline {
-    /// Creates a pipeline without variants, which are added as they are built. `sharing` is the way of pictures from OpenCL to
+    /// Creates a pipeline without variants, which are added as they are built. `sharing` is the path of pictures from OpenCL to
     /// OpenGL.
     pub fn new(cl: ClContext, sharing: &Sharing) -> Self {
         // Without a second queue, uploads go to the only one.
@@ -185,7 +185,7 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Returns the properties of the device on which OpenGL's part of a frame depends.
+    /// Returns the properties of the device that determine what OpenGL has to do before a frame.
     pub(crate) fn slot_preparation(&self) -> SlotPreparation {
         SlotPreparation {
             shares_textures: self.to_texture(),
@@ -228,8 +228,8 @@ impl Pipeline {
     }
 }
 
-/// Does OpenGL's part of a frame before a device uses the slot, depending on properties of the device. It runs where OpenGL's
-/// context is current, so that the device's thread needs no OpenGL.
+/// Properties of a device that determine what OpenGL must do before the device uses a slot. The methods do that on the thread
+/// with OpenGL's context, so that the device's thread needs no OpenGL.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SlotPreparation {
     shares_textures: bool,
@@ -248,8 +248,8 @@ impl SlotPreparation {
         }
     }
 
-    /// Waits until OpenGL has finished with the slot of a map of differences. Returns true if there was anything to wait for, even if
-    /// OpenGL had already finished.
+    /// Waits until OpenGL has finished with a slot that the device will write, such as that of a map of differences. Returns
+    /// true if there was anything to wait for, even if OpenGL had already finished.
     pub(crate) fn prepare_map(self, slot: &mut Slot) -> bool {
         let shares = self.shares_textures && slot.texture().is_some();
         // The device writes into the pixel buffer, from where OpenGL copies the picture into the texture.

@@ -11,7 +11,7 @@ use opencl::memory::Picture;
 /// Identifies a plan (the kernels of a filter with their arguments set) within one slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PlanKey {
-    /// The number of the built variant that the plan belongs to.
+    /// The number that identifies the built variant whose kernels the plan has.
     number: u64,
     whole: Extent,
     /// The handles of the memory objects that the plan reads and writes. No other objects have these handles while the plan keeps its own

@@ -18,14 +18,14 @@ use video::color::{Correction, Layout, RgbaColors};
 /// The steps of the device for a frame.
 #[allow(clippy::large_enum_variant, reason = "there is one at a time")]
 enum Steps {
-    /// A conversion or correction, then a filter that reads memory of storage `source`. The last of these steps writes memory of storage
-    /// `output`.
+    /// A conversion or correction, then a filter that reads memory of the kind `source` (buffer or image). The last of these
+    /// steps writes memory of the kind `output`.
     Rgba { colors: ColorStep, has_filter: bool, source: Storage, output: Storage },
     /// A filter on planes in this layout, then their conversion to RGBA, directly into the final picture.
     Planes { layout: Layout, correction: Correction },
 }
 
-/// The colour conversion or correction that runs before a filter on RGBA.
+/// The colour conversion or correction before a filter that reads RGBA.
 #[derive(PartialEq)]
 enum ColorStep {
     /// No step: the picture is RGBA already and is not corrected.
@@ -46,7 +46,8 @@ struct Output {
 }
 
 impl Pipeline {
-    /// Prepares the conversion, correction and filter of the picture in the job's slot; enqueues nothing. Returns the filter.
+    /// Prepares the conversion, correction and filter of the picture in the job's slot, without enqueueing anything. Returns
+    /// the filter.
     ///
     /// # Errors
     /// If the variant is not built or does not support this picture, if the trial of its kernels is pending, or if memory runs

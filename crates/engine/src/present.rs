@@ -80,7 +80,7 @@ struct QuadProgram {
 }
 
 impl QuadProgram {
-    /// Compiles the program with this fragment shader, given as its name and its source.
+    /// Compiles the program with the fragment shader `fragment`, a pair of name and source text.
     fn new(gl: &glow::Context, fragment: (&str, &str)) -> Result<Self> {
         let vertex = ("video.vert", include_str!("../../../shaders/video.vert"));
         let program = shader::program(gl, "video", vertex, fragment)?;

@@ -73,7 +73,7 @@ impl fmt::Display for Request {
     }
 }
 
-/// Identifies a submitted frame within one engine.
+/// The number that identifies a submitted frame within one engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Ticket(pub(super) u64);
 

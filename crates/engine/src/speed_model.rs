@@ -1,5 +1,5 @@
-//! The measured speed of filters, which determines the bands of long launches, and the measured time of the colour conversion
-//! alone, by which the time of a kernel that converts and corrects is split.
+//! The measured speed of filters, which determines how many rows a band of a long filter has, and the measured time of the
+//! colour conversion without correction, by which the time of a kernel that does both is split.
 
 use std::collections::HashMap;
 
@@ -82,7 +82,7 @@ impl SpeedModel {
         }
     }
 
-    /// Returns the predicted time for `work` of a pass, in milliseconds.
+    /// Returns the predicted time, in milliseconds, for an amount of work of a pass, given in the filter's own unit.
     pub(super) fn predict_ms(&self, kernels: KernelsId, pass: usize, work: f64) -> f64 {
         let learned = self.learned.get(&(kernels, pass)).map(|learned| learned.ns);
         learned.unwrap_or_else(|| self.guess(kernels.0)) * work / 1e6
@@ -93,13 +93,14 @@ impl SpeedModel {
         self.learned.get(&(kernels, pass)).filter(|learned| learned.warm).map(|learned| learned.ns)
     }
 
-    /// Learns from a finished band, which took `seen` nanoseconds for one unit of work of a pass. Ignores impossible times.
+    /// Updates the speed of a pass with a finished band, which took `seen` nanoseconds for one unit of work. Ignores impossible
+    /// times.
     pub(super) fn record(&mut self, kernels: KernelsId, pass: usize, seen: f64) {
         if !seen.is_finite() || seen <= 0.0 {
             return;
         }
         match self.learned.get_mut(&(kernels, pass)) {
-            // A band during which the process was stopped says nothing about the next ones.
+            // The time of a band during which the process was stopped does not predict the next ones.
             Some(learned) if learned.warm => {
                 learned.ns += 0.3 * (seen.min(MAX_SLOWDOWN * learned.ns) - learned.ns)
             }

@@ -40,7 +40,7 @@ impl Surface {
     }
 
     /// Creates a pixel buffer of `bytes` bytes, from which OpenGL copies pictures without blocking the caller; `None` if OpenGL
-    /// does not support that.
+    /// does not support such buffers.
     pub(super) fn pixel_buffer(&self, bytes: usize) -> Option<PixelBuffer> {
         PixelBuffer::new(&self.gl, bytes)
     }

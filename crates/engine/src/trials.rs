@@ -17,13 +17,13 @@ use video::color::Layout;
 pub struct TrialCase {
     /// The variant.
     pub variant: VariantId,
-    /// The version number of the variant's edited kernels, as in [`Request`](super::Request).
+    /// The version number of the variant's edited kernels; `None` for the version in use.
     pub version: Option<u64>,
     /// Width and height of the picture in pixels.
     pub size: (u32, u32),
     /// The radius in pixels.
     pub radius: u32,
-    /// The layout of the planes, for a variant that filters planes.
+    /// The layout of the planes if the variant filters planes; `None` if it filters RGBA.
     pub layout: Option<Layout>,
 }
 
@@ -33,8 +33,8 @@ impl TrialCase {
     }
 }
 
-/// The trials on one device and their results. A trial runs the edited kernels of a variant in the sandbox before they may
-/// filter frames.
+/// The trials on one device and their results. A trial is a run of a variant's edited kernels in the sandbox, at one picture
+/// size and radius; it must succeed before the kernels may filter such frames.
 #[derive(Debug, Default)]
 pub struct Trials {
     /// The variants and versions whose kernels were edited.
@@ -58,8 +58,8 @@ impl Trials {
         self.changed.insert(kernels);
     }
 
-    /// Records that the kernels of `case` have just passed its trial, and drops older results of these kernels. If `is_changed`
-    /// is true, they are edited kernels, and each other picture size and radius needs a trial of its own.
+    /// Records that the kernels have just passed the trial `case`, and drops the results of their older trials. If `is_changed`
+    /// is true, the kernels were edited, so that each other picture size and radius needs a trial of its own.
     pub fn record_passed(&mut self, case: TrialCase, is_changed: bool) {
         self.note_change(case.kernels());
         self.missing.retain(|missing| missing.kernels() != case.kernels());
@@ -85,8 +85,8 @@ impl Trials {
         pending.map(|(case, _)| (case.kernels(), case.radius))
     }
 
-    /// Returns true if these kernels were edited and their trial for such frames has no result yet; requests the trial if that
-    /// has not been done.
+    /// Returns true if these kernels were edited and their trial at this frame's size and this radius has no result yet.
+    /// Requests the trial if that was not done before.
     pub(crate) fn needs_trial(&mut self, frame: &Video, (variant, version): KernelsId, radius: u32) -> bool {
         let layout = Converter::supports(frame).filter(|_| variant.reads_planes());
         let case = TrialCase { variant, version, size: (frame.width(), frame.height()), radius, layout };

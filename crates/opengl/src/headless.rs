@@ -39,8 +39,8 @@ impl Headless {
         Err(last)
     }
 
-    /// Returns the EGL context and the EGL display, in this order, by which OpenCL identifies the OpenGL context; `None` if the
-    /// context is not EGL's.
+    /// Returns the handles of the EGL context and the EGL display, in this order, by which OpenCL identifies the OpenGL
+    /// context; `None` if the context does not come from EGL.
     pub fn egl(&self) -> Option<[*mut c_void; 2]> {
         match (self.context.raw_context(), self.context.display().raw_display()) {
             (RawContext::Egl(context), RawDisplay::Egl(display)) => {
@@ -50,7 +50,7 @@ impl Headless {
         }
     }
 
-    /// Creates a context on this EGL device and makes it current.
+    /// Creates a context on this EGL device and makes it current on the calling thread.
     fn on_device(device: &Device) -> Result<Self, String> {
         // SAFETY: no display is named that would have to outlive it.
         let display = unsafe { Display::with_device(device, None) }.map_err(|e| e.to_string())?;

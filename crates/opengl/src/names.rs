@@ -1,4 +1,4 @@
-//! Deletes OpenGL objects whose owners may be dropped on a thread without OpenGL. An object is deleted on the thread of its
+//! Deletion of OpenGL objects whose owners may be dropped on a thread without OpenGL. An object is deleted on the thread of its
 //! context: at once, or at that thread's next call of [`delete_pending`].
 
 use std::thread::ThreadId;
@@ -20,7 +20,7 @@ pub enum GlObject {
 // SAFETY: it is a number or a pointer that only its context's thread uses.
 unsafe impl Send for GlObject {}
 
-/// OpenGL objects without an owner, each with the thread that can delete it.
+/// OpenGL objects that are to be deleted, each with the thread whose context can delete it.
 static PENDING: Mutex<Vec<(ThreadId, GlObject)>> = Mutex::new(Vec::new());
 
 /// The thread on which an OpenGL context is current.
@@ -43,13 +43,13 @@ impl ContextThread {
         }
     }
 
-    /// Leaves an object to be deleted by this thread's next [`delete_pending`], for owners that have no OpenGL.
+    /// Leaves an object to be deleted by this thread's next [`delete_pending`]. For owners that have no access to OpenGL.
     pub fn delete_later(self, name: GlObject) {
         PENDING.lock().push((self.0, name));
     }
 }
 
-/// Deletes the objects that were left to the calling thread. The thread's context must be current.
+/// Deletes the objects whose deletion was left to the calling thread by [`ContextThread`]. The context must be current.
 pub fn delete_pending(gl: &glow::Context) {
     let me = std::thread::current().id();
     let mut left = PENDING.lock();

@@ -7,8 +7,8 @@ use base::error::{Error, Result};
 use base::memory::zeroed;
 
 impl PixelFormat {
-    /// Returns the pixels of a texture of this format and of `size` (width and height), without gaps, the row at texture
-    /// coordinate 0 first. The context must be current.
+    /// Returns the pixels of a texture of this format and of `size` (width and height), without gaps between rows. The row at
+    /// texture coordinate 0 comes first. The context must be current.
     ///
     /// # Errors
     /// Returns an error if the driver cannot read from the texture, or memory runs out.

@@ -19,7 +19,7 @@ pub fn max_texture_size(gl: &glow::Context) -> u32 {
     unsafe { gl.get_parameter_i32(glow::MAX_TEXTURE_SIZE) }.max(0) as u32
 }
 
-/// Returns the error for a picture that no texture can hold; `limit` is [`max_texture_size`].
+/// Returns the error for a picture that is too large for a texture; `limit` is [`max_texture_size`].
 pub fn too_large(width: u32, height: u32, limit: u32) -> Error {
     Error::new(
         "The picture is too large to be shown.",

@@ -92,7 +92,8 @@ impl PixelFormat {
         }
     }
 
-    /// Uploads a picture of `width` by `height` pixels to a texture: from `pixels`, an offset into `buffer` if that is given.
+    /// Uploads a picture of `width` by `height` pixels to a texture. `pixels` has the picture: in host memory, or as an offset
+    /// into `buffer` if that is given.
     ///
     /// # Safety
     /// The context must be current. The whole picture must be at `pixels`, in memory or, if one is given, in the buffer.

@@ -1,16 +1,16 @@
-//! Times OpenGL commands with timer queries, without waiting for them.
+//! Measurement of the time of OpenGL commands with timer queries, without waiting for the commands.
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use glow::HasContext as _;
 
-/// The clock that times OpenGL's commands.
+/// The kind of clock that times OpenGL's commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Clock {
     /// OpenGL's timer queries, which measure the time on OpenGL's device.
     Queries,
-    /// The host's clock, if there are no timer queries: from the first call until the end of the commands was noticed.
+    /// The host's clock, if there are no timer queries: from the first call until the end of the commands is noticed.
     Wall,
 }
 

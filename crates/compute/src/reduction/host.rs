@@ -50,10 +50,10 @@ struct PixelSums {
 }
 
 impl PixelSums {
-    /// The values for no pixels, from which a reduction starts.
+    /// The values over no pixels, with which a reduction begins.
     const EMPTY: Self = Self { sum: 0, min: 255, max: 0, product: 1 };
 
-    /// Combines these values with those over other pixels.
+    /// Combines these values with the values over other pixels.
     fn add(&mut self, other: &Self) {
         self.sum += other.sum;
         self.min = self.min.min(other.min);
@@ -146,7 +146,7 @@ const LANES: usize = 16;
 fn row_sums_vectorized(rows: &[u8], row: usize, block: usize, means: &mut [u32]) -> PixelSums {
     let mut total = PixelSums::EMPTY;
     let (mut min, mut max, mut product) = ([255; LANES], [0; LANES], [1_u32; LANES]);
-    // The pixels of each row that fill no whole vector. They are in the last block.
+    // The pixels at the end of each row that do not fill a vector. They are in the last block.
     let mut remainder = PixelSums::EMPTY;
     for (mean, left) in means.iter_mut().zip((0..row).step_by(4 * block)) {
         let right = row.min(left + 4 * block);

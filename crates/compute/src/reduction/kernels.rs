@@ -1,4 +1,4 @@
-//! The kernels of the reduction as data: files, launches and parameters.
+//! The kernels of the reduction as data: their files, launches and parameters.
 
 use super::{BLOCK_EDGES, Case, host, work};
 use crate::config::Param;
@@ -25,7 +25,7 @@ pub const IMAGE: Arg = Arg::Memory(0, &["image2d_t"]);
 pub const NUMBERS: Arg = Arg::Memory(1, &["uint*"]);
 /// The argument for the image that the kernel writes.
 pub const OUTPUT: Arg = Arg::Memory(1, &["image2d_t"]);
-/// The argument for the buffer with intermediate results, which one launch writes and the next one reads.
+/// The argument for the buffer with intermediate results, which one launch writes and the following one reads.
 pub const PARTS: Arg = Arg::Scratch(0, &["uint4*", "uint*"], |_, case| part_words(case));
 /// The argument for the picture's width in pixels.
 pub const WIDTH: Arg = Arg::Value(&["int"], |case| Value::Int(case.width as i32));
@@ -40,12 +40,12 @@ pub const BINS: usize = 256;
 pub const CLEAR: Pass<Case> =
     Pass { kernel: "histogram_clear", args: &[NUMBERS], local: single, groups: |_, _| [BINS, 1], work: None };
 
-/// Returns the size of the intermediate results in 32-bit numbers.
+/// Returns the size of the buffer for intermediate results, in 32-bit numbers.
 pub(super) fn part_words(case: &Case) -> usize {
     4 * case.square_counts(BLOCK_EDGES[0]).iter().product::<usize>()
 }
 
-/// Returns true for a device of NVIDIA's driver, whose devices have no sub-groups; the kernel files detect NVIDIA's compiler
+/// Returns true if NVIDIA's driver runs the device. Its devices have no sub-groups; the kernel files detect NVIDIA's compiler
 /// and use its assembly instead.
 pub(super) fn is_nvidias(device: &DeviceInfo) -> bool {
     device.platform.contains("NVIDIA")
@@ -72,8 +72,8 @@ fn require_sub_groups(device: &DeviceInfo) -> Result<(), String> {
 const TILE_ARGS: &[Arg] = &[PICTURE, PARTS, WIDTH, HEIGHT, BLOCK];
 /// The arguments of kernels that write intermediate results and also the mean luminance of each block.
 const NUMBERS_ARGS: &[Arg] = &[PICTURE, PARTS, NUMBERS, WIDTH, HEIGHT, BLOCK];
-/// The arguments of kernels that compute all numbers in one launch. The counter counts the finished work-groups; the last one
-/// combines the intermediate results of all.
+/// The arguments of kernels that compute all results in one launch. The counter counts the finished work-groups; the last
+/// work-group to finish combines the intermediate results of all.
 const COUNTER_ARGS: &[Arg] = &[PICTURE, PARTS, NUMBERS, WIDTH, HEIGHT, BLOCK, Arg::Counter];
 
 /// The work-group size of the last launch, which combines the intermediate results.
@@ -86,8 +86,8 @@ const fn tiles(kernel: &'static str, work: WorkFormula<Case>) -> Pass<Case> {
     Pass { kernel, args: TILE_ARGS, local: group, groups, work: Some(work) }
 }
 
-/// The last launch of variants whose first kernel writes only intermediate results. One work-group combines them to the mean
-/// luminance of each block, and to the sum, minimum, maximum, mean and product over the whole picture.
+/// The last launch of variants whose first kernel writes only intermediate results. One work-group computes from them the mean
+/// luminance of each block, and the sum, minimum, maximum, mean and product over the whole picture.
 const BLOCKS_AND_FRAME: Pass<Case> = Pass {
     kernel: "reduction_rest",
     args: &[PARTS, NUMBERS, WIDTH, HEIGHT, BLOCK],
@@ -96,8 +96,8 @@ const BLOCKS_AND_FRAME: Pass<Case> = Pass {
     work: Some(work::rest),
 };
 
-/// The last launch of variants whose first kernel has already written the mean of each block. One work-group combines the
-/// intermediate results to the sum, minimum, maximum, mean and product over the whole picture.
+/// The last launch of variants whose first kernel has already written the mean of each block. One work-group computes from the
+/// intermediate results the sum, minimum, maximum, mean and product over the whole picture.
 const FRAME_ONLY: Pass<Case> = Pass {
     kernel: "reduction_frame",
     args: &[PARTS, NUMBERS, WIDTH, HEIGHT, Arg::GroupsBefore],
@@ -135,7 +135,7 @@ const fn one_pass(args: &'static [Arg]) -> Pass<Case> {
     }
 }
 
-/// The size of the work-groups.
+/// The parameter for the size of the work-groups.
 const GROUP: Param = Param { name: "GROUP", cpu: 256, gpu: 256, values: &[128, 256, 512] };
 
 /// The kernels of the variant `sub-groups`.
@@ -194,7 +194,7 @@ pub static PEAK: Code = Code::new(
     ],
 );
 
-/// The variants of the reduction ladder, in the order of the tables.
+/// The variants of the reduction ladder, in the order in which tables list them.
 pub static VARIANTS: [Variant<Code, Host<Case>>; 15] = [
     Variant::host("serial", "Serial", "One thread, one pixel at a time.", host::SERIAL),
     Variant::host("threads", "Threads", "The same on all cores.", host::THREADS),

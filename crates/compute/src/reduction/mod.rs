@@ -1,5 +1,5 @@
-//! The reduction of a picture: the mean luminance of each block, and the sum, minimum, maximum, mean and product over the whole
-//! picture. All numbers are integers, so every variant gives exactly those of [`reference()`].
+//! The reduction of a picture to numbers: the mean luminance of each block, and the sum, minimum, maximum, mean and product
+//! over the whole picture. All numbers are integers, so every variant gives exactly those of [`reference()`].
 
 pub mod host;
 pub mod kernels;
@@ -18,17 +18,17 @@ pub use reference::{FRAME_NUMBERS, luminance, reference};
 /// The name of the reduction in tuning results and JSON.
 pub const NAME: &str = "reduction";
 
-/// The allowed sides of blocks in pixels.
+/// The allowed widths and heights of square blocks, in pixels.
 pub const BLOCK_EDGES: [u32; 3] = [16, 32, 64];
 
-/// A case: the size of a picture, and of the blocks into which it is divided.
+/// A case of the reduction: the size of a picture, and of the square blocks into which it is divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Case {
-    /// The width in pixels.
+    /// The width of the picture in pixels.
     pub width: u32,
-    /// The height in pixels.
+    /// The height of the picture in pixels.
     pub height: u32,
-    /// The side of a block in pixels: one of [`BLOCK_EDGES`]. JSON omits it if the ladder does not use blocks.
+    /// The width and height of a block in pixels: one of [`BLOCK_EDGES`]. JSON omits it if the ladder does not use blocks.
     #[serde(default = "largest_block")]
     pub block: u32,
 }
@@ -44,13 +44,14 @@ impl Case {
         self.width as usize * self.height as usize
     }
 
-    /// Returns the number of squares with this side that cover the picture, across and down. Squares at the right and the lower
-    /// end may be cut off.
+    /// Returns the number of squares of this width that cover the picture, across and down. Squares at the right and the lower
+    /// edge may extend beyond the picture.
     pub fn square_counts(&self, edge: u32) -> [usize; 2] {
         [self.width.div_ceil(edge) as usize, self.height.div_ceil(edge) as usize]
     }
 
-    /// Returns the index of the class of the picture's size for tuning: 0 up to 720p, 1 up to 1080p, 2 above.
+    /// Returns the index of the size group for which the picture is tuned: 0 up to the number of pixels of 720p, 1 up to 1080p,
+    /// 2 above.
     pub fn size_class(&self) -> usize {
         match self.pixels() {
             0..=921_600 => 0,
@@ -59,7 +60,8 @@ impl Case {
         }
     }
 
-    /// Returns the class of pictures with the same fastest variant and parameters: that of the size, and the side of a block.
+    /// Returns the name of the group of cases that share a tuning result: the size group of the picture, and the width of a
+    /// block.
     pub fn class(&self) -> &'static str {
         let edge = BLOCK_EDGES.iter().position(|known| *known == self.block).unwrap_or_default();
         [
@@ -69,12 +71,12 @@ impl Case {
         ][self.size_class()][edge]
     }
 
-    /// Returns the count of numbers in the output of the reduction.
+    /// Returns the number of results of the reduction, which are 32-bit numbers.
     pub fn numbers(&self) -> usize {
         FRAME_NUMBERS + self.block_counts().iter().product::<usize>()
     }
 
-    /// Returns the lengths of the arrays for the picture and for `numbers` numbers that are computed from it.
+    /// Returns the lengths of the arrays of a case: the picture as the input, and an output of `numbers` numbers.
     pub fn lens(&self, numbers: usize) -> Lens {
         Lens { inputs: vec![self.pixels()], output: numbers, scratch: vec![kernels::part_words(self)] }
     }
@@ -85,8 +87,8 @@ impl Case {
     }
 }
 
-/// Returns the fastest kernels for reducing a picture in a buffer, with their parameters: those in the tuning cache, or else
-/// kernels that are the fastest on most devices of this kind.
+/// Returns the fastest kernels for reducing a picture in a buffer, with their parameters: those in the tuning cache, or if
+/// there are none, those that are the fastest on most devices of this kind.
 pub fn best_config(cl: &ClContext, case: &Case) -> Config {
     let device = &cl.device.info;
     let class = Class::new(NAME, case.class());

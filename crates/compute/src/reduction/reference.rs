@@ -1,8 +1,8 @@
-//! The reference for the reduction ladder: the expected numbers, computed pixel by pixel.
+//! The reference for the reduction ladder: computes the expected results pixel by pixel.
 
 use super::Case;
 
-/// The count of numbers before the means of the blocks: the lower and the upper half of the sum, minimum, maximum, mean and
+/// The number of results before the means of the blocks: the lower and the upper half of the sum, minimum, maximum, mean and
 /// product.
 pub const FRAME_NUMBERS: usize = 6;
 

@@ -16,28 +16,28 @@ fn has_sub_groups(config: &Config, on: Launched) -> bool {
     is_nvidias(on.device) || !(config.code().options)(on.device).is_empty()
 }
 
-/// Returns a transfer of pixels.
+/// Returns the transfer of all pixels of a picture.
 fn pixels(case: &Case) -> Transfer {
     Transfer::new(case.pixels() as u64, 4)
 }
 
-/// Returns a transfer of intermediate results.
+/// Returns the transfer of `count` intermediate results.
 fn parts(count: u64) -> Transfer {
     Transfer::new(count, 16)
 }
 
-/// Returns a transfer of numbers of the output.
+/// Returns the transfer of `count` results.
 fn numbers(count: u64) -> Transfer {
     Transfer::new(count, 4)
 }
 
-/// Returns the number of squares with this side that cover the picture.
+/// Returns the number of squares of this width that cover the picture.
 fn squares(case: &Case, edge: u32) -> u64 {
     case.square_counts(edge).iter().map(|count| *count as u64).product()
 }
 
-/// Returns the number of intermediate results of kernels with tiles: one for each block, or for each part of a block that a
-/// tile has.
+/// Returns the number of intermediate results of kernels that process the picture in tiles: one for each block, or one for each
+/// tile if a tile is smaller than a block.
 fn cells(config: &Config, case: &Case) -> u64 {
     squares(case, case.block.min(config.get("TILE")))
 }
@@ -53,13 +53,13 @@ fn read_once(case: &Case, launch: LaunchWork) -> LaunchWork {
     LaunchWork { reads, operations: OPERATIONS_PER_PIXEL * reads.elements, ..launch }
 }
 
-/// Returns the work of a tree reduction in local memory, with a barrier before each step.
+/// Returns the work of a tree reduction of each tile in local memory, with a barrier before each step.
 pub(super) fn tree(config: &Config, case: &Case, on: Launched) -> LaunchWork {
     let barriers = Some(steps(on.launch.group_size));
     LaunchWork { writes: parts(cells(config, case)), barriers, ..read_once(case, on.launch) }
 }
 
-/// Returns the work of a tree reduction for each cell, whose last steps may need no barriers of the work-group.
+/// Returns the work of a tree reduction of each tile, whose last steps may need no barriers of the work-group.
 pub(super) fn unrolled(config: &Config, case: &Case, on: Launched) -> LaunchWork {
     /// The number of work-items whose steps are unrolled.
     const WARP: u64 = 32;
@@ -70,7 +70,8 @@ pub(super) fn unrolled(config: &Config, case: &Case, on: Launched) -> LaunchWork
     LaunchWork { writes: parts(cells(config, case)), barriers, ..read_once(case, on.launch) }
 }
 
-/// Returns the work of the last launch after kernels with tiles.
+/// Returns the work of the last launch that follows kernels with tiles, which computes the blocks' means and the values of the
+/// whole picture.
 pub(super) fn rest(config: &Config, case: &Case, on: Launched) -> LaunchWork {
     LaunchWork {
         reads: parts(cells(config, case)),
@@ -80,7 +81,7 @@ pub(super) fn rest(config: &Config, case: &Case, on: Launched) -> LaunchWork {
     }
 }
 
-/// Returns the work of the last launch after kernels that write the blocks' means.
+/// Returns the work of the last launch that follows kernels that have written the blocks' means.
 pub(super) fn frame(_: &Config, _: &Case, on: Launched) -> LaunchWork {
     LaunchWork {
         reads: parts(on.groups_before),
@@ -90,7 +91,7 @@ pub(super) fn frame(_: &Config, _: &Case, on: Launched) -> LaunchWork {
     }
 }
 
-/// Returns the work of few work-groups, each of which processes one block after the other.
+/// Returns the work of a kernel with few work-groups, each of which processes one block after another.
 pub(super) fn two_stage(_: &Config, case: &Case, on: Launched) -> LaunchWork {
     let blocks = squares(case, case.block);
     let tree = steps(on.launch.group_size);
@@ -101,8 +102,8 @@ pub(super) fn two_stage(_: &Config, case: &Case, on: Launched) -> LaunchWork {
     }
 }
 
-/// Returns the work of a launch with that of its last work-group added, which reads the parts of all work-groups, resets the
-/// counter and writes the picture's numbers.
+/// Adds to a launch the work of the work-group that finishes last. It reads the intermediate results of all work-groups, resets
+/// the counter and writes the results for the whole picture.
 fn finished(launch: LaunchWork, groups: u64) -> LaunchWork {
     LaunchWork {
         reads: launch.reads + parts(groups),
@@ -111,7 +112,8 @@ fn finished(launch: LaunchWork, groups: u64) -> LaunchWork {
     }
 }
 
-/// Returns the work of the kernel that processes four pixels at once; in a single launch if `ONE_PASS` is 1.
+/// Returns the work of the kernel that processes four pixels at once. If the parameter `ONE_PASS` is 1, it includes that of
+/// combining the results.
 pub(super) fn one_pass(config: &Config, case: &Case, on: Launched) -> LaunchWork {
     let writes = numbers(squares(case, case.block)) + parts(on.groups);
     let launch = LaunchWork { writes, ..read_once(case, on.launch) };
@@ -124,7 +126,7 @@ pub(super) fn one_pass(config: &Config, case: &Case, on: Launched) -> LaunchWork
     }
 }
 
-/// Returns the work of the kernel with strips for CPUs, in a single launch.
+/// Returns the work of the kernel for CPUs that processes strips of the picture, in a single launch.
 pub(super) fn strips(_: &Config, case: &Case, on: Launched) -> LaunchWork {
     let writes = numbers(squares(case, case.block)) + parts(on.groups);
     finished(LaunchWork { writes, ..read_once(case, on.launch) }, on.groups)

@@ -39,8 +39,7 @@ impl TextureFilter {
         Ok(Self { filter: filter.clone(), texture, size, radius, measures: Measurements::default() })
     }
 
-    /// Sets the measurements that are made of the filtered picture. For them, the picture is read back and processed by the
-    /// CPU.
+    /// Sets the measurements that the CPU makes of the filtered picture after it has been read back.
     pub(crate) fn measuring(self, measures: Measurements) -> Self {
         Self { measures, ..self }
     }
@@ -61,7 +60,7 @@ impl FrameFilter for TextureFilter {
         1
     }
 
-    /// Returns the number of texture reads of a pass.
+    /// Returns the number of texture reads of a pass, as the measure of its work.
     fn work(&self, _: usize) -> f64 {
         f64::from(self.size.0) * f64::from(self.size.1) * f64::from(2 * self.radius + 1)
     }
@@ -86,7 +85,7 @@ impl FrameFilter for TextureFilter {
         Ok(())
     }
 
-    /// Reads the filtered picture back and measures it as requested from [`TextureFilter::measuring`]. Returns `None` if
+    /// Reads the filtered picture back and makes the measurements that [`TextureFilter::measuring`] has set. Returns `None` if
     /// nothing is to be measured or the picture cannot be read back.
     fn take_measurements(&mut self) -> Option<HostMeasurements> {
         let measures = std::mem::take(&mut self.measures);

@@ -1,4 +1,4 @@
-//! The trait of a frame's filter, which OpenCL kernels on RGBA pictures or on planes, OpenGL shaders, and Rust code implement.
+//! The trait for filtering one frame. OpenCL kernels on RGBA pictures or on planes, OpenGL shaders, and Rust code implement it.
 //!
 //! A filter has one or more passes over the picture's rows, and each pass is divided into bands of rows.
 //! [`Bands`](super::bands::Bands) starts and polls the bands for every kind of filter, and learns from their times how long the
@@ -52,7 +52,7 @@ pub trait FrameFilter {
     fn start(&mut self, pass: usize, rows: Range<u32>, waker: Option<&Waker>)
     -> Result<Box<dyn RunningBand>>;
 
-    /// Makes the back end run the started bands now, if it collects commands.
+    /// Makes the back end run the started bands now, if it holds commands back.
     ///
     /// # Errors
     /// If the back end refuses the flush.
@@ -63,7 +63,8 @@ pub trait FrameFilter {
     /// Drops bands that were started but do not run yet, if the back end can.
     fn cancel(&mut self) {}
 
-    /// Returns the work of the kernels in these bands, and the time of each pass; `None` for a filter without kernels.
+    /// Returns the bytes and operations of the kernels in these bands, and the time of each pass; `None` for a filter without
+    /// kernels.
     fn explain(&self, _bands: &[FinishedBand]) -> Option<FilterWork> {
         None
     }

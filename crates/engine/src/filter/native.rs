@@ -20,7 +20,7 @@ use opencl::host_block::HostBlock;
 /// The thread that runs the Rust filter, one picture after the other. It uses all CPU cores.
 pub(crate) struct NativeFilter {
     requests: Sender<FilterRequest>,
-    /// The thread. It ends when all senders of requests are dropped.
+    /// The filter's thread. It ends when all senders of requests are dropped.
     _job: Job<()>,
 }
 
@@ -35,13 +35,14 @@ struct FilterRequest {
     result: Sender<FilterResult>,
 }
 
-/// The result of one picture: its memory, the span of the filter (`None` if the picture was cancelled), and the measurements.
+/// The result of filtering one picture: its memory, the interval in which the filter ran (`None` if it was cancelled), and the
+/// measurements.
 type FilterResult = Result<(Vec<u8>, Option<Span>, HostMeasurements)>;
 
 /// The Rust filter, prepared for one picture.
 pub(super) struct PreparedNative {
     requests: Sender<FilterRequest>,
-    /// The request for the thread; it is sent when the filter is started.
+    /// The request for the filter's thread; `None` once it was sent.
     request: Option<FilterRequest>,
     result: Option<Receiver<FilterResult>>,
     cancelled: Arc<AtomicBool>,
@@ -50,7 +51,7 @@ pub(super) struct PreparedNative {
     filtered: SharedResult,
 }
 
-/// The filtered picture and its measurements, shared between the prepared filter and its running band.
+/// The filtered picture and its measurements. The prepared filter and its running band share them.
 type SharedResult = Rc<RefCell<(Option<Vec<u8>>, Option<HostMeasurements>)>>;
 
 impl NativeFilter {
@@ -186,9 +187,9 @@ fn serve_requests(requests: &Receiver<FilterRequest>, waker: &Waker) {
                 (dst, Some(span), measured)
             })
         };
-        // Before the result is sent, because its receiver may write into the source again.
+        // Dropped before the result is sent, because the receiver may write into the source again.
         drop(src);
-        // The receiver is gone if the frame was given up or the window closes.
+        // The receiver is gone if the frame was dropped or the window closes.
         let _ = result.send(outcome);
         waker();
     }

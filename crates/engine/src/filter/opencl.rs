@@ -12,7 +12,7 @@ use opencl::clock::Clock;
 use opencl::event::{Waker, is_complete, wake_after};
 use opencl::timer;
 
-/// The OpenCL kernels of a variant.
+/// The OpenCL kernels of a variant, bound to one picture, and the queue in which they run.
 pub(crate) struct Kernels {
     pub(crate) plan: Plan,
     pub(crate) queue: Queue,
@@ -31,7 +31,7 @@ impl FrameFilter for Kernels {
         self.plan.row_step(pass)
     }
 
-    /// Returns the work of a pass in the unit of the variant's plan.
+    /// Returns the work of a pass, in the unit of the variant's formulas.
     fn work(&self, pass: usize) -> f64 {
         self.plan.work(pass)
     }
@@ -51,7 +51,7 @@ impl FrameFilter for Kernels {
         flush(&self.queue)
     }
 
-    /// Returns the work that the kernels' formulas give for these bands; `None` for kernels on planes.
+    /// Returns the bytes and operations of these bands by the formulas of the kernels; `None` for kernels on planes.
     fn explain(&self, bands: &[FinishedBand]) -> Option<FilterWork> {
         if self.plan.reads_planes() {
             return None;
@@ -73,7 +73,7 @@ struct EnqueuedBand {
     clock: Clock,
 }
 
-/// Wraps the event of a kernel launch as a running band; calls `waker` when the launch is complete.
+/// Creates the running band of a kernel launch from its event. Calls `waker` when the launch is complete.
 fn running_band(
     event: Event,
     queue: &Queue,

@@ -22,13 +22,12 @@ pub struct Choice {
     measuring: Measurements,
     /// The request that failed for the picture on the screen. It is not submitted again until the choice changes.
     pub(super) failed: Option<Request>,
-    /// The version number of the edited kernels that a variant uses now. Variants without an entry use version 1, the kernels when the
-    /// window was opened.
+    /// The version number of the edited kernels that each variant uses now. A variant without an entry uses version 1: its
+    /// kernels as they were when the window was opened.
     versions: HashMap<VariantId, u64>,
 }
 
 impl Choice {
-    /// Creates the choice at the start: no filter, no correction, no measurements.
     pub(super) fn new() -> Self {
         Self {
             variant: VariantId::OFF,
@@ -46,8 +45,8 @@ impl Choice {
         (self.variant, self.radius)
     }
 
-    /// Chooses the filter for the next frames. Work of the former filter that is not on the device yet is cancelled. If the picture on the
-    /// screen stays there, it is filtered again.
+    /// Chooses the filter for the next frames. Work of the former filter that is not on the device yet is cancelled. If no
+    /// other picture is about to replace the one on the screen, as in a pause, that one is filtered again.
     pub fn choose(&mut self, variant: VariantId, radius: u32) {
         if (variant, radius) != self.filter() {
             (self.variant, self.radius, self.chosen_at) = (variant, radius, Some(Instant::now()));
@@ -59,8 +58,8 @@ impl Choice {
         self.correction
     }
 
-    /// Sets the colour correction for the next frames. If the picture on the screen stays there, it is corrected again. `None`
-    /// switches the correction off.
+    /// Sets the colour correction for the next frames; `None` switches it off. If no other picture is about to replace the one
+    /// on the screen, as in a pause, that one is corrected again.
     pub fn set_correction(&mut self, correction: Option<Correction>) {
         self.correction = correction.filter(|c| !c.is_neutral());
     }
@@ -70,7 +69,8 @@ impl Choice {
         self.measuring
     }
 
-    /// Sets the measurements that are made of the next frames. If the picture on the screen stays there, it is measured again.
+    /// Sets the measurements that are made of the next frames. If no other picture is about to replace the one on the screen,
+    /// as in a pause, that one is measured again.
     pub fn set_measuring(&mut self, measuring: Measurements) {
         self.measuring = measuring;
     }
@@ -89,13 +89,13 @@ impl Choice {
         self.chosen_at.map(|at| at.elapsed())
     }
 
-    /// Moves the time of the last change forward by the time for which the process was stopped.
+    /// Moves the time of the last change forward by `stopped`, the time for which the process was stopped.
     pub(super) fn exclude_stop(&mut self, stopped: Duration) {
         self.chosen_at = self.chosen_at.map(|at| at.checked_add(stopped).unwrap_or(at));
     }
 
-    /// Switches the filter off if `variant` is the chosen variant. If `variant` is [`VariantId::OFF`], switches the colour correction off
-    /// instead.
+    /// Switches off what has failed: the colour correction if `variant` is [`VariantId::OFF`], otherwise the filter if it is
+    /// the chosen variant.
     pub(super) fn disable(&mut self, variant: VariantId) {
         if variant == VariantId::OFF {
             self.correction = None;
@@ -104,8 +104,8 @@ impl Choice {
         }
     }
 
-    /// Returns the request for a frame that is taken now: the chosen filter if it can be used now, else none, with the chosen correction
-    /// and measurements. `status` is that of the device.
+    /// Returns the request for a frame that is taken now, with the chosen correction and measurements. The filter is the chosen
+    /// one if `status`, the device's, shows that it can be used now, else none.
     pub(super) fn current_request(&self, status: &DeviceStatus) -> Request {
         let can_filter = status.can_filter((self.variant, None), self.radius);
         let variant = if can_filter { self.variant } else { VariantId::OFF };

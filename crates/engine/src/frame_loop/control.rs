@@ -20,7 +20,8 @@ const STARVED_NEARLY_DONE_MS: f64 = 2000.0;
 /// The time without a presented frame after which [`STARVED_NEARLY_DONE_MS`] applies.
 const STARVATION_TIME: Duration = Duration::from_millis(500);
 
-/// The user's settings on which the frames in progress depend, to find out what has changed between two turns of the loop.
+/// The user's settings on which the frames in progress depend. Two values are compared to find out what has changed between two
+/// turns of the loop.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Settings {
     is_paused: bool,
@@ -33,7 +34,6 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// Returns the current settings.
     pub(super) fn of(schedule: &Schedule, choice: &Choice, wipe: &Wipe) -> Self {
         Self {
             is_paused: schedule.is_paused(),
@@ -66,7 +66,7 @@ impl FrameLoop {
             self.presenter.interrupt();
         }
         if before.is_paused && !now.is_paused && !self.shown_stays() {
-            // The next frame goes before the picture on the screen.
+            // When a pause ends, filtering the picture on the screen again is cancelled, so that the next frame comes first.
             let limit_ms = |replaces_shown| if replaces_shown { f64::NEG_INFINITY } else { f64::INFINITY };
             self.filters.cancel(|flight, _| limit_ms(flight.origin.replaces_shown));
         }
@@ -140,9 +140,10 @@ impl FrameLoop {
         has_sought
     }
 
-    /// Gives up all frames between the decoder and the screen. The next frame starts the movie's clock, with its sound if `with_sound`.
+    /// Drops all frames between the decoder and the screen. The next frame starts the movie's clock, with its sound if
+    /// `with_sound` is true.
     fn start_over(&mut self, with_sound: bool) {
-        // First, so that no frame that is given up is taken again.
+        // First, so that no dropped frame is taken again.
         self.intake.restart();
         self.filters.is_postponed = false;
         self.filters.cancel(|_, _| f64::NEG_INFINITY);
@@ -156,8 +157,8 @@ impl FrameLoop {
         self.choice.failed = None;
     }
 
-    /// Replaces the device and the thread that makes its calls. `None` removes the device. The boolean is true if the window's
-    /// thread is to make the calls instead. The picture on the screen stays.
+    /// Replaces the device and the thread that makes its calls; `None` removes the device. If the boolean is true, the window's
+    /// thread makes the calls instead. The picture on the screen stays.
     pub fn set_device(&mut self, device: Option<(Pipeline, DeviceThread, bool)>) {
         self.abandon_device();
         let info = device.as_ref().map(|(pipeline, ..)| pipeline.cl.device.info.clone());
@@ -172,8 +173,8 @@ impl FrameLoop {
         self.choice.failed = None;
     }
 
-    /// Marks all pictures so far as outdated, because the programs that made them have been replaced. Frames that are not due yet are
-    /// filtered again, and so is the picture on the screen if it stays there.
+    /// Marks all pictures so far as outdated, because the programs that made them have been replaced. Frames that are not due
+    /// yet are filtered again. So is the picture on the screen if no other picture is about to replace it.
     pub fn outdate_pictures(&mut self) {
         self.presenter.outdate();
         self.filters.flights.outdate();
@@ -185,7 +186,8 @@ impl FrameLoop {
 
     /// Records that this variant uses other kernels from the next frame on. `version` is the number of their version, or `None`
     /// if the version has not changed. If `differs` is true, the pictures of these kernels differ from the reference, and their
-    /// times are left out of the statistics. The picture on the screen is filtered again if it stays there.
+    /// times are left out of the statistics. If no other picture is about to replace the one on the screen, that one is
+    /// filtered again.
     pub fn kernels_changed(&mut self, variant: VariantId, version: Option<u64>, differs: bool) {
         if let Some(version) = version {
             self.choice.set_version(variant, version);

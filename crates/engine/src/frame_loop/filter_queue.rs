@@ -1,5 +1,5 @@
-//! The frames in their filters, and the workers that filter them. What becomes of a frame that leaves the queue is decided by the loop: the
-//! queue reports it as a [`FilterEvent`].
+//! The frames that are being filtered, and the workers that filter them. The queue reports each frame that leaves it as a
+//! [`FilterEvent`]; the loop decides what to do with the frame.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -24,12 +24,12 @@ const SLOW_FRAME_MS: f64 = 50.0;
 pub(super) enum FilterEvent {
     /// All filters of a frame are done.
     Ready(ReadyFrame),
-    /// A frame was cancelled or given up.
+    /// A frame was cancelled or dropped.
     Dropped(Origin),
-    /// A frame was refused because of its filter or device, which is reported as well, or because something that it needs is not built yet:
-    /// the frame is to be filtered otherwise or later.
+    /// A frame was refused and is to be filtered in another way or later. Either its filter or the device has failed, which
+    /// another event reports, or something that the frame needs is not built yet.
     Refused(Origin),
-    /// This request failed for a frame, and no other filter would help.
+    /// The frame could not be filtered as this request says, and any other filter would fail as well.
     FrameFailed(Origin, Request, Error),
     /// A variant failed or, with [`VariantId::OFF`], the colour correction.
     VariantFailed(VariantId, Error),
@@ -51,8 +51,8 @@ pub struct FilterQueue {
     pub(super) events: VecDeque<FilterEvent>,
     /// The number of the next ticket.
     next: u64,
-    /// True if a frame was put back because something that it needs is not built yet. No frame is taken until something else is
-    /// built or chosen.
+    /// True if a frame was taken back because something that it needs is not built yet. No frame is taken until something else
+    /// is built or chosen.
     pub(super) is_postponed: bool,
     /// True if the sides of a wipe are compared.
     pub(super) compares: bool,
@@ -126,7 +126,7 @@ impl FilterQueue {
         Some(true)
     }
 
-    /// Submits a filter of the flight at `index` into this slot.
+    /// Submits the filter of one side of the flight at `index`; the picture goes into `slot`.
     fn submit_side(&mut self, index: usize, side: WipeSide, slot: Slot) {
         let Some(flight) = self.flights.list.get_mut(index) else { return };
         let frame = flight.origin.frame.clone();
@@ -185,17 +185,17 @@ impl FilterQueue {
         }
     }
 
-    /// Removes the flight at `index`, whose frame is to be filtered otherwise or later.
+    /// Removes the flight at `index` from the queue. Its frame is to be filtered in another way or later.
     fn refuse(&mut self, index: usize) {
         let refused = self.remove(index).map(FilterEvent::Refused);
         self.events.extend(refused);
     }
 
-    /// Assigns a finished frame to its [`Flight`], and completes or gives up the flight.
+    /// Finds the [`Flight`] of a frame that an engine has finished, and completes or drops the flight.
     fn finish(&mut self, finished: Finished) {
         let Finished { ticket, outcome, slot, stages, readings } = finished;
         let Some((index, side)) = self.flights.find(ticket) else {
-            // The frame was given up.
+            // The flight was dropped.
             return self.workers.discard(slot);
         };
         let Some(pass) = self.flights.list.get_mut(index).and_then(|flight| flight.pass_mut(side)) else {
@@ -244,7 +244,7 @@ impl FilterQueue {
         }
     }
 
-    /// Sends a frame to the device's worker, which compares its sides.
+    /// Sends a frame to the device's worker, which compares the pictures of its two sides.
     fn compare(&mut self, mut pair: Pair) {
         let frame = pair.origin.frame.clone();
         let map = match self.slots.take(&frame, WipeSide::Second, &mut self.workers) {
@@ -263,7 +263,7 @@ impl FilterQueue {
     }
 
     /// Handles the result of a comparison: the frame becomes ready. `map` is the slot with the map of the differences;
-    /// `compared` has the differences and the device's time in milliseconds.
+    /// `compared` has the differences and the device's time in milliseconds, or the error.
     fn handle_comparison(&mut self, pair: Pair, map: Slot, compared: Result<(Difference, f64)>) {
         self.flights.comparing.take_if(|frame| Arc::ptr_eq(frame, &pair.origin.frame));
         let compared = match compared {
@@ -287,7 +287,7 @@ impl FilterQueue {
         Some(origin)
     }
 
-    /// Ends one filter of a frame that is given up: cancels its work, and frees its slot.
+    /// Ends one filter of a frame that is dropped: cancels its work, and frees its slot.
     fn end(&mut self, pass: Option<Pass>, side: WipeSide) {
         match pass.map(|pass| pass.step) {
             Some(Step::Submitted(ticket)) => self.workers.cancel(ticket, f64::NEG_INFINITY),
@@ -296,13 +296,13 @@ impl FilterQueue {
         }
     }
 
-    /// Gives up the frame that is being filtered at `index`.
+    /// Drops the frame that is being filtered at `index`, and reports it.
     fn give_up(&mut self, index: usize) {
         let dropped = self.remove(index).map(FilterEvent::Dropped);
         self.events.extend(dropped);
     }
 
-    /// Gives up the frames that wait for their second side or to be compared.
+    /// Drops the frames that wait for the filter of their second side or for the comparison.
     pub(super) fn give_up_pairs(&mut self) {
         self.flights.comparing = None;
         let waits_for_second = |flight: &Flight| flight.first.is_done() && flight.second.is_some();
@@ -342,8 +342,8 @@ impl FilterQueue {
         self.complete();
     }
 
-    /// Gives the device up, with the frames that it is filtering. `buffers` are its memory objects in slots whose frames are
-    /// not being filtered.
+    /// Abandons the device, with the frames that it is filtering: removes it without waiting for its calls. `buffers` are its
+    /// memory objects in slots whose frames are not being filtered.
     pub(super) fn abandon_device(&mut self, mut buffers: Vec<DeviceBuffers>) {
         self.is_postponed = false;
         self.give_up_pairs();
@@ -354,7 +354,7 @@ impl FilterQueue {
             buffers.push(slot.take_device_buffers(false));
         }
         for ticket in self.workers.abandon(buffers) {
-            // The device's worker has nothing left of them to be cancelled.
+            // These frames left with the device's worker, so there is nothing to cancel.
             match self.flights.find(ticket) {
                 Some((index, WipeSide::Second)) => self.drop_second_side(index),
                 Some((index, WipeSide::First)) => self.give_up(index),
@@ -363,9 +363,9 @@ impl FilterQueue {
         }
     }
 
-    /// Returns true if no further frame should be submitted now: while the device has a frame that takes so long that a second one would
-    /// only wait, and while not all commands of a frame are in the device's queue: all frames share the memory between their steps, so
-    /// commands of another frame must not come between.
+    /// Returns true if no further frame should be submitted now. The device may be filtering a frame that takes so long that a
+    /// second one would only wait. Or not all commands of a frame are in the device's queue yet: frames use the same memory
+    /// between their steps, so commands of two frames must not mix.
     pub(super) fn is_busy(&self) -> bool {
         self.workers.is_queue_busy()
             || self.flights.passes().any(|pass| self.workers.progress(pass).predicted_ms > SLOW_MS)

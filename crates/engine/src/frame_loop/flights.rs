@@ -48,14 +48,14 @@ pub(super) enum Step {
     Done(Slot, Option<Arc<Readings>>),
 }
 
-/// One filter of a frame: a frame in a wipe has two.
+/// One filter of a frame and its progress. A frame in a wipe has two filters.
 pub(super) struct Pass {
     pub(super) request: Request,
     /// The version number of the kernels of the request's variant.
     pub(super) version: u64,
     pub(super) stages: Stages,
-    /// The chosen filter, for which the frame waits until everything that it needs is built; `None` if the frame is shown otherwise
-    /// meanwhile.
+    /// The chosen filter, if the frame waits until everything that this filter needs is built; `None` if the frame does not
+    /// wait, and has another filter or none until then.
     pub(super) waits_for: Option<Filter>,
     pub(super) step: Step,
 }
@@ -85,7 +85,7 @@ impl Pass {
 /// A frame that is being filtered, once or, in a wipe, twice.
 pub(super) struct Flight {
     pub(super) origin: Origin,
-    /// The chosen filter, whose times count as the movie's.
+    /// The filter of the first side. Its times are the frame's times in the statistics.
     pub(super) first: Pass,
     /// The filter of the second side, in a wipe.
     pub(super) second: Option<Pass>,
@@ -150,7 +150,8 @@ impl Flights {
         })
     }
 
-    /// Returns the index of the flight that has this ticket, and the side that it belongs to.
+    /// Returns the index of the flight to which this ticket belongs, and the side of the wipe that it filters; `None` if there
+    /// is none.
     pub(super) fn find(&self, ticket: Ticket) -> Option<(usize, WipeSide)> {
         self.list.iter().enumerate().find_map(|(index, flight)| {
             let mut sides = flight.passes().zip([WipeSide::First, WipeSide::Second]);
@@ -159,7 +160,6 @@ impl Flights {
         })
     }
 
-    /// Returns the frames that are being filtered or compared.
     pub(super) fn frames(&self) -> impl Iterator<Item = &Arc<Frame>> {
         self.list.iter().map(|flight| &flight.origin.frame).chain(&self.comparing)
     }
@@ -181,7 +181,7 @@ pub(super) struct Picture {
     pub(super) readings: Option<Arc<Readings>>,
 }
 
-/// The second side of a frame of a wipe.
+/// The filtered picture of the second side of a wipe, and its comparison with the first side.
 pub(super) struct SecondSide {
     pub(super) picture: Picture,
     /// The map of the differences in a slot of its own, and the differences; `None` if the sides were not compared.
@@ -199,7 +199,8 @@ impl SecondSide {
         self.map.as_ref().map_or(&self.picture.slot, |(map, _)| map).texture()
     }
 
-    /// Uploads the picture to draw into its texture: the map of differences or, without one, the second side's picture.
+    /// Uploads the picture that is drawn into its texture: the map of differences if there is one, else the second side's
+    /// picture.
     fn show(&mut self) {
         self.map.as_mut().map_or(&mut self.picture.slot, |(map, _)| map).show();
     }
@@ -209,7 +210,7 @@ impl SecondSide {
         Some(self.picture.stages.filter_ms()).filter(|ms| ms.is_finite())
     }
 
-    /// Returns the setting of the second side's filter, for the statistics.
+    /// Returns the filter of the second side, as the statistics record it.
     fn setting(&self) -> SecondSetting {
         let Request { variant, radius, .. } = self.picture.request;
         SecondSetting { variant, radius, compared: self.map.is_some() }
@@ -289,7 +290,7 @@ impl ReadyFrame {
         (self.origin, second.chain([(WipeSide::First, self.picture.slot)]))
     }
 
-    /// Returns the setting with which the frame was filtered, for the statistics.
+    /// Returns the conditions under which the frame was filtered, as the statistics record them.
     pub(super) fn setting(&self) -> Setting {
         let Request { variant, radius, .. } = self.picture.request;
         let second = self.second.as_ref();

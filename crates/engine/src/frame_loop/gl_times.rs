@@ -74,7 +74,7 @@ impl PendingGlTimes {
         Some(&self.timer).filter(|_| self.draws_at_once)
     }
 
-    /// Adds the queries of the presented frame with this number.
+    /// Adds the queries of a presented frame; `frame` is its number among the presented frames.
     pub(super) fn push(&mut self, frame: u64, timings: GlTimings) {
         self.timings.push_back((frame, timings));
         if self.timings.len() > MAX_TIMINGS {
@@ -82,7 +82,7 @@ impl PendingGlTimes {
         }
     }
 
-    /// Moves the times that have arrived to the recorder's samples of their frames.
+    /// Adds the times that have arrived to the samples of their frames in `recorder`.
     pub(super) fn collect(&mut self, recorder: &mut Recorder) {
         while let Some((frame, timings)) = self.timings.front()
             && let Some(times) = timings.finished()

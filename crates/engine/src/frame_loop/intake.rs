@@ -127,9 +127,9 @@ impl Intake {
         self.dropped += frames;
     }
 
-    /// Takes back a frame whose filter or filtered picture was given up. In a pause, or if the frame is to stay on the screen for long, the
-    /// frame is queued to be filtered again; otherwise it counts as dropped. Does nothing for a frame that is on the screen already, or
-    /// that was taken before the last seek.
+    /// Takes back a frame whose filter or filtered picture was dropped. In a pause, or if the frame is to stay on the screen
+    /// for long, the frame is queued to be filtered again; otherwise it counts as dropped. Does nothing for a frame that is on
+    /// the screen already, or that was taken before the last seek.
     pub(super) fn give_up(&mut self, origin: Origin, schedule: &Schedule) {
         if origin.replaces_shown || !self.is_current(&origin) {
             return;
@@ -181,7 +181,7 @@ impl Intake {
         self.decoder.generation() != before
     }
 
-    /// Makes all frames that were taken so far outdated, as after a seek: they are not shown any more.
+    /// Begins another generation of frames, as after a seek: frames that were taken so far are not shown any more.
     pub(super) fn restart(&mut self) {
         self.generation += 1;
         self.returned.clear();

@@ -10,8 +10,8 @@
 //! with the memory of pictures ([`slots`]) and the [`workers`] that filter them ([`worker`]),
 //! [`presenter`] the filtered frames, and [`stops`] the times in which the process was stopped.
 //!
-//! The window queries and changes the parts directly. What a change means for the frames on their way is done by the next
-//! [`FrameLoop::update`].
+//! The window queries and changes the parts directly. The next [`FrameLoop::update`] applies a change to the frames on their
+//! way.
 //!
 //! A frame is filtered ahead of its time and waits until it is due; the picture on the screen keeps its slot until the next one takes
 //! its place.
@@ -88,15 +88,15 @@ pub struct FrameLoop {
     pub errors: Vec<(Option<VariantId>, Error)>,
     /// The error of the device that failed, until the window takes it. The loop has no device then.
     pub failure: Option<Error>,
-    /// True if the overlay has announced that the frame that is held back will take long.
+    /// True if the overlay has announced that the frame that is held back will take long to filter.
     is_hold_announced: bool,
     /// The number of changes of the device so far.
     pub device_changes: u32,
-    /// The settings for which the frames on their way were last adapted.
+    /// The settings at the last [`FrameLoop::update`], with which the next one compares the current settings.
     applied: Settings,
 }
 
-/// The result of a turn of the loop.
+/// The result of a turn of the loop: what the window has to do next.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tick {
     /// True if a new picture is due and the window should be redrawn.
@@ -152,7 +152,7 @@ impl FrameLoop {
         if let Some(first) = self.presenter.ready().front() {
             self.schedule.place(first.origin.frame.pts_ns);
         }
-        // Last: the device is at work meanwhile.
+        // Last, because the device works meanwhile.
         self.presenter.upload_pictures();
         if self.wipe.second().is_none() {
             self.filters.slots.discard_second(&mut self.filters.workers);
@@ -189,7 +189,7 @@ impl FrameLoop {
     }
 
     /// Ends the loop. A kernel cannot be stopped and may take minutes, so work that is still on the device is left running,
-    /// with its memory. Returns true if the device, and every device that was given up before, is idle.
+    /// with its memory. Returns true if the device, and every device that was abandoned before, is idle.
     #[must_use]
     pub fn shut_down(&mut self) -> bool {
         self.filters.cancel(|_, _| f64::NEG_INFINITY);

@@ -21,13 +21,13 @@ pub struct MovieClock {
     clock: Clock,
     /// True if pictures are shown as soon as they are filtered, so that the clock does not wait for the sound.
     is_unpaced: bool,
-    /// The number of calls of [`MovieClock::interrupt`] so far.
+    /// The number of calls of [`MovieClock::interrupt`] so far. A change means that the next frame interval does not count.
     pub(super) interruptions: u64,
     /// True if a device is to play the movie's sound.
     expects_sound: bool,
     /// The end of the time that the clock waits for the first sample to be heard; `None` if it does not wait.
     waits_until: Option<Instant>,
-    /// The number of times that the sound has gone back to the beginning of a segment, as last reported.
+    /// The number of times that the sound has gone back to the beginning of a segment of the play timeline, as last reported.
     sound_delays: u32,
     /// The position of the sound less that of the clock, in nanoseconds; `None` while no sound is heard.
     sound_lead_ns: Option<i64>,
@@ -54,13 +54,12 @@ impl MovieClock {
         self.clock.resync(position_ns, at);
     }
 
-    /// Ends a wait for the sound without letting the clock run: it is set or stopped next.
+    /// Ends the wait for the sound without letting the clock run. The caller must set or stop the clock next.
     pub(super) fn forget_sound(&mut self) {
         self.waits_until = None;
         self.lose_sound();
     }
 
-    /// Stops the clock, or lets it run.
     pub(super) fn set_paused(&mut self, is_paused: bool) {
         if is_paused {
             self.waits_until = None;
@@ -116,8 +115,9 @@ impl MovieClock {
         }
     }
 
-    /// Follows the sound, which has the position `position_ns` at `heard_at`: starts the clock if it waits for the sound,
-    /// otherwise adjusts it. `delays` is the number of times that the sound has gone back to the beginning of a segment.
+    /// Follows the sound, whose position is `position_ns` at the time `heard_at`: starts the clock if it waits for the sound,
+    /// otherwise adjusts it. `delays` is the number of times that the sound has gone back to the beginning of a segment of the
+    /// play timeline.
     pub fn follow_sound(&mut self, position_ns: i64, heard_at: Instant, delays: u32) {
         if self.waits_until.take().is_some() {
             self.clock.start_with_sound(position_ns, heard_at);
@@ -137,13 +137,13 @@ impl MovieClock {
         self.sound_lead_ns = Some(lead_ns - adjustment);
     }
 
-    /// Records that no sound is heard.
+    /// Records that the sound is not heard any more. The clock continues without it.
     pub fn lose_sound(&mut self) {
         (self.sound_lead_ns, self.large_leads) = (None, 0);
     }
 
-    /// Returns by how much a picture that is shown now is later than its sound, in milliseconds; `None` while no sound is
-    /// heard.
+    /// Returns the time, in milliseconds, by which this picture is later than its sound if it is shown now; `None` while no
+    /// sound is heard.
     pub(super) fn sound_lag_ms(&self, frame: &Frame) -> Option<f64> {
         let sound_ns = self.clock.now_ns().saturating_add(self.sound_lead_ns?);
         Some(sound_ns.saturating_sub(frame.pts_ns) as f64 / 1e6)

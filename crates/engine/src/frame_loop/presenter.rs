@@ -45,17 +45,17 @@ pub struct Presenter {
     ready: VecDeque<ReadyFrame>,
     /// The frame on the screen.
     pub screen: Screen,
-    /// When the first picture of the run was on the screen; `None` before.
+    /// The time when the first picture of the run was on the screen; `None` before.
     epoch: Option<Instant>,
     last_present: Option<Instant>,
     last_swap: Option<Instant>,
-    /// When the process last continued after it had been stopped; `None` if it was not stopped.
+    /// The time when the process continued after it was last stopped; `None` if it was never stopped.
     pub(super) stop_ended: Option<Instant>,
     /// True if only the user's input causes repaints.
     pub(super) is_idle: bool,
     pub(super) gl_times: PendingGlTimes,
-    /// The times of drawing the cloth's figures for the last frame, for the next row of the statistics; `None` if no figures
-    /// are drawn.
+    /// The times of the cloth simulation for the last frame, for the next row of the statistics; `None` if no figures are
+    /// drawn.
     pub cloth: Option<Box<ClothTimes>>,
 }
 

@@ -26,8 +26,8 @@ fn outlasts(end: Instant, now: Instant, nothing_follows: bool) -> bool {
 /// The time in seconds after which the user is told that a picture is awaited or is still being filtered.
 pub(super) const BUSY_AFTER_S: f64 = 0.25;
 
-/// The time that the first picture waits for its sound. After that it is shown, and stands still until the clock runs. Sinks
-/// that are awake take half of this time.
+/// The maximum time for which the first picture waits for its sound before it is shown. The picture then stands still until the
+/// clock runs. An audio output that is not suspended starts within half of this time.
 const PICTURE_WAIT: Duration = Duration::from_millis(400);
 /// The movie's clock, and the decisions that depend on it.
 pub struct Schedule {
@@ -43,7 +43,8 @@ pub struct Schedule {
     restarted_at: Instant,
     /// The moving average of the time for drawing and swapping, in nanoseconds.
     draw_ns: i64,
-    /// True if the next first picture waits for its sound; false for a seek that shows only a picture.
+    /// True if the first picture after the next start, seek or step waits for its sound; false for a seek that shows only a
+    /// picture.
     picture_waits: bool,
 }
 
@@ -142,8 +143,8 @@ impl Schedule {
         (self.has_started && !self.is_unpaced).then(|| self.clock.now_ns())
     }
 
-    /// Returns when a frame should be replaced on the screen by the next one; `None` before the first picture, in a pause, and if the
-    /// movie is unpaced.
+    /// Returns when the next frame should replace this one on the screen; `None` before the first picture, in a pause, and if
+    /// the movie is unpaced.
     pub(super) fn end_of(&self, frame: &Frame) -> Option<Instant> {
         let end_ns = frame.pts_ns.saturating_add(frame.duration_ns);
         self.clock.instant_of(end_ns).filter(|_| self.has_started && !self.is_unpaced)
@@ -192,7 +193,7 @@ impl Schedule {
         !is_paused && self.draw_at_ns(&origin.frame) <= self.clock.now_ns()
     }
 
-    /// Returns true if the frame's timestamp has passed, so that the frame replaces the one before it.
+    /// Returns true if the time of this frame's timestamp has passed, so that it is shown instead of the frame before it.
     pub(super) fn overtakes(&self, origin: &Origin) -> bool {
         let paced = self.pace_ns().filter(|_| !self.is_paused());
         paced.is_some_and(|now_ns| !origin.replaces_shown && origin.frame.pts_ns <= now_ns)
@@ -211,7 +212,8 @@ impl Schedule {
         self.clock.instant_of(pts_ns - self.lead_ns(interval_ns))
     }
 
-    /// Returns true if the frame can be filtered again before it is late, assuming that this takes as long as `stages`.
+    /// Returns true if the frame can be filtered again before it is late, assuming that each stage takes as long as in
+    /// `stages`.
     pub(super) fn can_resubmit(&self, frame: &Frame, stages: &Stages) -> bool {
         if !self.has_started || self.is_unpaced {
             return false;

@@ -41,7 +41,7 @@ impl Screen {
         self.shown.replace(next)
     }
 
-    /// Returns the change since the last call.
+    /// Returns the change of the screen since the last call; `None` if there was none.
     pub(super) fn take_change(&mut self) -> Option<ScreenChange> {
         self.change.take()
     }
@@ -94,7 +94,7 @@ impl Screen {
         self.shown().is_some_and(|f| f.origin.frame.has_alpha())
     }
 
-    /// Returns true if programs that filtered or converted the picture have been replaced since.
+    /// Returns true if programs that filtered or converted the picture have been replaced since it was made.
     pub fn is_outdated(&self) -> bool {
         self.shown().is_some_and(|f| f.origin.is_outdated)
     }

@@ -43,12 +43,10 @@ impl SlotPool {
         }
     }
 
-    /// Drops the free slots of the wipe's second side.
     pub(super) fn discard_second(&mut self, workers: &mut Workers) {
         self.free[WipeSide::Second as usize].drain(..).for_each(|slot| workers.discard(slot));
     }
 
-    /// Removes and returns all free slots.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = Slot> {
         self.free.iter_mut().flat_map(|slots| slots.drain(..))
     }

@@ -8,13 +8,13 @@ use super::{Busy, FrameLoop};
 use crate::Request;
 use crate::stats::Playing;
 
-/// The time that a still picture is shown before the next movie of the list.
+/// The time for which a still picture is shown before the next movie of the playlist.
 const STILL_DURATION: Duration = Duration::from_secs(5);
 /// The time after which a next frame that is overdue is reported to the user.
 const STALL_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl FrameLoop {
-    /// Returns true if no frame is between the decoder and the screen, and none waits to be taken.
+    /// Returns true if the next frame has to come from the decoder: no frame is being filtered, is ready, or waits to be taken.
     fn awaits_decoder(&self) -> bool {
         let is_empty = self.filters.flights.count() == 0 && self.presenter.ready().is_empty();
         is_empty && self.intake.is_empty()
@@ -62,8 +62,8 @@ impl FrameLoop {
 
     /// Returns the picture that the user is waiting for. It is the first picture with the chosen filter if that has been
     /// awaited for longer than [`BUSY_AFTER_S`]; otherwise the oldest frame that is being filtered, if its filter has taken
-    /// that long. There is no delay for a picture that is held back because its filter will take long. In a wipe the
-    /// names are those of the first side.
+    /// that long. A picture that is held back because its filter will take long is returned at once. In a wipe, variant and
+    /// radius are those of the first side.
     pub fn busy(&self) -> Option<Busy> {
         let workers = &self.filters.workers;
         let is_late = |elapsed_s: f64| elapsed_s > BUSY_AFTER_S || workers.is_holding();

@@ -6,7 +6,7 @@ use box_filter::VariantId;
 /// The state of a variant. Only a variant that is ready can be chosen.
 #[derive(Debug, Clone, PartialEq)]
 pub enum VariantStatus {
-    /// The variant is built.
+    /// The variant is built and can be chosen.
     Ready,
     /// The variant's program is being compiled in the background.
     Building,

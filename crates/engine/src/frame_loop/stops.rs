@@ -36,7 +36,7 @@ impl StopDetector {
         self.check_at(Instant::now(), cpu_time(), calls_drivers)
     }
 
-    /// Does the work of [`check`](Self::check) for the time `now` and the CPU time `used` by the process.
+    /// Computes the result of [`check`](Self::check) for the time `now` and the CPU time `used` by the process.
     fn check_at(&mut self, now: Instant, used: Option<Duration>, calls_drivers: bool) -> Option<Duration> {
         let total = self.total;
         let before = std::mem::replace(self, Self { due: Some(now), used, is_waiting: false, total });
@@ -48,7 +48,8 @@ impl StopDetector {
         Some(stopped)
     }
 
-    /// Records that a turn of the loop is over and when the next one is due; `None` if the loop waits only for events.
+    /// Records that a turn of the loop has ended, and when the next one is due; `due` is `None` if the loop waits only for
+    /// events.
     pub fn wait_until(&mut self, due: Option<Instant>) {
         let now = Instant::now();
         self.due = due.map(|due| due.max(now));
@@ -82,7 +83,7 @@ mod tests {
         assert_eq!(kept(resting(Some(12_000)), 12_040, 110), None, "it waited for the next slide");
         assert_eq!(kept(resting(None), 60_000, 110), None, "nothing was due");
         assert_eq!(kept(resting(Some(500)), 1_400, 110), None, "a busy machine");
-        // In the middle of a turn.
+        // The loop is in the middle of a turn.
         let working =
             || StopDetector { due: Some(at(0)), used: used(100), is_waiting: false, ..Default::default() };
         assert_eq!(kept(working(), 9_000, 500), ms(9_000));
@@ -90,7 +91,7 @@ mod tests {
         assert_eq!(working().check_at(at(9_000), used(500), true), None, "a driver may not have answered");
         assert_eq!(resting(Some(0)).check_at(at(9_000), used(500), true), ms(9_000), "none was asked");
         assert_eq!(working().check_at(at(9_000), None, false), None, "no CPU time is known");
-        // Each check begins at the one before.
+        // Each check starts from the state at the previous check.
         let mut detector = working();
         assert!(detector.check_at(at(9_000), used(500), false).is_some());
         assert_eq!(detector.check_at(at(9_010), used(500), false), None);

@@ -18,7 +18,7 @@ use video::Frame;
 const MAX_AHEAD: usize = 2;
 
 impl FrameLoop {
-    /// Submits one frame if one is due and there is room for it; returns true if another one may follow at once.
+    /// Submits one frame if one is due and there is room for it. Returns true if another frame may be submitted at once.
     pub(super) fn submit(&mut self) -> bool {
         self.intake.set_staging(self.filters.workers.staging().cloned());
         // Before frames are dropped as late.
@@ -67,8 +67,8 @@ impl FrameLoop {
         true
     }
 
-    /// Returns the frame on the screen if it stays there and should be filtered again: `wanted` makes another picture of it, the device
-    /// has changed, or its picture is outdated.
+    /// Returns the frame on the screen if it stays there and should be filtered again: the request `wanted` differs from the
+    /// one that made its picture, the device has changed, or the picture is outdated.
     pub(super) fn shown_to_refilter(&self, wanted: &Request) -> Option<Arc<Frame>> {
         // Not while the first picture of another movie is on its way.
         let shown = self.presenter.screen.shown().filter(|shown| self.intake.is_current(&shown.origin))?;
@@ -110,7 +110,7 @@ impl FrameLoop {
         ahead < limit && !waits && !is_others_turn && !self.filters.is_busy()
     }
 
-    /// Handles the events of the filter queue: passes finished frames on to be shown, gives failed ones up, and reports errors.
+    /// Handles the events of the filter queue: shows finished frames, takes dropped and refused ones back, and reports errors.
     pub(super) fn handle_filter_events(&mut self) {
         while let Some(event) = self.filters.events.pop_front() {
             match event {
@@ -145,8 +145,9 @@ impl FrameLoop {
         }
     }
 
-    /// Queues a filtered frame for the screen or, if its picture is outdated and there is time, to be filtered again. Gives the frame up if
-    /// it is no longer of the current movie position, or if it replaces a picture that is not on the screen any more.
+    /// Queues a filtered frame for the screen or, if its picture is outdated and there is time, to be filtered again. Drops the
+    /// frame if it does not belong to the current movie position, or if it replaces a picture that is not on the screen any
+    /// more.
     pub(super) fn present(&mut self, ready: ReadyFrame) {
         let origin = &ready.origin;
         let is_shown = |shown: &ReadyFrame| Arc::ptr_eq(&shown.origin.frame, &origin.frame);
@@ -164,12 +165,12 @@ impl FrameLoop {
         }
     }
 
-    /// Gives the device up, together with the frames that it is filtering.
+    /// Abandons the device, with the frames that it is filtering: removes it without waiting for its calls.
     pub(super) fn abandon_device(&mut self) {
         self.filters.collect();
         // Frames that have just been finished have memory objects of the device, too.
         self.handle_filter_events();
-        // Pictures in the host's memory may be in memory of the device.
+        // Pictures in host memory may lie in the device's pinned memory.
         self.presenter.upload_pictures();
         if !self.filters.workers.status().has_device() {
             return;

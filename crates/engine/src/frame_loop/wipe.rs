@@ -25,14 +25,12 @@ pub struct SecondFilter {
 }
 
 impl SecondFilter {
-    /// Returns true if this filter uses the kernels of `variant` that also filter the first side, rather than another version
-    /// of these kernels.
+    /// Returns true if this filter uses the kernels of `variant` in the version that the first side uses, too.
     pub fn is_running(&self, variant: VariantId) -> bool {
         self.filter.0 == variant && self.version.is_none()
     }
 }
 
-/// Creates a filter of the second side that uses the same version of the kernels as the first side.
 impl From<Filter> for SecondFilter {
     /// Creates the filter of the second side with the version of the kernels that is in use.
     fn from(filter: Filter) -> Self {
@@ -40,7 +38,7 @@ impl From<Filter> for SecondFilter {
     }
 }
 
-/// The wipe on the screen.
+/// The wipe on the screen: the filters of its two sides, and what is drawn.
 #[derive(Debug, Clone)]
 pub struct ShownWipe {
     /// The requests with which the first and the second side were filtered.
@@ -113,7 +111,7 @@ impl Wipe {
         self.compares = false;
     }
 
-    /// Returns the filter of the second side unless the wipe is suspended.
+    /// Returns the filter of the second side; `None` without a wipe, and while the wipe is suspended.
     fn active_second(&self) -> Option<SecondFilter> {
         self.second.filter(|_| !self.is_suspended)
     }
@@ -135,7 +133,7 @@ impl Wipe {
     }
 
     /// Returns true if a picture with this second side needs no further filter or comparison: the second side has the chosen
-    /// filter, and was compared with the first if that is possible.
+    /// filter, and was compared with the first side if that is wanted and possible.
     pub(super) fn is_satisfied(
         &self,
         second: Option<&SecondSide>,

@@ -41,33 +41,34 @@ pub(super) struct Submission {
     pub(super) frame: Arc<Frame>,
     pub(super) request: Request,
     pub(super) slot: Slot,
-    /// The chosen filter, for which the frame waits until everything that it needs is built. If `None`, only variants that
-    /// filter planes wait, for their conversion.
+    /// The chosen filter, if the frame waits until everything that this filter needs is built. If `None`, the frame waits only
+    /// for the conversion that a variant that filters planes needs.
     pub(super) waits_for: Option<Filter>,
 }
 
 /// A function that runs with the device's pipeline on the worker's thread.
 pub(super) type PipelineWork = Box<dyn FnOnce(&mut Pipeline) + Send>;
 
-/// The message that ends a worker: everything that it has to release, with the events that nobody has received.
+/// The message that ends a worker: what it has to release, and the receiver of its events.
 pub(super) struct Leave {
     /// The device's memory objects of slots whose frames are not being filtered.
     buffers: Vec<DeviceBuffers>,
     events: Receiver<Event>,
-    /// Receives true when everything is released, and false if the device could not finish its commands.
+    /// The sender of true when everything is released, or of false if the device could not finish its commands.
     released: Sender<bool>,
 }
 
-/// A message to a worker.
+/// A command to a worker.
 #[allow(clippy::large_enum_variant, reason = "there are a handful at a time")]
 pub(super) enum Command {
     /// Filters a frame.
     Submit(Box<Submission>),
-    /// Cancels the unstarted work of a frame if its filter is predicted to take more than this many milliseconds from now.
+    /// Cancels the unstarted work of a frame if its filter is predicted to take longer than this number of milliseconds from
+    /// now.
     Cancel(Ticket, f64),
     /// Starts the frame that is held back because its filter will take long.
     StartHeld,
-    /// Compares the two sides of a wipe; the slot receives the map of their differences.
+    /// Compares the pictures of the two sides of a wipe. The map of their differences is written to the slot.
     Compare(Box<Pair>, Slot),
     /// Runs a function with the device's pipeline, for example to add programs that were built. Drops the function if there is
     /// no device.
@@ -102,23 +103,23 @@ pub(super) struct Report {
     pub(super) installed: usize,
     /// The abilities of the device.
     pub(super) status: DeviceStatus,
-    /// Programs and results that frames need and do not have, and that were not reported before.
+    /// The programs and results that frames need, that are missing, and that were not in an earlier report.
     pub(super) needs: Vec<Need>,
 }
 
-/// A message of a worker.
+/// An event that a worker reports to the frame loop.
 #[allow(clippy::large_enum_variant, reason = "there are a handful at a time")]
 pub(super) enum Event {
-    /// The state of the worker has changed.
+    /// The worker's new state, after it has changed.
     Progress(Report),
     /// A frame is finished.
     Finished(Finished),
     /// The request for a frame is refused.
     Refused(Ticket, Slot, Refusal),
-    /// The two sides of a wipe were compared. The slot has the map of their differences; the result has the differences and the device's
-    /// time in milliseconds.
+    /// The comparison of the two sides of a wipe has finished. The slot holds the map of their differences; the result holds
+    /// the differences and the device's time in milliseconds.
     Compared(Box<Pair>, Slot, Result<(Difference, f64)>),
-    /// The device has failed. The worker does nothing more but release it.
+    /// The device has failed. The worker carries out no further command except for the release of the device.
     Failed(base::error::Error),
 }
 
@@ -134,7 +135,7 @@ impl Event {
     }
 }
 
-/// The frame loop's interface to a worker. Dropping a worker gives its device up, too.
+/// The frame loop's interface to a worker. Dropping a worker abandons its device.
 pub(super) trait Worker {
     /// Sends a command. Never waits for a device, unless the worker runs on the calling thread.
     fn send(&mut self, command: Command);
@@ -152,21 +153,21 @@ pub(super) trait Worker {
         Duration::ZERO
     }
 
-    /// Leaves a time in which the process was stopped out of [`Worker::silent_for`], because the stop also stopped the worker.
+    /// Subtracts a time in which the process was stopped from [`Worker::silent_for`], because the worker was stopped, too.
     fn exclude_stop(&mut self, _stopped: Duration) {}
 
-    /// Takes the device's memory objects out of the slots of unfinished frames that go on without the device.
+    /// Takes the device's memory objects out of the slots of unfinished frames that are not filtered by the device.
     fn take_device_buffers(&mut self) -> Vec<DeviceBuffers> {
         Vec::new()
     }
 
-    /// Gives the device up, together with its frames and `buffers`, its memory objects of slots. Everything is released on the
-    /// device's thread once its current call returns, which may be never. The receiver gets true when everything is released,
-    /// and false if the device could not finish its commands.
+    /// Abandons the device, with its frames and with `buffers`, its memory objects in other slots. Everything is released on
+    /// the device's thread once its current call returns, which may be never. The receiver gets true when everything is
+    /// released, and false if the device could not finish its commands.
     fn leave(&mut self, buffers: Vec<DeviceBuffers>) -> Receiver<bool>;
 }
 
-/// An engine that carries out commands, with the events that result from them.
+/// An engine, and the events that result from the commands it carries out.
 struct WorkerCore {
     engine: Engine,
     events: VecDeque<Event>,
@@ -176,14 +177,13 @@ struct WorkerCore {
 }
 
 impl WorkerCore {
-    /// Creates the state of a worker with this engine.
     fn new(engine: Engine) -> Self {
         let reported = Report { status: engine.status(), ..Report::default() };
         Self { engine, events: VecDeque::new(), reported, installed: 0, has_failed: false }
     }
 
-    /// Returns true if a frame must wait until the programs that it needs are built, checked and, if they were edited, run in a
-    /// trial. Variants that filter planes need the device's conversion.
+    /// Returns true if a frame must wait until the programs that it needs are built and verified, or until a trial of its
+    /// edited kernels has finished. Frames of variants that filter planes also wait for the device's conversion.
     fn must_wait(&mut self, Submission { frame, request, waits_for, .. }: &Submission) -> bool {
         let Some(pipeline) = self.engine.pipeline_mut() else { return false };
         pipeline.conversions.only_checked = waits_for.is_some();
@@ -253,7 +253,7 @@ impl WorkerCore {
         self.report();
     }
 
-    /// Adds a report to the events if something has changed.
+    /// Adds a report to the events if the worker's state has changed since the last report.
     fn report(&mut self) {
         let report = Report {
             jobs: self.engine.jobs.progress_of_all(),
@@ -268,7 +268,7 @@ impl WorkerCore {
         }
     }
 
-    /// Removes the device from the engine, with all frames and slots that are still here.
+    /// Removes the device from the engine, with all its frames and with the slots that this worker still has.
     fn remove_device(&mut self) -> Option<RemovedDevice> {
         let mut device = self.engine.remove_device()?;
         device.add([], self.events.drain(..).flat_map(Event::into_slots));
@@ -315,7 +315,7 @@ impl WindowWorker {
 }
 
 impl Worker for WindowWorker {
-    /// Carries out the command before it returns.
+    /// Carries out the command before returning.
     fn send(&mut self, command: Command) {
         self.state.execute(command);
     }
@@ -351,8 +351,8 @@ impl Worker for WindowWorker {
 struct BusySince(Arc<Mutex<Option<Instant>>>);
 
 impl BusySince {
-    /// Runs a call with a device, and records meanwhile that the worker is busy; `what` describes the call. After a panic the
-    /// worker counts as busy for ever.
+    /// Runs `call`, which uses the device, and records meanwhile that the worker is busy; `what` describes the call in
+    /// messages. After a panic the worker counts as busy for ever.
     fn call<T>(&self, device: &str, what: &'static str, call: impl FnOnce() -> T) -> T {
         let _watched = watch::on_device(device, what);
         *self.0.lock() = Some(Instant::now());
@@ -365,7 +365,7 @@ impl BusySince {
 /// A worker on a thread of its own.
 pub(super) struct ThreadWorker {
     commands: Sender<Command>,
-    /// The worker's events; `None` once it was given up.
+    /// The worker's events; `None` once its device was abandoned.
     events: Option<Receiver<Event>>,
     busy_since: BusySince,
     /// The worker's thread, which ends with the worker.

@@ -9,7 +9,7 @@ use box_filter::{VariantId, named};
 use video::Canvas;
 use video::color::RgbaConverter;
 
-/// Starts a worker without a device; returns it with the count of the times that it has woken the loop.
+/// Starts a worker without a device. Returns it, with a counter of its calls that wake the loop.
 fn start(on_thread: bool) -> (Box<dyn Worker>, Arc<AtomicUsize>) {
     let woken = Arc::new(AtomicUsize::new(0));
     let counted = woken.clone();
@@ -26,12 +26,12 @@ fn start(on_thread: bool) -> (Box<dyn Worker>, Arc<AtomicUsize>) {
     (worker, woken)
 }
 
-/// Runs a test with a worker on a thread of its own, and with one on this thread.
+/// Runs a test twice: with a worker on a thread of its own, and with one on the calling thread.
 fn with_both_hosts(test: impl Fn(Box<dyn Worker>)) {
     [true, false].into_iter().for_each(|on_thread| test(start(on_thread).0));
 }
 
-/// Returns the worker's next event for which `wanted` returns a value; waits for it.
+/// Waits for events of the worker until `wanted` returns a value for one of them, and returns that value.
 fn expect<T>(worker: &mut Box<dyn Worker>, mut wanted: impl FnMut(Event) -> Option<T>) -> T {
     let began = Instant::now();
     loop {

@@ -1,5 +1,5 @@
-//! The workers: one for frames that use no OpenCL device, and one for the device, if there is one. Their last reports on
-//! unfinished frames and on the device are kept here.
+//! The workers: one for frames that use no OpenCL device, and one for the device, if there is one. This module also keeps their
+//! last reports on unfinished frames and on the device.
 
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::{Duration, Instant};
@@ -14,14 +14,14 @@ use base::jobs::Waker;
 use opencl::device_thread::DeviceThread;
 use video::color::Staging;
 
-/// The longest time that closing the window waits for the workers, and for the release of devices that were given up.
+/// The maximum time for which closing the window is delayed until the workers have finished and abandoned devices are released.
 pub(super) const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// A worker, and its state as it was last reported.
 pub(super) struct WorkerHandle {
     worker: Box<dyn Worker>,
     report: Report,
-    /// The unfinished frames, with those that the worker has not reported yet.
+    /// The tickets of the unfinished frames, including frames that the worker has not reported yet.
     sent: Vec<Ticket>,
     /// The number of [`Command::Install`]s that were sent.
     installs: usize,
@@ -69,10 +69,12 @@ struct DeviceInUse {
     state: WorkerHandle,
     preparation: SlotPreparation,
     staging: Option<Staging>,
-    /// The class of picture sizes for which the scopes' kernels were last requested; `None` before.
+    /// The group of picture sizes with the same fastest kernels for which the scopes' kernels were last requested; `None` until
+    /// the first request.
     requested_scopes: Option<&'static str>,
     is_comparer_requested: bool,
-    /// The picture size and radius for which the worker reports the choice of `auto`.
+    /// The picture size and radius at which the worker reports the variant that `auto` runs; `None` until [`Workers::auto`] is
+    /// called.
     auto_for: Option<((u32, u32), u32)>,
 }
 
@@ -86,7 +88,6 @@ pub struct Workers {
 }
 
 impl Workers {
-    /// Creates the worker for frames that use no OpenCL device, with this engine. `waker` wakes the window's loop.
     pub(super) fn new(engine: Engine, waker: Waker) -> Self {
         Self {
             local: WorkerHandle::new(WindowWorker::new(engine, None), DeviceStatus::default()),
@@ -148,7 +149,7 @@ impl Workers {
         state.worker.send(Command::Submit(Box::new(submission)));
     }
 
-    /// Prepares the slot of a map of differences, and has the two sides compared. Does nothing without a device.
+    /// Prepares a slot for the map of differences, and has the two sides of a wipe compared. Does nothing without a device.
     pub(super) fn compare(&mut self, pair: Box<Pair>, mut map: Slot) {
         if let Some(device) = &mut self.device {
             device.preparation.prepare_map(&mut map);
@@ -164,7 +165,7 @@ impl Workers {
         }
     }
 
-    /// Returns true if work that was passed to [`Workers::with_pipeline`] has not been done yet.
+    /// Returns true while a function that was passed to [`Workers::with_pipeline`] has not run yet.
     pub fn is_installing(&self) -> bool {
         self.all().any(|state| state.installs != state.report.installed)
     }
@@ -231,7 +232,7 @@ impl Workers {
         self.device.as_ref().map_or(Duration::ZERO, |device| device.state.worker.silent_for())
     }
 
-    /// Leaves a time in which the process was stopped out of [`Workers::silent_for`].
+    /// Subtracts a time in which the process was stopped from [`Workers::silent_for`].
     pub(super) fn exclude_stop(&mut self, stopped: Duration) {
         self.all_mut().for_each(|state| state.worker.exclude_stop(stopped));
     }
@@ -246,11 +247,11 @@ impl Workers {
         self.status().auto.clone()
     }
 
-    /// Returns the programs and results that frames need, do not have, and that were not returned before; none while a function
-    /// of [`Workers::with_pipeline`] has not run. `measured` is the size of the pictures that are to be measured, if any, and
-    /// `compares` is true if the sides of a wipe are compared.
+    /// Returns the programs and results that frames need, that are missing, and that were not returned by an earlier call.
+    /// Returns none while a function that was passed to [`Workers::with_pipeline`] has not run. `measured` is the size of the
+    /// pictures to measure, `None` if none are measured; `compares` is true if the sides of a wipe are compared.
     pub fn take_needs(&mut self, measured: Option<(u32, u32)>, compares: bool) -> Vec<Need> {
-        // A function that has not run yet may be about to start the builder again: requests before that would be lost.
+        // A function that has not run yet may start the builder again, and requests made before that would be lost.
         let is_settled = |device: &&mut DeviceInUse| device.state.installs == device.state.report.installed;
         let Some(device) = self.device.as_mut().filter(is_settled) else { return Vec::new() };
         if let Some(size) = measured {
@@ -268,7 +269,7 @@ impl Workers {
         std::mem::take(&mut device.state.report.needs)
     }
 
-    /// Forgets the requests to the builder, so that they are made again.
+    /// Forgets the requests made to the builder (the thread that compiles programs), so that frames make them again.
     pub fn forget_requests(&mut self) {
         if let Some(device) = &mut self.device {
             device.state.report.needs.clear();
@@ -277,7 +278,8 @@ impl Workers {
         }
     }
 
-    /// Gives the device up, together with its frames and `buffers`, its memory objects of slots. Returns the tickets of the lost frames.
+    /// Abandons the device, with its frames and with `buffers`, its memory objects in other slots: removes it without waiting
+    /// for its calls. Returns the tickets of the lost frames.
     pub(super) fn abandon(&mut self, mut buffers: Vec<DeviceBuffers>) -> Vec<Ticket> {
         let Some(DeviceInUse { mut state, .. }) = self.device.take() else { return Vec::new() };
         buffers.extend(self.local.worker.take_device_buffers());
@@ -286,7 +288,7 @@ impl Workers {
     }
 }
 
-/// The devices that were given up.
+/// The devices that were removed without waiting until they had finished their commands, and that are not released yet.
 #[derive(Default)]
 pub(super) struct AbandonedDevices {
     /// One receiver for each device that is not released yet; it receives true, or false if the device could not finish its
@@ -308,7 +310,7 @@ impl AbandonedDevices {
         });
     }
 
-    /// Waits up to [`SHUTDOWN_TIMEOUT`] until all devices are released. Returns true if every device that was given up has been
+    /// Waits up to [`SHUTDOWN_TIMEOUT`] until all devices are released. Returns true if every abandoned device has been
     /// released and had finished its commands.
     pub(super) fn wait(&mut self) -> bool {
         let began = Instant::now();

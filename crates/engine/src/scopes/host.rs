@@ -11,7 +11,7 @@ use compute::reduction::kernels::BINS;
 use compute::reduction::luminance;
 use parking_lot::Mutex;
 
-/// The measurements that the host made of a picture, and the spans of that work.
+/// The measurements of a picture that the CPU made, and the intervals in which it made them.
 #[derive(Default)]
 pub struct HostMeasurements {
     pub(crate) readings: Option<Readings>,
@@ -19,8 +19,8 @@ pub struct HostMeasurements {
 }
 
 impl HostMeasurements {
-    /// Measures the luminance of the RGBA picture and then, for auto-levels, stretches its contrast in place. The result has the
-    /// readings only if they are requested. Does nothing without a request.
+    /// Measures the luminance of the RGBA picture and then, for auto-levels, stretches its contrast in place. The result has
+    /// the readings only if they are requested. Does nothing if neither is requested.
     pub(crate) fn of(size: (u32, u32), rgba: &mut [u8], measurements: Measurements) -> Self {
         let Measurements { readings, levels } = measurements;
         if !readings && !levels {
@@ -39,8 +39,8 @@ impl HostMeasurements {
     }
 }
 
-/// Returns the size in bytes of the rows that a thread takes at a time: about four bands for each thread, so that no thread waits long for
-/// the last one.
+/// Returns the size in bytes of the rows that a thread processes at a time: a quarter of each thread's share of the picture, so
+/// that no thread waits long for the last one.
 fn band_bytes((width, height): (u32, u32)) -> usize {
     4 * width as usize * (height as usize).div_ceil(4 * all_threads())
 }

@@ -17,7 +17,7 @@ const fn waveform_pass(args: &'static [Arg]) -> Pass<Case> {
     Pass { kernel: "scopes_waveform", args, local: group, groups: |_, _| [STRIPS, 1], work: None }
 }
 
-/// Returns a parameter of a kernel file that has the same value on all devices.
+/// Returns a parameter of a kernel file with the fixed value `value` on all devices.
 const fn fixed_param(name: &'static str, value: u32) -> Param {
     Param { name, cpu: value, gpu: value, values: &[] }
 }

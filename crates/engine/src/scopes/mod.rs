@@ -1,8 +1,9 @@
 //! Measures filtered frames on the device, and stretches their contrast by auto-levels. The commands follow the filter's in its
 //! queue and produce the [`Readings`] of the same frame; no pixel is copied to the host for this.
 //!
-//! The fastest variant of the reduction on the device computes the sum, extremes and block means. One more kernel counts
-//! the histogram and the waveform. Auto-levels take the ends of the luminance range from the histogram, on the device as well.
+//! The fastest variant of the reduction on the device computes the sum, extremes and block means. One more kernel counts the
+//! histogram and the waveform. Auto-levels derive the luminances that become black and white from the histogram, on the device
+//! as well.
 
 mod host;
 mod kernels;
@@ -44,7 +45,7 @@ pub struct Scopes {
     spare: Vec<ResultMemory>,
 }
 
-/// Memory on the device that all frames share, because they are measured one after the other.
+/// Device memory for measuring. All frames use it, because they are measured one after the other.
 #[derive(Debug, Clone)]
 struct Memory {
     size: (u32, u32),
@@ -88,7 +89,7 @@ fn buffer(cl: &ClContext, bytes: usize) -> Result<Buffer> {
     Buffer::new(&cl.context, allocation_flags(cl), bytes).map_err(|e| failed(NO_MEMORY, &e))
 }
 
-/// The measurements that are to be made of a frame, with the memory for their results.
+/// The measurements to make of a frame, and the memory for their results.
 pub(super) struct MeasurementPlan {
     memory: Memory,
     readings: Option<ResultMemory>,
@@ -104,7 +105,7 @@ impl std::fmt::Debug for ResultMemory {
     }
 }
 
-/// The measurements of a frame that are in the device's queue.
+/// The measurements of a frame whose commands were enqueued.
 #[derive(Default)]
 pub(super) struct QueuedMeasurements {
     size: (u32, u32),
@@ -121,14 +122,15 @@ impl QueuedMeasurements {
     }
 }
 
-/// Returns the class of picture sizes to which `size` belongs, as the reduction defines these classes. The fastest variant
-/// is the same for all sizes of a class.
+/// Returns the name of the group of picture sizes to which `size` belongs. All sizes of a group have the same fastest variant
+/// of the reduction, which measures pictures.
 pub(super) fn class(size: (u32, u32)) -> &'static str {
     case(size).class()
 }
 
 impl Scopes {
-    /// Compiles the kernels that are the fastest for pictures of this size, and checks them against plain Rust on small pictures.
+    /// Compiles the kernels that are the fastest for pictures of this size, and verifies on small pictures that they give the
+    /// results of plain Rust.
     ///
     /// # Errors
     /// If a kernel does not build, its result differs, or a kernel file was edited.
@@ -166,8 +168,8 @@ impl Scopes {
         })
     }
 
-    /// Checks the kernels on small pictures: compares their readings, and the stretched pictures, with those of plain Rust, for
-    /// each storage that pictures are read from and written to.
+    /// Verifies the kernels on small pictures: compares their readings, and the stretched pictures, with those of plain Rust,
+    /// for each kind of memory (buffer or image) that pictures are read from and written to.
     fn check(&mut self, cl: &ClContext) -> Result<()> {
         use Storage::{Buffer, Image};
         let ways: &[_] = match self.images {
@@ -183,10 +185,11 @@ impl Scopes {
         Ok(())
     }
 
-    /// Checks the kernels on a picture of this size that is read from the storage `from` and stretched into the storage `to`.
+    /// Verifies the kernels on a picture of this size that is read from the kind of memory `from` and stretched into the kind
+    /// of memory `to`.
     fn check_one(&mut self, cl: &ClContext, size: (u32, u32), from: Storage, to: Storage) -> Result<()> {
         let mut random = Xorshift::new(1);
-        // Without the darkest and the brightest levels, so that auto-levels change the picture.
+        // The picture has no very dark or bright levels, so that auto-levels change it.
         let level = |n: u32| (60 + n % 100) as u8;
         let mut rgba: Vec<u8> = (0..4 * size.0 * size.1).map(|_| level(random.draw())).collect();
         let picture = Picture::alloc(cl, from, size.0, size.1)?;
@@ -215,8 +218,8 @@ impl Scopes {
         }
     }
 
-    /// Measures a picture, stretches it into `levels` if given (see [`Scopes::stretches_into`]), and waits. Returns the readings, and the
-    /// device's times for measuring and for stretching, in milliseconds; NaN if they are not known.
+    /// Measures a picture, stretches it into `levels` if given (see [`Scopes::stretches_into`]), and waits. Returns the
+    /// readings, and the device's times in milliseconds for measuring and for stretching; a time is NaN if not known.
     ///
     /// # Errors
     /// If memory runs out, or the driver refuses a command.
@@ -246,7 +249,7 @@ impl Scopes {
         self.images.is_some() && picture.storage() == Storage::Image
     }
 
-    /// Returns the memory for measuring a picture of this storage and size.
+    /// Returns the memory for measuring a picture of this size in this kind of memory (buffer or image).
     ///
     /// # Errors
     /// If memory runs out.

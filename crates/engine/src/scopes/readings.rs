@@ -1,4 +1,5 @@
-//! The luminance of a frame: its statistics, block means, histogram and waveform, and the ends of its range for auto-levels.
+//! The luminance of a frame: its statistics, block means, histogram and waveform, and the two luminances that auto-levels map
+//! to black and to white.
 
 use std::ops::Range;
 
@@ -17,7 +18,7 @@ pub(super) const COUNTS: usize = BINS + STRIPS * LEVELS;
 /// the new black, and at most as many are brighter than the new white.
 const CLIP_DIVISOR: u64 = 1000;
 
-/// Returns the case of the reduction (its picture size and block size) for pictures of this size.
+/// Returns the picture size and block size with which the reduction is run for pictures of this size.
 pub(super) fn case((width, height): (u32, u32)) -> Case {
     Case { width, height, block: BLOCK }
 }
@@ -99,8 +100,8 @@ pub(crate) fn ends(histogram: &[u32]) -> (u32, u32) {
     if high <= low { (0, 255) } else { (low, high) }
 }
 
-/// Returns the first luminance at which the sum of the counts up to and including it exceeds `pixels`. `counts` are luminances
-/// with their counts, in the order in which they are added.
+/// Returns the first luminance at which the running sum of counts exceeds `pixels`. `counts` has the luminances with their
+/// counts, in the order of summation.
 fn end<'a>(mut counts: impl Iterator<Item = (usize, &'a u32)>, pixels: u64) -> u32 {
     let mut beyond = 0;
     let found = counts.find(|(_, count)| {
@@ -115,7 +116,7 @@ pub fn stretch(rgba: &mut [u8], ends: (u32, u32)) {
     Levels::between(ends).stretch(rgba);
 }
 
-/// The table by which auto-levels map the value of a colour channel.
+/// The table by which auto-levels map each value of a colour channel to another one.
 pub(super) struct Levels([u8; 256]);
 
 impl Levels {
@@ -144,7 +145,7 @@ mod tests {
     fn a_few_pixels_do_not_decide() {
         let mut histogram = vec![0; BINS];
         (histogram[40], histogram[100], histogram[200]) = (500, 1000, 500);
-        // Two of 2000 pixels may lie beyond each end, a third one may not.
+        // At each end, two of 2000 pixels may be clipped, but not three.
         (histogram[0], histogram[255]) = (2, 2);
         assert_eq!(ends(&histogram), (40, 200));
         (histogram[0], histogram[255]) = (3, 3);

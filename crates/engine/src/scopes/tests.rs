@@ -1,4 +1,5 @@
-//! Tests that the check before the first use of the scopes' kernels detects planted faults. They need an OpenCL device.
+//! Tests that the verification of the scopes' kernels before their first use detects planted faults. They need an OpenCL
+//! device.
 
 use super::kernels::{COUNT, ENDS, LEVEL, LEVEL_OF_IMAGE};
 use super::*;

@@ -28,7 +28,7 @@ pub fn lists_gl_sharing(info: &DeviceInfo) -> bool {
 
 /// Opens an OpenCL context and a queue on `device`. A test decides whether they share textures with the OpenGL context that
 /// `properties` identifies; if not, pictures are copied. `properties` is an error with the reason if the window system cannot
-/// share, or must not. Returns the context, and the way of pictures from OpenCL to OpenGL.
+/// share, or must not. Returns the context, and the path that pictures take from OpenCL to OpenGL.
 ///
 /// The OpenGL context must be current on this thread. Neither the list of extensions nor a created context proves that sharing
 /// works, so the test writes a pattern on each side and reads it on the other. Programs are compiled from `sources`.

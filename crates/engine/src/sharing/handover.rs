@@ -5,8 +5,8 @@ use std::slice;
 use base::error::{Error, Result};
 use opencl::cl::{self, ClContext, Event, Mem, failed};
 
-/// Enqueues the handover of a shared memory object: to OpenCL if `to_cl` is true, else back to OpenGL. `what` is the first
-/// sentence of the error message.
+/// Enqueues the handover of a shared memory object: from OpenGL to OpenCL if `to_cl` is true, else back to OpenGL. `what` is
+/// the first sentence of the error message.
 ///
 /// # Errors
 /// If the driver refuses the command.

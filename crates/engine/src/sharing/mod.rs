@@ -15,14 +15,14 @@ pub use context::{GL_SHARING_NOT_OFFERED, driving_device, lists_gl_sharing, open
 pub use gl_access::{GlAccess, GlRequest};
 pub(crate) use shared_texture::SharedTexture;
 
-/// The way of frames from OpenCL to OpenGL.
+/// The path of pictures from OpenCL to OpenGL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sharing {
-    /// OpenCL writes into OpenGL's textures.
+    /// OpenCL writes into OpenGL's textures, without a copy.
     ZeroCopy,
-    /// Frames are copied through host memory.
+    /// Pictures are copied through host memory.
     Copy {
-        /// The reason as one sentence for the overlay, without its full stop.
+        /// The reason for copying, as one sentence for the overlay, without its full stop.
         reason: String,
     },
 }
@@ -41,7 +41,7 @@ impl Sharing {
         }
     }
 
-    /// Returns the reason for copying; empty if textures are shared.
+    /// Returns the reason for copying pictures; empty if textures are shared.
     pub fn reason(&self) -> &str {
         match self {
             Sharing::ZeroCopy => "",

@@ -1,4 +1,4 @@
-//! The test of whether OpenCL and OpenGL share a texture: two of the [cases](super::cases), on one texture.
+//! The test at start-up that OpenCL and OpenGL share a texture: two of the [cases](super::cases), on one texture.
 
 use super::GlAccess;
 use super::cases::{Case, Contexts, Direction, Format, Order, Outcome, with_objects};

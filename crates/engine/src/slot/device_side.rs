@@ -1,4 +1,4 @@
-//! The device's memory objects of a slot.
+//! The OpenCL memory objects of a slot, the memory of one picture.
 
 use super::no_picture_error;
 use crate::plans::Plans;
@@ -11,13 +11,13 @@ pub(super) const SOURCE: usize = 0;
 /// The index of the output among [`DeviceSide::pictures`]: the filtered picture, which is copied to the host.
 pub(super) const TARGET: usize = 1;
 
-/// The device's memory objects of a slot. With `CL_MEM_USE_HOST_PTR` their memory lies in the slot's host memory, so they must be dropped
-/// before it.
+/// The OpenCL memory objects of a slot (the memory of one picture). With `CL_MEM_USE_HOST_PTR` their contents lie in the slot's
+/// host memory, so they must be dropped before it.
 #[derive(Default)]
 pub(crate) struct DeviceSide {
     /// The plans, which are kernels with the memory objects below as arguments.
     pub(crate) plans: Plans,
-    /// The memory objects of the input and the output.
+    /// The memory objects of the RGBA input and of the output, indexed by [`SOURCE`] and [`TARGET`].
     pub(super) pictures: [Option<Picture>; 2],
     /// The memory object of the shared texture; `None` before its first use.
     pub(super) shared: Option<SharedTexture>,

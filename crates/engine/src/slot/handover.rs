@@ -16,11 +16,11 @@ use opencl::memory::{Picture, Storage};
 use opencl::transfer::{enqueue_map, enqueue_read, enqueue_unmap, enqueue_write};
 
 impl Slot {
-    /// Returns the device's memory object of the RGBA input, in the storage that a variant reads. The input must contain the
-    /// picture already.
+    /// Returns the device's memory object of the RGBA input, in the kind of memory (buffer or image) that a variant reads. The
+    /// input must contain the picture already.
     ///
     /// # Errors
-    /// If the device cannot hold a picture of this size and storage.
+    /// If the device cannot hold a picture of this size in this kind of memory.
     pub(crate) fn source(&mut self, cl: &ClContext, storage: Storage) -> Result<Picture> {
         self.picture(cl, SOURCE, storage)
     }
@@ -46,10 +46,10 @@ impl Slot {
         Ok(device.pictures[side].insert(picture).clone())
     }
 
-    /// Returns the device's memory object of the filtered picture, which is then copied to the host.
+    /// Returns the device's memory object for the filtered picture, which is copied to the host afterwards.
     ///
     /// # Errors
-    /// If the device cannot hold a picture of this size and storage.
+    /// If the device cannot hold a picture of this size in this kind of memory.
     pub fn target(&mut self, cl: &ClContext, storage: Storage) -> Result<Picture> {
         let bytes = rgba_bytes(self.size);
         let output = match self.output.take() {
@@ -84,7 +84,8 @@ impl Slot {
         Ok(self.device.shared.insert(shared).picture().clone())
     }
 
-    /// Drops the planes, and before them the plans (kernels with their arguments set), whose arguments are the planes' memory objects.
+    /// Drops the planes. Before that, drops the plans (kernels with their arguments set), because their arguments are memory
+    /// objects of the planes.
     pub(super) fn drop_planes(&mut self) {
         self.device.plans = Plans::default();
         self.planes = None;

@@ -41,7 +41,7 @@ pub(super) enum SlotContent {
     Rgba,
     /// The planes of [`Slot::load_packed`] or [`Slot::fill`], to be converted on the device.
     Planes,
-    /// Nothing: the device generates the picture itself.
+    /// No picture: the device generates it itself.
     Nothing,
 }
 
@@ -57,7 +57,8 @@ pub struct Slot {
     output: Option<Output>,
     /// A pixel buffer of OpenGL that is ready to become the output; `None` if there is none.
     pixels: Option<PixelBuffer>,
-    /// The memory of the Rust filter or of a picture that was read back. It holds the picture, or is reused for the next one.
+    /// Host memory that the Rust filter wrote, or into which a picture was read back. It has the current picture, or is reused
+    /// for the next one.
     pub(super) host_picture: Option<Vec<u8>>,
     pub(super) loaded: SlotContent,
     /// The memory in which the current picture is.
@@ -85,17 +86,17 @@ unsafe impl Send for DeviceBuffers {}
 /// The memory in which a slot's current picture is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ResultIn {
-    /// The input: the picture is not filtered.
+    /// The input, because the picture is not filtered.
     Input,
-    /// The host memory for the filtered picture.
+    /// The host memory that receives the filtered picture from the device.
     Output,
-    /// The memory of the Rust filter, or of a picture that was read back.
+    /// The host memory that the Rust filter wrote, or into which a picture was read back.
     Own,
     /// The texture.
     Texture,
 }
 
-/// Host memory for the filtered picture, used if textures are not shared.
+/// Host memory that receives the filtered picture from the device, if textures are not shared.
 enum Output {
     /// A pixel buffer, from which OpenGL copies the picture while the window's thread continues.
     Pixels(PixelBuffer),
@@ -139,8 +140,8 @@ impl Slot {
         }
     }
 
-    /// Does OpenGL's part before [`Engine::compare`](super::Engine::compare) reads the picture: waits until OpenGL has finished with the
-    /// texture, or reads the picture back if the device does not share the texture.
+    /// Does OpenGL's part before [`Engine::compare`](super::Engine::compare) reads the picture: waits until OpenGL has finished
+    /// with the texture, or reads the picture back to host memory if the texture is not shared with the device.
     ///
     /// # Errors
     /// If the picture cannot be read back.
@@ -218,8 +219,8 @@ impl Slot {
         block.map(HostBlock::bytes_mut).ok_or_else(still_in_use_error)
     }
 
-    /// Returns the unfiltered picture, to be shared with another thread that reads it. While that thread keeps it,
-    /// [`Slot::input`] allocates new memory.
+    /// Returns the unfiltered picture for another thread, which only reads it. While that thread keeps it, [`Slot::input`]
+    /// allocates new memory.
     ///
     /// # Errors
     /// If the device is using the slot, or no picture was loaded.
@@ -230,7 +231,7 @@ impl Slot {
         self.input.clone().ok_or_else(no_picture_error)
     }
 
-    /// Stores planes that were packed in host memory from which the device copies them. For devices that have memory of their
+    /// Stores planes that were packed in host memory, from which the device copies them. For devices that have memory of their
     /// own.
     ///
     /// # Errors
@@ -274,7 +275,7 @@ impl Slot {
         self.surface.iter_mut().for_each(Surface::retire);
     }
 
-    /// Returns the picture, tightly packed RGBA8; `None` if it is not in the host's memory, or the device is using the slot.
+    /// Returns the picture, tightly packed RGBA8; `None` if it is not in host memory, or if the device is using the slot.
     pub fn pixels(&self) -> Option<&[u8]> {
         if self.device.handed_over {
             return None;

@@ -1,6 +1,6 @@
-//! The times of one rendered frame of the figures whose clothes are simulated.
+//! The times of one rendered frame of the cloth simulation.
 
-/// The times of one rendered frame of the cloth simulation: the figures and their clothes.
+/// The times of one rendered frame of the cloth simulation, which moves walking figures and their clothes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ClothTimes {
     /// The number of figures.

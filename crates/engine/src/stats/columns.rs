@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::{ClothTimes, FrameSample, GlTimes, Stage};
 
-/// A presented frame, whose values are written as one row.
+/// A presented frame whose values are written as one row of the statistics.
 pub(super) struct Row<'a> {
     pub(super) frame: u64,
     pub(super) sample: &'a FrameSample,
@@ -62,13 +62,13 @@ fn other(value: impl Into<Value>) -> Cell {
 
 /// A column of the statistics.
 struct Column {
-    /// The name of the column. A column of a group with an object is a field of that object in JSON, and has the object's name
-    /// as a prefix in CSV.
+    /// The name of the column. If the column's group has a JSON object, the column is a field of that object, and in CSV its
+    /// name has the object's name as a prefix.
     name: &'static str,
     read: Box<dyn Fn(&Row<'_>) -> Cell + Send + Sync>,
 }
 
-/// Columns with a common meaning.
+/// A group of columns with a common subject.
 #[cfg_attr(not(test), expect(dead_code, reason = "a test compares title and meaning with docs/numbers.md"))]
 struct Group {
     /// The name of the JSON object that has the values, and the prefix of the names in CSV; empty if the group has no object.

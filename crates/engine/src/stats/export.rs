@@ -21,14 +21,14 @@ use base::timing::{Noise, Series};
 use box_filter::VariantId;
 use compute::KernelFile;
 
-/// A variant's kernel file in one version, for the metadata of files.
+/// The kernel source file from which a version of a variant was built, for the metadata of written files.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct UsedKernel {
     /// The variant's id.
     pub variant: VariantId,
-    /// The number of the version, 1 if the kernels were not edited.
+    /// The version number of the kernels; 1 if they were not edited.
     pub version: u64,
-    /// The file, with a hash of its text.
+    /// The path of the source file, with a hash of its text.
     #[serde(flatten)]
     pub kernel: KernelFile,
     /// True if these are the built-in kernels, or edited ones whose output was compared with the reference and is exact.
@@ -52,13 +52,13 @@ pub struct ExportContext {
     pub fps: Option<f64>,
     /// The OpenCL device; `None` without one.
     pub device: Option<DeviceInfo>,
-    /// The extent to which the device's times are used.
+    /// The state of the device's clock: whether device times are used, or wall times in their place.
     pub clock: ClockState,
     /// The name of OpenGL's renderer.
     pub gl_renderer: String,
     /// "zero-copy" if OpenCL writes into OpenGL's textures, else "copy".
     pub sharing: String,
-    /// The reason for copying frames; empty if they are not copied.
+    /// The reason for copying frames; empty if textures are shared.
     pub sharing_reason: String,
     /// The chosen variant at the end of the run.
     pub variant: VariantId,
@@ -126,7 +126,7 @@ fn write_csv(out: &mut dyn Write, recorder: &Recorder, context: &ExportContext) 
     rows(recorder).try_for_each(|row| writeln!(out, "{}", columns::csv(&row)))
 }
 
-/// Returns the recorded frames as rows.
+/// Returns the recorded frames as rows, each with its number, and true if its setting differs from that of the previous frame.
 fn rows(recorder: &Recorder) -> impl Iterator<Item = Row<'_>> {
     let frames = (recorder.first_frame()..).zip(recorder.frames_and_switches());
     frames.map(|(frame, (sample, switched))| Row { frame, sample, switched })
@@ -193,7 +193,7 @@ struct Document<'a> {
     frames: Rows<'a>,
 }
 
-/// The statistics of frames' times in the JSON document.
+/// The statistics of the frames' times, for the JSON document.
 #[derive(Serialize)]
 struct Times {
     interval_ms: Option<Series>,
@@ -223,13 +223,13 @@ impl Times {
 struct Rows<'a>(&'a Recorder);
 
 impl Serialize for Rows<'_> {
-    /// Writes each frame that was kept.
+    /// Writes one row for each frame that the recorder has kept.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(rows(self.0).map(|row| columns::json(&row)))
     }
 }
 
-/// Returns the statistics of each [`Setting`], in the order in which the settings first occurred.
+/// Returns the statistics of the frames with each [`Setting`], in the order in which the settings first occurred.
 fn settings(frames: &[(&FrameSample, bool)]) -> Vec<Value> {
     let mut settings: Vec<(Setting, Vec<(&FrameSample, bool)>)> = Vec::new();
     for frame in frames {

@@ -163,7 +163,7 @@ pub struct FrameSample {
     pub size: (u32, u32),
     /// The number of changes of the OpenCL device before the frame was filtered.
     pub device: u32,
-    /// The second side of a wipe; `None` without a wipe. Its time is the stage [`Stage::Wipe`].
+    /// The filter of the second side of a wipe; `None` without a wipe. Its time is in the stage [`Stage::Wipe`].
     pub beside: Option<SecondSetting>,
     /// The versions of the edited kernels that filtered the frame.
     pub versions: Versions,
@@ -172,16 +172,17 @@ pub struct FrameSample {
     pub beside_filter_ms: Option<f64>,
     /// The times of the newest frame of the cloth simulation that was drawn since the previous movie frame; `None` if none was.
     pub cloth: Option<Box<ClothTimes>>,
-    /// The part of the machine's CPU time that other processes used lately, 0 to 1; `None` if unknown. The [`Recorder`] sets
+    /// The part of the machine's CPU time, 0 to 1, that other processes used lately; `None` if unknown. The [`Recorder`] sets
     /// it.
     pub others: Option<f64>,
-    /// True if this program used the device for other work since the previous frame, such as tuning. The [`Recorder`] sets it.
+    /// True if this program used the device since the previous frame for work other than the movie, such as tuning. The
+    /// [`Recorder`] sets it.
     pub beside_work: bool,
 }
 
 impl FrameSample {
-    /// Returns the milliseconds for a stage's column in tables; NaN if they are unknown. For the filter also NaN if only its
-    /// wall time is known, which has a column of its own.
+    /// Returns the time of a stage in milliseconds, for its column in tables; NaN if unknown. For the filter, returns NaN if
+    /// only its wall time is known, which has a column of its own.
     pub(crate) fn stage(&self, stage: Stage) -> f64 {
         if stage == Stage::Filter && self.filter_by_wall { f64::NAN } else { self.stages[stage as usize] }
     }
@@ -191,8 +192,8 @@ impl FrameSample {
         Some(self.stages[Stage::Filter as usize]).filter(|ms| self.filter_by_wall && ms.is_finite())
     }
 
-    /// Returns the sample of a frame of 1280×720 pixels with these stage times, presented at the second `at`, its timestamp, and
-    /// 40 ms after the previous frame, for tests.
+    /// Returns an invented sample for tests: a frame of 1280×720 pixels with these stage times. Its timestamp and its time of
+    /// presentation are `at` seconds, and the previous frame was 40 ms earlier.
     #[doc(hidden)]
     pub fn made_up(at: f64, variant: VariantId, stages: StageTimes) -> Self {
         Self {
@@ -220,7 +221,7 @@ impl FrameSample {
         }
     }
 
-    /// Returns the setting with which the frame was filtered.
+    /// Returns the conditions under which the frame was filtered.
     pub fn setting(&self) -> Setting {
         let Self { variant, radius, size, device, beside, versions, .. } = *self;
         Setting { variant, radius, size, device, beside, versions }
@@ -250,7 +251,7 @@ pub struct Setting {
     pub size: (u32, u32),
     /// The number of changes of the OpenCL device before the frame was filtered.
     pub device: u32,
-    /// The second side of a wipe; `None` without a wipe. A frame that is filtered twice takes longer.
+    /// The filter of the second side of a wipe; `None` without a wipe. A frame that is filtered twice takes longer.
     pub beside: Option<SecondSetting>,
     /// The versions of the edited kernels that filter both sides.
     pub versions: Versions,
@@ -270,7 +271,8 @@ impl Setting {
     }
 }
 
-/// The version numbers of edited kernels. Version 1 is that of the kernels when the window was opened.
+/// The version numbers of the edited kernels that filtered a frame. Version 1 is the kernels as they were when the window was
+/// opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Versions {
     /// The version of the kernels of the frame's variant, on the first side of a wipe.

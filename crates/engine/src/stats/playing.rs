@@ -1,10 +1,10 @@
-//! The state of playback in words: paused, on time, late, dropping frames.
+//! The state of playback: paused, on time, late, dropping frames and so on.
 
 use std::fmt;
 
 use super::Recorder;
 
-/// The time over which dropped and late frames are counted, in seconds.
+/// The length of the time over which dropped and late frames are counted, in seconds.
 const RECENT_S: f64 = 1.0;
 
 /// The state of playback. `Display` writes the words that the window shows.
@@ -98,12 +98,12 @@ impl PlayState {
         }
     }
 
-    /// Returns true if the movie does not play because of something that the user requested.
+    /// Returns true if the movie does not play because the user has requested that.
     pub fn is_requested(self) -> bool {
         matches!(self, Self::Paused | Self::Waiting | Self::Ended | Self::Seeking)
     }
 
-    /// Returns true if the state needs no attention from the user.
+    /// Returns true if playback works as it should, so that the user need not do anything.
     pub fn is_good(self) -> bool {
         matches!(self, Self::Opening | Self::Still | Self::Unpaced | Self::InTime)
     }

@@ -23,9 +23,9 @@ const RECENT_REPAINTS: usize = 1_000;
 #[derive(Debug, Clone)]
 pub struct Recorder {
     history: VecDeque<FrameSample>,
-    /// The spans of the stages of each frame in `history`.
+    /// The intervals in which the stages of each frame in `history` ran.
     spans: VecDeque<Vec<Span>>,
-    /// The frames over which the window shows summaries.
+    /// The frames that the window's summaries cover.
     pub shown: ShownFrames,
     /// Every presented frame; `None` if frames are not kept for `--stats`.
     kept: Option<VecDeque<FrameSample>>,
@@ -40,7 +40,8 @@ pub struct Recorder {
     repaint_gap: bool,
     /// The part of the machine's CPU time that other processes used lately, 0 to 1; `None` if unknown.
     others: Option<f64>,
-    /// Two booleans: true if this program uses the device for other work now, and true if it has done so since the last sample.
+    /// Two booleans: true if this program now uses the device for work other than the movie, and true if it has done so since
+    /// the last sample.
     other_work: [bool; 2],
 }
 
@@ -71,8 +72,8 @@ impl Recorder {
         }
     }
 
-    /// Sets whether this program uses the device for other work than the movie. The samples during that time, and the next one
-    /// after it, are not saved as a run: their filter may have waited.
+    /// Sets whether this program uses the device for work other than the movie. Samples during that time, and the next one
+    /// after it, are not saved as the times of a run, because their filter may have waited.
     pub fn set_other_work(&mut self, is_running: bool) {
         self.other_work = [is_running, self.other_work[1] || is_running];
     }
@@ -82,8 +83,8 @@ impl Recorder {
         self.others = part;
     }
 
-    /// Adds the sample of a frame that has just been presented. The first sample after [`mark_discontinuity`](Self::mark_discontinuity)
-    /// loses its interval.
+    /// Adds the sample of a frame that has just been presented. The interval of the first sample after
+    /// [`mark_discontinuity`](Self::mark_discontinuity) is removed.
     pub fn push(&mut self, mut sample: FrameSample) {
         self.shown.remove_excluded(&mut sample);
         if std::mem::take(&mut self.frame_gap) {
@@ -93,7 +94,7 @@ impl Recorder {
         sample.beside_work = self.other_work[1];
         self.other_work[1] = self.other_work[0];
         self.shown.push(Some(self.presented), sample.clone());
-        // The work is needed only for the frames on the screen, and is larger than all the rest.
+        // The kernels' work is needed only for the frames in `shown`, and is larger than the rest of a sample.
         sample.work = None;
         self.presented += 1;
         self.late += u64::from(sample.late);
@@ -116,8 +117,7 @@ impl Recorder {
         }
     }
 
-    /// Adds the sample of the picture on the screen after that picture was filtered again. It does not count as another
-    /// presented frame.
+    /// Adds a sample of the picture on the screen, which was filtered again. It does not count as another presented frame.
     pub(crate) fn push_refiltered(&mut self, mut sample: FrameSample) {
         self.shown.remove_excluded(&mut sample);
         (sample.interval_ms, sample.others) = (None, self.others);
@@ -173,7 +173,7 @@ impl Recorder {
         self.shown.set_gl_times(frame, times);
     }
 
-    /// Adds the interval between two swaps of the window's buffers, in milliseconds, regardless of what they showed.
+    /// Adds the interval between two swaps of the window's buffers, in milliseconds, whatever the swaps showed.
     pub(crate) fn overlay_repaint(&mut self, interval_ms: f64) {
         if std::mem::take(&mut self.repaint_gap) {
             return;

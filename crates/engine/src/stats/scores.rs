@@ -15,7 +15,7 @@ const MIN_FRAMES: usize = 3;
 pub struct Score {
     /// The median filter time of the newest frames with the same setting, in milliseconds.
     pub ms: f64,
-    /// The number of frames that were measured.
+    /// The number of frames in the median.
     pub n: usize,
     /// The reason why the last digits of the time are not reliable; `None` if they are.
     pub noise: Option<Noise>,
@@ -23,9 +23,10 @@ pub struct Score {
     pub radius: u32,
     /// The width and height of the pictures that were measured, in pixels.
     pub size: (u32, u32),
-    /// The second side of a wipe during the measurement; `None` without a wipe. Both sides share the machine and its caches.
+    /// The filter of the second side of a wipe during the measurement; `None` without a wipe. Both sides share the machine and
+    /// its caches.
     pub beside: Option<SecondSetting>,
-    /// The totals of the kernels' work; `None` if it is not known.
+    /// The bytes and operations of the kernels' work; `None` if not known.
     pub work: Option<WorkTotals>,
 }
 
@@ -63,7 +64,7 @@ impl Scores {
         if setting.variant == VariantId::OFF || self.leaves_out(setting.variant, version) {
             return;
         }
-        // The frame was being filtered when another version came into use.
+        // The frame was still filtered by another version than the one that is in use now.
         if self.in_use.iter().any(|&(of, now)| of == setting.variant && now != version) {
             return;
         }
@@ -73,7 +74,7 @@ impl Scores {
         if n == 0 {
             return;
         }
-        // The same ranks as a summary's, but cheap enough for every frame.
+        // The percentiles have the same ranks as those of a summary, but are cheap enough to compute for every frame.
         let mut at = |rank: usize| *measured.select_nth_unstable_by(rank, f64::total_cmp).1;
         let rank = |part: f64| ((part * n as f64).ceil() as usize).max(1) - 1;
         let (ms, p95) = (at(rank(0.5)), at(rank(0.95)));

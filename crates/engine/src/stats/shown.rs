@@ -9,7 +9,8 @@ use base::device::DeviceInfo;
 use base::timing::Ratio;
 use box_filter::VariantId;
 
-/// The maximum number of filter times that are summarised for frames whose times are otherwise left out of the statistics.
+/// The maximum number of filter times kept for kernels whose pictures differ from the reference. These times are summarised
+/// separately, and left out of all other statistics.
 const LEFT_OUT_FRAMES: usize = 64;
 
 /// The newest frames that were filtered with the same [`Setting`], up to the picture on the screen, and the scores of all
@@ -19,7 +20,8 @@ pub struct ShownFrames {
     /// The frames, oldest first, each with its number among the presented frames; `None` for a picture that was filtered again. None is
     /// older than [`SUMMARY_S`].
     frames: VecDeque<(Option<u64>, FrameSample)>,
-    /// The filter times, in milliseconds, of the newest frames that are left out of all other statistics.
+    /// The newest filter times, in milliseconds, of kernels whose pictures differ from the reference. All other statistics
+    /// leave them out.
     left_out: VecDeque<f64>,
     scores: Scores,
     /// The setting of the picture on the screen, even if the picture has not been measured; `None` before the first picture.
@@ -30,9 +32,9 @@ pub struct ShownFrames {
     device: u32,
     /// The devices that were used, each with the number of device changes at the time when its use began.
     devices: Vec<(u32, Option<DeviceInfo>)>,
-    /// The scores of the devices that are not in use, by [`DeviceInfo::index`].
+    /// The scores of the devices that are not in use, keyed by [`DeviceInfo::index`].
     other_scores: BTreeMap<usize, DeviceScores>,
-    /// The number of changes of `frames` so far.
+    /// The number of changes of `frames` so far, which is increased with each change.
     changes: u64,
 }
 
@@ -81,7 +83,7 @@ impl ShownFrames {
         self.clear();
     }
 
-    /// Returns the device that was in use after `changes` changes of the device; `None` if it was no device.
+    /// Returns the device that was in use after the number `changes` of device changes; `None` if none was in use.
     pub fn device(&self, changes: u32) -> Option<&DeviceInfo> {
         let device = self.devices.iter().rfind(|(number, _)| *number <= changes)?;
         device.1.as_ref()
@@ -120,8 +122,8 @@ impl ShownFrames {
         self.is_first = true;
     }
 
-    /// Sets the filter times of a sample to unknown if they must not count, on either side of a wipe, because the pictures of
-    /// that version of the kernels differ from the reference.
+    /// Sets the filter times of a sample to unknown, on either side of a wipe, if the pictures of that version of the kernels
+    /// differ from the reference.
     pub(super) fn remove_excluded(&mut self, sample: &mut FrameSample) {
         let versions = sample.versions;
         if self.scores.leaves_out(sample.variant, versions.first) {
@@ -135,12 +137,13 @@ impl ShownFrames {
             .filter(|_| !sample.beside.is_some_and(|b| self.scores.leaves_out(b.variant, versions.beside)));
     }
 
-    /// Adds the sample of the picture on the screen. `frame` is its number among the presented frames; `None` if it was filtered again.
+    /// Adds the sample of the picture on the screen. `frame` is its number among the presented frames; `None` if the picture
+    /// was filtered again.
     pub(super) fn push(&mut self, frame: Option<u64>, mut sample: FrameSample) {
         let setting = sample.setting();
         self.begin(setting);
         if sample.device < self.device {
-            // The frame was being filtered when the device changed, and the window already shows the name of the next device.
+            // The frame was being filtered when the device changed. The window already shows the name of the next device.
             return;
         }
         if frame.is_some() && std::mem::take(&mut self.is_first) {
@@ -165,8 +168,8 @@ impl ShownFrames {
         }
     }
 
-    /// Returns the summary of the filter times that are left out of all other statistics, because the pictures differ from the
-    /// reference; `None` without such times.
+    /// Returns the summary of the filter times of kernels whose pictures differ from the reference, which all other statistics
+    /// leave out; `None` without such times.
     pub fn left_out(&self) -> Option<Summary> {
         Summary::of(self.left_out.iter().copied(), None)
     }
@@ -176,7 +179,7 @@ impl ShownFrames {
         self.summarise(|s| Some(s.stages[stage as usize]))
     }
 
-    /// Returns the kernels of the last frame with the median time of each over all frames; `None` if they are not known.
+    /// Returns the kernels of the last frame, each with the median of its times over all frames; `None` if they are not known.
     pub fn work(&self) -> Option<FilterWork> {
         let last = self.last()?.work.as_ref()?;
         let median = |pass: usize| {
@@ -190,12 +193,12 @@ impl ShownFrames {
         Some(FilterWork { pass_ms, ..FilterWork::clone(last) })
     }
 
-    /// Returns the summary of one of OpenGL's device times; `None` if none is known.
+    /// Returns the summary of one of OpenGL's device times, which `time` selects; `None` if it is not known for any frame.
     pub fn gl_summary(&self, time: impl Fn(&GlTimes) -> Option<f64>) -> Option<Summary> {
         self.summarise(|s| time(&s.gl))
     }
 
-    /// Returns the summary of the times of the second side's filter in a wipe.
+    /// Returns the summary of the times of the second side's filter in a wipe; `None` without a wipe.
     pub fn beside(&self) -> Option<Summary> {
         self.summarise(|s| s.beside_filter_ms)
     }
@@ -210,17 +213,17 @@ impl ShownFrames {
         Ratio::of_pairs(&first, &second)
     }
 
-    /// Returns the summary of the decoder thread's times for packing planes.
+    /// Returns the summary of the times that the decoder's thread took to pack planes; `None` if it packed none.
     pub fn packing(&self) -> Option<Summary> {
         self.summarise(|s| s.pack_ms)
     }
 
-    /// Returns the summary of the intervals between presented frames.
+    /// Returns the summary of the intervals between presented frames; `None` if there are none.
     pub fn frame_interval(&self) -> Option<Summary> {
         self.summarise(|s| s.interval_ms)
     }
 
-    /// Returns the summary of the part of each frame interval that the stages do not use.
+    /// Returns the summary of the time in each frame interval in which no stage ran; `None` without intervals.
     pub fn idle(&self) -> Option<Summary> {
         self.summarise(|s| Some((s.interval_ms? - busy(&s.stages)).max(0.0)))
     }

@@ -1,11 +1,11 @@
-//! Summaries of the samples of frames.
+//! Statistics over the newest samples of frames.
 
 use super::{FrameSample, StageTimes};
 use base::timing::{Noise, noise};
 
 /// The maximum number of frames in the history, however fast they are presented.
 pub(crate) const HISTORY_FRAMES: usize = 2_000;
-/// The length of the part of the history that a [`Summary`] covers, in seconds, up to the newest frame.
+/// The length of the newest part of the history that a [`Summary`] covers, in seconds.
 pub const SUMMARY_S: f64 = 5.0;
 
 /// The statistics of the samples at the end of the history, in milliseconds.
@@ -13,13 +13,13 @@ pub const SUMMARY_S: f64 = 5.0;
 pub struct Summary {
     /// The newest sample.
     pub last: f64,
-    /// The arithmetic mean.
+    /// The arithmetic mean of the samples.
     pub mean: f64,
     /// The smallest sample.
     pub min: f64,
-    /// The median.
+    /// The median of the samples.
     pub p50: f64,
-    /// The 95th percentile, nearest rank.
+    /// The 95th percentile of the samples, nearest rank.
     pub p95: f64,
     /// The largest sample.
     pub max: f64,

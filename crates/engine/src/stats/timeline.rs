@@ -1,4 +1,4 @@
-//! The stages of the last frames on one time axis, and the time for which several frames were processed at once.
+//! The stages of the newest frames on one time axis, and the time for which several frames were processed at once.
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -29,9 +29,9 @@ pub struct Span {
     pub stage: Stage,
     /// The thread or command queue on which it ran.
     pub lane: Lane,
-    /// The start.
+    /// The start of the interval.
     pub from: Instant,
-    /// The end.
+    /// The end of the interval.
     pub to: Instant,
 }
 

@@ -49,7 +49,7 @@ pub struct TraceContext {
     pub kernels: Vec<UsedKernel>,
     /// The OpenCL device; `None` without one.
     pub device: Option<DeviceInfo>,
-    /// The extent to which the device's times are used.
+    /// The state of the device's clock: whether device times are used, or wall times in their place.
     pub clock: ClockState,
     /// The name of OpenGL's renderer; `None` without OpenGL.
     pub gl_renderer: Option<String>,
@@ -68,7 +68,7 @@ pub(crate) fn frame_events(number: u64, sample: &FrameSample, spans: &[Span]) ->
         let told = format!("{} r={}, at {:.3} s{late}", sample.variant, sample.radius, sample.pts);
         events.push(Event::span(Track::Frames, "frame", from, to).with(told));
         if sample.dropped_before > 0 {
-            // Frames are dropped when the newest one that is due is taken.
+            // A frame is dropped when the newest frame that is due is taken.
             let taken = spans.iter().find(|s| s.stage == Stage::Take).map_or(from, |s| s.from);
             let told = sample.dropped_before.to_string();
             events.push(Event::instant(Track::Window, "dropped", taken).with(told));
@@ -121,7 +121,7 @@ pub fn write_trace(path: &Path, recorded: &Recording, context: &TraceContext) ->
 struct Row<'a> {
     ph: &'a str,
     name: &'a str,
-    /// The stage, or the kind of command, of a span whose name is that of its kernel.
+    /// The stage, or the kind of command, if the event is named after its kernel.
     #[serde(skip_serializing_if = "Option::is_none")]
     cat: Option<&'a str>,
     pid: u32,
@@ -135,7 +135,7 @@ struct Row<'a> {
     args: Args<'a>,
 }
 
-/// The object `args` of an event in the trace file.
+/// The object `args` (further values) of an event in the trace file.
 #[derive(Serialize)]
 struct Args<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -144,11 +144,11 @@ struct Args<'a> {
     detail: Option<&'a str>,
 }
 
-/// Writes the trace file: the events, their names, and `otherData`.
+/// Writes the trace file: the events, the names of processes and threads, and `otherData`.
 fn write_events(out: &mut dyn Write, recorded: &Recording, context: &TraceContext) -> io::Result<()> {
     let is_whole = |event: &&Event| event.frame.is_none_or(|frame| frame >= recorded.first_whole_frame);
     let mut events: Vec<&Event> = recorded.events().filter(is_whole).collect();
-    // Events that contain others come before them.
+    // An event that contains others comes before them.
     events.sort_by_key(|event| (event.track, event.from, Reverse(event.to)));
     let left_out = recorded.events().count() - events.len();
     let began = recorded.began.0;

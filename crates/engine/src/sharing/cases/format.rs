@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use base::random::Xorshift;
 use opengl::texture::PixelFormat;
 
-/// The size of a pixel of [`Format::Buffer`] in bytes, so that the lengths of buffers are odd.
+/// The size in bytes of an element of [`Format::Buffer`]: odd, so that the lengths of buffers are odd.
 const BUFFER_PIXEL: usize = 3;
 
 /// The format of an object that is shared between OpenGL and OpenCL.
@@ -28,7 +28,7 @@ pub enum Format {
     Rgba16f,
     /// Textures with four floats of 32 bits.
     Rgba32f,
-    /// Buffers.
+    /// Buffers of bytes instead of textures.
     Buffer,
 }
 
@@ -108,15 +108,15 @@ impl Format {
         self.pixels().map_or(BUFFER_PIXEL, |pixels| pixels.gl.pixel_bytes)
     }
 
-    /// Returns pseudo-random bytes for an object of `size`. As floats, they and their complements are finite and not subnormal,
-    /// since OpenGL may change other floats.
+    /// Returns pseudo-random bytes for an object of `size` pixels. Read as floats, the bytes and their complements are finite
+    /// and not subnormal, because OpenGL may change other floats.
     pub(super) fn random_bytes(self, (width, height): (u32, u32), random: &mut Xorshift) -> Vec<u8> {
         let mut bytes = vec![0; width as usize * height as usize * self.pixel_bytes()];
         for part in bytes.chunks_mut(4) {
             let drawn = random.draw().to_le_bytes();
             part.iter_mut().zip(drawn).for_each(|(byte, drawn)| *byte = drawn);
         }
-        // An exponent of all zeros or all ones gets another last bit.
+        // An exponent whose bits are all 0 or all 1 gets another last bit.
         match self {
             Self::Rgba16f => bytes.as_chunks_mut().0.iter_mut().for_each(|half: &mut [u8; 2]| {
                 if [0, 0x7c].contains(&(half[1] & 0x7c)) {

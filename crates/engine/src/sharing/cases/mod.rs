@@ -50,7 +50,8 @@ pub enum Order {
     Finish,
     /// `glFinish` before objects are acquired, `clWaitForEvents` for their release: the order that clreel uses for frames.
     Wait,
-    /// OpenCL's acquire command waits for a fence of OpenGL (`clCreateEventFromGLsyncKHR`), and the host for the release.
+    /// OpenCL's acquire command waits for a fence of OpenGL (`clCreateEventFromGLsyncKHR`); for the release command, the host
+    /// waits.
     Fence,
     /// The host waits for neither API: with `cl_khr_gl_event` the commands of one thread wait for each other.
     Implicit,
@@ -78,7 +79,7 @@ impl Order {
     }
 }
 
-/// The result of a case.
+/// The result of a test case.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome {
     /// Every byte arrived.
@@ -98,7 +99,7 @@ pub enum Outcome {
     Failed(String),
 }
 
-/// A case of the test.
+/// A test case: objects of one format exchange bytes in one direction, with one order of calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Case {
     /// The format of the objects.
@@ -117,7 +118,7 @@ pub(super) struct Contexts<'a> {
 }
 
 impl Case {
-    /// The first of [`Case::all`]. A driver for which it is unsupported shares nothing.
+    /// The first of [`Case::all`]. A driver that does not support this case shares nothing.
     pub const BASIC: Self = Self { format: Format::Rgba8, direction: Direction::ToCl, order: Order::Finish };
 
     /// Returns all cases: for each format both directions, each with every order.
@@ -141,7 +142,7 @@ impl Case {
         })
     }
 
-    /// Hands objects to OpenCL and back, and compares the bytes that the reading API gets with the expected ones.
+    /// Hands objects to OpenCL and back, and compares the bytes that one API reads with those that the other has written.
     pub(super) fn exchange(self, contexts: Contexts, objects: &mut [Object]) -> Result<(), Outcome> {
         let Contexts { cl, gl } = contexts;
         let noun = self.format.noun();
@@ -175,9 +176,9 @@ impl Case {
         }
     }
 
-    /// Makes OpenGL write to the objects: the complements of the bytes, so that no byte is right by chance, and then the bytes
-    /// if OpenGL is the writer. Waits for OpenGL, except where the order leaves that to the driver. Returns the events for
-    /// which the acquire command must wait.
+    /// Makes OpenGL write the complements of the bytes to the objects, so that no byte is right by chance, and then the bytes
+    /// themselves if OpenGL is the writer. Waits for OpenGL, except where the order of calls leaves that to the driver. Returns
+    /// the events for which the acquire command must wait.
     fn write_in_opengl(
         self,
         Contexts { cl, gl }: Contexts,
@@ -216,8 +217,8 @@ impl Case {
     }
 }
 
-/// Creates objects of a format, one of each size, and deletes them after `exchange` has used them. Returns the outcome: that of
-/// `exchange`, or the reason why the objects cannot be created.
+/// Creates objects of a format, one of each size in [`SIZES`], and deletes them after `exchange` has used them. Returns the
+/// outcome of `exchange`, or the reason why the objects cannot be created.
 pub(super) fn with_objects(
     contexts: Contexts,
     (format, sizes): (Format, &[(u32, u32)]),

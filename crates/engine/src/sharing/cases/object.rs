@@ -66,7 +66,7 @@ impl GlMemory {
         }
     }
 
-    /// Creates the OpenCL memory object of this memory.
+    /// Creates the OpenCL memory object that shares this memory.
     fn share(&self, cl: &ClContext) -> Answer<ClMemory> {
         // SAFETY: the memory is of the OpenGL context that `cl` shares with, if it shares at all; else the driver refuses.
         unsafe {
@@ -101,9 +101,9 @@ pub(crate) struct Object {
     /// two orders differ.
     opengl_bytes: Vec<u8>,
     opencl_bytes: Vec<u8>,
-    /// The complement of `opencl_bytes`, written before the expected bytes.
+    /// The complement of `opencl_bytes`. It is written before the expected bytes, so that no byte is right by chance.
     others: Vec<u8>,
-    /// The bytes that OpenCL reads in each round.
+    /// The bytes that OpenCL reads: one array for each time that the object is acquired.
     read: [Vec<u8>; 2],
 }
 
@@ -144,7 +144,8 @@ impl Object {
         (self.in_opengl.clone(), self.opengl_bytes.clone())
     }
 
-    /// Enqueues a read by OpenCL, for the round `round`. The object must live until the command is complete.
+    /// Enqueues a read by OpenCL. `round` is the number of times that the object was acquired and released before. The object
+    /// must live until the command is complete.
     pub(super) fn enqueue_read(&mut self, queue: &Queue, round: usize) -> Answer<()> {
         let into = &mut self.read[round];
         // SAFETY: there is room for all bytes, and the caller keeps the object.
@@ -157,8 +158,8 @@ impl Object {
         .map(drop)
     }
 
-    /// Enqueues a write by OpenCL: the expected bytes in the last round, their complement before. The object must live until
-    /// the command is complete.
+    /// Enqueues a write by OpenCL: of the expected bytes if the object is acquired for the last time, otherwise of their
+    /// complement. The object must live until the command is complete.
     pub(super) fn enqueue_write(&mut self, queue: &Queue, is_last: bool) -> Answer<()> {
         let from = if is_last { &self.opencl_bytes } else { &self.others };
         // SAFETY: these are all bytes, and the caller keeps the object.
@@ -171,7 +172,8 @@ impl Object {
         .map(drop)
     }
 
-    /// Compares the bytes that OpenCL read in each of the first `rounds` rounds with the expected ones.
+    /// Compares the bytes that OpenCL read with the expected ones; `rounds` is the number of times that the object was
+    /// acquired.
     pub(super) fn compare_read(&self, rounds: usize) -> Result<(), Outcome> {
         self.read.iter().take(rounds).try_for_each(|got| self.compare(got, &self.opencl_bytes))
     }

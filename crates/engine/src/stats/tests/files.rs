@@ -175,7 +175,7 @@ fn frames_of_a_wipe_are_a_setting_of_their_own() {
         )
     });
     assert_eq!(settings.iter().map(told).collect::<Vec<_>>(), wanted);
-    // The first interval of each setting belongs to the switch.
+    // The first interval of each setting is left out, because the setting has just changed.
     assert!(settings[1..].iter().all(|of| of["interval_ms"]["n"] == 3), "{settings:?}");
 }
 
@@ -191,7 +191,7 @@ fn json_gives_back_what_was_measured() {
     assert_eq!(json["device"], serde_json::Value::Null);
     assert_eq!((&json["presented"], &json["late"], &json["dropped"]), (&3.into(), &1.into(), &4.into()));
     assert_eq!(json["repaint_ms"]["max"], 18.0);
-    // The interval of the switch is in its row, and in no summary.
+    // The interval after the change of the setting is in its row, and in no summary.
     assert_eq!(json["frames"][1]["interval_ms"], 40.0);
     assert_eq!((&json["interval_ms"]["n"], &json["interval_ms"]["max"]), (&1.into(), &40.5.into()));
     let naive = &json["settings"][1];
@@ -260,7 +260,7 @@ fn a_time_by_the_wall_does_not_stand_in_the_devices_column() {
         assert_eq!((&all["filter_wall_ms"]["p50"], &all["filter_wall_ms"]["n"]), (&1.5.into(), &6.into()));
     }
     assert_eq!(setting["noisy"], false);
-    // A frame that the device has timed has no wall time.
+    // A frame whose device time is known has no wall time.
     let mut recorder = Recorder::new(true);
     recorder.push(self::frame(0.0, 40.0, 0.25, named("flat")));
     let (rows, json) = both(&scratch, &recorder);

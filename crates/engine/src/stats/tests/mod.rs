@@ -16,7 +16,7 @@ use compute::KernelFile;
 /// The filter time in milliseconds of a [`frame`] with a `unit` of 1.
 const FILTER: f64 = (Stage::Filter as usize + 1) as f64;
 
-/// Returns a sample presented at `at` seconds whose stages take 1, 2, 3 … times `unit` milliseconds.
+/// Returns a sample of a frame presented at `at` seconds, whose stages take 1, 2, 3 … times `unit` milliseconds.
 fn frame(at: f64, interval_ms: f64, unit: f64, variant: VariantId) -> FrameSample {
     let stages = std::array::from_fn(|n| (n + 1) as f64 * unit);
     FrameSample { interval_ms: Some(interval_ms), ..FrameSample::made_up(at, variant, stages) }

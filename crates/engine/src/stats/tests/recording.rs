@@ -58,7 +58,7 @@ fn a_picture_filtered_anew_is_measured_but_is_no_frame() {
     for n in 0..5 {
         recorder.push(frame(f64::from(n) * 0.04, 40.0, 1.0, named("fused")));
     }
-    // While it is being drawn nothing is known of it, and nothing is said of the one before.
+    // Before the new picture is presented, nothing is known of it, and the summaries do not cover the previous picture.
     let count = recorder.shown.changes();
     let again = frame(3.0, 2_800.0, 100.0, named("separable"));
     recorder.shown.begin(again.setting());
@@ -77,14 +77,14 @@ fn a_picture_filtered_anew_is_measured_but_is_no_frame() {
         "nothing of it was measured"
     );
     assert_eq!((recorder.presented(), recorder.frames().len(), recorder.history().len()), (5, 5, 5));
-    // OpenGL's times of the last frame come late, and are not this picture's.
+    // OpenGL's times of the last frame arrive late, and do not belong to this picture.
     recorder.set_gl_times(4, GlTimes { present: Some(1.0), ..GlTimes::default() });
     assert_eq!(recorder.shown.gl_summary(|gl| gl.present), None);
-    // Playing goes on as it was filtered before: what was measured then is not mixed in.
+    // The movie goes on with the former filter. The frames from before are not included.
     recorder.mark_discontinuity();
     recorder.push(frame(3.1, 40.0, 2.0, named("fused")));
     assert_eq!(recorder.shown.summary(Stage::Filter).unwrap().max, 2.0 * FILTER);
-    // This picture was filtered in the middle of a slide, whose filter was another one when it began.
+    // A picture that is shown for long is filtered again, because another filter was chosen meanwhile.
     recorder.push_refiltered(frame(6.0, 0.0, 1.0, named("separable")));
     recorder.push(frame(15.1, 12_000.0, 1.0, named("separable")));
     assert_eq!(recorder.shown.frame_interval(), None);
@@ -170,19 +170,19 @@ fn scores_are_medians_that_survive_a_switch() {
     assert_eq!(at_7(&recorder, named("fused")), None);
     push(&mut recorder, 1.0, named("fused"), 7);
     assert_eq!(at_7(&recorder, named("fused")), Some((FILTER, 1, true)));
-    // Back again: one cold frame does not stand for it.
+    // The former variant is chosen again: one frame with cold caches gives it no new score.
     push(&mut recorder, 900.0, named("naive"), 7);
     assert_eq!(at_7(&recorder, named("naive")), Some((102.0 * FILTER, 5, true)));
     push(&mut recorder, 50.0, named("naive"), 7);
     push(&mut recorder, 51.0, named("naive"), 7);
     assert_eq!(at_7(&recorder, named("naive")), Some((51.0 * FILTER, 3, true)));
-    // Another radius: what was measured before is of earlier, until it is measured again.
+    // At another radius, the score is of the former radius until there are new measurements.
     push(&mut recorder, 2.0, named("fused"), 8);
     assert_eq!(at_7(&recorder, named("naive")), Some((51.0 * FILTER, 3, true)));
     assert!(recorder.shown.scores().of(named("fused")).unwrap().is_at(8, (1280, 720)));
     assert!(!recorder.shown.scores().of(named("naive")).unwrap().is_at(8, (1280, 720)));
     assert!(!recorder.shown.scores().of(named("naive")).unwrap().is_at(7, (1280, 719)));
-    // An unknown time is no score.
+    // An unknown time gives no score.
     let mut unknown = frame(at + 1.0, 40.0, 1.0, named("flat"));
     unknown.stages[Stage::Filter as usize] = f64::NAN;
     recorder.push(unknown);
@@ -263,7 +263,7 @@ fn a_state_says_what_happened() {
     let waiting = Playing { waiting: true, ..playing };
     assert_eq!(PlayState::of(waiting, &recorder), PlayState::Waiting);
     assert_eq!(PlayState::of(Playing { paused: true, ..waiting }, &recorder), PlayState::Paused);
-    // Nothing plays, regardless of the last frames.
+    // The movie does not play, whatever the last frames were.
     let ended = Playing { ended: true, ..playing };
     let nothing = [
         (ended, "Ended"),

@@ -28,7 +28,7 @@ fn written(recorded: &Recording) -> Value {
     serde_json::from_slice(&fs::read(&path).unwrap()).unwrap()
 }
 
-/// Returns the trace events with this name, or of this category if they are named by a kernel.
+/// Returns the trace events with this name or, if events are named after a kernel, with this category.
 fn events_named<'a>(trace: &'a Value, name: &str) -> Vec<&'a Value> {
     let is_named = |event: &&Value| event["name"] == name || event["cat"] == name;
     trace["traceEvents"].as_array().unwrap().iter().filter(is_named).collect()
@@ -173,7 +173,8 @@ fn a_frame_of_the_history_has_its_timeline_and_those_before_it() {
     let first = |number| recorder.timeline_of(number).map(|(_, t)| (t.frames().len(), t.extent().unwrap().0));
     assert_eq!(first(9), Some((3, at(7))));
     assert_eq!(first(6), Some((3, at(4))));
-    // The frame before the fifth does not precede it: time stood still.
+    // The timeline of the fifth frame (number 4) does not include the frame before it, because the movie stood still between
+    // them.
     assert_eq!((first(5), first(4)), (Some((2, at(4))), Some((1, at(4)))));
     assert_eq!((first(0), first(10), first(u64::MAX)), (Some((1, at(0))), None, None));
     assert_eq!(recorder.number_of(&recorder.history()[6]), Some(6));
