@@ -34,7 +34,7 @@ pub(super) struct ConversionStates {
 
 /// The state of one conversion on the device.
 enum Trust {
-    /// The builder was asked to build and check the conversion.
+    /// The builder, the thread that compiles programs, was asked to build and check the conversion.
     Requested,
     /// The converted rows of a test were correct. Whole pictures are compared with the reference later, in the background.
     Checked,
@@ -250,9 +250,10 @@ impl Pipeline {
         wanted.is_some_and(|(_, conversion)| !self.conversions.known.is_refused(&conversion))
     }
 
-    /// Returns the layout in which the device reads the planes of such a frame, and the conversion that it should make: that of the
-    /// filtered planes if the variant filters planes. Returns `None` if the host converts: on CPU devices, unless the variant filters
-    /// planes; for formats that no kernel reads; and for pictures that are too large for the device.
+    /// Returns the layout in which the device reads the planes of such a frame, and the conversion that it should make. If the
+    /// variant filters planes, that is a conversion of the filtered planes. Returns `None` if the host converts: on CPU
+    /// devices, unless the variant filters planes; for formats that no kernel reads; and for pictures that are too large for
+    /// the device.
     fn kernel_conversion(
         &self,
         frame: &Video,

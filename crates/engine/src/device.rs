@@ -137,11 +137,11 @@ impl DeviceStatus {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(clippy::large_enum_variant, reason = "there are a handful at a time")]
 pub enum Need {
-    /// The kernels that measure pictures of this size for the scopes.
+    /// The kernels that measure the luminance of pictures of this size for the scopes.
     Scopes((u32, u32)),
     /// The kernels that compare two pictures.
     Comparer,
-    /// The program that converts planes of this layout to RGBA in this storage.
+    /// The program that converts planes of this layout to RGBA in this kind of memory (buffer or image).
     Conversion(Conversion),
     /// The run of edited kernels in the sandbox that must precede their use.
     Trial(TrialCase),

@@ -70,7 +70,7 @@ pub(super) struct DeviceJob {
     pub(super) clock_sample: Option<(Event, Instant, Instant)>,
     /// When the first command of the frame was about to be enqueued.
     pub(super) began: Option<Instant>,
-    /// Spans of the host's own work for this frame.
+    /// The intervals in which the host worked for this frame.
     pub(super) host_spans: Vec<Span>,
 }
 
@@ -94,7 +94,7 @@ impl DeviceJob {
         }
     }
 
-    /// Adds a span of host work for a stage, from `began` until now.
+    /// Records that the host has worked for a stage from `began` until now.
     pub(super) fn record_call(&mut self, stage: Stage, began: Instant) {
         self.host_spans.push(Span::since(stage, began));
     }

@@ -301,7 +301,7 @@ impl Shaders for Offscreen {
         Ok(Sample { device_ms: took.device_ms, dispatch_ms: None, wall_ms })
     }
 
-    /// Reads the filtered picture back.
+    /// Reads the filtered picture back to host memory.
     fn read(&self) -> Result<Vec<u8>> {
         read_texture(&self.headless.gl, self.target, self.size)
     }

@@ -30,6 +30,7 @@ pub(super) struct Job {
     pub(super) in_texture: bool,
     pub(super) slot: Slot,
     pub(super) started: Option<Instant>,
+    /// True if the frame was cancelled before it was started.
     pub(super) cancelled: bool,
     /// The error because of which the frame could not be started.
     pub(super) error: Option<Error>,
@@ -151,7 +152,7 @@ pub(super) fn first_failure(on_device: Option<&DeviceJob>, bands: Option<&mut Ba
     commands.first_failure(of_bands.as_ref()).or(of_bands).unwrap_or(seen)
 }
 
-/// Converts a job that is over into a [`Finished`] frame, with its slot, times and readings.
+/// Converts a job that is over into a [`Finished`] frame, with its slot, its times and the luminance measured for the scopes.
 pub(super) fn finish(job: Job, outcome: Outcome) -> Finished {
     let Job { ticket, on_device, filter, in_texture, mut slot, started, mut stages, mut readings, .. } = job;
     let to_texture = on_device.as_ref().map_or(in_texture, DeviceJob::fills_texture);

@@ -18,7 +18,7 @@ use opencl::event::Waker;
 use video::Frame;
 use video::color::{RgbaColors, RgbaConverter, correct_reference};
 
-/// Loads frames, and prepares filters that use no OpenCL.
+/// Loads frames into slots, and prepares the filters that use no OpenCL.
 pub(super) struct Loader {
     /// The thread of the Rust filter, which is started when it is first needed.
     native: Option<NativeFilter>,

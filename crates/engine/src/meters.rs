@@ -89,7 +89,8 @@ impl Meters {
         Ok(())
     }
 
-    /// Returns the readings of a frame whose commands are complete; `None` if they were not requested.
+    /// Returns the luminance that was measured for the scopes, of a frame whose commands are complete; `None` if it was not
+    /// requested.
     pub(super) fn readings(&mut self, job: &mut DeviceJob) -> Option<Readings> {
         let measured = job.measured.take()?;
         self.scopes.as_mut()?.as_mut().ok()?.readings(measured)

@@ -17,7 +17,7 @@ pub(crate) type KernelsId = (VariantId, Option<u64>);
 /// The measurements that are made of a frame after its filter.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Measurements {
-    /// True if the frame's luminance is measured for the scopes and the heat map.
+    /// True if the frame's luminance is measured, for the scopes and the heat map.
     pub readings: bool,
     /// True if the frame's contrast is stretched by auto-levels.
     pub levels: bool,
@@ -39,13 +39,13 @@ pub struct Request {
 }
 
 impl Request {
-    /// Creates a request that filters with the version of the kernels in use, without correction, readings and auto-levels.
+    /// Creates a request that filters with the version of the kernels in use, without colour correction and measurements.
     pub fn new(variant: VariantId, radius: u32) -> Self {
         Self { variant, version: None, radius, correction: None, measurements: Measurements::default() }
     }
 
-    /// Returns true if this request and `other` make the same picture of a frame. Readings are not compared, because they do
-    /// not change the picture.
+    /// Returns true if this request and `other` produce the same picture of a frame. Measurements for the scopes are not
+    /// compared, because they do not change the picture.
     pub(crate) fn makes_same_picture(&self, other: &Self) -> bool {
         self.kernels() == other.kernels()
             && (self.radius == other.radius || self.variant == VariantId::OFF)
@@ -138,7 +138,7 @@ pub struct Finished {
     pub slot: Slot,
     /// The times of the frame's stages.
     pub stages: Stages,
-    /// The readings of the scopes; `None` if they were not requested or are not available.
+    /// The luminance measured for the scopes; `None` if that was not requested or is not available.
     pub readings: Option<Arc<Readings>>,
 }
 
@@ -153,7 +153,7 @@ pub(super) struct FilterTimes {
     pub(super) on_device: Vec<(u64, u64)>,
     /// The interval of the Rust filter on the host's clock; `None` for other filters, and if it did not run.
     pub(super) on_host: Option<Span>,
-    /// The kernels' work and times; `None` for filters without kernels.
+    /// The bytes and operations of the filter's kernels, and their times; `None` for filters without kernels.
     pub(super) work: Option<Arc<FilterWork>>,
 }
 
@@ -164,7 +164,7 @@ pub struct Stages {
     pub times: StageTimes,
     /// True if the filter's time is wall time, because no device time is available.
     pub filter_by_wall: bool,
-    /// The work and the times of the filter's kernels; `None` for filters without kernels.
+    /// The bytes and operations of the filter's kernels, and their times; `None` for filters without kernels.
     pub work: Option<Arc<FilterWork>>,
     /// The time in milliseconds that the decoder's thread took to pack the planes; `None` if it did not pack them for this
     /// frame.
@@ -187,7 +187,7 @@ impl Stages {
         (self.work, self.pack_ms, self.spans) = (None, None, Vec::new());
     }
 
-    /// Adds the times and spans of another part of the same frame's work.
+    /// Adds the times and intervals of stages that were recorded separately for the same frame.
     pub(crate) fn add(&mut self, other: Stages) {
         for (time, ms) in self.times.iter_mut().zip(other.times) {
             *time += ms;
@@ -240,7 +240,8 @@ impl Progress {
 }
 
 impl Stages {
-    /// Adds the spans of work on other threads of the host, and their times.
+    /// Adds the intervals during which other CPU threads worked for this frame, and adds their durations to the times of its
+    /// stages.
     pub(super) fn add_spans(&mut self, spans: Vec<Span>) {
         for span in &spans {
             self.times[span.stage as usize] += span.ms();

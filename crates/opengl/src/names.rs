@@ -56,7 +56,6 @@ pub fn delete_pending(gl: &glow::Context) {
     left.extract_if(.., |(home, _)| *home == me).for_each(|(_, name)| delete(gl, name));
 }
 
-/// Deletes an object at once.
 fn delete(gl: &glow::Context, name: GlObject) {
     // SAFETY: the context is current (see the callers), and nobody uses the object any more.
     unsafe {

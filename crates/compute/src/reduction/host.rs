@@ -39,11 +39,8 @@ pub fn reduce_vectorized(pixels: &[u8], case: &Case, numbers: &mut [u32], thread
 /// The sum, minimum, maximum and product over the luminances of some pixels.
 #[derive(Debug, Clone, Copy)]
 struct PixelSums {
-    /// The sum of the luminances.
     sum: u64,
-    /// The smallest luminance.
     min: u32,
-    /// The largest luminance.
     max: u32,
     /// The product of 2·luminance + 1, modulo 2³².
     product: u32,
@@ -86,7 +83,6 @@ fn reduce(
     frame_numbers.copy_from_slice(&[sum as u32, (sum >> 32) as u32, min, max, mean, product]);
 }
 
-/// Returns the luminance of an RGBA pixel.
 #[inline(always)]
 fn luminance(pixel: u32) -> u32 {
     (13_926 * (pixel & 255) + 46_885 * (pixel >> 8 & 255) + 4_725 * (pixel >> 16 & 255) + 32_768) >> 16

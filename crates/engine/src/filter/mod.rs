@@ -39,7 +39,7 @@ pub trait FrameFilter {
     /// Returns the work of a pass over all rows. Each filter has a unit of its own, which is proportional to time.
     fn work(&self, pass: usize) -> f64;
 
-    /// Returns the time that a band may take, in milliseconds. About two bands are in flight at a time.
+    /// Returns the longest time that a band should take, in milliseconds. About two bands are in flight at a time.
     fn band_ms(&self) -> f64 {
         BAND_MS
     }

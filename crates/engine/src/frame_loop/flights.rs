@@ -43,8 +43,8 @@ pub(super) enum Step {
     Due,
     /// The filter was submitted to a worker under this ticket.
     Submitted(Ticket),
-    /// The filtered picture is in the slot, though perhaps not in the slot's texture yet. The readings of the scopes come with it if they
-    /// were requested.
+    /// The filtered picture is in the slot, though perhaps not in the slot's texture yet. It comes with the luminance measured
+    /// for the scopes if that was requested.
     Done(Slot, Option<Arc<Readings>>),
 }
 
@@ -177,7 +177,7 @@ pub(super) struct Picture {
     pub(super) version: u64,
     pub(super) stages: Stages,
     pub(super) slot: Slot,
-    /// The readings of the scopes; `None` if they were not requested.
+    /// The luminance measured for the scopes; `None` if that was not requested.
     pub(super) readings: Option<Arc<Readings>>,
 }
 
@@ -217,7 +217,7 @@ impl SecondSide {
     }
 }
 
-/// A frame of a wipe with both sides filtered.
+/// A frame of a wipe whose two sides have been filtered, and may be compared.
 pub(super) struct Pair {
     pub(super) origin: Origin,
     pub(super) sides: [Picture; 2],
@@ -237,7 +237,7 @@ impl Pair {
     }
 }
 
-/// A filtered frame that is on the screen or is going to be.
+/// A filtered frame that is on the screen or will be shown.
 pub(super) struct ReadyFrame {
     pub(super) origin: Origin,
     pub(super) picture: Picture,

@@ -62,7 +62,6 @@ pub struct Intake {
 }
 
 impl Intake {
-    /// Creates the intake for the frames of a decoder.
     pub(super) fn new(decoder: Decoder) -> Self {
         Self { decoder, returned: VecDeque::new(), dropped: 0, generation: 0 }
     }

@@ -12,8 +12,8 @@ const MAX_DRIFT_NS: i64 = 60_000_000;
 const JUMP_AFTER: u32 = 4;
 /// The time that the clock waits for the first sample to be heard. An idle sink may take more than a second to wake up.
 pub(super) const SOUND_WAIT: Duration = Duration::from_secs(2);
-/// The divisor of a difference between clock and sound in one adjustment of the clock: single positions of the sound are not
-/// exact.
+/// The number by which a difference between clock and sound is divided to get one adjustment of the clock. The whole difference
+/// is not removed at once, because single positions of the sound are not exact.
 const ADJUSTMENT: i64 = 8;
 
 /// The movie's clock. It has no meaning before the first picture is shown.
@@ -23,7 +23,7 @@ pub struct MovieClock {
     is_unpaced: bool,
     /// The number of calls of [`MovieClock::interrupt`] so far. A change means that the next frame interval does not count.
     pub(super) interruptions: u64,
-    /// True if a device is to play the movie's sound.
+    /// True if an audio device is to play the movie's sound.
     expects_sound: bool,
     /// The end of the time that the clock waits for the first sample to be heard; `None` if it does not wait.
     waits_until: Option<Instant>,
@@ -31,7 +31,7 @@ pub struct MovieClock {
     sound_delays: u32,
     /// The position of the sound less that of the clock, in nanoseconds; `None` while no sound is heard.
     sound_lead_ns: Option<i64>,
-    /// The number of differences above [`MAX_DRIFT_NS`] in a row.
+    /// The number of differences between sound and clock above [`MAX_DRIFT_NS`] in a row.
     large_leads: u32,
 }
 
@@ -49,7 +49,6 @@ impl MovieClock {
         }
     }
 
-    /// Sets the position of the clock at a point in time.
     pub(super) fn resync(&mut self, position_ns: i64, at: Instant) {
         self.clock.resync(position_ns, at);
     }
@@ -69,7 +68,8 @@ impl MovieClock {
         }
     }
 
-    /// Sets whether a device is to play the movie's sound, so that the clock waits for it after a start, a seek and a pause.
+    /// Sets whether an audio device is to play the movie's sound, so that the clock waits for it after a start, a seek and a
+    /// pause.
     pub fn set_expects_sound(&mut self, expects_sound: bool) {
         self.expects_sound = expects_sound;
         if !expects_sound {
@@ -91,8 +91,8 @@ impl MovieClock {
         is_late
     }
 
-    /// Stops the clock at the position `at_ns` until the sound there is heard, if the movie is not paused and a device is to
-    /// play the sound. Returns true if the clock waits.
+    /// Stops the clock at the position `at_ns` until the sound there is heard, if the movie is not paused and an audio device
+    /// is to play the sound. Returns true if the clock waits.
     pub(super) fn wait_at(&mut self, at_ns: i64) -> bool {
         let waits = self.expects_sound && !self.is_unpaced && !self.clock.is_paused();
         if waits {

@@ -62,7 +62,7 @@ impl Schedule {
         }
     }
 
-    /// Stops the clock until the sound of its position is heard, if a device is to play it.
+    /// Stops the clock until the sound of its position is heard, if an audio device is to play it.
     pub fn wait_for_sound(&mut self) {
         if self.is_placed {
             self.clock.wait_at(self.clock.now_ns());
@@ -106,8 +106,8 @@ impl Schedule {
         self.clock.forget_sound();
     }
 
-    /// Sets the clock to the timestamp `pts_ns` of a first picture that was filtered, and lets it wait for the sound if a
-    /// device is to play it.
+    /// Sets the clock to the timestamp `pts_ns` of a first picture that was filtered, and lets it wait for the sound if an
+    /// audio device is to play it.
     pub(super) fn place(&mut self, pts_ns: i64) {
         if self.picture_waits && !self.is_placed {
             self.is_placed = self.clock.wait_at(pts_ns);
@@ -259,7 +259,7 @@ mod tests {
         schedule.clock.resync(0, start);
         let mut at = start;
         let ms = Duration::from_millis;
-        // A device whose clock is 30 ms ahead: the movie's clock does not jump, but soon has caught up.
+        // The clock of the audio device is 30 ms ahead: the movie's clock does not jump, but soon has caught up.
         for turn in 1..=40 {
             at = start + ms(50 * turn);
             schedule.clock.follow_sound((50 * turn as i64 + 30) * 1_000_000, at, 0);
@@ -289,7 +289,7 @@ mod tests {
         schedule.place(5_000_000_000);
         assert!(schedule.is_placed() && schedule.clock.waits_for_sound() && !schedule.has_started());
         assert_eq!(schedule.clock.now_ns(), 5_000_000_000);
-        // A device that has slept for long delays the clock, but the picture only for a short time.
+        // An audio device that was suspended delays the clock for long, but the picture only for a short time.
         let (draw_at, now) = (schedule.first_draw_at().unwrap(), Instant::now());
         assert!(draw_at > now + PICTURE_WAIT / 2 && draw_at <= now + PICTURE_WAIT);
         let revision = schedule.clock.revision();
@@ -299,7 +299,7 @@ mod tests {
         assert_eq!(schedule.first_draw_at(), Some(heard_at));
         assert_eq!(schedule.clock.now_ns_at(heard_at + Duration::from_millis(40)), 5_040_000_000);
         assert_eq!(schedule.clock.revision(), revision, "the sound has begun and must not begin again");
-        // A seek that shows only a picture, and a device that is removed while the clock waits for it.
+        // A seek that shows only a picture, and an audio device that is removed while the clock waits for it.
         schedule.restart(false);
         schedule.place(7);
         assert!(!schedule.is_placed());

@@ -69,7 +69,7 @@ impl Screen {
         self.shown().map(|f| (f.picture.request.variant, f.picture.request.radius))
     }
 
-    /// Returns the readings of the scopes for the picture; `None` if they were not requested.
+    /// Returns the luminance of the picture, measured for the scopes; `None` if that was not requested.
     pub fn readings(&self) -> Option<Arc<Readings>> {
         self.shown().and_then(|f| f.picture.readings.clone())
     }

@@ -12,7 +12,7 @@ use video::Frame;
 /// device fits one filter. Maps of differences use the slots of the second side.
 pub(super) struct SlotPool {
     gl: Arc<glow::Context>,
-    /// The unused slots, indexed by [`WipeSide`].
+    /// The unused slots, indexed by the side of a wipe that they belong to.
     free: [Vec<Slot>; 2],
 }
 

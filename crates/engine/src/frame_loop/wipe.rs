@@ -54,7 +54,6 @@ pub struct ShownWipe {
 /// The choice of the second side and of its comparison with the first one. Changes take effect with the next turn of the loop.
 #[derive(Default)]
 pub struct Wipe {
-    /// The filter of the second side; `None` without a wipe.
     second: Option<SecondFilter>,
     /// The last filter of the second side, with which the next wipe begins; `None` before the first wipe.
     previous: Option<SecondFilter>,

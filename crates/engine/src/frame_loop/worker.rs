@@ -101,7 +101,7 @@ pub(super) struct Report {
     pub(super) is_holding: bool,
     /// The number of [`Command::Install`]s that were carried out so far.
     pub(super) installed: usize,
-    /// The abilities of the device.
+    /// The abilities of the device, such as the variants that are built for it.
     pub(super) status: DeviceStatus,
     /// The programs and results that frames need, that are missing, and that were not in an earlier report.
     pub(super) needs: Vec<Need>,
@@ -407,7 +407,7 @@ impl ThreadWorker {
                 if state.events.is_empty() {
                     continue;
                 }
-                // The receiver is gone only if the device was given up, which ends this loop.
+                // The receiver is gone only if the device was abandoned, which ends this loop.
                 state.events.drain(..).for_each(|event| drop(sender.send(event)));
                 wake();
             }

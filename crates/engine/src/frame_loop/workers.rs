@@ -17,13 +17,13 @@ use video::color::Staging;
 /// The maximum time for which closing the window is delayed until the workers have finished and abandoned devices are released.
 pub(super) const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(300);
 
-/// A worker, and its state as it was last reported.
+/// A worker, and the state that it has last reported.
 pub(super) struct WorkerHandle {
     worker: Box<dyn Worker>,
     report: Report,
     /// The tickets of the unfinished frames, including frames that the worker has not reported yet.
     sent: Vec<Ticket>,
-    /// The number of [`Command::Install`]s that were sent.
+    /// The number of commands of the kind [`Command::Install`] that were sent.
     installs: usize,
 }
 
@@ -157,7 +157,8 @@ impl Workers {
         }
     }
 
-    /// Runs `work` with the device's pipeline on the thread that makes the device's calls. Drops it if there is no device.
+    /// Runs the function `work` with the device's pipeline, on the thread that makes the device's calls. Drops the function if
+    /// there is no device.
     pub fn with_pipeline(&mut self, work: impl FnOnce(&mut Pipeline) + Send + 'static) {
         if let Some(DeviceInUse { state, .. }) = &mut self.device {
             state.installs += 1;
@@ -237,7 +238,7 @@ impl Workers {
         self.all_mut().for_each(|state| state.worker.exclude_stop(stopped));
     }
 
-    /// Returns the variant and parameters that `auto` uses for this picture size and radius, as last reported; `None` if
+    /// Returns the variant and parameters that `auto` runs at this picture size and radius, as last reported; `None` if
     /// unknown.
     pub fn auto(&mut self, size: (u32, u32), radius: u32) -> Option<AutoChoice> {
         let device = self.device.as_mut()?;
@@ -300,7 +301,7 @@ pub(super) struct AbandonedDevices {
 }
 
 impl AbandonedDevices {
-    /// Removes the devices that are released from the list.
+    /// Removes from the list the devices that have been released meanwhile.
     pub(super) fn reap(&mut self) {
         self.unreleased.retain(|released| {
             let released = released.try_recv();

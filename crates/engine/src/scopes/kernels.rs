@@ -24,7 +24,7 @@ const fn fixed_param(name: &'static str, value: u32) -> Param {
 
 /// The name of the file of the kernels that count the histogram and the waveform.
 const COUNT_FILE: &str = "scopes/01_waveform.cl";
-/// The work-group size of the counting kernel.
+/// The work-group size of the kernel that counts the histogram and the waveform.
 const COUNT_GROUP: Param = Param { name: "GROUP", cpu: 1, gpu: 512, values: &[] };
 /// The number of copies of the histogram in which the work-items of a group count, so that they wait less for each other.
 const COUNT_COPIES: Param = Param { name: "COPIES", cpu: 4, gpu: 8, values: &[] };
@@ -109,7 +109,7 @@ impl KernelSources {
         [best_config(cl, case).code().file, image_config(device).code().file, COUNT_FILE, LEVEL_FILE]
     }
 
-    /// Reads the kernel files for pictures of this size and storage.
+    /// Reads the kernel files for pictures of this size in this kind of memory (buffer or image).
     ///
     /// # Errors
     /// If a file cannot be read.
@@ -120,7 +120,8 @@ impl KernelSources {
     }
 }
 
-/// Returns the configuration of the reduction that measures sum, extremes and block means of pictures in this storage.
+/// Returns the configuration of the reduction that measures the sum, extremes and block means of pictures in this kind of
+/// memory (buffer or image).
 fn reduction_config(cl: &ClContext, case: &Case, storage: Storage) -> Config {
     match storage {
         Storage::Buffer => best_config(cl, case),
@@ -128,7 +129,7 @@ fn reduction_config(cl: &ClContext, case: &Case, storage: Storage) -> Config {
     }
 }
 
-/// The compiled kernels that measure and stretch pictures of one storage (buffer or image).
+/// The compiled kernels that measure and stretch pictures in one kind of memory (buffer or image).
 #[derive(Debug)]
 pub(super) struct ScopeKernels {
     pub(super) reduce: Program,

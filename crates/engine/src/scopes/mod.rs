@@ -65,7 +65,6 @@ struct Memory {
 const NUMBERS_AT: usize = (4 * COUNTS).next_multiple_of(4096);
 
 impl Memory {
-    /// Allocates the memory for pictures of this size.
     fn new(cl: &ClContext, size: (u32, u32)) -> Result<Self> {
         let buffer = |bytes| buffer(cl, bytes);
         let case = case(size);
@@ -333,7 +332,8 @@ impl Scopes {
         Ok(measured)
     }
 
-    /// Returns the readings of a frame after all its commands are complete; `None` if only auto-levels were requested.
+    /// Returns the measured luminance of a frame after all its commands are complete; `None` if only auto-levels were
+    /// requested.
     pub(super) fn readings(&mut self, measured: QueuedMeasurements) -> Option<Readings> {
         let numbers = measured.numbers?;
         let words: Vec<u32> =

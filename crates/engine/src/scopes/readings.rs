@@ -23,7 +23,7 @@ pub(super) fn case((width, height): (u32, u32)) -> Case {
     Case { width, height, block: BLOCK }
 }
 
-/// The luminance of one frame after its filter.
+/// The luminance of one frame after its filter, as measured for the scopes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Readings {
     /// The width and height of the picture in pixels.
@@ -46,8 +46,8 @@ pub struct Readings {
 }
 
 impl Readings {
-    /// Creates the readings from the kernels' results. `numbers` are those of the reduction (sum, extremes, mean and block
-    /// means), and `counts` are the counters of the histogram, followed by those of the waveform.
+    /// Creates the readings from the kernels' results. `numbers` has the results of the reduction (sum, extremes, mean and
+    /// block means), and `counts` the counters of the histogram, followed by those of the waveform.
     pub(super) fn of(size: (u32, u32), numbers: &[u32], counts: &[u32]) -> Self {
         let number = |at: usize| numbers.get(at).copied().unwrap_or_default();
         let part = |range: Range<usize>| counts.get(range).unwrap_or_default().to_vec();

@@ -61,7 +61,7 @@ pub struct Slot {
     /// for the next one.
     pub(super) host_picture: Option<Vec<u8>>,
     pub(super) loaded: SlotContent,
-    /// The memory in which the current picture is.
+    /// The kind of memory in which the current picture is.
     pub(super) result: ResultIn,
     /// The texture. It is the last field, because OpenCL's memory object of it must be dropped before.
     surface: Option<Surface>,

@@ -10,13 +10,13 @@ use super::{ClothTimes, FrameSample, GlTimes, Stage};
 pub(super) struct Row<'a> {
     pub(super) frame: u64,
     pub(super) sample: &'a FrameSample,
-    /// True if the previous frame had another setting.
+    /// True if the previous frame was filtered under other conditions (another [`Setting`](super::Setting)).
     pub(super) switched: bool,
 }
 
 /// The value of a column for a frame.
 enum Cell {
-    /// A number, and its digits after the decimal point. The clock is no more precise than that.
+    /// A number, and how many digits are written after the decimal point: no more than the precision of the clock justifies.
     Number(f64, usize),
     Other(Value),
 }

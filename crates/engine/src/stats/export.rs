@@ -242,7 +242,7 @@ fn settings(frames: &[(&FrameSample, bool)]) -> Vec<Value> {
     settings.iter().map(|(of, frames)| setting_row(of, frames)).collect()
 }
 
-/// Returns the statistics of the frames with one setting.
+/// Returns the statistics of the frames that were filtered with one setting.
 fn setting_row(of: &Setting, frames: &[(&FrameSample, bool)]) -> Value {
     let Times { interval_ms, stages, filter_wall_ms } = Times::of(frames);
     let filter = || {

@@ -142,7 +142,7 @@ pub struct FrameSample {
     pub stages: StageTimes,
     /// True if the filter's time is wall time, because no device time is available.
     pub filter_by_wall: bool,
-    /// The work and the times of the filter's kernels; `None` for filters without kernels.
+    /// The bytes and operations of the filter's kernels, and their times; `None` for filters without kernels.
     pub work: Option<Arc<FilterWork>>,
     /// The time that the decoder's thread took to pack the frame's planes, in milliseconds; `None` if it did not. It is not
     /// part of the stages.
@@ -233,7 +233,7 @@ impl FrameSample {
 pub struct FilterWork {
     /// The variant's kernels with the values of their parameters.
     pub config: Config,
-    /// The exact work of each kernel; `None` if it is not known, as for edited kernels.
+    /// The bytes and operations of each kernel; `None` if they are not known, as for edited kernels.
     pub work: Option<KernelWork>,
     /// The device time of each kernel in milliseconds; NaN if it is not known.
     pub pass_ms: Vec<f64>,

@@ -13,7 +13,7 @@ const MIN_FRAMES: usize = 3;
 /// The measured time of a variant's filter, for comparison with other variants.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Score {
-    /// The median filter time of the newest frames with the same setting, in milliseconds.
+    /// The median filter time, in milliseconds, of the newest frames filtered under the same conditions.
     pub ms: f64,
     /// The number of frames in the median.
     pub n: usize,

@@ -24,9 +24,10 @@ pub struct ShownFrames {
     /// leave them out.
     left_out: VecDeque<f64>,
     scores: Scores,
-    /// The setting of the picture on the screen, even if the picture has not been measured; `None` before the first picture.
+    /// The conditions under which the picture on the screen was filtered, even if it has not been measured; `None` before the
+    /// first picture.
     setting: Option<Setting>,
-    /// True if the next picture is the first one after a change of the setting.
+    /// True if the next picture is the first one that was filtered under changed conditions.
     is_first: bool,
     /// The number of changes of the OpenCL device so far. Frames of a previous device are not added.
     device: u32,
@@ -39,7 +40,8 @@ pub struct ShownFrames {
 }
 
 impl ShownFrames {
-    /// Returns the setting of the picture on the screen, even if the picture has not been measured.
+    /// Returns the conditions under which the picture on the screen was filtered, even if it has not been measured; `None`
+    /// before the first picture.
     pub fn setting(&self) -> Option<Setting> {
         self.setting
     }
@@ -60,8 +62,8 @@ impl ShownFrames {
         self.frames.back().map(|(_, sample)| sample)
     }
 
-    /// Sets the setting of the picture that will be on the screen after the next swap, and drops the collected frames if the
-    /// setting has changed.
+    /// Sets the conditions under which the next picture to be shown was filtered. Drops the collected frames if they differ
+    /// from those of the previous picture.
     pub(crate) fn begin(&mut self, setting: Setting) {
         if self.setting.replace(setting).is_some_and(|before| before != setting) {
             self.clear();
@@ -108,13 +110,12 @@ impl ShownFrames {
         self.scores.leave_out(variant, version, differs);
     }
 
-    /// Returns true if the times of this setting's variant are left out of the statistics, because the pictures of that version of
-    /// its kernels differ from the reference.
+    /// Returns true if the filter times of this setting are left out of the statistics, because the pictures of that version of
+    /// the variant's kernels differ from the reference.
     pub fn is_left_out(&self, setting: &Setting) -> bool {
         self.scores.leaves_out(setting.variant, setting.versions.first)
     }
 
-    /// Drops the collected frames.
     fn clear(&mut self) {
         self.frames.clear();
         self.left_out.clear();

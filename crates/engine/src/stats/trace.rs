@@ -234,7 +234,6 @@ fn microseconds(at: Instant, began: Instant) -> f64 {
     }
 }
 
-/// Converts a duration to microseconds.
 fn as_microseconds(time: Duration) -> f64 {
     time.as_nanos() as f64 / 1e3
 }
