@@ -1,13 +1,13 @@
-//! Names and values for screen readers, in AccessKit's tree. egui's own widgets have theirs; widgets that the overlay paints get
-//! them here.
+//! Names and values for screen readers, in AccessKit's tree. egui's own widgets have names and values; widgets that the overlay
+//! paints itself get them here.
 
 use egui::{Rect, Response, Role, Sense, Ui, WidgetInfo};
 
-/// Adds names and values to [`Response`].
+/// Adds names and values for screen readers to [`Response`], the handle of a widget.
 pub(crate) trait Access {
-    /// Names the widget, in place of the text on it.
+    /// Sets the name and the role of the widget, in place of the text on it.
     fn named(self, role: Role, name: &str) -> Self;
-    /// Adds a value, such as the time of a variant. `text` is called only while a screen reader is in use.
+    /// Sets the value of the widget, such as the time of a variant. Calls `text` only while a screen reader is in use.
     fn valued(self, text: impl FnOnce() -> String) -> Self;
 }
 
@@ -28,13 +28,13 @@ impl Access for Response {
     }
 }
 
-/// Adds the name and the value of a number that is painted in `rect`.
+/// Adds the name and the value of a number that is painted in `rect` for screen readers.
 pub(crate) fn number(ui: &Ui, rect: Rect, name: &str, value: &str) -> Response {
     let response = ui.interact(rect, ui.unique_id().with(("number", name)), Sense::hover());
     response.named(Role::Status, name).valued(|| value.to_owned())
 }
 
-/// Adds the name and the value of a graph that is painted in `rect`.
+/// Adds the name and the value of a graph that is painted in `rect` for screen readers.
 pub(crate) fn graph(ui: &Ui, rect: Rect, name: &str, value: &str) {
     let response = ui.interact(rect, ui.unique_id().with(("graph", name)), Sense::hover());
     response.named(Role::Image, name).valued(|| value.to_owned());

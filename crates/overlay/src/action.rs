@@ -1,19 +1,19 @@
-//! The requests of the user: what keys, buttons and the mouse ask the player to do.
+//! The actions that the user requests: what keys, buttons and the mouse ask the player to do.
 
 use crate::panels::Panel;
 use box_filter::VariantId;
 use video::color::Correction;
 
-/// A reference to a version of the watched folder's kernels, in requests of the user.
+/// Identifies a version (the text of the kernels at one save) of the watched folder's kernels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VersionId {
-    /// The version with this number since the window was opened.
+    /// The version with this number, counted since the window was opened.
     Session(u64),
-    /// The version with this hash of its texts that was kept on the disk.
+    /// A version that was kept on the disk earlier, with this hash of its texts.
     Earlier(u64),
 }
 
-/// A request of the user, by mouse or key, which the player carries out.
+/// An action that the user requests by mouse or key, and that the player carries out.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
     /// Filter with this variant from the next frame on.
@@ -22,36 +22,37 @@ pub enum Action {
     SetRadius(u32),
     /// Change the radius by this many pixels.
     ChangeRadius(i32),
-    /// Select the variant this many places further along the ladder, or back if negative; used in the talk.
+    /// Select the variant that is this many places further along the ladder (the list of variants), or back if negative; used
+    /// in the talk.
     ChangeVariant(isize),
     /// Play the movie this many places later in the list.
     ChangeMovie(isize),
     /// Seek in the movie.
     Seek {
-        /// The position to seek to, in seconds of the movie.
+        /// The position in the movie to seek to, in seconds.
         to_s: f64,
-        /// True to decode to the exact frame, false to stop at a key frame, as while the seek bar is dragged.
+        /// True to decode to the exact frame; false to stop at a key frame, as while the user drags the seek bar.
         exact: bool,
     },
     /// Seek by this many seconds.
     SeekBy {
-        /// The distance in seconds; negative: back.
+        /// The distance in seconds; negative to seek back.
         seconds: f64,
-        /// True for the exact frame; false while the key is held.
+        /// True to seek to the exact frame; false to stop at a key frame, as while the key is held.
         exact: bool,
     },
-    /// Stop seeking: the key of [`Action::SeekBy`] was released.
+    /// End a series of [`Action::SeekBy`], whose key was released.
     EndSeek,
     /// Seek to the movie's beginning.
     SeekStart,
-    /// Seek by this many chapters, or change the size of a scene that has sizes by this many steps.
+    /// Seek by this many chapters; or change the size of the current scene by this many steps, if it has several sizes.
     SeekChapter(isize),
     /// Pause, and show the next frame or the previous one.
     Step {
         /// True for the previous frame.
         back: bool,
     },
-    /// Change the speed by this factor; `None` restores the movie's own speed.
+    /// Multiply the speed by this factor; `None` restores the movie's own speed.
     ChangeSpeed(Option<f64>),
     /// Mark the beginning of the section to repeat; the second time, mark its end; the third time, remove both marks.
     MarkPart,
@@ -74,7 +75,7 @@ pub enum Action {
     },
     /// End the drag of the picture.
     EndDrag,
-    /// Show the movie in the next scene, such as on cloth.
+    /// Show the movie in the next scene (way of showing it), such as on cloth.
     NextScene,
     /// Pause or resume.
     TogglePause,
@@ -84,7 +85,7 @@ pub enum Action {
     SetVolume(u32),
     /// Change the volume of the sound by this many percent.
     ChangeVolume(i32),
-    /// Play the next track of sound.
+    /// Play the next sound track.
     NextTrack,
     /// Enter or leave fullscreen.
     ToggleFullscreen,
@@ -98,15 +99,15 @@ pub enum Action {
     Complete(String),
     /// Hide or show the overlay.
     ToggleOverlay,
-    /// Begin or end the talk, which shows the ladder in large type.
+    /// Begin or end the talk, a presentation view that shows the ladder of variants in large type.
     ToggleTalk,
-    /// Open or close the panel with all keys.
+    /// Open or close the table of all keys.
     ToggleKeys,
     /// Reset the column of panels to its default side and width, and unfold the panels.
     ResetPanels,
     /// Move the column of panels to the other side of the window.
     MoveColumn,
-    /// Correct colours with these values.
+    /// Set the values of the colour correction.
     SetCorrection(Correction),
     /// Switch colour correction on or off.
     ToggleCorrection,
@@ -133,23 +134,23 @@ pub enum Action {
     TuneNow,
     /// Stop tuning.
     StopTuning,
-    /// Save the times of the filter as a result that `clreel compare` reads.
+    /// Save the measured times of the filter to a file that `clreel compare` reads.
     SaveRun,
-    /// Save the results of the Lab as a result that `clreel compare` reads.
+    /// Save the results of the Lab to a file that `clreel compare` reads.
     SaveLab,
-    /// Start to benchmark a ladder (variants that compute the same result) in the Lab, the panel for ladders other than the
-    /// box filter.
+    /// Start to benchmark a ladder (a set of variants that compute the same result) in the Lab; for the box filter, see
+    /// [`Action::Benchmark`].
     Measure {
-        /// The ladder's name.
+        /// The ladder's name, such as that of a [`ladders::LadderSummary`].
         ladder: &'static str,
-        /// One of the ladder's sizes.
+        /// The size at which to measure, one of the ladder's sizes.
         size: &'static str,
     },
-    /// Start to benchmark the box filter on the frame on the screen, at these radii in pixels, in the Lab.
+    /// Start to benchmark the box filter in the Lab, on the frame on the screen and at these radii in pixels.
     Benchmark(Vec<u32>),
-    /// Save the benchmark of the box filter.
+    /// Save the results of the box filter's benchmark.
     SaveBenchmark,
-    /// Stop the measurement of the Lab.
+    /// Stop the benchmark in the Lab.
     StopMeasuring,
     /// Start to check the device's type conversions.
     CheckConversions,
@@ -157,7 +158,7 @@ pub enum Action {
     StopChecking,
     /// Write all kernels into a new folder, and watch it for edits.
     CopyKernels,
-    /// Watch the folder of kernels at this index of [`crate::Kernels::remembered`], which was edited before.
+    /// Watch the folder at this index of [`crate::Kernels::remembered`] again, whose kernels were edited before.
     ReopenKernels(usize),
     /// Write a kernel of the user's own from a template into the watched folder.
     MakeOwnKernel,
@@ -169,11 +170,12 @@ pub enum Action {
     UseKernels(u64),
     /// Compare the version of the edited kernels with this number with the running one in a wipe.
     WipeKernels(u64),
-    /// Show the lines in which this version of the edited kernels differs from the files; `None` shows the source again.
+    /// Show the lines in which this version of the edited kernels differs from the files in the folder; `None` shows the source
+    /// again.
     DiffKernels(Option<VersionId>),
-    /// Write the texts of this version of the edited kernels to the files.
+    /// Write this version of the edited kernels to the files in the folder.
     RestoreKernels(VersionId),
-    /// Write the selected variant's file in this version of the edited kernels as the user's own kernel.
+    /// Write the selected variant's file, as it is in this version of the edited kernels, to the user's own kernel.
     SaveAsOwnKernel(VersionId),
     /// Save the statistics as CSV and JSON.
     ExportStats,
@@ -184,7 +186,7 @@ pub enum Action {
 }
 
 impl Action {
-    /// Returns true if a key that is held repeats the action.
+    /// Returns true if the action is repeated while its key is held.
     pub fn repeats(&self) -> bool {
         matches!(
             self,

@@ -1,5 +1,5 @@
-//! The parts that the graph of the filter's time and the graph of all stages' times share: the time axis, which ends at the
-//! right with the newest frame, the grid, and labels.
+//! The parts that the graph of the filter's time and the graph of all stages' times share: the time axis, whose right end is
+//! the newest frame, the grid, and labels.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use egui::{Align2, CornerRadius, Galley, Pos2, Rect, Shape, Stroke, Ui, pos2, ve
 use super::theme;
 use engine::stats::FrameSample;
 
-/// Width in points of the column of numbers left of the grid.
+/// Width in points of the column of numbers left of the graph.
 const FIGURES_WIDTH: f32 = 46.0;
-/// The assumed time in milliseconds from the previous frame to a frame for which it is not known (the first, or the first
-/// after a pause) if the frame rate is unknown too.
+/// The frame interval in milliseconds that is assumed if neither the time since the previous frame (unknown for the first
+/// frame, or the first after a pause) nor the frame rate is known.
 pub(crate) const DEFAULT_INTERVAL_MS: f64 = 40.0;
 
 /// The area of a graph, with a time axis over the frames presented in the last seconds.
@@ -38,7 +38,8 @@ impl Axes {
         Self { plot, span_s, newest_s: history.back().map_or(0.0, |s| s.presented_at), pixel }
     }
 
-    /// Returns the horizontal position in points, on the edge of a physical pixel, of the time `presented_at` in seconds.
+    /// Returns the horizontal position in points of the time `presented_at` in seconds, rounded to the edge of a physical
+    /// pixel.
     pub(crate) fn x(&self, presented_at: f64) -> f32 {
         let part = (presented_at - self.newest_s) / self.span_s;
         snap_to_pixel(self.plot.right() + self.plot.width() * part as f32, self.pixel).max(self.plot.left())
@@ -58,7 +59,7 @@ impl Axes {
         history.range(history.partition_point(|s| s.presented_at < from)..)
     }
 
-    /// Draws a horizontal line of the grid at the vertical position `y` in points, and the label `figure` left of the line.
+    /// Draws a horizontal line of the grid at the vertical position `y` in points, with the label `figure` at its left.
     pub(crate) fn draw_grid_line(&self, ui: &Ui, y: f32, figure: &str) {
         let y = snap_to_pixel(y, self.pixel) + self.pixel / 2.0;
         ui.painter().hline(self.plot.x_range(), y, Stroke::new(self.pixel, theme::RULE));
@@ -66,7 +67,8 @@ impl Axes {
         ui.painter().text(at, Align2::RIGHT_CENTER, figure, theme::figures(10.5), theme::WEAK);
     }
 
-    /// Returns the frame whose time span contains the pointer; `None` if the pointer is outside the graph or on no frame.
+    /// Returns the frame of `history` whose time span contains the pointer; `None` if the pointer is outside the graph or on no
+    /// frame.
     pub(crate) fn frame_at<'a>(
         &self,
         pointer: Pos2,

@@ -8,7 +8,7 @@ use super::panels::Panel;
 use super::switches::SWITCHES;
 use box_filter::{Group, VariantId};
 
-/// The factor by which `[` and `]` change the speed, as in mpv.
+/// The factor by which `]` multiplies the speed and `[` divides it, as in mpv.
 const SPEED_STEP: f64 = 1.1;
 /// The step of the keys for the volume, in percent.
 const VOLUME_STEP: i32 = 5;
@@ -53,15 +53,16 @@ impl Topic {
 /// Keys with related actions: a row of the table of keys.
 #[derive(Debug)]
 pub struct Binding {
-    /// The group in which the row is listed.
+    /// The group in which the table of keys lists the row.
     pub topic: Topic,
     /// The keys, as the table shows them.
     pub keys: String,
-    /// The effect of the keys, in a few words.
+    /// The effect of the keys in a few words, as the table shows it.
     pub effect: String,
-    /// Each key, such as `Ctrl+e`, `q` or `Space`, with its action; empty for the mouse. A character is that of a US keyboard.
+    /// Each key, such as `Ctrl+e`, `q` or `Space`, with its action; empty for a row about the mouse. Characters are those of a
+    /// US keyboard.
     pub presses: Vec<(String, Action)>,
-    /// True if the keys have these actions only during the talk.
+    /// True if the keys have these actions only during the talk (the presentation view).
     pub talk: bool,
 }
 
@@ -196,7 +197,8 @@ pub static BINDINGS: LazyLock<Vec<Binding>> = LazyLock::new(|| {
     rows
 });
 
-/// Returns the action of a key such as `Ctrl+e`, `q` or `Space`; during the talk, if `talks`, some keys have other actions.
+/// Returns the action of a key such as `Ctrl+e`, `q` or `Space`; `None` if it has none. `talks` is true during the talk (the
+/// presentation view), in which some keys have other actions.
 pub fn action_of(press: &str, talks: bool) -> Option<Action> {
     let find = |talk: bool| {
         let mut presses = BINDINGS.iter().filter(|row| row.talk == talk).flat_map(|row| &row.presses);
@@ -205,13 +207,13 @@ pub fn action_of(press: &str, talks: bool) -> Option<Action> {
     talks.then(|| find(true)).flatten().or_else(|| find(false))
 }
 
-/// Returns the first key of an action as menus show it, such as `Ctrl E`; empty if it has none.
+/// Returns the first key of an action as menus show it, such as `Ctrl E`; empty if the action has no key.
 pub(crate) fn key_of(action: &Action) -> String {
     let mut presses = BINDINGS.iter().flat_map(|row| &row.presses);
     presses.find(|(_, own)| own == action).map(|(press, _)| shown(press)).unwrap_or_default()
 }
 
-/// Returns a key as it is shown: `Ctrl E` for `Ctrl+e`.
+/// Returns the text that menus and the table show for a key, such as `Ctrl E` for `Ctrl+e`.
 fn shown(press: &str) -> String {
     press.strip_prefix("Ctrl+").map_or_else(|| press.to_owned(), |key| format!("Ctrl {}", key.to_uppercase()))
 }

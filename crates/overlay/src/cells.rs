@@ -1,4 +1,4 @@
-//! The variants as cells in the strip, for windows without room for the ladder's panel.
+//! The variants as cells (small buttons) in the strip along the bottom, for windows without room for the panel of variants.
 
 use egui::{Align2, Color32, CornerRadius, Rect, Ui, pos2, vec2};
 
@@ -13,7 +13,7 @@ use box_filter::VariantId;
 
 /// Space in points between two cells of variants.
 const CELL_GAP: f32 = 5.0;
-/// The least width in points of the cell of a variant.
+/// The least width in points of a variant's cell.
 const MIN_CELL_WIDTH: f32 = 92.0;
 
 /// The amount of information in the cells of variants.
@@ -28,7 +28,7 @@ pub(crate) enum CellDetail {
 }
 
 impl CellDetail {
-    /// Returns the amount of information in cells for which a window of this height in points has room.
+    /// Returns the amount of information for which cells have room in a window of this height in points.
     pub(crate) fn for_height(height: f32) -> Self {
         match height {
             h if h < 230.0 => Self::Tight,
@@ -60,7 +60,7 @@ fn cells_per_line(width: f32, count: usize) -> usize {
     count.div_ceil(lines).max(1)
 }
 
-/// Returns the height in points of all cells in a strip of this width.
+/// Returns the height in points of `count` cells with this amount of information, in a strip of this width.
 pub(crate) fn height_in(width: f32, count: usize, detail: CellDetail) -> f32 {
     let lines = count.div_ceil(cells_per_line(width, count)) as f32;
     lines * detail.height() + (lines - 1.0) * detail.gap()
@@ -81,7 +81,7 @@ pub(crate) fn show(ui: &mut Ui, rect: Rect, detail: CellDetail, pass: &mut Pass)
     }
 }
 
-/// Lays out a cell, with the time if it is high enough. Returns true if the user clicked it.
+/// Lays out the cell of a variant, with its time if the cell is high enough. Returns true if the user clicked it.
 fn show_cell(ui: &mut Ui, rect: Rect, board: &Board, row: &VariantRow) -> bool {
     let view = board.view;
     ui.painter().rect_filled(rect, CornerRadius::same(5), Color32::from_white_alpha(10));

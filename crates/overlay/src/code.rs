@@ -1,4 +1,4 @@
-//! The view of a kernel's source: highlighted, with line numbers, and with marks on changed lines and on lines with errors.
+//! The view of a kernel's source: with highlighted syntax, line numbers, and marks on changed lines and on lines with errors.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,26 +20,27 @@ pub struct Source {
     pub name: String,
     /// All lines of the source.
     pub text: Arc<str>,
-    /// The numbers of the lines that the previous version of the text does not have, counted from 0, in ascending order.
+    /// The numbers, counted from 0 and ascending, of the lines that the previous version of the text does not have.
     pub changed: Arc<[usize]>,
-    /// The numbers of the lines in which the compiler has found errors, counted from 0, in ascending order.
+    /// The numbers, counted from 0 and ascending, of the lines in which the compiler has found errors.
     pub refused: Arc<[usize]>,
-    /// The version of the edited kernels that the source belongs to; 0 for built-in kernels.
+    /// The number of the version of the edited kernels (their text at one save) to which the source belongs; 0 for built-in
+    /// kernels.
     pub version: u64,
 }
 
-/// The longest time for comparing two texts of a kernel file; the comparison delays a frame.
+/// The maximum time for comparing two texts of a kernel file, since the comparison delays a frame.
 const MAX_COMPARE_TIME: Duration = Duration::from_millis(20);
 
 impl Source {
-    /// Creates the source `text` of the file `name`. Lines that the previous text, `before`, does not have in the same
-    /// order are marked as changed; without a previous text, no line is marked.
+    /// Creates the source `text` of the file `name`. Marks the lines as changed that the previous text `before` does not have
+    /// in the same order; none if `before` is `None`.
     pub fn new(name: String, text: &str, before: Option<&str>) -> Self {
         let changed = before.map_or_else(Vec::new, |before| changed_lines(before, text));
         Self { name, text: text.into(), changed: changed.into(), refused: Arc::new([]), version: 0 }
     }
 
-    /// Sets the version and marks the lines among `errors`, the lines in which the compiler has found errors.
+    /// Sets the number of the version, and marks `errors`, the lines in which the compiler has found errors.
     pub fn with_version(self, version: u64, errors: &[SourceLine]) -> Self {
         let own = errors.iter().filter(|error| error.file == self.name).map(|error| error.number);
         let mut refused: Vec<usize> = own.filter_map(|number| number.checked_sub(1)).collect();
@@ -50,14 +51,15 @@ impl Source {
         Self { refused: refused.into(), version, ..self }
     }
 
-    /// Returns the line to scroll to: the first with an error, otherwise the first changed one, otherwise the first kernel.
+    /// Returns the index of the line to which the view scrolls: the first line with an error, otherwise the first changed one,
+    /// otherwise the first kernel; `None` if there is none of these.
     fn focus_line(&self) -> Option<usize> {
         let marked = self.refused.first().or(self.changed.first()).copied();
         marked.or_else(|| self.text.lines().position(|line| line.trim_start().starts_with("__kernel")))
     }
 }
 
-/// Returns the numbers, from 0, of the lines of `now` that a shortest edit script inserts into `before`. If finding the
+/// Returns the numbers, counted from 0, of the lines of `now` that a shortest edit script inserts into `before`. If finding the
 /// shortest script takes longer than [`MAX_COMPARE_TIME`], the script may be longer.
 fn changed_lines(before: &str, now: &str) -> Vec<usize> {
     let (before, now): (Vec<&str>, Vec<&str>) = (before.lines().collect(), now.lines().collect());
@@ -77,10 +79,10 @@ const FONT_SIZE: f32 = 11.5;
 /// The number of lines that stay visible above the line to which the view scrolls.
 const LINES_ABOVE_TARGET: f32 = 4.0;
 
-/// The state of scrolling to a line, kept in egui's memory from pass to pass.
+/// The state of scrolling to a line of the source, kept in egui's memory from pass to pass.
 #[derive(Clone)]
 struct ScrollState {
-    /// The target of scrolling: the file's name, its version, and the line's number.
+    /// The line to which the view scrolls: the file's name, the version's number, and the line's index.
     target: (String, u64, Option<usize>),
     /// Height of the view and scroll offset, in points.
     height: f32,
@@ -91,8 +93,9 @@ struct ScrollState {
     follows: bool,
 }
 
-/// Lays the source out below its name in the available space, in which it scrolls. For each new version, the view scrolls once to the first line with an error, or to the first changed line; without these, to the first kernel.
-/// Returns true in the passes that scroll.
+/// Lays the source out below its name in the available space, in which it scrolls. For each new version, scrolls once to the
+/// first line with an error, or to the first changed line, or else to the first kernel. Returns true in the pass that scrolls
+/// and in the next one.
 pub(super) fn show(ui: &mut Ui, source: &Source) -> bool {
     let changed = match source.changed.len() {
         0 => String::new(),
@@ -124,15 +127,15 @@ pub(super) fn show(ui: &mut Ui, source: &Source) -> bool {
     scrolls || before.is_some_and(|before| before.scrolled)
 }
 
-/// Lays source out in highlighted lines of this font size, which are not wrapped.
+/// Lays out source with highlighted syntax in this font size, without wrapping its lines.
 pub(super) fn galley(ui: &Ui, source: &str, size: f32) -> Arc<Galley> {
     let mut job = highlight(ui.ctx(), ui.style(), &CodeTheme::dark(size), source, "c");
     job.wrap.max_width = f32::INFINITY;
     ui.painter().layout_job(job)
 }
 
-/// Lays all lines out with their numbers. If `scrolls`, scrolls to [`Source::focus_line`], without animation, since egui
-/// would swing back from a position beyond the end of the previous pass's contents.
+/// Lays out all lines of the source with their numbers. If `scrolls` is true, scrolls to [`Source::focus_line`], without
+/// animation, since egui would swing back from a position beyond the end of the previous pass's contents.
 fn show_lines(ui: &mut Ui, source: &Source, galley: &Arc<Galley>, scrolls: bool) {
     let numbers = (1..=source.text.lines().count()).map(|n| format!("{n:>4}\n")).collect::<String>();
     let format =
@@ -165,13 +168,13 @@ fn show_lines(ui: &mut Ui, source: &Source, galley: &Arc<Galley>, scrolls: bool)
     painter.galley(text, galley.clone(), theme::TEXT);
 }
 
-/// Lays plain text out, such as machine code; only the visible rows cost time.
+/// Lays out plain text, such as machine code; only the visible rows take time.
 pub(super) fn show_plain_text(ui: &mut Ui, text: &str) {
     let lines: Vec<(&str, Color32)> = text.lines().map(|line| (line, theme::TEXT)).collect();
     show_plain_lines(ui, &lines);
 }
 
-/// Lays lines of text out, each in its colour; only the visible rows cost time.
+/// Lays out lines of text, each in its colour; only the visible rows take time.
 pub(super) fn show_plain_lines(ui: &mut Ui, lines: &[(&str, Color32)]) {
     let font = theme::figures(FONT_SIZE);
     let (height, glyph) = ui.fonts_mut(|fonts| (fonts.row_height(&font), fonts.glyph_width(&font, 'm')));

@@ -1,50 +1,50 @@
-//! The column of panels: docked to a side of the window, and as wide as the user has dragged its edge. The open panels stand
-//! below each other in it, the newest first, and the column scrolls.
+//! The column of panels, docked to a side of the window, and as wide as the user has dragged its edge. The open panels stand in
+//! it below each other, the newest first, and the column scrolls.
 
 use egui::{Rect, ScrollArea, Ui, UiBuilder};
 
 use crate::theme;
 
-/// The part of the column's state that is kept from one start to the next.
+/// The part of the state of the column of panels that is kept from one start to the next.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct ColumnState {
     /// True if the column is at the left side of the window.
     pub left: bool,
-    /// The width in points to which the user has dragged the column's edge, if ever.
+    /// The width in points to which the user has dragged the column's edge; `None` if the user has never dragged it.
     pub width: Option<f32>,
 }
 
-/// The column of panels.
+/// The column of panels at a side of the window.
 #[derive(Debug, Default)]
 pub(crate) struct Column {
     pub state: ColumnState,
-    /// The width in points while the user drags the edge.
+    /// The width in points while the user drags the column's edge; `None` otherwise.
     dragged: Option<f32>,
-    /// The number of times that the user has dragged the edge.
+    /// The number of times that the user has dragged the column's edge.
     drags: u32,
-    /// The width in points before the user dragged the edge.
+    /// The width in points before the user began to drag the edge.
     shown: f32,
 }
 
-/// The width in points until the user drags the edge: the widest panel and a scroll bar.
+/// The width in points until the user drags the edge: that of the widest panel and a scroll bar.
 const WIDTH: f32 = 476.0;
 /// The width in points while all panels are folded.
 const FOLDED_WIDTH: f32 = 250.0;
-/// The least width in points.
+/// The least width in points of the column of panels.
 const MIN_WIDTH: f32 = 240.0;
-/// The least width in points of the picture beside the column, where there is room.
+/// The least width in points of the picture beside the column, if the window is wide enough for both.
 const MIN_ROOM: f32 = 64.0;
 
 impl Column {
-    /// Returns the width in points in `window`; `folded` is true if all panels are folded.
+    /// Returns the column's width in points in `window`; `folded` is true if all panels are folded.
     pub(crate) fn width(&self, window: Rect, folded: bool) -> f32 {
         let most = (window.width() - theme::GAP - MIN_ROOM).max(MIN_WIDTH.min(window.width()));
         let width = self.dragged.or(self.state.width).unwrap_or(WIDTH).max(MIN_WIDTH);
         if folded { width.min(FOLDED_WIDTH) } else { width }.min(most)
     }
 
-    /// Lays `contents` out in a column of `width` points at its side of `area`. The user can drag the edge of the column
-    /// unless all panels are `folded`.
+    /// Lays `contents` out in a column of `width` points at the left or right side of `area`. The user can drag the edge of the
+    /// column unless `folded` is true (all panels are folded).
     pub(crate) fn show(
         &mut self,
         ui: &mut Ui,

@@ -1,5 +1,5 @@
-//! The comparison in the title of the ladder, *fused vs. naive: 2,300× faster*: the fastest and the slowest of the kernels that
-//! were measured at this radius and size.
+//! The comparison in the title of the ladder (the list of variants), *fused vs. naive: 2,300× faster*: the fastest and the
+//! slowest of the kernels that were measured at this radius and size.
 
 use super::theme;
 use base::timing::{Noise, noise};
@@ -7,20 +7,20 @@ use box_filter::VariantId;
 use box_filter::Work;
 use engine::stats::{Score, Scores};
 
-/// Returns the variants that are compared: those whose times are device times of the same work on the same bytes. The other
-/// back ends are measured by other clocks, `planar` filters other bytes, and `auto` is one of the compared variants under
+/// Returns the variants that may be compared: those that do the same work on the same bytes, and whose times are device times.
+/// Other back ends are measured by other clocks, `planar` filters other bytes, and `auto` is one of the compared variants under
 /// another name.
 fn compared_variants() -> impl Iterator<Item = VariantId> {
     VariantId::all().filter(|id| matches!(id.work, Work::Kernels(_)))
 }
 
-/// The least number of frames of each kernel in a comparison. The slowest kernel takes a second or more for a frame.
+/// The least number of measured frames of each kernel for a comparison. The slowest kernel takes a second or more for a frame.
 const MIN_FRAMES: usize = 2;
 
 /// A comparison of two kernels.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Comparison {
-    /// A comparison of sufficiently measured kernels.
+    /// A comparison of two kernels with enough measured frames.
     Measured {
         /// The slowest kernel.
         slow: VariantId,
@@ -33,7 +33,7 @@ pub(crate) enum Comparison {
         /// The kernel with fewer measured frames, and their number.
         fewest: (VariantId, usize),
     },
-    /// No comparison yet, because too few frames of a kernel were measured.
+    /// There is no comparison yet, because too few frames of a kernel were measured.
     Pending {
         /// A kernel with too few measured frames.
         variant: VariantId,
@@ -43,7 +43,7 @@ pub(crate) enum Comparison {
 }
 
 impl Comparison {
-    /// Compares two variants by their scores, the slow one first.
+    /// Compares two variants by their scores (measured times), the slow one first.
     pub(crate) fn between(slow: (VariantId, &Score), fast: (VariantId, &Score)) -> Self {
         let fewest = if slow.1.n <= fast.1.n { slow } else { fast };
         let fewest = (fewest.0, fewest.1.n);
@@ -54,8 +54,8 @@ impl Comparison {
         Self::Measured { slow: slow.0, fast: fast.0, factor: slow.1.ms / fast.1.ms, noise, fewest }
     }
 
-    /// Returns the title of the scoreboard: the fastest and the slowest measured kernel, such as "fused vs. naive", or "The
-    /// ladder" before both are measured.
+    /// Returns the title of the ladder's panel: the fastest and the slowest measured kernel, such as "fused vs. naive", or "The
+    /// ladder" before both have enough frames.
     pub(crate) fn title(&self) -> String {
         match self {
             Self::Measured { slow, fast, .. } => format!("{fast} vs. {slow}"),
@@ -63,7 +63,8 @@ impl Comparison {
         }
     }
 
-    /// Returns the factor, "2,300×", or "~2,000×" if it is noisy; `None` while too few frames were measured.
+    /// Returns the factor between the two kernels as text: "2,300×", or "~2,000×" if it is noisy; `None` while too few frames
+    /// were measured.
     pub(crate) fn factor(&self) -> Option<String> {
         let Self::Measured { factor, noise, .. } = self else { return None };
         // The noise that leaves fewer digits.
@@ -71,13 +72,14 @@ impl Comparison {
         Some(format!("{}\u{d7}", theme::with_noise(*factor, noise, theme::short_number)))
     }
 
-    /// Returns the number of frames of a kernel while a factor of its time may still change: "naive: 2 frames".
+    /// Returns a text with a kernel and its number of measured frames, such as "naive: 2 frames", while these are so few that
+    /// the factor may still change; `None` otherwise.
     pub(crate) fn few_frames(&self) -> Option<String> {
         let Self::Measured { fewest: (variant, frames), .. } = self else { return None };
         (*frames < noise::MIN_SAMPLES).then(|| format!("{variant}: {frames} frames"))
     }
 
-    /// Returns the progress while too few frames were measured: "naive: 1 of 2 frames".
+    /// Returns the progress as text, such as "naive: 1 of 2 frames", while too few frames were measured; `None` otherwise.
     pub(crate) fn progress(&self) -> Option<String> {
         let Self::Pending { variant, frames } = self else { return None };
         Some(format!("{variant}: {frames} of {MIN_FRAMES} frames"))

@@ -1,4 +1,4 @@
-//! The controls in the strip: radius, menus, and buttons.
+//! The controls in the strip along the bottom of the window: radius, menus, and buttons.
 
 use egui::{
     Align2, Button, Color32, CornerRadius, Popup, Rect, Response, RichText, Role, Sense, Slider, Ui, pos2,
@@ -17,9 +17,9 @@ use box_filter::MAX_RADIUS;
 
 /// Width in points of the buttons that change the radius.
 const STEP_BUTTON_WIDTH: f32 = 22.0;
-/// Width in points of the radius as text.
+/// Width in points of the number that shows the radius.
 const VALUE_WIDTH: f32 = 48.0;
-/// Width in points of the word before the slider of the radius.
+/// Width in points of the word "radius" before its slider.
 const LABEL_WIDTH: f32 = 48.0;
 /// The least and the greatest width of the slider of the radius, in points.
 const SLIDER_WIDTHS: (f32, f32) = (48.0, 110.0);
@@ -36,33 +36,32 @@ const LEFT: (&str, &str) = ("Dock to the right", "Move the panels to the right s
 /// Space in points around a button's text.
 const BUTTON_PADDING: f32 = 11.0;
 
-/// The part of the overlay's state that the controls show.
+/// The part of the overlay's state on which the controls along the bottom of the window depend.
 pub(crate) struct ControlsState<'a> {
     /// True unless the overlay is hidden.
     pub visible: bool,
     /// True if the table of keys is open.
     pub keys_open: bool,
     pub panels: &'a OpenPanels,
-    /// True if the column of panels is at the left side.
+    /// True if the column of panels is at the left side of the window.
     pub column_left: bool,
 }
 
-/// A button of the controls, or a line of a menu.
+/// A button of the controls, or a line of one of their menus.
 struct Item {
     text: &'static str,
     hover: &'static str,
     action: Action,
-    /// True to mark the item, because the part or setting that it switches is on.
+    /// True if the part or setting that the item switches is on; the item is then marked.
     on: bool,
 }
 
-/// Returns the width in points of a button with this text.
 fn button_width(ui: &Ui, text: &str) -> f32 {
     ui.painter().layout_no_wrap(text.to_owned(), theme::words(12.5), theme::TEXT).size().x + BUTTON_PADDING
 }
 
-/// Returns the buttons right of the radius, from left to right, with their ranks: if not all buttons fit, those with the lowest
-/// rank are left out.
+/// Returns the buttons right of the radius, from left to right, each with its rank: if not all buttons fit, those with the
+/// lowest rank are left out.
 fn buttons(state: &ControlsState) -> Vec<(Item, u8)> {
     let button = |text, hover, action, on, rank| (Item { text, hover, action, on }, rank);
     let (hide, about) = match state.visible {
@@ -77,7 +76,7 @@ fn buttons(state: &ControlsState) -> Vec<(Item, u8)> {
     ]
 }
 
-/// Lays the radius out at the left of `row`, the buttons at its right.
+/// Lays out the radius at the left of `row`, and the buttons at its right.
 pub(crate) fn show(ui: &mut Ui, row: Rect, state: &ControlsState, pass: &mut Pass) {
     let view = pass.view;
     let mut buttons = buttons(state);
@@ -131,7 +130,8 @@ fn text_button(ui: &mut Ui, rect: Rect, text: &str, on: bool) -> Response {
     response.named(Role::Button, if text == "?" { "Keys" } else { text })
 }
 
-/// Returns the lines of the menu of panels: a line for each panel, open ones marked, and one that moves the column.
+/// Returns the lines of the menu of panels: one for each panel, marked if the panel is open, and one that moves the column of
+/// panels to the other side.
 fn panel_lines(view: &View, state: &ControlsState) -> Vec<Item> {
     let line = |panel: &&dyn ColumnPanel| {
         let (text, hover) = panel.entry().menu;
@@ -192,7 +192,7 @@ fn show_menu(
     requested
 }
 
-/// Lays out the radius: its name, buttons, a slider and the value, as far as there is room.
+/// Lays out the radius: its name, buttons, a slider and the value, as far as `room` is wide enough for them.
 fn show_radius(ui: &mut Ui, room: Rect, pass: &mut Pass) {
     let (view, actions) = (pass.view, &mut pass.actions);
     let over = ui.interact(room, ui.unique_id().with("wheel over the radius"), Sense::hover());

@@ -1,5 +1,5 @@
-//! The panel that checks the type conversions of OpenCL C on the device in use: a matrix of source and destination types, with
-//! a square for each case.
+//! The panel that checks the type conversions (`convert_T()` functions) of OpenCL C on the device in use: a matrix of source
+//! and destination types, with a square for each case.
 
 use std::collections::BTreeMap;
 
@@ -14,21 +14,21 @@ use crate::hover::Explain as _;
 use ladders::type_conversions::state::State;
 use ladders::type_conversions::types::{Case, Rounding, Type};
 
-/// A check of type conversions in the background, and its results.
+/// The state and the results of a background check of the device's type conversions (`convert_T()` functions).
 #[derive(Debug, Clone, Default)]
 pub struct Conversions {
     /// The state of the check.
     pub state: JobState,
     /// The name of the tested device.
     pub device: String,
-    /// The seed of the random numbers that the check converts.
+    /// The seed of the random numbers that the check passes to the conversions.
     pub seed: u32,
-    /// The state of each case that the device supports.
+    /// The state of each case (conversion, rounding mode and saturation) that the device supports.
     pub cases: BTreeMap<Case, State>,
 }
 
 impl Conversions {
-    /// Creates a check of the device with this name that has just started, with this seed of random numbers.
+    /// Creates the state of a check that has just started on the device with this name, with this seed of random numbers.
     pub fn new(device: &str, seed: u32) -> Self {
         let state = JobState::Running(String::new());
         Self { state, device: device.to_owned(), seed, cases: BTreeMap::new() }
@@ -39,7 +39,7 @@ impl Conversions {
         self.cases = cases.into_iter().map(|case| (case, State::Partial(0))).collect();
     }
 
-    /// Returns the number of cases in a state for which `is` returns true.
+    /// Returns the number of cases whose state `is` accepts.
     fn count_cases(&self, is: fn(&State) -> bool) -> usize {
         self.cases.values().filter(|state| is(state)).count()
     }
@@ -49,8 +49,8 @@ impl Conversions {
         (self.count_cases(|state| !matches!(state, State::Partial(_))), self.cases.len())
     }
 
-    /// Returns the remaining time as text, ", about 12 s left", estimated from the elapsed seconds; empty at the start, when
-    /// drivers and compilers dominate.
+    /// Returns the estimated remaining time as text, such as ", about 12 s left", computed from the elapsed seconds; empty at
+    /// the start, when drivers and compilers take most of the time.
     pub fn time_left(&self, elapsed_s: f64) -> String {
         let (known, all) = self.progress();
         match known > all / 50 {
@@ -68,7 +68,7 @@ const NAMES_WIDTH: f32 = 52.0;
 const CELL_GAP: f32 = 3.0;
 /// Height in points of the names of destination types above the matrix.
 const HEADER_HEIGHT: f32 = 20.0;
-/// The greatest number of faults that are listed.
+/// The greatest number of faults that the panel lists.
 const MAX_LISTED_FAULTS: usize = 8;
 /// The hover text of the button that starts the check.
 const START_HOVER: &str = "Test every convert_*() of OpenCL C on this device, with each rounding mode, for scalars and vectors, in child \
@@ -78,7 +78,6 @@ const START_HOVER: &str = "Test every convert_*() of OpenCL C on this device, wi
 const LEGEND: &str =
     "Each cell: default, rte, rtz, rtp, rtn; second row with _sat. \u{d7} wrong, \u{2013} not testable";
 
-/// The panel that checks type conversions.
 pub(super) struct ConversionsPanel;
 
 impl ColumnPanel for ConversionsPanel {
@@ -169,7 +168,7 @@ fn state_text(check: &Conversions) -> (Color32, String) {
     }
 }
 
-/// Returns the hover text of a case: its result, and how to reproduce a fault.
+/// Returns the hover text of a case: its result, and for a fault the command that reproduces it.
 fn case_hover_text(check: &Conversions, case: Case) -> String {
     let command =
         || format!("clreel conformance --device '{}' --type {case} --seed {}", check.device, check.seed);

@@ -8,7 +8,7 @@ use super::panels::Panel;
 use super::{Action, View};
 use video::color::Correction;
 
-/// The panel of the colour correction, which is shown as long as colours are corrected.
+/// The panel of the colour correction, which is shown while colours are corrected.
 pub(super) struct Sliders;
 
 impl ColumnPanel for Sliders {

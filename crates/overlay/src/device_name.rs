@@ -1,10 +1,10 @@
-//! Short names of devices and drivers: "Xeon, 2 cores", "PoCL 3.1".
+//! Short names of devices and drivers for the overlay: "Xeon, 2 cores", "PoCL 3.1".
 
 use base::device::{DeviceInfo, DeviceKind};
 
-/// Names of vendors with which the CPU's own name begins; PoCL puts the names of its driver and of LLVM's target before it.
+/// Names of vendors with which the CPU's own name begins; PoCL puts its driver's name and LLVM's name of the target before it.
 const VENDORS: [&str; 6] = ["Intel", "AMD", "NVIDIA", "Apple", "ARM", "Qualcomm"];
-/// Marks in the names of devices that carry no information.
+/// Marks such as "(TM)" that are removed from the names of devices.
 const MARKS: [&str; 6] = ["(R)", "(TM)", "(r)", "(tm)", "(C)", "\u{ae}"];
 /// Words in the names of devices that are left out of the short name.
 const OMITTED_WORDS: [&str; 7] = ["CPU", "Processor", "processor", "Intel", "AMD", "NVIDIA", "Corporation"];
@@ -34,7 +34,7 @@ pub(crate) fn kind_and_units(device: &DeviceInfo) -> String {
     format!("{kind}{units}{clock}")
 }
 
-/// Returns a device's model without vendor, clock rate and marks.
+/// Returns a device's model, without the vendor, the clock rate and marks such as "(TM)".
 fn model_name(name: &str) -> String {
     let from = VENDORS.iter().filter_map(|v| name.find(v)).min().unwrap_or(0);
     let mut text = name[from..].to_owned();

@@ -17,7 +17,7 @@ use engine::sharing::Sharing;
 /// The state of an OpenCL device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeviceState {
-    /// The device is not used.
+    /// The device is available, but not in use.
     Idle,
     /// The device filters the movie.
     InUse,
@@ -26,20 +26,20 @@ pub enum DeviceState {
     Preparing,
 }
 
-/// A device in the panel's list.
+/// An OpenCL device in the panel's list.
 #[derive(Debug, Clone, Copy)]
 pub struct DeviceRow<'a> {
     /// The properties that the driver reports.
     pub info: &'a DeviceInfo,
-    /// The transfer of the device's frames to OpenGL, shared or copied; `None` while that is being tested.
+    /// How the device hands frames to OpenGL: in shared textures or as copies; `None` while that is being tested.
     pub sharing: Option<&'a Sharing>,
     /// The device's state.
     pub state: DeviceState,
-    /// The error of the last attempt to use the device.
+    /// The error of the last attempt to use the device; `None` if it succeeded or there was none.
     pub failure: Option<&'a Error>,
 }
 
-/// The data of the panel of OpenCL devices.
+/// The data that the panel of OpenCL devices shows.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DeviceList<'a> {
     /// The devices in the order of `clreel devices`; `None` while the search for devices is running.
@@ -51,13 +51,12 @@ pub struct DeviceList<'a> {
 }
 
 impl DeviceList<'_> {
-    /// Returns true if a device is being initialized.
+    /// Returns true if a device is being initialized (its context is created and its programs are built).
     pub(crate) fn is_preparing(&self) -> bool {
         self.rows.is_some_and(|rows| rows.iter().any(|row| row.state == DeviceState::Preparing))
     }
 }
 
-/// The panel of OpenCL devices.
 pub(super) struct DevicesPanel;
 
 impl ColumnPanel for DevicesPanel {
@@ -104,7 +103,7 @@ impl ColumnPanel for DevicesPanel {
     }
 }
 
-/// Lays out a paragraph about drivers or the search for devices, in a block like those of the devices.
+/// Lays out a paragraph about drivers or the search for devices, on a background like those of the devices.
 fn show_note(ui: &mut Ui, text: &str, color: Color32) {
     show_block(ui, Sense::hover(), |ui| drop(paragraph(ui, text, color)));
 }
@@ -137,8 +136,8 @@ fn show_device(ui: &mut Ui, index: usize, row: &DeviceRow) -> bool {
     device.named(Role::Button, &name).valued(|| format!("{state} {sharing}")).explain(hover).clicked()
 }
 
-/// Lays `contents` out on a background that is lighter under the pointer if `sense` has clicks. Returns the response of the
-/// background.
+/// Lays `contents` out on a background, which is lighter under the pointer if `sense` includes clicks. Returns the response of
+/// the background.
 fn show_block(ui: &mut Ui, sense: Sense, contents: impl FnOnce(&mut Ui)) -> Response {
     let block = ui.scope_builder(UiBuilder::new().sense(sense), |ui| {
         let alpha = match sense.senses_click() {
@@ -174,7 +173,7 @@ fn device_text(info: &DeviceInfo) -> String {
     text
 }
 
-/// Returns a sentence on how a device hands frames to OpenGL, and the colour of the sentence.
+/// Returns a sentence that says how a device hands frames to OpenGL, and the colour of the sentence.
 fn sharing_text(sharing: Option<&Sharing>) -> (String, Color32) {
     match sharing {
         None => ("Sharing: being tested in a child process".to_owned(), theme::WEAK),

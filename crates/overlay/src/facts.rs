@@ -1,4 +1,4 @@
-//! Texts that headline, line of statistics, table of stages and graphs share.
+//! Texts that the headline, the line of statistics, the table of stages and the graphs share.
 
 use super::{Busy, View, theme, words};
 use box_filter::VariantId;
@@ -10,27 +10,29 @@ pub(crate) fn pending_filter<'a>(view: &View<'a>) -> Option<&'a Busy> {
     view.busy.filter(|busy| shown != Some((busy.variant, busy.radius)))
 }
 
-/// Returns the variant and the radius of the picture on the screen, or the selected ones before the first picture.
+/// Returns the variant and the radius with which the picture on the screen was filtered; before the first picture, the selected
+/// ones.
 pub(crate) fn shown_filter(view: &View) -> (VariantId, u32) {
     view.shown.map_or((view.chosen, view.radius), |s| (s.variant, s.radius))
 }
 
-/// The text in place of the filter's time if the picture differs from the reference.
+/// The text that is shown in place of the filter's time if the picture differs from the reference.
 pub(crate) const NOT_TIMED: &str = "not timed: output differs";
 
-/// Returns true if the filter's time of the picture on the screen is left out, because its output differs from the reference.
+/// Returns true if no filter time is shown for the picture on the screen, because its output differs from the reference.
 pub(crate) fn is_left_out(view: &View) -> bool {
     let shown = &view.recorder.shown;
     shown.setting().is_some_and(|setting| shown.is_left_out(&setting))
 }
 
-/// Returns the variant that `auto` uses, if `auto` has made the picture on the screen; `None` otherwise.
+/// Returns the variant that `auto` stands for, if `auto` has filtered the picture on the screen; `None` otherwise.
 pub(crate) fn auto_variant(view: &View) -> Option<VariantId> {
     let is_auto = view.chosen.is_auto() && shown_filter(view) == (view.chosen, view.radius);
     view.auto.filter(|_| is_auto).map(|auto| auto.variant)
 }
 
-/// Returns a filter's name as it is shown in texts: "fused r=7", "auto (fused) r=7", "off".
+/// Returns a filter's name as texts show it: "fused r=7", "auto (fused) r=7", "off". `auto` is the variant that `auto` stands
+/// for.
 pub(crate) fn filter_name(variant: VariantId, radius: u32, auto: Option<VariantId>) -> String {
     let auto = auto.map_or_else(String::new, |auto| format!(" ({auto})"));
     if variant == VariantId::OFF { variant.to_string() } else { format!("{variant}{auto} r={radius}") }
@@ -46,12 +48,13 @@ pub(crate) fn no_rate() -> String {
     format!("{} fps", theme::UNKNOWN)
 }
 
-/// Formats the elapsed time of a picture in seconds, with a decimal below 100 s.
+/// Formats the elapsed seconds of a picture that is being filtered: with one decimal below 100 s, without one above.
 pub(crate) fn seconds(s: f64) -> String {
     if s < 99.95 { format!("{s:.1}") } else { format!("{s:.0}") }
 }
 
-/// Returns the time for which a picture has been filtered, and its estimated total: "1.3 of about 12 s".
+/// Returns the elapsed and the estimated total time of a picture that is being filtered: "1.3 of about 12 s"; only the elapsed
+/// time if there is no estimate.
 pub(crate) fn progress(busy: &Busy) -> String {
     match estimate(busy) {
         Some(all) => format!("{} of about {all} s", seconds(busy.elapsed_s)),
@@ -59,14 +62,14 @@ pub(crate) fn progress(busy: &Busy) -> String {
     }
 }
 
-/// Returns the estimated total time of the picture in seconds, as text, never less than the elapsed time; `None` without a
-/// prediction.
+/// Returns the estimated total time in seconds of a picture that is being filtered, as text; never less than the elapsed time.
+/// Returns `None` without an estimate.
 pub(crate) fn estimate(busy: &Busy) -> Option<String> {
     let all = busy.predicted_s.filter(|s| s.is_finite())?.max(busy.elapsed_s);
     Some(if all < 9.95 { format!("{all:.1}") } else { format!("{all:.0}") })
 }
 
-/// Returns the text in place of the device's name while no device is in use, and its hover text.
+/// Returns the text that stands in place of the device's name while no device is in use, and the hover text for it.
 pub(crate) fn without_device(view: &View) -> (&'static str, &'static str) {
     match (view.devices.is_pending, view.devices.rows) {
         (true, None) => ("searching for OpenCL devices", words::AWAITED_DEVICE),

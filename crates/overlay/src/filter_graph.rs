@@ -1,5 +1,5 @@
-//! The graph of the filter's time over the last seconds, on a logarithmic axis: a line of steps, interrupted where variant,
-//! kernels, radius, size or device change, with the median of each segment.
+//! The graph of the filter's time over the last seconds, on a logarithmic axis: a line with a step for each frame, interrupted
+//! where the variant, kernels, radius, size or device change, with the median of each segment.
 
 use egui::{Align2, Rect, Role, Sense, Shape, Stroke, Ui, pos2};
 
@@ -13,14 +13,14 @@ use box_filter::VariantId;
 use engine::stats::summary::{SUMMARY_S, mean_others_share};
 use engine::stats::{FrameSample, Setting, Stage, Summary};
 
-/// The time in seconds that the graph covers, which is the length of the recorder's history of frames.
+/// The time in seconds that the graph covers; it equals the length of the recorder's history of frames.
 const SPAN_S: f64 = 10.0;
-/// The least number of powers of ten that the axis of the filter's time spans, so that noise of a few percent looks small.
+/// The least number of powers of ten on the vertical axis, so that noise of a few percent looks small.
 const MIN_DECADES: i32 = 2;
-/// Height in points of a segment's name.
+/// Height in points of the text with a segment's name.
 const NAME_HEIGHT: f32 = 15.0;
 
-/// A bar of the graph: the filter's time of one frame.
+/// A step of the graph's line: the filter's time of one frame.
 #[derive(Debug, Clone, Copy)]
 struct Bar<'a> {
     /// The start of the frame on the time axis, in seconds.
@@ -32,19 +32,21 @@ struct Bar<'a> {
     sample: &'a FrameSample,
 }
 
-/// Consecutive frames with the same filter, which the graph joins by one line.
+/// Consecutive frames with the same filter, whose times the graph joins by one line.
 #[derive(Debug, Clone)]
 struct Segment<'a> {
     setting: Setting,
     /// The frames of the segment, the oldest first.
     frames: Vec<Bar<'a>>,
-    /// Statistics of the filter's times in the last five seconds of the segment; `None` if nothing was filtered.
+    /// Statistics of the filter's times in the last five seconds of the segment; `None` if the filter was off or the times are
+    /// left out.
     summary: Option<Summary>,
-    /// True if the times are left out, because the output differs from the reference.
+    /// True if the filter's times are left out, because its output differs from the reference.
     is_left_out: bool,
 }
 
-/// Lays the graph out in `area`. A click on a frame freezes the timeline at it, a click elsewhere opens the timeline.
+/// Lays the graph out in `area`. A click on a frame freezes the panel of the timeline at that frame, a click elsewhere opens
+/// that panel.
 pub(crate) fn show(ui: &mut Ui, area: Rect, pass: &mut Pass) {
     let (view, numbers) = (pass.view, pass.numbers);
     let history = view.recorder.history();
@@ -102,7 +104,7 @@ pub(crate) fn show(ui: &mut Ui, area: Rect, pass: &mut Pass) {
     show_pointed_frame(response, pointed, pass);
 }
 
-/// The graph's segments and axes.
+/// The segments and axes of the graph.
 struct Graph<'a> {
     axes: Axes,
     segments: Vec<Segment<'a>>,
@@ -119,7 +121,7 @@ impl Graph<'_> {
         (plot.bottom() - up).clamp(plot.top(), plot.bottom())
     }
 
-    /// Returns the name and the median of the segment with this index.
+    /// Returns the text of the segment with this index: the filter's name and the median of its times.
     fn name(&self, n: usize, view: &View) -> String {
         let (segments, segment) = (&self.segments, &self.segments[n]);
         // Versions are named as soon as an edited one is on the screen.
@@ -142,8 +144,8 @@ impl Graph<'_> {
         }
     }
 
-    /// Adds each segment's name and median above its line. The newest segment's text ends at the end of the axis if the segment
-    /// is too short for the text; texts of other segments are left out if they would overlap the next text.
+    /// Adds the text of each segment (name and median) above its line. The newest segment's text is shifted to the left if the
+    /// segment is too short for it; texts of other segments are left out if they would overlap the next text.
     fn add_names(&self, ui: &Ui, view: &View, shapes: &mut Vec<Shape>) {
         let (axes, segments) = (&self.axes, &self.segments);
         let mut end = axes.plot.right();
@@ -169,8 +171,9 @@ impl Graph<'_> {
     }
 }
 
-/// Returns the upper edge of a segment's name. `line` is the vertical range of the graph's line next to the name. The name
-/// goes above the line, or below the line if there is no room above, or else to the edge of the plot with more room.
+/// Returns the vertical position in points of the upper edge of a segment's text. `line` is the vertical range of the graph's
+/// line next to the text. The text goes above the line, or below it if there is no room above, or else to the edge of the plot
+/// with more room.
 fn name_top(plot: egui::Rangef, line: Option<egui::Rangef>) -> f32 {
     let Some(line) = line else { return plot.center() - NAME_HEIGHT - 4.0 };
     let (above, below) = (line.min - NAME_HEIGHT - 4.0, line.max + 4.0);
@@ -186,7 +189,8 @@ fn name_top(plot: egui::Rangef, line: Option<egui::Rangef>) -> f32 {
     }
 }
 
-/// Divides frames into segments with the same filter. `is_left_out` returns true for settings whose times are left out.
+/// Divides frames into segments of consecutive frames with the same filter. `is_left_out` returns true for settings whose times
+/// are left out.
 fn segments<'a>(
     frames: impl Iterator<Item = &'a FrameSample>,
     budget_ms: Option<f64>,
@@ -221,8 +225,8 @@ fn segments<'a>(
     segments
 }
 
-/// Returns the lower and the upper end of the vertical axis for these filter times in milliseconds, as exponents of powers
-/// of ten.
+/// Returns the lower and the upper end of the vertical axis for these filter times in milliseconds, as exponents of powers of
+/// ten.
 fn decade_range(times: impl Iterator<Item = f64>) -> (i32, i32) {
     let (mut least, mut most) = (f64::INFINITY, 0f64);
     for ms in times.filter(|ms| *ms > 0.0) {

@@ -1,7 +1,7 @@
-//! Hatching: on request, every stage has a pattern in addition to its grey, so that all can be distinguished.
+//! Hatching: patterns that are drawn over the greys of the stages on request, so that all stages can be distinguished.
 //!
-//! The patterns are tiles of one small texture, darker where there is ink, which is multiplied with the colour. They are
-//! aligned to the window's pixels, so that neighbouring bars continue each other's lines.
+//! The patterns are tiles of one small texture, which is multiplied with the colour and is darker in the lines of the pattern.
+//! They are aligned to the window's pixels, so that neighbouring bars continue each other's lines.
 
 use egui::epaint::Mesh;
 use egui::{Color32, ColorImage, Id, Rect, Shape, TextureHandle, TextureOptions, Ui, pos2};
@@ -12,9 +12,9 @@ use engine::stats::Stage;
 const TILE_SIDE: usize = 64;
 /// The number of texels after which every pattern repeats.
 const PERIOD: usize = 8;
-/// The number of tiles in the texture: one for each stage, one for idle time, one without a pattern.
+/// The number of tiles in the texture: one for each stage, one for idle time, and one without a pattern.
 const TILES: usize = Stage::ALL.len() + 2;
-/// The colour of the ink in the texture, by which the colour of an area is multiplied.
+/// The colour of a pattern's dark texels, by which the colour of an area is multiplied.
 const INK_COLOR: Color32 = Color32::from_gray(96);
 
 /// The pattern that is drawn over the colour of an area.
@@ -22,7 +22,7 @@ const INK_COLOR: Color32 = Color32::from_gray(96);
 pub(crate) enum Pattern {
     /// The pattern of a stage, a timed part of a frame's way to the screen.
     Stage(Stage),
-    /// The pattern of idle time.
+    /// The pattern of a frame's idle time.
     Idle,
     /// No pattern, only the colour.
     Plain,
@@ -39,8 +39,8 @@ impl Pattern {
     }
 }
 
-/// Returns true if the texel at `x`, `y` of a tile is one of the darker texels (ink) that form the pattern. The tile of the
-/// filter, the most important stage, has no pattern.
+/// Returns true if the texel at `x`, `y` of a tile is dark, as part of the pattern. The tile of the filter, the most important
+/// stage, has no pattern.
 fn is_ink(tile: usize, x: usize, y: usize) -> bool {
     // Diagonals that rise, and that fall.
     let (up, down) = (x + y, x + PERIOD - y % PERIOD);
@@ -76,17 +76,17 @@ fn texture_image() -> ColorImage {
     ColorImage::new([TILE_SIDE, TILES * TILE_SIDE], pixels.collect())
 }
 
-/// The patterns of stages, as a texture at the resolution of the window.
+/// Draws patterns over the colours of stages, from a texture at the resolution of the window.
 pub(crate) struct Hatch {
     texture: TextureHandle,
     /// Size of a texel in points, a whole number of pixels.
     texel: f32,
-    /// True if patterns are drawn; false draws plain colours.
+    /// True to draw patterns, false to draw plain colours.
     hatched: bool,
 }
 
 impl Hatch {
-    /// Returns the patterns for `ui`'s resolution, or plain colours unless `hatched`. The texture is created once.
+    /// Creates the patterns for `ui`'s resolution, or plain colours if `hatched` is false. The texture is created only once.
     pub(crate) fn new(ui: &Ui, hatched: bool) -> Self {
         let id = Id::unique("hatch");
         let made = ui.data(|data| data.get_temp::<TextureHandle>(id));
@@ -104,7 +104,7 @@ impl Hatch {
         Mesh::with_texture(self.texture.id())
     }
 
-    /// Adds `rect` to `mesh`, filled with `color` and with the pattern.
+    /// Adds `rect` to `mesh`, filled with the colour and the pattern.
     pub(crate) fn add(&self, mesh: &mut Mesh, rect: Rect, (color, pattern): (Color32, Pattern)) {
         if !(rect.is_positive() && rect.is_finite()) {
             return;
@@ -140,8 +140,8 @@ impl Hatch {
     }
 }
 
-/// Divides the range between two positions in points into parts that are no longer than a tile. Returns the start and the
-/// end of each part, and the texel of the tile at its start.
+/// Divides the range between two positions in points into parts that are not longer than a tile. Returns the start and the end
+/// of each part, and the position in the tile, in texels, of the part's start.
 fn split_at_tiles(from: f32, to: f32, texel: f32) -> impl Iterator<Item = (f32, f32, f32)> + Clone {
     let step = (TILE_SIDE - PERIOD) as f32 * texel;
     let count = ((to - from) / step).ceil().clamp(0.0, 10_000.0) as usize;

@@ -1,5 +1,5 @@
-//! The headline: the filter of the picture on the screen, its time in large figures, and one frame as one bar. While the first
-//! picture of another filter is computed, it shows that filter and the elapsed time instead.
+//! The headline, a panel with the filter of the picture on the screen, the filter's time in large figures, and a bar of one
+//! frame's stages. While the first picture of another filter is computed, it shows that filter and the elapsed time instead.
 
 use egui::{Align2, Color32, CornerRadius, Pos2, Rect, Role, Sense, Shape, Stroke, Ui, pos2, vec2};
 
@@ -16,11 +16,11 @@ use engine::stats::{PlayState, Stage};
 
 /// The headline's width and height in points.
 pub(crate) const SIZE: egui::Vec2 = vec2(388.0, 190.0);
-/// A picture that takes at least this many seconds shows its progress in place of the frame's bar.
+/// The least time in seconds of a picture that is being filtered for which the headline shows a progress bar in place of the
+/// bar of the frame.
 const MIN_PROGRESS_S: f64 = 2.0;
 
-/// Lays the headline out in `rect`, or the line to which it is folded. Returns true if the user
-/// folded or unfolded it.
+/// Lays the headline out in `rect`, or as one line of text if it is `folded`. Returns true if the user folded or unfolded it.
 pub(crate) fn show(ui: &mut Ui, (rect, folded): (Rect, bool), pass: &mut Pass) -> bool {
     let (view, numbers) = (pass.view, pass.numbers);
     let mut ui = panel::ground(ui, rect, "headline");
@@ -60,7 +60,6 @@ pub(crate) fn show(ui: &mut Ui, (rect, folded): (Rect, bool), pass: &mut Pass) -
     title
 }
 
-/// Draws the movie's name and the player's state.
 fn draw_movie_and_state(ui: &Ui, row: Rect, view: &View) {
     let color = match view.state {
         state if state.is_requested() => theme::TEXT,
@@ -89,8 +88,8 @@ fn draw_movie_and_state(ui: &Ui, row: Rect, view: &View) {
     access::number(ui, place, "Movie", &text);
 }
 
-/// Draws the variant and the radius of the picture on the screen, or of `awaited`, a picture that is being filtered, and
-/// the picture's size.
+/// Draws the variant and the radius of the picture on the screen, or those of `awaited`, the picture that is being filtered,
+/// and the picture's size.
 fn draw_filter_name(ui: &Ui, inner: Rect, view: &View, awaited: Option<&Busy>) {
     let at = inner.left_top() + vec2(0.0, 36.0);
     let (variant, radius) = awaited.map_or_else(|| facts::shown_filter(view), |b| (b.variant, b.radius));
@@ -112,10 +111,10 @@ fn draw_filter_name(ui: &Ui, inner: Rect, view: &View, awaited: Option<&Busy>) {
     theme::elided_text(ui, at, &about, (theme::words(14.0), theme::TEXT));
 }
 
-/// The distance in points of the middle of the large figures from the headline's upper edge.
+/// The distance in points of the middle of the filter's time, in large figures, from the headline's upper edge.
 const FIGURES_OFFSET: f32 = 78.0;
 
-/// Lays out the filter's median time and the frame rate that corresponds to it.
+/// Lays out the filter's median time, and the frame rate at which the filter alone would run.
 fn show_filter_time(ui: &mut Ui, inner: Rect, view: &View, numbers: &Numbers) {
     let y = inner.top() + FIGURES_OFFSET;
     let off = facts::shown_filter(view).0 == VariantId::OFF;
@@ -170,7 +169,7 @@ fn draw_large_time(ui: &Ui, inner: Rect, (time, unit): (&str, &str), color: Colo
     time
 }
 
-/// Lays out frame rate, CPU load and device. Unless `measured`, the frame rate is shown as unknown.
+/// Lays out the frame rate, the CPU load and the device. Shows the frame rate as unknown unless `measured` is true.
 fn show_rates(ui: &mut Ui, inner: Rect, measured: bool, pass: &mut Pass) {
     let (view, numbers) = (pass.view, pass.numbers);
     let y = inner.bottom() - 54.0;
@@ -209,8 +208,8 @@ fn show_rates(ui: &mut Ui, inner: Rect, measured: bool, pass: &mut Pass) {
     }
 }
 
-/// Draws one frame as one bar against the budget: the filter first, in its colour, the other stages in greys. Returns the
-/// caption and its colour.
+/// Draws the stages of one frame as one bar, against the budget (the time that a frame may take): the filter first, in its
+/// colour, the other stages in greys. Returns the caption and its colour.
 fn draw_frame_bar(ui: &mut Ui, bar: Rect, view: &View, numbers: &Numbers) -> (String, Color32) {
     let pixel = 1.0 / ui.pixels_per_point();
     let stages = theme::STACK.map(|stage| (stage, numbers.stage(stage).map_or(0.0, |s| s.p50)));
@@ -250,7 +249,7 @@ fn draw_frame_bar(ui: &mut Ui, bar: Rect, view: &View, numbers: &Numbers) -> (St
     (format!("{sum_text}of {} ms", theme::short_number(budget)), color)
 }
 
-/// Draws the progress of a picture. Returns the caption and its colour.
+/// Draws a progress bar of the picture that is being filtered. Returns the caption and its colour.
 fn draw_progress(ui: &Ui, bar: Rect, busy: &Busy) -> (String, Color32) {
     let done = busy.fraction.clamp(0.0, 1.0);
     ui.painter().rect_filled(bar, CornerRadius::same(2), theme::TROUGH);
@@ -259,7 +258,7 @@ fn draw_progress(ui: &Ui, bar: Rect, busy: &Busy) -> (String, Color32) {
     (format!("{:.0} % of this frame, {}", done * 100.0, facts::progress(busy)), theme::TEXT)
 }
 
-/// Lays out the link that opens the panel of stages, with its right end at `at`.
+/// Lays out the link that opens the panel of stages (the table of their times), with its right end at `at`.
 fn show_stages_link(ui: &mut Ui, at: Pos2, pass: &mut Pass) {
     let hover = "Times of all stages, with percentiles (d)";
     if panel::link(ui, at - vec2(12.0, 0.0), "stages", hover) {

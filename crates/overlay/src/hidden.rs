@@ -1,5 +1,5 @@
-//! The hidden overlay: the statistics in one line for some seconds after a change or while a picture takes long, and the
-//! controls while the mouse is at the lower edge.
+//! The overlay while it is hidden: the line of statistics for some seconds after a change or while a picture takes long, and
+//! the controls while the mouse is at the lower edge.
 
 use egui::{Rect, Ui, Vec2, vec2};
 
@@ -9,9 +9,9 @@ use crate::timer::Timer;
 use crate::view::View;
 use crate::{panel, theme};
 
-/// Seconds for which the line of statistics stays on the screen.
+/// Seconds for which the line of statistics stays on the screen after a change.
 const LINE_S: f64 = 3.0;
-/// Seconds for which the controls stay on the screen.
+/// Seconds for which the controls stay on the screen after the mouse has moved.
 const CONTROLS_S: f64 = 2.0;
 /// A picture that takes at least this many seconds counts as slow, and the line of statistics shows its progress.
 const MIN_BUSY_S: f64 = 1.0;
@@ -23,21 +23,23 @@ const EDGE_HEIGHT: f32 = 56.0;
 pub(crate) struct HiddenTimers {
     line: Timer,
     controls: Timer,
-    /// The user's settings in the previous pass.
+    /// The user's settings in the previous pass; `None` before the first pass.
     previous: Option<Changes>,
     /// True if a setting that the user sees has changed since the previous pass.
     has_changed: bool,
 }
 
 impl HiddenTimers {
-    /// Notes changes of settings that the user sees. Call it in each pass, whether the overlay is hidden or not.
+    /// Compares the settings that the user sees with those of the previous pass. Call this in each pass, whether the overlay is
+    /// hidden or not.
     pub(crate) fn note_changes(&mut self, view: &View) {
         let now = Changes::from_view(view);
         let previous = self.previous.replace(now.clone());
         self.has_changed = previous.is_some_and(|previous| now.differ_from(&previous));
     }
 
-    /// Returns true if the line of statistics is shown in this pass. A change restarts the time for which it is shown.
+    /// Returns true if the line of statistics is shown in this pass. Each change of a setting restarts the time for which it is
+    /// shown.
     pub(crate) fn shows_line(&mut self, ui: &Ui, view: &View) -> bool {
         if self.has_changed {
             self.line.start();

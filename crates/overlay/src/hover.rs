@@ -1,19 +1,19 @@
-//! Hover texts, each shown beside the part of the overlay that it explains, so that it covers neither the next rows nor the
+//! Hover texts. Each is shown beside the part of the overlay that it explains, so that it covers neither the next rows nor the
 //! filter's time.
 
 use egui::{Context, Id, PopupAnchor, Rect, RectAlign, Response, Tooltip, Ui, Vec2, WidgetText, vec2};
 
-/// The size in points that is assumed for a hover text before its first pass.
+/// The size in points that is assumed for a hover text before it was laid out for the first time.
 const ASSUMED_SIZE: Vec2 = vec2(340.0, 90.0);
 /// Distance in points between a hover text and the part that it explains.
 const GAP: f32 = 4.0;
 
-/// Stores the rectangles of the parts of the overlay in this pass, which hover texts do not cover.
+/// Stores the rectangles of the parts of the overlay in this pass, which hover texts must not cover.
 pub(crate) fn set_parts(ctx: &Context, parts: Vec<Rect>) {
     ctx.data_mut(|data| data.insert_temp(Id::unique("parts"), parts));
 }
 
-/// Adds hover texts to [`Response`].
+/// Adds hover texts to [`Response`], the handle of a widget.
 pub(crate) trait Explain {
     /// Shows `text` while the pointer is over the widget.
     fn explain(self, text: impl Into<WidgetText>) -> Self;
@@ -64,9 +64,9 @@ fn show_beside(widget: &Response, at: Rect, contents: impl FnOnce(&mut Ui)) {
 }
 
 /// Returns the rectangle beside which to show a hover text of `size` for a widget at `widget`, and the side of that rectangle:
-/// left or right of the part among `parts` that contains the widget, or above or below it. Takes the place with the least cost:
-/// the area of `parts` that the text covers (most of all of the first part, which has the filter's time), its area outside
-/// `window`, and its distance.
+/// left or right of the part among `parts` that contains the widget, or above or below it. Selects the place with the least
+/// cost. The cost grows with the area of `parts` that the text would cover (most for the first part, which has the filter's
+/// time), with the text's area outside `window`, and with its distance from the widget.
 fn place(widget: Rect, size: Vec2, window: Rect, parts: &[Rect]) -> (Rect, RectAlign) {
     let home = parts.iter().find(|part| part.contains(widget.center())).copied().unwrap_or(widget);
     let at = |top: f32| Rect::from_x_y_ranges(home.x_range(), top..=top + widget.height());

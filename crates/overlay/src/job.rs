@@ -1,4 +1,5 @@
-//! Jobs in the background: the search for the best parameters, the measurements of the Lab, and the check of type conversions.
+//! The state of background jobs: the search for the best parameters, the benchmarks in the Lab, and the check of type
+//! conversions.
 
 use std::fmt;
 
@@ -7,7 +8,7 @@ use egui::{Button, Ui, vec2};
 use super::Action;
 use crate::hover::Explain as _;
 
-/// The state of a job in the background.
+/// The state of a background job.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum JobState {
     /// The job has not been started.
@@ -15,9 +16,9 @@ pub enum JobState {
     Idle,
     /// The job was started, and waits for this reason.
     Waiting(Wait),
-    /// The job waits for this reason, while a step that began earlier is still running.
+    /// The job must wait for this reason, but the step that it began earlier is still running.
     Ending(Wait),
-    /// The job is running, with a text about its present step.
+    /// The job is running, with this text about its present step.
     Running(String),
     /// The job has finished, and its results are complete.
     Done,
@@ -34,24 +35,24 @@ impl JobState {
     }
 }
 
-/// The reason for which background work (tuning, the Lab) waits.
+/// The reason for which a background job (tuning, the Lab) waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wait {
-    /// The movie is playing; the work runs only in a pause.
+    /// The movie is playing; the job runs only in a pause.
     Plays,
     /// The movie is playing as fast as possible, which leaves no spare time.
     Unpaced,
-    /// The movie is playing, and needs the CPU, which is the OpenCL device.
+    /// The movie is playing and needs the CPU, which is also the OpenCL device.
     Cpu,
     /// Frames of the movie are presented late.
     Late,
-    /// Frames are in time, with little time to spare.
+    /// Frames are presented in time, but with little time to spare.
     NoTime,
     /// The movie is playing, and its filter is slow.
     Slow,
     /// The movie is paused, but the filter is still running.
     Filter,
-    /// The Lab is measuring.
+    /// The Lab is running a benchmark.
     Lab,
     /// The device's type conversions are being checked.
     Check,
@@ -72,7 +73,7 @@ impl Wait {
         matches!(self, Plays | Unpaced | Cpu | Late | NoTime | Slow)
     }
 
-    /// Returns a sentence about the end of the wait: a pause by the user ends it, or the end of the other work.
+    /// Returns a sentence that says what ends the wait: a pause of the movie, or the end of the other job.
     pub(super) fn end_sentence(self) -> &'static str {
         if self.ends_in_a_pause() { "Pause to continue (Space)." } else { "Continues afterwards." }
     }
@@ -99,7 +100,7 @@ impl fmt::Display for Wait {
 }
 
 /// Lays out the button that starts a job, or stops it while it is under way. `start` and `stop` have the button's label, hover
-/// text and action. Returns the action if the button was clicked.
+/// text and action. Returns the action if the user clicked the button.
 pub(crate) fn start_or_stop(
     ui: &mut Ui,
     state: &JobState,

@@ -1,5 +1,5 @@
-//! The panel of kernels that are edited while the movie plays: their versions with the result of each, data races, source and
-//! machine code.
+//! The panel of the kernels that the user edits while the movie plays: their versions with the result of each, the check for
+//! data races, source and machine code.
 
 mod diff;
 mod state;
@@ -24,9 +24,9 @@ pub use state::{
 };
 pub use versions::result_to_show;
 
-/// The least height in points of the source, unless the user has changed it.
+/// The least height in points of the view of the source, unless the user has changed it.
 const MIN_SOURCE_HEIGHT: f32 = 220.0;
-/// The least width in points in which source and machine code stand side by side.
+/// The least width in points of the panel in which source and machine code stand side by side.
 const MIN_TWO_COLUMNS_WIDTH: f32 = 700.0;
 /// The greatest height in points of a compiler's log.
 const MAX_LOG_HEIGHT: f32 = 120.0;
@@ -43,16 +43,16 @@ const MACHINE_CODE_HOVER: &str = "Show the machine code of the selected variant 
 const PRINTED_HOVER: &str = "What printf() in a kernel and the driver have printed since this version was saved: the first 100 lines, all on stderr";
 /// The hover text of the button that builds and validates the kernels.
 const REBUILD_HOVER: &str = "Build and validate the kernels now, even if no file has changed (F5)";
-/// The hover text of the button that writes a kernel of the user's own.
+/// The hover text of the button that writes a kernel of the user's own from a template.
 const OWN_HOVER: &str =
     "Write box_filter/own.cl, a variant of your own (u), with its contract and a first kernel";
-/// The hover text of the button that watches a folder again.
+/// The hover text of the button that watches a folder of edited kernels again.
 const REOPEN_HOVER: &str =
     "Use the kernels in this folder, which you have edited before, and watch it for changes";
 /// The hover text of the button that copies the kernels to a new folder.
 const COPY_HOVER: &str = "Write all kernels to a new folder and watch it for changes";
 
-/// The panel of edited kernels.
+/// The panel of the kernels that the user edits.
 pub(super) struct KernelsPanel;
 
 impl ColumnPanel for KernelsPanel {
@@ -186,8 +186,8 @@ impl ColumnPanel for KernelsPanel {
     }
 }
 
-/// Lays out the folders that were edited before, each with its edits, and a button that watches it again unless another
-/// folder is watched.
+/// Lays out the folders whose kernels were edited before, each with its number of edits, and with a button that watches it
+/// again unless another folder is watched.
 fn show_edited_folders(ui: &mut Ui, kernels: &Kernels, actions: &mut Vec<Action>) {
     for (index, EditedFolder { path, edits }) in kernels.remembered.iter().enumerate() {
         let files = match edits {
@@ -204,7 +204,7 @@ fn show_edited_folders(ui: &mut Ui, kernels: &Kernels, actions: &mut Vec<Action>
     }
 }
 
-/// Lays out the machine code below statistics about it.
+/// Lays out the machine code, below statistics about it.
 fn show_machine_code(ui: &mut Ui, code: Option<&Result<MachineCode>>) {
     match code {
         None => {
@@ -261,7 +261,7 @@ fn show_races(ui: &mut Ui, races: &RaceReport) {
     }
 }
 
-/// Lays out an error with its reason, which may be a compiler's log.
+/// Lays out an error with its reason; a compiler's log scrolls in a box.
 fn show_error(ui: &mut Ui, error: &Error) {
     paragraph(ui, &error.what, theme::ERROR);
     if error.why.contains('\n') {

@@ -1,4 +1,4 @@
-//! The panel with the table of keys, which `?` opens, and the hint of the first start.
+//! The panel with the table of keys, which `?` opens, and the hint that is shown at the first start.
 
 use std::sync::Arc;
 
@@ -10,12 +10,12 @@ use super::{Action, access, panel, theme};
 use crate::access::Access as _;
 use crate::hover::Explain as _;
 
-/// The row of the table for a window on which files cannot be dropped.
+/// The row that the table has in addition if the window system does not report dropped files: its key and effect.
 const NO_DROPS: (&str, &str) = ("Drop", "not on Wayland: o opens a file");
 
 /// The least and the greatest height in points of a line of the table.
 const LINE_HEIGHTS: (f32, f32) = (13.5, 20.0);
-/// Space in points between keys and their effects, and between two columns of the table.
+/// Space in points between the keys and their effects, and between two columns of the table.
 const KEY_AND_COLUMN_GAPS: (f32, f32) = (12.0, 24.0);
 /// The greatest number of columns of the table.
 const MAX_COLUMNS: usize = 4;
@@ -24,10 +24,10 @@ const PADDING: f32 = 7.0;
 /// Height in points of the table's title.
 const TITLE_HEIGHT: f32 = 25.0;
 
-/// The hint of the first start, which names the key of the table.
+/// The hint that is shown at the first start, which names the key of the table.
 pub(crate) const HINT: &str = "Press ? for all keys";
 
-/// Lays the table out in the middle of `window`, in as many columns as fit; it scrolls where the window is too low.
+/// Lays the table out in the middle of `window`, in as many columns as fit. The table scrolls if the window is too low for it.
 pub(crate) fn show(ui: &mut Ui, window: Rect, pass: &mut Pass) {
     let rest = vec2(2.0 * PADDING + 6.0, 2.0 * PADDING + TITLE_HEIGHT);
     let room = (window.size() - rest).max(Vec2::ZERO);
@@ -76,27 +76,27 @@ pub(crate) fn show(ui: &mut Ui, window: Rect, pass: &mut Pass) {
     });
 }
 
-/// The laid-out texts of a group of keys.
+/// A group of rows in the table of keys, whose texts have been laid out.
 struct Block {
     title: Arc<Galley>,
-    /// The keys and the effect of each row.
+    /// The texts of the keys and of the effect in each row.
     rows: Vec<[Arc<Galley>; 2]>,
 }
 
 impl Block {
-    /// Returns the number of lines that the group takes, including the title.
+    /// Returns the number of lines that the group takes, including its title.
     fn lines(&self) -> usize {
         1 + self.rows.len()
     }
 
-    /// Returns the width in points of the widest text in one column of the group's rows: in the column of keys if `which`
-    /// is 0, in that of effects if it is 1.
+    /// Returns the width in points of the widest text in one column of the group's rows: of the keys if `which` is 0, of the
+    /// effects if it is 1.
     fn width(&self, which: usize) -> f32 {
         self.rows.iter().map(|row| row[which].size().x).fold(0.0, f32::max)
     }
 }
 
-/// Lays out the texts of all groups; with `lacks_drops` also that of [`NO_DROPS`].
+/// Lays out the texts of all groups of the table; with the row [`NO_DROPS`] if `lacks_drops` is true.
 fn group_blocks(ui: &Ui, lacks_drops: bool) -> Vec<Block> {
     let text = |text: &str, font, color| ui.painter().layout_no_wrap(text.to_owned(), font, color);
     let row = |(keys, effect): (&str, &str)| {
@@ -117,13 +117,13 @@ fn group_blocks(ui: &Ui, lacks_drops: bool) -> Vec<Block> {
 /// A column of the table: whole groups, one below the other.
 struct Column<'a> {
     blocks: &'a [Block],
-    /// The left edge of the texts of keys, in points.
+    /// The horizontal position in points of the keys' left edge.
     keys: f32,
-    /// The left edge of the texts of effects, in points.
+    /// The horizontal position in points of the effects' left edge.
     effect: f32,
 }
 
-/// The table in columns that are as wide as their texts.
+/// The table of keys, divided into columns that are as wide as their texts.
 struct Columns<'a> {
     columns: Vec<Column<'a>>,
     lines: usize,
@@ -131,7 +131,7 @@ struct Columns<'a> {
 }
 
 impl<'a> Columns<'a> {
-    /// Lays out a column for each of `parts`.
+    /// Creates a column for each of `parts`, from left to right.
     fn new(parts: Vec<&'a [Block]>) -> Self {
         let lines = parts.iter().map(|blocks| lines(blocks)).max().unwrap_or(0);
         let (mut columns, mut left) = (Vec::new(), 0.0);
@@ -145,12 +145,12 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// Returns the number of lines of a column with these groups, which blank lines separate.
+/// Returns the number of lines of a column with these groups, including a blank line between two groups.
 fn lines(blocks: &[Block]) -> usize {
     blocks.iter().map(|block| block.lines() + 1).sum::<usize>().saturating_sub(1)
 }
 
-/// Divides the groups into columns of at most `most` lines. Returns `None` if a group is longer than a column.
+/// Divides the groups into columns of at most `most` lines. Returns `None` if a group has more lines.
 fn split(blocks: &[Block], most: usize) -> Option<Vec<&[Block]>> {
     let (mut parts, mut first) = (Vec::new(), 0);
     for (n, block) in blocks.iter().enumerate() {

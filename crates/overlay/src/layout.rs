@@ -1,4 +1,5 @@
-//! Places the parts that are always shown, headline, ladder, graph and strip, beside the column of panels.
+//! Places the parts of the overlay that are always shown (headline, ladder, graph and strip along the bottom) beside the column
+//! of panels.
 
 use egui::{Rect, pos2, vec2};
 
@@ -7,45 +8,44 @@ use super::panels::{FoldStates, Panel};
 use super::strip::{GRAPH_TITLE_HEIGHT, STRIP_PADDING, Strip};
 use super::{View, headline, panel, scoreboard, theme};
 
-/// The least width and height of the window in points in which the headline is not folded to a line.
+/// The least width and height in points of a window in which the headline is not folded to one line.
 const MIN_HEADLINE_WINDOW: egui::Vec2 = vec2(404.0, 400.0);
 /// The least height in points for the unfolded headline.
 const MIN_HEADLINE_HEIGHT: f32 = 176.0;
-/// The least width of the window in points in which the panel of the ladder (the list of variants) has room next to the
-/// headline.
+/// The least width in points of a window in which the ladder's panel (the list of variants) fits next to the headline.
 const MIN_LADDER_WINDOW_WIDTH: f32 = headline::SIZE.x + scoreboard::WIDTH + theme::GAP;
 
 /// The rectangles of all parts of the overlay, in points.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Layout {
-    /// The headline, or the line to which it is folded.
+    /// The headline, or the line of text to which it is folded.
     pub headline: Rect,
     /// True if the headline is folded to one line of statistics.
     pub line: bool,
-    /// The ladder, if there is room for its panel.
+    /// The panel of the ladder (the list of variants); `None` if there is no room for it.
     pub ladder: Option<Rect>,
-    /// The graph, if there is room for it.
+    /// The panel of the graph; `None` if there is no room for it.
     pub graph: Option<Rect>,
     pub strip: Strip,
     /// The part of the window to whose left or right edge the column of panels is docked.
     pub docks: Rect,
-    /// True if the column covers all other parts, because the window is very low.
+    /// True if the column of panels covers all other parts, because the window is very low.
     pub covered: bool,
     /// The area that all other parts leave free, for banners, messages and the labels of a wipe.
     pub free: Rect,
 }
 
-/// The width in points of the column of panels, and true if it is at the left side.
+/// The width in points of the column of panels, and true if the column is at the left side; `None` if no panel is open.
 pub(crate) type ColumnPlace = Option<(f32, bool)>;
 
-/// The height in points that is subtracted from the window's height while there is a column, when the detail of the variants'
-/// cells is chosen.
+/// The height in points by which the window counts as lower while there is a column of panels, when the amount of information
+/// in the variants' cells is chosen.
 const COLUMN_HEIGHT: f32 = 150.0;
-/// The least height in points of a column; in a lower window it covers everything else.
+/// The least height in points of the column of panels; in a window with less room, the column covers everything else.
 const MIN_COLUMN_HEIGHT: f32 = 100.0;
-/// The height in points of a message.
+/// The height in points that is kept free for a short message.
 const MESSAGE_HEIGHT: f32 = 26.0;
-/// The least width in points beside the column in which a message can be read.
+/// The least width in points beside the column of panels in which a message can be read.
 const MIN_MESSAGE_WIDTH: f32 = 120.0;
 /// The least width and height in points in which banners, beside or below the headline, can be read.
 const MIN_FREE_SIZE: egui::Vec2 = vec2(220.0, 90.0);
@@ -60,8 +60,8 @@ pub(crate) fn beside_column(area: Rect, column: ColumnPlace) -> Rect {
 }
 
 impl Layout {
-    /// Places the parts in `window`. `folds` are the panels that the user has folded. `line` is the width in points that the
-    /// folded headline needs.
+    /// Places the parts of the overlay in `window`. `folds` has the panels that the user has folded. `line` is the width in
+    /// points that the folded headline needs.
     pub(crate) fn new(
         window: Rect,
         (column, folds): (ColumnPlace, &FoldStates),

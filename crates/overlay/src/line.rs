@@ -1,5 +1,5 @@
-//! The statistics in one line, `fused r=7 · 0.37 ms · 25 fps · CPU 60 %`: the folded headline, and the hidden overlay for
-//! some seconds after a change.
+//! The line of statistics, `fused r=7 · 0.37 ms · 25 fps · CPU 60 %`: shown as the folded headline, and for some seconds after
+//! a change while the overlay is hidden.
 
 use egui::text::LayoutJob;
 use egui::{Color32, Galley, Rect, TextFormat, Ui, vec2};
@@ -15,7 +15,7 @@ use engine::stats::{PlayState, Stage, Summary};
 /// The font size of the line in points.
 const FONT_SIZE: f32 = 13.5;
 
-/// Returns the line's text, with the filter's time in its colour.
+/// Returns the text of the line of statistics, with the filter's time in its colour.
 fn layout_job(&Pass { view, numbers, .. }: &Pass) -> LayoutJob {
     let mut job = LayoutJob::default();
     let mut add = |text: &str, color: Color32| {
@@ -63,19 +63,19 @@ fn lower_first(text: &str) -> String {
     chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())
 }
 
-/// Lays out the text of the line, cut at `width` points.
+/// Lays out the line of statistics, cut at `width` points.
 fn layout_galley(ui: &Ui, width: f32, pass: &Pass) -> Arc<Galley> {
     let mut job = layout_job(pass);
     job.wrap = egui::text::TextWrapping::truncate_at_width(width);
     ui.painter().layout_job(job)
 }
 
-/// Returns the width in points that the line needs, with `left` points before it.
+/// Returns the width in points of the line of statistics, with a space of `left` points before it.
 pub(crate) fn width(ui: &Ui, left: f32, pass: &Pass) -> f32 {
     layout_galley(ui, f32::INFINITY, pass).size().x + left + theme::PAD
 }
 
-/// Draws the line within `rect`, after `left` points.
+/// Draws the line of statistics within `rect`, after a space of `left` points.
 pub(crate) fn draw(ui: &Ui, rect: Rect, left: f32, pass: &Pass) {
     let galley = layout_galley(ui, rect.width() - left - theme::PAD, pass);
     access::number(ui, rect, "Statistics", galley.text());
@@ -83,7 +83,7 @@ pub(crate) fn draw(ui: &Ui, rect: Rect, left: f32, pass: &Pass) {
     ui.painter().galley(at, galley, theme::TEXT);
 }
 
-/// The settings that a key may change while the overlay is hidden.
+/// The settings whose changes show the line of statistics while the overlay is hidden.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Changes {
     chosen: VariantId,
@@ -97,7 +97,6 @@ pub(crate) struct Changes {
 }
 
 impl Changes {
-    /// Returns the present settings.
     pub(crate) fn from_view(view: &View) -> Self {
         Self {
             chosen: view.chosen,
@@ -111,8 +110,7 @@ impl Changes {
         }
     }
 
-    /// Returns true if a setting that the user sees differs from that in `before`. The end of a seek does not count as a
-    /// difference.
+    /// Returns true if a setting differs from that in `before`. The end of a seek does not count as a difference.
     pub(crate) fn differ_from(&self, before: &Self) -> bool {
         let arrived = self.target_s.is_none();
         *self != Self { target_s: if arrived { None } else { before.target_s }, ..before.clone() }
@@ -120,18 +118,18 @@ impl Changes {
 }
 
 impl Numbers {
-    /// Returns the filter's times; `None` if they were not measured.
+    /// Returns the statistics of the filter's times; `None` if the filter's time was not measured.
     pub(crate) fn filter(&self) -> Option<Summary> {
         self.stage(Stage::Filter).filter(|filter| filter.p50 > 0.0)
     }
 
-    /// Returns the filter's median in milliseconds as text, rounded to its significant digits.
+    /// Returns the median of the filter's times in milliseconds as text, rounded to its significant digits.
     pub(crate) fn filter_time(&self) -> String {
         let time = |filter: Summary| theme::with_noise(filter.p50, filter.noise, theme::short_ms);
         self.filter().map_or_else(|| theme::UNKNOWN.into(), time)
     }
 
-    /// Returns the frames per second that correspond to the median frame time.
+    /// Returns the frames per second that correspond to the median frame time, as text.
     pub(crate) fn rate(&self) -> String {
         let rate = |frame: Summary| theme::fps(frame.p50, frame.noise.map(Noise::for_paced_frames));
         self.frame.map_or_else(facts::no_rate, rate)

@@ -1,4 +1,4 @@
-//! The hint of the first start, and short messages: one line at a time.
+//! The hint that is shown at the first start, and short messages: one line at a time.
 
 use egui::Ui;
 
@@ -10,10 +10,10 @@ const HINT_S: f64 = 10.0;
 /// Seconds for which a short message is shown.
 const MESSAGE_S: f64 = 4.0;
 
-/// The hint of the first start and the newest message, with their timers.
+/// The hint that is shown at the first start, and the newest message, with their timers.
 #[derive(Debug, Default)]
 pub(crate) struct Messages {
-    /// True if the hint has been shown long enough, or a key was pressed.
+    /// True if the hint was shown for its full time, or a key was pressed.
     pub hint_seen: bool,
     hint: Timer,
     message: String,
@@ -21,14 +21,14 @@ pub(crate) struct Messages {
 }
 
 impl Messages {
-    /// Replaces the short message by `text`.
+    /// Shows `text` in place of the previous short message.
     pub(crate) fn show(&mut self, text: String) {
         self.message = text;
         self.message_timer.start();
     }
 
-    /// Returns the text to show in this pass: the message, or without one the hint if `may_hint` is true; `None` without a
-    /// text. Pressing a key ends the hint.
+    /// Returns the text to show in this pass (layout of the overlay): the message, or the hint if there is no message and
+    /// `may_hint` is true; `None` if there is neither. A pressed key ends the hint.
     pub(crate) fn current(&mut self, ui: &Ui, may_hint: bool) -> Option<String> {
         let mut text = None;
         let is_press = |event: &egui::Event| matches!(event, egui::Event::Key { pressed: true, .. });

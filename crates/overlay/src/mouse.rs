@@ -1,13 +1,14 @@
-//! Mouse input outside the overlay's buttons: clicks and drags of the picture, and the wheel.
+//! Mouse input outside the overlay's buttons: clicks on the picture, drags of it, and the wheel.
 
 use egui::{Event, Id, MouseWheelUnit, PointerButton, Pos2, Response, Sense, Ui, Vec2};
 
 use super::Action;
 
-/// Points of a touch pad's movement that count as one step of a wheel.
+/// The distance in points scrolled on a touch pad that counts as one step of a mouse wheel.
 const WHEEL_STEP: f32 = 40.0;
 
-/// Handles clicks on the picture and drags of it. Call first: widgets that are laid out later take precedence.
+/// Adds the actions for clicks on the picture and drags of it to `actions`. Call this first: widgets that are laid out later
+/// take precedence.
 pub(super) fn handle_picture_input(ui: &Ui, actions: &mut Vec<Action>) {
     let response = ui.interact(ui.max_rect(), Id::unique("picture"), Sense::CLICK | Sense::DRAG);
     let all = ui.max_rect();
@@ -36,8 +37,8 @@ pub(super) fn handle_picture_input(ui: &Ui, actions: &mut Vec<Action>) {
     }
 }
 
-/// Returns the whole steps by which the wheel was turned over this widget since the last pass. Positive is up, away from the
-/// user.
+/// Returns the number of whole steps by which the wheel was turned over this widget since the last pass (layout of the
+/// overlay). Positive is up, away from the user.
 pub(super) fn wheel_steps(ui: &Ui, over: &Response) -> i32 {
     let turned = |event: &Event| match event {
         Event::MouseWheel { unit: MouseWheelUnit::Point, delta, .. } => delta.y / WHEEL_STEP,

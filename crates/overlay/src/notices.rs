@@ -1,4 +1,4 @@
-//! Banners, which report errors until the user dismisses them, and short messages.
+//! Notices, banners that report errors until the user dismisses them, and short messages.
 
 use egui::{
     Align, Button, Color32, CornerRadius, Layout, Rect, Role, ScrollArea, Stroke, Ui, UiBuilder, pos2, vec2,
@@ -10,18 +10,19 @@ use super::{Action, Notice, access, theme};
 use crate::access::Access as _;
 use crate::hover::Explain as _;
 
-/// A reason of more bytes than this, or of more than three lines, is a build log, and gets a box that scrolls.
+/// The greatest length in bytes of an error's reason that is shown as a paragraph. A longer reason, or one of more than three
+/// lines, is taken for a build log and shown in a box that scrolls.
 const MAX_PARAGRAPH_BYTES: usize = 240;
-/// The greatest height in points of the box with a build log.
+/// The greatest height in points of the box that shows a build log.
 const MAX_LOG_HEIGHT: f32 = 220.0;
 /// The greatest width in points of a banner.
 const MAX_WIDTH: f32 = 640.0;
 
-/// The greatest size in points of a message, which has two lines.
+/// The greatest size in points of a short message, which has at most two lines.
 const MAX_MESSAGE_SIZE: egui::Vec2 = vec2(720.0, 42.0);
 
-/// Returns the places in `area` for the banners and for a short message below them, which is kept free, so that nothing
-/// moves when a message appears.
+/// Returns the rectangles in `area` for the banners, and for a short message below them. The place of the message stays free,
+/// so that nothing moves when a message appears.
 pub(crate) fn places(area: Rect) -> (Rect, Rect) {
     let height = if area.height() >= 200.0 { MAX_MESSAGE_SIZE.y } else { 26.0_f32.min(area.height()) };
     let width = area.width().min(MAX_MESSAGE_SIZE.x);
@@ -29,8 +30,8 @@ pub(crate) fn places(area: Rect) -> (Rect, Rect) {
     (area.with_max_y((message.top() - theme::GAP).max(area.top())), message)
 }
 
-/// Lays the notices out from the top of `area`, the newest last; they scroll if they do not fit. If `only_serious`, leaves out
-/// the other ones. Shows nothing if the area is too small.
+/// Lays the notices out from the top of `area`, the newest last; they scroll if they do not fit. Leaves out notices that are
+/// not serious if `only_serious` is true. Shows nothing if the area is too small.
 pub(crate) fn show(ui: &mut Ui, area: Rect, only_serious: bool, pass: &mut Pass) {
     let notices = pass.view.notices;
     let shown = || notices.iter().enumerate().filter(|(_, n)| n.serious || !only_serious);
@@ -77,7 +78,7 @@ fn show_banner(ui: &mut Ui, index: usize, notice: &Notice) -> bool {
     dismissed
 }
 
-/// Lays out the text of a banner: the failure, the reason, and the suggestion to the user.
+/// Lays out the text of a banner: what failed, the reason, and the suggestion to the user.
 fn show_text(ui: &mut Ui, index: usize, notice: &Notice) {
     let error = &notice.error;
     ui.label(egui::RichText::new(&error.what).font(theme::words(14.0)).color(theme::STRONG));
@@ -103,7 +104,7 @@ fn show_text(ui: &mut Ui, index: usize, notice: &Notice) {
     }
 }
 
-/// Returns a build log with its errors, and the source lines to which they refer, highlighted.
+/// Lays out a build log with its error messages, and the source lines to which they refer, highlighted.
 fn highlighted_log(text: &str) -> egui::text::LayoutJob {
     let mut job = egui::text::LayoutJob::default();
     for line in text.split_inclusive('\n') {
@@ -138,5 +139,5 @@ pub(crate) fn show_message(ui: &Ui, area: Rect, text: String) {
     ui.painter().galley(at.min, galley, theme::STRONG);
 }
 
-/// The least height in points for a message of two lines.
+/// The least height in points of the area in which a message may have two lines.
 const MIN_TWO_LINES_HEIGHT: f32 = 40.0;

@@ -1,4 +1,5 @@
-//! The open panels, which the user has opened, or an event for some seconds, such as a change of the device.
+//! The panels that are open: those that the user has opened, and those that an event shows for some seconds, such as a change
+//! of the device.
 
 use egui::Ui;
 
@@ -9,35 +10,36 @@ use crate::timer::Timer;
 use crate::widgets::cover_id;
 use engine::stats::Recorder;
 
-/// Seconds for which the panel of devices is shown after a change of the OpenCL device.
+/// Seconds for which a change of the OpenCL device shows the panel of devices.
 const DEVICE_CHANGE_S: f64 = 5.0;
 
-/// The panels that are open, and their order in the column.
+/// The panels that are open, and their order in the column of panels.
 #[derive(Debug, Default)]
 pub struct OpenPanels {
-    /// The panels that the user has opened. Only these are open at the next start.
+    /// Flags of the panels that the user has opened. Only these panels are open at the next start.
     pub(crate) opens: OpenFlags,
-    /// The panels on the screen from the top of the column on: the panel that was opened last comes first.
+    /// The panels on the screen, from the top of the column down: the panel that was opened last comes first.
     order: Vec<Panel>,
-    /// The panel to which the column scrolls in the next pass, since it was opened or unfolded.
+    /// The panel to which the column scrolls in the next pass because it was opened or unfolded; `None` if the column does not
+    /// scroll.
     target: Option<Panel>,
-    /// True if a search for the best parameters has started since the panel of tuning was last closed.
+    /// True if a search for the fastest configuration has started since the panel of tuning was last closed.
     tuning_started: bool,
     /// The timer that runs while a change of the OpenCL device shows the panel of devices.
     device_change: Timer,
-    /// True if a device was being prepared in the previous pass.
+    /// True if a device was being initialized in the previous pass.
     device_was_preparing: bool,
     /// The frame at which the panel of the timeline is frozen; `None` if the panel shows the last frames.
     frozen: Option<FrozenFrame>,
 }
 
 impl OpenPanels {
-    /// Returns true if the user has opened this panel.
+    /// Returns true if the user has opened this panel. Panels that an event shows do not count.
     pub fn is_open(&self, panel: Panel) -> bool {
         self.opens[panel as usize]
     }
 
-    /// Opens or closes a panel, by the user's choice.
+    /// Opens a panel, or closes it if it is open, because the user has requested that.
     pub fn toggle(&mut self, panel: Panel) {
         self.opens[panel as usize] = !self.is_requested(panel);
         match panel {
@@ -48,37 +50,35 @@ impl OpenPanels {
         }
     }
 
-    /// Shows the panel of tuning until it is closed, because a search has started. The panel does not count as opened by
-    /// the user.
+    /// Shows the panel of tuning until it is closed, because a search for the fastest configuration has started. The panel does
+    /// not count as opened by the user.
     pub fn show_tuning(&mut self) {
         self.tuning_started = true;
     }
 
-    /// Shows the panel of devices for some seconds, also while the overlay is hidden, because the device changes.
+    /// Shows the panel of devices for some seconds, even while the overlay is hidden, because the device changes.
     pub fn show_devices(&mut self) {
         self.device_change.start();
     }
 
     /// Freezes the panel of the timeline at a frame: the panel shows this frame and the ones before it in place of the last
     /// frames. `frame` is the frame's number, counted from 0 at the first presented frame. If `recorder` no longer has the
-    /// frame, the panel is not frozen.
+    /// frame, the panel shows the last frames.
     pub fn freeze(&mut self, frame: u64, recorder: &Recorder) {
         self.frozen = FrozenFrame::new(frame, recorder);
     }
 
-    /// Returns true if the panel of the timeline is frozen at a frame, so that it does not show the last frames.
+    /// Returns true if the panel of the timeline is frozen at a frame, and so does not show the last frames.
     pub fn is_frozen(&self) -> bool {
         self.frozen.is_some()
     }
 
-    /// Ends the freeze of the timeline at a frame: its panel shows the last frames again, or closes if the user had not
-    /// opened it.
+    /// Unfreezes the panel of the timeline: it shows the last frames again, or closes if the user had not opened it.
     pub fn unfreeze(&mut self) {
         self.frozen = None;
     }
 
-    /// Ends the freeze of the timeline at a frame after a click that is neither on the timeline's panel nor on another
-    /// frame of a graph.
+    /// Unfreezes the panel of the timeline after a click that is neither on the panel nor on another frame of a graph.
     pub(crate) fn unfreeze_on_click(&mut self, ui: &Ui, actions: &[Action]) {
         let at = ui.input(|i| i.pointer.interact_pos().filter(|_| i.pointer.any_click()));
         let timeline = ui.ctx().read_response(cover_id(Panel::Timeline.name()));
@@ -88,7 +88,7 @@ impl OpenPanels {
         }
     }
 
-    /// Returns the frame at which the panel of the timeline is frozen, if any, with the frames before it.
+    /// Returns the frame at which the panel of the timeline is frozen, with the frames before it; `None` if it is not frozen.
     pub(crate) fn frozen_frame(&self) -> Option<&FrozenFrame> {
         self.frozen.as_ref()
     }
@@ -98,8 +98,9 @@ impl OpenPanels {
         self.device_change.is_running()
     }
 
-    /// Ends the display of a change of device when its time is over. The time restarts as long as a device `is_preparing`, and
-    /// when its preparation ends: a paused window may not have been drawn for longer than the time lasts.
+    /// Stops showing the panel of devices for a change of device when its time is over. The time restarts as long as
+    /// `is_preparing` is true (a device is being initialized), and when that ends: a paused window may not have been drawn for
+    /// longer than the time lasts.
     pub(crate) fn expire_device_change(&mut self, ui: &Ui, is_preparing: bool) {
         let was_preparing = std::mem::replace(&mut self.device_was_preparing, is_preparing);
         if (is_preparing || was_preparing) && self.device_change.is_running() {
@@ -108,7 +109,7 @@ impl OpenPanels {
         self.device_change.update(ui, DEVICE_CHANGE_S);
     }
 
-    /// Returns true if the user or an event has opened this panel.
+    /// Returns true if the user has opened this panel, or an event shows it.
     pub(crate) fn is_requested(&self, panel: Panel) -> bool {
         let by_event = match panel {
             Panel::Devices => self.device_change_is_shown(),
@@ -119,8 +120,8 @@ impl OpenPanels {
         self.is_open(panel) || by_event
     }
 
-    /// Updates [`OpenPanels::order`], given the panels that are `shown`, in the order of the menu: puts those that were opened
-    /// since the last pass at the top, and removes those that were closed.
+    /// Updates [`OpenPanels::order`], given `shown`, the panels on the screen in the order of the menu: puts those that were
+    /// opened since the last pass at the top, and removes those that were closed.
     pub(crate) fn update_order(&mut self, mut shown: Vec<Panel>) {
         self.order.retain(|panel| shown.contains(panel));
         shown.retain(|panel| !self.order.contains(panel));
@@ -128,17 +129,17 @@ impl OpenPanels {
         self.order.splice(0..0, shown);
     }
 
-    /// Returns the panels on the screen from the top of the column on.
+    /// Returns the panels on the screen, from the top of the column down.
     pub(crate) fn order(&self) -> &[Panel] {
         &self.order
     }
 
-    /// Makes the column scroll to a panel.
+    /// Makes the column scroll to a panel in the next pass.
     pub(crate) fn scroll_to(&mut self, panel: Panel) {
         self.target = Some(panel);
     }
 
-    /// Returns true once for the panel to which the column is to scroll.
+    /// Returns true once for the panel to which the column must scroll.
     pub(crate) fn take_target(&mut self, panel: Panel) -> bool {
         self.target.take_if(|target| *target == panel).is_some()
     }

@@ -26,15 +26,15 @@ use crate::view::View;
 use crate::wipe::WipeLine;
 use crate::{headline, hover, keys, line, mouse, notices, scopes, scoreboard, strip, talk, theme};
 
-/// Points before the text of the folded headline, where its triangle stands.
+/// Space in points left of the text of the folded headline, for the triangle that unfolds it.
 const LINE_TEXT_LEFT: f32 = 26.0;
 
-/// The state of the overlay, which [`Overlay::show`] lays out once per pass. The methods of its public fields are called for
-/// keys and clicks.
+/// The state of the overlay, which [`Overlay::show`] lays out once per pass. For keys and clicks, the player calls its methods
+/// and those of its public fields.
 #[derive(Debug, Default)]
 pub struct Overlay {
     visible: bool,
-    /// True while the talk is shown in place of the panels.
+    /// True while the talk (the presentation view) is shown in place of the panels.
     talks: bool,
     /// The open panels, and their order in the column.
     pub panels: OpenPanels,
@@ -42,11 +42,11 @@ pub struct Overlay {
     pub switches: Switches,
     /// The field in which the user types a movie's path.
     pub path_prompt: PathPrompt,
-    /// True if the window system does not report files that are dropped on the window.
+    /// True if the window system does not report files that the user drops on the window.
     pub lacks_drops: bool,
     /// The line between the two sides of a wipe.
     pub wipe_line: WipeLine,
-    /// The panels that the user has folded or unfolded.
+    /// Flags of the panels that the user has folded or unfolded.
     folded: FoldStates,
     column: Column,
     /// The height in points of each panel in the last pass, indexed by [`Panel`]; 0 for panels that were not shown.
@@ -60,22 +60,22 @@ pub struct Overlay {
 /// The part of the overlay's state that the settings file keeps from one start to the next.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SavedState {
-    /// True if the overlay is shown; serious notices always are.
+    /// True if the overlay is shown; serious notices (banners with errors) are always shown.
     pub visible: bool,
     /// True if the hint of the first start has been shown.
     pub hint_seen: bool,
-    /// True if stages have patterns in addition to their greys.
+    /// True if stages are drawn with patterns in addition to their greys.
     pub hatched: bool,
-    /// The panels that the user has opened.
+    /// Flags of the panels that the user has opened.
     pub open: OpenFlags,
-    /// The panels that the user has folded or unfolded.
+    /// Flags of the panels that the user has folded or unfolded.
     pub folded: FoldStates,
-    /// Side and width of the column of panels.
+    /// The side and the width of the column of panels.
     pub column: ColumnState,
 }
 
 impl Default for SavedState {
-    /// Returns the state at the first start: the overlay is shown, and its hint is still to come.
+    /// Returns the state at the first start: the overlay is visible, and the hint of the first start was not shown yet.
     fn default() -> Self {
         Self {
             visible: true,
@@ -96,7 +96,7 @@ impl Overlay {
         overlay
     }
 
-    /// Returns the state that is to be kept for the next start.
+    /// Returns the state to keep for the next start.
     pub fn saved_state(&self) -> SavedState {
         SavedState {
             visible: self.visible,
@@ -127,7 +127,8 @@ impl Overlay {
         self.visible && !self.talks && self.panels.is_open(panel)
     }
 
-    /// Begins or ends the talk, which shows the ladder in large type. It begins also while the overlay is hidden.
+    /// Begins or ends the talk, a presentation view that shows the ladder of variants in large type. It begins also while the
+    /// overlay is hidden.
     pub fn toggle_talk(&mut self) {
         self.talks = !self.is_talk_visible();
         self.visible |= self.talks;
@@ -138,12 +139,12 @@ impl Overlay {
         self.selection.kernel.as_ref().filter(|_| self.is_panel_visible(Panel::Lab))
     }
 
-    /// Returns true if the talk is on the screen.
+    /// Returns true if the talk (the presentation view) is on the screen.
     pub fn is_talk_visible(&self) -> bool {
         self.visible && self.talks
     }
 
-    /// Removes the hint of the first start for good; called for the first key that is pressed.
+    /// Removes the hint of the first start permanently; called for the first key that is pressed.
     pub fn dismiss_hint(&mut self) {
         self.messages.hint_seen = true;
     }
@@ -153,7 +154,7 @@ impl Overlay {
         self.messages.show(text);
     }
 
-    /// Returns true if the panel of devices is on the screen, also if only for the change of a device.
+    /// Returns true if the panel of devices is on the screen, also if it is only shown because the device changes.
     pub fn is_device_list_visible(&self) -> bool {
         self.is_panel_visible(Panel::Devices) || self.panels.device_change_is_shown()
     }
@@ -258,7 +259,7 @@ impl Overlay {
         self.show_notices(ui, layout.free, pass);
     }
 
-    /// Returns the width of the column and true if it is at the left side of `area`; `None` if no panel is open.
+    /// Returns the width of the column of panels, and true if it is at the left side of `area`; `None` if no panel is open.
     fn column_place(&self, area: Rect) -> layout::ColumnPlace {
         let order = self.panels.order();
         let folded = order.iter().all(|panel| self.is_folded(*panel));
@@ -266,7 +267,7 @@ impl Overlay {
     }
 
     /// Lays out the parts that are shown while the overlay is hidden: the line of statistics for some seconds after a change,
-    /// the controls while the mouse is at the lower edge, a change of the device, and serious notices.
+    /// the controls while the mouse is at the lower edge, the panel of devices while the device changes, and serious notices.
     fn show_hidden(&mut self, ui: &mut Ui, window: Rect, pass: &mut Pass) {
         self.panels.unfreeze();
         let view = pass.view;
@@ -300,7 +301,7 @@ impl Overlay {
         strip::show(ui, strip, &state, pass);
     }
 
-    /// Lays out the column of panels, if there is one, at its side of `docks`.
+    /// Lays out the column of panels at the left or right side of `docks`, if a panel is open.
     fn show_column(&mut self, ui: &mut Ui, docks: Rect, pass: &mut Pass) {
         let Some((width, _)) = self.column_place(docks) else { return };
         let order = self.panels.order().to_vec();
@@ -317,7 +318,7 @@ impl Overlay {
         self.column = column;
     }
 
-    /// Lays a panel out below the one before, and scrolls to it if it was opened or unfolded.
+    /// Lays a panel out below the previous one, and scrolls to it if it was opened or unfolded.
     fn show_panel(&mut self, ui: &mut Ui, panel: &dyn ColumnPanel, pass: &mut Pass) {
         let id = panel.entry().panel;
         let folded = self.is_folded(id);
@@ -346,7 +347,8 @@ impl Overlay {
         self.apply_fold(id, folds, folded);
     }
 
-    /// Folds or unfolds a panel if the user has requested that. `folded` is true if the panel is folded in this pass.
+    /// Folds or unfolds a panel if `folds` is true (the user has requested it). `folded` is true if the panel is folded in this
+    /// pass.
     fn apply_fold(&mut self, panel: Panel, folds: bool, folded: bool) {
         if folds {
             self.folded[panel as usize] = Some(!folded);
@@ -356,9 +358,9 @@ impl Overlay {
         }
     }
 
-    /// Lays out the banners in `free`, only the serious ones in the talk and while the overlay is hidden, and the parts that lie
-    /// over all panels: the hint or the message, the table of keys, and the field for a path. The hint is postponed while there
-    /// are banners.
+    /// Lays out the banners in `free`, only the serious ones in the talk and while the overlay is hidden, and the parts that
+    /// lie over all panels: the hint or the message, the table of keys, and the field for a path. Postpones the hint while
+    /// there are banners.
     fn show_notices(&mut self, ui: &mut Ui, free: Rect, pass: &mut Pass) {
         let window = ui.max_rect().shrink(theme::GAP);
         let (banners, message) = notices::places(free);
@@ -373,8 +375,8 @@ impl Overlay {
     }
 }
 
-/// Returns the factor by which everything is larger than in a window of 1280×720 points, from 1 to 4: a full screen is seen
-/// from farther away. `width` and `height` are the window's size in points. The factor is never below 1: a small window
+/// Returns the factor, from 1 to 4, by which everything is larger than in a window of 1280×720 points, since a full screen is
+/// seen from farther away. `width` and `height` are the window's size in points. The factor is never below 1: a small window
 /// shows less instead.
 pub fn zoom(width: f32, height: f32) -> f32 {
     let zoom = (width / 1280.0).min(height / 720.0);

@@ -1,4 +1,4 @@
-//! The parts that all panels share: the trait of those in the column, and the frame with its title bar and closing button.
+//! The parts that all panels share: the trait of the panels in the column, and the frame with its title bar and closing button.
 
 use egui::{
     Align2, Button, Color32, Margin, Rect, Role, Sense, Stroke, StrokeKind, Ui, UiBuilder, pos2, vec2,
@@ -20,15 +20,15 @@ pub(crate) use crate::widgets::{choice_button, cover_id, line, link, padded, par
 /// Height in points of a folded panel, and of a panel's title bar.
 pub(crate) const HEADER_HEIGHT: f32 = 26.0;
 
-/// A panel's entry in the table of keys and in the menu, and its frame.
+/// The properties of a panel in the column: its entries in the table of keys and in the menu, and its size.
 pub(crate) struct Entry {
-    /// The panel that the entry describes.
+    /// The panel to which the properties belong.
     pub panel: Panel,
-    /// The key that opens and closes the panel, and its effect as the table of keys describes it.
+    /// The key that opens and closes the panel, and its effect as the table of keys describes it; `None` without a key.
     pub key: Option<(&'static str, &'static str)>,
-    /// Name and hover text of the line in the menu.
+    /// The panel's name in the menu, and the hover text there.
     pub menu: (&'static str, &'static str),
-    /// An explanation in the hover text of the title bar; may be empty.
+    /// The hover text of the title bar, which explains the panel; may be empty.
     pub about: &'static str,
     /// The least width in points in which the contents are laid out; in a narrower column they scroll horizontally.
     pub width: f32,
@@ -37,7 +37,7 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// Creates the entry of a panel without a key, with this line in the menu and this width.
+    /// Creates the properties of a panel without a key. `width` is the least width of its contents in points.
     pub(crate) const fn new(panel: Panel, menu: (&'static str, &'static str), width: f32) -> Self {
         Self {
             panel,
@@ -49,43 +49,46 @@ impl Entry {
         }
     }
 
-    /// Returns the entry with this key.
+    /// Sets the key, and its effect as the table of keys describes it.
     pub(crate) const fn with_key(self, key: &'static str, effect: &'static str) -> Self {
         Self { key: Some((key, effect)), ..self }
     }
 }
 
-/// What the contents of a panel are laid out with.
+/// The input for laying out a panel's contents: the space, the state of the overlay, and the pass.
 pub(crate) struct Pane<'p, 'a> {
     pub pass: &'p mut Pass<'a>,
-    /// The title bar.
+    /// The rectangle of the title bar.
     pub head: Rect,
-    /// The height in points that the other panels of the column leave.
+    /// The height in points that the other panels of the column leave free.
     pub room: f32,
     pub switches: &'p mut Switches,
     pub panels: &'p OpenPanels,
     pub selection: &'p mut Selection,
 }
 
-/// A panel that a key or the menu opens. Its file implements this trait, and [`crate::panel_list::COLUMN_PANELS`] lists it.
+/// A panel in the column, which a key or the menu opens. Its file implements this trait, and
+/// [`crate::panel_list::COLUMN_PANELS`] lists it.
 pub(crate) trait ColumnPanel: Sync {
-    /// Returns the panel's key, its line in the menu, and its width.
+    /// Returns the properties of the panel, such as its key, its line in the menu and its width.
     fn entry(&self) -> Entry;
 
-    /// Lays the contents out below the title bar, within the margin.
+    /// Lays out the contents below the title bar, within the margin.
     fn show(&self, ui: &mut Ui, pane: &mut Pane);
 
-    /// Returns the title.
+    /// Returns the title in the title bar.
     fn title(&self, _: &View, _: &OpenPanels) -> String {
         self.entry().menu.0.to_owned()
     }
 
-    /// Returns the progress of the panel's job while it is under way, which the title has while the panel is folded.
+    /// Returns the progress of the panel's background job as text, which is added to the title while the panel is folded;
+    /// `None` if no job is under way.
     fn progress(&self, _: &View) -> Option<String> {
         None
     }
 
-    /// Returns the action of the panel's key, of its line in the menu and of its closing button.
+    /// Returns the action of the panel's key, of its line in the menu and of its closing button, which opens or closes the
+    /// panel.
     fn action(&self) -> Action {
         Action::Toggle(self.entry().panel)
     }
@@ -100,14 +103,15 @@ pub(crate) trait ColumnPanel: Sync {
         true
     }
 
-    /// Returns true if this panel is on the screen while the overlay is not hidden.
+    /// Returns true if the panel is on the screen, unless the overlay is hidden.
     fn is_shown(&self, _: &View, panels: &OpenPanels) -> bool {
         panels.is_requested(self.entry().panel)
     }
 }
 
-/// Lays the frame of a panel out at the cursor, with a title bar, and `contents` below it unless the panel is `folded`; `contents`
-/// gets the rectangle of the title bar. Returns true if the user folded or unfolded the panel, and its rectangle.
+/// Lays out the frame of a panel at the cursor: the title bar, and `contents` below it. `contents` gets the rectangle of the
+/// title bar, and true if the closing button was clicked. Returns true if the user folded or unfolded the panel, and the
+/// panel's rectangle.
 pub(crate) fn show_frame(
     ui: &mut Ui,
     panel: &dyn ColumnPanel,
@@ -154,7 +158,7 @@ pub(crate) fn show_frame(
     (folds, rect)
 }
 
-/// The sense of areas that keep clicks from what lies below them, and that are no buttons.
+/// The sense of areas that keep clicks from what lies below them, but are not buttons.
 pub(crate) const COVER: Sense = Sense::CLICK.union(Sense::DRAG);
 
 /// Lays out a clickable word in the title bar `head`, left of the closing button. Returns true if it was clicked.
@@ -162,13 +166,13 @@ pub(crate) fn title_link(ui: &mut Ui, head: Rect, text: &str, hover: &str) -> bo
     link(ui, pos2(head.right() - 34.0, head.center().y), text, hover)
 }
 
-/// Draws the opaque background of a panel that may cover others. Returns the space for its contents, with a margin.
+/// Draws the opaque background of a panel that may cover others. Returns the [`Ui`] for its contents, with a margin.
 pub(crate) fn opaque_ground(ui: &mut Ui, rect: Rect, id: &str) -> Ui {
     ground_with(ui, rect, id, (theme::PANEL.to_opaque(), theme::PAD))
 }
 
 /// Draws the background of the panel that `id` names, and keeps clicks on the panel from reaching the picture and the panels
-/// below. Returns the space for the panel's contents.
+/// below. Returns the [`Ui`] for the panel's contents.
 pub(crate) fn ground(ui: &mut Ui, rect: Rect, id: &str) -> Ui {
     ground_with(ui, rect, id, (theme::PANEL, 0.0))
 }
@@ -182,14 +186,15 @@ fn ground_with(ui: &mut Ui, rect: Rect, id: &str, (fill, margin): (Color32, f32)
     ui
 }
 
-/// Shows an explanation, which may be empty, while the pointer is over a title bar. Call it before [`title_bar`].
+/// Shows `about` as hover text while the pointer is over a title bar; nothing if `about` is empty. Call this before
+/// [`title_bar`].
 pub(crate) fn explain_bar(ui: &Ui, bar: Rect, about: &str) {
     if !about.is_empty() {
         ui.interact(bar, ui.unique_id().with("about"), Sense::hover()).explain(about);
     }
 }
 
-/// Lays out a triangle and `title` at the left of `rect`. Returns true if the user clicked them, which folds or unfolds the
+/// Lays out the title and a triangle at the left of `rect`. Returns true if the user clicked them, which folds or unfolds the
 /// panel.
 pub(crate) fn title_bar(ui: &mut Ui, rect: Rect, title: &str, folded: bool) -> bool {
     let center = pos2(rect.left() + 5.0, rect.center().y);

@@ -1,10 +1,10 @@
-//! The list of the panels that a key or the menu opens.
+//! The list of the panels in the column, which a key or the menu opens.
 
 use crate::panel::ColumnPanel;
 use crate::panels::Panel;
 use crate::{conversions, correction, devices, kernels, lab, scene, scopes, stages, timeline, tuning};
 
-/// All panels that a key or the menu opens, in the order of the menu.
+/// All panels of the column, which a key or the menu opens, in the order of the menu.
 pub(crate) static COLUMN_PANELS: [&dyn ColumnPanel; 10] = [
     &stages::Stages,
     &timeline::LastFrames,
@@ -18,8 +18,8 @@ pub(crate) static COLUMN_PANELS: [&dyn ColumnPanel; 10] = [
     &scene::CurrentScene,
 ];
 
-/// Returns true if the settings file keeps whether this panel is open: the sliders of the colour correction are shown as long as
-/// colours are corrected, and headline, graph and ladder always.
+/// Returns true if the settings file records whether this panel is open. It does not for the sliders of the colour correction,
+/// which are shown while colours are corrected, nor for headline, graph and ladder, which are always shown.
 pub fn is_remembered(panel: Panel) -> bool {
     panel != Panel::Correction && COLUMN_PANELS.iter().any(|listed| listed.entry().panel == panel)
 }

@@ -1,4 +1,4 @@
-//! The names of all panels, and which of them are open or folded.
+//! The names of all panels, and the flags of which panels are open or folded.
 
 /// A panel: a part of the overlay that can be folded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,15 +13,15 @@ pub enum Panel {
     Devices,
     /// The background tuning: its state, and its trials as a heat map.
     Tuning,
-    /// The last frames on one time axis.
+    /// The timeline: the last frames on one time axis, with a bar for each stage.
     Timeline,
-    /// The ladder: the variants as buttons with their times.
+    /// The ladder: the variants of the filter as buttons with their times.
     Ladder,
-    /// The table of stages.
+    /// The table of stages, the timed parts of a frame's way to the screen.
     Stages,
-    /// Histogram and waveform.
+    /// The scopes: histogram and waveform of the luminance.
     Scopes,
-    /// The Lab: benchmarks of other ladders.
+    /// The Lab: benchmarks of the box filter and of other ladders.
     Lab,
     /// The check of the device's type conversions.
     Conversions,
@@ -72,7 +72,7 @@ const NAMES: [&str; Panel::ALL.len()] = [
     "scene",
 ];
 
-/// True for each panel that the user has opened, indexed by [`Panel`].
+/// Flags, indexed by [`Panel`], that are true for panels that the user has opened.
 pub type OpenFlags = [bool; Panel::ALL.len()];
 
 /// Returns the panels that are open at the first start: only the panel of a scene, which is folded to its title bar.
@@ -80,6 +80,6 @@ pub fn initially_open() -> OpenFlags {
     Panel::ALL.map(|panel| panel == Panel::Scene)
 }
 
-/// True for each panel that the user has folded, indexed by [`Panel`]. `None` until the user chooses: then the headline is
-/// folded in a small window, the panel of a scene always, and the others never.
+/// Flags, indexed by [`Panel`], that are true for folded and false for unfolded panels; `None` until the user folds or unfolds
+/// the panel: then the headline is folded in a small window, the panel of a scene always, and the others never.
 pub type FoldStates = [Option<bool>; Panel::ALL.len()];

@@ -12,10 +12,10 @@ use base::text::escaped;
 
 /// The size of the field's box in points.
 const SIZE: egui::Vec2 = vec2(560.0, 114.0);
-/// The greatest number of completions that are listed.
+/// The greatest number of completions that the field lists.
 const MAX_NAMES: usize = 12;
 
-/// The prompt for a movie's path: the field while it is open, and the text that was last typed into it.
+/// The prompt for a movie's path: the field, while it is open, and the text that was last typed into it.
 #[derive(Debug, Default)]
 pub struct PathPrompt {
     field: Option<PathField>,
@@ -23,7 +23,7 @@ pub struct PathPrompt {
 }
 
 impl PathPrompt {
-    /// Opens the field, also while the overlay is hidden.
+    /// Opens the field, even while the overlay is hidden.
     pub fn open(&mut self) {
         if self.field.is_none() {
             let text = std::mem::take(&mut self.last_text);
@@ -38,13 +38,13 @@ impl PathPrompt {
         }
     }
 
-    /// Returns true if the field is open: it then takes all keys.
+    /// Returns true if the field is open; it then gets all keys.
     pub fn is_open(&self) -> bool {
         self.field.is_some()
     }
 
-    /// Replaces the text `typed` by its completion `text`, and lists `names`, the file names with which the path can
-    /// continue. Does nothing if the user has changed the text since.
+    /// Replaces the typed text by its completion `text`, and lists `names`, the file names with which the path can continue.
+    /// Does nothing if the text in the field is no longer `typed`.
     pub fn complete(&mut self, typed: &str, text: String, names: &[String]) {
         let Some(field) = self.field.as_mut().filter(|field| field.text == typed) else { return };
         let shown = names.iter().take(MAX_NAMES).map(|name| escaped(name)).collect::<Vec<_>>().join("   ");
@@ -66,25 +66,25 @@ impl PathPrompt {
     }
 }
 
-/// The field's state while it is open.
+/// The state of the open field.
 #[derive(Debug, Default)]
 pub(crate) struct PathField {
     text: String,
-    /// The file names with which the typed path can continue, as text, or the reason why there are none.
+    /// The file names with which the typed path can continue, joined to one text, or the reason why there are none.
     names: String,
-    /// True if the cursor is to be moved to the end of the text in the next pass.
+    /// True if the next pass must move the cursor to the end of the text.
     to_end: bool,
-    /// True after the first pass in which the open field was laid out.
+    /// True once the field was laid out since it was opened.
     ready: bool,
 }
 
 impl PathField {
-    /// Returns egui's identifier of the field, by which the field keeps the keyboard focus.
+    /// Returns egui's identifier of the field, by which the overlay lets the field keep the keyboard focus.
     pub(crate) fn id() -> Id {
         Id::unique("path-field")
     }
 
-    /// Lays the field out in the middle of `window`. Returns true if it stays open.
+    /// Lays the field out in the middle of `window`. Returns false if the field must be closed.
     fn show(&mut self, ui: &mut Ui, window: Rect, pass: &mut Pass) -> bool {
         let size = SIZE.min(window.size());
         let rect = Rect::from_center_size(window.center(), size);

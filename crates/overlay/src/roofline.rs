@@ -1,4 +1,4 @@
-//! Painting of rooflines from the marks of which the SVG of `clreel bench --roofline` consists.
+//! Paints rooflines in panels, from the same marks as the SVG file of `clreel bench --roofline`.
 
 use egui::{Align2, Pos2, Rect, Sense, Shape, Stroke, Ui, pos2, vec2};
 
@@ -7,12 +7,13 @@ use ladder::roofline::{Anchor, Mark, Roofline};
 
 /// Height of the plot in points.
 const PLOT_HEIGHT: f32 = 150.0;
-/// Space in points left of the plot, and below it, for numbers.
+/// Space in points left of the plot and below it, for the numbers of the axes.
 const MARGINS: (f32, f32) = (46.0, 34.0);
 /// Radius of a dot in points.
 const DOT_RADIUS: f32 = 7.0;
 
-/// Lays a roofline out in the panel's width: the plot, and below it a line for each dot. Lays nothing out without dots.
+/// Lays a roofline out in the panel's width: the plot, and below it a line of text for each dot. Does nothing if there are no
+/// dots.
 pub(crate) fn show(ui: &mut Ui, roofline: &Roofline) {
     if roofline.dots().is_empty() {
         return;
@@ -34,7 +35,7 @@ pub(crate) fn show(ui: &mut Ui, roofline: &Roofline) {
     }
 }
 
-/// Paints a mark. The name of a peak begins in the plot at least, however narrow that is.
+/// Paints a mark of a roofline (line, dot or text). The name of a peak never begins left of the plot.
 fn paint(ui: &Ui, plot: Rect, mark: &Mark) {
     let painter = ui.painter();
     let text = |at: (f64, f64), anchor: Anchor, words: &str, color| {
@@ -69,7 +70,6 @@ fn paint(ui: &Ui, plot: Rect, mark: &Mark) {
     }
 }
 
-/// Converts the position of a mark to egui's points.
 fn point((x, y): (f64, f64)) -> Pos2 {
     pos2(x as f32, y as f32)
 }

@@ -1,4 +1,4 @@
-//! The panel of the current scene, whose contents the scene provides.
+//! The panel of the current scene (a way of showing what plays), whose contents the scene provides.
 
 use egui::Ui;
 
@@ -16,7 +16,7 @@ pub struct ScenePanel<'a> {
     pub contents: &'a dyn Fn(&mut Ui),
 }
 
-/// The panel of the current scene, if the scene has one.
+/// The panel of the current scene; it is shown only if the scene has one.
 pub(super) struct CurrentScene;
 
 impl ColumnPanel for CurrentScene {

@@ -1,5 +1,5 @@
-//! The scopes: histogram, waveform and statistics of the luminance of the picture on the screen, the buttons of heat map and
-//! auto-levels, and the heat map itself.
+//! The scopes: histogram, waveform and statistics of the luminance of the picture on the screen, the buttons of the heat map
+//! and of auto-levels, and the heat map itself.
 
 use egui::epaint::Vertex;
 use egui::{
@@ -15,7 +15,7 @@ use crate::hover::Explain as _;
 use engine::{LEVELS, Readings, STRIPS};
 use video::Orientation;
 
-/// Height of the contents in points.
+/// The height of the panel's contents in points.
 const HEIGHT: f32 = 320.0;
 /// Height of the histogram in points.
 const HISTOGRAM_HEIGHT: f32 = 84.0;
@@ -24,7 +24,6 @@ const WAVEFORM_HEIGHT: f32 = 128.0;
 /// Height of a line of text in points.
 const LINE_HEIGHT: f32 = 18.0;
 
-/// The panel of the scopes.
 pub(super) struct Scopes;
 
 impl ColumnPanel for Scopes {
@@ -89,7 +88,7 @@ impl ColumnPanel for Scopes {
     }
 }
 
-/// Returns a line of text that names the picture whose luminance was measured.
+/// Returns a line of text that says of which picture the luminance was measured.
 fn source_text(view: &View) -> &'static str {
     match view.wipe {
         None => "measured at the filter's output",
@@ -110,13 +109,14 @@ fn missing_text(view: &View) -> String {
     }
 }
 
-/// Returns the strength, from 0 to 1, with which the histogram and the waveform show `count` of at most `max` pixels: the
-/// square root of their ratio, so that rare values are visible.
+/// Returns the brightness, from 0 to 1, with which the histogram and the waveform show `count` pixels if the highest count is
+/// `max`: the square root of the ratio, so that rare values are visible.
 fn strength(count: u32, max: u32) -> f32 {
     (count as f32 / max.max(1) as f32).sqrt().min(1.0)
 }
 
-/// Draws the histogram of the luminance and the ends of its range, highlighted if auto-levels is on (`levels`).
+/// Draws the histogram of the luminance and the ends of its range, which are highlighted if `levels` is true (auto-levels is
+/// on).
 fn draw_histogram(ui: &Ui, rect: Rect, readings: &Readings, levels: bool) {
     theme::draw_ground(ui.painter(), rect, theme::TROUGH);
     let most = readings.histogram.iter().copied().max().unwrap_or(0);
@@ -156,7 +156,7 @@ fn draw_waveform(ui: &Ui, rect: Rect, readings: &Readings) {
     ui.painter().image(texture.id(), rect, whole, Color32::WHITE);
 }
 
-/// Returns the texture of this name with this content, and creates it if needed.
+/// Returns the texture with this name after setting its content to `image`; creates it if needed.
 fn texture(ui: &Ui, name: &str, image: ColorImage, options: TextureOptions) -> TextureHandle {
     let id = Id::unique(name);
     if let Some(mut texture) = ui.data(|data| data.get_temp::<TextureHandle>(id)) {
@@ -188,14 +188,16 @@ fn heat_color(luminance: u32) -> Color32 {
     Color32::from_rgba_unmultiplied(red, green, blue, 170)
 }
 
-/// Returns the position in the stored picture of a corner on the screen, each 0 or 1 across and down.
+/// Returns the corner of the stored picture that is at a corner of the picture on the screen. Coordinates are 0 or 1, across
+/// and down.
 fn stored_corner([x, y]: [f32; 2], orientation: Orientation) -> [f32; 2] {
     let x = if orientation.flip_x { 1.0 - x } else { x };
     let y = if orientation.flip_y { 1.0 - y } else { y };
     if orientation.swapped { [y, x] } else { [x, y] }
 }
 
-/// Draws the mean luminance of blocks over the picture, within the painter's clip rectangle.
+/// Draws the heat map over the picture, within the painter's clip rectangle: a coloured square for the mean luminance of each
+/// block.
 pub(super) fn draw_heat_map(painter: &Painter, ui: &Ui, readings: &Readings, placed: &PicturePlace) {
     let [across, down] = readings.across_and_down();
     if readings.blocks.len() != across * down {

@@ -1,5 +1,5 @@
-//! The ladder: a button for each variant with its last measured time as a bar. Without room for this panel, `cells.rs` shows
-//! the variants in the strip.
+//! The panel of the ladder (the list of the filter's variants): a button for each variant with its last measured time as a bar.
+//! Without room for this panel, `cells.rs` shows the variants in the strip along the bottom.
 
 use egui::{
     Align2, Color32, CornerRadius, Painter, Rect, Response, Role, Sense, Stroke, StrokeKind, Ui, pos2, vec2,
@@ -31,7 +31,7 @@ const TIME_WIDTH: f32 = 74.0;
 /// The least number of powers of ten that the axis of the bars spans.
 const MIN_DECADES: f64 = 3.0;
 
-/// Returns the height in points of the panel with this number of variants, in a room of this height.
+/// Returns the height in points of the panel for this number of variants, in a space that is `room` points high.
 pub(crate) fn height(variants: usize, room: f32) -> f32 {
     let rows = variants as f32;
     let rest = TITLE_HEIGHT + GROUP_GAP * (Group::ALL.len() as f32 - 1.0) + theme::PAD;
@@ -39,12 +39,12 @@ pub(crate) fn height(variants: usize, room: f32) -> f32 {
     rest + rows * row
 }
 
-/// Returns the least height in points of the panel with this number of variants.
+/// Returns the least height in points of the panel for this number of variants.
 pub(crate) fn least_height(variants: usize) -> f32 {
     height(variants, 0.0)
 }
 
-/// The logarithmic axis of the bars, whose ends are logarithms to base 10 of times in milliseconds.
+/// The logarithmic axis of the variants' bars. Its ends are logarithms to base 10 of times in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Scale {
     /// The logarithm at the left end of the axis.
@@ -68,13 +68,13 @@ impl Scale {
         Self { low, high: (most.log10() + 0.05).max(low + MIN_DECADES) }
     }
 
-    /// Returns the length of the bar for a time in milliseconds, from 0 to 1.
+    /// Returns the length of the bar for a time in milliseconds, as a fraction of the axis.
     fn bar_length(self, ms: f64) -> f32 {
         (((ms.max(1e-9).log10() - self.low) / (self.high - self.low)) as f32).clamp(0.02, 1.0)
     }
 }
 
-/// The data that all rows of variants share: the view, the scores, and the axis of the bars.
+/// The data that the rows of all variants share: the view, the scores (last measured times), and the axis of the bars.
 pub(super) struct Board<'a> {
     pub(super) view: &'a View<'a>,
     scores: &'a Scores,
@@ -89,12 +89,12 @@ impl<'a> Board<'a> {
         Self { view, scores, scale: Scale::for_times(times) }
     }
 
-    /// Returns the length of the bar of a score, from 0 to 1.
+    /// Returns the length of the bar of a score (a measured time), as a fraction of the axis.
     pub(super) fn bar_length(&self, score: &Score) -> f32 {
         self.scale.bar_length(score.ms)
     }
 
-    /// Returns a variant's time or the reason why there is none, as text.
+    /// Returns a variant's time as text, or the reason why there is none.
     fn time_text(&self, row: &VariantRow) -> String {
         match time_of(self, row) {
             Time::Current(score) => format!("{} ms", score_text(score)),
@@ -104,7 +104,8 @@ impl<'a> Board<'a> {
     }
 }
 
-/// Draws a bar of this length, from 0 to 1, in `room`. `shown` is true for the variant of the picture on the screen.
+/// Draws a bar whose length is this fraction of the width of `room`. `shown` is true for the variant of the picture on the
+/// screen.
 pub(super) fn draw_bar(painter: &Painter, room: Rect, length: f32, shown: bool) {
     painter.rect_filled(room, 2, theme::TROUGH);
     let color = if shown { theme::FILTER } else { theme::FILTER_DIM };
@@ -137,12 +138,12 @@ pub(super) fn time_of<'a>(board: &Board<'a>, row: &VariantRow) -> Time<'a> {
     }
 }
 
-/// Returns the score's time in milliseconds as text, rounded to its significant digits.
+/// Returns the time of a score (a measured time) in milliseconds as text, rounded to its significant digits.
 pub(super) fn score_text(score: &Score) -> String {
     theme::with_noise(score.ms, score.noise, theme::short_ms)
 }
 
-/// Returns the radius or size at which an old time was measured.
+/// Returns the radius or the size at which an old time was measured, as text.
 pub(super) fn old_setting(view: &View, score: &Score) -> String {
     match score.radius == view.radius {
         true => format!("at {} \u{d7} {}", score.size.0, score.size.1),
@@ -150,7 +151,7 @@ pub(super) fn old_setting(view: &View, score: &Score) -> String {
     }
 }
 
-/// Returns the variants with the index of their group, sorted by group.
+/// Returns the variants, each with the index of its group, sorted by group.
 pub(super) fn variants_by_group<'a>(view: &'a View) -> Vec<(usize, &'a VariantRow<'a>)> {
     let group = |id: VariantId| Group::ALL.iter().position(|group| *group == id.group).unwrap_or(0);
     let mut rows: Vec<_> = view.variants.iter().map(|row| (group(row.id), row)).collect();
@@ -229,7 +230,7 @@ pub(super) fn variant_ground(ui: &Ui, rect: Rect, board: &Board, row: &VariantRo
     (response, chosen)
 }
 
-/// Draws the key of a variant as a key cap, with its left edge at `left`.
+/// Draws the key that selects a variant as a key cap, with its left edge at `left`.
 pub(super) fn draw_key(ui: &Ui, left: f32, y: f32, row: &VariantRow) {
     let cap = Rect::from_center_size(pos2(left + 8.0, y), vec2(16.0, 15.0));
     ui.painter().rect_filled(cap, CornerRadius::same(3), theme::TROUGH);

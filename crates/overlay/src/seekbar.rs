@@ -1,4 +1,4 @@
-//! The seek bar, with the button that pauses.
+//! The seek bar, and the button that pauses the movie.
 
 use egui::{
     Align2, Color32, CornerRadius, CursorIcon, Id, LayerId, Order, Pos2, Rect, Role, Sense, Shape, Stroke,
@@ -10,11 +10,11 @@ use super::{Action, View, mouse, theme, volume};
 use crate::access::Access as _;
 use crate::hover::Explain as _;
 
-/// Height in points of the bar's row, all of which can be clicked.
+/// Height in points of the seek bar's row; all of it can be clicked.
 pub(crate) const HEIGHT: f32 = 22.0;
-/// The radius in points of the handle at the position in the movie.
+/// The radius in points of the handle, which stands at the position in the movie.
 const HANDLE_RADIUS: f32 = 5.5;
-/// Seconds of the movie by which a step of the mouse wheel seeks, as many as by an arrow key.
+/// Seconds by which a step of the mouse wheel seeks, as many as by an arrow key.
 const WHEEL_S: f64 = 5.0;
 /// The hover text of the seek bar of a movie without a known duration.
 const NO_DURATION_HOVER: &str = "The duration of the movie is unknown, so the seek bar is disabled.\n\
@@ -22,7 +22,7 @@ const NO_DURATION_HOVER: &str = "The duration of the movie is unknown, so the se
 /// The hover text of the seek bar of a still picture.
 const STILL_PICTURE_HOVER: &str = "Still picture: there is nothing to seek.";
 
-/// Returns the movie's duration in seconds, or the reason why the bar cannot seek.
+/// Returns the movie's duration in seconds, or the hover text that says why the seek bar is disabled.
 fn duration_s(view: &View) -> Result<f64, &'static str> {
     let Some(length) = view.movie.duration_s.filter(|d| d.is_finite() && *d > 0.0) else {
         return Err(NO_DURATION_HOVER);
@@ -31,7 +31,7 @@ fn duration_s(view: &View) -> Result<f64, &'static str> {
     if length < 1.5 * frame { Err(STILL_PICTURE_HOVER) } else { Ok(length) }
 }
 
-/// Lays out in `row` the button that pauses, position and duration, and the rail.
+/// Lays out in `row` the button that pauses, the position and the duration as text, the rail of the seek bar, and the volume.
 pub(crate) fn show(ui: &mut Ui, row: Rect, pass: &mut Pass) {
     let (view, actions) = (pass.view, &mut pass.actions);
     let button = Rect::from_center_size(row.left_center() + vec2(11.0, 0.0), vec2(22.0, 22.0));
@@ -111,7 +111,7 @@ pub(crate) fn show(ui: &mut Ui, row: Rect, pass: &mut Pass) {
     }
 }
 
-/// Returns a time with the title of its chapter.
+/// Returns a position in the movie as text, with the title of its chapter.
 fn time_and_chapter(view: &View, s: f64) -> String {
     let chapter = view.movie.chapters.iter().rfind(|chapter| chapter.start_s <= s);
     match chapter.map_or("", |chapter| chapter.title.as_str()) {
@@ -160,7 +160,7 @@ fn show_pause_button(ui: &mut Ui, rect: Rect, view: &View, actions: &mut Vec<Act
     }
 }
 
-/// Marks the ends of the A-B loop, `part`, by letters, with a line between them.
+/// Draws the letters A and B at the ends `part` of the A-B loop, with a line between them.
 fn draw_loop_marks(ui: &Ui, line: Rect, part: (Option<f64>, Option<f64>), x_of: impl Fn(f64) -> f32) {
     let painter = ui.painter();
     let finite = |s: Option<f64>| s.filter(|s| s.is_finite()).map(&x_of);
@@ -179,7 +179,7 @@ fn draw_loop_marks(ui: &Ui, line: Rect, part: (Option<f64>, Option<f64>), x_of: 
     }
 }
 
-/// Draws a text above the pointer, over all other parts and within the window.
+/// Draws a text in a box above the pointer, over all other parts of the overlay and within the window.
 fn draw_tag(ui: &Ui, at: Pos2, text: String) {
     let layer = LayerId::new(Order::Tooltip, ui.unique_id().with("seek-time"));
     let painter = ui.ctx().layer_painter(layer);

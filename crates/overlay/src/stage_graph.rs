@@ -19,10 +19,11 @@ use engine::stats::{FrameSample, Stage};
 
 /// The time that the graph covers, in seconds.
 const SPAN_S: f64 = 5.0;
-/// Bars narrower than this, in points, are merged: the highest one represents its neighbours.
+/// Bars that would be narrower than this, in points, are merged: only the highest of neighbouring bars is drawn.
 const MIN_BAR_WIDTH: f32 = 1.5;
 
-/// Lays the graph out in `area`. A click on a bar freezes the timeline at its frame, a click elsewhere opens the timeline.
+/// Lays the graph out in `area`. A click on a bar freezes the panel of the timeline at the bar's frame, a click elsewhere opens
+/// that panel.
 pub(crate) fn show(ui: &mut Ui, area: Rect, hatch: &Hatch, pass: &mut Pass) {
     let view = pass.view;
     let history = view.recorder.history();
@@ -55,8 +56,8 @@ pub(crate) fn show(ui: &mut Ui, area: Rect, hatch: &Hatch, pass: &mut Pass) {
     show_pointed_frame(response, pointed, pass);
 }
 
-/// Shows the hover text of the frame `pointed` of a graph. A click on the graph freezes the timeline at that frame; without a
-/// frame, it opens the timeline.
+/// Shows the hover text of `pointed`, the frame of a graph under the pointer. A click on the graph freezes the panel of the
+/// timeline at that frame, or opens the panel if `pointed` is `None`.
 pub(crate) fn show_pointed_frame(response: Response, pointed: Option<&FrameSample>, pass: &mut Pass) {
     if response.clicked() {
         let number = pointed.and_then(|sample| pass.view.recorder.number_of(sample));
@@ -67,7 +68,7 @@ pub(crate) fn show_pointed_frame(response: Response, pointed: Option<&FrameSampl
     }
 }
 
-/// Returns the stages of a frame and their times as text.
+/// Returns the names of a frame's stages and their times as text.
 fn frame_text(sample: &FrameSample) -> String {
     let times = theme::STACK.iter().map(|stage| (stage, sample.stages[*stage as usize]));
     let times = times.filter(|(_, ms)| *ms >= 0.005);
@@ -108,13 +109,14 @@ fn show_frame_details(ui: &mut Ui, sample: &FrameSample) {
     ui.weak(notes.join(", "));
 }
 
-/// Returns the height of a frame's bar in milliseconds: the frame's interval, or the sum of the times of its stages if that
-/// is longer, as when the stages overlap those of other frames.
+/// Returns the height of a frame's bar in milliseconds: the interval since the previous frame, or the sum of the times of the
+/// frame's stages if that is longer, as when they overlap the stages of other frames.
 fn height_ms(sample: &FrameSample) -> f64 {
     busy(&sample.stages).max(sample.interval_ms.unwrap_or(0.0))
 }
 
-/// Lays out the hover text of a frame: the times of its stages, in the order of its bar from the top down.
+/// Returns the upper end of the vertical axis in milliseconds: a round number above the budget and above the bars of the last
+/// seconds with the newest frame's filter. Single bars that are more than twice as high as the others may be cut off.
 fn axis_end(history: &VecDeque<FrameSample>, budget_ms: Option<f64>) -> f64 {
     let Some(newest) = history.back() else {
         return rounded_axis_end(budget_ms.unwrap_or(DEFAULT_INTERVAL_MS) * 1.25);
@@ -132,13 +134,13 @@ fn axis_end(history: &VecDeque<FrameSample>, budget_ms: Option<f64>) -> f64 {
     rounded_axis_end((highest * 1.1).max(budget_ms.unwrap_or(0.0) * 1.25).max(1.0))
 }
 
-/// Returns `value` rounded up to a round number for the end of an axis, so that the axis does not change while times vary.
+/// Returns a round number, at least `value`, for the end of an axis, so that the axis does not change whenever times vary.
 fn rounded_axis_end(value: f64) -> f64 {
     round_up(value.max(1e-3), &[1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0])
 }
 
-/// Returns the distance of the ticks on an axis from 0 to `top`: a round number that divides `top`. With `roomy` there is
-/// room for more ticks.
+/// Returns the distance between the ticks on an axis from 0 to `top`: a round number that divides `top`. If `roomy` is true,
+/// there is room for more ticks.
 fn tick_distance(top: f64, roomy: bool) -> f64 {
     let counts: &[f64] = if roomy { &[4.0, 5.0, 3.0] } else { &[2.0, 3.0] };
     let round = |step: &f64| {
@@ -148,7 +150,8 @@ fn tick_distance(top: f64, roomy: bool) -> f64 {
     counts.iter().map(|n| top / n).find(round).unwrap_or(top)
 }
 
-/// The graph's frames and axes, with methods that draw bars, the line of the budget and the marks of changes.
+/// The frames and axes of the graph, with methods that draw bars, the line of the budget (the time that a frame may take), and
+/// marks where the filter changes.
 struct Bars<'a> {
     axes: Axes,
     history: &'a VecDeque<FrameSample>,
@@ -158,13 +161,13 @@ struct Bars<'a> {
 }
 
 impl<'a> Bars<'a> {
-    /// Returns the frame whose bar is under the pointer; of merged frames, the one that is drawn.
+    /// Returns the frame whose bar is under the pointer; if several frames are merged to one bar, the one that is drawn.
     fn frame_at(&self, pointer: Pos2) -> Option<&'a FrameSample> {
         let columns = self.axes.plot.contains(pointer).then(|| self.columns())?;
         columns.iter().find(|(x0, x1, _)| (*x0..=*x1).contains(&pointer.x)).map(|(_, _, sample)| *sample)
     }
 
-    /// Returns left edge, right edge and frame of each visible bar.
+    /// Returns the left edge, the right edge and the frame of each visible bar.
     fn columns(&self) -> Vec<(f32, f32, &'a FrameSample)> {
         let mut columns: Vec<(f32, f32, &'a FrameSample)> = Vec::with_capacity(256);
         for sample in self.axes.frames(self.history) {
@@ -187,7 +190,8 @@ impl<'a> Bars<'a> {
         columns
     }
 
-    /// Returns the bars, filled with the colours and patterns of the stages; `per_ms` is the height in points of a millisecond.
+    /// Returns the bars as a mesh, filled with the colours and patterns of the stages; `per_ms` is the height in points of a
+    /// millisecond.
     fn bar_mesh(&self, per_ms: f32) -> Mesh {
         let columns = self.columns();
         let mut mesh = self.hatch.mesh();
@@ -226,7 +230,7 @@ impl<'a> Bars<'a> {
         mesh
     }
 
-    /// Adds the horizontal line of the budget, if there is one.
+    /// Adds the horizontal line of the budget (the time that a frame may take), if the budget is known.
     fn add_budget_line(&self, ui: &Ui, y: impl Fn(f64) -> f32, shapes: &mut Vec<Shape>) {
         let Some(budget) = self.budget_ms else { return };
         let plot = self.axes.plot;
@@ -238,8 +242,8 @@ impl<'a> Bars<'a> {
         add_label(shapes, pos2(plot.right() - 3.0, y + 1.0), Align2::RIGHT_TOP, galley);
     }
 
-    /// Adds a line and a name at each change of the filter, and the name of the first filter. Names that would overlap the next
-    /// one are left out.
+    /// Adds a vertical line and a name at each change of the filter, and the name of the first filter. Leaves out names that
+    /// would overlap the next one.
     fn add_filter_changes(&self, ui: &Ui, shapes: &mut Vec<Shape>) {
         let plot = self.axes.plot;
         let mut names: Vec<(f32, String)> = Vec::new();

@@ -1,5 +1,5 @@
-//! The panel of stages, the timed parts of a frame's way to the screen: the table of their times, and facts about the
-//! movie, the device and the machine.
+//! The panel of stages (the timed parts of a frame's way to the screen): the table of their times, and lines about the movie,
+//! the device and the machine.
 
 use egui::{Align2, Color32, Response, Role, Sense, Ui, vec2};
 
@@ -14,14 +14,14 @@ use crate::hover::Explain as _;
 use base::device::DeviceKind;
 use engine::sharing::Sharing;
 
-/// The text in place of the picture's size while the movie is being opened.
+/// The text that stands in place of the picture's size while the movie is being opened.
 pub(crate) const OPENING_TEXT: &str = "opening the movie";
-/// Width in points of the names before the values.
+/// Width in points of the names left of the values.
 const LABEL_WIDTH: f32 = 66.0;
 /// Height in points of a line with a name and a value.
 const LINE_HEIGHT: f32 = 16.0;
 
-/// The panel of stages.
+/// The panel of stages, the timed parts of a frame's way to the screen.
 pub(super) struct Stages;
 
 impl ColumnPanel for Stages {
@@ -47,8 +47,8 @@ impl ColumnPanel for Stages {
     }
 }
 
-/// Returns true if edited kernels with wrong output converted the picture on the screen from YUV to RGBA. On a CPU device,
-/// kernels convert only for variants that filter planes.
+/// Returns true if the picture on the screen was converted from YUV to RGBA by edited kernels whose output is wrong. On a CPU
+/// device, kernels convert only for variants that filter planes.
 fn conversion_differs(view: &View) -> bool {
     let by_kernel = view.shown.is_some_and(|shown| {
         let is_gpu = view.device.is_some_and(|device| device.kind != DeviceKind::Cpu);
@@ -57,8 +57,8 @@ fn conversion_differs(view: &View) -> bool {
     by_kernel && view.kernels.conversion_differs()
 }
 
-/// Lays out the lines about the movie, the frames and the device, below the table. The lines about the movie come first: its
-/// notes are warnings, which must be seen without scrolling.
+/// Lays out the lines about the movie, the frames and the device, below the table of stages. The lines about the movie come
+/// first: its notes are warnings, which must be visible without scrolling.
 fn show_facts(ui: &mut Ui, pass: &mut Pass) {
     let (view, numbers) = (pass.view, pass.numbers);
     draw_rule(ui);
@@ -134,7 +134,7 @@ fn show_facts(ui: &mut Ui, pass: &mut Pass) {
     }
 }
 
-/// The hover text of the button that saves the run.
+/// The hover text of the button that saves the filter's times.
 const SAVE_RUN_HOVER: &str = "Save the filter's times in all frames so far, for 'clreel compare' (Ctrl R)";
 
 /// Draws a horizontal line between two parts of the panel.
@@ -144,7 +144,7 @@ fn draw_rule(ui: &mut Ui) {
     ui.painter().hline(rect.x_range(), rect.center().y, egui::Stroke::new(1.0, theme::RULE));
 }
 
-/// Lays out a line with a name and a value, which is cut at the panel's edge; the hover text has all of it.
+/// Lays out a line with a name and a value. The value is cut at the panel's edge; the hover text shows all of it.
 pub(crate) fn show_fact(ui: &mut Ui, name: &str, (value, color): (&str, Color32), hover: &str) -> Response {
     ui.spacing_mut().item_spacing.y = 0.0;
     let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), LINE_HEIGHT), Sense::hover());

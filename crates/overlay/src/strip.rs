@@ -1,5 +1,5 @@
-//! The strip along the bottom of the window: variants where their panel has no room, seek bar, radius and buttons; and the
-//! graph above it.
+//! The strip along the bottom of the window, with the variants if their panel has no room, the seek bar, the radius and the
+//! buttons; and the graph above the strip.
 
 use egui::{Align2, Rect, Ui, pos2, vec2};
 
@@ -9,8 +9,8 @@ use super::hatch::Hatch;
 use super::pass::Pass;
 use super::{cells, filter_graph, panel, seekbar, stage_graph, theme};
 
-/// The least width of the window in points at which the strip along the bottom has one row, with radius and buttons next to
-/// the seek bar.
+/// The least width in points of the window in which the strip has only one row, with the radius and the buttons next to the
+/// seek bar.
 const MIN_ONE_ROW_WIDTH: f32 = 1120.0;
 /// Height in points of the title bar over a graph.
 pub(crate) const GRAPH_TITLE_HEIGHT: f32 = 22.0;
@@ -24,8 +24,8 @@ pub(crate) const STRIP_PADDING: f32 = 8.0;
 pub(crate) struct Strip {
     /// The rectangle of the whole strip.
     pub rect: Rect,
-    /// The rectangle of the cells of the variants, and the detail for which there is room; `None` if the strip has no
-    /// cells.
+    /// The rectangle of the variants' cells, and the amount of information in the cells for which there is room; `None` if the
+    /// strip has no cells.
     pub cells: Option<(Rect, CellDetail)>,
     /// The row of the strip with the seek bar.
     pub seek: Rect,
@@ -34,7 +34,8 @@ pub(crate) struct Strip {
 }
 
 impl Strip {
-    /// Places the strip along the bottom of `window`, with this number of cells for variants; without cells if `None`.
+    /// Computes the rectangles of the strip along the bottom of `window`. `cells` is the number of cells for variants; `None`
+    /// if the strip has no cells.
     pub(crate) fn new(window: Rect, cells: Option<usize>, detail: CellDetail) -> Self {
         let (pad, gap) = if detail == CellDetail::Tight { (5.0, 3.0) } else { (STRIP_PADDING, ROW_GAP) };
         let width = (window.width() - 2.0 * pad).max(0.0);
@@ -60,10 +61,10 @@ impl Strip {
     }
 }
 
-/// Width in points of radius and buttons if they are next to the seek bar.
+/// Width in points of the radius and the buttons if they are next to the seek bar.
 const CONTROLS_WIDTH: f32 = 520.0;
 
-/// Lays out the strip along the bottom of the window: variants without a panel of their own, the seek bar and the controls.
+/// Lays out the strip along the bottom of the window: the variants if they have no panel, the seek bar and the controls.
 pub(crate) fn show(ui: &mut Ui, strip: &Strip, state: &ControlsState, pass: &mut Pass) {
     let mut ui = panel::ground(ui, strip.rect, "strip");
     if let Some((rect, detail)) = strip.cells {
@@ -73,8 +74,8 @@ pub(crate) fn show(ui: &mut Ui, strip: &Strip, state: &ControlsState, pass: &mut
     controls::show(&mut ui, strip.controls, state, pass);
 }
 
-/// Lays the panel of the graph out in `rect`: the times of all stages with their patterns `hatch`, or the time of the filter
-/// alone if there are none. Returns true if the user folded or unfolded it.
+/// Lays the panel of the graph out in `rect`: the times of all stages with their patterns `hatch`, or the filter's time alone
+/// if `hatch` is `None`. Returns true if the user folded or unfolded the panel.
 pub(crate) fn show_graph(
     ui: &mut Ui,
     (rect, folded): (Rect, bool),

@@ -1,8 +1,8 @@
-//! Settings of the overlay that are on or off.
+//! The settings of the overlay that the user switches on or off.
 
 use crate::action::Action;
 
-/// Settings of the overlay that are on or off.
+/// The settings of the overlay that the user switches on or off.
 #[derive(Debug, Default)]
 pub struct Switches {
     /// True to show the heat map of the luminance over the picture.
@@ -17,7 +17,7 @@ pub struct Switches {
     pub keys: bool,
 }
 
-/// A button of the panel of scopes with a key of its own.
+/// A setting with a button in the panel of scopes (histogram and waveform) and with a key.
 pub struct Switch {
     /// The key, and its effect as the table of keys describes it.
     pub key: (&'static str, &'static str),
@@ -28,7 +28,7 @@ pub struct Switch {
     pub(crate) is_on: fn(&Switches) -> bool,
 }
 
-/// The buttons of the panel of scopes, from left to right.
+/// The settings with buttons in the panel of scopes, from left to right.
 pub const SWITCHES: [Switch; 2] = [
     Switch {
         key: ("H", "heat map of the luminance"),

@@ -1,4 +1,5 @@
-//! The statistics on display, which are refreshed slowly enough to be read, and the table of stages.
+//! The statistics that the overlay displays, which are refreshed slowly enough to be read, and the table of stages (the timed
+//! parts of a frame's way to the screen).
 
 use egui::{Align2, Color32, CornerRadius, Rect, Role, Sense, Ui, pos2, vec2};
 
@@ -14,30 +15,30 @@ const REFRESH_S: f64 = 0.25;
 /// Height in points of a row of the table.
 const ROW_HEIGHT: f32 = 16.0;
 
-/// The statistics on display, copied from the recorder a few times a second, and at once when the filter changes.
+/// The displayed statistics, copied from the recorder a few times a second, and at once when the filter changes.
 #[derive(Debug, Default)]
 pub(crate) struct Numbers {
-    /// The time of the last refresh, in egui's seconds.
+    /// The time of the last refresh, in egui's seconds; `None` before the first one.
     refreshed_at: Option<f64>,
     setting: Option<Setting>,
-    /// The count of frames on the screen at the last refresh.
+    /// The recorder's count of changes of the measurements (its `shown.changes()`) at the last refresh.
     frame_count: u64,
     pub stages: [Option<Summary>; Stage::ALL.len()],
     pub idle: Option<Summary>,
     pub frame: Option<Summary>,
-    /// The times on OpenGL's device of the stages release, present and overlay.
+    /// The times that the stages release, present and overlay take on OpenGL's device.
     gl: [Option<Summary>; 3],
     /// The filter's times on the right side of a wipe.
     pub second_filter: Option<Summary>,
-    /// The filter's times on the left side of a wipe, relative to those on the right side.
+    /// The ratio of the filter's times on the left side of a wipe to those on the right side.
     pub wipe_ratio: Option<Ratio>,
-    /// The times of packing the planes on the decoder's thread.
+    /// The times that the decoder's thread takes to pack the planes of pictures.
     packing: Option<Summary>,
     pub repaint: Option<Summary>,
-    /// Each variant's last measured filter time, refreshed together with the other statistics, so that a time is the same
+    /// The last measured filter time of each variant, refreshed together with the other statistics, so that a time is the same
     /// wherever it is shown.
     pub scores: Scores,
-    /// The kernels of the filter, with the median time of each.
+    /// The kernels of the filter, with the median time of each; `None` if they are not known.
     pub work: Option<FilterWork>,
 }
 
@@ -72,14 +73,15 @@ impl Numbers {
         self.stages[stage as usize]
     }
 
-    /// Returns true if the table has a row for this stage, a timed part of a frame's way to the screen: for the filter, and
-    /// for each stage whose longest measured time is at least 5 µs. A stage may take no time, such as the upload on a
+    /// Returns true if the table has a row for this stage (a timed part of a frame's way to the screen): for the filter always,
+    /// and for other stages if their longest measured time is at least 5 µs. A stage may take no time, such as the upload on a
     /// device that computes in host memory.
     pub(crate) fn takes_time(&self, stage: Stage) -> bool {
         stage == Stage::Filter || self.stage(stage).is_some_and(|s| s.max >= 0.005)
     }
 
-    /// Returns the times that a stage takes on another thread or on OpenGL's device, in addition to its own.
+    /// Returns the times that a stage takes on another thread or on OpenGL's device, in addition to its own; `None` if it takes
+    /// none there.
     fn parallel_times(&self, stage: Stage) -> Option<Summary> {
         match stage {
             Stage::Upload => self.packing,
@@ -91,9 +93,9 @@ impl Numbers {
     }
 }
 
-/// Lays out a row for each stage that takes time, one for the idle time and one for the frame time; the names of stages that
-/// take no time share a line below the rows. If `conversion_differs`, the stage of the conversion is marked, because the output
-/// of its edited kernels is wrong.
+/// Lays out a row for each stage that takes time, a row for the idle time and one for the frame time; the names of stages that
+/// take no time share a line below the rows. If `conversion_differs` is true, marks the stage of the conversion, because the
+/// output of its edited kernels is wrong.
 pub(crate) fn show(ui: &mut Ui, numbers: &Numbers, hatch: &Hatch, conversion_differs: bool) {
     let head = allocate_row(ui);
     let columns = column_edges(head);
@@ -146,26 +148,25 @@ fn allocate_row(ui: &mut Ui) -> Rect {
     rect
 }
 
-/// Returns the right edges in points of the four columns of figures in a row of the table.
+/// Returns the horizontal positions in points of the right edges of the four columns of numbers in a row of the table.
 fn column_edges(row: Rect) -> [f32; 4] {
     let step = ((row.width() - 72.0) / 4.0).min(58.0);
     [3.0, 2.0, 1.0, 0.0].map(|n| row.right() - n * step)
 }
 
-/// The names of the columns of figures.
+/// The headings of the columns of numbers.
 const COLUMNS: [&str; 4] = ["last", "p50", "p95", "max"];
 
-/// A row of the table.
 struct Row<'a> {
     name: &'a str,
     color: Color32,
-    /// The colour and the pattern of the square before the name.
+    /// The colour and the pattern of the square before the name; `None` without a square.
     swatch: Option<(Color32, Pattern)>,
     summary: Option<Summary>,
 }
 
 impl Row<'_> {
-    /// Returns the figures of all columns.
+    /// Returns the texts in the four columns of numbers.
     fn figures(&self) -> [String; 4] {
         let Some(s) = self.summary else { return COLUMNS.map(|_| theme::UNKNOWN.to_owned()) };
         // The percentiles are rounded if they are noisy; last and maximum are times of one frame.
@@ -178,7 +179,7 @@ impl Row<'_> {
     }
 }
 
-/// Lays out a row of the table: the swatch, the name and the figures. Returns the row's rectangle.
+/// Lays out a row of the table: the coloured square, the name and the numbers. Returns the row's rectangle.
 fn show_row(ui: &mut Ui, row: &Row, hatch: &Hatch, hover: &str) -> Rect {
     let (rect, &Row { name, color, swatch, summary }) = (allocate_row(ui), row);
     let response = ui.interact(rect, ui.unique_id().with(name), Sense::hover());

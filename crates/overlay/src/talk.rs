@@ -1,5 +1,6 @@
-//! The talk: the ladder for an audience. The variants that were shown so far have bars, and the selected variant has its time, its
-//! factor, its idea and the heart of its kernel, in large type that grows with the window. The picture stays visible beside the bars.
+//! The talk: a view of the ladder (the list of variants) for presentations. The variants that were shown so far have bars. The
+//! selected variant has its time, its factor, its idea, and the heart of its kernel (the most important lines), in large type
+//! that grows with the window. The picture stays visible beside the bars.
 
 mod heart;
 
@@ -15,18 +16,18 @@ use box_filter::{Group, VariantId, Work};
 use engine::stats::Score;
 pub use heart::heart;
 
-/// The width and height in points of the window for which the sizes in this file are given; the sizes grow and shrink with the
-/// window.
+/// The width and height in points of the window to which the sizes in this file refer; in other windows, the sizes grow and
+/// shrink with the window.
 const WINDOW: egui::Vec2 = vec2(1264.0, 704.0);
-/// The least factor by which sizes are multiplied, for very small windows.
+/// The least factor by which the sizes are multiplied in very small windows.
 const MIN_UNIT: f32 = 0.1;
-/// Width of the panel of bars.
+/// Width of the panel of bars, in points of a window of size [`WINDOW`], as are the sizes below.
 const LADDER_WIDTH: f32 = 500.0;
 /// Height of the line over the bars, with the radius, the picture's size and the device.
 const HEAD_HEIGHT: f32 = 40.0;
 /// Height of a row of the panel of bars.
 const ROW_HEIGHT: f32 = 46.0;
-/// Distances of name and bar from the left edge of a row, and the width that is kept free for the time.
+/// Distances of the name and of the bar from the left edge of a row, and the width that is kept free for the time.
 const ROW_PLACES: [f32; 3] = [46.0, 200.0, 128.0];
 /// Height of the panel of the selected variant.
 const VARIANT_HEIGHT: f32 = 330.0;
@@ -36,13 +37,13 @@ const TITLE_AND_IDEA: [f32; 2] = [62.0, 60.0];
 const PADDING: f32 = 16.0;
 /// The least space between two texts of a line.
 const GAP: f32 = 24.0;
-/// Shown in place of the heart of a kernel in which no line is marked.
+/// The text in place of the heart (the most important lines) of a kernel in which no line is marked.
 const UNMARKED: &str = "No line of this kernel is marked with // heart.";
-/// The largest font size of the heart of the kernel.
+/// The largest font size of the heart (the most important lines) of the kernel.
 const CODE_SIZE: f32 = 26.0;
 
-/// Returns the variants of the ladder among `all`, in the order of the talk: those whose times are device times of the same work
-/// on the same bytes.
+/// Returns those variants among `all` that are on the ladder, in the order of the talk: those that do the same work on the same
+/// bytes, and whose times are device times.
 pub(crate) fn order(all: impl IntoIterator<Item = VariantId>) -> Vec<VariantId> {
     let group = |id: &VariantId| Group::ALL.iter().position(|group| *group == id.group);
     let mut ids: Vec<VariantId> = all.into_iter().filter(|id| matches!(id.work, Work::Kernels(_))).collect();
@@ -51,7 +52,7 @@ pub(crate) fn order(all: impl IntoIterator<Item = VariantId>) -> Vec<VariantId> 
 }
 
 /// Returns the variant of the ladder that is `steps` after `chosen`, or before it if `steps` is negative, but no further than
-/// the ladder's ends. Leaves out unavailable variants. Returns `None` if there is no such variant, or it is `chosen`.
+/// the ladder's ends. Skips unavailable variants. Returns `None` if there is no such variant, or it is `chosen`.
 pub fn variant_after(
     rows: &[(VariantId, VariantStatus)],
     chosen: VariantId,
@@ -69,16 +70,15 @@ pub fn variant_after(
     ids.get(to as usize).copied().filter(|id| *id != chosen)
 }
 
-/// The data that all parts of the talk share.
+/// The data that all parts of the talk (the presentation view) share.
 struct Talk<'a> {
     board: Board<'a>,
-    /// The ladder's variants.
     rows: Vec<&'a VariantRow<'a>>,
-    /// The factor by which all sizes are multiplied.
+    /// The factor by which all sizes in points are multiplied.
     unit: f32,
 }
 
-/// Lays the talk out in `window`. Returns the part of `window` that it leaves free.
+/// Lays the talk out in `window`. Returns the part of `window` that stays free for the picture.
 pub(crate) fn show(ui: &mut Ui, window: Rect, pass: &mut Pass) -> Rect {
     let view = pass.view;
     let ids = order(view.variants.iter().map(|row| row.id));
@@ -106,7 +106,8 @@ impl Talk<'_> {
         theme::figures(size * self.unit)
     }
 
-    /// Returns the score of a variant at the selected radius and the size of the picture; `None` before it was measured.
+    /// Returns the score (measured time) of a variant at the selected radius and the size of the picture; `None` if it was not
+    /// measured there.
     fn score<'b>(&'b self, row: &VariantRow) -> Option<&'b Score> {
         match scoreboard::time_of(&self.board, row) {
             Time::Current(score) => Some(score),
@@ -172,7 +173,8 @@ impl Talk<'_> {
         response.clicked()
     }
 
-    /// Lays out the panel of the selected variant: its title and time, its idea and factor, and the heart of its kernel.
+    /// Lays out the panel of the selected variant: its title and time, its idea and factor, and the heart (the most important
+    /// lines) of its kernel.
     fn show_variant(&self, ui: &mut Ui, rect: Rect) {
         let (unit, view) = (self.unit, self.board.view);
         let Some(row) = view.variants.iter().find(|row| row.id == view.chosen) else { return };
@@ -214,7 +216,7 @@ impl Talk<'_> {
         }
     }
 
-    /// Returns a text about how many times as fast as the first available variant of the ladder a variant is.
+    /// Returns a text that says how many times as fast as the first available variant of the ladder a variant is.
     fn factor(&self, row: &VariantRow, score: Option<&Score>) -> String {
         let is_available = |row: &&&VariantRow| !matches!(row.status, VariantStatus::Unavailable(_));
         let base = self.rows.iter().find(is_available).filter(|_| self.rows.contains(&row));

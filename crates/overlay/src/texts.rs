@@ -1,9 +1,10 @@
-//! The texts of a pass with their positions, from which tests get texts and places to click.
+//! The texts that a pass has painted, with their positions, in which tests find texts and places to click.
 
 use egui::epaint::ClippedShape;
 use egui::{Rect, Shape};
 
-/// Returns every text of a pass whose centre is visible, in the order of painting, and its rectangle in points.
+/// Returns every text of a pass (layout of the overlay) whose centre is visible, in the order of painting, and its rectangle in
+/// points.
 pub fn texts(shapes: &[ClippedShape]) -> Vec<(String, Rect)> {
     let mut found = Vec::new();
     visit(shapes, &mut |shape, clip| {
@@ -16,7 +17,7 @@ pub fn texts(shapes: &[ClippedShape]) -> Vec<(String, Rect)> {
     found
 }
 
-/// Calls `each` for every shape that is no group of shapes, with the rectangle outside which nothing of it is drawn.
+/// Calls `each` for every shape that is not a group of shapes, with the clip rectangle of the shape.
 pub(crate) fn visit(shapes: &[ClippedShape], each: &mut dyn FnMut(&Shape, Rect)) {
     fn within(shape: &Shape, clip: Rect, each: &mut dyn FnMut(&Shape, Rect)) {
         match shape {

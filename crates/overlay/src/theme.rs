@@ -28,7 +28,7 @@ pub(crate) const FILTER_DIM: Color32 = Color32::from_rgb(142, 110, 56);
 pub const SELECT: Color32 = Color32::from_rgb(108, 182, 255);
 /// The background of selected items.
 pub(crate) const SELECTION_BACKGROUND: Color32 = Color32::from_rgb(28, 66, 118);
-/// The colour of late frames, times over the budget, and other warnings.
+/// The colour of late frames, of times over the budget (the time that a frame may take), and of other warnings.
 pub(crate) const WARN: Color32 = Color32::from_rgb(247, 138, 160);
 /// The colour of errors.
 pub(crate) const ERROR: Color32 = Color32::from_rgb(240, 84, 84);
@@ -36,7 +36,7 @@ pub(crate) const ERROR: Color32 = Color32::from_rgb(240, 84, 84);
 pub(crate) const GOOD: Color32 = Color32::from_rgb(70, 190, 150);
 /// The colours of selected text and of the background behind it.
 pub(crate) const SELECTED_TEXT_COLORS: (Color32, Color32) = (STRONG, SELECTION_BACKGROUND);
-/// The background colour of bars and rails.
+/// The colour of the background of bars and rails.
 pub const TROUGH: Color32 = Color32::from_rgb(40, 45, 53);
 /// The colour of a frame's idle time.
 pub(crate) const IDLE: Color32 = Color32::from_rgb(54, 61, 70);
@@ -48,8 +48,8 @@ pub(crate) const PAD: f32 = 10.0;
 /// Height in points of a row of buttons.
 pub(crate) const CONTROL: f32 = 24.0;
 
-/// Returns the colour of a stage, a timed part of a frame's way to the screen. The filter has its own colour, all other
-/// stages are grey. Neighbours in [`STACK`] differ in lightness, and patterns can distinguish all of them.
+/// Returns the colour of a stage (a timed part of a frame's way to the screen). The filter has its own colour, all other stages
+/// are grey. Neighbours in [`STACK`] differ in lightness; all stages can be distinguished if patterns are drawn, too.
 pub(crate) fn stage_color(stage: Stage) -> Color32 {
     match stage {
         Stage::Filter => FILTER,
@@ -70,8 +70,8 @@ pub(crate) fn stage_color(stage: Stage) -> Color32 {
     }
 }
 
-/// Returns the colour of a stage in the timeline, where bars of many stages are side by side and all can be distinguished. Text
-/// on them is black.
+/// Returns the colour of a stage in the timeline, where bars of many stages are side by side and all stages have different
+/// colours. Text on the bars is black.
 pub(crate) fn timeline_color(stage: Stage) -> Color32 {
     let [red, green, blue] = match stage {
         Stage::Filter => return FILTER,
@@ -93,19 +93,19 @@ pub(crate) fn timeline_color(stage: Stage) -> Color32 {
     Color32::from_rgb(red, green, blue)
 }
 
-/// The stages from the base of a bar up: the filter first, the others in order of time.
+/// The stages in the order in which bars stack them, from the base up: the filter first, the others in order of time.
 pub(crate) static STACK: LazyLock<[Stage; Stage::ALL.len()]> = LazyLock::new(|| {
     let mut stages = Stage::ALL;
     stages.sort_by_key(|stage| *stage != Stage::Filter);
     stages
 });
 
-/// Returns the font of figures in this size in points. It is monospaced, so that figures align in columns.
+/// Returns the font for figures, with this size in points. It is monospaced, so that figures align in columns.
 pub fn figures(size: f32) -> FontId {
     FontId::new(size, FontFamily::Monospace)
 }
 
-/// Returns the font of words, which is proportional, in this size in points.
+/// Returns the font for words, with this size in points. It is proportional.
 pub fn words(size: f32) -> FontId {
     FontId::new(size, FontFamily::Proportional)
 }
@@ -116,7 +116,7 @@ pub const UNKNOWN: &str = "\u{2013}";
 /// The mark in front of a noisy number.
 pub(crate) const NOISY: &str = "~";
 
-/// Formats milliseconds for columns: with as many decimals as fit in six or seven characters.
+/// Formats milliseconds for a column of a table: with two decimals below 1,000 ms, one below 10,000 ms, and none above.
 pub(crate) fn ms(value: f64) -> String {
     match value {
         v if !v.is_finite() => UNKNOWN.into(),
@@ -126,8 +126,8 @@ pub(crate) fn ms(value: f64) -> String {
     }
 }
 
-/// Formats a single time in milliseconds: with three digits, or in whole milliseconds from 100 ms on; below 1 ms with two
-/// digits, of which the last is at least 0.1 µs.
+/// Formats a single time in milliseconds: with three digits from 1 ms to 100 ms, in whole milliseconds above, and with two
+/// digits below 1 ms, of which the last is at least 0.1 µs.
 pub fn short_ms(value: f64) -> String {
     match value {
         v if !v.is_finite() => UNKNOWN.into(),
@@ -140,7 +140,7 @@ pub fn short_ms(value: f64) -> String {
     }
 }
 
-/// Formats the frames per second that correspond to a time in milliseconds, in three digits.
+/// Formats the frames per second that correspond to a frame time in milliseconds, in at most three digits.
 pub(crate) fn fps(ms: f64, noise: Option<Noise>) -> String {
     match 1000.0 / ms {
         f if !f.is_finite() || f <= 0.0 => UNKNOWN.into(),
@@ -148,8 +148,8 @@ pub(crate) fn fps(ms: f64, noise: Option<Noise>) -> String {
     }
 }
 
-/// Formats a number by `format`, or, if it is noisy, with a mark and rounded to its significant digits; a noisy number has no more
-/// decimal places than `format` gives it.
+/// Formats a number by `format`. If `noise` is given, rounds the number to its significant digits, with the mark [`NOISY`] in
+/// front, and with no more decimal places than `format` gives it.
 pub(crate) fn with_noise(value: f64, noise: Option<Noise>, format: fn(f64) -> String) -> String {
     let quiet = format(value);
     let Some(noise) = noise.filter(|_| value.is_finite() && value > 0.0) else { return quiet };
@@ -189,8 +189,8 @@ pub(crate) fn clock(seconds: f64) -> String {
     }
 }
 
-/// Sets fonts, colours and spacing of `ctx`; call it once per context. Nothing is animated, so that an idle overlay requests no
-/// repaint.
+/// Sets the fonts, colours and spacing of `ctx`; call it once per context. Switches animations off, so that an idle overlay
+/// requests no repaint.
 pub fn apply(ctx: &egui::Context) {
     let mut fonts = egui::FontDefinitions::default();
     // The face for words has no arrows, the one for figures has.
@@ -281,7 +281,7 @@ pub(crate) fn elided_text(
     rect
 }
 
-/// Draws the background and the edge of a panel.
+/// Draws the background of a panel with this colour, and the panel's edge.
 pub(crate) fn draw_ground(painter: &egui::Painter, rect: egui::Rect, fill: Color32) {
     painter.rect(rect, 6, fill, Stroke::new(1.0, PANEL_EDGE), egui::StrokeKind::Inside);
 }

@@ -1,6 +1,6 @@
-//! The panel with the last frames on one time axis: a row for each frame, with a bar for each stage while it ran. It shows
-//! which stages overlap and which wait. A click on a frame in a graph freezes the panel at that frame and the frames before
-//! it.
+//! The timeline: a panel with the last frames on one time axis. Each frame has a row with a bar for each stage, from its start
+//! to its end, which shows which stages overlap and which wait. A click on a frame in a graph freezes the panel at that frame
+//! and the frames before it.
 
 use std::time::Instant;
 
@@ -17,7 +17,7 @@ use crate::hover::Explain as _;
 use box_filter::VariantId;
 use engine::stats::{Lane, Span, Stage, Timeline};
 
-/// The height of the contents in points unless the user has changed it.
+/// The height in points of the contents, unless the user has changed it.
 const HEIGHT: f32 = 164.0;
 /// Width in points of the frames' names left of the rows.
 const NAMES_WIDTH: f32 = 34.0;
@@ -29,7 +29,7 @@ const ROW_GAP: f32 = 5.0;
 const MIN_BAR_LENGTH: f32 = 1.0;
 /// Side in points of a square of the legend.
 const SWATCH: f32 = 9.0;
-/// The number of lanes in a frame's row: host, upload queue, filter queue.
+/// The number of lanes (sub-rows) in a frame's row: host, upload queue, filter queue.
 const LANES: usize = 3;
 /// The explanation of the panel in the hover text of its title bar.
 const ABOUT: &str = "When each stage of the last frames ran. Each frame has three lanes: the host's threads (window, device, filter in \
@@ -37,14 +37,14 @@ const ABOUT: &str = "When each stage of the last frames ran. Each frame has thre
                      frames that overlap in time. Device times are mapped to the host's clock by the time at which a command was \
                      enqueued.";
 
-/// A stage of one frame as a bar of the timeline.
+/// A bar of the timeline: one stage of one frame.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Bar {
     rect: Rect,
     span: Span,
 }
 
-/// The panel with the last frames, or with the frames up to a frozen one.
+/// The panel with the last frames on a time axis, or with the frames up to a frozen one.
 pub(super) struct LastFrames;
 
 impl ColumnPanel for LastFrames {
@@ -70,7 +70,7 @@ impl ColumnPanel for LastFrames {
     }
 }
 
-/// Lays the contents of the panel out.
+/// Lays out the contents of the panel: the legend, the time axis and the frames.
 fn show_contents(ui: &mut Ui, pane: &Pane, timeline: &Timeline, filter: Option<VariantId>) {
     let (head, hatched) = (pane.head, pane.switches.hatched);
     if timeline.frames().len() > 1 {
@@ -95,7 +95,7 @@ fn show_contents(ui: &mut Ui, pane: &Pane, timeline: &Timeline, filter: Option<V
     }
 }
 
-/// Lays out the colours and names of these stages, in as many rows as they need.
+/// Lays out the legend with the colours and names of these stages, in as many rows as they need.
 fn show_legend(ui: &mut Ui, stages: &[Stage], filter: Option<VariantId>, hatched: bool) {
     let hatch = Hatch::new(ui, hatched);
     ui.horizontal_wrapped(|ui| {
@@ -121,7 +121,7 @@ fn show_legend(ui: &mut Ui, stages: &[Stage], filter: Option<VariantId>, hatched
     });
 }
 
-/// Lays out the axis and the rows of all frames in the available space.
+/// Lays out the time axis and the rows of all frames in the available space.
 fn show_frames(ui: &mut Ui, timeline: &Timeline, filter: Option<VariantId>, hatched: bool) {
     let area = ui.available_rect_before_wrap().shrink2(vec2(theme::PAD, 0.0));
     let area = area.with_max_y(area.bottom() - theme::PAD);
@@ -156,7 +156,7 @@ fn show_frames(ui: &mut Ui, timeline: &Timeline, filter: Option<VariantId>, hatc
     }
 }
 
-/// Draws the name of a bar's stage, or that of the filter's kernels, into the bar if there is room.
+/// Draws into a bar, if there is room, the name of its stage, or of the filter's kernels if its stage is the filter.
 fn draw_bar_name(ui: &Ui, bar: &Bar, filter: Option<VariantId>) {
     let name = match (bar.span.stage, filter) {
         (Stage::Filter, Some(filter)) => filter.name,
@@ -169,7 +169,7 @@ fn draw_bar_name(ui: &Ui, bar: &Bar, filter: Option<VariantId>) {
     }
 }
 
-/// Returns the hover text of a bar, with times relative to `start`.
+/// Returns the hover text of a bar: its stage and its times, relative to `start`.
 fn span_text(span: &Span, start: Instant) -> String {
     let ms = |at: Instant| at.saturating_duration_since(start).as_secs_f64() * 1e3;
     let lane = match span.lane {
@@ -190,7 +190,7 @@ fn row(plot: Rect, frame: usize, frames: usize) -> (f32, f32) {
     (plot.top() + frame as f32 * pitch, (pitch - ROW_GAP).max(1.0))
 }
 
-/// Returns the bars of all frames within `plot`, whose time axis covers all of them.
+/// Returns the bars of all frames in `plot`, whose time axis goes from the first start to the last end of the stages.
 fn bars(timeline: &Timeline, plot: Rect) -> Vec<Bar> {
     let Some((from, to)) = timeline.extent() else { return Vec::new() };
     let all_s = to.duration_since(from).as_secs_f64().max(1e-9);
@@ -215,8 +215,8 @@ fn bars(timeline: &Timeline, plot: Rect) -> Vec<Bar> {
     bars
 }
 
-/// Returns the distance of the axis' marks in milliseconds: the least round number with which an axis of `all_ms` has at
-/// most `most` marks.
+/// Returns the distance in milliseconds between the marks on a time axis that covers `all_ms`: the least round number that
+/// gives at most `most` marks.
 fn mark_distance(all_ms: f64, most: f64) -> f64 {
     round_up((all_ms / most).max(1e-3), &[1.0, 2.0, 5.0])
 }
@@ -241,7 +241,7 @@ fn draw_axis(ui: &Ui, plot: Rect, all_ms: f64) {
     }
 }
 
-/// Draws the names of the frames left of their rows: n for the newest frame, n − 1 for the one before.
+/// Draws the names of the frames left of their rows: "n" for the newest frame, "n − 1" for the one before it, and so on.
 fn draw_names(ui: &Ui, plot: Rect, frames: usize) {
     for frame in 0..frames {
         let (top, height) = row(plot, frame, frames);

@@ -1,4 +1,4 @@
-//! Timers of parts that are shown for some seconds.
+//! Timers of parts of the overlay that are shown for some seconds.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ pub(crate) enum Timer {
     /// The timer was not started, or its time is over.
     #[default]
     Over,
-    /// The timer was started since the last pass; its time begins with the next one.
+    /// The timer was started since the last pass (layout of the overlay); its time begins with the next one.
     Started,
     /// The timer runs until this time, in egui's seconds.
     Until(f64),
@@ -22,13 +22,13 @@ impl Timer {
         *self = Timer::Started;
     }
 
-    /// Returns true if the timer runs, as of the last [`Timer::update`].
+    /// Returns true if the timer was running at the last [`Timer::update`].
     pub(crate) fn is_running(self) -> bool {
         self != Timer::Over
     }
 
-    /// Returns true if the timer, which runs for this number of seconds, runs in this pass. The end of the timer causes a
-    /// repaint.
+    /// Updates the timer, which runs for this number of seconds, and returns true if it is running in this pass. When the time
+    /// is over, the overlay is painted again.
     pub(crate) fn update(&mut self, ui: &Ui, seconds: f64) -> bool {
         let now = ui.input(|i| i.time);
         let until = match *self {

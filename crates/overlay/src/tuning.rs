@@ -1,4 +1,5 @@
-//! The panel of tuning: the state of the search for the fastest configuration, and its trials as a heat map.
+//! The panel of tuning: the state of the search for the fastest configuration (values of a variant's tuning parameters), and
+//! its trials as a heat map.
 
 use egui::{Align2, Color32, Rect, Role, Sense, Ui, pos2, vec2};
 
@@ -16,33 +17,32 @@ use ladder::tune::Status;
 use ladder::tune::best;
 use ladders::box_filter::Trial;
 
-/// A search for the fastest configuration in the background.
+/// The state and the trials of a background search for the fastest configuration (values of a variant's tuning parameters).
 #[derive(Debug, Clone, Default)]
 pub struct Tuning {
     /// The state of the search.
     pub state: JobState,
-    /// The tuned case: width, height and radius in pixels.
+    /// The width and height of the tuned picture, and the radius, in pixels; `None` before the first search.
     pub case: Option<((u32, u32), u32)>,
-    /// The first and the last radius for which the results are used.
+    /// The first and the last radius to which the results apply.
     pub radii: (u32, u32),
     /// The configurations that were measured so far, with their times.
     pub trials: Vec<Trial>,
-    /// The greatest number of trials that the search makes.
+    /// The greatest number of configurations that the search measures.
     pub max_trials: usize,
-    /// The device time of a copy of the picture in milliseconds, once measured.
+    /// The device time of copying the picture, in milliseconds; `None` until it is measured.
     pub copy_ms: Option<f64>,
 }
 
 /// Height in points of a cell of the heat map.
 const CELL_HEIGHT: f32 = 22.0;
-/// Width in points of the parameter values left of the rows.
+/// Width in points of the labels with parameter values, left of the rows of the heat map.
 const LABELS_WIDTH: f32 = 92.0;
 /// The least width in points of a cell of the heat map.
 const MIN_CELL_WIDTH: f32 = 44.0;
 /// Height in points of the parameters' names above the cells.
 const HEADER_HEIGHT: f32 = 34.0;
 
-/// The panel of tuning.
 pub(super) struct TuningPanel;
 
 impl ColumnPanel for TuningPanel {
@@ -106,12 +106,12 @@ fn progress(tuning: &Tuning) -> String {
     format!("{} of at most {}", tuning.trials.len(), tuning.max_trials)
 }
 
-/// The ratios that the legend shows with their colours.
+/// The ratios of a time to the least time that the legend of the heat map shows with their colours.
 const LEGEND_RATIOS: [f64; 4] = [1.0, 1.25, 1.5, 2.0];
-/// Height in points of the colours in the legend.
+/// Height in points of the coloured cells in the legend.
 const LEGEND_HEIGHT: f32 = 16.0;
 
-/// Lays out the legend of the heat map: the meaning of numbers and colours, and that of the letters.
+/// Lays out the legend of the heat map, which explains its numbers, colours and letters.
 fn show_legend(ui: &mut Ui) {
     ui.horizontal(|ui| {
         line(ui, "time \u{f7} least time:", theme::WEAK);
@@ -128,14 +128,14 @@ fn show_legend(ui: &mut Ui) {
     line(ui, LEGEND, theme::WEAK);
 }
 
-/// The meaning of the letters and of the frame around a cell in the heat map.
+/// The explanation of the letters in the heat map's cells and of the frame around a cell.
 const LEGEND: &str = "A abandoned   M output differs   F failed   \u{b7} not tried   framed: best";
 
 /// The hover text of the button that starts the search.
 const START_HOVER: &str = "Tune for this device, size and radius now, even while the movie plays on a CPU.\n\
     Tuning is suspended while frames are late or the filter is slow.";
 
-/// The sentence about the conditions under which a search starts automatically.
+/// The sentence that says under which conditions a search starts automatically.
 const IDLE_SENTENCE: &str =
     "Untuned cases are tuned in the background while auto is selected; on a CPU only while paused.";
 
@@ -198,7 +198,7 @@ fn ratio(trial: &Trial, best: &Trial) -> Option<f64> {
     (best > 0.0).then(|| ms / best)
 }
 
-/// Draws a cell with its [`ratio`] as text and as colour.
+/// Draws the cell of the heat map with the indices `at`: its [`ratio`] as text and as colour.
 fn draw_cell(ui: &Ui, rect: Rect, map: &HeatMap<Code>, at: (usize, usize), tuning: &Tuning) {
     let (trial, best) = (map.cell(at.0, at.1), map.center);
     let (text, fill) = match trial {
@@ -234,7 +234,7 @@ fn fill_cell(ui: &Ui, rect: Rect, text: &str, fill: Color32) {
     ui.painter().text(rect.center(), Align2::CENTER_CENTER, text, theme::figures(11.0), color);
 }
 
-/// Returns the colour of a ratio, from light for the best to dark for twice its time and more.
+/// Returns the colour of a cell for the ratio of its time to the best time: light for 1, dark for 2 and more.
 fn heat_color(ratio: f64) -> Color32 {
     let t = ((ratio - 1.0).clamp(0.0, 1.0) as f32).sqrt();
     let mix = |a: f32, b: f32| (a + (b - a) * t) as u8;

@@ -1,4 +1,4 @@
-//! The overlay's input: plain data about the player's present state.
+//! The input of the overlay: plain data about the player's present state.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -19,7 +19,7 @@ use engine::{AutoChoice, Difference, Readings, Request};
 use video::color::Correction;
 use video::{Chapter, FieldOrder, MovieInfo, Orientation};
 
-/// The filter that made the picture on the screen.
+/// The filter that has made the picture on the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ShownFilter {
     /// The variant.
@@ -33,17 +33,17 @@ pub struct ShownFilter {
 /// A variant in the overlay's list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VariantRow<'a> {
-    /// The variant that the row describes.
+    /// The id of the variant.
     pub id: VariantId,
     /// The title of the button's hover text, in one to three words.
     pub title: &'a str,
-    /// The variant's difference from the others, in a sentence or two.
+    /// The difference between the variant and the others, in a sentence or two.
     pub idea: &'a str,
-    /// The availability of the variant on this device.
+    /// Tells whether the variant can be used on this device.
     pub status: VariantStatus,
 }
 
-/// The facts about the movie that the overlay shows.
+/// The properties of the movie that the overlay shows.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct MovieSummary {
     /// The file's name without its folder. [`MovieSummary::name`] returns the name as it is shown.
@@ -52,21 +52,22 @@ pub struct MovieSummary {
     pub width: u32,
     /// Height of the picture in pixels.
     pub height: u32,
-    /// The frames per second that the container states, if any.
+    /// The frame rate that the container states, in frames per second; `None` if it states none.
     pub fps: Option<f64>,
-    /// Codec and pixel format in FFmpeg's names, YUV matrix and range: "hevc, yuv420p10le, BT.2020, limited".
+    /// The codec and the pixel format in FFmpeg's names, the YUV matrix and the range, such as "hevc, yuv420p10le, BT.2020,
+    /// limited".
     pub format: String,
     /// The properties of the file that clreel does not support, one clause for each.
     pub remarks: Vec<String>,
-    /// A clause about damage that the container reports, although no picture is damaged.
+    /// A clause about damage that the container reports although no picture is damaged; `None` if it reports none.
     pub note: Option<String>,
     /// The movie's number in the playlist, from 1, and the length of the playlist; `None` for a single movie.
     pub in_list: Option<(usize, usize)>,
-    /// The order of the fields, if the movie is interlaced.
+    /// The order of the fields if the movie is interlaced; progressive otherwise.
     pub fields: FieldOrder,
     /// The position in the movie of the frame on the screen, in seconds.
     pub position_s: f64,
-    /// The movie's duration in seconds, if it is known.
+    /// The movie's duration in seconds; `None` if it is not known.
     pub duration_s: Option<f64>,
     /// The movie's chapters in order of time.
     pub chapters: Vec<Chapter>,
@@ -118,29 +119,30 @@ pub struct Notice {
 pub struct Wipe {
     /// The filters of the left and the right side.
     pub sides: [Request; 2],
-    /// True for each side whose times are wall time, not device time.
+    /// True for each side whose filter times are wall times, not device times.
     pub by_wall: [bool; 2],
-    /// The difference of the sides, if its map is shown.
+    /// The difference between the sides if its map is shown; `None` otherwise.
     pub difference: Option<Difference>,
 }
 
-/// The sound of what plays.
+/// The settings and the state of the sound of the movie or scene that plays.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SoundView {
     /// The volume in percent.
     pub volume: u32,
     /// True if the user has switched the sound off.
     pub is_muted: bool,
-    /// Sentences about the track and the audio device.
+    /// Sentences about the sound track and the audio device.
     pub text: String,
 }
 
-/// The picture's place in the window.
+/// The place of the picture in the window.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PicturePlace {
-    /// Left and upper edge, width and height, in pixels from the window's upper left corner.
+    /// The left and upper edge, the width and the height, in pixels; the edges are measured from the window's upper left
+    /// corner.
     pub at: [f32; 4],
-    /// The picture's rotation and mirroring on the screen.
+    /// The rotation and mirroring of the picture on the screen.
     pub orientation: Orientation,
 }
 
@@ -152,7 +154,7 @@ impl PicturePlace {
     }
 }
 
-/// All data that one pass of the overlay shows.
+/// The data that the overlay shows in one pass (layout of the overlay).
 #[derive(Clone, Copy)]
 pub struct View<'a> {
     /// The measurements of the presented frames.
@@ -161,15 +163,16 @@ pub struct View<'a> {
     pub cpu: CpuReading,
     /// The movie that plays.
     pub movie: &'a MovieSummary,
-    /// The panel of the current scene, if the scene has one.
+    /// The panel of the current scene; `None` if the scene has none.
     pub scene: Option<ScenePanel<'a>>,
-    /// The OpenCL device in use, if any.
+    /// The OpenCL device in use; `None` if there is none.
     pub device: Option<&'a DeviceInfo>,
-    /// How far the device's times are used.
+    /// The state of the device's clock: whether device times are used, or wall times in their place.
     pub clock: &'a ClockState,
-    /// The use of the device's times: as they are, or replaced by wall times.
+    /// The last reading of the speed of the device's clock, or the reason why it cannot be read; `None` before the first
+    /// reading.
     pub clock_speed: Option<&'a Result<ClockSnapshot, String>>,
-    /// The peaks of the device and the registers of the kernels, if they are known.
+    /// The peaks (highest measured rates) of the device and the registers of the kernels, as far as they are known.
     pub facts: &'a DeviceFacts,
     /// All OpenCL devices.
     pub devices: DeviceList<'a>,
@@ -187,35 +190,35 @@ pub struct View<'a> {
     pub paused: bool,
     /// True if frames are presented as fast as possible instead of by their time stamps.
     pub unpaced: bool,
-    /// The filter of the picture on the screen, to which all numbers belong; `None` before the first picture.
+    /// The filter of the picture on the screen, to which all displayed numbers belong; `None` before the first picture.
     pub shown: Option<ShownFilter>,
-    /// The state of the player.
+    /// The state of the player, such as playing or paused.
     pub state: PlayState,
-    /// The progress of the picture that is being filtered, if it takes noticeably long.
+    /// The progress of the picture that is being filtered; `None` unless it takes noticeably long.
     pub busy: Option<&'a Busy>,
     /// The banners, oldest first.
     pub notices: &'a [Notice],
-    /// The wipe on the screen, if any.
+    /// The wipe on the screen; `None` if there is none.
     pub wipe: Option<&'a Wipe>,
     /// The colour correction; `None` if it is off.
     pub correction: Option<Correction>,
-    /// The luminance measurements of the picture on the screen.
+    /// The luminance measurements of the picture on the screen; `None` if there are none.
     pub readings: Option<&'a Readings>,
-    /// The reason why the luminance cannot be measured on this device.
+    /// The reason why the luminance cannot be measured on this device; `None` if it can.
     pub readings_error: Option<&'a Error>,
     /// The picture's place in the window; `None` if a scene draws it elsewhere, such as on cloth.
     pub picture_place: Option<PicturePlace>,
     /// The speed at which the movie plays; 1 is normal.
     pub speed: f64,
-    /// The kind of loop, for display; empty if only the whole movie is repeated.
+    /// A text about the loop; empty if only the whole movie is repeated.
     pub loop_text: &'a str,
-    /// The sound; `None` if nothing that plays has sound.
+    /// The settings of the sound; `None` if nothing that plays has sound.
     pub sound: Option<&'a SoundView>,
-    /// The target in seconds of a seek that is still under way.
+    /// The target in seconds of a seek that has not ended yet; `None` if there is none.
     pub target_s: Option<f64>,
-    /// Start and end of the A-B loop in seconds; each is `None` until the user sets it.
+    /// The start and the end of the A-B loop in seconds; each is `None` until the user sets it.
     pub loop_range: (Option<f64>, Option<f64>),
-    /// The frame interval at this speed in milliseconds: the time that a frame may take.
+    /// The time in milliseconds that a frame may take: the frame interval at the present speed; `None` if it is not known.
     pub budget_ms: Option<f64>,
     /// The state and the trials of the background tuning.
     pub tuning: &'a Tuning,
@@ -227,14 +230,16 @@ pub struct View<'a> {
     pub kernels: &'a Kernels,
     /// The data races and out-of-bounds accesses that Oclgrind has found in kernels.
     pub races: &'a RaceReport,
-    /// The [heart](crate::heart) of the selected variant's kernels, for the talk; `None` if it has no kernels.
+    /// The most important lines of the selected variant's kernels (see [`heart`](crate::heart)), for the talk; `None` if it has
+    /// no kernels.
     pub heart: Option<&'a str>,
     /// The variant and configuration that [`VariantId::auto`] uses for this size and radius; `None` until it is built.
     pub auto: Option<&'a AutoChoice>,
 }
 
 impl View<'_> {
-    /// Returns the size in pixels of the picture on the screen, or of the movie's pictures before the first picture.
+    /// Returns the size in pixels of the picture on the screen, or the size of the movie's pictures before the first one is
+    /// shown.
     pub(crate) fn size(&self) -> (u32, u32) {
         self.shown.map_or((self.movie.width, self.movie.height), |s| s.size)
     }

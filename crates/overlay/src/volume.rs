@@ -1,4 +1,5 @@
-//! The volume of the sound, at the end of the seek bar: a loudspeaker that switches the sound off, and a slider.
+//! The controls of the sound at the end of the seek bar: a loudspeaker that switches the sound off or on, and a slider for the
+//! volume.
 
 use egui::{
     Color32, CornerRadius, Id, Painter, Pos2, Rect, Role, Sense, Shape, Slider, Stroke, Ui, pos2, vec2,
@@ -12,17 +13,17 @@ use crate::hover::Explain as _;
 const ICON_WIDTH: f32 = 24.0;
 /// Width in points of the slider.
 const SLIDER_WIDTH: f32 = 64.0;
-/// The least width in points of the seek bar's row at which there is a slider.
+/// The least width in points of the seek bar's row in which the volume has a slider.
 const MIN_ROW_WIDTH: f32 = 380.0;
 /// The change of the volume by a step of the mouse wheel, in percent.
 const WHEEL_STEP: i32 = 5;
 
-/// Returns the width in points of the controls in a row of this width.
+/// Returns the width in points of the volume's controls in a row of this width.
 pub(crate) fn width_in(row: f32) -> f32 {
     if row >= MIN_ROW_WIDTH { ICON_WIDTH + SLIDER_WIDTH + 4.0 } else { ICON_WIDTH }
 }
 
-/// Lays out the loudspeaker and, if `rect` is wide enough, the slider.
+/// Lays out the loudspeaker and, if `rect` is wide enough, the slider of the volume.
 pub(crate) fn show(ui: &mut Ui, rect: Rect, sound: &SoundView, actions: &mut Vec<Action>) {
     let over = ui.interact(rect, ui.unique_id().with("wheel over the volume"), Sense::hover());
     let steps = mouse::wheel_steps(ui, &over);
@@ -55,7 +56,7 @@ pub(crate) fn show(ui: &mut Ui, rect: Rect, sound: &SoundView, actions: &mut Vec
     }
 }
 
-/// Draws a loudspeaker with waves, or with a cross if the sound is off.
+/// Draws a loudspeaker: with waves if the sound is on, with a cross if it is off.
 fn draw_loudspeaker(painter: &Painter, center: Pos2, sound: &SoundView) {
     let at = |x: f32, y: f32| center + vec2(x, y);
     let box_of = Rect::from_min_max(at(-8.0, -2.5), at(-4.0, 2.5));

@@ -1,6 +1,6 @@
-//! The part of the panel of stages that explains the time of the filter on the screen: the work of its kernels, rates, shares
-//! of the device's peaks, sentences as far as measurements support them, and a roofline of the variants. An unknown number is
-//! "–".
+//! The part of the panel of stages that explains the filter's time: the work of its kernels, rates of memory traffic and
+//! operations, their shares of the device's peaks, sentences that measurements support, and a roofline of the variants. An
+//! unknown number is shown as "–".
 
 use egui::{Align2, Color32, FontId, Role, Sense, Ui, pos2, vec2};
 
@@ -17,20 +17,20 @@ use engine::stats::{FilterWork, Stage};
 use ladder::roofline::{Dot, Roofline};
 use ladder::why::{DevicePeaks, Evidence, Rates, percent, sentences};
 
-/// Facts about the device in use: its measured peaks, and the registers of the kernels on the screen.
+/// The measured properties of the device in use: its peaks (highest rates), and the registers of the kernels on the screen.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DeviceFacts {
-    /// The measured peaks; `None` until they are measured.
+    /// The measured peaks (highest rates) of the device; `None` until they are measured.
     pub peaks: Option<DevicePeaks>,
-    /// The reason why the peaks are not measured yet, as a sentence.
+    /// A sentence that says why the peaks are not measured yet; `None` if there is no reason to show.
     pub waits: Option<String>,
-    /// The registers of the kernels on the screen; empty if the driver does not report them.
+    /// The registers that the kernels on the screen use; empty if the driver does not report them.
     pub registers: Vec<KernelRegisters>,
 }
 
 /// Height in points of a row of the table of kernels.
 const ROW_HEIGHT: f32 = 15.0;
-/// The columns of the table of kernels after the name, with their widths in points and hover texts.
+/// The columns of the table of kernels after the name: heading, width in points, and hover text of each.
 const COLUMNS: [(&str, f32, &str); 6] = [
     ("ms", 48.0, "Median device time of the kernel"),
     ("reads", 42.0, "Elements read from global memory or images for each pixel, borders and strips included"),
@@ -44,7 +44,7 @@ const COLUMNS: [(&str, f32, &str); 6] = [
     ),
 ];
 
-/// Lays out the whole part of the panel.
+/// Lays out the explanation of the filter's time.
 pub(crate) fn show(ui: &mut Ui, view: &View, numbers: &Numbers) {
     let peaks = view.facts.peaks.unwrap_or_default();
     let work = numbers.work.as_ref();
@@ -68,8 +68,8 @@ pub(crate) fn show(ui: &mut Ui, view: &View, numbers: &Numbers) {
     roofline::show(ui, &live_roofline(view, numbers));
 }
 
-/// Returns the measurements of the filter's time that sentences are derived from; `None` before the time was measured, and for
-/// filters without kernels.
+/// Returns the measurements of the filter from which the sentences are derived; `None` before the filter's time was measured,
+/// and for filters without kernels.
 fn evidence<'a>(view: &'a View, numbers: &'a Numbers) -> Option<Evidence<'a>> {
     let filter = numbers.stage(Stage::Filter)?;
     let FilterWork { work, pass_ms, .. } = numbers.work.as_ref()?;
@@ -83,7 +83,7 @@ fn evidence<'a>(view: &'a View, numbers: &'a Numbers) -> Option<Evidence<'a>> {
     })
 }
 
-/// Returns the roofline of the variants that were measured at the radius and size on the screen.
+/// Returns the roofline with a dot for each variant that was measured at the radius and size on the screen.
 fn live_roofline(view: &View, numbers: &Numbers) -> Roofline {
     let size = view.size();
     let dot = |row: &super::VariantRow| {
@@ -93,12 +93,12 @@ fn live_roofline(view: &View, numbers: &Numbers) -> Roofline {
     Roofline::new(view.facts.peaks.unwrap_or_default(), view.variants.iter().filter_map(dot).collect())
 }
 
-/// Returns a share of a peak as text in parentheses; empty if it is not known.
+/// Returns the text ", 42 % of the copy", for this share of the peak that `of` names; empty if the share is not known.
 fn share_text(share: Option<f64>, of: &str, precision: Precision) -> String {
     share.map_or_else(String::new, |share| format!(", {} of {of}", percent(share, precision)))
 }
 
-/// Returns a text about the bytes that must be moved, and their rate.
+/// Returns a text about the bytes that any kernel must move, their rate, and its share of the peak.
 fn memory_text(
     least: Option<u64>,
     rates: Option<Rates>,
@@ -111,14 +111,14 @@ fn memory_text(
     format!("{} MB to move, {rate} GB/s{share}", number(least as f64 / 1e6))
 }
 
-/// Returns a text about the rate of operations.
+/// Returns a text about the rate of operations and its share of the peak.
 fn compute_text(rates: Option<Rates>, peaks: &DevicePeaks, precision: Precision) -> String {
     let Some(rates) = rates.filter(|rates| rates.gflop_s > 0.0) else { return theme::UNKNOWN.to_owned() };
     let share = share_text(rates.operation_share(peaks), "the peak", precision);
     format!("{} GFLOP/s{share}", believed(rates.gflop_s, &[precision]))
 }
 
-/// Returns a text about the device's peaks, or about the reason why they are not known.
+/// Returns a text with the device's peaks, or with the reason why they are not known.
 fn peaks_text(facts: &DeviceFacts) -> String {
     let Some(peaks) = facts.peaks else {
         let waits = facts.waits.as_deref().map_or_else(String::new, |why| format!(" {why}"));
@@ -144,7 +144,8 @@ fn show_kernels(ui: &mut Ui, work: &FilterWork, registers: &[KernelRegisters], p
     ui.add_space(3.0);
 }
 
-/// Returns the cells of a kernel's row, without the name.
+/// Returns the texts in a kernel's row of the table, without the name: time, reads and writes per pixel, barriers, group size,
+/// and registers.
 fn cells(
     launch: Option<(&LaunchWork, u64)>,
     ms: Option<f64>,
@@ -165,7 +166,7 @@ fn cells(
     .map(|cell| cell.unwrap_or_else(|| theme::UNKNOWN.to_owned()))
 }
 
-/// Lays out a row of the table of kernels; `font` is the font of the cells.
+/// Lays out a row of the table of kernels. `color` is the colour of the texts, `font` the font of the cells after the name.
 fn show_row(ui: &mut Ui, name: &str, cells: [String; 6], (color, font): (Color32, FontId)) {
     let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), ROW_HEIGHT), Sense::hover());
     let room = rect.width() - COLUMNS.iter().map(|(_, width, _)| width).sum::<f32>();

@@ -8,7 +8,7 @@ use crate::access::Access as _;
 use crate::hover::Explain as _;
 use crate::theme;
 
-/// Lays out one line of text, cut at the panel's edge; the hover text then has all of it.
+/// Lays out one line of text, cut at the panel's edge; if it is cut, the hover text shows all of it.
 pub(crate) fn line(ui: &mut Ui, text: &str, color: Color32) -> Response {
     let label = Label::new(RichText::new(text).font(theme::words(12.0)).color(color)).truncate();
     let (at, galley, response) = label.show_tooltip_when_elided(false).layout_in_ui(ui);
@@ -23,7 +23,7 @@ pub(crate) fn paragraph(ui: &mut Ui, text: &str, color: Color32) -> Response {
     ui.label(RichText::new(text).font(theme::words(12.0)).color(color))
 }
 
-/// Returns a button for a choice, which is marked if it is `chosen`.
+/// Returns a button for one of several choices, which is marked if it is the `chosen` one.
 pub(crate) fn choice_button(text: &str, chosen: bool) -> Button<'static> {
     // Only black can be read on the background of the chosen one.
     let color = if chosen { Color32::BLACK } else { theme::TEXT };
@@ -31,7 +31,7 @@ pub(crate) fn choice_button(text: &str, chosen: bool) -> Button<'static> {
     if chosen { button.fill(theme::SELECT) } else { button }
 }
 
-/// Lays out a clickable word, with its right end at `at`. Returns true if it was clicked.
+/// Lays out a clickable word, with its right end at `at`. Returns true if the user clicked it.
 pub(crate) fn link(ui: &mut Ui, at: Pos2, text: &str, hover: &str) -> bool {
     let galley = ui.painter().layout_no_wrap(text.to_owned(), theme::words(12.0), theme::SELECT);
     let rect = Align2::RIGHT_CENTER.anchor_size(at, galley.size());
@@ -62,7 +62,7 @@ pub(crate) fn resizable(ui: &mut Ui, name: &'static str, height: f32, contents: 
     }
 }
 
-/// A height in points that no panel reaches.
+/// A height in points that is larger than any panel, for layouts without a limit.
 pub(crate) const MAX_HEIGHT: f32 = 100_000.0;
 /// The least height in points to which a part of a panel can be resized.
 const MIN_RESIZED_HEIGHT: f32 = 90.0;

@@ -1,5 +1,5 @@
-//! A wipe: two filters of one picture, with a line between them that the user drags, a label for each side, and their
-//! difference.
+//! The parts of a wipe (two filters of one picture) that the overlay draws: a line between the sides, which the user can drag,
+//! a label for each side, and the difference of the sides.
 
 use std::sync::Arc;
 
@@ -18,21 +18,21 @@ use engine::Difference;
 use engine::stats::Summary;
 use video::Orientation;
 
-/// The greatest distance in points from the line at which the mouse can drag the line.
+/// The greatest distance in points of the mouse from the line at which the mouse can drag the line.
 const GRAB_DISTANCE: f32 = 12.0;
 /// The least distance of the line from the picture's left and right edge, as a fraction of the picture's width.
 const MIN_EDGE_DISTANCE: f32 = 0.02;
-/// Height in points of a label.
+/// Height in points of the label of a side.
 const LABEL_HEIGHT: f32 = 22.0;
 
-/// The line between the sides of a wipe, which the user drags.
+/// The line between the sides of a wipe, which the user can drag.
 #[derive(Debug)]
 pub struct WipeLine {
     /// The line's position, as a fraction of the picture's width.
     position: f32,
     /// The line's position in the last pass, in points from the window's left edge.
     x: f32,
-    /// True if the mouse is on the right side.
+    /// True if the mouse is on the right side of the wipe.
     pointer_is_right: bool,
 }
 
@@ -49,18 +49,18 @@ impl WipeLine {
         self.position
     }
 
-    /// Sets the point to which the mouse has moved since the last pass.
+    /// Sets the position to which the mouse has moved since the last pass.
     pub fn set_pointer(&mut self, pointer: Pos2) {
         self.pointer_is_right = pointer.x >= self.x;
     }
 
-    /// Returns true if the mouse is on the right side of a wipe, whose filter keys then change.
+    /// Returns true if the mouse is on the right side of a wipe; the keys of variants then change the filter of that side.
     pub fn pointer_is_right(&self) -> bool {
         self.pointer_is_right
     }
 
-    /// Returns the part of the picture `whole` that the first filter has made: all of it without a wipe, and nothing if the map
-    /// of differences covers it.
+    /// Returns the part of the picture `whole` that the first filter has made: all of it without a wipe, nothing if the map of
+    /// differences covers the picture, otherwise the part left of the line.
     pub(crate) fn first_filter_rect(&self, view: &View, whole: Rect) -> Rect {
         match view.wipe {
             None => whole,
@@ -69,8 +69,8 @@ impl WipeLine {
         }
     }
 
-    /// Lays out the dividing line of the wipe, and the labels of both sides within `area`. Call it after the picture, so that the line gets clicks before the picture does, and before the
-    /// panels, which are drawn over the line.
+    /// Lays out the dividing line of the wipe, and the labels of both sides within `area`. Call this after the picture, so that
+    /// the line gets clicks before the picture does, and before the panels, which are drawn over the line.
     pub(crate) fn show(&mut self, ui: &Ui, area: Rect, pass: &mut Pass) {
         let (view, numbers) = (pass.view, pass.numbers);
         let (Some(wipe), Some(placed)) = (view.wipe, view.picture_place) else { return };
@@ -144,8 +144,8 @@ pub(crate) fn line_id() -> Id {
     Id::unique("wipe-line")
 }
 
-/// Returns the text of a difference, and the position of the largest one in the picture on the screen, as a fraction of its
-/// width and height.
+/// Returns a text about the difference of the sides, and the position of the largest difference in the picture on the screen,
+/// as a fraction of the picture's width and height.
 fn difference_text(
     difference: Difference,
     size: (u32, u32),
@@ -160,8 +160,9 @@ fn difference_text(
 }
 
 /// Returns the labels of the left and the right side: the filter, its median time, and the verdict of the comparison with the
-/// opposite side. `ratio` is that of the left side's times to the right side's, frame by frame. Edited kernels with a wrong output get no times. If the right side shows another version of the kernels of
-/// the left side's variant, the left label names `running`, the version that runs.
+/// opposite side. `ratio` is that of the left side's times to the right side's, frame by frame. Edited kernels with wrong
+/// output get no times. `running` is the running version of the left side's variant; the left label names it if the right side
+/// shows another version of the same kernels.
 fn label_texts(
     wipe: &Wipe,
     (times, ratio): ([Option<Summary>; 2], Option<Ratio>),
@@ -198,7 +199,7 @@ fn label_texts(
     })
 }
 
-/// A text on a filled rectangle, which names the filter of a side of a wipe or the difference of the sides.
+/// A text on a filled rectangle: the label of a side of a wipe, or of the difference of the sides.
 struct Label {
     rect: Rect,
     galley: Arc<Galley>,
@@ -206,7 +207,8 @@ struct Label {
 }
 
 impl Label {
-    /// Lays out a label of which the point `align` is at `at`, shifted so that it is within `area`; `strong` text is brighter.
+    /// Lays out a label whose point `align` is at `at`, and shifts it so that it is within `area`. The text is brighter if
+    /// `strong` is true.
     fn new(ui: &Ui, area: Rect, (at, align): (Pos2, Align2), (text, strong): (&str, bool)) -> Self {
         let color = if strong { theme::STRONG } else { theme::TEXT };
         let galley = theme::elided(ui, text, (theme::words(13.0), color), ui.max_rect().width() - 14.0);

@@ -1,4 +1,4 @@
-//! The overlay's longer hover texts, which define the numbers.
+//! The longer hover texts of the overlay, which define the displayed numbers.
 
 use std::sync::LazyLock;
 
@@ -13,8 +13,8 @@ use engine::sharing::Sharing;
 use engine::stats::{Stage, Summary};
 use video::FieldOrder;
 
-/// Returns the hover text of a stage: its definition, and its `parallel` times, if known: for the upload, the time on the
-/// decoder's thread; for other stages, the time on OpenGL's device.
+/// Returns the hover text of a stage: its definition, and the times `parallel` of its work elsewhere, if they are known: on the
+/// decoder's thread for the upload, on OpenGL's device for other stages.
 pub(crate) fn stage_text(stage: Stage, parallel: Option<Summary>) -> String {
     let place = match stage {
         Stage::Upload => "Packing the planes on the decoder's thread",
@@ -112,7 +112,7 @@ pub(crate) fn auto_text(AutoChoice { variant, config }: &AutoChoice) -> String {
     format!("For this size and radius, auto uses {variant}{config}.")
 }
 
-/// Returns an explanation of how frames get from OpenCL to OpenGL.
+/// Returns an explanation of how frames get from OpenCL to OpenGL: in shared textures or as copies.
 pub(crate) fn sharing_text(sharing: &Sharing) -> String {
     let meaning = match sharing {
         Sharing::ZeroCopy => {
@@ -127,7 +127,7 @@ pub(crate) fn sharing_text(sharing: &Sharing) -> String {
     format!("{meaning}\nClick Device for all devices, and which of them share textures.")
 }
 
-/// Returns the hover text that explains why a number is noisy.
+/// Returns the hover text that says why a number is noisy.
 pub(crate) fn noise_text(noise: &Noise) -> String {
     format!("Noisy, rounded to its significant digits. {noise}")
 }
@@ -144,7 +144,7 @@ pub(crate) const FRAME: &str = "Frame time: from one presented frame to the next
 pub(crate) const FRAME_RATE: &str = "Frames per second: 1000 divided by the median frame time of the last five seconds with this \
     variant, radius and size.\nExcludes pauses, seeks and resizes.";
 
-/// The hover text of the headline's bar.
+/// The hover text of the bar of one frame in the headline.
 pub(crate) const FRAME_BAR: &str = "One frame: the median of each stage, the filter first, against the frame interval of the movie. \
     Stages of consecutive frames can overlap.\n\
     Excludes waiting for the next frame to be due.";
@@ -158,14 +158,14 @@ pub(crate) const FILTER_BY_WALL: &str = "The filter alone: median wall time in t
     size; no device time is available for it.\nThe frames per second are what the filter could reach without any other \
     stage.";
 
-/// The hover text of device times before the device's clock was compared with the host's.
+/// The hover text of device times while the device's clock was not compared with the host's.
 pub(crate) const UNCALIBRATED: &str = "Uncalibrated: the device's clock has not been compared with the host's yet, so the driver's times may be wrong.";
 
-/// The hover text in place of a device during the search for devices.
+/// The hover text of the text in place of the device's name while devices are searched or initialized.
 pub(crate) const AWAITED_DEVICE: &str = "OpenCL devices are being found and initialized in the background. Until then the movie is \
     shown unfiltered.\nClick to list the devices.";
 
-/// The hover text in place of a device if there is none.
+/// The hover text of the text in place of the device's name if there is no device.
 pub(crate) static NO_DEVICE: LazyLock<String> = LazyLock::new(|| {
     let variants = VariantId::all().filter(|id| id.back_end() != BackEnd::OpenCl);
     format!(
@@ -174,7 +174,7 @@ pub(crate) static NO_DEVICE: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
-/// Returns the device's properties as the driver reports them.
+/// Returns the hover text with the device's properties as the driver reports them.
 pub(crate) fn device_text(device: &DeviceInfo) -> String {
     format!(
         "{}\n{}\n{} {}\n{}\nClick to list all devices.",
@@ -196,11 +196,11 @@ pub(crate) const FRAME_COUNTS: &str = "Presented: movie frames that reached the 
     Late: shown more than half a frame interval after they were due.\n\
     Dropped: decoded but not shown, because the next one was due.";
 
-/// The definition of the clock's speed.
+/// The definition of the speed of the device's clock, for the hover text.
 const CLOCK_SPEED: &str = "Speed of the device's clock, read once a second, and its limit.\n\
     Times that were measured at different speeds are not comparable.";
 
-/// Returns the definition of the CPU loads on a machine with this number of cores, 0 if unknown.
+/// Returns the hover text that defines the CPU loads, on a machine with this number of cores (0 if unknown).
 pub(crate) fn cpu_text(cores: usize) -> String {
     let all = match cores {
         0 => "all its cores".to_owned(),
@@ -213,7 +213,7 @@ pub(crate) fn cpu_text(cores: usize) -> String {
     )
 }
 
-/// Returns the speed of the device's clock, and its hover text.
+/// Returns the text of the speed of the device's clock, and its hover text.
 pub(crate) fn clock_speed_texts(speed: Option<&Result<ClockSnapshot, String>>) -> (String, String) {
     let snapshot = match speed {
         Some(Ok(snapshot)) => snapshot,
@@ -254,11 +254,11 @@ pub(crate) fn field_order_texts(fields: FieldOrder) -> (&'static str, String) {
 pub(crate) const FORMAT: &str = "Codec and pixel format (FFmpeg's names), YUV matrix, and range (full or limited).\n\
     As of the first picture; values that the file does not specify are derived from the picture's size.";
 
-/// The hover text of a property of the file that clreel does not support.
+/// The hover text of a property of the movie's file that clreel does not support.
 pub(crate) const UNSUPPORTED_PROPERTY: &str =
     "The file requests this, and clreel does not support it: the picture does not look as intended.";
 
-/// The hover text of packets that are marked as damaged.
+/// The hover text of the line about packets that the container marks as damaged.
 pub(crate) const FLAGGED_PACKETS: &str =
     "The file or its format marks them, as where recordings were joined. The decoder found no error in them.";
 
@@ -269,7 +269,7 @@ pub(crate) const REPAINT: &str = "Time between repaints of the window, with or w
 /// The hover text of the radius.
 pub(crate) const RADIUS: &str = "Radius of the box in pixels (-, =)";
 
-/// Returns a sentence that defines the window of the box filter with this radius.
+/// Returns a sentence that defines the box of the filter with this radius: the pixels whose mean it computes.
 pub(crate) fn window_text(radius: u32) -> String {
     let side = 2 * u64::from(radius) + 1;
     format!("Each pixel is the mean of {side} \u{d7} {side} = {} pixels.", side * side)

@@ -1,4 +1,5 @@
-//! Fills the device's buffers: follows the clock, stretches, and applies the volume.
+//! Fills the audio device's buffers: takes samples at the position of the movie's clock, changes their tempo, and applies the
+//! volume.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -8,28 +9,32 @@ use super::ring::{Reader, Stereo};
 use super::stretch::Stretch;
 use super::transport::{Anchor, Shared, Transport};
 
-/// Seconds in which the volume rises from silence to its full value, so that nothing clicks.
+/// Seconds in which the volume rises from silence to its maximum or falls from there, so that a start or stop makes no click.
 const RAMP_S: f32 = 0.005;
 
-/// The part of the sound that runs in the device's callback.
+/// Computes the samples that the audio device plays; runs in the device's callback.
 ///
-/// After a start, a seek or a pause, the clock waits: the sound begins with its first sample, and the mixer reports when that
-/// is heard. After a change of the tempo, the mixer takes its position from the clock. From then on, positions follow from the
-/// samples that the device consumes, and the window adjusts its clock to them; the sound is never adjusted.
+/// After a start, a seek or a pause, the clock waits for the sound: the sound begins with its first sample, and the mixer
+/// reports the time at which that sample is heard. After a change of the tempo, the mixer takes its position from the clock.
+/// From then on, positions follow from the samples that the device consumes, and the window adjusts its clock to them; the
+/// sound is never adjusted.
 pub(crate) struct Mixer {
     shared: Arc<Shared>,
     reader: Reader,
     stretch: Stretch,
     rate: f64,
-    /// The revision of the clock that the position was taken from; `None` if the position must be taken again.
+    /// The [`Transport::revision`] (it changes when the clock jumps, stops or continues) of the clock from which the current
+    /// position was taken; `None` if the mixer must take the position from the clock again.
     revision: Option<u64>,
-    /// The number of samples until the clock starts.
+    /// The number of silent samples to play until the clock starts.
     delay: usize,
-    /// The number of times that the sound went back to the beginning of a segment that came late.
+    /// The number of times that the mixer went back to the beginning of a segment (a part of the play timeline without a seek
+    /// or loop) because the segment's samples were decoded too late.
     delays: u32,
-    /// The current volume, which approaches the one that was set.
+    /// The factor by which the present sample is multiplied; it approaches the factor for the volume that the user has set, or
+    /// 0 while the clock is stopped.
     gain: f32,
-    /// The change of `gain` per sample.
+    /// The largest change of `gain` from one sample to the next.
     gain_step: f32,
 }
 
@@ -48,7 +53,7 @@ impl Mixer {
         }
     }
 
-    /// Fills `out`, whose first sample is heard at `heard_at`.
+    /// Fills `out`, a buffer of the audio device, whose first sample is heard at `heard_at`.
     pub(crate) fn mix(&mut self, out: &mut [Stereo], heard_at: Instant) {
         let transport = self.shared.transport();
         let is_new = self.revision != Some(transport.revision);
@@ -59,7 +64,7 @@ impl Mixer {
         if !self.shared.can_begin(transport.revision) {
             return self.mix_part(out, &stopped, heard_at);
         }
-        // The former position fades out first.
+        // Sound from the position before fades out first.
         let fade = if self.gain > 0.0 { (1.0 / self.gain_step) as usize + 1 } else { 0 };
         let (before, out) = out.split_at_mut(fade.min(out.len()));
         if !before.is_empty() {
@@ -74,13 +79,13 @@ impl Mixer {
         self.shared.has_begun.store(true, Ordering::Release);
     }
 
-    /// Fills a part of a buffer in which the clock does not change.
+    /// Fills a part of the device's buffer in which the state of the clock does not change.
     fn mix_part(&mut self, out: &mut [Stereo], transport: &Transport, heard_at: Instant) {
         out.fill([0.0; 2]);
         if !transport.is_running && self.gain == 0.0 {
             self.revision = None;
             self.stretch.reset();
-            // Drops what is to be discarded, so that samples of a new position find space.
+            // Drops samples that the decoder has discarded, so that samples of a new position find space.
             self.reader.read(i64::MIN, &mut []);
             return;
         }
@@ -115,7 +120,7 @@ impl Mixer {
         }
     }
 
-    /// Returns the number of samples that wait in the ring.
+    /// Returns the number of samples in the ring buffer that were not read yet.
     pub(crate) fn waiting(&self) -> usize {
         self.reader.waiting()
     }

@@ -17,11 +17,11 @@ use super::ring::{Stereo, Writer, ring};
 use super::transport::Shared;
 use base::error::{Error, Result};
 
-/// Seconds of samples in each of the device's two buffers. This is long enough for a machine whose CPU cores are all busy.
+/// Seconds of samples in each of the device's two buffers; long enough that the sound has no gaps while all CPU cores are busy.
 const BUFFER_S: f64 = 0.05;
-/// Seconds of samples in the ring between decoder and device.
+/// Seconds of samples that fit in the ring buffer between the decoder and the device.
 const RING_S: f64 = 1.0;
-/// The time after which opening a stream is given up.
+/// The maximum time for opening a stream; opening fails if it takes longer.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(3);
 const COOKIE_BYTES: usize = 256;
 /// The file in which ALSA lists its sound cards.
@@ -30,7 +30,7 @@ const ALSA_CARDS: &str = "/proc/asound/cards";
 /// An opened stream of an audio device. Dropping it closes the stream, and waits for the server.
 pub(crate) struct Output {
     stream: Stream,
-    /// The writing end of the ring that the stream plays.
+    /// The writing end of the ring buffer whose samples the stream plays.
     pub(crate) writer: Writer,
     /// Samples per second of each channel.
     pub(crate) rate: u32,
@@ -40,8 +40,8 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Opens the default device, with two channels; `None` without a device. The stream does not play yet. `thread` is woken
-    /// when the ring is half empty and when the device fails.
+    /// Opens the default audio device with two channels, and does not start it yet. Returns `None` if there is no device. The
+    /// stream unparks `thread`, which decodes, when the ring buffer is half empty and when the device fails.
     ///
     /// # Errors
     /// Returns an error if there is a device, but it cannot be opened.
@@ -91,7 +91,7 @@ impl Output {
     /// Starts or pauses the device. A paused device needs no CPU time.
     ///
     /// # Errors
-    /// Returns an error if the device has gone.
+    /// Returns an error if the device has disappeared.
     pub(crate) fn set_playing(&mut self, is_playing: bool) -> Result<(), cpal::Error> {
         if is_playing != self.is_playing {
             let played_from = if is_playing {
@@ -107,15 +107,16 @@ impl Output {
         Ok(())
     }
 
-    /// Closes the stream without waiting: a server that has gone may not answer.
+    /// Closes the stream on another thread, without waiting for it: an audio server that has stopped may not answer.
     pub(crate) fn close(self) {
         // Without another thread the stream is closed here.
         let _ = std::thread::Builder::new().name("close sound".into()).spawn(move || drop(self));
     }
 }
 
-/// Creates the cookie file that PulseAudio's clients share, as its own library does, if there is a server and no such file.
-/// Ignores errors; then there is no sound, since a server refuses clients that send no cookie, even where it needs none.
+/// Creates the cookie file by which PulseAudio recognizes its clients, as its own library does, if a server runs and the file
+/// does not exist. Ignores errors: there is then no sound, since a server refuses clients that send no cookie, even where it
+/// needs none.
 fn create_cookie() {
     if pulseaudio::socket_path_from_env().is_none() || pulseaudio::cookie_path_from_env().is_some() {
         return;
@@ -135,7 +136,7 @@ fn create_cookie() {
     }
 }
 
-/// Returns the default device of the first audio system that has one; `None` if there is none.
+/// Returns the default device of PulseAudio, or of ALSA if PulseAudio has none; `None` if neither has a device.
 fn default_device() -> Option<Device> {
     create_cookie();
     let device = |id| cpal::host_from_id(id).ok()?.default_output_device();

@@ -14,51 +14,53 @@ use base::threads::join_within;
 use parking_lot::Mutex;
 use video::{Samples, SoundFeed, SoundReader, SoundSegment};
 
-/// The interval at which a device is looked for while there is none.
+/// The interval at which the player looks for an audio device while there is none.
 const RETRY: Duration = Duration::from_secs(2);
-/// The time after which the device is paused if the movie does not play.
+/// The time without a playing movie after which the audio device is paused.
 const REST: Duration = Duration::from_secs(1);
-/// The longest time that [`Sound::drop`] waits for the thread.
+/// The longest time that [`Sound::drop`] waits for the end of the decoding thread.
 const END_WAIT: Duration = Duration::from_secs(2);
-/// The time without a request for a buffer after which a playing device is opened again, since some servers do not report that
-/// a sink has disappeared.
+/// The time without a request for a buffer after which a playing device is closed and opened again, since some audio servers do
+/// not report that a sink (their output device) has disappeared.
 const STALL: Duration = Duration::from_secs(3);
-/// The maximum of that time, which doubles with each stall of a device that does not play in between: a sink that is suspended
-/// continues by itself, and a stream that is closed may leave its connection at the server.
+/// The maximum of [`Player::stall`], which doubles each time a device asks for no buffers although it plays: a suspended sink
+/// continues by itself, and each stream that is closed may leave its connection open at the server.
 const MAX_STALL: Duration = Duration::from_secs(30);
-/// Nanoseconds by which the sound may lag behind the clock before decoding continues at the clock's position.
+/// The largest lag of the sound behind the clock, in nanoseconds. If the lag is larger, decoding continues at the clock's
+/// position.
 const MAX_LAG_NS: i64 = 500_000_000;
-/// Nanoseconds of sound that are decoded before the sound begins, if the clock waits for it.
+/// The amount of sound in nanoseconds that is decoded before the sound begins, if the clock waits for it.
 const READY_NS: i64 = 200_000_000;
-/// Nanoseconds by which a time stamp may differ from the end of the samples before it and still continue them.
+/// The largest difference in nanoseconds between a time stamp and the end of the samples before it at which the samples still
+/// count as consecutive.
 const TOLERANCE_NS: i64 = 10_000_000;
 
-/// The state of the device and the track, for the user.
+/// The state of the audio device and of the sound track, to be shown to the user.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum SoundStatus {
     /// The device and the track are being opened.
     #[default]
     Opening,
-    /// There is no device, or it cannot be opened; a device is looked for every two seconds.
+    /// There is no audio device, or it cannot be opened; the player looks for one every two seconds.
     NoDevice,
-    /// The movie has no sound, or its track cannot be played, which was reported as an error.
+    /// The movie has no sound, or its track cannot be played; the latter was reported as an error.
     NoTrack,
-    /// The device with this name plays the track.
+    /// The audio device with this name plays the track.
     Device(Arc<str>),
 }
 
-/// The state that the window and the thread share: the movie to play, and results for the window.
+/// The state that the window and the decoding thread share: the movie to play, and the errors and the status for the window.
 struct State {
     /// The movie and the index of its track; `None` for silence.
     movie: Option<(SoundFeed, usize)>,
-    /// A counter of the changes of `movie`.
+    /// The number of times that `movie` was changed.
     number: u64,
     /// Errors that the window has not taken yet.
     errors: Vec<Error>,
     status: SoundStatus,
 }
 
-/// A handle of the thread that decodes the sound and of the device that plays it.
+/// Plays a movie's sound: a handle of the thread that decodes the sound for the audio device. Dropping it ends the thread.
 pub struct Sound {
     shared: Arc<Shared>,
     state: Arc<Mutex<State>>,
@@ -67,7 +69,8 @@ pub struct Sound {
 }
 
 impl Sound {
-    /// Starts the thread, in silence. `waker` is called when the window should take an error.
+    /// Starts the decoding thread, which is silent until [`Sound::play`] is called. The thread calls `waker` when there is an
+    /// error or a new status to take, or when the sound for which the clock waits has begun.
     ///
     /// # Errors
     /// Returns an error if the thread cannot be started.
@@ -101,8 +104,8 @@ impl Sound {
         Ok(Self { shared, state, quit, thread: Some(thread.map_err(failed)?) })
     }
 
-    /// Plays the sound of a movie, of the track with this index in [`SoundFeed::tracks`]; `None` plays nothing. The sound is
-    /// silent until [`Sound::set_transport`] is called again, since the current clock is that of the former movie.
+    /// Plays the track with this index in [`SoundFeed::tracks`] of a movie; `None` plays nothing. There is silence until
+    /// [`Sound::set_transport`] is called again, since the clock that was set before is that of the previous movie.
     pub fn play(&self, movie: Option<(SoundFeed, usize)>) {
         self.set_transport(Transport::stopped());
         let mut state = self.state.lock();
@@ -113,7 +116,7 @@ impl Sound {
         self.wake();
     }
 
-    /// Sets the clock that the sound follows, which is that of the movie.
+    /// Sets the state of the movie's clock, which the sound follows.
     pub fn set_transport(&self, transport: Transport) {
         if let Some(thread) = &self.thread {
             self.shared.set_transport(transport, thread.thread());
@@ -125,17 +128,17 @@ impl Sound {
         self.shared.set_gain((percent / 100.0).powi(3) as f32);
     }
 
-    /// Takes the newest position that the device reported; `None` if there is none since the last call.
+    /// Takes the newest position that the audio device reported; `None` if it has reported none since the last call.
     pub fn take_anchor(&self) -> Option<Anchor> {
         self.shared.take_anchor()
     }
 
-    /// Takes the errors since the last call.
+    /// Takes the errors that have occurred since the last call.
     pub fn take_errors(&self) -> Vec<Error> {
         std::mem::take(&mut self.state.lock().errors)
     }
 
-    /// Returns the state of the device and the track.
+    /// Returns the state of the audio device and of the track.
     pub fn status(&self) -> SoundStatus {
         self.state.lock().status.clone()
     }
@@ -162,60 +165,61 @@ impl Drop for Sound {
     }
 }
 
-/// The position of decoding in a segment.
+/// The progress of decoding in a segment (a part of the play timeline without a seek or loop).
 struct Cursor {
     segment: SoundSegment,
-    /// The position at which decoding started, in the unit of `next`.
+    /// The position at which decoding started, in the same unit as `next`.
     from: i64,
-    /// The position after the last sample that was written, in samples of the device's rate on the play timeline.
+    /// The position after the last decoded sample on the play timeline, in samples at the device's rate.
     next: i64,
-    /// True if no sample was written yet.
+    /// True until the first sample of the segment is decoded.
     is_fresh: bool,
-    /// True if decoding started at the segment's beginning, so that no sample of it may be lost.
+    /// True if decoding started at the segment's beginning, of which no sample may be lost.
     begins: bool,
-    /// The [`Transport::revision`] of the clock that waits for this sound; `None` before that clock has a position.
+    /// The [`Transport::revision`] of the clock that waits for this sound; `None` if no clock waits, or the clock has no
+    /// position yet.
     revision: Option<u64>,
-    /// True if the segment has no more samples.
+    /// True if all samples of the segment have been decoded.
     has_ended: bool,
 }
 
 impl Cursor {
-    /// Returns the position after the last sample in nanoseconds.
+    /// Returns the position after the last decoded sample in nanoseconds.
     fn next_ns(&self, rate: u32) -> i64 {
         ns_of(self.next, rate)
     }
 
-    /// Returns true if the clock waits for the sound at the beginning of this segment, where decoding started before the clock
-    /// had a position.
+    /// Returns true if the clock waits for the sound at the beginning of this segment, and decoding started there before the
+    /// clock had a position.
     fn serves(&self, transport: &Transport) -> bool {
         let is_there = self.begins && self.revision.is_none();
         transport.waits_for_sound && is_there && self.segment.start_ns == transport.position_ns
     }
 }
 
-/// Converts a position in samples of this rate to nanoseconds.
+/// Converts a position in samples at this rate to nanoseconds.
 fn ns_of(position: i64, rate: u32) -> i64 {
     (i128::from(position) * 1_000_000_000 / i128::from(rate)) as i64
 }
 
-/// Converts nanoseconds to a position in samples of this rate.
+/// Converts nanoseconds to a position in samples at this rate.
 fn position_of(ns: i64, rate: u32) -> i64 {
     (i128::from(ns) * i128::from(rate) / 1_000_000_000) as i64
 }
 
-/// The position at which decoding is to start.
+/// A position at which decoding is to start.
 #[derive(Debug, PartialEq)]
 struct Start {
     segment: SoundSegment,
     /// The position on the play timeline in nanoseconds.
     from_ns: i64,
-    /// The value for [`Cursor::revision`].
+    /// The value that [`Cursor::revision`] gets.
     revision: Option<u64>,
-    /// True if the samples in the ring belong to another position, and are discarded.
+    /// True if the samples in the ring buffer belong to another position, so that they must be discarded.
     is_fresh: bool,
 }
 
-/// Returns the position at which decoding of `feed` should start; `None` if decoding continues at `cursor`. `rate` is the
+/// Returns the position at which decoding of `feed` should start, or `None` if decoding continues at `cursor`. `rate` is the
 /// device's sample rate.
 fn next_start(cursor: Option<&Cursor>, feed: &SoundFeed, transport: &Transport, rate: u32) -> Option<Start> {
     if !transport.is_placed {
@@ -253,41 +257,42 @@ fn next_start(cursor: Option<&Cursor>, feed: &SoundFeed, transport: &Transport, 
     if lags { starts(cursor.revision, false) } else { None }
 }
 
-/// The state of the thread. Fields drop in order: the device before the file.
+/// The state of the decoding thread. Fields drop in order: the device before the file.
 struct Player {
     shared: Arc<Shared>,
     state: Arc<Mutex<State>>,
     quit: Arc<AtomicBool>,
     waker: Waker,
-    /// The number, as in [`State`], of the movie that is played.
+    /// The value of [`State::number`] for the movie that is played.
     number: u64,
     feed: Option<(SoundFeed, usize)>,
     output: Option<Output>,
-    /// The time at which a device is looked for again; `None` if it is looked for at once.
+    /// The time at which the player looks for an audio device again; `None` if it looks at once.
     retry_at: Option<Instant>,
     /// The time at which the clock last ran.
     running_at: Instant,
-    /// The time at which the device was opened.
+    /// The time at which the audio device was opened.
     opened_at: Instant,
-    /// The number of buffers that the device has asked for, and the time of its last change.
+    /// The number of buffers that the device has asked for, and the time at which this number last changed.
     buffers: (u64, Instant),
-    /// The time for which a playing device may ask for no buffer: [`STALL`] to [`MAX_STALL`].
+    /// The maximum time for which a playing device may ask for no buffer, from [`STALL`] to [`MAX_STALL`].
     stall: Duration,
     reader: Option<SoundReader>,
     cursor: Option<Cursor>,
-    /// Samples that did not fit in the ring.
+    /// Decoded samples that were not written to the ring buffer yet.
     pending: Vec<Stereo>,
-    /// The position of the first of `pending`, if it does not follow the last sample that was written, and true if a segment
-    /// begins there.
+    /// The position of the first sample of `pending`, and true if a segment begins there; `None` if that sample directly
+    /// follows the one before it.
     mark: Option<(i64, bool)>,
-    /// True if damage of this movie's sound was reported. A movie that is repeated has the same damage again.
+    /// True if damage in this movie's sound was reported. It is reported once, since a movie that is repeated has the same
+    /// damage again.
     has_warned: bool,
-    /// True if an error of the device was reported, and no device has played since.
+    /// True if an error of the audio device was reported, and no device has played since.
     has_reported: bool,
 }
 
 impl Player {
-    /// Runs until the window ends.
+    /// Decodes and plays sound until the window closes.
     fn run(mut self) {
         while !self.quit.load(Ordering::Acquire) {
             if self.shared.has_begun.swap(false, Ordering::AcqRel) {
@@ -302,7 +307,7 @@ impl Player {
         self.set_device(None);
     }
 
-    /// Takes the movie that the window has set, if it is another one.
+    /// Takes the movie that the window has set, if it differs from the one that is played.
     fn take_movie(&mut self) {
         let state = self.state.lock();
         if state.number == self.number {
@@ -339,7 +344,7 @@ impl Player {
         self.set_status(name.map_or(SoundStatus::NoDevice, SoundStatus::Device));
     }
 
-    /// Closes the file, and drops its samples.
+    /// Closes the movie file, and drops the samples that were decoded from it.
     fn close_reader(&mut self) {
         (self.reader, self.cursor) = (None, None);
         self.pending.clear();
@@ -349,7 +354,7 @@ impl Player {
         }
     }
 
-    /// Closes the device and replaces it by `output`, which may be none.
+    /// Closes the audio device and replaces it by `output`; `None` leaves no device.
     fn set_device(&mut self, output: Option<Output>) {
         if let Some(before) = std::mem::replace(&mut self.output, output) {
             before.close();
@@ -361,20 +366,21 @@ impl Player {
         self.close_reader();
     }
 
-    /// Adds an error for the window to take.
+    /// Adds an error that the window will take, and wakes the window.
     fn report(&self, error: Error) {
         self.state.lock().errors.push(error);
         (self.waker)();
     }
 
-    /// Reports an error of the device, unless one was reported since a device played.
+    /// Reports an error of the audio device, unless one was reported since a device last played.
     fn report_device(&mut self, error: Error) {
         if !std::mem::replace(&mut self.has_reported, true) {
             self.report(error);
         }
     }
 
-    /// Returns true if the device plays, but has not asked for a buffer for [`Self::stall`]. Reports the second stall in a row.
+    /// Returns true if the device plays, but has not asked for a buffer for the time [`Self::stall`]. Reports an error the
+    /// second time in a row.
     fn is_stalled(&mut self) -> bool {
         let Some(output) = &self.output else { return false };
         let buffers = self.shared.buffers.load(Ordering::Relaxed);
@@ -401,10 +407,11 @@ impl Player {
         true
     }
 
-    /// Opens, pauses and closes the device as needed. Returns the longest time until this must be called again.
+    /// Opens, pauses and closes the audio device as needed. Returns the time after which this must be called again at the
+    /// latest.
     ///
-    /// The device stays open, paused, while nothing is to be played: when a stream is closed soon after it was opened, the client
-    /// of PulseAudio may keep its thread and its connection for good, and a server has 64 connections.
+    /// The device stays open, paused, while nothing is to be played: when a stream is closed soon after it was opened, the
+    /// client of PulseAudio may keep its thread and its connection for good, and a server has 64 connections.
     fn update_device(&mut self) -> Duration {
         let long = Duration::from_secs(3600);
         if self.shared.has_failed.swap(false, Ordering::AcqRel) || self.is_stalled() {
@@ -454,7 +461,7 @@ impl Player {
         if output.is_playing { REST } else { long }
     }
 
-    /// Decodes some samples into the ring; returns false if there is nothing to do at present.
+    /// Decodes some samples and writes them to the ring buffer; returns false if there is nothing to do at present.
     fn decode(&mut self) -> bool {
         let Some(rate) = self.output.as_ref().map(|output| output.rate) else { return false };
         let Some((feed, _)) = &self.feed else { return false };
@@ -471,7 +478,8 @@ impl Player {
         worked
     }
 
-    /// Decodes the next samples, unless others wait; returns false if there are none.
+    /// Decodes the next samples, unless earlier ones still wait for space in the ring buffer; returns false if there was
+    /// nothing to decode.
     fn read(&mut self) -> bool {
         let Some(cursor) = self.cursor.as_mut().filter(|cursor| !cursor.has_ended) else { return false };
         let Some(reader) = self.reader.as_mut().filter(|_| self.pending.is_empty()) else { return false };
@@ -487,7 +495,7 @@ impl Player {
         true
     }
 
-    /// Publishes that the sound that the clock waits for can begin: its first samples are in the ring, or all that there are.
+    /// Publishes that the sound for which the clock waits can begin: [`READY_NS`] of it, or all of it, is in the ring buffer.
     fn note_ready(&self, transport: &Transport, rate: u32) {
         let Some(cursor) = self.cursor.as_ref().filter(|cursor| cursor.revision == Some(transport.revision))
         else {
@@ -500,7 +508,7 @@ impl Player {
         }
     }
 
-    /// Writes samples that wait for space; returns false if none could be written.
+    /// Writes samples that wait for space to the ring buffer; returns false if none could be written.
     fn write_pending(&mut self) -> bool {
         let Some(output) = self.output.as_mut().filter(|_| !self.pending.is_empty()) else { return false };
         if let Some((position, begins)) = self.mark {
@@ -514,7 +522,7 @@ impl Player {
         written > 0
     }
 
-    /// Starts to decode at a position of the play timeline.
+    /// Starts decoding at a position of the play timeline.
     fn start(&mut self, Start { segment, from_ns, revision, is_fresh }: Start) {
         let (Some(output), Some((feed, track))) = (&self.output, &self.feed) else { return };
         self.pending.clear();
@@ -546,7 +554,7 @@ impl Player {
         self.cursor = Some(cursor);
     }
 
-    /// Queues samples to be written, without those before the position at which decoding started.
+    /// Queues decoded samples for the ring buffer, without those before the position at which decoding started.
     fn queue(&mut self, samples: &Samples) {
         let (Some(cursor), Some(output)) = (&mut self.cursor, &self.output) else { return };
         let at_ns = cursor.segment.base_ns.saturating_add(samples.movie_ns);

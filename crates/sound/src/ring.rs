@@ -1,8 +1,8 @@
-//! A lock-free ring of samples between the thread that decodes and the device's callback. Samples have positions on the play
-//! timeline, counted in frames of the device's rate.
+//! A lock-free ring buffer of samples between the decoding thread and the audio device's callback. Samples have positions on
+//! the play timeline, counted in samples at the device's rate.
 //!
-//! The writer appends samples, and a [`Mark`] wherever positions do not continue. The reader asks for samples by position:
-//! it drops what is too late, and returns silence where there is nothing.
+//! The writer appends samples, and a [`Mark`] wherever positions are not consecutive. The reader asks for samples by position:
+//! it drops samples that come too late, and returns silence at positions without samples.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,21 +13,22 @@ use rtrb::{Consumer, Producer, RingBuffer};
 /// One sample of both channels: left and right.
 pub(crate) type Stereo = [f32; 2];
 
-/// The number of marks that fit in a ring.
+/// The number of marks that fit in a ring buffer.
 const MAX_MARKS: usize = 64;
 
-/// A place in the ring at which positions do not continue.
+/// A place in the ring buffer at which the positions of samples are not consecutive.
 #[derive(Debug, Clone, Copy)]
 struct Mark {
     /// The number of samples that were written before the mark.
     index: u64,
-    /// The position of the next sample.
+    /// The position of the first sample after the mark.
     position: i64,
-    /// True if a segment begins there, of which no sample may be lost.
+    /// True if a segment (a part of the play timeline without a seek or loop) begins at the mark, of which no sample may be
+    /// lost.
     begins: bool,
 }
 
-/// The writing end of a ring, for the decoding thread.
+/// The writing end of a ring buffer, for the decoding thread.
 pub(crate) struct Writer {
     samples: Producer<Stereo>,
     marks: Producer<Mark>,
@@ -36,17 +37,17 @@ pub(crate) struct Writer {
     discarded: Arc<Discarded>,
 }
 
-/// The samples and marks that the reader is to drop: all that were written before the last [`Writer::discard`].
+/// Counters that tell the reader which samples and marks to drop: all that were written before the last [`Writer::discard`].
 #[derive(Default)]
 struct Discarded {
     /// The number of calls of [`Writer::discard`].
     count: AtomicU64,
-    /// The numbers of samples and of marks that were written before the last call.
+    /// The number of samples that were written before the last call; `marks` is the number of marks.
     samples: AtomicU64,
     marks: AtomicU64,
 }
 
-/// The reading end of a ring, for the device's callback.
+/// The reading end of a ring buffer, for the device's callback.
 pub(crate) struct Reader {
     samples: Consumer<Stereo>,
     marks: Consumer<Mark>,
@@ -54,23 +55,24 @@ pub(crate) struct Reader {
     taken: u64,
     /// The number of marks taken from the ring.
     taken_marks: u64,
-    /// Position of the next sample in the ring; meaningless before the first mark.
+    /// The position of the next sample in the ring buffer; meaningless before the first mark.
     next: i64,
-    /// Samples taken from the ring that may be read again; the last one precedes `next`, unless a mark lies between.
+    /// Samples that were taken from the ring buffer and may be read again; the last one precedes `next`, unless a mark lies
+    /// between.
     window: VecDeque<Stereo>,
     /// Position of the first sample in `window`.
     start: i64,
     discarded: Arc<Discarded>,
-    /// The number of calls of [`Writer::discard`] that were obeyed.
+    /// The number of calls of [`Writer::discard`] whose samples the reader has dropped.
     obeyed: u64,
-    /// True if samples were discarded since the last [`Reader::resume`]. The samples that follow in the ring belong to another
-    /// position, and stay there.
+    /// True at the start, and after samples were discarded, until [`Reader::resume`]. The samples that follow in the ring
+    /// buffer belong to another position, and stay there meanwhile.
     is_held: bool,
-    /// The largest number of samples by which the beginning of a segment may be missed and still be played.
+    /// The largest number of samples by which the reader may be past the beginning of a segment and still go back to it.
     max_delay: i64,
 }
 
-/// Creates a ring for `capacity` samples.
+/// Creates a ring buffer for `capacity` samples.
 pub(crate) fn ring(capacity: usize) -> (Writer, Reader) {
     let (samples, taken) = RingBuffer::new(capacity);
     let (marks, taken_marks) = RingBuffer::new(MAX_MARKS);
@@ -93,13 +95,13 @@ pub(crate) fn ring(capacity: usize) -> (Writer, Reader) {
 }
 
 impl Writer {
-    /// Returns the number of samples that can be written now.
+    /// Returns the number of samples that can be written at present.
     pub(crate) fn space(&self) -> usize {
         self.samples.slots()
     }
 
-    /// Sets the position of the next sample. `begins` is true if a segment begins there. Returns false if there are too many marks in
-    /// the ring.
+    /// Sets the position of the sample that is written next. `begins` is true if a segment begins there. Returns false if the
+    /// ring buffer already has the maximum number of marks.
     pub(crate) fn mark(&mut self, position: i64, begins: bool) -> bool {
         let is_marked = self.marks.push(Mark { index: self.written, position, begins }).is_ok();
         self.marked += u64::from(is_marked);
@@ -115,7 +117,8 @@ impl Writer {
         count
     }
 
-    /// Makes the reader drop everything that was written so far, and keep what follows until [`Reader::resume`].
+    /// Makes the reader drop all samples and marks that were written so far. Those that are written later stay in the ring
+    /// buffer until [`Reader::resume`].
     pub(crate) fn discard(&self) {
         self.discarded.samples.store(self.written, Ordering::Relaxed);
         self.discarded.marks.store(self.marked, Ordering::Relaxed);
@@ -124,12 +127,12 @@ impl Writer {
 }
 
 impl Reader {
-    /// Returns the number of samples in the ring.
+    /// Returns the number of samples in the ring buffer.
     pub(crate) fn waiting(&self) -> usize {
         self.samples.slots()
     }
 
-    /// Permits reading of samples that were written after the last [`Writer::discard`].
+    /// Lets the reader take samples that were written after the last [`Writer::discard`].
     pub(crate) fn resume(&mut self) {
         self.drop_discarded();
         if std::mem::replace(&mut self.is_held, false) {
@@ -137,14 +140,15 @@ impl Reader {
         }
     }
 
-    /// Returns true if samples were discarded since the last [`Reader::resume`].
+    /// Returns true if samples were discarded since the last [`Reader::resume`], or `resume` was never called.
     pub(crate) fn is_held(&mut self) -> bool {
         self.drop_discarded();
         self.is_held
     }
 
-    /// Returns the beginning of the segment that comes next if it lies before `position`, since its samples were written too
-    /// late; otherwise `None`. A beginning that was missed by more than half of the ring is not returned.
+    /// Returns the position at which the next segment begins if it lies before `position`, because the segment's samples were
+    /// written too late. Returns `None` if it does not, or lies before `position` by more than half of the ring buffer's
+    /// capacity.
     pub(crate) fn missed_beginning(&mut self, position: i64) -> Option<i64> {
         self.drop_discarded();
         let mark = self.marks.peek().ok().filter(|mark| mark.begins && !self.is_held)?;
@@ -152,15 +156,15 @@ impl Reader {
         (0 < missed && missed <= self.max_delay).then_some(mark.position)
     }
 
-    /// Drops the samples before `position`: they are not read again.
+    /// Drops the samples before `position` from the window; they cannot be read again.
     pub(crate) fn release(&mut self, position: i64) {
         let old = usize::try_from(position.saturating_sub(self.start)).unwrap_or(0).min(self.window.len());
         self.window.drain(..old);
         self.start = self.start.saturating_add(old as i64);
     }
 
-    /// Fills `out` with the samples from `position` on, with silence where there are none. Samples before the position of the
-    /// last [`Reader::release`] are silent.
+    /// Fills `out` with the samples from `position` on, and with silence where there are none, such as before the position of
+    /// the last [`Reader::release`].
     pub(crate) fn read(&mut self, position: i64, out: &mut [Stereo]) {
         self.take_until(position, position.saturating_add(out.len() as i64));
         out.fill([0.0; 2]);
@@ -171,12 +175,12 @@ impl Reader {
         out[skipped..].iter_mut().zip(samples).for_each(|(to, sample)| *to = *sample);
     }
 
-    /// Returns the position after the last sample in the window.
+    /// Returns the position after the last sample in the window of samples that may be read again.
     fn window_end(&self) -> i64 {
         self.start.saturating_add(self.window.len() as i64)
     }
 
-    /// Drops `count` samples of the ring.
+    /// Drops the next `count` samples in the ring buffer.
     fn skip(&mut self, count: u64) {
         let count = usize::try_from(count).unwrap_or(usize::MAX).min(self.samples.slots());
         if let Ok(chunk) = self.samples.read_chunk(count) {
@@ -186,7 +190,8 @@ impl Reader {
         }
     }
 
-    /// Drops what is to be discarded. The window stays until [`Reader::resume`], so that it can fade out.
+    /// Drops the samples and marks that the writer has discarded. The window stays until [`Reader::resume`], so that its sound
+    /// can fade out.
     fn drop_discarded(&mut self) {
         let count = self.discarded.count.load(Ordering::Acquire);
         if self.obeyed == count {
@@ -197,14 +202,15 @@ impl Reader {
         while self.taken_marks < self.discarded.marks.load(Ordering::Relaxed) && self.take_mark() {}
     }
 
-    /// Removes the next mark; returns false if there is none.
+    /// Removes the next mark from the ring buffer; returns false if there is none.
     fn take_mark(&mut self) -> bool {
         let is_taken = self.marks.pop().is_ok();
         self.taken_marks += u64::from(is_taken);
         is_taken
     }
 
-    /// Takes samples from the ring until the window reaches `end`, or the ring is empty. Samples before `begin` are dropped.
+    /// Moves samples from the ring buffer to the window until the window reaches the position `end`, or the ring buffer is
+    /// empty. Drops samples before `begin`.
     fn take_until(&mut self, begin: i64, end: i64) {
         self.drop_discarded();
         if self.is_held {
@@ -252,7 +258,8 @@ impl Reader {
         }
     }
 
-    /// Makes the window end at `next`: cuts it, extends it with silence, or starts it there.
+    /// Makes the window end at the position `next`: cuts the window, extends it with silence, or empties it and begins it
+    /// there.
     fn align_window(&mut self) {
         let gap = self.next.saturating_sub(self.window_end());
         if self.window.is_empty() || self.next < self.start || gap > self.window.capacity() as i64 {

@@ -1,42 +1,45 @@
 //! Changes the tempo of sound and keeps its pitch.
 //!
-//! The method is WSOLA (waveform-similarity overlap-add; Verhelst and Roelands, ICASSP 1993), with splices only where they
-//! are needed: output continues the input, sample for sample, until it is more than [`TOLERANCE_S`] away from the position that the
-//! tempo asks for. Then it crosses over to the place near that position which resembles the natural continuation most. At a
-//! tempo of 1 there are no splices, and output equals input.
+//! The method is WSOLA (waveform-similarity overlap-add; Verhelst and Roelands, ICASSP 1993), with splices only where they are
+//! needed: the output copies the input, sample for sample, until it is more than [`TOLERANCE_S`] away from the position that
+//! the tempo requires. Then it cross-fades to the place near that position where the input is most similar to the natural
+//! continuation of the output. At a tempo of 1 there are no splices, and the output equals the input.
 
 use super::ring::{Reader, Stereo};
 
-/// Seconds of output in a step. Each step decides whether the output continues or crosses over.
+/// Seconds of output in a step. Each step either continues the output where the previous step ended, or cross-fades to another
+/// place.
 const STEP_S: f64 = 0.02;
-/// Seconds over which output crosses over to another place.
+/// Seconds of a cross-fade to another place in the input.
 const FADE_S: f64 = 0.01;
-/// Seconds by which output may be away from its position when it is heard, and by which the search may be away from it in the
-/// input: more than half a period of a low voice.
+/// The maximum distance in seconds of the output, as it is heard, from the position that the tempo requires. It is also the
+/// distance from that position within which the input is searched for a similar place: more than half a period of a low voice.
 const TOLERANCE_S: f64 = 0.006;
-/// Seconds of samples before the position that stay readable, for jumps back when the tempo falls.
+/// Seconds of samples before the current position that can still be read, since the position jumps back when the tempo falls.
 const HISTORY_S: f64 = 0.4;
-/// The distance in samples between the places that the first search compares, and between the samples that are compared.
+/// The step in samples of the coarse search, both between the places that it compares and between the samples that it compares
+/// at a place.
 const COARSE: usize = 4;
 
-/// A reader of samples at any tempo.
+/// Reads samples from the ring buffer at any tempo, with their original pitch.
 pub(crate) struct Stretch {
     rate: f64,
-    /// The position that the tempo asks for at the next step.
+    /// The position that the tempo requires at the next step.
     target: f64,
-    /// The position of the sample that continues the output; `None` if the output was silent.
+    /// The position of the sample that directly follows the output in the input; `None` if the output was silent.
     natural: Option<i64>,
-    /// Output that was made and not returned yet.
+    /// The output of the last step.
     ready: Vec<Stereo>,
-    /// The number of samples in `ready` that were returned.
+    /// The number of samples in `ready` that were already returned.
     returned: usize,
-    /// The natural continuation, and the input around the target, for the search.
+    /// The natural continuation of the output. The search looks for a similar place in `around`, the input around the required
+    /// position.
     tail: Vec<Stereo>,
     around: Vec<Stereo>,
 }
 
 impl Stretch {
-    /// Creates a reader for samples at this rate, at position 0.
+    /// Creates a reader at position 0 for samples at this rate.
     pub(crate) fn new(rate: u32) -> Self {
         Self {
             rate: rate.into(),
@@ -49,31 +52,31 @@ impl Stretch {
         }
     }
 
-    /// Returns the number of samples in `seconds`.
+    /// Returns the number of samples in `seconds`, at least 1.
     fn samples(&self, seconds: f64) -> usize {
         ((self.rate * seconds) as usize).max(1)
     }
 
-    /// Continues at `position`, to which the output crosses over.
+    /// Continues at `position`: the output cross-fades to the input there.
     pub(crate) fn jump(&mut self, position: f64) {
         self.target = position;
         self.ready.clear();
         self.returned = 0;
     }
 
-    /// Forgets the output so far: the next output fades in from silence.
+    /// Discards the computed output. The next output begins as if after silence, without a cross-fade.
     pub(crate) fn reset(&mut self) {
         self.natural = None;
         self.ready.clear();
         self.returned = 0;
     }
 
-    /// Returns the position that the tempo asks for at the next sample.
+    /// Returns the position in the input that the next sample of the output has at this tempo.
     pub(crate) fn position(&self, tempo: f64) -> f64 {
         self.target - (self.ready.len() - self.returned) as f64 * tempo
     }
 
-    /// Fills `out` with the samples that follow, at this tempo.
+    /// Fills `out` with the next samples of the output at this tempo.
     pub(crate) fn fill(&mut self, reader: &mut Reader, tempo: f64, out: &mut [Stereo]) {
         let mut filled = 0;
         while filled < out.len() {
@@ -87,7 +90,7 @@ impl Stretch {
         }
     }
 
-    /// Makes the output of one step.
+    /// Computes the output of one step.
     fn step(&mut self, reader: &mut Reader, tempo: f64) {
         let (step, fade) = (self.samples(STEP_S), self.samples(FADE_S));
         // In the middle of the step the output should have the position of the middle.
@@ -121,7 +124,8 @@ impl Stretch {
         reader.release(place.min(self.target as i64) - self.samples(HISTORY_S) as i64);
     }
 
-    /// Returns the position within `tolerance` of `target` at which the input resembles the tail most.
+    /// Returns the position within `tolerance` of `target` at which the input is most similar to `tail`, the continuation of
+    /// the output.
     fn most_similar(&mut self, reader: &mut Reader, target: i64, tolerance: i64) -> i64 {
         let first = target - tolerance;
         self.around.resize(2 * tolerance as usize + self.tail.len(), [0.0; 2]);

@@ -1,4 +1,4 @@
-//! The play timeline's clock as the window sets it, and what the device's callback reports.
+//! The clock of the play timeline as the window sets it, and the positions that the audio device's callback reports.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::thread::Thread;
@@ -7,19 +7,20 @@ use std::time::Instant;
 use parking_lot::Mutex;
 use video::Clock;
 
-/// The clock of the play timeline: the position at one time, and the tempo.
+/// The state of the play timeline's clock: its position at one time, and the tempo.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Transport {
-    /// Changes when the position jumps, the tempo changes or the clock stops or continues; not when it is adjusted to the sound.
+    /// A number that changes when the position jumps, the tempo changes, or the clock stops or continues. It stays the same
+    /// when the clock is adjusted to the sound.
     pub revision: u64,
-    /// True if the clock runs: not in a pause, and not until the first picture after a start or a seek is filtered.
+    /// True if the clock runs; false in a pause, and after a start or a seek until the first picture is filtered.
     pub is_running: bool,
-    /// True if the position is known: the first picture after a start or a seek is filtered.
+    /// True if the position is known; false after a start or a seek until the first picture is filtered.
     pub is_placed: bool,
-    /// True if the clock waits for the sound: the sound begins with the sample at `position_ns`, as soon as it can. Otherwise it
-    /// joins at the clock's position.
+    /// True if the clock waits for the sound: the sound then begins with the sample at `position_ns`, as soon as it can.
+    /// Otherwise the sound joins at the clock's position.
     pub waits_for_sound: bool,
-    /// The position at `at` in nanoseconds.
+    /// The position in nanoseconds that the clock has at the time `at`.
     pub position_ns: i64,
     /// The time at which the clock has this position. If the time is in the future, the clock starts then.
     pub at: Instant,
@@ -28,7 +29,7 @@ pub struct Transport {
 }
 
 impl Transport {
-    /// Returns the state of `clock`. `is_placed` is true if its position is valid; the sound is silent otherwise.
+    /// Returns the present state of `clock`. `is_placed` is true if its position is valid; if it is not, the sound is silent.
     pub fn new(clock: &Clock, is_placed: bool, waits_for_sound: bool) -> Self {
         let (position_ns, started) = clock.reference();
         Self {
@@ -56,7 +57,7 @@ impl Transport {
         }
     }
 
-    /// Returns the position at `now` in nanoseconds. A clock that starts in the future has the position of its start until
+    /// Returns the position at `now` in nanoseconds. A clock that will start in the future has the position of its start until
     /// then.
     pub(crate) fn position_ns_at(&self, now: Instant) -> i64 {
         if !self.is_running {
@@ -67,7 +68,7 @@ impl Transport {
     }
 }
 
-/// A position of the play timeline, and the time at which it is heard.
+/// A position on the play timeline, with the time at which its sound is heard.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Anchor {
     /// The [`Transport::revision`] of the clock for which the position was reported.
@@ -76,25 +77,26 @@ pub struct Anchor {
     pub position_ns: i64,
     /// The time at which that position is heard.
     pub heard_at: Instant,
-    /// The number of times that the sound went back, since its next segment came late. The clock must then go back at once.
+    /// The number of times that the sound went back to the beginning of a segment whose samples came too late. When the number
+    /// changes, the clock must go back at once.
     pub delays: u32,
 }
 
-/// The state that the window, the decoding thread and the device's callback share.
+/// The state that the window, the decoding thread and the audio device's callback share.
 pub(crate) struct Shared {
     transport: Mutex<Transport>,
     anchor: Mutex<Option<Anchor>>,
-    /// The bits of the factor by which samples are multiplied.
+    /// The factor by which samples are multiplied, as the bits of an `f32`.
     gain: AtomicU32,
     /// True if the device has failed, so that its stream must be opened again.
     pub(crate) has_failed: AtomicBool,
     /// The number of buffers that the device has asked for.
     pub(crate) buffers: AtomicU64,
-    /// The value of `buffers` when the device last started to play; `u64::MAX` while it does not play.
+    /// The value of `buffers` when the device last started to play; `u64::MAX` while the device does not play.
     pub(crate) played_from: AtomicU64,
-    /// The [`Transport::revision`] whose first samples are in the ring; `u64::MAX` at first.
+    /// The [`Transport::revision`] of the clock whose first samples are in the ring buffer; `u64::MAX` before the first one.
     pub(crate) ready: AtomicU64,
-    /// True if the sound that the clock waited for has begun, until the window is woken.
+    /// True from when the sound for which the clock waited begins until the window is woken.
     pub(crate) has_begun: AtomicBool,
 }
 
@@ -112,9 +114,9 @@ impl Shared {
         }
     }
 
-    /// Returns true if the sound of a clock with this revision can begin: its samples are in the ring, and the device consumes what it
-    /// gets. The first buffer of a stream, or after a pause, is asked for at once and heard when the device has woken up, which may
-    /// take more than a second.
+    /// Returns true if the sound of the clock with this revision can begin: its samples are in the ring buffer, and the device
+    /// consumes samples. The first buffer after the stream was opened or paused does not count: the device asks for it at once,
+    /// but may wake up and play it only after more than a second.
     pub(crate) fn can_begin(&self, revision: u64) -> bool {
         let buffers = self.buffers.load(Ordering::Relaxed);
         let plays = buffers > self.played_from.load(Ordering::Acquire).saturating_add(1);
@@ -125,7 +127,7 @@ impl Shared {
         *self.transport.lock()
     }
 
-    /// Sets the clock. Wakes `thread` if the revision is another one.
+    /// Sets the state of the clock. Wakes `thread` if the clock's revision has changed, or the clock has stopped or started.
     pub(crate) fn set_transport(&self, transport: Transport, thread: &Thread) {
         let mut present = self.transport.lock();
         let is_other = (present.revision, present.is_running) != (transport.revision, transport.is_running);
@@ -136,12 +138,12 @@ impl Shared {
         }
     }
 
-    /// Takes the newest anchor, unless it was taken before.
+    /// Takes the newest anchor (reported position); `None` if there is none since the last call.
     pub(crate) fn take_anchor(&self) -> Option<Anchor> {
         self.anchor.lock().take()
     }
 
-    /// Publishes an anchor in place of the one before.
+    /// Publishes an anchor (reported position) in place of the previous one.
     pub(crate) fn set_anchor(&self, anchor: Anchor) {
         *self.anchor.lock() = Some(anchor);
     }

@@ -1,4 +1,5 @@
-//! The view of the lines in which a version differs from the files in the folder, with the buttons that restore it.
+//! The view of the lines in which a version of the kernels (their text at one save) differs from the files in the folder, with
+//! the buttons that restore the version.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,17 +12,18 @@ use crate::hover::Explain as _;
 use crate::panel::line;
 use crate::{Action, code, theme};
 
-/// The longest time for comparing the two texts of a file; the comparison delays a frame.
+/// The maximum time for comparing the two texts of a file, since the comparison delays a frame.
 const MAX_COMPARE_TIME: Duration = Duration::from_millis(20);
 /// The number of unchanged lines that are shown around a change.
 const CONTEXT_LINES: usize = 3;
 
-/// The lines in which a version differs from the files in the folder: those that restoring it would add and remove.
+/// The lines in which a version of the kernels differs from the files in the folder: those that restoring the version would add
+/// and remove.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VersionDiff {
     /// The version that is compared with the files.
     pub version: VersionId,
-    /// The version's name in a sentence, such as "version 5".
+    /// The version's name for use in a sentence, such as "version 5".
     pub name: String,
     /// The lines of all files in the unified format, with their colours.
     lines: Arc<[(String, Color32)]>,
@@ -55,7 +57,7 @@ impl VersionDiff {
         Self { version, name, lines: lines.into(), added, removed }
     }
 
-    /// Returns a sentence about the effect of restoring the version.
+    /// Returns a sentence that says what restoring the version would change.
     fn summary(&self) -> String {
         if self.lines.is_empty() {
             return format!("The files are as in {}.", self.name);

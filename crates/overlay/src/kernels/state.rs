@@ -11,16 +11,17 @@ use base::timing::{self, Noise};
 use base::verify::MismatchReport;
 use box_filter::VariantId;
 
-/// The state of validating one version of the kernels of a [`Subject`].
+/// The state of validating the kernels of one [`Subject`] (a variant or the conversion from YUV to RGBA) in one version:
+/// whether they may run, and whether their output equals the reference.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Validation {
-    /// The kernels are being validated, or are next to be validated.
+    /// The kernels are being validated, or will be validated next.
     Pending,
-    /// Every byte of the output is correct.
+    /// Every byte of the output equals the reference.
     Exact,
-    /// The kernels finish and stay within their memory, but their output differs.
+    /// The kernels finish and stay within their memory, but their output differs from the reference.
     Differs(MismatchReport),
-    /// The kernels cannot run or must not: they do not build, time out, crash, or write out of bounds.
+    /// The kernels cannot run or must not run: they do not build, time out, crash, or write out of bounds.
     Refused(Error),
 }
 
@@ -40,14 +41,14 @@ impl Validation {
 }
 
 impl From<Option<MismatchReport>> for Validation {
-    /// Returns the state of kernels that may run; `report` has how their output differs, if it does.
+    /// Returns the state of kernels that may run: exact if `report` is `None`, otherwise one with this report of how the output
+    /// differs.
     fn from(report: Option<MismatchReport>) -> Self {
         report.map_or(Validation::Exact, Validation::Differs)
     }
 }
 
-/// The part of the program whose kernels were edited: a variant of the filter, or the conversion from YUV to RGBA. Each is
-/// validated on its own.
+/// The kernels that are validated together: those of a variant of the filter, or those of the conversion from YUV to RGBA.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Subject {
     /// The kernels of this variant of the filter.
@@ -66,8 +67,8 @@ impl fmt::Display for Subject {
 }
 
 impl Subject {
-    /// Returns true if these kernels take part in making the picture while the variant `chosen` is selected. The conversion
-    /// always does.
+    /// Returns true if these kernels take part in making the picture while the variant `chosen` is selected. Those of the
+    /// conversion always do.
     pub(super) fn is_used(self, chosen: VariantId) -> bool {
         self == Subject::Conversion || self == Subject::Variant(chosen)
     }
@@ -83,18 +84,20 @@ pub struct VersionResult {
     pub validation: Validation,
     /// True if the kernels of this version are the ones that the player runs.
     pub runs: bool,
-    /// The number of the version whose kernels ran before these; `None` if these have not run, or none ran before them.
+    /// The number of the version whose kernels ran before these; `None` if these have not run, or no edited ones ran before
+    /// them.
     pub replaced: Option<u64>,
-    /// The filter's time in the movie, if the kernels are exact, or are the user's own kernel.
+    /// The filter's time in the movie; `None` if it was not measured, or the kernels are neither exact nor the user's own
+    /// kernel.
     pub time: Option<FilterTime>,
-    /// The comparison of the speed with that of the version of these kernels that ran before and was exact; `None` without such a
-    /// version.
+    /// The comparison of the speed with that of the last exact version of these kernels that ran before; `None` if there is no
+    /// such version.
     pub speed: Option<Speed>,
-    /// The compiler's warnings about kernels that may run; empty without any.
+    /// The compiler's warnings about kernels that may run; empty if there are none.
     pub warnings: String,
 }
 
-/// The median of a filter's times in the movie.
+/// The median of the filter's times in the movie.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FilterTime {
     /// The median in milliseconds.
@@ -115,18 +118,18 @@ impl FilterTime {
 /// The comparison of the speed of two versions of the same kernels.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Speed {
-    /// The number of the version with which the kernels are compared.
+    /// The number of the earlier version, with which the kernels are compared.
     pub before: u64,
-    /// The state of the comparison, with its verdict if it has one.
+    /// The state of the comparison, with its verdict once there is one.
     pub state: SpeedState,
 }
 
-/// The state of a comparison of two versions at the size and the radius of the movie's frames.
+/// The state of a comparison of the speed of two versions, at the size and the radius of the movie's frames.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SpeedState {
     /// The versions were not compared.
     Unknown,
-    /// The versions are being compared, or are compared next.
+    /// The versions are being compared, or will be compared next.
     Comparing,
     /// The versions were timed in turns, and there is a verdict.
     Compared {
@@ -142,7 +145,7 @@ pub enum SpeedState {
 }
 
 impl VersionResult {
-    /// Creates the state of kernels that have not run.
+    /// Creates the result of kernels that have not run.
     pub fn new(subject: Subject, validation: Validation) -> Self {
         let (runs, replaced, time, speed, warnings) = (false, None, None, None, String::new());
         Self { subject, validation, runs, replaced, time, speed, warnings }
@@ -159,63 +162,67 @@ impl VersionResult {
 pub struct EarlierVersion {
     /// The hash of the version's texts.
     pub hash: u64,
-    /// The local time at which the version was kept.
+    /// The local time at which the version was saved.
     pub time: String,
-    /// The files that differ from the version before.
+    /// The names of the files that differ from the previous version.
     pub files: Vec<String>,
-    /// True if the kernels were exact; false if the version was kept because another one was restored in its place.
+    /// True if the output of the kernels equalled the reference; false if the version was kept because another one was restored
+    /// in its place.
     pub is_exact: bool,
 }
 
-/// A version of the kernels: their text after a save.
+/// A version of the kernels: their text at one save.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Version {
     /// The version's number, from 1.
     pub number: u64,
-    /// The files that differ from the previous version.
+    /// The names of the files that differ from the previous version.
     pub files: Vec<String>,
-    /// The kernels of this version that were validated or are being validated.
+    /// The results of the kernels of this version that were validated or are being validated.
     pub results: Vec<VersionResult>,
     /// The request to validate this version.
     pub request: ValidationRequest,
     /// True if this version lacks the user's own kernel, the file `own.cl`, which the previous version had.
     pub lost_own: bool,
-    /// The selected variant's filter time in the movie, if it was measured with this version.
+    /// The selected variant's filter time in the movie; `None` if it was not measured with this version.
     pub time: Option<FilterTime>,
     /// The number of failed builds between this version and the next one in the list; failed builds have no lines of their own.
     pub failures: usize,
 }
 
 impl Version {
-    /// Returns the result of a subject's kernels in this version; `None` if they have not been validated and are not being
-    /// validated.
+    /// Returns the result of the kernels of `subject` (a variant or the conversion from YUV to RGBA) in this version; `None` if
+    /// they have not been validated and are not being validated.
     pub fn result(&self, subject: Subject) -> Option<&VersionResult> {
         self.results.iter().find(|result| result.subject == subject)
     }
 
-    /// Returns true if validation has refused the kernels of a subject in this version.
+    /// Returns true if validation has refused the kernels of `subject` (a variant or the conversion from YUV to RGBA) in this
+    /// version.
     pub fn refuses(&self, subject: Subject) -> bool {
         self.result(subject).is_some_and(|result| result.validation.refusal().is_some())
     }
 
-    /// Returns the number of subjects (variants, or the conversion) that are being validated or are next to be validated.
+    /// Returns the number of variants (the conversion counts as one) whose kernels are being validated or will be validated
+    /// next.
     pub fn pending(&self) -> usize {
         self.results.iter().filter(|result| result.validation == Validation::Pending).count()
     }
 }
 
-/// The state of the request to validate a version.
+/// The state of the request to validate a version of the kernels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValidationRequest {
-    /// The request waits for the device or for a frame.
+    /// Validation was not requested yet: it waits for the device or for a frame.
     Waiting,
-    /// The request was made.
+    /// Validation was requested.
     Made,
-    /// Each variant is validated when it is first selected, because the version was saved before the window was opened.
+    /// There is no request: each variant is validated when it is first selected, because the version was saved before the
+    /// window was opened.
     WhenChosen,
 }
 
-/// A folder of kernels that was edited before and is not watched.
+/// A folder whose kernels were edited before and that is not watched now.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EditedFolder {
     /// The folder's path.
@@ -224,41 +231,42 @@ pub struct EditedFolder {
     pub edits: usize,
 }
 
-/// The edited kernels, with their versions and results.
+/// The state of the kernels that the user edits: their folder, versions and results.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Kernels {
-    /// The path of the folder whose kernel files are watched for edits.
+    /// The path of the folder whose kernel files are watched for edits; `None` if no folder is watched.
     pub folder: Option<String>,
-    /// The folders that were edited before and still exist, the newest first, without `folder`.
+    /// The folders whose kernels were edited before and that still exist, the newest first, without `folder`.
     pub remembered: Vec<EditedFolder>,
     /// True if the folder has the user's own kernel, the file `own.cl`.
     pub has_own: bool,
-    /// True while the kernels are being written into a new folder, or a folder is being reopened.
+    /// True while the kernels are being written to a new folder, or a folder is being opened again.
     pub copying: bool,
-    /// The error of the last attempt to read or write the folder.
+    /// The error of the last attempt to read or write the folder; `None` if it succeeded.
     pub problem: Option<Error>,
     /// The reason why changes of the files are noticed with a delay; `None` if they are noticed at once.
     pub slow: Option<Error>,
-    /// The error of the last attempt to read versions that are kept on the disk, or to keep one there.
+    /// The error of the last attempt to read the versions that are kept on the disk, or to keep one there; `None` if it
+    /// succeeded.
     pub history_error: Option<Error>,
     /// The last versions of the edited kernels, the newest first.
     pub versions: Vec<Version>,
     /// The versions that were kept on the disk before the window was opened, the newest first, without those that `versions`
     /// has.
     pub earlier: Vec<EarlierVersion>,
-    /// The comparison of a version with the files, in the place of the source.
+    /// The comparison of a version with the files, which is shown in place of the source; `None` if the source is shown.
     pub diff: Option<VersionDiff>,
     /// The number of the version that was saved or selected last.
     pub current: u64,
-    /// The number of the version of which the selected variant runs the kernels.
+    /// The number of the version whose kernels the selected variant runs; `None` if no version of them can run.
     pub running: Option<u64>,
-    /// The number of the version of which the conversion from YUV to RGBA runs the kernels.
+    /// The number of the version whose kernels convert from YUV to RGBA; `None` if no version of them can run.
     pub conversion: Option<u64>,
-    /// The first lines that kernels have printed since the version `current` was saved or selected.
+    /// The first lines that kernels have printed since the version with the number `current` was saved or selected.
     pub printed: Vec<String>,
-    /// The source of the selected variant's kernels.
+    /// The source of the selected variant's kernels, if there is one to show.
     pub source: Option<Source>,
-    /// The machine code of the selected variant, once the driver has returned it.
+    /// The machine code of the selected variant; `None` until the driver has returned it.
     pub machine_code: Option<Result<MachineCode>>,
 }
 
@@ -289,15 +297,15 @@ impl Kernels {
     }
 }
 
-/// The state and the result of the check for data races, in which Oclgrind runs a variant's kernels.
+/// The state and the result of the check for data races, in which Oclgrind runs the kernels of a variant.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum RaceReport {
     /// The kernels were not checked.
     #[default]
     Unknown,
-    /// Oclgrind has been running these kernels for this number of seconds.
+    /// Oclgrind is running these kernels, and has been for this number of seconds.
     Checking(CheckedKernels, u64),
-    /// Oclgrind has finished, with these lines of text.
+    /// Oclgrind has finished, with these lines of text as the result.
     Found(CheckedKernels, Vec<RaceLine>),
     /// Oclgrind could not run.
     Failed(Error),
@@ -306,15 +314,15 @@ pub enum RaceReport {
 /// A line of the result of the check for data races.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RaceLine {
-    /// A variant's code has no faults.
+    /// A sentence that a variant's code has no data races and no out-of-bounds accesses.
     Clean(String),
-    /// A fault, or an error because of which code was not checked.
+    /// A sentence about a fault, or an error because of which code was not checked.
     Fault(String),
-    /// A detail of the fault above: a source line, or the reason for an error.
+    /// A detail of the fault in the line above: a source line, or the reason for an error.
     Detail(String),
 }
 
-/// The kernels that Oclgrind runs in the check for data races.
+/// Identifies the kernels that Oclgrind runs in the check for data races.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CheckedKernels {
     /// The variant whose kernels are checked.

@@ -1,4 +1,5 @@
-//! The list of versions of edited kernels, a line for each with its result, and of versions that were kept on the disk.
+//! The list of the versions of edited kernels (their texts at each save), with a line for each version and its result, and of
+//! earlier versions that were kept on the disk.
 
 use egui::{Color32, ScrollArea, Ui, vec2};
 
@@ -14,8 +15,8 @@ use base::error::{Error, ErrorKind};
 use base::timing;
 use box_filter::VariantId;
 
-/// Returns the result to show for a version: the worst result of the kernels that make the picture while the variant
-/// `chosen` is selected, or the worst of all results if none of these kernels has changed.
+/// Returns the result to show for a version: the worst result of the kernels that make the picture while the variant `chosen`
+/// is selected, or the worst of all results if the version changed none of these kernels; `None` without results.
 pub fn result_to_show(results: &[VersionResult], chosen: VariantId) -> Option<&VersionResult> {
     let rank = |result: &&VersionResult| {
         let badness = match result.validation {
@@ -28,11 +29,11 @@ pub fn result_to_show(results: &[VersionResult], chosen: VariantId) -> Option<&V
     results.iter().filter(|result| result.validation != Validation::Pending).min_by_key(rank)
 }
 
-/// The height in points of a version's line, and of the space below it.
+/// The height in points of a version's line, including the space below it.
 const LINE_HEIGHT: f32 = 16.0;
 const LINE_GAP: f32 = 2.0;
-/// The least and the greatest number of lines that are visible at once. Between these, the list takes a third of the panel; the
-/// log and the source take the rest.
+/// The least and the greatest number of lines that are visible at once. Between these numbers, the list takes a third of the
+/// panel's height; the compiler's log and the source take the rest.
 const VISIBLE_LINES: [f32; 2] = [3.0, 10.0];
 
 /// Lays out the list of versions, which scrolls: those since the window was opened, and earlier ones. `room` is the height in
@@ -59,7 +60,7 @@ pub(super) fn show(ui: &mut Ui, room: f32, view: &View, actions: &mut Vec<Action
     });
 }
 
-/// Lays out one version that was kept on the disk: a button that compares it with the files, its time, and its result.
+/// Lays out a version that was kept on the disk: a button that compares it with the files, its time, and its result.
 fn show_earlier(ui: &mut Ui, version: &EarlierVersion, actions: &mut Vec<Action>) {
     ui.horizontal(|ui| {
         show_diff_button(
@@ -81,7 +82,7 @@ fn show_diff_button(ui: &mut Ui, id: VersionId, name: &str, actions: &mut Vec<Ac
     }
 }
 
-/// Returns the names of a version's changed files without their folders, to leave room for the result.
+/// Returns the names of a version's changed files without their folders, so that the line has room for the result.
 fn file_names(files: &[String]) -> String {
     let name = |file: &String| file.rsplit('/').next().unwrap_or_default().to_owned();
     match files {
@@ -161,7 +162,7 @@ fn speed_text(speed: &Speed) -> (Color32, String, String) {
     }
 }
 
-/// Returns the text of a version's line, its changed files and its result, and the text's colour.
+/// Returns the text of a version's line (its changed files and its result), and the text's colour.
 fn version_text(version: &Version, is_current: bool, view: &View) -> (Color32, String) {
     let files = file_names(&version.files);
     // The loss of the own kernel is more important than results of variants that are not in use.
@@ -213,7 +214,7 @@ fn version_text(version: &Version, is_current: bool, view: &View) -> (Color32, S
     (color, format!("{files}: {}{colon} {text}{rest}", result.subject))
 }
 
-/// Returns an error's first sentence without the file's name, which the version's line already shows.
+/// Returns an error's first sentence without the name of the file, which the version's line already shows.
 fn without_file_name(error: &Error) -> &str {
     match error.kind {
         ErrorKind::KernelDoesNotBuild(_) => "does not build.",

@@ -1,5 +1,5 @@
-//! The benchmark of the box filter in the Lab: all variants on the frame on the screen, at the radius on the screen or at several, with a
-//! column for each device that was measured.
+//! The benchmark of the box filter in the Lab: all variants, run on the frame on the screen, at the present radius or at
+//! several radii, with a column for each measured device.
 
 use std::fmt::Write as _;
 
@@ -19,9 +19,9 @@ use base::timing::believed;
 use box_filter::{Config, VariantId};
 use ladder::results::{DeviceReport, RowReport};
 
-/// The name of the box filter's ladder.
+/// The name of the ladder of the box filter's variants.
 pub const BOX_FILTER: &str = "box_filter";
-/// The radii of a sweep, in pixels.
+/// The radii of a benchmark at several radii, in pixels.
 const SWEEP: [u32; 5] = [1, 3, 7, 15, 31];
 /// Height in points of a row of the table.
 const ROW_HEIGHT: f32 = 16.0;
@@ -38,7 +38,7 @@ pub struct BenchmarkFrame {
 }
 
 impl BenchmarkFrame {
-    /// Returns a text that names the movie, the position and the size.
+    /// Returns a text with the movie, the position and the size of the frame.
     fn words(&self) -> String {
         let (width, height) = self.size;
         let at = theme::clock(self.position_s);
@@ -46,20 +46,20 @@ impl BenchmarkFrame {
     }
 }
 
-/// Returns the row of a variant at a radius in the results of a device; `None` if it is not there.
+/// Returns the results of a variant at a radius among the results of a device; `None` if it was not measured there.
 pub(super) fn find_row<'a>(device: &'a DeviceReport, radius: u32, variant: &str) -> Option<&'a RowReport> {
     let run = device.runs.iter().find(|run| run.case["radius"] == radius)?;
     run.variants.iter().find(|row| row.id == variant)
 }
 
-/// The results of the box filter on one frame and at some radii, on all devices that were measured.
+/// The results of the box filter's benchmark: on one frame, at some radii, and on each measured device.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Benchmark {
     /// The frame that was filtered.
     pub frame: BenchmarkFrame,
     /// The radii in pixels.
     pub radii: Vec<u32>,
-    /// The devices in the order in which they were measured first.
+    /// The results of each device, in the order in which the devices were first measured.
     pub devices: Vec<DeviceReport>,
 }
 
@@ -75,8 +75,8 @@ impl Benchmark {
         names
     }
 
-    /// Returns the results as Markdown: for one radius a table with a column for each device, otherwise a table for each device with a
-    /// column for each radius.
+    /// Returns the results as Markdown: for one radius, a table with a column for each device; for several radii, a table for
+    /// each device with a column for each radius.
     fn markdown(&self) -> String {
         let mut out = format!("Box filter, {}, median ms\n", self.frame.words());
         let mut write = |title: &str, columns: &[(String, usize, u32)]| {
@@ -113,7 +113,7 @@ impl Benchmark {
     }
 }
 
-/// Returns the time of a row, or the word for its outcome.
+/// Returns the time in a row as text, or the word for the row's outcome if it has no time.
 fn cell(row: Option<&RowReport>) -> String {
     let Some(row) = row else { return theme::UNKNOWN.to_owned() };
     match row.ms() {
@@ -122,7 +122,7 @@ fn cell(row: Option<&RowReport>) -> String {
     }
 }
 
-/// Returns the declarations of the variants, with their kernels for this kind of device.
+/// Returns all variants of the box filter as the Lab lists them, with their kernels for this kind of device.
 pub(super) fn declared_variants(kind: DeviceKind) -> Vec<Variant> {
     let variant = |id: VariantId| {
         let file = id.files(kind).and_then(<[_]>::first);
@@ -134,8 +134,9 @@ pub(super) fn declared_variants(kind: DeviceKind) -> Vec<Variant> {
     VariantId::all().filter(|id| *id != VariantId::OFF).map(variant).collect()
 }
 
-/// Lays the benchmark out; `selection.size` is 1 if several radii are selected. Returns the results of the device in use, or of the
-/// first one, at the first radius, for the details of the selected variant.
+/// Lays the benchmark out; `selection.size` is 1 if several radii are selected. Returns the rows of one device at the first
+/// radius, from which the details of the selected variant are shown: of the device in use, or of the first device if the one in
+/// use was not measured.
 pub(super) fn show<'a>(ui: &mut Ui, selection: &mut Selection, pass: &mut Pass<'a>) -> &'a [RowReport] {
     let view = pass.view;
     let sweep = &mut selection.size;
@@ -188,8 +189,8 @@ pub(super) fn show<'a>(ui: &mut Ui, selection: &mut Selection, pass: &mut Pass<'
     device.and_then(|device| device.runs.first()).map_or(&[], |run| run.variants.as_slice())
 }
 
-/// Lays out a row for each variant, of which `selected` is marked, with a column for each device. Returns the variant that was
-/// clicked.
+/// Lays out the table for one radius: a row for each variant, with a column for each device; the row of `selected` is marked.
+/// Returns the variant that the user clicked.
 fn show_columns(
     ui: &mut Ui,
     radius: u32,
@@ -211,8 +212,9 @@ fn show_columns(
     clicked
 }
 
-/// Lays out a row of the table of devices: the name (with its colour, true if selected) in `names` points, and the cells, which share
-/// the rest of the width and have as many lines as they need. Returns true if the row was clicked.
+/// Lays out a row of the table of devices: the name (with its colour, and true if it is selected), which is `names` points
+/// wide, and the cells, which share the rest of the width and have as many lines as they need. Returns true if the user clicked
+/// the row.
 fn show_row(
     ui: &mut Ui,
     names: f32,

@@ -1,4 +1,5 @@
-//! The chart of a sweep over radii: a line for each variant, and a plot for each device, side by side with the same axes.
+//! The chart of the box filter's times at several radii: a plot for each device, side by side with the same axes, with a line
+//! for each variant.
 
 use egui::ecolor::Hsva;
 use egui::{Align2, Color32, Pos2, Rect, Role, Sense, Shape, Stroke, Ui, pos2, vec2};
@@ -11,7 +12,7 @@ use ladder::results::{DeviceReport, RowReport};
 
 /// Height of a plot in points.
 const HEIGHT: f32 = 200.0;
-/// Space in points left of the plots, for numbers.
+/// Space in points left of the plots, for the numbers of the axis of times.
 const LEFT: f32 = 54.0;
 /// Space in points between a device's name and its plot, and below the plots, for the radii.
 const NAME_GAP: f32 = 4.0;
@@ -19,23 +20,24 @@ const BELOW: f32 = 18.0;
 /// Height in points of a line of the legend.
 const LEGEND_HEIGHT: f32 = 15.0;
 
-/// Returns the colour of a variant's line, given its index of `count`.
+/// Returns the colour of the line of the variant with this index, if there are `count` variants.
 fn color(index: usize, count: usize) -> Color32 {
     // Neighbours differ in brightness and saturation, too.
     let (saturation, value) = if index.is_multiple_of(2) { (0.5, 1.0) } else { (0.8, 0.75) };
     Hsva::new(index as f32 / count.max(1) as f32, saturation, value, 1.0).into()
 }
 
-/// The logarithmic axes of all plots: radii across, milliseconds up.
+/// The logarithmic axes that all plots share: radii from left to right, times in milliseconds from the bottom up.
 #[derive(Debug, Clone, Copy)]
 struct Axes {
-    /// The logarithms to base 10 of both ends of each axis.
+    /// The logarithms to base 10 of the lower and the upper end of each axis.
     x: (f64, f64),
     y: (f64, f64),
 }
 
 impl Axes {
-    /// Returns axes with these radii, and whole powers of ten around all times; `None` without a time.
+    /// Creates axes that contain these radii and times; the axis of times ends at whole powers of ten. Returns `None` if there
+    /// is no time.
     fn new(radii: &[u32], times: impl Iterator<Item = f64>) -> Option<Self> {
         let ends = |all: &mut dyn Iterator<Item = f64>| {
             all.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), one| (low.min(one), high.max(one)))
@@ -46,7 +48,7 @@ impl Axes {
         (low.is_finite() && x.0.is_finite()).then_some(Self { x, y })
     }
 
-    /// Returns the point of a time in a plot.
+    /// Returns the position in `plot` of a time at a radius.
     fn point(self, plot: Rect, radius: u32, ms: f64) -> Pos2 {
         let part = |value: f64, (low, high): (f64, f64)| ((value - low) / (high - low).max(1e-9)) as f32;
         let (across, up) = (part(place(radius), self.x), part(ms.log10(), self.y));
@@ -54,12 +56,12 @@ impl Axes {
     }
 }
 
-/// Returns the position of a radius on its axis: the logarithm of the side of the box, 2·radius + 1.
+/// Returns the value of a radius on its axis: the logarithm of the side of the box, 2·radius + 1.
 fn place(radius: u32) -> f64 {
     f64::from(2 * radius + 1).log10()
 }
 
-/// Lays the plots and the legend out, in which the variant `selected` is marked. Returns the variant that was clicked.
+/// Lays out the plots and the legend; the variant `selected` is marked. Returns the variant that the user clicked.
 pub(super) fn show(
     ui: &mut Ui,
     radii: &[u32],
@@ -90,7 +92,7 @@ pub(super) fn show(
     show_legend(ui, variants, selected)
 }
 
-/// The plot of a device.
+/// The plot of one device.
 struct Chart<'a> {
     axes: Axes,
     radii: &'a [u32],
@@ -99,7 +101,7 @@ struct Chart<'a> {
 }
 
 impl Chart<'_> {
-    /// Returns the radii and times of a variant in milliseconds.
+    /// Returns the radii at which a variant was measured, with its times in milliseconds.
     fn times<'a>(&'a self, variant: &'a str) -> impl Iterator<Item = (u32, f64)> + 'a {
         let time = |radius: &u32| Some((*radius, find_row(self.device, *radius, variant)?.ms()?));
         self.radii.iter().filter_map(time)
@@ -115,7 +117,7 @@ impl Chart<'_> {
         self.variants.iter().map(of).collect::<Vec<_>>().join("; ")
     }
 
-    /// Returns the exponents of the powers of ten of the axis of times, with their vertical positions.
+    /// Returns the exponents of the powers of ten on the axis of times, with their vertical positions in points.
     fn powers(&self, plot: Rect) -> impl Iterator<Item = (i32, f32)> {
         let (axes, radius) = (self.axes, self.radii[0]);
         let y = move |power| axes.point(plot, radius, 10f64.powi(power)).y;
@@ -157,7 +159,8 @@ impl Chart<'_> {
     }
 }
 
-/// Lays out the names of the variants with their colours, in as many lines as they need. Returns the one that was clicked.
+/// Lays out the names of the variants with their colours, in as many lines as they need. Returns the name that the user
+/// clicked.
 fn show_legend(ui: &mut Ui, variants: &[&str], selected: &str) -> Option<String> {
     let mut clicked = None;
     ui.horizontal_wrapped(|ui| {

@@ -1,4 +1,4 @@
-//! The selected variant of the Lab: its idea, its parameters, its source and its machine code.
+//! The details of the variant that is selected in the Lab: its idea, its parameters, its source and its machine code.
 
 use egui::{ScrollArea, Ui};
 
@@ -11,26 +11,26 @@ use base::device::MachineCode;
 use base::error::Result;
 use ladder::results::RowReport;
 
-/// Height in points of source and machine code, unless the user has changed it.
+/// The height in points of the source and the machine code, unless the user has changed it.
 const CODE_HEIGHT: f32 = 220.0;
 /// The hover text of the button that shows machine code.
 const MACHINE_CODE_HOVER: &str = "Show the machine code of these kernels, compiled with these parameters";
 
-/// Shown in place of machine code during a measurement.
+/// The text in place of machine code during a measurement.
 const AFTER_MEASUREMENT: &str = "It is compiled once the measurement has ended.";
 
-/// The code of the selected variant's kernels.
+/// The source and the machine code of the selected variant's kernels.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LabCode {
-    /// The kernels to which source and machine code belong.
+    /// The kernels to which `source` and `machine_code` belong; `None` before a variant with kernels was selected.
     pub kernel: Option<LabKernel>,
-    /// The source.
+    /// The source of the kernels; `None` until it is read.
     pub source: Option<Source>,
     /// The machine code; `None` until the driver has returned it.
     pub machine_code: Option<Result<MachineCode>>,
 }
 
-/// The declaration of a variant that the Lab can measure.
+/// A variant as the Lab lists it.
 pub(super) struct Variant {
     pub id: &'static str,
     pub title: &'static str,
@@ -40,7 +40,8 @@ pub(super) struct Variant {
 }
 
 impl Variant {
-    /// Returns the kernels as they were measured with `row`, or with their default parameters.
+    /// Returns the kernels with the parameters with which `row` was measured, or with the default parameters if `row` is `None`
+    /// or has no kernels.
     pub(super) fn kernel(&self, row: Option<&RowReport>) -> Option<LabKernel> {
         let of_row = |row: &RowReport| {
             let file = row.kernel.as_ref()?.file.clone();
@@ -50,7 +51,7 @@ impl Variant {
     }
 }
 
-/// Lays out a variant with the result `row`, if it was measured.
+/// Lays out the details of a variant; `row` is its result if it was measured.
 pub(super) fn show(ui: &mut Ui, variant: &Variant, row: Option<&RowReport>, pane: &mut Pane) {
     let (lab, switches) = (pane.pass.view.lab, &mut *pane.switches);
     let code = &lab.code;

@@ -1,4 +1,5 @@
-//! The panel of the Lab, which measures ladders while the movie is paused: the box filter on the frame on the screen, and the others.
+//! The panel of the Lab, which benchmarks ladders (sets of variants that compute the same result) while the movie is paused:
+//! the box filter on the frame on the screen, and others that need no movie.
 
 mod benchmark;
 mod chart;
@@ -21,18 +22,19 @@ use details::Variant;
 use ladder::results::{RowReport, RunReport};
 use ladders::{LadderSummary, VariantSummary};
 
-/// The state and the results of the Lab.
+/// The state and the results of the Lab, which benchmarks ladders (sets of variants that compute the same result).
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Lab {
     /// The state of the measurement.
     pub state: JobState,
-    /// Name of the measured ladder and its size, as [`LadderSummary`] has them.
+    /// The name of the measured ladder and its size, as in [`LadderSummary`]; the size is empty for the box filter. `None`
+    /// before the first measurement.
     pub case: Option<(&'static str, &'static str)>,
     /// The name of the device that is measured.
     pub device: String,
-    /// The number of finished steps, and of all steps.
+    /// The number of finished steps of the measurement, and the number of all steps.
     pub steps: (u64, u64),
-    /// The results of a ladder other than the box filter.
+    /// The results of the ladder that was measured last, other than the box filter.
     pub run: RunReport,
     /// The results of the box filter on all devices.
     pub benchmark: Benchmark,
@@ -40,7 +42,8 @@ pub struct Lab {
     pub code: LabCode,
 }
 
-/// Selects one of `variants`, the first one if the selected variant is of another ladder; returns it.
+/// Selects and returns the variant with the selected id if it is among `variants`, otherwise the first one; `None` if there are
+/// no variants.
 fn select<'a>(selection: &mut Selection, variants: &'a [Variant]) -> Option<&'a Variant> {
     let variant = variants.iter().find(|variant| variant.id == selection.variant).or(variants.first())?;
     if variant.id != selection.variant {
@@ -59,7 +62,6 @@ const PAUSE_HOVER: &str = "Pause the movie, so that the measurement continues";
 /// The hover text of the button that saves the results.
 const SAVE_HOVER: &str = "Save these results, for 'clreel compare'";
 
-/// The panel of the Lab.
 pub(super) struct LabPanel;
 
 impl ColumnPanel for LabPanel {
@@ -111,7 +113,7 @@ fn progress(lab: &Lab) -> String {
     if steps == 0 { "starting".to_owned() } else { format!("step {} of {steps}", (done + 1).min(steps)) }
 }
 
-/// Returns the declarations of a ladder's variants, with their kernels for this kind of device.
+/// Returns the variants of a ladder as the Lab lists them, with their kernels for this kind of device.
 fn declared_variants(ladder: &LadderSummary, kind: DeviceKind) -> Vec<Variant> {
     let variant = |VariantSummary { id, title, idea, kernels, .. }: VariantSummary| {
         let [cpu, gpu] = kernels;
@@ -122,7 +124,7 @@ fn declared_variants(ladder: &LadderSummary, kind: DeviceKind) -> Vec<Variant> {
     (ladder.variants)().into_iter().map(variant).collect()
 }
 
-/// Lays out a ladder other than the box filter, given its index. Returns its results.
+/// Lays out the ladder with this index (not the box filter) and its results. Returns the results, a row for each variant.
 fn show_ladder<'a>(
     ui: &mut Ui,
     index: usize,
@@ -174,8 +176,8 @@ fn show_ladder<'a>(
     if is_its_own { &lab.run.variants } else { &[] }
 }
 
-/// Lays out the button that starts or stops the measurement, the buttons of `others` beside it, and the state. While the movie
-/// plays, a button pauses it.
+/// Lays out the button that starts the measurement by the action `start` or stops it, the buttons that `others` lays out beside
+/// it, and the state. While the movie plays, also lays out a button that pauses it.
 fn show_state(ui: &mut Ui, start: Action, others: impl FnOnce(&mut Ui), pass: &mut Pass) {
     let (lab, plays) = (pass.view.lab, pass.view.state.plays());
     let (color, text) = state_text(lab);
@@ -196,7 +198,7 @@ fn show_state(ui: &mut Ui, start: Action, others: impl FnOnce(&mut Ui), pass: &m
     paragraph(ui, &text, color);
 }
 
-/// Lays out the reason of each variant that is wrong or fails.
+/// Lays out the reason why a variant is wrong or fails, for each such variant.
 fn show_faults<'a>(ui: &mut Ui, rows: impl Iterator<Item = &'a RowReport>) {
     for row in rows {
         let Some(reason) = row.reason.as_deref().filter(|_| row.is_wrong()) else { continue };
@@ -205,8 +207,8 @@ fn show_faults<'a>(ui: &mut Ui, rows: impl Iterator<Item = &'a RowReport>) {
     }
 }
 
-/// Lays out a button for each of `names`, of which the one with the index `chosen` is marked. Returns the index of the
-/// button that was clicked.
+/// Lays out a button for each of `names`; the one with the index `chosen` is marked. Returns the index of the button that the
+/// user clicked.
 fn show_choices(ui: &mut Ui, names: &[String], hovers: &[&str], chosen: usize) -> Option<usize> {
     let mut clicked = None;
     ui.horizontal_wrapped(|ui| {

@@ -1,4 +1,5 @@
-//! The table of the Lab: a row for each variant and for the peak kernel, with a bar for its median.
+//! The table of the Lab: a row for each variant and for the peak kernel (a kernel that only moves the bytes or does the
+//! operations), with a bar for the median of its times.
 
 use egui::{Align2, Color32, Rect, Response, Role, Sense, Ui, pos2, vec2};
 
@@ -19,8 +20,8 @@ const MIN_BAR_LENGTH: f32 = 2.0;
 /// The thickness of a bar in points.
 const BAR_THICKNESS: f32 = 9.0;
 
-/// Returns the row with which the table's factors compare the other rows: the first variant, or the slowest one if the first
-/// has no time. Returns `None` if no variant has a time.
+/// Returns the row to which the factors in the table refer: the first variant's, or the slowest variant's if the first has no
+/// time. Returns `None` if no variant has a time.
 fn base_row(rows: &[RowReport]) -> Option<&RowReport> {
     let slowest = || {
         let timed = rows.iter().filter(|row| row.ms().is_some());
@@ -29,15 +30,15 @@ fn base_row(rows: &[RowReport]) -> Option<&RowReport> {
     rows.first().filter(|row| row.ms().is_some()).or_else(slowest)
 }
 
-/// Returns the length of the bar for the time `ms`, from 0 to 1, on a logarithmic axis from half the least to the largest
-/// of the times `all`.
+/// Returns the length of the bar for the time `ms` as a fraction of a logarithmic axis, which begins at half the least and ends
+/// at the largest of the times `all`.
 fn bar_length(ms: f64, all: &[f64]) -> f32 {
     let least = all.iter().copied().fold(f64::INFINITY, f64::min) / 2.0;
     let most = all.iter().copied().fold(0.0, f64::max);
     ((ms / least).ln() / (most / least).ln()).clamp(0.0, 1.0) as f32
 }
 
-/// Returns the width in points of the longest of these names, with a gap after it.
+/// Returns the width in points of the longest of these names, including a gap after it.
 pub(super) fn names_width<'a>(ui: &Ui, names: impl Iterator<Item = &'a str>) -> f32 {
     let (size, gap) = NAME_FONT_AND_GAP;
     let width =
@@ -45,7 +46,7 @@ pub(super) fn names_width<'a>(ui: &Ui, names: impl Iterator<Item = &'a str>) -> 
     names.map(width).fold(0.0, f32::max) + gap
 }
 
-/// Allocates a row of this height that a click selects, and marks the one that is `selected`.
+/// Allocates a row of this size that the user can select by a click; it is marked if `selected` is true.
 pub(super) fn allocate_row(ui: &mut Ui, size: egui::Vec2, selected: bool) -> (Rect, Response) {
     let (area, response) = ui.allocate_exact_size(size, Sense::click());
     if selected {
@@ -56,8 +57,8 @@ pub(super) fn allocate_row(ui: &mut Ui, size: egui::Vec2, selected: bool) -> (Re
     (area, response)
 }
 
-/// Lays out a row for the peak kernel, if there is one, and for each variant. The row of `selected` is marked. Returns the name
-/// of the variant that was clicked.
+/// Lays out a row for the peak kernel (which bounds the speed of all variants), if there is one, and a row for each variant;
+/// the row of `selected` is marked. Returns the name of the variant that the user clicked.
 pub(super) fn show(
     ui: &mut Ui,
     peak: Option<&RowReport>,
@@ -116,19 +117,19 @@ pub(super) fn show(
     clicked
 }
 
-/// A row of the table.
 struct Row {
     name: String,
     color: Color32,
     is_selected: bool,
-    /// The length of the bar, true for the peak kernel, and true if its time is noisy.
+    /// The bar: its length as a fraction, true for the peak kernel, and true if the time is noisy; `None` without a time.
     bar: Option<(f32, bool, bool)>,
     texts: [String; 3],
-    /// The colour of the texts.
+    /// The colour of the texts in the row.
     strong: Color32,
 }
 
-/// Lays out a row: the name, the bar, and the figures. The widths are those of the row and of the names.
+/// Lays out a row: the name, the bar, and the columns of numbers. `width` and `names` are the widths in points of the row and
+/// of its name.
 fn show_row(ui: &mut Ui, (width, names): (f32, f32), row: &Row) -> Response {
     let &Row { ref name, color, is_selected, bar, ref texts, strong } = row;
     let (area, response) = allocate_row(ui, vec2(width, ROW_HEIGHT), is_selected);

@@ -1,14 +1,14 @@
-//! The heart of a kernel file: its few most important lines. A comment in the file marks them, so that they stay correct when
-//! the file is edited.
+//! The heart of a kernel file: its few most important lines, for presentations. Comments in the file mark these lines, so that
+//! they stay correct when the file is edited.
 
-/// The comment that marks the first line of a statement of the heart, at the line's end.
+/// The comment at the end of a line that marks the statement beginning there as part of the heart.
 const MARK: &str = "// heart";
-/// The greatest number of lines of a heart, and the greatest number of characters of a line.
+/// The greatest number of lines of a heart, and the greatest number of characters in a line.
 const MAX_SIZE: (usize, usize) = (9, 110);
 
-/// Returns the statements of an OpenCL C source whose first lines end with `// heart`, without their indentation, and with an
-/// empty line between two of them; empty if no statement is marked. A loop is one statement. At most 9 lines of 110 characters
-/// are returned; an ellipsis replaces the rest.
+/// Returns the heart of an OpenCL C source: the statements whose first lines end with `// heart`, without their indentation,
+/// and with an empty line between two of them; empty if no statement is marked. A loop is one statement. Returns at most 9
+/// lines of 110 characters; an ellipsis replaces the rest.
 pub fn heart(source: &str) -> String {
     let mut found: Vec<String> = Vec::new();
     let mut lines = source.lines();
@@ -35,8 +35,8 @@ pub fn heart(source: &str) -> String {
     found.join("\n")
 }
 
-/// Returns true if a statement ends with this line. `depth` is the number of open brackets before the line; it is updated to
-/// the number after it.
+/// Returns true if a statement ends with this line. `depth` is the number of open brackets before the line; it is changed to
+/// the number after the line.
 fn ends_statement(line: &str, depth: &mut i32) -> bool {
     let code = line.split("//").next().unwrap_or_default().trim_end();
     if code.trim_start().starts_with('#') {
@@ -52,7 +52,7 @@ fn ends_statement(line: &str, depth: &mut i32) -> bool {
     *depth <= 0 && code.ends_with([';', '}'])
 }
 
-/// Returns a line without tabs, cut with an ellipsis where it is too long.
+/// Returns a line without tabs, cut with an ellipsis if it is too long.
 fn shortened(line: &str) -> String {
     let line = line.replace('\t', "    ");
     match line.char_indices().nth(MAX_SIZE.1) {

@@ -7,19 +7,19 @@ use ladder::tune::Status;
 use super::machine::{Machine, measured, searched};
 use super::*;
 
-/// Returns all nodes of the tree.
+/// Returns all nodes of AccessKit's tree.
 fn nodes<'t>(fixture: &'t Fixture) -> Vec<Node<'t>> {
     fixture.harness.root().children_recursive().collect()
 }
 
-/// Returns the names, values and descriptions of a node.
+/// Returns the texts of a node: its name, value and description.
 fn texts_of(node: &Node) -> Vec<String> {
     let node = node.accesskit_node();
     [node.label(), node.value(), node.description()].into_iter().flatten().collect()
 }
 
-/// Asserts that the overlay's buttons have names, its numbers and graphs names and values, and that each number on the screen is a
-/// part of one of these.
+/// Asserts that the overlay's buttons have names, that its numbers and graphs have names and values, and that each number on
+/// the screen is part of one of these. `what` names the case in failures.
 fn check(what: &str, fixture: &Fixture) {
     fixture.harness.check_accessibility();
     let nodes = nodes(fixture);

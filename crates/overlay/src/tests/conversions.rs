@@ -4,11 +4,11 @@ use super::*;
 use ladders::type_conversions::state::State;
 use ladders::type_conversions::types::{Case, Type};
 
-/// The description of the wrong case in [`checked`].
+/// The description of the fault in the wrong case of [`checked`].
 const WRONG: &str =
     "width 3: of NaN (0x7fc00000) got -2147483648 (0x80000000), wanted 0 (0x00000000); 2 of 7 are wrong";
 
-/// Returns a check of five cases: two correct, one wrong, one that failed, and one that is still running.
+/// Returns a check of type conversions with five cases: two correct, one wrong, one that failed, and one that is still running.
 pub(super) fn checked() -> Conversions {
     let names = ["int_float", "int_sat_rte_float", "uchar_float", "float_int", "uint_int"];
     let cases = names.map(|name| Case::named(name).unwrap());
@@ -38,7 +38,7 @@ pub(super) fn checked() -> Conversions {
     check
 }
 
-/// Returns the number of squares of each colour: correct, wrong, failed, untested.
+/// Returns the number of the matrix's squares of each colour: correct, wrong, failed, not tested.
 fn squares(fixture: &Fixture) -> [usize; 4] {
     [theme::GOOD, theme::ERROR, theme::WEAK, theme::IDLE].map(|color| {
         fixture.rects.iter().filter(|(rect, fill)| *fill == color && rect.height() > 7.0).count()
@@ -92,7 +92,8 @@ fn the_check_begins_and_ends_with_a_button() {
     }
 }
 
-/// Checks that the list of devices has a button that opens the panel, since the panel's own button may have no room.
+/// Checks that the panel of devices has a button that opens the panel of conversions, since the button of that panel may have
+/// no room.
 #[test]
 fn the_mouse_opens_it_where_buttons_have_no_room() {
     let machine = super::machine::Machine::new();

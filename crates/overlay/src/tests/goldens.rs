@@ -1,5 +1,5 @@
-//! Compares every text that the overlay shows with the files in `tests/goldens/overlay`, without numbers, so that an
-//! unnoticed change fails here.
+//! Compares every text that the overlay shows, without its numbers, with the files in `tests/goldens/overlay`, so that an
+//! unintended change fails here.
 
 use super::conversions::checked;
 use super::machine::{Machine, measured, searched};
@@ -10,8 +10,8 @@ use ladder::tune::Status;
 use testkit::golden::{assert_all_compared, check, distinct_lines};
 use video::color::Correction;
 
-/// Compares the texts of the fixture with the golden file of this name, after two passes: the second one uses the heights
-/// that the first one has found.
+/// Compares the texts of the fixture with the golden file of this name after two passes: the second pass uses the heights that
+/// the first one has found.
 fn holds_texts(name: &str, fixture: &mut Fixture) {
     fixture.settle();
     check(
@@ -20,7 +20,7 @@ fn holds_texts(name: &str, fixture: &mut Fixture) {
     );
 }
 
-/// Compares the texts of the fixture that the plain window does not have with the golden file of this name.
+/// Compares those texts of the fixture that a window without open panels does not have with the golden file of this name.
 fn holds_beyond(name: &str, fixture: &mut Fixture) {
     let mut plain = Fixture::new(fixture.size);
     plain.pass(vec![]);

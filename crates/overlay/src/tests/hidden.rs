@@ -1,4 +1,4 @@
-//! Tests of the hidden overlay: the line of numbers after a key, slow pictures, and the controls at the lower edge.
+//! Tests of the hidden overlay: the line of statistics after a key, slow pictures, and the controls at the lower edge.
 
 use super::*;
 use box_filter::named;

@@ -1,8 +1,8 @@
-//! Tests of hover texts: their places, and that they disappear with the pointer.
+//! Tests of hover texts: where they are shown, and that they disappear when the pointer leaves.
 
 use super::*;
 
-/// Returns the visible rectangle of the part of the overlay that contains `at`.
+/// Returns the visible rectangle of the part of the overlay (panel, strip) that contains `at`.
 fn part_at(fixture: &Fixture, at: Pos2) -> Option<Rect> {
     let names = ["headline", "ladder", "graph", "strip"].into_iter();
     let names = names.chain(Panel::ALL.map(Panel::name));

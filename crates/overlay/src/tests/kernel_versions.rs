@@ -163,8 +163,8 @@ fn what_kernels_print_is_shown_below_the_versions() {
     fixture.assert_contains(&["Printed by kernels:", "x is 7", "x is 8"]);
 }
 
-/// Checks that the first error is visible with the lines that belong to it, below a long list of versions and in a small
-/// window.
+/// Checks that the compiler's first error is visible with the lines that belong to it, below a long list of versions and in a
+/// small window.
 #[test]
 fn the_first_error_is_in_sight_whole() {
     let text = "box_filter/03_flat.cl:31:17: error: use of undeclared identifier 'summ'; did you mean 'sum'?";

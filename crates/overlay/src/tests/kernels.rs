@@ -5,7 +5,7 @@ use base::error::{ErrorKind, SourceLine};
 use base::verify::{Difference, MismatchReport};
 use box_filter::named;
 
-/// Returns a version that has changed this file of `flat`.
+/// Returns a version of the kernels in which this file has changed, with this result for the variant `flat`.
 pub(super) fn version(number: u64, file: &str, validation: Validation) -> Version {
     let time = Some(FilterTime { ms: 8.0, n: 100, noise: None });
     let ratio = base::timing::Ratio { low: 1.27, estimate: 1.32, high: 1.36 };
@@ -25,7 +25,7 @@ pub(super) fn version(number: u64, file: &str, validation: Validation) -> Versio
     }
 }
 
-/// Returns the state of a folder of edited kernels with four versions, of which version 3 is running.
+/// Returns the state of a folder of edited kernels with four versions, of which the one with number 3 is running.
 pub(super) fn edited() -> Kernels {
     let report = MismatchReport {
         count: 12345,
@@ -104,7 +104,7 @@ fn the_first_error_of_a_log_is_in_sight_below_many_warnings() {
     assert!(!fixture.shows("03_flat.cl:1: warning"), "{:?}", fixture.texts);
 }
 
-/// Checks that the result comes before the part of the line that is cut off at the panel's edge.
+/// Checks that the line of a refused version begins with the result, before the part that is cut off at the panel's edge.
 #[test]
 fn a_refusal_does_not_repeat_the_files_name() {
     let mut fixture = editing(720.0);
@@ -117,8 +117,8 @@ fn a_refusal_does_not_repeat_the_files_name() {
     fixture.assert_shows(&[first]);
 }
 
-/// Checks that the source of a new version is scrolled once, to the first line with an error if there is one, otherwise to
-/// the first changed line.
+/// Checks that the view of the source scrolls once for a new version: to the first line with an error if there is one,
+/// otherwise to the first changed line.
 #[test]
 fn a_version_is_scrolled_once_to_its_changes() {
     use crate::code::{CHANGED_BACKGROUND, ERROR_BACKGROUND};
@@ -159,12 +159,12 @@ fn a_version_is_scrolled_once_to_its_changes() {
     assert!(marked(source(4, 199, Some(200)), ERROR_BACKGROUND, vec![]).0, "it has less room now");
 }
 
-/// Returns the line of the edited kernel file with this number.
+/// Returns the line with this number of the edited kernel file.
 fn line(number: usize) -> SourceLine {
     SourceLine { file: "box_filter/03_flat.cl".to_owned(), number }
 }
 
-/// Checks that the line of an error is visible although the list of versions and the log leave the source little room.
+/// Checks that the line of an error is visible although the list of versions and the log leave little room for the source.
 #[test]
 fn the_line_of_an_error_is_in_sight_below_a_long_list() {
     use crate::code::ERROR_BACKGROUND;
@@ -256,8 +256,8 @@ fn a_version_that_is_not_validated_yet_has_the_reason() {
     }
 }
 
-/// Checks the line of a version whose conversion kernels are worse than its filter kernels: the conversion takes part in
-/// every picture, so its result is the one to show.
+/// Checks the line of a version whose conversion kernels have a worse result than its filter kernels: the conversion takes part
+/// in every picture, so the line shows its result.
 #[test]
 fn a_conversion_that_differs_or_is_refused_is_told_and_marked() {
     let mut fixture = editing(800.0);

@@ -1,4 +1,4 @@
-//! Tests of the Lab's selected variant, and of its button that pauses the movie.
+//! Tests of the variant that is selected in the Lab, and of the Lab's button that pauses the movie.
 
 use super::machine::measured;
 use super::*;
@@ -6,7 +6,7 @@ use box_filter::named;
 use compute::KernelFile;
 use ladder::results::{DeviceReport, RunReport};
 
-/// Returns an overlay with the Lab, which shows results of matrix multiplication.
+/// Returns an overlay with the panel of the Lab in this state, which shows results of matrix multiplication.
 fn lab(state: JobState) -> Fixture<'static> {
     let mut fixture = Fixture::new(vec2(1600.0, 1000.0));
     fixture.change(|s| s.open[Panel::Lab as usize] = true);
@@ -15,7 +15,7 @@ fn lab(state: JobState) -> Fixture<'static> {
     fixture
 }
 
-/// Returns kernels of a file with these parameters.
+/// Returns the key of the kernels in this file with these parameters.
 fn kernel(file: &str, parameters: &str) -> LabKernel {
     LabKernel { file: file.to_owned(), parameters: parameters.to_owned() }
 }

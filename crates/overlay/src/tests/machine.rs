@@ -19,8 +19,8 @@ pub(super) fn device_info(index: usize, name: &str) -> DeviceInfo {
     }
 }
 
-/// The data of the panel of devices: one device in use, one that failed, one that is being initialized, and a driver that
-/// is not used.
+/// The data of the panel of devices: a device in use, one that failed, one that is being initialized, and a driver that is not
+/// used.
 pub(super) struct Machine {
     pub(super) infos: [DeviceInfo; 3],
     copy: Sharing,
@@ -49,7 +49,7 @@ impl Machine {
     }
 }
 
-/// Returns a search for the fastest configuration with some trials, one of which has this status.
+/// Returns the state of a search for the fastest configuration, with some trials, of which one has this status.
 pub(super) fn searched(status: ladder::tune::Status) -> Tuning {
     use base::device::DeviceKind;
     use box_filter::Config;
@@ -349,8 +349,8 @@ fn a_click_on_a_spike_freezes_its_frame_until_it_is_let_go() {
     }
 }
 
-/// Returns a Lab in this state with four rows: a fast variant, a noisy one, one that cannot run, and one that is not
-/// measured yet.
+/// Returns a Lab in this state with four rows: a fast variant, a noisy one, one that cannot run, and one that was not measured
+/// yet.
 pub(super) fn measured(state: JobState) -> Lab {
     use base::timing::Series;
     use base::timing::noise::Noisy;
@@ -463,7 +463,7 @@ fn the_lab_says_why_it_waits_and_what_it_disturbs() {
 }
 
 impl Fixture<'_> {
-    /// Returns true if the panel of the timeline is on the screen in the next pass.
+    /// Runs a pass, and returns true if the panel of the timeline is on the screen.
     fn shows_timeline(&mut self) -> bool {
         self.pass(vec![]);
         self.find("Last frames").is_some() || self.shows("Frame at ")

@@ -1,5 +1,5 @@
-//! Tests that drive the overlay without a window: each pass gets input events and returns the user's actions. Buttons are found in
-//! AccessKit's tree, texts among the painted shapes.
+//! Tests that drive the overlay without a window: each pass (layout of the overlay) gets input events and returns the user's
+//! actions. Buttons are found in AccessKit's tree, texts among the painted shapes.
 
 use std::cell::RefCell;
 use std::ops::{Deref, DerefMut};
@@ -43,7 +43,7 @@ use engine::stats::{FrameSample, PlayState, Playing, Recorder, Stage};
 
 const SIZES: [Vec2; 3] = [vec2(1280.0, 720.0), vec2(640.0, 360.0), vec2(480.0, 800.0)];
 
-/// An overlay in a window of a given size.
+/// An overlay in a window of a given size, with the data that it shows and the results of the last pass.
 struct Fixture<'a> {
     harness: Harness<'a, State<'a>>,
     deltas: Deltas,
@@ -51,7 +51,7 @@ struct Fixture<'a> {
     rects: Vec<(Rect, Color32)>,
     /// The texts that the last pass painted, with their rectangles.
     texts: Vec<(String, Rect)>,
-    /// The texts of the last pass that end with an ellipsis, or that are cut at a side.
+    /// The texts of the last pass that end with an ellipsis, or are cut at a side.
     cut: Vec<String>,
     /// The text that was copied to the clipboard, if any.
     copied: Option<String>,
@@ -71,7 +71,7 @@ impl DerefMut for Fixture<'_> {
     }
 }
 
-/// The changes of textures of all passes, which only pictures need.
+/// The changes of textures in all passes, from which tests of pictures draw the overlay.
 #[derive(Clone, Default)]
 struct Deltas(Rc<RefCell<egui::TexturesDelta>>);
 
@@ -81,7 +81,7 @@ impl TestRenderer for Deltas {
     }
 }
 
-/// The overlay, and all data that its [`View`] borrows.
+/// The overlay, and the data that its [`View`] borrows.
 struct State<'a> {
     overlay: Overlay,
     /// The actions of the last pass.
@@ -217,7 +217,7 @@ impl<'a> Fixture<'a> {
         std::mem::take(&mut self.actions)
     }
 
-    /// Runs some passes, until the layout stays.
+    /// Runs some passes, until the layout no longer changes.
     fn settle(&mut self) {
         self.passes(3);
     }
@@ -233,7 +233,7 @@ impl<'a> Fixture<'a> {
         self.set(|state| state.overlay.restore(saved));
     }
 
-    /// Changes the data that the overlay shows, and settles.
+    /// Changes the data that the overlay shows, and runs passes until the layout no longer changes.
     fn set(&mut self, change: impl FnOnce(&mut State<'a>)) {
         change(self.harness.state_mut());
         self.settle();
@@ -255,7 +255,7 @@ impl<'a> Fixture<'a> {
         (0..count).for_each(|n| self.push(variant, radius, ms[n % 2], 1));
     }
 
-    /// Returns the rectangle of the visible text `name`, of the last one painted if there are several.
+    /// Returns the rectangle of the visible text `name`; of the one that was painted last, if there are several.
     fn find(&self, name: &str) -> Option<Rect> {
         self.texts.iter().rev().find(|(text, _)| text == name).map(|(_, rect)| *rect)
     }
@@ -272,33 +272,32 @@ impl<'a> Fixture<'a> {
         parts.iter().for_each(|part| assert!(self.shows(part), "no '{part}' in {:?}", self.texts));
     }
 
-    /// Returns the rectangle of the visible button with this name, of the last one if there are several.
+    /// Returns the rectangle of the visible button with this name; of the last one, if there are several.
     fn button(&self, name: &str) -> Option<Rect> {
         let window = Rect::from_min_size(Pos2::ZERO, self.size);
         let nodes = self.harness.query_all(by().label(name).predicate(|node| is_input(node.role())));
         nodes.map(|node| node.rect()).rfind(|rect| window.contains(rect.center()))
     }
 
-    /// Presses and releases the mouse on the button with this name.
+    /// Presses and releases the mouse on the button with this name. Returns the actions.
     #[track_caller]
     fn click(&mut self, name: &str) -> Vec<Action> {
         let at = self.button(name).unwrap_or_else(|| panic!("no '{name}' in {:?}", self.harness.root()));
         self.click_at(at.center())
     }
 
-    /// Presses and releases the mouse on the text `text`.
+    /// Presses and releases the mouse on the text `text`. Returns the actions.
     #[track_caller]
     fn click_text(&mut self, text: &str) -> Vec<Action> {
         let at = self.find(text).unwrap_or_else(|| panic!("no text '{text}' in {:?}", self.texts)).center();
         self.click_at(at)
     }
 
-    /// Opens this panel.
     fn open(&mut self, panel: Panel) {
         self.change(|s| s.open[panel as usize] = true);
     }
 
-    /// Moves the mouse to `at`, and waits for the hover text.
+    /// Moves the mouse to `at`, and waits until the hover text is shown.
     fn hover(&mut self, at: Pos2) {
         self.pass(vec![Event::PointerMoved(at)]);
         for _ in 0..4 {
@@ -307,8 +306,7 @@ impl<'a> Fixture<'a> {
         }
     }
 
-    /// Returns the rectangle of the text `name` in the panel of tuning, after scrolling the panel until the text is
-    /// visible.
+    /// Scrolls the panel of tuning until the text `name` is visible, and returns the text's rectangle.
     fn reach(&mut self, name: &str) -> Rect {
         let panel =
             self.harness.ctx.read_response(panel::cover_id("tuning")).expect("it is shown").interact_rect;
@@ -327,7 +325,7 @@ impl<'a> Fixture<'a> {
         panic!("no '{name}' in {:?}", self.texts)
     }
 
-    /// Clicks the line of a panel in the menu, and returns the actions.
+    /// Clicks the line with this name in the menu of panels, and returns the actions.
     fn choose(&mut self, name: &str) -> Vec<Action> {
         assert_eq!(self.click("Panels"), []);
         self.pass(vec![]);
@@ -418,12 +416,12 @@ impl Drop for Fixture<'_> {
     }
 }
 
-/// Returns the event of pressing or releasing a key.
+/// Returns the event that a key is pressed or released.
 fn key(key: Key, pressed: bool) -> Event {
     Event::Key { key, physical_key: None, pressed, repeat: false, modifiers: Modifiers::NONE }
 }
 
-/// Returns the event of pressing or releasing the left mouse button.
+/// Returns the event that the left mouse button is pressed or released.
 fn button(pos: Pos2, pressed: bool) -> Event {
     Event::PointerButton { pos, button: PointerButton::Primary, pressed, modifiers: Modifiers::NONE }
 }
@@ -432,7 +430,7 @@ fn notice(what: &str, serious: bool) -> Notice {
     Notice { error: Error::new(what, "The reason.", "The hint."), serious }
 }
 
-/// Returns the progress of a picture that is being filtered.
+/// Returns the progress of a picture that is being filtered, as the overlay gets it.
 fn busy(variant: VariantId, radius: u32, elapsed_s: f64, predicted_s: Option<f64>) -> Busy {
     Busy { variant, radius, fraction: 0.34, elapsed_s, predicted_s }
 }

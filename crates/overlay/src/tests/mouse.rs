@@ -1,4 +1,4 @@
-//! Tests of the mouse on the picture, on a wipe, and of the wheel.
+//! Tests of the mouse on the picture and on a wipe, and of the wheel.
 
 use box_filter::named;
 use egui::{MouseWheelUnit, TouchPhase};
@@ -55,7 +55,7 @@ fn clicks_on_the_picture_fill_the_screen_and_pause() {
     }
 }
 
-/// Returns a fixture with a wipe of two filters, both of which have measured times.
+/// Returns an overlay with a wipe of two filters, which both have measured times.
 fn wiped(size: Vec2) -> Fixture<'static> {
     let mut fixture = Fixture::new(size);
     let sides = [(named("flat"), 7), (named("native"), 3)].map(|(id, radius)| Request::new(id, radius));

@@ -34,7 +34,7 @@ fn panels_fold_by_themselves_in_a_small_window_and_by_click() {
     assert_eq!(fixture.click("Pause"), [Action::TogglePause]);
 }
 
-/// Remarks are also a banner; a note is not.
+/// Checks that the panel of stages shows remarks and notes about the movie. Remarks are also shown in a banner; notes are not.
 #[test]
 fn remarks_and_notes_about_the_movie_stand_in_the_stages() {
     let (remark, note) = ("wide gamut (BT.2020)", "2 packets are marked as damaged");
@@ -47,14 +47,14 @@ fn remarks_and_notes_about_the_movie_stand_in_the_stages() {
     assert!(fixture.find(note).is_none() && fixture.find(remark).is_some());
 }
 
-/// Returns egui's identifier of the area of a panel.
+/// Returns egui's identifier of the area that a panel covers.
 fn cover_of(panel: Panel) -> egui::Id {
     let name = if panel == Panel::Numbers { "headline" } else { panel.name() };
     crate::panel::cover_id(name)
 }
 
 impl Fixture<'_> {
-    /// Opens a panel if `on`, otherwise closes it.
+    /// Opens a panel if `on` is true, otherwise closes it.
     fn turn(&mut self, panel: Panel, on: bool) {
         match panel {
             Panel::Correction => self.correction = on.then_some(video::color::Correction::NEUTRAL),
@@ -88,7 +88,7 @@ impl Fixture<'_> {
     }
 }
 
-/// The texts of the fixture's banners and message.
+/// The texts of the banners and of the message that the fixture shows.
 const SAID: [&str; 4] = ["First.", "The reason.", "Second.", "A message."];
 
 #[test]

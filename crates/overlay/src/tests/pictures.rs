@@ -1,4 +1,4 @@
-//! Compares pictures of the overlay with goldens: seven states with fixed numbers, drawn by OpenGL without a window.
+//! Compares pictures of the overlay with golden files: seven states with fixed numbers, drawn by OpenGL without a window.
 
 use std::path::Path;
 
@@ -9,10 +9,10 @@ use super::machine::{Machine, measured, searched};
 use super::*;
 use ladder::tune::Status;
 
-/// The difference of a channel, in levels, above which a pixel counts as different: renderers round the edges of shapes
+/// The greatest difference of a channel, in levels, at which two pixels count as equal: renderers round the edges of shapes
 /// differently.
 const MAX_LEVELS: u8 = 24;
-/// The number of pixels that may differ; a changed digit has more.
+/// The greatest number of pixels that may differ; a changed digit has more.
 const MAX_PIXELS: usize = 20;
 
 /// A picture: width, height, and RGB from the upper left corner.
@@ -63,8 +63,8 @@ fn read(path: &Path) -> Option<Picture> {
     Some((info.width, info.height, rgb))
 }
 
-/// Compares a picture with the golden of this name, or writes the golden if goldens are to be rewritten. A picture that differs
-/// is written to the folder of temporary files.
+/// Compares a picture with the golden file of this name, or writes the file if the goldens are to be rewritten. A picture that
+/// differs is written to the folder of temporary files.
 fn check(name: &str, picture: &Picture) {
     let name = format!("overlay/{name}.png");
     testkit::golden::note_compared(&name);
@@ -86,7 +86,7 @@ fn check(name: &str, picture: &Picture) {
     panic!("{differing:?} pixels of {} differ: compare it with {}", path.display(), now.display());
 }
 
-/// Returns a fixture of this size in pixels with fixed data and these open panels.
+/// Returns an overlay in a window of this size in pixels, with fixed data and these open panels.
 fn state<'a>(machine: &'a Machine, rows: &'a [DeviceRow<'a>], pixels: Vec2, open: &[Panel]) -> Fixture<'a> {
     let zoom = crate::zoom(pixels.x, pixels.y);
     let mut fixture = Fixture::new(pixels / zoom);

@@ -1,5 +1,5 @@
-//! Checks that no text is cut, overlaps another or leaves the window, at the usual sizes of windows and scales of displays,
-//! with each panel alone and with all panels.
+//! Checks that no text is cut, overlaps another one or leaves the window, at the usual sizes of windows and scales of displays,
+//! with each panel alone and with all panels open.
 
 use super::machine::{Machine, measured, searched};
 use super::*;
@@ -9,16 +9,18 @@ use ladder::tune::Status;
 pub(super) const PIXELS: [Vec2; 4] =
     [vec2(640.0, 360.0), vec2(1280.0, 720.0), vec2(1920.0, 1080.0), vec2(3840.0, 2160.0)];
 
-/// Returns the size in points of a window of these pixels on a display of this scale, and the number of pixels per point.
+/// Returns the size in points of a window of this size in pixels on a display with this scale, and the number of pixels per
+/// point.
 pub(super) fn points(pixels: Vec2, scale: f32) -> (Vec2, f32) {
     let zoom = crate::zoom(pixels.x / scale, pixels.y / scale);
     (pixels / scale / zoom, scale * zoom)
 }
 
-/// The beginnings of texts that may be longer than their line: they end with an ellipsis, and the hover text has all of them.
+/// The beginnings of texts that may be cut with an ellipsis, since their hover texts have all of them.
 const LONG: [&str; 4] = ["0: take, ", "Best so far: ", "03_flat.cl: flat", "int_sat_rte_float, "];
 
-/// Returns the texts of the last pass that leave the window, unless they are among the `wide` ones, or lie over another text.
+/// Returns a description of each text of the last pass that overlaps another text, or leaves the window although `wide` returns
+/// false for it.
 pub(super) fn misplaced(fixture: &Fixture, wide: impl Fn(&str) -> bool) -> Vec<String> {
     let window = Rect::from_min_size(Pos2::ZERO, fixture.size);
     let mut faults = Vec::new();
@@ -34,8 +36,8 @@ pub(super) fn misplaced(fixture: &Fixture, wide: impl Fn(&str) -> bool) -> Vec<S
     faults
 }
 
-/// Returns the faults in the places of the texts of the last pass. With `scrolls`, panels are wider than the window, and their
-/// texts scroll horizontally.
+/// Returns a description of each misplaced or cut text in the last pass. If `scrolls` is true, panels are wider than the
+/// window, and their texts scroll horizontally.
 pub(super) fn faults(fixture: &Fixture, scrolls: bool) -> Vec<String> {
     let is_wide = |text: &str| scrolls || LONG.iter().any(|long| text.starts_with(long));
     let mut faults = misplaced(fixture, is_wide);

@@ -1,4 +1,4 @@
-//! Tests of the scoreboard and of the comparison in its title.
+//! Tests of the ladder's panel (the scoreboard), and of the comparison in its title.
 
 use super::*;
 use box_filter::{Group, named};
@@ -75,7 +75,7 @@ fn the_story_is_of_times_at_this_radius_and_size_only() {
     assert_eq!(comparison(&fixture).as_deref(), Some("vectorized vs. flat: 4\u{d7} faster"));
 }
 
-/// Returns the first painted text that ends with `end`.
+/// Returns the first painted text that ends with `end`; `None` if there is none.
 fn ends(fixture: &Fixture, end: &str) -> Option<String> {
     fixture.texts.iter().find(|(text, _)| text.ends_with(end)).map(|(text, _)| text.clone())
 }
@@ -117,7 +117,7 @@ fn a_noisy_number_is_marked_wherever_it_stands_and_loses_its_digits() {
     assert!(!fixture.shows("~"), "{:?}", fixture.texts);
 }
 
-/// Returns the figures in the row of this name in the table of stages.
+/// Returns the numbers in the row of this name in the table of stages.
 fn row_of(fixture: &Fixture, name: &str) -> Vec<String> {
     let at = fixture.texts.iter().rfind(|(text, _)| text == name).unwrap().1;
     let mut texts: Vec<_> = fixture

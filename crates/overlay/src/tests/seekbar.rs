@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Returns the rectangle of the seek bar's rail.
+/// Returns the rectangle of the rail, on which the handle of the seek bar moves.
 fn rail(fixture: &Fixture) -> Rect {
     fixture.assert_shows(&["0:01.0 / 0:10.0"]);
     fixture.button("Position").unwrap()

@@ -1,4 +1,5 @@
-//! Tests of the talk: the texts about the selected variant, the bars, keys and places.
+//! Tests of the talk (the presentation view): the texts about the selected variant, the bars, the keys, and the places of all
+//! parts.
 
 use super::places::{PIXELS, faults, points};
 use super::*;
@@ -19,7 +20,7 @@ pub(super) fn talk<'a>(size: Vec2) -> Fixture<'a> {
 }
 
 impl Fixture<'_> {
-    /// Selects a variant with the heart of its built-in kernels.
+    /// Selects a variant, and sets the heart (the most important lines) of its built-in kernels.
     fn choose_variant(&mut self, id: VariantId) {
         self.chosen = id;
         let file = id.files(DeviceKind::Cpu).and_then(|files| files.first().copied());

@@ -1,8 +1,8 @@
-//! Tests of the volume at the end of the seek bar.
+//! Tests of the controls of the volume at the end of the seek bar.
 
 use super::*;
 
-/// Returns a fixture with sound.
+/// Returns an overlay with sound at this volume.
 fn fixture(size: Vec2, volume: u32, is_muted: bool) -> Fixture<'static> {
     let mut fixture = Fixture::new(size);
     fixture.sound = Some(SoundView { volume, is_muted, text: "Sound: aac, 48000 Hz.".into() });

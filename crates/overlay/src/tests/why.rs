@@ -1,4 +1,4 @@
-//! Tests of the texts about the filter's time in the panel of stages, and of the benchmark of the box filter in the Lab.
+//! Tests of the texts that explain the filter's time in the panel of stages, and of the box filter's benchmark in the Lab.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use engine::stats::FilterWork;
 use ladder::results::{DeviceReport, RowReport, RunReport};
 use ladder::why::DevicePeaks;
 
-/// Returns the kernels of a variant of two passes, each of which reads a pixel 15 times, with the times of both passes.
+/// Returns the kernels of a variant with two passes, which take these times, and of which each reads a pixel 15 times.
 fn two_passes(pass_ms: [f64; 2]) -> FilterWork {
     let code = named("flat").kernels(DeviceKind::Gpu).unwrap();
     let launch = |kernel| LaunchWork {
@@ -30,7 +30,7 @@ fn two_passes(pass_ms: [f64; 2]) -> FilterWork {
     FilterWork { config, work: Some(work), pass_ms: pass_ms.to_vec() }
 }
 
-/// Opens the panel of stages over frames that these kernels have filtered in 8.45 ms.
+/// Returns an overlay with the panel of stages open, in which the filter takes 8.45 ms and consists of these kernels.
 fn stages(work: Option<FilterWork>, size: Vec2) -> Fixture<'static> {
     let mut fixture = Fixture::new(size);
     let sample = fixture.recorder.shown.last().unwrap().clone();
@@ -101,7 +101,7 @@ fn the_panel_of_stages_says_nothing_that_is_not_known() {
     }
 }
 
-/// Returns the results of two variants on a device, at each of these radii.
+/// Returns the results of two variants on a device, at each of these radii in pixels.
 fn benchmarked(name: &str, radii: &[u32], ms: f64) -> DeviceReport {
     let row =
         |name: &str, device_ms| RowReport { device_ms, outcome: "ok".to_owned(), ..RowReport::unknown(name) };
