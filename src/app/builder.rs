@@ -1,9 +1,9 @@
-//! The job that lists the OpenCL devices and builds the programs, the preferred variant first ([`worker`]).
+//! The job that lists the OpenCL devices and builds the OpenCL programs, those of the preferred variant first ([`worker`]).
 //!
 //! The movie plays unfiltered meanwhile; compiling takes about 0.1 s for a kernel on a CPU device.
 //!
 //! Contexts are created on the threads of their devices. Each context has a number, and each message about a context carries
-//! that number: so parts for a device that is no longer used are not taken for parts for its successor.
+//! that number, so that programs that were built for a former device are not added to the pipeline of its successor.
 
 mod conversions;
 mod judging;
@@ -32,9 +32,9 @@ use worker::Worker;
 /// A message from the builder to the window.
 #[allow(clippy::large_enum_variant, reason = "there are a handful at a time")]
 pub(crate) enum BuilderMessage {
-    /// The machine's OpenCL devices.
+    /// The OpenCL devices of the machine, as found by the builder.
     Devices(Vec<Device>),
-    /// A part that was built for the context with this number.
+    /// A result of the builder for the context with this number.
     For(u64, Part),
     /// The builder has ended because of this error.
     Failed(Error),
@@ -50,18 +50,18 @@ pub(crate) struct Part {
 /// A result of the builder that the window processes.
 #[allow(clippy::large_enum_variant, reason = "there are a handful at a time")]
 pub(crate) enum News {
-    /// Programs were built, and the window has nothing to do.
+    /// Programs were built and only have to be installed: the window need not show or change anything.
     Installed,
-    /// A variant was built; or the reason why it cannot be built or must not run.
+    /// A variant was built, or the error for which it cannot be built or must not run.
     Variant(VariantId, Result<()>),
-    /// The result of a trial of a running variant: how its output differs from the reference, if it does, or the reason why the
-    /// trial failed.
+    /// The result of a trial (a run in the sandbox) of a variant that is in use: how its output differs from the reference
+    /// (`None` if it is exact), or the error for which the trial failed.
     Tried(TrialCase, Result<Option<MismatchReport>>),
     /// The result of validating edited kernels.
     Judged(Judged),
     /// The reason why a conversion from YUV to RGBA cannot be used.
     NoConversion(Error),
-    /// The error of a conversion or of the colour correction whose output is wrong, so that another program replaces it.
+    /// The error for a YUV to RGBA conversion or a colour correction whose output is wrong. Another program replaces it.
     Replaced(Error),
     /// The machine code of a variant, or the reason why there is none; the number is the version of the edited kernels.
     MachineCode(u64, VariantId, Result<MachineCode>),
@@ -72,16 +72,16 @@ pub(crate) struct Judged {
     /// The number of the version of the edited kernels.
     pub version: u64,
     pub subject: Subject,
-    /// The state of validation; of several conversions the worst one.
+    /// The result of validation; if several conversions were validated, the worst result.
     pub validation: Validation,
-    /// The compiler's warnings about kernels that may run; empty without any.
+    /// The compiler's warnings about kernels that may run; empty if there are none.
     pub warnings: String,
     /// True if the kernels are for the second side of a wipe between two versions.
     pub is_second_side: bool,
 }
 
 impl Judged {
-    /// Creates the result of a request for these kernels, without warnings.
+    /// Creates the result for the kernels of `subject` in the requested version, without warnings.
     fn new(request: &JudgeRequest, subject: Subject, validation: Validation) -> Self {
         let &JudgeRequest { version, is_second_side, .. } = request;
         Self { version, subject, validation, warnings: String::new(), is_second_side }
@@ -89,7 +89,7 @@ impl Judged {
 }
 
 impl Part {
-    /// Creates a result and the work that adds its programs to the pipeline.
+    /// Creates a result and the function that adds its programs to the pipeline.
     fn new(news: News, install: impl FnOnce(&mut Pipeline) + Send + 'static) -> Self {
         Self { news, install: Box::new(install) }
     }
@@ -101,30 +101,31 @@ impl Part {
 }
 
 impl From<News> for Part {
-    /// Creates a result without programs.
+    /// Creates a result that adds no programs to the pipeline.
     fn from(news: News) -> Self {
         Self::new(news, |_| {})
     }
 }
 
-/// A request from the window to the builder's thread, which handles it before pending builds; only checks wait for these.
+/// A request from the window to the builder's thread. Requests are handled before pending builds, except that the checks of
+/// [`Request::Need`] wait until nothing is left to build.
 pub(crate) enum Request {
-    /// Build all programs for a new context, and none for the previous one any more.
+    /// Builds all programs for a new context; drops the pending builds for the previous context.
     Start(Start),
-    /// Build or check a program that frames need; a check is made once no other work is pending.
+    /// Builds or checks a program that frames need. A check waits until nothing is left to build.
     Need(Need),
-    /// Build the programs of a variant once more, such as after tuning.
+    /// Builds the programs of a variant once more, for example after tuning has changed its parameters.
     Again(VariantId),
-    /// Validate and build a version of the edited kernels.
+    /// Validates and builds the edited kernels of one version.
     Judge(JudgeRequest),
-    /// Disassemble the program of a variant.
+    /// Disassembles the program of a variant.
     MachineCode(MachineCodeRequest),
 }
 
 /// A request to build programs for a new context.
 #[derive(Clone)]
 pub(crate) struct Start {
-    /// The number of the context in the builder's messages.
+    /// The number by which the builder's messages identify the context.
     pub number: u64,
     pub cl: ClContext,
     /// True if the context shares textures with OpenGL.
@@ -134,17 +135,17 @@ pub(crate) struct Start {
     pub corrector: bool,
 }
 
-/// The window's handle of the builder, the thread that compiles programs: it sends requests and polls messages.
+/// The window's handle of the builder (the thread that compiles programs), for sending requests and polling messages.
 pub(crate) struct Builder {
-    /// The channel of requests; `None` once the builder is to end.
+    /// The channel to the builder's thread; `None` once the builder has been told to end.
     requests: Option<Sender<Request>>,
     job: Job<(), BuilderMessage>,
     shared: Arc<SharedState>,
-    /// True if the thread of an earlier job may still be in a call of a driver.
+    /// True if the thread of an earlier, replaced job may still be in a driver call.
     has_stalled_job: bool,
 }
 
-/// State that the window's thread and the job share.
+/// State that the window's thread and the builder's job share.
 struct SharedState {
     state: Mutex<State>,
     /// Notified when the window changes `version` or `shown`.
@@ -153,10 +154,11 @@ struct SharedState {
     sources: CurrentSources,
 }
 
-/// The builder's state that the window reads and changes.
+/// The part of the builder's state that is guarded by the mutex of [`SharedState`].
 struct State {
     wanted: VariantId,
-    /// The time since which the job has been in a driver's call. Remains set if the thread fails.
+    /// The time at which the job's current work, which may call a driver, began; `None` while the job is idle. Remains set if
+    /// the thread fails.
     busy: Option<Instant>,
     /// The number of the context that the job builds for; 0 before the first context.
     at: u64,
@@ -169,19 +171,19 @@ struct State {
 }
 
 impl SharedState {
-    /// Creates the state; `wanted` is the variant to build first, `texts` are the kernel sources from which the previous job
-    /// built, if there was one.
+    /// Creates the state. `wanted` is the variant to build first. `texts` are the kernel sources from which the previous job
+    /// built; `None` for the first job.
     fn new(wanted: VariantId, texts: Option<KernelTexts>, sources: CurrentSources) -> Self {
         let state = State { wanted, busy: Some(Instant::now()), at: 0, version: 0, shown: 0, texts };
         Self { state: Mutex::new(state), changed: Condvar::new(), sources }
     }
 
-    /// Stores `first`, the kernel sources at the start of clreel, unless an earlier job has stored them.
+    /// Stores `first`, the kernel sources when clreel started, unless an earlier job has stored them.
     fn begin(&self, first: Sources) {
         self.state.lock().texts.get_or_insert_with(|| KernelTexts::begin(first));
     }
 
-    /// Calls `work` with the kernel sources.
+    /// Calls `work` with the kernel sources from which programs are built, and returns its result.
     fn with_texts<T>(&self, work: impl FnOnce(&mut KernelTexts) -> T) -> T {
         work(self.state.lock().texts.get_or_insert_default())
     }
@@ -195,7 +197,7 @@ impl SharedState {
         self.changed.wait_while_for(&mut state, waits, MAX_SCREEN_WAIT);
     }
 
-    /// Changes the state, and notifies a job that waits for a change.
+    /// Changes the state, and wakes the job if it waits for a change.
     fn update(&self, change: impl FnOnce(&mut State)) {
         change(&mut self.state.lock());
         self.changed.notify_all();
@@ -205,7 +207,8 @@ impl SharedState {
 /// The maximum time for which the builder waits until a picture from a new version of the edited kernels is on the screen, before
 /// it validates the version's other kernels: that work would delay the picture.
 const MAX_SCREEN_WAIT: Duration = Duration::from_millis(200);
-/// If the device changes while the builder's thread has been in a driver's call for this time, another thread replaces it.
+/// The duration of a driver call after which the builder's thread counts as stalled: if the device changes then, another thread
+/// replaces it.
 const STALL_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl Builder {
@@ -223,8 +226,8 @@ impl Builder {
         Self::spawn_to(true, SharedState::new(wanted, None, sources.clone()), kernel_timeout, waker)
     }
 
-    /// Replaces the job by a new one, because its thread does not return from a driver's call. The new job builds from the same
-    /// kernel sources.
+    /// Replaces the job by a new one, because its thread is stalled in a driver call. The new job builds from the same kernel
+    /// sources.
     ///
     /// # Errors
     /// If the system cannot start a thread.
@@ -256,14 +259,14 @@ impl Builder {
         Ok(Self { requests: Some(requests), job, shared, has_stalled_job: false })
     }
 
-    /// Returns true if the job has been in a driver's call for longer than [`STALL_TIMEOUT`] for another context than the one with
-    /// this number.
+    /// Returns true if the job has been in a driver call for longer than [`STALL_TIMEOUT`], for a context other than the one
+    /// with this number.
     pub(crate) fn is_stalled_for_other(&self, number: u64) -> bool {
         let state = self.shared.state.lock();
         state.at != number && state.busy.is_some_and(|since| since.elapsed() > STALL_TIMEOUT)
     }
 
-    /// Returns a channel for requests from other threads; `None` if the builder is to end.
+    /// Returns a channel by which other threads can send requests; `None` if the builder has been told to end.
     pub(crate) fn sender(&self) -> Option<Sender<Request>> {
         self.requests.clone()
     }
@@ -285,13 +288,12 @@ impl Builder {
         }
     }
 
-    /// Sets the variant that is built before the others.
     pub(crate) fn prefer(&self, variant: VariantId) {
         self.shared.state.lock().wanted = variant;
     }
 
-    /// Ends the job. Returns true if the job has ended and dropped its context, false if it may still run: a compiler cannot be
-    /// interrupted.
+    /// Ends the job. Returns true if the job has ended and dropped its context; false if it may still run, since a compiler
+    /// cannot be interrupted.
     #[must_use]
     pub(crate) fn shut_down(&mut self) -> bool {
         self.job.cancel();
@@ -301,7 +303,7 @@ impl Builder {
         !self.has_stalled_job && self.shared.state.lock().busy.is_none() && self.job.end(STALL_TIMEOUT / 4)
     }
 
-    /// Returns the job's next message, if there is one.
+    /// Returns the job's next message; `None` if no message is waiting.
     pub(crate) fn poll(&self) -> Option<BuilderMessage> {
         match self.job.poll()? {
             JobMessage::Progress(built) => Some(built),

@@ -1,5 +1,5 @@
-//! The comparison of two versions of the edited kernels, as a [background task](super::lane::Task::Versions): both are timed in
-//! turns on the frame on the screen, by the benchmark of `clreel bench --kernels A --kernels B`.
+//! The comparison of the speed of two versions of the edited kernels, as a [background task](super::lane::Task::Versions). Both
+//! versions are timed in turns on the frame on the screen, by the benchmark of `clreel bench --kernels A --kernels B`.
 //!
 //! The number of rounds does not depend on the times: a test repeated until it is significant would find differences by chance.
 //! The job leaves the device to the movie for longer than it uses it, and slow kernels filter only some rows of the frame, so
@@ -25,25 +25,27 @@ use opencl::sources::Sources;
 use video::Frame;
 use video::color::RgbaConverter;
 
-/// The number of rounds. With 200, 96 % of changes by 5 % and 98 % of changes by 10 % are found (docs/compare.md).
+/// The number of rounds, in each of which both versions are timed once. With 200, 96 % of changes by 5 % and 98 % of changes by
+/// 10 % are found (docs/compare.md).
 const ROUNDS: u32 = 200;
 /// The time after which no further round begins. It includes the time in which the job leaves the device to the movie.
 const BUDGET: Duration = Duration::from_secs(30);
-/// A run that is predicted to take longer than this, in milliseconds, filters only some rows of the frame.
+/// The maximum predicted time of one run in milliseconds. If a run on the whole frame would take longer, only some rows are
+/// filtered.
 const MAX_RUN_MS: f64 = 10.0;
-/// The number of rows that are filtered to predict the time of a run if the movie has no time of it.
+/// The number of rows that are filtered to predict the time of a run if no filter time of the movie's frames is known.
 const PREDICTED_ROWS: u32 = 32;
-/// The minimum number of rows: with fewer, the work at the border would dominate the time.
+/// The minimum number of rows that are filtered: with fewer, the work at the border would dominate the time.
 const MIN_ROWS: u32 = 16;
 /// The length of the pause after a round, as a multiple of the round's length.
 const PAUSE_FACTOR: u32 = 2;
 /// The longest pause after a round.
 const MAX_PAUSE: Duration = Duration::from_millis(200);
 
-/// Two versions of the kernels of a variant, and the work by which they are compared.
+/// Two versions of a variant's kernels, and the device, frame and radius with which they are compared.
 pub(crate) struct ComparisonRequest {
     pub device: Device,
-    /// The kernels of the earlier version, and of the later one, which the verdict is about.
+    /// The kernel sources of the earlier version and of the later version. The verdict says how fast the later one is.
     pub sources: [Sources; 2],
     pub variant: VariantId,
     pub frame: Arc<Frame>,
@@ -65,7 +67,7 @@ pub(crate) struct Compared {
     pub rows: Option<u32>,
 }
 
-/// Times both versions in turns. Returns `None` if the comparison was cancelled.
+/// Times both versions in turns on the task's thread. Returns `None` if the comparison was cancelled.
 ///
 /// # Errors
 /// If there is no verdict; the error says why.
@@ -147,12 +149,12 @@ pub(crate) fn compare(
     Ok(Some(Compared { ratio, rounds, rows: (rows < height).then_some(rows) }))
 }
 
-/// Returns the error for a comparison without a verdict, for this reason.
+/// Returns the error of a comparison that has failed for this reason.
 fn no_verdict(why: String) -> Error {
     Error::new(why, "", "")
 }
 
-/// Returns the reason why a version has no times.
+/// Returns the first line of the reason for which a version has no times.
 fn reason(outcome: &Outcome) -> String {
     outcome
         .reason()

@@ -7,18 +7,19 @@ use std::path::{Path, PathBuf};
 use base::jobs::{Job, Reporter, Waker};
 use video::address::path_of;
 
-/// The result of completing a path that the user is typing.
+/// The completion of a path that the user is typing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CompletedPath {
-    /// The text that was typed.
+    /// The path as the user has typed it.
     pub typed: String,
-    /// The typed text, extended up to the first character for which there are several possibilities.
+    /// The typed path, extended by the characters that all matching names have in common.
     pub text: String,
-    /// The names of the matching files, sorted; fewer than two names leave nothing to choose.
+    /// The sorted names of the matching files. If there are fewer than two, there is nothing to choose from.
     pub names: Vec<String>,
 }
 
-/// Starts a job that completes `typed`; `waker` is called when it is done. Returns `None` if the system cannot start a thread.
+/// Starts a job that completes the path `typed`; `waker` is called when it is done. Returns `None` if the system cannot start a
+/// thread.
 pub(crate) fn start(typed: String, waker: &Waker) -> Option<Job<CompletedPath>> {
     let complete = move |reporter: &Reporter<_>| {
         let home = base::environment::get("HOME").map(PathBuf::from);
@@ -27,7 +28,7 @@ pub(crate) fn start(typed: String, waker: &Waker) -> Option<Job<CompletedPath>> 
     Job::spawn("completion", "The path could not be completed.", waker, complete).ok()
 }
 
-/// Completes a path. When it is cancelled, uses only the files that were found so far.
+/// Completes a path. If `is_cancelled` returns true, uses only the files that were found until then.
 fn complete(typed: String, home: Option<&Path>, is_cancelled: impl Fn() -> bool) -> CompletedPath {
     if typed == "~" && home.is_some() {
         return CompletedPath { text: "~/".to_owned(), typed, names: Vec::new() };

@@ -13,7 +13,8 @@ use base::load;
 
 /// The D-Bus interface that a back end of the desktop portal needs for showing the file dialog.
 const CHOOSER: &str = "org.freedesktop.impl.portal.FileChooser";
-/// The maximum time that the window waits for the job that detects the desktop's dialog, when the user requests a dialog.
+/// The maximum time for which the window waits, when the user requests a dialog, for the job that finds out whether the desktop
+/// has one.
 const DETECTION_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// The result of a dialog that was closed.
@@ -23,18 +24,18 @@ pub(crate) enum DialogResult {
     Chosen(Vec<PathBuf>),
     /// The user has cancelled the dialog.
     Cancelled,
-    /// The dialog could not be shown.
+    /// The dialog could not be displayed.
     Failed,
 }
 
-/// A dialog that is open.
+/// An open dialog for choosing files.
 pub(crate) struct Dialog {
     job: Job<Option<Vec<PathBuf>>>,
 }
 
 impl Dialog {
-    /// Opens a dialog over `window`, which shows `folder` if that exists. `waker` is called when the dialog is closed. Returns
-    /// `None` if the system cannot start a thread.
+    /// Opens a dialog for choosing files over `window`. The dialog shows `folder` if that exists. `waker` is called when the
+    /// dialog is closed. Returns `None` if the system cannot start a thread.
     pub(crate) fn open(window: &GlWindow, folder: Option<PathBuf>, waker: &Waker) -> Option<Self> {
         let title = if window.lacks_drops() {
             "Open movies (on Wayland they cannot be dropped on the window)"
@@ -53,7 +54,7 @@ impl Dialog {
         Some(Self { job })
     }
 
-    /// Returns the result once the dialog is closed; `None` before.
+    /// Returns the result once the dialog is closed; `None` while it is open.
     pub(crate) fn poll(&self) -> Option<DialogResult> {
         Some(match self.job.wait(Duration::ZERO)? {
             Ok(Some(files)) if !files.is_empty() => DialogResult::Chosen(files),
@@ -64,7 +65,8 @@ impl Dialog {
     }
 }
 
-/// The detection of a desktop dialog for choosing files, and its result. A job does it once, since it reads folders.
+/// The job that finds out whether the desktop can show a dialog for choosing files, and its result. It is a job since it reads
+/// folders.
 pub(crate) struct DesktopDialog {
     detection: Option<Job<bool>>,
     has_dialog: bool,
@@ -87,9 +89,9 @@ impl DesktopDialog {
     }
 }
 
-/// Returns true if a dialog is likely to work: there is a session bus, and a portal with a file chooser or `zenity`. The bus
-/// itself is not queried, since that could start one, or wait for a service that never responds. `get` returns environment
-/// variables.
+/// Returns true if a dialog for choosing files is likely to work: there is a session bus, and a portal with a file chooser or
+/// `zenity`. The bus itself is not queried, since a query could start the bus, or wait for a service that never responds. `get`
+/// returns the values of environment variables.
 fn available(get: impl Fn(&str) -> Option<std::ffi::OsString>) -> bool {
     let named = get("DBUS_SESSION_BUS_ADDRESS").is_some_and(|a| !a.is_empty());
     let socket = get("XDG_RUNTIME_DIR").is_some_and(|d| Path::new(&d).join("bus").exists());

@@ -14,9 +14,9 @@ use raw_window_handle::{RawDisplayHandle, RawWindowHandle};
 
 use opencl::event::Waker;
 
-/// True once the connection to the X server is broken.
+/// True once the connection to the X server has been lost.
 static IS_LOST: AtomicBool = AtomicBool::new(false);
-/// Xlib's `Display` of the process; null if unknown or closed.
+/// Xlib's `Display` of this process; null if there is none or it is closed.
 static DISPLAY: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 /// Xlib's function `XGetWindowAttributes`.
 static GET_ATTRIBUTES: OnceLock<GetAttributes> = OnceLock::new();
@@ -27,9 +27,9 @@ static HAS_ERROR: OnceLock<HasError> = OnceLock::new();
 /// The waker of the event loop, called when the connection breaks.
 static WAKER: OnceLock<Waker> = OnceLock::new();
 
-/// The type of Xlib's handler of I/O errors.
+/// The type of a function that handles Xlib's I/O errors.
 type IoErrorHandler = unsafe extern "C" fn(*mut c_void) -> c_int;
-/// The type of Xlib's exit handler, which Xlib calls after an I/O error.
+/// The type of a function that Xlib calls after an I/O error, in place of ending the process.
 type ExitHandler = unsafe extern "C" fn(*mut c_void, *mut c_void);
 /// The type of the function `XSetIOErrorHandler`.
 type SetIoErrorHandler = unsafe extern "C" fn(Option<IoErrorHandler>) -> Option<IoErrorHandler>;
@@ -43,7 +43,7 @@ type HasError = unsafe extern "C" fn(*mut c_void) -> c_int;
 /// The type of the function `XGetWindowAttributes`.
 type GetAttributes = unsafe extern "C" fn(*mut c_void, c_ulong, *mut Attributes) -> c_int;
 
-/// `XWindowAttributes` of Xlib.h.
+/// Xlib's `XWindowAttributes`, as declared in Xlib.h.
 #[repr(C)]
 struct Attributes {
     geometry: [c_int; 6],
@@ -90,7 +90,6 @@ pub(crate) fn watch(display: RawDisplayHandle, waker: Waker) {
     }
 }
 
-/// Returns true if the connection to the X server is broken.
 pub(crate) fn is_lost() -> bool {
     let connection = CONNECTION.load(Ordering::Acquire);
     let broken = HAS_ERROR.get().is_some_and(|has_error| {
@@ -115,13 +114,13 @@ pub(crate) fn is_unmapped(window: RawWindowHandle) -> bool {
     }
 }
 
-/// Makes the functions of this module do nothing from now on; must be called before the display is closed.
+/// Makes the functions of this module do nothing from now on. Must be called before the display is closed.
 pub(crate) fn stop_using() {
     DISPLAY.store(std::ptr::null_mut(), Ordering::Release);
     CONNECTION.store(std::ptr::null_mut(), Ordering::Release);
 }
 
-/// Xlib's handler of I/O errors: called when the connection breaks, in the middle of any call.
+/// Handles Xlib's I/O errors: called when the connection breaks, in the middle of any call of Xlib.
 unsafe extern "C" fn note_lost(_: *mut c_void) -> c_int {
     IS_LOST.store(true, Ordering::Release);
     // A waiting event loop would notice the broken connection only with the next event.
@@ -131,10 +130,10 @@ unsafe extern "C" fn note_lost(_: *mut c_void) -> c_int {
     0
 }
 
-/// Xlib's exit handler: called after [`note_lost`]; returns, so that the process does not end.
+/// Returns, so that Xlib does not end the process. Xlib calls it after [`note_lost`].
 unsafe extern "C" fn ignore_exit(_: *mut c_void, _: *mut c_void) {}
 
-/// Returns a function of a library, which is loaded if necessary; `None` if there is none.
+/// Loads a library if necessary, and returns its function with this name; `None` if the library or the function does not exist.
 ///
 /// # Safety
 /// `F` must be the type of that function's pointer.

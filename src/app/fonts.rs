@@ -19,30 +19,30 @@ use parking_lot::Mutex;
 use base::jobs::{Job, Waker};
 use base::load;
 
-/// The maximum length of a font file in bytes: fonts for Chinese, Japanese and Korean have some 20 MB.
+/// The maximum length of a font file in bytes. Fonts for Chinese, Japanese and Korean have some 20 MB.
 const MAX_FONT_BYTES: u64 = 64 << 20;
-/// The maximum memory for all fonts together, in bytes.
+/// The maximum memory of all added fonts together, in bytes.
 const MAX_MEMORY: usize = 128 << 20;
 
-/// Characters and their fonts; `None` if no font has the character, or the search is running.
+/// The font that was found for each requested character; `None` if no font has the character, or the search is running.
 type FontCache = HashMap<char, Option<FontInsert>>;
 
-/// State that the window's thread and the job that finds fonts share.
+/// State shared by the window's thread and the job that finds fonts.
 struct SharedFonts {
     known: Mutex<FontCache>,
     /// True if a font was found since the last call of [`SystemFonts::poll`].
     news: AtomicBool,
 }
 
-/// The interface by which egui requests fonts for characters.
+/// The interface through which egui requests a font for a character that its own fonts lack.
 struct Provider {
     shared: Arc<SharedFonts>,
     wanted: Sender<char>,
 }
 
 impl FontProvider for Provider {
-    /// Returns the font that was found for the request's first character. Requests an unknown character from the job and
-    /// returns `None`.
+    /// Returns the font that was found for the first character of the request. If the character is requested for the first
+    /// time, asks the job to find a font, and returns `None`.
     fn font_for(&self, request: &FallbackRequest<'_>) -> Option<FontInsert> {
         let wanted = request.cluster.chars().next()?;
         let mut known = self.shared.known.lock();
@@ -65,12 +65,13 @@ pub(crate) struct SystemFonts {
 }
 
 impl SystemFonts {
-    /// Starts to provide `ctx` with fonts of the system; `waker` is called when one was found.
+    /// Starts to provide the egui context `ctx` with fonts of the system; `waker` is called whenever a font was found.
     pub(crate) fn provide(ctx: &egui::Context, waker: Waker) -> Self {
         Self::named_by(fontconfig, ctx, waker)
     }
 
-    /// Starts to provide `ctx` with fonts. `names` returns the font for a fontconfig pattern, as `fc-match` does.
+    /// Starts to provide the egui context `ctx` with fonts. `names` returns the font for a fontconfig pattern, as `fc-match`
+    /// does.
     fn named_by(names: impl FontQuery, ctx: &egui::Context, waker: Waker) -> Self {
         let shared = Arc::new(SharedFonts { known: Mutex::default(), news: AtomicBool::new(false) });
         let (wanted, requests) = channel();
@@ -87,7 +88,7 @@ impl SystemFonts {
         Self { shared, provider, _job: job }
     }
 
-    /// Makes `ctx` use the fonts that were found since the last call; returns true if there were some.
+    /// Makes the egui context `ctx` use the fonts that were found since the last call; returns true if any were found.
     pub(crate) fn poll(&self, ctx: &egui::Context) -> bool {
         let news = self.shared.news.swap(false, Ordering::Relaxed);
         if news {
@@ -132,7 +133,7 @@ fn serve_requests(requests: &Receiver<char>, shared: &SharedFonts, waker: &Waker
     }
 }
 
-/// A font as described by `fc-match`.
+/// A font file, as described by `fc-match`.
 #[derive(Debug, Clone, PartialEq)]
 struct FontMatch {
     file: Vec<u8>,
@@ -142,7 +143,7 @@ struct FontMatch {
 }
 
 impl FontMatch {
-    /// Parses a line in [`FORMAT`]; `None` for a font without outlines.
+    /// Parses a line in [`FORMAT`]; `None` if the line is invalid or the font has no outlines.
     fn parse(line: &[u8]) -> Option<Self> {
         let mut parts = line.split(|byte| *byte == b'\t');
         let (file, index, outline) = (parts.next()?, parts.next()?, parts.next()?);
@@ -164,7 +165,8 @@ impl FontMatch {
         self.rows.iter().any(|(first, last)| (*first..=*last).contains(&u32::from(c)))
     }
 
-    /// Reads the font; returns it and its length in bytes. `None` if the file is longer than `most` bytes or cannot be read.
+    /// Reads the font file. Returns the font and its length in bytes; `None` if the file is longer than `most` bytes or cannot
+    /// be read.
     fn read(&self, most: usize) -> Option<(FontInsert, usize)> {
         let path = Path::new(OsStr::from_bytes(&self.file));
         let bytes = load::bytes(path, MAX_FONT_BYTES.min(most as u64)).ok()?;
@@ -175,7 +177,7 @@ impl FontMatch {
     }
 }
 
-/// A function that returns a line in [`FORMAT`] for the font that matches a fontconfig pattern.
+/// A function that returns a line in [`FORMAT`] that describes the font for a fontconfig pattern.
 trait FontQuery: Fn(&str) -> Option<Vec<u8>> + Send + 'static {}
 
 impl<F: Fn(&str) -> Option<Vec<u8>> + Send + 'static> FontQuery for F {}
@@ -190,7 +192,7 @@ fn fontconfig(pattern: &str) -> Option<Vec<u8>> {
     Some(command.output().ok()?.stdout)
 }
 
-/// Returns the font that fontconfig matches to the characters `wanted`; `None` if it names no font with outlines.
+/// Returns the font that fontconfig proposes for the characters `wanted`; `None` if it proposes no font with outlines.
 fn best_font(wanted: &BTreeSet<char>, names: &impl FontQuery) -> Option<FontMatch> {
     let charset: Vec<String> = wanted.iter().take(100).map(|c| format!("{:x}", u32::from(*c))).collect();
     let pattern = format!(":charset={}:outline=true:color=false", charset.join(" "));
@@ -212,7 +214,7 @@ mod tests {
         }
     }
 
-    /// An egui context whose built-in fonts have neither arrows nor Greek, and the number of calls of its waker.
+    /// An egui context whose built-in fonts have neither arrows nor Greek letters, and the number of calls of its waker.
     struct Shown {
         ctx: egui::Context,
         fonts: SystemFonts,
@@ -237,7 +239,7 @@ mod tests {
             Self { ctx, fonts, wakes }
         }
 
-        /// Lays out a text; returns for each character whether it has a glyph.
+        /// Lays out a text. Returns one value for each character: true if the character has a glyph.
         fn pass(&self, text: &str) -> Vec<bool> {
             let shown = self.ctx.run_ui(egui::RawInput::default(), |ui| drop(ui.label(text)));
             shown.drop_without_applying_deltas();
@@ -250,7 +252,7 @@ mod tests {
         }
     }
 
-    /// Returns a new folder with a copy of egui's font that has arrows.
+    /// Creates a folder with a copy of egui's font that has arrows; returns its path.
     fn folder(name: &str) -> std::path::PathBuf {
         let folder = std::env::temp_dir().join(format!("clreel-fonts-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
@@ -280,7 +282,7 @@ mod tests {
         std::fs::remove_dir_all(folder).unwrap();
     }
 
-    /// Returns which of these characters get a font, and the number of queries.
+    /// Returns, for each character of `wanted`, true if it gets a font; and the number of calls of `names`.
     fn answered(
         wanted: &str,
         names: impl Fn(&str) -> Option<Vec<u8>> + Send + 'static,

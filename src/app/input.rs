@@ -1,5 +1,5 @@
-//! Keyboard input: the actions of pressed keys, by [`overlay::BINDINGS`]. Upper and lower case differ, as with Shift; [`characters`]
-//! maps keyboard layouts to characters.
+//! Keyboard input: finds the actions of pressed keys in [`overlay::BINDINGS`]. Upper and lower case differ, as with Shift;
+//! [`characters`] maps keyboard layouts to characters.
 
 mod characters;
 
@@ -10,8 +10,9 @@ use characters::PressedKey;
 
 use overlay::Action;
 
-/// Returns the action of a key event, if the key has one; during the talk, if `talks`, some keys have other actions. While a key is
-/// held, only actions for which that makes sense are repeated.
+/// Returns the action of a key event; `None` if the key has none. If `talks` is true, the presentation view (the talk) is
+/// shown, in which some keys have other actions. While a key is held, only actions that make sense as repetitions are returned
+/// again.
 pub(crate) fn action(event: &KeyEvent, modifiers: ModifiersState, talks: bool) -> Option<Action> {
     let action = action_of(&PressedKey::new(event, modifiers.shift_key()), modifiers, talks)?;
     match (action, event.state) {
@@ -22,7 +23,7 @@ pub(crate) fn action(event: &KeyEvent, modifiers: ModifiersState, talks: bool) -
     }
 }
 
-/// Returns the action of a key, pressed or released.
+/// Returns the action of a key; `None` if the key has none. If `talks` is true, the keys of the presentation view count.
 fn action_of(key: &PressedKey, modifiers: ModifiersState, talks: bool) -> Option<Action> {
     let is_shortcut =
         modifiers.intersects(ModifiersState::CONTROL | ModifiersState::ALT | ModifiersState::SUPER);
@@ -39,7 +40,8 @@ fn action_of(key: &PressedKey, modifiers: ModifiersState, talks: bool) -> Option
     }
 }
 
-/// Returns the action of a character key pressed together with Ctrl. Combinations with other modifiers belong to the desktop.
+/// Returns the action of a character key pressed together with Ctrl; `None` if there is none. Combinations with other modifiers
+/// are left to the desktop.
 fn shortcut_action(key: char, modifiers: ModifiersState) -> Option<Action> {
     // Plus needs Shift on many keyboards.
     let ignored = if matches!(key, '+' | '=') { ModifiersState::SHIFT } else { ModifiersState::empty() };
@@ -82,7 +84,7 @@ mod tests {
         assert_eq!(overlay::action_of("Q", false), None);
     }
 
-    /// Returns a pressed key whose character is `plain` at all levels of the layout except that of Shift.
+    /// Creates a pressed key. `plain` is the key's character without modifiers.
     fn key(code: KeyCode, logical: Key, plain: &str, is_shifted: bool) -> PressedKey {
         PressedKey {
             physical: PhysicalKey::Code(code),

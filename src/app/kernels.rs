@@ -24,11 +24,11 @@ pub(crate) use current::CurrentSources;
 use disk::{Disk, Places};
 use opencl::sources::{self, Sources, is_kernel_file};
 
-/// The time to wait for further notifications after a file was closed or renamed, before the folder is read.
+/// The waiting time for further notifications after a file was closed or renamed, before the folder is read.
 const WAIT_AFTER_CLOSE: Duration = Duration::from_millis(2);
-/// The time to wait for further notifications after other events, when the file may be missing.
+/// The waiting time for further notifications after other events, when the file may be missing.
 const WAIT_AFTER_OTHERS: Duration = Duration::from_millis(20);
-/// The time to wait for further notifications after a write, or after a change that was found by polling.
+/// The waiting time for further notifications after a write, or after polling has found a change.
 const WAIT_AFTER_WRITE: Duration = Duration::from_millis(300);
 /// The time between two polls of the folder.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
@@ -37,18 +37,18 @@ const WATCH_FAILED: &str = "Changes of kernels are not noticed.";
 
 /// A message from the thread that watches the folder to the window.
 pub(crate) enum FolderMessage {
-    /// The kernels of the folder were read.
+    /// The kernels of the folder, which were read.
     Read {
         sources: Sources,
-        /// True if the user has requested that they are built, even if they have not changed.
+        /// True if the user has requested that the kernels are built even if they have not changed.
         asked: bool,
-        /// True if all programs so far were built from these sources.
+        /// True if all programs that exist were built from these sources.
         is_built: bool,
     },
-    /// The kernel sources that were read from the folder.
+    /// The error for which the kernels in the folder could not be read.
     Unreadable(Error),
-    /// The reason why the system sends no notifications of changes, so that these are noticed later; `None` if the system sends
-    /// notifications.
+    /// The reason why the system does not notify of changes, so that they are noticed later, by polling; `None` once the system
+    /// notifies again.
     Slow(Option<Error>),
 }
 
@@ -65,8 +65,8 @@ pub(crate) struct FolderWatcher {
 }
 
 impl FolderWatcher {
-    /// Starts to watch the folder, and reads it. `current` has the sources from which programs have been built if the
-    /// environment names the folder.
+    /// Starts a thread that watches the folder, and that reads it at once. If the environment names the folder, `current` has
+    /// the sources from which programs have been built.
     ///
     /// # Errors
     /// If the system cannot start a thread.
@@ -74,7 +74,8 @@ impl FolderWatcher {
         Self::start_with(folder, current, waker, system_watcher)
     }
 
-    /// Starts to watch the folder with the watcher that `watcher` creates, and reads it.
+    /// Starts a thread that watches the folder through the notifications of the watcher that `watcher` creates, and that reads
+    /// the folder at once.
     fn start_with(
         folder: PathBuf,
         current: &CurrentSources,
@@ -101,13 +102,13 @@ impl FolderWatcher {
         Ok(Self { job, messages })
     }
 
-    /// Requests that the folder be read now and its kernels be built, even if they have not changed.
+    /// Requests that the folder is read now and its kernels are built, even if they have not changed.
     pub(crate) fn rebuild(&self) {
         // If the thread has ended, its result has the reason.
         let _ = self.messages.send(Message::Rebuild);
     }
 
-    /// Returns the watcher's next message, if there is one.
+    /// Returns the watching thread's next message; `None` if no message is waiting.
     pub(crate) fn poll(&self) -> Option<FolderMessage> {
         match self.job.poll()? {
             JobMessage::Progress(news) => Some(news),
@@ -116,10 +117,10 @@ impl FolderWatcher {
     }
 }
 
-/// A function that creates a watcher of these folders, which sends a message for each change.
+/// The type of a function that creates a watcher of folders. The watcher sends a message for each change.
 type MakeWatcher = fn(Sender<Message>, &Places) -> notify::Result<RecommendedWatcher>;
 
-/// Creates a watcher that uses the system's notifications.
+/// Creates a watcher of these folders that uses the notifications of the operating system.
 fn system_watcher(messages: Sender<Message>, places: &Places) -> notify::Result<RecommendedWatcher> {
     let send = move |event| drop(messages.send(Message::Changed(event)));
     let mut watcher = notify::recommended_watcher(send)?;
@@ -133,7 +134,7 @@ fn system_watcher(messages: Sender<Message>, places: &Places) -> notify::Result<
     Ok(watcher)
 }
 
-/// The system's notifications of changes in the watched folders.
+/// The operating system's notifications of changes in the watched folders.
 struct System {
     watcher: MakeWatcher,
     messages: Sender<Message>,
@@ -153,8 +154,8 @@ impl System {
         Ok(())
     }
 
-    /// Returns the time to wait for further events after this event before the folder is read; `None` for an event that changes
-    /// no kernel.
+    /// Returns for how long to wait for further events after this event, before the folder is read; `None` if the event cannot
+    /// change a kernel.
     fn wait_after(&self, event: &Event) -> Option<Duration> {
         let is_kernel = |path: &PathBuf| is_kernel_file(path) || self.places.targets.contains(path);
         let is_ours = |path: &PathBuf| is_kernel(path) || path.extension().is_none();
@@ -182,21 +183,21 @@ impl System {
     }
 }
 
-/// The watched folder and its state, on the watcher's thread.
+/// The watched folder and its state, used by the watching thread only.
 struct Folder<'a> {
     path: PathBuf,
     reporter: &'a Reporter<(), FolderMessage>,
     system: System,
     disk: Disk,
     known: Option<Sources>,
-    /// True if the folder could not be read the last time.
+    /// True if the last attempt to read the folder failed.
     is_gone: bool,
-    /// The last message about missing notifications; `None` if the system sends them.
+    /// The last message that the system does not notify of changes; `None` if it does.
     is_slow: Option<Error>,
 }
 
 impl Folder<'_> {
-    /// The work of the thread: reads the folder when it has changed, until the window drops its handle.
+    /// Runs the watching thread: reads the folder when it has changed, until the window drops its handle.
     fn watch(mut self, received: &Receiver<Message>) -> Result<()> {
         if let Some(sources) = self.known.clone() {
             self.reporter.report(FolderMessage::Read { sources, asked: false, is_built: true });
@@ -241,8 +242,8 @@ impl Folder<'_> {
         Ok(())
     }
 
-    /// Compares the state of the folder on the disk with that at the last call, and watches the folders in it. Returns true if
-    /// nothing has changed.
+    /// Compares the state of the folder on the disk with the state at the last call, and watches the folders that it now
+    /// contains. Returns true if nothing has changed.
     fn poll_disk(&mut self) -> bool {
         let disk = Disk::read(&self.path);
         let is_at_rest = disk == self.disk;
@@ -255,7 +256,8 @@ impl Folder<'_> {
         is_at_rest
     }
 
-    /// Reads the kernels of the folder, and sends them to the window if they have changed, or in any case if `asked` is true.
+    /// Reads the kernels of the folder. Sends them to the window if they have changed, if the folder could not be read before,
+    /// or if `asked` is true.
     fn read(&mut self, asked: bool) {
         match Sources::read(&self.path) {
             Ok(sources) => {
@@ -282,12 +284,13 @@ impl Folder<'_> {
 const UNREADABLE_HINT: &str =
     "What was built from them goes on. They are read again when the folder is back.";
 
-/// Returns true if these sources equal the built-in kernels, which run already, and the environment names no folder.
+/// Returns true if these sources equal the built-in kernels, from which programs were built at the start, since the environment
+/// names no folder.
 fn is_copy(sources: &Sources) -> bool {
     sources::named_folder().is_none() && sources.is_built_in()
 }
 
-/// Returns the error for when the system cannot notify of changes, so that the folder is only polled.
+/// Returns the error for a folder that is only polled, because the system cannot notify of changes.
 fn slow_notifications_error(e: &notify::Error) -> Error {
     let why = match &e.kind {
         // The error's own text names a path.

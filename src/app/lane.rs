@@ -1,4 +1,5 @@
-//! The lane of background measurements: one of them at a time uses the device, and only while that does not disturb the movie.
+//! The lane: a queue of background measurements, of which one at a time uses the device, and only while that does not disturb
+//! the movie.
 //!
 //! A part of the player starts a [`Task`] in its [`Slot`]. The task's thread waits at a gate before each piece of work for the
 //! device. In each turn of the window, [`Lane::update`] opens the gate of the first task in the queue that the movie permits,
@@ -19,27 +20,28 @@ use opencl::process::lower_priority;
 use overlay::{JobState, Wait};
 use parking_lot::{Condvar, Mutex};
 
-/// The maximum time that a closing window waits for pieces of work to end.
+/// The maximum time for which a closing window waits until running tasks have stopped.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(700);
 /// The interval at which a waiting task checks whether it was cancelled.
 const CANCEL_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// A background measurement. Those that use the device are in the queue in this order.
+/// A background measurement, or other work in the background. Tasks that use the device get it in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Task {
-    /// The check of the device's type conversions.
+    /// The check of the device's type conversions (OpenCL's `convert_` functions).
     Conversions,
     /// The benchmark of a ladder in the Lab.
     Lab,
-    /// The compilation of a variant in the Lab for its machine code.
+    /// The compilation of a variant that is selected in the Lab, for its machine code.
     MachineCode,
-    /// The compilation of the kernels on the screen for the registers that they use.
+    /// The compilation of the kernels in use, to find out how many registers they use.
     Registers,
     /// The comparison of the speed of two versions of edited kernels.
     Versions,
-    /// The search for the fastest variant, which the user has requested or which began automatically.
+    /// The search for the fastest variant. `is_requested` is true if the user has requested it, false if it began
+    /// automatically.
     Tuning { is_requested: bool },
-    /// The measurement of the device's peaks.
+    /// The measurement of the device's peak rates of transfer and arithmetic.
     Peaks,
     /// The check of kernels for data races.
     Races,
@@ -48,8 +50,8 @@ pub(crate) enum Task {
 }
 
 impl Task {
-    /// Returns the name of the task's thread, the first sentence of the error if the task fails, and the reason for which other
-    /// tasks wait while it uses the device: `None` if it does not use the device.
+    /// Returns the name of the task's thread, the first sentence of the error if the task fails, and the reason that other
+    /// tasks show for waiting while this task uses the device (`None` if it does not use the device).
     fn facts(self) -> (&'static str, &'static str, Option<Wait>) {
         match self {
             Task::Conversions => ("conversions", "The conversions cannot be checked.", Some(Wait::Check)),
@@ -64,43 +66,45 @@ impl Task {
         }
     }
 
-    /// Returns the first sentence of the error if the task fails.
+    /// Returns the first sentence of the error that is shown if the task fails.
     pub(crate) fn failure(self) -> &'static str {
         self.facts().1
     }
 
-    /// Returns true if child processes call the driver for the task. Then the task can continue when this process changes the
-    /// device, and a call that hangs ends with its child process.
+    /// Returns true if child processes make the driver calls of the task. Then the task can continue when this process changes
+    /// to another device, and a call that hangs ends with its child process.
     fn runs_in_child(self) -> bool {
         matches!(self, Task::Conversions | Task::Lab | Task::Races)
     }
 
-    /// Returns the reason for which other tasks wait while this one uses the device; `None` if it does not use the device.
+    /// Returns the reason that other tasks show for waiting while this task uses the device; `None` if it does not use the
+    /// device.
     fn wait(self) -> Option<Wait> {
         self.facts().2
     }
 }
 
-/// The state of a task that the lane and the task's thread share.
+/// The state of a task, shared by the lane and the task's thread. A task passes its gate, and may use the device, while the
+/// gate is open.
 #[derive(Default)]
 struct Gate {
     is_open: bool,
     /// True while the task waits until the gate is opened.
     is_waiting: bool,
-    /// True if the task waits with results that the window has to draw before the gate is opened.
+    /// True if the task waits with results that the window must draw before the gate is opened.
     has_results: bool,
-    /// The name of the current step, or of the next one if the task waits.
+    /// The name of the task's current step or, while the task waits, of its next step.
     step: String,
     obstacle: Option<Wait>,
     has_ended: bool,
 }
 
-/// A [`Gate`], and the signal that it was opened.
+/// A [`Gate`], and the condition variable that is notified when the gate is opened.
 struct SharedGate(Mutex<Gate>, Condvar);
 
 impl SharedGate {
-    /// Opens the gate if there is no obstacle and no results wait to be drawn; otherwise closes it. Returns true if results
-    /// wait to be drawn.
+    /// Opens the gate if there is no reason to wait (`None`) and no results must be drawn first; closes it otherwise. Returns
+    /// true if results must be drawn.
     fn set_obstacle(&self, obstacle: Option<Wait>) -> bool {
         let mut gate = self.0.lock();
         let has_results = std::mem::take(&mut gate.has_results);
@@ -114,7 +118,7 @@ impl SharedGate {
         has_results
     }
 
-    /// Returns the state of the task, which has not ended.
+    /// Returns the state of the task for the overlay; the task must not have ended.
     fn state(&self) -> JobState {
         let gate = self.0.lock();
         match gate.obstacle {
@@ -125,7 +129,7 @@ impl SharedGate {
     }
 }
 
-/// The handle by which a task's thread reports and waits.
+/// The handle through which a task's thread reports results and waits until it may use the device.
 pub(crate) struct Worker<'a, T, P = ()> {
     pub(crate) reporter: &'a Reporter<Option<T>, P>,
     gate: Arc<SharedGate>,
@@ -152,8 +156,8 @@ impl<T, P> Worker<'_, T, P> {
         !self.reporter.is_cancelled()
     }
 
-    /// Waits until the window has drawn the results so far and permits the step with this name; returns false if the task is
-    /// cancelled.
+    /// Waits until the window has drawn the results so far and the task may use the device for the step with this name. Returns
+    /// false if the task is cancelled.
     pub(crate) fn next_step(&self, step: String) -> bool {
         let mut gate = self.gate.0.lock();
         (gate.is_open, gate.has_results, gate.step) = (false, true, step);
@@ -161,7 +165,7 @@ impl<T, P> Worker<'_, T, P> {
         self.may_continue()
     }
 
-    /// Waits for this time, or until the task is cancelled.
+    /// Waits for this time; returns earlier if the task is cancelled.
     pub(crate) fn pause(&self, time: Duration) {
         let end = Instant::now() + time;
         while !self.reporter.is_cancelled() && Instant::now() < end {
@@ -176,12 +180,12 @@ impl<T, P> Drop for Worker<'_, T, P> {
     }
 }
 
-/// A task in the queue, until its thread has ended, even if it was cancelled.
+/// A task in the queue. Cancelled tasks also stay in the queue until their threads have ended.
 struct Entry {
     task: Task,
     gate: Arc<SharedGate>,
     cancel: Cancel,
-    /// True if the task uses a device in this process that is no longer in use, so that nobody waits for the task.
+    /// True if the task was using, in this process, a device that has been replaced since. No other task waits for it.
     is_abandoned: bool,
 }
 
@@ -192,7 +196,7 @@ impl Entry {
         self.task.wait().is_some() && !self.is_abandoned && !gate.is_waiting && !gate.has_ended
     }
 
-    /// Returns true if the movie permits that the task uses the device.
+    /// Returns true if the task needs the device, is not cancelled, and may use it at this moment of the movie.
     fn is_permitted(&self, moment: &Moment) -> bool {
         self.task.wait().is_some() && !self.cancel.is_cancelled() && moment.obstacle(self.task).is_none()
     }
@@ -206,13 +210,14 @@ pub(crate) struct Lane {
 }
 
 impl Lane {
-    /// Creates a lane without tasks; `waker` is called when [`Self::update`] and [`Slot::poll`] are to be called.
+    /// Creates a lane without tasks. `waker` is called when the window is to call [`Self::update`] and [`Slot::poll`].
     pub(crate) fn new(waker: &Waker) -> Self {
         Self { queue: Vec::new(), waker: waker.clone(), device: None }
     }
 
-    /// Opens and closes the gates. `device` is the number of the device in use: tasks that use another one in this process are
-    /// cancelled. Returns true if the window has to be drawn before the next call.
+    /// Opens and closes the gates of all tasks. `device` is the number of the context in use (`None` if there is none): if it
+    /// has changed, tasks that use the previous one in this process are cancelled. Returns true if the window must be drawn
+    /// before the next call.
     pub(crate) fn update(&mut self, device: Option<u64>, moment: &Moment) -> bool {
         let is_other = std::mem::replace(&mut self.device, device) != device;
         self.queue.retain(|entry| !entry.gate.0.lock().has_ended);
@@ -234,17 +239,18 @@ impl Lane {
         must_draw
     }
 
-    /// Returns true if a task uses the device.
+    /// Returns true if a task is using the device now.
     pub(crate) fn uses_device(&self) -> bool {
         self.queue.iter().any(Entry::is_working)
     }
 
-    /// Closes all gates until the next call of [`Self::update`].
+    /// Closes all gates, so that no task continues until the next call of [`Self::update`].
     pub(crate) fn hold(&self) {
         self.queue.iter().for_each(|entry| entry.gate.0.lock().is_open = false);
     }
 
-    /// Cancels all tasks, and waits a short time for them to end. Returns true if all have ended, so that none calls a driver.
+    /// Cancels all tasks, and waits a short time for them to end. Returns true if all have ended, so that none makes a driver
+    /// call any more.
     #[must_use]
     pub(crate) fn shut_down(&mut self) -> bool {
         self.queue.iter().for_each(|entry| entry.cancel.cancel());
@@ -257,19 +263,19 @@ impl Lane {
     }
 }
 
-/// The messages and the result of a task since the last call of [`Slot::poll`].
+/// The messages and the result that a task has sent since the last call of [`Slot::poll`].
 pub(crate) struct News<T, P> {
     pub(crate) progress: Vec<P>,
-    /// The result if the task has ended, and was not cancelled.
+    /// The result, if the task has ended without being cancelled; otherwise `None`.
     pub(crate) result: Option<Result<T>>,
-    /// True if there are messages or the state has changed.
+    /// True if messages have arrived or the task's state has changed.
     pub(crate) is_new: bool,
 }
 
-/// A task that has not ended.
+/// The job and the gate of a task that has not ended.
 type Running<T, P> = (Job<Option<T>, P>, Arc<SharedGate>);
 
-/// One task at a time, and its state. Dropping the slot cancels the task.
+/// A place for one task at a time, and the state of that task. Dropping the slot cancels the task.
 pub(crate) struct Slot<T, P = ()> {
     running: Option<Running<T, P>>,
     pub(crate) state: JobState,
@@ -282,9 +288,9 @@ impl<T, P> Default for Slot<T, P> {
 }
 
 impl<T: Send + 'static, P: Send + 'static> Slot<T, P> {
-    /// Cancels the task in the slot and starts another one. `work` runs at low priority on a thread of its own, and begins once
-    /// the task may use the device if it needs the device. `work` returns `None` if it was cancelled. Until the first step,
-    /// `step` is shown.
+    /// Cancels the task in the slot and starts another one. `work` runs at low priority on a thread of its own. If the task
+    /// needs the device, `work` begins once the task may use the device. `work` returns `None` if it was cancelled. `step` is
+    /// the name of the step that is shown at first.
     ///
     /// # Errors
     /// If the system cannot start a thread.
@@ -322,12 +328,12 @@ impl<T, P> Slot<T, P> {
         }
     }
 
-    /// Returns true if there is a task that has not ended.
+    /// Returns true if the slot has a task that has not ended.
     pub(crate) fn is_under_way(&self) -> bool {
         self.running.is_some()
     }
 
-    /// Takes the messages of the task, and updates the state.
+    /// Takes the messages that the task has sent, and updates the task's state.
     pub(crate) fn poll(&mut self) -> News<T, P> {
         let mut news = News { progress: Vec::new(), result: None, is_new: false };
         let Some((job, gate)) = &self.running else { return news };

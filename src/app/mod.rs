@@ -1,6 +1,6 @@
-//! The window: winit's events ([`window`]), its contents ([`player`]), keys ([`input`]), the list of movies ([`playlist`], and the
-//! desktop's dialog), the jobs that build OpenCL programs ([`builder`]) and watch a folder of kernels ([`kernels`]), and the queue
-//! of measurements ([`lane`]), such as the comparison of two versions of kernels ([`comparison`]).
+//! The window: winit's events ([`window`]), its contents ([`player`]), keys ([`input`]), the list of movies ([`playlist`]), the
+//! job that builds OpenCL programs ([`builder`]), the thread that watches a folder of kernels ([`kernels`]), and the queue of
+//! background measurements ([`lane`]), such as the comparison of two versions of kernels ([`comparison`]).
 
 pub(crate) mod builder;
 mod comparison;

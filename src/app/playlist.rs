@@ -1,5 +1,5 @@
-//! The list of movies: paths from the command line, dropped on the window, chosen in a dialog or typed. A job opens each movie,
-//! because that reads from the disk.
+//! The list of movies: paths that come from the command line, were dropped on the window, chosen in a dialog or typed. A job
+//! opens each movie, because that reads from the disk.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -13,44 +13,44 @@ use base::stderr::print_message;
 use video::address::path_of;
 use video::{Decoder, OpenOptions};
 
-/// A movie that is being opened by a job.
+/// A movie that a job is opening.
 struct MovieOpening {
     index: usize,
-    /// The direction in the list to the next movie to try if this one fails: 1 or -1.
+    /// The step in the list to the next movie to open if this one cannot be opened: 1 or -1.
     step: isize,
     job: Job<Decoder>,
 }
 
-/// The list of movies, and the movie that plays.
+/// The list of movies, and which of them plays.
 pub(crate) struct Playlist {
     files: Vec<PathBuf>,
-    /// The list that replaces `files` once one of its movies can be opened.
+    /// The list that replaces `files` once one of its movies was opened; `None` if there is no new list.
     next: Option<Vec<PathBuf>>,
     current: usize,
     opening: Option<MovieOpening>,
-    /// Number of files in a row that could not be opened.
+    /// The number of files in succession that could not be opened.
     failures: usize,
-    /// The errors of files that could not be opened since the user's last request for a movie.
+    /// The errors of files that could not be opened, since the user last requested a movie.
     refused: Vec<Error>,
-    /// The errors of files that could not be opened before the user's last request for a movie.
+    /// The errors of files that could not be opened, before the user last requested a movie.
     refused_before: Vec<Error>,
     /// True if the user has requested a movie since the start.
     pub(crate) has_request: bool,
     any_opened: bool,
-    /// True if no file could be opened since the start, and all were tried.
+    /// True if all files of the list were tried and no file could be opened since the start.
     hopeless: bool,
-    /// True once the first file of a drop on the window has arrived: the next files belong to the same drop.
+    /// True if the first file of a drop on the window has arrived, so that the next files belong to the same drop.
     dropping: bool,
     desktop: DesktopDialog,
     dialog: Option<Dialog>,
-    /// The error if no thread could be started.
+    /// The error for which no thread could be started to open a movie; `None` if there was none.
     no_thread: Option<Error>,
     options: OpenOptions,
     waker: Waker,
 }
 
 impl Playlist {
-    /// Starts to open the first of `files`; [`Playlist::poll`] returns the result.
+    /// Starts to open the first of `files`, or the next ones if that fails; [`Playlist::poll`] returns the result.
     pub(crate) fn new(files: Vec<PathBuf>, options: OpenOptions, waker: Waker) -> Self {
         let mut list = Self {
             files,
@@ -74,11 +74,11 @@ impl Playlist {
         list
     }
 
-    /// Waits for at most `time` for the first movie that can be opened; `None` after the timeout. Prints the errors of movies
-    /// that cannot be opened on stderr.
+    /// Waits for at most `time` until a movie was opened; returns `None` after that time. Prints the errors of movies that
+    /// cannot be opened on stderr.
     ///
     /// # Errors
-    /// The error of the last file, if none can be opened.
+    /// The error of the last file, if no file can be opened.
     pub(crate) fn first(&mut self, time: Duration) -> Result<Option<Decoder>> {
         let end = Instant::now() + time;
         loop {
@@ -93,56 +93,57 @@ impl Playlist {
         }
     }
 
-    /// Returns true if no movie could be opened since the start, and none is being opened.
+    /// Returns true if all files were tried and no file could be opened since the start.
     pub(crate) fn is_hopeless(&self) -> bool {
         self.hopeless && self.opening.is_none()
     }
 
-    /// Returns the path of the movie that plays, or that is opened first.
+    /// Returns the path of the movie that plays or, before the first movie, of the movie that is to be opened.
     pub(crate) fn current(&self) -> &Path {
         self.files.get(self.current).map_or(Path::new(""), PathBuf::as_path)
     }
 
-    /// Returns the number of movies.
+    /// Returns the number of movies in the list.
     pub(crate) fn count(&self) -> usize {
         self.files.len()
     }
 
-    /// Opens the movie `step` places later in the list (after the last one comes the first), on request of the user. A movie
-    /// that is being opened is abandoned.
+    /// Opens the movie `step` places after the current one in the list (after the last one comes the first), because the user
+    /// has requested it. If a movie is being opened, that is cancelled.
     pub(crate) fn go(&mut self, step: isize) {
         let from = self.opening.as_ref().map_or(self.current, |o| o.index);
         self.note_request();
         self.open_after(from, step);
     }
 
-    /// Opens the next movie, because the current one is over.
+    /// Opens the next movie of the list, because the current one is over.
     pub(crate) fn advance(&mut self) {
         self.failures = 0;
         self.open_after(self.current, 1);
     }
 
-    /// Records that the user has requested a movie: earlier errors become obsolete once a movie is opened.
+    /// Records that the user has requested a movie, so that earlier errors become obsolete once a movie is opened.
     fn note_request(&mut self) {
         self.has_request = true;
         self.failures = 0;
         self.refused_before.append(&mut self.refused);
     }
 
-    /// Removes and returns the errors that became obsolete, because a movie was opened that the user requested after them.
+    /// Removes and returns the errors that have become obsolete, because a movie was opened that the user had requested after
+    /// they occurred.
     pub(crate) fn take_obsolete_errors(&mut self) -> Vec<Error> {
         let mut before = std::mem::take(&mut self.refused_before);
         before.retain(|error| !self.refused.contains(error));
         before
     }
 
-    /// Returns the number of the movie that plays, counted from 1, and the number of movies; `None` if the list has a single
-    /// movie.
+    /// Returns the position of the current movie in the list, counted from 1, and the number of movies; `None` if the list has
+    /// only one movie.
     pub(crate) fn list_position(&self) -> Option<(usize, usize)> {
         (self.files.len() > 1).then_some((self.current + 1, self.files.len()))
     }
 
-    /// Opens the movie `step` places after `index`; after the last one comes the first.
+    /// Opens the movie `step` places after the position `index`; after the last movie comes the first.
     fn open_after(&mut self, index: usize, step: isize) {
         let count = self.list().len() as isize;
         if count > 0 {
@@ -164,8 +165,8 @@ impl Playlist {
         }
     }
 
-    /// Opens the desktop's dialog for choosing movies. Returns false if there is none, or it is open already and perhaps
-    /// hidden.
+    /// Opens the desktop's dialog for choosing movies. Returns false if the desktop has no dialog, or if the dialog is open
+    /// already and perhaps hidden.
     pub(crate) fn open_dialog(&mut self, window: &GlWindow) -> bool {
         if self.dialog.is_some() || !self.desktop.has_dialog() {
             return false;
@@ -176,8 +177,8 @@ impl Playlist {
         self.dialog.is_some()
     }
 
-    /// Opens the movies that the user has chosen in the desktop's dialog, once it is closed. Returns true if the dialog could
-    /// not be shown.
+    /// Opens the movies that the user has chosen in the desktop's dialog once that is closed. Returns true if the dialog could
+    /// not be displayed.
     pub(crate) fn poll_dialog(&mut self) -> bool {
         let Some(answer) = self.dialog.as_ref().and_then(Dialog::poll) else { return false };
         self.dialog = None;
@@ -193,14 +194,14 @@ impl Playlist {
         self.open_instead(vec![typed_path(text, home.as_deref())]);
     }
 
-    /// Opens the first of `files` that can be opened; then `files` replace the list.
+    /// Opens the first of `files` that can be opened. Once it is open, `files` replace the list.
     fn open_instead(&mut self, files: Vec<PathBuf>) {
         self.next = Some(files);
         self.note_request();
         self.open(0, 1);
     }
 
-    /// Returns the movies of the list that is being opened, or else of the current list.
+    /// Returns the list whose movies are being opened: the new list, if there is one, else the current list.
     fn list(&self) -> &[PathBuf] {
         self.next.as_ref().unwrap_or(&self.files)
     }
@@ -209,7 +210,8 @@ impl Playlist {
         self.opening.is_some()
     }
 
-    /// Starts to open the movie at this index. If that fails, the movie `step` places later is opened.
+    /// Starts to open the movie at this index of the list. If that fails, [`poll`](Self::poll) opens the movie `step` places
+    /// later.
     fn open(&mut self, index: usize, step: isize) {
         let Some(path) = self.list().get(index).cloned() else { return };
         let options = OpenOptions { looping: self.list().len() == 1, ..self.options.clone() };
@@ -224,13 +226,14 @@ impl Playlist {
         }
     }
 
-    /// Returns the decoder of a movie that was opened since the last call, or the error. After an error the next movie is
-    /// opened, until all have failed; each error is returned once.
+    /// Returns the decoder of a movie that was opened since the last call, or the error of a movie that could not be opened;
+    /// `None` if there is no result. After an error, starts to open the next movie, until all were tried; returns each error
+    /// once.
     pub(crate) fn poll(&mut self) -> Option<Result<Decoder>> {
         self.poll_for(Duration::ZERO)
     }
 
-    /// Does the work of [`poll`](Self::poll), and waits for at most `time` for a result.
+    /// Waits for at most `time` for a result, and returns it as [`poll`](Self::poll) does.
     fn poll_for(&mut self, time: Duration) -> Option<Result<Decoder>> {
         if let Some(error) = self.no_thread.take() {
             return Some(Err(error));
@@ -277,8 +280,8 @@ impl Playlist {
     }
 }
 
-/// Returns the path that a text typed by the user means: spaces around it are removed, `~/` is replaced by the home folder
-/// `home`, and a `file://` URL, which may come from the clipboard, is converted to a path.
+/// Converts a text that the user has typed to a path: removes spaces around it, replaces `~/` by the home folder `home`, and
+/// converts a `file://` URL, which may come from the clipboard.
 fn typed_path(text: &str, home: Option<&Path>) -> PathBuf {
     let text = text.trim();
     match (text.strip_prefix("~/"), home) {
@@ -287,7 +290,7 @@ fn typed_path(text: &str, home: Option<&Path>) -> PathBuf {
     }
 }
 
-/// Opens a movie; `waker` is called when a frame was decoded.
+/// Opens a movie; `waker` is called whenever a frame was decoded.
 fn open_decoder(path: &Path, options: OpenOptions, waker: &Waker) -> Result<Decoder> {
     let waker = waker.clone();
     Decoder::open(path, options, Box::new(move || waker()))

@@ -1,5 +1,5 @@
-//! The run as results of a benchmark (the button *Save run*): the filter times of the movie's frames, which `clreel compare`
-//! reads.
+//! A run of the window as a benchmark result (the button *Save run*): the filter times of the movie's frames, which `clreel
+//! compare` can read.
 
 use serde_json::json;
 
@@ -12,9 +12,9 @@ use engine::stats::{ExportContext, FrameSample, Recorder, Setting, Stage};
 use ladder::results::{DeviceReport, Input, Report, RowReport, RunReport, Samples};
 use ladders::box_filter::BoxFilter;
 
-/// Returns the filter times of the movie's frames as results of a benchmark. Leaves out frames of another size or device than
-/// the last one, frames of wipes, frames right after a change of the variant, and frames during other work on the device, such
-/// as tuning.
+/// Returns the filter times of the movie's frames as a benchmark result. Leaves out frames whose size or device is not that of
+/// the last frame, frames of wipes, frames right after a change of the variant, and frames during other work on the device,
+/// such as tuning.
 ///
 /// # Errors
 /// If no frame with a filter time is left.
@@ -30,10 +30,11 @@ pub(super) fn results(recorder: &Recorder, context: &ExportContext) -> Result<Re
     Ok(report(&rows, context))
 }
 
-/// The frames of each setting, in the order in which the settings first occurred.
+/// The frames that were filtered with each setting (such as variant and radius), in the order in which the settings first
+/// occurred.
 type Rows<'a> = Vec<(Setting, Vec<&'a FrameSample>)>;
 
-/// Groups the frames that have a filter time by their settings.
+/// Groups the frames that count for the result by their settings.
 fn rows<'a>(recorder: &'a Recorder, context: &ExportContext) -> Rows<'a> {
     let mut rows: Rows<'_> = Vec::new();
     let Some(device) = recorder.frames_and_switches().last().map(|(last, _)| last.device) else {
@@ -58,7 +59,7 @@ fn rows<'a>(recorder: &'a Recorder, context: &ExportContext) -> Rows<'a> {
     rows
 }
 
-/// Returns the benchmark results, with a case for each radius.
+/// Creates the benchmark result from the frames of each setting, with a case for each radius.
 fn report(rows: &Rows<'_>, c: &ExportContext) -> Report {
     let mut radii: Vec<u32> = rows.iter().map(|(of, _)| of.radius).collect();
     radii.sort_unstable();
@@ -92,7 +93,7 @@ fn report(rows: &Rows<'_>, c: &ExportContext) -> Report {
     }
 }
 
-/// Returns the results of the frames with one setting.
+/// Creates the row of the benchmark result for the frames that were filtered with one setting.
 fn row(of: &Setting, frames: &[&FrameSample], c: &ExportContext) -> RowReport {
     let by_wall = frames.iter().all(|frame| frame.filter_by_wall);
     let times = |is_wall: bool| -> Vec<Option<f64>> {
@@ -141,7 +142,7 @@ mod tests {
     use engine::stats::{SecondSetting, UsedKernel};
     use ladder::compare::compare;
 
-    /// Returns a sample whose stages each take `ms` milliseconds.
+    /// Creates a recorded frame whose stages each take `ms` milliseconds, presented at the time `at`.
     fn frame(at: f64, ms: f64, variant: VariantId) -> FrameSample {
         FrameSample::made_up(at, variant, [ms; Stage::ALL.len()])
     }

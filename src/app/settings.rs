@@ -1,7 +1,8 @@
-//! The settings that are kept from one start to the next, and their file. Jobs read and write the file, since its file system
-//! may not respond.
+//! The settings that are kept from one start to the next, and the settings file. Jobs read and write the file, since its file
+//! system may not respond.
 //!
-//! Which panels are open is written only at the end: a panel that was open when the process crashed starts closed.
+//! Which panels are open is written only when the window is closed normally: a panel that was open when the process crashed
+//! starts closed.
 //!
 //! The settings file is `$XDG_CONFIG_HOME/clreel/settings.json`, or `~/.config/clreel/settings.json`. The environment variable
 //! `CLREEL_SETTINGS` names another file; if it is empty, no settings are saved.
@@ -20,23 +21,23 @@ use overlay::SavedState;
 
 /// The environment variable that names another settings file.
 pub(crate) const SETTINGS_VARIABLE: &str = "CLREEL_SETTINGS";
-/// The allowed range of the user's scale of the overlay, relative to the scale that follows from the window's size.
+/// The allowed range of the user's scale of the overlay, which is a factor of the scale that follows from the window's size.
 pub(crate) const UI_SCALE: std::ops::RangeInclusive<f32> = 0.5..=4.0;
 /// The maximum number of folders of kernels that are remembered.
 pub(crate) const MAX_KERNEL_FOLDERS: usize = 5;
 /// The minimum time between two writes of the settings file.
 const WRITE_INTERVAL: Duration = Duration::from_secs(1);
-/// The maximum time that the window waits for the settings file to be read at its start, and to be written at its end.
+/// The maximum time for which the window waits until the settings file was read (when it opens) or written (when it is closed).
 const FILE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The user's settings that are kept from one start to the next. A field that the settings file lacks has its default; unknown
-/// fields are ignored.
+/// The user's settings that are kept from one start to the next. A field that the file lacks gets its default; unknown fields
+/// in the file are ignored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Settings {
-    /// The user's scale of the overlay, relative to the scale that follows from the window's size, in [`UI_SCALE`].
+    /// The user's scale of the overlay, as a factor of the scale that follows from the window's size; within [`UI_SCALE`].
     pub ui_scale: f32,
-    /// The folders of kernels that were edited, the newest first, at most [`MAX_KERNEL_FOLDERS`].
+    /// The folders of kernels that were edited, newest first, at most [`MAX_KERNEL_FOLDERS`].
     pub kernel_folders: Vec<String>,
     /// The state of the overlay: `overlay_visible`, `hint_seen`, `hatched`, and fields of the panels such as `stages_open`,
     /// `graph_folded`. `folded` is `None` until the user folds or unfolds the panel; until then it depends on the window's
@@ -45,7 +46,7 @@ pub(crate) struct Settings {
     pub overlay: SavedState,
 }
 
-/// Serialization of the overlay's state as fields of the settings.
+/// Serialization of the overlay's state as separate fields of the settings.
 mod fields {
     use std::collections::BTreeMap;
 
@@ -93,7 +94,7 @@ mod fields {
         Ok(state)
     }
 
-    /// Removes the field with this name from `map`, if there is one, and stores its value in `to`.
+    /// Removes the field named `name` from `map` and stores its value in `to`; does nothing if there is no such field.
     fn take_field<T: DeserializeOwned, E: Error>(
         map: &mut BTreeMap<String, Value>,
         name: &str,
@@ -107,8 +108,8 @@ mod fields {
 }
 
 impl Settings {
-    /// Returns these settings with all panels closed except those that are open at the first start. The file contains these
-    /// settings while the window is open: a panel may make a driver crash, which must not happen at each start.
+    /// Returns these settings with all panels closed, except those that are open at the first start. The file has these
+    /// settings while the window is open: if a panel makes a driver crash, that must not happen again at each start.
     fn with_panels_closed(&self) -> Self {
         let mut closed = self.clone();
         for (open, at_first) in closed.overlay.open.iter_mut().zip(SavedState::default().open) {
@@ -124,11 +125,11 @@ impl Default for Settings {
     }
 }
 
-/// The result of reading the settings file: the path to which settings are written (`None` if they cannot be saved), the
-/// settings, and an error.
+/// The result of reading the settings file: the path to which settings are to be written (`None` if they cannot be saved), the
+/// settings, and an error (`None` if there was none).
 type ReadResult = (Option<PathBuf>, Settings, Option<Error>);
 
-/// A job that reads the settings file.
+/// A job that reads the settings file when the window is opened.
 pub(crate) struct SettingsReader {
     path: Option<PathBuf>,
     job: Result<Job<ReadResult>>,
@@ -142,7 +143,7 @@ impl SettingsReader {
         Self::at(path(get(SETTINGS_VARIABLE), get("XDG_CONFIG_HOME"), get("HOME")), waker)
     }
 
-    /// Starts to read the settings file at this path; without a path the settings are the defaults.
+    /// Starts to read the settings file at this path; if there is no path, the settings are the defaults.
     fn at(path: Option<PathBuf>, waker: &Waker) -> Self {
         let of = path.clone();
         let job = Job::spawn("settings", "The settings cannot be read.", waker, move |_: &_| {
@@ -158,14 +159,14 @@ pub(crate) struct Store {
     path: Option<PathBuf>,
     written: Settings,
     written_at: Option<Instant>,
-    /// The job that writes the last change of the settings.
+    /// The job that is writing the settings; `None` if nothing is being written.
     writing: Option<Job<()>>,
     waker: Waker,
 }
 
 impl Store {
-    /// Waits for the settings with a timeout. Returns the settings file, the settings, and an error, if there was one. An
-    /// invalid file is renamed to `.bad`, and the settings are the defaults.
+    /// Waits for the settings for at most [`FILE_TIMEOUT`]. Returns the settings file, the settings, and an error (`None` if
+    /// there was none). An invalid file is renamed to `.bad`, and the settings are then the defaults.
     pub(crate) fn open(reading: SettingsReader) -> (Self, Settings, Option<Error>) {
         let SettingsReader { path, job, waker } = reading;
         let silent = |path: PathBuf| unsaved_settings_error(&path, "It was not read in time.");
@@ -180,8 +181,8 @@ impl Store {
         (store, settings, error)
     }
 
-    /// Starts to write `settings`, with the panels closed, if they have changed. If the last write was less than [`WRITE_INTERVAL`]
-    /// ago, writes nothing and returns the time until the next write is allowed.
+    /// Starts to write `settings`, with the panels closed, if they have changed since the last write. If that was less than
+    /// [`WRITE_INTERVAL`] ago, writes nothing and returns the time until the next write is allowed; otherwise returns `None`.
     ///
     /// # Errors
     /// If the settings could not be written; then they are not written again.
@@ -199,11 +200,11 @@ impl Store {
         self.write(settings).map(|()| None)
     }
 
-    /// Writes `settings`, with the panels that are open, if they have changed, and waits until they are written. For the
-    /// orderly end of the window.
+    /// Writes `settings`, including which panels are open, if they have changed, and waits until they are written. To be called
+    /// when the window is closed normally.
     ///
     /// # Errors
-    /// As for [`Store::keep`], and if writing takes too long.
+    /// As for [`Store::keep`]; also if writing takes too long.
     pub(crate) fn keep_now(&mut self, settings: &Settings) -> Result<()> {
         self.poll(FILE_TIMEOUT)?;
         if *settings != self.written {
@@ -220,7 +221,6 @@ impl Store {
         }
     }
 
-    /// Starts the job that writes the settings, unless a job is already writing.
     fn write(&mut self, settings: &Settings) -> Result<()> {
         let Some(path) = self.path.clone().filter(|_| self.writing.is_none()) else { return Ok(()) };
         (self.written, self.written_at) = (settings.clone(), Some(Instant::now()));
@@ -239,7 +239,7 @@ impl Store {
     }
 }
 
-/// Reads the settings file at `path`, or returns the defaults if there is no path.
+/// Reads the settings file at `path`; returns the defaults if there is no path.
 fn read_or_default(path: Option<PathBuf>) -> ReadResult {
     let Some(path) = path else { return (None, Settings::default(), None) };
     match read(&path) {
@@ -262,8 +262,8 @@ fn read_or_default(path: Option<PathBuf>) -> ReadResult {
     }
 }
 
-/// Returns the path of the settings file from the values of `CLREEL_SETTINGS`, `XDG_CONFIG_HOME` and `HOME`; `None` if no
-/// settings are saved.
+/// Returns the path of the settings file, which depends on the values of `CLREEL_SETTINGS`, `XDG_CONFIG_HOME` and `HOME`;
+/// `None` if no settings are saved.
 fn path(named: Option<OsString>, config: Option<OsString>, home: Option<OsString>) -> Option<PathBuf> {
     if let Some(named) = named {
         return (!named.is_empty()).then(|| named.into());
@@ -274,14 +274,14 @@ fn path(named: Option<OsString>, config: Option<OsString>, home: Option<OsString
     Some(config.or_else(home)?.join("clreel/settings.json"))
 }
 
-/// Returns the folder of the settings file, which has the user's other files, too; `None` if no settings are saved.
+/// Returns the folder of the settings file, in which other files of the user are kept, too; `None` if no settings are saved.
 pub(crate) fn folder() -> Option<PathBuf> {
     use base::environment::get;
     let file = path(get(SETTINGS_VARIABLE), get("XDG_CONFIG_HOME"), get("HOME"))?;
     Some(std::path::absolute(file).ok()?.parent()?.to_owned())
 }
 
-/// Reads and checks the settings file.
+/// Reads the settings file and checks its contents.
 fn read(path: &Path) -> Result<Settings, Unread> {
     let bytes = match load::bytes(path, load::MAX_LIST_BYTES) {
         Err(Unread::Missing) => return Ok(Settings::default()),
@@ -290,7 +290,7 @@ fn read(path: &Path) -> Result<Settings, Unread> {
     parse(&bytes)
 }
 
-/// Parses and checks the contents of the settings file.
+/// Parses the contents of the settings file and checks them.
 pub(crate) fn parse(contents: &[u8]) -> Result<Settings, Unread> {
     let mut settings: Settings = load::json(contents)?;
     let scale = settings.ui_scale;
@@ -299,8 +299,8 @@ pub(crate) fn parse(contents: &[u8]) -> Result<Settings, Unread> {
     Ok(settings)
 }
 
-/// Renames an invalid settings file. Returns the path to write new settings to, `None` if renaming fails, and the error to
-/// show.
+/// Renames an invalid settings file. Returns the path to which new settings are to be written (`None` if renaming fails), and
+/// the error to show.
 fn set_aside(path: PathBuf, reason: &str) -> (Option<PathBuf>, Error) {
     let name = |n: u32| {
         let mut name = path.as_os_str().to_owned();
@@ -318,7 +318,7 @@ fn set_aside(path: PathBuf, reason: &str) -> (Option<PathBuf>, Error) {
     }
 }
 
-/// Returns the error for a settings file that cannot be used, so that changes of the settings are not saved.
+/// Returns the error for when the settings file cannot be used, so that changes of the settings are not saved.
 fn unsaved_settings_error(path: &Path, reason: &str) -> Error {
     Error::new(unreadable(path), reason, "Settings are not remembered; remove or correct the file.")
 }
@@ -328,7 +328,7 @@ fn unreadable(path: &Path) -> String {
     format!("The settings in '{}' cannot be read.", path.display())
 }
 
-/// Writes the settings file and creates its folder.
+/// Writes `settings` to the file at `path`, and creates the file's folder if necessary.
 fn write(path: &Path, settings: &Settings) -> Result<()> {
     // A link is followed, so that it stays one.
     let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
@@ -347,7 +347,7 @@ mod tests {
     use super::*;
     use overlay::{ColumnState, Panel};
 
-    /// Opens the settings file as the next start of clreel does.
+    /// Reads the settings file at `path` as the next start of clreel would.
     fn open(path: &Path) -> (Store, Settings, Option<Error>) {
         let waker: Waker = std::sync::Arc::new(|| {});
         Store::open(SettingsReader::at(Some(path.to_owned()), &waker))

@@ -1,4 +1,4 @@
-//! The initial size of the window, from the size of the picture, the screen, and the window manager's frame.
+//! The initial size of the window, which follows from the size of the picture, the screen, and the window manager's frame.
 
 use winit::dpi::PhysicalSize;
 use winit::event_loop::ActiveEventLoop;
@@ -6,17 +6,18 @@ use winit::window::{Window, WindowAttributes};
 
 use video::MovieInfo;
 
-/// The initial size of the window: that of the first picture, but large enough for the overlay and not larger than the screen.
+/// The initial size of the window: the size of the first picture, but large enough for the overlay and not larger than the
+/// screen.
 pub(crate) struct WindowSize {
-    /// Width and height of the picture in pixels.
+    /// The width and height in pixels of the picture as displayed.
     shown: (f64, f64),
     screen: Option<(u32, u32)>,
     given: (u32, u32),
 }
 
 impl WindowSize {
-    /// Returns the size for a picture of `shown` pixels, where the window manager's frame takes `frame` pixels, horizontally
-    /// and vertically.
+    /// Calculates the size for a picture of `shown` pixels; `frame` is the number of pixels that the window manager's frame
+    /// takes horizontally and vertically.
     pub(super) fn new(event_loop: &ActiveEventLoop, shown: (f64, f64), frame: (u32, u32)) -> Self {
         let monitor = event_loop.primary_monitor().or_else(|| event_loop.available_monitors().next());
         let screen = monitor.map(|m| m.size()).filter(|s| s.width > 0 && s.height > 0);
@@ -24,7 +25,7 @@ impl WindowSize {
         Self { shown, screen, given: fit_to_screen(shown, screen, frame) }
     }
 
-    /// Returns width and height of the contents, in pixels.
+    /// Returns the width and height of the window's contents in pixels.
     pub(super) fn get(&self) -> PhysicalSize<u32> {
         PhysicalSize::new(self.given.0, self.given.1)
     }
@@ -41,9 +42,9 @@ impl WindowSize {
         wayland::WindowAttributesExtWayland::with_name(attributes, "clreel", "clreel")
     }
 
-    /// Returns a smaller size if the window with the window manager's frame would reach beyond the screen. The frame's size is
-    /// known only once the window is open. Returns `None` if the window fits, or if the user or the window manager has resized
-    /// it.
+    /// Returns a smaller size if the window, with the window manager's frame, reaches beyond the screen; the frame's size is
+    /// known only once the window is open. Returns `None` if the window fits on the screen, or if the user or the window
+    /// manager has resized it.
     pub(super) fn with_frame(&mut self, window: &Window) -> Option<PhysicalSize<u32>> {
         let has: (u32, u32) = window.inner_size().into();
         if has != self.given {
@@ -58,19 +59,19 @@ impl WindowSize {
     }
 }
 
-/// Returns the numbers of pixels that a window's frame takes horizontally and vertically; 0 if unknown.
+/// Returns the number of pixels that the window manager's frame takes horizontally and vertically; 0 if it is unknown.
 pub(super) fn frame_size(window: &Window) -> (u32, u32) {
     let (inner, outer) = (window.inner_size(), window.outer_size());
     (outer.width.saturating_sub(inner.width), outer.height.saturating_sub(inner.height))
 }
 
-/// The picture's size until the movie is known. Smaller pictures are enlarged to at least this size.
+/// The assumed size of the picture until the movie is known, and the size to which smaller pictures are enlarged.
 pub(super) const DEFAULT_SIZE: (f64, f64) = (960.0, 540.0);
 /// The minimum width and height of a window.
 const MIN_SIZE: (u32, u32) = (320, 180);
 
-/// Returns the width and height of the picture as displayed: upright, with square pixels, and enlarged rather than reduced to
-/// make them square.
+/// Returns the width and height of the picture as displayed: upright and with square pixels. To make pixels square, the picture
+/// is enlarged rather than reduced.
 pub(super) fn displayed_size(movie: &MovieInfo) -> (f64, f64) {
     let ((width, height), aspect) =
         movie.orientation.display_size((movie.width, movie.height), movie.pixel_aspect);
@@ -82,8 +83,8 @@ pub(super) fn displayed_size(movie: &MovieInfo) -> (f64, f64) {
     }
 }
 
-/// Returns the size of the window's contents for a picture of this size: enlarged to at least the default size, and reduced to
-/// fit on the screen with the window manager's frame.
+/// Returns the width and height of the window's contents for a picture of this size: enlarged to at least [`DEFAULT_SIZE`], and
+/// reduced so that it fits on the screen with the window manager's frame.
 fn fit_to_screen((width, height): (f64, f64), screen: Option<(u32, u32)>, frame: (u32, u32)) -> (u32, u32) {
     let grow = (DEFAULT_SIZE.0 / width).min(DEFAULT_SIZE.1 / height).max(1.0);
     let (width, height) = (width * grow, height * grow);

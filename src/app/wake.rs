@@ -5,11 +5,11 @@ use egui_winit::accesskit_winit;
 /// An event that another thread sends to the window's event loop.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Wake {
-    /// Another thread may have a result.
+    /// Wakes the event loop, because another thread may have a result.
     Ready,
-    /// A signal requests the end of the process.
+    /// Quits, because a signal requests the end of the process.
     Quit,
-    /// A screen reader asks for the overlay's tree, or for an action.
+    /// A request of a screen reader for the overlay's accessibility tree, or for an action.
     Access(accesskit_winit::WindowEvent),
 }
 

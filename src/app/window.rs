@@ -1,7 +1,7 @@
-//! The window's event loop, for `clreel [FILE]`.
+//! The event loop of the window, for `clreel [FILE]`.
 //!
-//! All OpenGL calls are made on this thread. OpenCL calls are made elsewhere; the devices' threads, the decoder, the builder and the
-//! driver's callbacks only wake this loop.
+//! All OpenGL calls are made on this thread. OpenCL calls are made on other threads; the devices' threads, the decoder, the
+//! builder and callbacks of drivers only wake this loop.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, OnceLock};
@@ -27,15 +27,15 @@ use opencl::event::Waker;
 use video::{OpenOptions, bundled_clip};
 
 /// The time for which clreel waits for its first movie before it opens the window. If the movie is not open by then, the window
-/// opens without knowing the movie's size.
+/// is opened without knowledge of the movie's size.
 const FIRST_WAIT: Duration = Duration::from_millis(700);
 
 /// Opens the window and plays until the user quits. Ends the process instead of returning if a kernel or a compiler still runs,
 /// since these cannot be stopped.
 ///
-/// Returns an error if the file cannot be played, the selected device does not exist, there is no display or no OpenGL, or the
-/// statistics or the screenshot cannot be written at the end. If the display is lost during playback, the statistics are written
-/// and the process ends.
+/// Returns an error if the movie cannot be played, the selected device does not exist, there is no display or no OpenGL, or the
+/// statistics or the screenshot cannot be written at the end. If the connection to the display is lost during playback, the
+/// statistics are written and the process ends.
 pub(crate) fn run(args: &PlayArgs) -> Result<()> {
     // Recent events can be saved any time.
     log::start(if args.trace.trace.is_some() { log::KEPT_EVENTS } else { log::RECENT_EVENTS });
@@ -101,7 +101,7 @@ pub(crate) fn run(args: &PlayArgs) -> Result<()> {
     result
 }
 
-/// Returns the error for when the display has closed the connection.
+/// Returns the error for when the connection to the display is lost; `why` is the reason.
 fn display_gone(why: &str) -> Error {
     Error::new(
         "The display is gone.",
@@ -110,7 +110,7 @@ fn display_gone(why: &str) -> Error {
     )
 }
 
-/// Hides the messages of panics that winit causes when the X server is gone, since [`display_gone`] reports that.
+/// Hides the messages of panics that winit causes when the X server is gone, since the error of [`display_gone`] reports that.
 fn hide_panics_without_display() {
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
@@ -120,8 +120,9 @@ fn hide_panics_without_display() {
     }));
 }
 
-/// Makes SIGINT, SIGTERM and SIGHUP end the window as the key `q` does, so that statistics are written. Must be called before
-/// any driver is loaded: some drivers install handlers, too (LLVM in PoCL), which then call these.
+/// Makes SIGINT, SIGTERM and SIGHUP close the window as the key `q` does, so that statistics are written. Must be called before
+/// any driver is loaded: some drivers install signal handlers as well (LLVM in PoCL), which then call the handlers that are
+/// installed here.
 fn quit_on_signals(proxy: Arc<OnceLock<EventLoopProxy<Wake>>>) {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP]) else { return };
@@ -141,21 +142,21 @@ fn quit_on_signals(proxy: Arc<OnceLock<EventLoopProxy<Wake>>>) {
     drop(thread);
 }
 
-/// The application of the event loop: opens the window, and passes events to it.
+/// The handler of winit's events: opens the window, and passes events to it.
 struct App<'a> {
     args: &'a PlayArgs,
     waker: Waker,
     proxy: EventLoopProxy<Wake>,
-    /// What the window begins with, until it is opened.
+    /// What the window needs in order to open; `None` once it is open.
     setup: Option<Setup>,
     window: Option<Player<'a>>,
-    /// True once a signal has requested the end of the process.
+    /// True once a signal has requested that the process ends.
     quit: bool,
     result: Result<()>,
 }
 
 impl App<'_> {
-    /// Opens the window with the movies.
+    /// Opens the window with the movies and the device of `setup`.
     fn open(&mut self, event_loop: &ActiveEventLoop) -> Result<()> {
         let Some(setup) = self.setup.take() else { return Ok(()) };
         let mut player = Player::open(event_loop, self.args, setup, &self.waker)?;
@@ -164,7 +165,7 @@ impl App<'_> {
         Ok(())
     }
 
-    /// Exits the event loop if this result is an error, or if the user has quit and all files are written.
+    /// Ends the event loop if `result` is an error, or if the user has quit and all files are written.
     fn check(&mut self, event_loop: &ActiveEventLoop, result: Result<()>) {
         self.leave_if_lost();
         if let Err(error) = result {
@@ -178,7 +179,8 @@ impl App<'_> {
         }
     }
 
-    /// If the display is lost, writes all files and ends the process, since nothing can be drawn or shut down any more.
+    /// If the connection to the display is lost, writes all files and ends the process, since nothing can be drawn or shut down
+    /// any more.
     fn leave_if_lost(&mut self) {
         if !display::is_lost() {
             return;
@@ -193,7 +195,7 @@ impl App<'_> {
         opencl::process::exit_now(base::exit::report(Err(error)));
     }
 
-    /// Writes all files and shuts the window down; returns true if OpenCL is idle, so that the process can end normally.
+    /// Writes all files and shuts the window down. Returns true if OpenCL is idle, so that the process can end normally.
     fn finish(&mut self) -> bool {
         display::stop_using();
         let Some(player) = self.window.take() else { return true };
@@ -214,7 +216,7 @@ impl ApplicationHandler<Wake> for App<'_> {
         }
     }
 
-    /// Quits on a signal, and passes requests of screen readers on; another event only wakes the loop.
+    /// Quits on a signal, and passes requests of screen readers to the window; other events only wake the event loop.
     fn user_event(&mut self, _: &ActiveEventLoop, event: Wake) {
         match event {
             Wake::Ready => {}
@@ -234,7 +236,7 @@ impl ApplicationHandler<Wake> for App<'_> {
         }
     }
 
-    /// Makes a turn of the player before the event loop waits.
+    /// Makes one turn of the player before the event loop waits for events.
     fn about_to_wait(&mut self, event_loop: &ActiveEventLoop) {
         self.leave_if_lost();
         if let Some(window) = &mut self.window {

@@ -1,5 +1,5 @@
-//! Conversions from YUV to RGBA for one context: built, checked on some rows before they are used, and checked thoroughly when
-//! there is time.
+//! YUV to RGBA conversion programs of one context: building, a check of a few rows before the first use, and a check of a whole
+//! picture when there is time.
 
 use std::collections::VecDeque;
 
@@ -18,25 +18,27 @@ use video::color::Matrix;
 const CPU_CONVERTS_HINT: &str = "The CPU converts them instead; 'planar' needs the device.";
 /// The hint of the error for a YUV to RGBA conversion whose output is wrong, if another kernel replaces it.
 const OTHER_KERNEL_HINT: &str = "Another kernel converts them instead.";
-/// The size in pixels of a picture for checks, which is no multiple of a work-group's size.
+/// The size in pixels of the pictures of checks. It is no multiple of a work-group's size, so that incomplete work-groups
+/// occur.
 const ODD_SIZE: (u32, u32) = (67, 9);
 
-/// The conversion programs of a context, and the checks of them.
+/// The YUV to RGBA conversion programs of a context, and pending checks of their output.
 pub(super) struct Conversions {
     cl: ClContext,
     converter: Converter,
     corrector: Corrector,
-    /// True if the kernels in use are edited and known to differ from the reference, so that they are not checked.
+    /// True if the kernels in use were edited and are known to differ from the reference, so that their output is not checked.
     differ: bool,
-    /// Checks of conversions, to be made once no other work is pending.
+    /// Pending checks of conversions and colour corrections, which are made when nothing is left to build.
     later: VecDeque<Check>,
 }
 
-/// A check of a conversion; returns how the output differs, if it does.
+/// A function that compares the output of a conversion with the reference. Returns the differences, `None` if the output is
+/// right.
 type CheckFn = fn(&mut Converter, &Conversion) -> Result<Option<MismatchReport>>;
 
 impl Conversions {
-    /// Creates the state without any program; compiles nothing yet.
+    /// Creates the state without programs; compiles nothing.
     pub(crate) fn new(cl: &ClContext) -> Self {
         Self {
             cl: cl.clone(),
@@ -47,7 +49,7 @@ impl Conversions {
         }
     }
 
-    /// Builds the program of a conversion, unless it was built before, and checks some rows of its output.
+    /// Builds the program of a conversion, unless it was built before, and verifies some rows of its output.
     pub(crate) fn conversion(&mut self, conversion: Conversion) -> Part {
         let built = self.converter.prepare(&conversion).map_err(ConversionFault::from);
         let made = built.and_then(|()| self.first_correct(&conversion, Converter::check_few_rows));
@@ -62,8 +64,8 @@ impl Conversions {
         }
     }
 
-    /// Replaces all conversion programs by these, which were built from the edited kernels `sources`. `differ` is true if their
-    /// output differs from the reference.
+    /// Replaces all conversion programs by `made`, which were built from the edited kernels `sources`. `differ` is true if
+    /// their output differs from the reference.
     pub(super) fn replace(&mut self, made: &[BuiltConversion], differ: bool, sources: Sources) {
         self.cl = self.cl.with_sources(sources);
         self.converter = Converter::new(&self.cl);
@@ -71,17 +73,16 @@ impl Conversions {
         self.differ = differ;
     }
 
-    /// Adds a check of a conversion, which is made once no other work is pending.
     pub(crate) fn add_check(&mut self, check: Check) {
         self.later.push_back(check);
     }
 
-    /// Returns true if no check is pending.
     pub(crate) fn is_idle(&self) -> bool {
         self.later.is_empty()
     }
 
-    /// Makes the next pending check. Returns a part with the error if the check finds a fault.
+    /// Makes the next pending check. Returns a message with the error if the output is wrong; `None` otherwise, or if no check
+    /// is pending.
     pub(crate) fn check_next(&mut self) -> Option<Part> {
         match self.later.pop_front()? {
             Check::Conversion(conversion) => {
@@ -103,9 +104,9 @@ impl Conversions {
     }
 
     /// Verifies the output of a conversion program with `check`. If the output is wrong, replaces the program by the
-    /// alternative one, if there is one, and verifies that one. Returns `Ok(None)` if the first program is right or is not
-    /// verified. Returns `Ok(Some(error))` if the alternative program replaces it; `error` is to be reported. Returns `Err` if
-    /// no program is right, or one cannot be run.
+    /// alternative program, if there is one, and verifies the output of that. Returns `Ok(None)` if the first program is right
+    /// or is not verified, `Ok(Some(error))` with an error to report if the alternative program replaces it, and `Err` if no
+    /// program is right or one cannot be run.
     fn first_correct(
         &mut self,
         conversion: &Conversion,
@@ -125,8 +126,8 @@ impl Conversions {
         Ok(replaced)
     }
 
-    /// Returns the message for the window about this conversion: its program, with an error to report if there is one, or the
-    /// reason why the program must not be used.
+    /// Returns the builder's message about a conversion: its program with an error to report, if there is one, or the reason
+    /// why the conversion must not be used.
     fn conversion_part(&self, conversion: Conversion, made: Result<Option<Error>, ConversionFault>) -> Part {
         let program = made.and_then(|error| Ok((self.converter.program(&conversion)?, error)));
         match program {
@@ -143,18 +144,19 @@ impl Conversions {
     }
 }
 
-/// Returns the message for the window about a conversion that cannot be used.
+/// Returns the builder's message about a conversion that cannot be used.
 pub(super) fn no_conversion(conversion: Conversion, error: Error) -> Part {
     Part::new(News::NoConversion(error), move |pipeline| pipeline.conversions.refuse(conversion))
 }
 
-/// Returns the message for the window about a colour correction that must not be used.
+/// Returns the builder's message about a colour correction that must not be used.
 pub(super) fn no_corrector(error: Error) -> Part {
     Part::new(News::Replaced(error), |pipeline| pipeline.conversions.refuse_corrector())
 }
 
-/// Builds the colour correction for the context's kinds of memory, and verifies its output. Returns the error as a part if the
-/// output is wrong; `None` if the output is right, or the program cannot be built, since then the CPU corrects colours.
+/// Builds the colour correction for the context's kinds of memory (buffers, and images if supported), and verifies its output.
+/// Returns a message with the error if the output is wrong. Returns `None` if the output is right, or if the program cannot be
+/// built: then the CPU corrects colours.
 pub(super) fn corrector(cl: &ClContext) -> Option<Part> {
     let mut corrector = Corrector::new(cl);
     // Without images there are no variants on images either.
@@ -170,11 +172,11 @@ pub(super) fn corrector(cl: &ClContext) -> Option<Part> {
     Some(Part::new(News::Installed, move |pipeline| pipeline.conversions.set_corrector(corrector)))
 }
 
-/// The reason why a conversion must not be used.
+/// The reason why a YUV to RGBA conversion must not be used.
 enum ConversionFault {
     /// The output of the conversion differs from the reference.
     Differs(Error),
-    /// Building or running the conversion has failed.
+    /// Building or running the conversion failed.
     Failed(Error),
 }
 

@@ -1,5 +1,6 @@
 //! Validation of edited kernels: trials run them in a child process, on the frame on the screen and on test pictures. Kernels
-//! that terminate and stay inside their memory are built for the window, even if their output differs from the reference.
+//! that terminate and do not write outside their memory are built for the window, even if their output differs from the
+//! reference.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -32,9 +33,9 @@ pub(crate) struct JudgeRequest {
     /// The number of the version of the edited kernels.
     pub version: u64,
     pub sources: Sources,
-    /// The variants whose kernels the version changes, in the order in which they are validated.
+    /// The variants whose kernels are to be validated, in this order.
     pub variants: Vec<VariantId>,
-    /// The conversions whose kernels the version changes, of the frame's planes or of the filtered planes.
+    /// The YUV to RGBA conversions whose kernels are to be validated: those of the frame's planes or of the filtered planes.
     pub conversions: Vec<Conversion>,
     /// The frame on the screen, on which trials run the kernels.
     pub frame: Arc<Frame>,
@@ -55,11 +56,11 @@ pub(crate) struct MachineCodeRequest {
     pub pictures: PictureInfo,
 }
 
-/// The program of a YUV to RGBA conversion.
+/// A compiled program, and the YUV to RGBA conversion for which it was built.
 pub(super) type BuiltConversion = (ConvertProgram, Conversion);
 
-/// Returns how the output of edited kernels in a trial differs from the reference; `None` if it does not, or if `tried` is
-/// `None` because the kernels needed no trial.
+/// Returns the differences between the output of a trial of edited kernels and the reference. Returns `None` if the output is
+/// exact, or if there is no report because the kernels needed no trial.
 ///
 /// # Errors
 /// If the kernels write outside their memory.
@@ -74,10 +75,10 @@ pub(super) fn accept(tried: Option<TrialReport>) -> Result<Option<MismatchReport
     }
 }
 
-/// The data for validating one version of the edited kernels.
+/// The context, the kernels and the child process with which one version of the edited kernels is validated.
 pub(super) struct Validator<'a> {
     pub trials: &'a mut Trials,
-    /// The context, with the version's sources.
+    /// The OpenCL context, which compiles from the version's sources.
     pub cl: &'a ClContext,
     pub request: &'a JudgeRequest,
     /// True if the context shares textures with OpenGL.
@@ -85,7 +86,7 @@ pub(super) struct Validator<'a> {
 }
 
 impl Validator<'_> {
-    /// Validates the kernels of a variant, and builds the variant if they may be used.
+    /// Validates the kernels of a variant, and builds the variant if its kernels may run.
     pub(super) fn variant(&mut self, variant: VariantId) -> Part {
         let (began, cl, request) = (Instant::now(), self.cl, self.request);
         // The cached results are of other sources.
@@ -123,8 +124,9 @@ impl Validator<'_> {
         }
     }
 
-    /// Validates the kernels of the YUV to RGBA conversions, and builds the conversions if all may be used. Returns how the
-    /// output of the first wrong one differs from the reference, `None` if all are right, and the programs.
+    /// Validates the kernels of the requested YUV to RGBA conversions, and builds the conversions if all may run. Returns the
+    /// differences between the output of the first inexact conversion and the reference (`None` if all are exact), and the
+    /// programs.
     ///
     /// # Errors
     /// The reason why one of them must not be used.
@@ -138,8 +140,8 @@ impl Validator<'_> {
         Ok((reports.into_iter().flatten().next(), made))
     }
 
-    /// Validates one conversion in the sandbox and builds it. Returns how its output differs from the reference, if it does, and
-    /// the program.
+    /// Runs a trial of one conversion in the sandbox, and builds the conversion. Returns the differences between its output and
+    /// the reference (`None` if it is exact), and the program.
     fn conversion(&mut self, conversion: Conversion) -> Result<(Option<MismatchReport>, BuiltConversion)> {
         let layout = &conversion.layout;
         let block = block_of(&self.request.frame, layout, self.request.radius)?;
@@ -153,8 +155,8 @@ impl Validator<'_> {
     }
 
     /// Runs a trial of a variant on the frame in the child process. As soon as the child process has compiled the kernels,
-    /// another thread compiles them in this process, while the child still runs them. Returns the report and the compiled
-    /// programs.
+    /// another thread compiles them in this process too, while the child process runs them. Returns the trial's report and the
+    /// compiled programs.
     fn try_beside_compiler(
         &mut self,
         case: &TrialCase,
@@ -178,8 +180,8 @@ impl Validator<'_> {
         })
     }
 
-    /// Runs a trial of a variant on the frame in the child process. Returns `None` if its kernels are the built-in ones, which
-    /// need no validation.
+    /// Runs a trial of a variant on the frame in the child process. Returns `None` if the variant's kernels are the built-in
+    /// ones, which need no trial.
     fn try_frame(&mut self, of: &TrialCase) -> Result<Option<TrialReport>> {
         let TrialCase { variant: id, size, radius, layout, .. } = *of;
         let picture = &self.request.frame.picture;

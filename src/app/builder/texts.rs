@@ -9,29 +9,32 @@ use box_filter::VariantId;
 use opencl::sources::Sources;
 use overlay::Subject;
 
-/// The kernel sources that programs are built from. They outlive the builder's thread, which may stay in a driver's call.
+/// The kernel sources from which programs are built. They are kept when a new builder thread replaces one that is stuck in a
+/// driver call.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct KernelTexts {
-    /// The kernel sources at the start, for variants and conversions whose kernels were not validated in a later version.
+    /// The kernel sources when clreel started. Variants and conversions are built from them until a later version of their
+    /// kernels has passed validation.
     first: Sources,
-    /// The sources from which each variant and the conversions were last built.
+    /// The sources from which each variant and the conversions were built last.
     built_from: HashMap<Subject, Sources>,
 }
 
 impl KernelTexts {
-    /// Creates the state; `first` are the kernel sources at the start of clreel.
+    /// Creates the state; `first` are the kernel sources when clreel started.
     pub(super) fn begin(first: Sources) -> Self {
         Self { first, ..Self::default() }
     }
 
-    /// Returns true if the user's folder of kernels did not exist at the start, so that nothing could be built then.
+    /// Returns true if the folder of kernels that the user named did not exist when clreel started, so that nothing could be
+    /// built then.
     pub(super) fn appeared_late(&self) -> bool {
         self.first.is_unreadable()
     }
 
-    /// Returns the sources from which to build a variant or the conversions: the last validated ones, or the sources at the
-    /// start if there are none. Instead of the sources at the start, returns `newest`, the last saved sources, for the user's
-    /// own kernel, and if the folder of kernels appeared after the start.
+    /// Returns the sources from which to build a variant or the conversions: those that passed validation last or, if none did,
+    /// the sources when clreel started. `newest`, the sources that were saved last, replace the latter for the user's own
+    /// kernel, and if the folder of kernels appeared after the start.
     pub(super) fn sources(&mut self, subject: Subject, newest: &Sources) -> Sources {
         // The user's own kernel has no earlier sources; if the named folder appeared later, no kernel has.
         let has_none = subject == Subject::Variant(VariantId::own()) || self.appeared_late();
@@ -43,7 +46,7 @@ impl KernelTexts {
         built_from.clone()
     }
 
-    /// Sets the validated sources from which a variant or the conversions are built from now on.
+    /// Sets the sources, which have passed validation, from which a variant or the conversions are built from now on.
     pub(super) fn note_passed(&mut self, subject: Subject, sources: &Sources) {
         self.built_from.insert(subject, sources.clone());
     }

@@ -1,4 +1,4 @@
-//! The builder's thread: handles the window's requests, and builds pending programs while there is none.
+//! The builder's thread: handles the window's requests, and builds pending programs while there are no requests.
 
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::{Duration, Instant};
@@ -23,7 +23,8 @@ use opencl::watch;
 use overlay::{Subject, Validation};
 use video::color::Layout;
 
-/// Adds the names of the device and the variant to an error of the device that occurred in a trial of the variant.
+/// Adds the names of the device and the variant to an error of a trial if the device has failed; returns other errors
+/// unchanged.
 fn add_names(id: VariantId, cl: &ClContext, error: Error) -> Error {
     if !is_device_failure(&error) {
         return error;
@@ -35,13 +36,13 @@ fn add_names(id: VariantId, cl: &ClContext, error: Error) -> Error {
 /// The size in pixels of the picture in the first trial of edited kernels.
 const TINY_SIZE: (u32, u32) = (70, 3);
 
-/// Returns the case of the first trial of edited kernels: a small picture with the RGBA bytes `src`, filtered at radius 1 in
+/// Returns the input of the first trial of edited kernels: a small picture with the RGBA bytes `src`, filtered at radius 1 in
 /// bands of rows.
 fn tiny_case(src: &[u8]) -> Case<'_> {
     Case { src: Source::Bytes(src), size: TINY_SIZE, radius: 1, launch: LaunchMode::Bands }
 }
 
-/// Returns random bytes: planes of this layout, or RGBA without one.
+/// Returns the random bytes of a picture: planes in this layout, or RGBA pixels of this size if there is no layout.
 fn random_picture(layout: Option<&Layout>, size: (u32, u32)) -> Vec<u8> {
     bytes(layout.map_or(rgba_bytes(size), Layout::bytes))
 }
@@ -58,7 +59,7 @@ fn try_case(
     trials.run(cl, Target::Variant { id, layout, to_image }, &Case { size, radius, ..tiny_case(&src) })
 }
 
-/// Validates the kernels of a conversion in the child process, on a small picture, before this process builds them.
+/// Runs a trial of a conversion's kernels on a small picture in the child process, before this process builds them.
 fn try_conversion(trials: &mut Trials, cl: &ClContext, conversion: Conversion) -> Result<()> {
     let layout = conversion.layout;
     let block = bytes(layout.bytes());
@@ -66,21 +67,21 @@ fn try_conversion(trials: &mut Trials, cl: &ClContext, conversion: Conversion) -
     trials.run(cl, Target::Convert(conversion), &case).map(drop)
 }
 
-/// Removes and returns the next variant to build: `wanted` if it is pending, else the first one.
+/// Removes and returns the next variant to build: `wanted` if it is pending, else the first pending one; `None` if none is
+/// pending.
 fn take_next(pending: &mut Vec<VariantId>, wanted: VariantId) -> Option<VariantId> {
     let at = pending.iter().position(|id| *id == wanted).unwrap_or(0);
     (at < pending.len()).then(|| pending.remove(at))
 }
 
-/// The error for when the window has been closed and nobody receives messages any more.
+/// The error of sending a message after the window has been closed.
 struct WindowClosed;
 
-/// The result of sending a message.
 type SendResult = Result<(), WindowClosed>;
 
-/// The context that programs are built for, and the pending work for it.
+/// The OpenCL context for which the builder works, and what is still to be built for it.
 struct Context {
-    /// The number of the context in messages.
+    /// The number by which the builder's messages identify the context.
     number: u64,
     cl: ClContext,
     to_texture: bool,
@@ -92,7 +93,7 @@ struct Context {
 }
 
 impl Context {
-    /// Creates the context for a request to build; `newest` are the kernel sources that were saved last.
+    /// Creates the state for a request to build for a new context; `newest` are the kernel sources that were saved last.
     fn new(start: Start, newest: &Sources) -> Self {
         let Start { number, cl, to_texture, variants: pending, corrector } = start;
         let cl = cl.with_sources(newest.clone()).with_kept_binaries();
@@ -100,7 +101,7 @@ impl Context {
         Self { number, cl, to_texture, pending, corrector, conversions }
     }
 
-    /// Returns true if no work is pending.
+    /// Returns true if nothing is left to build or check.
     fn is_idle(&self) -> bool {
         self.pending.is_empty() && !self.corrector && self.conversions.is_idle()
     }
@@ -111,7 +112,8 @@ pub(super) struct Worker<'a> {
     reporter: &'a Reporter<(), BuilderMessage>,
     shared: &'a SharedState,
     trials: Trials,
-    /// The sources of the version that was built last for the second side of a wipe between two versions.
+    /// The sources of the version that was built last for the second side of a wipe (a comparison of two versions on one
+    /// frame).
     other_version: Sources,
     /// The kernel sources that were saved last.
     newest: Sources,
@@ -129,8 +131,7 @@ impl<'a> Worker<'a> {
         Self { reporter, shared, trials, other_version: Sources::default(), newest: shared.sources.get() }
     }
 
-    /// The work of the builder's thread: handles requests until their channel is closed. If `list` is true, lists the devices
-    /// first.
+    /// Runs the builder's thread: handles requests until their channel is closed. If `list` is true, lists the devices first.
     pub(super) fn run(mut self, list: bool, requests: &Receiver<Request>) {
         self.shared.begin(self.newest.clone());
         if list && self.send(BuilderMessage::Devices(list_devices())).is_err() {
@@ -175,14 +176,14 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Creates the context for a request to build. Reads the newest sources: if the folder of kernels has appeared meanwhile,
-    /// programs that are requested before the next `Judge` would otherwise fail for good.
+    /// Creates the state for a request to build for a new context. Reads the newest kernel sources: if the folder of kernels
+    /// has appeared meanwhile, programs that are requested before the next `Judge` would otherwise fail for good.
     fn new_context(&mut self, start: Start) -> Context {
         self.newest = self.shared.sources.get();
         Context::new(start, &self.newest)
     }
 
-    /// Handles a request for the context.
+    /// Handles a request that concerns the current context.
     fn handle(&mut self, context: &mut Context, request: Request) -> SendResult {
         let part = match request {
             Request::Start(start) => {
@@ -243,8 +244,8 @@ impl<'a> Worker<'a> {
         self.send_part(context.number, part)
     }
 
-    /// Does the next part of the pending work: builds one variant, the preferred one first; without pending variants, the colour
-    /// correction; without that, makes one check of a conversion.
+    /// Does one piece of the pending work. The order is: the preferred variant, other variants, the colour correction, checks
+    /// of conversions.
     fn build_next(&mut self, context: &mut Context) -> SendResult {
         let wanted = self.shared.state.lock().wanted;
         if let Some(id) = take_next(&mut context.pending, wanted) {
@@ -269,8 +270,9 @@ impl<'a> Worker<'a> {
         self.send_part(context.number, part)
     }
 
-    /// Validates the kernels of a variant in the child process, builds the variant, and sends it or the error to the window. For a
-    /// variant that filters planes, also builds the conversion of the most common planes, so that the movie need not wait for it.
+    /// Runs a trial of a variant's kernels in the child process if they were edited, builds the variant, and sends the variant
+    /// or the error to the window. For a variant that filters planes, also builds the conversion of the most common layout of
+    /// planes, so that the movie need not wait for it.
     fn build_variant(&mut self, id: VariantId, context: &mut Context) -> SendResult {
         let sources = self.sources(Subject::Variant(id));
         let (cl, to_image) = (context.cl.with_sources(sources), context.to_texture);
@@ -298,8 +300,8 @@ impl<'a> Worker<'a> {
         self.send_part(context.number, part)
     }
 
-    /// Validates a YUV to RGBA conversion in the child process, then builds it and verifies its output. Returns the program or
-    /// the error.
+    /// Runs a trial of a conversion's kernels in the child process if they were edited, then builds the conversion and verifies
+    /// its output. Returns the message with the program or the error.
     fn convert(&mut self, context: &mut Context, conversion: Conversion) -> Part {
         let sources = self.sources(Subject::Conversion);
         match try_conversion(&mut self.trials, &context.cl.with_sources(sources), conversion) {
@@ -308,29 +310,30 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Returns the sources from which to build a variant or the conversions.
+    /// Returns the kernel sources from which a variant or the conversions are to be built now.
     fn sources(&self, subject: Subject) -> Sources {
         self.shared.with_texts(|texts| texts.sources(subject, &self.newest))
     }
 
-    /// Builds a variant or the conversions from the sources of this request from now on, since they have passed validation.
+    /// Builds a variant or the conversions from the sources of this request from now on, since its kernels have passed
+    /// validation.
     fn note_passed(&self, subject: Subject, judge: &JudgeRequest) {
         self.shared.with_texts(|texts| texts.note_passed(subject, &judge.sources));
     }
 
-    /// Returns the context's conversions, which compile from the sources that were validated last from now on.
+    /// Returns the context's conversions, after making them compile from the sources that passed validation last.
     fn conversions<'c>(&self, context: &'c mut Context) -> &'c mut Conversions {
         let sources = self.sources(Subject::Conversion);
         context.conversions.compile_from(sources);
         &mut context.conversions
     }
 
-    /// Returns true if a folder of kernels is in use, so that the user may be editing kernels.
+    /// Returns true if a folder of kernels is in use, so that kernels may have been edited.
     fn is_edited(&self) -> bool {
         named_folder().is_some() || self.shared.state.lock().version > 0
     }
 
-    /// Returns the validation of this version of the edited kernels.
+    /// Creates the validator of this request's version of the edited kernels.
     fn validator<'v>(
         &'v mut self,
         cl: &'v ClContext,
@@ -340,8 +343,8 @@ impl<'a> Worker<'a> {
         Validator { trials: &mut self.trials, cl, request, to_texture: context.to_texture }
     }
 
-    /// Validates the variants that a version of the edited kernels changes, the preferred one first, and then the conversions that
-    /// the version changes. Stops as soon as there is a newer version.
+    /// Validates the requested variants in a version of the edited kernels, the preferred variant first, and then the requested
+    /// conversions. Stops as soon as there is a newer version.
     fn judge(&mut self, context: &mut Context, judge: &JudgeRequest) -> SendResult {
         let (cl, mut may_run, mut variants) = (context.cl.clone(), true, judge.variants.clone());
         loop {
@@ -398,7 +401,7 @@ impl<'a> Worker<'a> {
         self.send_part(context.number, part)
     }
 
-    /// Sends a part, if it is not `None`, for the context with this number.
+    /// Sends a result for the context with this number to the window; does nothing if the result is `None`.
     fn send_part(&self, number: u64, part: impl Into<Option<Part>>) -> SendResult {
         part.into().map_or(Ok(()), |part| self.send(BuilderMessage::For(number, part)))
     }

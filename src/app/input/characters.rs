@@ -1,4 +1,4 @@
-//! Keyboard layouts: the characters that a key stands for. Commands are named by characters of a US keyboard.
+//! Keyboard layouts: the characters that a key stands for. Commands are bound to the characters of a US keyboard.
 //!
 //! Letters and signs follow the layout, so that commands are where a Dvorak or a French keyboard has them. If the layout has no
 //! Latin letter on a letter key, as in Russian or Greek, the key's character on a US keyboard counts; the same is true of a key
@@ -9,12 +9,12 @@ use winit::event::KeyEvent;
 use winit::keyboard::{Key, KeyCode, PhysicalKey};
 use winit::platform::modifier_supplement::KeyEventExtModifierSupplement as _;
 
-/// A pressed key, and its meanings in the keyboard layout.
+/// A pressed key, and what the keyboard layout says about it.
 #[derive(Debug, Clone)]
 pub(super) struct PressedKey {
     /// The key's position on the keyboard.
     pub physical: PhysicalKey,
-    /// The key's meaning in the layout with the modifiers that are pressed or locked.
+    /// The key's meaning in the layout under the modifiers that are pressed or locked.
     pub logical: Key,
     /// The key's meaning in the layout without modifiers; [`Key::Unidentified`] for a dead key.
     pub plain: Key,
@@ -29,7 +29,8 @@ impl PressedKey {
         Self { physical, logical, plain: event.key_without_modifiers(), is_shifted }
     }
 
-    /// Returns the characters that the key may stand for; the first one that has a command counts.
+    /// Returns the characters that the key may stand for, in order of preference: the first character that has a command
+    /// counts.
     pub(super) fn characters(&self) -> impl Iterator<Item = char> + use<> {
         let us = us_characters(self.physical);
         let is_letter_key = us.is_some_and(|(plain, _)| plain.is_ascii_alphabetic());
@@ -51,8 +52,8 @@ impl PressedKey {
         candidates.into_iter().flatten()
     }
 
-    /// Returns true if this is a letter key on which the keyboard layout has no Latin letter, but a letter of another script or
-    /// none.
+    /// Returns true if this is a letter key of a US keyboard to which the keyboard layout assigns no Latin letter: a letter of
+    /// another script, or no letter.
     fn is_foreign(&self, plain: Option<char>) -> bool {
         match plain {
             Some(c) => {
@@ -63,14 +64,14 @@ impl PressedKey {
     }
 }
 
-/// Signs on letter keys in layouts whose other letters are not Latin: Greek, Hebrew and Bulgarian. Layouts with Latin letters
-/// also have signs on letter keys, but rarely these: Dvorak has an apostrophe and a comma. (The Dvorak layouts for one hand and
-/// a Brazilian one have one of these signs on the key Q; that key then means `q`, quit.)
+/// Keys and signs by which layouts of other scripts (Greek, Hebrew, Bulgarian) are recognised: on these letter keys they have
+/// these signs in place of letters. Layouts with Latin letters rarely have them: Dvorak has an apostrophe and a comma. (The
+/// Dvorak layouts for one hand and a Brazilian layout have one of these signs on the key Q; that key then means `q`, quit.)
 const SIGNS: [(KeyCode, char); 4] =
     [(KeyCode::KeyQ, ';'), (KeyCode::KeyQ, '/'), (KeyCode::KeyQ, ','), (KeyCode::KeyW, '\'')];
 
-/// Returns the character of a key whose text has exactly one. The Turkish `ı` is returned as `i`, since it is the small letter
-/// of `I`.
+/// Returns the character of a key whose text is a single character, otherwise `None`. Returns `i` for the Turkish `ı`, since
+/// that is the small letter of `I`.
 fn single(key: &Key) -> Option<char> {
     let Key::Character(text) = key else { return None };
     let mut chars = text.chars();
@@ -78,7 +79,7 @@ fn single(key: &Key) -> Option<char> {
     Some(if only == 'ı' { 'i' } else { only })
 }
 
-/// Returns true if both characters are equal except for case. The small letter of the Turkish `İ` begins with an `i`.
+/// Returns true if the characters are equal except for case. The small letter of the Turkish `İ` counts as `i`.
 fn is_same(one: char, other: char) -> bool {
     one.to_lowercase().next() == other.to_lowercase().next()
 }
@@ -92,8 +93,8 @@ fn with_case(c: char, is_shifted: bool) -> char {
     }
 }
 
-/// Returns true for letters and marks of scripts other than Latin. Private-use characters, which some Latin layouts have, do
-/// not count.
+/// Returns true if the character is a letter or mark of a script other than Latin. Returns false for private-use characters,
+/// which some Latin layouts have.
 fn is_of_other_script(c: char) -> bool {
     c >= '\u{300}' && !('\u{1e00}'..='\u{1eff}').contains(&c) && !('\u{e000}'..='\u{f8ff}').contains(&c)
 }
@@ -133,7 +134,7 @@ mod tests {
     use super::*;
     use KeyCode::*;
 
-    /// Returns a pressed key of a layout; `""` stands for a dead key.
+    /// Creates a pressed key of a layout; the text `""` stands for a dead key.
     fn key(code: KeyCode, logical: &str, plain: &str, is_shifted: bool) -> PressedKey {
         let of = |text: &str, none: Key| if text.is_empty() { none } else { Key::Character(text.into()) };
         PressedKey {

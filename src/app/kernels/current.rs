@@ -5,14 +5,15 @@ use std::sync::Arc;
 use opencl::sources::Sources;
 use parking_lot::Mutex;
 
-/// The kernel sources of new contexts: the version of the edited kernels that was saved or chosen last; before the first
-/// version, the folder that the environment names, or the built-in files. Clones share the sources. The window's thread must
-/// not wait for a disk, so the folder is read by the first of the other threads that needs it.
+/// The kernel sources from which new contexts compile: the version of the edited kernels that was saved or chosen last. Before
+/// the first version, these are the files in the folder that the environment names, or else the built-in files. Clones share
+/// the sources. The window's thread must not wait for a disk, so the first of the other threads that needs the sources reads
+/// the folder.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CurrentSources(Arc<Mutex<Option<Sources>>>);
 
 impl CurrentSources {
-    /// Returns the sources. The first call reads the folder; while the folder cannot be read, each call reads it again.
+    /// Returns the sources. The first call reads the folder; as long as the folder cannot be read, each call attempts it again.
     pub(crate) fn get(&self) -> Sources {
         let mut current = self.0.lock();
         if let Some(sources) = &*current {
@@ -25,13 +26,12 @@ impl CurrentSources {
         sources
     }
 
-    /// Returns the sources if they have already been read or set; otherwise, or while another thread reads them, `None`. Never
-    /// waits.
+    /// Returns the sources if they were already read or set; `None` otherwise, or while another thread reads them. Never waits.
     pub(crate) fn loaded(&self) -> Option<Sources> {
         self.0.try_lock()?.clone()
     }
 
-    /// Sets the sources of contexts that are made from now on.
+    /// Sets the sources from which contexts compile that are created from now on.
     pub(crate) fn set(&self, sources: Sources) {
         *self.0.lock() = Some(sources);
     }

@@ -1,4 +1,4 @@
-//! The state of a folder of kernels on the disk, whose files and folders may be links: polled for changes, and the list of
+//! The state of a folder of kernels on the disk, whose entries may be symbolic links; it is polled for changes, and lists the
 //! folders to watch.
 //!
 //! The system notifies of changes in one folder, also after it was renamed, but not of another folder that replaces it, of
@@ -11,28 +11,27 @@ use std::path::{Path, PathBuf};
 
 use opencl::sources;
 
-/// The state of a path: the identity of its file or folder, the size, and the time of the last change; `None` if there is
-/// nothing at the path.
+/// The recorded state of a path: identity of the file or folder, size in bytes, and time of the last change (seconds,
+/// nanoseconds). `None` if nothing exists at the path.
 type Stamp = Option<(FileId, u64, (i64, i64))>;
 /// The device number and the inode number of a file.
 type FileId = (u64, u64);
 
-/// Returns the current state of a path.
 fn stamp(path: &Path) -> Stamp {
     let of = std::fs::metadata(path).ok()?;
     // `ctime`, since programs that copy reset `mtime`.
     Some(((of.dev(), of.ino()), of.size(), (of.ctime(), of.ctime_nsec())))
 }
 
-/// The state of a folder's files and folders at the time when it was read.
+/// The states of all files and folders in a folder of kernels, as last read.
 #[derive(Default, PartialEq)]
 pub(super) struct Disk {
-    /// The state of each path in the folder; paths may contain links.
+    /// The state of each path in the folder, by path; paths may contain symbolic links.
     stamps: BTreeMap<PathBuf, Stamp>,
 }
 
 impl Disk {
-    /// Reads the folder's state now.
+    /// Reads the current state of the folder.
     pub(super) fn read(folder: &Path) -> Self {
         let stamps = sources::paths(folder).into_iter().map(|path| {
             let stamp = stamp(&path);
@@ -41,13 +40,13 @@ impl Disk {
         Self { stamps: stamps.collect() }
     }
 
-    /// Returns true if something has changed since this state was read. Opens no file and no folder, since the system would
-    /// notify of that.
+    /// Returns true if something in the folder has changed since this state was read. Opens no file and no folder, since the
+    /// system would send notifications about that.
     pub(super) fn has_changed(&self) -> bool {
         self.stamps.iter().any(|(path, before)| stamp(path) != *before)
     }
 
-    /// Returns the folders to watch for changes of these files.
+    /// Returns the folders that must be watched to notice changes of these files.
     pub(super) fn places(&self) -> Places {
         let mut places = Places::default();
         for path in self.stamps.keys() {
@@ -63,12 +62,13 @@ impl Disk {
     }
 }
 
-/// The folders to watch for changes of kernels.
+/// The folders to watch for changes of kernels, and the targets of symbolic links.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Places {
-    /// The paths of the folders, with links resolved: those with kernel files, and those with files to which links lead.
+    /// The folders to watch, by path with links resolved: those with kernel files, and those that contain targets of symbolic
+    /// links.
     pub(super) folders: BTreeMap<PathBuf, FileId>,
-    /// The files to which links lead; their names may differ from those of kernels.
+    /// The targets of symbolic links in the folder of kernels; their names may differ from those of kernel files.
     pub(super) targets: BTreeSet<PathBuf>,
 }
 

@@ -1,5 +1,5 @@
-//! The history of a folder of kernels: versions on the disk, which are exact ones and texts that a restored version has
-//! replaced. They outlive the window, so that yesterday's versions can be restored.
+//! The history of a folder of kernels: the versions stored on the disk, which are exact versions and texts that were replaced
+//! when a version was restored. They outlive the window, so that yesterday's versions can be restored.
 //!
 //! Each version is a file in `versions/FOLDER/` beside the settings file, where `FOLDER` is a hash of the path of the folder of
 //! kernels. A name has the time and a hash of the texts: names sort by time, and equal texts are kept once. The files may be
@@ -21,7 +21,7 @@ use opencl::sources::{Sources, hash, is_kernel_name};
 
 /// The maximum number of versions of a folder's kernels that are kept on the disk.
 pub(crate) const MAX_STORED: usize = 100;
-/// The version of the file format.
+/// The number of the file format's version.
 const SCHEMA: u32 = 1;
 
 /// A version of a folder's kernels as stored on the disk.
@@ -29,21 +29,21 @@ const SCHEMA: u32 = 1;
 pub(crate) struct StoredVersion {
     /// The time at which the version was stored.
     pub saved: SystemTime,
-    /// True if the validation found the version's kernels exact.
+    /// True if validation found the output of the version's kernels equal to the reference.
     pub is_exact: bool,
-    /// The files that differed from the version before.
+    /// The files in which the version differs from the version before it.
     pub files: Vec<String>,
     pub sources: Sources,
 }
 
 impl StoredVersion {
-    /// Creates a version whose time is now.
+    /// Creates a version with the current time.
     pub(crate) fn new(sources: Sources, files: Vec<String>, is_exact: bool) -> Self {
         Self { saved: SystemTime::now(), is_exact, files, sources }
     }
 }
 
-/// A version as a JSON file. The texts are of the files that differ from the built-in ones.
+/// The contents of a version's JSON file. It has the texts of the files that differ from the built-in ones.
 #[derive(Serialize, Deserialize)]
 struct VersionFile {
     schema: u32,
@@ -54,7 +54,7 @@ struct VersionFile {
     texts: BTreeMap<String, String>,
 }
 
-/// Returns a hash of the texts of all changed files.
+/// Returns a hash of the texts of all files that differ from the built-in ones.
 pub(crate) fn fingerprint(sources: &Sources) -> u64 {
     let mut bytes = Vec::new();
     for (name, text) in sources.changed_texts() {
@@ -69,26 +69,26 @@ pub(crate) fn fingerprint(sources: &Sources) -> u64 {
 /// The stored versions of one folder of kernels.
 #[derive(Debug, Clone)]
 pub(crate) struct History {
-    /// The folder with the versions' files.
+    /// The folder that contains the files of the versions.
     path: PathBuf,
     /// The absolute path of the folder of kernels.
     kernels: String,
 }
 
 impl History {
-    /// Returns the versions of a folder of kernels, given by its absolute path; `None` if the user wants nothing saved.
+    /// Returns the history of a folder of kernels, given by its absolute path; `None` if the user wants nothing saved.
     pub(crate) fn of(kernels: &Path) -> Option<Self> {
         Some(Self::at(&settings::folder()?.join("versions"), kernels))
     }
 
-    /// Returns the versions of a folder of kernels below the folder `root`.
+    /// Returns the history of a folder of kernels that is stored below the folder `root`.
     pub(crate) fn at(root: &Path, kernels: &Path) -> Self {
         let kernels = base::text::unicode(kernels);
         Self { path: root.join(format!("{:016x}", hash(kernels.as_bytes()))), kernels }
     }
 
-    /// Reads all versions, the newest first. Returns an error about the files that are ignored, because they cannot be read or
-    /// are no versions of this folder.
+    /// Reads all stored versions, the newest first. Also returns an error about files that are ignored, because they cannot be
+    /// read or are no versions of this folder; `None` if no file is ignored.
     pub(crate) fn load(&self) -> (Vec<StoredVersion>, Option<Error>) {
         let (mut versions, mut ignored) = (Vec::new(), Vec::new());
         for path in self.files().into_iter().take(MAX_STORED) {
@@ -109,7 +109,7 @@ impl History {
         (versions, Some(error))
     }
 
-    /// Returns the paths of all versions, the newest first.
+    /// Returns the paths of all stored versions, the newest first.
     fn files(&self) -> Vec<PathBuf> {
         let entries = std::fs::read_dir(&self.path).into_iter().flatten().flatten();
         let mut files: Vec<PathBuf> =
@@ -118,12 +118,12 @@ impl History {
         files
     }
 
-    /// Reads and checks the file of a version.
+    /// Reads the file of a version and checks its contents.
     fn read(&self, path: &Path) -> Result<StoredVersion, Unread> {
         self.parse(&load::bytes(path, load::MAX_LIST_BYTES)?)
     }
 
-    /// Parses and checks the contents of a version's file.
+    /// Parses the contents of a version's file and checks them.
     pub(crate) fn parse(&self, contents: &[u8]) -> Result<StoredVersion, Unread> {
         let file: VersionFile = load::json(contents)?;
         if file.schema != SCHEMA {
@@ -144,7 +144,8 @@ impl History {
         })
     }
 
-    /// Writes a version, in the place of one with the same texts, and removes the oldest ones beyond [`MAX_STORED`].
+    /// Writes a version, in place of a stored version with the same texts, and removes the oldest versions beyond
+    /// [`MAX_STORED`].
     ///
     /// # Errors
     /// If the version cannot be written; then nothing is removed.
@@ -181,7 +182,7 @@ impl History {
     }
 }
 
-/// Returns true if the path has a name that [`History::store`] gives.
+/// Returns true if the path's file name has the form that [`History::store`] uses.
 fn is_version(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_suffix(".json"));
     name.and_then(|name| name.split_once('-')).is_some_and(|(time, hash)| {
@@ -192,7 +193,7 @@ fn is_version(path: &Path) -> bool {
     })
 }
 
-/// Returns the error for a version that is not kept on the disk.
+/// Returns the error for a version that could not be stored.
 fn failed(why: &str) -> Error {
     Error::new(
         "A version of the kernels could not be kept for the next start.",
@@ -201,10 +202,11 @@ fn failed(why: &str) -> Error {
     )
 }
 
-/// Writes texts to these files in the folder of kernels, each as a whole or not at all.
+/// Writes texts to files in the folder of kernels, given as pairs of name and text. Each file is written completely or not at
+/// all.
 ///
 /// # Errors
-/// If a file cannot be written; the texts before it are written.
+/// If a file cannot be written; files that come before it in `texts` have been written.
 pub(crate) fn write_texts(folder: &Path, texts: &[(String, String)]) -> Result<()> {
     for (name, text) in texts {
         let path = folder.join(name);
@@ -217,8 +219,8 @@ pub(crate) fn write_texts(folder: &Path, texts: &[(String, String)]) -> Result<(
     Ok(())
 }
 
-/// Returns the files that differ between the version `wanted` and the texts `now`, with the text that `wanted` has. Files that
-/// `wanted` lacks and that are not built in stay as they are.
+/// Returns name and text of the files to write in order to restore the version `wanted`: those in which it differs from the
+/// texts `now`. Files that `wanted` lacks and that are not built in stay as they are.
 pub(crate) fn texts_to_restore(wanted: &Sources, now: &Sources) -> Vec<(String, String)> {
     let changed = wanted.changed_since(now).into_iter();
     changed.filter_map(|name| wanted.text(&name).ok().map(|text| (name, text))).collect()
@@ -236,7 +238,7 @@ mod tests {
         root
     }
 
-    /// Returns a version that was saved at this second, with this text of one file.
+    /// Creates a version that was saved at this second, with this text of one file.
     fn version(seconds: u64, text: &str) -> StoredVersion {
         StoredVersion {
             saved: SystemTime::UNIX_EPOCH + Duration::from_secs(seconds),

@@ -1,4 +1,4 @@
-//! Tests of the watcher of a folder of kernels: the ways in which editors save, and what may replace the folder.
+//! Tests of watching a folder of kernels: the ways in which editors save files, and in which the folder may be replaced.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -10,7 +10,7 @@ const LONG: Duration = Duration::from_secs(60);
 const FLAT: &str = "box_filter/03_flat.cl";
 const MEAN: &str = "common/mean.clh";
 
-/// A folder of kernels in an otherwise empty folder, and its watcher.
+/// A folder of kernels within an otherwise empty folder, and its watcher.
 struct Watched {
     root: PathBuf,
     watching: FolderWatcher,
@@ -59,7 +59,7 @@ impl Watched {
         }
     }
 
-    /// Waits until this file has this text; other texts may come first from a folder that is being written.
+    /// Waits until this file has this text; ignores other texts before, which are read while the folder is being written.
     fn wait_for(&self, name: &str, text: &str) {
         while self.next().text(name).unwrap() != text {}
     }
@@ -121,13 +121,13 @@ fn every_way_to_save_is_noticed_once_it_is_over() {
     assert_eq!(watched.next(), now);
 }
 
-/// Puts a folder of kernels at `to` in which `flat` has this text.
+/// Creates a folder of kernels at `to` in which the kernel file of `flat` has this text.
 fn write_folder(to: &Path, flat: &str) {
     sources::write_built_in(to).unwrap();
     std::fs::write(to.join(FLAT), flat).unwrap();
 }
 
-/// Replaces the watched folder in several ways, and checks that the watcher reports what is saved afterwards.
+/// Replaces the watched folder in several ways, and checks each time that the watcher reports what is saved afterwards.
 fn replace_and_save(watched: &Watched) {
     watched.save(FLAT, "first");
     let kernels = watched.path("kernels");

@@ -1,36 +1,37 @@
-//! The state of the movie at a moment, and the background measurements that it permits.
+//! The state of the movie at a moment, and the background measurements that may run then.
 
 use super::Task;
 use engine::stats::{FrameSample, Stage};
 use overlay::Wait;
 
-/// The maximum fraction of a frame's interval that the movie itself may use. If it uses more, there is no time for a measurement.
+/// The maximum fraction of the time between frames that the movie itself may use. If it uses more, no time is left for
+/// measurements.
 const MAX_MOVIE_SHARE: f64 = 0.5;
-/// The number of seconds of which the frames show whether there is time for a measurement.
+/// The length in seconds of the period before the last frame whose frames show whether there is time for a measurement.
 const RECENT_S: f64 = 2.0;
 
-/// The state of the movie that decides which measurements may run.
+/// The state of the movie at one moment, from which follows which background measurements may run.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Moment {
-    /// True if no further frame is due: the movie is paused or has ended.
+    /// True if no other frame is going to be shown: the movie is paused or has ended, or the scene shows a still picture.
     pub(crate) is_still: bool,
-    /// True if the filter takes long for a frame.
+    /// True if filtering a frame takes long.
     pub(crate) is_slow: bool,
-    /// True if the chosen filter's first frame is not on the screen yet.
+    /// True if the first frame of the chosen filter is not on the screen yet.
     pub(crate) is_awaited: bool,
-    /// True if frames are shown as fast as possible.
+    /// True if frames are shown as fast as possible, without regard to their time stamps.
     pub(crate) is_unpaced: bool,
-    /// True if the CPU, which decodes the movie, is the device.
+    /// True if the device in use is the CPU, which also decodes the movie.
     pub(crate) is_cpu: bool,
-    /// True if a frame was late in the last seconds.
+    /// True if a frame was late or was dropped in the last [`RECENT_S`] seconds.
     pub(crate) is_late: bool,
-    /// True if the movie leaves time for measurements between its frames.
+    /// True if filtering and showing the last frames has left enough time for measurements.
     pub(crate) has_time: bool,
 }
 
 impl Moment {
-    /// Returns this moment with the state that follows from the last frames of `history`, the newest last; `budget_ms` is the
-    /// interval between frames.
+    /// Returns this state with `is_late` and `has_time` set from the last frames of `history`, which has the newest frame last.
+    /// `budget_ms` is the time between frames in milliseconds; `None` if it is unknown.
     pub(crate) fn with_frames<'a>(
         self,
         history: impl DoubleEndedIterator<Item = &'a FrameSample>,
@@ -49,7 +50,7 @@ impl Moment {
         Self { is_late, has_time, ..self }
     }
 
-    /// Returns the reason why the movie does not permit a task; `None` if it does.
+    /// Returns the reason why a task must wait at this moment of the movie; `None` if the task may run.
     pub(crate) fn obstacle(&self, task: Task) -> Option<Wait> {
         let is_requested = match task {
             Task::Lab if !self.is_still => return Some(Wait::Plays),

@@ -1,4 +1,4 @@
-//! Tests of the lane with tasks whose pieces of work end when the test says so.
+//! Tests of the lane, with tasks in which each piece of work ends when the test says so.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 
@@ -15,7 +15,7 @@ const STILL: &Moment = &Moment {
     is_late: false,
     has_time: false,
 };
-/// The number of the device in use.
+/// The number of the device that is in use in the tests.
 const DEVICE: Option<u64> = Some(1);
 
 fn lane() -> Lane {
@@ -24,7 +24,8 @@ fn lane() -> Lane {
     lane
 }
 
-/// A task that reports the start of each piece of work, and ends the piece at a message: `true` if another piece follows.
+/// A task that reports the start of each piece of work, and that ends the piece when it receives a message: `true` if another
+/// piece follows.
 struct Pieces {
     slot: Slot<u32>,
     ends: Sender<bool>,
@@ -50,13 +51,13 @@ impl Pieces {
         Self { slot, ends, begun }
     }
 
-    /// Makes turns until the task begins a piece of work.
+    /// Updates the lane until the task begins a piece of work.
     fn wait_for_begin(&mut self, lane: &mut Lane, moment: &Moment) {
         turn_until(lane, moment, |_| self.begun.try_recv().is_ok());
         self.slot.poll();
     }
 
-    /// Makes turns until the task has this state, in which it begins no piece of work.
+    /// Updates the lane until the task has this state, in which it begins no piece of work.
     fn wait_for(&mut self, lane: &mut Lane, moment: &Moment, state: &JobState) {
         turn_until(lane, moment, |_| {
             self.slot.poll();
@@ -66,7 +67,7 @@ impl Pieces {
     }
 }
 
-/// Makes turns of the window until `is` returns true, and two more.
+/// Updates the lane until `is` returns true, and twice more.
 fn turn_until(lane: &mut Lane, moment: &Moment, mut is: impl FnMut(&Lane) -> bool) {
     let began = Instant::now();
     while !is(lane) {

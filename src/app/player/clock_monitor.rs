@@ -1,4 +1,4 @@
-//! The speed of the device's clock for the table of stages, read once a second on a thread while the table is open.
+//! The clock frequency of the device for the table of stages, read once a second on a thread while the table is open.
 
 use std::time::Duration;
 
@@ -10,22 +10,22 @@ use opencl::clock_speed::ClockReader;
 /// The time between two readings.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// The last reading of a device's clock, or the reason why it cannot be read, as a sentence.
+/// The last reading of a device's clock, or the reason (a sentence) why the clock cannot be read.
 type ClockReading = Result<ClockSnapshot, String>;
 
-/// A task that reads the clock of the device in use, and its last reading.
+/// The task that reads the clock of the device in use, and the last reading.
 #[derive(Default)]
 pub(super) struct ClockMonitor {
     /// The task that reads the clock while the table of stages is open.
     task: Slot<(), ClockReading>,
-    /// The name and driver of the device that the task reads, to detect another one.
+    /// The name and driver of the device that the task reads; compared in order to notice a change of the device.
     device: Option<String>,
     reading: Option<ClockReading>,
 }
 
 impl ClockMonitor {
-    /// Returns the last reading for `device`; `None` before the first one. Starts the thread if `is_visible` is true, and ends
-    /// it otherwise or if the device has changed. Without a device, the clocks of the CPUs are read.
+    /// Returns the last reading of the clock of `device`; `None` before the first reading. Starts the task if `is_visible` is
+    /// true, and ends it otherwise or if the device has changed. Without a device, reads the clocks of the CPUs.
     pub(super) fn sample(
         &mut self,
         device: Option<&Device>,

@@ -1,9 +1,9 @@
-//! The user's colour correction: its sliders and its switch.
+//! The user's colour correction: the sliders, and the switch that turns it on.
 
 use engine::frame_loop::FrameLoop;
 use video::color::Correction;
 
-/// The user's colour correction: the values of the sliders, and the switch.
+/// The user's colour correction: the values of the sliders, and whether the switch is on.
 pub(super) struct Colors {
     sliders: Correction,
     on: bool,
@@ -20,7 +20,7 @@ impl Colors {
         self.on.then_some(self.sliders)
     }
 
-    /// Sets the sliders, and the correction of the frames if it is switched on.
+    /// Sets the sliders. If the correction is switched on, frames are corrected with the new values.
     pub(super) fn set(&mut self, sliders: Correction, frames: &mut FrameLoop) {
         self.sliders = sliders.limited();
         frames.choice.set_correction(self.current());

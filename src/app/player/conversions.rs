@@ -1,6 +1,6 @@
-//! The check of the device's type conversions, as a job in the background.
+//! The check of the device's type conversions (OpenCL's `convert_T()` functions), as a background task.
 //!
-//! Each of the job's threads has a child process that calls the driver and ends with that thread. A driver that crashes or
+//! Each thread of the task has a child process that calls the driver and that ends with the thread. A driver that crashes or
 //! hangs costs only the case that is being checked; the window is not affected.
 
 use std::time::{Duration, Instant};
@@ -18,20 +18,20 @@ use opencl::cl::Device;
 use overlay::{Conversions, JobState};
 use parking_lot::Mutex;
 
-/// Seed of the random inputs; it is constant, so that a fault can be reproduced.
+/// The seed of the random inputs. It is constant, so that a fault can be reproduced.
 const SEED: u32 = 1;
 
 /// The environment variable that names the type conversions to check, separated by commas.
 const VARIABLE: &str = "CLREEL_CHECK_CASES";
 
-/// Returns the cases of `all` whose names are in the comma-separated list `names`; all cases if the list has none of them.
+/// Returns the cases of `all` that are named in the comma-separated list `names`; all cases if none is named.
 fn named(all: Vec<Case>, names: &str) -> Vec<Case> {
     let named: Vec<Case> = names.split(',').filter_map(|name| Case::named(name.trim())).collect();
     let some: Vec<Case> = all.iter().copied().filter(|case| named.contains(case)).collect();
     if some.is_empty() { all } else { some }
 }
 
-/// A progress message of the job that checks type conversions.
+/// A progress message from the task that checks type conversions.
 enum Progress {
     /// The cases that are going to be checked.
     Cases(Vec<Case>),
@@ -39,23 +39,23 @@ enum Progress {
     Case(Case, State),
 }
 
-/// The running or ended check of type conversions.
+/// The task that checks type conversions, and its results, also after it has ended.
 #[derive(Default)]
 pub(super) struct ConversionCheck {
     task: Slot<Times, Progress>,
     began: Option<Instant>,
-    /// The state and results of the check for the overlay.
+    /// The state and the results of the check, as the overlay shows them.
     pub(super) shown: Conversions,
 }
 
 impl ConversionCheck {
-    /// Ends the check; results so far stay on the screen.
+    /// Stops the check; the results so far stay on the screen.
     pub(super) fn stop(&mut self) {
         self.task.stop();
         self.shown.state = self.task.state.clone();
     }
 
-    /// Starts to check the type conversions of the running device.
+    /// Starts to check the type conversions of the device in use.
     pub(super) fn start(&mut self, devices: &Devices, cx: &mut PlayerContext) {
         cx.repaints.redraw_soon();
         self.stop();
@@ -70,7 +70,7 @@ impl ConversionCheck {
         cx.or_notify(started);
     }
 
-    /// Starts the task with this work.
+    /// Starts the task that does this work on its own thread.
     fn begin(
         &mut self,
         lane: &mut Lane,
@@ -80,7 +80,7 @@ impl ConversionCheck {
         self.task.start((lane, Task::Conversions), "", work)
     }
 
-    /// Takes the results since the last call; returns true if there were some.
+    /// Takes the results that have arrived since the last call; returns true if there were any.
     pub(super) fn update(&mut self) -> bool {
         let news = self.task.poll();
         if !news.is_new {
@@ -102,7 +102,7 @@ impl ConversionCheck {
     }
 }
 
-/// Checks the type conversions of a device; runs on the task's thread, since it calls OpenCL.
+/// Checks the type conversions of a device. Runs on the task's thread, since OpenCL may take long.
 fn check(
     device: &Device,
     limit: Option<Duration>,

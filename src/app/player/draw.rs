@@ -18,8 +18,8 @@ use opengl::timer::{Clock, Timing};
 use overlay::{Action, DeviceList, Panel, PicturePlace, ScenePanel, ShownFilter, VariantRow, View, Wipe};
 use video::Orientation;
 
-/// A sentence in the description of the variant `glsl` for when OpenGL cannot measure times on the GPU: the shown time is then
-/// wall time on the CPU.
+/// The sentence that is added to the description of the variant `glsl` if OpenGL cannot measure times on the GPU. The shown
+/// time is then wall time on the CPU.
 const WALL_TIME_NOTE: &str = "Its time is wall time: this OpenGL has no timer queries.";
 
 impl Player<'_> {
@@ -118,8 +118,8 @@ impl Player<'_> {
         Ok(())
     }
 
-    /// Lays out and draws the overlay. Returns the actions that the user has requested in it, and the pending measurement of its
-    /// time in OpenGL.
+    /// Lays out and draws the overlay. Returns the actions that the user has requested in it, and the running measurement of
+    /// its drawing time on the GPU (`None` if it is not measured).
     fn paint_overlay(
         &mut self,
         placed: Option<PicturePlace>,
@@ -227,7 +227,7 @@ impl Player<'_> {
     }
 }
 
-/// Returns the window's picture as it was drawn last.
+/// Returns the picture that the window shows, read from OpenGL.
 fn read_window(gl_window: &GlWindow) -> Result<SavedPicture> {
     let size = gl_window.size();
     let mut rgba = read_pixels(&gl_window.gl, None, size)?;

@@ -1,4 +1,4 @@
-//! The end of the window: a job writes the files that the command line requests while the window still responds, then
+//! Closing of the window: a job writes the files that the command line requests while the window still responds, then
 //! everything is shut down.
 
 use std::path::Path;
@@ -18,19 +18,20 @@ use engine::stats::{self, write_trace};
 use opencl::device_thread::DeviceThread;
 use opengl::read_texture::read_texture;
 
-/// The maximum time that the end of the window waits for the threads of devices.
+/// The maximum time for which closing the window waits for the threads of devices.
 const THREADS_TIMEOUT: Duration = Duration::from_millis(300);
 
-/// The files that are written when the window ends: screenshot, last frame, statistics and trace.
+/// The files that are written when the window is closed: screenshot, last frame, statistics and trace.
 pub(super) struct LastFiles {
-    /// The job that tests, at the start, whether the trace's file can be written.
+    /// The job that tests at the start whether the file of the trace can be written.
     trial: Option<Job<()>>,
     job: Option<Job<()>>,
     result: Option<Result<()>>,
 }
 
 impl LastFiles {
-    /// Starts a test whether the file `trace` can be written. A job makes the test, since the file system may not respond.
+    /// Starts a job that tests whether the file `trace` can be written, since the file system may not respond. Does nothing if
+    /// `trace` is `None`.
     ///
     /// # Errors
     /// If the system cannot start a thread.
@@ -43,7 +44,7 @@ impl LastFiles {
         Ok(Self { trial: trial.transpose()?, job: None, result: None })
     }
 
-    /// Returns the error if the test has shown that the trace cannot be written; `None` at later calls.
+    /// Returns the error if the test has found that the trace cannot be written. Returns it only once.
     pub(super) fn take_trace_error(&mut self) -> Option<Error> {
         Job::take_result(&mut self.trial, Duration::ZERO)?.err()
     }
@@ -52,7 +53,7 @@ impl LastFiles {
         self.job.is_some()
     }
 
-    /// Waits for at most `time` until all files are written; returns true if they are written or have failed.
+    /// Waits for at most `time` until all files are written; returns true if each file was written or has failed.
     fn wait(&mut self, time: Duration) -> bool {
         if let Some(done) = Job::take_result(&mut self.job, time) {
             self.result = Some(done);
@@ -65,8 +66,8 @@ impl LastFiles {
 type Write = Box<dyn FnOnce() -> Result<()> + Send>;
 
 impl Player<'_> {
-    /// Stops playing and starts to write the files that the command line requests. Returns true once these files are written or
-    /// have failed; call it again until then.
+    /// Stops playing and starts to write the files that the command line requests. Returns true once each file was written or
+    /// has failed; must be called again until then.
     pub(crate) fn poll_end(&mut self) -> bool {
         self.quit = true;
         if self.last.job.is_none() && self.last.result.is_none() {
@@ -81,7 +82,7 @@ impl Player<'_> {
         self.last.wait(Duration::ZERO)
     }
 
-    /// Makes one turn of the event loop while the files are written: only the window is drawn.
+    /// Makes one turn of the event loop while the files are being written: only draws the window.
     pub(super) fn wait_for_last_files(&mut self, event_loop: &ActiveEventLoop) {
         self.cx
             .overlay
@@ -94,9 +95,9 @@ impl Player<'_> {
         event_loop.set_control_flow(at.map_or(ControlFlow::Wait, ControlFlow::WaitUntil));
     }
 
-    /// Shuts everything down once the files are written. Returns the first error of writing a file, although all other files
-    /// are written, and true if OpenCL is idle. If it is not, because a kernel or a compiler runs, the process must not run the
-    /// driver's exit handlers.
+    /// Shuts everything down once the files are written. Returns the first error of writing a file (all other files are written
+    /// nevertheless), and true if OpenCL is idle. If it is not, because a kernel or a compiler still runs, the process must not
+    /// run the driver's exit handlers.
     pub(crate) fn close(mut self) -> (Result<()>, bool) {
         self.poll_end();
         let result = self.write();
@@ -136,7 +137,7 @@ impl Player<'_> {
         self.last.result.take().unwrap_or(Ok(()))
     }
 
-    /// Returns a function that writes the last picture to a file, if the command line requests that.
+    /// Returns a function that writes the last picture to a file; `None` if the command line does not request that.
     fn frame_to_write(&mut self) -> Option<Write> {
         let path = self.cx.args.save_frame.clone()?;
         let (texture, size) = self.cx.frames.presenter.screen.filled_texture()?;
@@ -145,7 +146,7 @@ impl Player<'_> {
         Some(Box::new(move || SavedPicture { size, rgba: rgba?, orientation }.write(&path)))
     }
 
-    /// Starts to write the files that the command line requests; `frame` writes the last picture.
+    /// Starts to write the files that the command line requests; `frame` is the function that writes the last picture.
     fn begin_to_write(&mut self, frame: Option<Write>) {
         let mut files: Vec<Write> = frame.into_iter().collect();
         if let (Some(path), Some(picture)) = (&self.cx.args.screenshot, self.saves.screenshot.take()) {

@@ -74,7 +74,7 @@ impl Player<'_> {
         }
     }
 
-    /// Executes the action of a key.
+    /// Executes the action of a key that was pressed.
     fn press(&mut self, action: Action) {
         let Self { movies, devices, surface, cx, .. } = self;
         // A user who presses keys needs no hint.
@@ -87,7 +87,7 @@ impl Player<'_> {
         }
     }
 
-    /// Executes an action that the user has requested.
+    /// Executes an action that the user has requested by a key or in the overlay.
     pub(super) fn act(&mut self, action: Action) {
         let Self { movies, devices, kernels, tuning, cx, .. } = self;
         match action {
@@ -208,7 +208,7 @@ impl Player<'_> {
     }
 }
 
-/// Shows a message with the new state of a setting that a key switches.
+/// Shows a message with the name and the new state of a setting that was switched on or off.
 fn show_switch(name: &str, is_on: bool, cx: &mut PlayerContext) {
     cx.overlay.show_message(format!("{name} {}", if is_on { "on" } else { "off" }));
 }

@@ -15,7 +15,7 @@ use ladder::results::Report;
 const PROGRAM: &str = concat!("clreel ", env!("CARGO_PKG_VERSION"));
 
 impl Player<'_> {
-    /// Reports files that were saved since the last call, and writes the settings if they have changed.
+    /// Shows messages about files that were saved since the last call, and writes the settings if they have changed.
     pub(super) fn update_saved_files(&mut self) {
         for saved in self.saves.take_finished(false) {
             if let Some(paths) = self.cx.or_notify(saved) {
@@ -34,7 +34,7 @@ impl Player<'_> {
         }
     }
 
-    /// Returns the present settings, with the user's changes.
+    /// Returns the current settings, including those that the user has changed in the window.
     pub(super) fn current_settings(&self) -> Settings {
         Settings {
             ui_scale: self.surface.scale,
@@ -43,7 +43,8 @@ impl Player<'_> {
         }
     }
 
-    /// Saves the statistics as CSV and JSON, the recorded events as a trace, and the results of the Lab, if there are any.
+    /// Saves the statistics as CSV and JSON, the recorded events as a trace, and the results of the Lab, if there are any, to
+    /// new files.
     pub(super) fn export_stats(&mut self) {
         let (context, recorder) = (self.export_context(), self.cx.frames.recorder.clone());
         let (recorded, trace) = (log::copy(), self.trace_context());
@@ -62,7 +63,7 @@ impl Player<'_> {
         self.cx.or_notify(begun);
     }
 
-    /// Saves the times of the filter as `clreel bench --save` does.
+    /// Saves the recorded filter times as a benchmark result, in the format of `clreel bench --save`.
     pub(super) fn save_run(&mut self) {
         let (context, recorder) = (self.export_context(), self.cx.frames.recorder.clone());
         let write = move |paths: &[PathBuf]| {
@@ -73,7 +74,7 @@ impl Player<'_> {
         self.cx.or_notify(begun);
     }
 
-    /// Saves results, if there are any, as `clreel bench --save` does.
+    /// Saves results in the format of `clreel bench --save`; does nothing if `results` is `None`.
     pub(super) fn save_results(&mut self, name: &'static str, results: Option<Report>) {
         let Some(results) = results else { return };
         let write = move |paths: &[PathBuf]| paths.iter().try_for_each(|path| results.save(path));
@@ -81,14 +82,14 @@ impl Player<'_> {
         self.cx.or_notify(begun);
     }
 
-    /// Returns the kernel files of the variants that have filtered the recorded frames.
+    /// Returns the kernel files with which the recorded frames were filtered.
     fn used_kernels(&self) -> Vec<UsedKernel> {
         let kind = self.devices.running.kind();
         let used = self.cx.frames.recorder.used_versions();
         used.into_iter().filter_map(|(variant, version)| self.kernels.used(variant, version, kind)).collect()
     }
 
-    /// Returns the facts about device and OpenGL for the header of a trace.
+    /// Returns the properties of the device and OpenGL for the header of a trace.
     pub(super) fn trace_context(&self) -> TraceContext {
         TraceContext {
             metadata: Some(Metadata::now(PROGRAM)),
@@ -99,7 +100,7 @@ impl Player<'_> {
         }
     }
 
-    /// Returns the facts about movie, device and filter for the header of the statistics.
+    /// Returns the properties of the movie, the device and the filter for the header of the statistics.
     pub(super) fn export_context(&self) -> ExportContext {
         let facts = self.movies.scenes.facts();
         ExportContext {
@@ -121,7 +122,7 @@ impl Player<'_> {
     }
 }
 
-/// Returns the names of the files as a list for a message.
+/// Returns the names of these files, joined by "and", for a message.
 pub(super) fn names(paths: &[PathBuf]) -> String {
     paths.iter().map(base::text::name).collect::<Vec<_>>().join(" and ")
 }

@@ -1,6 +1,6 @@
 //! Kernels that are edited while the movie plays. Each save is a version, and the newest version that may run filters the
-//! movie. The last hundred exact versions are kept, also on the disk ([`stored`]), and the last ten of the others. [`Versions`]
-//! has the versions and the result of each; [`LiveKernels`] watches the folder and handles the user's requests.
+//! movie. The last hundred exact versions are kept, also on the disk ([`stored`]), and the last ten other versions.
+//! [`Versions`] has the versions with their results; [`LiveKernels`] watches the folder and handles the user's requests.
 
 mod controller;
 mod refusals;
@@ -38,50 +38,52 @@ use overlay::{
 use refusals::{Refusals, is_same_error};
 use speed::SpeedComparison;
 
-/// The maximum number of kept versions that are neither exact nor the first one.
+/// The maximum number of versions that are kept although they are neither exact nor the first version.
 const MAX_OTHERS: usize = 10;
-/// The minimum number of measured frames for which a filter's median time is used.
+/// The minimum number of measured frames whose median time is stored as the time of a filter.
 const MIN_TIMED_FRAMES: usize = 5;
 
-/// The versions of the edited kernels (a version is the text of all kernels at one save), and the contents of the kernels panel.
+/// The versions of the edited kernels (a version is the text of all kernels at one save), and the contents of the overlay's
+/// kernels panel.
 #[derive(Default)]
 struct Versions {
-    /// The versions that are kept; the newest, the current one and those that run are among them.
+    /// The versions that are kept, oldest first. The newest version, the current version, and the versions whose kernels run
+    /// are among them.
     kept: VecDeque<KeptVersion>,
-    /// The versions that were on the disk when the folder was first read, the newest first, with the hashes of their texts.
+    /// The versions that were stored on the disk when the folder was first read, newest first, each with the hash of its texts.
     earlier: Vec<(u64, StoredVersion)>,
-    /// The texts in the folder when it was last read.
+    /// The texts in the folder when it was last read; `None` before the first time.
     in_folder: Option<Sources>,
     /// The number of the version that was saved or chosen last.
     current: u64,
-    /// The pending request to validate the current version, if any: `Some(true)` requests it also for kernels that the version
-    /// does not change.
+    /// The pending request to validate the current version; `None` if there is none. `Some(true)` requests validation also of
+    /// kernels that the version does not change.
     waits: Option<bool>,
-    /// The number of the version whose validation was requested last. In it, all subjects whose validation has not ended are
-    /// pending.
+    /// The number of the version whose validation was requested last. Variants, and the conversion, whose validation has not
+    /// ended have the result `Pending` in this version.
     asked: u64,
     /// True if the environment names a folder of kernels: if that folder does not exist, no kernels can be built.
     is_named: bool,
-    /// True if the first version existed at the start, so that all programs were built from it.
+    /// True if the first version is that from which all programs were built at the start.
     is_built: bool,
-    /// True until the first validation if the folder that the environment names appeared after the start. Until then no kernels
-    /// could be built, even those that need no validation.
+    /// True if the folder that the environment names appeared only after clreel started, until the first validation. Until then
+    /// no kernels could be built, not even those that need no validation.
     is_late: bool,
     /// For each variant, and for the conversion, the number of the version whose kernels run.
     running: HashMap<Subject, u64>,
     refusals: Refusals,
-    /// The key of the machine code that is shown or was requested: number of the version, variant, pictures, and the device's
-    /// index.
+    /// The kernels whose machine code is shown or was requested: number of the version, variant, pictures, and index of the
+    /// device. `None` before the first request.
     code_of: Option<(u64, VariantId, PictureInfo, usize)>,
-    /// The number of devices used so far, and the number of restarts of the builder: stored times are of the last device only,
-    /// and requests from before a restart may never be answered.
+    /// The number of changes of the device so far (stored times are of the last device only), and the number of restarts of the
+    /// builder (requests from before a restart may stay unanswered).
     epoch: (u32, u32),
     comparison: SpeedComparison,
     shown: Kernels,
 }
 
 impl Versions {
-    /// Returns the version with this number, if it is kept.
+    /// Returns the version with this number; `None` if it is not kept.
     fn version(&self, number: u64) -> Option<&KeptVersion> {
         self.kept.iter().find(|kept| kept.row.number == number)
     }
@@ -90,7 +92,7 @@ impl Versions {
         self.kept.iter_mut().find(|kept| kept.row.number == number)
     }
 
-    /// Returns the number of the newest version; the first one has 1.
+    /// Returns the number of the newest version; the first version has the number 1, and 0 is returned if there is none.
     fn newest(&self) -> u64 {
         self.kept.back().map_or(0, |kept| kept.row.number)
     }
@@ -100,22 +102,23 @@ impl Versions {
         self.version(*self.running.get(&subject)?)
     }
 
-    /// Returns true if this version is still needed: it is the current one, the newest one, the one whose validation was
+    /// Returns true if this version must be kept: it is the current one, the newest one, or the one whose validation was
     /// requested last, or its kernels run.
     fn is_used(&self, number: u64) -> bool {
         [self.current, self.newest(), self.asked].contains(&number)
             || self.running.values().any(|running| *running == number)
     }
 
-    /// Returns true if a subject's kernels are being validated in the version whose validation was requested last.
+    /// Returns true if the kernels of a variant or the conversion are being validated in the version whose validation was
+    /// requested last.
     fn is_asked(&self, subject: Subject) -> bool {
         let result = self.version(self.asked).and_then(|kept| kept.row.result(subject));
         result.is_some_and(|result| result.validation == Validation::Pending)
     }
 
-    /// Adds the sources of the folder as a new version and makes it the current one, unless they are unchanged. If `asked` is
-    /// true, because the user wants them validated, requests validation even if they are unchanged. `is_built` is true if all
-    /// programs were built from them.
+    /// Adds the sources in the folder as a new version and makes it the current one, if they differ from the sources at the
+    /// last call. If the user wants them to be validated (`asked`), requests validation even if they do not differ. `is_built`
+    /// is true if all programs were built from them.
     fn read(&mut self, sources: Sources, asked: bool, is_built: bool) {
         self.shown.problem = None;
         if self.in_folder.as_ref() == Some(&sources) {
@@ -129,7 +132,8 @@ impl Versions {
         self.use_version(self.newest(), asked);
     }
 
-    /// Adds a version with these sources. If too many versions are kept, drops the oldest that are not in use.
+    /// Adds a version with these sources. If too many versions are kept, drops the oldest ones that are not needed. `is_built`
+    /// is true if all programs were built from these sources.
     fn keep(&mut self, sources: Sources, is_built: bool) {
         let before = self.kept.back().map(|kept| kept.sources.clone()).unwrap_or_default();
         let number = self.newest() + 1;
@@ -158,8 +162,8 @@ impl Versions {
         }
     }
 
-    /// Marks the kernels that could not be built at the start as refused in the first version. Leaves out built-in kernels,
-    /// which the device does not support.
+    /// Marks kernels that could not be built at the start as refused in the first version, except built-in kernels, which the
+    /// device does not support.
     fn note_refused_first(&mut self) {
         let is_built = self.is_built;
         let Some(first) = self.kept.iter_mut().find(|kept| kept.row.number == 1 && is_built) else { return };
@@ -176,15 +180,16 @@ impl Versions {
         }
     }
 
-    /// Makes the version with this number the current one: its kernels are used once they are validated. If `asked` is true,
-    /// kernels that the version does not change are also validated.
+    /// Makes the version with this number the current one, so that its kernels run once they have passed validation. If `asked`
+    /// is true, kernels that the version does not change are validated too.
     fn use_version(&mut self, number: u64, asked: bool) {
         if self.version(number).is_some() {
             (self.current, self.waits) = (number, Some(asked));
         }
     }
 
-    /// Processes a result of the builder. Returns the subject and the validation state to show to the user, if there is one.
+    /// Processes a result of the builder. Returns the variant or the conversion that the result is about, with the result of
+    /// validation to show to the user; `None` if there is nothing to show.
     fn process(&mut self, news: News) -> Option<(Subject, Validation)> {
         let (subject, error) = match news {
             // The result begins a wipe, and does not belong to the version that runs.
@@ -227,8 +232,8 @@ impl Versions {
         None
     }
 
-    /// Processes the result of validating a version of the edited kernels. Returns the subject and the state to show to the
-    /// user; `None` if the version is not the current one.
+    /// Processes the result of validating kernels of a version. Returns the variant or the conversion, with the result to show
+    /// to the user; `None` if the version is not the current one.
     fn process_verdict(&mut self, judged: Judged) -> Option<(Subject, Validation)> {
         let Judged { version: number, subject, validation, warnings, .. } = judged;
         let sources = self.version(number)?.sources.clone();
@@ -248,8 +253,8 @@ impl Versions {
         (number == self.current).then_some((subject, validation))
     }
 
-    /// Stores the number of changes of the device and of restarts of the builder. If the device has changed, drops the times
-    /// that were measured on another device. If one of the numbers has changed, repeats the requests without an answer.
+    /// Takes the numbers of changes of the device and of restarts of the builder. If the device has changed, drops times
+    /// measured on the previous device. If either number has changed, repeats the requests that were not answered.
     fn note_device(&mut self, devices: u32, restarts: u32) {
         let before = std::mem::replace(&mut self.epoch, (devices, restarts));
         if before.0 != devices {
@@ -266,8 +271,8 @@ impl Versions {
         }
     }
 
-    /// Stores the time of a filter for the version of the edited kernels that the filter uses. Does nothing if the time is of
-    /// too few frames.
+    /// Stores the time of a filter with the version whose kernels the filter runs. Does nothing if too few frames were
+    /// measured.
     fn time(&mut self, of: Circumstances, time: FilterTime) {
         let running = self.running.get(&Subject::Variant(of.variant));
         let number = running.copied().filter(|_| time.n >= MIN_TIMED_FRAMES);
@@ -276,9 +281,9 @@ impl Versions {
         }
     }
 
-    /// Returns the sources with which the current version's kernels of a variant or conversion are compared: those that the
-    /// running kernels were built from or, if these were refused, those of the last version whose validation has ended. `None`
-    /// if nothing could be built.
+    /// Returns the sources with which the current version is compared to see whether it changes the kernels of a variant or the
+    /// conversion: those from which the running kernels were built or, if these were refused, those of the last version whose
+    /// validation has ended. `None` if nothing could be built.
     fn built_from(&self, subject: Subject) -> Option<Sources> {
         let has_verdict = |kept: &&KeptVersion| {
             kept.row.result(subject).is_some_and(|result| result.validation != Validation::Pending)
@@ -294,8 +299,9 @@ impl Versions {
         }
     }
 
-    /// Returns the variants whose kernels the current version changes. `parts` are the variants that `auto` may use. `asked` is
-    /// the chosen variant if the user requests validation; it is returned even if it is unchanged.
+    /// Returns the variants that must be validated since the current version changes their kernels. `parts` are the variants
+    /// that `auto` may use. `asked` is the chosen variant if the user has requested validation: it is returned even if it is
+    /// unchanged.
     fn changed(&self, kind: DeviceKind, parts: &[VariantId], asked: Option<VariantId>) -> Vec<VariantId> {
         let Some(kept) = self.version(self.current) else { return Vec::new() };
         // The only version, from which all programs were built: it runs without validation unless a part must be validated
@@ -322,8 +328,8 @@ impl Versions {
         VariantId::all().chain(own).filter(is_changed).collect()
     }
 
-    /// Returns true if the current version changes this kernel file of the conversion. The file is compared with the sources
-    /// that run or, if `asked` is true, with the built-in file.
+    /// Returns true if the current version changes this kernel file of the conversion from YUV to RGBA, compared with the
+    /// sources that run or, if `asked` is true, with the built-in file.
     fn changes_conversion(&self, file: &str, asked: bool) -> bool {
         let Some(kept) = self.version(self.current) else { return false };
         let is_first = self.newest() == 1 && self.is_built;
@@ -332,8 +338,8 @@ impl Versions {
         self.is_asked(Subject::Conversion) || (asked || !is_first) && before.as_ref().is_none_or(differs)
     }
 
-    /// Records that validation of these subjects in the current version was requested. `files` are the conversion's kernel
-    /// files. Refusals of other texts are over, unless a validation is pending.
+    /// Records that validation of these variants or the conversion was requested for the current version. `files` are the
+    /// kernel files of the conversion. Refusals of other sources become obsolete, unless a validation is pending.
     fn note_requested(&mut self, subjects: &[Subject], kind: DeviceKind, files: &[&str]) {
         self.asked = self.current;
         let is_first = self.current == 1 && self.is_built;
@@ -358,8 +364,8 @@ impl Versions {
     }
 }
 
-/// Returns true if the kernels of a variant for this kind of device have equal texts in the sources `one` and `other`. For
-/// `auto`, which runs other variants, the kernels of all variants are compared.
+/// Returns true if the kernels of a variant for this kind of device are equal in both sources. For `auto`, which runs other
+/// variants, the kernels of all variants are compared.
 pub(super) fn is_same(variant: VariantId, kind: DeviceKind, one: &Sources, other: &Sources) -> bool {
     match variant.files(kind) {
         Some(files) => files.iter().all(|file| one.is_same(other, file)),
@@ -369,11 +375,11 @@ pub(super) fn is_same(variant: VariantId, kind: DeviceKind, one: &Sources, other
     }
 }
 
-/// The number of measured frames from which the medians of two versions are compared: during the first frames, caches are cold
-/// and other kernels are being validated.
+/// The minimum number of measured frames for which a new median time replaces one of more frames: during the first frames,
+/// caches are cold and other kernels are being validated.
 const MIN_MEDIAN_FRAMES: usize = 20;
 
-/// The conditions of a measurement. Times of two versions can be compared if their conditions are equal.
+/// The conditions under which a filter was timed. Times of two versions are comparable if these are equal.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Circumstances {
     variant: VariantId,
@@ -382,24 +388,26 @@ struct Circumstances {
     beside: Option<SecondSetting>,
 }
 
-/// A version of the edited kernels that is kept: the text of all kernels at one save, with its results.
+/// A version of the edited kernels that is kept (the text of all kernels at one save), with the results of validation and the
+/// times.
 struct KeptVersion {
     sources: Sources,
-    /// The hash of the texts, as in the files of the history.
+    /// The hash of the texts, which also is in the names of stored versions.
     hash: u64,
-    /// True if the texts were in the folder when another version was restored, so that only this version has them.
+    /// True if the texts were in the folder when another version was restored over them, so that they may exist in this version
+    /// only.
     is_replaced: bool,
-    /// True if the version is on the disk.
+    /// True if the version is stored on the disk.
     is_stored: bool,
-    /// The number of failed versions between the kept version before this one and this one.
+    /// The number of failed versions, no longer kept, between this version and the kept version before it.
     failures: usize,
     times: Vec<(Circumstances, FilterTime)>,
-    /// The version as the panel shows it, whose times and comparisons [`Versions::refresh`] updates.
+    /// The version as the kernels panel shows it. [`Versions::refresh`] adds its times and comparisons.
     row: Version,
 }
 
 impl KeptVersion {
-    /// Creates a version without results; `before` are the sources of the version before it.
+    /// Creates a version without results; `before` are the sources of the version before it, with which its files are compared.
     fn new(number: u64, sources: Sources, before: &Sources) -> Self {
         let files = sources.changed_since(before);
         let lost_own = files.iter().any(|file| file == OWN_FILE) && !sources.has(OWN_FILE);
@@ -416,12 +424,13 @@ impl KeptVersion {
         Self { hash: fingerprint(&sources), sources, is_replaced, is_stored, failures, times, row }
     }
 
-    /// Returns the time that was measured under these conditions, if any.
+    /// Returns the time that was measured under these conditions; `None` if there is none.
     fn time(&self, of: &Circumstances) -> Option<FilterTime> {
         self.times.iter().find(|(known, _)| known == of).map(|(_, time)| *time)
     }
 
-    /// Sets the validation state of a subject's kernels. Returns the subject's result.
+    /// Sets the result of validating the kernels of a variant or the conversion in this version. Returns the entry that was
+    /// changed.
     fn set(&mut self, subject: Subject, validation: Validation) -> &mut VersionResult {
         let results = &mut self.row.results;
         let known = results.iter().position(|result| result.subject == subject);
@@ -433,28 +442,28 @@ impl KeptVersion {
         &mut results[at]
     }
 
-    /// Returns true if all kernels that were validated in this version are exact, and validation has ended.
+    /// Returns true if validation of this version has ended and the output of all validated kernels equals the reference.
     fn is_exact(&self) -> bool {
         let mut results = self.row.results.iter();
         let is_over = self.row.request != ValidationRequest::Waiting && results.len() > 0;
         is_over && results.all(|result| result.validation == Validation::Exact)
     }
 
-    /// Returns true if all kernels that were validated in this version were refused.
+    /// Returns true if all kernels of this version that were validated were refused.
     fn has_failed(&self) -> bool {
         let is =
             |known: fn(&Validation) -> bool| self.row.results.iter().any(|result| known(&result.validation));
         is(|known| known.refusal().is_some()) && !is(Validation::may_run)
     }
 
-    /// Returns true if the user may want to return to this version: it is the first one, is exact, or is the only one with its
-    /// texts.
+    /// Returns true if the user may want to return to this version: it is the first version, it is exact, or no other version
+    /// has its texts.
     fn is_lasting(&self) -> bool {
         self.row.number == 1 || self.is_replaced || self.is_exact()
     }
 
-    /// Stores the time of a filter under these conditions. Keeps the stored time instead if that is of more frames and `time`
-    /// is of fewer than [`MIN_MEDIAN_FRAMES`].
+    /// Stores the time of a filter under these conditions. Keeps a stored time if that was measured with more frames than
+    /// `time`, and `time` with fewer than [`MIN_MEDIAN_FRAMES`].
     fn note(&mut self, of: Circumstances, time: FilterTime) {
         match self.times.iter_mut().find(|(known, _)| *known == of) {
             // After a seek, few frames are less reliable than many.

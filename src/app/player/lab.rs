@@ -21,42 +21,42 @@ use opencl::drivers;
 use opencl::sandbox::{Event, Sandbox};
 use overlay::{Benchmark, BenchmarkFrame, JobState, Lab};
 
-/// Interval in which a measurement checks whether it was cancelled.
+/// The interval at which a measurement checks whether it was cancelled.
 const CANCEL_CHECK_INTERVAL: Duration = Duration::from_millis(50);
-/// Factor by which the drivers' timeout is multiplied, since the child process has a low priority.
+/// The factor by which the timeout of driver calls is multiplied, since the child process runs at low priority.
 const TIMEOUT_FACTOR: u32 = 6;
-/// Number of timed rounds of a measurement.
+/// The number of rounds in which the variants of a ladder are timed.
 const ROUNDS: u32 = 9;
 
-/// The number of finished steps and of all steps, and the results so far.
+/// The number of finished steps and the number of all steps of a measurement, and the results so far.
 type Progress = ((u64, u64), Report);
 
 /// The measurement of a ladder, and its results.
 #[derive(Default)]
 pub(super) struct LabMeasurement {
     measurement: Slot<(), Progress>,
-    /// The results of the ladder on the screen, as `clreel bench --save` writes them.
+    /// The results of the ladder that the Lab shows, in the format of `clreel bench --save`; `None` before the first ones.
     results: Option<Report>,
-    /// The state and the results of the measurement, for the overlay.
+    /// The state and the results of the measurement, as the overlay shows them.
     pub(crate) shown: Lab,
-    /// The last results of the box filter, without the results of its devices, which `shown` has.
+    /// The last results of the box filter without those of the devices, which `shown` has; `None` before the first ones.
     benchmark: Option<Report>,
     code: code::CodeRequest,
 }
 
 impl LabMeasurement {
-    /// Returns the results to save; `None` before the first ones.
+    /// Returns the results that can be saved; `None` before the first ones.
     pub(crate) fn results(&self) -> Option<Report> {
         self.results.clone()
     }
 
-    /// Ends the measurement; results so far stay on the screen.
+    /// Stops the measurement; the results so far stay on the screen.
     pub(crate) fn stop(&mut self) {
         self.measurement.stop();
         self.shown.state = self.measurement.state.clone();
     }
 
-    /// Stores results that the measurement sends before its next step.
+    /// Stores the results that the measurement has sent before its next step.
     fn take_progress(&mut self, (steps, mut report): Progress) {
         self.shown.steps = steps;
         if self.shown.case.is_some_and(|(ladder, _)| ladder == overlay::BOX_FILTER) {
@@ -80,7 +80,7 @@ impl LabMeasurement {
         Some(Report { devices: measured.cloned().collect(), ..self.benchmark.clone()? })
     }
 
-    /// Takes new results of the measurement.
+    /// Takes the results that the measurement has sent since the last call.
     pub(super) fn update(&mut self, cx: &mut PlayerContext) {
         let news = self.measurement.poll();
         if news.is_new {
@@ -90,7 +90,7 @@ impl LabMeasurement {
         }
     }
 
-    /// Starts to measure a ladder at one of its sizes on the running device, with the edited kernels if there are any.
+    /// Starts to measure a ladder at one of its sizes on the device in use, with the edited kernels if there are any.
     pub(super) fn start(
         &mut self,
         (ladder, size): (&str, &'static str),
@@ -104,8 +104,8 @@ impl LabMeasurement {
         self.run(case, on, cx);
     }
 
-    /// Starts to measure the box filter on the frame on the screen, at these radii, on the running device; results of other devices with
-    /// the same frame and radii are kept.
+    /// Starts to measure the box filter on the device in use, on the frame on the screen, at these radii. Results of other
+    /// devices stay if they are of the same frame and radii.
     pub(super) fn start_benchmark(
         &mut self,
         (radii, movies): (Vec<u32>, &Movies),
@@ -132,8 +132,8 @@ impl LabMeasurement {
         self.run(case, on, cx);
     }
 
-    /// Stops a measurement and shows the next one, still without results. `benchmark` is the case of the box filter, if that is
-    /// measured.
+    /// Stops the running measurement, and shows the state of the next one, which has no results yet. `benchmark` is the case of
+    /// the box filter if that is to be measured.
     fn begin(&mut self, case: (&'static str, &'static str), benchmark: Option<Benchmark>, devices: &Devices) {
         self.stop();
         self.results = None;
@@ -153,7 +153,7 @@ impl LabMeasurement {
         self.shown = Lab { case: Some(case), device, benchmark: before, code, ..Lab::default() };
     }
 
-    /// Starts to measure a case, given as arguments of `clreel bench`.
+    /// Starts the task that runs `clreel bench` with these arguments.
     fn run(
         &mut self,
         mut arguments: Vec<OsString>,
@@ -187,7 +187,7 @@ impl LabMeasurement {
     }
 }
 
-/// Returns the properties of a device that distinguish it from others.
+/// Returns the properties by which a device is recognised: name, platform and driver.
 fn identity(device: &DeviceReport) -> [&str; 3] {
     ["name", "platform", "driver"].map(|property| device.text(property))
 }
@@ -204,8 +204,8 @@ fn start_bench(arguments: &[OsString]) -> std::io::Result<Sandbox> {
     Sandbox::start(command, folder)
 }
 
-/// Permits the steps of `bench` once they may use the device, and reports the results before each step. `device` is the
-/// device's name.
+/// Lets the child process `bench` make each of its steps when the task may use the device, and reports the results so far
+/// before each step. `device` is the name of the device.
 fn follow(
     bench: std::io::Result<Sandbox>,
     device: &str,
@@ -233,10 +233,10 @@ fn follow(
     Ok(None)
 }
 
-/// Returns a step of `bench` if its results are of the device with this name.
+/// Returns the step unchanged if its results are of the device with this name.
 ///
 /// # Errors
-/// If the results are of another device; the error is a sentence.
+/// If the results are of another device; the error is a sentence that says so.
 fn of_device(step: Step<Report>, device: &str) -> Result<Step<Report>, String> {
     let name = step.results.devices.first().map_or("", |on| on.text("name"));
     match name == device || name.is_empty() {
@@ -266,7 +266,7 @@ mod tests {
         assert!(of("B").err().unwrap().contains("'A'"));
     }
 
-    /// Returns the state after a measurement whose child process is this script.
+    /// Returns the state in which a measurement ends whose child process is this shell script.
     fn state_after(script: &str) -> JobState {
         let script = script.to_owned();
         let mut lane = Lane::new(&(Arc::new(|| {}) as Waker));

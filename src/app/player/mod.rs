@@ -1,6 +1,8 @@
-//! The open window's contents: the movie with the overlay over it, and the files that are written at the end.
+//! The contents of the open window: the movie with the overlay over it, and the files that are written when the window is
+//! closed.
 //!
-//! [`Player::turn`] is called whenever something may be ready. Each part has its own fields; parts share the [`PlayerContext`].
+//! [`Player::turn`] is called whenever a result may have arrived or a frame may be due. Each part of the player has its own
+//! fields; all parts share the [`PlayerContext`].
 
 mod clock_monitor;
 mod colors;
@@ -81,11 +83,11 @@ const BUSY_REPAINT: Duration = Duration::from_millis(25);
 /// The interval of repaints of the overlay while the chosen variant is being built, so that the displayed elapsed time
 /// advances.
 const AWAITED_REPAINT: Duration = Duration::from_millis(100);
-/// The interval of repaints of the overlay without other reasons, so that the displayed CPU load stays current.
+/// The interval of repaints of the overlay if nothing else requires one, so that the displayed CPU load stays current.
 const IDLE_REPAINT: Duration = Duration::from_millis(500);
 
-/// The state that all parts of the player use: the frame loop, the overlay with its messages, and the window. Fields drop in
-/// order: those that live in the OpenGL context before the window.
+/// The state that all parts of the player use: the frame loop, the overlay with its messages, and the window. Fields are
+/// dropped in order, and the window is the last: fields before it have objects in its OpenGL context.
 struct PlayerContext<'a> {
     args: &'a PlayArgs,
     frames: FrameLoop,
@@ -105,12 +107,12 @@ impl PlayerContext<'_> {
         self.repaints.redraw_soon();
     }
 
-    /// Returns the value of a result. For an error, shows a banner and returns `None`.
+    /// Returns the value of a result. If it is an error, shows a banner and returns `None`.
     fn or_notify<T>(&mut self, result: Result<T>) -> Option<T> {
         result.map_err(|error| self.notify(error, false)).ok()
     }
 
-    /// Lets the background measurements use the device if the movie permits it.
+    /// Opens the gates of those background measurements that may run now, and closes the others.
     fn update_lane(&mut self, devices: &Devices) {
         let frames = &self.frames;
         let interval_ns = frames.presenter.screen.frame_interval_ns();
@@ -137,17 +139,17 @@ impl PlayerContext<'_> {
     }
 }
 
-/// What the window begins with.
+/// The movies and the device with which the window opens.
 pub(crate) struct Setup {
     pub(crate) playlist: Playlist,
     /// The decoder of the first movie; `None` if the playlist is still opening it.
     pub(crate) decoder: Option<Decoder>,
-    /// The device that the command line selects.
+    /// The device that the command line selects; `None` if it selects none.
     pub(crate) device: Option<Selection>,
 }
 
-/// The open window with all parts of the player. Fields drop in order: everything that lives in the OpenGL context before the
-/// window.
+/// The open window with all parts of the player. Fields are dropped in order, and the window (in `cx`) is the last: fields
+/// before it have objects in its OpenGL context.
 pub(crate) struct Player<'a> {
     surface: Surface,
     movies: Movies,
@@ -169,7 +171,7 @@ pub(crate) struct Player<'a> {
     clock_monitor: ClockMonitor,
     modifiers: ModifiersState,
     presented: u64,
-    /// True if the user has quit, or the requested number of frames was presented.
+    /// True if the user has quit, or the number of frames that the command line requests was presented.
     pub(crate) quit: bool,
     size: WindowSize,
     cx: PlayerContext<'a>,
@@ -179,7 +181,7 @@ impl<'a> Player<'a> {
     /// Opens the window and starts all parts.
     ///
     /// # Errors
-    /// If there is no OpenGL for a window, or OpenGL cannot build the programs.
+    /// If the window gets no OpenGL context, or OpenGL cannot build its programs.
     pub(crate) fn open(
         event_loop: &ActiveEventLoop,
         args: &'a PlayArgs,
@@ -291,17 +293,17 @@ impl<'a> Player<'a> {
         window.set_visible(true);
     }
 
-    /// Passes a request of a screen reader to the overlay.
+    /// Passes the request of a screen reader to the overlay.
     pub(crate) fn access(&mut self, event: accesskit_winit::WindowEvent) {
         self.surface.access(event);
         self.cx.repaints.redraw_soon();
     }
 
-    /// Makes one turn of the event loop: takes results of other threads, advances the frames, and sets the time of the next
-    /// turn.
+    /// Makes one turn of the event loop: takes the results of other threads, advances the frames, and sets when the next turn
+    /// is due.
     ///
     /// # Errors
-    /// If not even the first picture can be shown.
+    /// If the first picture cannot be shown.
     pub(crate) fn turn(&mut self, event_loop: &ActiveEventLoop) -> Result<()> {
         self.cx.frames.update();
         let due = self.advance(event_loop)?;
@@ -309,8 +311,8 @@ impl<'a> Player<'a> {
         Ok(())
     }
 
-    /// Makes one turn of the event loop. Returns the time when the next turn is due, if there is one; events may cause an
-    /// earlier turn.
+    /// Takes the results of other threads, and advances the frames. Returns the time at which the next turn is due; `None` if
+    /// only an event requires one. Events may cause an earlier turn.
     fn advance(&mut self, event_loop: &ActiveEventLoop) -> Result<Option<Instant>> {
         if self.last.are_being_written() {
             self.wait_for_last_files(event_loop);
@@ -395,10 +397,10 @@ impl<'a> Player<'a> {
     }
 }
 
-/// Checks that OpenGL can create textures of this size.
+/// Tests whether OpenGL can create textures of this size.
 ///
 /// # Errors
-/// If it cannot.
+/// If OpenGL cannot create them.
 fn check_texture_size(gl: &glow::Context, width: u32, height: u32) -> Result<()> {
     let limit = max_texture_size(gl);
     if width <= limit && height <= limit {

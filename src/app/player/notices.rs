@@ -1,19 +1,19 @@
-//! The banners for errors; each error is printed on stderr once.
+//! The banners that show errors over the movie. Each error is printed on stderr once.
 
 use base::error::Error;
 use base::stderr::print_message;
 use overlay::Notice;
 
-/// The error banners over the movie, oldest first.
+/// The list of error banners.
 #[derive(Default)]
 pub(super) struct Notices {
-    /// All error banners, oldest first.
+    /// All shown error banners, oldest first.
     pub(super) all: Vec<Notice>,
 }
 
 impl Notices {
-    /// Shows a banner for an error and prints the error on stderr, unless a banner with the same error is shown already. A
-    /// `serious` error is also shown if the overlay is hidden, and if a shown banner differs from it only in its hint.
+    /// Shows a banner for an error and prints the error on stderr, unless a banner shows the same error already. A `serious`
+    /// error is shown even if the overlay is hidden, and even if it differs from a shown error only in its hint.
     pub(super) fn add(&mut self, error: Error, serious: bool) {
         let is_same = |n: &Notice| (&n.error.what, &n.error.why) == (&error.what, &error.why);
         if self.all.iter().all(|n| n.error != error && (serious || !is_same(n))) {
@@ -22,12 +22,12 @@ impl Notices {
         }
     }
 
-    /// Shows a banner for an error that the caller prints.
+    /// Shows a banner for an error, without printing the error.
     pub(super) fn show(&mut self, error: Error, serious: bool) {
         self.all.push(Notice { error, serious });
     }
 
-    /// Shows a serious error's banner before all others, and does not print the error.
+    /// Shows the banner of a serious error before all others, without printing the error.
     pub(super) fn show_first(&mut self, error: Error) {
         self.all.insert(0, Notice { error, serious: true });
     }

@@ -1,5 +1,5 @@
-//! Facts about the device and the kernels on the screen for the panel of stages. A job measures the device's peaks once per
-//! device and session when the panel is open; another one gets the kernels' registers from the compiler.
+//! Properties of the device and of the kernels in use, for the panel of stages. While the panel is open, a job measures the
+//! peak rates of each device once in a session, and another job reads from the compiler how many registers the kernels use.
 
 use super::PlayerContext;
 use super::devices::Devices;
@@ -14,19 +14,19 @@ use opencl::machine_code;
 use opencl::program;
 use overlay::{DeviceFacts, JobState, Panel};
 
-/// The key of the kernels whose registers are wanted: the device's key, the variant, the version, and the configuration.
+/// The kernels whose registers are wanted: device (see [`device_key`]), variant, number of the version, and configuration.
 type KernelsKey = (String, VariantId, u64, Config);
 
-/// The measurement of the device's peaks, and of the registers of kernels.
+/// The measurement of the device's peak rates, and the reading of the kernels' registers.
 #[derive(Default)]
 pub(super) struct PeakMeasurement {
-    /// The peaks of each device that was measured in this session, by the device's key.
+    /// The peak rates of each device that was measured in this session, by the text of [`device_key`].
     known: Vec<(String, DevicePeaks)>,
     measurement: Slot<(String, DevicePeaks)>,
     registers: Slot<Vec<KernelRegisters>>,
-    /// The kernels to which `shown.registers` belongs, or whose registers the job is reading.
+    /// The kernels whose registers were read or are being read; `None` if there are none.
     kernels: Option<KernelsKey>,
-    /// The known facts about the device in use and the kernels on the screen.
+    /// What is known about the device in use and the kernels on the screen, for the panel of stages.
     pub(crate) shown: DeviceFacts,
 }
 
@@ -37,7 +37,7 @@ fn device_key(device: &Device) -> String {
 }
 
 impl PeakMeasurement {
-    /// Takes the results of the jobs, and starts the jobs if the panel of stages is open.
+    /// Takes the results of the jobs, and starts the jobs if the panel of stages is open and results are missing.
     pub(super) fn update(&mut self, devices: &Devices, cx: &mut PlayerContext) {
         let measured = self.measurement.poll().result.and_then(|result| cx.or_notify(result));
         self.known.extend(measured);
@@ -69,7 +69,7 @@ impl PeakMeasurement {
         }
     }
 
-    /// Starts to measure the peaks of a device.
+    /// Starts to measure the peak rates of a device; `key` is the device's text from [`device_key`].
     fn measure(&mut self, device: &Device, key: String, cx: &mut PlayerContext) {
         let device = device.clone();
         let measure = move |_: &Worker<'_, _>| Ok(Some((key, ladders::peaks::measure(&device))));
@@ -77,7 +77,8 @@ impl PeakMeasurement {
         cx.or_notify(started);
     }
 
-    /// Starts to read the registers of the kernels on the screen, if the kernels have changed. Drivers of CPUs report none.
+    /// Starts to read the registers of the kernels on the screen if the kernels have changed, and takes the result. On a CPU
+    /// nothing is read, since drivers report no registers there.
     fn read_registers(&mut self, device: &Device, key: String, cx: &mut PlayerContext) -> Result<()> {
         let shown = &cx.frames.recorder.shown;
         let now = shown.last().filter(|_| device.info.kind != DeviceKind::Cpu).and_then(|sample| {

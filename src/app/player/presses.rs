@@ -1,11 +1,11 @@
-//! Splits egui's events if a mouse button is pressed and released between two redraws: egui ignores a click on a slider or seek
-//! bar whose press and release are in one pass, as happens where drawing takes long.
+//! Splitting of egui's events if a mouse button is pressed and released between two redraws. egui ignores a click on a slider
+//! or seek bar whose press and release are in one pass, which happens where drawing takes long.
 
 use egui::Event;
 
-/// Delays quick clicks, so that egui sees press and release of a mouse button in different passes. If `events` has the release
-/// of a button that is also pressed within `events`, removes it and all later events. Returns the removed events, for the next
-/// pass.
+/// Delays quick clicks, so that egui sees press and release of a mouse button in different passes. If `events` contain a press
+/// and the release of the same button, removes the release and all later events from `events`, and returns them for the next
+/// pass; returns nothing otherwise.
 pub(super) fn hold_back(events: &mut Vec<Event>) -> Vec<Event> {
     let mut down = Vec::new();
     let at = events.iter().position(|event| match event {

@@ -1,6 +1,6 @@
-//! The check for data races: `clreel check-kernels`, which runs Oclgrind, in a child process.
+//! The check of kernels for data races: a child process runs `clreel check-kernels`, which uses Oclgrind.
 //!
-//! The folder of kernels may change while Oclgrind runs; so the child gets a copy of the kernels at the start.
+//! The folder of kernels may change while Oclgrind runs, so the child process gets a copy of the kernels.
 
 use std::process::Command;
 use std::time::Duration;
@@ -17,30 +17,30 @@ use opencl::sandbox::{Cause, Sandbox};
 use opencl::sources::Sources;
 use overlay::{CheckedKernels, RaceLine, RaceReport};
 
-/// The timeout of the check. Kernels may not terminate, and Oclgrind runs only when the movie leaves CPU time.
+/// The timeout of the check. Kernels may not terminate, and Oclgrind runs only while the movie leaves CPU time.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(300);
-/// The maximum length of the output that is read, in bytes; Oclgrind reports a few faults of each kernel.
+/// The maximum number of bytes of the output that is read; Oclgrind reports a few faults of each kernel.
 const MAX_OUTPUT: usize = 256 << 10;
 
-/// The running or ended check for data races.
+/// The check for data races, which is running or has ended, and its report.
 #[derive(Default)]
 pub(super) struct RaceCheck {
     task: Slot<Vec<RaceLine>, u64>,
     of: Option<CheckedKernels>,
-    /// The sources of the kernels that are checked.
+    /// The sources from which the checked kernels were copied.
     sources: Sources,
     shown: RaceReport,
-    /// The number of the current version when it was last compared with `sources`, and true if the variant's kernels were
-    /// equal.
+    /// The number of the version that was last compared with `sources`, and true if the kernels of the checked variant are
+    /// equal in both; `None` before the first comparison.
     compared: Option<(u64, bool)>,
 }
 
-/// The report that is shown while the checked kernels are not the current ones.
+/// The report that is shown if the checked kernels are not those of the current version.
 static NO_REPORT: RaceReport = RaceReport::Unknown;
 
 impl RaceCheck {
-    /// Returns the state of the check for the overlay. The findings are shown only while the current version has the kernels
-    /// that were checked.
+    /// Returns the report of the check for the overlay. What the check has found is shown only while the current version has
+    /// the kernels that were checked.
     pub(super) fn shown(&self) -> &RaceReport {
         match self.shown {
             RaceReport::Found(..) if self.compared.is_some_and(|(_, is_same)| !is_same) => &NO_REPORT,
@@ -48,8 +48,8 @@ impl RaceCheck {
         }
     }
 
-    /// Compares the kernels that were checked with those of the current version, once for each version. Returns true if it has
-    /// compared them.
+    /// Compares the kernels that were checked with those of the current version, once for each version. Returns true if this
+    /// call has compared them.
     pub(super) fn compare(&mut self, kernels: &LiveKernels, kind: DeviceKind) -> bool {
         let current = kernels.shown().current;
         let is_known = self.compared.is_some_and(|(number, _)| number == current);
@@ -59,8 +59,8 @@ impl RaceCheck {
         true
     }
 
-    /// Shows new results of the check, if there are any; hides them while the kernels of `kernels` for this kind of device are
-    /// not those that were checked.
+    /// Takes new results of the check, and shows them. Results are hidden while the kernels of the checked variant in
+    /// `kernels`, for this kind of device, are not those that were checked.
     pub(super) fn update(&mut self, kernels: &LiveKernels, kind: DeviceKind, cx: &mut PlayerContext) {
         if self.compare(kernels, kind) {
             cx.repaints.redraw_soon();
@@ -77,8 +77,8 @@ impl RaceCheck {
         }
     }
 
-    /// Starts to check the kernels of the chosen variant, or ends a running check. `saved` has the number and the sources of
-    /// the edited kernels, if there are any.
+    /// Starts to check the kernels of the chosen variant, or ends a running check. `saved` are the number and the sources of
+    /// the version that was saved last; `None` if built-in kernels run.
     pub(super) fn toggle(&mut self, saved: Option<(u64, Sources)>, cx: &mut PlayerContext) {
         if self.task.is_under_way() {
             self.task.stop();
@@ -100,14 +100,14 @@ impl RaceCheck {
 
 #[cfg(test)]
 impl RaceCheck {
-    /// Creates a check of these kernels that has ended with a fault.
+    /// Creates a check of these kernels that has ended and has found a fault.
     pub(super) fn with_fault(of: CheckedKernels, sources: Sources) -> Self {
         let shown = RaceReport::Found(of, vec![RaceLine::Fault("A data race.".to_owned())]);
         Self { of: Some(of), sources, shown, ..Self::default() }
     }
 }
 
-/// Runs `clreel check-kernels` on these sources; returns its results.
+/// Runs `clreel check-kernels` on these sources, and returns the lines of its report; `None` if the check was cancelled.
 fn check(
     variant: VariantId,
     sources: &Sources,
@@ -160,7 +160,7 @@ fn check(
     }
 }
 
-/// Converts the results of checking a variant's code to lines of text.
+/// Converts the result of checking the code of a variant to lines of text.
 fn report(code: &CheckedCode) -> Vec<RaceLine> {
     let mut report: Vec<RaceLine> = code.no_faults_text().map(RaceLine::Clean).into_iter().collect();
     for (sentence, lines) in code.fault_sentences() {

@@ -1,25 +1,24 @@
-//! The time of the window's next redraw: the earliest of all requests.
+//! The time of the window's next redraw: the earliest time that was requested.
 
 use std::time::{Duration, Instant};
 
-/// The maximum delay of a redraw that the user has not caused. It is combined with the redraw for the movie's next frame, since
-/// each redraw delays the next frame.
+/// The maximum delay of a redraw without an action of the user. Such a redraw waits for the redraw for the movie's next frame,
+/// since each redraw delays that frame.
 const MAX_DELAY: Duration = Duration::from_millis(50);
 
-/// The pending request to redraw the window, and the time of the last redraw.
+/// The earliest requested redraw of the window, and the time of the last redraw.
 pub(super) struct Repaints {
-    /// The time of the next requested redraw, if there is one.
+    /// The time at which the next redraw is due; `None` if none was requested.
     pub(super) next_redraw: Option<Instant>,
     last_drawn: Instant,
 }
 
 impl Repaints {
-    /// Creates the state without a request.
     pub(super) fn new() -> Self {
         Self { next_redraw: None, last_drawn: Instant::now() }
     }
 
-    /// Requests a redraw of the window after at most this time.
+    /// Requests a redraw of the window after at most the time `wait`.
     pub(super) fn redraw_within(&mut self, wait: Duration) {
         let at = Instant::now() + wait;
         self.next_redraw = Some(self.next_redraw.map_or(at, |old| old.min(at)));
@@ -35,7 +34,7 @@ impl Repaints {
         self.redraw_within(MAX_DELAY);
     }
 
-    /// Requests a redraw of the window this long after its last redraw.
+    /// Requests a redraw of the window when the time `interval` has passed since the last redraw.
     pub(super) fn redraw_every(&mut self, interval: Duration) {
         self.redraw_within(interval.saturating_sub(self.last_drawn.elapsed()));
     }

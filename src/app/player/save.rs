@@ -1,5 +1,5 @@
-//! Files that the user saves while the movie plays: statistics, the frame, the window. Their names contain the local time, and
-//! they never replace existing files. Jobs write them.
+//! Files that the user saves while the movie plays: statistics, a frame, the window's picture. Their names contain the local
+//! time, and they never replace existing files. Jobs write them.
 
 use std::fs::OpenOptions;
 use std::io::ErrorKind;
@@ -13,16 +13,16 @@ use base::load;
 use video::Orientation;
 use video::color::unpremultiply;
 
-/// A picture that is to be saved.
+/// The pixels of a frame or of the window that are to be saved, and their orientation.
 pub(super) struct SavedPicture {
     pub(super) size: (u32, u32),
-    /// Premultiplied RGBA, 8 bits a channel, top row first.
+    /// The premultiplied RGBA pixels, 8 bits a channel, top row first.
     pub(super) rgba: Vec<u8>,
     pub(super) orientation: Orientation,
 }
 
 impl SavedPicture {
-    /// Writes the picture, turned by its orientation, to a PNG file.
+    /// Writes the picture to a PNG file, rotated as its orientation says.
     pub(super) fn write(self, path: &Path) -> Result<()> {
         let ((width, height), mut rgba) = self.orientation.turn(self.size, self.rgba)?;
         unpremultiply(&mut rgba);
@@ -30,26 +30,27 @@ impl SavedPicture {
     }
 }
 
-/// The jobs that save files, requests to save the next pictures, and the screenshot that is written at the end.
+/// The jobs that save files, requests to save pictures at the next redraw, and the screenshot that is written at the end.
 pub(super) struct SaveJobs {
     running: Vec<Job<Vec<PathBuf>>>,
     waker: Waker,
-    /// True if the frame is to be saved with the next redraw.
+    /// True if the frame on the screen is to be saved at the next redraw.
     pub(super) wants_frame: bool,
-    /// True if the window is to be saved with the next redraw.
+    /// True if the window's picture is to be saved at the next redraw.
     pub(super) wants_window: bool,
-    /// The window's picture for the file of `--screenshot`, which is written when the window closes.
+    /// The window's picture for the option `--screenshot`, which is written when the window is closed; `None` if it is not to
+    /// be written.
     pub(super) screenshot: Option<SavedPicture>,
 }
 
 impl SaveJobs {
-    /// Creates the state without jobs. `waker` is called when a job has finished.
+    /// Creates the state without jobs. `waker` is called whenever a job has finished.
     pub(super) fn new(waker: &Waker) -> Self {
         let (running, waker) = (Vec::new(), waker.clone());
         Self { running, waker, wants_frame: false, wants_window: false, screenshot: None }
     }
 
-    /// Starts to save a picture as `clreel-KIND-TIME.png`.
+    /// Starts to save a picture in a new file named `clreel-KIND-TIME.png`.
     ///
     /// # Errors
     /// If the system cannot start a thread.
@@ -58,8 +59,9 @@ impl SaveJobs {
         self.begin(kind, &["png"], write)
     }
 
-    /// Starts to save files named `clreel-KIND-TIME.ENDING`, one for each of `endings`. `write` receives their paths and writes
-    /// them. The files are created in the first writable folder of [`folders`], under a name that is free for all endings.
+    /// Starts to save files named `clreel-KIND-TIME.ENDING`, one for each of `endings`. They are created in the first writable
+    /// folder of [`folders`], under a name that is free for all endings. `write` gets their paths in the order of `endings`,
+    /// and writes their contents.
     ///
     /// # Errors
     /// If the system cannot start a thread.
@@ -75,8 +77,8 @@ impl SaveJobs {
         Ok(())
     }
 
-    /// Returns the result of each job that has finished since the last call: the paths of its files. If `wait` is true, waits
-    /// for all jobs.
+    /// Returns the result of each job that has finished since the last call: the paths of the saved files, or the error. If
+    /// `wait` is true, waits for all jobs.
     pub(super) fn take_finished(&mut self, wait: bool) -> Vec<Result<Vec<PathBuf>>> {
         let time = if wait { Duration::MAX } else { Duration::ZERO };
         let mut saved = Vec::new();
@@ -91,14 +93,14 @@ impl SaveJobs {
     }
 }
 
-/// The files of one save, named `clreel-KIND-TIME.ENDING`.
+/// The name and the endings of files that are saved together, as `clreel-KIND-TIME.ENDING`.
 struct Files {
     kind: &'static str,
     time: SystemTime,
     endings: Vec<&'static str>,
 }
 
-/// Creates the files in the first of `folders` that is writable, and writes them. Returns their paths.
+/// Creates the files in the first of `folders` that is writable, and makes `write` write them. Returns their paths.
 fn save_in(
     folders: &[PathBuf],
     files: &Files,
@@ -114,12 +116,12 @@ fn save_in(
     written.map(|()| paths)
 }
 
-/// Creates something at a free path: calls `create` with the path `stem` in the first folder, then with `stem-2`, `stem-3` and
-/// so on as long as something exists at the path. Tries the next folder if creation fails for another reason. Returns what
-/// `create` returned.
+/// Creates a file or folder under a name that is free: calls `create` with the path `stem` in the first folder, then with
+/// `stem-2`, `stem-3` and so on as long as something exists at the path. Continues with the next folder if creation fails for
+/// another reason. Returns what `create` returned.
 ///
 /// # Errors
-/// If creation fails in all folders; `what` is the error's first sentence.
+/// If nothing can be created in any of the folders; `what` is the first sentence of the error.
 pub(super) fn create_in<T>(
     folders: &[PathBuf],
     stem: &str,
@@ -141,7 +143,7 @@ pub(super) fn create_in<T>(
     Err(Error::new(what, reason, "Start clreel in a folder that you may write to."))
 }
 
-/// Creates empty files at this path, one with each of these endings. If one cannot be created, none remains.
+/// Creates empty files at the path `stem`, one with each of these endings. If one cannot be created, removes the others.
 fn reserve(stem: &Path, endings: &[&str]) -> std::io::Result<Vec<PathBuf>> {
     let mut made = Vec::new();
     for ending in endings {
@@ -165,8 +167,8 @@ fn remove(paths: &[PathBuf]) {
     }
 }
 
-/// Returns the folders for saved files in order of preference: the current folder, the user's folder for documents, the home
-/// folder.
+/// Returns the folders in which files may be saved, in order of preference: the current folder, the user's folder for
+/// documents, the home folder.
 pub(super) fn folders() -> Vec<PathBuf> {
     let home = base::environment::get("HOME").map(PathBuf::from).filter(|h| h.is_absolute());
     let config = base::environment::get("XDG_CONFIG_HOME").map(PathBuf::from).filter(|c| c.is_absolute());
@@ -180,7 +182,8 @@ pub(super) fn folders() -> Vec<PathBuf> {
     [std::env::current_dir().ok(), documents, home].into_iter().flatten().collect()
 }
 
-/// Returns the folder for documents from the text of `user-dirs.dirs`: `XDG_DOCUMENTS_DIR="$HOME/Documents"`.
+/// Returns the user's folder for documents from the text of `user-dirs.dirs`, which has the form
+/// `XDG_DOCUMENTS_DIR="$HOME/Documents"`; `None` if the text does not name it.
 fn documents(text: &str, home: &Path) -> Option<PathBuf> {
     let value = text.lines().find_map(|l| l.trim().strip_prefix("XDG_DOCUMENTS_DIR="))?.trim_matches('"');
     match value.strip_prefix("$HOME") {
@@ -189,7 +192,7 @@ fn documents(text: &str, home: &Path) -> Option<PathBuf> {
     }
 }
 
-/// Returns the local time as `YYYYmmdd-HHMMSS`, or the seconds since 1970 if the system has no local time.
+/// Formats a time as local time `YYYYmmdd-HHMMSS`, or as seconds since 1970 if the system has no local time.
 fn stamp(now: SystemTime) -> String {
     match date::local(now) {
         Ok([year, month, day, hour, minute, second]) => {

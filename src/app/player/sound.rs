@@ -1,5 +1,5 @@
-//! The movie's sound, which follows the movie's clock, while the clock is corrected by the sound's position; and the keys for
-//! volume and tracks.
+//! The movie's sound: it follows the movie's clock, and its measured position corrects that clock. Also the keys for volume and
+//! tracks.
 
 use super::PlayerContext;
 use ::sound::{Sound, SoundStatus, Transport};
@@ -9,22 +9,22 @@ use engine::frame_loop::Schedule;
 use overlay::SoundView;
 use video::SoundFeed;
 
-/// The largest volume in percent.
+/// The maximum volume in percent.
 const MAX_VOLUME: u32 = 100;
 
-/// The sound of what plays, and the user's settings for it.
+/// The sound of the current movie, and the user's settings for it.
 pub(super) struct SoundControl {
-    /// The sound's thread and the audio device; `None` if the user wants no sound, or frames are shown as fast as they are
+    /// The sound's thread and the audio device; `None` if the user wants no sound, or if frames are shown as fast as they are
     /// filtered.
     sound: Option<Sound>,
     feed: Option<SoundFeed>,
-    /// The index of the track that plays.
+    /// The index of the sound track that plays.
     track: usize,
     pub(super) volume: u32,
     pub(super) is_muted: bool,
-    /// The device and track that `view` describes.
+    /// The status of the audio device and the track from which `view` was made.
     status: SoundStatus,
-    /// The sound as the overlay shows it; `None` if the movie has no sound, or the user wants none.
+    /// What the overlay shows about the sound; `None` if the movie has no sound, or the user wants none.
     pub(super) view: Option<SoundView>,
 }
 
@@ -47,8 +47,8 @@ impl SoundControl {
         control
     }
 
-    /// Plays the sound of the current movie, and lets the movie's clock follow it. Call it in each turn, before the frames are
-    /// advanced.
+    /// Plays the sound of the current movie, and corrects the movie's clock by the sound. Must be called in each turn, before
+    /// the frames are advanced.
     pub(super) fn update(&mut self, cx: &mut PlayerContext) {
         let feed = cx.frames.intake.decoder().sound();
         if self.feed.as_ref().is_none_or(|present| !present.is_same(feed)) {
@@ -78,7 +78,7 @@ impl SoundControl {
         }
     }
 
-    /// Passes the state of the movie's clock to the sound. Call it in each turn, after the frames are advanced.
+    /// Passes the state of the movie's clock to the sound. Must be called in each turn, after the frames were advanced.
     pub(super) fn publish_clock(&self, schedule: &Schedule) {
         if let Some(sound) = &self.sound {
             let waits = schedule.clock.waits_for_sound();
@@ -86,12 +86,12 @@ impl SoundControl {
         }
     }
 
-    /// Updates the text about the sound for the overlay.
+    /// Updates what the overlay shows about the sound.
     fn describe(&mut self) {
         self.view = self.described();
     }
 
-    /// Returns the sound for the overlay; `None` if the movie has no sound, or the user wants none.
+    /// Returns what the overlay shows about the sound; `None` if the movie has no sound, or the user wants none.
     fn described(&self) -> Option<SoundView> {
         let tracks = self.feed.as_ref().filter(|_| self.sound.is_some())?.tracks();
         let track = tracks.get(self.track)?;
@@ -115,7 +115,7 @@ impl SoundControl {
         })
     }
 
-    /// Passes the current movie and track to the sound's thread.
+    /// Makes the sound's thread play the current movie and track.
     fn play(&mut self) {
         if let Some(sound) = &self.sound {
             let feed = self.feed.clone().filter(|feed| !feed.tracks().is_empty());
@@ -124,14 +124,13 @@ impl SoundControl {
         self.describe();
     }
 
-    /// Passes the volume to the audio device.
     fn apply_volume(&self) {
         if let Some(sound) = &self.sound {
             sound.set_volume(if self.is_muted { 0.0 } else { self.volume.into() });
         }
     }
 
-    /// Sets the volume in percent, and whether the sound is muted. Returns a message for the user.
+    /// Sets the volume in percent and mutes or unmutes the sound. Returns a message for the user.
     pub(super) fn set_volume(&mut self, percent: u32, is_muted: bool) -> String {
         (self.volume, self.is_muted) = (percent.min(MAX_VOLUME), is_muted);
         self.apply_volume();
@@ -143,7 +142,7 @@ impl SoundControl {
         }
     }
 
-    /// Plays the next track. Returns a message for the user.
+    /// Plays the next sound track of the movie. Returns a message for the user.
     pub(super) fn next_track(&mut self, schedule: &mut Schedule) -> String {
         let tracks = self.feed.as_ref().map_or(&[][..], |feed| feed.tracks());
         let text = match (self.silence_reason(), tracks.len()) {
@@ -163,8 +162,8 @@ impl SoundControl {
         text
     }
 
-    /// Returns the reason why nothing can be heard, other than the volume and the audio device; `None` if there is no such
-    /// reason.
+    /// Returns the reason why nothing can be heard; `None` if there is none. The volume and the audio device do not count as
+    /// reasons.
     fn silence_reason(&self) -> Option<&'static str> {
         let has_tracks = self.feed.as_ref().is_some_and(|feed| !feed.tracks().is_empty());
         match self.sound {
@@ -180,7 +179,7 @@ impl SoundControl {
     }
 }
 
-/// Returns the warning that the picture plays although the sound has not begun.
+/// Returns the warning that the picture is played although the sound has not begun.
 fn late_sound(status: &SoundStatus) -> Error {
     let device = match status {
         SoundStatus::Device(name) => format!("The audio device '{name}' has played nothing for two seconds."),

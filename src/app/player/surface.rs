@@ -1,4 +1,4 @@
-//! The overlay's surface: egui between the window's events and OpenGL.
+//! The overlay's surface: passes the window's events to egui, and draws what egui has laid out with OpenGL.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,20 +19,20 @@ use engine::present::VideoQuad;
 use opengl::renderer::is_software;
 use opengl::timer::{GlTimer, Timing};
 
-/// The delay until the next repaint from which on egui counts as needing no repaint.
+/// The delay from which on a repaint that egui requests is ignored: egui requests a very long delay if it needs no repaint.
 const LONGEST_WAIT: Duration = Duration::from_secs(3600);
-/// The minimum interval of repaints that mouse moves cause.
+/// The minimum interval between repaints that are caused by moves of the mouse.
 pub(super) const INPUT_REPAINT: Duration = Duration::from_millis(16);
 
-/// Returns the largest width and height that egui may give its textures after `zooms` changes of the zoom; `most` is OpenGL's limit.
-/// egui keeps all glyphs that it has ever drawn in a square atlas until an atlas of this size is nearly full: with the 16,384 of
-/// llvmpipe that would take 1 GiB. Glyphs of a former zoom are never drawn again, so each zoom has another limit than the one
-/// before: when the limit changes, egui begins an empty atlas.
+/// Returns the maximum width and height that egui may give its textures after `zooms` changes of the zoom; `most` is the
+/// maximum of OpenGL. egui keeps all glyphs that it has ever drawn in a square atlas until an atlas of this size is nearly
+/// full: with the 16,384 of llvmpipe that would take 1 GiB. Glyphs of a previous zoom are never drawn again, so the returned
+/// value alternates between two numbers: when it changes, egui begins an empty atlas.
 fn texture_side(most: usize, zooms: usize) -> usize {
     most.min(4096) - zooms % 2
 }
 
-/// The painters of the picture and of the overlay, in the window's OpenGL context, and egui's input.
+/// The painters of the picture and of the overlay in the window's OpenGL context, and the state of egui's input.
 pub(super) struct Surface {
     /// The painter that draws pictures.
     pub(super) quad: VideoQuad,
@@ -40,22 +40,22 @@ pub(super) struct Surface {
     egui: egui::Context,
     fonts: SystemFonts,
     input: egui_winit::State,
-    /// The user's scale of the overlay, relative to the scale that follows from the window's size.
+    /// The user's scale of the overlay, as a factor of the scale that follows from the window's size.
     pub(super) scale: f32,
-    /// The number of changes of egui's zoom.
+    /// The number of changes of egui's zoom so far.
     zooms: usize,
-    /// The last move of the mouse; `None` if the mouse is not over the window.
+    /// The last event that moved the mouse; `None` if the mouse is not over the window.
     moved: Option<WindowEvent>,
-    /// Input events that are held back for the overlay's next pass.
+    /// Input events that were held back for the next pass of egui, so that quick clicks are noticed.
     later: Vec<egui::Event>,
     texts: texts::TextFile,
-    /// True if OpenGL is rendered by the CPU: then glyphs are drawn without interpolation.
+    /// True if OpenGL is rendered by the CPU. Then glyphs are drawn without interpolation, which is faster.
     is_software: bool,
 }
 
 impl Surface {
-    /// Creates the painters; the OpenGL context must be current. `scale` is the user's scale of the overlay, `waker` is called
-    /// when a font was found.
+    /// Creates the painters; the OpenGL context must be current. `scale` is the user's scale of the overlay. `waker` is called
+    /// whenever a font was found.
     ///
     /// # Errors
     /// If OpenGL cannot build the programs.
@@ -95,8 +95,8 @@ impl Surface {
         })
     }
 
-    /// Lets screen readers read the overlay and act on it. Call it before the window is visible for the first time, as AccessKit
-    /// requires. Their requests arrive as events of `proxy`.
+    /// Lets screen readers read the overlay and act on it. Must be called before the window is visible for the first time, as
+    /// AccessKit requires. Requests of screen readers arrive as events of `proxy`.
     pub(super) fn offer_access(
         &mut self,
         event_loop: &ActiveEventLoop,
@@ -106,7 +106,7 @@ impl Surface {
         self.input.init_accesskit(event_loop, window, proxy);
     }
 
-    /// Handles a request of a screen reader. Until the first one, egui builds no tree of the overlay.
+    /// Handles a request of a screen reader. Before the first request, egui does not build the overlay's accessibility tree.
     pub(super) fn access(&mut self, event: accesskit_winit::WindowEvent) {
         match event {
             accesskit_winit::WindowEvent::InitialTreeRequested => self.egui.enable_accesskit(),
@@ -123,7 +123,7 @@ impl Surface {
         self.scale = scale.clamp(*UI_SCALE.start(), *UI_SCALE.end());
     }
 
-    /// Returns the mouse's position in points; `None` if the mouse is not over the window.
+    /// Returns the position of the mouse in points; `None` if the mouse is not over the window.
     pub(super) fn mouse(&self) -> Option<egui::Pos2> {
         let Some(WindowEvent::CursorMoved { position, .. }) = &self.moved else { return None };
         let points = self.egui.pixels_per_point();
@@ -131,7 +131,7 @@ impl Surface {
     }
 
     /// Passes an event of the window to egui; returns true if the overlay must be redrawn. `has_field` is true while a text
-    /// field has the focus: otherwise typed text is dropped.
+    /// field has the focus; typed text is dropped otherwise.
     pub(super) fn event(&mut self, window: &Window, event: &WindowEvent, has_field: bool) -> bool {
         match event {
             WindowEvent::CursorMoved { .. } => self.moved = Some(event.clone()),
@@ -146,13 +146,14 @@ impl Surface {
         response.repaint
     }
 
-    /// Makes egui use the fonts that were found since the last call; returns true if there were some.
+    /// Makes egui use the fonts that were found since the last call; returns true if any were found.
     pub(super) fn poll_fonts(&self) -> bool {
         self.fonts.poll(&self.egui)
     }
 
-    /// Lays out and draws the overlay, which `contents` builds, in this window. Returns the delay until the
-    /// overlay must be redrawn, if it must, and the pending measurement of its time in OpenGL, if there is a `timer`.
+    /// Lays out and draws the overlay, which `contents` builds, in this window. Returns the delay until the overlay must be
+    /// redrawn (`None` if it need not be redrawn), and the running measurement of its drawing time in OpenGL (`None` without a
+    /// `timer`).
     pub(super) fn paint(
         &mut self,
         gl_window: &GlWindow,
@@ -187,8 +188,8 @@ impl Surface {
         (if self.later.is_empty() { wait } else { Some(Duration::ZERO) }, timing)
     }
 
-    /// Sets egui's zoom from the window's size in pixels and the user's scale: a full screen is viewed from farther away. Sends
-    /// the mouse's position again, since its position in points changes.
+    /// Sets egui's zoom from the window's size in pixels and the user's scale: a full screen is viewed from a greater distance.
+    /// Passes the mouse's position to egui again, since its position in points changes.
     fn fit(&mut self, window: &Window, (width, height): (u32, u32)) {
         let native = window.scale_factor() as f32;
         let points = |pixels: u32| pixels as f32 / native;
@@ -205,15 +206,15 @@ impl Surface {
         }
     }
 
-    /// Deletes the OpenGL objects; call it while the context is current.
+    /// Deletes the OpenGL objects; must be called while the OpenGL context is current.
     pub(super) fn destroy(&mut self) {
         self.quad.destroy();
         self.painter.destroy();
     }
 }
 
-/// Makes egui draw glyphs without interpolation. Glyphs begin at whole pixels and everything else uses one white pixel of the
-/// atlas, so the result is the same, with less work for a CPU that renders OpenGL.
+/// Makes egui draw glyphs without interpolation. Glyphs begin at whole pixels, and everything else uses one white pixel of the
+/// atlas, so the picture is the same, with less work for a CPU that renders OpenGL.
 fn use_nearest_glyph_pixels(delta: &mut egui::TexturesDelta) {
     let of_atlas = delta.set.iter_mut().filter(|(id, _)| **id == egui::TextureId::default());
     of_atlas.flat_map(|(_, images)| images).for_each(|image| image.options = egui::TextureOptions::NEAREST);

@@ -1,4 +1,5 @@
-//! The heart of the selected variant's kernels, as they run now, for the talk.
+//! The heart of the selected variant's kernels, for the talk (the presentation view). The heart consists of the few most
+//! important lines of the source, which a comment marks.
 
 use super::PlayerContext;
 use super::devices::Devices;
@@ -7,17 +8,18 @@ use base::device::DeviceKind;
 use box_filter::VariantId;
 use overlay::heart;
 
-/// The heart of the selected variant's kernels, and the key for which it was read.
+/// The heart (the most important lines) of the selected variant's kernels, and the kernels from which it was read.
 #[derive(Default)]
 pub(super) struct Talk {
-    /// The variant, the number of the version of its kernels, and the kind of device for which the heart was read.
+    /// The variant, the number of the version of its kernels, and the kind of device for which the heart was read; `None`
+    /// before the first time.
     of: Option<(VariantId, u64, DeviceKind)>,
-    /// The heart of the selected variant's kernels; `None` if it has no kernels of its own.
+    /// The heart of the selected variant's kernels; `None` if the variant has no kernel file.
     pub(super) heart: Option<String>,
 }
 
 impl Talk {
-    /// While the talk is shown, reads the heart again if the variant, its kernels or the device have changed.
+    /// While the talk is shown, reads the heart again if the selected variant, its kernels or the kind of device have changed.
     pub(super) fn update(&mut self, devices: &Devices, kernels: &LiveKernels, cx: &PlayerContext) {
         if !cx.overlay.is_talk_visible() {
             return;

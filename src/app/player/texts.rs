@@ -1,15 +1,15 @@
-//! Writes the texts of the overlay to a file, for tests: a JSON list of `{"text", "x", "y", "width", "height"}`, in pixels of
-//! the window, whenever the texts change.
+//! Writing of the overlay's texts to a file, for tests: a JSON list of `{"text", "x", "y", "width", "height"}` in pixels of the
+//! window, written whenever the texts change.
 
 use base::stderr::print_message;
 use std::path::PathBuf;
 
 use serde::Serialize;
 
-/// The environment variable that names the file of texts; without it no file is written.
+/// The environment variable that names the file for the overlay's texts; no file is written if it is not set.
 const VARIABLE: &str = "CLREEL_TEXTS";
 
-/// A text that the overlay has drawn, and its rectangle in the window, as a JSON object.
+/// A text in the overlay, and its rectangle in pixels of the window, as a JSON object.
 #[derive(Serialize)]
 struct Text<'a> {
     text: &'a str,
@@ -19,7 +19,7 @@ struct Text<'a> {
     height: f32,
 }
 
-/// The file to which the overlay's texts are written for tests, and its last contents.
+/// The file for the overlay's texts, and its last contents.
 #[derive(Debug)]
 pub(super) struct TextFile {
     path: Option<PathBuf>,
@@ -33,8 +33,8 @@ impl TextFile {
         Self { path, written: Vec::new() }
     }
 
-    /// Writes the texts of these shapes to the file; `scale` is the number of pixels per point. After an error the file is no
-    /// longer written.
+    /// Writes the texts among these shapes to the file if they have changed; `scale` is the number of pixels per point. After
+    /// an error nothing is written any more.
     pub(crate) fn write(&mut self, shapes: &[egui::epaint::ClippedShape], scale: f32) {
         let Some(path) = &self.path else { return };
         let texts = overlay::texts(shapes);

@@ -1,9 +1,10 @@
-//! Tuning in the background: searches for the fastest variant run only while they do not disturb the movie. After a search, the
-//! variant `auto`, which uses the fastest one, is rebuilt.
+//! Tuning in the background: searches for the fastest variant and configuration run only while they do not disturb the movie.
+//! After a search, the variant `auto`, which uses the fastest variant, is rebuilt.
 //!
-//! A search is made for the running device, the movie's class of sizes and the radius's class of radii; its result is stored in
-//! the cache of tuning results. A search starts automatically when `auto` is chosen and the cache has no result; on CPU devices,
-//! which decode the movie too, only in a pause. The button *Tune* starts a search in any case.
+//! A search applies to the device in use, to pictures of about the movie's size, and to radii near the current one: sizes that
+//! share a result form a class, and so do radii. The result is stored in the cache of tuning results. A search starts
+//! automatically when `auto` is chosen and the cache has no result; on CPU devices, which also decode the movie, only in a
+//! pause. The button *Tune* starts a search in any case.
 
 use std::time::{Duration, Instant};
 
@@ -22,39 +23,41 @@ use ladders::box_filter::{BoxFilter, Search, Trial};
 use opencl::cl::Device;
 use overlay::{JobState, Tuning};
 
-/// The delay from the last change of device, size or radius to the start of a search: a slider may move across several classes.
+/// The delay before a search starts after a change of device, size or radius: a slider may move on.
 const SEARCH_DELAY: Duration = Duration::from_secs(1);
-/// The environment variable that names the variants to search, separated by commas.
+/// The environment variable that names the variants among which is searched, separated by commas.
 const VARIABLE: &str = "CLREEL_TUNE_VARIANTS";
 
-/// Returns the variants whose names are in a list separated by commas; all variants if the list has none that can be searched.
+/// Returns the variants in a comma-separated list of names that can be tuned; all variants that can be tuned if the list has
+/// none of them.
 fn named_variants(names: &str) -> Vec<VariantId> {
     let named: Vec<VariantId> = names.split(',').filter_map(|name| name.trim().parse().ok()).collect();
     let known: Vec<_> = tuned::variants().into_iter().filter(|id| named.contains(id)).collect();
     if known.is_empty() { tuned::variants() } else { known }
 }
 
-/// The subject of a search: the device's index, the class of sizes, and the number of the class of radii.
+/// What a search applies to: the index of the device, the group of picture sizes that share a result, and the number of the
+/// group of radii that share a result.
 type Key = (usize, SizeClass, usize);
 
-/// The search for the fastest variant in the background, and its results.
+/// The background search for the fastest variant, and its results.
 #[derive(Default)]
 pub(super) struct BackgroundTuning {
     search: Slot<Search, Tuning>,
     key: Option<(Key, Instant)>,
-    /// True if a search for `key` has ended, or found a result in the cache, so that none starts automatically.
+    /// True if a search for `key` has ended or has found its result in the cache, so that no search starts automatically.
     is_over: bool,
-    /// True if the user has requested a search for the fastest variant.
+    /// True if the user has requested a search that has not ended.
     is_requested: bool,
-    /// The state and the trials of the search, for the overlay.
+    /// The state of the search and the times of the configurations that it has measured, as the overlay shows them.
     pub(crate) shown: Tuning,
-    /// True if `shown` belongs to the current search. A search that starts automatically is not shown before its first trial:
-    /// it may wait, or find a result in the cache.
+    /// True if `shown` belongs to the current search. A search that started automatically is shown only once it measures, since
+    /// it may have to wait or may find a result in the cache.
     is_shown: bool,
 }
 
-/// Returns the subject of a search for the running device and the movie on the screen, with the device and the pictures' size;
-/// `None` without a device or picture.
+/// Returns what a search would apply to now, with the device in use and the size of the pictures; `None` if there is no device
+/// or no picture.
 fn search_key(devices: &Devices, cx: &PlayerContext) -> Option<(Key, Device, (u32, u32))> {
     let device = devices.running.device()?.clone();
     let size = cx.frames.presenter.screen.size()?;
@@ -63,7 +66,7 @@ fn search_key(devices: &Devices, cx: &PlayerContext) -> Option<(Key, Device, (u3
 }
 
 impl BackgroundTuning {
-    /// Ends the search, which does not start again automatically.
+    /// Stops the search, and does not start it again automatically.
     pub(crate) fn stop(&mut self) {
         self.cancel();
         self.is_over = true;
@@ -79,8 +82,8 @@ impl BackgroundTuning {
         }
     }
 
-    /// Starts or cancels the search, depending on the selected variant, the device and the picture's size and radius, and takes
-    /// the search's results.
+    /// Starts or cancels the search, depending on the selected variant, the device, and the picture's size and radius; takes
+    /// the results of the search.
     pub(super) fn update(&mut self, devices: &Devices, cx: &mut PlayerContext) {
         self.poll(devices, cx);
         let now = search_key(devices, cx);
@@ -103,14 +106,14 @@ impl BackgroundTuning {
         }
     }
 
-    /// Requests a search for the fastest variant, even if the cache has a result.
+    /// Requests a search for the fastest variant, even if the cache has a result already.
     pub(super) fn tune_now(&mut self, devices: &Devices, cx: &mut PlayerContext) {
         self.cancel();
         self.is_requested = devices.running.device().is_some();
         cx.repaints.redraw_soon();
     }
 
-    /// Starts a search on this device for pictures of this size.
+    /// Starts a search on this device for pictures of this size; `key` is what the search applies to.
     fn start(&mut self, (key, device, size): (Key, Device, (u32, u32)), cx: &mut PlayerContext) {
         let (_, size_class, class) = key;
         let (_, radius) = RADIUS_RANGES[class.min(RADIUS_RANGES.len() - 1)];
@@ -160,7 +163,7 @@ impl BackgroundTuning {
         cx.repaints.redraw_soon();
     }
 
-    /// Takes the messages of the search.
+    /// Takes the messages and the result of the search.
     fn poll(&mut self, devices: &Devices, cx: &mut PlayerContext) {
         let news = self.search.poll();
         if let Some(shown) = news.progress.into_iter().next_back() {
@@ -193,7 +196,7 @@ impl BackgroundTuning {
     }
 }
 
-/// The observer of a search, which reports its progress, and makes it wait until it may use the device.
+/// The observer of a search: reports the progress to the window, and makes the search wait until it may use the device.
 struct Observer<'a> {
     worker: &'a Worker<'a, Search, Tuning>,
     progress: Tuning,

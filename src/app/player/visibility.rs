@@ -1,5 +1,5 @@
-//! Detection of a window that nobody can see, minimised or withdrawn: while it is hidden, the movie pauses, and nothing is
-//! filtered or drawn.
+//! Detection of a window that nobody can see because it is minimised or withdrawn. While the window is hidden, the movie is
+//! paused, and nothing is filtered or drawn.
 
 use std::time::{Duration, Instant};
 
@@ -8,10 +8,10 @@ use winit::raw_window_handle::HasWindowHandle as _;
 use super::PlayerContext;
 use crate::app::display;
 
-/// The time between two checks whether the window is hidden. Each check queries the X server.
+/// The time between two checks of whether the window is hidden. Each check queries the X server.
 const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
-/// The visibility of the window, and the time of the next check.
+/// Whether the window is hidden, and the time of the next check.
 #[derive(Debug, Default)]
 pub(super) struct Visibility {
     /// The time of the next check; `None` if the next check is due at once.
@@ -22,17 +22,17 @@ pub(super) struct Visibility {
 }
 
 impl Visibility {
-    /// Makes [`update`](Self::update) check a hidden window in the next turn, because the window got an event.
+    /// Makes [`update`](Self::update) check a hidden window again in the next turn, because an event of the window has arrived.
     pub(super) fn check_soon(&mut self) {
         if self.is_hidden {
             self.check_at = None;
         }
     }
 
-    /// Checks whether the window is hidden. If it is, returns the time of the next check, until which the caller does nothing.
-    /// Returns `None` for scripts, which count frames or play as fast as possible: their frames are filtered even if the window
-    /// is hidden. Returns `None` on Wayland as well, where compositors request no pictures of hidden windows, so that the movie
-    /// stands still there, too.
+    /// Checks whether the window is hidden. If it is, returns the time of the next check, until which the caller must do
+    /// nothing; otherwise returns `None`. Always returns `None` for scripts, which count frames or play as fast as possible,
+    /// since their frames are filtered even if the window is hidden; and on Wayland, where compositors request no pictures of
+    /// hidden windows, so that the movie stands still anyway.
     pub(super) fn update(&mut self, cx: &mut PlayerContext) -> Option<Instant> {
         if cx.args.frames.is_some() || cx.args.unpaced {
             return None;
@@ -48,8 +48,8 @@ impl Visibility {
         self.is_hidden.then_some(check_at)
     }
 
-    /// Queries whether the window is hidden. Pauses the movie and holds measurements when the window becomes hidden, and
-    /// resumes the movie when the window is shown again.
+    /// Queries whether the window is hidden. If it has become hidden, pauses the movie and the background measurements; if it
+    /// is shown again, resumes the movie.
     fn check(&mut self, cx: &mut PlayerContext) {
         let window = &cx.gl_window.window;
         let unmapped = window.window_handle().is_ok_and(|handle| display::is_unmapped(handle.as_raw()));

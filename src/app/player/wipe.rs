@@ -1,4 +1,4 @@
-//! The user's control of the wipe, which shows two filters of one frame with a line between them: the filter of the second side,
+//! The user's control of the wipe, which shows two filters of one frame, separated by a line: the filter of the second side,
 //! and the comparison of both sides.
 
 use super::PlayerContext;
@@ -9,8 +9,8 @@ use box_filter::MAX_RADIUS;
 use engine::frame_loop::{SecondFilter, VariantStatus};
 use overlay::Action;
 
-/// Applies a key that chooses a variant or radius to the second side of the wipe, if the mouse is over that side. Returns true
-/// if the key was applied.
+/// Applies the key of a variant or radius to the second side of the wipe if the mouse is over that side. Returns true if the
+/// key was applied.
 pub(super) fn apply_to_second(
     action: &Action,
     movies: &Movies,
@@ -34,7 +34,7 @@ pub(super) fn apply_to_second(
     true
 }
 
-/// Begins the wipe between two filters, or ends it.
+/// Begins a wipe between two filters, or ends the current wipe.
 pub(super) fn toggle(movies: &Movies, devices: &mut Devices, cx: &mut PlayerContext) {
     let Some(second) = cx.frames.wipe.toggle(cx.frames.choice.filter().1) else { return };
     // If the variant is unavailable, the wipe ends at once with a message.
@@ -62,7 +62,7 @@ pub(super) fn swap(devices: &mut Devices, cx: &mut PlayerContext) {
     }
 }
 
-/// Switches the map of the differences between both sides of the wipe on or off; begins a wipe if there is none.
+/// Shows or hides the map of the differences between both sides of the wipe; begins a wipe if there is none.
 pub(super) fn toggle_difference(movies: &Movies, devices: &mut Devices, cx: &mut PlayerContext) {
     let compares = !cx.frames.wipe.compares();
     if compares && cx.frames.wipe.second().is_none() {
@@ -71,16 +71,17 @@ pub(super) fn toggle_difference(movies: &Movies, devices: &mut Devices, cx: &mut
     cx.frames.wipe.set_comparing(compares);
 }
 
-/// Makes the builder build the variant of the wipe's second side before others. Returns false and shows an error if the variant
-/// is unavailable. Returns true without a request if the side shows another version of the edited kernels, since that version
-/// is built already.
+/// Makes the builder build the variant of the wipe's second side before all others. Shows an error and returns false if the
+/// variant is unavailable; returns true otherwise. Does nothing if the second side shows another version of the edited kernels,
+/// since that is built already.
 fn prefer_second(second: SecondFilter, devices: &mut Devices, cx: &mut PlayerContext) -> bool {
     // Another version is built before its wipe begins.
     second.version.is_some()
         || devices.prefer(second.filter.0).map_err(|error| cx.notify(error, true)).is_ok()
 }
 
-/// Ends the wipe if the variant of its second side is unavailable. Shows the error if one has ended a wipe.
+/// Ends the wipe if the variant of its second side is unavailable or its programs were built for another device. Stops the
+/// comparison of the sides if there is no device. Shows the error that has ended or stopped either.
 pub(super) fn update(movies: &Movies, devices: &Devices, cx: &mut PlayerContext) {
     cx.frames.wipe.is_suspended = !movies.is_movie();
     devices.builds.end_stale_wipe(&devices.running, cx);

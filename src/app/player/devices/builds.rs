@@ -1,4 +1,4 @@
-//! Requests to the builder, and the processing of its results for pipelines, statuses and messages.
+//! The window's requests to the builder (the thread that compiles programs), and the processing of the builder's results.
 
 use super::candidate::Candidate;
 use super::opening::PreparedDevice;
@@ -13,16 +13,18 @@ use engine::{Measurements, TrialCase};
 use opencl::cl::is_device_failure;
 use overlay::{Subject, Validation};
 
-/// The window's side of the builder: the handle of its thread, and the state of requests to the thread.
+/// The window's handle of the builder, results that the window has yet to process, and the state of requests.
 pub(crate) struct Builds {
     builder: Builder,
-    /// The results that [`Builds::take_news`] has not returned yet.
+    /// The results that [`Builds::take_news`] has yet to return.
     news: Vec<News>,
-    /// The number of the newest version of the chosen variant's kernels, until a picture of it is on the screen.
+    /// The number of the newest version of the chosen variant's kernels until a picture made with it is on the screen; `None`
+    /// afterwards.
     unseen: Option<u64>,
-    /// The number of the context for which the second side of a wipe between two versions was built.
+    /// The number of the context for which the version on the second side of a wipe was built; `None` if none was built.
     wiped_on: Option<u64>,
-    /// The number of restarts of the builder for the running device; requests from before a restart may never be answered.
+    /// The number of times that the builder was restarted for the device in use. Requests from before a restart may stay
+    /// unanswered.
     pub(crate) restarts: u32,
 }
 
@@ -36,15 +38,15 @@ impl Builds {
         self.builder.poll()
     }
 
-    /// Notifies the builder when a picture of the newest version of the edited kernels is on the screen.
+    /// Notifies the builder once a picture made with the newest version of the edited kernels is on the screen.
     pub(super) fn report_shown(&mut self, cx: &mut PlayerContext) {
         if let Some(version) = self.unseen.take_if(|_| !cx.frames.presenter.screen.is_outdated()) {
             self.builder.report_shown(version);
         }
     }
 
-    /// Adds a part to the pipeline of the running device, and reports the part's error, if any. Returns the chosen variant and
-    /// the error if the device has failed with that variant.
+    /// Adds the programs of a builder's result to the pipeline of the device in use, and shows the result's error, if there is
+    /// one. If the device itself failed with the chosen variant, returns the variant and the error.
     pub(super) fn add_to_running(
         &mut self,
         part: Part,
@@ -89,7 +91,7 @@ impl Builds {
         None
     }
 
-    /// Updates the status of a variant, the statistics and the wipe with the result of validating the variant's edited kernels.
+    /// Updates the status of a variant, the statistics and the wipe from the result of validating the variant's edited kernels.
     fn take_verdict(&mut self, judged: &Judged, running: &mut RunningDevice, cx: &mut PlayerContext) {
         let (version, may_run) = (judged.version, judged.validation.may_run());
         let Subject::Variant(variant) = judged.subject else {
@@ -124,7 +126,8 @@ impl Builds {
         running.report_failed_trials(cx);
     }
 
-    /// Ends a wipe between two versions of the edited kernels if its second side was built for another device.
+    /// Ends the wipe between two versions of the edited kernels if its second side was built for another device than the one in
+    /// use.
     pub(crate) fn end_stale_wipe(&self, running: &RunningDevice, cx: &mut PlayerContext) {
         let is_current = self.wiped_on.is_some() && self.wiped_on == running.number();
         if !is_current && cx.frames.wipe.second().is_some_and(|second| second.version.is_some()) {
@@ -136,17 +139,16 @@ impl Builds {
         self.builder.request(request);
     }
 
-    /// Makes a variant the preferred one, which is built before the others.
     pub(super) fn prefer(&self, id: VariantId) {
         self.builder.prefer(id);
     }
 
-    /// Removes and returns the results for the running device that arrived since the last call.
+    /// Removes and returns the results for the device in use that arrived since the last call.
     pub(crate) fn take_news(&mut self) -> Vec<News> {
         std::mem::take(&mut self.news)
     }
 
-    /// Starts to build all programs for a context. If the builder's thread is stuck in a call of another device's driver, a new
+    /// Starts to build all programs for a context. If the builder's thread is stuck in a driver call for another context, a new
     /// thread replaces it.
     pub(super) fn start(&mut self, start: Start, cx: &mut PlayerContext) {
         if self.builder.is_stalled_for_other(start.number) {
@@ -157,8 +159,8 @@ impl Builds {
         self.builder.request(Request::Start(start));
     }
 
-    /// If the builder's thread is stuck in a call of the previous device's driver, continues the work for the prepared device
-    /// on a new thread.
+    /// If the builder's thread is stuck in a driver call for the previous device, replaces it by a new thread, which builds for
+    /// the prepared device.
     pub(super) fn avoid_stalled(&mut self, prepared: Option<&PreparedDevice>, cx: &mut PlayerContext) {
         let stalled = |prepared: &&PreparedDevice| self.builder.is_stalled_for_other(prepared.start.number);
         if let Some(start) = prepared.filter(stalled).map(|prepared| prepared.start.clone()) {
@@ -166,8 +168,8 @@ impl Builds {
         }
     }
 
-    /// Restarts the builder for the running device, after it worked for a device that cannot be used, or if nothing could be
-    /// built before. Requests without an answer may be lost, so the pipeline repeats them.
+    /// Restarts the builder for the device in use, after the builder has worked for a device that cannot be used, or if nothing
+    /// could be built before. Unanswered requests may be lost, so the pipeline repeats them.
     pub(crate) fn restart(&mut self, running: &mut RunningDevice, cx: &mut PlayerContext) {
         let Some(number) = running.number() else { return };
         self.restarts += 1;
@@ -182,8 +184,8 @@ impl Builds {
         });
     }
 
-    /// Requests from the builder what frames needed and did not have: the programs for scopes, comparison and conversions, and
-    /// the trials of edited kernels. Also requests checks of the conversions in use.
+    /// Requests from the builder the programs and trials that frames need and that are missing: programs for scopes, comparison
+    /// and conversions, and trials of edited kernels. Also requests checks of the conversions in use.
     ///
     /// Does nothing while another device is being prepared, since the builder then works for that device. Frames continue
     /// without the missing programs, or wait for the new device if a filter on planes needs a conversion.
@@ -199,7 +201,7 @@ impl Builds {
         }
     }
 
-    /// Ends the builder. Returns true if its thread has ended and dropped its context, false if the thread may still run.
+    /// Ends the builder. Returns true if its thread has ended and dropped its context; false if the thread may still run.
     #[must_use]
     pub(super) fn shut_down(&mut self) -> bool {
         self.builder.shut_down()
@@ -207,7 +209,8 @@ impl Builds {
 }
 
 impl PreparedDevice {
-    /// Adds a part from the builder to the prepared device's pipeline and statuses.
+    /// Adds the programs of a builder's result to the pipeline of the prepared device, and updates the statuses of its
+    /// variants.
     pub(super) fn add(&mut self, part: Part) {
         if let News::Variant(id, made) = part.news {
             self.statuses.set(id, made.err().map_or(VariantStatus::Ready, VariantStatus::Unavailable));
@@ -218,7 +221,7 @@ impl PreparedDevice {
     }
 }
 
-/// Shows the error because of which the chosen variant cannot be built, and chooses `off`.
+/// Shows the error for which the chosen variant cannot be built, and chooses `off` (no filter).
 fn show_unfiltered(error: &Error, cx: &mut PlayerContext) {
     cx.choose_off();
     let hint = format!("{} The movie is shown unfiltered.", error.hint).trim_start().to_owned();

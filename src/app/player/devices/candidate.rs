@@ -1,4 +1,4 @@
-//! The device that is to replace the one in use: requested, then opened, then prepared.
+//! The candidate: the device that is to replace the device in use. It is requested, then opened, then prepared.
 
 use super::list::DeviceList;
 use super::opening::{DeviceOpening, PreparedDevice};
@@ -6,13 +6,13 @@ use super::recovery::DeviceFailure;
 use crate::app::player::PlayerContext;
 use opencl::cl::Device;
 
-/// The state of the change to another device.
+/// The stages of the change to another device.
 #[derive(Default)]
 enum Progress {
-    /// No device is to replace the one in use.
+    /// No change to another device is in progress.
     #[default]
     None,
-    /// The first device is to be chosen, but it is not known yet.
+    /// The first device is to be used, but it is not known yet which one that is.
     First,
     /// A device was requested. Opening it may take long, so the window is drawn with a message first.
     Requested {
@@ -26,26 +26,27 @@ enum Progress {
     Prepared(Box<PreparedDevice>),
 }
 
-/// The device that is to replace the one in use.
+/// The device that is to replace the device in use, and the stage of the change.
 #[derive(Default)]
 pub(crate) struct Candidate {
     progress: Progress,
-    /// The number of contexts opened so far.
+    /// The number of contexts that were opened so far; numbers new contexts.
     contexts: u64,
 }
 
 impl Candidate {
-    /// Returns true if the device is to be replaced, even if the new one is not known yet.
+    /// Returns true if the device in use is to be replaced, even if it is not known yet by which device.
     pub(super) fn is_some(&self) -> bool {
         !matches!(self.progress, Progress::None)
     }
 
-    /// Returns true if the first device is still to be chosen.
+    /// Returns true if the first device is to be used and it is not known yet which one that is.
     pub(super) fn is_first(&self) -> bool {
         matches!(self.progress, Progress::First)
     }
 
-    /// Returns the device that is to replace the one in use; `None` if there is none, or it is unknown.
+    /// Returns the device that is to replace the device in use; `None` if none is to replace it, or it is not known yet which
+    /// one.
     pub(super) fn device(&self) -> Option<&Device> {
         match &self.progress {
             Progress::None | Progress::First => None,
@@ -55,7 +56,7 @@ impl Candidate {
         }
     }
 
-    /// Returns the device that is being opened, if there is one.
+    /// Returns the device whose context is being created; `None` if there is none.
     pub(super) fn opening(&self) -> Option<&DeviceOpening> {
         match &self.progress {
             Progress::Opening(opening) => Some(opening),
@@ -63,7 +64,7 @@ impl Candidate {
         }
     }
 
-    /// Returns the device that is open and for which programs are being built, if there is one.
+    /// Returns the device whose context is open and for which programs are being built; `None` if there is none.
     pub(super) fn prepared(&self) -> Option<&PreparedDevice> {
         match &self.progress {
             Progress::Prepared(prepared) => Some(prepared),
@@ -71,7 +72,7 @@ impl Candidate {
         }
     }
 
-    /// Returns the device that is open and for which programs are being built, to change it.
+    /// Returns the device of [`Self::prepared`] for changes.
     pub(super) fn prepared_mut(&mut self) -> Option<&mut PreparedDevice> {
         match &mut self.progress {
             Progress::Prepared(prepared) => Some(prepared),
@@ -79,7 +80,7 @@ impl Candidate {
         }
     }
 
-    /// Drops the candidate: the device in use stays.
+    /// Drops the candidate, so that the device in use stays.
     pub(super) fn clear(&mut self) {
         self.progress = Progress::None;
     }
@@ -89,19 +90,19 @@ impl Candidate {
         self.progress = Progress::First;
     }
 
-    /// Requests a device. It is opened once the window was drawn, or at once if `is_drawn` is true.
+    /// Requests a change to this device. The device is opened once the window was drawn; at once if `is_drawn` is true.
     pub(super) fn request(&mut self, device: Device, is_drawn: bool) {
         self.progress = Progress::Requested { device, is_drawn };
     }
 
-    /// Notes that the window was drawn, so that the requested device can be opened.
+    /// Records that the window was drawn with the message about the request, so that the requested device can be opened.
     pub(crate) fn was_drawn(&mut self) {
         if let Progress::Requested { is_drawn, .. } = &mut self.progress {
             *is_drawn = true;
         }
     }
 
-    /// Returns the requested device once the window was drawn.
+    /// Returns the requested device if it can be opened now, since the window was drawn; otherwise `None`.
     pub(super) fn to_open(&self) -> Option<Device> {
         match &self.progress {
             Progress::Requested { device, is_drawn: true } => Some(device.clone()),
@@ -114,7 +115,8 @@ impl Candidate {
         self.progress = Progress::Opening(opening);
     }
 
-    /// Polls the device that is being opened, without blocking. Once its context exists, prepares and returns the device.
+    /// Checks, without blocking, whether the device that is being opened has its context. If it has, prepares and returns the
+    /// device; otherwise returns `None`.
     ///
     /// # Errors
     /// If opening has failed.

@@ -1,8 +1,9 @@
-//! The machine's devices, with the result of testing whether each can share textures with the window, and its last failure.
+//! The machine's devices, each with the result of testing whether it can share textures with the window, and with its last
+//! failure.
 //!
-//! Results of sharing tests at earlier starts are in a cache file. Missing results come from a child process, which a job
-//! starts while the movie plays. The job's thread and the devices' threads read and write the file. This process shares
-//! textures with a device only after a child process has done so without a crash.
+//! A cache file has the results of sharing tests at earlier starts. A job starts a child process for the missing results while
+//! the movie plays. The job's thread and the devices' threads read and write the file. This process shares textures with a
+//! device only after a child process has done so without a crash.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,11 +23,12 @@ use overlay::{DeviceRow, DeviceState};
 /// A device, and the results of using it since the window was opened.
 struct ListedDevice {
     device: Device,
-    /// The result of sharing textures with the device in this process; `None` if that was not attempted.
+    /// The way in which this process shares textures with the device; `None` until the device was opened here.
     sharing: Option<Sharing>,
-    /// The result of the sharing test in a child process, now or at an earlier start.
+    /// The result of testing in a child process whether the device shares textures, now or at an earlier start; `None` while it
+    /// is unknown.
     tested: Option<SharingTest>,
-    /// The last failure of the device; cleared when the device runs again.
+    /// The last failure of the device; `None` if it has not failed, or has run again since.
     failure: Option<Error>,
 }
 
@@ -36,17 +38,17 @@ pub(crate) struct DeviceList {
     devices: Vec<ListedDevice>,
     /// True once the machine's devices are known.
     pub(super) is_complete: bool,
-    /// A text for each driver that provides no device, and for each GPU with no device or several.
+    /// Messages about drivers that provide no device, and about GPUs for which there is no device or more than one.
     pub(crate) remarks: Vec<String>,
     known: Option<Arc<SharingCache>>,
-    /// The job that tests sharing, while results are missing; it reports positions in `devices`.
+    /// The job that tests the sharing of devices without a known result. It reports results with positions in `devices`.
     tests: Option<Job<(), (usize, SharingTest)>>,
-    /// The job that finds out which device drives the window.
+    /// The job that finds out which device renders the window.
     driving: Option<Job<Option<usize>>>,
 }
 
 impl DeviceList {
-    /// Sets the machine's devices, and starts to test those whose sharing is unknown.
+    /// Sets the machine's devices, and starts to test those for which it is unknown whether they share textures.
     pub(super) fn fill(&mut self, devices: Vec<Device>, cx: &mut PlayerContext) {
         if !devices.is_empty() {
             drivers::failures().into_iter().for_each(|failure| cx.notify(failure, false));
@@ -68,15 +70,14 @@ impl DeviceList {
         self.get(index).map(|listed| &listed.device)
     }
 
-    /// Returns the position of the device that follows the one with this index; after the last one comes the first. Returns the
-    /// position of the first device if there is no such index, and `None` without devices.
+    /// Returns the position of the device after the one with this index; the first device comes after the last one. Returns the
+    /// position of the first device if no device has this index, and `None` if the list is empty.
     pub(super) fn next_position(&self, index: Option<usize>) -> Option<usize> {
         let at = self.devices().position(|device| Some(device.info.index) == index);
         let next = at.map_or(0, |at| (at + 1) % self.devices.len());
         (next < self.devices.len()).then_some(next)
     }
 
-    /// Returns the entry of the device with this index.
     fn get(&self, index: usize) -> Option<&ListedDevice> {
         self.devices.iter().find(|listed| listed.device.info.index == index)
     }
@@ -90,29 +91,29 @@ impl DeviceList {
         self.get(device.info.index)?.tested.as_ref()
     }
 
-    /// Sets the error for which the device with this index cannot be used; `None` clears it.
+    /// Sets the error for which the device with this index cannot be used; `None` marks it as usable.
     pub(super) fn set_failure(&mut self, index: usize, error: Option<&Error>) {
         if let Some(listed) = self.get_mut(index) {
             listed.failure = error.cloned();
         }
     }
 
-    /// Stores the sharing of a device that was opened in this process.
+    /// Stores how a device that was opened in this process shares textures.
     pub(super) fn set_sharing(&mut self, device: &Device, sharing: Sharing) {
         if let Some(listed) = self.get_mut(device.info.index) {
             listed.sharing = Some(sharing);
         }
     }
 
-    /// Returns a row of the overlay's list for each device. `running` is the index of the device in use, and `next` that of the
-    /// one that is being prepared. `None` until the devices are known.
+    /// Returns the overlay's row for each device; `None` until the devices are known. `running` is the index of the device in
+    /// use, and `next` that of the device that is being prepared.
     pub(super) fn rows(&self, running: Option<usize>, next: Option<usize>) -> Option<Vec<DeviceRow<'_>>> {
         let row = |listed| row(listed, running, next);
         self.is_complete.then(|| self.devices.iter().map(row).collect())
     }
 
-    /// Reads the cached results of sharing tests, and starts a child process that tests the other devices. With `--no-sharing`,
-    /// no device is tested.
+    /// Reads the cached results of sharing tests, and starts a child process that tests the devices without a result. With
+    /// `--no-sharing`, no device is tested.
     fn test_sharing(&mut self, cx: &mut PlayerContext) {
         if cx.args.no_sharing {
             return self.end_tests("--no-sharing was given");
@@ -144,7 +145,7 @@ impl DeviceList {
         }
     }
 
-    /// Processes the results of sharing tests that have arrived.
+    /// Processes the results of sharing tests that have arrived since the last call.
     pub(super) fn poll_tests(&mut self, cx: &mut PlayerContext) {
         while let Some(message) = self.tests.as_ref().and_then(Job::poll) {
             match message {
@@ -162,15 +163,15 @@ impl DeviceList {
         }
     }
 
-    /// Marks devices without a test result as not sharing, because of `why`.
+    /// Marks all devices without a test result as unable to share textures, for the reason `why`.
     fn end_tests(&mut self, why: &str) {
         for listed in &mut self.devices {
             listed.tested.get_or_insert_with(|| SharingTest::unknown(why));
         }
     }
 
-    /// Returns `Ok` if this process may try to share textures with the device, or the reason why not; `None` while the test
-    /// runs.
+    /// Returns `Ok` if this process may attempt to share textures with the device, otherwise the reason why it must not; `None`
+    /// while the test runs.
     pub(super) fn may_share(&self, device: &Device) -> Option<Result<(), String>> {
         let Some(listed) = self.get(device.info.index) else {
             return Some(Err("its driver does not list it any more".to_owned()));
@@ -179,8 +180,8 @@ impl DeviceList {
         Some(if tested.survived { Ok(()) } else { Err(tested.sharing.reason().to_owned()) })
     }
 
-    /// Returns a function that changes the entry of the device in the cache of sharing tests. For the device's thread, since
-    /// writing a file may take long.
+    /// Returns a function that updates the device's entry in the cache of sharing tests. It is to be called on the device's
+    /// thread, since writing a file may take long.
     pub(super) fn update_cache<U: FnOnce(&SharingCache, &DeviceInfo) + Send>(
         &self,
         device: &Device,
@@ -196,8 +197,8 @@ impl DeviceList {
         }
     }
 
-    /// Returns the device to start with if the command line names none: the GPU that drives the window, else the best device.
-    /// `None` while it is unknown which drivers can be queried for the GPU that drives the window.
+    /// Returns the device with which to start if the command line names none: the GPU that renders the window, else the best
+    /// device. Returns `None` while it is unknown which drivers can be queried for that GPU.
     pub(super) fn first_device(&mut self, cx: &mut PlayerContext) -> Option<Result<Device>> {
         let is_card = |listed: &&ListedDevice| listed.device.info.kind == DeviceKind::Gpu;
         if self.devices.iter().filter(is_card).count() > 1 && !cx.args.no_sharing {
@@ -226,7 +227,7 @@ impl DeviceList {
     }
 }
 
-/// Returns the row of a device in the overlay's list.
+/// Returns the overlay's row for a device.
 fn row(listed: &ListedDevice, running: Option<usize>, next: Option<usize>) -> DeviceRow<'_> {
     let info = &listed.device.info;
     let state = match Some(info.index) {
@@ -239,7 +240,7 @@ fn row(listed: &ListedDevice, running: Option<usize>, next: Option<usize>) -> De
     DeviceRow { info, sharing, state, failure: listed.failure.as_ref() }
 }
 
-/// Starts a job that queries the drivers of these devices for the one that drives the window; a job, since each call may stall.
+/// Starts a job that asks the drivers of these devices which device renders the window. It is a job since each call may stall.
 fn query_driving_device(safe: Vec<Device>, cx: &mut PlayerContext) -> Result<Job<Option<usize>>> {
     let properties = cx.gl_window.opencl_properties();
     Job::spawn("driving", "The drivers could not be asked.", &cx.waker, move |_: &_| {

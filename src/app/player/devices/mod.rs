@@ -1,4 +1,5 @@
-//! The OpenCL device that filters the movie: its selection, its replacement after a failure, and the builds for it.
+//! The OpenCL device that filters the movie: its selection, its replacement after a failure, and the programs that are built
+//! for it.
 //!
 //! A device is prepared while another one runs: the movie continues, and the new pipeline replaces the old one only when the
 //! chosen variant is built. So nothing changes if the new device cannot be used.
@@ -40,7 +41,7 @@ use running::RunningDevice;
 use silence::SilenceNotice;
 use statuses::Statuses;
 
-/// The state of all OpenCL devices: the list, the device in use, and the builds for it.
+/// The state of all OpenCL devices: the list of devices, the device in use, the device that is to replace it, and the builder.
 pub(super) struct Devices {
     pub(super) list: DeviceList,
     pub(super) running: RunningDevice,
@@ -48,13 +49,13 @@ pub(super) struct Devices {
     pub(super) builds: Builds,
     pub(super) recovery: Recovery,
     silence: SilenceNotice,
-    /// The device that the command line selects.
+    /// The device that the command line selects; `None` if it selects none.
     named: Option<Device>,
 }
 
 impl Devices {
-    /// Creates the state without a device in use. `named` is the device that the command line selects. `sources` may have the
-    /// user's own kernel.
+    /// Creates the state before any device is in use. `named` is the device that the command line selects. If `sources` contain
+    /// the user's own kernel, that kernel is offered as a variant.
     pub(crate) fn new(
         builder: Builder,
         named: Option<Device>,
@@ -72,7 +73,7 @@ impl Devices {
         }
     }
 
-    /// Processes new results of the jobs that find devices, build programs and test sharing. Opens and prepares the requested
+    /// Processes new results of the jobs that find devices, build programs and test sharing; opens and prepares the requested
     /// device. Must be called in each turn of the event loop.
     pub(crate) fn update(&mut self, cx: &mut PlayerContext) {
         while let Some(message) = self.builds.poll() {
@@ -95,7 +96,7 @@ impl Devices {
         self.builds.request_missing(&self.candidate, cx);
     }
 
-    /// Requests the programs that frames needed and did not have, and replaces the device if a frame has failed on it.
+    /// Requests the programs that frames need and that are missing, and replaces the device if a frame has failed on it.
     pub(crate) fn handle_frame_needs(&mut self, cx: &mut PlayerContext) {
         self.builds.request_missing(&self.candidate, cx);
         let Some(error) = cx.frames.failure.take() else { return };
@@ -106,12 +107,12 @@ impl Devices {
         self.running_failed(Error::new(what, error.why, ""), false, cx);
     }
 
-    /// Returns true if the first device is being opened.
+    /// Returns true if the context of the first device is being created.
     pub(crate) fn is_opening_first(&self) -> bool {
         self.candidate.opening().is_some() && self.running.device().is_none()
     }
 
-    /// Returns true if clreel is still searching for devices or preparing one, so that a missing device may still appear.
+    /// Returns true if clreel is still searching for devices or preparing one, so that a device may still come into use.
     pub(crate) fn is_awaited(&self) -> bool {
         !self.list.is_complete || self.candidate.is_some()
     }
@@ -121,11 +122,11 @@ impl Devices {
         self.running.device().is_some() && self.candidate.device().is_none()
     }
 
-    /// Makes the builder build the variant that the user has chosen before others. If the device failed with the variant,
-    /// builds it again, since memory may be free now.
+    /// Makes the builder build the variant that the user has chosen before all others. If the device failed with the variant
+    /// before, builds the variant again, since memory may be free now.
     ///
     /// # Errors
-    /// The error for which the variant is unavailable.
+    /// If the variant is unavailable; the error says why.
     pub(crate) fn prefer(&mut self, id: VariantId) -> Result<()> {
         let has_device = self.running.device().is_some();
         match self.running.statuses.get(id) {
@@ -144,7 +145,7 @@ impl Devices {
         Ok(())
     }
 
-    /// Shows or hides the user's own kernel as a variant, for the device in use and the prepared one.
+    /// Adds the user's own kernel to the variants or removes it, for the device in use and for the prepared device.
     pub(crate) fn update_own_row(&mut self, has_own: bool) {
         self.running.statuses.update_own_row(has_own);
         if let Some(prepared) = self.candidate.prepared_mut() {
@@ -152,14 +153,14 @@ impl Devices {
         }
     }
 
-    /// Returns a row for each device; `None` until the devices are known.
+    /// Returns the overlay's row for each device; `None` until the devices are known.
     pub(crate) fn rows(&self) -> Option<Vec<DeviceRow<'_>>> {
         let index = |device: &Device| device.info.index;
         self.list.rows(self.running.device().map(index), self.candidate.device().map(index))
     }
 
     /// Ends the builder, and drops the device that is being opened or prepared. Returns true if the builder has ended, so that
-    /// it makes no OpenCL calls any more.
+    /// it makes no driver calls any more.
     #[must_use]
     pub(crate) fn shut_down(&mut self) -> bool {
         let idle = self.builds.shut_down();
@@ -201,7 +202,7 @@ impl Devices {
         cx.repaints.redraw_with_next_frame();
     }
 
-    /// Adds a part from the builder to the device in use, and handles the failure of the device if one has occurred.
+    /// Adds the programs of a builder's result to the pipeline of the device in use, and handles a failure of the device.
     fn add_to_running(&mut self, part: Part, cx: &mut PlayerContext) {
         let failed = self.builds.add_to_running(part, &mut self.running, cx);
         if let (Some((id, error)), Some(device)) = (failed, self.running.device()) {
@@ -219,8 +220,8 @@ impl Devices {
         }
     }
 
-    /// Handles the failure of the device that was to replace the one in use. The device in use stays; if there is none, uses
-    /// another device.
+    /// Handles the failure of the device that was to replace the device in use. The device in use stays; if there is none,
+    /// another device is opened.
     fn candidate_failed(&mut self, failure: DeviceFailure, cx: &mut PlayerContext) {
         let Some(running) = self.running.device() else {
             return self.recover(failure, cx);
@@ -231,7 +232,7 @@ impl Devices {
         cx.notify(Error { hint, ..failure.error }, true);
     }
 
-    /// Handles the failure of the running device; `is_silent` is true if the device does not respond.
+    /// Handles the failure of the device in use; `is_silent` is true if the device does not respond.
     fn running_failed(&mut self, error: Error, is_silent: bool, cx: &mut PlayerContext) {
         let Some(device) = self.running.device() else { return };
         let shared = self.running.sharing == Sharing::ZeroCopy;
@@ -239,7 +240,7 @@ impl Devices {
         self.recover(DeviceFailure { is_silent, ..failure }, cx);
     }
 
-    /// Stops using the device that has failed, and opens another one, or reports that none is left.
+    /// Stops using the device that has failed, and opens another one. If no device is left, reports that.
     fn recover(&mut self, mut failure: DeviceFailure, cx: &mut PlayerContext) {
         self.running.abandon();
         self.candidate.clear();
@@ -264,9 +265,9 @@ impl Devices {
         }
     }
 
-    /// Polls the device that is being opened, without blocking. If its context exists, starts to build programs for it. If
-    /// opening has failed, opens another device or continues with the one in use. Also replaces the builder's thread if that
-    /// does not return from a call of the previous device's driver.
+    /// Checks, without blocking, whether the device that is being opened has its context. If it has, starts to build programs
+    /// for it. If opening has failed, opens another device or continues with the device in use. Also replaces the builder's
+    /// thread if that does not return from a driver call for the previous device.
     fn poll_opening(&mut self, cx: &mut PlayerContext) {
         self.builds.avoid_stalled(self.candidate.prepared(), cx);
         match self.candidate.poll_opening(&mut self.list, cx) {
@@ -279,7 +280,7 @@ impl Devices {
         }
     }
 
-    /// Makes the prepared device the one in use as soon as the chosen variant is built for it. Rejects the device if that
+    /// Makes the prepared device the device in use once the chosen variant is built for it. Rejects the prepared device if that
     /// variant is unavailable on it.
     fn promote_if_ready(&mut self, cx: &mut PlayerContext) {
         let chosen = cx.frames.choice.filter().0;
@@ -312,7 +313,7 @@ impl Devices {
         }
     }
 
-    /// Makes the prepared device the one in use.
+    /// Makes the prepared device the device in use, in place of the previous one.
     fn promote(&mut self, cx: &mut PlayerContext) {
         let Some(mut prepared) = self.candidate.take_prepared() else { return };
         self.list.set_failure(prepared.device.info.index, None);
@@ -325,9 +326,9 @@ impl Devices {
         cx.repaints.redraw_soon();
     }
 
-    /// Shows which driver does not respond. Abandons the device in use, and the one that is being opened, if its own thread has
-    /// been in one call for too long; builds have timeouts of their own. Returns the time when to call this again; `None` if no
-    /// driver is in a call.
+    /// Shows which driver does not respond. Stops using the device in use, and stops opening the device that is being opened,
+    /// if its thread has been in one driver call for too long. (Builds have timeouts of their own.) Returns the time at which
+    /// to call this function again; `None` if no driver is in a call.
     pub(crate) fn check_unresponsive_drivers(&mut self, cx: &mut PlayerContext) -> Option<Instant> {
         let opening = self.candidate.opening().map(|opening| &opening.device);
         let prepared = self.candidate.prepared().map(|prepared| &prepared.device);
@@ -358,7 +359,7 @@ impl Devices {
     }
 }
 
-/// Returns the error for when the user chooses the own kernel and it does not exist.
+/// Returns the error for when the user chooses the own kernel and its file does not exist.
 pub(super) fn no_own_kernel_error() -> Error {
     Error::new(
         "There is no kernel of your own.",

@@ -1,5 +1,5 @@
-//! Opening a device: the thread that is to make the device's OpenCL calls creates its context, and attempts to share textures
-//! with OpenGL.
+//! Opening a device: creates its context, and attempts to share textures with OpenGL, on the thread that is to make all OpenCL
+//! calls for the device.
 
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::time::{Duration, Instant};
@@ -19,12 +19,12 @@ use opencl::cl::{ClContext, Device};
 use opencl::device_thread::DeviceThread;
 use opencl::sources::Sources;
 
-/// The pipeline of a device and the thread that makes the device's OpenCL calls, until the frame loop takes both. The boolean
-/// is true if the window's thread makes the calls instead.
+/// The pipeline of an opened device, and the thread that makes the device's OpenCL calls; `None` once the frame loop has taken
+/// both. The boolean is true if the window's thread makes the calls.
 pub(super) struct HeldPipeline(pub(super) Option<(Pipeline, DeviceThread, bool)>);
 
 impl HeldPipeline {
-    /// Returns the pipeline, to add built programs to it; `None` once the frame loop has taken it.
+    /// Returns the pipeline, so that programs can be added to it; `None` once the frame loop has taken it.
     pub(super) fn pipeline_mut(&mut self) -> Option<&mut Pipeline> {
         self.0.as_mut().map(|(pipeline, ..)| pipeline)
     }
@@ -42,7 +42,7 @@ impl Drop for HeldPipeline {
     }
 }
 
-/// A device that is open and for which programs are being built.
+/// A device whose context is open and for which programs are being built.
 pub(super) struct PreparedDevice {
     pub device: Device,
     pub start: Start,
@@ -51,7 +51,7 @@ pub(super) struct PreparedDevice {
     pub statuses: Statuses,
 }
 
-/// The result of opening a device: its context, whether the context shares textures, and its pipeline.
+/// The result of opening a device: its context, how the context shares textures, and its pipeline.
 type OpenedContext = (ClContext, Sharing, Pipeline);
 
 /// A device whose context is being created.
@@ -60,11 +60,12 @@ pub(super) struct DeviceOpening {
     /// True if the context is to share textures.
     shares: bool,
     thread: DeviceThread,
-    /// OpenGL calls that the device's thread requests from the window's thread.
+    /// Requests for OpenGL calls, which the device's thread sends to the window's thread.
     gl_calls: Receiver<GlRequest>,
     opened: Receiver<Result<OpenedContext>>,
     since: Instant,
-    /// The total time for which the process had been stopped before `since`; subtracted when the time since then is measured.
+    /// The total time for which the process had been suspended when opening began; used to leave out later suspensions from
+    /// [`Self::elapsed`].
     stopped: Duration,
 }
 
@@ -109,8 +110,8 @@ impl DeviceOpening {
         Ok(Self { device, shares, thread, gl_calls, opened, since, stopped })
     }
 
-    /// Makes the OpenGL calls that the device's thread has requested. Returns the result of opening the device once it is
-    /// known.
+    /// Makes the OpenGL calls that the device's thread has requested. Returns the result of opening the device; `None` while it
+    /// is being opened.
     pub(super) fn poll(&self, gl: &std::sync::Arc<glow::Context>) -> Option<Result<OpenedContext>> {
         for call in self.gl_calls.try_iter() {
             call(gl);
@@ -125,18 +126,18 @@ impl DeviceOpening {
         }
     }
 
-    /// Returns the time since opening began, without the time in which the process was stopped.
+    /// Returns the time since opening began, without the time for which the process was suspended.
     pub(super) fn elapsed(&self, cx: &PlayerContext) -> Duration {
         self.since.elapsed().saturating_sub(cx.frames.stops.total().saturating_sub(self.stopped))
     }
 
-    /// Returns the failure of this device with `error`.
+    /// Creates the failure of this device with this error.
     pub(super) fn failed(&self, error: Error) -> DeviceFailure {
         DeviceFailure::new(&self.device, error, self.shares)
     }
 
-    /// Converts the opened device to a prepared one, and determines which programs are to be built for it. The context has
-    /// no number yet. If textures can be shared only on the window's thread, opens a context there instead.
+    /// Converts the opened device to a prepared device, and determines which programs are to be built for it. Its context gets
+    /// its number later. If textures can be shared only on the window's thread, opens another context on that thread.
     pub(super) fn prepare(
         self,
         (mut cl, mut sharing, mut pipeline): OpenedContext,

@@ -1,11 +1,11 @@
-//! Recovery from the failure of a device, while it was opened, within a frame, or during a trial of the chosen variant.
+//! Recovery from the failure of a device: while it was opened, while it processed a frame, or in a trial of the chosen variant.
 //!
 //! There is one rule, [`next_attempt`]: the device is opened again, then without sharing, then each other device is opened; if
 //! none works, the movie is shown unfiltered. Each attempt is made once, until a device has run the chosen variant for longer
 //! than [`FORGIVEN_AFTER`] or the user chooses a device. If a replacement fails, the same rule applies to the replacement. If a
 //! device that the user chooses then works, it filters with the variant that ran before the failures.
 //!
-//! One banner reports the failure and the attempt. It states success only once the chosen variant runs.
+//! One banner reports the failure and the current attempt. It reports success only once the chosen variant runs.
 
 use std::time::{Duration, Instant};
 
@@ -17,14 +17,15 @@ use compute::BackEnd;
 use engine::sharing::Sharing;
 use opencl::cl::Device;
 
-/// If a device has run the chosen variant for longer than this before it fails, earlier attempts are forgotten.
+/// The time after which earlier attempts are forgotten: if a device has run the chosen variant for longer before it fails, all
+/// attempts can be made again.
 const FORGIVEN_AFTER: Duration = Duration::from_secs(30);
 
-/// An attempt to filter with a device: the index of the device, and true if its context is to share textures.
+/// An attempt to use a device after a failure: the index of the device, and true if its context is to share textures.
 pub(super) type Attempt = (usize, bool);
 
-/// Returns the next attempt after the device with index `failed` has failed; `None` if none is left. `shared` is true if that
-/// device shared textures, `devices` are the indices of all devices, and `tried` are the attempts so far.
+/// Returns the attempt to make after the device with index `failed` has failed; `None` if no attempt is left. `shared` is true
+/// if that device shared textures. `devices` are the indices of all devices. `tried` are the attempts made so far.
 fn next_attempt(
     failed: usize,
     shared: bool,
@@ -44,54 +45,54 @@ pub(super) struct DeviceFailure {
     pub error: Error,
     /// True if the device shared textures, or its context was to share them.
     pub shared: bool,
-    /// True if the device does not respond: opening it again would not end, either.
+    /// True if the device does not respond. It is not opened again, since that would not end either.
     pub is_silent: bool,
 }
 
 impl DeviceFailure {
-    /// Creates the failure of a device that responds.
+    /// Creates the failure of a device that does respond.
     pub(super) fn new(device: &Device, error: Error, shared: bool) -> Self {
         Self { device: device.info.index, error, shared, is_silent: false }
     }
 }
 
-/// The failure that the banner reports while a device is opened and prepared to replace the failed one.
+/// A failure for which the banner is shown while another device, or the failed one again, is opened and prepared.
 struct ReportedFailure {
     error: Error,
-    /// The index of the device that the error names.
+    /// The index of the device that has failed.
     device: usize,
     shared: bool,
-    /// The hint of the banner once the replacement runs the chosen variant; empty while the replacement is being opened.
+    /// The hint that the banner gets once the new device runs the chosen variant; empty while the device is being opened.
     success: String,
 }
 
-/// The state of the recovery.
+/// The stages of the recovery.
 #[derive(Default)]
 enum State {
     /// No device has failed since the chosen variant last ran on a device.
     #[default]
     Idle,
-    /// A device is being opened or prepared.
+    /// A device is being opened or prepared in place of the one that failed.
     Trying(ReportedFailure),
     /// No attempt is left, and the movie is shown unfiltered.
     GivenUp,
 }
 
-/// The attempts to replace a failed device, and the banner that reports the failure.
+/// The attempts to use a device after a failure, and the banner that reports the failure.
 #[derive(Default)]
 pub(crate) struct Recovery {
     state: State,
     tried: Vec<Attempt>,
-    /// The time at which the chosen variant began to run; `None` if it has not run since the last failure.
+    /// The time since which the chosen variant has been running; `None` if it has not run since the last failure.
     works_since: Option<Instant>,
     banner: Option<Error>,
-    /// The variant that ran when no attempt was left: it is chosen again once a device works.
+    /// The variant that was chosen when no attempt was left; it is chosen again once a device works. `None` if there is none.
     variant_to_restore: Option<VariantId>,
 }
 
 impl Recovery {
-    /// Returns the attempt to make after a failure; `None` if none is left. `devices` are the indices of all devices.
-    /// Remembers, for the banner, the first failure since the chosen variant last ran.
+    /// Returns the attempt to make after a failure; `None` if no attempt is left. `devices` are the indices of all devices.
+    /// Remembers for the banner the first failure since the chosen variant last ran.
     pub(super) fn next(
         &mut self,
         failure: &DeviceFailure,
@@ -113,7 +114,8 @@ impl Recovery {
         next
     }
 
-    /// Reports that no device is left to try. Returns the error, which makes all OpenCL variants unavailable.
+    /// Reports that no attempt is left. Returns the error for which all OpenCL variants become unavailable; `None` if there is
+    /// no failure to report.
     pub(super) fn give_up(&mut self, cx: &mut PlayerContext) -> Option<Error> {
         let chosen = cx.frames.choice.filter().0;
         let hint = match chosen.back_end() {
@@ -129,17 +131,17 @@ impl Recovery {
         }
     }
 
-    /// Forgets the variant that ran when no attempt was left, because the user has chosen one.
+    /// Forgets the variant that was to be chosen again once a device works, because the user has chosen another one.
     pub(super) fn forget_variant(&mut self) {
         self.variant_to_restore = None;
     }
 
-    /// Removes and returns the variant that ran when no attempt was left and that is to be chosen again; `None` if there is none.
+    /// Removes and returns the variant that is to be chosen again, because a device works; `None` if there is none.
     pub(super) fn take_variant(&mut self) -> Option<VariantId> {
         self.variant_to_restore.take()
     }
 
-    /// Shows which device was opened to replace the failed one; `sharing` is the sharing of the opened device.
+    /// Shows in the banner which device was opened after the failure; `sharing` says how it shares textures.
     pub(super) fn opened(&mut self, device: &Device, sharing: &Sharing, cx: &mut PlayerContext) {
         let State::Trying(failure) = &mut self.state else { return };
         let same = device.info.index == failure.device;
@@ -159,7 +161,7 @@ impl Recovery {
         self.show(error, cx);
     }
 
-    /// Reports that an attempt has succeeded, if one was being made. Must be called in each turn of the event loop in which a
+    /// Reports the success of the current attempt, if there is one. Must be called in each turn of the event loop in which a
     /// device runs the chosen variant.
     pub(super) fn confirm(&mut self, cx: &mut PlayerContext) {
         self.works_since.get_or_insert_with(Instant::now);
@@ -170,7 +172,7 @@ impl Recovery {
         }
     }
 
-    /// Ends an attempt whose result is not known, because the user has chosen another device or quits. Reports the failure that
+    /// Ends the current attempt without a result, because the user has chosen another device or quits. Reports the failure that
     /// led to the attempt.
     pub(crate) fn end(&mut self, cx: &mut PlayerContext) {
         self.tried.clear();
@@ -181,7 +183,7 @@ impl Recovery {
         }
     }
 
-    /// Prints the error with this hint on stderr, and shows it in the banner. Returns the error with the hint.
+    /// Prints the error with this hint on stderr, and shows it in the banner. Returns that error.
     fn report(&mut self, error: Error, hint: String, cx: &mut PlayerContext) -> Error {
         let error = Error { hint, ..error };
         print_message(&error);
@@ -189,7 +191,7 @@ impl Recovery {
         error
     }
 
-    /// Shows a banner that replaces the previous one.
+    /// Shows the banner with this error, in place of the previous banner.
     fn show(&mut self, error: Error, cx: &mut PlayerContext) {
         self.hide(cx);
         cx.notices.show(error.clone(), true);
@@ -209,8 +211,8 @@ impl Recovery {
 mod tests {
     use super::*;
 
-    /// Returns all attempts after failures of the device with index `failed` and of each device that is opened after it, if all
-    /// of them share textures whenever they may.
+    /// Returns all attempts that follow the failure of the device with index `failed`, if each device that is opened fails as
+    /// well and shares textures whenever it may.
     fn attempts(failed: usize, count: usize, mut tried: Vec<Attempt>) -> Vec<Attempt> {
         let (mut last, before) = ((failed, true), tried.len());
         while let Some(next) = next_attempt(last.0, last.1, 0..count, &tried) {

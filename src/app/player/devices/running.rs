@@ -1,4 +1,4 @@
-//! The device that filters, with the status of its variants.
+//! The device in use, and the statuses of its variants.
 
 use super::opening::PreparedDevice;
 use super::statuses::Statuses;
@@ -11,18 +11,18 @@ use engine::sharing::Sharing;
 use opencl::cl::Device;
 use opencl::clock::Clock;
 
-/// A device in use, and the state that belongs to it.
+/// A device in use, the number of its context, and whether its failed variants were reported.
 struct DeviceInUse {
     device: Device,
     number: u64,
-    /// True once the variants that failed on the device were reported.
+    /// True once the variants with which the device failed were reported.
     has_reported: bool,
 }
 
-/// The device in use and the statuses of its variants; without a device in use, the facts about the last one.
+/// The device in use, and the statuses of its variants. If no device is in use, the properties of the last one remain.
 pub(crate) struct RunningDevice {
     in_use: Option<DeviceInUse>,
-    /// The facts about the device in use or, if there is none, about the last one.
+    /// The properties of the device in use or, if there is none, of the last one; `None` before the first device.
     pub(crate) info: Option<DeviceInfo>,
     clock: Clock,
     pub(super) statuses: Statuses,
@@ -56,22 +56,22 @@ impl RunningDevice {
         self.statuses.rows()
     }
 
-    /// Returns the status of a variant, if it has a row.
+    /// Returns the status of a variant; `None` if the variant is not offered.
     pub(crate) fn status(&self, id: VariantId) -> Option<&VariantStatus> {
         self.statuses.get(id)
     }
 
-    /// Begins the validation of these variants in a version of the edited kernels, and ends that of the version before.
+    /// Marks these variants as being validated in this version of the edited kernels, and no others any more.
     pub(crate) fn begin_judging(&mut self, version: u64, variants: &[VariantId]) {
         self.statuses.judged = (version, variants.to_vec());
     }
 
-    /// Returns the number of the context of the device in use.
+    /// Returns the number of the context of the device in use; `None` if no device is in use.
     pub(crate) fn number(&self) -> Option<u64> {
         self.in_use.as_ref().map(|in_use| in_use.number)
     }
 
-    /// Makes a prepared device the one in use.
+    /// Makes a prepared device the device in use.
     pub(super) fn replace(&mut self, prepared: PreparedDevice) {
         let PreparedDevice { device, statuses, sharing, start, .. } = prepared;
         self.clock = start.cl.clock().clone();
@@ -79,7 +79,7 @@ impl RunningDevice {
         self.in_use = Some(DeviceInUse { device, number: start.number, has_reported: false });
     }
 
-    /// Stops using the device.
+    /// Records that no device is in use any more.
     pub(super) fn abandon(&mut self) {
         self.in_use = None;
     }
@@ -89,7 +89,8 @@ impl RunningDevice {
         self.statuses.set(id, VariantStatus::Unavailable(error));
     }
 
-    /// Reports, once, the variants for which the device in use has failed, when no variant is being built any more.
+    /// Reports the variants for which the device in use has failed, once no variant is being built any more. Reports them only
+    /// once.
     pub(super) fn report_failed_trials(&mut self, cx: &mut PlayerContext) {
         let Some(in_use) = self.in_use.as_mut().filter(|in_use| !in_use.has_reported) else { return };
         if !self.statuses.building().is_empty() {

@@ -1,5 +1,5 @@
-//! The selection of the device that filters: the one that the command line names, the best one at the start, or the one that
-//! the user chooses.
+//! The selection of the device that filters: the device that the command line names, the best device at the start, or a device
+//! that the user chooses.
 
 use super::{Devices, PlayerContext};
 use base::error::Error;
@@ -7,7 +7,7 @@ use engine::sharing::Sharing;
 use opencl::cl::Device;
 
 impl Devices {
-    /// Stores the machine's devices, which the builder has found.
+    /// Stores the list of the machine's devices, as found by the builder.
     pub(super) fn found(&mut self, devices: Vec<Device>, cx: &mut PlayerContext) {
         if devices.is_empty() {
             self.running.sharing = Sharing::copy("there is no OpenCL device");
@@ -16,7 +16,7 @@ impl Devices {
         self.candidate.await_first();
     }
 
-    /// Requests the first device as soon as it is known which one to start with.
+    /// Requests the device with which to start, as soon as it is known.
     pub(super) fn choose_first(&mut self, cx: &mut PlayerContext) {
         if !self.candidate.is_first() {
             return;
@@ -32,7 +32,7 @@ impl Devices {
         }
     }
 
-    /// Requests the next device of the list; if there is only one device, opens that one again.
+    /// Requests the device after the current one in the list; if the list has only one device, opens that device again.
     pub(crate) fn next_device(&mut self, cx: &mut PlayerContext) {
         // A second press of the key changes to the device after the requested one.
         let current = self.candidate.device().or(self.running.device()).map(|device| device.info.index);

@@ -6,7 +6,7 @@ use crate::app::player::PlayerContext;
 use base::error::Error;
 use opencl::watch;
 
-/// The time after which a driver that has not responded is reported.
+/// The time that a driver may spend in one call before the user is told that it does not respond.
 const NOTICE_DELAY: Duration = Duration::from_millis(1500);
 
 /// The notice about a driver that does not respond.
@@ -16,8 +16,8 @@ pub(super) struct SilenceNotice {
 }
 
 impl SilenceNotice {
-    /// Shows a notice while the driver of a device whose name `is_awaited` does not respond. Removes the notice afterwards.
-    /// Returns the time when to call this function again; `None` if no driver is in a call.
+    /// Shows a notice while a driver does not respond whose device's name satisfies `is_awaited`; removes the notice
+    /// afterwards. Returns the time at which to call this function again; `None` if no driver is in a call.
     pub(super) fn update(
         &mut self,
         is_awaited: impl Fn(&str) -> bool,

@@ -15,13 +15,13 @@ pub(super) type Row = (VariantId, VariantStatus);
 /// An unavailable variant whose edited kernels are being validated has the status "being built", since these kernels may run.
 pub(super) struct Statuses {
     rows: Vec<Row>,
-    /// The number of the newest version of the edited kernels, and its variants whose validation has not ended.
+    /// The number of the newest version of the edited kernels, and the variants that are still being validated in it.
     pub(super) judged: (u64, Vec<VariantId>),
 }
 
 impl Statuses {
-    /// Returns the statuses before any OpenCL program is built. If `sources` are known to have the user's own kernel, it has a
-    /// row.
+    /// Returns the statuses before any program is built. If `sources` are already known to contain the user's own kernel, it is
+    /// among the variants.
     pub(super) fn new(frames: &FrameLoop, sources: &CurrentSources) -> Self {
         let status = |id: VariantId| match id.back_end() {
             BackEnd::Nothing => VariantStatus::Ready,
@@ -45,26 +45,26 @@ impl Statuses {
         })
     }
 
-    /// Returns the status of a variant, if it has a row.
+    /// Returns the status of a variant; `None` if the variant is not offered.
     pub(super) fn get(&self, id: VariantId) -> Option<&VariantStatus> {
         self.rows().find(|(of, _)| *of == id).map(|(_, status)| status)
     }
 
-    /// Sets the status of a variant; does nothing if the variant has no row.
+    /// Sets the status of a variant; does nothing if the variant is not offered.
     pub(super) fn set(&mut self, id: VariantId, status: VariantStatus) {
         if let Some(row) = self.rows.iter_mut().find(|(of, _)| *of == id) {
             row.1 = status;
         }
     }
 
-    /// Returns true if the newest version of a variant's edited kernels is being validated.
+    /// Returns true if the kernels of a variant are being validated in the newest version.
     pub(super) fn is_judged(&self, id: VariantId) -> bool {
         self.judged.1.contains(&id)
     }
 
-    /// Processes the result of validating a variant's kernels in this version; `refused` is the error if they were refused.
-    /// Returns true if that makes the variant unavailable: it has no earlier kernels that run, and no newer ones are being
-    /// validated.
+    /// Processes the result of validating a variant's kernels in this version; `refused` is the error if they must not run.
+    /// Returns true if the variant is now unavailable, because no earlier version of its kernels runs and no newer version is
+    /// being validated.
     pub(super) fn take_verdict(&mut self, version: u64, id: VariantId, refused: Option<&Error>) -> bool {
         let is_last = self.judged.0 == version && self.is_judged(id);
         if is_last {
@@ -84,7 +84,8 @@ impl Statuses {
         has_none && (is_first || is_last)
     }
 
-    /// Adds the row of the user's own kernel if `has_own` is true and there is none; removes the row if `has_own` is false.
+    /// Adds the user's own kernel to the variants if `has_own` is true and it is not among them; removes it if `has_own` is
+    /// false.
     pub(super) fn update_own_row(&mut self, has_own: bool) {
         let row = self.rows.iter().position(|(id, _)| id.is_own());
         match (row, has_own) {
@@ -94,14 +95,15 @@ impl Statuses {
         }
     }
 
-    /// Marks the variants that are being built as unavailable, including those whose edited kernels are being validated.
+    /// Marks all variants that are being built as unavailable because of this error, including those whose edited kernels are
+    /// being validated.
     pub(super) fn fail_building(&mut self, error: &Error) {
         for id in self.rebuild() {
             self.set(id, VariantStatus::Unavailable(error.clone()));
         }
     }
 
-    /// Marks all OpenCL variants as unavailable.
+    /// Marks all OpenCL variants as unavailable because of this error.
     pub(super) fn fail_opencl(&mut self, error: &Error) {
         self.judged.1.clear();
         for id in self.with_opencl() {
@@ -118,7 +120,7 @@ impl Statuses {
         self.rows().filter(|(_, status)| **status == VariantStatus::Building).map(|(id, _)| id).collect()
     }
 
-    /// Returns the variants that a restarted builder has to build: those that are being built, and those whose edited kernels
+    /// Returns the variants that a restarted builder must build: those that are being built, and those whose edited kernels
     /// were being validated. Forgets these validations.
     pub(super) fn rebuild(&mut self) -> Vec<VariantId> {
         let building = self.building();
@@ -156,7 +158,7 @@ mod tests {
         VariantStatus::Unavailable(error(what))
     }
 
-    /// Returns the statuses of two variants while kernels of both are being validated.
+    /// Returns two variants with these statuses while kernels of both are being validated in this version.
     fn judged(version: u64, [first, second]: [VariantStatus; 2]) -> Statuses {
         Statuses { rows: vec![(flat(), first), (fused(), second)], judged: (version, vec![flat(), fused()]) }
     }

@@ -1,4 +1,4 @@
-//! Control of edited kernels: the watched folder, requests for validation, messages about its results, and wipes of two
+//! Control of edited kernels: the watched folder, requests for validation, messages about its results, and wipes between two
 //! versions.
 
 use super::shown::ShownSource;
@@ -14,7 +14,7 @@ use compute::cache::Cache;
 use engine::stats::{Setting, UsedKernel};
 use overlay::EditedFolder;
 
-/// The folder of edited kernels that is watched, and the versions of its kernels.
+/// The watched folder of kernels, and the versions of its kernels.
 #[derive(Default)]
 pub(crate) struct LiveKernels {
     watching: Option<FolderWatcher>,
@@ -24,13 +24,13 @@ pub(crate) struct LiveKernels {
     source: ShownSource,
     /// The paths of the folders that were edited, the newest first, for the settings.
     pub(crate) folders: Vec<String>,
-    /// The job that reads the folders that were edited before: a disk may not respond.
+    /// The job that checks which of the folders edited before can still be read: a disk may not respond.
     reading: Option<Job<Vec<EditedFolder>>>,
 }
 
 impl LiveKernels {
-    /// Starts to watch the folder of kernels that the environment names, if any. `folders` are the folders that were edited
-    /// before.
+    /// Starts to watch the folder of kernels that the environment names; watches no folder if it names none. `folders` are the
+    /// paths of folders that were edited before.
     ///
     /// # Errors
     /// If the system cannot start a thread.
@@ -53,7 +53,7 @@ impl LiveKernels {
         Ok(live)
     }
 
-    /// Starts to watch a folder of kernels, and remembers it.
+    /// Starts to watch a folder of kernels, and adds it to the folders that were edited.
     fn watch(&mut self, folder: &Path, current: &CurrentSources, waker: &Waker) -> Result<()> {
         let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
         // Without a slash at the end, so that a folder is remembered only once.
@@ -89,8 +89,8 @@ impl LiveKernels {
         kept.map(|kept| (kept.row.number, kept.sources.clone())).unwrap_or_default()
     }
 
-    /// Returns the kernel file of a variant in a version, for the metadata of files; `None` if the variant has no kernels or the
-    /// version is not kept any more.
+    /// Returns name and hash of the kernel file of a variant in a version, for the metadata of written files; `None` if the
+    /// variant has no kernels, or the version is no longer kept.
     pub(crate) fn used(&self, variant: VariantId, version: u64, kind: DeviceKind) -> Option<UsedKernel> {
         let kept = self.versions.version(version);
         let built_in = Sources::default();
@@ -111,7 +111,7 @@ impl LiveKernels {
     }
 
     /// Processes saved kernels and results of validation, requests validation of the current version, and updates the overlay's
-    /// kernels panel.
+    /// kernels panel. Must be called in each turn of the event loop.
     pub(crate) fn update(&mut self, devices: &mut Devices, cx: &mut PlayerContext) {
         let mut is_new = self.poll_folder(cx);
         base::stdout::printed_lines(|lines| {
@@ -182,14 +182,14 @@ impl LiveKernels {
         }
     }
 
-    /// Updates the rows of the overlay's kernels panel.
+    /// Updates the rows of the kernels panel from the versions and the measured times.
     pub(super) fn refresh(&mut self, cx: &PlayerContext) {
         self.versions.refresh(cx.frames.choice.filter().0, circumstances(cx));
         self.versions.shown.copying = self.copying.is_some();
     }
 
-    /// Processes the messages of the watched folder. Starts to watch the folder to which the built-in kernels were copied, once
-    /// that is done. Returns true if anything has changed.
+    /// Processes the messages of the thread that watches the folder. If the built-in kernels were copied into a new folder,
+    /// starts to watch that folder. Returns true if anything has changed.
     fn poll_folder(&mut self, cx: &mut PlayerContext) -> bool {
         let mut is_new = false;
         while let Some(news) = self.watching.as_ref().and_then(FolderWatcher::poll) {
@@ -214,9 +214,9 @@ impl LiveKernels {
         is_new
     }
 
-    /// Adds the user's own kernel as a variant if the current version of the edited kernels has its file, `box_filter/own.cl`;
-    /// removes the variant otherwise. If the removed variant was chosen, chooses `off`; if it was on the second side of a wipe,
-    /// ends the wipe. Shows an error in both cases.
+    /// Adds the user's own kernel to the variants if the current version of the edited kernels has its file,
+    /// `box_filter/own.cl`; removes it otherwise. If it is removed while it is chosen, chooses `off`; if it is on the second
+    /// side of a wipe, ends the wipe. Shows an error in both cases.
     fn update_own_kernel(&mut self, devices: &mut Devices, cx: &mut PlayerContext) {
         let versions = &mut self.versions;
         if self.watching.is_some() && versions.kept.is_empty() && versions.shown.problem.is_none() {
@@ -249,8 +249,8 @@ impl LiveKernels {
         }
     }
 
-    /// Requests validation of the kernels that the current version changes, unless that was requested already. Does nothing
-    /// while another device is being prepared, or while the device's worker has not installed all programs that were built; a
+    /// Requests validation of the kernels that the current version changes, unless that was requested before. Does nothing
+    /// while another device is being prepared, or while the device's worker has yet to install programs that were built; a
     /// later call then makes the request.
     pub(crate) fn judge(&mut self, devices: &mut Devices, cx: &mut PlayerContext) {
         let versions = &mut self.versions;
@@ -303,7 +303,7 @@ impl LiveKernels {
     }
 
     /// Requests that the kernels of the chosen variant are built from the version with this number, for the second side of a
-    /// wipe between that version and the running one.
+    /// wipe; the first side shows the version that runs.
     pub(crate) fn request_wipe(&self, number: u64, devices: &Devices, cx: &mut PlayerContext) {
         let (variant, radius) = cx.frames.choice.filter();
         let frame = cx.frames.presenter.screen.frame().filter(|_| devices.can_judge());
@@ -323,7 +323,7 @@ impl LiveKernels {
         }));
     }
 
-    /// Requests the machine code of the chosen variant, unless that is shown or was requested.
+    /// Requests the machine code of the chosen variant, unless it is shown already or was requested.
     fn request_machine_code(&mut self, devices: &Devices, cx: &PlayerContext) {
         let (variant, radius) = cx.frames.choice.filter();
         let Some(size) = cx.frames.presenter.screen.size().filter(|_| devices.can_judge()) else { return };
@@ -349,7 +349,7 @@ impl LiveKernels {
         }));
     }
 
-    /// Reads the watched folder again and rebuilds its kernels, even if they have not changed.
+    /// Makes the watching thread read the folder again, and rebuilds its kernels even if they have not changed.
     pub(crate) fn rebuild(&self, cx: &mut PlayerContext) {
         match &self.watching {
             Some(watching) => watching.rebuild(),
@@ -357,13 +357,13 @@ impl LiveKernels {
         }
     }
 
-    /// Starts to write the built-in kernels into a new folder, which is watched afterwards.
+    /// Starts to copy the built-in kernels into a new folder, which is watched afterwards.
     pub(crate) fn copy_built_in(&mut self, cx: &mut PlayerContext) {
         let job = Job::spawn("copy", "The kernels could not be copied.", &cx.waker, |_| copy());
         self.copying = cx.or_notify(job);
     }
 
-    /// Starts to watch the folder at this index of the panel's list, if it still can be read.
+    /// Starts to watch the folder at this position of the kernels panel's list of folders, if it can still be read.
     pub(crate) fn reopen(&mut self, index: usize, cx: &mut PlayerContext) {
         let known = self.versions.shown.remembered.get(index).filter(|_| self.copying.is_none());
         let Some(folder) = known.map(|known| PathBuf::from(&known.path)) else { return };
@@ -372,7 +372,7 @@ impl LiveKernels {
         self.copying = cx.or_notify(job);
     }
 
-    /// Makes the version of the edited kernels with this number the current one again.
+    /// Makes the version with this number the current version again.
     pub(crate) fn use_version(&mut self, number: u64, cx: &PlayerContext) {
         self.versions.use_version(number, false);
         self.saved().into_iter().for_each(|(_, sources)| cx.sources.set(sources));
@@ -386,13 +386,13 @@ pub(super) fn circumstances(cx: &PlayerContext) -> Option<Circumstances> {
     Some(Circumstances { variant, radius, size: cx.frames.presenter.screen.size()?, beside })
 }
 
-/// Removes the watched folder from those that the panel offers.
+/// Removes the watched folder from the list of folders that the kernels panel offers.
 fn leave_out_watched(Kernels { folder, remembered, .. }: &mut Kernels) {
     remembered.retain(|known| folder.as_ref() != Some(&base::text::name(&known.path)));
 }
 
-/// Shows the result of validating the chosen variant or the conversion as a message, unless the kernels panel is open and shows
-/// it.
+/// Shows the result of validating the chosen variant or the conversion as a message, unless the kernels panel is open, which
+/// shows it.
 fn report(subject: Subject, validation: Validation, cx: &mut PlayerContext) {
     if ![Subject::Conversion, Subject::Variant(cx.frames.choice.filter().0)].contains(&subject) {
         return;
@@ -409,7 +409,7 @@ fn report(subject: Subject, validation: Validation, cx: &mut PlayerContext) {
     }
 }
 
-/// Writes all built-in kernels into a new folder; returns the path of the folder.
+/// Copies all built-in kernels into a new folder; returns the path of the folder.
 fn copy() -> Result<PathBuf> {
     let write = |folder: &Path| sources::write_built_in(folder).map(|()| folder.to_owned());
     save::create_in(&save::folders(), "clreel-kernels", "The kernels could not be copied.", write)

@@ -1,4 +1,4 @@
-//! The contents of the kernels panel: a row for each version, and the source of a kernel.
+//! The contents of the kernels panel: a row for each version, and the source text of a kernel.
 
 use super::stored::local_time;
 use super::*;
@@ -6,8 +6,8 @@ use base::error::SourceLine;
 use overlay::EarlierVersion;
 
 impl Versions {
-    /// Updates the rows of the kernels panel for the chosen variant, with the times that were measured under the conditions
-    /// `of` of this variant.
+    /// Updates the rows of the kernels panel for the variant `chosen`. The rows show the times that were measured under the
+    /// conditions `of`; they show no times if that is `None`.
     pub(super) fn refresh(&mut self, chosen: VariantId, of: Option<Circumstances>) {
         // The time while the second filter runs, else the time alone: a wipe hides no version's time.
         let time = |kept: &KeptVersion, of: Circumstances| {
@@ -63,17 +63,17 @@ impl Versions {
     }
 }
 
-/// The source text in the kernels panel, and the state for which it was made.
+/// The source text that the kernels panel shows, and what it depends on.
 #[derive(Default)]
 pub(super) struct ShownSource {
-    /// The number of the version, the chosen variant and the kind of device for which the text was made, and the lines with
-    /// errors from the compiler's log.
+    /// The number of the version, the chosen variant, the kind of device, and the lines with errors from the compiler's log for
+    /// which the text was determined; `None` before the first call of [`Self::update`].
     of: Option<(u64, VariantId, DeviceKind, Vec<SourceLine>)>,
 }
 
 impl ShownSource {
-    /// Returns `None` if the source text to show cannot have changed. Otherwise returns the text: of the file in which the
-    /// compiler has found an error; otherwise of the included file that has changed; otherwise of the chosen variant's kernels
+    /// Returns the source text to show; `None` if it has not changed since the last call. The text is the file in which the
+    /// compiler found an error; without errors, the included file that has changed; otherwise the kernels of the chosen variant
     /// as they were saved last. The inner value is `None` if there is no such text.
     pub(super) fn update(
         &mut self,

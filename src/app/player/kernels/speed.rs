@@ -1,6 +1,6 @@
-//! Comparisons of the speed of versions: the version that runs is timed in turns with the version before it, in a background
-//! task ([`comparison`]), for the chosen variant at the size and radius of the movie's frames. Until the task has ended, there
-//! is no verdict.
+//! Comparisons of the speed of versions: in a background task ([`comparison`]), the version that runs and the version before it
+//! are timed in turns, for the chosen variant at the size and radius of the movie's frames. There is no verdict until the task
+//! has ended.
 
 use std::time::Instant;
 
@@ -10,19 +10,19 @@ use crate::app::comparison::{self, Compared, ComparisonRequest};
 use crate::app::lane::{Slot, Task, Worker};
 use overlay::{Speed, SpeedState};
 
-/// The delay from the last change of version, variant, radius or size to the start of a comparison: a slider may move on, and a
-/// new version's first pictures need the device.
+/// The delay before a comparison starts after a change of version, variant, radius or size: a slider may move on, and the first
+/// pictures of a new version need the device.
 const DELAY: Duration = Duration::from_millis(500);
 
-/// Two versions of a variant's kernels, and the case in which they are compared.
+/// Two versions of a variant's kernels, and the size, radius and device with which their speed is compared.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Pair {
-    /// The number of the earlier version, and of the later one, which the verdict is about.
+    /// The numbers of the earlier and of the later version. The verdict says how fast the later one is.
     pub versions: [u64; 2],
     pub variant: VariantId,
     pub radius: u32,
     pub size: (u32, u32),
-    /// The number of devices used so far.
+    /// The number of changes of the device so far, which identifies the device.
     pub device: u32,
 }
 
@@ -30,9 +30,9 @@ pub(super) struct Pair {
 #[derive(Default)]
 pub(super) struct SpeedComparison {
     task: Slot<Compared>,
-    /// The versions that the task compares, or has compared.
+    /// The comparison that the task makes or made last; `None` before the first one.
     of: Option<Pair>,
-    /// The versions to compare, and the time since which they have been wanted.
+    /// The comparison to make, and the time since which it has been wanted; `None` if none is wanted.
     wanted: Option<(Pair, Instant)>,
     results: Vec<(Pair, Result<Compared, String>)>,
 }
@@ -52,7 +52,7 @@ impl SpeedComparison {
         }
     }
 
-    /// Stores the result of a comparison, and drops results that can no longer be shown: those of another device, and of
+    /// Stores the result of a comparison. Drops results that can no longer be shown: those of another device, and those of
     /// versions for which `is_kept` returns false.
     pub(super) fn store(
         &mut self,
@@ -66,8 +66,8 @@ impl SpeedComparison {
         self.results.push((of, result));
     }
 
-    /// Sets the versions to compare. Returns them, with the time for which they have been wanted, unless a task is running or
-    /// they have a result. Cancels a task that compares other versions.
+    /// Sets the comparison to make. Returns it, with the time for which it has been wanted; `None` if none is wanted, a task is
+    /// running, or the comparison has a result. Cancels a task that makes another comparison.
     pub(super) fn want(&mut self, wanted: Option<Pair>) -> Option<(Pair, Duration)> {
         if wanted != self.wanted.map(|(pair, _)| pair) {
             self.wanted = wanted.map(|pair| (pair, Instant::now()));
@@ -81,8 +81,9 @@ impl SpeedComparison {
 }
 
 impl Versions {
-    /// Returns the versions to compare for the speed of `kept` in a variant's kernels: `None` if these are not exact, or no exact
-    /// version ran before.
+    /// Returns the comparison that shows the speed of the version `kept` for a variant: with the version whose kernels it
+    /// replaced. Skips replaced versions whose output differs. Returns `None` if the version's kernels of this variant are not
+    /// exact, or there is no version to compare with.
     fn pair(&self, kept: &KeptVersion, of: &Circumstances) -> Option<Pair> {
         let subject = Subject::Variant(of.variant);
         kept.row.result(subject).filter(|result| result.validation == Validation::Exact)?;
@@ -97,14 +98,16 @@ impl Versions {
         (before != kept.row.number).then_some(Pair { versions, variant, radius, size, device })
     }
 
-    /// Returns the versions to compare now: the one that runs, unless a newer one is being validated, and the one before.
+    /// Returns the comparison to make now: that of the version that runs. `None` if a newer version is being validated or there
+    /// is nothing to compare with.
     pub(super) fn wanted_pair(&self, of: &Circumstances) -> Option<Pair> {
         let subject = Subject::Variant(of.variant);
         let is_settled = self.waits.is_none() && !self.is_asked(subject);
         self.pair(self.version_in_use(subject).filter(|_| is_settled)?, of)
     }
 
-    /// Returns the comparison of the speed of `kept` in a variant's kernels.
+    /// Returns the speed of the version `kept` for a variant, compared with the version before it; `None` if they cannot be
+    /// compared.
     pub(super) fn speed(&self, kept: &KeptVersion, of: &Circumstances) -> Option<Speed> {
         let pair = self.pair(kept, of)?;
         Some(Speed { before: pair.versions[0], state: self.comparison.state(pair) })
@@ -112,7 +115,7 @@ impl Versions {
 }
 
 impl LiveKernels {
-    /// Starts or ends the comparison of the version that runs with the one before, and shows its verdict.
+    /// Starts or cancels the comparison of the running version with the version before it, and shows the verdict.
     pub(crate) fn compare(&mut self, devices: &Devices, cx: &mut PlayerContext) {
         let versions = &mut self.versions;
         let result = versions.comparison.task.poll().result;

@@ -1,5 +1,6 @@
-//! Versions on the disk: exact versions are stored there, earlier ones are listed, and the texts of any version are compared
-//! with the files, written to them, or saved as the user's own kernel. Jobs do the work, since a disk may not respond.
+//! Versions on the disk: exact versions are stored, versions of earlier starts are listed, and the texts of any version are
+//! compared with the files, written to them, or saved as the user's own kernel. Jobs access the disk, since a disk may not
+//! respond.
 
 use std::time::{Instant, SystemTime};
 
@@ -8,36 +9,36 @@ use crate::app::kernels::history::{History, texts_to_restore, write_texts};
 use base::date;
 use overlay::VersionDiff;
 
-/// The maximum time for which the end of the window waits until versions are stored.
+/// The maximum time for which closing the window is delayed until the versions are stored.
 const STORE_TIMEOUT: Duration = Duration::from_secs(2);
-/// The template of the user's own kernel, with its contract at the beginning.
+/// The template for the user's own kernel. Its first lines describe the arguments and the expected output.
 const OWN_TEMPLATE: &str = include_str!("../../kernels/own.cl");
 
 /// The history of the watched folder, and the jobs that read and write it.
 #[derive(Default)]
 pub(super) struct Storage {
-    /// The folder of kernels.
+    /// The watched folder of kernels.
     folder: PathBuf,
     /// The history of the folder; `None` if the user wants nothing saved.
     history: Option<History>,
     loading: Option<Job<(Vec<StoredVersion>, Option<Error>)>>,
-    /// The error about files of the history that are ignored.
+    /// The error about ignored files of the history; `None` if none is ignored.
     ignored: Option<Error>,
-    /// The job that stores the version with this number.
+    /// The job that stores a version on the disk, and the number of that version.
     storing: Option<(Job<()>, u64)>,
-    /// The number of the newest version when storing a version failed; storing is retried once there is a newer version.
+    /// The number of the newest version at the time when storing failed. Storing is retried once there is a newer version.
     failed_at: Option<u64>,
     writing: Option<Job<Written>>,
 }
 
-/// The result of writing a version's texts to the files in the folder.
+/// The result of writing the texts of a version to the files in the folder.
 struct Written {
-    /// The texts that were in the folder before, if some of them were replaced.
+    /// The texts that were in the folder before; `None` if no existing file was replaced.
     before: Option<Sources>,
     files: Vec<String>,
 }
 
-/// Returns a local time such as "2026-11-27 14:03".
+/// Formats a time as local time, such as "2026-11-27 14:03".
 pub(super) fn local_time(time: SystemTime) -> String {
     match date::local(time) {
         Ok([year, month, day, hour, minute, _]) => {
@@ -48,7 +49,7 @@ pub(super) fn local_time(time: SystemTime) -> String {
 }
 
 impl Storage {
-    /// Starts to read the history of a folder of kernels.
+    /// Starts to read the stored versions of a folder of kernels. If `history` is `None`, nothing is read or stored.
     ///
     /// # Errors
     /// If the system cannot start a thread.
@@ -61,8 +62,8 @@ impl Storage {
         Ok(Self { folder: folder.to_owned(), history, loading, ..Self::default() })
     }
 
-    /// Processes the results of the jobs, and stores the next version. Returns true if anything has changed that the panel
-    /// shows.
+    /// Processes the results of the jobs, and stores the next version. Returns true if the contents of the kernels panel have
+    /// changed.
     pub(super) fn update(&mut self, versions: &mut Versions, cx: &mut PlayerContext) -> bool {
         let mut is_new = self.take_earlier(versions, Duration::ZERO);
         if let Some(written) = Job::take_result(&mut self.writing, Duration::ZERO) {
@@ -81,7 +82,8 @@ impl Storage {
         is_new | self.store_next(versions, Duration::ZERO, &cx.waker)
     }
 
-    /// Waits for at most `time` for the versions that are on the disk. Returns true if they have been read.
+    /// Waits for at most `time` until the stored versions were read, and adds them to `versions`. Returns true if this call has
+    /// added them.
     pub(super) fn take_earlier(&mut self, versions: &mut Versions, time: Duration) -> bool {
         let Some(loaded) = Job::take_result(&mut self.loading, time) else { return false };
         let (earlier, error) = loaded.unwrap_or_else(|error| (Vec::new(), Some(error)));
@@ -92,8 +94,8 @@ impl Storage {
         true
     }
 
-    /// Waits for at most `time` for the job that stores a version, and starts to store the next one. Returns true if the error
-    /// that the panel shows has changed.
+    /// Waits for at most `time` for the job that stores a version, and starts to store the next version. Returns true if the
+    /// error that the panel shows has changed.
     fn store_next(&mut self, versions: &mut Versions, time: Duration, waker: &Waker) -> bool {
         let before = versions.shown.history_error.clone();
         let done = self.storing.as_ref().and_then(|(job, number)| Some((job.wait(time)?, *number)));
@@ -127,7 +129,7 @@ impl Storage {
         versions.shown.history_error != before
     }
 
-    /// Waits until all versions are stored, for a limited time.
+    /// Waits until all versions are stored, for at most [`STORE_TIMEOUT`].
     pub(super) fn finish(&mut self, versions: &mut Versions, waker: &Waker) {
         let end = Instant::now() + STORE_TIMEOUT;
         let left = || end.saturating_duration_since(Instant::now());
@@ -141,8 +143,8 @@ impl Storage {
         }
     }
 
-    /// Starts to write files in the watched folder. `texts` receives the texts in the folder, and returns the texts to write.
-    /// Edits that these replace are stored first.
+    /// Starts to write files in the watched folder. `texts` receives the current sources in the folder, and returns the names
+    /// and texts of the files to write. If that replaces existing files, their texts are stored first.
     fn write(
         &mut self,
         versions: &Versions,
@@ -183,7 +185,7 @@ impl Storage {
 }
 
 impl Versions {
-    /// Returns the texts of a version, and its name in a sentence.
+    /// Returns the sources of a version, and the words that name the version in a sentence; `None` if it is not known.
     fn find(&self, id: VersionId) -> Option<(&Sources, String)> {
         match id {
             VersionId::Session(number) => {
@@ -196,8 +198,8 @@ impl Versions {
         }
     }
 
-    /// Shows the comparison of a version with the files in the folder, in the place of the source; `None` shows the source
-    /// again.
+    /// Shows the differences between a version and the files in the folder in place of the source text; `None` shows the source
+    /// text again.
     pub(super) fn compare_with_files(&mut self, id: Option<VersionId>) {
         let diff = |id| {
             let ((then, name), now) = (self.find(id)?, self.in_folder.as_ref()?);
@@ -211,7 +213,7 @@ impl Versions {
         self.shown.diff = id.and_then(diff);
     }
 
-    /// Adds a version with the texts that were in the folder before others were written there.
+    /// Adds a version with the texts `before`, which were in the folder until other texts were written there.
     pub(super) fn keep_replaced(&mut self, before: Sources) {
         if !self.kept.iter().any(|kept| kept.sources == before) {
             // The texts were saved and replaced at once.
@@ -224,24 +226,23 @@ impl Versions {
 }
 
 impl LiveKernels {
-    /// Waits until all versions are stored, for a limited time.
     pub(crate) fn finish_storing(&mut self, waker: &Waker) {
         self.storage.finish(&mut self.versions, waker);
     }
 
-    /// Shows the lines in which a version differs from the files; `None` shows the source again.
+    /// Shows the lines in which a version differs from the files in the folder; `None` shows the source text again.
     pub(crate) fn show_diff(&mut self, id: Option<VersionId>, cx: &mut PlayerContext) {
         self.versions.compare_with_files(id);
         cx.repaints.redraw_soon();
     }
 
-    /// Starts to write the texts of a version to the files in the folder.
+    /// Starts to write the texts of a version to the files in the folder, so that this version is restored.
     pub(crate) fn restore(&mut self, id: VersionId, cx: &mut PlayerContext) {
         let Some(wanted) = self.versions.find(id).map(|(sources, _)| sources.clone()) else { return };
         self.storage.write(&self.versions, cx, move |before| texts_to_restore(&wanted, before));
     }
 
-    /// Starts to write the selected variant's file in a version as the user's own kernel.
+    /// Starts to save the chosen variant's kernel file in a version as the user's own kernel.
     pub(crate) fn save_as_own(&mut self, id: VersionId, devices: &Devices, cx: &mut PlayerContext) {
         let kind = devices.running.kind();
         let chosen = cx.frames.choice.filter().0;
@@ -256,7 +257,7 @@ impl LiveKernels {
         }
     }
 
-    /// Starts to write the user's own kernel from a template, unless there is one.
+    /// Starts to write a template for the user's own kernel into the folder, unless there is such a kernel.
     pub(crate) fn make_own(&mut self, cx: &mut PlayerContext) {
         let texts = |before: &Sources| match before.has(OWN_FILE) {
             true => Vec::new(),
@@ -266,8 +267,8 @@ impl LiveKernels {
     }
 }
 
-/// Returns the text of another kernel file as a text of the user's own kernel. If the text has one kernel, that is renamed; if
-/// it is of another kernel, the contract is added as a comment.
+/// Converts the text of a kernel file to a text for the user's own kernel: puts a comment that describes the arguments before
+/// it and, if it has exactly one kernel, renames that to `own`. A text that has a kernel `own` already is returned unchanged.
 pub(super) fn own_text(text: &str) -> String {
     let contract = OWN_TEMPLATE.split_once("\n\n").map_or("", |(head, _)| head);
     let names: Vec<&str> = kernel_names(text).collect();
@@ -282,7 +283,7 @@ pub(super) fn own_text(text: &str) -> String {
     }
 }
 
-/// Returns the names of the kernels in a text.
+/// Returns the names of the kernels that a source text defines.
 fn kernel_names(text: &str) -> impl Iterator<Item = &str> {
     text.split("__kernel").skip(1).filter_map(|rest| {
         let (before, _) = rest.split_once("void").and_then(|(_, rest)| rest.split_once('('))?;

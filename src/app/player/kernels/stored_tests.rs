@@ -7,12 +7,12 @@ use super::*;
 use crate::app::kernels::history::History;
 use box_filter::named;
 
-/// Returns kernels in which the file of `flat` has this text.
+/// Returns kernels in which the file of the variant `flat` has this text.
 fn flat(text: &str) -> Sources {
     sources(serde_json::json!({ "box_filter/03_flat.cl": { "Ok": text } }))
 }
 
-/// Saves a text of `flat` and reports this result of its validation.
+/// Saves a text of the kernel file of `flat` as a new version, and reports this result of its validation.
 fn save_and_judge(live: &mut Versions, text: &str, validation: Validation) {
     live.read(flat(text), false, false);
     live.waits = None;
@@ -24,7 +24,7 @@ fn refused() -> Validation {
     Validation::Refused(Error::new("It does not build.", "", ""))
 }
 
-/// Returns the numbers of the versions in the panel, each with the number of failures below it.
+/// Returns the number of each version in the panel, with the number of failed versions that are summarised below it.
 fn lines(live: &mut Versions) -> Vec<(u64, usize)> {
     live.refresh(named("flat"), None);
     live.shown.versions.iter().map(|version| (version.number, version.failures)).collect()
@@ -95,7 +95,7 @@ fn a_version_is_compared_with_the_files_until_they_are_as_in_it() {
     assert_eq!(live.shown.diff, Some(none));
 }
 
-/// Returns the state for a folder whose versions are stored below `root`, as after the start of clreel.
+/// Returns the state after the start of clreel, for a folder whose versions are stored below `root`.
 fn stored_below(root: &Path, waker: &Waker) -> LiveKernels {
     let kernels = Path::new("/home/user/kernels");
     let mut live = LiveKernels::default();
@@ -104,7 +104,7 @@ fn stored_below(root: &Path, waker: &Waker) -> LiveKernels {
     live
 }
 
-/// Returns the texts of `flat` in the versions of earlier starts, in the order of the panel.
+/// Returns the texts of `flat` in the versions that are stored from earlier starts, in the order of the panel.
 fn earlier(live: &mut LiveKernels) -> Vec<String> {
     live.versions.refresh(named("flat"), None);
     let hashes: Vec<u64> = live.versions.shown.earlier.iter().map(|version| version.hash).collect();
@@ -215,8 +215,8 @@ fn warnings_belong_to_the_version_whose_compiler_gave_them() {
     assert_eq!([warnings(0), warnings(1)], ["", "warning: unused"]);
 }
 
-/// Checks the time of the user's own kernel if its output differs: the time is shown, but is in no comparison, and is that of
-/// no other variant.
+/// Checks that the time of the user's own kernel is shown although its output differs, that it is in no comparison, and that no
+/// other variant gets it.
 #[test]
 fn a_wrong_kernel_of_ones_own_has_a_time() {
     let mut live = Versions::default();

@@ -12,17 +12,17 @@ pub(super) fn flat_subject() -> Subject {
     Subject::Variant(named("flat"))
 }
 
-/// Returns a result of validating the kernels of a version.
+/// Returns the builder's message with this result of validating kernels of a version.
 pub(super) fn verdict_on(version: u64, subject: Subject, validation: Validation) -> News {
     News::Judged(Judged { version, subject, validation, warnings: String::new(), is_second_side: false })
 }
 
-/// Returns kernels in which this file differs from the built-in one.
+/// Returns kernels in which this file has a text that differs from the built-in one.
 fn other(file: &str) -> Sources {
     sources(serde_json::json!({ file: { "Ok": "mine" } }))
 }
 
-/// Saves `sources` as a new version of the kernels; returns the variants that are to be validated.
+/// Saves `sources` as a new version; returns the variants that must be validated in it.
 pub(super) fn save(live: &mut Versions, sources: Sources) -> Vec<VariantId> {
     live.keep(sources, true);
     live.current = live.newest();
@@ -35,8 +35,8 @@ pub(super) fn request(live: &mut Versions, variants: &[VariantId]) {
     live.note_requested(&subjects, DeviceKind::Cpu, &[]);
 }
 
-/// Returns the state for a folder that existed before the window was opened, with a version in which one kernel was edited and is
-/// being validated.
+/// Returns the state for a folder that existed before the window was opened. In its newest version, one kernel was edited and
+/// is being validated.
 fn edited() -> Versions {
     let mut live = Versions::default();
     assert!(save(&mut live, Sources::default()).is_empty());
@@ -158,32 +158,32 @@ fn a_median_of_few_frames_replaces_no_settled_one() {
 pub(super) const SIZE: (u32, u32) = (64, 48);
 pub(super) const RADIUS: u32 = 2;
 
-/// Returns the conditions of frames of that size.
+/// Returns the conditions under which frames of [`SIZE`] were filtered.
 pub(super) fn frames(variant: VariantId, radius: u32, beside: Option<SecondSetting>) -> Circumstances {
     Circumstances { variant, radius, size: SIZE, beside }
 }
 
-/// Reports that the current version is exact.
+/// Reports that all kernels validated in the current version are exact.
 fn pass(live: &mut Versions) {
     live.waits = None;
     live.process(verdict_on(live.current, flat_subject(), Validation::Exact));
 }
 
-/// Returns the state of the comparison of a version with the one before, as the panel shows it.
+/// Returns the comparison of a version's speed with the version before it, as the panel shows it.
 fn speed(live: &mut Versions, number: u64, radius: u32) -> Option<Speed> {
     live.refresh(named("flat"), Some(frames(named("flat"), radius, None)));
     let version = live.shown.versions.iter().find(|version| version.number == number).unwrap();
     version.results[0].speed.clone()
 }
 
-/// Returns the numbers of the versions that are compared next.
+/// Returns the numbers of the two versions that are to be compared next; `None` if none are to be compared.
 fn wanted(live: &mut Versions, radius: u32) -> Option<[u64; 2]> {
     let pair = live.wanted_pair(&frames(named("flat"), radius, None));
     live.comparison.want(pair);
     pair.map(|pair| pair.versions)
 }
 
-/// Stores the result of the comparison that is wanted now.
+/// Stores a result for the comparison that is wanted now, with a ratio of times between `low` and `high`; returns its verdict.
 fn store(live: &mut Versions, [low, high]: [f64; 2]) -> base::timing::Verdict {
     let pair = live.wanted_pair(&frames(named("flat"), RADIUS, None)).unwrap();
     let ratio = Ratio { low, estimate: (low * high).sqrt(), high };
@@ -248,7 +248,8 @@ fn a_newer_save_ends_the_comparison_and_follows_in_it() {
     assert_eq!(wanted(&mut live, RADIUS), Some([2, 5]));
 }
 
-/// Checks that the measured time of a version stays: also in a wipe, and after a version without a time, whose output differs.
+/// Checks that the measured time of a version remains, also in a wipe and after a version whose output differs and which has no
+/// time.
 #[test]
 fn what_was_measured_of_a_version_stays() {
     let mut live = edited();
@@ -309,7 +310,7 @@ pub(super) fn sources(texts: serde_json::Value) -> Sources {
     Ok(serde_json::from_value(texts).unwrap()).into()
 }
 
-/// Checks that a refusal holds until other sources of the variant run, or ran before.
+/// Checks that a refusal counts until other sources of the variant run, or sources are chosen that ran before.
 #[test]
 fn a_refusal_is_over_where_its_texts_are() {
     let error = |what: &str| Error::new(what, "", "");
@@ -362,7 +363,7 @@ fn a_refusal_is_over_where_its_texts_are() {
     assert!(live.process(verdict_on(4, flat_subject(), Validation::Refused(error("late")))).is_none());
 }
 
-/// Checks that sources that could not be built at the start are validated again only when they are saved again.
+/// Checks that sources that could not be built at the start are validated again only after they are saved again.
 #[test]
 fn texts_that_were_refused_at_first_are_refused_again() {
     let error = || Error::new("It does not build.", "", "");

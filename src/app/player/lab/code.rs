@@ -1,4 +1,4 @@
-//! The code of the variant that is selected in the Lab: its source, and its machine code.
+//! The source text and the machine code of the variant that is selected in the Lab.
 
 use super::LabMeasurement;
 use crate::app::lane::{Slot, Task, Worker};
@@ -13,18 +13,18 @@ use opencl::program;
 use opencl::sources::Sources;
 use overlay::{LabCode, LabKernel, Source};
 
-/// The code that was requested last.
+/// The kernels whose code is shown in the Lab, and the task that compiles them.
 #[derive(Default)]
 pub(super) struct CodeRequest {
-    /// The number of the version of the edited kernels, and the device's index, for which the code was read.
+    /// The number of the version of the edited kernels, and the index of the device, for which the code was read.
     of: (u64, Option<usize>),
     /// The task that compiles the kernels for their machine code.
     task: Slot<MachineCode>,
 }
 
 impl LabMeasurement {
-    /// Reads the code of the selected variant again if the variant, the saved kernels or the device have changed. The machine
-    /// code is compiled once it is to be shown.
+    /// Reads the source of the selected variant again if the variant, the saved kernels or the device have changed. Starts to
+    /// compile the machine code once that is to be shown.
     pub(crate) fn update_code(&mut self, devices: &Devices, kernels: &LiveKernels, cx: &mut PlayerContext) {
         if let Some(code) = self.code.task.poll().result {
             self.shown.code.machine_code = Some(code);
@@ -56,7 +56,7 @@ impl LabMeasurement {
     }
 }
 
-/// Returns the machine code of kernels with their parameters.
+/// Compiles kernels with their parameters, and returns their machine code.
 fn disassemble(device: &Device, sources: Sources, kernel: &LabKernel) -> Result<MachineCode> {
     let cl = ClContext::new(device, sources)?;
     let options: Vec<String> =

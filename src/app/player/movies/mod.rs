@@ -18,23 +18,24 @@ use navigate::Navigation;
 use overlay::MovieSummary;
 use video::{Decoder, MovieInfo};
 
-/// The scenes, the list of movies, and the navigation in the movie that plays.
+/// The scenes, the list of movies, and the navigation in the current movie.
 pub(super) struct Movies {
     pub(super) scenes: Scenes,
     pub(super) playlist: Playlist,
     pub(super) navigation: Navigation,
     completion: Option<Job<CompletedPath>>,
-    /// True once the decoder's warning was shown.
+    /// True once the decoder's warning about the current movie was shown.
     warned: bool,
-    /// The error about a property of the movie that clreel cannot show as intended; the error of the first movie is shown by
-    /// [`super::Player`].
+    /// The error about a property of the current movie that clreel cannot show as intended; `None` if there is none.
+    /// [`super::Player`] shows the error of the first movie.
     pub(super) remark: Option<Error>,
-    /// The facts that the window's title shows: the filter of the picture on the screen, and true if the movie is paused.
+    /// What the window's title said last: the filter of the picture on the screen (`None` without one), and true if the movie
+    /// was paused. `None` before the first title.
     titled: Option<(Option<(VariantId, u32)>, bool)>,
 }
 
 impl Movies {
-    /// Creates the parts for the first movie of the list; `info` describes that movie if it is already open.
+    /// Creates the state at the start; `info` describes the first movie if that is already open.
     pub(super) fn new(playlist: Playlist, info: Option<&MovieInfo>, waker: &Waker) -> Self {
         let facts = match info {
             Some(info) => MovieSummary::new(playlist.current(), info),
@@ -51,7 +52,7 @@ impl Movies {
         }
     }
 
-    /// Makes a scene the current one, which fills the window.
+    /// Makes a scene the current one, which the window shows.
     ///
     /// # Errors
     /// If the scene has nothing to play; then the current scene stays.
@@ -62,7 +63,7 @@ impl Movies {
         self.scenes.go_to(id, frames)
     }
 
-    /// Makes the next scene the current one; shows an error if that fails.
+    /// Makes the scene after the current one the current scene; shows an error if that fails.
     pub(super) fn next_scene(&mut self, cx: &mut PlayerContext) {
         if let Err(error) = self.go_to(self.scenes.next(), &mut cx.frames) {
             cx.notices.add(error, true);
@@ -75,7 +76,7 @@ impl Movies {
         self.scenes.is_movie()
     }
 
-    /// Passes the user's input to the current scene; returns true if the scene uses the input.
+    /// Passes input of the user to the current scene; returns true if the scene has used it.
     pub(super) fn input(&mut self, input: Input, cx: &mut PlayerContext) -> bool {
         match self.scenes.current_mut().input(input, &mut cx.frames) {
             Ok(None) => return false,
@@ -87,8 +88,8 @@ impl Movies {
         true
     }
 
-    /// Opens the next movie when the current one of several is over, starts to play a movie that was opened, and continues
-    /// seeks. Returns the facts about a new movie if the window is to be resized to it.
+    /// Opens the next movie of the list when the current one is over, plays a movie that has been opened, and continues seeks.
+    /// Returns information about a new movie if the window is to be resized to fit it.
     ///
     /// # Errors
     /// If none of the first movies can be opened.
@@ -120,7 +121,7 @@ impl Movies {
         Ok(sized)
     }
 
-    /// Plays an opened movie. Returns its facts if the window is to be resized to it.
+    /// Plays the movie of this decoder. Returns information about the movie if the window is to be resized to fit it.
     fn play(&mut self, decoder: Decoder, cx: &mut PlayerContext) -> Option<MovieInfo> {
         // More files may have been dropped while this one was being opened.
         decoder.set_looping(self.playlist.count() == 1);
@@ -145,15 +146,15 @@ impl Movies {
         sized
     }
 
-    /// Seeks to a time in the movie, in seconds; to a key frame near it if `exact` is false.
+    /// Seeks to this time of the movie, in seconds; to a key frame near it if `exact` is false.
     pub(super) fn seek(&mut self, to_s: f64, exact: bool, cx: &mut PlayerContext) {
         // A damaged file may state any length, also NaN.
         let to_s = to_s.min(self.scenes.facts().duration_s.unwrap_or(f64::MAX)).max(0.0);
         self.navigation.seek_to(to_s, exact, cx);
     }
 
-    /// Seeks `step` chapters forward, or backward if `step` is negative. Backward, the first step leads to the beginning of the
-    /// current chapter, unless that has just begun.
+    /// Seeks forward by `step` chapters, or backward if `step` is negative. The first step backward leads to the beginning of
+    /// the current chapter, unless that has only just begun.
     pub(super) fn go_to_chapter(&mut self, step: isize, cx: &mut PlayerContext) {
         let frame_s = cx.frames.presenter.screen.frame_interval_ns().map_or(0.0, |ns| ns as f64 / 1e9);
         let chapters = &self.scenes.facts().chapters;
@@ -170,7 +171,7 @@ impl Movies {
         self.seek(to_s, true, cx);
     }
 
-    /// Opens or appends a file that was dropped on the window.
+    /// Opens a movie that was dropped on the window, or appends it to the list.
     pub(super) fn dropped(&mut self, path: PathBuf, frames: &FrameLoop) {
         self.playlist.dropped(path);
         if self.playlist.count() > 1 {
@@ -186,13 +187,13 @@ impl Movies {
         }
     }
 
-    /// Starts to complete a path that the user is typing.
+    /// Starts a job that completes the path that the user is typing.
     pub(super) fn complete(&mut self, typed: String, waker: &Waker) {
         self.completion = completion::start(typed, waker);
     }
 
-    /// Opens the overlay's prompt for a path if the desktop's dialog has failed, and shows the completions of a path that is
-    /// being typed.
+    /// Opens the overlay's text field for a path if the desktop's dialog has failed, and shows the completions of the typed
+    /// path.
     fn update_path_prompt(&mut self, cx: &mut PlayerContext) {
         if self.playlist.poll_dialog() {
             cx.overlay.path_prompt.open();
@@ -204,13 +205,13 @@ impl Movies {
         }
     }
 
-    /// Returns true if the list has one movie and all of its frames were shown.
+    /// Returns true if all frames of the only movie in the list were shown.
     pub(super) fn is_finished(&self, frames: &FrameLoop) -> bool {
         self.playlist.count() == 1 && frames.is_finished()
     }
 
-    /// Returns a text for the overlay about repeating: the marked section, or `once` if nothing is repeated. Empty if the whole
-    /// movie is repeated or is one of several.
+    /// Returns the overlay's text about repetition: the marked section, or `once` if the movie is not repeated. Returns an
+    /// empty text if the whole movie is repeated, or if the list has several movies.
     pub(super) fn repeat_text(&self, frames: &FrameLoop) -> String {
         match self.navigation.part {
             (Some(a), Some(b)) => format!("repeats {a:.2} to {b:.2} s"),
@@ -222,7 +223,7 @@ impl Movies {
         }
     }
 
-    /// Copies the position and the size of the picture on the screen, and the movie's duration, into the movie's facts, for the overlay and the
+    /// Updates the position and the size of the picture on the screen, and the movie's duration, for the overlay and the
     /// statistics.
     pub(super) fn note_shown(&mut self, frames: &FrameLoop) {
         let in_list = self.playlist.list_position().filter(|_| self.scenes.plays_movie());
@@ -239,7 +240,7 @@ impl Movies {
         facts.in_list = in_list;
     }
 
-    /// Returns the window's title, such as "clip.mp4 - naive, r=7"; `None` if the title has not changed since the last call.
+    /// Returns the new title of the window, such as "clip.mp4 - naive, r=7"; `None` if it has not changed since the last call.
     pub(super) fn title(&mut self, frames: &FrameLoop) -> Option<String> {
         let facts = self.scenes.facts();
         let now = (frames.presenter.screen.filter(), frames.schedule.is_paused());

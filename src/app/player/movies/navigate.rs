@@ -1,32 +1,34 @@
-//! Navigation in the movie: seeking, stepping, speed, and the part that is repeated.
+//! Navigation in the movie: seeking, single steps, speed, and the section that is repeated.
 
 use crate::app::player::PlayerContext;
 use engine::frame_loop::FrameLoop;
 use video::Seek;
 
-/// The slowest and the fastest speed of the movie, relative to its own.
+/// The slowest and the fastest speed at which the movie can be played, as multiples of its own speed.
 const SPEEDS: (f64, f64) = (0.25, 4.0);
 
 /// If a chapter has played for longer than this many seconds, the key for the previous chapter seeks to the beginning of the
 /// current one, as in mpv.
 const RESTART_S: f64 = 5.0;
 
-/// The seeks in progress, and the section that is repeated. A held key requests positions faster than they can be shown.
+/// The seeks in progress, and the section that is repeated. While a key is held, positions are requested faster than they can
+/// be shown.
 #[derive(Debug, Default)]
 pub(crate) struct Navigation {
-    /// The target of the last seek in seconds; `None` once its frame is on the screen and no seek key is held. Relative seeks start from the target of a seek in progress.
+    /// The target of the last seek in seconds, from which relative seeks start; `None` once its frame is on the screen and no
+    /// seek key is held.
     pub(crate) target_s: Option<f64>,
-    /// A seek that waits until the frame of the previous seek is shown.
+    /// The seek that starts once the frame of the previous seek is on the screen; `None` if there is none.
     next_seek: Option<Seek>,
-    /// True while a key is held and seeks show key frames only.
+    /// True while a seek key is held, so that only key frames are shown.
     is_coarse: bool,
-    /// The beginning and the end of the repeated section in seconds; each is `None` if it is not marked.
+    /// The beginning and the end of the repeated section in seconds; each is `None` while it is not marked.
     pub(crate) part: (Option<f64>, Option<f64>),
 }
 
 impl Navigation {
-    /// Returns the position in seconds from which relative seeks start: the target of a seek in progress, else the position on
-    /// the screen.
+    /// Returns the position in seconds from which relative seeks start: the target of a seek in progress, else the position of
+    /// the picture on the screen.
     pub(crate) fn position_s(&self, cx: &PlayerContext) -> f64 {
         self.target_s.unwrap_or_else(|| cx.frames.presenter.screen.position_s())
     }
@@ -48,7 +50,7 @@ impl Navigation {
         }
     }
 
-    /// Marks the frame on the screen as the beginning of the repeated section; the second call marks its end, the third one
+    /// Marks the frame on the screen as the beginning of the repeated section; a second call marks the end, and a third call
     /// removes both marks.
     pub(crate) fn mark_part(&mut self, frames: &FrameLoop) {
         let here = frames.presenter.screen.position_s();
@@ -74,7 +76,7 @@ impl Navigation {
         }
     }
 
-    /// Starts the pending seek, if there is one.
+    /// Starts the pending seek; does nothing if there is none.
     fn seek_now(&mut self, cx: &mut PlayerContext) {
         if let Some(to) = self.next_seek.take() {
             cx.frames.seek(to);
@@ -83,7 +85,7 @@ impl Navigation {
     }
 }
 
-/// Shows the next frame, or the previous one if `back` is true, and pauses.
+/// Pauses the movie, and shows the frame after the one on the screen, or the frame before it if `back` is true.
 pub(crate) fn step(back: bool, frames: &mut FrameLoop) {
     if !back {
         frames.schedule.step();
@@ -95,7 +97,7 @@ pub(crate) fn step(back: bool, frames: &mut FrameLoop) {
     }
 }
 
-/// Multiplies the speed by a factor; `None` restores the movie's own speed.
+/// Multiplies the movie's speed by `factor`; `None` restores the movie's own speed.
 pub(crate) fn change_speed(factor: Option<f64>, frames: &mut FrameLoop) {
     let speed =
         factor.map_or(1.0, |factor| (frames.schedule.clock.speed() * factor).clamp(SPEEDS.0, SPEEDS.1));
@@ -108,9 +110,10 @@ pub(crate) fn toggle_loop(frames: &FrameLoop) {
     decoder.set_looping(!decoder.is_looping());
 }
 
-/// Returns the index of the chapter that is `step` chapters away from the one at the position `here`; `None` behind the last
-/// chapter. `starts` are the beginnings of the chapters; all times are in seconds. A picture that is shown for `frame_s`
-/// seconds, within which a chapter begins, belongs to that chapter, since a seek to the chapter shows that picture.
+/// Returns the index of the chapter `step` chapters after the one at the position `here` (before it if `step` is negative);
+/// `None` if that is after the last chapter. `starts` are the beginnings of the chapters; all times are in seconds. A chapter
+/// that begins while a picture is shown, for `frame_s` seconds, counts as begun, since a seek to that chapter shows that
+/// picture.
 pub(super) fn chapter(starts: &[f64], here: f64, frame_s: f64, step: isize) -> Option<usize> {
     // Before the first chapter there is none.
     let begun = starts.iter().filter(|start| **start < here + frame_s.max(1e-3)).count() as isize;
