@@ -29,7 +29,7 @@ use parking_lot::{Condvar, Mutex};
 use texts::KernelTexts;
 use worker::Worker;
 
-/// A message from the builder to the window.
+/// A message from the builder (the job that compiles programs) to the window.
 #[allow(clippy::large_enum_variant, reason = "there are a handful at a time")]
 pub(crate) enum BuilderMessage {
     /// The OpenCL devices of the machine, as found by the builder.
@@ -40,14 +40,15 @@ pub(crate) enum BuilderMessage {
     Failed(Error),
 }
 
-/// A result of the builder for one context, and the work that adds its programs to the context's pipeline.
+/// A result of the builder for one OpenCL context: what the window must know, and a function that adds the built programs to
+/// the context's pipeline.
 pub(crate) struct Part {
     pub news: News,
-    /// The work that adds the programs, called on the thread of the context's device.
+    /// The function that adds the programs to the pipeline, called on the thread of the context's device.
     pub install: Box<dyn FnOnce(&mut Pipeline) + Send>,
 }
 
-/// A result of the builder that the window processes.
+/// What the window must know about a result of the builder.
 #[allow(clippy::large_enum_variant, reason = "there are a handful at a time")]
 pub(crate) enum News {
     /// Programs were built and only have to be installed: the window need not show or change anything.
@@ -63,11 +64,13 @@ pub(crate) enum News {
     NoConversion(Error),
     /// The error for a YUV to RGBA conversion or a colour correction whose output is wrong. Another program replaces it.
     Replaced(Error),
-    /// The machine code of a variant, or the reason why there is none; the number is the version of the edited kernels.
+    /// The machine code of a variant, or the reason why there is none. The number is that of the version of the edited kernels;
+    /// 0 for built-in kernels.
     MachineCode(u64, VariantId, Result<MachineCode>),
 }
 
-/// The result of validating a variant, or the conversions, in one version of the edited kernels.
+/// The result of validating the edited kernels of a variant or the conversions in one version: whether they may run, and
+/// whether their output is exact.
 pub(crate) struct Judged {
     /// The number of the version of the edited kernels.
     pub version: u64,
@@ -94,7 +97,7 @@ impl Part {
         Self { news, install: Box::new(install) }
     }
 
-    /// Returns true if this is the result of validating kernels that may run.
+    /// Returns true if edited kernels were validated and may run.
     fn has_passed(&self) -> bool {
         matches!(&self.news, News::Judged(judged) if judged.validation.may_run())
     }
@@ -148,7 +151,7 @@ pub(crate) struct Builder {
 /// State that the window's thread and the builder's job share.
 struct SharedState {
     state: Mutex<State>,
-    /// Notified when the window changes `version` or `shown`.
+    /// Notified when the window changes `version` or `shown` of [`State`].
     changed: Condvar,
     /// The kernel sources that were saved or chosen last.
     sources: CurrentSources,
@@ -160,11 +163,11 @@ struct State {
     /// The time at which the job's current work, which may call a driver, began; `None` while the job is idle. Remains set if
     /// the thread fails.
     busy: Option<Instant>,
-    /// The number of the context that the job builds for; 0 before the first context.
+    /// The number of the context for which the job builds; 0 before the first context.
     at: u64,
     /// The number of the newest version of the edited kernels that is to be validated.
     version: u64,
-    /// The number of the newest version of the edited kernels whose picture was on the screen.
+    /// The number of the newest version of the edited kernels of which a picture was on the screen.
     shown: u64,
     /// The kernel sources from which programs are built; `None` before the first job begins.
     texts: Option<KernelTexts>,
@@ -188,8 +191,8 @@ impl SharedState {
         work(self.state.lock().texts.get_or_insert_default())
     }
 
-    /// Waits until a picture of this version of the edited kernels is on the screen, or a newer version exists. Waits for a
-    /// limited time, since a hidden window may show no picture.
+    /// Waits until a picture of this version of the edited kernels is on the screen, or there is a newer version, for at most
+    /// [`MAX_SCREEN_WAIT`], since a hidden window may show no picture.
     fn wait_until_shown(&self, version: u64) {
         let waits = |state: &mut State| state.version == version && state.shown != version;
         let mut state = self.state.lock();
@@ -204,8 +207,8 @@ impl SharedState {
     }
 }
 
-/// The maximum time for which the builder waits until a picture from a new version of the edited kernels is on the screen, before
-/// it validates the version's other kernels: that work would delay the picture.
+/// The maximum time for which the builder waits until a picture from a new version of the edited kernels is on the screen. It
+/// then validates the version's other kernels; earlier, that would delay the picture.
 const MAX_SCREEN_WAIT: Duration = Duration::from_millis(200);
 /// The duration of a driver call after which the builder's thread counts as stalled: if the device changes then, another thread
 /// replaces it.
@@ -271,7 +274,7 @@ impl Builder {
         self.requests.clone()
     }
 
-    /// Notifies the job that a picture of this version of the edited kernels is on the screen.
+    /// Tells the job that a picture of this version of the edited kernels is on the screen.
     pub(crate) fn report_shown(&self, version: u64) {
         self.shared.update(|state| state.shown = version);
     }
@@ -322,7 +325,7 @@ mod tests {
         let waker: Waker = Arc::new(|| ());
         let shared = SharedState::new(named("flat"), None, CurrentSources::default());
         let mut builder = Builder::spawn_to(false, shared, None, &waker).unwrap();
-        // The state at the start is that of the sources found now.
+        // These are the sources that a job would find at its start.
         let known = KernelTexts::begin(Ok([("own.cl".to_owned(), Ok(String::new()))].into()).into());
         builder.shared.state.lock().texts = Some(known.clone());
         builder.renew(None, &waker).unwrap();

@@ -28,7 +28,7 @@ use video::color::RgbaConverter;
 /// The number of rounds, in each of which both versions are timed once. With 200, 96 % of changes by 5 % and 98 % of changes by
 /// 10 % are found (docs/compare.md).
 const ROUNDS: u32 = 200;
-/// The time after which no further round begins. It includes the time in which the job leaves the device to the movie.
+/// The time after which no further round begins, including the pauses in which the movie has the device.
 const BUDGET: Duration = Duration::from_secs(30);
 /// The maximum predicted time of one run in milliseconds. If a run on the whole frame would take longer, only some rows are
 /// filtered.
@@ -51,13 +51,13 @@ pub(crate) struct ComparisonRequest {
     pub frame: Arc<Frame>,
     /// The radius in pixels.
     pub radius: u32,
-    /// The filter's time for a whole frame in milliseconds, if it was measured for one of the versions.
+    /// The filter's time for a whole frame in milliseconds; `None` if it was measured for neither version.
     pub frame_ms: Option<f64>,
     /// The user's timeout for a step of the validation of edited kernels.
     pub kernel_timeout: Option<Duration>,
 }
 
-/// The result of a comparison.
+/// The measured ratio of the times of two versions.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Compared {
     pub ratio: Ratio,
@@ -70,7 +70,7 @@ pub(crate) struct Compared {
 /// Times both versions in turns on the task's thread. Returns `None` if the comparison was cancelled.
 ///
 /// # Errors
-/// If there is no verdict; the error says why.
+/// If the two versions cannot be compared; the error says why.
 pub(crate) fn compare(
     request: &ComparisonRequest,
     worker: &Worker<'_, Compared>,

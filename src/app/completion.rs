@@ -36,7 +36,7 @@ fn complete(typed: String, home: Option<&Path>, is_cancelled: impl Fn() -> bool)
     // A `file://` URL is completed as its path.
     let meant = path_of(OsStr::new(&typed)).into_os_string().into_string().unwrap_or_else(|_| typed.clone());
     let (folder, begin) = meant.rsplit_once('/').map_or(("", meant.as_str()), |(folder, begin)| {
-        // The name of the root folder is its slash.
+        // The root folder's name is a slash.
         (if folder.is_empty() { "/" } else { folder }, begin)
     });
     let path = match (folder.trim_start(), home) {
@@ -94,7 +94,7 @@ mod tests {
         assert_eq!(of(format!("{home}/")), (format!("{home}/"), 5), "hidden files only where they are named");
         assert_eq!(of("~/.h".to_owned()), ("~/.hidden.mkv".to_owned(), 1));
         assert_eq!(of("~".to_owned()), ("~/".to_owned(), 0));
-        // Two characters of which only the first byte is equal are no common prefix.
+        // Two characters whose first bytes are equal have no common prefix.
         assert_eq!(of("~/z".to_owned()), ("~/zo".to_owned(), 2));
         assert_eq!(of("/nowhere/at/all".to_owned()), ("/nowhere/at/all".to_owned(), 0));
         assert_eq!(of(format!("file://{home}/mov")), (format!("{home}/movies/"), 1));

@@ -17,7 +17,7 @@ const CHOOSER: &str = "org.freedesktop.impl.portal.FileChooser";
 /// has one.
 const DETECTION_TIMEOUT: Duration = Duration::from_millis(50);
 
-/// The result of a dialog that was closed.
+/// The way in which a dialog was closed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum DialogResult {
     /// The user has chosen these files.
@@ -58,7 +58,7 @@ impl Dialog {
     pub(crate) fn poll(&self) -> Option<DialogResult> {
         Some(match self.job.wait(Duration::ZERO)? {
             Ok(Some(files)) if !files.is_empty() => DialogResult::Chosen(files),
-            // A dialog that could not be shown returns no list at all.
+            // A dialog that could not be displayed returns `None`, not an empty list.
             Ok(Some(_)) => DialogResult::Cancelled,
             Ok(None) | Err(_) => DialogResult::Failed,
         })

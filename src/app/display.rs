@@ -18,11 +18,11 @@ use opencl::event::Waker;
 static IS_LOST: AtomicBool = AtomicBool::new(false);
 /// Xlib's `Display` of this process; null if there is none or it is closed.
 static DISPLAY: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
-/// Xlib's function `XGetWindowAttributes`.
+/// Xlib's function `XGetWindowAttributes`; not set if Xlib is not in use.
 static GET_ATTRIBUTES: OnceLock<GetAttributes> = OnceLock::new();
 /// The `xcb_connection_t` of the display; null if unknown or closed.
 static CONNECTION: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
-/// XCB's function `xcb_connection_has_error`.
+/// XCB's function `xcb_connection_has_error`; not set if Xlib is not in use.
 static HAS_ERROR: OnceLock<HasError> = OnceLock::new();
 /// The waker of the event loop, called when the connection breaks.
 static WAKER: OnceLock<Waker> = OnceLock::new();
@@ -82,7 +82,7 @@ pub(crate) fn watch(display: RawDisplayHandle, waker: Waker) {
         }
         let set_exit: Option<SetExitHandler> = function(c"libX11.so.6", c"XSetIOErrorExitHandler");
         let set_handler: Option<SetIoErrorHandler> = function(c"libX11.so.6", c"XSetIOErrorHandler");
-        // Without the first, the process ends after the second, without a message.
+        // If only the second function existed, the process would end after its handler, without a message.
         if let (Some(set_exit), Some(set_handler)) = (set_exit, set_handler) {
             set_exit(display.as_ptr(), Some(ignore_exit), std::ptr::null_mut());
             set_handler(Some(note_lost));
@@ -93,7 +93,7 @@ pub(crate) fn watch(display: RawDisplayHandle, waker: Waker) {
 pub(crate) fn is_lost() -> bool {
     let connection = CONNECTION.load(Ordering::Acquire);
     let broken = HAS_ERROR.get().is_some_and(|has_error| {
-        // SAFETY: the connection is that of a display that is not closed while it is used: see `forget`.
+        // SAFETY: the connection is that of a display that is not closed while it is used: see `stop_using`.
         !connection.is_null() && unsafe { has_error(connection) } != 0
     });
     IS_LOST.load(Ordering::Acquire) || broken
@@ -108,7 +108,7 @@ pub(crate) fn is_unmapped(window: RawWindowHandle) -> bool {
         return false;
     }
     let mut attributes = MaybeUninit::<Attributes>::uninit();
-    // SAFETY: the display is open: see `forget`. The call fills the attributes where it does not return 0.
+    // SAFETY: the display is open: see `stop_using`. The call fills the attributes where it does not return 0.
     unsafe {
         get(display, window.window, attributes.as_mut_ptr()) != 0 && attributes.assume_init().map_state == 0
     }

@@ -50,7 +50,7 @@ impl FontProvider for Provider {
             return font.clone();
         }
         known.insert(wanted, None);
-        // Without the thread the character is drawn as a box.
+        // If the thread has ended, a box is drawn in place of the character.
         let _ = self.wanted.send(wanted);
         None
     }
@@ -81,7 +81,7 @@ impl SystemFonts {
             serve_requests(&requests, &found, &theirs, &names);
             Ok(())
         };
-        // Without the thread nothing is found.
+        // If the thread cannot be started, no fonts are found.
         let job = Job::spawn("fonts", "No fonts of the system can be used.", &waker, find).ok();
         let provider = Arc::new(Provider { shared: shared.clone(), wanted });
         ctx.add_font_provider(provider.clone());
@@ -185,7 +185,7 @@ impl<F: Fn(&str) -> Option<Vec<u8>> + Send + 'static> FontQuery for F {}
 /// The output format of `fc-match`, which [`FontMatch::parse`] reads.
 const FORMAT: &str = "%{file}\t%{index}\t%{outline}\t%{charset}\n";
 
-/// Returns the output of `fc-match` for a pattern.
+/// Returns the output of `fc-match` for a fontconfig pattern; `None` if it cannot be run.
 fn fontconfig(pattern: &str) -> Option<Vec<u8>> {
     let mut command = Command::new("fc-match");
     command.args(["-f", FORMAT, pattern]).stdin(Stdio::null()).stderr(Stdio::null());
@@ -314,7 +314,7 @@ mod tests {
             false => line(&real, "2192"),
         };
         assert_eq!(answered("\u{3b1}\u{2192}", both), (vec![false, true], 2));
-        // The nearest one, where none has it; no answer; one that is no font with outlines.
+        // If no font has the character, fontconfig may name a similar font, give no answer, or name a font without outlines.
         let near = move |_: &str| line(&there, "2192");
         assert_eq!(answered("\u{3b1}", near), (vec![false], 1));
         assert_eq!(answered("\u{3b1}", |_: &str| None), (vec![false], 1));

@@ -43,7 +43,7 @@ fn action_of(key: &PressedKey, modifiers: ModifiersState, talks: bool) -> Option
 /// Returns the action of a character key pressed together with Ctrl; `None` if there is none. Combinations with other modifiers
 /// are left to the desktop.
 fn shortcut_action(key: char, modifiers: ModifiersState) -> Option<Action> {
-    // Plus needs Shift on many keyboards.
+    // On many keyboards, a plus sign needs Shift.
     let ignored = if matches!(key, '+' | '=') { ModifiersState::SHIFT } else { ModifiersState::empty() };
     let is_control = modifiers - ignored == ModifiersState::CONTROL;
     is_control.then(|| overlay::action_of(&format!("Ctrl+{key}"), false)).flatten()
@@ -110,7 +110,7 @@ mod tests {
             (KeyCode::BracketRight, "ъ", "ъ", none, Some(Action::ChangeSpeed(Some(1.1)))),
             (KeyCode::KeyD, "в", "в", control, Some(Action::NextDevice)),
             (KeyCode::KeyD, "D", "d", control, Some(Action::NextDevice)),
-            // A French keyboard has a minus sign there, and a Czech one a plus sign: digits say nothing beside Ctrl.
+            // With Ctrl, digits have no commands, so the sign counts: minus on a French keyboard, plus on a Czech one.
             (KeyCode::Digit6, "-", "-", control, Some(Action::Zoom(Some(1.0 / 1.1)))),
             (KeyCode::Digit1, "+", "+", control, Some(Action::Zoom(Some(1.1)))),
             (KeyCode::Digit0, "à", "à", control, Some(Action::Zoom(None))),

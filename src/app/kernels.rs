@@ -35,7 +35,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// The first sentence of the error when the folder cannot be watched.
 const WATCH_FAILED: &str = "Changes of kernels are not noticed.";
 
-/// A message from the thread that watches the folder to the window.
+/// A message to the window from the thread that watches a folder of kernels.
 pub(crate) enum FolderMessage {
     /// The kernels of the folder, which were read.
     Read {
@@ -52,13 +52,13 @@ pub(crate) enum FolderMessage {
     Slow(Option<Error>),
 }
 
-/// A message to the thread that watches the folder.
+/// A message to the thread that watches a folder of kernels.
 enum Message {
     Changed(notify::Result<Event>),
     Rebuild,
 }
 
-/// The window's handle of a thread that watches a folder of kernels.
+/// The window's handle of the thread that watches a folder of kernels.
 pub(crate) struct FolderWatcher {
     job: Job<(), FolderMessage>,
     messages: Sender<Message>,
@@ -127,7 +127,7 @@ fn system_watcher(messages: Sender<Message>, places: &Places) -> notify::Result<
     for folder in places.folders.keys() {
         match watcher.watch(folder, RecursiveMode::NonRecursive) {
             Err(e) if matches!(e.kind, notify::ErrorKind::MaxFilesWatch) => return Err(e),
-            // A folder that is missing or unreadable is polled.
+            // Missing or unreadable folders are polled.
             _ => {}
         }
     }
@@ -148,7 +148,7 @@ impl System {
         if self.running.is_some() && places == self.places {
             return Ok(());
         }
-        // Dropped before the next one is created, since the system may allow only one.
+        // The watcher is dropped before the next one is created, since the system may allow only one.
         (self.running, self.places) = (None, places);
         self.running = Some((self.watcher)(self.messages.clone(), &self.places)?);
         Ok(())
@@ -202,7 +202,7 @@ impl Folder<'_> {
         if let Some(sources) = self.known.clone() {
             self.reporter.report(FolderMessage::Read { sources, asked: false, is_built: true });
         }
-        // Set at once, to read changes from before the folder was watched.
+        // The folder is read at once, to find changes from before it was watched.
         let mut due = Some(Instant::now());
         let (mut asked, mut was_found) = (false, false);
         let mut look = Instant::now() + POLL_INTERVAL;

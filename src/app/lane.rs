@@ -30,7 +30,7 @@ const CANCEL_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 pub(crate) enum Task {
     /// The check of the device's type conversions (OpenCL's `convert_` functions).
     Conversions,
-    /// The benchmark of a ladder in the Lab.
+    /// The benchmark of a ladder (a set of variants that compute the same result) in the Lab.
     Lab,
     /// The compilation of a variant that is selected in the Lab, for its machine code.
     MachineCode,
@@ -45,7 +45,7 @@ pub(crate) enum Task {
     Peaks,
     /// The check of kernels for data races.
     Races,
-    /// The readings of the device's clock.
+    /// The reading of the device's clock frequency, repeated once a second.
     Clock,
 }
 
@@ -111,7 +111,7 @@ impl SharedGate {
         gate.is_open = obstacle.is_none() && !has_results;
         gate.obstacle = obstacle;
         if gate.is_open {
-            // From now on the task works, even if the gate is closed before its thread runs.
+            // The task counts as working from now on, even if the gate is closed before the task's thread runs.
             gate.is_waiting = false;
             self.1.notify_all();
         }
@@ -142,7 +142,7 @@ impl<T, P> Worker<'_, T, P> {
         self.gate.0.lock().step = step;
     }
 
-    /// Waits until the task may use the device; returns false if the task is cancelled.
+    /// Waits until the task may use the device. Returns true then, and false if the task is cancelled.
     pub(crate) fn may_continue(&self) -> bool {
         let mut gate = self.gate.0.lock();
         if !gate.is_open {
@@ -202,7 +202,7 @@ impl Entry {
     }
 }
 
-/// The queue of all tasks.
+/// The queue of all background measurements, which takes care that one at a time uses the device.
 pub(crate) struct Lane {
     queue: Vec<Entry>,
     waker: Waker,

@@ -265,12 +265,12 @@ impl Playlist {
                 if self.failures < count {
                     self.open_after(index, step);
                 } else if self.next.take().is_some() {
-                    // The movie before continues.
+                    // The current movie continues.
                     self.failures = 0;
                 } else {
                     self.hopeless = !self.any_opened;
                 }
-                // A list is repeated, so each error is reported once.
+                // A list is played repeatedly, so each error is reported only once.
                 if is_known && !self.hopeless {
                     return None;
                 }

@@ -188,7 +188,7 @@ mod tests {
         };
         let folder = std::env::temp_dir().join(format!("clreel-saved-run-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
-        // As it is read from a file.
+        // The result as `clreel compare` reads it from a file.
         let saved = |recorder: &Recorder, context: &ExportContext| {
             let path = folder.join("run.json");
             results(recorder, context).unwrap().save(&path).unwrap();
@@ -219,7 +219,7 @@ mod tests {
         }
         let rows = compare(&first, &saved(&beside_work, &context()));
         assert_eq!(rows[0].times.map(|times| times.unwrap().series.n), [60, 60 + 60 - 31]);
-        // If there is nothing to save, the error is a sentence.
+        // If there is nothing to save, an error says so.
         let error = results(&record(1.0, 0), &context()).unwrap_err();
         assert!(error.why.contains("No frame of this movie has a time"), "{error}");
         std::fs::remove_dir_all(&folder).unwrap();

@@ -39,9 +39,9 @@ pub(crate) struct Settings {
     pub ui_scale: f32,
     /// The folders of kernels that were edited, newest first, at most [`MAX_KERNEL_FOLDERS`].
     pub kernel_folders: Vec<String>,
-    /// The state of the overlay: `overlay_visible`, `hint_seen`, `hatched`, and fields of the panels such as `stages_open`,
-    /// `graph_folded`. `folded` is `None` until the user folds or unfolds the panel; until then it depends on the window's
-    /// size. `column_left` and `column_width` are the side and the width of the column of panels.
+    /// The state of the overlay. Its fields in the file are `overlay_visible`, `hint_seen`, `hatched`, and fields of the panels
+    /// such as `stages_open`, `graph_folded`. `folded` is `None` until the user folds or unfolds the panel; until then it
+    /// depends on the window's size. `column_left` and `column_width` are the side and the width of the column of panels.
     #[serde(flatten, with = "fields")]
     pub overlay: SavedState,
 }
@@ -137,7 +137,7 @@ pub(crate) struct SettingsReader {
 }
 
 impl SettingsReader {
-    /// Starts to read the settings file.
+    /// Starts to read the settings file of the user.
     pub(crate) fn start(waker: &Waker) -> Self {
         use base::environment::get;
         Self::at(path(get(SETTINGS_VARIABLE), get("XDG_CONFIG_HOME"), get("HOME")), waker)
@@ -153,7 +153,7 @@ impl SettingsReader {
     }
 }
 
-/// The settings file, and the job that writes changes to it.
+/// The settings file, and the state of writing it.
 pub(crate) struct Store {
     /// The path of the settings file; `None` if no settings are saved.
     path: Option<PathBuf>,
@@ -268,7 +268,7 @@ fn path(named: Option<OsString>, config: Option<OsString>, home: Option<OsString
     if let Some(named) = named {
         return (!named.is_empty()).then(|| named.into());
     }
-    // The XDG base directory specification: a relative path there is to be ignored.
+    // The XDG base directory specification requires that a relative path is ignored.
     let config = config.map(PathBuf::from).filter(|p| p.is_absolute());
     let home = || home.filter(|h| !h.is_empty()).map(|h| PathBuf::from(h).join(".config"));
     Some(config.or_else(home)?.join("clreel/settings.json"))
@@ -330,7 +330,7 @@ fn unreadable(path: &Path) -> String {
 
 /// Writes `settings` to the file at `path`, and creates the file's folder if necessary.
 fn write(path: &Path, settings: &Settings) -> Result<()> {
-    // A link is followed, so that it stays one.
+    // A symbolic link is followed, so that it is not replaced by a file.
     let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     if let Some(folder) = path.parent() {
         // An error of the folder shows when the file is written.

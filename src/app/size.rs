@@ -30,7 +30,7 @@ impl WindowSize {
         PhysicalSize::new(self.given.0, self.given.1)
     }
 
-    /// Returns the attributes for the new window, which is not visible yet.
+    /// Returns winit's attributes for creating the window, which is not visible at first.
     pub(super) fn attributes(&self) -> WindowAttributes {
         use winit::platform::{wayland, x11};
         let attributes = Window::default_attributes()
@@ -88,7 +88,7 @@ pub(super) fn displayed_size(movie: &MovieInfo) -> (f64, f64) {
 fn fit_to_screen((width, height): (f64, f64), screen: Option<(u32, u32)>, frame: (u32, u32)) -> (u32, u32) {
     let grow = (DEFAULT_SIZE.0 / width).min(DEFAULT_SIZE.1 / height).max(1.0);
     let (width, height) = (width * grow, height * grow);
-    // A frame that leaves no room is ignored.
+    // The frame's size is ignored if the frame leaves no room for the window.
     let room = |screen: u32, frame, min: u32| f64::from(screen.saturating_sub(frame).max(min.min(screen)));
     let max = screen.map_or((f64::MAX, f64::MAX), |(width, height)| {
         (room(width, frame.0, MIN_SIZE.0), room(height, frame.1, MIN_SIZE.1))
@@ -109,7 +109,7 @@ mod tests {
         assert_eq!(fit_to_screen((1280.0, 720.0), hd), (1280, 720));
         assert_eq!(fit_to_screen((3840.0, 2160.0), hd), (1920, 1080));
         assert_eq!(fit_to_screen((3840.0, 2160.0), None), (3840, 2160));
-        // Upright, as phones record movies.
+        // An upright picture, as phones record.
         assert_eq!(fit_to_screen((1080.0, 1920.0), hd), (608, 1080));
         assert_eq!(fit_to_screen((64.0, 48.0), hd), (720, 540));
         // A strip has black bars, so that the window's sides can be grabbed; on a small screen the window is small.
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn its_frame_stays_on_the_screen_too() {
         let hd = Some((1920, 1080));
-        // A title of 36 pixels, an edge of 2.
+        // The frame has a title of 36 pixels, and an edge of 2.
         let frame = (4, 38);
         assert_eq!(fit_to_screen((1280.0, 720.0), hd, frame), (1280, 720));
         assert_eq!(fit_to_screen((1920.0, 1080.0), hd, frame), (1852, 1042));
@@ -129,7 +129,7 @@ mod tests {
         assert_eq!(fit_to_screen((1080.0, 1920.0), hd, frame), (586, 1042));
         assert_eq!(fit_to_screen((16384.0, 1.0), hd, frame), (1916, 180));
         assert_eq!(fit_to_screen((1920.0, 1080.0), None, frame), (1920, 1080));
-        // A frame for which the screen has no room.
+        // The screen has no room for this frame.
         assert_eq!(fit_to_screen((1920.0, 1080.0), hd, (4000, u32::MAX)), (320, 180));
     }
 

@@ -37,7 +37,7 @@ const FIRST_WAIT: Duration = Duration::from_millis(700);
 /// statistics or the screenshot cannot be written at the end. If the connection to the display is lost during playback, the
 /// statistics are written and the process ends.
 pub(crate) fn run(args: &PlayArgs) -> Result<()> {
-    // Recent events can be saved any time.
+    // Recent events are always recorded, so that they can be saved at any time.
     log::start(if args.trace.trace.is_some() { log::KEPT_EVENTS } else { log::RECENT_EVENTS });
     let needs_movie = args.scene != SceneId::Card;
     let files = match (args.files.is_empty(), bundled_clip()) {
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &PlayArgs) -> Result<()> {
         let proxy = proxy.clone();
         Arc::new(move || {
             if let Some(proxy) = proxy.get() {
-                // The event loop is gone only when the window is.
+                // The event loop ends only when the window is closed.
                 let _ = proxy.send_event(Wake::Ready);
             }
         })
@@ -93,7 +93,7 @@ pub(crate) fn run(args: &PlayArgs) -> Result<()> {
     };
     let idle = app.finish();
     let result = app.result.and(ran);
-    // The test of sharing may still run.
+    // The child process that tests sharing may still run.
     base::cleanup::remove_all();
     if !idle {
         opencl::process::exit_now(base::exit::report(result.map(|()| base::exit::DONE)));
@@ -208,7 +208,7 @@ impl App<'_> {
 }
 
 impl ApplicationHandler<Wake> for App<'_> {
-    /// Opens the window when the event loop permits it.
+    /// Opens the window when winit permits it.
     fn resumed(&mut self, event_loop: &ActiveEventLoop) {
         if self.window.is_none() {
             let opened = self.open(event_loop);

@@ -14,9 +14,9 @@ use opencl::cl::ClContext;
 use opencl::sources::Sources;
 use video::color::Matrix;
 
-/// The hint of the error for a YUV to RGBA conversion whose output is wrong, if the CPU converts instead.
+/// The hint of an error about a wrong YUV to RGBA conversion for the case that the CPU converts the frames instead.
 const CPU_CONVERTS_HINT: &str = "The CPU converts them instead; 'planar' needs the device.";
-/// The hint of the error for a YUV to RGBA conversion whose output is wrong, if another kernel replaces it.
+/// The hint of an error about a wrong YUV to RGBA conversion for the case that another kernel replaces it.
 const OTHER_KERNEL_HINT: &str = "Another kernel converts them instead.";
 /// The size in pixels of the pictures of checks. It is no multiple of a work-group's size, so that incomplete work-groups
 /// occur.
@@ -159,7 +159,7 @@ pub(super) fn no_corrector(error: Error) -> Part {
 /// built: then the CPU corrects colours.
 pub(super) fn corrector(cl: &ClContext) -> Option<Part> {
     let mut corrector = Corrector::new(cl);
-    // Without images there are no variants on images either.
+    // If the device has no images, no variant uses images.
     for &storage in storages(cl) {
         // Without the program the CPU corrects colours.
         corrector.prepare(storage, storage).ok()?;

@@ -28,7 +28,7 @@ use video::Frame;
 use video::color::planes::pack;
 use video::color::{Layout, RgbaConverter};
 
-/// A request to validate and build one version of the edited kernels.
+/// A request to validate the kernels of one version of the edited kernels, and to build those that may run.
 pub(crate) struct JudgeRequest {
     /// The number of the version of the edited kernels.
     pub version: u64,
@@ -89,7 +89,7 @@ impl Validator<'_> {
     /// Validates the kernels of a variant, and builds the variant if its kernels may run.
     pub(super) fn variant(&mut self, variant: VariantId) -> Part {
         let (began, cl, request) = (Instant::now(), self.cl, self.request);
-        // The cached results are of other sources.
+        // The cached results were found with other sources.
         self.trials.forget();
         let picture = &request.frame.picture;
         let size = (picture.width(), picture.height());
@@ -169,11 +169,11 @@ impl Validator<'_> {
             Some(BuiltVariant::precompile(cl, variant, to_texture))
         };
         std::thread::scope(|scope| {
-            // Without the thread the kernels are compiled later.
+            // If the thread cannot be started, the kernels are compiled later.
             let compiler =
                 std::thread::Builder::new().name("compiler".into()).spawn_scoped(scope, compile).ok();
             let tried = self.try_frame(case);
-            // Ends a wait of the compiler's thread.
+            // If the compiler's thread still waits, it stops waiting.
             self.trials.tell_when_compiled(None);
             let compiled = compiler.and_then(|compiler| compiler.join().ok()).flatten();
             (tried, compiled.unwrap_or_default())
@@ -206,8 +206,8 @@ impl Validator<'_> {
     }
 }
 
-/// Returns the input for the trial of a conversion from `layout`: the frame's planes if they have this layout, or those planes
-/// filtered at `radius` if the filtered planes have it; otherwise a test pattern.
+/// Returns the input of the trial of a conversion from `layout`: the frame's planes if they have this layout, the frame's
+/// planes filtered at `radius` if those have it, otherwise a test pattern.
 fn block_of(frame: &Frame, layout: &Layout, radius: u32) -> Result<Vec<u8>> {
     let of = Converter::supports(&frame.picture);
     let Some(own) = of.filter(|own| own == layout || own.filtered() == *layout) else {

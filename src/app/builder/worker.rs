@@ -47,7 +47,8 @@ fn random_picture(layout: Option<&Layout>, size: (u32, u32)) -> Vec<u8> {
     bytes(layout.map_or(rgba_bytes(size), Layout::bytes))
 }
 
-/// Runs a trial of a variant's edited kernels in the child process on random bytes, in bands of rows.
+/// Runs a trial of a variant's edited kernels in the child process on a picture of random bytes, which is filtered in bands of
+/// rows.
 fn try_case(
     trials: &mut Trials,
     cl: &ClContext,
@@ -107,7 +108,7 @@ impl Context {
     }
 }
 
-/// The builder's thread, and its state for all contexts.
+/// The builder's thread and its state, which outlives contexts.
 pub(super) struct Worker<'a> {
     reporter: &'a Reporter<(), BuilderMessage>,
     shared: &'a SharedState,
@@ -140,7 +141,7 @@ impl<'a> Worker<'a> {
         let mut context: Option<Context> = None;
         loop {
             let request = if context.as_ref().is_none_or(Context::is_idle) {
-                // The next save of an edited kernel need not wait until a child process is started.
+                // A child process is started now, so that the next save of an edited kernel need not wait for it.
                 if let Some(context) = context.as_ref().filter(|_| self.is_edited()) {
                     self.trials.make_ready(&context.cl);
                 }
@@ -196,7 +197,7 @@ impl<'a> Worker<'a> {
                 None
             }
             Request::Need(Need::Trial(case)) => {
-                // The trial needs the kernels that run.
+                // The trial runs the kernels that are in use.
                 let sources = match case.version {
                     None => self.sources(Subject::Variant(case.variant)),
                     Some(_) => self.other_version.clone(),
@@ -348,7 +349,7 @@ impl<'a> Worker<'a> {
     fn judge(&mut self, context: &mut Context, judge: &JudgeRequest) -> SendResult {
         let (cl, mut may_run, mut variants) = (context.cl.clone(), true, judge.variants.clone());
         loop {
-            // The user may have chosen another one meanwhile.
+            // The user may have chosen another variant meanwhile.
             let wanted = self.shared.state.lock().wanted;
             let Some(variant) = take_next(&mut variants, wanted) else { break };
             if self.reporter.is_cancelled() {
@@ -368,7 +369,7 @@ impl<'a> Worker<'a> {
             if passed {
                 self.note_passed(Subject::Variant(variant), judge);
             }
-            // Without earlier sources, refused kernels would be built once more.
+            // If there were no earlier sources, the refused kernels would be built once more.
             if passed || self.shared.with_texts(|texts| texts.appeared_late()) {
                 context.pending.retain(|id| *id != variant);
             }

@@ -37,7 +37,7 @@ impl PressedKey {
         let is_digit_key = us.is_some_and(|(plain, _)| plain.is_ascii_digit());
         let us = us.map(|(plain, shifted)| if self.is_shifted { shifted } else { plain });
         let (logical, plain) = (single(&self.logical), single(&self.plain));
-        // The other levels of the layout, such as that of AltGr, have characters of their own.
+        // Other levels of the layout, such as that of AltGr, have other characters.
         let is_plain = matches!((logical, plain), (Some(logical), Some(plain)) if is_same(logical, plain));
         let own = if is_plain { plain.map(|plain| with_case(plain, self.is_shifted)) } else { logical };
         let is_base = is_plain || own.is_none() && plain.is_none();
@@ -99,7 +99,7 @@ fn is_of_other_script(c: char) -> bool {
     c >= '\u{300}' && !('\u{1e00}'..='\u{1eff}').contains(&c) && !('\u{e000}'..='\u{f8ff}').contains(&c)
 }
 
-/// Returns the characters of a key on a US keyboard, without Shift and with it.
+/// Returns the characters of a key on a US keyboard, without Shift and with it; `None` for a key without characters.
 fn us_characters(key: PhysicalKey) -> Option<(char, char)> {
     let PhysicalKey::Code(code) = key else { return None };
     let name = format!("{code:?}");
@@ -263,7 +263,7 @@ mod tests {
             ("us", KeyS, "S", "s"),
             ("ru", KeyY, "Н", "н"),
             ("gr", KeyP, "Π", "π"),
-            // Latin letters, as far as there are some.
+            // Layouts with Latin letters on some keys only.
             ("il", KeyQ, "Q", "/"),
             ("il", KeyS, "S", "ד"),
             ("cz", Digit2, "Ě", "ě"),
@@ -278,7 +278,7 @@ mod tests {
             let first = |logical| key(code, logical, plain, false).characters().find(is_ours);
             assert_eq!(first(locked), first(plain), "{layout}: {code:?}");
         }
-        // Nor does it beside Shift, which it undoes elsewhere.
+        // CapsLock has no effect together with Shift either, although other programs then produce a small letter.
         assert_eq!(characters(&key(KeyD, "d", "d", true)), "D");
         assert_eq!(characters(&key(KeyD, "в", "в", true)), "DВ");
     }

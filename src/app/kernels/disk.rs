@@ -19,7 +19,7 @@ type FileId = (u64, u64);
 
 fn stamp(path: &Path) -> Stamp {
     let of = std::fs::metadata(path).ok()?;
-    // `ctime`, since programs that copy reset `mtime`.
+    // `ctime` is used since programs that copy files reset `mtime`.
     Some(((of.dev(), of.ino()), of.size(), (of.ctime(), of.ctime_nsec())))
 }
 
@@ -73,7 +73,7 @@ pub(super) struct Places {
 }
 
 impl Places {
-    /// Adds a folder to watch, if it exists.
+    /// Adds a folder to watch; does nothing if it does not exist.
     fn add(&mut self, folder: &Path) {
         if let Some((id, ..)) = stamp(folder) {
             self.folders.insert(folder.to_owned(), id);

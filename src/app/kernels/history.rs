@@ -300,7 +300,7 @@ mod tests {
         let error = error.unwrap();
         assert_eq!(error.what, "7 earlier versions of the kernels cannot be read and are ignored.");
         assert!(error.why.contains("It is a folder, not a regular file."), "{error}");
-        // Each of these is refused by itself.
+        // Each of these files is ignored on its own.
         for text in hostile {
             let path = history.path.join(format!("{:012}-{:016x}.json", 100, 100));
             std::fs::write(&path, &text).unwrap();
@@ -314,7 +314,7 @@ mod tests {
         let root = root("full");
         let history = History::at(&root, Path::new("/kernels"));
         history.store(&version(10, "one")).unwrap();
-        // A device that is always full takes the place of the next file.
+        // The next file is a link to a device that is always full.
         let next = version(20, "two");
         let name = format!("{:012}-{:016x}.json", 20, fingerprint(&next.sources));
         std::os::unix::fs::symlink("/dev/full", history.path.join(name)).unwrap();

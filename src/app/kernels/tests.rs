@@ -83,7 +83,7 @@ fn every_way_to_save_is_noticed_once_it_is_over() {
     let (flat, mean) = (watched.kernel(FLAT), watched.kernel(MEAN));
     std::fs::write(&flat, "one").unwrap();
     assert_eq!(watched.next().text(FLAT).unwrap(), "one");
-    // Renamed, as editors do that keep the old file.
+    // Some editors rename the old file to keep it.
     std::fs::rename(&flat, watched.kernel("box_filter/03_flat.cl~")).unwrap();
     std::fs::write(watched.kernel("box_filter/.03_flat.cl.swp"), "noise").unwrap();
     // Emacs marks the file that it edits by such a link.
@@ -96,10 +96,10 @@ fn every_way_to_save_is_noticed_once_it_is_over() {
         text = watched.next();
     }
     assert_eq!(text.text(FLAT).unwrap(), "two");
-    // The included file.
+    // A change of an included file.
     std::fs::write(&mean, "three").unwrap();
     assert_eq!(watched.next().text(MEAN).unwrap(), "three");
-    // Written in pieces: the first piece alone must not be read.
+    // The file is written in pieces; the first piece alone must not be read.
     {
         use std::io::Write as _;
         let mut file = std::fs::File::create(&mean).unwrap();
@@ -108,7 +108,7 @@ fn every_way_to_save_is_noticed_once_it_is_over() {
         file.write_all(b"ur").unwrap();
     }
     assert_eq!(watched.next().text(MEAN).unwrap(), "four");
-    // Emptied first, and closed.
+    // The file is emptied and closed before it is written.
     std::fs::write(&mean, "").unwrap();
     std::thread::sleep(Duration::from_millis(30));
     std::fs::write(&mean, "five").unwrap();
@@ -116,7 +116,7 @@ fn every_way_to_save_is_noticed_once_it_is_over() {
     std::fs::remove_file(&mean).unwrap();
     let now = watched.next();
     assert_eq!(now.changed_since(&Sources::default()), [FLAT]);
-    // By request, although nothing has changed.
+    // The folder is read on request although nothing has changed.
     watched.watching.rebuild();
     assert_eq!(watched.next(), now);
 }
@@ -139,11 +139,11 @@ fn replace_and_save(watched: &Watched) {
     write_folder(&kernels, "removed");
     watched.wait_for(FLAT, "removed");
     watched.save(MEAN, "saved in the third one");
-    // One of the folders in the folder of kernels.
+    // A subfolder of the folder of kernels is replaced.
     std::fs::rename(watched.kernel("common"), watched.path("common")).unwrap();
     std::fs::create_dir(watched.kernel("common")).unwrap();
     watched.save(MEAN, "saved in a new folder of it");
-    // A link to another folder, and to a third one.
+    // The folder becomes a link to another folder, then a link to a third folder.
     std::fs::rename(&kernels, watched.path("third")).unwrap();
     symlink(watched.path("old"), &kernels).unwrap();
     watched.wait_for(FLAT, "first");
@@ -152,7 +152,7 @@ fn replace_and_save(watched: &Watched) {
     std::fs::rename(watched.path("new"), &kernels).unwrap();
     watched.wait_for(FLAT, "removed");
     watched.save(FLAT, "saved behind the other link");
-    // Links to files with any names, which are written, replaced, and exchanged for links to others.
+    // Kernel files become links to files with any names; these are written, replaced, and exchanged for links to other files.
     std::fs::create_dir(watched.path("elsewhere")).unwrap();
     let (one, other) = (watched.path("elsewhere/flat.txt"), watched.kernel("other.c"));
     for (name, target) in [(FLAT, &one), (MEAN, &other)] {
@@ -206,7 +206,7 @@ fn a_folder_that_is_gone_is_said_to_be_and_is_read_when_it_is_back() {
     };
     std::fs::rename(watched.path("kernels"), watched.path("away")).unwrap();
     assert!(is_gone());
-    // Read even if unchanged: the error before is obsolete.
+    // The folder is read even if it is unchanged, since the previous error is obsolete.
     std::fs::rename(watched.path("away"), watched.path("kernels")).unwrap();
     assert_eq!(watched.next().text(FLAT).unwrap(), "first");
     watched.save(FLAT, "second");

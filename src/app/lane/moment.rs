@@ -57,7 +57,7 @@ impl Moment {
             Task::Lab => return (self.is_slow || self.is_awaited).then_some(Wait::Filter),
             Task::Tuning { is_requested } => is_requested,
             Task::Peaks => true,
-            // The user waits for the other tasks, or they leave the movie enough time.
+            // The user waits for the other tasks, or they leave enough time for the movie.
             _ => return None,
         };
         match self {
@@ -84,7 +84,7 @@ mod tests {
     fn frame(filter_ms: f64, late: bool) -> FrameSample {
         let mut stages = [0.0; Stage::ALL.len()];
         stages[Stage::Filter as usize] = filter_ms;
-        // With the display's pace, this time is waiting, not work.
+        // With vertical synchronisation, this is time of waiting, not of work.
         stages[Stage::Swap as usize] = 15.0;
         FrameSample { late, ..FrameSample::made_up(0.0, VariantId::auto(), stages) }
     }
@@ -107,7 +107,7 @@ mod tests {
         assert_eq!(cpu.obstacle(REQUESTED), None, "asked for");
         assert_eq!(Moment { is_still: true, ..cpu }.obstacle(BY_ITSELF), None, "in a pause");
         assert_eq!(Moment { is_still: true, ..moment(&[late]) }.obstacle(BY_ITSELF), None);
-        // Frames before the last seconds do not count.
+        // Frames before the last [`RECENT_S`] seconds do not count.
         let before = FrameSample { presented_at: -RECENT_S, ..slow };
         assert_eq!(moment(&[before, quick()]).obstacle(REQUESTED), None);
         assert!(Moment::default().with_frames([quick()].iter(), None).obstacle(REQUESTED).is_some());

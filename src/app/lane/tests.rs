@@ -90,7 +90,7 @@ fn one_task_at_a_time_uses_the_device_in_the_order_of_the_queue() {
     lab.wait_for(&mut lane, STILL, &JobState::Waiting(Wait::Tuning));
     tuning.wait_for(&mut lane, STILL, &JobState::Ending(Wait::Lab));
     peaks.wait_for(&mut lane, STILL, &JobState::Waiting(Wait::Lab));
-    // The task that works lets the first one in the queue pass its gate.
+    // When the running task reaches its gate, the first task in the queue continues.
     tuning.ends.send(true).unwrap();
     lab.wait_for_begin(&mut lane, STILL);
     tuning.wait_for(&mut lane, STILL, &JobState::Waiting(Wait::Lab));
@@ -123,7 +123,7 @@ fn a_task_waits_while_the_movie_needs_the_device() {
     let playing = &Moment { has_time: true, ..Moment::default() };
     let mut lab = Pieces::start(&mut lane, Task::Lab);
     lab.wait_for(&mut lane, playing, &JobState::Waiting(Wait::Plays));
-    // The task delays no other one.
+    // A task that waits for the movie delays no other task.
     let mut versions = Pieces::start(&mut lane, Task::Versions);
     versions.wait_for_begin(&mut lane, playing);
     versions.ends.send(false).unwrap();
@@ -180,7 +180,7 @@ fn a_cancelled_task_ends_at_its_gate_and_uses_the_device_until_then() {
     tuning.ends.send(true).unwrap();
     peaks.wait_for_begin(&mut lane, STILL);
     assert!(tuning.begun.try_recv().is_err() && !tuning.slot.poll().is_new);
-    // A waiting task ends before its turn, even if its slot is dropped.
+    // A waiting task that is cancelled ends without having used the device, even if its slot is dropped.
     let mut second = Pieces::start(&mut lane, TUNING);
     second.wait_for(&mut lane, STILL, &JobState::Waiting(Wait::Peaks));
     drop(second);

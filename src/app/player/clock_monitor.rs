@@ -7,7 +7,7 @@ use base::device::ClockSnapshot;
 use opencl::cl::Device;
 use opencl::clock_speed::ClockReader;
 
-/// The time between two readings.
+/// The time between two readings of the clock.
 const INTERVAL: Duration = Duration::from_secs(1);
 
 /// The last reading of a device's clock, or the reason (a sentence) why the clock cannot be read.

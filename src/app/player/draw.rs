@@ -95,7 +95,8 @@ impl Player<'_> {
             (self.cx.frames.recorder.shown.changes(), self.cx.frames.recorder.shown.last().is_none());
         let is_new = self.cx.frames.swapped(times);
         if self.cx.frames.recorder.shown.changes() != count {
-            // The first picture's numbers are shown at once, later ones with the next refresh, also in a pause.
+            // The numbers of the first picture are shown at once, later ones at the next refresh of the overlay, even in a
+            // pause.
             self.cx.repaints.redraw_within(if unmeasured { Duration::ZERO } else { IDLE_REPAINT });
         }
         if is_new {
@@ -140,7 +141,7 @@ impl Player<'_> {
         let variants: Vec<VariantRow> = self.devices.running.rows().map(row).collect();
         let interval_ms = self.cx.frames.presenter.screen.frame_interval_ns().map(|ns| ns as f64 / 1e6);
         let nominal_ms = self.movies.scenes.facts().fps.filter(|fps| *fps > 0.0).map(|fps| 1e3 / fps);
-        // A still picture has no next frame.
+        // A still picture has no next frame, and so no time until that.
         let budget_ms = interval_ms.or(nominal_ms).filter(|_| !self.cx.frames.playing().still);
         let budget_ms = budget_ms.map(|ms| ms / self.cx.frames.schedule.clock.speed());
         let devices = self.devices.rows();
@@ -231,7 +232,7 @@ impl Player<'_> {
 fn read_window(gl_window: &GlWindow) -> Result<SavedPicture> {
     let size = gl_window.size();
     let mut rgba = read_pixels(&gl_window.gl, None, size)?;
-    // Windows have no transparency here; some drivers leave junk in alpha.
+    // The window is opaque, but some drivers leave arbitrary values in alpha.
     rgba.chunks_exact_mut(4).for_each(|pixel| pixel[3] = 255);
     Ok(SavedPicture { size, rgba, orientation: Orientation::default() })
 }

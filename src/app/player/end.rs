@@ -62,7 +62,7 @@ impl LastFiles {
     }
 }
 
-/// A function that writes one file.
+/// A function that writes one of the requested files.
 type Write = Box<dyn FnOnce() -> Result<()> + Send>;
 
 impl Player<'_> {

@@ -22,7 +22,7 @@ impl Player<'_> {
         self.visibility.check_soon();
         let ending = self.last.are_being_written();
         match event {
-            // At the end there may be nothing to draw on any more.
+            // While the window is being closed, drawing may be impossible.
             WindowEvent::RedrawRequested if ending => return self.draw().or(Ok(())),
             WindowEvent::RedrawRequested => return self.draw(),
             WindowEvent::CloseRequested | WindowEvent::Destroyed => {
@@ -47,7 +47,7 @@ impl Player<'_> {
         if self.surface.event(&self.cx.gl_window.window, event, self.cx.overlay.path_prompt.is_open()) {
             self.cx.repaints.redraw_every(INPUT_REPAINT);
         }
-        // Synthetic events, for keys that are down when the focus changes, are no presses: the real event follows.
+        // Synthetic events (for keys that are down when the focus changes) are ignored: the real event follows.
         if let (WindowEvent::KeyboardInput { event: key, is_synthetic: false, .. }, false) = (event, ending) {
             if !self.cx.overlay.path_prompt.is_open() {
                 // A dead key would combine with the next key.
@@ -57,7 +57,7 @@ impl Player<'_> {
                     self.press(action);
                 }
             } else if input::is_escape(key) {
-                // Closed at once, so that the next key is a command again.
+                // The prompt is closed at once, so that the next key is a command again.
                 self.cx.overlay.path_prompt.close();
                 self.cx.repaints.redraw_soon();
             }

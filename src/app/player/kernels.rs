@@ -62,14 +62,14 @@ struct Versions {
     /// The number of the version whose validation was requested last. Variants, and the conversion, whose validation has not
     /// ended have the result `Pending` in this version.
     asked: u64,
-    /// True if the environment names a folder of kernels: if that folder does not exist, no kernels can be built.
+    /// True if the environment names a folder of kernels. If that folder does not exist, no kernels can be built.
     is_named: bool,
     /// True if the first version is that from which all programs were built at the start.
     is_built: bool,
     /// True if the folder that the environment names appeared only after clreel started, until the first validation. Until then
     /// no kernels could be built, not even those that need no validation.
     is_late: bool,
-    /// For each variant, and for the conversion, the number of the version whose kernels run.
+    /// The number of the version whose kernels run, for each variant and for the conversion from YUV to RGBA.
     running: HashMap<Subject, u64>,
     refusals: Refusals,
     /// The kernels whose machine code is shown or was requested: number of the version, variant, pictures, and index of the
@@ -192,7 +192,7 @@ impl Versions {
     /// validation to show to the user; `None` if there is nothing to show.
     fn process(&mut self, news: News) -> Option<(Subject, Validation)> {
         let (subject, error) = match news {
-            // The result begins a wipe, and does not belong to the version that runs.
+            // This result begins a wipe; it is not about the version that runs.
             News::Judged(judged) if judged.is_second_side => return None,
             News::Judged(judged) => return self.process_verdict(judged),
             News::Tried(case, Ok(report)) if case.version.is_none() => {
@@ -201,7 +201,7 @@ impl Versions {
                 let kept = self.version_mut(number)?;
                 let known = kept.row.result(subject).map(|result| &result.validation);
                 let is_known = known.is_some_and(Validation::may_run) && report.is_none();
-                // If a validation is pending, its result counts.
+                // The result of a pending validation takes precedence.
                 if is_known || known == Some(&Validation::Pending) {
                     return None;
                 }
@@ -222,7 +222,7 @@ impl Versions {
             News::NoConversion(error) => (Subject::Conversion, error),
             _ => return None,
         };
-        // The code for devices reports the error.
+        // Failures of the device itself are reported by `Devices`.
         if !is_device_failure(&error) {
             let runs = self.version_in_use(subject).filter(|kept| kept.row.number > 1 || !self.is_built);
             let sources = runs.map(|kept| kept.sources.clone());
@@ -246,7 +246,7 @@ impl Versions {
             result.replaced = before.filter(|before| *before != number).or(result.replaced);
             kept.times.retain(|(of, _)| Subject::Variant(of.variant) != subject);
             self.running.insert(subject, number);
-            // Until now the printed lines were those of the version before.
+            // Lines that kernels have printed until now came from the previous version.
             stdout::forget_printed_lines();
         }
         // Results of older versions are not reported.
@@ -321,7 +321,7 @@ impl Versions {
                     |before: &Sources| made_of.iter().any(|id| !is_same(*id, kind, &kept.sources, before));
                 before.as_ref().is_none_or(differs)
             };
-            // Validation of the version before may still end, and that version would then run.
+            // The previous version may still pass validation, and would then run.
             self.is_asked(subject) || asked == Some(*variant) || is_new && is_other()
         };
         let own = kept.sources.has(OWN_FILE).then_some(VariantId::own());
@@ -357,7 +357,7 @@ impl Versions {
         let all = [Subject::Variant(VariantId::auto()), Subject::Conversion];
         let is_edited = all.into_iter().any(|subject| differs(subject, &Sources::default()));
         kept.row.request = match subjects.is_empty() && is_first && is_edited {
-            // The version is older than the window.
+            // The version was edited before the window was opened.
             true => ValidationRequest::WhenChosen,
             false => ValidationRequest::Made,
         };
@@ -466,7 +466,7 @@ impl KeptVersion {
     /// `time`, and `time` with fewer than [`MIN_MEDIAN_FRAMES`].
     fn note(&mut self, of: Circumstances, time: FilterTime) {
         match self.times.iter_mut().find(|(known, _)| *known == of) {
-            // After a seek, few frames are less reliable than many.
+            // After a seek, a median of few frames is less reliable than the stored one of many.
             Some((_, known)) if time.n < known.n.min(MIN_MEDIAN_FRAMES) => {}
             Some((_, known)) => *known = time,
             None => self.times.push((of, time)),

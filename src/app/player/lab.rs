@@ -141,7 +141,7 @@ impl LabMeasurement {
         let device = devices.running.info.as_ref();
         if let Some(new) = benchmark {
             if (&before.frame, &before.radii) != (&new.frame, &new.radii) {
-                // Results stand side by side only if they are comparable.
+                // Earlier results are dropped unless they are comparable with the new ones.
                 (before, self.benchmark) = (new, None);
             }
             let is_measured = |known: &&mut DeviceReport| {
@@ -195,7 +195,7 @@ fn identity(device: &DeviceReport) -> [&str; 3] {
 /// Starts `clreel bench` with these arguments as a child process.
 fn start_bench(arguments: &[OsString]) -> std::io::Result<Sandbox> {
     let (mut command, folder) = drivers::sandboxed("bench")?;
-    // The drivers have answered before: a low priority on a busy machine only takes longer.
+    // The drivers have responded before, so a longer timeout is safe: at low priority, a busy machine only takes longer.
     let limit = (TIMEOUT_FACTOR * drivers::test_limit().time()).min(Duration::from_secs(3600));
     command.args(arguments).env("CLREEL_DRIVER_TIMEOUT", limit.as_secs_f64().to_string());
     for skipped in drivers::skipped() {

@@ -78,7 +78,8 @@ use tuning::BackgroundTuning;
 use video::Decoder;
 use visibility::Visibility;
 
-/// The interval of repaints of the overlay while a frame takes long, since the overlay must respond while the device is busy.
+/// The interval of repaints of the overlay while filtering a frame takes long, since the overlay must respond while the device
+/// is busy.
 const BUSY_REPAINT: Duration = Duration::from_millis(25);
 /// The interval of repaints of the overlay while the chosen variant is being built, so that the displayed elapsed time
 /// advances.
@@ -132,7 +133,7 @@ impl PlayerContext<'_> {
         self.frames.recorder.set_other_work(self.lane.uses_device());
     }
 
-    /// Chooses `off`, because the chosen variant is unavailable.
+    /// Chooses `off` (no filter), because the chosen variant is unavailable.
     fn choose_off(&mut self) {
         self.frames.choice.choose(VariantId::OFF, self.frames.choice.filter().1);
         self.frames.waits_for_filter = false;
@@ -193,7 +194,7 @@ impl<'a> Player<'a> {
         let size = WindowSize::new(event_loop, scene::size(args.scene).unwrap_or_else(movie), (0, 0));
         let (device, remark) =
             device.map_or((None, None), |Selection { device, remark }| (Some(device), remark));
-        // Read by a job while the window is opened.
+        // A job reads the settings while the window is opened.
         let settings = SettingsReader::start(waker);
         let (attributes, interface) = (size.attributes(), Interface::preferred(args.gl));
         let gl_window = GlWindow::open(event_loop, attributes, !args.unpaced, interface)?;
@@ -231,7 +232,8 @@ impl<'a> Player<'a> {
             frames.wipe.set_second(Some((other, radius.unwrap_or(args.filter.radius)).into()));
             frames.wipe.set_comparing(args.filter.difference);
         }
-        // A script that counts frames wants all of them filtered; a user wants to see something at once.
+        // Scripts that count frames need all of them filtered; for a user, unfiltered frames are shown until the filter is
+        // built.
         frames.waits_for_filter = args.frames.is_some() && variant.back_end() == BackEnd::OpenCl;
         frames.filters.waits_for_conversions = args.frames.is_some();
         let devices = Devices::new(builder, device, &frames, &sources);
@@ -344,7 +346,7 @@ impl<'a> Player<'a> {
         let (readings, levels) = (cx.overlay.needs_readings(), cx.overlay.switches.levels);
         cx.frames.choice.set_measuring(Measurements { readings, levels });
         wipe::update(movies, devices, cx);
-        // A script's frames wait until the first device has its context, or has none.
+        // The frames of a script wait until the first device has a context, or creating it has failed.
         let waits = cx.args.frames.is_some() && devices.is_opening_first();
         let tick = match waits {
             true => Tick { redraw: false, wake_at: None },

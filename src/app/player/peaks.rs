@@ -30,7 +30,7 @@ pub(super) struct PeakMeasurement {
     pub(crate) shown: DeviceFacts,
 }
 
-/// Returns a text that identifies a device and its driver.
+/// Returns a text that differs for different devices and for different drivers of a device.
 fn device_key(device: &Device) -> String {
     let info = &device.info;
     format!("{} {} {} {:?}", info.platform, info.driver, info.name, info.pci_address)

@@ -33,7 +33,7 @@ mod tests {
     fn a_release_comes_a_pass_after_its_press() {
         let (left, right) = (PointerButton::Primary, PointerButton::Secondary);
         let moved = Event::PointerMoved(pos2(3.0, 4.0));
-        // A release of a button that was down before, then two clicks.
+        // The release of a button that was pressed before, then two clicks.
         let mut events = vec![
             button(left, false),
             button(left, true),

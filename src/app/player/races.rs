@@ -116,14 +116,14 @@ fn check(
     let failure = Task::Races.failure();
     let failed = |e: std::io::Error| Error::new(failure, format!("{e}."), "Try `clreel check-kernels`.");
     let folder = std::env::temp_dir().join(format!("clreel-races-{}", std::process::id()));
-    // A process with the same number may have left it behind.
+    // An earlier process with the same number may have left the folder behind.
     let _ = std::fs::remove_dir_all(&folder);
     let folder = Folder::create(&folder).map_err(failed)?;
     let kernels = folder.0.join("kernels");
     sources.write(&kernels).map_err(failed)?;
     let mut command = Command::new(std::env::current_exe().map_err(failed)?);
     command.args(["check-kernels", "--json", "--variant", variant.name, "--kernels"]).arg(&kernels);
-    // Oclgrind is a driver that takes long to load.
+    // Oclgrind counts as a driver, and takes long to load.
     command.env("CLREEL_DRIVER_TIMEOUT", CHECK_TIMEOUT.as_secs().to_string());
     let (mut seconds, mut is_cancelled) = (0, false);
     let (printed, ending) = Sandbox::start(command, None).map_err(failed)?.output(MAX_OUTPUT, |elapsed| {
@@ -155,7 +155,7 @@ fn check(
         [CheckedCode { faults, error: Some(error), .. }] if faults.is_empty() => {
             Err(Error::new(failure, error.to_string(), ""))
         }
-        // If there are two codes, one may have been checked and the other not.
+        // If the variant has two kernel codes, one may have been checked and the other not.
         codes => Ok(Some(codes.iter().flat_map(report).collect())),
     }
 }

@@ -160,7 +160,6 @@ fn reserve(stem: &Path, endings: &[&str]) -> std::io::Result<Vec<PathBuf>> {
     Ok(made)
 }
 
-/// Removes files that were created by [`reserve`].
 fn remove(paths: &[PathBuf]) {
     for path in paths {
         let _ = std::fs::remove_file(path);
@@ -238,7 +237,7 @@ mod tests {
         let name = |ending| folder.join(format!("clreel-stats-{}-2.{ending}", stamp(at(0))));
         assert_eq!(made, [name("csv"), name("json")]);
         assert_eq!(std::fs::read_to_string(&taken).unwrap(), "mine");
-        // A failure leaves nothing behind.
+        // If writing fails, no file is left.
         let fail = |_: &[PathBuf]| Err(Error::new("No.", "", ""));
         assert!(save_in(&folders, &files, fail).is_err());
         assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 3);

@@ -34,7 +34,7 @@ fn texture_side(most: usize, zooms: usize) -> usize {
 
 /// The painters of the picture and of the overlay in the window's OpenGL context, and the state of egui's input.
 pub(super) struct Surface {
-    /// The painter that draws pictures.
+    /// The painter that draws the picture (a frame or a scene's output) on the window.
     pub(super) quad: VideoQuad,
     painter: egui_glow::Painter,
     egui: egui::Context,

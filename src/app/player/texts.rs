@@ -27,7 +27,7 @@ pub(super) struct TextFile {
 }
 
 impl TextFile {
-    /// Reads the file's path from the environment.
+    /// Takes the path of the file from the environment.
     pub(crate) fn new() -> Self {
         let path = base::environment::get(VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
         Self { path, written: Vec::new() }
@@ -49,7 +49,7 @@ impl TextFile {
         if json == self.written {
             return;
         }
-        // Written under another name and renamed, so that nobody reads an incomplete file.
+        // The file is written under another name and then renamed, so that nobody reads an incomplete file.
         let part = path.with_extension("part");
         if let Err(error) = std::fs::write(&part, &json).and_then(|()| std::fs::rename(&part, path)) {
             print_message(format_args!("'{}' cannot be written: {error}.", base::text::name(path)));

@@ -169,7 +169,7 @@ impl BackgroundTuning {
         if let Some(shown) = news.progress.into_iter().next_back() {
             self.shown = shown;
             if !std::mem::replace(&mut self.is_shown, true) {
-                // The panel shows which search uses the device.
+                // The panel is opened to show that a search uses the device.
                 cx.overlay.panels.show_tuning();
             }
         }

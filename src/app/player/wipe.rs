@@ -75,7 +75,7 @@ pub(super) fn toggle_difference(movies: &Movies, devices: &mut Devices, cx: &mut
 /// variant is unavailable; returns true otherwise. Does nothing if the second side shows another version of the edited kernels,
 /// since that is built already.
 fn prefer_second(second: SecondFilter, devices: &mut Devices, cx: &mut PlayerContext) -> bool {
-    // Another version is built before its wipe begins.
+    // Programs of another version are built before its wipe begins.
     second.version.is_some()
         || devices.prefer(second.filter.0).map_err(|error| cx.notify(error, true)).is_ok()
 }

@@ -63,7 +63,7 @@ impl Builds {
             News::Variant(id, Err(error)) => {
                 match is_device_failure(error) {
                     true if *id == chosen => return Some((*id, error.clone())),
-                    // Reported once no variant is being built any more.
+                    // The error is reported once no variant is being built any more.
                     true => {}
                     // The result of validating the newer kernels decides.
                     false if running.statuses.is_judged(*id) => {}

@@ -85,7 +85,7 @@ impl Candidate {
         self.progress = Progress::None;
     }
 
-    /// Requests the first device, which is opened as soon as it is known.
+    /// Requests a change to the first device, which is opened as soon as it is known which one that is.
     pub(super) fn await_first(&mut self) {
         self.progress = Progress::First;
     }
@@ -110,7 +110,7 @@ impl Candidate {
         }
     }
 
-    /// Makes this device, which is being opened, the candidate.
+    /// Makes `opening`, whose context is being created, the device that is to replace the device in use.
     pub(super) fn open(&mut self, opening: DeviceOpening) {
         self.progress = Progress::Opening(opening);
     }

@@ -190,7 +190,8 @@ impl Devices {
                 } else if self.running.number() == Some(number) {
                     self.add_to_running(part, cx);
                 } else {
-                    // A part for a device that is not used any more: releasing its objects may stall.
+                    // Programs for a device that is no longer used are released on another thread, since releasing them may
+                    // stall.
                     let release = move |_: &_| {
                         drop(part);
                         Ok(())
@@ -298,7 +299,7 @@ impl Devices {
             self.candidate.clear();
             self.candidate_failed(failure, cx);
         }
-        // There is nothing to wait for if another variant was chosen, or the device was opened with the filter.
+        // Nothing is to be waited for if the chosen variant needs no OpenCL or has been built.
         if chosen.back_end() != BackEnd::OpenCl || cx.frames.filters.workers.status().has_built(chosen) {
             cx.frames.waits_for_filter = false;
             if self.running.device().is_some() {
@@ -334,7 +335,7 @@ impl Devices {
         let prepared = self.candidate.prepared().map(|prepared| &prepared.device);
         let awaited = [self.running.device(), opening, prepared];
         let is_choosing = !self.list.is_complete || self.candidate.is_first();
-        // Drivers that are asked for their devices have no name yet.
+        // While drivers are asked for their devices, the device's name is empty.
         let is_awaited = |name: &str| {
             let mut awaited = awaited.into_iter().flatten();
             awaited.any(|device| device.info.name == name) || name.is_empty() && is_choosing

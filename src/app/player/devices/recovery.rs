@@ -145,7 +145,7 @@ impl Recovery {
     pub(super) fn opened(&mut self, device: &Device, sharing: &Sharing, cx: &mut PlayerContext) {
         let State::Trying(failure) = &mut self.state else { return };
         let same = device.info.index == failure.device;
-        // Sharing may have failed this time.
+        // The device may have been opened without sharing this time.
         let copies = failure.shared && *sharing != Sharing::ZeroCopy;
         let name = &device.info.name;
         let (attempt, success) = match (same, copies) {
@@ -199,7 +199,6 @@ impl Recovery {
         cx.repaints.redraw_soon();
     }
 
-    /// Removes the banner.
     fn hide(&mut self, cx: &mut PlayerContext) {
         if let Some(banner) = self.banner.take() {
             cx.notices.hide(&banner);
@@ -229,7 +228,7 @@ mod tests {
             attempts(1, 3, vec![]),
             [(1, true), (1, false), (0, true), (0, false), (2, true), (2, false)]
         );
-        // A device that copied frames is not opened without sharing once more.
+        // A device that was used without sharing is not opened without sharing again.
         assert_eq!(next_attempt(0, false, 0..2, &[(0, true)]), Some((1, true)));
     }
 

@@ -41,7 +41,8 @@ impl RunningDevice {
         self.in_use.as_ref().map(|in_use| &in_use.device)
     }
 
-    /// Returns the state of the clock of the device in use or, if there is none, of the last one.
+    /// Returns the state of the clock (whether device times are used, or wall times) of the device in use or, if there is none,
+    /// of the last one.
     pub(crate) fn clock(&self) -> ClockState {
         self.clock.state()
     }

@@ -1,4 +1,4 @@
-//! The notice about a driver that does not respond.
+//! The message that tells the user that a driver does not respond.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use opencl::watch;
 /// The time that a driver may spend in one call before the user is told that it does not respond.
 const NOTICE_DELAY: Duration = Duration::from_millis(1500);
 
-/// The notice about a driver that does not respond.
+/// The message that tells the user that a driver does not respond; it is empty while all drivers respond.
 #[derive(Default)]
 pub(super) struct SilenceNotice {
     shown: Option<Error>,
@@ -30,7 +30,7 @@ impl SilenceNotice {
                 cx.notices.hide(&before);
             }
             if let Some(error) = error.clone() {
-                // Before all other notices: it explains why the picture does not change.
+                // The notice precedes all others, since it explains why the picture does not change.
                 cx.notices.show_first(error);
             }
             self.shown = error;

@@ -189,7 +189,7 @@ mod tests {
         assert_eq!(status(&all), [&VariantStatus::Ready, &VariantStatus::Building]);
         assert!(!all.take_verdict(2, flat(), Some(&error("syntax"))));
         assert_eq!(status(&all), [&VariantStatus::Ready, &VariantStatus::Building]);
-        // The builder was still at the sources of the version before.
+        // This result is about the sources of the previous version, on which the builder was still working.
         assert!(all.is_judged(fused()) && !all.is_judged(flat()));
         all.set(fused(), cannot("no folder"));
         assert_eq!(status(&all), [&VariantStatus::Ready, &VariantStatus::Building]);
@@ -202,12 +202,12 @@ mod tests {
         let mut all = begun();
         all.judged = (2, vec![flat()]);
         assert_eq!(status(&all), [&VariantStatus::Building, &cannot("no folder")]);
-        // The result of the older version comes late.
+        // The result of an older version arrives late.
         assert!(!all.take_verdict(1, flat(), Some(&error("syntax"))));
         assert_eq!(status(&all)[0], &VariantStatus::Building);
         all.judged = (3, vec![]);
         assert_eq!(status(&all)[0], &cannot("syntax"));
-        // Or the kernels run.
+        // The same with kernels that pass validation.
         let mut all = begun();
         all.judged = (2, vec![flat()]);
         assert!(!all.take_verdict(1, flat(), None) && !all.take_verdict(2, flat(), Some(&error("syntax"))));

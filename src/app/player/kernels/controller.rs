@@ -22,7 +22,7 @@ pub(crate) struct LiveKernels {
     pub(super) versions: Versions,
     pub(super) storage: Storage,
     source: ShownSource,
-    /// The paths of the folders that were edited, the newest first, for the settings.
+    /// The paths of the folders of kernels that were edited, newest first, for the settings file.
     pub(crate) folders: Vec<String>,
     /// The job that checks which of the folders edited before can still be read: a disk may not respond.
     reading: Option<Job<Vec<EditedFolder>>>,
@@ -56,7 +56,7 @@ impl LiveKernels {
     /// Starts to watch a folder of kernels, and adds it to the folders that were edited.
     fn watch(&mut self, folder: &Path, current: &CurrentSources, waker: &Waker) -> Result<()> {
         let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
-        // Without a slash at the end, so that a folder is remembered only once.
+        // The slash at the end is removed, so that a folder is remembered only once.
         let folder: PathBuf = folder.components().collect();
         self.versions.shown.folder = Some(base::text::name(&folder));
         // A path that is not Unicode is not remembered.
@@ -159,7 +159,7 @@ impl LiveKernels {
         let is_open = cx.overlay.panels.is_open(Panel::Kernels);
         if is_open {
             let kind = devices.running.kind();
-            // The source of `auto` is that of the variant that it uses.
+            // For `auto`, the source of the variant that it uses is shown.
             let auto = size.filter(|_| chosen.is_auto());
             let auto = auto.and_then(|size| cx.frames.filters.workers.auto(size, radius));
             let chosen = auto.map_or(chosen, |auto| auto.variant);
@@ -220,7 +220,7 @@ impl LiveKernels {
     fn update_own_kernel(&mut self, devices: &mut Devices, cx: &mut PlayerContext) {
         let versions = &mut self.versions;
         if self.watching.is_some() && versions.kept.is_empty() && versions.shown.problem.is_none() {
-            // The folder is being read.
+            // The folder is still being read.
             return;
         }
         let has_own = versions.version(versions.current).is_some_and(|kept| kept.sources.has(OWN_FILE));
@@ -268,10 +268,10 @@ impl LiveKernels {
         let ((chosen, radius), kind) = (cx.frames.choice.filter(), info.kind);
         let parts = auto_variants(&Cache::load(), info);
         let mut variants = versions.changed(kind, &parts, asked.then_some(chosen));
-        // `auto` consists of all other variants, and is seldom the edited one.
+        // `auto` is validated last: it uses all other variants, and is seldom the one that is being edited.
         variants.sort_by_key(|variant| (*variant != chosen, variant.is_auto()));
         devices.running.begin_judging(versions.current, &variants);
-        // The builder may be about to restart: it would validate for the device before.
+        // The builder may be about to restart, and would validate for the previous device.
         if cx.frames.filters.workers.is_installing() {
             return;
         }
@@ -379,7 +379,8 @@ impl LiveKernels {
     }
 }
 
-/// Returns the conditions under which frames are filtered now; `None` without a frame on the screen.
+/// Returns the conditions under which frames are filtered now (variant, radius, size, second filter of a wipe); `None` if no
+/// frame is on the screen.
 pub(super) fn circumstances(cx: &PlayerContext) -> Option<Circumstances> {
     let (variant, radius) = cx.frames.choice.filter();
     let beside = cx.frames.recorder.shown.setting().and_then(|setting| setting.beside);

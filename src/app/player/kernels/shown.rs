@@ -9,18 +9,19 @@ impl Versions {
     /// Updates the rows of the kernels panel for the variant `chosen`. The rows show the times that were measured under the
     /// conditions `of`; they show no times if that is `None`.
     pub(super) fn refresh(&mut self, chosen: VariantId, of: Option<Circumstances>) {
-        // The time while the second filter runs, else the time alone: a wipe hides no version's time.
+        // In a wipe, the time beside the second filter is shown or, if there is none, the time without a wipe, so that a wipe
+        // hides no time.
         let time = |kept: &KeptVersion, of: Circumstances| {
             kept.time(&of).or_else(|| kept.time(&Circumstances { beside: None, ..of }))
         };
         let result = |kept: &KeptVersion, result: &VersionResult| {
             let runs = self.running.get(&result.subject) == Some(&kept.row.number);
-            // The conversion has the time of its stage, which belongs to no version.
+            // The conversion has no time here: the time of its stage belongs to no version.
             let (Subject::Variant(variant), Some(of)) = (result.subject, of) else {
                 return VersionResult { runs, ..result.clone() };
             };
             let of = Circumstances { variant, ..of };
-            // The user may want to know how long another filter takes.
+            // The time of the user's own kernel is shown even if it computes something else.
             let is_timed = result.validation == Validation::Exact || variant.is_own();
             let time = time(kept, of).filter(|_| is_timed);
             VersionResult { runs, time, speed: self.speed(kept, &of), ..result.clone() }
@@ -28,7 +29,7 @@ impl Versions {
         let (mut rows, mut failures) = (Vec::new(), 0);
         for kept in &self.kept {
             failures += kept.failures;
-            // A version that has failed and that nobody uses has no line of its own.
+            // Failed versions that are not in use are summarised as a number.
             if kept.has_failed() && !kept.is_lasting() && !self.is_used(kept.row.number) {
                 failures += 1;
                 continue;
@@ -95,7 +96,7 @@ impl ShownSource {
         let text = |file: &str| sources.text(file).ok();
         let own = chosen.files(kind).unwrap_or_default();
         let named = || errors.iter().map(|line| line.file.as_str());
-        // Of several files with errors the first one that the compiler names.
+        // If several files have errors, the first file that the compiler names is shown.
         let refused =
             named().find(|file| own.contains(file)).or_else(|| named().find(|file| text(file).is_some()));
         let earlier = versions.kept.iter().rev().find(|kept| kept.row.number < versions.current);

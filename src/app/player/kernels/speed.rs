@@ -26,7 +26,7 @@ pub(super) struct Pair {
     pub device: u32,
 }
 
-/// The running comparison, and the results of earlier ones.
+/// The comparison of the speed of two versions that is running, and the results of earlier comparisons.
 #[derive(Default)]
 pub(super) struct SpeedComparison {
     task: Slot<Compared>,

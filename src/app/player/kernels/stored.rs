@@ -14,12 +14,12 @@ const STORE_TIMEOUT: Duration = Duration::from_secs(2);
 /// The template for the user's own kernel. Its first lines describe the arguments and the expected output.
 const OWN_TEMPLATE: &str = include_str!("../../kernels/own.cl");
 
-/// The history of the watched folder, and the jobs that read and write it.
+/// The stored versions of the watched folder, and the jobs that read and write them.
 #[derive(Default)]
 pub(super) struct Storage {
     /// The watched folder of kernels.
     folder: PathBuf,
-    /// The history of the folder; `None` if the user wants nothing saved.
+    /// The stored versions of the folder; `None` if the user wants nothing saved.
     history: Option<History>,
     loading: Option<Job<(Vec<StoredVersion>, Option<Error>)>>,
     /// The error about ignored files of the history; `None` if none is ignored.
@@ -110,7 +110,7 @@ impl Storage {
         if self.storing.is_none()
             && self.failed_at != Some(versions.newest())
             && let Some(history) = self.history.clone()
-            // An exact version that is not on the disk, or one whose texts only it has.
+            // Exact versions, and versions that alone have their texts, are stored if they are not on the disk yet.
             && let Some(kept) = versions.kept.iter().find(|kept| {
                 (kept.is_exact() || kept.is_replaced) && !kept.is_stored && !kept.sources.is_built_in()
             })

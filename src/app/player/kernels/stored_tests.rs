@@ -46,7 +46,7 @@ fn failed_builds_collapse_and_push_no_exact_version_out() {
     (0..200).for_each(|n| save_and_judge(&mut live, &format!("worse {n}"), refused()));
     assert_eq!(lines(&mut live), [(206, 199), (6, 3), (2, 0), (1, 0)], "all are counted");
     assert!(live.kept.len() <= 3 + MAX_OTHERS, "but their texts are not kept");
-    // Exact versions replace each other, except for those that run.
+    // Old exact versions are dropped for new ones, except for versions that run.
     (0..MAX_STORED).for_each(|n| save_and_judge(&mut live, &format!("good {n}"), Validation::Exact));
     let numbers: Vec<u64> = lines(&mut live).into_iter().map(|(number, _)| number).collect();
     assert!(!numbers.contains(&2) && numbers.contains(&1) && numbers.contains(&306), "{numbers:?}");
@@ -59,13 +59,13 @@ fn what_restoring_replaces_is_kept_with_a_line_of_its_own() {
     live.read(Sources::default(), false, true);
     save_and_judge(&mut live, "good", Validation::Exact);
     save_and_judge(&mut live, "bad", refused());
-    // Version 2 is restored, and read from the folder.
+    // Version 2 is restored over the text "bad"; the watcher then reads it from the folder.
     live.keep_replaced(flat("bad"));
     save_and_judge(&mut live, "good", Validation::Exact);
     assert_eq!(lines(&mut live), [(4, 0), (3, 0), (2, 0), (1, 0)], "only version 3 has that text");
     (0..20).for_each(|n| save_and_judge(&mut live, &format!("worse {n}"), refused()));
     assert!(live.version(3).is_some(), "failures do not push it out");
-    // A text that was saved just before, and not seen by the watcher.
+    // The replaced text was saved so recently that the watcher has not reported it.
     live.keep_replaced(flat("unseen"));
     assert!(live.kept.iter().any(|kept| kept.sources == flat("unseen") && kept.is_replaced));
     let is_current = |live: &Versions| live.version(live.current).unwrap().sources == flat("worse 19");
@@ -125,7 +125,7 @@ fn exact_versions_are_there_at_the_next_start_and_a_full_disk_loses_none() {
     versions.keep_replaced(flat("wrong"));
     live.finish_storing(&waker);
     assert_eq!(live.versions.shown.history_error, None);
-    // The next start, at which the folder has one of them.
+    // At the next start, the folder has the texts of one of the versions.
     let mut live = stored_below(&root, &waker);
     let mut texts = earlier(&mut live);
     texts.sort_unstable();

@@ -48,7 +48,7 @@ fn edited() -> Versions {
 #[test]
 fn what_was_undone_while_it_was_judged_does_not_run() {
     let mut live = edited();
-    // The text is that of the version that runs, but the version that is being validated would take its place.
+    // The text equals that of the version that runs, but the version that is being validated would replace that.
     assert_eq!(save(&mut live, Sources::default()), [named("flat")]);
     request(&mut live, &[named("flat")]);
     live.process(verdict_on(2, flat_subject(), Validation::Exact));
@@ -61,7 +61,7 @@ fn what_was_undone_while_it_was_judged_does_not_run() {
 
 #[test]
 fn what_was_not_told_is_asked_again() {
-    // Requested by the next version, although that changes another kernel.
+    // The next version requests the validation, although it changes another kernel.
     let mut live = edited();
     let error = Error::new("It does not build.", "", "");
     live.process(verdict_on(2, flat_subject(), Validation::Refused(error)));
@@ -69,7 +69,7 @@ fn what_was_not_told_is_asked_again() {
     live.note_requested(&[flat_subject(), Subject::Conversion], DeviceKind::Cpu, &[]);
     assert!(live.changes_conversion("convert/01_planes.cl", false));
     assert!(save(&mut live, Sources::default()).contains(&named("flat")));
-    // Requested for another device.
+    // The validation is requested again for another device.
     let mut live = edited();
     live.waits = None;
     live.note_device(1, 0);
@@ -79,7 +79,7 @@ fn what_was_not_told_is_asked_again() {
     live.waits = None;
     live.note_device(1, 0);
     assert_eq!(live.waits, None, "all is known");
-    // Requested by another thread for the same device, which forgets no times.
+    // The validation is requested again after a restart of the builder for the same device, whose times are kept.
     let mut live = edited();
     live.waits = None;
     let pictures = PictureInfo { size: (4, 4), radius: 2, wide: false };
@@ -113,7 +113,7 @@ fn what_could_not_be_built_at_first_is_said_of_the_first_version() {
     let error = || Error::new("It does not build.", "", "");
     let refused = |first: Sources| {
         let mut live = Versions::default();
-        // Reported before the folder was read, or after it.
+        // The error is reported before the folder is read, or after it.
         live.process(News::Variant(named("flat"), Err(error())));
         live.keep(first, true);
         live.process(News::Variant(named("naive"), Err(error())));
@@ -149,7 +149,7 @@ fn a_median_of_few_frames_replaces_no_settled_one() {
     let noise = Noise::from_percentiles((1.0, 1.0), (1.0, 1.0), 3, None);
     live.time(of(None), FilterTime { ms: 8.25, n: MIN_MEDIAN_FRAMES, noise });
     assert_eq!(ms(&mut live, None), Some((8.25, noise)));
-    // Few frames after a seek.
+    // A time of few frames, as after a seek, does not replace a time of many frames.
     live.time(of(None), FilterTime { ms: 30.0, n: MIN_TIMED_FRAMES, noise: None });
     assert_eq!(ms(&mut live, None), Some((8.25, noise)));
 }
@@ -198,7 +198,7 @@ fn a_version_has_no_verdict_on_its_speed_before_it_is_compared() {
     let mut live = edited();
     assert_eq!(wanted(&mut live, RADIUS), None, "it is not judged yet");
     pass(&mut live);
-    // Medians of the movie are no comparison.
+    // Median times of the movie's frames give no verdict.
     let of = frames(named("flat"), RADIUS, None);
     live.time(of, FilterTime { ms: 4.0, n: 1000, noise: None });
     assert_eq!(wanted(&mut live, RADIUS), Some([1, 2]));
@@ -207,7 +207,7 @@ fn a_version_has_no_verdict_on_its_speed_before_it_is_compared() {
     let state = SpeedState::Compared { verdict, rounds: 200, rows: None };
     assert_eq!(speed(&mut live, 2, RADIUS), Some(Speed { before: 1, state }));
     assert!(live.comparison.want(live.wanted_pair(&frames(named("flat"), RADIUS, None))).is_none(), "known");
-    // The verdict belongs to this radius and device.
+    // The verdict applies to this radius and device only.
     assert_eq!(speed(&mut live, 2, RADIUS + 1).unwrap().state, SpeedState::Unknown);
     assert_eq!(wanted(&mut live, RADIUS + 1), Some([1, 2]));
     live.note_device(1, 0);
@@ -219,7 +219,7 @@ fn a_newer_save_ends_the_comparison_and_follows_in_it() {
     let mut live = edited();
     pass(&mut live);
     assert_eq!(wanted(&mut live, RADIUS), Some([1, 2]));
-    // Saved, and then being validated.
+    // A newer version is saved, and then validated.
     live.keep(sources(serde_json::json!({ "box_filter/03_flat.cl": { "Ok": "yours" } })), false);
     live.use_version(3, false);
     assert_eq!(wanted(&mut live, RADIUS), None);
@@ -235,7 +235,7 @@ fn a_newer_save_ends_the_comparison_and_follows_in_it() {
     request(&mut live, &[named("flat")]);
     pass(&mut live);
     assert_eq!(wanted(&mut live, RADIUS), Some([3, 2]));
-    // One whose output differs has no verdict on its speed, and is compared with none.
+    // A version whose output differs has no verdict on its speed, and no version is compared with it.
     live.keep(sources(serde_json::json!({ "box_filter/03_flat.cl": { "Ok": "wrong" } })), false);
     live.use_version(4, false);
     live.waits = None;
@@ -272,7 +272,7 @@ fn what_was_measured_of_a_version_stays() {
         assert_eq!((ms(second.time), ms(third.time)), (Some(8.5).filter(|_| known), None));
         assert_eq!(ms(live.shown.versions[2].time), Some(8.0).filter(|_| known), "as it began");
     }
-    // The one before it makes another picture.
+    // The previous version computes another picture.
     save(&mut live, other("box_filter/02_separable.cl"));
     live.process(verdict_on(3, flat_subject(), differs()));
     live.process(verdict_on(4, flat_subject(), Validation::Exact));
@@ -327,7 +327,7 @@ fn a_refusal_is_over_where_its_texts_are() {
     let mut live = edited();
     refuse(&mut live, "no");
     assert_eq!(live.refusals.take_obsolete_errors(), []);
-    // Another kernel is saved: this one is unchanged.
+    // Another kernel is saved, and the refused kernel is unchanged.
     let both = sources(serde_json::json!({
         "box_filter/03_flat.cl": { "Ok": "mine" }, "box_filter/01_naive.cl": { "Ok": "mine" },
     }));
@@ -336,7 +336,8 @@ fn a_refusal_is_over_where_its_texts_are() {
     assert_eq!(live.refusals.take_obsolete_errors(), [], "the same is said again");
     // The sources are those that run, so they are not validated again.
     assert_eq!(next(&mut live, Sources::default()), [error("no")]);
-    // Another reason, an earlier version that is selected, and one that runs.
+    // A refusal becomes obsolete by a refusal for another reason, by the choice of an earlier version, and by a version that
+    // runs.
     let mut live = edited();
     refuse(&mut live, "no");
     assert_eq!(
@@ -353,7 +354,7 @@ fn a_refusal_is_over_where_its_texts_are() {
     next(&mut live, sources(serde_json::json!({ "box_filter/03_flat.cl": { "Ok": "yours" } })));
     live.process(verdict_on(3, flat_subject(), Validation::Exact));
     assert_eq!(live.refusals.take_obsolete_errors(), [error("no")]);
-    // A kernel that runs at one radius, and not at another.
+    // A kernel that runs at one radius fails at another.
     live.process(News::Variant(named("flat"), Err(error("too slow"))));
     assert_eq!(next(&mut live, flat()), [], "it is being tried");
     live.process(verdict_on(4, flat_subject(), Validation::Exact));

@@ -57,7 +57,7 @@ impl Movies {
     /// # Errors
     /// If the scene has nothing to play; then the current scene stays.
     pub(super) fn go_to(&mut self, id: SceneId, frames: &mut FrameLoop) -> Result<()> {
-        // The section that is repeated belongs to the movie before.
+        // The section that is repeated is not kept when the scene changes.
         frames.intake.decoder().set_repeat_section(None);
         (self.navigation, self.titled) = (Navigation::default(), None);
         self.scenes.go_to(id, frames)
@@ -125,11 +125,11 @@ impl Movies {
     fn play(&mut self, decoder: Decoder, cx: &mut PlayerContext) -> Option<MovieInfo> {
         // More files may have been dropped while this one was being opened.
         decoder.set_looping(self.playlist.count() == 1);
-        // The window appeared before its movie's size was known.
+        // The window was opened before the movie's size was known.
         let sizes = self.scenes.movie().is_opening() && self.scenes.is_movie();
         let sized = sizes.then(|| decoder.info().clone());
         self.playlist.take_obsolete_errors().iter().for_each(|error| cx.notices.hide(error));
-        // The remark is about the movie before.
+        // The shown error is about the previous movie.
         self.remark.iter().for_each(|error| cx.notices.hide(error));
         self.remark = decoder.info().remark();
         self.remark.iter().for_each(|error| cx.notify(error.clone(), false));
@@ -175,12 +175,12 @@ impl Movies {
     pub(super) fn dropped(&mut self, path: PathBuf, frames: &FrameLoop) {
         self.playlist.dropped(path);
         if self.playlist.count() > 1 {
-            // The first file of a drop was the only one until now.
+            // Until now, the first file of the drop was the only movie, which is repeated.
             frames.intake.decoder().set_looping(false);
         }
     }
 
-    /// Opens the desktop's dialog for choosing a movie, or the overlay's prompt for a path if there is no dialog.
+    /// Opens the desktop's dialog for choosing a movie, or the overlay's text field for a path if the desktop has no dialog.
     pub(super) fn ask(&mut self, cx: &mut PlayerContext) {
         if !self.playlist.open_dialog(&cx.gl_window) {
             cx.overlay.path_prompt.open();
@@ -229,7 +229,7 @@ impl Movies {
         let in_list = self.playlist.list_position().filter(|_| self.scenes.plays_movie());
         let facts = self.scenes.facts_mut();
         facts.position_s = frames.presenter.screen.position_s();
-        // While a movie opens, the picture on the screen is another scene's.
+        // While a movie is being opened, the picture on the screen belongs to another scene.
         if !facts.is_opening() {
             facts.duration_s = frames.intake.decoder().duration_s();
         }

@@ -43,7 +43,7 @@ impl Navigation {
         }
     }
 
-    /// Seeks to the exact frame of the last target, after the seek key was released.
+    /// Seeks to the exact frame of the last target, after the seek key was released. Does nothing if key frames were not shown.
     pub(crate) fn refine(&mut self, cx: &mut PlayerContext) {
         if let Some(to_s) = self.target_s.filter(|_| self.is_coarse) {
             self.seek_to(to_s, true, cx);
@@ -71,7 +71,8 @@ impl Navigation {
         if self.next_seek.is_some() {
             self.seek_now(cx);
         } else if !self.is_coarse {
-            // While key frames are shown the next seek counts from the last target: a key frame may lie far before it.
+            // While key frames are shown, the next seek starts from the last target, since the shown key frame may lie far
+            // before that.
             self.target_s = None;
         }
     }
