@@ -1,5 +1,5 @@
-//! Ladders whose inputs and output are arrays of 32-bit numbers: an [`ArrayLadder`] describes such a ladder as data. Arrays lie
-//! between two guards, which reveal reads and writes outside the arrays.
+//! Ladders whose inputs and output are arrays of 32-bit numbers. An [`ArrayLadder`] describes such a ladder as data. Each array
+//! lies between two guards, which are memory with known contents that reveals reads and writes outside the array.
 
 use std::fmt::Debug;
 use std::time::Instant;
@@ -25,27 +25,29 @@ use opencl::guarded::{GuardedArray, zeroed};
 /// A ladder whose inputs and output are arrays of 32-bit numbers. Its cases are of type `S`.
 #[derive(Debug)]
 pub struct ArrayLadder<S: 'static> {
-    /// The facts about the ladder that do not depend on the case.
+    /// The ladder's name, peak kernels, kinds of input and other properties that all of its cases share.
     pub info: LadderInfo,
     /// The variants, from the plainest to the fastest.
     pub variants: &'static [Variant<Code<S>, Host<S>>],
-    /// Returns the peak kernel for a device.
+    /// Returns the peak kernel (the kernel whose speed no variant can exceed) for a device.
     pub peak: fn(&Device) -> Config<Code<S>>,
     /// Returns the cases that the command line options choose, as [`Ladder::cases`] does.
     pub cases: fn(&Sizes) -> Result<Vec<S>, String>,
-    /// Returns the facts of a case, without the sizes that follow from its arrays.
+    /// Returns the title, the work and other properties of a case. The sizes that follow from the lengths of its arrays are
+    /// filled in later.
     pub describe: fn(&S) -> CaseInfo,
     /// Small and odd cases for checks, the smallest first.
     pub small: &'static [S],
-    /// Returns smaller cases, as [`Ladder::smaller`] does.
+    /// Returns smaller cases than the given one, for predicting its time, as [`Ladder::smaller`] does.
     pub smaller: fn(&S) -> Vec<S>,
-    /// Returns the arrays of a case.
+    /// Returns the lengths of a case's arrays.
     pub lens: fn(&S) -> Lens,
-    /// Fills the inputs of a case with values of the kind that the text names.
+    /// Fills the inputs of a case. The text is one of [`LadderInfo::inputs`] and selects the kind of values.
     pub fill: fn(&S, &str, &mut [&mut [f32]]),
-    /// Computes the expected output of a case with the reference, from inputs of the kind that the text names.
+    /// Computes the expected output of a case from its inputs, with the reference. The text is the kind of input, as for
+    /// [`fill`](Self::fill).
     pub expected: fn(&S, &str, &[&[f32]]) -> Result<Expected>,
-    /// The name of an element of the input, as in "number".
+    /// The word for an element of the input in reports, such as "number".
     pub unit: &'static str,
 }
 
@@ -71,14 +73,15 @@ pub struct Buffers<S> {
     device: Option<DeviceArrays>,
 }
 
-/// Arrays in the device's memory.
+/// The inputs, the output and the intermediate results of a case in the device's memory.
 #[derive(Debug)]
 struct DeviceArrays {
     cl: ClContext,
     inputs: Vec<GuardedArray>,
     output: GuardedArray,
-    /// The arrays for intermediate results. Each is allocated when a program needs it, and again when a program needs a longer
-    /// one. It is filled with NaN before a run whose output is compared, so that no run can use the results of another.
+    /// The arrays for intermediate results. An array is allocated when a program needs it, and allocated again when a program
+    /// needs a longer one. It is filled with NaN before a run whose output is compared, so that no run can use the results of
+    /// an earlier one.
     scratch: Vec<GuardedArray>,
 }
 
@@ -100,7 +103,7 @@ impl DeviceArrays {
     }
 }
 
-/// Returns the part of an array between its guards.
+/// Returns an array without the `guard` floats at either end.
 fn inner(array: &[f32], guard: usize) -> &[f32] {
     &array[guard..array.len() - guard]
 }

@@ -1,8 +1,8 @@
-//! Draws benchmark results as an SVG chart. There is a panel for each [`CaseRun`], one below the other, all on one logarithmic
-//! time axis.
+//! Draws benchmark results as an SVG chart. It has a panel for each [`CaseRun`] (the results for one case); the panels are
+//! below each other and share one logarithmic time axis.
 //!
-//! A bar ends at the row's median. A noisy time is hatched and rounded to its significant digits, a row without a time shows
-//! the word of its outcome, and each peak kernel is a line across the rows. Coordinates and sizes are in SVG user units.
+//! A bar ends at the row's median time. A noisy time is hatched and rounded to its significant digits. A row without a time
+//! shows the word of its outcome. Each peak kernel is a line across the rows. Coordinates and sizes are in SVG user units.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write};
@@ -16,9 +16,9 @@ use base::timing::believed;
 pub(super) const WIDTH: f64 = 860.0;
 /// The margin of the chart on all sides.
 pub(super) const MARGIN: f64 = 16.0;
-/// The right edge of the column of times.
+/// The x coordinate of the right edge of the column with the times.
 const TIMES_RIGHT: f64 = WIDTH - 100.0;
-/// The right edge of the column of speed-up factors.
+/// The x coordinate of the right edge of the column with the speed-up factors.
 const FACTORS_RIGHT: f64 = WIDTH - MARGIN;
 /// The x coordinate of the end of the time axis.
 const AXIS_END: f64 = TIMES_RIGHT - 86.0;
@@ -30,7 +30,7 @@ pub(super) const ROW_HEIGHT: f64 = 30.0;
 const BAR_HEIGHT: f64 = 16.0;
 /// The height of a line of text.
 pub(super) const LINE_HEIGHT: f64 = 18.0;
-/// The number of characters that fit into a line across the whole chart.
+/// The number of characters that fit into a line of text as wide as the chart.
 const MAX_LINE_CHARS: usize = 112;
 /// The shortest time that is drawn, in milliseconds. Shorter times are drawn at this value, since 0 has no place on a
 /// logarithmic axis.
@@ -54,8 +54,9 @@ text{font:13px sans-serif;fill:#1f2328}
 .interrupted{fill:#cf222e}
 ";
 
-/// Returns a chart as SVG text. `ladder` is the ladder's name for the title. Each panel is a device's name and the results for
-/// a case. `interrupted` is a sentence about missing results, if the benchmark was stopped early.
+/// Returns a chart of benchmark results as SVG text. The title contains `ladder`, the ladder's name. Each panel consists of a
+/// device's name and its results for a case. `interrupted` is a sentence about the missing results if the benchmark was stopped
+/// early.
 pub fn svg(ladder: &str, panels: &[(&str, &CaseRun)], interrupted: Option<&str>) -> String {
     let mut svg = String::new();
     // Writing to a String does not fail.
@@ -63,7 +64,6 @@ pub fn svg(ladder: &str, panels: &[(&str, &CaseRun)], interrupted: Option<&str>)
     svg
 }
 
-/// Appends to `out` the SVG text that [`svg`] returns.
 fn write_svg(
     out: &mut String,
     ladder: &str,
@@ -128,8 +128,8 @@ struct Axis {
 }
 
 impl Axis {
-    /// Returns a time axis that includes all medians, with some space before the shortest one for its bar; `None` without
-    /// times.
+    /// Returns a time axis that includes the medians of all `times`, with some space left of the shortest one for its bar;
+    /// `None` if there are no times.
     fn new<'a>(times: impl Iterator<Item = &'a Measurement>) -> Option<Self> {
         let ends = times.map(|measured| measured.time.p50.max(MIN_MS)).fold(None, |ends, ms| match ends {
             None => Some((ms, ms)),
@@ -146,7 +146,7 @@ impl Axis {
         begin + part * (AXIS_END - begin)
     }
 
-    /// Returns the ticks of the axis. Each tick has a time in milliseconds, and a label if it is labelled.
+    /// Returns the ticks of the axis: the time of each in milliseconds, and its label, or `None` if the tick has no label.
     fn ticks(self) -> impl Iterator<Item = (f64, Option<String>)> {
         let powers = self.high - self.low;
         let (steps, has_words): (&[i32], bool) = match powers {
@@ -165,12 +165,12 @@ impl Axis {
     }
 }
 
-/// The state of drawing the panel of one device and case.
+/// A panel while it is drawn: the results of one device for one case, and the text written so far.
 struct Panel<'a> {
     out: &'a mut String,
     run: &'a CaseRun,
     axis: Option<Axis>,
-    /// The x coordinate at which the axis begins.
+    /// The x coordinate at which the time axis begins.
     begin: f64,
 }
 
@@ -226,7 +226,8 @@ impl Panel<'_> {
         write_text(self.out, "tick", AXIS_END + 40.0, bottom + 14.0, "ms")
     }
 
-    /// Draws a row of the panel with its upper edge at y = `top`. The row's speed-up factor is relative to `base`.
+    /// Draws a row of the panel with its upper edge at y = `top`. Its speed-up factor is the time of `base` divided by the
+    /// row's time.
     fn row(&mut self, row: &Row, base: Option<&Measurement>, top: f64) -> fmt::Result {
         let middle = top + 0.5 * ROW_HEIGHT;
         writeln!(self.out, "<g class=\"row\"><title>{}</title>", escaped(&row_sentence(row, base)))?;
@@ -275,8 +276,8 @@ fn labels_end(panels: &[(&str, &CaseRun)]) -> f64 {
     (MARGIN + widths.fold(60.0, f64::max) + 14.0).min(MAX_AXIS_BEGIN)
 }
 
-/// Returns a row's title and the small text below it. The small text is the choice of an automatic variant, or the row's name
-/// if several rows share an id; `None` if neither applies.
+/// Returns a row's title and the small text below it. The text is the variant that an automatic variant has chosen, or the
+/// row's name if several rows share an id; `None` in all other cases.
 fn label(row: &Row) -> (Cow<'static, str>, Option<&str>) {
     let entry = &row.entry;
     let which = (entry.name != entry.id).then_some(entry.name.as_str());
@@ -301,8 +302,8 @@ fn median_text(measured: &Measurement) -> String {
     believed(measured.time.p50, &[measured.precision()])
 }
 
-/// Returns a note on the clock that measured the times: device time, wall time, or device time with the ids of the rows that
-/// have wall time.
+/// Returns a note that says which clock measured the times: device time, wall time, or device time with the ids of the rows
+/// that have wall time.
 fn clock_note(run: &CaseRun) -> String {
     match run.by_wall() {
         ids if ids.is_empty() => "device time".to_owned(),
@@ -321,7 +322,7 @@ fn outcome_word(outcome: &Outcome) -> &'static str {
     }
 }
 
-/// Describes a row in a sentence, for its tooltip.
+/// Returns a sentence that describes a row, for its tooltip. `base` is the measurement that speed-up factors relate to.
 fn row_sentence(row: &Row, base: Option<&Measurement>) -> String {
     let mut text = row.entry.name.clone();
     if let Some(choice) = &row.auto_choice {
@@ -342,7 +343,7 @@ fn row_sentence(row: &Row, base: Option<&Measurement>) -> String {
     }
 }
 
-/// Describes the whole chart in text, for screen readers.
+/// Returns a description of the whole chart for screen readers.
 fn description(panels: &[(&str, &CaseRun)], interrupted: Option<&str>) -> String {
     let mut text: Vec<String> = interrupted.map(str::to_owned).into_iter().collect();
     for (device, run) in panels {
@@ -358,8 +359,8 @@ fn description(panels: &[(&str, &CaseRun)], interrupted: Option<&str>) -> String
     text.join("\n")
 }
 
-/// Writes text of any length as lines wrapped at the chart's width, the first at `y`; returns the y coordinate for the next
-/// line.
+/// Writes text of any length as lines that are wrapped at the chart's width, the first one at the y coordinate `y`. Returns the
+/// y coordinate for the next line.
 pub(super) fn write_lines(out: &mut String, class: &str, words: &str, mut y: f64) -> Result<f64, fmt::Error> {
     for one in wrapped(words, MAX_LINE_CHARS) {
         write_text(out, class, MARGIN, y, &one)?;
@@ -368,7 +369,8 @@ pub(super) fn write_lines(out: &mut String, class: &str, words: &str, mut y: f64
     Ok(y)
 }
 
-/// Splits text between words into lines of at most `max_chars` characters; a longer word is split.
+/// Splits text into lines of at most `max_chars` characters. Lines break between words; only a word that is longer than a line
+/// is split.
 fn wrapped(words: &str, max_chars: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut free = 0;

@@ -9,8 +9,8 @@ use compute::BackEnd;
 use compute::sample::Sample;
 use testkit::golden;
 
-/// Returns the statistics of nine runs that took `ms` milliseconds each. If `noisy` is true, there are only three such runs, so
-/// that the time counts as noisy.
+/// Returns the statistics of nine runs that took `ms` milliseconds each; if `noisy` is true, of only three runs, which are too
+/// few, so that the time counts as noisy.
 fn measured(ms: f64, noisy: bool) -> Measurement {
     let sample = Sample { device_ms: Some(ms), dispatch_ms: None, wall_ms: 2.0 * ms };
     Measurement::from_samples(&vec![sample; if noisy { 3 } else { 9 }]).unwrap()

@@ -1,6 +1,6 @@
-//! Checks of a variant before it is timed: its output is compared with the reference for each kind of input, at small and odd
-//! cases. Before each run the output is filled with other values. Inputs and output lie between canaries. So missing writes and
-//! writes outside the output are detected.
+//! Checks a variant before it is timed: compares its output with the reference for each kind of input, at small and odd cases.
+//! Before each run the output is filled with values that differ from the expected ones, so that missing writes are detected.
+//! Inputs and output lie between canaries (bytes with known contents), so that writes outside the output are detected.
 
 use super::definition::{CaseInfo, Expected, Ladder, Output};
 use base::error::Result;
@@ -8,14 +8,14 @@ use base::verify::{self, Checked, MismatchReport};
 use opencl::cl::ClContext;
 use opencl::parts::require_sub_buffers;
 
-/// A callback that is called before each piece of work for the device. An error that it returns stops the checks.
+/// A callback that is called before the checks give the device more work. An error that it returns stops the checks.
 pub(super) type ContinueCheck<'a> = &'a mut dyn FnMut() -> Result<()>;
 
-/// The list of checks that passed, or a report on the first output that differs.
+/// The list of checks that a variant passed, or the report on the first output that differs from the reference.
 pub type CheckResult = Result<Vec<Checked>, Box<MismatchReport>>;
 
-/// The longest predicted time, in milliseconds, of a run that serves only a check. Cases that are predicted to take longer are
-/// not checked.
+/// The longest predicted time of a run that is made only to check a variant, in milliseconds. Small cases that are predicted to
+/// take longer are not checked.
 const MAX_RUN_MS: f64 = 1000.0;
 
 /// Checks one compiled variant on a device, or on the host if there is no device.
@@ -23,11 +23,13 @@ pub(super) struct VariantChecker<'a, L: Ladder> {
     pub ladder: &'a L,
     pub cl: Option<&'a ClContext>,
     pub built: &'a L::Built,
-    /// The parameters that differ from the default ones, as text for reports; empty if none do.
+    /// The kernels' parameters whose values differ from the default ones, as text for mismatch reports; empty if there are
+    /// none.
     pub config_note: &'a str,
 }
 
-/// Checks a compiled variant at the small cases that the ladder has for the case `timed`.
+/// Checks a compiled variant before it is timed at the case `timed`: compares its output with the reference at the [small
+/// cases](Ladder::small).
 ///
 /// # Errors
 /// Returns an error if the variant cannot run.
@@ -42,9 +44,9 @@ pub fn check<L: Ladder>(
 }
 
 impl<L: Ladder> VariantChecker<'_, L> {
-    /// Checks the variant at the small cases that the ladder has for the case `timed`. If checks have a [time
-    /// budget](super::definition::LadderInfo::check_budget_ms), small cases whose predicted time is too long are left out; if a
-    /// case exceeds the budget, its remaining inputs are left out.
+    /// Checks the variant before it is timed at the case `timed`: compares its output with the reference at the [small
+    /// cases](Ladder::small). If checks have a [time budget](super::definition::LadderInfo::check_budget_ms), small cases that
+    /// are predicted to take too long are left out, and so are the remaining inputs of a case that exceeds the budget.
     ///
     /// # Errors
     /// Returns an error if the variant cannot run, or the error of `check_continue`.
@@ -94,8 +96,8 @@ impl<L: Ladder> VariantChecker<'_, L> {
         Ok(Ok(merged))
     }
 
-    /// Checks the variant at the first small case with the first input only, before anything is known about its speed. Returns
-    /// a report if the output differs from the reference, and the time of a run in milliseconds.
+    /// Checks the variant at the first small case with the first kind of input only, before its speed is known. Returns a
+    /// report if the output differs from the reference, and the time of a run in milliseconds.
     ///
     /// # Errors
     /// Returns an error if the variant cannot run.
@@ -108,7 +110,7 @@ impl<L: Ladder> VariantChecker<'_, L> {
         self.compare(&mut self.allocate(&case)?, (&info, input), &mut || Ok(()))
     }
 
-    /// Allocates memory for a case, with guards whose size depends on that of the output.
+    /// Allocates memory for a case. The guards before and after the output and the inputs are larger if the output is larger.
     fn allocate(&self, case: &L::Case) -> Result<L::Buffers> {
         self.ladder.allocate(self.cl, case, verify::guard_bytes(self.ladder.describe(case).output))
     }

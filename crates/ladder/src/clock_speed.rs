@@ -5,31 +5,35 @@ use base::device::Reading;
 use base::numbers::thousands;
 use opencl::clock_speed::ClockReader;
 
-/// The number of parts of the timed rounds whose mean speeds are compared, as in NVBench.
+/// The number of parts into which the timed rounds are divided; the mean clock speeds of the parts are compared, as NVBench
+/// does.
 const QUARTERS: usize = 4;
-/// The largest difference between quarters, relative to the fastest one, at which the clock counts as steady.
+/// The largest difference of the mean clock speeds of two quarters of the rounds, relative to the faster one, at which the
+/// clock counts as steady.
 const STEADY: f64 = 0.05;
 
 /// The speed of a device's clock while a case was timed, in MHz.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClockSpeed {
-    /// The mean of the readings.
+    /// The mean of all readings of the speed.
     pub mean: f64,
-    /// The highest speed of the clock; `None` if it is not known.
+    /// The highest speed at which the device's clock can run; `None` if it is not known.
     pub limit: Option<f64>,
-    /// The means of the slowest and the fastest quarter of the rounds; `None` if there are fewer than four readings.
+    /// The mean speeds in the slowest and in the fastest quarter of the timed rounds; `None` if there are fewer than four
+    /// readings of the speed.
     pub quarters: Option<(f64, f64)>,
-    /// The reasons why the clock was slowed down, each once.
+    /// The reasons that the device's driver gives for slowing the clock down, each once; empty if it was not slowed down.
     pub throttle: Vec<String>,
     /// The frequency governor of the CPU's clock; `None` for other devices.
     pub governor: Option<String>,
 }
 
 impl ClockSpeed {
-    /// Computes the speed from the readings of `reader`, in the order of the rounds.
+    /// Computes the speed from `readings`, which `reader` made during the timed rounds and which are in the order of the
+    /// rounds.
     ///
     /// # Errors
-    /// Returns the reason why the speed is not known, as a sentence; for example the reason why there is no reader.
+    /// Returns the reason why the speed is not known, as a sentence; for example, that the device's clock cannot be read.
     pub(super) fn new(reader: &Result<ClockReader, String>, readings: &[Reading]) -> Result<Self, String> {
         let reader = reader.as_ref().map_err(Clone::clone)?;
         if readings.is_empty() {

@@ -1,9 +1,10 @@
-//! The comparison of saved results. Each row that both results have gets a verdict, or the reason why there is none. A row that
-//! only the earlier result has is a row of the comparison, too.
+//! Compares saved results of benchmarks. Each row that both results have gets a verdict (faster, slower, no difference shown),
+//! or the reason why there is none. A row that only the earlier result has is listed, too.
 //!
-//! The results come from different runs, and the load of the machine during a run is no property of a row. So an interval is
-//! widened by as much as the peak kernel, whose work is the same in both runs, has changed between them
-//! ([`Ratio::widened_by`]), and times on the CPU by as much as other processes can explain ([`load_factor`]).
+//! The two results come from different runs, and the load of the machine during a run says nothing about a row. Therefore the
+//! interval of a ratio is widened by as much as the time of the peak kernel, which does the same work in both runs, has changed
+//! between them ([`Ratio::widened_by`]). For times on the CPU, it is also widened by as much as other processes can explain
+//! ([`load_factor`]).
 
 mod places;
 
@@ -19,7 +20,7 @@ use places::{Index, Place, places};
 /// comparable.
 const MAX_CLOCK_CHANGE: f64 = 0.05;
 
-/// The comparison of a row of two results.
+/// The comparison of a row (a variant or a peak kernel at a case) in an earlier and a later result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comparison {
     /// The device's name in the later result, or in the earlier one if the row is gone; empty without a device.
@@ -30,13 +31,13 @@ pub struct Comparison {
     pub row: String,
     /// The earlier and the later times in milliseconds; `None` for a result in which the row has no valid times.
     pub times: [Option<Times>; 2],
-    /// The verdict, or the reason why there is none.
+    /// The verdict on the later times, or the reason why there is none.
     pub result: Result<Compared, NoVerdict>,
     /// True if the output was right in the earlier result and differs from the reference in the later one.
     pub broke: bool,
 }
 
-/// The times of a row in one result.
+/// The times of a row in one of the two saved results that are compared.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Times {
     /// The times in milliseconds.
@@ -46,7 +47,7 @@ pub struct Times {
 }
 
 impl Times {
-    /// Returns the median as text, with the digits that its interval allows and a mark if it is noisy.
+    /// Returns the median of the times as text, with the digits that its confidence interval allows, and a mark if it is noisy.
     pub fn median(&self) -> String {
         // The load of other processes is included in `is_noisy`.
         let others = self.is_noisy.then_some(1.0);
@@ -54,12 +55,12 @@ impl Times {
     }
 }
 
-/// The verdict on a row of two results.
+/// The verdict on a row that both results have.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Compared {
-    /// The earlier time divided by the later one, with the interval of the verdict.
+    /// The earlier time divided by the later one, with the confidence interval on which the verdict is based.
     pub ratio: Ratio,
-    /// The verdict on the later result.
+    /// The verdict on the later result: faster, slower, or no difference shown.
     pub verdict: Verdict,
     /// True if the two results have different kernels; `None` if that is unknown.
     pub changed_kernel: Option<bool>,
@@ -70,7 +71,7 @@ pub struct Compared {
 pub struct NoVerdict {
     /// The kind of reason.
     pub kind: NoVerdictKind,
-    /// The reason as a clause.
+    /// The reason, worded as part of a sentence.
     pub reason: String,
 }
 
@@ -107,7 +108,7 @@ impl std::fmt::Display for NoVerdict {
 }
 
 impl Comparison {
-    /// Returns the medians as text; `None` for a result in which the row has no valid times.
+    /// Returns the earlier and the later median time as text; `None` for a result in which the row has no valid times.
     pub fn medians(&self) -> [Option<String>; 2] {
         self.times.map(|times| times.map(|times| times.median()))
     }
@@ -118,7 +119,8 @@ impl Comparison {
     }
 }
 
-/// Compares each row of `after` with the same row of `before`. After these come the rows with times that only `before` has.
+/// Compares each row of `after` with the same row of `before`. At the end of the list are the rows with times that only
+/// `before` has.
 pub fn compare(before: &Report, after: &Report) -> Vec<Comparison> {
     let (earlier, later) = (places(before), places(after));
     let index = Index::new(before, &earlier);
@@ -162,7 +164,7 @@ pub fn compare(before: &Report, after: &Report) -> Vec<Comparison> {
     comparisons
 }
 
-/// Returns true if the CPU is the device, or computes without an OpenCL device.
+/// Returns true if the CPU computes: as the OpenCL device, or without an OpenCL device.
 fn on_processor(device: &DeviceReport) -> bool {
     ["cpu", ""].contains(&device.text("type"))
 }
@@ -204,13 +206,14 @@ fn load_factor(others: [f64; 2]) -> f64 {
     (1.0 - least) / (1.0 - most) / (1.0 - noisy).powi(2)
 }
 
-/// The ratios of the peak kernels' times between two results, by the addresses of the two cases and the name of the clock. A
-/// case's ratio applies to all of its rows.
+/// A cache of the ratios of the peak kernels' times between two results. The key of a ratio has the addresses of the two cases
+/// and the name of the clock. The ratio of a case applies to all rows of the case.
 #[derive(Default)]
 struct Controls(HashMap<(*const RunReport, *const RunReport, &'static str), Option<f64>>);
 
 impl Controls {
-    /// Returns the ratio of the times of the peak kernels of two cases; `None` if one of them has no times by this clock.
+    /// Returns the earlier time of the peak kernel divided by the later one; `None` if one of the two cases has no times of it
+    /// by this clock.
     fn ratio(&mut self, then: &Place<'_>, now: &Place<'_>, clock: &'static str) -> Option<f64> {
         let key = (std::ptr::from_ref(then.run), std::ptr::from_ref(now.run), clock);
         *self.0.entry(key).or_insert_with(|| of_medians(&then.control(clock)?, &now.control(clock)?))
@@ -273,10 +276,10 @@ fn compare_rows(
     Ok(Compared { ratio, verdict: ratio.verdict(), changed_kernel })
 }
 
-/// Returns an error unless two rows have the same work and valid results.
+/// Returns `Ok` if two rows have the same work and valid results, so that they can be compared.
 ///
 /// # Errors
-/// Returns a clause that says in what the rows differ, or what they lack.
+/// Returns what differs between the rows, or what a row lacks, worded as part of a sentence.
 fn require_same_work(
     (before, after): (&Report, &Report),
     then: &Place<'_>,

@@ -36,7 +36,7 @@ fn saved(value: &Value) -> Report {
     serde_json::from_value(value.clone()).unwrap()
 }
 
-/// Returns the comparison of the only variant.
+/// Compares two saved results that have one variant, and returns the comparison of that variant.
 fn compare_one(before: &Value, after: &Value) -> Comparison {
     let all = compare(&saved(before), &saved(after));
     all.into_iter().find(|comparison| comparison.row == "one").unwrap()
@@ -71,7 +71,7 @@ fn rows_are_faster_slower_or_not_different() {
     assert!(row.medians()[0].as_ref().unwrap().starts_with("10."), "{:?}", row.medians());
 }
 
-/// Returns `value` with another value at this path, such as "/devices/0/name".
+/// Returns a copy of the document `value` in which the value at a path, such as "/devices/0/name", is replaced by `other`.
 fn with(value: &Value, path: &str, other: Value) -> Value {
     let mut value = value.clone();
     *value.pointer_mut(path).unwrap_or_else(|| panic!("{path}")) = other;
@@ -140,7 +140,7 @@ fn rows_of_the_same_device_and_case_are_compared() {
     assert_eq!(all.len(), 4);
 }
 
-/// Returns the rows that are gone, each with its case.
+/// Returns the case and the name of each row that only the earlier result has.
 fn gone(before: &Value, after: &Value) -> Vec<(String, String)> {
     let rows = compare(&saved(before), &saved(after)).into_iter();
     let is_gone = |row: &Comparison| matches!(&row.result, Err(why) if why.kind == NoVerdictKind::Gone);

@@ -18,35 +18,38 @@ use compute::variant::Variant;
 use compute::work::KernelWork;
 use opencl::cl::{ClContext, Device};
 
-/// Facts about a ladder that do not depend on the case.
+/// The properties of a ladder that all of its cases share: names, peak kernels, kinds of input, and rules for checks.
 #[derive(Debug)]
 pub struct LadderInfo {
     /// The ladder's name in JSON.
     pub name: &'static str,
-    /// The peak kernels of the ladder: kernels that move the same bytes or do the same operations and nothing else, so that no
-    /// variant can be faster. The first peak kernel is always timed, another one only if a timed variant is compared with it.
+    /// The peak kernels of the ladder. A peak kernel moves the same bytes or does the same operations as the variants and
+    /// nothing else, so that no variant can be faster. The first peak kernel is always timed, another one only if a timed
+    /// variant is compared with it.
     pub peaks: &'static [PeakKernel],
-    /// The file with the peak kernels; empty if the ladder has no peak kernels.
+    /// The path of the kernel file with the peak kernels; empty if the ladder has none.
     pub peak_file: &'static str,
-    /// The names of the kinds of input. The first kind is timed, unless a case names [another](CaseInfo::timed_input).
+    /// The names of the kinds of input values, such as random ones. The first kind is timed, unless a case names
+    /// [another](CaseInfo::timed_input).
     pub inputs: &'static [&'static str],
     /// The names of the command line options that choose the cases, such as "count".
     pub options: &'static [&'static str],
-    /// The values of the first of [`options`](Self::options) that clreel's window offers, the smallest first. At each of these
-    /// sizes, running all variants takes a device some seconds.
+    /// The sizes that clreel's window offers, as values of the first of [`options`](Self::options), the smallest first. At each
+    /// size, running all variants takes some seconds on a device.
     pub sizes: &'static [&'static str],
-    /// The time budget for checking one case, in milliseconds. If a case exceeds the budget, its remaining inputs are not
-    /// checked. `None` if all checks are fast.
+    /// The time budget for checking a variant at one case, in milliseconds. If a case exceeds the budget, its remaining kinds
+    /// of input are not checked. `None` if all checks are fast.
     pub check_budget_ms: Option<f64>,
-    /// True if edited kernels are also checked with the other parameter values that tuning may choose.
+    /// True if kernels that the user has edited are checked not only with the default parameter values, but also with the
+    /// others that tuning may choose.
     pub checks_parameters: bool,
-    /// Returns a remark of one or two sentences on the times of a case on a device of this kind, as the answer to the ladder's
-    /// question. The kind is `None` without a device. Returns `None` if there is nothing to remark.
+    /// Returns one or two sentences on what the times of a case show, for a device of this kind; the kind is `None` without a
+    /// device. Returns `None` if there is nothing to remark.
     pub remark: fn(Option<DeviceKind>, &CaseRun) -> Option<String>,
 }
 
 impl LadderInfo {
-    /// The facts of a ladder without peak kernels, options, budget and remarks.
+    /// The defaults for a ladder's description: it has no name, peak kernels, options, time budget and remarks.
     pub const DEFAULT: Self = Self {
         name: "",
         peaks: &[],
@@ -60,40 +63,43 @@ impl LadderInfo {
     };
 }
 
-/// Facts about one case of a ladder.
+/// The properties of one case of a ladder: titles, rules for checks, and the work of a run.
 #[derive(Debug, Default)]
 pub struct CaseInfo {
     /// The title for people, such as "16,777,216 floats".
     pub title: String,
-    /// A shorter title of one or two words, for use where the ladder's input is known; `None` to use the title.
+    /// A title of one or two words, for use where the ladder's input is clear from the context; `None` to use the title.
     pub short: Option<String>,
     /// The label of the case in mismatch reports; `None` to use the title.
     pub mismatch_label: Option<String>,
-    /// The sizes, layouts and launches of the case, for lists of what was checked. If `sizes` is empty, the case's title is
-    /// listed instead.
+    /// The entry of the case in lists of what was checked: its sizes, layouts and launches. If its `sizes` are empty, the
+    /// case's title is listed instead.
     pub check_label: Checked,
-    /// The kind of input that is timed; `None` for the ladder's first kind.
+    /// The name of the kind of input with which variants are timed; `None` for the ladder's first kind.
     pub timed_input: Option<&'static str>,
-    /// The number of kinds of input with which the case is checked; `None` for all kinds.
+    /// The number of kinds of input with which variants are checked at this case, counted from the first of
+    /// [`LadderInfo::inputs`]; `None` for all kinds.
     pub input_count: Option<usize>,
-    /// The longest predicted time of a run that serves only a check, in milliseconds; `None` for one second.
+    /// The longest predicted time of a run at this case that is made only to check a variant, in milliseconds; `None` for one
+    /// second.
     pub max_check_run_ms: Option<f64>,
-    /// The case in JSON.
+    /// The parameters of the case in JSON, for reports.
     pub json: Value,
-    /// The class of the case. A tuning result for one case is used for all cases of its class.
+    /// The name of the case's class. A class is a group of similar cases that share a tuning result: a result for one of them
+    /// is used for all.
     pub class: &'static str,
-    /// The class in the tuning cache; `None` if [`class`](Self::class) alone identifies it.
+    /// The fields that identify the case's class in the tuning cache; `None` if the name in [`class`](Self::class) suffices.
     pub cache_class: Option<Class>,
     /// True if each run computes a frame: throughput is then shown in frames per second instead of bytes and operations per
     /// second.
     pub is_frame: bool,
-    /// The number of bytes that a run has to move between memory and device.
+    /// The number of bytes that any implementation has to move between memory and device in a run.
     pub bytes: f64,
-    /// The number of floating-point operations that a run has to do; 0 if there are none.
+    /// The number of floating-point operations that any implementation has to do in a run; 0 if there are none.
     pub operations: f64,
     /// The size of the output in bytes.
     pub output: usize,
-    /// The host memory in bytes that the case takes, including its checks, if the device has no memory of its own.
+    /// The host memory in bytes that the case and its checks take on a device without memory of its own.
     pub memory: usize,
 }
 
@@ -103,7 +109,7 @@ impl CaseInfo {
         self.mismatch_label.as_deref().unwrap_or(&self.title)
     }
 
-    /// Returns the entry of the case in lists of what was checked. The entry has no inputs; the caller adds them.
+    /// Returns the entry of the case in lists of what was checked, without the kinds of input, which the caller adds.
     pub(super) fn check_label(&self) -> Checked {
         match self.check_label.sizes.is_empty() {
             true => Checked { sizes: vec![self.title.clone()], ..Checked::default() },
@@ -111,20 +117,20 @@ impl CaseInfo {
         }
     }
 
-    /// Returns the kind of input that is timed.
+    /// Returns the name of the kind of input with which variants are timed at this case.
     pub(super) fn timed_input(&self, info: &LadderInfo) -> &'static str {
         self.timed_input.unwrap_or(info.inputs[0])
     }
 }
 
-/// The part of a ladder that [`Ladder::build`] prepares to run.
+/// A variant or peak kernel for [`Ladder::build`] to compile or prepare.
 #[derive(Debug)]
 pub enum Part<'a, C: 'static, H> {
     /// A variant that runs on threads of this process.
     Host(H),
-    /// A variant's kernels with these parameters.
+    /// The kernels of a variant, to be compiled with the parameters of this configuration.
     Kernels(&'a ClContext, &'a Config<C>),
-    /// A peak kernel, given by its index in [`LadderInfo::peaks`].
+    /// The peak kernel with this index in [`LadderInfo::peaks`].
     Peak(&'a ClContext, usize),
 }
 
@@ -133,7 +139,7 @@ pub enum Part<'a, C: 'static, H> {
 pub struct Expected {
     /// The output of the reference.
     pub bytes: Vec<u8>,
-    /// The description of the output's elements, which says when two elements count as equal.
+    /// The types of the output's elements, and the rule for when two elements count as equal.
     pub elements: Box<dyn Elements>,
 }
 
@@ -144,30 +150,31 @@ impl Expected {
     }
 }
 
-/// The output after a run, and a count of changed input bytes.
+/// The output of a run as it was read back, and the number of input bytes that the run has changed by mistake.
 #[derive(Debug)]
 pub struct Output {
     /// The output, including the guards before and after it.
     pub bytes: Vec<u8>,
-    /// The number of input bytes that differ from the loaded input.
+    /// The number of input bytes that are no longer as they were loaded; not 0 if the variant has overwritten its input.
     pub changed: usize,
 }
 
-/// A computation with several implementations: its cases, inputs, reference and variants, and how a variant is built and run.
-/// Everything that ladders have in common is in this crate.
+/// A computation with several implementations, called variants. An implementation of this trait provides the cases, the inputs,
+/// the reference and the variants, and builds and runs a variant. Everything else is the same for all ladders and is in this
+/// crate.
 pub trait Ladder {
     /// One size or kind of the computation's input, such as a count of numbers. The sandbox receives it as JSON.
     type Case: Clone + PartialEq + Serialize + DeserializeOwned;
-    /// The kernels of a variant.
+    /// The type of a description of a variant's kernels: their file and tuning parameters.
     type Code: Tunable;
-    /// An implementation for variants that run on threads of this process.
+    /// The type of an implementation that runs on threads of this process.
     type Host: Copy + 'static;
-    /// A variant that is ready to run: compiled kernels, or threads.
+    /// The type of a variant that is ready to run: compiled kernels, or an implementation on threads.
     type Built;
     /// Memory for the inputs and the output of a case, on the host and on the device.
     type Buffers;
 
-    /// Returns the facts about the ladder that do not depend on the case.
+    /// Returns the properties of the ladder that all of its cases share.
     fn info(&self) -> &LadderInfo;
 
     /// Returns the variants, from the plainest to the fastest.
@@ -179,20 +186,22 @@ pub trait Ladder {
     /// Returns a sentence for the user if a value is not allowed.
     fn cases(&self, sizes: &Sizes) -> Result<Vec<Self::Case>, String>;
 
-    /// Returns the facts of a case.
+    /// Returns the titles, the work of a run and other properties of a case.
     fn describe(&self, case: &Self::Case) -> CaseInfo;
 
-    /// Returns small and odd cases for checking a variant that is timed at `timed`; the first case is the smallest. If checks
-    /// have [a time budget](LadderInfo::check_budget_ms), the time of one case predicts the time of the next.
+    /// Returns the small and odd cases at which the variant `built` is checked before it is timed at the case `timed`; the
+    /// first case is the smallest. If checks have [a time budget](LadderInfo::check_budget_ms), the time at one case predicts
+    /// the time at the next.
     fn small(&self, built: &Self::Built, timed: &Self::Case) -> Vec<Self::Case>;
 
-    /// Returns smaller cases than the given one, the smallest first. Their times predict the time of the first run of the given
-    /// case. Empty if no run takes long.
+    /// Returns smaller cases than the given one, the smallest first. Their times predict the time of the first run at the given
+    /// case. Returns none if no run takes long.
     fn smaller(&self, _case: &Self::Case) -> Vec<Self::Case> {
         Vec::new()
     }
 
-    /// Returns `Ok` if the device has memory for a case and can run the kernels `code` for it.
+    /// Returns `Ok` if the device has enough memory for a case and can run the kernels `code` at it; `code` is `None` to test
+    /// the memory only.
     ///
     /// # Errors
     /// Returns a sentence that states why the device cannot run the case.
@@ -204,13 +213,14 @@ pub trait Ladder {
     /// Returns an error if kernels do not compile, or the device cannot run them.
     fn build(&self, part: Part<Self::Code, Self::Host>) -> Result<Self::Built>;
 
-    /// Returns the case that the variant `built` computes if `case` is to be timed; `case` itself by default. Ladders whose
-    /// variants need different kinds of memory have a case for each kind.
+    /// Returns the case that the variant `built` computes when variants are timed at `case`; `case` itself by default. Ladders
+    /// whose variants need different kinds of memory (buffers or images) have a case for each kind.
     fn case_of(&self, _built: &Self::Built, case: &Self::Case) -> Self::Case {
         case.clone()
     }
 
-    /// Returns the exact work of one run of kernels with these parameters on the device; `None`, the default, if it is not known.
+    /// Returns the exact reads, writes and operations of one run of kernels with these parameters on the device; `None`, the
+    /// default, if they are not known.
     fn work(
         &self,
         _config: &Config<Self::Code>,
@@ -270,8 +280,8 @@ pub trait Ladder {
     /// Returns an error if the device fails.
     fn run(&self, built: &Self::Built, buffers: &mut Self::Buffers) -> Result<Sample>;
 
-    /// Checks the variant once more, in the way in which the rest of clreel uses it. Returns a description of the comparison,
-    /// or `None` if the ladder has no such check.
+    /// Checks the variant once more, called as by the rest of clreel rather than as by the benchmark. Returns a description of
+    /// the comparison, or `None` if the ladder has no such check.
     ///
     /// # Errors
     /// Returns the outcome that replaces the variant's times.
@@ -285,7 +295,7 @@ pub trait Ladder {
     }
 }
 
-/// Returns titles, peak kernels and other facts of a case for reports.
+/// Returns the titles, the peak kernels and other properties of a case that reports need.
 pub fn describe_case<L: Ladder>(ladder: &L, case: &L::Case) -> Case {
     let CaseInfo { title, short, json, bytes, operations, is_frame, .. } = ladder.describe(case);
     Case {
@@ -298,7 +308,7 @@ pub fn describe_case<L: Ladder>(ladder: &L, case: &L::Case) -> Case {
     }
 }
 
-/// Returns the class of cases under which the tuning cache keeps results for this case.
+/// Returns the class of this case: the group of similar cases for which the tuning cache keeps a common result.
 pub fn cache_class<L: Ladder>(ladder: &L, case: &L::Case) -> Class {
     let CaseInfo { class, cache_class, .. } = ladder.describe(case);
     cache_class.unwrap_or_else(|| Class::new(ladder.info().name, class))

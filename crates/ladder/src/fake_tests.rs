@@ -47,7 +47,7 @@ impl Tunable for FakeCode {
     }
 }
 
-/// Returns a configuration with these values of `A` and `B`.
+/// Returns a configuration of the kernels with the parameters `A` = `a` and `B` = `b`.
 pub(super) fn config(code: &'static FakeCode, a: u32, b: u32) -> Config<FakeCode> {
     Config::new(code, DeviceKind::Cpu).with("A", a).with("B", b)
 }
@@ -58,7 +58,7 @@ pub(super) const TIMED_CASE: u32 = 9;
 const SMALL: [&str; 2] = ["look", "check"];
 /// A case with 1000 operations, whose time is predicted from a run of [`SMALLER_CASE`].
 pub(super) const LARGE_CASE: u32 = 8;
-/// The case from which the time of [`LARGE_CASE`] is predicted.
+/// The small case whose time predicts the time of [`LARGE_CASE`].
 const SMALLER_CASE: u32 = 6;
 /// A small case with 1000 operations, for ladders with a time budget for checks.
 pub(super) const LARGE_CHECK: u32 = 5;
@@ -67,19 +67,19 @@ pub(super) const FAST_CHECK: u32 = 4;
 /// A case whose allocation fails.
 pub(super) const NO_MEMORY_CASE: u32 = 7;
 
-/// The behaviour of a fake variant.
+/// The behaviour of a fake variant: its times, its faults, and when it fails.
 #[derive(Clone, Copy)]
 pub(super) struct Behaviour {
-    /// The times of the variant's runs in milliseconds. The first run is a prediction; the last time is used for all further
-    /// runs.
+    /// The times of the variant's runs in milliseconds, in order. The first run serves to predict the time of the others; runs
+    /// after the end of the list take the last time.
     pub runs_ms: &'static [f64],
     /// The additional time of the very first run in milliseconds, as if the driver compiled the kernel then.
     pub compile_ms: f64,
-    /// The step in which the variant's output differs, or `build` if the variant cannot be built; `cache` for a variant that returns
-    /// the first output of the timed case again, `once` for one that computes that output in its first timed run and no other; empty
-    /// for a correct variant.
+    /// The step in which the variant's output differs from the reference. `build` means that the variant cannot be built;
+    /// `cache`, that it returns its first output of the timed case again; `once`, that it computes that output in its first
+    /// timed run and in no other. Empty for a correct variant.
     pub wrong: &'static str,
-    /// The number of runs after which the variant fails.
+    /// The number of successful runs, after which the variant fails.
     pub runs: usize,
 }
 
@@ -90,9 +90,9 @@ pub(super) const CORRECT: Behaviour =
 pub(super) struct FakeLadder<const BUDGET: bool = false> {
     /// Returns the behaviour of a variant by its id and its values of `A` and `B`.
     pub behaviour: fn(&str, u32, u32) -> Behaviour,
-    /// True if all rounds have the same input.
+    /// True if all timed rounds have the same input, false if each has its own.
     pub has_one_input: bool,
-    /// The calls of the ladder's methods so far, each as the name of a step and of the variant.
+    /// The calls of the ladder's methods so far, each as the name of a step and the id of a variant.
     pub calls: RefCell<Vec<String>>,
 }
 
@@ -134,7 +134,6 @@ fn want(round: u8) -> [u8; 4] {
     [1, 2, 3, 4].map(|number: u8| number + round)
 }
 
-/// Returns the first OpenCL device.
 pub(super) fn device() -> Device {
     list_devices().into_iter().next().expect("these tests need an OpenCL device")
 }

@@ -1,12 +1,12 @@
-//! Predicts the time of a run that may take too long to be made, from the times of smaller runs.
+//! Predicts the time of a run that may be too long to be made only for a prediction, from the times of smaller runs.
 
 use super::definition::Ladder;
 use super::outcome::predict;
 use base::error::Result;
 use opencl::cl::ClContext;
 
-/// The highest power of the operation count with which time is assumed to grow. It is above 1, because larger data no longer
-/// fits into caches. A steeper increase between two short runs is noise.
+/// The largest exponent with which the time is assumed to grow as a power of the operation count. It is above 1, because larger
+/// data no longer fits into caches. A steeper increase between two short runs is noise.
 const MAX_EXPONENT: f64 = 1.3;
 
 /// Extrapolates the time of a run as a power of its operation count, fitted to the last two recorded runs.
@@ -14,12 +14,12 @@ const MAX_EXPONENT: f64 = 1.3;
 struct Growth {
     /// The operation count and the time in milliseconds of the last recorded run; `None` before the first one.
     previous: Option<(f64, f64)>,
-    /// The power of the operation count with which time grows.
+    /// The exponent with which the time grows as a power of the operation count.
     exponent: f64,
 }
 
 impl Growth {
-    /// Records the time of a run, which must have more operations than the run before.
+    /// Records the time of a run, which must have more operations than the run recorded before it.
     fn record(&mut self, operations: f64, ms: f64) {
         let exponent =
             self.previous.map_or(1.0, |(before, took)| (ms / took).ln() / (operations / before).ln());
@@ -37,7 +37,7 @@ impl Growth {
 /// without making the run.
 const LONG_MS: f64 = 2000.0;
 
-/// Smaller cases with their loaded buffers, for predicting the times of larger cases.
+/// Smaller cases and their buffers with loaded inputs, for predicting the times of larger cases.
 pub(super) type SmallerBuffers<L> = Vec<(<L as Ladder>::Case, <L as Ladder>::Buffers)>;
 
 /// Predicts the time in milliseconds of a run that takes long, from runs of [smaller cases](Ladder::smaller); `None` if the run

@@ -1,5 +1,5 @@
-//! Arranges the trials of a search as a heat map: the times of a variant's configurations over its two parameters with the most
-//! values. The other parameters have the values of the best configuration.
+//! Arranges the trials of a search (the configurations that tuning has measured) as a heat map: the times of a variant over the
+//! values of two of its parameters, those with the most values. The other parameters have the values of the best configuration.
 
 use crate::tune::{Trial, best, best_of, grid_params};
 use compute::config::{Config, Param, Tunable};
@@ -15,14 +15,14 @@ pub struct HeatMap<'a, C: 'static> {
     pub row_param: Option<&'static Param>,
     /// The values of the row parameter; a single 1 if there is no such parameter.
     pub rows: Vec<u32>,
-    /// The trials, row by row; `None` for a configuration without a trial.
+    /// The trials in the cells of the map, row by row; `None` in a cell whose configuration was not tried.
     pub cells: Vec<Option<&'a Trial<C>>>,
     /// The best trial, or the first one if none has a time. The other parameters of all cells have the values of this trial.
     pub center: &'a Trial<C>,
 }
 
 impl<'a, C: Tunable> HeatMap<'a, C> {
-    /// Arranges the trials of a variant; `None` if it has no trials.
+    /// Creates the heat map of the trials that belong to `variant`; `None` if there are none.
     pub fn new(trials: &'a [Trial<C>], variant: &str) -> Option<Self> {
         let own = || trials.iter().filter(|t| t.variant == variant);
         let first = own().next()?;
@@ -53,7 +53,7 @@ impl<'a, C: Tunable> HeatMap<'a, C> {
         Some(Self { column_param, columns, row_param, rows, cells, center })
     }
 
-    /// Returns the trial in a column and a row; `None` if that configuration has no trial.
+    /// Returns the trial in this column and row; `None` if the configuration of that cell was not tried.
     pub fn cell(&self, column: usize, row: usize) -> Option<&'a Trial<C>> {
         self.cells.get(row * self.columns.len() + column).copied().flatten()
     }

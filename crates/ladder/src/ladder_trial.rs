@@ -1,6 +1,6 @@
-//! The trial of a [`Ladder`]'s edited kernels in a child process (the sandbox), so that a crash or a hang costs the child and
-//! not clreel. The parent sends a [`Request`]: kernels, and the case at which they are to be timed. The child compares their
-//! output with the reference and runs them once. [`trial`] is the parent's side.
+//! The trial of a [`Ladder`]'s edited kernels: they run in a child process (the sandbox), so that a crash or a hang ends the
+//! child and not clreel. The parent sends a [`Request`] with the kernels and the case at which they are to be timed. The child
+//! compares their output with the reference and runs them once. [`trial`] is the parent's side.
 
 use std::borrow::Cow;
 
@@ -19,7 +19,7 @@ use compute::trial::{self, Child, Request};
 use opencl::cl::ClContext;
 use opencl::sandbox::{ParentConnection, START};
 
-/// The kernels to run in the trial: those of one variant, or the peak kernel.
+/// The kernels to run in the trial (those of one variant, or the peak kernel), and the case.
 #[derive(Debug, Serialize, Deserialize)]
 struct Task {
     /// The variant's id and its parameter values by name; `None` for the first peak kernel.
@@ -28,9 +28,9 @@ struct Task {
     case: Value,
 }
 
-/// Runs a variant's kernels in the child process at the case at which they are to be timed. `kernels` is the variant's id and
+/// Runs a variant's kernels in the child process, at the case at which they are to be timed. `kernels` is the variant's id and
 /// its configuration; if it is `None`, the first peak kernel is run. `name` names the kernels in error messages. Returns a
-/// report if their output differs from the reference, `None` if it is equal.
+/// report if their output differs from the reference, `None` if it does not.
 ///
 /// # Errors
 /// Returns an error if the kernels cannot be built or run, crash the child, or do not finish in time.
@@ -57,7 +57,7 @@ pub fn serve_requests<L: Ladder>(ladder: &L, frame: u32) -> ! {
 }
 
 /// Builds the requested kernels, verifies them at the ladder's small cases, and runs them once at the requested case. Returns a
-/// report if their output differs from the reference, `None` if it is equal.
+/// report if their output differs from the reference, `None` if it does not.
 fn check_kernels<L: Ladder>(
     ladder: &L,
     cl: &ClContext,

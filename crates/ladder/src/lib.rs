@@ -1,7 +1,7 @@
 //! The benchmark harness of every ladder. A ladder is a set of variants, which are implementations of the same computation. The
 //! harness checks and times them ([`runner`], [`check`], [`measure`], [`rounds`]), tunes their parameters ([`tune`],
-//! [`cache`]), has the results as data for tables and charts ([`rows`], [`chart`]), and writes, reads and compares them as JSON
-//! ([`results`], [`compare`]).
+//! [`cache`]), provides the results as data for tables and charts ([`rows`], [`chart`]), and writes, reads and compares results
+//! as JSON ([`results`], [`compare`]).
 
 #![warn(missing_docs, unreachable_pub)]
 // Docs are built for all items (`./dev check`).
@@ -35,7 +35,7 @@ pub mod why;
 /// The reason in an [`Outcome::Skipped`] for a variant that has not been timed yet.
 pub const NOT_TIMED: &str = "It was not timed.";
 
-/// The outcome of one variant for one case in a benchmark.
+/// The outcome of benchmarking one variant at one case: its times, or the reason why it has none.
 #[derive(Debug, Clone)]
 pub enum Outcome {
     /// The output equals the reference. The value has the times.
@@ -66,7 +66,7 @@ impl Outcome {
         }
     }
 
-    /// Returns the word for this outcome in tables and JSON.
+    /// Returns the word for this outcome in tables and JSON, such as "ok" or "mismatch".
     pub fn word(&self) -> &'static str {
         match self {
             Outcome::Ok(_) => "ok",

@@ -1,5 +1,5 @@
-//! Timing. Tasks run in turn in one loop on the same data, so that a disturbance of the machine affects all of them. Slow tasks
-//! get fewer rounds, depending on the predicted time of a run.
+//! Measures the times of tasks (variants and peak kernels). Tasks run in turn in one loop on the same data, so that a
+//! disturbance of the machine affects all of them. Slow tasks run in fewer rounds, depending on the predicted time of a run.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,15 +15,15 @@ pub struct Measurement {
     pub time: Series,
     /// The device time from OpenCL events or OpenGL queries; `None` unless it is known for every run.
     pub device: Option<Series>,
-    /// The dispatch time; `None` if it was not measured.
+    /// The dispatch time, from enqueueing a kernel to its start; `None` if it was not measured.
     pub dispatch: Option<Series>,
-    /// The wall time; `None` if it was not measured.
+    /// The wall time of a run, measured by the host; `None` if it was not measured.
     pub wall: Option<Series>,
     /// The share of the machine's CPU time that other processes used during the measurement, from 0 to 1; `None` if it is
     /// unknown.
     pub others: Option<f64>,
-    /// The number of runs for which the driver reported an impossible time. They are left out of all statistics,
-    /// unless no run is left: then the wall times of all runs count.
+    /// The number of runs for which the driver reported an impossible time, such as 0. These runs are left out of all
+    /// statistics. If no other run is left, the wall times of all runs are used.
     pub impossible: usize,
     /// The sample of each run, in order, including those with impossible times.
     pub samples: Arc<[Sample]>,
@@ -49,7 +49,7 @@ impl Measurement {
         Some(Self { time, device, dispatch, wall, others: None, impossible, samples: samples.into() })
     }
 
-    /// Returns this measurement with wall times in place of device times.
+    /// Returns a copy of this measurement in which wall times replace the device times.
     pub(super) fn by_wall(&self) -> Self {
         let time = self.wall.unwrap_or(self.time);
         Self { time, device: None, dispatch: None, ..self.clone() }
@@ -66,7 +66,7 @@ impl Measurement {
         Precision::of(&self.time, self.others)
     }
 
-    /// Returns the time of each run by which variants are compared, in order; NaN if it is impossible.
+    /// Returns the times by which variants are compared, one for each run in order; NaN for a run with an impossible time.
     pub fn times(&self) -> Vec<f64> {
         let ms = |sample: &Sample| {
             if self.device.is_some() { sample.device_ms.unwrap_or(f64::NAN) } else { sample.wall_ms }
@@ -74,8 +74,8 @@ impl Measurement {
         self.samples.iter().map(ms).collect()
     }
 
-    /// Returns the median of these times divided by the median of `other`, rounded to its significant digits, as in "12.3×"; `None`
-    /// if the median of `other` is 0.
+    /// Returns the median of these times divided by the median of `other`, as text that is rounded to the significant digits,
+    /// such as "12.3×"; `None` if the median of `other` is 0.
     pub fn ratio(&self, other: &Self) -> Option<String> {
         let ratio = self.time.p50 / other.time.p50;
         (other.time.p50 > 0.0)
@@ -83,18 +83,18 @@ impl Measurement {
     }
 }
 
-/// The total time that the rounds of one variant should not exceed.
+/// The total time that all timed rounds of one variant should not exceed.
 const MAX_TOTAL: Duration = Duration::from_secs(20);
 /// The longest predicted time of a run that is started, unless the user has selected the variant by name.
 pub const MAX_SINGLE_RUN: Duration = Duration::from_secs(60);
 /// The longest predicted time of a run that is started if the user has selected the variant by name.
 const MAX_NAMED_RUN: Duration = Duration::from_secs(600);
-/// The minimum number of rounds: too few for statistics, but enough for a time.
+/// The minimum number of rounds of a variant, which gives a time, but is too small for statistics.
 const MIN_ROUNDS: u32 = 3;
 
-/// Returns the number of rounds of a variant if a run is predicted to take `predicted_ms`. The number is `max_rounds` if that
-/// many rounds take at most 20 s together; otherwise fewer, but at least the five that a time without noise needs, or three if
-/// five take more than a minute.
+/// Returns the number of rounds in which a variant is timed if a run is predicted to take `predicted_ms`. The number is
+/// `max_rounds` if that many rounds take at most 20 s together. Otherwise it is smaller, but at least five, which a time
+/// without noise needs, or three if five rounds take more than a minute.
 ///
 /// # Errors
 /// Returns a sentence for the user if the variant should not be timed, because a run or the minimum number of rounds together
@@ -117,16 +117,16 @@ pub fn rounds_for(predicted_ms: f64, max_rounds: u32, selected_by_name: bool) ->
     Ok(max_rounds.min(affordable.max(fewest)))
 }
 
-/// The time in milliseconds below which a run is short: its time depends on the work before it, so the task runs once more
-/// before each timed run.
+/// The time in milliseconds below which a run counts as short. The time of a short run depends on what ran before it, so the
+/// task runs once more before each timed run.
 const SHORT_MS: f64 = 1.0;
 
 /// A task to time: a variant or a peak kernel.
 pub struct TimedTask<'a, E = Error> {
     /// The number of rounds in which the task runs.
     pub rounds: u32,
-    /// Runs the task once and waits for its end. The argument is the number of the round that is timed, or `None` for a run that
-    /// only prepares the timed one.
+    /// Runs the task once and waits until it has finished. The argument is the number of the timed round, or `None` for an
+    /// additional run that only warms up the caches and the clock for the timed one.
     #[allow(clippy::type_complexity)]
     pub run: Box<dyn FnMut(Option<u32>) -> Result<Sample, E> + 'a>,
 }
@@ -151,41 +151,42 @@ impl TaskSamples {
 /// The times of each task, or its error, in the order of the tasks.
 pub type TaskResults<E = Error> = Vec<Result<TaskSamples, E>>;
 
-/// Tasks that run in turn, so that a disturbance of the machine affects all of them. A task that fails is dropped, and its error is its
-/// result.
+/// The loop in which tasks run in turn, so that a disturbance of the machine affects all of them. A task that fails does not
+/// run again; its result is the error.
 ///
-/// A task that takes less than [`SHORT_MS`] runs once more before each timed run: the preceding work decides what is in the caches
-/// and how fast the device's clock is, and would dominate so short a time.
+/// A task that takes less than [`SHORT_MS`] runs once more before each timed run: otherwise what ran before it would determine
+/// the contents of the caches and the speed of the device's clock, and thereby most of so short a time.
 pub struct Alternation<E = Error> {
     /// The number of rounds in which each task runs.
     rounds: Vec<u32>,
-    /// The index of the first task of each pair that is compared. The second task of the pair follows it in even rounds and
-    /// comes before it in odd ones, so that neither profits from its place.
+    /// The index of the first task of each pair of tasks that are compared with each other. The second task of the pair runs
+    /// after the first in even rounds and before it in odd ones, so that neither profits from the order.
     pairs: Vec<usize>,
     results: TaskResults<E>,
     began: Option<CpuTimes>,
 }
 
 impl<E> Alternation<E> {
-    /// Creates an alternation of tasks with these numbers of rounds, before the first round. `pairs` has the index of the first
-    /// task of each pair that is compared.
+    /// Creates the loop for tasks that run in these numbers of rounds; no round has been run yet. `pairs` contains the index of
+    /// the first task of each pair of tasks that are compared with each other.
     pub fn new(rounds: Vec<u32>, pairs: Vec<usize>) -> Self {
         let results = rounds.iter().map(|_| Ok(TaskSamples::default())).collect();
         Self { rounds, pairs, results, began: CpuTimes::now() }
     }
 
-    /// Returns the results so far.
+    /// Returns the times measured so far, or the error of a task that has failed.
     pub fn results(&self) -> &TaskResults<E> {
         &self.results
     }
 
-    /// Returns the share of CPU time that other processes have used since the alternation was created; `None` if it is unknown.
+    /// Returns the share of the machine's CPU time that other processes have used since this loop was created, from 0 to 1;
+    /// `None` if it is unknown.
     fn others(&self) -> Option<f64> {
         CpuTimes::now()?.others_since(self.began.as_ref()?)
     }
 
-    /// Runs each task that takes part in this round. `run` gets the index of the task, and the number of the round, or `None` for a run
-    /// that only prepares the timed one.
+    /// Runs each task that takes part in this round. `run` receives the index of the task, and the number of the round, or
+    /// `None` for an additional run that only warms up for the timed one.
     pub fn round(&mut self, round: u32, mut run: impl FnMut(usize, Option<u32>) -> Result<Sample, E>) {
         for at in 0..self.rounds.len() {
             let at = match round % 2 {
@@ -215,8 +216,8 @@ impl<E> Alternation<E> {
         }
     }
 
-    /// Completes the results. If all rounds were too short to measure the load of other processes, the time just after them is
-    /// measured as well.
+    /// Completes the results with the load of other processes. If the rounds together were too short to measure that load,
+    /// continues to measure it for a short time after them.
     pub fn finish(&mut self) {
         let is_short = |result: &Result<TaskSamples, E>| result.as_ref().is_ok_and(|t| t.others.is_none());
         if let (Some(began), true) = (&self.began, self.results.iter().any(is_short)) {

@@ -1,24 +1,26 @@
-//! Outcomes that replace a variant's times: it cannot run, its output differs, or it fails.
+//! Conversions of errors to outcomes. An outcome other than `Ok` takes the place of a variant's times: the variant cannot run,
+//! its output differs from the reference, or it fails.
 
 use super::Outcome;
 use base::error::{Error, Result};
 use base::verify::MismatchReport;
 use compute::sample::Sample;
 
-/// A value, or the outcome that replaces the variant's times.
+/// A value, or the outcome that takes the place of the variant's times.
 pub type VariantResult<T> = Result<T, Box<Outcome>>;
 
-/// Wraps an error as the outcome of a failed variant.
+/// Converts an error to the outcome of a failed variant.
 pub fn fail(error: Error) -> Box<Outcome> {
     Box::new(Outcome::Failed(error))
 }
 
-/// Converts the result of a comparison into an outcome: an error or a mismatch report replaces the variant's times.
+/// Returns `Ok` if a variant's output equals the reference (no report). An error or a mismatch report becomes the outcome that
+/// takes the place of the variant's times.
 pub fn require_match(report: Result<Option<MismatchReport>>) -> VariantResult<()> {
     report.map_err(fail)?.map_or(Ok(()), |report| Err(Box::new(Outcome::Mismatch(report))))
 }
 
-/// Converts an outcome without times into an error for tuning.
+/// Converts an outcome without times to an error, which tuning returns.
 pub(super) fn to_error(outcome: Outcome) -> Error {
     match outcome {
         Outcome::Failed(error) => error,
@@ -26,12 +28,12 @@ pub(super) fn to_error(outcome: Outcome) -> Error {
     }
 }
 
-/// The time in milliseconds above which a first run predicts the time of later runs well enough. A shorter first run is dominated
-/// by warming up.
+/// The time in milliseconds above which the first run predicts the time of later runs well enough. A shorter first run consists
+/// mostly of warming up.
 const COLD_MS: f64 = 300.0;
 
-/// Predicts the time of a run in milliseconds. If the first run is short, a second run is made and its time is returned, since the
-/// first run also warms up the device.
+/// Predicts the time of a run in milliseconds, by calling `run`. If the first run is short, a second run is made and its time
+/// is returned, since the first one also warms up the device.
 ///
 /// # Errors
 /// Returns the errors of `run`.

@@ -1,6 +1,6 @@
-//! Draws comparisons of saved results as an SVG chart: a row for each comparison, with the interval of its ratio on a
-//! logarithmic axis. Intervals right of the line at 1 are faster, those left of it are slower, and an interval that contains 1
-//! shows no difference.
+//! Draws comparisons of saved results as an SVG chart. It has a row for each comparison, with the confidence interval of the
+//! ratio of the times on a logarithmic axis. An interval right of the line at 1 means faster, one left of it slower; one that
+//! contains 1 shows no difference.
 
 use std::fmt::{self, Write};
 
@@ -11,13 +11,13 @@ use super::chart::{
 use super::compare::{Compared, Comparison};
 use base::timing::Verdict;
 
-/// The x coordinates between which ratios are drawn.
+/// The x coordinates of the left and the right end of the axis.
 const AXIS: (f64, f64) = (200.0, WIDTH - 280.0);
-/// The ratio at the end of the axis, if no interval ends farther from 1.
+/// The smallest ratio at which the axis may end. The axis is longer if an interval reaches beyond this ratio.
 const MIN_END: f64 = 1.1;
-/// The largest ratio at the end of the axis; intervals are cut there.
+/// The largest ratio at which the axis may end; longer intervals are cut off there.
 const MAX_END: f64 = 1e4;
-/// The styles in addition to those of [`chart`](super::chart).
+/// The CSS rules that this chart needs in addition to those of [`chart`](super::chart).
 const STYLE: &str = "\
 .even{stroke:#59636e;stroke-dasharray:5 3}
 .interval{stroke-width:3}
@@ -28,8 +28,8 @@ const STYLE: &str = "\
 /// The ratios at which the axis may have ticks.
 const TICKS: [f64; 12] = [1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 5.0, 10.0, 20.0, 100.0, 1000.0, 10_000.0];
 
-/// Returns a chart as SVG text. `before` describes the result with which all others are compared. Each panel is the description
-/// of another result and its comparisons.
+/// Returns a chart as SVG text. `before` is a description of the result with which all others are compared. Each panel consists
+/// of the description of another result, and the comparisons of its rows.
 pub fn svg(before: &str, panels: &[(&str, &[Comparison])]) -> String {
     let mut svg = String::new();
     // Writing to a String does not fail.
@@ -37,7 +37,6 @@ pub fn svg(before: &str, panels: &[(&str, &[Comparison])]) -> String {
     svg
 }
 
-/// Appends to `out` the SVG text that [`svg`] returns.
 fn write_svg(out: &mut String, before: &str, panels: &[(&str, &[Comparison])]) -> fmt::Result {
     let title = format!("How many times as fast as in A, with intervals of 99 % confidence. A: {before}");
     let compared = panels.iter().flat_map(|(_, rows)| rows.iter()).filter_map(|row| row.result.as_ref().ok());
@@ -71,7 +70,7 @@ fn x_of(ratio: f64, end: f64) -> f64 {
     AXIS.0 + part * (AXIS.1 - AXIS.0)
 }
 
-/// Draws the line at 1 and up to three ticks on either side of it.
+/// Draws the vertical line at the ratio 1, and up to three ticks of the axis on either side of it.
 fn write_axis(out: &mut String, end: f64, (top, bottom): (f64, f64)) -> fmt::Result {
     write_line(out, "even", x_of(1.0, end), (top, bottom))?;
     write_text(out, "tick", x_of(1.0, end), bottom + 14.0, "1×")?;
@@ -109,7 +108,7 @@ fn write_row(out: &mut String, row: &Comparison, end: f64, top: f64) -> fmt::Res
     writeln!(out, "</g>")
 }
 
-/// Describes a row in a sentence, for its tooltip.
+/// Returns a sentence that describes a row, for its tooltip.
 fn sentence(row: &Comparison) -> String {
     let result =
         row.result.as_ref().map_or_else(ToString::to_string, |compared| compared.verdict.to_string());

@@ -38,10 +38,10 @@ const SCHEMA: u32 = 2;
 const KIND: &str = "bench";
 /// The maximum size of a file that is read, in bytes.
 const MAX_FILE_BYTES: u64 = 64 << 20;
-/// The maximum number of rows that are read. The comparison of a row takes some milliseconds.
+/// The maximum number of rows in a file; a file with more is refused. The comparison of a row takes some milliseconds.
 const MAX_ROWS: usize = 5000;
 
-/// The name of the host's clock, as reports show it.
+/// The name of times that the host's clock has measured, as reports show it.
 const WALL: &str = "wall time";
 
 /// The results of a benchmark on all devices.
@@ -51,7 +51,7 @@ pub struct Report {
     pub schema: u32,
     /// The kind of results: "bench".
     pub kind: String,
-    /// The date, the machine and the program of the measurement.
+    /// The date of the measurement, the machine, and the version of clreel.
     #[serde(flatten)]
     pub metadata: Metadata,
     /// The ladder's name.
@@ -63,10 +63,10 @@ pub struct Report {
     /// Sentences about missing results, if a signal ended the benchmark; else `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interrupted: Option<String>,
-    /// The folders of kernels, if two are compared; else empty.
+    /// The two folders of kernels that were compared with each other; empty if the benchmark used only one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub folders: Vec<String>,
-    /// The results on each device.
+    /// The results, one entry for each device.
     pub devices: Vec<DeviceReport>,
 }
 
@@ -97,11 +97,11 @@ pub struct DeviceReport {
     /// The measured peaks of the device; `None` if they were not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peaks: Option<DevicePeaks>,
-    /// The results of each case.
+    /// The results on this device, one entry for each case.
     pub runs: Vec<RunReport>,
 }
 
-/// The results of a case.
+/// The results of a case on one device.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RunReport {
@@ -109,24 +109,24 @@ pub struct RunReport {
     pub title: String,
     /// The case's parameters.
     pub case: Value,
-    /// The class of cases for which a tuning result is used.
+    /// The name of the case's class: the group of similar cases that share a tuning result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub class: Option<String>,
-    /// The peak kernels, first the one that bounds all variants. Empty for cases of whole frames, of type conversions and of
-    /// the window.
+    /// The results of the peak kernels; the first one bounds the speed of all variants. Empty for cases of whole frames, of
+    /// type conversions and of the window.
     pub peaks: Vec<RowReport>,
-    /// The variants.
+    /// The results of the variants, a row for each.
     pub variants: Vec<RowReport>,
-    /// The ladder's remark on the times.
+    /// One or two sentences of the ladder on what the times show; `None` if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remark: Option<String>,
-    /// The extent to which the device's times are used.
+    /// A word for the extent to which the times of the device's clock are used.
     pub clock: Option<String>,
-    /// The reason why the device's times are not used, or were not compared with wall times.
+    /// The reason why the times of the device's clock are not used, or were not compared with wall times.
     pub clock_reason: Option<String>,
-    /// The speed of the device's clock; `None` if unknown.
+    /// The speed of the device's clock; `None` if it is unknown.
     pub clock_mhz: Option<ClockReport>,
-    /// The reason why the speed is unknown.
+    /// The reason why the speed of the clock is unknown.
     pub clock_mhz_reason: Option<String>,
 }
 
@@ -134,14 +134,14 @@ pub struct RunReport {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ClockReport {
-    /// The mean.
+    /// The mean speed.
     pub mean: f64,
     limit: Option<f64>,
-    /// The mean of the slowest quarter of the rounds, and below that of the fastest one; `None` if there are fewer than five
-    /// rounds.
+    /// The mean speed in the slowest quarter of the rounds; `None` if there are fewer than four readings of the speed. The next
+    /// field is the mean speed in the fastest quarter.
     min_quarter: Option<f64>,
     max_quarter: Option<f64>,
-    /// True if the quarters differ by more than 5 %.
+    /// True if the mean speeds of the slowest and the fastest quarter differ by more than 5 %.
     changed: bool,
     /// The reasons why the clock was slowed down; `None` if it was not.
     throttled: Option<String>,
@@ -154,17 +154,17 @@ pub struct ClockReport {
 pub struct RowReport {
     /// The variant's id, or the peak kernel's name.
     pub id: String,
-    /// The technology that the variant computes with; missing for peak kernels.
+    /// The technology that the variant computes with, such as OpenCL; missing for peak kernels.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// The outcome as a word, such as "ok", "mismatch" or "unsupported"; empty if nothing was measured.
+    /// The outcome of the row as a word, such as "ok", "mismatch" or "unsupported"; empty if nothing was measured.
     pub outcome: String,
     /// The reason why there are no times, or why they are wall times.
     pub reason: Option<String>,
     /// A description of a row that is not a variant of the ladder: a filter in Rust, or a conversion.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub implementation: Option<Value>,
-    /// The kernel file.
+    /// The kernel file that the variant was built from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel: Option<KernelFile>,
     /// The parameters with which the kernels were built.
@@ -173,13 +173,13 @@ pub struct RowReport {
     /// The index of the folder of kernels, if two folders are compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub folder: Option<usize>,
-    /// The kernels' parameters, if several configurations of the variant were timed.
+    /// The kernels' parameters, which distinguish the rows if several configurations of the variant were timed; else `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub configuration: Option<String>,
-    /// The version of the edited kernels, if several versions have times.
+    /// The number of the version of the edited kernels, if several versions were timed; else `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<u64>,
-    /// The comparison with the kernels of the first folder, if two folders are compared.
+    /// The ratio of the times to those of the first folder's kernels, if two folders are compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compared: Option<RatioReport>,
     /// The variant and parameters that an automatic variant has chosen.
@@ -188,22 +188,22 @@ pub struct RowReport {
     /// True if the choice of the automatic variant comes from `clreel tune`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tuned: Option<bool>,
-    /// The results of `tune` for the configuration.
+    /// The status and the times of the row's configuration in `tune`; `None` for results of other commands.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trial: Option<TuningReport>,
-    /// The largest error of an element of the output.
+    /// The largest error of an element of the output, relative to the reference.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_error: Option<f64>,
-    /// The largest accepted error; missing if results must be equal byte for byte.
+    /// The largest error of an element that is accepted; missing if the output must equal the reference byte for byte.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bound: Option<f64>,
-    /// The device times.
+    /// The statistics of the device times.
     pub device_ms: Option<Series>,
-    /// The times from enqueueing to the start.
+    /// The statistics of the times from enqueueing a kernel to its start.
     pub dispatch_ms: Option<Series>,
-    /// The wall times.
+    /// The statistics of the wall times.
     pub wall_ms: Option<Series>,
-    /// The times of a whole frame's stages.
+    /// The statistics of the times of each stage of a whole frame, by the stage's name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub stages_ms: BTreeMap<String, Option<Series>>,
     /// The throughput in GB/s.
@@ -212,25 +212,26 @@ pub struct RowReport {
     /// The throughput in billions of operations per second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gflop_s: Option<f64>,
-    /// The reads, writes and operations of the kernels.
+    /// The reads, writes and operations of the kernels in a run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub work: Option<WorkReport>,
-    /// Sentences that explain the time, if they were requested.
+    /// Sentences that explain the time, if `--why` requested them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<Vec<String>>,
     /// The reason why the times are noisy, or false.
     pub noisy: Noisy,
-    /// The part of the machine's CPU time that other processes used meanwhile, 0 to 1; `None` if unknown.
+    /// The share of the machine's CPU time that other processes used during the measurement, from 0 to 1; `None` if it is
+    /// unknown.
     pub others: Option<f64>,
     /// The times of each run, if they are saved with the results.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub samples: Option<Samples>,
-    /// The comparisons with the reference; empty if the outcome is not "ok", and for peak kernels.
+    /// The comparisons with the reference that the variant has passed; empty if the outcome is not "ok", and for peak kernels.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub checked: Vec<Checked>,
 }
 
-/// The trial of a configuration by `tune`.
+/// The result of measuring one configuration of a variant in `tune`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TuningReport {
@@ -238,17 +239,19 @@ pub struct TuningReport {
     pub status: String,
     /// The time to compile the configuration, in milliseconds; `None` if it was not compiled in this process.
     pub compile_ms: Option<f64>,
-    /// The time in milliseconds: the median of the final runs for the best trials, the minimum for the others.
+    /// The time of a run in milliseconds: the median of the final runs for the best configurations, which are timed once more
+    /// in turn; the minimum for all others.
     pub ms: Option<f64>,
     /// The time of the fastest run of the trial, in milliseconds.
     pub min_ms: Option<f64>,
     /// The median time of the final runs, in milliseconds.
     pub median_ms: Option<f64>,
-    /// The speed in percent of the peak kernel's.
+    /// The speed of the configuration, in percent of the peak kernel's speed.
     pub percent_of_peak: Option<f64>,
 }
 
-/// The ratio of two times with the interval of 99 % confidence: above 1 if the second one is faster.
+/// The first of two times divided by the second, with the interval of 99 % confidence. The ratio is above 1 if the second one
+/// is faster.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RatioReport {
     ratio: f64,
@@ -264,29 +267,29 @@ impl From<Ratio> for RatioReport {
     }
 }
 
-/// The work of a variant.
+/// The reads, writes and operations of a variant's kernels in one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WorkReport {
-    /// The name of an element of the input.
+    /// The word for an element of the input, such as "pixel".
     unit: String,
     reads_per_unit: f64,
     writes_per_unit: f64,
-    /// The number of bytes that any kernel must move.
+    /// The number of bytes that any implementation must move in a run.
     bytes: u64,
     /// The number of bytes that these kernels read and write, including those from caches.
     moved_bytes: u64,
     operations: u64,
     gb_s: Option<f64>,
     gflop_s: Option<f64>,
-    /// The share of the device's copy peak, and below of its read peak and its operation peak; `None` if the peak was not
-    /// measured.
+    /// The rate of the kernels as a share of the device's peak for copying; `None` if the peak was not measured. The next two
+    /// fields are the shares of the peaks for reading and for operations.
     copy_share: Option<f64>,
     read_share: Option<f64>,
     operation_share: Option<f64>,
     kernels: Vec<LaunchReport>,
 }
 
-/// The work of a kernel's launch.
+/// The reads, writes and operations of one launch of a kernel.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct LaunchReport {
     kernel: String,
@@ -301,13 +304,13 @@ struct LaunchReport {
     spilled_bytes: Option<u64>,
 }
 
-/// The times of each run of a variant or peak kernel, in the order of the rounds, in milliseconds. A time that the device's driver
-/// reports wrongly is `None`.
+/// The times of each run of a variant or peak kernel in milliseconds, in the order of the rounds. An element is `None` if the
+/// device's driver reported a wrong time.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Samples {
     /// The device times; `None` if they are not used.
     pub device_ms: Option<Vec<Option<f64>>>,
-    /// The times from enqueueing to the start; `None` if they are not used.
+    /// The times from enqueueing a kernel to its start; `None` if they are not used.
     #[serde(default)]
     pub dispatch_ms: Option<Vec<Option<f64>>>,
     /// The wall times.
@@ -315,7 +318,7 @@ pub struct Samples {
 }
 
 impl Samples {
-    /// Creates the samples from a measurement.
+    /// Creates the lists of times from a measurement.
     pub fn of(measured: &Measurement) -> Self {
         // JSON has no NaN.
         let of = |ms: fn(&Sample) -> Option<f64>| {
@@ -328,14 +331,15 @@ impl Samples {
         }
     }
 
-    /// Returns the times by which variants are compared, NaN for those that are missing: device times, or wall times if device times
-    /// are not used.
+    /// Returns the times by which variants are compared: device times, or wall times if device times are not used. A missing
+    /// time is NaN.
     pub(super) fn times(&self) -> Vec<f64> {
         let times = self.device_ms.as_ref().unwrap_or(&self.wall_ms);
         times.iter().map(|ms| ms.unwrap_or(f64::NAN)).collect()
     }
 
-    /// Returns the times by the clock with this name, as [`Samples::clock`] returns it; `None` if there are none.
+    /// Returns the times measured by the clock with this name, as [`Samples::clock`] returns it; `None` if that clock was not
+    /// used.
     pub(super) fn times_by(&self, clock: &str) -> Option<Vec<f64>> {
         let samples = if clock == WALL { Self { device_ms: None, ..self.clone() } } else { self.clone() };
         let has_times = samples.clock() == clock && samples.times().iter().any(|ms| ms.is_finite());
@@ -354,7 +358,7 @@ impl Samples {
 }
 
 impl RowReport {
-    /// Creates the row of a variant or peak kernel with unknown results.
+    /// Creates the row of a variant or peak kernel that has not been measured: only its id is set.
     pub fn unknown(id: impl Into<String>) -> Self {
         Self { id: id.into(), ..Self::default() }
     }
@@ -384,13 +388,13 @@ impl RowReport {
         self.time().map_or(Precision::from(None), |time| Precision::of(&time, others))
     }
 
-    /// Returns the throughput as a number and its unit.
+    /// Returns the throughput as a number and its unit, such as GB/s; `None` if it is unknown.
     pub fn rate(&self) -> Option<(f64, &'static str)> {
         let gflop_s = self.gflop_s.map(|rate| (rate, "GFLOP/s"));
         gflop_s.or(self.gb_s.map(|rate| (rate, "GB/s")))
     }
 
-    /// Returns the outcome of a row without times as a word; `None` if it has times or was not measured yet.
+    /// Returns the word of the outcome if the row has no times; `None` if it has times or has not been measured yet.
     pub fn word(&self) -> Option<&str> {
         let is_known =
             !["", "ok"].contains(&self.outcome.as_str()) && self.reason.as_deref() != Some(NOT_TIMED);
@@ -404,8 +408,8 @@ impl RowReport {
 }
 
 impl DeviceReport {
-    /// Creates the results on a device, without runs. `sharing` is the name of the way of frames from OpenCL to OpenGL, and the
-    /// reason for it.
+    /// Creates the report on a device without any cases. `device` is `None` if the benchmark needs no device. `sharing` is the
+    /// name of the way in which frames get from OpenCL to OpenGL, and the reason for that way.
     pub fn new(device: Option<&DeviceInfo>, sharing: (&str, &str)) -> Self {
         let mut report = Self::default();
         if let Some(Ok(Value::Object(properties))) = device.map(serde_json::to_value) {
@@ -416,13 +420,13 @@ impl DeviceReport {
         report
     }
 
-    /// Returns a property, such as "name", "platform" or "driver"; empty if it is unknown.
+    /// Returns the device's property with this key, such as "name", "platform" or "driver"; empty if it is unknown.
     pub fn text(&self, property: &str) -> &str {
         self.properties.get(property).and_then(Value::as_str).unwrap_or_default()
     }
 }
 
-/// Returns the kind of saved results; "bench" for those of this module, `None` if the file has no kind.
+/// Returns the kind of the saved results in a file, which is "bench" for those of this module; `None` if the file has no kind.
 ///
 /// # Errors
 /// Returns an error if the file cannot be read, or is no JSON.
@@ -430,27 +434,27 @@ pub fn kind_of(path: &Path) -> Result<Option<String>> {
     Ok(read_as::<Format>(path)?.kind)
 }
 
-/// The keys of a file that identify its format.
+/// The keys of a results file that identify its format.
 #[derive(Deserialize)]
 struct Format {
     kind: Option<String>,
     schema: Option<Value>,
 }
 
-/// Reads the keys of saved results that the type `T` has.
+/// Reads a JSON file of saved results into the type `T`; keys that `T` does not have are ignored.
 fn read_as<T: DeserializeOwned>(path: &Path) -> Result<T> {
     let bytes = load::bytes(path, MAX_FILE_BYTES).map_err(|why| refused(path, why))?;
     load::json(&bytes).map_err(|why| refused(path, why))
 }
 
-/// Returns the error for a file that has no benchmark results.
+/// Returns the error for a file that does not contain benchmark results; `why` is the reason.
 fn refused(path: &Path, why: impl ToString) -> Error {
     let what = format!("The result '{}' cannot be read.", path.display());
     Error::new(what, why.to_string(), "Choose a file that `clreel bench --save` wrote.")
 }
 
 impl Report {
-    /// Creates the report of results of a ladder, without devices.
+    /// Creates an empty report on a benchmark of `ladder`; the caller adds the devices.
     pub fn new(metadata: Metadata, ladder: &str) -> Self {
         Self { schema: SCHEMA, kind: KIND.to_owned(), metadata, ladder: ladder.to_owned(), ..Self::default() }
     }
@@ -489,13 +493,14 @@ impl Report {
         })
     }
 
-    /// Returns the size and the file name of the input; `None` if it is not a movie.
+    /// Returns the width, the height and the file name of the movie that was filtered; `None` if the input is not a movie.
     pub(super) fn movie(&self) -> Option<(u32, u32, &OsStr)> {
         let Input { file, width, height, .. } = self.input.as_ref()?;
         Some((*width, *height, Path::new(file).file_name().unwrap_or_default()))
     }
 
-    /// Returns a line that describes the results: the program, date and host, and the device if there is one.
+    /// Returns a line that describes the results: the version of clreel, the date, the host, and the device if there is exactly
+    /// one.
     pub fn describe(&self) -> String {
         let Metadata { program, date, host } = &self.metadata;
         let mut text = format!("{program}, {date}, {}", host.name);

@@ -1,8 +1,9 @@
-//! A roofline chart: a dot for each variant, at its operations per byte and per second, below the lines of the device's
-//! measured [peaks](DevicePeaks) (S. Williams, A. Waterman, D. Patterson, "Roofline", 2009). Bytes are those that the case
-//! requires any kernel to move, so that a dot moves to the left if a variant needs fewer operations. Both axes are logarithmic.
+//! Draws roofline charts: a dot for each variant, at its operations per byte (x) and operations per second (y), below the lines
+//! of the device's measured [peaks](DevicePeaks) (S. Williams, A. Waterman, D. Patterson, "Roofline", 2009). The bytes are
+//! those that any implementation must move at the case, so that a dot is farther to the left if its variant needs fewer
+//! operations. Both axes are logarithmic.
 //!
-//! [`Roofline::marks`] describes the drawing; [`svg`] writes it as SVG, and the window paints it.
+//! [`Roofline::marks`] returns the lines, dots and texts; [`svg`] writes them as SVG, and the window paints them.
 
 use std::fmt::{self, Write};
 
@@ -39,29 +40,29 @@ text{font:13px sans-serif;fill:#1f2328}
 .dot-number{font-size:10px;fill:#ffffff;text-anchor:middle}
 ";
 
-/// The results of a case on a device, and the device's peaks.
+/// The contents of one roofline: the results of a case on a device, and the device's peaks.
 #[derive(Debug, Clone, Copy)]
 pub struct Panel<'a> {
     /// The device's name.
     pub device: &'a str,
-    /// The results.
+    /// The results of the case.
     pub run: &'a CaseRun,
     /// The measured peaks of the device.
     pub peaks: DevicePeaks,
 }
 
-/// A variant in a roofline.
+/// A variant in a roofline: its operations per byte and per second.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Dot {
     name: String,
-    /// The operations per byte.
+    /// The number of operations that the variant does for each byte that has to be moved.
     intensity: f64,
     rates: Rates,
 }
 
 impl Dot {
-    /// Returns the dot of a variant whose run takes `ms` milliseconds; `None` if it does no known operations, or its time is too
-    /// short.
+    /// Creates the dot of a variant whose run takes `ms` milliseconds; `None` if the variant does no known operations, or the
+    /// time is too short.
     pub fn new(name: &str, work: WorkTotals, ms: f64) -> Option<Self> {
         let is_known = work.operations > 0 && work.least_bytes > 0;
         let rates = Rates::new(work, ms).filter(|_| is_known)?;
@@ -69,53 +70,55 @@ impl Dot {
         Some(Self { name: name.to_owned(), intensity, rates })
     }
 
-    /// Returns the dot of a row; `None` if its time or its operations are not known.
+    /// Creates the dot of a row; `None` if the row's time or its operations are not known.
     fn of(row: &Row) -> Option<Self> {
         Self::new(&row.entry.name, row.work.as_ref()?.totals(), row.outcome.measured()?.time.p50)
     }
 
-    /// Returns a text that describes the dot.
+    /// Returns a text that describes the dot: the variant's name and its rates.
     pub fn words(&self) -> String {
         let Self { name, intensity, rates } = self;
         format!("{name}: {} GFLOP/s, {} op/byte", number(rates.gflop_s), number(*intensity))
     }
 }
 
-/// A roofline: the peaks of a device, and a dot for each variant.
+/// A roofline: the measured peaks of a device, and a dot for each variant.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Roofline {
     peaks: DevicePeaks,
     dots: Vec<Dot>,
 }
 
-/// The part of a text that is at the mark's position.
+/// The alignment of a text: the part of it that is at the given position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Anchor {
-    /// The beginning.
+    /// The text begins at the position.
     Start,
-    /// The middle.
+    /// The middle of the text is at the position.
     Middle,
-    /// The end.
+    /// The text ends at the position.
     End,
 }
 
-/// A part of the drawing of a roofline. Positions are x and y in the plot's coordinates; that of a text is on its baseline.
+/// An element of the drawing of a roofline. Positions are x and y in the plot's coordinates; the position of a text is on its
+/// baseline.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Mark {
-    /// A line of the grid.
+    /// A line of the grid, between two points.
     Grid([(f64, f64); 2]),
-    /// The line of a peak.
+    /// The line of one of the device's peaks, between two points.
     Roof([(f64, f64); 2]),
     /// A number on an axis, or the title of an axis.
     Tick((f64, f64), Anchor, String),
-    /// The name of a peak.
+    /// The name of a peak, written at its line.
     RoofName((f64, f64), Anchor, String),
     /// The dot of a variant, with its index in the list of dots.
     Dot((f64, f64), usize),
 }
 
 impl Roofline {
-    /// Creates a roofline from its dots; sorts them so that the fastest variant is the first.
+    /// Creates a roofline from the peaks of a device and the dots of variants; sorts the dots so that the fastest variant is
+    /// the first.
     pub fn new(peaks: DevicePeaks, mut dots: Vec<Dot>) -> Self {
         dots.sort_by(|a, b| b.rates.gb_s.total_cmp(&a.rates.gb_s));
         Self { peaks, dots }
@@ -126,8 +129,8 @@ impl Roofline {
         &self.dots
     }
 
-    /// Returns the marks of a plot with these left and right, and bottom and top ends. The numbers of the axes are left of the
-    /// plot and below it. Without dots there are no marks.
+    /// Returns the lines, dots and texts of a plot between these left and right x coordinates, and these bottom and top y
+    /// coordinates. The numbers of the axes are left of the plot and below it. Returns none if there are no dots.
     pub fn marks(&self, left_right: (f64, f64), bottom_top: (f64, f64)) -> Vec<Mark> {
         let Self { peaks, dots } = self;
         if dots.is_empty() {
@@ -177,8 +180,8 @@ impl Roofline {
     }
 }
 
-/// Returns the line of a bandwidth in GB/s, which ends where it reaches `most` operations per second; `None` if the line is
-/// outside the plot.
+/// Returns the sloped line of a peak bandwidth in GB/s, which ends where it reaches `most` operations per second; `None` if the
+/// line is outside the plot.
 fn slope((x, y): (Axis, Axis), gb_s: f64, most: Option<f64>) -> Option<[(f64, f64); 2]> {
     let [left, right] = [x.powers.0, x.powers.1].map(|power| 10f64.powi(power));
     let [bottom, top] = [y.powers.0, y.powers.1].map(|power| 10f64.powi(power));
@@ -234,7 +237,7 @@ struct Axis {
 }
 
 impl Axis {
-    /// Returns an axis that includes all `values`, between two coordinates.
+    /// Creates an axis that includes all `values`; `ends` are the coordinates of its two ends.
     fn new(values: impl Iterator<Item = f64>, ends: (f64, f64)) -> Self {
         let (low, high) = values
             .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)));
@@ -242,13 +245,13 @@ impl Axis {
         Self { powers: (low, (high.log10().ceil() as i32).max(low + 1)), ends }
     }
 
-    /// Returns the coordinate of a value.
+    /// Returns the coordinate of a value on the axis.
     fn at(self, value: f64) -> f64 {
         let (low, high) = (f64::from(self.powers.0), f64::from(self.powers.1));
         self.ends.0 + (value.log10() - low) / (high - low) * (self.ends.1 - self.ends.0)
     }
 
-    /// Returns the powers of ten on the axis, with their labels.
+    /// Returns the ticks of the axis, which are at powers of ten: the value and the label of each.
     fn ticks(self) -> impl Iterator<Item = (f64, String)> {
         (self.powers.0..=self.powers.1).map(|power| {
             let decimals = power.min(0).unsigned_abs() as usize;

@@ -1,7 +1,7 @@
-//! The benchmark of a ladder on one device. For each case every variant is checked, its time is predicted, and variants that
+//! The benchmark of a ladder on one device. For each case, every variant is checked and its time is predicted; variants that
 //! would take too long are not timed. Then variants and peak kernels run in turn on the same input. Every element of a
-//! variant's output is compared with the reference after the variant's first timed run, its last one, and one between them; a
-//! variant whose output differs is dropped. The caller makes one step after the other, and may stop after each.
+//! variant's output is compared with the reference after three of its timed runs: the first, the last, and one between them. A
+//! variant whose output differs is dropped. The caller requests one step after the other, and may stop after each.
 
 use super::Outcome;
 use super::outcome::{VariantResult, fail};
@@ -29,16 +29,16 @@ pub struct BenchOptions {
     pub fail_fast: bool,
     /// True if the user selected the variants by name. Otherwise variants whose runs take minutes are not timed.
     pub selected_by_name: bool,
-    /// True if the registers of kernels are requested. The kernels are compiled once more for that.
+    /// True if the number of registers of each kernel is requested. The kernels are compiled once more to determine it.
     pub registers: bool,
-    /// True if each variant is checked at many small cases before it is timed. Otherwise only a first case, and the outputs of timed
-    /// runs, are compared with the reference.
+    /// True if each variant is checked at many small cases before it is timed. If false, the output is compared with the
+    /// reference only at the first small case and after some timed runs.
     pub checks: bool,
 }
 
 /// A benchmark of variants on one device.
 pub struct Benchmark<'b, 'a, L: Ladder> {
-    /// The runner that builds the variants.
+    /// The runner that builds, checks and runs the variants on the device.
     pub runner: &'b LadderRunner<'a, L>,
     /// The runner that builds the same variants from a second folder of kernels; `None` unless two folders are compared. The
     /// kernels of both folders are timed in turn ([`CaseRun::ratio_of_folders`]).
@@ -49,31 +49,32 @@ pub struct Benchmark<'b, 'a, L: Ladder> {
     pub options: BenchOptions,
 }
 
-/// The variant of a row, the runner that builds it, and, if two folders of kernels are compared, the index of the folder.
+/// The variant of a row, the runner that builds it, and the index of its folder of kernels (`None` unless two folders are
+/// compared).
 type RowVariant<'b, 'a, L> =
     (&'static Variant<<L as Ladder>::Code, <L as Ladder>::Host>, &'b LadderRunner<'a, L>, Option<usize>);
 
-/// The benchmark of one case. A step checks one variant, or times one round of all variants. The failure of a variant or peak
-/// kernel becomes its [`Outcome`]. If the whole case fails, all its rows have that failure as their outcome.
+/// The benchmark of one case, made in steps. A step checks one variant, or times one round of all variants. The failure of a
+/// variant or peak kernel becomes its [`Outcome`]. If the whole case fails, that failure is the outcome of all rows.
 pub struct CaseBench<'b, 'a, L: Ladder> {
     runner: &'b LadderRunner<'a, L>,
     options: BenchOptions,
     case: &'b L::Case,
     buffers: Result<CaseBuffers<L>>,
-    /// The results of the checks; those of the timed rounds are in `timing`.
+    /// The results of the checks. The results of the timed rounds are in `timing`.
     run: CaseRun,
-    /// The variants of all rows, including those that are not checked yet.
+    /// The variant of each row, including the variants that have not been checked yet.
     variants: Vec<RowVariant<'b, 'a, L>>,
     ready: Vec<Ready<L>>,
-    /// The compiled peak kernels; `None` for those that are not needed or failed.
+    /// The compiled peak kernels, by their index in the case's list; `None` for a peak kernel that is not needed or has failed.
     peaks: Vec<Option<L::Built>>,
-    /// The timed rounds; `None` until all variants were checked.
+    /// The state of the timed rounds; `None` until all variants have been checked.
     timing: Option<Timing>,
 }
 
-/// A checked variant that will be timed.
+/// A variant that has passed its checks and will be timed.
 struct Ready<L: Ladder> {
-    /// The index of its row.
+    /// The index of the variant's row.
     row: usize,
     compared: ComparedRounds,
     prepared: PreparedVariant<L>,
@@ -81,23 +82,24 @@ struct Ready<L: Ladder> {
 
 /// The state of the timed rounds.
 struct Timing {
-    /// The peak kernel or row that runs in each turn of a round.
+    /// The peak kernels and rows in the order in which they run in a round.
     turns: Vec<Turn>,
     alternation: Alternation<Box<Outcome>>,
     /// The index of the next round.
     round: u32,
     readings: Vec<Reading>,
-    /// The worst accuracy of each variant so far, with the index of its row.
+    /// The largest error of each variant's output so far, with the index of the variant's row; only for outputs that need not
+    /// be exact.
     exact: Vec<(usize, Accuracy)>,
-    /// The times of the launches of each row.
+    /// The times of the kernel launches of each row.
     launches: Vec<LaunchTimes>,
 }
 
-/// The times of a variant's launches in milliseconds: a list of launches for each timed round.
+/// The times of a variant's kernel launches in milliseconds: for each timed round, the list of its launches.
 type LaunchTimes = Vec<Vec<f64>>;
 
 impl<'b, 'a, L: Ladder> Benchmark<'b, 'a, L> {
-    /// Creates the benchmark of a case; its first step comes next.
+    /// Creates the benchmark of a case; no step has been made yet.
     pub fn case(&self, case: &'b L::Case) -> CaseBench<'b, 'a, L> {
         let Self { runner, second, variants, options } = *self;
         let variants = variants.iter().flat_map(|&variant| match second {
@@ -121,7 +123,7 @@ impl<'b, 'a, L: Ladder> Benchmark<'b, 'a, L> {
 }
 
 impl<L: Ladder> CaseBench<'_, '_, L> {
-    /// Returns a description of the next step; `None` if there is none.
+    /// Returns a description of the next step, for progress displays; `None` if all steps are done.
     pub fn next_step(&self) -> Option<String> {
         let short = &self.run.case.short;
         match (&self.timing, self.variants.get(self.run.rows.len())) {
@@ -132,8 +134,9 @@ impl<L: Ladder> CaseBench<'_, '_, L> {
         }
     }
 
-    /// Makes the next step. Returns the results so far after a timed round, except after the last one. Variants that have not
-    /// been timed yet are [`Outcome::Skipped`] with the reason [`NOT_TIMED`](super::NOT_TIMED).
+    /// Makes the next step. After a timed round other than the last, returns the results so far; after any other step, `None`.
+    /// In these results, variants that have not been timed yet are [`Outcome::Skipped`] with the reason
+    /// [`NOT_TIMED`](super::NOT_TIMED).
     pub fn step(&mut self) -> Option<CaseRun> {
         let timed = match &self.timing {
             Some(_) => self.time_round(),
@@ -175,7 +178,7 @@ impl<L: Ladder> CaseBench<'_, '_, L> {
         CaseRun { remark, ..run }
     }
 
-    /// Returns the row with the index `at`, without results.
+    /// Creates the row with the index `at`, without results.
     fn row(&self, at: usize) -> Row {
         let (variant, runner, folder) = self.variants[at];
         let mut row = Row { folder, ..Row::new(runner.entry(variant), not_timed()) };
@@ -214,7 +217,7 @@ impl<L: Ladder> CaseBench<'_, '_, L> {
         }
     }
 
-    /// Builds the peak kernels and chooses the turns of the timed rounds.
+    /// Builds the peak kernels and determines the order in which they and the variants run in a round.
     fn begin_rounds(&mut self) {
         let Ok(buffers) = &mut self.buffers else { return };
         // Read after the kernels are built, so that an error of a driver that fails then names the first of them.
@@ -265,7 +268,7 @@ impl<L: Ladder> CaseBench<'_, '_, L> {
         self.runner.clock_reader.iter().filter_map(ClockReader::read).collect()
     }
 
-    /// Returns the variant of the row with this index; `None` if it is not to be timed.
+    /// Returns the checked variant of the row with this index; `None` if the row will not be timed.
     fn ready(&self, row: usize) -> Option<&Ready<L>> {
         self.ready.iter().find(|ready| ready.row == row)
     }
@@ -275,7 +278,7 @@ impl<L: Ladder> CaseBench<'_, '_, L> {
         CaseRun { clock_speed, ..self.run.with(&timing.turns, timing.alternation.results(), &timing.exact) }
     }
 
-    /// Runs all turns of a round once; returns the results so far, or `None` after the last round.
+    /// Runs all variants and peak kernels of a round once. Returns the results so far, or `None` after the last round.
     fn time_round(&mut self) -> Result<Option<CaseRun>> {
         let (Some(mut timing), Ok(buffers)) = (self.timing.take(), &mut self.buffers) else {
             return Ok(None);
@@ -322,8 +325,8 @@ impl<L: Ladder> CaseBench<'_, '_, L> {
 }
 
 impl<L: Ladder> Ready<L> {
-    /// Runs the variant once. In the rounds that are compared, also compares the output with the reference. Returns the
-    /// accuracy if the output was compared and need not be exact.
+    /// Runs the variant once. In the [rounds whose output is compared](ComparedRounds), also compares the output with the
+    /// reference. Returns the accuracy if the output was compared and need not be exact.
     fn run(
         &self,
         runner: &LadderRunner<L>,
@@ -341,8 +344,8 @@ impl<L: Ladder> Ready<L> {
     }
 }
 
-/// Builds and checks a variant. Returns the number of rounds in which the variant is to be timed, the comparisons made, and the
-/// built variant.
+/// Builds and checks a variant. Returns the number of rounds in which the variant will be timed, the comparisons with the
+/// reference that it has passed, and the built variant.
 fn prepare_variant<L: Ladder>(
     runner: &LadderRunner<L>,
     variant: &'static Variant<L::Code, L::Host>,
@@ -374,7 +377,8 @@ fn warm_peak<L: Ladder>(
     Ok(peak)
 }
 
-/// Returns the median time of each launch; empty if rounds have different numbers of launches, or none have times.
+/// Returns the median time of each launch over all rounds; empty if rounds have different numbers of launches, or no times are
+/// known.
 fn medians(rounds: LaunchTimes) -> Vec<f64> {
     let count = rounds.first().map_or(0, Vec::len);
     if rounds.iter().any(|round| round.len() != count) {
@@ -394,7 +398,8 @@ struct ComparedRounds {
 }
 
 impl ComparedRounds {
-    /// Chooses among the rounds of a variant; `random` decides which one is compared between the first and the last.
+    /// Chooses the rounds whose output is compared, of a variant with `rounds` rounds. The number `random` determines the one
+    /// between the first and the last.
     fn new(rounds: u32, random: u32) -> Self {
         let last = rounds.saturating_sub(1);
         let middle = if last > 1 { 1 + random % (last - 1) } else { last };
@@ -406,7 +411,8 @@ impl ComparedRounds {
     }
 }
 
-/// Returns a number for a title. Similar titles have unrelated numbers, and equal titles always have the same one.
+/// Returns a hash of a case's title, for choosing the compared rounds. Similar titles have unrelated hashes, and equal titles
+/// always have the same one.
 fn number_of(title: &str) -> u32 {
     // The hash function FNV-1a.
     title.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
@@ -420,7 +426,7 @@ mod tests {
     use opencl::sources::Sources;
     use testkit::movie::Folder;
 
-    /// Returns the behaviour of a variant by its name.
+    /// Returns the behaviour of the fake variant with this name.
     fn by_name(name: &str, _: u32, _: u32) -> Behaviour {
         match name {
             "slow" => Behaviour { runs_ms: &[1e6], ..CORRECT },
@@ -434,22 +440,22 @@ mod tests {
         }
     }
 
-    /// A record of a benchmark: the number of steps, and the results of each update with the index of the case.
+    /// A record of a benchmark: the number of its steps, and each update of the results with the index of its case.
     #[derive(Default)]
     struct Record {
         steps: usize,
         runs: Vec<(usize, CaseRun)>,
     }
 
-    /// Runs a benchmark; returns its record, and the recorded calls of the fake ladder.
+    /// Runs a benchmark of the named fake variants; returns its record, and the calls that the fake ladder has recorded.
     fn run_benchmark(names: &[&str], cases: &[u32], options: BenchOptions) -> (Record, Vec<String>) {
         let ladder = FakeLadder::new(by_name);
         let record = run_ladder((&ladder, None), (names, cases), options, &mut |_| {});
         (record, ladder.calls.take())
     }
 
-    /// Runs a benchmark of a ladder. A reader of the clock, if given, replaces the device's. `begin_step` is called before each
-    /// step.
+    /// Runs a benchmark of a fake ladder. A reader of the clock's speed, if given, replaces that of the device. `begin_step` is
+    /// called before each step.
     fn run_ladder(
         (ladder, clock): (&FakeLadder, Option<ClockReader>),
         (names, cases): (&[&str], &[u32]),

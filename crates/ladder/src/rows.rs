@@ -20,7 +20,7 @@ use opencl::clock::{Clock, format_resolution};
 pub struct Case {
     /// The title for people, such as "16777216 floats".
     pub title: String,
-    /// A shorter title of one or two words, such as "r=7", for use where the ladder's input is known.
+    /// A title of one or two words, such as "r=7", for use where the ladder's input is clear from the context.
     pub short: String,
     /// The case in JSON.
     pub json: Value,
@@ -36,30 +36,31 @@ pub struct Case {
 /// The work of a run, from which throughput is computed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Throughput {
-    /// One frame. Throughput is in frames per second.
+    /// A run computes one frame. Throughput is in frames per second.
     Frames,
-    /// Bytes and operations. Throughput is in bytes and operations per second.
+    /// A run moves bytes and does operations. Throughput is in bytes and operations per second.
     Work {
         /// The number of bytes that have to be moved between memory and device.
         bytes: f64,
-        /// The number of floating-point operations that have to be done; 0 if there are none, and none are shown then.
+        /// The number of floating-point operations that have to be done; 0 if there are none, in which case no rate of
+        /// operations is shown.
         operations: f64,
     },
 }
 
-/// The names and the kind of a peak kernel: a kernel that moves the same bytes as the variants, or does the same operations,
-/// and nothing else, so that its speed is an upper bound. The names of peak kernel files contain `limit`.
+/// The name and the kind of a peak kernel: a kernel that moves the same bytes as the variants, or does the same operations, and
+/// nothing else, so that its speed is an upper bound. The names of files with peak kernels contain `limit`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PeakKernel {
     /// The name in tables and JSON.
     pub name: &'static str,
-    /// A note for the rows that are compared with this peak kernel; `None` if there is none.
+    /// A note that is shown with the rows that are compared with this peak kernel; `None` if there is none.
     pub note: Option<&'static str>,
     /// True if the peak kernel does the operations and moves no bytes; false if it moves the bytes and computes nothing.
     pub computes: bool,
 }
 
-/// The names and the kind of a variant in a benchmark.
+/// The names of a variant in a benchmark, the technology that it uses, and its peak kernel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
     /// The id on the command line and in JSON.
@@ -68,16 +69,17 @@ pub struct Entry {
     pub name: String,
     /// The title for people, one to three words.
     pub title: &'static str,
-    /// The technology that the variant computes with.
+    /// The technology that the variant computes with, such as OpenCL.
     pub back_end: BackEnd,
-    /// The index of the peak kernel that the variant is compared with; `None` if it is not compared with one.
+    /// The index in [`Case::peaks`] of the peak kernel that the variant is compared with; `None` if it is not compared with
+    /// one.
     pub peak: Option<usize>,
     /// A description in JSON of a row that is not a variant of the ladder, such as a library; `None` for variants.
     pub extra: Option<Value>,
 }
 
 impl Entry {
-    /// Creates the names of a variant for a benchmark on a device of this kind.
+    /// Creates the entry of a variant for a benchmark on a device of this kind.
     pub fn new<C: Tunable, H>(variant: &Variant<C, H>, kind: Option<DeviceKind>) -> Self {
         let (id, title, back_end) = (variant.id, variant.title, variant.back_end());
         // Peak kernels are measured on the device, so they do not bound threads unless the device is the CPU.
@@ -91,7 +93,7 @@ impl Entry {
     }
 }
 
-/// Returns the letter of a folder of kernels with this index: A for the first one.
+/// Returns the letter by which tables name the folder of kernels with this index: A for the first one.
 pub fn folder_letter(index: usize) -> char {
     char::from(b'A' + index.min(25) as u8)
 }
@@ -101,8 +103,8 @@ pub fn folder_letter(index: usize) -> char {
 pub struct AutoChoice {
     /// The variant and its parameters, such as `name WIDTH=4`.
     pub config: String,
-    /// True if the choice comes from the tuning cache, false if a short search found it; `None` if this automatic variant does not
-    /// search.
+    /// True if the choice comes from the tuning cache, false if a short search has found it; `None` if this automatic variant
+    /// neither uses the cache nor searches.
     pub from_cache: Option<bool>,
 }
 
@@ -115,25 +117,25 @@ pub struct Row {
     pub outcome: Outcome,
     /// The kernels that an automatic variant has chosen; `None` for all other variants.
     pub auto_choice: Option<AutoChoice>,
-    /// The kernel file; `None` for variants without kernels, and if the variant was not built.
+    /// The kernel file that the variant was built from; `None` for variants without kernels, and if the variant was not built.
     pub kernel: Option<KernelFile>,
     /// The parameters with which the kernels were built, such as `WIDTH=4 GROUP=64`; `None` for variants without kernels or
     /// without parameters, and if the variant was not built.
     pub parameters: Option<String>,
-    /// The index of the folder of kernels; `None` unless the kernels of several folders are compared.
+    /// The index of the folder that the kernels come from; `None` unless the kernels of several folders are compared.
     pub folder: Option<usize>,
     /// The kernels' parameters; `None` unless several configurations of the variant were timed.
     pub configuration: Option<String>,
-    /// The comparisons that the checks made; empty if the variant was not checked to the end.
+    /// The comparisons with the reference that the variant has passed; empty if its checks were not completed.
     pub checked: Vec<Checked>,
-    /// The accuracy of the output; `None` if the output has to be exact.
+    /// The errors of the output relative to the reference; `None` if the output has to be exact.
     pub accuracy: Option<Accuracy>,
     /// The reads, writes and operations of the kernels of a run; `None` if they are not known.
     pub work: Option<KernelWork>,
     /// The median device time of each launch in milliseconds, in the order of [`work`](Self::work); empty if the times are not
     /// known.
     pub launch_ms: Vec<f64>,
-    /// The registers of each kernel; empty if the driver does not report them, or they were not requested.
+    /// The number of registers of each kernel; empty if the driver does not report it, or it was not requested.
     pub registers: Vec<KernelRegisters>,
 }
 
@@ -157,25 +159,25 @@ impl Row {
     }
 }
 
-/// The results for one case.
+/// The results of a benchmark for one case.
 #[derive(Debug, Clone)]
 pub struct CaseRun {
-    /// The case.
+    /// The case that was measured.
     pub case: Case,
     /// The outcome of each of the case's peak kernels, which are timed in turn with the rows.
     pub peaks: Vec<Outcome>,
     /// A row for each selected variant, in the order of selection.
     pub rows: Vec<Row>,
-    /// The ladder's remark on the times; `None` if there is nothing to remark.
+    /// One or two sentences of the ladder on what the times show; `None` if there is nothing to remark.
     pub remark: Option<String>,
-    /// The extent to which the device's times are used.
+    /// The extent to which the times of the device's clock are used instead of wall times.
     pub clock: ClockState,
     /// The speed of the device's clock in the timed rounds, or the reason why it is unknown, as a sentence.
     pub clock_speed: Result<ClockSpeed, String>,
 }
 
-/// Returns the reason why measured kernels have wall times instead of device times, or why runs are missing; `None` if there is
-/// none.
+/// Returns the reason why kernels have wall times instead of device times, or why some of their runs are missing; `None` if
+/// they have device times of all runs.
 pub fn clock_reason(clock: &ClockState, measured: &Measurement) -> Option<String> {
     let all = measured.device.is_none();
     match (clock, measured.impossible) {
@@ -219,8 +221,8 @@ impl CaseRun {
         row.entry.peak.and_then(|at| self.peaks.get(at)).and_then(Outcome::measured)
     }
 
-    /// Returns the ratio of the times of the first folder's kernels to those of this row, whose kernels are from another
-    /// folder; `None` for all other rows, and if a row has too few times.
+    /// Returns the time of the first folder's kernels divided by the time of this row, whose kernels are from another folder;
+    /// `None` for all other rows, and if a row has too few times.
     pub fn ratio_of_folders(&self, row: &Row) -> Option<Ratio> {
         row.folder.filter(|folder| *folder > 0)?;
         let first = self.rows.iter().find(|one| one.entry.id == row.entry.id && one.folder == Some(0))?;
@@ -230,12 +232,13 @@ impl CaseRun {
         is_same_clock.then(|| Ratio::of_pairs(&first.times(), &second.times())).flatten()
     }
 
-    /// Returns the rows that have times.
+    /// Returns the rows that have times, with these times.
     pub fn timed(&self) -> impl Iterator<Item = (&Row, &Measurement)> + Clone {
         self.rows.iter().filter_map(|row| Some((row, row.outcome.measured()?)))
     }
 
-    /// Returns the row with which the others are compared: the case's base variant, or the slowest row if the base has no time.
+    /// Returns the row with which the others are compared, and its times: the row of the case's base variant, or the slowest
+    /// row if that variant has no time; `None` if no row has times.
     pub fn base(&self) -> Option<(&Row, &Measurement)> {
         let base = self.timed().find(|(row, _)| row.entry.id == self.case.base);
         base.or_else(|| self.timed().max_by(|(_, a), (_, b)| f64::total_cmp(&a.time.p50, &b.time.p50)))
@@ -252,8 +255,8 @@ impl CaseRun {
         ids
     }
 
-    /// Replaces all device times by wall times if one of them is too short for the resolution of the device's clock: times by two
-    /// clocks must not be compared.
+    /// Replaces all device times by wall times if one of them is too short for the resolution of the device's clock, because
+    /// times that were measured by two clocks must not be compared.
     pub(super) fn require_resolved(&mut self, clock: &Clock) {
         let Some(resolution_ns) = clock.resolution_ns() else { return };
         // A time of less than one step of the clock is reported as 0, which counts as impossible, and only the wall time is
@@ -277,21 +280,21 @@ impl CaseRun {
         ));
     }
 
-    /// Returns a sentence for the user if the device's times are not used, or were not compared with wall times; `None` also if no kernel
-    /// has a time.
+    /// Returns a sentence for the user if the times of the device's clock are not used, or were not compared with wall times;
+    /// `None` if there is nothing to say, or no kernel has a time.
     pub fn clock_note(&self) -> Option<String> {
         let is_kernel = |(row, _): (&Row, _)| row.entry.back_end == BackEnd::OpenCl;
         self.clock.note().filter(|_| self.timed().any(is_kernel))
     }
 
-    /// Returns the reason why a row of kernels has wall times, or why runs of it are missing; `None` if there is none, and for
-    /// other rows.
+    /// Returns the reason why a row has wall times, or why some of its runs are missing; `None` if there is none, and for rows
+    /// without kernels.
     pub fn clock_reason(&self, row: &Row) -> Option<String> {
         let measured = row.outcome.measured().filter(|_| row.entry.back_end == BackEnd::OpenCl)?;
         clock_reason(&self.clock, measured)
     }
 
-    /// Returns the outcomes of peak kernels and rows.
+    /// Returns the outcomes of all peak kernels and rows.
     pub fn outcomes(&self) -> impl Iterator<Item = &Outcome> {
         self.peaks.iter().chain(self.rows.iter().map(|row| &row.outcome))
     }
@@ -301,8 +304,9 @@ impl CaseRun {
         self.outcomes().any(|outcome| matches!(outcome, Outcome::Mismatch(_) | Outcome::Failed(_)))
     }
 
-    /// Returns a copy of these results with the results of the timed tasks added. `turns` has the peak kernel or row that each
-    /// of `results` belongs to, and `exact` has accuracies, each with the index of its row.
+    /// Returns a copy of these results to which the results of the timed tasks are added. `turns` contains for each of
+    /// `results` the peak kernel or row that it belongs to; `exact` contains the accuracies of outputs, each with the index of
+    /// its row.
     pub(super) fn with(
         &self,
         turns: &[Turn],

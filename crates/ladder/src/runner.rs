@@ -35,7 +35,7 @@ use opencl::sources::Sources;
 pub struct LadderRunner<'a, L: Ladder> {
     pub(super) ladder: &'a L,
     pub(super) cl: Option<ClContext>,
-    /// The outcome of variants that need a device, in case there is no usable device.
+    /// The outcome of variants that need a device, for use if there is no usable device.
     no_device: Box<Outcome>,
     /// The child process (the sandbox) for the trials of edited kernels.
     child: RefCell<&'a mut Child>,
@@ -44,17 +44,18 @@ pub struct LadderRunner<'a, L: Ladder> {
     pub(super) clock_reader: Result<ClockReader, String>,
 }
 
-/// Memory for a case: one allocation for each kind of memory that the variants use.
+/// The memory in which variants compute a case: one allocation for each kind of memory (buffers or images) that the variants
+/// use.
 pub struct CaseBuffers<L: Ladder> {
     pub(super) case: L::Case,
     allocations: Vec<Allocation<L>>,
-    /// Smaller cases, from which the time of this case is predicted.
+    /// Smaller cases, whose times predict the time of this case.
     smaller: SmallerBuffers<L>,
-    /// The outcome of variants that need the device; `None` if it has memory for the case.
+    /// The outcome of variants that need the device, if the device has not enough memory for the case; else `None`.
     no_device_memory: Option<Box<Outcome>>,
 }
 
-/// Memory for a case, loaded with an input, and the expected output for that input.
+/// Memory for a case that is loaded with an input, and the expected output for that input.
 struct Allocation<L: Ladder> {
     case: L::Case,
     buffers: L::Buffers,
@@ -72,17 +73,18 @@ impl<L: Ladder> Allocation<L> {
     }
 }
 
-/// A timed run whose output is compared.
+/// A timed run whose output is compared with the reference.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ComparedRun {
     /// The number of the round; `None` for a run that belongs to no round.
     pub round: Option<u32>,
-    /// True if the memory keeps the results of earlier runs, in ladders in which each round has its own input. A variant that
-    /// reuses results of an earlier round then differs from the reference; in overwritten memory it might compute them again.
+    /// True to leave the results of earlier runs in memory, in ladders in which each round has its own input. A variant that
+    /// reuses results of an earlier round instead of computing them then differs from the reference. If the memory were
+    /// overwritten, it might compute them again and pass.
     pub keeps_memory: bool,
 }
 
-/// A variant that was built and passed a first check, with a prediction of its time.
+/// A variant that has been built and has passed a first check, with a prediction of its time.
 pub struct PreparedVariant<L: Ladder> {
     /// The variant, ready to run.
     pub built: L::Built,
@@ -95,8 +97,8 @@ pub struct PreparedVariant<L: Ladder> {
 }
 
 impl<L: Ladder> PreparedVariant<L> {
-    /// Adds to a row the file, the parameters and the exact work of the variant's kernels at a case. The work of edited kernels
-    /// is not known.
+    /// Adds to a row the kernel file, the parameters, and the exact reads, writes and operations of the variant's kernels at a
+    /// case. Those of edited kernels are not known.
     pub(super) fn describe(&self, runner: &LadderRunner<L>, case: &L::Case, row: &mut Row) {
         row.auto_choice = self.auto_choice.clone();
         let (Some(cl), Some((_, config))) = (&runner.cl, &self.kernels) else { return };
@@ -109,7 +111,7 @@ impl<L: Ladder> PreparedVariant<L> {
         }
     }
 
-    /// Adds to a row the registers of the kernels, which are compiled again for that.
+    /// Adds to a row the number of registers of each kernel. The kernels are compiled once more to determine it.
     pub(super) fn describe_registers(&self, runner: &LadderRunner<L>, row: &mut Row) {
         let (Some(cl), Some((_, config))) = (&runner.cl, &self.kernels) else { return };
         if let Ok((binary, log)) = program::binary_and_log(cl, config.code().file(), &config.options()) {
@@ -122,8 +124,9 @@ impl<L: Ladder> PreparedVariant<L> {
 type BuiltConfig<L> = (&'static str, Config<<L as Ladder>::Code>, <L as Ladder>::Built);
 
 impl<'a, L: Ladder> LadderRunner<'a, L> {
-    /// Creates a runner and opens the device, for which kernels are compiled from `sources`. If there is no device or it cannot
-    /// be opened, variants without OpenCL can still be timed, but no peak kernels. Trials of edited kernels run in `child`.
+    /// Creates a runner and opens the device; kernels are compiled from `sources`. If there is no device or it cannot be
+    /// opened, only variants without OpenCL can be timed, and no peak kernels. Trials of edited kernels run in the child
+    /// process `child`.
     pub fn new(ladder: &'a L, device: Option<&Device>, sources: Sources, child: &'a mut Child) -> Self {
         let cl = device.map(|device| ClContext::new(device, sources)).transpose();
         let (cl, no_device) = match cl {
@@ -134,8 +137,8 @@ impl<'a, L: Ladder> LadderRunner<'a, L> {
         Self { ladder, cl, no_device, child: RefCell::new(child), clock: OnceCell::new(), clock_reader }
     }
 
-    /// Returns a runner of the same ladder on the same device with other kernels; both runners use the same memory. Trials of
-    /// edited kernels run in `child`.
+    /// Creates a runner of the same ladder on the same device with kernels from other `sources`; both runners use the same
+    /// memory. Trials of edited kernels run in the child process `child`.
     #[must_use]
     pub fn with_sources(&self, sources: Sources, child: &'a mut Child) -> Self {
         let cl = self.cl.as_ref().map(|cl| cl.with_sources(sources));
@@ -144,18 +147,19 @@ impl<'a, L: Ladder> LadderRunner<'a, L> {
         Self { ladder: self.ladder, cl, no_device, child: RefCell::new(child), clock, clock_reader }
     }
 
-    /// Returns the extent to which the device's times are used; calibrates the clock on the first call.
+    /// Returns the extent to which the times of the device's clock are used instead of wall times; calibrates the clock on the
+    /// first call.
     pub fn clock(&self) -> &ClockState {
         let calibrate = || self.cl.as_ref().map_or(ClockState::Uncalibrated(None), clock::calibrate);
         self.clock.get_or_init(calibrate)
     }
 
-    /// Returns titles, peak kernels and other facts of a case for reports.
+    /// Returns the titles, the peak kernels and other properties of a case that reports need.
     pub fn case(&self, case: &L::Case) -> Case {
         describe_case(self.ladder, case)
     }
 
-    /// Returns a variant's names for reports.
+    /// Returns the names, the technology and the peak kernel of a variant, for reports.
     pub fn entry(&self, variant: &Variant<L::Code, L::Host>) -> Entry {
         Entry::new(variant, self.cl.as_ref().map(|cl| cl.device.info.kind))
     }
@@ -289,7 +293,7 @@ impl<'a, L: Ladder> LadderRunner<'a, L> {
         predict_if_long((self.ladder, built), cl, &case, &mut buffers.smaller)
     }
 
-    /// Runs all checks of a prepared variant; returns a list of the comparisons.
+    /// Runs all checks of a prepared variant; returns a list of the comparisons with the reference that it has passed.
     ///
     /// # Errors
     /// Returns the outcome that replaces the variant's times.
@@ -323,8 +327,8 @@ impl<'a, L: Ladder> LadderRunner<'a, L> {
         checker.quick_check(&self.ladder.case_of(built, &buffers.case))
     }
 
-    /// Checks a built variant at the small cases. The note has the parameters that differ from the default ones, and is empty
-    /// if none do. The first entry of the returned list is the timed case, whose output is compared later, in timed runs.
+    /// Checks a built variant at the small cases. `note` contains the parameters that differ from the default ones, and is
+    /// empty if none do. The first entry of the returned list is the timed case, whose output is compared later, in timed runs.
     pub(super) fn check_small_cases(
         &self,
         (built, config_note): (&L::Built, &str),
@@ -344,7 +348,8 @@ impl<'a, L: Ladder> LadderRunner<'a, L> {
         Ok(small.map(|small| [timed].into_iter().chain(small).collect()))
     }
 
-    /// Checks edited kernels with the other parameter values that tuning may choose, and adds the comparisons to `checked`.
+    /// Checks edited kernels with the parameter values, other than the default ones, that tuning may choose; adds the
+    /// comparisons with the reference to `checked`.
     fn check_parameters(
         &self,
         (id, config): (&'static str, &Config<L::Code>),
@@ -387,9 +392,9 @@ impl<'a, L: Ladder> LadderRunner<'a, L> {
         require_match(report.map(|report| report.filter(MismatchReport::wrote_elsewhere)))
     }
 
-    /// Runs the trial of edited kernels in the sandbox; returns a report if their output differs from the reference. Returns
-    /// `None` if it is equal, or if the kernels are not edited. Without a variant's id and configuration, the first peak kernel
-    /// is run.
+    /// Runs the trial of edited kernels in the sandbox, for a variant's id and configuration, or for the first peak kernel if
+    /// these are `None`. Returns a report if the output differs from the reference; `None` if it does not, or if the kernels
+    /// are not edited.
     fn run_trial(
         &self,
         case: &L::Case,
@@ -405,7 +410,7 @@ impl<'a, L: Ladder> LadderRunner<'a, L> {
         ladder_trial::run_trial::<L>((&mut self.child.borrow_mut(), &name), cl, case, kernels)
     }
 
-    /// Builds a peak kernel, given its index in [`LadderInfo::peaks`].
+    /// Builds the peak kernel with this index in [`LadderInfo::peaks`].
     ///
     /// # Errors
     /// Returns the outcome that replaces the peak kernel's times.
@@ -417,8 +422,8 @@ impl<'a, L: Ladder> LadderRunner<'a, L> {
         self.ladder.build(Part::Peak(cl, index)).map_err(fail)
     }
 
-    /// Loads the input of a timed round into all memory of the case. Computes its expected output if `is_compared` is true;
-    /// that of the first round is known already.
+    /// Loads the input of a timed round into all memory of the case. If `is_compared` is true, also computes the expected
+    /// output for this input; for the first round it is known already.
     ///
     /// # Errors
     /// Returns an error if the device fails or the reference cannot be computed.
@@ -448,8 +453,8 @@ impl<'a, L: Ladder> LadderRunner<'a, L> {
         self.ladder.run(built, &mut self.allocation_for(built, buffers)?.buffers)
     }
 
-    /// Makes a timed run on the loaded input and compares every element of the output, which is overwritten before. Returns the
-    /// times, and the accuracy of the output if the output need not be exact.
+    /// Overwrites the output, makes a timed run on the loaded input, and compares every element of the new output with the
+    /// reference. Returns the times, and the accuracy of the output if it need not be exact.
     ///
     /// # Errors
     /// Returns the outcome that replaces the variant's times.
@@ -487,8 +492,8 @@ impl<'a, L: Ladder> LadderRunner<'a, L> {
     }
 }
 
-/// Converts the result of the checks to the list of comparisons, or as an error to the outcome that replaces the variant's
-/// times.
+/// Returns the list of comparisons that the checks have passed. A mismatch report or an error becomes the outcome that replaces
+/// the variant's times.
 fn compared(checked: Result<CheckResult>) -> VariantResult<Vec<Checked>> {
     checked.map_err(fail)?.map_err(|report| Box::new(Outcome::Mismatch(*report)))
 }
@@ -496,8 +501,8 @@ fn compared(checked: Result<CheckResult>) -> VariantResult<Vec<Checked>> {
 /// The number of timed runs of a configuration in a search. The fastest run counts, because it is the least disturbed.
 const SEARCH_RUNS: usize = 5;
 
-/// Builds the variant with the parameters that the tuning cache has for the class of this case; similar cases share a
-/// class. `None` if the cache has no entry for the class, or its variant can no longer be built.
+/// Builds the variant with the parameters that the tuning cache has for the class of this case (the group of similar cases that
+/// share a tuning result); `None` if the cache has no entry for the class, or its variant can no longer be built.
 fn build_tuned<L: Ladder>(runner: &LadderRunner<L>, buffers: &CaseBuffers<L>) -> Option<BuiltConfig<L>> {
     let (cl, case) = (runner.device(buffers).ok()?, &buffers.case);
     let class = cache_class(runner.ladder, case);

@@ -3,14 +3,14 @@
 use base::device::DeviceInfo;
 use compute::config::{Config, Tunable};
 
-/// The largest ratio of a configuration's predicted time to the time of the best configuration so far. A configuration above it
-/// is not timed.
+/// The largest ratio of a configuration's predicted time to the time of the best configuration so far. Configurations with a
+/// larger ratio are not timed.
 pub(crate) const MAX_RATIO_TO_BEST: f64 = 3.0;
 
 /// The result of measuring a configuration in a search.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum TrialResult {
-    /// The output is right. The value is the time in milliseconds.
+    /// The output equals the reference. The value is the time in milliseconds.
     Time(f64),
     /// The output differs, the run is too slow, or the kernels fail.
     NoTime,

@@ -6,7 +6,7 @@
 pub struct Sizes(Vec<(&'static str, Vec<Vec<u64>>)>);
 
 impl Sizes {
-    /// Returns the sizes with the values of an option added. An option without values counts as not given.
+    /// Adds the values of an option. An option without values counts as not given.
     #[must_use]
     pub fn with<T: Into<u64>, const N: usize>(
         mut self,
@@ -18,7 +18,7 @@ impl Sizes {
         self
     }
 
-    /// Returns the values of an option, `N` numbers each; `usual` if the option was not given.
+    /// Returns the values of an option, each of `N` numbers; returns `usual` if the option was not given.
     ///
     /// # Errors
     /// Returns a sentence for the user if a value does not have `N` numbers, or one is too large for `T`.
@@ -38,8 +38,8 @@ impl Sizes {
         taken.collect()
     }
 
-    /// Returns the cases that `make` creates from the values of an option, without duplicates. If the option was not given, the
-    /// case is created from `usual`.
+    /// Returns the cases that `make` creates from the values of an option, without duplicates. If the option was not given,
+    /// returns the case that `make` creates from `usual`.
     ///
     /// # Errors
     /// Returns the error of `make`, or that of [`Sizes::get`].

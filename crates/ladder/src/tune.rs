@@ -1,14 +1,14 @@
-//! Tuning: finds the fastest variant and parameters for a device by measuring configurations. The results are a [`Trial`] for
-//! each configuration, and the best configuration of each variant for the [cache](compute::cache).
+//! Tuning: finds the fastest variant and parameters for a device by measuring configurations. A search results in a [`Trial`]
+//! for each configuration, and in the best configuration of each variant, which goes into the [cache](compute::cache).
 //!
-//! From a variant's default configuration, each parameter is varied in turn and the best value is kept: coordinate descent,
-//! which takes a few dozen measurements instead of all combinations. Around the best configuration of all variants, every pair
-//! of values of the two parameters with the most values is measured as well, which finds values that are good only together,
-//! and fills a [heat map](super::heat). A configuration whose output differs from the reference is never timed. A configuration
-//! that is predicted to take far longer than the best one so far is abandoned after the prediction.
+//! Starting at a variant's default configuration, coordinate descent varies one parameter after the other and keeps the best
+//! value of each, which takes a few dozen measurements instead of all combinations. Then, around the best configuration of all
+//! variants, every pair of values of the two parameters with the most values is measured. This finds values that are good only
+//! together, and fills a [heat map](super::heat). A configuration whose output differs from the reference is never timed. A
+//! configuration that is predicted to take far longer than the best one so far is abandoned after the prediction.
 //!
-//! At the end the best configuration of each variant, and the default ones, are timed in turn. The fastest one is kept for
-//! `auto`, unless no difference from a default one is shown: then the default one is kept.
+//! At the end, the best configuration of each variant and the default configurations are timed in turn. The fastest one is kept
+//! for the variant `auto`. If it is not shown to be faster than a default configuration, the default one is kept instead.
 
 use std::cell::RefCell;
 use std::time::Instant;
@@ -35,15 +35,15 @@ use opencl::sources::Sources;
 use opencl::watch;
 
 /// The predicted time in milliseconds below which a prediction is repeated once before its configuration is abandoned, because
-/// a short run is easily disturbed.
+/// a short run is easily disturbed by other work of the machine.
 const SHORT_MS: f64 = 50.0;
-/// The number of timed runs of a trial.
+/// The number of timed runs of each configuration, before the final runs.
 const ROUNDS: u32 = 12;
 /// The number of timed runs of each finalist. Finalists are the best configuration of each variant and the default
 /// configurations.
 const FINAL_ROUNDS: u32 = 40;
 
-/// The status of a configuration in a search.
+/// The result of measuring a configuration in a search: its time, or the reason why it has none.
 #[derive(Debug, Clone)]
 pub enum Status {
     /// The output is exact. The value is the time in milliseconds of the fastest run, which is the least disturbed one.
@@ -77,13 +77,14 @@ pub struct Trial<C: 'static> {
     pub compile_ms: Option<f64>,
     /// The time of the configuration, or the reason why it has none.
     pub status: Status,
-    /// The median time in milliseconds of the final runs, in which the best configurations of all variants and the default ones
-    /// run in turn; `None` for other configurations. Those are compared by their minimum, because their runs do not alternate.
+    /// The median time of the final runs in milliseconds, in which the best configurations of all variants and the default ones
+    /// run in turn; `None` for configurations without final runs. Those are compared by their minimum times, because their runs
+    /// do not alternate.
     pub median_ms: Option<f64>,
-    /// True if this is the configuration that is kept for `auto`.
+    /// True if this is the configuration that the search keeps for the variant `auto`.
     pub is_kept: bool,
-    /// The disturbances of the timed runs, or of the final runs if [`median_ms`](Self::median_ms) is set; `None` if the runs
-    /// were not disturbed or there were none.
+    /// The reasons why the times are noisy: those of the final runs if [`median_ms`](Self::median_ms) is set, else those of the
+    /// timed runs; `None` if the times are not noisy or there are none.
     pub noise: Option<Noise>,
 }
 
@@ -115,14 +116,15 @@ impl<C: Tunable> Trial<C> {
     }
 }
 
-/// The configuration that a search keeps for `auto`.
+/// The configuration that a search keeps for the variant `auto`, and its comparison with another one.
 #[derive(Debug, Clone, Copy)]
 pub struct Choice {
-    /// The index of the trial of the kept configuration.
+    /// The index of the kept configuration's trial in [`Search::trials`].
     pub kept: usize,
-    /// The index of the trial with which the kept one is compared, and the verdict on the kept one; the verdict is `None` if
-    /// there were too few runs. A default configuration that is kept is compared with the one that has the smallest median, any
-    /// other one with the default configuration. `None` if the default configuration has the smallest median, or has no times.
+    /// The index of the trial with which the kept one is compared, and the verdict on the kept one (`None` if there were too
+    /// few runs). If a default configuration is kept, it is compared with the configuration that has the smallest median; any
+    /// other kept configuration is compared with the default one. The field is `None` if the default configuration has the
+    /// smallest median, or has no times.
     pub other: Option<(usize, Option<Verdict>)>,
 }
 
@@ -134,22 +136,24 @@ pub struct Search<C: 'static> {
     pub peak: Option<Measurement>,
     /// All trials, in the order in which they were made.
     pub trials: Vec<Trial<C>>,
-    /// The comparisons made before a configuration was timed, taken from the first configuration that passed them.
+    /// The comparisons with the reference that a configuration passes before it is timed, taken from the first configuration
+    /// that passed them.
     pub checked: Vec<Checked>,
-    /// The extent to which the device's times were used.
+    /// The extent to which the times of the device's clock were used instead of wall times.
     pub clock: ClockState,
     /// The speed of the device's clock during the final runs, or the reason why it is unknown, as a sentence.
     pub clock_speed: Result<ClockSpeed, String>,
     /// The times of the final runs of each finalist, with the index of its trial.
     pub finals: Vec<(usize, Measurement)>,
-    /// The configuration that is kept; `None` if no configuration has final runs.
+    /// The configuration that is kept for the variant `auto`; `None` if no configuration has final runs.
     pub choice: Option<Choice>,
     /// The source texts from which the kernels were compiled.
     sources: Sources,
 }
 
 impl<C: Tunable> Search<C> {
-    /// Returns the cache entries for the best configuration of each variant, in which the entry of the kept one is marked.
+    /// Returns an entry for the tuning cache for the best configuration of each variant. The entry of the configuration that is
+    /// kept for `auto` is marked.
     ///
     /// # Errors
     /// Returns an error if a kernel source cannot be read.
@@ -193,7 +197,7 @@ impl<C: Tunable> Search<C> {
         CaseRun { clock: self.clock.clone(), clock_speed: self.clock_speed.clone(), ..run }
     }
 
-    /// Returns a sentence that says which configuration is kept, and why; `None` if none is.
+    /// Returns a sentence that says which configuration is kept for `auto`, and why; `None` if none is kept.
     pub fn choice_text(&self) -> Option<String> {
         let Choice { kept, other } = self.choice?;
         let name = |at: usize| self.trials[at].name();
@@ -214,17 +218,17 @@ impl<C: Tunable> Search<C> {
     }
 }
 
-/// The variants to search, each with its initial configuration. The variants that are likely the fastest come first, so that
-/// slow ones are abandoned early.
+/// The variants whose parameters are searched, each with the configuration at which its search starts. The variants that are
+/// likely the fastest come first, so that slow ones are abandoned early.
 pub type InitialConfigs<C> = Vec<(&'static str, Config<C>)>;
 
-/// Observes a search, and may pause or stop it.
+/// An observer of a search, which may pause or stop it.
 pub trait SearchObserver<C: 'static> {
     /// Called before a configuration of `variant` is measured; `trials` are the trials so far.
     fn begin_trial(&mut self, variant: &'static str, config: &Config<C>, trials: &[Trial<C>]);
 
-    /// Called before each piece of work for the device; the longest piece is one run. May wait, which pauses the search.
-    /// Returning `false` stops the search.
+    /// Called before the search gives the device more work, which is never longer than one run. May wait, which pauses the
+    /// search. Returning `false` stops the search.
     fn may_continue(&mut self) -> bool {
         true
     }
@@ -233,7 +237,8 @@ pub trait SearchObserver<C: 'static> {
     fn warn(&mut self, _error: &Error) {}
 }
 
-/// Returns the parameters that span the heat map: the two with the most values, the one with more values first.
+/// Returns the parameters for the axes of the heat map: the two with the most values, the one with more values first. Returns
+/// fewer if the kernels have fewer parameters.
 pub(crate) fn grid_params<C: Tunable>(code: &C) -> Vec<&'static Param> {
     let mut params: Vec<_> = code.params().iter().collect();
     params.sort_by_key(|p| std::cmp::Reverse(p.values.len()));
@@ -252,8 +257,8 @@ pub fn max_trials<C: Tunable>(variants: &InitialConfigs<C>) -> usize {
     codes().map(trials).sum::<usize>() + codes().map(map).max().unwrap_or(0)
 }
 
-/// Returns the variants of a ladder that are worth tuning, with their default parameters for a case. Later variants of the
-/// ladder are likely faster, so they come first.
+/// Returns the variants of a ladder that are worth tuning, with their default parameters for a case. They are in reverse order
+/// of the ladder, since its later variants are likely faster.
 pub fn initial_configs<L: Ladder>(
     ladder: &L,
     device: &DeviceInfo,
@@ -308,14 +313,14 @@ pub fn search<L: Ladder>(
     }
 }
 
-/// Returns the best trial and its time in milliseconds: the one that is kept, otherwise the one with the smallest
-/// [median](Trial::median_ms), or if no trial has a median yet, the one with the smallest minimum. `None` if no trial has a
-/// time.
+/// Returns the best trial and its time in milliseconds: the trial that is kept; otherwise the one with the smallest
+/// [median](Trial::median_ms); if no trial has a median yet, the one with the smallest minimum. Returns `None` if no trial has
+/// a time.
 pub fn best<C>(trials: &[Trial<C>]) -> Option<(&Trial<C>, f64)> {
     best_of(trials.iter())
 }
 
-/// Returns the best of some trials, as [`best`] does.
+/// Returns the best of some trials and its time in milliseconds, as [`best`] does.
 pub(crate) fn best_of<'t, C>(
     trials: impl Iterator<Item = &'t Trial<C>> + Clone,
 ) -> Option<(&'t Trial<C>, f64)> {
@@ -334,7 +339,7 @@ fn min_ms<C>(trial: &Trial<C>) -> f64 {
     trial.ms().unwrap_or(f64::INFINITY)
 }
 
-/// The state of a search.
+/// A search in progress.
 struct Tuner<'c, 'a, 'w, L: Ladder> {
     runner: &'c LadderRunner<'a, L>,
     cl: &'c ClContext,
@@ -343,9 +348,10 @@ struct Tuner<'c, 'a, 'w, L: Ladder> {
     best_ms: Option<f64>,
     trials: Vec<Trial<L::Code>>,
     checked: Vec<Checked>,
-    /// For each variant, the index of its best trial in `trials` and the compiled kernels of that trial.
+    /// For each variant, the index in `trials` of its best trial, and the compiled kernels of that trial.
     finalists: Vec<(usize, L::Built)>,
-    /// For each variant whose best trial is not the default configuration, the index of the default one's trial and its compiled kernels.
+    /// For each variant whose best trial is not its default configuration, the index in `trials` of the default configuration's
+    /// trial, and the compiled kernels of that trial.
     defaults: Vec<(usize, L::Built)>,
     /// The times of the final runs, each with the index of its trial.
     finals: Vec<(usize, Measurement)>,
@@ -356,7 +362,7 @@ struct Tuner<'c, 'a, 'w, L: Ladder> {
     stopped: bool,
 }
 
-/// The status and the noise of a measured configuration.
+/// The result of measuring a configuration: its status, and the noise of its times.
 struct TrialOutcome {
     status: Status,
     noise: Option<Noise>,
@@ -368,7 +374,7 @@ impl TrialOutcome {
     }
 }
 
-/// Asks the observer whether to continue; sets `stopped` to true if not.
+/// Asks the observer for permission to continue; sets `stopped` to true if it refuses.
 ///
 /// # Errors
 /// Returns an error if the search is to stop.
@@ -398,7 +404,7 @@ impl<L: Ladder> Tuner<'_, '_, '_, L> {
     }
 
     /// Converts the status of the last trial to the result that [`coordinate_descent`] expects. `first` is the index in
-    /// `trials` of the first trial of this descent.
+    /// `trials` of the first trial of the current descent.
     fn descent_result(&self, first: usize) -> TrialResult {
         let Some(last) = self.trials.last() else { return TrialResult::NoTime };
         match &last.status {
@@ -479,7 +485,7 @@ impl<L: Ladder> Tuner<'_, '_, '_, L> {
         Ok(())
     }
 
-    /// Runs the compiled kernels `built` once on the case and returns the times.
+    /// Runs the compiled kernels `built` once at the case of the search and returns the times.
     fn sample(&self, built: &L::Built) -> Result<Sample> {
         self.runner.run(built, &mut self.buffers.borrow_mut())
     }

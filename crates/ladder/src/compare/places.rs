@@ -6,7 +6,7 @@ use super::Times;
 use crate::results::{DeviceReport, Report, RowReport, RunReport};
 use base::timing::Series;
 
-/// The largest part of the machine's CPU time that other processes are assumed to use during a row.
+/// The largest share of the machine's CPU time that other processes are assumed to use while a row is measured, from 0 to 1.
 const MOST_OTHERS: f64 = 0.99;
 
 /// A row of a saved result, with its case and device.
@@ -24,14 +24,15 @@ impl<'a> Place<'a> {
         if self.is_peak { format!("({})", self.row.id) } else { self.row.name() }
     }
 
-    /// Returns the case whose peak kernel and clock speed show changes of the machine: the row's own case, or the first case of
-    /// the device if the row's case has no peak kernels.
+    /// Returns the case whose peak kernel and clock speed show how the machine has changed between two runs: the row's own
+    /// case, or the device's first case if the row's case has no peak kernels.
     pub(super) fn control_run(&self) -> &'a RunReport {
         let first = self.device.runs.first().filter(|_| self.run.peaks.is_empty());
         first.unwrap_or(self.run)
     }
 
-    /// Returns the times of the peak kernel, whose work is the same in each run; `None` if it was not measured by this clock.
+    /// Returns the times of the peak kernel, by which the speed of the machine is compared between runs; `None` if it was not
+    /// measured by this clock.
     pub(super) fn control(&self, clock: &str) -> Option<Vec<f64>> {
         self.control_run().peaks.iter().find_map(|peak| peak.samples.as_ref())?.times_by(clock)
     }
@@ -44,7 +45,8 @@ impl<'a> Place<'a> {
         Some(Times { series, is_noisy: self.row.noisy.0.is_some() })
     }
 
-    /// Returns the part of the machine's CPU time that other processes used, 0 to 1; 0 if it is unknown.
+    /// Returns the share of the machine's CPU time that other processes used while the row was measured, from 0 to 1; 0 if it
+    /// is unknown.
     pub(super) fn others(&self) -> f64 {
         let of = |row: &RowReport| row.others.unwrap_or(0.0);
         // Results of schema 1 do not have it for peak kernels.
@@ -73,8 +75,8 @@ pub(super) fn places(saved: &Report) -> Vec<Place<'_>> {
 
 /// An index of a result's rows, to find the row that corresponds to a row of another result.
 pub(super) struct Index<'a> {
-    /// The indices of the rows by name, and then by the device's index and the case's title. If several rows have the same
-    /// name, device and case, only the first one is in the index.
+    /// The indices of the rows: first by the name of the row, then by the index of the device and the title of the case. If
+    /// several rows have the same name, device and case, only the first one is in the index.
     by_name: HashMap<String, BTreeMap<(usize, &'a str), usize>>,
 }
 
@@ -90,16 +92,17 @@ impl<'a> Index<'a> {
         Self { by_name }
     }
 
-    /// Returns the indices of the rows in their order, without those that the first of several equal rows hides.
+    /// Returns the indices of the rows in their order. Of several rows with the same name, device and case, only the first one
+    /// is included.
     pub(super) fn visible(&self) -> impl Iterator<Item = usize> {
         let mut all: Vec<usize> = self.by_name.values().flat_map(|rows| rows.values().copied()).collect();
         all.sort_unstable();
         all.into_iter()
     }
 
-    /// Returns the index of the row with the same name, case and device as `wanted`, or else of the row with this name that has
-    /// most in common with it, so that the reason for no verdict can say what differs. `same` has the indices of the devices
-    /// that are the same as that of `wanted`.
+    /// Returns the index of the row with the same name, case and device as `wanted`. If there is none, returns the row with
+    /// this name that has most in common with `wanted`, so that the difference can be reported as the reason for no verdict;
+    /// `None` if no row has this name. `same` contains the indices of the devices that are the same as that of `wanted`.
     pub(super) fn find(&self, name: &str, wanted: &Place<'_>, same: &[usize]) -> Option<usize> {
         let rows = self.by_name.get(name)?;
         let title = wanted.run.title.as_str();

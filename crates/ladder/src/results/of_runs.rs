@@ -10,8 +10,8 @@ use base::timing::noise::Noisy;
 use base::verify::Checked;
 
 impl RunReport {
-    /// Creates the report of a case, with the samples of each row if `has_samples` is true. `peaks` are those of the device, if
-    /// they were measured, and `why` returns the sentences that explain a row's time.
+    /// Creates the report of a case, with the times of each run if `has_samples` is true. `peaks` are the measured peaks of the
+    /// device, if any, and `why` returns the sentences that explain a row's time.
     pub fn of(
         run: &CaseRun,
         peaks: Option<DevicePeaks>,
@@ -41,7 +41,7 @@ impl RunReport {
 }
 
 impl RowReport {
-    /// Creates a row from an outcome, with the samples if `has_samples` is true.
+    /// Creates a row from an outcome, with the times of each run if `has_samples` is true.
     pub fn of_outcome(id: impl Into<String>, outcome: &Outcome, has_samples: bool) -> Self {
         let times = outcome.measured();
         Self {
@@ -57,7 +57,7 @@ impl RowReport {
         }
     }
 
-    /// Creates the report of a row of a case.
+    /// Creates the report of one row of the measured case `run`.
     fn of(run: &CaseRun, row: &Row, peaks: Option<DevicePeaks>, has_samples: bool) -> Self {
         let Row { entry, outcome, .. } = row;
         let times = outcome.measured();
@@ -105,7 +105,7 @@ impl RowReport {
 }
 
 impl WorkReport {
-    /// Creates the report of a row's work; `None` if the work is not known.
+    /// Creates the report of the reads, writes and operations of a row's kernels; `None` if these are not known.
     fn of(row: &Row, peaks: Option<DevicePeaks>) -> Option<Self> {
         let work = row.work.as_ref()?;
         let peaks = peaks.unwrap_or_default();

@@ -24,7 +24,7 @@ fn take_list(from: &mut Map<String, Value>, key: &str) -> Vec<Value> {
     }
 }
 
-/// Converts the lists of whole frames and of type conversions of a device to cases.
+/// Converts the results of a device: its lists of whole frames and of type conversions become cases.
 fn convert_device(device: &mut Map<String, Value>) {
     let mut added: Vec<(Value, Vec<Value>)> = Vec::new();
     for row in take_list(device, "whole_frames") {
@@ -46,7 +46,7 @@ fn convert_device(device: &mut Map<String, Value>) {
     }
 }
 
-/// Converts the keys for peak kernels and for filters in Rust of a case to rows.
+/// Converts the results of a case: the keys for peak kernels and for filters in Rust become rows.
 fn convert_run(run: &mut Map<String, Value>) {
     let prefix = |key: &str| Some(key.strip_suffix("_samples").or(key.strip_suffix("_ms"))?.to_owned());
     let mut keys: Vec<String> = run.keys().filter_map(|key| prefix(key)).collect();
@@ -73,7 +73,7 @@ fn convert_run(run: &mut Map<String, Value>) {
     }
 }
 
-/// Returns the row of a type conversion with an id that identifies it without further keys.
+/// Converts the row of a type conversion, so that its id alone identifies it.
 fn convert_conversion(row: Value) -> Value {
     let text = |key: &str| row[key].as_str().unwrap_or_default();
     let corrected = if row["corrected"] == true { ", corrected" } else { "" };
@@ -82,8 +82,8 @@ fn convert_conversion(row: Value) -> Value {
     with(with(verified(row), "kernel", Value::Null), "id", id.into())
 }
 
-/// Returns the row marked as verified: conversions, whole frames and filters in Rust were timed only if their output had been
-/// compared with the reference.
+/// Marks a row as verified. Conversions, whole frames and filters in Rust were timed only if their output had been compared
+/// with the reference.
 fn verified(row: Value) -> Value {
     with(row, "checked", json!([{}]))
 }
