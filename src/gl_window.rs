@@ -26,7 +26,7 @@ use base::memory::picture_memory;
 
 use crate::window_system::WindowSystem;
 
-/// The hint of the error when no OpenGL is available.
+/// The hint in the error message if OpenGL is not available.
 const HINT: &str = "Install an OpenGL driver (on Debian and Ubuntu the packages libgl1-mesa-dri and libegl1), \
                     or try a display server that offers OpenGL 3.0 or OpenGL ES 3.0.";
 
@@ -63,14 +63,14 @@ impl Interface {
 pub struct GlWindow {
     /// The functions of the context; shared with the overlay's painter.
     pub gl: Arc<glow::Context>,
-    /// Interface, renderer and version, for messages: "GLX, llvmpipe (LLVM 15.0.6, 256 bits), OpenGL 4.5".
+    /// OpenGL's interface, renderer and version for messages, such as "GLX, llvmpipe (LLVM 15.0.6, 256 bits), OpenGL 4.5".
     pub renderer: String,
-    /// The reason why the interface that was tried first has failed; `None` if it has not failed.
+    /// The reason why no window could be opened through the interface that was tried first; `None` if it worked.
     pub reason: Option<String>,
     surface: Surface<WindowSurface>,
     context: PossiblyCurrentContext,
     display: Display,
-    /// The window itself; declared last, because surface and context must be dropped first.
+    /// The window itself. It is declared last, because the surface and the context must be dropped first.
     pub window: Window,
 }
 
@@ -79,7 +79,7 @@ impl GlWindow {
     /// other one.
     ///
     /// # Errors
-    /// If neither GLX nor EGL provides OpenGL 3.0 or OpenGL ES 3.0; the error has both reasons.
+    /// Returns an error if neither GLX nor EGL provides OpenGL 3.0 or OpenGL ES 3.0; it contains the reasons of both.
     pub fn open(
         event_loop: &ActiveEventLoop,
         attributes: WindowAttributes,
@@ -106,7 +106,7 @@ impl GlWindow {
         Err(Error::new("OpenGL could not be started in a window.", format!("{}.", reasons.join("; ")), HINT))
     }
 
-    /// Opens a window with OpenGL through this interface, whose renderer has no description yet.
+    /// Opens a window with OpenGL through this interface. The caller sets its field `renderer`.
     fn open_with(
         event_loop: &ActiveEventLoop,
         attributes: WindowAttributes,
@@ -183,7 +183,7 @@ impl GlWindow {
         self.window.window_handle().map_or(WindowSystem::X11, |handle| system_of(handle.as_raw()))
     }
 
-    /// Returns true if no files can be dropped on the window: winit 0.30 does not support that on Wayland.
+    /// Returns true if files cannot be dropped on the window, because winit 0.30 does not support that on Wayland.
     pub(crate) fn lacks_drops(&self) -> bool {
         self.window_system() == WindowSystem::Wayland
     }
@@ -200,7 +200,8 @@ impl GlWindow {
         self.surface.resize(&self.context, width, height);
     }
 
-    /// Requests another size of the window. If it applies at once, as on Wayland, no resize event follows.
+    /// Requests another size of the window. If the size changes at once, as on Wayland, no resize event follows; then the
+    /// surface is resized here.
     pub(crate) fn request_size(&self, size: PhysicalSize<u32>) {
         if let Some(size) = self.window.request_inner_size(size) {
             self.resize(size);
@@ -218,8 +219,8 @@ impl GlWindow {
     }
 }
 
-/// Returns the pixels that were last drawn in a framebuffer of this size: RGBA8, top row first. `None` stands for the window's
-/// framebuffer. The context must be current.
+/// Returns the pixels that were last drawn in a framebuffer of this size, as RGBA8, top row first. If `framebuffer` is `None`,
+/// reads the window's own. The context must be current.
 ///
 /// # Errors
 /// If memory runs out.
@@ -245,8 +246,8 @@ pub(crate) fn read_pixels(
     Ok(rgba)
 }
 
-/// Returns interface, renderer and version for messages, as in "GLX, llvmpipe (LLVM 15.0.6, 256 bits), OpenGL 4.5". The
-/// context must be current.
+/// Returns OpenGL's interface, renderer and version for messages, such as "GLX, llvmpipe (LLVM 15.0.6, 256 bits), OpenGL 4.5".
+/// The context must be current.
 pub(crate) fn describe_renderer(interface: &str, gl: &glow::Context) -> String {
     // SAFETY: the context is current.
     let renderer = unsafe { gl.get_parameter_string(glow::RENDERER) };
@@ -263,8 +264,8 @@ pub(crate) fn egl_properties([context, display]: [*mut c_void; 2]) -> ContextPro
     properties
 }
 
-/// Loads OpenGL's libraries with global symbols. glutin loads them with local ones, but Mesa's OpenCL drivers look up
-/// `glXGetProcAddress` and `eglGetProcAddress` globally.
+/// Loads OpenGL's libraries so that their symbols are visible to all libraries. glutin loads them with local symbols, but
+/// Mesa's OpenCL drivers look `glXGetProcAddress` and `eglGetProcAddress` up globally.
 pub(crate) fn make_gl_visible() {
     for library in [c"libGLX.so.0", c"libEGL.so.1"] {
         // SAFETY: the name ends with a zero; the library stays loaded. If this fails, only texture sharing is lost.
@@ -272,7 +273,6 @@ pub(crate) fn make_gl_visible() {
     }
 }
 
-/// Returns the window system of this window.
 fn system_of(window: RawWindowHandle) -> WindowSystem {
     match window {
         RawWindowHandle::Wayland(_) => WindowSystem::Wayland,
@@ -280,7 +280,7 @@ fn system_of(window: RawWindowHandle) -> WindowSystem {
     }
 }
 
-/// Returns the width and height, each 1 instead of 0.
+/// Returns the width and height, with 1 in place of 0.
 fn nonzero(size: PhysicalSize<u32>) -> (NonZeroU32, NonZeroU32) {
     let clamp = |v| NonZeroU32::new(v).unwrap_or(NonZeroU32::MIN);
     (clamp(size.width), clamp(size.height))

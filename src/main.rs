@@ -1,4 +1,4 @@
-//! The binary: parses the arguments, runs the command, prints errors. Everything else is in the library.
+//! The executable: parses the arguments, runs the command, prints errors. Everything else is in the library.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! The test which devices share textures with OpenGL, for `clreel devices` and for the window.
+//! Tests which devices can share textures with OpenGL, for `clreel devices` and for the window.
 //!
 //! The test needs an invisible window, and drivers may crash in it. A child process therefore runs the test, as for the drivers
 //! ([`opencl::drivers`]), and prints a message after each step, so that a crash loses no results of other devices.
@@ -38,18 +38,18 @@ use opencl::sources::Sources;
 /// The name of the hidden subcommand with which a child process tests which devices share textures with OpenGL.
 pub(crate) const SUBCOMMAND: &str = "ask-sharing";
 
-/// The work of a child process.
+/// The tests that a child process is to run, sent to it as JSON.
 #[derive(Serialize, Deserialize)]
 enum Work {
-    /// Test with the preferred interface whether these devices share textures.
+    /// Test whether these devices share textures with OpenGL.
     Devices(Vec<Identity>),
-    /// Run cases of the test.
+    /// Run these cases of the sharing test on one device.
     Cases(cases::CasesOfDevice),
 }
 
 impl Work {
-    /// Starts a child process with this work. If the child opens a window, that uses this interface and this window system;
-    /// `None` stands for the preferred window system.
+    /// Starts a child process that runs these tests. If the child opens a window, it uses this interface to OpenGL and this
+    /// window system (`None`: the preferred one).
     fn start(&self, interface: Interface, system: Option<WindowSystem>) -> io::Result<Sandbox> {
         let (mut command, folder) = drivers::sandboxed(SUBCOMMAND)?;
         command.arg(serde_json::to_string(self)?).env("CLREEL_GL", interface.name());
@@ -63,18 +63,17 @@ impl Work {
 /// A message from the child process.
 #[derive(Serialize, Deserialize)]
 enum ChildMessage {
-    /// The OpenGL driver of the window: interface, renderer and version.
+    /// The OpenGL driver of the child's window: interface, renderer and version.
     OpenGl(String),
-    /// The reason why no window could be opened.
+    /// No window could be opened, for this reason.
     NoWindow(String),
-    /// The result for the device at this position of the list: the reason why it does not share textures, or `None` if it does.
+    /// The result for the device at this index of the list: the reason why it does not share textures, or `None` if it does.
     Device(usize, Option<String>),
-    /// The device that drives OpenGL, according to the driver of the device at this position; `None` if the driver does not
-    /// know.
+    /// The device that drives OpenGL, according to the driver of the device at this index; `None` if that driver does not know.
     Driving(usize, Option<Identity>),
     /// The device has a context that shares objects with OpenGL; the cases begin.
     Shares,
-    /// The reason why the device does not share with OpenGL at all.
+    /// The device shares no objects with OpenGL, for this reason.
     SharesNothing(String),
     /// The next case has this outcome.
     Case(Outcome),
@@ -83,7 +82,7 @@ enum ChildMessage {
 /// The device that drives the window's OpenGL, according to the driver of a tested device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum DrivingDevice {
-    /// The driver lacks the query, or crashed in it: it must not be queried again.
+    /// The driver lacks the function that queries the device, or crashed in it, and must not be queried again.
     #[serde(rename = "NotAsked")]
     NotQueryable,
     /// The driver does not know which device drives OpenGL.
@@ -94,25 +93,25 @@ pub(crate) enum DrivingDevice {
     Other(usize, String),
 }
 
-/// The result of the sharing test of a device.
+/// The result of testing whether a device shares textures with OpenGL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SharingTest {
-    /// The transfer of frames to OpenGL: shared textures, or copies with the reason.
+    /// The way in which frames get to OpenGL: through shared textures, or copied, with the reason why.
     pub sharing: Sharing,
     /// True if the child process survived the test, so that the window may try to share textures.
     pub survived: bool,
-    /// The device that drives OpenGL, if it is known.
+    /// The device that drives OpenGL, as far as it is known.
     pub driving: DrivingDevice,
 }
 
 impl SharingTest {
-    /// Returns the result for a device whose test did not run, or crashed the child process.
+    /// Creates the result for a device whose test did not run, or crashed the child process, for this reason.
     pub(crate) fn unknown(reason: impl Into<String>) -> Self {
         Self { sharing: Sharing::copy(reason), survived: false, driving: DrivingDevice::NotQueryable }
     }
 
-    /// Returns `sharing`, with a better reason than the error of the failed call if this test has one: the driver neither lists
-    /// the extension nor has its functions, or another device drives OpenGL.
+    /// Returns `sharing` with a better reason than the error of the OpenCL call that failed, if this test has found one: that
+    /// the driver neither lists the extension nor has its functions, or that another device drives OpenGL.
     pub(crate) fn explain(&self, info: &DeviceInfo, sharing: Sharing) -> Sharing {
         let Sharing::Copy { reason } = sharing else { return sharing };
         match &self.driving {
@@ -131,14 +130,15 @@ impl SharingTest {
     }
 }
 
-/// The beginning of the reason if another device drives OpenGL.
+/// The beginning of the reason why textures are not shared if another device drives OpenGL.
 const OTHER_DEVICE_DRIVES: &str = "OpenGL runs on device";
-/// The reason if it is not known which device drives OpenGL.
+/// The reason why textures are not shared if it is not known which device drives OpenGL.
 const UNKNOWN_DEVICE: &str = "which device OpenGL runs on is not known";
 
-/// Tests all `devices`, which must be those of [`list_devices`]. Returns the OpenGL driver of the window, such as "GLX,
-/// llvmpipe, OpenGL 4.5", or an empty string without a window, and the sharing of each device. Blocks while a window is opened
-/// and the devices are listed, and for the drivers' timeout for each device that hangs.
+/// Tests whether `devices`, which must be those of [`list_devices`], share textures with OpenGL. Returns the OpenGL driver of
+/// the window, such as "GLX, llvmpipe, OpenGL 4.5" (empty if no window could be opened), and the way in which frames of each
+/// device get to OpenGL. Blocks while a window is opened and the devices are listed, and for the drivers' timeout for each
+/// device that hangs.
 pub(crate) fn test_all(devices: &[Device]) -> (String, Vec<Sharing>) {
     let has_display = ["DISPLAY", "WAYLAND_DISPLAY"]
         .iter()
@@ -155,9 +155,10 @@ pub(crate) fn test_all(devices: &[Device]) -> (String, Vec<Sharing>) {
     (opengl, sharing)
 }
 
-/// Tests whether the devices at the positions `remaining` in `devices`, which must be those of [`list_devices`], can share textures
-/// with a window that uses this interface to OpenGL and this window system (`None`: the preferred one). Calls `report` with the position and result of each tested device. Returns the OpenGL driver of the window. If a
-/// device crashes the child process or hangs, another child process continues with the next device.
+/// Tests whether the devices at the indices `remaining` in `devices`, which must be those of [`list_devices`], can share
+/// textures with a window that uses this interface to OpenGL and this window system (`None`: the preferred one). Calls `report`
+/// with the index and the result of each tested device. Returns the OpenGL driver of the window. If a device crashes the child
+/// process or hangs, another child process continues with the next device.
 pub(crate) fn test_devices(
     devices: &[Device],
     mut remaining: Vec<usize>,
@@ -244,7 +245,8 @@ pub(crate) fn test_devices(
     opengl
 }
 
-/// Does the work (JSON) of the child process with an invisible window, prints the results and exits.
+/// Runs the tests that `work` (JSON) describes with an invisible window, prints the results and exits. Called in the child
+/// process.
 pub(crate) fn run_child(work: &str) -> ! {
     if sandbox::enter().is_err() {
         exit_now(exit::FAILED);
@@ -285,7 +287,8 @@ impl ApplicationHandler for Tester {
     fn window_event(&mut self, _: &ActiveEventLoop, _: WindowId, _: WindowEvent) {}
 }
 
-/// Tests each device of `list` with the OpenGL context of this window, and sends the results to the parent process.
+/// Tests whether each device of `list` shares textures with the OpenGL context of this window, and sends the results to the
+/// parent process.
 fn test(window: &GlWindow, list: &[Identity]) {
     sandbox::send(&ChildMessage::OpenGl(window.renderer.clone()));
     let devices = list_devices();
@@ -307,8 +310,8 @@ fn test(window: &GlWindow, list: &[Identity]) {
     }
 }
 
-/// Opens a device with the window's OpenGL context as the player does. Returns the reason why the device does not share
-/// textures; `None` if it does.
+/// Opens a device for sharing with the window's OpenGL context, as the player does. Returns the reason why the device does not
+/// share textures; `None` if it does.
 fn try_device(window: &GlWindow, device: &Device) -> Option<String> {
     match sharing::open(device, &window.gl, Ok(window.opencl_properties()), Sources::default()) {
         Ok((_, Sharing::ZeroCopy)) => None,

@@ -35,7 +35,7 @@ impl WindowSystem {
         }
     }
 
-    /// Returns the environment variable with the display of this window system.
+    /// Returns the name of the environment variable that contains the display of this window system.
     fn display_variable(self) -> &'static str {
         match self {
             Self::Wayland => "WAYLAND_DISPLAY",
@@ -53,17 +53,17 @@ impl WindowSystem {
     }
 }
 
-/// The facts about a desktop on which the choice of a window system depends.
+/// The properties of a desktop on which the choice of a window system depends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Desktop {
     has_wayland: bool,
     has_x11: bool,
-    /// True if OpenGL runs on NVIDIA's own driver.
+    /// True if OpenGL uses NVIDIA's own driver.
     is_nvidia: bool,
 }
 
 impl Desktop {
-    /// Detects the facts about this desktop.
+    /// Detects the properties of the desktop on which this process runs.
     fn detect() -> Self {
         let is_set = |system: WindowSystem| {
             base::environment::get(system.display_variable()).is_some_and(|display| !display.is_empty())
@@ -77,7 +77,8 @@ impl Desktop {
     }
 }
 
-/// Returns the window system to use. `None` leaves the choice to winit, which prefers Wayland.
+/// Returns the window system to use: `requested`, or else the one that suits the desktop. `None` leaves the choice to winit,
+/// which prefers Wayland.
 fn choose(requested: Option<WindowSystem>, desktop: Desktop) -> Option<WindowSystem> {
     let Desktop { has_wayland, has_x11, is_nvidia } = desktop;
     requested.or((has_wayland && has_x11 && is_nvidia).then_some(WindowSystem::X11))

@@ -35,8 +35,8 @@ use results::Results;
 /// The value of `--variant` that selects all variants.
 const ALL: &str = "all";
 
-/// Returns those variants of `all`, pairs of id and variant, that the value of `--variant` names: all, or in the order of the
-/// list without duplicates.
+/// Returns the variants that the value of `--variant` names, from `all`, the pairs of id and variant. They are in the order of
+/// the value, without duplicates; the value "all" selects all of them.
 ///
 /// # Errors
 /// A usage message if an id is unknown.
@@ -61,8 +61,8 @@ fn selected_variants<'a, T>(
     deduplicate(&names).into_iter().map(find).collect()
 }
 
-/// Runs `clreel bench`; returns the exit code: 3 if a variant differs from the reference, 1 if one failed, 4 if the second folder's
-/// kernels are slower than the threshold allows.
+/// Runs `clreel bench`; returns the exit code: 3 if the output of a variant differs from the reference, 1 if a variant failed,
+/// 4 if a kernel of the second folder is slower than the threshold allows.
 ///
 /// # Errors
 /// If a variant needs a device and there is none, the movie has no decodable frame, or the chart cannot be written.
@@ -88,18 +88,20 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8> {
 /// The variants of a ladder that are timed.
 type Variants<'a, L> = &'a [&'static Variant<<L as Ladder>::Code, <L as Ladder>::Host>];
 
-/// A running benchmark: its progress bar and results, and the kernels of one folder, or of two that are compared.
+/// A running benchmark: its progress bar and results, and the source texts of the kernels, from one folder or from two that are
+/// compared.
 struct Session<'a> {
     args: &'a BenchArgs,
     live: LiveRun<Results>,
     sources: Sources,
     second_sources: Option<Sources>,
-    /// The child processes in which modified kernels of each folder run first.
+    /// The child processes (sandboxes) in which modified kernels run first, one for each of the two folders of kernels.
     children: [Child; 2],
 }
 
 impl<'a> Session<'a> {
-    /// Starts the progress bar and the collection of results for `variants` variants in each case on each device.
+    /// Starts the progress bar and the collection of results. `variants` is the number of variants that are timed in each case
+    /// on each device.
     ///
     /// # Errors
     /// If the second folder of kernels cannot be read.
@@ -117,8 +119,8 @@ impl<'a> Session<'a> {
         !self.args.fail_fast || self.live.results().check_code() == exit::DONE
     }
 
-    /// Checks and times `variants` for each of `cases` on the device with this index. If `--why` or `--roofline` needs them,
-    /// also measures the device's peaks.
+    /// Checks and times `variants` for each of `cases` on the device with this index. Also measures the device's peaks if
+    /// `--why` or `--roofline` needs them.
     fn time<L: Ladder>(
         &mut self,
         ladder: &L,
@@ -152,7 +154,7 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Returns the options for the rounds in which variants are timed.
+/// Returns the options of the benchmark that the command line arguments select.
 fn options(args: &BenchArgs) -> BenchOptions {
     BenchOptions {
         rounds: args.frames,
@@ -163,8 +165,7 @@ fn options(args: &BenchArgs) -> BenchOptions {
     }
 }
 
-/// Returns the devices to run on, as the command line selects. Returns a single `None` if there is no device and no variant
-/// needs one.
+/// Returns the devices that the command line selects. Returns a single `None` if there is no device and no variant needs one.
 fn devices(args: &BenchArgs, mut back_ends: impl Iterator<Item = BackEnd>) -> Result<Vec<Option<Device>>> {
     let (devices, selected) = (working_devices(), args.on.device.as_deref());
     if selected.is_none() && devices.is_empty() && back_ends.all(BackEnd::does_without_opencl) {

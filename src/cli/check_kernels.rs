@@ -30,7 +30,8 @@ use oclgrind::checker;
 
 /// The name of the hidden subcommand that runs kernels once, under Oclgrind.
 pub(crate) const RUN_SUBCOMMAND: &str = "run-kernels";
-/// The name of the hidden subcommand that runs kernels once for each of some cases, under Oclgrind.
+/// The name of the hidden subcommand that runs kernels once for each of several cases, under Oclgrind, so that their reads and
+/// writes are counted.
 pub(crate) const COUNT_SUBCOMMAND: &str = "count-kernels";
 /// The name of this subcommand, for usage errors.
 const SUBCOMMAND: &str = "check-kernels";
@@ -39,12 +40,12 @@ const SUBCOMMAND: &str = "check-kernels";
 const SIZE: (u32, u32) = (70, 9);
 /// The radius with which kernels run.
 const RADIUS: u32 = 3;
-/// A second radius, larger than `fused` filters in one pass.
+/// A second radius for the kernels, too large for the variant `fused` to filter in one pass.
 const LARGE_RADIUS: u32 = 50;
-/// The maximum number of pixels that code may read for each output pixel if it is also to run with the large radius.
+/// The maximum number of pixels that a variant's kernels may read for each output pixel to be run with the large radius, too.
 const MAX_READS_PER_PIXEL: f64 = 1000.0;
 
-/// A variant's code for one kind of device.
+/// The kernels of a variant for one kind of device (CPU or GPU).
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct VariantCode {
     id: VariantId,
@@ -52,7 +53,7 @@ struct VariantCode {
 }
 
 impl VariantCode {
-    /// Returns the name of the code, with the kind of device if the variant has different code for each kind.
+    /// Returns the variant's name, followed by the kind of device if the variant has different kernels for each kind.
     fn name(self) -> String {
         match (has_two_codes(self.id), self.kind) {
             (false, _) => self.id.to_string(),
@@ -62,7 +63,7 @@ impl VariantCode {
     }
 }
 
-/// Returns true if the variant has different code for CPUs and for GPUs.
+/// Returns true if the variant has different kernels for CPUs and for GPUs.
 fn has_two_codes(id: VariantId) -> bool {
     matches!(id.codes(), [cpu, gpu] if !std::ptr::eq(*cpu, *gpu))
 }
@@ -91,8 +92,8 @@ pub(crate) fn run(args: &CheckKernelsArgs) -> Result<u8> {
     if args.machine_code { machine_code(&codes, sources) } else { check_all(&codes, args, &sources) }
 }
 
-/// Returns the reason, as a clause, why a variant that the user named is skipped; `None` if it can be checked. `has_own` is
-/// true if the folder of kernels has the user's own kernel.
+/// Returns the reason why a variant that the user named is skipped, worded as part of a sentence; `None` if it can be checked.
+/// `has_own` is true if the folder of kernels contains a kernel that the user has added.
 fn exclusion(id: VariantId, machine_code: bool, has_own: bool) -> Option<String> {
     let why = match &id.work {
         Work::Nothing => "has no kernels, since it copies the picture".to_owned(),
@@ -109,8 +110,8 @@ fn exclusion(id: VariantId, machine_code: bool, has_own: bool) -> Option<String>
     Some(format!("'{id}' {why}"))
 }
 
-/// Returns true if `sources` have the user's own kernel. An unreadable file counts as existing, since running it reports the
-/// error.
+/// Returns true if `sources` contain a kernel that the user has added to the folder. A file that cannot be read counts as
+/// existing, since running it reports the error.
 fn has_own(sources: &Sources) -> bool {
     sources.text(OWN_FILE).map_or_else(|error| error.kind == ErrorKind::KernelsUnreadable, |_| true)
 }
@@ -127,7 +128,7 @@ fn missing_oclgrind() -> Error {
     )
 }
 
-/// Checks all of `codes` under Oclgrind, even if some fail; returns the exit code.
+/// Checks the kernels of all `codes` under Oclgrind, even if some fail; returns the exit code.
 fn check_all(codes: &[VariantCode], args: &CheckKernelsArgs, sources: &Sources) -> Result<u8> {
     let checker = checker().ok_or_else(missing_oclgrind)?;
     let limit = Limit::new(args.kernel_timeout, PREPARATION);
@@ -155,7 +156,8 @@ fn check_all(codes: &[VariantCode], args: &CheckKernelsArgs, sources: &Sources) 
     Ok(exit::check_code(is_faulty, !failed.is_empty()))
 }
 
-/// Prints the results of a variant's code. A reason that several variants share is printed once; `printed` has the reasons so far.
+/// Prints the results of checking a variant's kernels. A reason that several variants share is printed once; `printed` contains
+/// the reasons so far.
 fn print_code(code: &CheckedCode, printed: &mut Vec<String>) -> Result<()> {
     for (sentence, lines) in code.fault_sentences() {
         print_line(sentence)?;
@@ -174,7 +176,7 @@ fn print_code(code: &CheckedCode, printed: &mut Vec<String>) -> Result<()> {
     Ok(())
 }
 
-/// Prints the machine code of all of `codes` on the first device, even if some fail; returns the exit code.
+/// Prints the machine code that the first device's driver compiles for all `codes`, even if some fail; returns the exit code.
 fn machine_code(codes: &[VariantCode], sources: Sources) -> Result<u8> {
     let device = list_devices().into_iter().next().ok_or_else(no_device)?;
     let cl = ClContext::new(&device, sources)?;
@@ -196,7 +198,8 @@ fn machine_code(codes: &[VariantCode], sources: Sources) -> Result<u8> {
     Ok(exit_code)
 }
 
-/// Returns the code of these variants, each code once; that of all variants if the list is empty.
+/// Returns the kernels of these variants, or of all variants if the list is empty, without the variants that are skipped. A
+/// variant with different kernels for GPUs and CPUs has two entries.
 fn selected_code(variants: &[VariantId], machine_code: bool, has_own: bool) -> Vec<VariantCode> {
     let is_selected = |id: &VariantId| match variants.is_empty() {
         true => (!id.is_own() || has_own) && !id.is_auto(),
@@ -215,7 +218,7 @@ fn selected_code(variants: &[VariantId], machine_code: bool, has_own: bool) -> V
     all
 }
 
-/// Runs a variant's code in a process under Oclgrind. Returns the faults that Oclgrind finds.
+/// Runs a variant's kernels in a process under Oclgrind, and returns the faults that Oclgrind finds.
 fn check(
     checker: &Path,
     code: VariantCode,
@@ -259,8 +262,9 @@ fn check(
     CheckedCode { name, faults, error }
 }
 
-/// Runs a variant's kernels on the first device, for the hidden subcommand; returns the exit code. `cpu` selects the code for
-/// CPUs. With `accesses` the pictures have a single pixel.
+/// Runs a variant's kernels on the first device, for the hidden subcommand; returns the exit code. If `cpu` is true, runs the
+/// variant's kernels for CPUs, else those for GPUs. If `accesses` is true, the pictures have a single pixel, so that Oclgrind
+/// reports each access.
 ///
 /// # Errors
 /// If there is no device, or the kernels cannot run.
@@ -296,8 +300,8 @@ pub(crate) fn run_kernels(id: VariantId, cpu: bool, accesses: bool) -> Result<u8
     Ok(exit::DONE)
 }
 
-/// Returns the radii with which the code is run. The large radius is left out for code in which each pixel reads its whole
-/// window: that would take minutes under Oclgrind and find nothing else.
+/// Returns the radii with which a variant's kernels are run. The large radius is left out for kernels in which each pixel reads
+/// its whole window: they would take minutes under Oclgrind and show no other faults.
 fn radii(id: VariantId, kind: DeviceKind) -> &'static [u32] {
     let reads = |code: &'static Code| -> f64 {
         let extent = Extent::rgba(SIZE, LARGE_RADIUS);

@@ -48,15 +48,16 @@ pub struct CompareArgs {
     pub chart: Option<PathBuf>,
 }
 
-/// The comparison of a saved result with the first one.
+/// The comparison of the first saved result with one of the others.
 struct ResultComparison {
-    /// Descriptions of the first and of the other result.
+    /// The descriptions of the first result and of the other one.
     titles: [String; 2],
     rows: Vec<Comparison>,
 }
 
-/// Compares saved results; returns the exit code: 3 if an output was right in the first result and is wrong in another, 4 if a row
-/// became slower than the threshold allows, 1 if nothing could be compared or a required row is missing.
+/// Compares the saved results with the first of them; returns the exit code: 3 if an output was right in the first result and
+/// is wrong in another, 4 if a row became slower than the threshold allows, 1 if nothing could be compared or a required row is
+/// missing.
 ///
 /// # Errors
 /// If a file cannot be read or is no saved result, or the chart cannot be written.
@@ -76,7 +77,7 @@ pub(super) fn run(args: &CompareArgs) -> Result<u8> {
     codes.collect::<Result<Vec<_>>>().map(|codes| codes.into_iter().max().unwrap_or(exit::DONE))
 }
 
-/// Compares results of benchmarks with the first one; returns the exit code.
+/// Compares the saved results of benchmarks with the first of them; returns the exit code.
 fn compare_benchmarks(args: &CompareArgs, saved: &[Report]) -> Result<u8> {
     let Some((first, others)) = saved.split_first() else { return Ok(exit::USAGE) };
     let compared = |other: &Report| ResultComparison {
@@ -95,7 +96,7 @@ fn compare_benchmarks(args: &CompareArgs, saved: &[Report]) -> Result<u8> {
     Ok(exit_code(&all, args))
 }
 
-/// Returns the exit code of the comparisons. Prints which rows are missing, or that no row has a verdict.
+/// Returns the exit code that follows from all comparisons. Prints which rows are missing, or that no row has a verdict.
 fn exit_code(all: &[ResultComparison], args: &CompareArgs) -> u8 {
     let rows = || all.iter().flat_map(|one| &one.rows);
     let verdicts = || rows().filter_map(|row| row.result.as_ref().ok());

@@ -14,7 +14,7 @@ use opencl::cards;
 use opencl::cl::{list_devices, no_device};
 use opencl::drivers::{self, Driver, Verdict};
 
-/// A device in the JSON of `clreel devices`.
+/// An OpenCL device in the JSON output of `clreel devices`.
 #[derive(Serialize)]
 struct DeviceEntry {
     #[serde(flatten)]
@@ -35,7 +35,7 @@ impl DeviceEntry {
 struct List {
     schema: u32,
     devices: Vec<DeviceEntry>,
-    /// The OpenGL driver with which sharing was tested.
+    /// The OpenGL driver with which it was tested whether the devices share textures.
     opengl: String,
     drivers: Vec<Driver>,
 }
@@ -109,12 +109,12 @@ fn device_table(devices: &[DeviceEntry]) -> Table {
 /// The text in the table for values that the driver does not report.
 const UNKNOWN: &str = "–";
 
-/// Formats a number for the table; 0 stands for a number that the driver does not report.
+/// Formats a number for the table; 0, which means that the driver does not report the number, becomes [`UNKNOWN`].
 fn format_number(number: u32) -> String {
     if number == 0 { UNKNOWN.to_owned() } else { number.to_string() }
 }
 
-/// Returns a text for the table, or [`UNKNOWN`] if the driver does not report it.
+/// Returns a text for the table: `text`, or [`UNKNOWN`] if it is empty because the driver does not report it.
 fn text_or_dash(text: &str) -> &str {
     if text.is_empty() || text == UNNAMED { UNKNOWN } else { text }
 }

@@ -1,4 +1,4 @@
-//! Blocking use of the engine, for `snapshot` and `bench`: a frame is submitted, and its picture awaited.
+//! Blocking use of the engine, for `snapshot` and `bench`: submits a frame and waits for its filtered picture.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,8 @@ pub(super) fn no_waker() -> Waker {
     Arc::new(|| {})
 }
 
-/// Filters a frame into `slot` and waits for the result. Returns the slot with the picture, and the times of the stages.
+/// Filters a frame into `slot` (the memory or texture for one picture) and waits for the result. Returns the slot with the
+/// picture, and the times of the stages.
 ///
 /// # Errors
 /// If the engine rejects the request or the frame fails.
@@ -35,8 +36,8 @@ pub(super) fn filter_frame(
     wait_for_next(engine, |_| ())
 }
 
-/// Waits until the next submitted frame is filtered, and calls `on_progress` meanwhile. Returns the slot with the picture, and
-/// the times of the stages.
+/// Waits until the next of the submitted frames is filtered; calls `on_progress` while it waits. Returns the slot with the
+/// picture, and the times of the stages.
 fn wait_for_next(engine: &mut Engine, on_progress: impl FnMut(Progress)) -> Result<(Slot, Stages)> {
     match engine.wait_with_progress(on_progress)? {
         Some(Finished { outcome: Outcome::Done, slot, stages, .. }) => Ok((slot, stages)),
@@ -55,7 +56,7 @@ pub(super) fn pixels(slot: &Slot, bytes: usize) -> Result<&[u8]> {
     slot.pixels().filter(|pixels| pixels.len() == bytes).ok_or_else(missing)
 }
 
-/// A frame that takes longer than this shows a progress bar, if stderr is a terminal.
+/// The time after which a progress bar is shown for a frame, if stderr is a terminal.
 const BAR_DELAY: Duration = Duration::from_secs(1);
 
 /// The progress bar of a frame; `None` until the frame has taken longer than [`BAR_DELAY`].
@@ -63,7 +64,7 @@ const BAR_DELAY: Duration = Duration::from_secs(1);
 struct Bar(Option<ProgressBar>);
 
 impl Bar {
-    /// Shows the progress of the frame, if it takes long.
+    /// Shows the progress of the frame if it has taken longer than [`BAR_DELAY`].
     fn show(&mut self, progress: Progress) {
         if progress.elapsed_s() < BAR_DELAY.as_secs_f64() {
             return;
@@ -88,9 +89,9 @@ impl Drop for Bar {
     }
 }
 
-/// Filters frames with an engine, and with headless OpenGL if a request needs shaders.
+/// A renderer that filters frames with an engine, and with headless OpenGL if a request needs shaders.
 pub(super) struct FrameRenderer {
-    /// The engine; callers may set its device.
+    /// The engine that filters the frames; callers may set its device.
     pub(super) engine: Engine,
     /// The headless OpenGL; `None` if no request needs shaders. Declared after the engine, so that it is dropped last.
     headless: Option<Headless>,

@@ -1,4 +1,4 @@
-//! Dispatch from a ladder's name on the command line to the subcommands' code for it.
+//! Calls the code of the subcommands for the ladder that is named on the command line.
 
 use clap::{Args as _, Command, ValueEnum as _};
 
@@ -57,7 +57,7 @@ macro_rules! ladders {
                 }
             }
 
-            /// Validates modified kernels for the parent process until the parent closes the pipe. `frame` is the file
+            /// Runs trials of modified kernels for the parent process, until the parent closes the pipe. `frame` is the file
             /// descriptor of the memory that both processes share.
             fn serve(self, frame: u32) -> ! {
                 match self {
@@ -69,10 +69,10 @@ macro_rules! ladders {
     };
 }
 
-/// Builds or runs programs for the parent process: handles requests from stdin until the parent closes it, then ends this
-/// process. `target` names the programs: those of a ladder, the type conversions, programs that are only built, or the filters
-/// of the window and of `snapshot`. `frame` is the file descriptor of the memory that both processes share. Returns the exit
-/// code if there are no programs of this name.
+/// Builds or runs programs for the parent process: handles requests from stdin until the parent closes it, then exits. `target`
+/// names the programs: those of a ladder, the type conversions, programs that are only built, or the filters of the window and
+/// of `snapshot`. `frame` is the file descriptor of the memory that both processes share. Returns the exit code if there are no
+/// programs with the name `target`.
 pub(super) fn serve(target: &str, frame: u32) -> u8 {
     match target {
         type_conversions::trial::NAME => type_conversions::trial::serve_requests(frame),
@@ -93,14 +93,15 @@ pub(super) fn size_option_ids() -> impl Iterator<Item = String> {
 }
 
 impl LadderArgs {
-    /// Returns the first of the options `names` that the user set, as it is written on the command line.
+    /// Returns the first of the options with these ids that the user set, as it is written on the command line; `None` if the
+    /// user set none of them.
     pub(super) fn first_explicit(&self, names: impl IntoIterator<Item = String>) -> Option<String> {
         let name = names.into_iter().find(|name| self.explicit.contains(name))?;
         Some(if name == "file" { "FILE".to_owned() } else { format!("--{}", name.replace('_', "-")) })
     }
 }
 
-/// The ids of the options for the box filter; some other ladders accept a few of them.
+/// The ids of the options that select cases of the box filter; some other ladders accept a few of them.
 const BOX_FILTER_OPTIONS: [&str; 8] =
     ["file", "at", "size", "radius", "native", "whole_frames", "conversions", "allow_references"];
 

@@ -1,6 +1,6 @@
-//! Progress and results of commands that measure for minutes: a progress bar if stderr is a terminal, and the results at the
-//! end or when a signal ends the process. If the window has started the process, the process sends a message before each step
-//! and waits until the window permits the step.
+//! Progress and results of commands that measure for minutes. A progress bar is shown if stderr is a terminal, and the results
+//! are printed at the end or when a signal ends the process. If the window has started the process, the process sends a message
+//! before each step and waits until the window permits the step.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ pub(crate) trait LiveResults: Send + 'static {
     /// If writing fails.
     fn print(&self, interrupted: Option<&str>) -> Result<()>;
 
-    /// Returns sentences about the results that are missing.
+    /// Returns sentences about the results that are missing because a signal ended the measurement.
     fn describe_missing(&self) -> String;
 
     /// Returns the results as they are sent to the window; `None` if no window started this process.

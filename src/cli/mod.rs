@@ -47,8 +47,8 @@ pub use compare::CompareArgs;
 pub use conformance::ConformanceArgs;
 pub use ladders::LadderName;
 
-/// Returns the section "Examples" of `--help`: commands with explanations. The keys in them are those of the first and the last
-/// variant in the group [`Group::Steps`].
+/// Returns the section "Examples" of `--help`: commands with explanations. The keys in the examples are those of the first and
+/// the last variant in the group [`Group::Steps`].
 fn examples() -> String {
     let steps = VariantId::all().filter(|id| matches!(id.group, Group::Steps));
     let keys: Vec<char> = steps.map(|id| id.key).collect();
@@ -289,7 +289,7 @@ fn traced(args: &TraceArgs, work: impl FnOnce() -> Result<u8>) -> Result<u8> {
     done.and_then(|code| written.map(|()| code))
 }
 
-/// Prints a usage error of `subcommand`, with `why` as its message; returns the exit code.
+/// Prints a usage error of `subcommand` with the message `why`; returns the exit code.
 pub(crate) fn usage(subcommand: &str, why: &str) -> u8 {
     let mut command = Cli::command();
     command.build();
@@ -320,8 +320,8 @@ pub(crate) fn working_devices() -> Vec<Device> {
 /// Options that select a ladder and its cases.
 #[derive(Debug, Clone, Args)]
 pub struct LadderArgs {
-    /// The ids of the options that the user set on the command line: one that a ladder does not use is an error even if its
-    /// value is the default.
+    /// The ids of the options that the user set on the command line. An option that the ladder does not use is an error even if
+    /// its value is the default.
     #[arg(skip)]
     explicit: Vec<String>,
     /// Ladder: a computation and its variants
@@ -483,7 +483,7 @@ pub struct CheckKernelsArgs {
     pub json: bool,
 }
 
-/// Returns those of `devices` that the value of `--device` selects: one, or all for `all`.
+/// Returns the devices that the value of `--device` selects from `devices`: one of them, or all for the value `all`.
 pub(crate) fn selected_devices(devices: Vec<Device>, selected: Option<&str>) -> Result<Vec<Device>> {
     match selected {
         Some("all") if devices.is_empty() => Err(no_device()),

@@ -1,4 +1,4 @@
-//! Printing of results on stdout: text, JSON and tables.
+//! Prints results on stdout, as text, JSON or tables.
 
 use std::io::{ErrorKind, Write as _};
 use std::ops::Range;

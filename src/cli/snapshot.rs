@@ -1,6 +1,6 @@
-//! `clreel snapshot`: writes one filtered frame as a PNG, rotated as in the window; or two filters side by side, or the map of
-//! their differences. Needs no display. If the device converts the frame, the result is compared with the reference before the
-//! file is written.
+//! `clreel snapshot`: writes one filtered frame as a PNG, rotated as in the window; or two filters side by side, or a map of
+//! the differences between them. Needs no display. If the device converts the frame, the result is compared with the reference
+//! before the file is written.
 
 use ffmpeg_next::frame::Video;
 
@@ -35,14 +35,15 @@ use video::{Frame, bundled_clip, read_frame_at};
 struct SandboxedKernels(Trials);
 
 impl SandboxedKernels {
-    /// Filters an RGBA picture with the modified kernels of a variant; `None` if its kernels are the built-in ones.
+    /// Filters an RGBA picture in the sandbox with the modified kernels of a variant; `None` if the variant's kernels are not
+    /// modified.
     fn variant(&mut self, cl: &ClContext, id: VariantId, case: &Case) -> Result<Option<Vec<u8>>> {
         let target = Target::Variant { id, layout: None, to_image: false };
         Ok(picture(id.name, self.0.run(cl, target, case)?))
     }
 
-    /// Filters a frame's planes with the modified kernels of a variant and converts the result to RGBA; `None` if only the
-    /// conversions are modified or the kernels are the built-in ones.
+    /// Filters a frame's planes in the sandbox with the modified kernels of a variant, and converts the result to RGBA; `None`
+    /// if the variant's kernels are not modified, or no kernel reads the frame's pixel format.
     fn planar(
         &mut self,
         cl: &ClContext,
@@ -70,8 +71,8 @@ impl SandboxedKernels {
     }
 }
 
-/// Returns a frame's planes, packed into one block, with the layout in which kernels read them; `None` if no kernel reads the
-/// frame's format.
+/// Returns a frame's planes, one after another in one block of memory, with their layout; `None` if no kernel reads the frame's
+/// pixel format.
 fn packed_planes(frame: &Video) -> Result<Option<(Layout, Vec<u8>)>> {
     let Some(layout) = Converter::supports(frame) else { return Ok(None) };
     let mut block = zeroed(layout.bytes())?;
@@ -79,13 +80,14 @@ fn packed_planes(frame: &Video) -> Result<Option<(Layout, Vec<u8>)>> {
     Ok(Some((layout, block)))
 }
 
-/// Returns the box filter's case for this picture: the RGBA bytes `src`, filtered with this radius in one launch.
+/// Returns the case for a trial of the box filter: the RGBA bytes `src` of a picture, filtered with this radius in one launch.
 fn case(src: &[u8], size: (u32, u32), radius: u32) -> Case<'_> {
     Case { src: Source::Bytes(src), size, radius, launch: LaunchMode::Whole }
 }
 
-/// Returns the picture that a trial in the sandbox has made, even if it is wrong, since the author of the kernels wants to see
-/// it. Prints on stderr how a wrong picture differs from the reference; `name` is the variant.
+/// Returns the picture that kernels have computed in their trial, even if it is wrong, since the author of the kernels wants to
+/// see it; `None` without a trial or a picture. Prints on stderr how a wrong picture differs from the reference; `name` is the
+/// variant.
 fn picture(name: &str, trial: Option<TrialReport>) -> Option<Vec<u8>> {
     let trial = trial?;
     if let Some(report) = &trial.report {
@@ -116,7 +118,8 @@ pub(crate) fn run(args: &SnapshotArgs) -> Result<u8> {
     Ok(exit::DONE)
 }
 
-/// Draws a figure with the image on its shirt. The cloth is simulated on the device, or by plain Rust if there is none.
+/// Draws a figure with this image on its shirt. The cloth is simulated on the device, or in Rust on the CPU if there is no
+/// device.
 fn cloth_image(args: &SnapshotArgs, (size, rgba): &Image) -> Result<Image> {
     let devices = working_devices();
     let device = match (&args.filter.on.device, devices.is_empty()) {
@@ -137,7 +140,7 @@ fn cloth_image(args: &SnapshotArgs, (size, rgba): &Image) -> Result<Image> {
     Ok((cloth::SIZE, cloth::draw(&headless.gl, cl.as_ref(), *size, rgba)?))
 }
 
-/// Creates a context on the device, in which compiled programs are cached for the next start of clreel.
+/// Creates a context on the device that caches compiled programs for the next start of clreel.
 fn context(device: &Device) -> Result<ClContext> {
     ClContext::new(device, Sources::from_environment()).map(ClContext::with_kept_binaries)
 }
@@ -190,8 +193,8 @@ struct SnapshotRenderer<'a> {
 }
 
 impl SnapshotRenderer<'_> {
-    /// Filters the frame once for each of `requests`, and rotates the results as displayed. The frame is uploaded and converted
-    /// once for all requests, unless one filters planes.
+    /// Filters the frame once for each of `requests`, and rotates the results as the movie is displayed. The frame is uploaded
+    /// and converted once for all requests, unless one of them filters planes.
     fn images(&mut self, requests: &[Request]) -> Result<Vec<Image>> {
         let reads_planes = |request: &Request| request.variant.reads_planes();
         let at_once = if requests.iter().any(reads_planes) { 1 } else { requests.len().max(1) };
@@ -311,8 +314,9 @@ fn on_device(
     Ok(sandboxed.into_iter().filter_map(|picture| picture.or_else(|| pictures.next())).collect())
 }
 
-/// Filters the frame in this process with the built-in kernels of `pipeline`. With `right`, the frame as converted by the
-/// reference, the device converts it; if the result differs, the difference is printed on stderr and the CPU converts instead.
+/// Filters the frame in this process with the built-in kernels of `pipeline`. `right` is the frame as the reference converts it
+/// to RGBA. If it is given, the device converts the frame; if its result differs from `right`, the difference is printed on
+/// stderr and the CPU converts instead.
 fn in_process(
     frame: &Frame,
     requests: &[Request],

@@ -1,4 +1,4 @@
-//! Suggestions of a subcommand for a mistyped one, as in `clreel bnech`.
+//! Suggests the subcommand that the user probably meant with a mistyped one, as in `clreel bnech`.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -8,8 +8,8 @@ use strsim::osa_distance;
 
 use super::Cli;
 
-/// Exits with a suggestion if the first argument is no file and nearly the name of a subcommand. Runs before clap, which
-/// would only report the options of that subcommand as unknown.
+/// Prints a suggestion and exits if the first argument is not a file and resembles the name of a subcommand. Runs before clap,
+/// which would only report the options of that subcommand as unknown.
 pub(super) fn exit_if_mistyped(arguments: impl Iterator<Item = OsString>) {
     let mut command = Cli::command();
     if let Some((typed, meant)) = suggest(&command, arguments) {

@@ -77,8 +77,8 @@ pub(super) fn generic<L: Ladder>(ladder: &L, args: &TuneArgs) -> Result<u8> {
     search_all(args, &cl, targets, &cases)
 }
 
-/// Tunes a ladder for each of `cases`, which `targets` describe in the same order; stores the results in the cache and prints
-/// all of them. Returns the exit code.
+/// Searches for the best configurations of a ladder for each of `cases`; stores the results in the tuning cache and prints all
+/// of them. `targets` contains the descriptions of the cases, in the same order. Returns the exit code.
 fn search_all<L: Ladder>(
     args: &TuneArgs,
     cl: &ClContext,
@@ -141,7 +141,7 @@ fn search_all<L: Ladder>(
     Ok(if wrong { exit::MISMATCH } else { exit::DONE })
 }
 
-/// Opens the selected device. The returned guard keeps a watchdog running until it is dropped.
+/// Opens the selected device. A watchdog observes the device's driver until the returned guard is dropped.
 fn device(args: &TuneArgs) -> Result<(WorkGuard, ClContext)> {
     // Fails before minutes of tuning.
     cache::require_writable()?;
@@ -157,16 +157,16 @@ struct Results {
     ladder: &'static str,
     device: DeviceInfo,
     runs: Vec<Run>,
-    /// The trials of the search in progress, if there is one.
+    /// The results so far of the search in progress; `None` if no search is in progress.
     current: Option<Run>,
-    /// The number of all searches, including those that have not begun.
+    /// The number of searches that the command makes in all, including those that have not begun.
     total: usize,
     metadata: Metadata,
 }
 
 impl Results {
-    /// Returns the report on all searches, in which only completed searches have samples; `interrupted` is a sentence about the
-    /// missing results.
+    /// Returns the report on all searches. `interrupted` is a sentence about the missing results if a signal ended the command.
+    /// If `has_samples` is true, the report contains only completed searches, with the time of each run.
     fn report(&self, interrupted: Option<&str>, has_samples: bool) -> Report {
         let sharing = Sharing::copy("tune opens no window; `clreel devices` tests sharing");
         let runs = self.runs.iter().chain(self.current.iter().filter(|_| !has_samples));
@@ -182,7 +182,7 @@ impl Results {
     }
 }
 
-/// The observer of a search: stores the trials, and advances the progress bar.
+/// The observer of a search, which stores the trials so far and advances the progress bar.
 struct ProgressObserver<'a> {
     live: &'a LiveRun<Results>,
     target: &'a Target,

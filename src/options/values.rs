@@ -23,7 +23,7 @@ pub(crate) fn radius(s: &str) -> Result<u32, String> {
     Ok(integer(s, 0, MAX_RADIUS.into())? as u32)
 }
 
-/// Parses a radius where a list is not accepted; the error for a list names the commands that accept one.
+/// Parses a radius for an option that accepts only one; the error for a list names the commands that accept lists.
 pub(super) fn one_radius(s: &str) -> Result<u32, String> {
     radius(s).map_err(|why| match s.contains(',') {
         true => format!("{why}; only `clreel bench` and `clreel tune` accept several"),
@@ -133,13 +133,13 @@ pub(super) fn stats_file(s: &str) -> Result<PathBuf, String> {
     file(s, &[Some("csv"), Some("json")], "the name must end in .csv or .json")
 }
 
-/// Parses the name of a JSON file, such as that of a trace; it must end in `.json`.
+/// Parses the name of a JSON file to write, such as a trace; the name must end in `.json`.
 pub(crate) fn json_file(s: &str) -> Result<PathBuf, String> {
     file(s, &[Some("json")], "the name must end in .json")
 }
 
-/// Parses the name of a file with one of these extensions, in lower or upper case; `None` stands for no extension. `why` is the
-/// error for all other names.
+/// Parses a file name with one of these extensions, in lower or upper case; `None` stands for no extension. `why` is the error
+/// message for all other names.
 fn file(s: &str, extensions: &[Option<&str>], why: &str) -> Result<PathBuf, String> {
     let extension =
         Path::new(s).extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());

@@ -21,14 +21,14 @@ use opengl::headless::Headless;
 /// The number of cases that crash or time out after which no further case is tested.
 const MAX_ENDINGS: usize = 16;
 
-/// The API that opens OpenGL's context.
+/// The API through which OpenGL's context is created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Api {
     /// GLX, in a window.
     Glx,
     /// EGL, in a window.
     Egl,
-    /// EGL without a window or a display.
+    /// EGL without a window and without a display server.
     EglHeadless,
 }
 
@@ -45,7 +45,7 @@ impl Api {
         }
     }
 
-    /// Returns the interface of the API's window; `None` without a window.
+    /// Returns the interface with which a window is opened for this API; `None` if it needs no window.
     fn interface(self) -> Option<Interface> {
         match self {
             Self::Glx => Some(Interface::Glx),
@@ -64,7 +64,7 @@ pub(super) struct CasesOfDevice {
     cases: Vec<Case>,
 }
 
-/// A message about the test of a device with one API.
+/// A message to the caller about the test of a device with one API.
 #[derive(Debug)]
 pub(crate) enum Report {
     /// OpenGL was opened: interface, renderer and version.
@@ -75,12 +75,12 @@ pub(crate) enum Report {
     SharesNothing(String),
     /// The driver crashed or timed out before the first case.
     Failed(String),
-    /// A case has this outcome.
+    /// This case of the test has this outcome.
     Case(Case, Outcome),
 }
 
-/// Runs all cases on a device with one API, and calls `report` with each result. Blocks for the drivers' timeout for each case
-/// that hangs.
+/// Runs all cases of the sharing test on a device with one API, and calls `report` with each result. Blocks for the drivers'
+/// timeout for each case that hangs.
 pub(crate) fn run_cases(device: &Device, api: Api, seed: u32, report: &mut dyn FnMut(Report)) {
     let (mut cases, mut endings) = (Case::all(), 0);
     while !cases.is_empty() {

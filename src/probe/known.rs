@@ -1,9 +1,10 @@
-//! The cache of the results of sharing tests that devices survived, across starts of clreel.
+//! The cache of results of sharing tests, which is kept across starts of clreel. It contains only tests that did not crash or
+//! hang.
 //!
 //! The file is `sharing.json` in clreel's cache folder. An entry is valid for one device with one driver version, one OpenGL
-//! and the same OpenCL layers. A device whose test crashed or hung has no entry. While the window opens a device with sharing,
-//! its entry has the process id: if the process ends before sharing worked, the entry is invalid and a child process tests the
-//! device again. If the file cannot be read or written, devices are tested at each start.
+//! driver and the same OpenCL layers. A device whose test crashed or hung has no entry. While the window opens a device with
+//! sharing, the device's entry contains the process id. If the process ends before sharing has worked, the entry is invalid and
+//! a child process tests the device again. If the file cannot be read or written, devices are tested at each start.
 
 use std::path::{Path, PathBuf};
 use std::sync::Once;
@@ -23,7 +24,7 @@ const MAX_ENTRIES: usize = 64;
 /// The version of the cache file's format.
 const SCHEMA: u32 = 2;
 
-/// The key of an entry in the cache file: all facts on which the result of a sharing test depends.
+/// The key of an entry in the cache file: everything on which the result of a sharing test depends.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Key {
     platform: String,
@@ -44,13 +45,13 @@ struct Entry {
     /// The id of the process that has started to share textures with the device; cleared once sharing worked.
     #[serde(default)]
     tried_by: Option<u32>,
-    /// The device that drives OpenGL, if it is known.
+    /// The device that drives OpenGL, as far as it is known.
     driving: DrivingDevice,
 }
 
 impl Entry {
-    /// Returns true if the entry can be used. Returns false if a process has started to share textures with the device and
-    /// ended before that worked: the driver has probably crashed.
+    /// Returns true if the entry can be used; false if a process has started to share textures with the device and ended before
+    /// that worked, because then the driver has probably crashed.
     fn is_valid(&self) -> bool {
         let is_running = |pid| pid != std::process::id() && Path::new(&format!("/proc/{pid}")).exists();
         self.tried_by.is_none_or(is_running)
@@ -70,7 +71,7 @@ pub(crate) struct SharingCache {
     path: Option<PathBuf>,
     opengl: String,
     layers: String,
-    /// A lock that is held while the file is read and rewritten.
+    /// The lock that is held while a thread reads and rewrites the file.
     writing: Mutex<()>,
 }
 
@@ -80,7 +81,7 @@ impl SharingCache {
         Self::at(folders::cache_folder().map(|folder| folder.join("sharing.json")), opengl)
     }
 
-    /// Opens the cache in the file at this path; without a path nothing is cached.
+    /// Opens the cache in the file at this path; if the path is `None`, nothing is cached.
     fn at(path: Option<PathBuf>, opengl: &str) -> Self {
         let layers =
             base::environment::get("OPENCL_LAYERS").unwrap_or_default().to_string_lossy().into_owned();
@@ -103,18 +104,18 @@ impl SharingCache {
         });
     }
 
-    /// Stores the sharing that the window has found for the device.
+    /// Stores the way of sharing that the window has actually used with the device.
     pub(crate) fn remember(&self, device: &DeviceInfo, sharing: &Sharing) {
         self.put(device, |entry| entry.reason = reason(sharing));
     }
 
-    /// Marks a device before the window shares textures with it: if the process ends before [`remember`](Self::remember) is
-    /// called, the device is tested again at the next start.
+    /// Marks a device in the cache before the window shares textures with it. If the process ends before
+    /// [`remember`](Self::remember) is called, the device is tested again at the next start.
     pub(crate) fn mark_pending(&self, device: &DeviceInfo) {
         self.put(device, |entry| entry.tried_by = Some(std::process::id()));
     }
 
-    /// Writes the entry of a device, which `set` receives without a reason and a process id.
+    /// Writes the entry of a device. `set` fills in the entry, which it receives without a reason and without a process id.
     fn put(&self, device: &DeviceInfo, set: impl FnOnce(&mut Entry)) {
         let Some(path) = &self.path else { return };
         let _alone = self.writing.lock();
@@ -154,8 +155,8 @@ fn reason(sharing: &Sharing) -> Option<String> {
     }
 }
 
-/// Reads the cache file; a missing or invalid file counts as empty. Returns `None` if the path is no regular file, which must
-/// not be overwritten, and prints a warning once.
+/// Reads the cache file; a missing or invalid file counts as empty. Returns `None` if the path is not that of a regular file,
+/// which must not be overwritten, and prints a warning once.
 fn read(path: &Path) -> Option<File> {
     static ONCE: Once = Once::new();
     let text = match load::bytes(path, load::MAX_LIST_BYTES) {
@@ -173,7 +174,7 @@ fn read(path: &Path) -> Option<File> {
     Some(parse(&text))
 }
 
-/// Parses the contents of the cache file; invalid ones count as empty.
+/// Parses the contents of the cache file; invalid contents count as an empty file.
 pub(crate) fn parse(contents: &[u8]) -> File {
     let file: Option<File> = load::json(contents).ok();
     file.filter(|file| file.schema == SCHEMA).unwrap_or(File { schema: SCHEMA, devices: Vec::new() })

@@ -11,7 +11,7 @@ use engine::present::Viewport;
 /// A framebuffer with a colour buffer and a depth buffer.
 pub(super) struct DepthBuffer {
     gl: Arc<glow::Context>,
-    /// The framebuffer, which has the last drawn picture.
+    /// The framebuffer, which contains the picture that was drawn last.
     pub(super) framebuffer: glow::Framebuffer,
     color: glow::Renderbuffer,
     depth: glow::Renderbuffer,
@@ -63,7 +63,7 @@ impl DepthBuffer {
         }
     }
 
-    /// Resizes both buffers. The framebuffer must be bound.
+    /// Resizes the colour buffer and the depth buffer to this size. The framebuffer must be bound.
     fn fit(&mut self, size: (i32, i32)) -> Result<()> {
         if size == self.size {
             return Ok(());

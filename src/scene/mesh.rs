@@ -67,7 +67,7 @@ pub(super) struct Mesh {
 }
 
 impl Mesh {
-    /// Uploads `vertices` and binds them to the attributes of the shader programs.
+    /// Creates a mesh: uploads `vertices` and binds them to the attributes of the shader programs.
     ///
     /// # Errors
     /// If OpenGL cannot create the objects.

@@ -37,7 +37,8 @@ pub(crate) enum Input {
     },
     /// The mouse button was released.
     LetGo,
-    /// The key for a larger or smaller scene was pressed, which changes the size by this many steps.
+    /// The user pressed the key for a larger or smaller scene. The value is the number of steps by which the scene's size
+    /// changes.
     Size(isize),
 }
 
@@ -46,30 +47,31 @@ pub(crate) trait Scene {
     /// Returns the id of the scene.
     fn id(&self) -> SceneId;
 
-    /// Returns the facts about the movie or picture that the scene plays, for title, overlay and statistics; `None` if the
-    /// scene shows the movie of the player.
+    /// Returns the properties of the movie or picture that the scene plays, for title, overlay and statistics; `None` if the
+    /// scene shows the player's movie.
     fn facts(&self) -> Option<&MovieSummary> {
         None
     }
 
-    /// Returns the same facts as [`facts`](Self::facts) mutably, to update them for the picture on the screen.
+    /// Returns the properties that [`facts`](Self::facts) returns, so that they can be updated for the picture on the screen.
     fn facts_mut(&mut self) -> Option<&mut MovieSummary> {
         None
     }
 
-    /// Makes the scene the current one. If the scene plays something else than the movie, starts to play that in `frames`.
+    /// Prepares the scene to be the current one. If the scene plays something other than the movie, starts to play that in
+    /// `frames`.
     ///
     /// # Errors
-    /// If the scene has nothing to play; then the previous scene stays.
+    /// Returns an error if the scene has nothing to play; then the previous scene remains the current one.
     fn enter(&mut self, _: &mut FrameLoop) -> Result<()> {
         Ok(())
     }
 
-    /// Stops what the scene plays in `frames` instead of the movie, because another scene becomes the current one.
+    /// Called when another scene becomes the current one. Stops what the scene plays in `frames` instead of the movie.
     fn leave(&mut self, _: &mut FrameLoop) {}
 
-    /// Makes one turn: processes finished work. Returns the [`Tick`] with the need for a redraw and the time of the next call.
-    /// Never blocks.
+    /// Processes the work that has finished since the last call; never blocks. Returns a [`Tick`], which says whether a redraw
+    /// is needed and when to call this function again.
     fn tick(&mut self, frames: &mut FrameLoop) -> Tick {
         frames.tick()
     }
@@ -115,8 +117,8 @@ pub(crate) struct Screen<'a> {
     /// The picture: its texture, its size in pixels, and its pixels' width divided by their height; `None` before the first
     /// picture.
     pub picture: Option<(glow::Texture, (u32, u32), f64)>,
-    /// The picture of a wipe's second side, with the same size, and the fraction of the width at which that side begins; `None`
-    /// without a wipe.
+    /// The picture of the second side of a wipe, which has the same size as the first, and the fraction of the window's width
+    /// at which that side begins; `None` without a wipe.
     pub second: Option<(glow::Texture, f32)>,
     pub orientation: Orientation,
     /// True if the picture may have pixels that are not opaque.
@@ -157,7 +159,7 @@ impl Screen<'_> {
     }
 }
 
-/// Returns the preferred width and height of a scene in pixels; `None` if the movie's size decides.
+/// Returns the preferred width and height of a scene in pixels; `None` if the scene takes the movie's size.
 pub(crate) fn size(id: SceneId) -> Option<(f64, f64)> {
     let (width, height) = card::SIZES[card::INITIAL_SIZE];
     (id != SceneId::Movie).then_some((width as f64, height as f64))
@@ -173,8 +175,8 @@ pub(crate) struct Scenes {
 }
 
 impl Scenes {
-    /// Creates all scenes. The movie player, for the movie with these `facts`, is the current scene. `waker` is called when a
-    /// picture is ready.
+    /// Creates all scenes. The current scene is the movie player, for the movie with the properties `facts`. `waker` is called
+    /// when a picture is ready.
     pub(crate) fn new(facts: MovieSummary, waker: &Waker) -> Self {
         let all: [Box<dyn Scene>; 3] =
             [Box::new(PlainMovie), Box::new(Card::new(waker.clone())), Box::new(Cloth::new(waker.clone()))];
@@ -199,22 +201,23 @@ impl Scenes {
         self.current().facts().is_none()
     }
 
-    /// Returns the facts about the movie or picture that the current scene plays.
+    /// Returns the properties of the movie or picture that the current scene plays.
     pub(crate) fn facts(&self) -> &MovieSummary {
         self.current().facts().unwrap_or(&self.movie.facts)
     }
 
-    /// Returns the same facts as [`facts`](Self::facts) mutably, to update them for the picture on the screen.
+    /// Returns the properties that [`facts`](Self::facts) returns, so that they can be updated for the picture on the screen.
     pub(crate) fn facts_mut(&mut self) -> &mut MovieSummary {
         self.all[self.current].facts_mut().unwrap_or(&mut self.movie.facts)
     }
 
-    /// Returns the facts about the movie, even while the current scene plays something else.
+    /// Returns the properties of the movie, even while the current scene plays something else.
     pub(crate) fn movie(&self) -> &MovieSummary {
         &self.movie.facts
     }
 
-    /// Plays another movie at once, or as soon as the current scene is one that shows the movie.
+    /// Plays another movie. If the current scene does not show the movie, it begins when a scene that does becomes the current
+    /// one.
     pub(crate) fn play(&mut self, decoder: Decoder, facts: MovieSummary, frames: &mut FrameLoop) {
         let is_shown = self.plays_movie();
         self.movie.play(decoder, facts, is_shown.then_some(frames));
@@ -256,13 +259,13 @@ impl Scenes {
         Ok(())
     }
 
-    /// Returns the scene that follows the current one; after the last scene comes the first.
+    /// Returns the id of the scene that follows the current one; the first scene follows the last one.
     pub(crate) fn next(&self) -> SceneId {
         self.all[(self.current + 1) % self.all.len()].id()
     }
 
-    /// Stops reading a movie that is kept while another scene plays, and ends the threads of all scenes; returns true if all of
-    /// them have ended.
+    /// Stops reading a movie that is kept while another scene plays, and ends the threads of all scenes. Returns true if all of
+    /// these threads have ended.
     pub(crate) fn end(&mut self) -> bool {
         // All are ended, even if the first one returns false.
         let movie = self.movie.end();

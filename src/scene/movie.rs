@@ -1,4 +1,4 @@
-//! The movie, which several scenes show, and [`PlainMovie`], the scene that shows it as it is.
+//! The movie, which more than one scene shows, and [`PlainMovie`], the scene that shows it without anything else.
 
 use super::{Scene, Screen};
 use crate::options::SceneId;
@@ -7,7 +7,7 @@ use engine::frame_loop::{FrameLoop, ParkedMovie};
 use overlay::MovieSummary;
 use video::Decoder;
 
-/// The movie, independent of the scene that shows it.
+/// The movie and its state, independent of the scene that shows it.
 pub(super) struct Movie {
     pub(super) facts: MovieSummary,
     /// The movie's decoder and state, taken out of the frame loop while the current scene does not show the movie.
@@ -15,12 +15,12 @@ pub(super) struct Movie {
 }
 
 impl Movie {
-    /// Creates the state for the movie that the frame loop plays.
+    /// Creates the state for a movie with the properties `facts`, which the frame loop plays.
     pub(super) fn new(facts: MovieSummary) -> Self {
         Self { facts, parked: None }
     }
 
-    /// Plays another movie in `frames`. With `None`, keeps the movie without playing it, until a scene shows it.
+    /// Plays another movie in `frames`. If `frames` is `None`, keeps the movie without playing it, until a scene shows it.
     pub(super) fn play(&mut self, decoder: Decoder, facts: MovieSummary, frames: Option<&mut FrameLoop>) {
         self.facts = facts;
         match frames {
@@ -51,7 +51,7 @@ impl Movie {
     }
 }
 
-/// The scene that shows the movie as it is.
+/// The scene that shows the movie without anything else.
 pub(super) struct PlainMovie;
 
 impl Scene for PlainMovie {

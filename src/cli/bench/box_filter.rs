@@ -1,4 +1,4 @@
-//! `clreel bench` for the box filter: the variants on the frames of a movie, and the conversions from YUV to RGBA.
+//! `clreel bench` for the box filter: times the variants on the frames of a movie, and the conversions from YUV to RGBA.
 
 use std::path::PathBuf;
 
@@ -23,11 +23,11 @@ use opencl::cl::ClContext;
 use opencl::sources::Sources;
 use opencl::watch;
 
-/// Maximum number of the movie's frames that are decoded; the timed rounds cycle through them.
+/// The maximum number of frames of the movie that are decoded. The timed rounds use them in turn.
 const MAX_FRAMES: usize = 30;
 
-/// Returns the id and the variant of each filter, in the order of [`VariantId::all`], including the user's own kernel if
-/// `sources` have one.
+/// Returns the id and the variant of each box filter, in the order of [`VariantId::all`]; also that of the user's own kernel if
+/// `sources` contain one.
 fn filters(
     sources: &Sources,
 ) -> impl Iterator<Item = (&'static str, &'static Variant<Code, NonClVariant>)> + Clone + use<> {
@@ -37,7 +37,7 @@ fn filters(
     filters.map(|variant| (variant.id, variant))
 }
 
-/// Returns true for the filters in Rust, which `--native` adds.
+/// Returns true if this is one of the filters in Rust, which are timed only with `--native`.
 fn is_native(variant: &Variant<Code, NonClVariant>) -> bool {
     matches!(variant.work, Work::ExtraHost(..))
 }
@@ -143,7 +143,8 @@ pub(crate) fn run(args: &BenchArgs) -> Result<u8> {
     Ok(session.live.finish()?.exit_code())
 }
 
-/// Times whole frames of those variants whose kernels were timed on the device with the index `device`.
+/// Times whole frames (upload, conversion, filter and release) on the device with the index `device`, for the variants whose
+/// kernels were timed there.
 fn time_whole_frames(session: &Session, device: usize, client: &mut Client, radii: &[u32]) {
     let Session { args, live, .. } = session;
     for (case, radius) in radii.iter().enumerate() {

@@ -17,7 +17,8 @@ use ladders::yuv_to_rgba::{Input, Row};
 use opencl::memory::Storage;
 use video::{References, read_frame_at};
 
-/// Reads the first frame of a movie, scaled to `size`, as input for the conversions; `None` if no kernel converts its format.
+/// Reads the first frame of a movie and scales it to `size`, as the input for the conversions; `None` if no kernel converts its
+/// pixel format.
 ///
 /// # Errors
 /// If the movie has no decodable frame.
@@ -26,20 +27,19 @@ pub(super) fn input(file: &Path, size: (u32, u32), references: References) -> Re
     Ok(Input::of(&frame.picture, size))
 }
 
-/// Returns the times of a conversion's row; `None` if it was not timed.
 fn measurement(row: &Row) -> Option<&Measurement> {
     row.outcome.as_ref().ok().and_then(Option::as_ref)
 }
 
-/// Returns the reason for a row's outcome: the failure or the difference of a conversion, with the picture concerned; for an
-/// exact conversion, the reason why its time is wall time.
+/// Returns the text that explains a row's outcome: the failure or the difference of a conversion, with the picture concerned;
+/// for an exact conversion, the reason why its time is wall time. `None` if there is nothing to explain.
 fn reason(row: &Row) -> Option<String> {
     let Err(outcome) = &row.outcome else { return row.clock_reason.clone() };
     let case = if row.case.is_empty() { String::new() } else { format!("{}: ", row.case) };
     outcome.reason().map(|reason| format!("{case}{reason}"))
 }
 
-/// Returns the word for the storage that a conversion writes.
+/// Returns the word for the kind of memory that a conversion writes: buffer or image.
 fn destination(row: &Row) -> &'static str {
     match row.to {
         Storage::Buffer => "buffer",
@@ -47,18 +47,19 @@ fn destination(row: &Row) -> &'static str {
     }
 }
 
-/// Returns the name of a conversion in the table.
+/// Returns the name of a row's conversion, for the table.
 pub(super) fn name(row: &Row) -> String {
     let corrected = if row.corrected { ", corrected" } else { "" };
     format!("{} to {}{corrected}", row.id, destination(row))
 }
 
-/// Returns the name and the times of each timed row.
+/// Returns the name and the times of each conversion that has times.
 pub(super) fn times(rows: &[Row]) -> impl Iterator<Item = (String, &Measurement)> {
     rows.iter().filter_map(|row| Some((name(row), measurement(row)?)))
 }
 
-/// Returns the conversions as a case of the report; `None` if there are none. The samples are included if `has_samples`.
+/// Returns the results of the conversions as a case of the report; `None` if there are none. The times of each run are included
+/// if `has_samples` is true.
 pub(super) fn report(rows: &[Row], has_samples: bool) -> Option<RunReport> {
     let row = |row: &Row| {
         let outcome = match &row.outcome {

@@ -5,16 +5,16 @@ use ladder::Outcome;
 /// The maximum number of names that are printed in full. A longer list is shortened to its first [`SHORTENED_NAMES`] names and the
 /// number of the others.
 const MAX_NAMES: usize = 12;
-/// The number of names that remain of a shortened list.
+/// The number of names that a shortened list begins with.
 const SHORTENED_NAMES: usize = 2;
 
-/// The reasons that have been printed for a device, of which repetitions are shortened.
+/// The reasons that have been printed for a device so far, so that repetitions can be shortened.
 #[derive(Default)]
 pub(super) struct Reasons {
     printed: Vec<String>,
 }
 
-/// The rows of a table that have the same outcome for the same reason.
+/// A group of rows of a table that have the same outcome for the same reason.
 struct Group<'a> {
     names: Vec<String>,
     word: &'static str,
@@ -22,7 +22,7 @@ struct Group<'a> {
     key: String,
     /// The reason with the name of the group's first row.
     reason: String,
-    /// The case in which the first row failed; empty if there is only one case.
+    /// The case in which the group's first row failed; empty if there is only one case.
     case: &'a str,
 }
 

@@ -5,8 +5,8 @@ use super::{conversions, whole_frames, why};
 use engine::sharing::Sharing;
 use ladder::results::{DeviceReport, Report, RunReport};
 
-/// Returns the report, with the samples of each row if `has_samples`. `interrupted` is a sentence about the missing results if
-/// a signal ended the benchmark.
+/// Creates the report from the results, with the times of each run if `has_samples` is true. `interrupted` is a sentence about
+/// the missing results if a signal ended the benchmark.
 pub(super) fn report(results: &Results, interrupted: Option<&str>, has_samples: bool) -> Report {
     Report {
         input: results.input.clone(),
@@ -17,7 +17,7 @@ pub(super) fn report(results: &Results, interrupted: Option<&str>, has_samples: 
     }
 }
 
-/// Returns the report on one device: its cases, whole frames and conversions.
+/// Creates the report on one device: its cases, whole frames and conversions.
 fn device_report(results: &DeviceResults, has_samples: bool) -> DeviceReport {
     let sharing = Sharing::copy("bench opens no window; `clreel devices` tests sharing");
     let run =

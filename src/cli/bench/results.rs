@@ -1,4 +1,4 @@
-//! The results of a benchmark of any ladder: updated during the measurement, and printed.
+//! The results of a benchmark of any ladder, which are updated during the measurement, and printed at its end.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -38,7 +38,7 @@ pub(super) struct Results {
 }
 
 impl Results {
-    /// Creates the empty results of a ladder on generated data.
+    /// Creates the results of a benchmark that has not begun, for a ladder on generated data.
     pub(super) fn new(
         args: &BenchArgs,
         ladder: &'static str,
@@ -50,7 +50,7 @@ impl Results {
         Self { args: args.clone(), metadata, ladder, input: None, cases, devices }
     }
 
-    /// Returns the folders of kernels, if two are compared.
+    /// Returns the two folders of kernels that are compared; empty if there are not two.
     pub(super) fn folders(&self) -> &[PathBuf] {
         if self.args.kernels.len() > 1 { &self.args.kernels } else { &[] }
     }
@@ -60,20 +60,20 @@ impl Results {
 pub(super) struct DeviceResults {
     /// The device; `None` if there is no OpenCL device and no variant needs one.
     pub device: Option<DeviceInfo>,
-    /// The results of each case, with the index of the case in [`Results::cases`].
+    /// The results of each case that was run, with the index of the case in [`Results::cases`].
     pub runs: Vec<(usize, CaseRun)>,
-    /// The results of the conversions; empty if none are checked.
+    /// The results of the conversions from YUV to RGBA; empty if none are checked.
     pub conversions: Vec<yuv_to_rgba::Row>,
-    /// The results of whole frames; `None` without `--whole-frames`.
+    /// The times of whole frames; `None` without `--whole-frames`.
     pub whole_frames: Option<Vec<whole_frames::Row>>,
     /// The measured peaks of the device; `None` without `--why` and `--roofline`.
     pub peaks: Option<DevicePeaks>,
-    /// Sentences on the accesses of modified kernels, each with the id of its variant.
+    /// Sentences on how modified kernels access memory, each with the id of its variant.
     pub accesses: Vec<(&'static str, String)>,
 }
 
 impl DeviceResults {
-    /// Creates the empty results of a device; `None` stands for no device.
+    /// Creates the results of a device on which nothing has been measured yet; `None` stands for no device.
     pub(crate) fn new(device: Option<&Device>) -> Self {
         let device = device.map(|device| device.info.clone());
         Self {
@@ -86,7 +86,7 @@ impl DeviceResults {
         }
     }
 
-    /// Stores the results of a case so far.
+    /// Replaces the stored results of the case with this index by newer ones.
     pub(crate) fn update(&mut self, case: usize, run: CaseRun) {
         match self.runs.iter_mut().find(|(known, _)| *known == case) {
             Some((_, known)) => *known = run,
@@ -107,7 +107,7 @@ impl DeviceResults {
 }
 
 impl LiveResults for Results {
-    /// Prints the results as JSON or as tables, and writes the chart and the saved results.
+    /// Prints the results as JSON or as tables, and writes the requested charts and the file of saved results.
     fn print(&self, interrupted: Option<&str>) -> Result<()> {
         // The results are printed even if a file cannot be written, and vice versa.
         let charted = self.write_chart(interrupted).and(self.write_roofline());
@@ -154,14 +154,15 @@ impl LiveResults for Results {
         format!("The benchmark was interrupted.{}{}", list("Missing", missing), list("Incomplete", few))
     }
 
-    /// Returns the JSON report if the window started this process, with all samples, since the window may save it.
+    /// Returns the JSON report for the window, with the times of each run, which the window may save; `None` if no window
+    /// started this process.
     fn for_window(&self) -> Option<impl Serialize> {
         self.args.live.then(|| report::report(self, None, true))
     }
 }
 
 impl Results {
-    /// Writes the chart, if one was requested.
+    /// Writes the bar chart as an SVG file, if one was requested.
     fn write_chart(&self, interrupted: Option<&str>) -> Result<()> {
         let Some(path) = &self.args.chart else { return Ok(()) };
         let mut panels = Vec::new();
@@ -172,7 +173,7 @@ impl Results {
         save::atomically(path, |file| file.write_all(svg.as_bytes()))
     }
 
-    /// Writes the rooflines, if they were requested.
+    /// Writes the roofline chart as an SVG file, if one was requested.
     fn write_roofline(&self) -> Result<()> {
         let Some(path) = &self.args.roofline else { return Ok(()) };
         let panels = self.devices.iter().flat_map(|device| {
@@ -183,13 +184,13 @@ impl Results {
         save::atomically(path, |file| file.write_all(svg.as_bytes()))
     }
 
-    /// Returns the name of the ladder, for titles.
+    /// Returns the name of the ladder, for the titles of charts.
     fn ladder_title(&self) -> String {
         self.ladder.replace('_', " ")
     }
 
-    /// Returns the exit code of the results so far: 3 if a variant differs from the reference, else 1 if one failed, else 4 if a
-    /// kernel of the second folder is slower than that of the first one by more than the threshold.
+    /// Returns the exit code of the results so far: 3 if a variant differs from the reference, else 1 if one failed, else 4 if
+    /// a kernel of the second folder is slower than that of the first one by more than the threshold, else 0.
     pub(crate) fn exit_code(&self) -> u8 {
         let runs = || self.devices.iter().flat_map(|device| device.runs.iter().map(|(_, run)| run));
         let mut ratios = runs().flat_map(|run| run.rows.iter().filter_map(|row| run.ratio_of_folders(row)));
@@ -204,7 +205,8 @@ impl Results {
         }
     }
 
-    /// Returns the exit code of the outputs so far: 3 if a variant differs from the reference, else 1 if one failed.
+    /// Returns the exit code that follows from the outputs alone, regardless of times: 3 if a variant differs from the
+    /// reference, else 1 if one failed, else 0.
     pub(crate) fn check_code(&self) -> u8 {
         let (mut differs, mut fails) = (false, false);
         for device in &self.devices {
@@ -219,7 +221,7 @@ impl Results {
         exit::check_code(differs, fails)
     }
 
-    /// Returns the name and noise of each timed row, on all devices.
+    /// Returns the name of each timed row on all devices, and the reasons why its times are noisy (`None` if they are not).
     fn noise_by_row(&self) -> Vec<(String, Option<Noise>)> {
         let mut rows = Vec::new();
         for (_, run) in self.devices.iter().flat_map(|device| &device.runs) {

@@ -70,7 +70,7 @@ fn print_run(device: &str, run: &CaseRun, reasons: &mut Reasons) -> Result<()> {
     print_line("")
 }
 
-/// Returns a line for each variant whose kernels of two folders were timed: the verdict on the second one.
+/// Returns a line with the verdict on the second folder's kernels for each variant, if the kernels of two folders were timed.
 fn comparisons(run: &CaseRun) -> Vec<String> {
     let line = |row: &Row| match (row.folder, row.outcome.measured(), run.ratio_of_folders(row)) {
         (Some(1), _, Some(ratio)) => Some(format!("{} compared with A: {}", row.entry.name, ratio.verdict())),
@@ -104,7 +104,7 @@ fn noise_notes(run: &CaseRun) -> Vec<String> {
     sentences.into_iter().map(line).collect()
 }
 
-/// Returns a text about the clock that measured the times: device time, wall time, or device time with the names of the rows
+/// Returns a text that says which clock measured the times: device time, wall time, or device time with the names of the rows
 /// that have wall time.
 fn clock_text(run: &CaseRun) -> String {
     let names = run.by_wall();
@@ -115,7 +115,7 @@ fn clock_text(run: &CaseRun) -> String {
     }
 }
 
-/// Returns lines about kernels whose times are wall times or whose runs are missing, unless the state of the clock is the
+/// Returns lines about kernels whose times are wall times or that lack times of some runs, unless [`clock_text`] has stated the
 /// reason.
 fn clock_notes(run: &CaseRun) -> Vec<String> {
     if matches!(run.clock, ClockState::Rejected(_)) {
@@ -125,7 +125,7 @@ fn clock_notes(run: &CaseRun) -> Vec<String> {
     run.timed().filter_map(line).collect()
 }
 
-/// Returns lines about the comparisons with the reference, grouped by rows that passed the same comparisons.
+/// Returns lines that list the comparisons with the reference. Rows that passed the same comparisons share a line.
 fn check_notes(run: &CaseRun) -> Vec<String> {
     let mut all: Vec<(Vec<&str>, &str, &[Checked])> = Vec::new();
     for (row, _) in run.timed().filter(|(row, _)| !row.checked.is_empty()) {
@@ -147,7 +147,7 @@ fn check_notes(run: &CaseRun) -> Vec<String> {
     lines
 }
 
-/// Returns the table of a case: a row for each peak kernel and each variant.
+/// Creates the table of a case, with a row for each peak kernel and each variant.
 fn table(run: &CaseRun) -> Table {
     let rates: &[&str] = match run.case.throughput {
         Throughput::Frames => &["fps"],
@@ -200,7 +200,9 @@ fn cells(name: &str, measured: &Measurement, rates: Vec<String>, ratios: [Option
     [name.to_owned()].into_iter().chain(times).chain(rates).chain(ratios).collect()
 }
 
-/// Returns the cells of the rates of a variant, or of a peak kernel, which either computes (`Some(true)`) or moves bytes.
+/// Returns the cells with the rates of a row, in bytes and operations or in frames per second. `peak_computes` is `None` for a
+/// variant. For a peak kernel it is true if the kernel does operations, false if it moves bytes; the other rate is then left
+/// empty.
 fn rate_cells(throughput: Throughput, measured: &Measurement, peak_computes: Option<bool>) -> Vec<String> {
     let rate = |amount: f64| believed(amount / measured.time.p50.max(1e-6), &[measured.precision()]);
     match (throughput, peak_computes) {

@@ -1,5 +1,6 @@
-//! Whole frames in `bench`: the engine filters the movie's first picture, as planes, as in the window, but into host memory.
-//! Each variant's frame is compared with the reference; with `--whole-frames` the stages are timed, too.
+//! Whole frames in `bench`: the engine filters the movie's first picture from its planes, as in the window, but into host
+//! memory. Each variant's frame is compared with the reference; with `--whole-frames`, the stages (upload, conversion, filter,
+//! release) are timed, too.
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -34,7 +35,7 @@ use opencl::memory::{Rgba, Storage};
 use opencl::watch;
 use opengl::read_texture::read_texture;
 
-/// The timed stages of a whole frame.
+/// The stages of a whole frame that are timed.
 const STAGES: [Stage; 4] = [Stage::Upload, Stage::Convert, Stage::Filter, Stage::Release];
 
 /// The benchmark of whole frames on one device: filters a frame with the engine, compares it with the reference, and times it.
@@ -43,21 +44,21 @@ pub(super) struct Client<'a> {
     device: Option<ClContext>,
     original: &'a mut TestFrame,
     size: (u32, u32),
-    /// The variants and radii whose frames equal the reference, each with the time of a frame in milliseconds.
+    /// The variants and radii whose frames are equal to the reference, each with the time of a frame in milliseconds.
     correct: Vec<(VariantId, u32, f64)>,
 }
 
 /// The engines that filter the frame. Fields drop in order: the OpenGL context must be dropped last.
 struct Engines {
     plain: EngineSlot,
-    /// The engine with OpenGL for the variant `glsl`.
+    /// The engine that filters with OpenGL, for the variant `glsl`.
     shaders: Option<EngineSlot>,
     /// The shaders of the variant `glsl`, shared with the ladder, which times them alone.
     offscreen: Option<Rc<Offscreen>>,
 }
 
 impl Engines {
-    /// Returns the engine that filters with a variant, and its OpenGL context if the variant needs one.
+    /// Returns the engine that filters with this variant, and the OpenGL context for it if the variant needs one.
     fn of(&mut self, id: VariantId) -> (&mut EngineSlot, Option<&Arc<glow::Context>>) {
         match (&mut self.shaders, &self.offscreen) {
             (Some(shaders), Some(offscreen)) if id.back_end() == BackEnd::Glsl => {
@@ -68,7 +69,7 @@ impl Engines {
     }
 }
 
-/// An engine, and the slot with the picture that it filtered last.
+/// An engine, and the slot (memory of one picture) with the picture that it filtered last.
 struct EngineSlot {
     engine: Engine,
     slot: Option<Slot>,
@@ -78,21 +79,22 @@ struct EngineSlot {
 pub(super) struct Row {
     radius: u32,
     id: VariantId,
-    /// The times from the request until the picture is complete.
+    /// The times from the request of a frame until its picture is complete, or the outcome that takes their place.
     outcome: Outcome,
-    /// The times of the stages; `None` for those that did not run.
+    /// The times of each stage in [`STAGES`]; `None` for a stage that did not run.
     stages: [Option<Series>; STAGES.len()],
     checked: Checked,
 }
 
 impl Row {
-    /// Returns the outcome of a variant that has no times; `None` if it has times.
+    /// Returns the outcome that takes the place of the times; `None` if there are times.
     pub(super) fn failure(&self) -> Option<&Outcome> {
         Some(&self.outcome).filter(|outcome| outcome.measured().is_none())
     }
 }
 
-/// The times of one frame in milliseconds: of each stage, and in all from the request until the picture is complete.
+/// The times of one frame in milliseconds: that of each stage, and the total time from the request until the picture is
+/// complete.
 #[derive(Clone, Copy)]
 struct FrameTimes {
     stages: [f64; STAGES.len()],
@@ -100,7 +102,7 @@ struct FrameTimes {
 }
 
 impl<'a> Client<'a> {
-    /// Creates the benchmark for `original`, a picture of `size` pixels.
+    /// Creates the benchmark that filters `original`, a picture of `size` pixels.
     pub(super) fn new(original: &'a mut TestFrame, size: (u32, u32)) -> Self {
         let plain = EngineSlot { engine: Engine::new(no_waker()), slot: None };
         let engines = Engines { plain, shaders: None, offscreen: None };
@@ -169,7 +171,7 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// Compares the frame that was filtered last with the reference; `None` if they are equal.
+    /// Compares the frame that was filtered last with the reference. Returns a report if they differ, `None` if they are equal.
     fn compare(&mut self, id: VariantId, radius: u32) -> Result<Option<MismatchReport>> {
         let none = || Error::new("The frame cannot be compared.", "It has no pixels.", "");
         let want = self.original.expected(radius, id.reads_planes())?;
@@ -196,7 +198,7 @@ impl<'a> Client<'a> {
         storages.try_for_each(|&storage| pipeline.conversions.build(Conversion { layout, storage }))
     }
 
-    /// Times whole frames, interleaved, of those variants in `ids` whose frames equal the reference.
+    /// Times whole frames of those variants in `ids` whose frames are equal to the reference. The variants run in turn.
     pub(super) fn time(
         &mut self,
         ids: &[VariantId],
@@ -254,7 +256,7 @@ impl<'a> Client<'a> {
 }
 
 impl EngineFrames for Client<'_> {
-    /// Returns the filter in shaders, created on first use.
+    /// Returns the filter of the variant `glsl`, which runs in shaders; creates it on first use.
     fn shaders(&mut self, (width, height): (u32, u32)) -> Result<Rc<dyn Shaders>> {
         let offscreen = match self.engines.offscreen.take() {
             Some(offscreen) => offscreen,
@@ -263,7 +265,7 @@ impl EngineFrames for Client<'_> {
         Ok(self.engines.offscreen.insert(offscreen).clone())
     }
 
-    /// Adds a built variant to the engine, and compares a frame that it filters with the reference.
+    /// Adds a built variant to the engine, filters a frame with it, and compares the frame with the reference.
     fn check(&mut self, filter: BuiltFilter, radius: u32) -> VariantResult<Checked> {
         let id = filter.id();
         self.add(filter).map_err(fail)?;
@@ -273,7 +275,7 @@ impl EngineFrames for Client<'_> {
     }
 }
 
-/// Returns the statistics of each stage; `None` for stages that did not run.
+/// Returns the statistics of the times of each stage; `None` for stages that did not run.
 fn series(times: &[FrameTimes]) -> [Option<Series>; STAGES.len()] {
     std::array::from_fn(|at| {
         let samples: Vec<f64> = times.iter().map(|frame| frame.stages[at]).collect();
@@ -281,7 +283,8 @@ fn series(times: &[FrameTimes]) -> [Option<Series>; STAGES.len()] {
     })
 }
 
-/// Returns the results of whole frames for the report, a case for each radius, with the samples if `has_samples`.
+/// Returns the results of whole frames for the report, as a case for each radius, with the times of each run if `has_samples`
+/// is true.
 pub(super) fn reports(rows: &[Row], has_samples: bool) -> impl Iterator<Item = RunReport> {
     let row = move |row: &Row| RowReport {
         kind: Some(row.id.back_end().as_str().to_owned()),

@@ -22,7 +22,7 @@ use ladder::why::{DevicePeaks, Evidence, sentences};
 use opencl::sandbox::{Limit, PREPARATION};
 use opencl::sources::Sources;
 
-/// Returns the sentences on a variant; `None` if the device's peaks were not measured.
+/// Returns the sentences that explain a variant's time; `None` if the device's peaks were not measured.
 pub(super) fn why(results: &DeviceResults, row: &Row) -> Option<Vec<String>> {
     let (peaks, device) = (results.peaks?, results.device.as_ref()?);
     let mut all = Evidence::of(row).map_or_else(Vec::new, |evidence| sentences(&evidence, &peaks, device));
@@ -30,7 +30,7 @@ pub(super) fn why(results: &DeviceResults, row: &Row) -> Option<Vec<String>> {
     Some(all)
 }
 
-/// Returns sentences on the accesses of those variants whose kernels are modified, each with the variant's id; none without Oclgrind.
+/// Returns sentences on how modified kernels access memory, each with the id of the variant; none if Oclgrind is not installed.
 pub(super) fn accesses(
     ids: impl Iterator<Item = VariantId>,
     kind: DeviceKind,
@@ -56,7 +56,8 @@ pub(super) fn accesses(
     all
 }
 
-/// Prints the work of each variant on a device, a table for each case, with the sentences below it. Prints nothing without `--why`.
+/// Prints the reads, writes and operations of each variant's kernels on a device, in a table for each case, and the sentences
+/// below it. Prints nothing without `--why`.
 pub(super) fn print(results: &DeviceResults) -> Result<()> {
     let Some(peaks) = results.peaks else { return Ok(()) };
     for (_, run) in &results.runs {
@@ -86,7 +87,8 @@ fn peaks_text(peaks: &DevicePeaks) -> String {
     .join(", ")
 }
 
-/// Returns the table with a line for each kernel; the rates of a variant are in the line of its first kernel.
+/// Creates the table of the kernels' work. It has a line for each kernel; the rates of a variant are in the line of its first
+/// kernel.
 fn work_table(rows: &[(&Row, &KernelWork)], peaks: &DevicePeaks) -> Table {
     let unit = rows.first().map_or("", |(_, work)| work.unit);
     let (reads, writes) = (format!("reads/{unit}"), format!("writes/{unit}"));
@@ -118,7 +120,7 @@ fn work_table(rows: &[(&Row, &KernelWork)], peaks: &DevicePeaks) -> Table {
     table
 }
 
-/// Returns the cells of a kernel.
+/// Returns the cells with the reads, writes, operations and time of the kernel launch with this index.
 fn kernel_cells(row: &Row, work: &KernelWork, index: usize, launch: &LaunchWork) -> Vec<String> {
     let precision: Vec<_> = row.outcome.measured().map(Measurement::precision).into_iter().collect();
     let per_unit = |elements: u64| number(elements as f64 / work.units.max(1) as f64);
@@ -146,7 +148,7 @@ fn rate_cells(row: &Row, peaks: &DevicePeaks) -> [String; 4] {
     [rate(rates.gb_s), share(rates.copy_share(peaks)), operations, share(rates.operation_share(peaks))]
 }
 
-/// Prints the sentences on each variant.
+/// Prints the sentences that explain the time of each variant.
 fn print_sentences(results: &DeviceResults, run: &CaseRun) -> Result<()> {
     for row in &run.rows {
         for sentence in why(results, row).unwrap_or_default() {

@@ -1,6 +1,7 @@
-//! Finds which work-items access the pictures, and the distances between the addresses that neighbours access. Kernels run
-//! under Oclgrind with pictures of a single pixel, so that it reports each further access as invalid, with its address and
-//! work-item. Oclgrind interprets the kernels; an invalid read returns zeros, and an invalid write changes nothing.
+//! Finds which work-items access the pictures, and the distances between the addresses that neighbouring work-items access.
+//! Kernels run under Oclgrind with pictures of a single pixel, so that it reports each access to another pixel as invalid, with
+//! its address and work-item. Oclgrind interprets the kernels: an invalid read returns zeros, and an invalid write changes
+//! nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -21,14 +22,15 @@ const SIZE: (u32, u32) = (64, 8);
 const RADIUS: u32 = 1;
 /// The maximum number of accesses that are reported.
 const MAX_ACCESSES: usize = 100_000;
-/// The maximum length of the report that is read, in bytes.
+/// The maximum length of Oclgrind's log that is read, in bytes.
 const MAX_LOG: usize = 64 << 20;
-/// Neighbouring work-items that access addresses farther apart than this, in bytes, share no cache line.
+/// The distance in bytes above which the accesses of neighbouring work-items share no cache line.
 const CACHE_LINE: u64 = 64;
-/// The limit of few active work-items: a launch has few if less than one in this number accesses a picture.
+/// A kernel is reported to have few active work-items if fewer than one pixel in this number has a work-item that accesses a
+/// picture.
 const FEW_ACTIVE: usize = 8;
 
-/// An access to a picture.
+/// An access of a work-item to a picture.
 #[derive(Debug, Clone, PartialEq)]
 struct Access {
     kernel: String,
@@ -36,11 +38,12 @@ struct Access {
     address: u64,
     /// The work-item's global id in both dimensions.
     item: (u32, u32),
-    /// The file and the line of the access.
+    /// The kernel file and the line of the access.
     place: String,
 }
 
-/// Runs a variant's kernels under Oclgrind, and returns sentences on few active work-items and on strided accesses.
+/// Runs a variant's kernels under Oclgrind. Returns sentences on kernels with few active work-items, and on kernels whose
+/// neighbouring work-items access distant addresses.
 ///
 /// # Errors
 /// If Oclgrind is missing, or the process cannot be started.
@@ -88,7 +91,7 @@ fn parse(log: &str) -> Vec<Access> {
     log.split("\n\n").filter_map(parse_access).collect()
 }
 
-/// Parses one message of Oclgrind's log; `None` for other messages than accesses to global memory.
+/// Parses one message of Oclgrind's log; `None` unless it reports an access to global memory.
 fn parse_access(message: &str) -> Option<Access> {
     let mut lines = message.lines().map(str::trim).filter(|line| !line.is_empty());
     let (what, address) = lines.next()?.split_once(" at global memory address 0x")?;
@@ -113,8 +116,8 @@ fn parse_access(message: &str) -> Option<Access> {
     (!access.kernel.is_empty()).then_some(access)
 }
 
-/// Returns sentences on few active work-items, and on neighbours that access distant addresses; none if there is nothing to
-/// report.
+/// Returns sentences on kernels with few active work-items, and on kernels whose neighbouring work-items access distant
+/// addresses; none if there is nothing to report.
 fn describe(accesses: &[Access]) -> Vec<String> {
     let mut sentences = Vec::new();
     let pixels = (SIZE.0 * SIZE.1) as usize;
@@ -149,7 +152,8 @@ fn describe(accesses: &[Access]) -> Vec<String> {
     sentences
 }
 
-/// Returns the most frequent distance in bytes between the addresses of neighbours in the first dimension; `None` without neighbours.
+/// Returns the most frequent distance in bytes between the addresses that neighbouring work-items in the first dimension
+/// access; `None` if there are no neighbours.
 fn usual_distance(addresses: &BTreeMap<(u32, u32), u64>) -> Option<u64> {
     let mut counts: BTreeMap<u64, usize> = BTreeMap::new();
     for (&(x, y), address) in addresses {

@@ -1,5 +1,5 @@
-//! Counts what kernels read and write: runs them once under Oclgrind, without the compiler's optimizations, and reads its histogram of
-//! instructions. [`Ladder::work`] predicts the same numbers.
+//! Counts what kernels read and write: runs them once under Oclgrind, without the compiler's optimizations, and reads its
+//! histogram of instructions. The result can be compared with [`Ladder::work`], which predicts these counts.
 
 use std::process::Command;
 
@@ -34,19 +34,20 @@ pub(crate) struct CountedLaunch {
     pub(crate) image_reads: u64,
     /// Pixels written to images.
     pub(crate) image_writes: u64,
-    /// Barriers, counted for each work-item.
+    /// Barriers, summed over all work-items.
     pub(crate) barriers: u64,
 }
 
-/// A case with the work that the formula predicts and the work that was counted.
+/// A case, with the work that [`Ladder::work`] predicts and the work that was counted.
 #[derive(Debug, Serialize)]
 pub(crate) struct CountedCase {
-    /// The ladder's [`KernelWork`](compute::work::KernelWork) in JSON; null if it has no formula.
+    /// The predicted [`KernelWork`](compute::work::KernelWork) in JSON; null if the ladder cannot predict it.
     pub(crate) work: Value,
     pub(crate) launches: Vec<CountedLaunch>,
 }
 
-/// Runs a variant's kernels of `ladder` in a process under Oclgrind, once for each of `cases` in JSON.
+/// Runs the kernels of a variant of `ladder` in a process under Oclgrind, once for each of `cases` in JSON; returns the
+/// predicted and the counted work of each case.
 ///
 /// # Errors
 /// If Oclgrind is missing, or the kernels cannot run there.
@@ -72,21 +73,22 @@ pub(crate) fn count(ladder: &str, id: &str, cpu: bool, cases: &[String]) -> Resu
     Ok(parse(&output))
 }
 
-/// Prints the formula and the count of each case as JSON, for the hidden subcommand; returns the exit code.
+/// Prints the predicted and the counted work of each case as JSON, for the hidden subcommand; returns the exit code.
 ///
 /// # Errors
-/// As [`count`].
+/// Returns the errors of [`count`].
 pub(crate) fn run(ladder: &str, id: &str, cpu: bool, cases: &[String]) -> Result<u8> {
     print_json(&count(ladder, id, cpu, cases)?)?;
     Ok(exit::DONE)
 }
 
-/// The beginning of a line with the formula of a case, in the output of the process under Oclgrind; the case's launches follow.
+/// The beginning of the line with the predicted work of a case, in the output of the process under Oclgrind. The launches of
+/// the case follow.
 const FORMULA: &str = "clreel work: ";
 /// The line after the launches of a case. Other launches belong to the build of the kernels.
 const FORMULA_END: &str = "clreel work done";
 
-/// Parses formulas and histograms of instructions.
+/// Parses the predicted work and the histograms of instructions from the output of the process under Oclgrind.
 fn parse(output: &str) -> Vec<CountedCase> {
     let mut cases: Vec<CountedCase> = Vec::new();
     let mut is_case = false;
@@ -110,14 +112,14 @@ fn parse(output: &str) -> Vec<CountedCase> {
     cases
 }
 
-/// Returns the number in a text, whose digits may be grouped by commas; 0 if there is none.
+/// Returns the number in a text, whose digits may be grouped by commas; 0 if there is no number.
 fn number(text: &str) -> u64 {
     let digits: String = text.chars().filter(char::is_ascii_digit).collect();
     digits.parse().unwrap_or(0)
 }
 
 impl CountedLaunch {
-    /// Adds `count` instructions of the kind that Oclgrind names `what`.
+    /// Adds `count` instructions of a kind to the counts; `what` is Oclgrind's name of the kind.
     fn add(&mut self, count: u64, what: &str) {
         let transfer = || Transfer {
             elements: count,
@@ -137,8 +139,8 @@ impl CountedLaunch {
     }
 }
 
-/// Runs a variant's kernels once for each case on the first device, for the hidden subcommand; returns the exit code. Prints the
-/// formula of each case. `cpu` selects the code for CPUs.
+/// Runs a variant's kernels once for each case on the first device, for the hidden subcommand; returns the exit code. Prints
+/// the predicted work of each case. If `cpu` is true, runs the variant's kernels for CPUs.
 ///
 /// # Errors
 /// If there is no device, no such variant or case, or the kernels cannot run.

@@ -17,19 +17,19 @@ const MAX_FAULTS: usize = 5;
 /// Maximum length of Oclgrind's log that is read, in bytes.
 const MAX_LOG: usize = 4 << 20;
 
-/// The results of checking a variant's code.
+/// The results of checking a variant's kernels under Oclgrind.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct CheckedCode {
-    /// The name of the variant, and the kind of device if the variant has several codes.
+    /// The name of the variant, followed by the kind of device if the variant has different kernels for CPUs and GPUs.
     pub name: String,
     /// The faults that Oclgrind found.
     pub faults: Vec<Fault>,
-    /// The error if the code did not run to its end.
+    /// The error if the kernels did not run to their end; else `None`.
     pub error: Option<Error>,
 }
 
 impl CheckedCode {
-    /// Returns a sentence that the code has no faults; `None` if it has faults or was not checked.
+    /// Returns a sentence which states that the kernels have no faults; `None` if they have faults or did not run to their end.
     pub(crate) fn no_faults_text(&self) -> Option<String> {
         let is_clean = self.faults.is_empty() && self.error.is_none();
         is_clean.then(|| format!("{}: no data races, no out-of-bounds accesses", self.name))
@@ -44,26 +44,26 @@ impl CheckedCode {
     }
 }
 
-/// A fault that Oclgrind found.
+/// A fault of a kernel that Oclgrind found: a data race or an out-of-bounds access.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Fault {
     /// Oclgrind's description of the fault.
     pub what: String,
     pub kernel: String,
-    /// File and line of the fault, as in `box_filter/03_flat.cl:25`; a data race has two, joined by " and ".
+    /// The file and the line of the fault, such as `box_filter/03_flat.cl:25`; a data race has two, joined by " and ".
     pub found_at: String,
-    /// The source lines with their numbers; a line whose file is not known is left out.
+    /// The source lines at the fault, with their numbers; a line whose file is not known is left out.
     pub lines: Vec<String>,
 }
 
-/// Returns the path of Oclgrind, if it is installed.
+/// Returns the path of Oclgrind's executable; `None` if it is not installed.
 pub(super) fn checker() -> Option<PathBuf> {
     let path = base::environment::get("PATH")?;
     std::env::split_paths(&path).map(|folder| folder.join(CHECKER)).find(|file| file.is_file())
 }
 
-/// Runs this program under Oclgrind with the arguments that `arguments` adds. Returns the faults that Oclgrind has found, and
-/// how the process ended. `sources` are the kernels that it runs.
+/// Runs this program under Oclgrind, with arguments that `arguments` adds to the command. Returns the faults that Oclgrind has
+/// found, and how the process ended. `sources` are the kernels that the process runs.
 ///
 /// # Errors
 /// If the process cannot be started.
@@ -111,7 +111,7 @@ fn parse_faults(log: &str, sources: &Sources) -> Vec<Fault> {
     faults
 }
 
-/// Returns the line `number` of a kernel file, with its number; `None` if there is no such line.
+/// Returns the text of the line `number` of a kernel file, preceded by its number; `None` if there is no such line.
 fn source_line(sources: &Sources, file: &str, number: &str) -> Option<String> {
     let source = sources.text(file).ok()?;
     let index = number.parse::<usize>().ok()?.checked_sub(1)?;

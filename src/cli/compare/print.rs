@@ -1,4 +1,4 @@
-//! The comparisons of saved results as a table, Markdown, CSV or JSON.
+//! Prints the comparisons of saved results as a table, Markdown, CSV or JSON.
 
 use serde::Serialize;
 
@@ -118,9 +118,9 @@ pub(super) fn print(args: &CompareArgs, all: &[ResultComparison]) -> Result<()> 
     Ok(())
 }
 
-/// The cell for a time that was not measured, or is not compared.
+/// The contents of a table cell whose time was not measured, or is not compared.
 const NOT_MEASURED: &str = "–";
-/// The header of tables; times are in milliseconds.
+/// The header of tables. A is the first result, B the other one; times are in milliseconds.
 const HEADER: [&str; 4] = ["row", "A ms", "B ms", "B compared with A"];
 
 /// Returns the cells of a row of a table.
@@ -157,7 +157,7 @@ fn print_markdown(rows: &[Comparison]) -> Result<()> {
     rows.iter().try_for_each(|row| print_line(line(cells(row))))
 }
 
-/// Returns a sentence with the number of rows of each verdict.
+/// Returns a sentence that says how many rows have each verdict.
 fn summary(rows: &[Comparison]) -> String {
     let count = |verdict: &str| rows.iter().filter(|row| RowEntry::new(row).verdict == verdict).count();
     let verdicts =

@@ -1,4 +1,4 @@
-//! `clreel compare` for saved results of `clreel conformance`: the changes from one to the other.
+//! `clreel compare` for saved results of `clreel conformance`: lists the changes from one result to the other.
 
 use serde::Serialize;
 

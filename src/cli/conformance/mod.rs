@@ -153,7 +153,7 @@ fn seed(args: &ConformanceArgs) -> u32 {
     args.seed.unwrap_or(now.subsec_nanos() ^ now.as_secs() as u32)
 }
 
-/// Prepares a new test; returns its empty result and its devices, in the same order.
+/// Prepares a new test; returns its result, in which nothing is tested yet, and its devices, in the same order.
 fn new_test(
     args: &ConformanceArgs,
     cases: Option<Vec<Case>>,
@@ -179,7 +179,7 @@ fn new_test(
     Ok((saved, devices))
 }
 
-/// Returns the properties of a device and of the kernels that may change results.
+/// Returns the properties of a device, its driver and the kernels on which the results of the test may depend.
 fn conditions(device: &Device) -> Conditions {
     let abilities = Abilities::of(device);
     let flushes = abilities.types().into_iter().filter(|of| abilities.flushes(*of));
@@ -232,9 +232,9 @@ fn resume_test(saved: Saved) -> Result<(Saved, Vec<Device>)> {
     }
 }
 
-/// Returns the type conversions to test: those whose name equals one of `names`, such as `int_sat_rte_float`, or matches a
-/// pattern among them, such as `uchar*`. Each string may have several names, separated by spaces. Returns `None` if `names` is
-/// empty: then all conversions of the device are tested.
+/// Returns the type conversions to test: those whose name equals one of `names`, such as `int_sat_rte_float`, or matches one
+/// that is a pattern, such as `uchar*`. Each string may contain several names, separated by spaces. Returns `None` if `names`
+/// is empty; then all conversions of the device are tested.
 ///
 /// # Errors
 /// A usage message if a name matches nothing.

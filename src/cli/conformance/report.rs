@@ -1,4 +1,4 @@
-//! The result of `clreel conformance` during the test: printed as a matrix or JSON, and saved to a file.
+//! The result of `clreel conformance`, which is saved to a file during the test, and printed as a matrix or JSON at its end.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -19,14 +19,14 @@ use ladders::type_conversions::state::State;
 use ladders::type_conversions::types::{Case, Type, Widths};
 use opencl::cl::Device;
 
-/// Interval in which the result is written to its file during the test.
+/// The interval at which the result is saved to its file during the test.
 const SAVE_INTERVAL: Duration = Duration::from_secs(10);
 /// The estimated cost of compiling a case, as the number of values that can be tested in the same time.
 const COMPILE_COST: f64 = 2e6;
-/// The rule for NaN in the specification of OpenCL C.
+/// The rule for converting NaN, quoted from the specification of OpenCL C.
 const NAN_RULE: &str = "OpenCL C: \"When in saturated mode, […] NaN is converted to zero\" (Out-of-Range Behavior and Saturated \
                         Conversions; \"should be\" before 2026).";
-/// The number of seconds after which the remaining time is estimated even if little of the work is done.
+/// The number of seconds after which the remaining time is estimated even if only a small part of the test is done.
 const ESTIMATE_AFTER: f64 = 20.0;
 
 /// The result of the test so far, and the file to which it is saved.
@@ -36,12 +36,13 @@ pub(super) struct Report {
     json: bool,
     /// The time when the file is written next: at the first result, then every [`SAVE_INTERVAL`].
     write_at: Instant,
-    /// For each device, the work that was done before the test was resumed.
+    /// For each device, the work that had been done when the test was resumed, as the number of tested values; 0 for a new
+    /// test.
     resumed_work: Vec<f64>,
 }
 
-/// Returns the finished work and the total work of a device's test, both as numbers of values to test; a case's compilation
-/// counts as [`COMPILE_COST`] values.
+/// Returns the finished work and the total work of a device's test, both as numbers of tested values. Compiling a case counts
+/// as [`COMPILE_COST`] values.
 fn work(device: &DeviceResult) -> (f64, f64) {
     // Unsupported cases take no time.
     device.cases.iter().filter(|case| case.outcome != "unsupported").fold((0.0, 0.0), |(done, all), case| {
@@ -64,7 +65,7 @@ impl Report {
         remaining.filter_map(|case| Some((Case::named(&case.case)?, case.values))).collect()
     }
 
-    /// Records the state of a case, and writes the file when that is due. Returns true if the state is final.
+    /// Records the state of a case, and saves the result if [`SAVE_INTERVAL`] has passed. Returns true if the state is final.
     pub(super) fn record(&mut self, device: usize, case: Case, state: State, on: &Device) -> bool {
         let (seed, depth, widths) = (self.saved.seed, self.saved.depth.clone(), self.saved.widths());
         let is_fault = matches!(state, State::Wrong(..) | State::Failed(_));
@@ -88,8 +89,8 @@ impl Report {
         settled
     }
 
-    /// Estimates the remaining time for a device in seconds; `None` if too little work is done. `began` is when the device's
-    /// test was started or resumed.
+    /// Estimates the remaining time of a device's test in seconds; `None` while too small a part of the test is done. `began`
+    /// is the time when the device's test was started or resumed.
     pub(super) fn seconds_left(&self, device: usize, began: Instant) -> Option<f64> {
         let (done, all) = work(self.saved.devices.get(device)?);
         let recent = done - self.resumed_work.get(device)?;
@@ -98,14 +99,14 @@ impl Report {
         enough.then(|| elapsed * (all - done) / recent)
     }
 
-    /// Adds the durations of the phases of a device's test.
+    /// Adds these durations to those of the phases of a device's test, such as compiling.
     pub(super) fn add_times(&mut self, device: usize, seconds: Times) {
         if let Some(device) = self.saved.devices.get_mut(device) {
             device.seconds.add(seconds);
         }
     }
 
-    /// Writes the result to its file, if there is one.
+    /// Saves the result to its file; does nothing if there is none.
     fn write(&self) -> Result<()> {
         let Some(path) = &self.file else { return Ok(()) };
         save::atomically(path, |file| {
@@ -114,7 +115,7 @@ impl Report {
         })
     }
 
-    /// Returns the exit code: 3 if a conversion is wrong, else 1 if one could not be tested.
+    /// Returns the exit code: 3 if a conversion is wrong, else 1 if a conversion could not be tested, else 0.
     pub(super) fn exit_code(&self) -> u8 {
         let any = |outcome| self.saved.devices.iter().any(|device| device.count(outcome) > 0);
         exit::check_code(any("wrong"), any("failed") || any(MISSING_IN_DRIVER))
@@ -122,7 +123,7 @@ impl Report {
 }
 
 impl LiveResults for Report {
-    /// Writes the file and prints the result, as JSON or as tables.
+    /// Saves the result to its file and prints it, as JSON or as tables.
     fn print(&self, _: Option<&str>) -> Result<()> {
         // The result is printed even if the file cannot be written, and vice versa.
         let written = self.write();
@@ -197,8 +198,8 @@ fn print(device: &DeviceResult, saved: &Saved) -> Result<()> {
     Ok(())
 }
 
-/// Returns a text about the conversions that the driver lacks, counted among those with the same saturation and rounding mode:
-/// "90 of 90 with _rte".
+/// Returns a text that says how many conversions the driver lacks, for each combination of saturation and rounding mode, such
+/// as "90 of 90 with _rte".
 fn missing_by_mode(device: &DeviceResult) -> String {
     let mut by_mode: BTreeMap<String, (usize, usize)> = BTreeMap::new();
     for known in &device.cases {

@@ -41,11 +41,11 @@ struct DeviceResult {
     index: usize,
 }
 
-/// The result of a device with one API of OpenGL.
+/// The result of the test on one device with one API of OpenGL.
 #[derive(Serialize)]
 struct ApiResult {
     api: &'static str,
-    /// Interface, renderer and version; `None` if OpenGL could not be opened.
+    /// OpenGL's interface, renderer and version; `None` if OpenGL could not be opened.
     opengl: Option<String>,
     /// "tested", "unsupported" (nothing is shared, or OpenGL cannot be opened) or "failed"
     outcome: &'static str,
@@ -59,14 +59,14 @@ struct CaseResult {
     format: &'static str,
     direction: &'static str,
     order: &'static str,
-    /// "ok", "wrong", "unsupported" or "failed"
+    /// The outcome of the case: "ok", "wrong", "unsupported" or "failed"
     outcome: &'static str,
     /// The number of bytes that differ, and the number of bytes of the object; `None` unless the case is wrong.
     wrong_bytes: Option<usize>,
     bytes: Option<usize>,
-    /// The first difference, or the reason why the case failed or is unsupported.
+    /// A text about the first byte that differs, or the reason why the case failed or is unsupported; `None` if it is ok.
     reason: Option<String>,
-    /// The command that repeats the test; `None` unless the case is wrong or failed.
+    /// The command line that repeats the test; `None` unless the case is wrong or failed.
     repeat: Option<String>,
 }
 
@@ -243,7 +243,7 @@ fn print(api: &ApiResult, seed: u32) -> Result<()> {
     Ok(())
 }
 
-/// Returns a table with two rows for each format, one for each direction, and a column for each order.
+/// Creates a table with two rows for each format, one for each direction of the transfer, and a column for each order of calls.
 fn matrix(api: &ApiResult) -> Table {
     let orders = Order::ALL.map(|order| order.name().to_owned());
     let mut table = table(["format", "direction"].map(str::to_owned).into_iter().chain(orders), 0..0);

@@ -1,4 +1,4 @@
-//! The results of `clreel tune`, as a table and in the format that `compare` reads.
+//! The results of `clreel tune`, printed as a table, and converted to the format that `compare` reads.
 
 use crate::cli::output::{print_line, table};
 use base::device::ClockState;
@@ -16,20 +16,21 @@ use ladder::runner::{CaseInfo, Ladder, describe_case};
 use ladder::tune::{Search, Status, Trial};
 use ladder::{NOT_TIMED, Outcome};
 
-/// The case for which a search finds the best configurations.
+/// The description of the case for which a search finds the best configurations.
 #[derive(Clone)]
 pub(super) struct Target {
     pub(super) case: Case,
-    /// The title of the case, as in `1280×720 · radius 7, applies to 4 to 15`.
+    /// The title of the case, with the range of radii to which the result applies, such as `1280×720 · radius 7, applies to 4
+    /// to 15`.
     title: String,
     class: &'static str,
-    /// The number of bytes that any variant must move from and to memory.
+    /// The number of bytes that any variant must read from and write to memory.
     bytes: f64,
 }
 
 impl Target {
-    /// Creates the target for a case of a ladder. `applies_to` is a text about the cases to which the result applies, if these
-    /// are not only the cases of the same class.
+    /// Creates the description of a case of a ladder. `applies_to` is a text about the other cases to which the result applies;
+    /// `None` if these are only the cases of the same class.
     pub(super) fn new<L: Ladder>(ladder: &L, case: &L::Case, applies_to: Option<String>) -> Self {
         let CaseInfo { title, class, bytes, .. } = ladder.describe(case);
         let applies_to = applies_to.unwrap_or_else(|| format!("{class} cases"));
@@ -43,7 +44,7 @@ impl Target {
     }
 }
 
-/// A row of the table: a configuration and its times.
+/// A row of the table of trials: a configuration, its times, and the reason if it has none.
 pub(super) struct TrialRow {
     pub(super) variant: &'static str,
     pub(super) configuration: String,
@@ -54,13 +55,14 @@ pub(super) struct TrialRow {
     pub(super) tuning: TuningReport,
 }
 
-/// The results of a search so far, as they are printed.
+/// The results of a search, complete or in progress, as they are printed.
 pub(super) struct Run {
     pub(super) target: Target,
-    /// The final runs, with the peak kernel and the clock; without times while the search is in progress.
+    /// The results of the final runs, with the peak kernel and the state of the clock; without times while the search is in
+    /// progress.
     finals: CaseRun,
     pub(super) trials: Vec<TrialRow>,
-    /// A sentence on the configuration that is kept.
+    /// A sentence that says which configuration is kept for `auto`, and why; `None` if none is kept.
     choice: Option<String>,
     /// The comparisons with the reference that were passed by each trial with a time.
     checked: Vec<Checked>,
@@ -85,18 +87,19 @@ impl Run {
         Self { target: target.clone(), finals, trials: trials.collect(), choice, checked }
     }
 
-    /// Returns the reason why the speed of the device's clock is unknown, as a sentence, if the search has ended without it.
+    /// Returns the reason, as a sentence, why the speed of the device's clock is unknown; `None` if it is known or the search
+    /// is in progress.
     pub(super) fn clock_speed_error(&self) -> Option<&String> {
         self.finals.clock_speed.as_ref().err().filter(|why| *why != NOT_TIMED)
     }
 
-    /// Returns the times of the peak kernel.
+    /// Returns the times of the peak kernel; `None` if it has none.
     pub(super) fn peak(&self) -> Option<&Measurement> {
         self.finals.peaks.first().and_then(Outcome::measured)
     }
 
-    /// Returns the report on the search. With `has_samples`, its trials are those of the final runs, since no others have
-    /// samples.
+    /// Returns the report on the search. If `has_samples` is true, it contains only the configurations with final runs and the
+    /// time of each run, since the others have no such times.
     pub(super) fn report(&self, has_samples: bool) -> RunReport {
         let run = RunReport::of(&self.finals, None, |_| None, has_samples);
         let row = |trial: &TrialRow| {

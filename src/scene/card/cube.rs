@@ -13,7 +13,7 @@ use opengl::shader;
 
 /// The distance of the eye from the centre of the cube, whose edges have length 2.
 const DISTANCE: f32 = 5.0;
-/// The distance of the eye from the picture plane; it determines how large the cube appears.
+/// The distance of the eye from the picture plane, which determines how large the cube appears.
 const FOCUS: f32 = 2.4;
 
 /// The cube's mesh, shader program and depth buffer.
@@ -75,13 +75,13 @@ impl Cube {
     }
 }
 
-/// Returns the matrix of both rotations (about the vertical axis, then towards the eye), in column-major order.
+/// Returns the matrix of the cube's two rotations (about its vertical axis, then towards the eye), in column-major order.
 fn turn([about, towards]: [f32; 2]) -> [f32; 9] {
     let ((sin_a, cos_a), (sin_t, cos_t)) = (about.sin_cos(), towards.sin_cos());
     [cos_a, sin_t * sin_a, -cos_t * sin_a, 0.0, cos_t, sin_t, sin_a, -sin_t * cos_a, cos_t * cos_a]
 }
 
-/// Returns the vertices of the six faces, two triangles each; the picture is upright on each face.
+/// Returns the vertices of the cube's six faces, each of which consists of two triangles. The picture is upright on each face.
 fn faces() -> Vec<Vertex> {
     let faces: [([f32; 3], [f32; 3], [f32; 3]); 6] = [
         ([0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]),
@@ -126,7 +126,7 @@ mod tests {
         }
     }
 
-    /// Checks that the front face hides all others, whatever the order in which they are drawn.
+    /// Tests that the front face hides all others, whatever the order in which the faces are drawn.
     #[test]
     fn what_is_behind_is_hidden() {
         let Ok(headless) = Headless::new() else {

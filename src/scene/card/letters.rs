@@ -3,7 +3,7 @@
 /// The width and the height of a letter with its spacing, in dots.
 pub(super) const CELL: (usize, usize) = (6, 9);
 
-/// The characters of the font, each with its rows of dots from top to bottom. Each row is five bits; the highest bit is the
+/// The characters of the font, each with its rows of dots from top to bottom. Each row has five bits; the highest bit is the
 /// leftmost dot.
 const LETTERS: &[(char, [u8; 7])] = &[
     ('0', [0x0e, 0x11, 0x13, 0x15, 0x19, 0x11, 0x0e]),

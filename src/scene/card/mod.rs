@@ -1,6 +1,6 @@
-//! A test card, which the chosen variant filters like a movie's frames: bars, ramps, lines and letters in several sizes. A
-//! decoder's thread paints the pictures, with the engine's measurements in them; a cube shows the filtered picture on its
-//! faces.
+//! A test card, which the chosen variant filters like the frames of a movie. It has bars, ramps, lines, and letters in several
+//! sizes. A decoder's thread paints the pictures and writes the engine's measurements into them. A cube shows the filtered
+//! picture on its faces.
 
 mod cube;
 mod letters;
@@ -34,7 +34,7 @@ const FRAME_RATE: u32 = 25;
 const REFRESH: Duration = Duration::from_millis(500);
 /// The speed at which the cube rotates, in radians per second.
 const SPIN: f64 = 0.5;
-/// The initial angles of the cube in radians.
+/// The initial rotation angles of the cube in radians: about its vertical axis, then towards the eye.
 const TILT: [f32; 2] = [0.4, 0.5];
 /// The angle in radians by which a drag over the window's height rotates the cube.
 const ANGLE_PER_DRAG: f32 = 3.0;
@@ -84,8 +84,8 @@ impl Card {
     }
 }
 
-/// Returns the test card's frame at `at_s` seconds with these lines of text. The frame has no cube, which is drawn over the
-/// filtered picture.
+/// Returns the test card's frame at the time `at_s` in seconds, with these lines of text. The frame does not contain the cube,
+/// which is drawn over the filtered picture.
 ///
 /// # Errors
 /// If there is not enough memory.
@@ -98,7 +98,7 @@ pub(crate) fn frame_at(at_s: f64, lines: &[String]) -> Result<Frame> {
     canvas.to_frame()
 }
 
-/// Paints the mark of a tick if the sound has one while this frame is shown.
+/// Paints a mark on the frame if the card's sound ticks while this frame is shown, so that one can see whether they coincide.
 fn mark_tick(number: u64, canvas: &mut Canvas) {
     let at_s = number as f64 / f64::from(FRAME_RATE);
     if at_s.rem_euclid(TICK_INTERVAL_S) < TICK_S {
@@ -145,7 +145,7 @@ impl Scene for Card {
         frames.park().retire();
     }
 
-    /// Updates the displayed measurements, and makes a turn of the frame loop.
+    /// Updates the displayed measurements, and lets the frame loop process finished work.
     fn tick(&mut self, frames: &mut FrameLoop) -> Tick {
         if self.refreshed.is_none_or(|at| at.elapsed() >= REFRESH) {
             self.refreshed = Some(Instant::now());

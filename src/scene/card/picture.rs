@@ -17,23 +17,23 @@ const ROWS: [f64; 5] = [0.40, 0.48, 0.52, 0.56, 0.60];
 const COLUMNS: [f64; 2] = [0.30, 0.76];
 /// The grey level of the dark field, and of the background of lines and text, from 0 to 1.
 pub(super) const BACKGROUND_GREY: f32 = 0.1;
-/// The number of frames in which the moving line crosses the ramps once.
+/// The number of frames in which the moving line crosses all ramps once.
 const SWEEP: u64 = 100;
 
-/// The mark that shows when the card's sound ticks: the lower right corner, as fractions of the picture's width and height, and
-/// the mark's height, as a fraction of the picture's height.
+/// The mark that shows when the card's sound ticks: its lower right corner, as fractions of the picture's width and height, and
+/// its height, as a fraction of the picture's height.
 const TICK_MARK: ([f64; 2], f64) = ([COLUMNS[1], 1.0], 0.08);
 
 /// A colour: red, green and blue from 0 to 1.
 type Rgb = [f32; 3];
 
-/// Paints the frames of a test card of one size.
+/// A painter of the frames of a test card of one size.
 pub(super) struct Painter {
     background: Canvas,
 }
 
 impl Painter {
-    /// Paints the background, which all frames share.
+    /// Creates a painter, and paints the background that all frames share.
     pub(super) fn new(width: usize, height: usize) -> Self {
         let mut background = Canvas::new(width, height);
         let chroma_width = width.div_ceil(2);
@@ -70,12 +70,12 @@ impl Painter {
     }
 }
 
-/// Returns the position at this part of a side of `size` pixels.
+/// Returns the position in pixels of a fraction of a side of `size` pixels.
 fn at(part: f64, size: usize) -> usize {
     (part * size as f64).round() as usize
 }
 
-/// Paints a white square in the lower right corner of the text.
+/// Paints the mark for a tick of the sound: a white rectangle in the lower right corner of the field with the text.
 pub(super) fn paint_tick(canvas: &mut Canvas) {
     let ([right, bottom], side) = TICK_MARK;
     let side = at(side, canvas.height).max(1);
@@ -83,8 +83,8 @@ pub(super) fn paint_tick(canvas: &mut Canvas) {
     fill(canvas, (left, bottom.saturating_sub(side)), (side, bottom));
 }
 
-/// Fills a rectangle of the canvas with white. Its upper left corner is (`left`, `top`), it is `wide` pixels wide, and it ends
-/// above the row `bottom`.
+/// Fills a rectangle of the canvas with white. The upper left corner is (`left`, `top`), the width is `wide` pixels, and the
+/// lower edge is above the row `bottom`.
 fn fill(canvas: &mut Canvas, (left, top): (usize, usize), (wide, bottom): (usize, usize)) {
     let (width, height) = (canvas.width, canvas.height);
     let right = (left + wide).min(width);
@@ -99,7 +99,7 @@ fn fill(canvas: &mut Canvas, (left, top): (usize, usize), (wide, bottom): (usize
     }
 }
 
-/// Returns the colour of the pixel (x, y) of the background, in a test card of this width and height.
+/// Returns the colour of the pixel (x, y) of the background in a test card of this width and height.
 fn color((x, y): (usize, usize), (width, height): (usize, usize)) -> Rgb {
     let (across, down) = (x as f64 / width as f64, y as f64 / height as f64);
     let ramp = (x as f32 / (width.max(2) - 1) as f32).min(1.0);

@@ -18,7 +18,7 @@ const VERTEX_BYTES: usize = 32;
 struct DrawBuffer {
     vertices: Arc<VertexBuffer>,
     array: glow::VertexArray,
-    /// A fence that is signalled when OpenGL has finished with the buffer; `None` if OpenGL does not use the buffer.
+    /// The fence that is signalled when OpenGL has finished with the buffer; `None` if OpenGL does not use the buffer.
     drawn: Option<glow::Fence>,
 }
 
@@ -36,7 +36,8 @@ impl DrawBuffer {
         Ok(Self { vertices, array, drawn: None })
     }
 
-    /// Inserts a fence after the last OpenGL commands that use the buffer.
+    /// Inserts a fence after the last OpenGL command that uses the buffer, so that [`is_free`](Self::is_free) can tell when
+    /// OpenGL has finished with it.
     fn retire(&mut self, gl: &glow::Context) {
         // SAFETY: the context is current on this thread.
         self.drawn = unsafe { gl.fence_sync(glow::SYNC_GPU_COMMANDS_COMPLETE, 0) }.ok();
@@ -79,7 +80,7 @@ impl DrawBuffer {
 
 /// The result of lending a vertex buffer to the device.
 pub(super) enum LendResult {
-    /// There are no vertex buffers for this number of figures.
+    /// There are no vertex buffers for the requested number of figures.
     NoArmy,
     /// OpenGL still draws from the buffer.
     Busy,
@@ -87,10 +88,10 @@ pub(super) enum LendResult {
     Buffer(Arc<VertexBuffer>),
 }
 
-/// A crowd of figures. Its vertices are those of the shirts, figure by figure, followed by those of the bodies.
+/// The crowd of figures in OpenGL. Its vertices are those of the shirts, figure by figure, followed by those of the bodies.
 ///
-/// It has two vertex buffers: one is drawn while the other is written, by OpenGL or by the device to which the buffer is lent.
-/// Then the buffers are exchanged.
+/// It has two vertex buffers: while one is drawn, the other is written, by OpenGL or by the device to which it is lent. Then
+/// the buffers are exchanged.
 pub(super) struct Army {
     gl: Arc<glow::Context>,
     pub(super) count: usize,
@@ -98,7 +99,7 @@ pub(super) struct Army {
     bytes: usize,
     front: DrawBuffer,
     back: DrawBuffer,
-    /// True while the back buffer is lent to the device.
+    /// True while the device may write into the back buffer, which is lent to it.
     is_lent: bool,
     indices: glow::Buffer,
     /// The range of indices of the shirts' triangles.
@@ -113,7 +114,7 @@ pub(super) struct Army {
 }
 
 impl Army {
-    /// Allocates buffers for `count` figures at this level of detail.
+    /// Creates the OpenGL objects for `count` figures at this level of detail.
     ///
     /// # Errors
     /// If OpenGL cannot create the objects.
@@ -160,7 +161,8 @@ impl Army {
         })
     }
 
-    /// Uploads the vertices of all figures, which are drawn from now on. Returns false if their number is wrong.
+    /// Uploads the vertices of all figures, which are drawn from now on. Returns false if the number of vertices is wrong; then
+    /// the previous ones are still drawn.
     ///
     /// # Errors
     /// If OpenGL cannot create the objects.
@@ -186,8 +188,8 @@ impl Army {
         Ok(LendResult::Buffer(self.back.vertices.clone()))
     }
 
-    /// Takes back a buffer that was lent to the device. If `is_written` is true, the buffer's vertices are drawn from now on.
-    /// Ignores a buffer that was replaced meanwhile or belongs to an earlier crowd of figures.
+    /// Takes back a buffer that was lent to the device. If `is_written` is true, the vertices in the buffer are drawn from now
+    /// on. Does nothing if the buffer has been replaced or belongs to an earlier crowd of figures.
     pub(super) fn take_back(&mut self, buffer: &Arc<VertexBuffer>, is_written: bool) {
         if !self.is_lent || !Arc::ptr_eq(&self.back.vertices, buffer) {
             return;
@@ -204,7 +206,7 @@ impl Army {
         }
     }
 
-    /// Replaces the back buffer if it is still lent, since an abandoned device may still write into it.
+    /// Replaces the back buffer by a new one if it is still lent, since a device that was abandoned may still write into it.
     fn replace_lent(&mut self) -> Result<()> {
         if self.is_lent {
             let new = DrawBuffer::new(&self.gl, self.indices, self.bytes)?;
@@ -214,7 +216,7 @@ impl Army {
         Ok(())
     }
 
-    /// Exchanges the two buffers, so that the one that was written last is drawn.
+    /// Exchanges the two buffers, so that the buffer that was written last is drawn.
     fn swap_buffers(&mut self) {
         self.front.retire(&self.gl);
         std::mem::swap(&mut self.front, &mut self.back);

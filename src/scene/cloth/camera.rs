@@ -24,7 +24,7 @@ const PITCH: (f32, f32) = (-0.02, 1.4);
 /// The direction from the scene to the light.
 pub(super) const LIGHT: Point = [-0.54, 0.70, 0.46];
 
-/// A ray: a half-line from a point.
+/// A ray that begins at a point.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Ray {
     pub from: Point,
@@ -32,7 +32,7 @@ pub(super) struct Ray {
     pub along: Point,
 }
 
-/// A camera that orbits the middle of the figures.
+/// The camera, which orbits the middle of the crowd of figures.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Camera {
     about: f32,
@@ -43,14 +43,14 @@ pub(super) struct Camera {
 }
 
 impl Camera {
-    /// Returns a camera in front of `army` figures, somewhat to the side.
+    /// Creates a camera in front of a crowd of `army` figures, somewhat to the side.
     pub(super) fn new(army: usize) -> Self {
         let mut camera = Self { about: 0.45, up: 0.16, middle: [0.0; 3], radius: 1.0 };
         camera.look_at(army);
         camera
     }
 
-    /// Adapts the camera to another number of figures, with the same angles.
+    /// Adapts the camera's position to a crowd of `army` figures; its angles stay the same.
     pub(super) fn look_at(&mut self, army: usize) {
         let side = (1..).find(|side| side * side >= army).unwrap_or(1) as f32;
         let half = (side - 1.0) / 2.0 * SPACING;
@@ -58,7 +58,8 @@ impl Camera {
         self.radius = half.hypot(half * 0.8) + 1.0;
     }
 
-    /// Rotates the camera by a drag of the mouse, in fractions of the window's height; right and down are positive.
+    /// Rotates the camera by a drag of the mouse. The distance of the drag is a fraction of the window's height; right and down
+    /// are positive.
     pub(super) fn turn(&mut self, [right, down]: [f32; 2]) {
         if right.is_finite() && down.is_finite() {
             self.about = (self.about - ANGLE_PER_DRAG * right).rem_euclid(4.0 * FRAC_PI_2);
@@ -74,17 +75,18 @@ impl Camera {
         [x, y.max(0.15), z]
     }
 
-    /// Returns the distance of the eye from the middle of the figures.
+    /// Returns the distance of the eye from the middle of the crowd of figures, in metres.
     pub(super) fn distance(&self) -> f32 {
         self.radius / HALF_FIELD_OF_VIEW * 1.08
     }
 
-    /// Returns the camera's axes: to the right, upward, and forward.
+    /// Returns the directions of the camera's axes: to the right, upward, and forward.
     fn axes(&self) -> [Point; 3] {
         axes(sub(self.middle, self.eye()))
     }
 
-    /// Returns the matrix from points in the scene to clip coordinates; `wide` is the picture's width divided by its height.
+    /// Returns the matrix that transforms points of the scene to clip coordinates; `wide` is the picture's width divided by its
+    /// height.
     pub(super) fn view(&self, wide: f32) -> Matrix {
         let [right, up, forward] = self.axes();
         let eye = self.eye();
@@ -99,30 +101,30 @@ impl Camera {
         from_rows([row(right, across), row(up, high), z, row(forward, 1.0)])
     }
 
-    /// Returns the width and height in the picture of an object of size 1 at distance 1, in halves of the picture's width and
-    /// height. In a picture that is higher than wide, the horizontal field of view is fixed instead of the vertical one.
+    /// Returns the width and height that an object of size 1 at distance 1 has in the picture, in halves of the picture's width
+    /// and height. In a picture that is higher than wide, the horizontal field of view is fixed instead of the vertical one.
     fn focus(&self, wide: f32) -> [f32; 2] {
         let wide = if wide.is_finite() { wide.clamp(0.01, 100.0) } else { 1.0 };
         let half = HALF_FIELD_OF_VIEW / wide.min(1.0);
         [1.0 / (half * wide), 1.0 / half]
     }
 
-    /// Returns the ray through a position in the picture: from 0 to 1 from left to right and from top to bottom. `wide` is the
-    /// picture's width divided by its height.
+    /// Returns the ray from the eye through a position in the picture. Positions are from 0 to 1, from left to right and from
+    /// top to bottom. `wide` is the picture's width divided by its height.
     pub(super) fn ray(&self, [x, y]: [f32; 2], wide: f32) -> Ray {
         let ([right, up, forward], [across, high]) = (self.axes(), self.focus(wide));
         let sideward = add(scale(right, (2.0 * x - 1.0) / across), scale(up, (1.0 - 2.0 * y) / high));
         Ray { from: self.eye(), along: unit(add(forward, sideward)) }
     }
 
-    /// Returns the point of a ray whose depth for the camera is that of `point`.
+    /// Returns the point on a ray that has the same depth as `point`, as seen from the camera.
     pub(super) fn point_at_depth_of(&self, point: Point, ray: Ray) -> Point {
         let [_, _, forward] = self.axes();
         let speed = dot(ray.along, forward).max(0.05);
         add(ray.from, scale(ray.along, dot(sub(point, ray.from), forward) / speed))
     }
 
-    /// Returns the matrix from points in the scene to the shadow map, which contains everything that casts shadows.
+    /// Returns the matrix that transforms points of the scene to the shadow map, which contains everything that casts shadows.
     pub(super) fn light(&self) -> Matrix {
         let [right, up, forward] = axes(scale(LIGHT, -1.0));
         let reach = self.shadow_half_width();
@@ -138,9 +140,9 @@ impl Camera {
         self.radius + 0.4
     }
 
-    /// Returns the rectangle of the picture in which the camera sees the floor that the shadow map covers: left, bottom, right
-    /// and top, as fractions of the picture from its lower left corner. `None` if that part of the floor extends behind the
-    /// eye. `aspect` is the picture's width divided by its height.
+    /// Returns the rectangle of the picture that contains the floor covered by the shadow map: left, bottom, right and top, as
+    /// fractions of the picture from its lower left corner. `None` if that part of the floor extends behind the eye. `aspect`
+    /// is the picture's width divided by its height.
     pub(super) fn shadow_area(&self, aspect: f32) -> Option<[f32; 4]> {
         let ([right, up, _], view) = (axes(scale(LIGHT, -1.0)), self.view(aspect));
         let determinant = right[0] * up[2] - right[2] * up[0];
@@ -174,7 +176,7 @@ fn from_rows(rows: [[f32; 4]; 4]) -> Matrix {
     std::array::from_fn(|at| rows[at % 4][at / 4])
 }
 
-/// Returns the vector with the same direction and length 1.
+/// Returns the vector with the direction of `a` and length 1.
 fn unit(a: Point) -> Point {
     scale(a, 1.0 / dot(a, a).sqrt().max(1e-6))
 }
@@ -183,7 +185,7 @@ fn unit(a: Point) -> Point {
 mod tests {
     use super::*;
 
-    /// Returns the point transformed by the matrix, divided by w: x, y, z from -1 to 1 if visible.
+    /// Returns the point `p` transformed by the matrix and divided by w: x, y and z are from -1 to 1 if it is visible.
     fn brought(m: Matrix, p: Point) -> Point {
         let row = |n: usize| m[n] * p[0] + m[4 + n] * p[1] + m[8 + n] * p[2] + m[12 + n];
         [row(0) / row(3), row(1) / row(3), row(2) / row(3)]

@@ -1,7 +1,7 @@
-//! The level of detail of the figures: number of triangles, shaders, and size of the shadow map.
+//! The level of detail of the figures: number of triangles, kind of shaders, and size of the shadow map.
 //!
-//! If the CPU renders OpenGL (Mesa's llvmpipe), triangles of a pixel or two and filtered shadows take most of a picture's time,
-//! and are hardly visible. A GPU draws all of them.
+//! If OpenGL runs on the CPU (Mesa's llvmpipe), triangles of one or two pixels and filtered shadows would take most of the time
+//! for a picture, and would hardly be visible. A GPU draws all of them.
 
 use ladders::cloth::model::Figure;
 
@@ -14,10 +14,11 @@ pub(super) enum Detail {
     Coarse,
 }
 
-/// The indices of the triangles of a figure: of its shirt and of its body.
+/// The triangles with which a figure is drawn, as lists of vertex indices: one for the shirt, one for the body.
 pub(super) struct Meshes {
     pub picture: [Vec<u32>; 2],
-    /// The indices of the triangles that cast shadows, of the shirt and of the body; `None` if they are those in the picture.
+    /// The vertex indices of the triangles that cast shadows, for the shirt and for the body; `None` if these are the same
+    /// triangles as in `picture`.
     pub shadow: Option<[Vec<u32>; 2]>,
 }
 
@@ -35,7 +36,7 @@ impl Detail {
         }
     }
 
-    /// Returns the number of samples of the shadow map for each pixel.
+    /// Returns the number of samples of the shadow map that are averaged for each pixel.
     fn shadow_samples(self) -> u32 {
         match self {
             Self::Fine => 4,
@@ -43,8 +44,8 @@ impl Detail {
         }
     }
 
-    /// Returns the name and the source of the vertex shader and the fragment shader for a kind of object; `may_be_shaded` is
-    /// true if shadows may fall on it.
+    /// Returns the name and the source of the vertex shader and of the fragment shader for a kind of object, such as the
+    /// shirts; `may_be_shaded` is true if shadows may fall on it.
     pub(super) fn shaders(self, kind: usize, may_be_shaded: bool) -> [(&'static str, String); 2] {
         let files = match self {
             Self::Fine => [
@@ -60,7 +61,8 @@ impl Detail {
         files.map(|(name, source)| (name, format!("#define KIND {kind}\n#define TAPS {taps}\n{source}")))
     }
 
-    /// Returns the triangles with which each of `count` figures is drawn: the more figures, the fewer triangles.
+    /// Returns the triangles with which each of `count` figures is drawn. The more figures there are, the fewer triangles each
+    /// has.
     pub(super) fn meshes(self, figure: &Figure, count: usize) -> Meshes {
         let thinned = |shirt: usize, rows: usize, columns: usize| {
             [figure.shirt.coarser_triangles(shirt), figure.body.coarser_triangles(rows, columns)]

@@ -1,4 +1,4 @@
-//! Measurement of the times of a simulated frame of the figures, and of its events for the trace.
+//! Measures the times of a simulated frame of the figures, and records its events for the trace.
 
 use std::time::{Duration, Instant};
 
@@ -9,28 +9,28 @@ use ladders::cloth::steps::StepId;
 use opencl::cl::Event;
 use opencl::timer::{DeviceClock, ms};
 
-/// The names of the acquisition and the release of a vertex buffer in the trace. They differ from the names for the movie's
-/// frames.
+/// The names in the trace of the acquisition of a vertex buffer by OpenCL and of its release to OpenGL. They differ from the
+/// names for the movie's frames.
 const HANDOVER_NAMES: [&str; 2] = ["cloth acquire", "cloth release"];
-/// The name in the trace of the copy of vertices to the host.
+/// The name in the trace of copying vertices from the device to the host.
 const COPY_NAME: &str = "cloth copy";
 /// The index of the release of the vertex buffer in [`ClothTimes::NAMES`].
 const RELEASE_INDEX: usize = 6;
 /// The index of the copy of vertices in [`ClothTimes::NAMES`].
 const COPY_INDEX: usize = 7;
 
-/// The times at which a frame that is being simulated began and was enqueued.
+/// A timer for one simulated frame: the times at which its simulation began and at which all its steps were enqueued.
 pub(super) struct FrameTimer {
     began: Instant,
     enqueued: Instant,
 }
 
-/// The completed commands of a simulated frame.
+/// The commands of a completed frame, whose times are recorded.
 pub(super) struct FrameCommands<'a> {
     pub done: &'a [(StepId, StepExecution)],
-    /// The OpenCL events of the acquisitions of the vertex buffer, and of its releases.
+    /// The OpenCL events of the acquisitions of the vertex buffer (first element), and of its releases (second element).
     pub handed: &'a [Vec<Event>; 2],
-    /// Start and end of the copy of vertices to the host, if they were copied.
+    /// The start and the end of copying vertices to the host; `None` if they were not copied.
     pub copied: Option<(Instant, Instant)>,
 }
 

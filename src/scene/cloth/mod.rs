@@ -1,8 +1,9 @@
-//! A crowd of walking figures, called army, whose shirts show the movie.
+//! A crowd of walking figures whose shirts show the movie. The code calls the crowd `army`; an integer of this name is the
+//! number of figures.
 //!
-//! The window's thread draws the figures; a [`walker`] on a thread of its own simulates them. Neither waits for the other:
-//! until there are new vertices, the old ones are drawn again. If the device shares buffers with OpenGL, each request lends it
-//! the buffer that is not being drawn, and the device writes into that buffer.
+//! The window's thread draws the figures; another thread, the [`walker`], simulates them. Neither waits for the other: until
+//! there are new vertices, the old ones are drawn again. If the device shares buffers with OpenGL, each request to the walker
+//! lends it the buffer that is not being drawn, and the device writes into that buffer.
 
 mod army;
 mod camera;
@@ -46,23 +47,23 @@ use world::{World, WorldView};
 
 /// The numbers of figures that the user can choose.
 const ARMIES: [usize; 5] = [1, 4, 9, 25, 100];
-/// The minimum time between two requests to the walker.
+/// The minimum time between two requests to the walker, the thread that simulates the figures.
 const MIN_REQUEST_INTERVAL: Duration = Duration::from_micros(15_500);
-/// The interval of polling OpenGL, until it has finished with a buffer.
+/// The interval at which OpenGL is polled until it has finished with a vertex buffer.
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
-/// If the device changes while the walker has been busy for longer than this, the walker is abandoned.
+/// The time for which the walker must have been busy with a request to be abandoned when the user changes the device.
 const STALL_TIMEOUT: Duration = Duration::from_secs(2);
 /// The maximum time that a closing window waits for the walker's thread.
 const THREAD_TIMEOUT: Duration = Duration::from_millis(300);
 
-/// The reason why vertex buffers are not shared if OpenGL does not see what OpenCL writes into them.
+/// The reason, shown to the user, why vertex buffers are not shared if OpenGL does not see what OpenCL writes into them.
 const NOT_SEEN_BY_OPENGL: &str = "what OpenCL wrote into a vertex buffer did not reach OpenGL in a test";
 
-/// The thing at which the mouse button was pressed in the cloth scene.
+/// The object that the user drags in the cloth scene since the mouse button was pressed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Grip {
     Nothing,
-    /// The button was pressed at this position; the walker has to find out what is there.
+    /// The button was pressed at this position in the window; the walker has not found out yet what is there.
     Unknown([f32; 2]),
     Camera,
     /// A piece of cloth: the point where it was grabbed, and the point to which it is pulled.
@@ -82,11 +83,11 @@ pub(super) struct Cloth {
     /// The window's width divided by its height.
     wide: f32,
     walker: Option<Walker>,
-    /// True if the walker's thread could not be started, or has ended: it is not started again on this device.
+    /// True if the walker's thread could not be started, or has ended unexpectedly. It is not started again on this device.
     has_failed: bool,
-    /// The number of the frame loop's device whose context was requested last.
+    /// The number that the frame loop gives to the device whose context was requested last; `None` before the first request.
     device: Option<u32>,
-    /// The channel by which the requested context of the device arrives; `None` if no context is awaited.
+    /// The channel through which the requested context of the device arrives; `None` if no context is awaited.
     awaited: Option<Receiver<(ClContext, Sharing)>>,
     /// `Some` if the next request must change the walker's device: to the device of this context, or to the host if the inner
     /// value is `None`.
@@ -94,10 +95,11 @@ pub(super) struct Cloth {
     fresh: Option<Report>,
     memory: Vec<u8>,
     requested_at: Option<Instant>,
-    /// The total time for which the process had been stopped at the last request to the walker.
+    /// The total time for which the process had been stopped (by Ctrl+Z, for example) when the last request was sent to the
+    /// walker.
     stopped: Duration,
-    /// The parameters of the last request: number of figures, true for each step that runs on the host, and true if the buffer
-    /// is handed over twice.
+    /// The parameters of the last request to the walker: the number of figures, for each simulation step true if it runs on the
+    /// host, and true if the buffer is handed over twice.
     last: Option<(usize, [bool; 5], bool)>,
     seconds: f64,
     times: Times,
@@ -194,7 +196,7 @@ impl Cloth {
         true
     }
 
-    /// Draws the vertices of a report from now on; keeps the report until OpenGL's objects exist.
+    /// Uses the vertices of a report for drawing from now on; keeps the report if OpenGL's objects do not exist yet.
     fn take(&mut self, mut report: Report) {
         self.keep_error(report.error.take());
         // The refusal of the previous device is obsolete.
@@ -213,7 +215,8 @@ impl Cloth {
         self.memory = report.vertices;
     }
 
-    /// Stores an error, which the next [`draw`](Scene::draw) returns. The figures continue on the host.
+    /// Stores an error, which the next call of [`draw`](Scene::draw) returns. The simulation of the figures continues on the
+    /// host.
     fn keep_error(&mut self, error: Option<Error>) {
         if let Some(error) = error {
             // The army continues on the host.
@@ -221,8 +224,8 @@ impl Cloth {
         }
     }
 
-    /// Sends the next request to the walker when it is due. Returns the time when it will be due; `None` if a request is
-    /// running or none is needed.
+    /// Sends the next request to the walker if it is due. Returns the time when it will be due; `None` if a request is running
+    /// or none is needed.
     fn request_next(&mut self, frames: &FrameLoop) -> Option<Instant> {
         if self.has_failed || self.awaited.is_some() {
             return None;
@@ -289,8 +292,8 @@ impl Cloth {
         None
     }
 
-    /// Lends a vertex buffer for `army` figures to the device. Returns [`LendResult::NoArmy`] if the device shares no buffers,
-    /// if the write-back runs on the host, or if lending fails.
+    /// Lends a vertex buffer for a crowd of `army` figures to the device. Returns [`LendResult::NoArmy`] if the device shares
+    /// no buffers, if the write-back runs on the host, or if lending fails.
     fn lend(&mut self, army: usize, on_host: [bool; 5]) -> LendResult {
         let is_shared = self.panel.device.is_some() && self.panel.copies.is_none();
         let Some(world) = self.world.as_mut().filter(|_| is_shared && !on_host[StepId::Write as usize])
@@ -341,7 +344,7 @@ impl Scene for Cloth {
         Tick { redraw: tick.redraw || has_report, wake_at }
     }
 
-    /// Draws the figures; also returns an error of the walker, once.
+    /// Draws the figures. Returns the stored error of the simulation, if there is one, at the first call only.
     fn draw(&mut self, _: &FrameLoop, screen: &Screen) -> Result<()> {
         let (width, height) = screen.size;
         self.wide = width as f32 / height.max(1) as f32;
@@ -357,7 +360,7 @@ impl Scene for Cloth {
         }
     }
 
-    /// Grabs and drags the cloth, rotates the camera, and changes the number of figures.
+    /// Lets the user grab and drag the cloth, rotate the camera, and change the number of figures.
     fn input(&mut self, input: Input, _: &mut FrameLoop) -> Result<Option<String>> {
         match input {
             Input::Grab(at) => self.grip = Grip::Unknown(at),

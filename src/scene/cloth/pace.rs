@@ -1,7 +1,7 @@
-//! A limit of the simulated time per picture of the cloth, derived from the times of recent steps, so that a late picture does
-//! not make the next ones even later.
+//! Limits the time by which the cloth is simulated for each picture, depending on how long recent steps took, so that a late
+//! picture does not make the next ones even later.
 //!
-//! Only the window uses this limit: tests and `snapshot`, with clocks of their own, compute all steps.
+//! Only the window uses this limit. Tests and `snapshot`, which do not run in real time, compute all steps.
 
 use std::collections::VecDeque;
 
@@ -11,20 +11,20 @@ use ladders::cloth::chain::{MAX_FRAME_S, MAX_STEP_S};
 const MAX_STEPS_TIME: f64 = 0.04;
 /// The number of recent pictures whose times are averaged.
 const RECENT_PICTURES: usize = 15;
-/// The pace, as a fraction of real time, below which the panel reports that the simulation is slow.
+/// The pace (simulated time divided by elapsed time) below which the panel reports that the simulation is slow.
 const MAX_REPORTED_PACE: f64 = 0.9;
 
 /// The times of recent pictures, which limit the time by which the cloth is advanced.
 #[derive(Default)]
 pub(super) struct Pace {
-    /// The time of a simulation step in seconds, for recent pictures.
+    /// The time that a simulation step took in each recent picture, in seconds.
     steps: VecDeque<f64>,
     /// For each recent picture, the simulated time and the elapsed time, in seconds.
     advanced: VecDeque<(f64, f64)>,
 }
 
 impl Pace {
-    /// Adds the time of a simulation step in a picture, in seconds.
+    /// Adds the time that a simulation step took in the last picture, in seconds.
     pub(super) fn note(&mut self, step: f64) {
         keep(&mut self.steps, step);
     }
@@ -44,7 +44,7 @@ impl Pace {
         goes
     }
 
-    /// Returns the pace as a fraction of real time if it is slow enough to be reported; otherwise `None`.
+    /// Returns the pace (simulated time divided by elapsed time) if it is low enough to be reported; otherwise `None`.
     pub(super) fn slow_pace(&self) -> Option<f64> {
         let (advanced, passed) =
             self.advanced.iter().fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
@@ -58,7 +58,7 @@ impl Pace {
     }
 }
 
-/// Appends a value, and drops the oldest if there are more than [`RECENT_PICTURES`].
+/// Appends a value, and drops the oldest one if there are more than [`RECENT_PICTURES`].
 fn keep<T>(all: &mut VecDeque<T>, one: T) {
     all.push_back(one);
     if all.len() > RECENT_PICTURES {

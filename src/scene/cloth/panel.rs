@@ -24,28 +24,28 @@ const EXPLANATIONS: [&str; 8] = [
 /// The full width of the bar of a row, in points.
 const BAR_WIDTH: f32 = 90.0;
 
-/// The state of the cloth panel: the user's choice of where steps run, and the facts about the device.
+/// The state of the cloth panel: the user's choice of where steps run, and what the panel shows about the device.
 #[derive(Default)]
 pub(super) struct ClothPanel {
     on_host: Cell<[bool; 5]>,
     twice: Cell<bool>,
     /// The device's name; `None` if there is no device, so that all steps run on the host.
     pub device: Option<String>,
-    /// The reason why vertices are copied; `None` if the device writes into OpenGL's buffers.
+    /// The reason why vertices are copied through the host; `None` if the device writes into OpenGL's buffers.
     pub copies: Option<String>,
-    /// True if OpenGL is rendered by the CPU, with less detail.
+    /// True if the figures are drawn with less detail, because OpenGL runs on the CPU.
     pub is_coarse: bool,
-    /// The pace of the simulation as a fraction of real time; `None` if it is not slow.
+    /// The pace of the simulation (simulated time divided by elapsed time); `None` if it is not slow.
     pub slow_pace: Option<f64>,
 }
 
 impl ClothPanel {
-    /// Returns for each simulation step true if the user wants it to run on the host.
+    /// Returns an element for each simulation step, which is true if the user wants the step to run on the host.
     pub(super) fn on_host(&self) -> [bool; 5] {
         self.on_host.get()
     }
 
-    /// Returns true if OpenGL's vertex buffer is to be handed to OpenCL twice per frame, false if once.
+    /// Returns true if OpenCL is to acquire OpenGL's vertex buffer twice per frame, false if once.
     pub(super) fn hands_over_twice(&self) -> bool {
         self.twice.get()
     }
@@ -104,8 +104,8 @@ impl ClothPanel {
         ));
     }
 
-    /// Lays out the button that switches between one and two handovers of the vertex buffer per frame. `handovers` is their
-    /// number in the last frame.
+    /// Lays out the button that switches between one and two handovers of the vertex buffer to OpenCL per frame. `handovers` is
+    /// their number in the last frame, `None` if the buffer is not shared.
     fn switch_handovers(&self, ui: &mut Ui, handovers: Option<usize>) {
         let text = match handovers {
             Some(1) => "once",
@@ -142,7 +142,7 @@ fn theme_text(text: &str, color: Color32) -> egui::RichText {
     egui::RichText::new(text).font(theme::words(12.0)).color(color)
 }
 
-/// Draws the bar of a row, whose length is the median of `ms` relative to `most`, the longest median of all rows. The bar's
+/// Draws the bar of a row. Its length is the median of the times `ms` relative to `most`, the longest median of all rows. Its
 /// colour shows whether the step ran on the host or on the device.
 fn draw_bar(ui: &mut Ui, ms: Option<Series>, most: f64, on_host: bool) {
     let (rect, _) = ui.allocate_exact_size(vec2(BAR_WIDTH, 10.0), Sense::hover());
@@ -174,7 +174,7 @@ mod tests {
         shapes.into_iter().filter_map(text).collect()
     }
 
-    /// Checks that times of a few microseconds, as on a GPU, are shown with enough digits.
+    /// Tests that times of a few microseconds, as on a GPU, are shown with enough digits.
     #[test]
     fn steps_of_some_microseconds_have_digits() {
         assert_eq!(texts(0.0037).iter().filter(|text| *text == "0.0037").count(), 3 * EXPLANATIONS.len());

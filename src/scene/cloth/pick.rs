@@ -7,9 +7,9 @@ use ladders::cloth::model::{COLUMNS, PARTICLES, SHIRT_VERTICES, VERTEX_COLUMNS};
 /// The number of floats of a vertex.
 const VERTEX_FLOATS: usize = 8;
 
-/// Returns the particle that the ray hits: the index of the particle nearest to the ray's first intersection with a shirt, and
-/// that intersection; `None` if the ray meets no shirt. `army` is the number of figures. `vertices` are the vertices that are
-/// drawn, those of the shirts first, and `indices` are those of the triangles of one shirt.
+/// Returns the index of the particle of the cloth that the ray hits, which is the vertex nearest to its first intersection with
+/// a shirt, and the point of that intersection; `None` if the ray hits no shirt. `army` is the number of figures. `vertices`
+/// are the vertices that are drawn, those of the shirts first. `indices` are the vertex indices of the triangles of one shirt.
 pub(super) fn particle(ray: Ray, army: usize, indices: &[u32], vertices: &[f32]) -> Option<(usize, Point)> {
     let shirts = vertices.chunks_exact(SHIRT_VERTICES * VERTEX_FLOATS).take(army);
     let mut nearest: Option<(f32, usize)> = None;
@@ -32,14 +32,14 @@ pub(super) fn particle(ray: Ray, army: usize, indices: &[u32], vertices: &[f32])
     nearest.map(|(far, particle)| (particle, add(ray.from, scale(ray.along, far))))
 }
 
-/// Returns the position of a vertex of a shirt.
+/// Returns the position of the vertex with this index of a shirt; `None` if there is no such vertex.
 fn corner(shirt: &[f32], vertex: usize) -> Option<Point> {
     let numbers = shirt.get(vertex * VERTEX_FLOATS..vertex * VERTEX_FLOATS + 3)?;
     numbers.try_into().ok()
 }
 
-/// Returns the distance along the ray to its intersection with a triangle, from either side of the triangle; `None` if the ray
-/// misses it (T. Möller, B. Trumbore, "Fast, Minimum Storage Ray/Triangle Intersection", 1997).
+/// Returns the distance from the start of the ray to its intersection with a triangle, from either side of the triangle; `None`
+/// if the ray misses it (T. Möller, B. Trumbore, "Fast, Minimum Storage Ray/Triangle Intersection", 1997).
 fn intersection_distance(ray: Ray, [a, b, c]: [Point; 3]) -> Option<f32> {
     let (ab, ac) = (sub(b, a), sub(c, a));
     let across = cross(ray.along, ac);

@@ -18,7 +18,7 @@ use video::Orientation;
 
 /// Width and height of the picture.
 pub(crate) const SIZE: (u32, u32) = (1280, 720);
-/// The number of simulation steps of 1/60 s before the picture is drawn.
+/// The number of simulation steps, of 1/60 s each, that are made before the picture is drawn.
 const STEPS: usize = 100;
 
 /// Draws one figure with the picture `rgba`, of `size` pixels, on its shirt. Returns RGBA of [`SIZE`], top row first. The
@@ -65,8 +65,8 @@ fn picture_texture(gl: &Arc<glow::Context>, size: (u32, u32), rgba: &[u8]) -> Re
     Ok(texture)
 }
 
-/// Draws the figures of `chain`, whose vertices the world has, with the picture `worn` on their shirts. Returns RGBA of [`SIZE`],
-/// top row first.
+/// Draws the figures of `chain`, whose vertices `world` contains already, with the picture `worn` on their shirts. Returns RGBA
+/// of [`SIZE`], top row first.
 fn draw_figures(
     gl: &glow::Context,
     world: &mut World,

@@ -1,4 +1,5 @@
-//! Comparison of the scene's picture with stored ones, with a tolerance: CPUs, compilers and OpenGL drivers differ a little.
+//! Compares the scene's picture with stored ones, with a tolerance, since CPUs, compilers and OpenGL drivers give slightly
+//! different results.
 //!
 //! `UPDATE_GOLDENS=1 ./dev test -p clreel cloth::picture` rewrites the stored pictures; look at them before you commit.
 
@@ -16,14 +17,15 @@ const COLUMNS: usize = SIZE.0 as usize / BLOCK;
 const ROWS: usize = SIZE.1 as usize / BLOCK;
 /// The difference of a colour channel, in levels, above which two blocks count as different.
 const LEVELS: u8 = 12;
-/// The number of blocks that may differ, of 14,400: those along some edges.
+/// The number of blocks, of 14,400, that may differ: those along some edges.
 const MAX_DIFFERENT: usize = 60;
-/// The number of blocks that may differ at the coarse level of detail: also those along the edges of shadows.
+/// The number of blocks that may differ at the coarse level of detail. It is larger, because blocks along the edges of shadows
+/// may differ, too.
 const MAX_DIFFERENT_COARSE: usize = 288;
 /// The number of floats of a vertex.
 const VERTEX: usize = 8;
 
-/// The size of the picture on the shirts, no part of which is symmetric.
+/// The size of the picture on the shirts. No part of the picture is symmetric, so that a wrong orientation is detected.
 const WORN: (u32, u32) = (96, 54);
 
 fn worn() -> Vec<u8> {

@@ -1,5 +1,5 @@
-//! The shadow map: the depth of the nearest surface as seen from the light (L. Williams, "Casting Curved Shadows on Curved Surfaces",
-//! 1978).
+//! The shadow map, which stores the depth of the nearest surface as seen from the light (L. Williams, "Casting Curved Shadows
+//! on Curved Surfaces", 1978).
 
 use std::sync::Arc;
 
@@ -64,7 +64,8 @@ impl Shadow {
         }
     }
 
-    /// Calls `draw` with the shadow map as the render target; `light` is the matrix from points in the scene to the shadow map.
+    /// Calls `draw` with the shadow map as the render target; `light` is the matrix that transforms points of the scene to the
+    /// shadow map.
     pub(super) fn draw(&self, light: &Matrix, draw: impl FnOnce()) {
         let gl = &self.gl;
         // SAFETY: the context is current on this thread; all objects are alive and this context's.

@@ -1,4 +1,4 @@
-//! OpenGL's vertex buffers in OpenCL: acquired by OpenCL for a frame, then released to OpenGL.
+//! Use of OpenGL's vertex buffers in OpenCL: a buffer is acquired by OpenCL for a frame, then released to OpenGL.
 
 use std::sync::Arc;
 
@@ -7,31 +7,32 @@ use engine::sharing::vertex_buffer::{SharedVertices, VertexBuffer};
 use ladders::cloth::steps::StepId;
 use opencl::cl::{Buffer, ClContext, Event};
 
-/// The maximum number of OpenCL objects of vertex buffers that are kept. A crowd of figures has two buffers; further ones
-/// replace buffers that were never given back.
+/// The maximum number of vertex buffers whose OpenCL objects are kept. A crowd of figures has two buffers; further ones replace
+/// buffers that were never given back.
 const MAX_BUFFERS: usize = 4;
 
-/// The vertex buffers that OpenGL has lent to one device.
+/// The OpenCL objects of the vertex buffers that OpenGL has lent to one device.
 #[derive(Default)]
 pub(super) struct SharedBuffers {
     buffers: Vec<SharedVertices>,
-    /// True once the driver has refused a call: no buffer is acquired any more.
+    /// True once a call of the driver has failed. From then on, no buffer is acquired any more.
     is_over: bool,
     refusal: Option<String>,
 }
 
-/// The result of handing a vertex buffer over for a frame.
+/// The result of handing a vertex buffer to OpenCL for a frame and back to OpenGL.
 #[derive(Default)]
 pub(super) struct HandoverResult {
     /// True if the buffer was released to OpenGL with the frame's vertices in it.
     pub is_written: bool,
-    /// True if the driver has failed to release the buffer: OpenGL must not use it.
+    /// True if the driver has failed to release the buffer to OpenGL, which must not use it then.
     pub is_kept: bool,
-    /// The OpenCL events of the acquisitions, and of the releases.
+    /// The OpenCL events of the acquisitions (first element), and of the releases (second element).
     pub events: [Vec<Event>; 2],
 }
 
-/// A vertex buffer that OpenCL has acquired for a frame: once for all steps, or twice, for skinning and for write-back.
+/// A vertex buffer that is handed over to OpenCL for a frame. OpenCL acquires it once for all steps, or twice, for skinning and
+/// for write-back.
 pub(super) struct Handover<'a> {
     shares: &'a mut SharedBuffers,
     cl: &'a ClContext,
@@ -42,9 +43,9 @@ pub(super) struct Handover<'a> {
     twice: bool,
     /// True while OpenCL has acquired the buffer.
     is_held: bool,
-    /// True if the driver has failed to release the buffer.
+    /// True if the driver has failed to release the buffer to OpenGL.
     is_kept: bool,
-    /// True once a step has been told to wait for the first acquisition.
+    /// True once a step has been given the events of the first acquisition to wait for.
     is_first_used: bool,
     /// The OpenCL events of the acquisitions, and of the releases.
     events: [Vec<Event>; 2],
@@ -56,9 +57,9 @@ impl Handover<'_> {
         self.shared.memory()
     }
 
-    /// Prepares the buffer for a step: enqueues the acquisition or the release that must precede the step, if any. Returns the
-    /// events for which the step has to wait. Returns `None` if the buffer could not be acquired a second time: then the step
-    /// must not use it.
+    /// Prepares the buffer for a simulation step: enqueues the acquisition or the release that must precede the step, if any.
+    /// Returns the events for which the step has to wait; `None` if the buffer could not be acquired a second time, so that the
+    /// step must not use it.
     pub(super) fn prepare_step(&mut self, step: StepId) -> Option<Vec<Event>> {
         if !std::mem::replace(&mut self.is_first_used, true) {
             return Some(self.events[0].clone());
@@ -99,9 +100,9 @@ impl Handover<'_> {
 }
 
 impl SharedBuffers {
-    /// Starts a handover: enqueues the acquisition of a buffer that OpenGL has lent. If `twice` is true, the buffer is released
-    /// after skinning and acquired again for the write-back. Returns `None` if the acquisition fails, or the driver has refused
-    /// an earlier one.
+    /// Starts to hand over a buffer that OpenGL has lent: enqueues its acquisition by OpenCL. If `twice` is true, the buffer is
+    /// released after skinning and acquired again for the write-back. Returns `None` if the acquisition fails, or an earlier
+    /// one has failed.
     pub(super) fn begin<'a>(
         &'a mut self,
         cl: &'a ClContext,
@@ -134,7 +135,7 @@ impl SharedBuffers {
         })
     }
 
-    /// Drops all buffers, because another number of figures has other buffers.
+    /// Drops the OpenCL objects of all buffers, because the number of figures has changed and the new crowd has other buffers.
     pub(super) fn clear(&mut self) {
         self.buffers.clear();
     }
@@ -146,7 +147,7 @@ impl SharedBuffers {
         self.refusal = Some(why.trim_end_matches('.').to_owned());
     }
 
-    /// Returns the error if the driver has refused to share a buffer since the last call.
+    /// Returns the error if a driver's call for sharing a buffer has failed since the last call of this function; else `None`.
     pub(super) fn take_refusal(&mut self) -> Option<String> {
         self.refusal.take()
     }

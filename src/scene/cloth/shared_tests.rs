@@ -20,23 +20,23 @@ use opengl::headless::Headless;
 use testkit::layer;
 use video::Orientation;
 
-/// Number of frames simulated for each army.
+/// The number of frames that are simulated for each number of figures.
 const FRAMES: usize = 12;
 const ARMIES: [usize; 2] = [1, 4];
 
-/// A simulation and the world that draws it: the scene without the window.
+/// A simulation of the figures and the objects that draw it: the cloth scene without the window.
 struct Side {
     simulation: ArmySimulation,
     world: World,
     shares: bool,
 }
 
-/// Returns true for the frames in which the buffer is handed over twice.
+/// Returns true if the buffer is handed over twice in the frame `n`.
 fn is_twice(n: usize) -> bool {
     n % 3 == 2
 }
 
-/// Returns the context of the first device, which shares.
+/// Returns a context of the first device that shares objects with OpenGL.
 fn open(headless: &Headless) -> ClContext {
     let device = list_devices().into_iter().next().unwrap();
     let mut properties = ContextProperties::new();
@@ -151,7 +151,7 @@ fn under_the_layer() {
     copied.world.destroy();
 }
 
-/// Runs a test of this file in a process with the layer; returns the file to which the layer has written its log.
+/// Runs a test of this file in a process with the OpenCL layer of the tests; returns the path of the layer's log.
 fn run_under_layer(test: &str, options: &[(&str, &str)]) -> PathBuf {
     let log = std::env::temp_dir().join(format!("clreel-{test}-{}", std::process::id()));
     let _ = std::fs::remove_file(&log);
@@ -191,9 +191,10 @@ const COUNTS: &str = "counts";
 struct Refusal {
     /// True if the buffer is handed over twice in each frame.
     twice: bool,
-    /// The index of the frame in which the driver refuses. In frame 0 the buffers are created, and nothing is lent.
+    /// The index of the frame in which the driver refuses the handover. In frame 0 the buffers are created, and nothing is
+    /// lent.
     at: usize,
-    /// The numbers of acquisitions and releases that the driver accepts before that frame, and in it.
+    /// The numbers of acquisitions and releases that the driver accepts: in the frames before that frame, and in that frame.
     taken: [[usize; 2]; 2],
     /// True if the driver fails to release the buffer to OpenGL.
     keeps: bool,
@@ -211,7 +212,8 @@ const REFUSALS: [Refusal; 6] = [
     Refusal { twice: false, at: 1, taken: [[0, 0], [1, 0]], keeps: true },
 ];
 
-/// Returns the calls that the layer must fail: the numbers of the handovers, counted over all armies one after another.
+/// Returns the list of calls that the layer must let fail, as the numbers of the handovers, counted over all cases one after
+/// another.
 fn plan() -> String {
     let mut calls = [0, 0];
     let one = |refusal: &Refusal| {

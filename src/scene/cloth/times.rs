@@ -8,15 +8,15 @@ use engine::stats::ClothTimes;
 /// The number of frames whose times are kept: those of the last seconds.
 const MAX_FRAMES: usize = 240;
 
-/// A row of the cloth panel.
+/// The data of a row of the cloth panel, which shows one part of the work for a frame.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Row {
     /// True if the step ran on the host in the last frame.
     pub on_host: bool,
     /// The number of handovers of the vertex buffer in a frame; `None` if vertices are not shared.
     pub handovers: Option<usize>,
-    /// Statistics of the times in milliseconds, over frames that did the work of this row in the same place; `None` without
-    /// such times.
+    /// The statistics of the row's times in milliseconds, over the frames that did this work in the same place as the last
+    /// frame; `None` if there are none.
     pub ms: Option<Series>,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct Times {
 }
 
 impl Times {
-    /// Adds the times of a frame. Drops all earlier times first if they are those of another number of figures.
+    /// Adds the times of a frame. If the number of figures has changed, drops all earlier times first.
     pub(super) fn note(&mut self, frame: ClothTimes) {
         if self.frames.back().is_some_and(|last| last.figures != frame.figures) {
             self.frames.clear();
@@ -56,7 +56,7 @@ impl Times {
     }
 }
 
-/// The place in which a frame did the work of a row. Only times with equal placements can be compared.
+/// The place in which a frame did the work of a row (host or device). Only times with equal placements can be compared.
 #[derive(PartialEq)]
 struct Placement {
     on_host: bool,

@@ -1,8 +1,8 @@
-//! The thread that simulates the walking figures. It gets a request for each frame, and sends a report with times and vertices,
-//! which are in OpenGL's buffer or, if that cannot be shared, in host memory.
+//! The thread that simulates the walking figures, called walker. It gets a request for each frame, and sends a report with
+//! times and vertices. The vertices are in OpenGL's buffer or, if that cannot be shared, in host memory.
 //!
-//! The thread's OpenCL calls use a queue of their own, so that neither the window nor the movie's frames wait for them; it
-//! makes no OpenGL calls. It handles one request at a time. If the device fails, the simulation continues on the host.
+//! The thread's OpenCL calls use a separate queue, so that neither the window nor the movie's frames wait for them. The thread
+//! makes no OpenGL calls, and handles one request at a time. If the device fails, the simulation continues on the host.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -22,10 +22,10 @@ use ladders::cloth::steps::StepId;
 use opencl::cl::ClContext;
 use opencl::timer::DeviceClock;
 
-/// The radius in metres around the point of the mouse within which cloth follows the mouse.
+/// The radius around the mouse pointer within which cloth is dragged, in metres.
 const HAND_RADIUS: f32 = 0.12;
 
-/// The action of the mouse on the cloth in a frame.
+/// The action of the mouse pointer on the cloth in a frame.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Hand {
     /// The mouse holds nothing.
@@ -40,11 +40,11 @@ pub(super) enum Hand {
 pub(super) struct FrameRequest {
     /// The number of figures.
     pub army: usize,
-    /// The time since the last request in seconds; 0 in a pause.
+    /// The time by which the simulation is advanced, in seconds; 0 while the movie is paused.
     pub dt: f32,
     /// For each of the five simulation steps ([`StepId`]), true if the step is to run on the host.
     pub on_host: [bool; 5],
-    /// True if OpenGL's buffer is handed over twice: for skinning and for write-back. False if once for all steps.
+    /// True if OpenCL is to acquire OpenGL's buffer twice, for skinning and for write-back; false if once for all steps.
     pub twice: bool,
     pub hand: Hand,
     /// `Some` if the device has changed: to the device of this context, or to the host if the inner value is `None`.
@@ -58,14 +58,14 @@ pub(super) struct FrameRequest {
 /// The report on a simulated frame.
 pub(super) struct Report {
     pub army: usize,
-    /// The lent buffer; `None` if there was none, or the driver failed to release it to OpenGL.
+    /// The lent buffer, which is given back; `None` if the request had none, or the driver failed to release it to OpenGL.
     pub lent: Option<Arc<VertexBuffer>>,
     /// True if the frame's vertices are in the lent buffer.
     pub is_written: bool,
-    /// The vertices of all figures for OpenGL; empty if they are in the lent buffer alone, or could not be computed. If they
-    /// are in the buffer, too, OpenGL must verify that it sees the same there.
+    /// The vertices of all figures for OpenGL; empty if they are only in the lent buffer, or could not be computed. If they are
+    /// in the buffer as well, OpenGL must verify that it sees the same vertices there.
     pub vertices: Vec<u8>,
-    /// The reason why the buffer could not be shared; `None` if it could, or there was none.
+    /// The reason why the lent buffer could not be shared; `None` if it was shared, or there was none.
     pub refused: Option<String>,
     /// The time for which the figures have walked, in seconds.
     pub seconds: f64,
@@ -74,11 +74,11 @@ pub(super) struct Report {
     pub times: ClothTimes,
     /// The wall time per simulation step in seconds; `None` if there was no step.
     pub step: Option<f64>,
-    /// An error of the device; the simulation continues on the host.
+    /// An error of the device, after which the simulation continues on the host; `None` if there was none.
     pub error: Option<Error>,
 }
 
-/// The window's handle of the thread that simulates the figures.
+/// The handle by which the window's thread communicates with the thread that simulates the figures.
 pub(super) struct Walker {
     job: Job<(), Report>,
     requests: Sender<FrameRequest>,
@@ -87,7 +87,7 @@ pub(super) struct Walker {
 }
 
 impl Walker {
-    /// Starts the thread; figures are created by the first request.
+    /// Starts the thread. The figures are created when it gets the first request.
     ///
     /// # Errors
     /// If the system cannot start a thread.
@@ -113,7 +113,7 @@ impl Walker {
         self.since = Some(Instant::now());
     }
 
-    /// Returns the report on the request, once it has arrived.
+    /// Returns the report on the last request; `None` until it has arrived.
     ///
     /// # Errors
     /// If the thread has ended because of a panic.
@@ -128,7 +128,7 @@ impl Walker {
         }
     }
 
-    /// Ends the thread, waiting for at most `patience`; returns true if it has ended.
+    /// Asks the thread to end, and waits for that for at most `patience`; returns true if it has ended.
     pub(super) fn end(self, patience: Duration) -> bool {
         let Self { mut job, requests, .. } = self;
         drop(requests);
@@ -136,7 +136,8 @@ impl Walker {
     }
 }
 
-/// The loop of the thread: simulates the requested frames and sends the reports, until no more requests can come.
+/// Runs the loop of the thread: simulates the requested frames and sends the reports, until the window has closed the channel
+/// of requests.
 fn serve_requests(requests: &Receiver<FrameRequest>, reporter: &Reporter<(), Report>) {
     let mut simulation = ArmySimulation::default();
     while let Ok(request) = requests.recv() {
@@ -160,7 +161,7 @@ pub(super) struct ArmySimulation {
 }
 
 impl ArmySimulation {
-    /// Simulates the requested frame, after changes of the device and of the number of figures.
+    /// Simulates the requested frame. Changes the device and the number of figures first, if the request asks for that.
     pub(super) fn execute(&mut self, mut request: FrameRequest) -> Report {
         if let Some(cl) = request.device.take() {
             self.change_device(cl);
@@ -204,7 +205,7 @@ impl ArmySimulation {
         report
     }
 
-    /// Drops the simulation steps, then the OpenCL objects of OpenGL's buffers, which the steps may use.
+    /// Drops the simulation steps first, and then the OpenCL objects of OpenGL's buffers, which the steps may use.
     fn drop_chain(&mut self) {
         self.chain = None;
         self.shares.clear();
@@ -232,8 +233,8 @@ impl ArmySimulation {
         }
     }
 
-    /// Creates the chain of simulation steps for `army` figures: on the device or, without a device or if that fails, on the
-    /// host. Continues from `state`; if that is `None`, the figures begin to walk. Stores an error in `self.error`.
+    /// Creates the chain of simulation steps for `army` figures: on the device, or on the host if there is no device or it
+    /// fails. Continues from `state`; if `state` is `None`, the figures begin to walk. Stores an error in `self.error`.
     fn create_chain(&mut self, army: usize, state: Option<&State>) {
         let made = Chain::new(army, self.cl.as_ref()).or_else(|error| {
             self.cl = None;

@@ -20,7 +20,7 @@ fn order(army: usize, hand: Hand) -> FrameRequest {
     }
 }
 
-/// Returns the position of a vertex of a report.
+/// Returns the position of the vertex with this index in a report.
 fn place(report: &Report, vertex: usize) -> Point {
     let number = |n: usize| {
         let at = (vertex * 8 + n) * 4;

@@ -24,15 +24,15 @@ use video::Orientation;
 const BACKGROUND: Point = [0.105, 0.115, 0.135];
 /// Half the width of the floor, in metres.
 const FLOOR: f32 = 60.0;
-/// The index of the shaders' code for the part of the floor on which shadows may fall.
+/// The kind of object for the shaders: the part of the floor on which shadows may fall.
 const FLOORS: usize = 0;
-/// The index of the shaders' code for bodies.
+/// The kind of object for the shaders: bodies.
 const BODIES: usize = 1;
-/// The index of the shaders' code for sleeves.
+/// The kind of object for the shaders: sleeves.
 const SLEEVES: usize = 2;
-/// The index of the shaders' code for shirts.
+/// The kind of object for the shaders: shirts.
 const SHIRTS: usize = 3;
-/// The index of the shaders' code for the part of the floor on which no shadow can fall.
+/// The kind of object for the shaders: the part of the floor on which no shadow can fall.
 const BRIGHT_FLOORS: usize = 4;
 /// The colour of shirts without a picture: light grey, RGBA.
 const BARE_COLOR: [u8; 4] = [201, 201, 201, 255];
@@ -50,7 +50,7 @@ pub(super) struct World {
     bare: glow::Texture,
     figure: Figure,
     army: Option<Army>,
-    /// True to draw without shadows: a fault that the test of the picture must detect.
+    /// True to draw without shadows. A test sets it to see that the comparison with the stored picture detects this fault.
     #[cfg(test)]
     pub(super) without_shadows: bool,
 }
@@ -67,7 +67,7 @@ pub(super) struct WorldView<'a> {
 }
 
 impl World {
-    /// Creates the scene at this level of detail, without figures.
+    /// Creates the OpenGL objects of the scene at this level of detail, without figures.
     ///
     /// # Errors
     /// If the shaders do not compile, or OpenGL cannot create the objects.
@@ -126,8 +126,9 @@ impl World {
         }
     }
 
-    /// Draws the vertices of a report from now on: those in the lent buffer, or uploaded ones. Returns false if OpenGL does not
-    /// see the vertices that the device has written into the buffer; then they are uploaded instead.
+    /// Uses the vertices of a report for drawing from now on: those in the lent buffer, or those in the report, which are
+    /// uploaded. Returns false if OpenGL does not see the vertices that the device has written into the buffer; then those in
+    /// the report are uploaded instead.
     ///
     /// # Errors
     /// If OpenGL cannot create the objects.
@@ -220,7 +221,7 @@ impl World {
     }
 }
 
-/// Returns the rectangle of pixels in which shadows may fall on the floor: left, bottom, right, top.
+/// Returns the rectangle of the window in which shadows may fall on the floor, in pixels: left, bottom, right, top.
 fn shadow_bounds(camera: &Camera, at: Viewport) -> [i32; 4] {
     let size = [at.width, at.height];
     match camera.shadow_area(at.width as f32 / at.height.max(1) as f32) {
@@ -235,7 +236,7 @@ fn shadow_bounds(camera: &Camera, at: Viewport) -> [i32; 4] {
     }
 }
 
-/// Returns four rectangles that cover all pixels outside the given rectangle.
+/// Returns four rectangles that together cover all pixels of `at` outside the given rectangle.
 fn rectangles_around([left, bottom, right, top]: [i32; 4], at: Viewport) -> [[i32; 4]; 4] {
     let (width, height) = (at.width, at.height);
     [[0, 0, width, bottom], [0, top, width, height], [0, bottom, left, top], [right, bottom, width, top]]
