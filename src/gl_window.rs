@@ -48,7 +48,8 @@ impl Interface {
         }
     }
 
-    /// Returns the interface to try first: `option`, else that of the environment variable `CLREEL_GL`, else GLX.
+    /// Returns the interface to try first: `option`, or else the one that the environment variable `CLREEL_GL` names, or else
+    /// GLX.
     pub fn preferred(option: Option<Self>) -> Self {
         let variable = || base::environment::text("CLREEL_GL");
         let interface =
@@ -57,11 +58,11 @@ impl Interface {
     }
 }
 
-/// A window with a current OpenGL context (3.0 or later, or OpenGL ES 3.0).
+/// A window with an OpenGL context (OpenGL 3.0 or later, or OpenGL ES 3.0) that is current on the thread that opened it.
 ///
 /// Fields drop in order: the surface and the context must be dropped before the window, so `window` is the last field.
 pub struct GlWindow {
-    /// The functions of the context; shared with the overlay's painter.
+    /// The functions of the OpenGL context, which the overlay's painter uses, too.
     pub gl: Arc<glow::Context>,
     /// OpenGL's interface, renderer and version for messages, such as "GLX, llvmpipe (LLVM 15.0.6, 256 bits), OpenGL 4.5".
     pub renderer: String,

@@ -44,7 +44,7 @@ pub struct FilterArgs {
     /// Radius of the box in pixels: each pixel becomes the mean of (2N+1)×(2N+1) pixels
     #[arg(long, value_name = "N", default_value_t = 7, value_parser = values::one_radius, allow_hyphen_values = true)]
     pub radius: u32,
-    /// Device.
+    /// The option that selects the device.
     #[command(flatten)]
     pub on: DeviceArgs,
     /// Show two filters side by side, each with its radius, such as flat:7,off or flat:7,native:15 [default radius: --radius]
@@ -62,7 +62,7 @@ pub struct TrialArgs {
     /// when it is saved [env: CLREEL_KERNELS]
     #[arg(long, value_name = "DIR")]
     pub kernels: Option<PathBuf>,
-    /// Timeouts.
+    /// The timeouts of kernels and devices.
     #[command(flatten)]
     pub timeouts: TimeoutArgs,
 }
@@ -159,13 +159,13 @@ pub struct PlayArgs {
     /// Show the ladder in large type, one variant after the other, for a projector; the key F6 does so, too
     #[arg(long)]
     pub talk: bool,
-    /// Movies that refer to other files.
+    /// The option that permits movies to refer to other files.
     #[command(flatten)]
     pub references: ReferencesArgs,
-    /// Filter and device.
+    /// The options that select the filter, or both filters of a wipe, and the device.
     #[command(flatten)]
     pub filter: FilterArgs,
-    /// Modified kernels, and timeouts.
+    /// The options for the folder of modified kernels and for timeouts.
     #[command(flatten)]
     pub trial: TrialArgs,
     /// Copy each frame from OpenCL to OpenGL instead of sharing textures
@@ -209,7 +209,7 @@ pub struct PlayArgs {
     /// Write statistics on exit: one row per frame as .csv, or rows and a summary as .json
     #[arg(long, value_name = "FILE", value_parser = values::stats_file)]
     pub stats: Option<PathBuf>,
-    /// Timeline of the run.
+    /// The option that writes a timeline of the run to a file.
     #[command(flatten)]
     pub trace: TraceArgs,
 }

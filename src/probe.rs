@@ -35,7 +35,7 @@ use opencl::process::exit_now;
 use opencl::sandbox::{self, Cause, Sandbox};
 use opencl::sources::Sources;
 
-/// The name of the hidden subcommand with which a child process tests which devices share textures with OpenGL.
+/// The name of the hidden subcommand that clreel starts as a child process to test which devices share textures with OpenGL.
 pub(crate) const SUBCOMMAND: &str = "ask-sharing";
 
 /// The tests that a child process is to run, sent to it as JSON.
@@ -60,7 +60,7 @@ impl Work {
     }
 }
 
-/// A message from the child process.
+/// A message from the child process to its parent, sent after each step of the tests.
 #[derive(Serialize, Deserialize)]
 enum ChildMessage {
     /// The OpenGL driver of the child's window: interface, renderer and version.
@@ -85,7 +85,7 @@ pub(crate) enum DrivingDevice {
     /// The driver lacks the function that queries the device, or crashed in it, and must not be queried again.
     #[serde(rename = "NotAsked")]
     NotQueryable,
-    /// The driver does not know which device drives OpenGL.
+    /// The tested device's driver does not know which device drives OpenGL.
     Unknown,
     /// The tested device drives OpenGL.
     Same,

@@ -43,8 +43,8 @@ impl WindowSystem {
         }
     }
 
-    /// Returns the window system to use: `option`, else that of the environment variable [`VARIABLE`], else the one that suits
-    /// the desktop and the OpenGL driver. `None` leaves the choice to winit.
+    /// Returns the window system to use: `option`, or else the one that the environment variable [`VARIABLE`] names, or else
+    /// the one that suits the desktop and the OpenGL driver. `None` leaves the choice to winit.
     pub(crate) fn preferred(option: Option<Self>) -> Option<Self> {
         let variable = || base::environment::text(VARIABLE);
         let requested =

@@ -35,8 +35,8 @@ pub(crate) const RUN_SUBCOMMAND: &str = "run-kernels";
 pub(crate) const COUNT_SUBCOMMAND: &str = "count-kernels";
 /// The name of this subcommand, for usage errors.
 const SUBCOMMAND: &str = "check-kernels";
-/// The size in pixels of the picture on which kernels run: more than one work-group in each direction, with an odd remainder at
-/// the edges.
+/// The size in pixels of the picture on which kernels run. It takes more than one work-group in each direction, with an odd
+/// remainder at the edges.
 const SIZE: (u32, u32) = (70, 9);
 /// The radius with which kernels run.
 const RADIUS: u32 = 3;

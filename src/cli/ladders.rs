@@ -49,7 +49,7 @@ macro_rules! ladders {
                 }
             }
 
-            /// Returns the ladder's name in JSON, which is also a name on the command line.
+            /// Returns the ladder's name in JSON, which the command line accepts, too.
             pub(super) fn json_name(self) -> &'static str {
                 match self {
                     Self::BoxFilter => BoxFilter::INFO.name,

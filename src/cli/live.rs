@@ -28,7 +28,7 @@ pub(crate) struct Step<T> {
     pub results: T,
 }
 
-/// The results of a measurement that can be printed at any time, complete or not.
+/// Results of a measurement that can be printed at any time, even while they are incomplete.
 pub(crate) trait LiveResults: Send + 'static {
     /// Prints the results so far; `interrupted` is a sentence about the missing results if a signal ended the process.
     ///
@@ -45,7 +45,7 @@ pub(crate) trait LiveResults: Send + 'static {
     }
 }
 
-/// A measurement in progress: its progress bar and its results so far.
+/// A measurement in progress, with its progress bar and its results so far.
 pub(crate) struct LiveRun<R> {
     bar: ProgressBar,
     results: Arc<Mutex<R>>,

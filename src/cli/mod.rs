@@ -327,7 +327,7 @@ pub struct LadderArgs {
     /// Ladder: a computation and its variants
     #[arg(long, value_name = "NAME", default_value = "box-filter")]
     pub ladder: LadderName,
-    /// Cases of the ladders other than the box filter.
+    /// The options that select the cases of the ladders other than the box filter.
     #[command(flatten)]
     pub sizes: SizeArgs,
 }
@@ -338,10 +338,10 @@ pub struct BenchArgs {
     /// Movie whose frames are filtered [default: the bundled clip]
     #[arg(value_name = "FILE", value_parser = values::movie())]
     pub file: Option<PathBuf>,
-    /// Ladder and cases.
+    /// The options that select the ladder and its cases.
     #[command(flatten)]
     pub ladder: LadderArgs,
-    /// Movies that refer to other files.
+    /// The option that permits movies to refer to other files.
     #[command(flatten)]
     pub references: ReferencesArgs,
     /// Variants to time, separated by commas, or all
@@ -359,7 +359,7 @@ pub struct BenchArgs {
     /// Timed rounds; each runs every variant once
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = values::count)]
     pub frames: u32,
-    /// Devices.
+    /// The option that selects the devices.
     #[command(flatten)]
     pub on: AnyDeviceArgs,
     /// YUV to RGBA conversions to check; those of the movie's format are also timed
@@ -382,10 +382,10 @@ pub struct BenchArgs {
     /// confidence [default: 0]
     #[arg(long, value_name = "PERCENT", value_parser = values::percent)]
     pub threshold: Option<f64>,
-    /// Timeouts.
+    /// The timeouts of kernels and devices.
     #[command(flatten)]
     pub timeouts: TimeoutArgs,
-    /// Timeline of the run.
+    /// The option that writes a timeline of the run to a file.
     #[command(flatten)]
     pub trace: TraceArgs,
     /// Print JSON instead of tables; each row has what was `checked` and why it is `noisy`
@@ -411,7 +411,7 @@ pub struct BenchArgs {
 /// Options of `clreel tune`.
 #[derive(Debug, Clone, Args)]
 pub struct TuneArgs {
-    /// Ladder and cases.
+    /// The options that select the ladder and its cases.
     #[command(flatten)]
     pub ladder: LadderArgs,
     /// Radii in pixels, separated by commas; each represents a range of radii [default: one of each range]
@@ -420,10 +420,10 @@ pub struct TuneArgs {
     /// Sizes of the pictures, separated by commas; each represents a size class [default: 1280x720]
     #[arg(long, value_name = "WxH,…", value_delimiter = ',', value_parser = values::size)]
     pub size: Vec<(u32, u32)>,
-    /// Device.
+    /// The option that selects the device.
     #[command(flatten)]
     pub on: DeviceArgs,
-    /// Modified kernels, and timeouts.
+    /// The options for the folder of modified kernels and for timeouts.
     #[command(flatten)]
     pub trial: TrialArgs,
     /// Print JSON instead of a table
@@ -443,7 +443,7 @@ pub struct SnapshotArgs {
     /// Scene: movie, card (the test card) or cloth (the movie on a shirt)
     #[arg(long, value_name = "SCENE", value_enum, hide_possible_values = true, default_value_t = SceneId::Movie)]
     pub scene: SceneId,
-    /// Movies that refer to other files.
+    /// The option that permits movies to refer to other files.
     #[command(flatten)]
     pub references: ReferencesArgs,
     /// PNG to write: rotated as in the window, in the movie's stored pixels
@@ -452,13 +452,13 @@ pub struct SnapshotArgs {
     /// Time of the frame: seconds, 1:30 or 1:02:03
     #[arg(long, value_name = "TIME", default_value_t = 0.0, value_parser = values::time, allow_hyphen_values = true)]
     pub at: f64,
-    /// Filter and device.
+    /// The options that select the filter, or both filters of a wipe, and the device.
     #[command(flatten)]
     pub filter: FilterArgs,
-    /// Modified kernels, and timeouts.
+    /// The options for the folder of modified kernels and for timeouts.
     #[command(flatten)]
     pub trial: TrialArgs,
-    /// Timeline of the run.
+    /// The option that writes a timeline of the run to a file.
     #[command(flatten)]
     pub trace: TraceArgs,
 }

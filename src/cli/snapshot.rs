@@ -31,7 +31,7 @@ use video::color::planes::pack;
 use video::color::{Correction, Layout, RgbaConverter, unpremultiply};
 use video::{Frame, bundled_clip, read_frame_at};
 
-/// The sandbox in which modified kernels run; this process never runs them.
+/// The sandbox in which modified kernels of the filters run; this process never runs these.
 struct SandboxedKernels(Trials);
 
 impl SandboxedKernels {
@@ -57,7 +57,8 @@ impl SandboxedKernels {
         Ok(picture(id.name, trial.filter(|_| cl.sources().any_changed("box_filter/"))))
     }
 
-    /// Returns true if this process may convert a frame's planes on the device. Otherwise prints the reason to stderr.
+    /// Returns true if this process may convert a frame's planes on the device: the conversions are not modified, or they
+    /// neither crash nor hang in the sandbox. Otherwise prints the reason on stderr and returns false.
     fn allows_conversion(&mut self, cl: &ClContext, frame: &Video) -> bool {
         let trial = packed_planes(frame).and_then(|packed| match packed {
             Some((layout, block)) => {
@@ -184,7 +185,7 @@ fn filtered_image(args: &SnapshotArgs, frame: Frame) -> Result<Image> {
 /// An image as displayed: width and height in pixels; premultiplied RGBA, 8 bits per channel, rows without padding.
 type Image = ((u32, u32), Vec<u8>);
 
-/// Filters one frame with one or several filters.
+/// A renderer that filters one frame with one or several filters, on the device or on the CPU.
 struct SnapshotRenderer<'a> {
     args: &'a SnapshotArgs,
     frame: Frame,
@@ -239,8 +240,8 @@ impl SnapshotRenderer<'_> {
         Ok((a.0, compared.heat))
     }
 
-    /// Returns the device's context, which is created on first use under a watchdog. `what` names the work in the message of a
-    /// timeout.
+    /// Returns the device's context, which is created on first use under a watchdog. `what` names the current work in the error
+    /// message for a timeout.
     fn cl(&mut self, what: &'static str) -> Result<ClContext> {
         if let Some(cl) = &self.cl {
             return Ok(cl.clone());

@@ -18,7 +18,7 @@ use opencl::sandbox;
 use opencl::sources::Sources;
 use opengl::headless::Headless;
 
-/// The number of cases that crash or time out after which no further case is tested.
+/// The number of crashes and timeouts after which no further case is tested.
 const MAX_ENDINGS: usize = 16;
 
 /// The API through which OpenGL's context is created.

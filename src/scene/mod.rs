@@ -44,7 +44,6 @@ pub(crate) enum Input {
 
 /// A way of showing filtered pictures in the window.
 pub(crate) trait Scene {
-    /// Returns the id of the scene.
     fn id(&self) -> SceneId;
 
     /// Returns the properties of the movie or picture that the scene plays, for title, overlay and statistics; `None` if the
@@ -82,7 +81,8 @@ pub(crate) trait Scene {
     /// If an OpenGL call fails.
     fn draw(&mut self, frames: &FrameLoop, screen: &Screen) -> Result<()>;
 
-    /// Handles input of the user. Returns a message to show, which may be empty; `None` if the scene does not use this input.
+    /// Handles input of the user. Returns a message to show, which is empty if there is nothing to say; `None` if the scene
+    /// does not use this input.
     ///
     /// # Errors
     /// If the requested change fails.
@@ -168,7 +168,7 @@ pub(crate) fn size(id: SceneId) -> Option<(f64, f64)> {
 /// All scenes, and the index of the current one.
 pub(crate) struct Scenes {
     movie: Movie,
-    /// The scenes in the order in which the key `v` cycles through them.
+    /// All scenes, in the order in which the key `v` selects them.
     all: [Box<dyn Scene>; 3],
     /// The index of the current scene in `all`.
     current: usize,

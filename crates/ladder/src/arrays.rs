@@ -22,7 +22,7 @@ use compute::work::KernelWork;
 use opencl::cl::{ClContext, Device, Mem};
 use opencl::guarded::{GuardedArray, zeroed};
 
-/// A ladder whose inputs and output are arrays of 32-bit numbers. Its cases are of type `S`.
+/// A ladder whose inputs and output are arrays of 32-bit numbers; `S` is the type of its cases.
 #[derive(Debug)]
 pub struct ArrayLadder<S: 'static> {
     /// The ladder's name, peak kernels, kinds of input and other properties that all of its cases share.

@@ -24,9 +24,7 @@ const FACTORS_RIGHT: f64 = WIDTH - MARGIN;
 const AXIS_END: f64 = TIMES_RIGHT - 86.0;
 /// The largest x coordinate at which the time axis may begin.
 const MAX_AXIS_BEGIN: f64 = 300.0;
-/// The height of a row.
 pub(super) const ROW_HEIGHT: f64 = 30.0;
-/// The height of a bar.
 const BAR_HEIGHT: f64 = 16.0;
 /// The height of a line of text.
 pub(super) const LINE_HEIGHT: f64 = 18.0;

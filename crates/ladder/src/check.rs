@@ -18,7 +18,7 @@ pub type CheckResult = Result<Vec<Checked>, Box<MismatchReport>>;
 /// take longer are not checked.
 const MAX_RUN_MS: f64 = 1000.0;
 
-/// Checks one compiled variant on a device, or on the host if there is no device.
+/// A checker of one compiled variant, on a device, or on the host if there is no device.
 pub(super) struct VariantChecker<'a, L: Ladder> {
     pub ladder: &'a L,
     pub cl: Option<&'a ClContext>,
@@ -116,7 +116,7 @@ impl<L: Ladder> VariantChecker<'_, L> {
     }
 
     /// Runs the variant with one kind of input and compares its output with the reference. Returns a report if the output
-    /// differs, and the time of a run in milliseconds.
+    /// differs from it, and the time of a run in milliseconds.
     fn compare(
         &self,
         buffers: &mut L::Buffers,

@@ -55,8 +55,8 @@ impl ClockSpeed {
         Ok(Self { mean: mean(readings), limit, quarters, throttle, governor })
     }
 
-    /// Returns the difference between the fastest and the slowest quarter of the rounds, relative to the fastest one; `None` if
-    /// it is not larger than 5 %.
+    /// Returns the difference between the mean speeds in the fastest and the slowest quarter of the rounds, relative to the
+    /// faster one; `None` if it is not larger than 5 %, or not known.
     pub fn change(&self) -> Option<f64> {
         let (min, max) = self.quarters?;
         Some((max - min) / max).filter(|change| *change > STEADY)
@@ -67,7 +67,7 @@ impl ClockSpeed {
         (!self.throttle.is_empty()).then(|| self.throttle.join(", "))
     }
 
-    /// Returns lines for the user: the speed, and a warning if the speed changed.
+    /// Returns lines of text for the user: the speed of the clock, and a warning if it changed.
     pub fn notes(&self) -> Vec<String> {
         let mut line = format!("clock {} MHz", thousands(self.mean));
         line += &self.limit.map(|limit| format!(" of {}", thousands(limit))).unwrap_or_default();

@@ -23,11 +23,12 @@ const MAX_CLOCK_CHANGE: f64 = 0.05;
 /// The comparison of a row (a variant or a peak kernel at a case) in an earlier and a later result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comparison {
-    /// The device's name in the later result, or in the earlier one if the row is gone; empty without a device.
+    /// The device's name in the later result, or in the earlier one if the later result does not have the row; empty without a
+    /// device.
     pub device: String,
     /// The title of the case.
     pub case: String,
-    /// The row's name; that of a peak kernel is in parentheses.
+    /// The row's name; the name of a peak kernel is in parentheses.
     pub row: String,
     /// The earlier and the later times in milliseconds; `None` for a result in which the row has no valid times.
     pub times: [Option<Times>; 2],
@@ -69,7 +70,7 @@ pub struct Compared {
 /// The reason why a row has no verdict.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NoVerdict {
-    /// The kind of reason.
+    /// The kind of the reason.
     pub kind: NoVerdictKind,
     /// The reason, worded as part of a sentence.
     pub reason: String,
@@ -80,16 +81,17 @@ pub struct NoVerdict {
 pub enum NoVerdictKind {
     /// The later result does not have the row.
     Gone,
-    /// The rows have equal work, but were measured on two devices or machines.
+    /// The rows are of equal work, but were measured on different devices or machines.
     OtherDevice,
-    /// The work is not the same, or a row has no valid times.
+    /// The rows are of different work (ladder, input or case), their times were measured by different clocks or at different
+    /// clock speeds, or a row has no valid times or too few.
     NotComparable,
-    /// The times repeat with so long a period that no interval can be computed.
+    /// The times follow a pattern with so long a period that no confidence interval can be computed.
     LongPeriod,
 }
 
 impl NoVerdictKind {
-    /// Returns the word for the kind in tables, CSV and JSON.
+    /// Returns the words for the kind in tables, CSV and JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Gone => "gone",
@@ -169,8 +171,8 @@ fn on_processor(device: &DeviceReport) -> bool {
     ["cpu", ""].contains(&device.text("type"))
 }
 
-/// Returns a text that says in what two devices differ; `None` if they are the same device. A device with another version of
-/// its driver is the same device, so that drivers can be compared.
+/// Returns a text that says how two devices differ; `None` if they are the same device. Another version of the driver does not
+/// make it another device, so that drivers can be compared.
 fn device_difference(
     before: &Report,
     after: &Report,
@@ -194,12 +196,12 @@ fn device_difference(
         .or_else(count)
 }
 
-/// Returns the factor by which the times of two runs on the CPU may differ because of other processes. `others` is the part of
-/// the machine's CPU time that other processes used in each run.
+/// Returns the factor by which the times of two runs on the CPU may differ because of other processes. `others` is the share of
+/// the machine's CPU time that other processes used in each run, from 0 to 1.
 ///
-/// A part of p leaves 1 − p to the program, so a change of p explains a change of the times. Beyond [`MAX_OTHERS`], where times
-/// are noisy, threads also wait for others that were interrupted: the times of the window on two busy cores, with parts of 0.62
-/// to 0.82, differed by factors up to 6 between equal runs.
+/// A share of p leaves 1 − p to the program, so a change of p explains a change of the times. Beyond [`MAX_OTHERS`], where
+/// times are noisy, threads also wait for others that were interrupted: the times of the window on two busy cores, with shares
+/// of 0.62 to 0.82, differed by factors up to 6 between equal runs.
 fn load_factor(others: [f64; 2]) -> f64 {
     let [least, most] = [others[0].min(others[1]), others[0].max(others[1])];
     let noisy = (most - MAX_OTHERS).max(0.0);
@@ -220,7 +222,7 @@ impl Controls {
     }
 }
 
-/// Compares a row of two results.
+/// Compares a row of the later result with the corresponding row of the earlier one.
 ///
 /// # Errors
 /// Returns the reason why there is no verdict.

@@ -10,7 +10,7 @@ fn samples(ms: f64, seed: u32) -> Vec<f64> {
     (0..30).map(|_| ms * (1.0 + 0.04 * f64::from(random.draw() % 1000) / 1000.0)).collect()
 }
 
-/// Returns a saved result with one variant of one case, which takes `ms`, and a peak kernel that takes `peak_ms`.
+/// Returns a saved result with one case, in which the only variant takes `ms` milliseconds and the peak kernel `peak_ms`.
 fn result(ms: f64, peak_ms: f64, seed: u32) -> Value {
     let of = |ms, seed| json!({ "device_ms": samples(ms, seed), "dispatch_ms": null, "wall_ms": samples(ms, seed) });
     json!({

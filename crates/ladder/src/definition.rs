@@ -90,7 +90,7 @@ pub struct CaseInfo {
     pub class: &'static str,
     /// The fields that identify the case's class in the tuning cache; `None` if the name in [`class`](Self::class) suffices.
     pub cache_class: Option<Class>,
-    /// True if each run computes a frame: throughput is then shown in frames per second instead of bytes and operations per
+    /// True if each run computes a frame, so that throughput is shown in frames per second instead of bytes and operations per
     /// second.
     pub is_frame: bool,
     /// The number of bytes that any implementation has to move between memory and device in a run.
@@ -134,7 +134,7 @@ pub enum Part<'a, C: 'static, H> {
     Peak(&'a ClContext, usize),
 }
 
-/// The expected output, and the rules for comparing an output with it.
+/// The expected output of a case, and the rules for comparing an output with it.
 #[derive(Debug)]
 pub struct Expected {
     /// The output of the reference.
@@ -144,7 +144,7 @@ pub struct Expected {
 }
 
 impl Expected {
-    /// Returns an expected output whose elements are compared by the rules of `elements`.
+    /// Creates an expected output whose elements are compared by the rules of `elements`.
     pub fn new(bytes: Vec<u8>, elements: impl Elements + 'static) -> Self {
         Self { bytes, elements: Box::new(elements) }
     }
@@ -153,7 +153,7 @@ impl Expected {
 /// The output of a run as it was read back, and the number of input bytes that the run has changed by mistake.
 #[derive(Debug)]
 pub struct Output {
-    /// The output, including the guards before and after it.
+    /// The bytes of the output, with the guards before and after it.
     pub bytes: Vec<u8>,
     /// The number of input bytes that are no longer as they were loaded; not 0 if the variant has overwritten its input.
     pub changed: usize,

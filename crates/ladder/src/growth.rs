@@ -9,7 +9,7 @@ use opencl::cl::ClContext;
 /// data no longer fits into caches. A steeper increase between two short runs is noise.
 const MAX_EXPONENT: f64 = 1.3;
 
-/// Extrapolates the time of a run as a power of its operation count, fitted to the last two recorded runs.
+/// An extrapolation of the time of a run, as a power of its operation count that is fitted to the last two recorded runs.
 #[derive(Debug, Default)]
 struct Growth {
     /// The operation count and the time in milliseconds of the last recorded run; `None` before the first one.

@@ -50,8 +50,8 @@ pub(super) fn run_trial<L: Ladder>(
     child.ask(name, &Request::new(cl, task), &|| Ok(Cow::Borrowed(&[])), &mut [])
 }
 
-/// Serves requests until the parent closes the connection, then exits the process; runs in the child process. `frame` is the
-/// file descriptor of the memory that parent and child share.
+/// Runs the trials that the parent requests until it closes the connection, then exits the process. Called in the child
+/// process. `frame` is the file descriptor of the memory that parent and child share.
 pub fn serve_requests<L: Ladder>(ladder: &L, frame: u32) -> ! {
     trial::serve(frame, |cl, task: &Task, talk| check_kernels(ladder, cl, task, talk))
 }

@@ -11,7 +11,7 @@ use compute::sample::Sample;
 /// The times of one variant with their statistics, in milliseconds; see [`Sample`] for the three clocks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measurement {
-    /// The time by which variants are compared: device time, or wall time without a device.
+    /// The times by which variants are compared: device times, or wall times if there are no device times.
     pub time: Series,
     /// The device time from OpenCL events or OpenGL queries; `None` unless it is known for every run.
     pub device: Option<Series>,
@@ -25,7 +25,7 @@ pub struct Measurement {
     /// The number of runs for which the driver reported an impossible time, such as 0. These runs are left out of all
     /// statistics. If no other run is left, the wall times of all runs are used.
     pub impossible: usize,
-    /// The sample of each run, in order, including those with impossible times.
+    /// The times of each run by all clocks, in order, including runs with impossible times.
     pub samples: Arc<[Sample]>,
 }
 
@@ -61,7 +61,7 @@ impl Measurement {
         Noise::of(&self.time, self.others)
     }
 
-    /// Returns the digits with which the times are printed, and whether they are noisy.
+    /// Returns the precision of the times: the number of digits to print, and true if they are noisy.
     pub fn precision(&self) -> Precision {
         Precision::of(&self.time, self.others)
     }
@@ -131,7 +131,7 @@ pub struct TimedTask<'a, E = Error> {
     pub run: Box<dyn FnMut(Option<u32>) -> Result<Sample, E> + 'a>,
 }
 
-/// The times of one task.
+/// The times of all timed runs of one task.
 #[derive(Debug, Clone, Default)]
 pub struct TaskSamples {
     /// A sample for each round.
@@ -230,9 +230,9 @@ impl<E> Alternation<E> {
     }
 }
 
-/// Runs all tasks in turn for up to `rounds` rounds, as an [`Alternation`] does; each task takes part in [as many
-/// rounds](TimedTask::rounds) as it requests. `prepare` is called before each round with the round's number and the results so far; it
-/// is not timed.
+/// Runs all tasks in turn for up to `rounds` rounds, as an [`Alternation`] does. Each task takes part in [the number of
+/// rounds](TimedTask::rounds) that it requests. `prepare` is called before each round with the round's number and the results
+/// so far; its time is not measured.
 ///
 /// # Errors
 /// Returns the error of `prepare`, which ends all tasks.

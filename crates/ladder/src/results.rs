@@ -47,7 +47,7 @@ const WALL: &str = "wall time";
 /// The results of a benchmark on all devices.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Report {
-    /// The version of the format.
+    /// The version of the file format; 2 in files that this version of clreel writes.
     pub schema: u32,
     /// The kind of results: "bench".
     pub kind: String,
@@ -105,7 +105,7 @@ pub struct DeviceReport {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RunReport {
-    /// The title, which identifies the case.
+    /// The title of the case, which identifies it within a ladder.
     pub title: String,
     /// The case's parameters.
     pub case: Value,
@@ -148,7 +148,7 @@ pub struct ClockReport {
     governor: Option<String>,
 }
 
-/// The results of a variant or of a peak kernel.
+/// The results of a variant or of a peak kernel at a case: a row of the table.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RowReport {
@@ -237,7 +237,7 @@ pub struct RowReport {
 pub struct TuningReport {
     /// The status as a word: "kept", "finalist", "ok", "abandoned", "mismatch" or "failed".
     pub status: String,
-    /// The time to compile the configuration, in milliseconds; `None` if it was not compiled in this process.
+    /// The time to compile the configuration's kernels, in milliseconds; `None` if they were not compiled in this process.
     pub compile_ms: Option<f64>,
     /// The time of a run in milliseconds: the median of the final runs for the best configurations, which are timed once more
     /// in turn; the minimum for all others.
@@ -276,7 +276,7 @@ pub struct WorkReport {
     writes_per_unit: f64,
     /// The number of bytes that any implementation must move in a run.
     bytes: u64,
-    /// The number of bytes that these kernels read and write, including those from caches.
+    /// The number of bytes that the variant's kernels read and write in a run, including those that caches provide.
     moved_bytes: u64,
     operations: u64,
     gb_s: Option<f64>,
@@ -346,7 +346,7 @@ impl Samples {
         has_times.then(|| samples.times())
     }
 
-    /// Returns the name of the clock of [`Samples::times`].
+    /// Returns the name of the clock that measured [`Samples::times`].
     pub(super) fn clock(&self) -> &'static str {
         if self.is_by_wall() { WALL } else { "device time" }
     }
@@ -381,7 +381,7 @@ impl RowReport {
         self.time().map(|time| time.p50).filter(|ms| *ms > 0.0)
     }
 
-    /// Returns the digits with which the times are shown, and whether they are noisy.
+    /// Returns the precision of the times: the number of digits to show, and true if they are noisy.
     pub fn precision(&self) -> Precision {
         // The CPU use of other processes is included in `noisy`.
         let others = self.noisy.0.as_ref().map(|_| 1.0);
@@ -401,7 +401,7 @@ impl RowReport {
         is_known.then_some(&self.outcome)
     }
 
-    /// Returns true if the variant's output differs from the reference or the variant failed.
+    /// Returns true if the variant's output differs from the reference, or the variant could not be built or run.
     pub fn is_wrong(&self) -> bool {
         ["mismatch", "failed"].contains(&self.outcome.as_str())
     }

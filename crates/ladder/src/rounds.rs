@@ -36,14 +36,14 @@ pub struct BenchOptions {
     pub checks: bool,
 }
 
-/// A benchmark of variants on one device.
+/// A benchmark of a ladder's variants on one device; [`case`](Self::case) begins it for one case.
 pub struct Benchmark<'b, 'a, L: Ladder> {
     /// The runner that builds, checks and runs the variants on the device.
     pub runner: &'b LadderRunner<'a, L>,
     /// The runner that builds the same variants from a second folder of kernels; `None` unless two folders are compared. The
     /// kernels of both folders are timed in turn ([`CaseRun::ratio_of_folders`]).
     pub second: Option<&'b LadderRunner<'a, L>>,
-    /// The variants of the ladder that are timed.
+    /// The variants of the ladder that the benchmark checks and times.
     pub variants: &'b [&'static Variant<L::Code, L::Host>],
     /// The number of rounds and other options.
     pub options: BenchOptions,

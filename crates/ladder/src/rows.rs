@@ -22,18 +22,18 @@ pub struct Case {
     pub title: String,
     /// A title of one or two words, such as "r=7", for use where the ladder's input is clear from the context.
     pub short: String,
-    /// The case in JSON.
+    /// The parameters of the case in JSON.
     pub json: Value,
-    /// The work of a run, from which throughput is computed.
+    /// The work that a run does, from which throughput is computed.
     pub throughput: Throughput,
-    /// The id of the variant with which the others are compared. If that variant has no time, they are compared with the
-    /// slowest one.
+    /// The id of the variant to which the speed-up factors of the others relate. If that variant has no time, they relate to
+    /// the slowest one.
     pub base: &'static str,
     /// The ladder's peak kernels: kernels that move the same bytes or do the same operations and nothing else.
     pub peaks: Vec<PeakKernel>,
 }
 
-/// The work of a run, from which throughput is computed.
+/// The work that a run of a case does, from which throughput is computed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Throughput {
     /// A run computes one frame. Throughput is in frames per second.
@@ -101,14 +101,14 @@ pub fn folder_letter(index: usize) -> char {
 /// The kernels that an automatic variant, such as `auto`, has chosen on a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AutoChoice {
-    /// The variant and its parameters, such as `name WIDTH=4`.
+    /// The chosen variant and its parameters, such as `name WIDTH=4`.
     pub config: String,
     /// True if the choice comes from the tuning cache, false if a short search has found it; `None` if this automatic variant
     /// neither uses the cache nor searches.
     pub from_cache: Option<bool>,
 }
 
-/// The result of one variant for one case.
+/// The result of benchmarking one variant (or one configuration of it) at one case.
 #[derive(Debug, Clone)]
 pub struct Row {
     /// The variant's names.

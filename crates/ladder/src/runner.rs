@@ -31,7 +31,7 @@ use opencl::machine_code;
 use opencl::program;
 use opencl::sources::Sources;
 
-/// Builds, checks and runs the variants of a ladder on one device, or without one.
+/// A runner, which builds, checks and runs the variants of a ladder on one device, or without a device.
 pub struct LadderRunner<'a, L: Ladder> {
     pub(super) ladder: &'a L,
     pub(super) cl: Option<ClContext>,
@@ -60,7 +60,7 @@ struct Allocation<L: Ladder> {
     case: L::Case,
     buffers: L::Buffers,
     expected: Expected,
-    /// True if `expected` belongs to the input of a single round, in ladders in which each round has its own input.
+    /// True if `expected` belongs to the input of a single round, because in this ladder each round has its own input.
     is_of_round: bool,
 }
 
@@ -120,7 +120,7 @@ impl<L: Ladder> PreparedVariant<L> {
     }
 }
 
-/// A variant's id, its parameters, and its compiled kernels.
+/// The id of a variant, the parameters of its kernels, and the compiled kernels.
 type BuiltConfig<L> = (&'static str, Config<<L as Ladder>::Code>, <L as Ladder>::Built);
 
 impl<'a, L: Ladder> LadderRunner<'a, L> {

@@ -46,7 +46,7 @@ const FINAL_ROUNDS: u32 = 40;
 /// The result of measuring a configuration in a search: its time, or the reason why it has none.
 #[derive(Debug, Clone)]
 pub enum Status {
-    /// The output is exact. The value is the time in milliseconds of the fastest run, which is the least disturbed one.
+    /// The output is right. The value is the time in milliseconds of the fastest run, which is the least disturbed one.
     Scored(f64),
     /// The configuration is too slow to be timed. The value is the predicted time in milliseconds.
     Abandoned(f64),
@@ -57,7 +57,6 @@ pub enum Status {
 }
 
 impl Status {
-    /// Converts an outcome without times to a status.
     fn from_outcome(outcome: Outcome) -> Self {
         match outcome {
             Outcome::Mismatch(report) => Self::Mismatch(report),
@@ -66,12 +65,12 @@ impl Status {
     }
 }
 
-/// The result of measuring one configuration in a search.
+/// A trial: one configuration that a search has measured, and the result.
 #[derive(Debug)]
 pub struct Trial<C: 'static> {
     /// The variant's id.
     pub variant: &'static str,
-    /// The parameters.
+    /// The configuration: the values of the parameters.
     pub config: Config<C>,
     /// The time to compile the kernels and launch them once, in milliseconds; `None` if they were not compiled in this process.
     pub compile_ms: Option<f64>,
@@ -128,7 +127,7 @@ pub struct Choice {
     pub other: Option<(usize, Option<Verdict>)>,
 }
 
-/// The results of a search.
+/// The results of a search for the best configurations at a case.
 #[derive(Debug)]
 pub struct Search<C: 'static> {
     /// The times of the ladder's first peak kernel, measured in turn with the finalists; `None` if the peak kernel has no
@@ -143,7 +142,7 @@ pub struct Search<C: 'static> {
     pub clock: ClockState,
     /// The speed of the device's clock during the final runs, or the reason why it is unknown, as a sentence.
     pub clock_speed: Result<ClockSpeed, String>,
-    /// The times of the final runs of each finalist, with the index of its trial.
+    /// The times of the final runs of each finalist, with the index of its trial in [`trials`](Self::trials).
     pub finals: Vec<(usize, Measurement)>,
     /// The configuration that is kept for the variant `auto`; `None` if no configuration has final runs.
     pub choice: Option<Choice>,
@@ -353,7 +352,7 @@ struct Tuner<'c, 'a, 'w, L: Ladder> {
     /// For each variant whose best trial is not its default configuration, the index in `trials` of the default configuration's
     /// trial, and the compiled kernels of that trial.
     defaults: Vec<(usize, L::Built)>,
-    /// The times of the final runs, each with the index of its trial.
+    /// The times of the final runs of each finalist, with the index of its trial in `trials`.
     finals: Vec<(usize, Measurement)>,
     choice: Option<Choice>,
     /// The speed of the device's clock after each round of the final runs.
@@ -557,8 +556,8 @@ impl<L: Ladder> Tuner<'_, '_, '_, L> {
         Ok(TrialOutcome { status: Status::Scored(series.min), noise })
     }
 
-    /// Times the best configuration of each variant, the default ones and the peak kernel in turn, and chooses the one that is
-    /// kept. Returns the times of the peak kernel; `None` if it has none.
+    /// Makes the final runs: times the best configuration of each variant, the default configurations and the peak kernel in
+    /// turn, and chooses the configuration that is kept. Returns the times of the peak kernel; `None` if it has none.
     fn time_finalists(&mut self, peak: Option<L::Built>) -> Result<Option<Measurement>> {
         // The default configurations of the variant that is expected to be the fastest, and of the one that is.
         let fastest = fastest(self.trials.iter()).map(|trial| trial.variant);
@@ -626,9 +625,9 @@ impl<L: Ladder> Tuner<'_, '_, '_, L> {
     }
 }
 
-/// Chooses the configuration to keep from the times of the final runs: the one with the smallest median, or a default one if no
-/// difference between the two is shown. The default configuration of the first variant is compared first, then that of the
-/// fastest variant.
+/// Chooses the configuration to keep from the times of the final runs: the one with the smallest median, or a default
+/// configuration if the two are not shown to differ. The default configuration of the first variant is compared first, then
+/// that of the fastest variant. `None` if there are no final runs.
 fn choose<C>(trials: &[Trial<C>], finals: &[(usize, Measurement)]) -> Option<Choice> {
     let (fastest, least) = finals.iter().min_by(|a, b| f64::total_cmp(&a.1.time.p50, &b.1.time.p50))?;
     let default_of =

@@ -6,7 +6,7 @@ use crate::fake::{
 };
 use compute::trial::Child;
 
-/// An observer that stops a search after a number of trials: the maximum, and the number of trials so far.
+/// An observer that stops a search after some trials: the maximum number of trials, and the number of trials so far.
 struct TrialLimit(usize, usize);
 
 impl SearchObserver<FakeCode> for TrialLimit {
@@ -205,7 +205,7 @@ fn a_configuration_that_smaller_cases_predict_to_be_slow_never_runs_at_full_size
     assert_eq!(steps("one 1 8 1")[..5], ["build", "look", "smaller", "smaller", "run"]);
 }
 
-/// Returns the name of the configuration that is kept, and the sentence on it.
+/// Returns the name of the configuration that is kept for `auto`, and the sentence that says why.
 fn kept(found: &Search<FakeCode>) -> (String, String) {
     let kept: Vec<_> = found.trials.iter().filter(|t| t.is_kept).map(Trial::name).collect();
     assert_eq!(kept.len(), 1, "{kept:?}");

@@ -1,5 +1,5 @@
-//! Explains the time of a variant: its rates, their shares of the device's measured peaks, and sentences that follow from these
-//! numbers. The explanations are independent of the variants' names.
+//! Explains the time of a variant: computes its rates and their shares of the device's measured peaks, and words sentences that
+//! follow from these numbers. The explanations are independent of the variants' names.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,47 +9,49 @@ use base::numbers::thousands;
 use base::timing::{Precision, believed, number};
 use compute::work::{KernelWork, LaunchWork, WorkTotals};
 
-/// The measured peaks of a device; `None` for a peak that could not be measured.
+/// The measured peak rates of a device; `None` for a peak that could not be measured.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DevicePeaks {
-    /// The bytes per second that a copy within the device's memory reads and writes, in GB/s.
+    /// The rate at which a copy within the device's memory reads and writes bytes, in GB/s.
     pub copy_gb_s: Option<f64>,
-    /// The bytes per second that a kernel reads if it does nothing else with them, in GB/s.
+    /// The rate at which a kernel reads bytes if it does nothing else, in GB/s.
     pub read_gb_s: Option<f64>,
-    /// The multiplications and additions of floats in registers per second, in GFLOP/s.
+    /// The rate at which a kernel multiplies and adds floats that are in registers, in GFLOP/s.
     pub gflop_s: Option<f64>,
 }
 
-/// The speed of a variant.
+/// The rates at which a variant moves bytes and does operations.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rates {
-    /// The bytes that the case requires any kernel to move, in GB/s.
+    /// The bytes that any implementation must move at the case, divided by the time of a run, in GB/s.
     pub gb_s: f64,
-    /// The operations of the kernels, in billions per second.
+    /// The operations of the variant's kernels, divided by the time of a run, in billions per second.
     pub gflop_s: f64,
 }
 
 impl Rates {
-    /// Returns the rates of work that takes `ms` milliseconds; `None` if the time is too short to be known.
+    /// Returns the rates of kernels that do this work in `ms` milliseconds; `None` if the time is too short for that.
     pub fn new(work: WorkTotals, ms: f64) -> Option<Self> {
         let ns = ms * 1e6;
         let rates = Self { gb_s: work.least_bytes as f64 / ns, gflop_s: work.operations as f64 / ns };
         (ns > 0.0 && rates.gb_s.is_finite()).then_some(rates)
     }
 
-    /// Returns the share of the copy's bandwidth, 1 for all of it; `None` if that peak is not known.
+    /// Returns the variant's rate of bytes as a share of the device's peak for copying; 1 means that it reaches the peak,
+    /// `None` that the peak is not known.
     pub fn copy_share(&self, peaks: &DevicePeaks) -> Option<f64> {
         peaks.copy_gb_s.map(|peak| self.gb_s / peak)
     }
 
-    /// Returns the share of the plain read's bandwidth, 1 for all of it; `None` if that peak is not known.
+    /// Returns the variant's rate of bytes as a share of the device's peak for reading; 1 means that it reaches the peak,
+    /// `None` that the peak is not known.
     pub fn read_share(&self, peaks: &DevicePeaks) -> Option<f64> {
         peaks.read_gb_s.map(|peak| self.gb_s / peak)
     }
 
-    /// Returns the share of the peak rate of multiplications and additions, 1 for all of it; `None` without operations or if
-    /// that peak is not known.
+    /// Returns the variant's rate of operations as a share of the device's peak for multiplying and adding; 1 means that it
+    /// reaches the peak. `None` if the variant does no operations or the peak is not known.
     pub fn operation_share(&self, peaks: &DevicePeaks) -> Option<f64> {
         peaks.gflop_s.filter(|_| self.gflop_s > 0.0).map(|peak| self.gflop_s / peak)
     }
@@ -57,34 +59,34 @@ impl Rates {
 
 /// The average number of reads of each input element above which a kernel is said to read its input many times.
 const MANY_READS: f64 = 8.0;
-/// The share of a peak above which little is left to gain.
+/// The share of a peak above which a variant counts as near the peak, since little is left to gain.
 const NEAR_PEAK: f64 = 0.7;
-/// The share of the copy's bandwidth above which the data cannot come from memory.
+/// The share of the peak for copying above which the data must come from caches, since memory is not that fast.
 const ABOVE_PEAK: f64 = 1.1;
-/// The share of a peak below which the peak does not explain the time.
+/// The share of a peak below which a variant counts as far from the peak, so that the peak does not explain its time.
 const FAR_FROM_PEAK: f64 = 0.5;
-/// The share of the total time of several kernels above which one kernel is named as the slowest.
+/// The share of the total time of all kernels above which one of them is named as the slowest.
 const MOST_OF_TIME: f64 = 0.6;
-/// The number of work-items that a compute unit of a GPU runs at least at once.
+/// The minimum number of work-items that a compute unit of a GPU runs at the same time.
 const ITEMS_PER_UNIT: u64 = 64;
 
-/// The facts by which the time of a variant is explained, on the command line and in the window.
+/// The measured numbers of a variant from which its time is explained, on the command line and in the window.
 #[derive(Debug, Clone, Copy)]
 pub struct Evidence<'a> {
-    /// The median time in milliseconds.
+    /// The median time of the variant's runs, in milliseconds.
     pub ms: f64,
     /// The number of significant digits of the time.
     pub precision: Precision,
-    /// The work of the kernels; `None` if it is not known.
+    /// The reads, writes and operations of the variant's kernels; `None` if they are not known.
     pub work: Option<&'a KernelWork>,
     /// The median time of each launch in milliseconds, in the order of `work`; empty if it is not known.
     pub launch_ms: &'a [f64],
-    /// The registers of each kernel; empty if the driver does not report them.
+    /// The registers and spilled bytes of each kernel; empty if the driver does not report them.
     pub registers: &'a [KernelRegisters],
 }
 
 impl<'a> Evidence<'a> {
-    /// Returns the facts about a row; `None` if it has no times.
+    /// Returns the measured numbers of a row; `None` if the row has no times.
     pub fn of(row: &'a Row) -> Option<Self> {
         let measured = row.outcome.measured()?;
         Some(Self {
@@ -101,13 +103,14 @@ impl<'a> Evidence<'a> {
         Rates::new(self.work?.totals(), self.ms)
     }
 
-    /// Returns the registers of a kernel; `None` if the driver does not report them.
+    /// Returns the registers and spilled bytes of the kernel with this name; `None` if the driver does not report them.
     pub fn registers_of(&self, kernel: &str) -> Option<&'a KernelRegisters> {
         self.registers.iter().find(|registers| registers.kernel == kernel)
     }
 }
 
-/// Returns sentences that explain a time on a device from the numbers of `evidence`; none if nothing is known.
+/// Returns sentences that explain a variant's time on a device from the measured numbers `evidence`; none if nothing can be
+/// said.
 pub fn sentences(evidence: &Evidence, peaks: &DevicePeaks, device: &DeviceInfo) -> Vec<String> {
     let mut sentences = Vec::new();
     if let Some(work) = evidence.work {
@@ -128,7 +131,7 @@ pub fn sentences(evidence: &Evidence, peaks: &DevicePeaks, device: &DeviceInfo) 
     sentences
 }
 
-/// Formats a share as a percentage, with the digits that its measurement allows.
+/// Formats a share as a percentage, with the digits that the precision of its measurement allows.
 pub fn percent(share: f64, precision: Precision) -> String {
     let percent = 100.0 * share;
     match percent >= 1.0 && !precision.is_noisy() {
@@ -138,7 +141,7 @@ pub fn percent(share: f64, precision: Precision) -> String {
     }
 }
 
-/// Returns a sentence if the input is read many times and the copy's bandwidth is far from reached, else `None`.
+/// Returns a sentence if the kernels read the input many times and are far from the device's peak for copying, else `None`.
 fn read_sentence(
     work: &KernelWork,
     precision: Precision,
@@ -227,7 +230,7 @@ mod tests {
         Row { work: Some(work), ..Row::new(entry, outcome) }
     }
 
-    /// Returns the sentences on a row.
+    /// Returns the sentences that explain the time of a row.
     fn said(row: &Row, peaks: &DevicePeaks, device: &DeviceInfo) -> Vec<String> {
         sentences(&Evidence::of(row).unwrap(), peaks, device)
     }

@@ -30,8 +30,8 @@ struct Group<'a> {
 const ANY_NAME: &str = "'…'";
 
 impl Reasons {
-    /// Returns a line for each reason, with the names of the rows that have it. `rows` has for each row its name, its outcome,
-    /// and the case in which the row failed; the line names the case of its first row. Reasons count as equal if they differ
+    /// Returns a line for each reason, with the names of the rows that have it. `rows` contains the name of each row, its
+    /// outcome, and the case in which it failed; a line names the case of its first row. Reasons count as equal if they differ
     /// only in the quoted name of the row. A reason that an earlier call returned is shortened to "as above".
     pub(super) fn lines<'a>(
         &mut self,

@@ -58,7 +58,7 @@ impl Results {
 
 /// The results of a benchmark on one device.
 pub(super) struct DeviceResults {
-    /// The device; `None` if there is no OpenCL device and no variant needs one.
+    /// The properties of the device; `None` if there is no OpenCL device and no variant needs one.
     pub device: Option<DeviceInfo>,
     /// The results of each case that was run, with the index of the case in [`Results::cases`].
     pub runs: Vec<(usize, CaseRun)>,

@@ -41,7 +41,7 @@ pub(super) fn print(results: &Results) -> Result<()> {
     Ok(())
 }
 
-/// Prints the table of a case on one device, and the notes below it.
+/// Prints the table of a case on one device, and the notes below it: reasons, noise, clock, and comparisons with the reference.
 fn print_run(device: &str, run: &CaseRun, reasons: &mut Reasons) -> Result<()> {
     print_line(format!("{device} · {} · {}", run.case.title, clock_text(run)))?;
     print_line(table(run))?;

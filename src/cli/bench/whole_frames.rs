@@ -53,7 +53,7 @@ struct Engines {
     plain: EngineSlot,
     /// The engine that filters with OpenGL, for the variant `glsl`.
     shaders: Option<EngineSlot>,
-    /// The shaders of the variant `glsl`, shared with the ladder, which times them alone.
+    /// The shaders of the variant `glsl`. The ladder shares them, since it times them without the other stages of a frame.
     offscreen: Option<Rc<Offscreen>>,
 }
 

@@ -16,9 +16,9 @@ use opencl::cl::ClContext;
 use opencl::memory::{Picture, Storage};
 use opencl::sandbox::{Limit, Sandbox};
 
-/// The size of the picture that the kernels filter: several rows of work-groups.
+/// The size of the picture that the kernels filter, in pixels; it takes several rows of work-groups.
 const SIZE: (u32, u32) = (64, 8);
-/// The radius of the filter: a small one, since each access is reported.
+/// The radius of the filter in pixels; it is small, since each access is reported.
 const RADIUS: u32 = 1;
 /// The maximum number of accesses that are reported.
 const MAX_ACCESSES: usize = 100_000;

@@ -9,14 +9,14 @@ use base::text::escaped;
 use base::timing::Verdict;
 use ladder::compare::{Compared, Comparison};
 
-/// The JSON report.
+/// The JSON output of `clreel compare`.
 #[derive(Serialize)]
 struct Report {
     schema: u32,
     comparisons: Vec<ComparisonEntry>,
 }
 
-/// The comparison of two results in the JSON report.
+/// The comparison of the first result with another one, in the JSON output.
 #[derive(Serialize)]
 struct ComparisonEntry {
     before: String,
@@ -24,7 +24,7 @@ struct ComparisonEntry {
     rows: Vec<RowEntry>,
 }
 
-/// A row in JSON and CSV.
+/// The comparison of a row (a variant or peak kernel at a case), in the JSON and CSV outputs.
 #[derive(Serialize)]
 struct RowEntry {
     device: String,
@@ -123,7 +123,7 @@ const NOT_MEASURED: &str = "–";
 /// The header of tables. A is the first result, B the other one; times are in milliseconds.
 const HEADER: [&str; 4] = ["row", "A ms", "B ms", "B compared with A"];
 
-/// Returns the cells of a row of a table.
+/// Returns the cells for the comparison of a row, in the order of [`HEADER`].
 fn cells(row: &Comparison) -> [String; 4] {
     let [before, after] = row.medians().map(|median| median.unwrap_or_else(|| NOT_MEASURED.to_owned()));
     let result = match &row.result {

@@ -7,7 +7,7 @@ use crate::cli::output::{print_json, print_line};
 use base::error::Result;
 use ladders::type_conversions::saved::{Change, DeviceResult, Saved, changes};
 
-/// The JSON report on the comparison of two saved results.
+/// The JSON output on the changes between two saved results.
 #[derive(Serialize)]
 struct ComparisonReport {
     schema: u32,

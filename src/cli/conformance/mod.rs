@@ -34,7 +34,7 @@ use report::Report;
 /// Options of `clreel conformance`.
 #[derive(Debug, Clone, Args)]
 pub struct ConformanceArgs {
-    /// Devices.
+    /// The option that selects the devices.
     #[command(flatten)]
     pub on: AnyDeviceArgs,
     /// Test instead what OpenCL and OpenGL share: textures of 8 formats and buffers, both directions, 6 orders of calls
@@ -147,7 +147,7 @@ fn duration(seconds: f64) -> String {
     }
 }
 
-/// Returns the seed to test with: the selected one or a new one.
+/// Returns the seed of the test's random numbers: the one that the user selected, or a new one.
 fn seed(args: &ConformanceArgs) -> u32 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     args.seed.unwrap_or(now.subsec_nanos() ^ now.as_secs() as u32)

@@ -58,7 +58,8 @@ impl Report {
         Self { saved, file, json, write_at: Instant::now(), resumed_work }
     }
 
-    /// Returns the cases of a device that have no final result, each with the number of values tested so far.
+    /// Returns the cases (type conversions) of a device that have no final result, each with the number of values tested so
+    /// far.
     pub(super) fn remaining_cases(&self, device: usize) -> Vec<(Case, u64)> {
         let cases = self.saved.devices.get(device).map(|device| device.cases.as_slice()).unwrap_or_default();
         let remaining = cases.iter().filter(|case| !case.is_settled());
@@ -215,7 +216,7 @@ fn missing_by_mode(device: &DeviceResult) -> String {
     parts.collect::<Vec<_>>().join(", ")
 }
 
-/// Returns a sentence on how many numbers of each source type were tested.
+/// Returns a sentence that says how many numbers of each source type were tested.
 fn test_size(device: &DeviceResult, widths: Widths) -> String {
     let mut parts = Vec::new();
     for from in Type::ALL {
@@ -228,8 +229,8 @@ fn test_size(device: &DeviceResult, widths: Widths) -> String {
     format!("Numbers tested per source type, {forms}: {}", parts.join(", "))
 }
 
-/// Returns a table with a row for each source type and a column for each destination type; its cells have the counts of each
-/// outcome.
+/// Creates a table with a row for each source type and a column for each destination type. Its cells contain the number of
+/// conversions with each outcome.
 fn matrix(device: &DeviceResult) -> Table {
     let cases: Vec<(Case, &CaseResult)> =
         device.cases.iter().filter_map(|known| Some((Case::named(&known.case)?, known))).collect();

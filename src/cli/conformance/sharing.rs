@@ -16,7 +16,7 @@ use base::stderr::print_message;
 use engine::sharing::cases::{Case, Direction, Format, Order, Outcome};
 use opencl::cl::Device;
 
-/// The result of the test. The field names are JSON keys.
+/// The result of testing what OpenCL and OpenGL share, on all devices. The field names are JSON keys.
 #[derive(Serialize)]
 struct SharingResult {
     schema: u32,
@@ -49,7 +49,7 @@ struct ApiResult {
     opengl: Option<String>,
     /// "tested", "unsupported" (nothing is shared, or OpenGL cannot be opened) or "failed"
     outcome: &'static str,
-    /// The reason why no case was tested, or not all were: a sentence without its full stop.
+    /// The reason why none or not all of the cases were tested, as a sentence without its full stop; `None` if all were tested.
     reason: Option<String>,
     cases: Vec<CaseResult>,
 }
@@ -101,8 +101,8 @@ impl CaseResult {
     }
 }
 
-/// Tests sharing on these devices and prints the result; returns the exit code: 3 if a byte is wrong, 1 if a case failed, or no
-/// API of OpenGL could be opened. A device that shares nothing is no failure.
+/// Tests what OpenCL and OpenGL share on these devices, and prints the result; returns the exit code: 3 if a byte is wrong, 1
+/// if a case failed, or no API of OpenGL could be opened. A device that shares nothing is no failure.
 ///
 /// # Errors
 /// If writing the result fails.
@@ -154,7 +154,7 @@ impl SharingResult {
         }
     }
 
-    /// Records a report for the device and the API of OpenGL whose test was begun last.
+    /// Adds a message of the test to the results of the device and API whose test was begun last.
     fn record(&mut self, device: usize, report: Report) {
         let seed = self.seed;
         let Some(device) = self.devices.get_mut(device) else { return };

@@ -38,7 +38,7 @@ impl Target {
         Self { case: describe_case(ladder, case), title, class, bytes }
     }
 
-    /// Returns the name of the peak kernel, which moves the same bytes as fast as possible.
+    /// Returns the name of the peak kernel, which moves the same bytes as the variants and does nothing else.
     pub(super) fn peak(&self) -> &'static str {
         self.case.peaks.first().map_or("peak", |peak| peak.name)
     }

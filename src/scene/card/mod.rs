@@ -36,7 +36,7 @@ const REFRESH: Duration = Duration::from_millis(500);
 const SPIN: f64 = 0.5;
 /// The initial rotation angles of the cube in radians: about its vertical axis, then towards the eye.
 const TILT: [f32; 2] = [0.4, 0.5];
-/// The angle in radians by which a drag over the window's height rotates the cube.
+/// The angle in radians by which dragging the mouse over the window's height rotates the cube.
 const ANGLE_PER_DRAG: f32 = 3.0;
 
 /// The scene that shows a test card with a rotating cube.

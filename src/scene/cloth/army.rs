@@ -23,7 +23,7 @@ struct DrawBuffer {
 }
 
 impl DrawBuffer {
-    /// Allocates a buffer of `bytes` bytes whose triangles have these `indices`.
+    /// Allocates a vertex buffer of `bytes` bytes, whose triangles are given by the index buffer `indices`.
     fn new(gl: &glow::Context, indices: glow::Buffer, bytes: usize) -> Result<Self> {
         let vertices = Arc::new(VertexBuffer::new(gl, bytes)?);
         let array = mesh::vertex_array(gl, vertices.name())?;

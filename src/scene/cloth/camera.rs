@@ -17,7 +17,7 @@ const HALF_FIELD_OF_VIEW: f32 = 0.30;
 const NEAR: f32 = 0.2;
 /// The distance of the far clipping plane in metres.
 const FAR: f32 = 120.0;
-/// The rotation for a drag over the window's height, in radians.
+/// The angle in radians by which dragging the mouse over the window's height rotates the camera.
 const ANGLE_PER_DRAG: f32 = 3.0;
 /// The lowest and the highest pitch of the camera in radians: from just above the floor to nearly above the figures.
 const PITCH: (f32, f32) = (-0.02, 1.4);

@@ -23,7 +23,7 @@ pub(super) struct Meshes {
 }
 
 impl Detail {
-    /// Returns the level of detail for the current OpenGL context.
+    /// Returns the level of detail that suits the current OpenGL context: coarse if OpenGL runs on the CPU, else fine.
     pub(super) fn for_renderer(gl: &glow::Context) -> Self {
         if opengl::renderer::is_software(gl) { Self::Coarse } else { Self::Fine }
     }

@@ -14,9 +14,9 @@ use opencl::timer::{DeviceClock, ms};
 const HANDOVER_NAMES: [&str; 2] = ["cloth acquire", "cloth release"];
 /// The name in the trace of copying vertices from the device to the host.
 const COPY_NAME: &str = "cloth copy";
-/// The index of the release of the vertex buffer in [`ClothTimes::NAMES`].
+/// The index in [`ClothTimes::NAMES`] of releasing the vertex buffer to OpenGL.
 const RELEASE_INDEX: usize = 6;
-/// The index of the copy of vertices in [`ClothTimes::NAMES`].
+/// The index in [`ClothTimes::NAMES`] of copying vertices to the host.
 const COPY_INDEX: usize = 7;
 
 /// A timer for one simulated frame: the times at which its simulation began and at which all its steps were enqueued.
@@ -41,7 +41,7 @@ impl FrameTimer {
         Self { began: now, enqueued: now }
     }
 
-    /// Stores the time at which all steps are enqueued on the device, or done on the host.
+    /// Stores the current time, at which all steps have been enqueued on the device, or done on the host.
     pub(super) fn note_enqueued(&mut self) {
         self.enqueued = Instant::now();
     }

@@ -66,7 +66,7 @@ enum Grip {
     /// The button was pressed at this position in the window; the walker has not found out yet what is there.
     Unknown([f32; 2]),
     Camera,
-    /// A piece of cloth: the point where it was grabbed, and the point to which it is pulled.
+    /// A piece of cloth was grabbed at the point `was`, and is pulled to the point `to`.
     Cloth {
         was: Point,
         to: Point,
@@ -76,7 +76,7 @@ enum Grip {
 /// The scene with walking figures whose shirts show the movie: its walker, its camera, and its OpenGL objects.
 pub(super) struct Cloth {
     waker: Waker,
-    /// The index of the number of figures in [`ARMIES`].
+    /// The index in [`ARMIES`] of the chosen number of figures.
     army: usize,
     camera: Camera,
     grip: Grip,

@@ -21,7 +21,7 @@ const EXPLANATIONS: [&str; 8] = [
     "The buffer is handed back to OpenGL, which draws from it.",
     "All vertices from the device's memory to the host's, from where OpenGL takes them: wall time.",
 ];
-/// The full width of the bar of a row, in points.
+/// The width in points of the bar of the row with the longest time.
 const BAR_WIDTH: f32 = 90.0;
 
 /// The state of the cloth panel: the user's choice of where steps run, and what the panel shows about the device.
@@ -50,7 +50,7 @@ impl ClothPanel {
         self.twice.get()
     }
 
-    /// Lays out the contents of the panel.
+    /// Lays out the panel's contents: where the simulation runs, and a row for each step with its time and its button.
     pub(super) fn show(&self, ui: &mut Ui, times: &Times) {
         // First, so that it is visible in a low panel.
         let runs_on = match (&self.device, &self.copies) {

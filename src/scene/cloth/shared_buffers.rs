@@ -52,7 +52,7 @@ pub(super) struct Handover<'a> {
 }
 
 impl Handover<'_> {
-    /// Returns the OpenCL buffer.
+    /// Returns the OpenCL object of the vertex buffer.
     pub(super) fn memory(&self) -> &Buffer {
         self.shared.memory()
     }
@@ -140,7 +140,7 @@ impl SharedBuffers {
         self.buffers.clear();
     }
 
-    /// Stops sharing buffers because of this error.
+    /// Stops sharing buffers with OpenGL because a call of the driver has failed with this error.
     fn refuse(&mut self, error: &Error) {
         self.is_over = true;
         let why = format!("{} {}", error.what, error.why);

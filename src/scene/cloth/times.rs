@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use base::timing::Series;
 use engine::stats::ClothTimes;
 
-/// The number of frames whose times are kept: those of the last seconds.
+/// The number of frames, of the last seconds, whose times are kept.
 const MAX_FRAMES: usize = 240;
 
 /// The data of a row of the cloth panel, which shows one part of the work for a frame.
@@ -20,7 +20,7 @@ pub(super) struct Row {
     pub ms: Option<Series>,
 }
 
-/// The times of the last simulated frames.
+/// The times of the last simulated frames, from which the rows of the cloth panel are computed.
 #[derive(Default)]
 pub(super) struct Times {
     frames: VecDeque<ClothTimes>,
@@ -43,8 +43,8 @@ impl Times {
         self.frames.clear();
     }
 
-    /// Returns the row of the panel with this index in [`ClothTimes::NAMES`]; `None` before the first frame. A row that is no
-    /// simulation step has times only if the last frame had them.
+    /// Returns the data for the row of the panel with this index in [`ClothTimes::NAMES`]; `None` before the first frame. A row
+    /// that is not a simulation step has times only if the last frame had them.
     pub(super) fn row(&self, at: usize) -> Option<Row> {
         let last = self.frames.back()?;
         let wanted = placement(last, at);

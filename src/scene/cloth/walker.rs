@@ -51,7 +51,7 @@ pub(super) struct FrameRequest {
     pub device: Option<Option<ClContext>>,
     /// OpenGL's vertex buffer, into which the device writes; `None` if the device does not share it.
     pub lent: Option<Arc<VertexBuffer>>,
-    /// Host memory for the vertices, which the report returns.
+    /// Host memory into which the vertices are written; the report returns it.
     pub memory: Vec<u8>,
 }
 
@@ -252,7 +252,7 @@ impl ArmySimulation {
         }
     }
 
-    /// Simulates one frame, and writes its results into the report.
+    /// Simulates one frame, and writes its times and vertices into the report.
     fn step(&mut self, report: &mut Report, request: &FrameRequest) -> Result<()> {
         let Some(chain) = &mut self.chain else {
             report.vertices.clear();
