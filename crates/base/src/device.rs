@@ -163,9 +163,9 @@ impl DeviceInfo {
 pub enum ClockState {
     /// There is no device, or its clock was not compared with the host's. The text is the error if the comparison failed.
     Uncalibrated(Option<String>),
-    /// Device times grow with wall times, and are used.
+    /// Device times grow in proportion to wall times, and are used.
     Trusted,
-    /// Device times are not usable: wall times take their place. The text says why, as a clause after "since".
+    /// Device times are not usable: wall times take their place. The text gives the reason, as a clause that follows "since".
     Rejected(String),
 }
 
@@ -220,11 +220,11 @@ pub struct ClockSnapshot {
 /// The machine code of a program's kernels, as text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MachineCode {
-    /// The format and origin of the machine code, in words.
+    /// The format and origin of the machine code, as a text for users.
     pub name: String,
     /// The first lines of the machine code.
     pub text: String,
-    /// Counts over the whole machine code, one line each.
+    /// Lines with counts over the whole machine code, such as the number of instructions.
     pub facts: Vec<String>,
 }
 

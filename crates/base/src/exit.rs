@@ -14,7 +14,7 @@ pub const USAGE: u8 = 2;
 /// Exit code if a variant's output differs from the reference.
 pub const MISMATCH: u8 = 3;
 
-/// Exit code if something became slower by more than `--threshold` allows.
+/// Exit code if a comparison shows a slowdown of more than `--threshold` allows.
 pub const SLOWER: u8 = 4;
 
 /// Returns the exit code of a verification: [`MISMATCH`] if an output differs from the reference, else [`FAILED`] if something

@@ -26,8 +26,8 @@ pub fn escaped_lines(text: &str) -> Cow<'_, str> {
     with_escapes(text, |c| is_control(c) && c != '\n' && c != '\t')
 }
 
-/// Returns the text with escapes for the characters for which `is_escaped` returns true, and for those that stand for bytes
-/// that are not UTF-8.
+/// Returns the text with escapes for the characters for which `is_escaped` returns true, and for the characters that represent
+/// bytes that are not UTF-8.
 fn with_escapes(text: &str, is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
     let is_escaped = |c: char| is_escaped(c) || foreign_byte(c).is_some();
     if !text.contains(is_escaped) {
@@ -64,11 +64,11 @@ pub fn unicode(name: impl AsRef<OsStr>) -> String {
     text
 }
 
-/// The code point to which [`from_bytes`] adds a byte that is not UTF-8. The sums are among the last code points of Unicode,
-/// which have no meaning and appear in no text.
+/// The base of the code points that represent bytes that are not UTF-8: [`from_bytes`] represents such a byte by the code point
+/// `FIRST_FOREIGN` + the byte. These are among the last code points of Unicode, which are unassigned and appear in no text.
 const FIRST_FOREIGN: u32 = 0x10_ff00;
 
-/// Returns the byte that a character of [`from_bytes`] stands for; `None` for other characters.
+/// Returns the byte that this character represents in a text from [`from_bytes`]; `None` for ordinary characters.
 fn foreign_byte(c: char) -> Option<u8> {
     u32::from(c)
         .checked_sub(FIRST_FOREIGN)
@@ -77,7 +77,7 @@ fn foreign_byte(c: char) -> Option<u8> {
 }
 
 /// Converts bytes to text from which [`to_bytes`] restores the same bytes. Each byte that is not UTF-8, as in Latin-1 texts,
-/// becomes a character that stands for it, which messages show as `\xff`.
+/// becomes a character that represents it, which messages show as, for example, `\xff`.
 pub fn from_bytes(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     let push = |text: &mut String, byte: &u8| text.extend(char::from_u32(FIRST_FOREIGN + u32::from(*byte)));
@@ -98,7 +98,7 @@ pub fn from_bytes(bytes: &[u8]) -> String {
     text
 }
 
-/// Converts a text of [`from_bytes`] back to its bytes.
+/// Converts a text from [`from_bytes`] back to the original bytes.
 pub fn to_bytes(text: &str) -> Cow<'_, [u8]> {
     if !text.contains(|c| foreign_byte(c).is_some()) {
         return Cow::Borrowed(text.as_bytes());

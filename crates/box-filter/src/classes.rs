@@ -1,10 +1,11 @@
-//! Classes of picture sizes and radii with similar speed, which share tuning results.
+//! Groups of picture sizes and ranges of radii with similar speed, which share tuning results.
 
 use serde::Serialize;
 
 use crate::MAX_RADIUS;
 
-/// Ranges of radii with the same tuning result: the last radius of each, and the radius that is measured.
+/// The ranges of radii that share a tuning result: the last radius of each range, and the radius at which the range is
+/// measured.
 pub const RADIUS_RANGES: [(u32, u32); 4] = [(3, 2), (15, 7), (63, 31), (MAX_RADIUS, MAX_RADIUS)];
 
 /// Returns the index in [`RADIUS_RANGES`] of the range that contains a radius.
@@ -19,22 +20,22 @@ pub fn radius_range(radius: u32) -> (u32, u32) {
     (first, RADIUS_RANGES[class].0)
 }
 
-/// Classes of picture sizes with similar speed, by the number of pixels.
+/// A group of picture sizes, by the number of pixels, that share tuning results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SizeClass {
-    /// Up to half a million pixels.
+    /// Pictures of up to half a million pixels.
     Small,
-    /// Up to three million pixels: 720p, 1080p.
+    /// Pictures of up to three million pixels, such as 720p and 1080p.
     Medium,
-    /// More than three million pixels: 4K.
+    /// Pictures of more than three million pixels, such as 4K.
     Large,
 }
 
 impl SizeClass {
     pub(crate) const ALL: [SizeClass; 3] = [SizeClass::Small, SizeClass::Medium, SizeClass::Large];
 
-    /// Returns the name of the class, which the tuning cache uses, too.
+    /// Returns the name of the group in the tuning cache and in messages.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Small => "small",
@@ -43,7 +44,7 @@ impl SizeClass {
         }
     }
 
-    /// Returns the class of a picture of this width and height.
+    /// Returns the group for pictures of this width and height.
     pub fn of(width: u32, height: u32) -> Self {
         match u64::from(width) * u64::from(height) {
             0..=500_000 => Self::Small,

@@ -28,7 +28,7 @@ impl Pattern {
 /// Returns a block of samples with this layout and pattern. Equal arguments give equal blocks.
 ///
 /// # Errors
-/// When memory runs out.
+/// Returns an error if memory runs out.
 pub fn block(layout: &Layout, pattern: Pattern, seed: u32) -> Result<Vec<u8>> {
     let mut block = zeroed(layout.bytes().next_multiple_of(4))?;
     if pattern == Pattern::Zero {
@@ -76,7 +76,7 @@ fn store(layout: &Layout, block: &mut [u8], at: usize, value: u32) {
 /// Returns random RGBA8 pixels. Equal arguments give equal pixels.
 ///
 /// # Errors
-/// When memory runs out.
+/// Returns an error if memory runs out.
 pub fn pixels((width, height): (u32, u32), seed: u32) -> Result<Vec<u8>> {
     let mut pixels = picture_memory(width, height)?;
     let mut random = Xorshift::new(seed.wrapping_mul(0x9e37_79b9) | 1);
@@ -87,7 +87,7 @@ pub fn pixels((width, height): (u32, u32), seed: u32) -> Result<Vec<u8>> {
 /// Returns the reference's conversion of a block with this correction, computed on all threads.
 ///
 /// # Errors
-/// When memory runs out, or the block is too small.
+/// Returns an error if memory runs out, or the block is too small.
 pub fn expected(layout: &Layout, block: &[u8], correction: &Correction) -> Result<Vec<u8>> {
     let _host = watch::on_host();
     let mut rgba = zeroed(layout.rgba_bytes())?;

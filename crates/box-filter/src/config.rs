@@ -1,5 +1,5 @@
 //! The kernel code of each variant as data: its file, its tuning parameters with their values, and the functions that derive
-//! the launch, the memory and the estimated work from a [`Config`].
+//! the launch, the memory, and the numbers of reads, writes and operations from a [`Config`].
 
 use std::fmt;
 
@@ -54,7 +54,7 @@ impl Extent {
         Self { layout: Some(layout), ..Self::rgba((layout.width, layout.height), radius) }
     }
 
-    /// Returns the work of filtering the whole picture by these launches.
+    /// Returns the totals of reads, writes and operations for filtering the whole picture by these launches.
     pub fn work(&self, launches: Vec<LaunchWork>) -> KernelWork {
         let units = u64::from(self.width) * u64::from(self.height);
         // Each byte is read once and written once.
@@ -96,7 +96,7 @@ pub enum Argument {
     Destination,
     /// The memory for the sums between two passes: four channels of 16 bits for each pixel, with the storage of the source.
     RowSums,
-    /// The memory for sums within a pass; see [`Code::column_sums`].
+    /// The memory for column sums within a pass; see [`Code::column_sums`].
     ColumnSums,
     /// A number or a vector of numbers that is computed from the band.
     Number(&'static (dyn Fn(&Extent) -> Value + Sync)),
@@ -110,7 +110,7 @@ pub struct Pass {
     pub arguments: &'static [Argument],
 }
 
-/// A formula for the pass with this index over a band of rows.
+/// A function that computes a property of a launch from the configuration, the index of the pass and the band of rows.
 pub type Formula<T> = &'static (dyn Fn(&Config, usize, &Extent) -> T + Sync);
 
 /// A variant's kernel code for a kind of device, and everything that depends on its parameters.
@@ -125,16 +125,17 @@ pub struct Code {
     pub params: &'static [Param],
     /// Parameters with other defaults for [large](SizeClass::Large) pictures on devices other than CPUs.
     pub large_defaults: &'static [(&'static str, u32)],
-    /// Returns true if the device supports this combination of parameter values. The size of work-groups is checked
-    /// elsewhere.
+    /// A function that returns true if the device supports this combination of parameter values. The size of work-groups is
+    /// checked elsewhere.
     pub allowed: &'static (dyn Fn(&Config, &DeviceInfo) -> bool + Sync),
-    /// The global and local work size.
+    /// The global and local work size of a pass.
     pub launch: Formula<Launch>,
     /// The estimated number of pixels that are read for each pixel that is written.
     pub reads_per_pixel: Formula<f64>,
-    /// The exact numbers of reads, writes, operations and barriers; `None` for kernels that clreel does not know.
+    /// A function that computes the exact numbers of reads, writes, operations and barriers; `None` for the user's own kernel.
     pub work: Option<WorkFormula>,
-    /// Returns a number of rows for the pass with this index: bands of a multiple of this number waste few work-items.
+    /// A function that returns a number of rows for the pass with this index: bands whose height is a multiple of it waste few
+    /// work-items.
     pub row_step: &'static (dyn Fn(&Config, usize) -> u32 + Sync),
     /// The size of the global memory for [`Argument::ColumnSums`], in pixels of four 16-bit channels, for any radius and band.
     pub column_sums: &'static (dyn Fn(&Config, &Extent) -> usize + Sync),
@@ -142,7 +143,7 @@ pub struct Code {
     pub to_image: bool,
     /// True if the parameters are tuned. Those of kernels that read images are not: no parameter makes them fast.
     pub is_tuned: bool,
-    /// The index of the ladder's peak kernel that this code is compared with: the one that copies pixels, or planes.
+    /// The index of the peak kernel that this code is compared with: a kernel of the ladder that only copies pixels, or planes.
     pub peak: usize,
 }
 
@@ -152,7 +153,8 @@ impl fmt::Debug for Code {
     }
 }
 
-/// A formula for the work of the pass with this index: completes a launch whose sizes are known.
+/// A function that adds the numbers of reads, writes, operations and barriers to a launch whose sizes are known. Its arguments
+/// are the configuration, the index of the pass, the band of rows and the launch.
 pub type WorkFormula = fn(&Config, usize, &Extent, LaunchWork) -> LaunchWork;
 
 /// Values for the tuning parameters of a variant's code.
@@ -178,7 +180,8 @@ impl Tunable for Code {
         (self.allowed)(config, device)
     }
 
-    /// Returns the defaults that large pictures have on devices other than CPUs.
+    /// Returns the parameters with other defaults, if `class` is that of large pictures and the device is not a CPU; otherwise
+    /// nothing.
     fn class_defaults(&self, kind: DeviceKind, class: &str) -> &'static [(&'static str, u32)] {
         if kind != DeviceKind::Cpu && class == SizeClass::Large.as_str() { self.large_defaults } else { &[] }
     }
@@ -193,7 +196,8 @@ impl Tunable for Code {
 }
 
 impl Code {
-    /// Returns the exact work of a pass over a band; `None` for kernels that clreel does not know.
+    /// Returns the exact numbers of reads, writes, operations and barriers of a pass over a band; `None` for the user's own
+    /// kernel.
     pub fn work_of(&self, config: &Config, pass: usize, extent: &Extent) -> Option<LaunchWork> {
         let Launch { global, local } = (self.launch)(config, pass, extent);
         let launch = LaunchWork::new(self.passes.get(pass)?.kernel, &global, &local);

@@ -3,16 +3,16 @@
 
 use super::config::Code;
 
-/// The group of a variant on the screen, in the order of display.
+/// A group of variants on the screen. Groups are displayed in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Group {
     /// The filter is off.
     Off,
-    /// The five steps of the ladder, each with one idea.
+    /// The five steps from `naive` to `running-sum`, each of which adds one idea to the one before.
     Steps,
-    /// Faster variants than the steps.
+    /// Variants that are faster than all of these steps.
     Beyond,
-    /// Other implementations, for comparison.
+    /// Other implementations, for comparison, such as `native` without OpenCL.
     Others,
 }
 
@@ -34,9 +34,9 @@ pub enum Work {
     /// Kernels on the planes of a picture, before the conversion to RGBA: the code for CPU devices, and the code for all
     /// others.
     Planes([&'static Code; 2]),
-    /// Shaders in OpenGL.
+    /// OpenGL shaders.
     Shaders,
-    /// Threads of this process, in Rust.
+    /// Rust code, on threads of this process.
     Threads,
 }
 
@@ -64,7 +64,8 @@ pub struct Filter {
     pub name: &'static str,
     /// The largest radius, in pixels.
     pub max_radius: u32,
-    /// The reference: returns the filtered picture for RGBA pixels, width, height and radius. Every variant's output equals it.
+    /// The reference implementation: returns the filtered pixels for RGBA pixels, width, height and radius. Every variant's
+    /// output equals it.
     pub reference: fn(&[u8], usize, usize, usize) -> Vec<u8>,
     /// The name of the variant that is selected when the window opens.
     pub initial: &'static str,

@@ -24,7 +24,7 @@ impl GuardedPicture {
     /// Allocates a picture of RGBA pixels with `guard` bytes of canaries on each side.
     ///
     /// # Errors
-    /// When memory runs out.
+    /// Returns an error if memory runs out.
     fn new(cl: &ClContext, storage: Storage, (w, h): (u32, u32), guard: usize) -> Result<Self> {
         match storage {
             Storage::Buffer => Self::buffer(cl, rgba_bytes((w, h)), guard),
@@ -38,15 +38,16 @@ impl GuardedPicture {
     /// Allocates a picture of RGBA pixels for the output of a check, with canaries on each side.
     ///
     /// # Errors
-    /// When memory runs out.
+    /// Returns an error if memory runs out.
     pub(crate) fn of_output(cl: &ClContext, storage: Storage, size: (u32, u32)) -> Result<Self> {
         Self::new(cl, storage, size, verify::guard_bytes(rgba_bytes(size)))
     }
 
-    /// Allocates a whole picture and its output with these storages, with `guard` bytes of canaries on each side of buffers.
+    /// Allocates memory for the input picture and for the filtered output in these two kinds of memory. Buffers get `guard`
+    /// canary bytes on each side, which detect writes out of bounds.
     ///
     /// # Errors
-    /// When memory runs out.
+    /// Returns an error if memory runs out.
     pub fn both(
         cl: &ClContext,
         [input, output]: [Storage; 2],
@@ -64,7 +65,7 @@ impl GuardedPicture {
     /// Allocates a buffer of `bytes` bytes with `guard` bytes of canaries on each side.
     ///
     /// # Errors
-    /// When memory runs out.
+    /// Returns an error if memory runs out.
     pub(crate) fn buffer(cl: &ClContext, bytes: usize, guard: usize) -> Result<Self> {
         let (whole, picture) = match guard {
             0 => {

@@ -25,7 +25,7 @@ pub struct PictureInfo {
 /// returns the machine code of the variant that tuning chose, with the parameters that tuning chose.
 ///
 /// # Errors
-/// When the variant has no kernels, or the driver does not provide machine code.
+/// Returns an error if the variant has no kernels, or the driver does not provide machine code.
 pub fn disassemble(cl: &ClContext, id: VariantId, pictures: &PictureInfo) -> Result<MachineCode> {
     let device = &cl.device.info;
     let (width, height) = pictures.size;

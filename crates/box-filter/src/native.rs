@@ -51,7 +51,7 @@ impl Input<'_> {
     /// Filters the picture into `dst`.
     ///
     /// # Errors
-    /// When a picture has another length, or the radius is more than [`MAX_RADIUS`].
+    /// Returns an error if a picture has another length, or the radius is more than [`MAX_RADIUS`].
     pub fn filter(&self, dst: &mut [u8], threads: Threads) -> Result<()> {
         let _host = opencl::watch::on_host();
         let Self { pixels: src, size, radius } = *self;

@@ -32,8 +32,8 @@ pub struct BuiltVariant {
     id: VariantId,
     /// The programs of the variant; the first one is the default.
     programs: Vec<Program>,
-    /// The programs to use instead of the default: a class of sizes, the index of a class of radii, and the index of the
-    /// program to use for both.
+    /// The programs to use instead of the default: a group of picture sizes, the index of a range of radii, and the index of
+    /// the program to use for both.
     choices: Vec<(SizeClass, usize, usize)>,
     /// The storage (buffer or image) of the input.
     pub input: Storage,
@@ -51,8 +51,8 @@ impl BuiltVariant {
     /// it uses a queue of its own.
     ///
     /// # Errors
-    /// When the device cannot run the variant, or its kernels do not compile (with the log), have other arguments than
-    /// expected, or fail to run. Variants without kernels, such as [`VariantId::OFF`], are an error.
+    /// Returns an error if the device cannot run the variant, or its kernels do not compile (with the log), have other
+    /// arguments than expected, or fail to run. Variants without kernels, such as [`VariantId::OFF`], are an error.
     pub fn build(cl: &ClContext, id: VariantId) -> Result<Self> {
         Self::build_as(cl, id, cl.device.info.kind)
     }
@@ -71,7 +71,7 @@ impl BuiltVariant {
     /// Compiles a variant as [`BuiltVariant::build`] does, with the code and the default parameters for devices of `kind`.
     ///
     /// # Errors
-    /// As [`BuiltVariant::build`].
+    /// Returns an error as [`BuiltVariant::build`] does.
     pub fn build_as(cl: &ClContext, id: VariantId, kind: DeviceKind) -> Result<Self> {
         Self::build_output(cl, id, kind, code_of(id, kind)?.storage)
     }
@@ -80,7 +80,7 @@ impl BuiltVariant {
     /// one, so that the output can be a shared texture.
     ///
     /// # Errors
-    /// As [`BuiltVariant::build`].
+    /// Returns an error as [`BuiltVariant::build`] does.
     pub fn build_for(cl: &ClContext, id: VariantId, to_texture: bool) -> Result<Self> {
         let kind = cl.device.info.kind;
         let code = code_of(id, kind)?;
@@ -99,7 +99,7 @@ impl BuiltVariant {
         }
     }
 
-    /// Compiles a variant with the default parameters for each class of sizes.
+    /// Compiles a variant with the default parameters for each [`SizeClass`].
     fn build_defaults(cl: &ClContext, id: VariantId, kind: DeviceKind, output: Storage) -> Result<Self> {
         let (code, device) = (code_of(id, kind)?, &cl.device.info);
         let mut built = Self::build_into(cl, id, &Config::new(code, kind).fit_to_device(device), output)?;
@@ -143,7 +143,7 @@ impl BuiltVariant {
     /// Compiles a variant as [`BuiltVariant::build`] does, with these parameters.
     ///
     /// # Errors
-    /// As [`BuiltVariant::build`]; also when the device does not allow these parameters.
+    /// Returns an error as [`BuiltVariant::build`] does, or if the device does not allow these parameters.
     pub fn build_with(cl: &ClContext, id: VariantId, config: &Config) -> Result<Self> {
         Self::build_into(cl, id, config, config.code().storage)
     }
@@ -152,7 +152,7 @@ impl BuiltVariant {
     /// buffers may write images, which saves a copy to the displayed texture.
     ///
     /// # Errors
-    /// As [`BuiltVariant::build_with`]; also when the variant's code cannot write output with this storage.
+    /// Returns an error as [`BuiltVariant::build_with`] does, or if the variant's code cannot write output with this storage.
     pub fn build_into(cl: &ClContext, id: VariantId, config: &Config, output: Storage) -> Result<Self> {
         let (code, device) = (config.code(), &cl.device.info);
         id.supports(device, 70, 3)?;
@@ -206,7 +206,8 @@ impl BuiltVariant {
         Self { id: id.parse().unwrap_or(self.id), ..self }
     }
 
-    /// Returns the variant marked as built from this version of edited kernels, for a wipe against the version in use.
+    /// Returns the variant, marked as built from this version of edited kernels, so that a wipe can show it beside the version
+    /// in use.
     pub fn with_version(self, version: u64) -> Self {
         Self { version: Some(version), ..self }
     }
@@ -232,7 +233,7 @@ impl BuiltVariant {
     /// [`input`](Self::input) and [`output`](Self::output), that hold exactly the whole picture and its output.
     ///
     /// # Errors
-    /// When the device cannot run the variant at this size, or runs out of memory.
+    /// Returns an error if the device cannot run the variant at this size, or runs out of memory.
     pub fn plan(&self, [src, dst]: [&Picture; 2], scratch: &mut Scratch, whole: Extent) -> Result<Plan> {
         let (id, max_radius) = (self.id, self.id.filter().max_radius);
         let what = format!("'{id}' could not be prepared.");

@@ -19,7 +19,7 @@ pub(super) struct Program {
     pub(super) config: Config,
     /// True if samples have two bytes; false for RGBA pictures.
     pub(super) is_wide: bool,
-    /// True if the kernels are modified, so that their work is not known.
+    /// True if the kernels are modified, so that their numbers of reads, writes and operations are unknown.
     pub(super) is_modified: bool,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct Program {
 /// [`Picture::from_host`](opencl::memory::Picture::from_host).
 #[derive(Debug)]
 pub struct Plan {
-    /// The variant that was asked for, such as `auto`.
+    /// The requested variant, such as `auto`.
     pub(super) id: VariantId,
     pub(super) program: Program,
     /// The kernel of each pass, with its memory arguments set.
@@ -60,7 +60,7 @@ impl Plan {
         (self.code().row_step)(self.config(), pass).max(1)
     }
 
-    /// Returns the estimated work of a pass over all rows, in pixels read. Use it to compare radii and sizes within one
+    /// Returns the estimated number of pixels that a pass over all rows reads. Use it to compare radii and sizes within one
     /// variant, and passes with each other.
     pub fn work(&self, pass: usize) -> f64 {
         if pass >= self.passes() {
@@ -84,8 +84,9 @@ impl Plan {
         self.whole.layout.is_some()
     }
 
-    /// Returns the exact work of a run, given the pass and the number of rows of each of its launches: one entry for each pass.
-    /// Returns `None` if the kernels are modified, or clreel has no formula for them.
+    /// Returns the exact numbers of reads, writes, operations and barriers of a run: one entry for each pass. `bands` has the
+    /// pass and the number of rows of each launch. Returns `None` if the kernels are modified, or clreel has no formula for
+    /// them.
     pub fn kernel_work(&self, bands: impl Iterator<Item = (usize, u32)>) -> Option<KernelWork> {
         let mut launches: Vec<LaunchWork> = Vec::with_capacity(self.passes());
         for (pass, rows) in bands.filter(|_| !self.program.is_modified) {
@@ -106,7 +107,7 @@ impl Plan {
     /// Enqueues `pass` for a band of rows, and returns its event without waiting. Flush the queue to start it.
     ///
     /// # Errors
-    /// When the band is empty or leaves the picture, or the device refuses.
+    /// Returns an error if the band is empty or leaves the picture, or the device refuses.
     pub fn enqueue(&self, queue: &Queue, pass: usize, rows: Range<u32>) -> Result<Event> {
         let what = || format!("'{}' could not be started.", self.id);
         let is_inside = rows.start < rows.end && rows.end <= self.rows();
@@ -133,7 +134,7 @@ impl Plan {
     /// reliable. A fast plan has then run completely, which also warms it up.
     ///
     /// # Errors
-    /// When the device fails.
+    /// Returns an error if the device fails.
     pub fn predict(&self, queue: &Queue) -> Result<f64> {
         self.predict_above(queue, 0.0)
     }
@@ -143,7 +144,7 @@ impl Plan {
     /// of a launch too.
     ///
     /// # Errors
-    /// As [`Plan::predict`].
+    /// Returns an error as [`Plan::predict`] does.
     pub(super) fn predict_above(&self, queue: &Queue, short_ms: f64) -> Result<f64> {
         /// The time of a band in milliseconds from which on its prediction is reliable.
         const TRUSTED_MS: f64 = 30.0;

@@ -10,7 +10,7 @@ const MAX_PLAIN_READS: f64 = 5e8;
 /// The number of pixel reads above which [`quick`] uses the summed-area table instead of the plain loop.
 const MAX_QUICK_READS: f64 = 1e6;
 
-/// A reference: returns the filtered RGBA pixels of a picture, of its width, height and radius.
+/// A reference implementation: returns the filtered pixels for RGBA pixels, width, height and radius.
 type Reference = fn(&[u8], usize, usize, usize) -> Vec<u8>;
 
 /// Returns the filtered picture, by [`plain`] unless that would take seconds, otherwise by [`summed_area`].
@@ -27,7 +27,7 @@ pub fn quick(src: &[u8], width: usize, height: usize, radius: usize) -> Vec<u8> 
     plain_or_table(width, height, radius, MAX_QUICK_READS)(src, width, height, radius)
 }
 
-/// Returns the function for pictures of this size: the plain one up to so many reads, else that of summed-area tables.
+/// Returns [`plain`] for pictures of this size if it reads at most `max_reads` pixels, otherwise [`summed_area`].
 fn plain_or_table(width: usize, height: usize, radius: usize, max_reads: f64) -> Reference {
     let side = (2 * radius + 1) as f64;
     if width as f64 * height as f64 * side * side <= max_reads { plain } else { summed_area }

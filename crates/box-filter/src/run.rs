@@ -29,7 +29,7 @@ fn expect_len(bytes: &[u8], wanted: usize, whole: &Extent) -> Result<()> {
 /// canaries, so that Oclgrind detects accesses beyond it.
 ///
 /// # Errors
-/// When `src` has another length, or the device cannot run the variant at this size.
+/// Returns an error if `src` has another length, or the device cannot run the variant at this size.
 pub fn filter_once(cl: &ClContext, variant: &BuiltVariant, src: &[u8], whole: Extent) -> Result<Vec<u8>> {
     let [bytes, filtered_bytes] = whole.bytes();
     expect_len(src, bytes, &whole)?;
@@ -49,7 +49,7 @@ pub enum Bands {
     Whole,
     /// Bands of 1, 3, 7, 31 and 5 rows, repeated.
     Odd,
-    /// About five bands, as in the window: their height is a multiple of the rows that waste no work-items.
+    /// About five bands, as in the window, with a height that wastes few work-items.
     Steps,
 }
 
@@ -66,8 +66,8 @@ impl Bands {
         }
     }
 
-    /// Returns the rows of each launch for a picture with this number of rows. Bands of a multiple of `step` rows waste no
-    /// work-items.
+    /// Returns the rows of each launch for a picture with this number of rows. Bands whose height is a multiple of `step` waste
+    /// few work-items.
     pub fn ranges(self, rows: u32, step: u32) -> Vec<Range<u32>> {
         let step = step.max(1);
         let mut heights: Box<dyn Iterator<Item = u32>> = match self {
@@ -91,7 +91,7 @@ impl Bands {
 pub(crate) struct CheckBuffers {
     /// The source between canaries.
     source: Vec<u8>,
-    /// The poisoned output before the first run, between canaries.
+    /// The output before the first run, with canaries on both sides. Each byte differs from the expected one.
     output: Vec<u8>,
     /// The source and the output after a run.
     after: [Vec<u8>; 2],
@@ -101,7 +101,7 @@ impl CheckBuffers {
     /// Allocates memory to check the output for `src` against `want`.
     ///
     /// # Errors
-    /// When memory runs out.
+    /// Returns an error if memory runs out.
     pub(crate) fn new(src: &[u8], want: &[u8]) -> Result<Self> {
         let source = verify::between_canaries(src, verify::guard_bytes(want.len()));
         let output = verify::guarded_output(want);
@@ -134,7 +134,7 @@ impl<'a> Checker<'a> {
     /// Prepares the kernels for pictures of the extent `whole`.
     ///
     /// # Errors
-    /// When the variant cannot run at this size, or memory runs out.
+    /// Returns an error if the variant cannot run at this size, or memory runs out.
     pub(crate) fn new(cl: &'a ClContext, variant: &BuiltVariant, whole: Extent) -> Result<Self> {
         let guard = verify::guard_bytes(whole.bytes()[1]);
         let storages = [variant.input, variant.output];
@@ -148,25 +148,26 @@ impl<'a> Checker<'a> {
     /// of the picture.
     ///
     /// # Errors
-    /// When the device fails.
+    /// Returns an error if the device fails.
     pub(crate) fn predict_above(&self, short_ms: f64) -> Result<f64> {
         self.plan.predict_above(&self.cl.queue, short_ms)
     }
 
-    /// Filters `src` and compares the result with `want`, the reference's output. The output is poisoned before, and buffers
-    /// have canaries on both sides (images cannot be written beyond their border). The source must not change.
+    /// Filters `src` and compares the result with `want`, the reference's output. Before the run, each byte of the output is
+    /// set to another value than the expected one, and buffers have canaries on both sides (images cannot be written beyond
+    /// their border). The source must not change.
     ///
     /// # Errors
-    /// When the variant fails to run. A wrong result is not an error but returned as a report.
+    /// Returns an error if the variant fails to run. A wrong result is not an error but returned as a report.
     pub(crate) fn check(&self, src: &[u8], want: &[u8], bands: Bands) -> Result<Option<MismatchReport>> {
         self.check_with(&mut CheckBuffers::new(src, want)?, want, |step| bands.ranges(self.plan.rows(), step))
     }
 
-    /// Filters and compares as [`Checker::check`] does, with memory that was allocated for the picture and `want`, and with the
-    /// bands that `bands` returns for a pass with this [step](Plan::row_step).
+    /// Filters and compares as [`Checker::check`] does, with memory that was allocated for the picture and `want`. `bands` gets
+    /// the [step](Plan::row_step) of a pass, and returns its bands.
     ///
     /// # Errors
-    /// As [`Checker::check`].
+    /// Returns an error as [`Checker::check`] does.
     pub(crate) fn check_with(
         &self,
         buffers: &mut CheckBuffers,

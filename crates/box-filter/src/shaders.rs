@@ -14,12 +14,12 @@ pub trait Shaders {
     /// Filters the uploaded picture, and waits. Without timer queries of OpenGL there is no device time.
     ///
     /// # Errors
-    /// When the driver cannot draw into the textures.
+    /// Returns an error if the driver cannot draw into the textures.
     fn run(&self, radius: u32) -> Result<Sample>;
 
     /// Returns the filtered picture as RGBA pixels.
     ///
     /// # Errors
-    /// When memory runs out, or the driver does not read textures back.
+    /// Returns an error if memory runs out, or the driver does not read textures back.
     fn read(&self) -> Result<Vec<u8>>;
 }

@@ -13,7 +13,7 @@ use opencl::memory::Storage;
 /// The file with the user's own kernel, in the folder of kernels.
 pub const OWN_FILE: &str = "box_filter/own.cl";
 
-/// The variant without a filter: the frame passes through. It is in the list of no filter.
+/// The variant without a filter: the frame passes through. It belongs to no filter's list of variants.
 pub(crate) static OFF: Variant = Variant {
     name: "off",
     key: '0',
@@ -250,7 +250,7 @@ static PLANES_MARCH: Code = Code {
     ..TWO_PASSES
 };
 
-/// The code of the user's own kernel; no file of that name is built in.
+/// The code of the user's own kernel; the built-in kernels have no such file.
 static OWN: Code = Code {
     file: OWN_FILE,
     passes: &[Pass { kernel: "own", arguments: SINGLE }],
@@ -300,7 +300,6 @@ static RUNNING_SUM: Code = Code {
     ..TWO_PASSES
 };
 
-/// The code of the variant `fused` for CPUs.
 static FUSED_CPU: Code = Code {
     file: "box_filter/06_fused.cl",
     passes: &[Pass { kernel: "box_fused", arguments: SINGLE_WITH_SUMS }],

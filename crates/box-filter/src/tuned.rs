@@ -1,5 +1,5 @@
 //! Tuning results of the box filter in the [cache](compute::cache): the fastest variant and its parameters for a device, a
-//! class of sizes and a range of radii.
+//! group of picture sizes ([`SizeClass`]) and a range of radii.
 
 use serde_json::{Map, json};
 
@@ -14,8 +14,8 @@ pub fn variants() -> Vec<VariantId> {
     VariantId::all().rev().filter(|id| id.codes().iter().any(|code| code.is_tuned)).collect()
 }
 
-/// Returns the cache's key for a class of sizes and the range that contains a radius. The key names the range by its last
-/// radius.
+/// Returns the key in the cache for a group of picture sizes and the range of radii that contains `radius`. The key names the
+/// range by its last radius.
 pub fn cache_class(size: SizeClass, radius: u32) -> Class {
     let fields = [("size", json!(size)), ("radius", radius_range(radius).1.into())];
     let fields = Map::from_iter(fields.map(|(name, value)| (name.to_owned(), value)));
@@ -23,12 +23,12 @@ pub fn cache_class(size: SizeClass, radius: u32) -> Class {
     Class { ladder: None, fields }
 }
 
-/// A tuning result: the fastest variant for a class of sizes and a range of radii.
+/// A tuning result: the fastest variant for a group of picture sizes and a range of radii.
 #[derive(Debug, Clone)]
 pub struct TunedVariant {
-    /// The class of sizes.
+    /// The group of picture sizes.
     pub size: SizeClass,
-    /// The range of radii, by [`radius_class`].
+    /// The range of radii, as the index that [`radius_class`] returns.
     pub radius_class: usize,
     /// The fastest variant for these sizes and radii.
     pub variant: VariantId,
@@ -36,8 +36,8 @@ pub struct TunedVariant {
     pub config: Config,
 }
 
-/// Returns the fastest variant for each class of sizes and range of radii that was tuned on this device with the kernels
-/// of `sources`.
+/// Returns the fastest variant for each group of picture sizes and range of radii that was tuned on this device with the
+/// kernels of `sources`.
 pub fn tuned_variants(cache: &Cache, device: &DeviceInfo, sources: &Sources) -> Vec<TunedVariant> {
     let mut choices = Vec::new();
     for size in SizeClass::ALL {
@@ -54,8 +54,8 @@ pub fn tuned_variants(cache: &Cache, device: &DeviceInfo, sources: &Sources) -> 
     choices
 }
 
-/// Returns the variants that `auto` may use on a device: its default, and all tuning results, also those whose kernels have
-/// changed since.
+/// Returns the variants that `auto` may use on a device: the one that it uses without tuning results, and those of all tuning
+/// results, also those whose kernels have changed since.
 pub fn auto_variants(cache: &Cache, device: &DeviceInfo) -> Vec<VariantId> {
     let mut parts = Vec::from_iter(VariantId::auto().untuned());
     for size in SizeClass::ALL {

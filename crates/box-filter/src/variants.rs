@@ -1,5 +1,5 @@
-//! Ids of variants: names that are looked up in the table of filters. Command line, help, keys, buttons, scoreboard and tests
-//! read the declarations in the table ([`Variant`]).
+//! Ids of variants: names that are looked up in the table of filters. The command line, help, keys, buttons, the scoreboard and
+//! tests read the declarations in the table ([`Variant`]).
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -121,7 +121,7 @@ impl VariantId {
         matches!(self.work, Work::Planes(_))
     }
 
-    /// Returns the kernel files that the variant uses on a kind of device; `None` if the variant may use the files of any
+    /// Returns the kernel files that the variant uses on a kind of device; `None` for `auto`, which may use the files of any
     /// variant.
     pub fn files(self, kind: DeviceKind) -> Option<&'static [&'static str]> {
         let files = self.code(kind).map(|code| std::slice::from_ref(&code.file));
@@ -131,7 +131,7 @@ impl VariantId {
     /// Returns an error unless a device can run this variant on pictures of `width` by `height` pixels.
     ///
     /// # Errors
-    /// When the device has no images, or its images or allocations are too small.
+    /// Returns an error if the device has no images, or its images or allocations are too small.
     pub fn supports(self, device: &DeviceInfo, width: u32, height: u32) -> Result<()> {
         let Some(code) = self.kernels(device.kind) else { return Ok(()) };
         let error = |why: String, hint: String| {
@@ -167,7 +167,7 @@ impl VariantId {
 /// Returns the variant with this name, for tests and examples.
 ///
 /// # Panics
-/// When there is none.
+/// Panics if there is none.
 #[track_caller]
 pub fn named(name: &'static str) -> VariantId {
     name.parse().expect("the table has a variant of this name")
@@ -237,7 +237,7 @@ impl<'de> Deserialize<'de> for VariantId {
     }
 }
 
-/// Returns variants as a list in a sentence, as in "flat, vectorized or running-sum" if `last` is "or".
+/// Returns the names of variants as a list in a sentence, as in "flat, vectorized or running-sum" if `last` is "or".
 pub fn join_ids(ids: impl IntoIterator<Item = VariantId>, last: &str) -> String {
     let names: Vec<_> = ids.into_iter().map(|id| id.0.name).collect();
     match names.split_last() {

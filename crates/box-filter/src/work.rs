@@ -1,6 +1,6 @@
-//! The exact work of the box filter's kernels: the reads and writes of each launch, as formulas of the width, the rows of a
-//! band, the radius and the kernel's parameters. They follow the kernel files statement by statement, borders and strips
-//! included, and tests/work.rs compares them with a count. Whoever changes a kernel must change its formula.
+//! The exact numbers of reads, writes and operations of each launch of the box filter's kernels, as formulas of the width, the
+//! rows of a band, the radius and the kernel's parameters. They follow the kernel files statement by statement, borders and
+//! strips included, and tests/work.rs compares them with a count. Whoever changes a kernel must change its formula.
 //!
 //! An element is a pixel: four channels of 8 bits in pictures, of 16 bits in row and column sums.
 
@@ -12,10 +12,10 @@ use compute::work::{LaunchWork, Transfer};
 const PIXEL: u64 = 4;
 /// The number of bytes of a pixel in row sums and column sums.
 const SUM: u64 = 8;
-/// The number of channels of a pixel, each of which takes an addition of its own.
+/// The number of channels of a pixel; each of them takes an addition.
 const CHANNELS: u64 = 4;
 
-/// Returns the number of pixels in a line of the window.
+/// Returns the number of pixels in a row or column of the window.
 fn line(e: &Extent) -> u64 {
     u64::from(2 * e.radius + 1)
 }
@@ -25,31 +25,32 @@ fn pixels(e: &Extent) -> u64 {
     u64::from(e.width) * u64::from(e.rows)
 }
 
-/// Returns the bytes of each element that the pass with this index reads, and of each that it writes. The first of two passes
-/// reads pictures and writes row sums, the second one reverses this.
+/// Returns the bytes of each element that the pass with this index reads, and of each element that it writes. The first of two
+/// passes reads pictures and writes row sums; the second pass reads row sums and writes pictures.
 fn sizes(pass: usize) -> [u64; 2] {
     if pass == 0 { [PIXEL, SUM] } else { [SUM, PIXEL] }
 }
 
-/// Returns the work of a launch in which each pixel that is read is added once.
+/// Returns the launch with these reads and writes, and with an addition for each channel of each pixel that is read.
 fn summed(launch: LaunchWork, reads: Transfer, writes: Transfer) -> LaunchWork {
     LaunchWork { reads, writes, operations: CHANNELS * reads.elements, ..launch }
 }
 
-/// Returns the work of the kernel of `naive`: each pixel reads its window.
+/// Returns the launch with the reads, writes and operations of the kernel of `naive`: for each pixel it reads the whole window.
 pub(super) fn naive(_: &Config, _: usize, e: &Extent, launch: LaunchWork) -> LaunchWork {
     let reads = Transfer::new(pixels(e) * line(e) * line(e), PIXEL);
     summed(launch, reads, Transfer::new(pixels(e), PIXEL))
 }
 
-/// Returns the work of the kernels of `separable` and `flat`: each pixel reads a line of its window.
+/// Returns the launch with the reads, writes and operations of a kernel of `separable` or `flat`: for each pixel it reads one
+/// row or one column of the window.
 pub(super) fn two_passes(_: &Config, pass: usize, e: &Extent, launch: LaunchWork) -> LaunchWork {
     let [read, written] = sizes(pass);
     summed(launch, Transfer::new(pixels(e) * line(e), read), Transfer::new(pixels(e), written))
 }
 
-/// Returns the work of the kernels of `vectorized`: along the rows four pixels are always read together, also beyond the right
-/// border.
+/// Returns the launch with the reads, writes and operations of a kernel of `vectorized`: along the rows it always reads four
+/// pixels together, also beyond the right border.
 pub(super) fn vectorized(_: &Config, pass: usize, e: &Extent, launch: LaunchWork) -> LaunchWork {
     let [read, written] = sizes(pass);
     let summed_pixels = match pass {
@@ -59,8 +60,8 @@ pub(super) fn vectorized(_: &Config, pass: usize, e: &Extent, launch: LaunchWork
     summed(launch, Transfer::new(summed_pixels * line(e), read), Transfer::new(pixels(e), written))
 }
 
-/// Returns the work of the kernels of `running-sum`: a strip begins with a line of the window. Down a column, its last pixel is
-/// followed by one more step, whose sum is not used.
+/// Returns the launch with the reads, writes and operations of a kernel of `running-sum`: each strip begins with a row or
+/// column of the window. Down a column, the last pixel is followed by one more step, whose sum is not used.
 pub(super) fn running_sum(config: &Config, pass: usize, e: &Extent, launch: LaunchWork) -> LaunchWork {
     let [read, written] = sizes(pass);
     let (width, rows) = (u64::from(e.width), u64::from(e.rows));
@@ -83,7 +84,8 @@ fn strips(rows: u32, strips: u32) -> impl Iterator<Item = u64> {
     (0..strips).map(move |strip| begin(strip + 1) - begin(strip))
 }
 
-/// Returns the work of the kernel of `fused` for CPUs. Its column sums are in global memory, too.
+/// Returns the launch with the reads, writes and operations of the kernel of `fused` for CPUs. The kernel's column sums are in
+/// global memory, too.
 pub(super) fn fused_cpu(config: &Config, _: usize, e: &Extent, launch: LaunchWork) -> LaunchWork {
     let (width, radius) = (u64::from(e.width), u64::from(e.radius));
     let quads = width.div_ceil(4);
@@ -116,8 +118,8 @@ pub(super) fn fused_cpu(config: &Config, _: usize, e: &Extent, launch: LaunchWor
     LaunchWork { reads, writes, operations: CHANNELS * added, ..launch }
 }
 
-/// Returns the work of the kernel of `fused` for devices other than CPUs. A work-item reads whole blocks of columns, also
-/// beyond the border.
+/// Returns the launch with the reads, writes and operations of the kernel of `fused` for devices other than CPUs. A work-item
+/// reads whole blocks of columns, also beyond the border.
 pub(super) fn fused_gpu(config: &Config, _: usize, e: &Extent, launch: LaunchWork) -> LaunchWork {
     let [columns, group, together] =
         ["COLUMNS", "GROUP", "ROWS"].map(|name| u64::from(config.get(name).max(1)));

@@ -28,11 +28,11 @@ use base::{load, save};
 const BINARIES_VARIABLE: &str = "CLREEL_BINARIES";
 /// The first bytes of a file with a binary: the file's type and the version of its format.
 pub const MAGIC: &[u8] = b"clreel program 1\n";
-/// The maximum size of a file, in bytes.
+/// The maximum size of a file with a binary, in bytes.
 const MAX_FILE_BYTES: u64 = 16 << 20;
-/// The maximum number of files, enough for all variants on several devices and drivers.
+/// The maximum number of files in the cache: enough for all variants on several devices and drivers.
 const MAX_FILES: usize = 256;
-/// The maximum size of all files together, in bytes.
+/// The maximum size of all files in the cache together, in bytes.
 const MAX_TOTAL_BYTES: u64 = 64 << 20;
 
 /// The file of one program's binary, which may not exist yet.
@@ -104,7 +104,7 @@ pub fn binary_of<'a>(contents: &'a [u8], key: &str) -> Option<&'a [u8]> {
     (own == key.as_bytes() && !binary.is_empty()).then_some(binary)
 }
 
-/// Returns true unless `CLREEL_BINARIES` forbids the use of binaries of earlier starts.
+/// Returns true unless `CLREEL_BINARIES` forbids the use of binaries that earlier starts of clreel have stored.
 pub(super) fn may_use_binaries() -> bool {
     environment::text(BINARIES_VARIABLE).as_deref() != Some("0")
 }

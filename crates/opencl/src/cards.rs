@@ -1,4 +1,4 @@
-//! Remarks on graphics cards for which there is no OpenCL device, or more than one, with what the user can do about it.
+//! Messages about graphics cards for which there is no OpenCL device, or more than one, with what the user can do about it.
 //!
 //! The kernel lists graphics cards in `/sys/class/drm`, whether or not an OpenCL driver is installed. NVIDIA's driver may list
 //! none there, but makes nodes `/dev/nvidia0` and up.
@@ -23,7 +23,7 @@ const RUSTICL: &str = "rusticl";
 struct KernelDriver {
     /// The name of the kernel module.
     module: &'static str,
-    /// The name of such a card in messages.
+    /// The name in messages of a card that uses this kernel driver.
     card: &'static str,
     /// The vendor's PCI number, which OpenCL drivers report as `CL_DEVICE_VENDOR_ID`.
     vendor_id: u32,
@@ -98,8 +98,8 @@ struct Card {
     node: PathBuf,
 }
 
-/// Returns a remark for each graphics card that has no OpenCL device, with its cause and a remedy, and for each card that
-/// several drivers offer. `devices` are the devices that all drivers offer.
+/// Returns a message for each graphics card that has no OpenCL device, with the cause and a remedy, and for each card that
+/// several OpenCL drivers offer as a device. `devices` are the devices that all drivers offer.
 pub fn remarks(devices: &[Device]) -> Vec<Error> {
     let infos: Vec<&DeviceInfo> = devices.iter().map(|device| &device.info).collect();
     let enabled = base::environment::text(RUSTICL_VARIABLE).unwrap_or_default();
@@ -110,12 +110,13 @@ pub fn remarks(devices: &[Device]) -> Vec<Error> {
     causes.chain(twins(&infos)).collect()
 }
 
-/// Returns true if there are graphics cards and NVIDIA's own driver drives all of them, so that OpenGL runs on it, too.
+/// Returns true if there is at least one graphics card and NVIDIA's own driver drives all of them, so that OpenGL uses that
+/// driver, too.
 pub fn only_nvidia() -> bool {
     all_nvidia(&cards(Path::new("/")))
 }
 
-/// Returns true if NVIDIA's own driver drives all these cards, at least one.
+/// Returns true if there is at least one card and NVIDIA's own driver drives all of them.
 fn all_nvidia(cards: &[Card]) -> bool {
     !cards.is_empty() && cards.iter().all(|card| card.driver.module == NVIDIA_MODULE)
 }
@@ -193,9 +194,9 @@ fn has_device(card: &Card, cards: &[Card], devices: &[&DeviceInfo]) -> bool {
     })
 }
 
-/// Returns the remark on a card without a device. `access` is the result of [`access`] for the card's node, `drivers` are the
-/// registered OpenCL drivers, `enabled` is the value of [`RUSTICL_VARIABLE`]. `None` if the user has excluded the card's
-/// driver.
+/// Returns the message about a card without an OpenCL device; `None` if the user has excluded the card's driver. `access` is
+/// the result of [`access`] for the card's node, `drivers` are the registered OpenCL drivers, and `enabled` is the value of
+/// [`RUSTICL_VARIABLE`].
 fn without_device(card: &Card, access: io::Result<()>, drivers: &[Driver], enabled: &str) -> Option<Error> {
     let Card { driver, address, node } = card;
     let registered = |name: &str| drivers.iter().find(|driver| registration_name(driver) == name);
@@ -241,7 +242,7 @@ fn registration_name(driver: &Driver) -> String {
     stem.trim_end_matches(|c: char| !c.is_alphabetic()).to_owned()
 }
 
-/// Returns a remark for each card that several platforms offer as a device.
+/// Returns a message for each card that several platforms offer as a device.
 fn twins(devices: &[&DeviceInfo]) -> Vec<Error> {
     let mut remarks = Vec::new();
     let mut seen: Vec<usize> = Vec::new();
@@ -264,7 +265,8 @@ fn twins(devices: &[&DeviceInfo]) -> Vec<Error> {
     remarks
 }
 
-/// Returns true if two devices of different platforms are the same card, by their PCI addresses, else by their UUIDs.
+/// Returns true if two devices of different platforms are the same card: their PCI addresses are equal or, if an address is
+/// unknown, their UUIDs are equal.
 fn is_twin(one: &DeviceInfo, other: &DeviceInfo) -> bool {
     let is_card = |device: &DeviceInfo| device.kind != DeviceKind::Cpu;
     let is_same = match (&one.pci_address, &other.pci_address) {

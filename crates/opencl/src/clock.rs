@@ -27,12 +27,12 @@ const SHORTEST: Duration = Duration::from_micros(1_200);
 /// The maximum number of rounds of the outer loop in the shortest launch. A device that would need more rounds does not really
 /// run the kernel.
 const MAX_OUTER: u32 = 1 << 22;
-/// The number of launches with each amount of work. The launch whose wall time exceeds its device time least is compared.
+/// The number of launches with each amount of work. Of these, the launch whose wall time exceeds its device time least is used.
 const ROUNDS: usize = 5;
 /// The amounts of work that are compared, as multiples of the shortest one.
 const FACTORS: [u32; 3] = [1, 2, 4];
-/// The maximum number of further rounds of launches. They are made while device times and wall times do not grow alike, since
-/// other processes may delay the moment at which the host notices the end of a launch.
+/// The maximum number of repetitions of all launches. They are repeated while device times and wall times do not grow alike,
+/// since other processes may delay the moment at which the host notices the end of a launch.
 const ATTEMPTS: usize = 8;
 /// The smallest and the largest accepted growth of device time relative to wall time.
 const SLOPE_RANGE: (f64, f64) = (0.8, 1.25);
@@ -141,8 +141,8 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Calibrates a clock. `launch` runs the kernel with this number of rounds of its outer loop. `reported_ns` is the resolution that the
-/// driver reports, 0 if it reports none.
+/// Calibrates a clock. `launch` runs the kernel with the given number of rounds of its outer loop. `reported_ns` is the
+/// resolution that the driver reports, 0 if it reports none.
 fn assess(reported_ns: u64, mut launch: impl FnMut(u32) -> Result<Launch>) -> Result<Calibration> {
     // A driver may compile the kernel when it is first launched.
     launch(1)?;

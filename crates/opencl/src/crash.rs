@@ -195,9 +195,9 @@ extern "C" fn on_exit() {
     }
 }
 
-/// Writes to stderr the kernel files that are being compiled or, if there are none, those that have been compiled and have not
-/// run. Then requests that another thread print the results of the command so far. `what` describes the crash.
-/// Async-signal-safe.
+/// Writes to stderr the names of the kernel files that drivers are compiling. If there are none, writes the names of the files
+/// that are compiled and whose kernels have not run yet. Then asks another thread to print the results that the command has so
+/// far, and waits for that. `what` describes the crash. Async-signal-safe.
 fn report(what: &[u8]) {
     if IS_REPORTED.swap(true, Ordering::Relaxed) {
         // Another thread reports a crash, and then ends the process.

@@ -1,4 +1,4 @@
-//! The thread that makes a device's OpenCL calls, so that a call that stalls stops no other thread.
+//! The thread that makes a device's OpenCL calls, so that a stalled call blocks no other thread.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};

@@ -45,8 +45,8 @@ impl HostBlock {
         Ok(Self { start, len, memory: Memory::Allocator(layout) })
     }
 
-    /// Allocates `len` bytes of the driver's host memory (`CL_MEM_ALLOC_HOST_PTR`, mapped once), which drivers of graphics cards
-    /// pin. Falls back to plain memory if the driver gives none.
+    /// Allocates `len` bytes of the driver's host memory (`CL_MEM_ALLOC_HOST_PTR`, mapped once), which drivers of GPUs pin.
+    /// Falls back to memory that is not pinned if the driver provides none.
     ///
     /// # Errors
     /// Returns an error if memory runs out.

@@ -210,8 +210,8 @@ impl Kernel {
     }
 }
 
-/// Returns a number that no other call in this process returns, which distinguishes an object from all others, also from
-/// earlier ones.
+/// Returns a number that no other call in this process returns. It identifies an object, and distinguishes it from objects that
+/// no longer exist.
 pub fn unique_number() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     NEXT.fetch_add(1, Ordering::Relaxed)
@@ -226,12 +226,12 @@ pub struct NdRange {
 }
 
 impl NdRange {
-    /// Returns a line of work-items.
+    /// Returns a one-dimensional range: `global` work-items, in groups of `local` work-items.
     pub fn line(global: usize, local: usize) -> Self {
         Self { dimensions: 1, global: [global, 1, 1], local: [local, 1, 1] }
     }
 
-    /// Returns a rectangle of work-items: its width and height, and those of a work-group.
+    /// Returns a two-dimensional range: `across` by `down` work-items, in groups of `width` by `height` work-items.
     pub fn plane([across, down]: [usize; 2], [width, height]: [usize; 2]) -> Self {
         Self { dimensions: 2, global: [across, down, 1], local: [width, height, 1] }
     }

@@ -19,7 +19,7 @@ pub enum Storage {
     Buffer,
 }
 
-/// Elements that are bytes of RGBA pixels, 8 bits a channel, for verification and its reports.
+/// The bytes of RGBA pixels, 8 bits per channel, as the elements that a verification compares and reports.
 #[derive(Debug, Clone, Copy)]
 pub struct Rgba {
     /// The number of pixels in a row.

@@ -1,4 +1,4 @@
-//! Process-wide settings: the environment of drivers, priorities, memory, and the exit while drivers are at work.
+//! Process-wide settings: the environment of drivers, priorities, memory, and how to exit while driver calls are running.
 
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
@@ -18,8 +18,8 @@ use super::folders;
 ///
 /// NVIDIA's OpenGL yields the CPU while it waits, and gets it back only after 0.3 ms. Each release of a shared texture waits
 /// for OpenGL for a few microseconds, and so took 0.3 ms. With `__GL_YIELD=USLEEP`, which the driver's manual describes, it
-/// takes 0.07 ms (H200, driver 580; docs/window.md). If `__GLX_VENDOR_LIBRARY_NAME` names that driver, as for a second graphics
-/// card, the driver is already loaded and has read its variables: the process then executes itself again.
+/// takes 0.07 ms (H200, driver 580; docs/window.md). If `__GLX_VENDOR_LIBRARY_NAME` names that driver, as for a second GPU, the
+/// driver is already loaded and has read its variables: the process then executes itself again.
 pub fn prepare() {
     return_freed_memory();
     if let Some(folder) = folders::pocl_cache(base::environment::get) {
@@ -55,8 +55,9 @@ fn restart_process() {
     let _refused = command.args(arguments).exec();
 }
 
-/// The priority of background threads and of their children. On Linux each step takes a fifth of the CPU time that a thread gets
-/// beside others: with 5 it is a third of an ordinary thread's. (With 15 it is 3 %, and a measurement stood still on a busy machine.)
+/// The priority (nice value) of background threads and of their child processes. On Linux each step takes a fifth of the CPU
+/// time that a thread gets while other threads run: with 5 it gets a third of an ordinary thread's CPU time. (With 15 it gets 3
+/// %, and a measurement stood still on a busy machine.)
 const BACKGROUND_NICE: libc::c_int = 5;
 
 /// Lowers the priority of the calling thread for the rest of its life. If the system refuses, the priority stays the same.
@@ -68,8 +69,8 @@ pub fn lower_priority() {
     }
 }
 
-/// Returns true if the calling thread has a lower priority than the process began with, as after [`lower_priority`]. The children
-/// that it starts have it too.
+/// Returns true if the calling thread has a lower priority than the process began with, as after [`lower_priority`]. Child
+/// processes that the thread starts inherit this priority.
 pub(crate) fn has_low_priority() -> bool {
     // SAFETY: plain numbers. On Linux the first priority is that of the calling thread, the second one that of the main thread.
     unsafe {
@@ -93,8 +94,8 @@ fn return_freed_memory() {
     }
 }
 
-/// Returns memory that was freed in small blocks to the system, which glibc keeps otherwise: 70 to 100 MiB after some hundred
-/// programs were built. Takes 0.3 to 7 ms.
+/// Returns freed small blocks of memory to the system, which glibc would keep: 70 to 100 MiB after some hundred programs were
+/// built. Takes 0.3 to 7 ms.
 pub fn trim_memory() {
     // SAFETY: the call takes a number, and may be made on any thread.
     #[cfg(target_env = "gnu")]
@@ -140,8 +141,8 @@ fn all_cores_are_allowed() -> bool {
     }
 }
 
-/// Ends the process at once, without the drivers' exit handlers, which free memory that a kernel or a compiler on another thread
-/// still uses.
+/// Ends the process at once, without running the drivers' exit handlers: they free memory that a kernel or a compiler on
+/// another thread still uses.
 pub fn exit_now(code: u8) -> ! {
     use std::io::Write as _;
     let _ = std::io::stdout().flush();

@@ -154,7 +154,7 @@ pub fn print_warnings() {
 /// Prints the compiler's warnings about a kernel file that was built from `input`, once for each text. Compiles the file again
 /// with another option, since drivers that cache programs, such as PoCL, have no log for a program that was built before.
 fn report_warnings(cl: &ClContext, file: &str, input: &CompilerInput) {
-    /// The texts whose warnings were printed.
+    /// The program texts whose warnings were printed.
     static PRINTED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     let is_new = || PRINTED.lock().insert(input.unit.whole());
     if !PRINTS_WARNINGS.load(Ordering::Relaxed) || !cl.sources().is_changed(file) || !is_new() {

@@ -21,7 +21,7 @@ pub(super) const EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "
 /// The environment variable that names a folder of kernels.
 pub(crate) const KERNELS_VARIABLE: &str = "CLREEL_KERNELS";
 
-/// The suggestion to use the built-in kernels, for errors of edited kernels.
+/// The suggestion to use the built-in kernels, for errors in edited kernels.
 pub const BUILT_IN_HINT: &str =
     "To use the built-in kernels, start clreel without --kernels and CLREEL_KERNELS.";
 
@@ -184,7 +184,7 @@ impl Sources {
         self.0.is_err()
     }
 
-    /// Does nothing if the folder of kernels was read.
+    /// Succeeds if the folder of kernels could be read.
     ///
     /// # Errors
     /// Returns the error with which reading the folder failed.
@@ -192,8 +192,8 @@ impl Sources {
         self.files().map(drop)
     }
 
-    /// Returns true if a file with its includes differs from the built-in one, or is not built in, so that nobody has verified
-    /// its kernels. Returns false for a file that cannot be read, since it cannot be compiled either.
+    /// Returns true if a file with its includes differs from the built-in one, or is not built in, so that its kernels are not
+    /// verified. Returns false for a file that cannot be read, since it cannot be compiled either.
     pub fn is_changed(&self, name: &str) -> bool {
         let built_in = || Self::default().whole_text(name).ok();
         !self.is_built_in() && self.whole_text(name).is_ok_and(|text| built_in() != Some(text))

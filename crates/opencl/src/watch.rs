@@ -34,7 +34,7 @@ fn running_work() -> MutexGuard<'static, Vec<Work>> {
     RUNNING_WORK.lock()
 }
 
-/// A guard of work that the calling thread has begun. The work ends when the guard is dropped.
+/// A guard that keeps work of the calling thread in the list of running work until it is dropped.
 #[derive(Debug)]
 pub struct WorkGuard(Option<ThreadId>);
 
@@ -80,7 +80,7 @@ pub fn on_host() -> WorkGuard {
     begin(None, "", None, false)
 }
 
-/// Starts the time of this thread's innermost work again, because the driver has returned.
+/// Restarts the timeout of this thread's innermost work. Call it when the driver has returned.
 pub fn progress() {
     let thread = std::thread::current().id();
     if let Some(work) = running_work().iter_mut().rev().find(|work| work.thread == thread) {
@@ -136,7 +136,8 @@ pub fn not_responding(device: &str, what: &str, after: Duration) -> Error {
     not_responding_error(device, why, "Ctrl+D selects the next device; devices of other drivers still work.")
 }
 
-/// Returns the error for a device that is given up after a driver call has taken the time `after`; `what` describes the work.
+/// Returns the error for a device that clreel stops using because a driver call has taken the time `after`; `what` describes
+/// the work.
 pub fn timed_out(device: &str, what: &str, after: Duration) -> Error {
     not_responding_error(
         device,
@@ -182,8 +183,8 @@ pub fn next_check(after: Duration) -> Option<Instant> {
     due.map(|due| due.max(now + CHECK_INTERVAL))
 }
 
-/// Returns true if a device that has not responded for the time `silent` is to be given up. `asked` is the limit that the user set;
-/// without it the limit is 10 s, or more on a busy machine.
+/// Returns true if clreel should stop using a device that has not responded for the time `silent`. `asked` is the limit that
+/// the user set; without it the limit is 10 s, or more on a busy machine.
 pub fn is_given_up(silent: Duration, asked: Option<Duration>) -> bool {
     Limit::new(asked, Duration::ZERO).exceeded_by(silent).is_some()
 }

@@ -52,7 +52,7 @@ pub struct Movie {
     pub dolby_vision: Option<(u8, u8)>,
     /// The duration of the last frame in milliseconds, where the container stores it.
     pub last_ms: Option<i64>,
-    /// The duration in milliseconds of an audio stream with [`tone`]; `None` for no such stream.
+    /// The duration in milliseconds of an audio stream that plays [`tone`]; `None` for no such stream.
     pub sound_ms: Option<i64>,
     /// Further sound tracks, each with a tone.
     pub tracks: Vec<Track>,
@@ -251,7 +251,6 @@ pub const TONE_BASE: f64 = 600.0;
 /// Hertz by which the frequency of [`tone`] rises in a second.
 pub const TONE_RISE: f64 = 200.0;
 
-/// Adds a configuration record of Dolby Vision to a stream.
 fn add_dolby_vision(stream: &mut ffmpeg::format::stream::StreamMut, record: [u8; 9]) {
     let kind = ffmpeg::ffi::AVPacketSideDataType::AV_PKT_DATA_DOVI_CONF;
     // SAFETY: the stream is valid, and FFmpeg owns the data, which have this length.

@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-/// The path of the speed of a device's clock in the JSON.
+/// The path in the JSON of the speed of a device's clock.
 const CLOCK: &str = "runs[].clock_mhz";
 
-/// The types and counts of one path, such as `devices[].runs`.
+/// The types of the values at one path of the JSON, such as `devices[].runs`, and how often the key is present.
 #[derive(Default)]
 struct PathInfo {
     types: BTreeSet<&'static str>,
-    /// The number of objects that could have this key, and of those that have it.
+    /// The number of objects that may have this key, and the number of those that have it.
     possible: usize,
     present: usize,
 }
@@ -86,7 +86,7 @@ fn kind(value: &Value, path: &str) -> &'static str {
     }
 }
 
-/// Counts the objects at each path.
+/// Returns the number of objects at each path.
 fn count(value: &Value) -> BTreeMap<String, usize> {
     fn add(value: &Value, path: &str, counts: &mut BTreeMap<String, usize>) {
         match value {

@@ -111,7 +111,7 @@ impl Event {
         Self { frame: u32::try_from(frame).ok(), ..self }
     }
 
-    /// Returns the name of the variant and version whose kernel this span is; `None` for other events.
+    /// Returns the name of the variant and version whose kernel ran during this event; `None` if the event is not a kernel.
     pub fn kernel(&self) -> Option<&str> {
         let is_kernel = matches!(self.track, Track::Device | Track::GlFilter | Track::Native);
         self.detail.as_deref().filter(|_| is_kernel && self.to.is_some())

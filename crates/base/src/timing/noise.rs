@@ -20,7 +20,7 @@ pub const MIN_SAMPLES: usize = 5;
 const MAX_SPREAD: f64 = 1.5;
 /// Maximum fraction of the machine that other processes use while a series that is not noisy is measured, 0 to 1.
 pub const MAX_OTHERS: f64 = 0.1;
-/// The maximum number of significant digits.
+/// The maximum number of significant digits of a printed number.
 const DIGITS: usize = 3;
 /// The maximum number of significant digits of a median of fewer than [`MIN_SAMPLES`] samples.
 const FEW_DIGITS: usize = 2;
@@ -28,11 +28,11 @@ const FEW_DIGITS: usize = 2;
 /// The reasons why a series is noisy: at least one of `few`, `spread` and `others` is set.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Noise {
-    /// The number of samples, if there are too few.
+    /// The number of samples if there are too few; otherwise `None`.
     pub few: Option<usize>,
-    /// The ratio of 95th percentile to median, if it is too large.
+    /// The ratio of 95th percentile to median if it is too large; otherwise `None`.
     pub spread: Option<f64>,
-    /// The fraction of the machine that other processes used, 0 to 1, if it is too large.
+    /// The fraction of the machine that other processes used, 0 to 1, if it is too large; otherwise `None`.
     pub others: Option<f64>,
     /// The number of significant digits that the interval of the median allows.
     pub digits: usize,
@@ -140,8 +140,8 @@ pub fn number(value: f64) -> String {
     if value >= 1000.0 { format!("{value:.0}") } else { significant_digits_text(value, 3) }
 }
 
-/// Formats a value that is computed from several series, with the digits of the least precise series, and with the mark `~` if
-/// any of them is noisy. `precision` has an entry for each series.
+/// Formats a value that is derived from several series of measurements, with as many digits as the least precise series
+/// justifies, and with the mark `~` if any of them is noisy. `precision` has an entry for each series.
 pub fn believed(value: f64, precision: &[Precision]) -> String {
     let digits = precision.iter().map(|one| one.digits).min().unwrap_or(DIGITS);
     match precision.iter().any(|one| one.is_noisy) {
@@ -202,8 +202,8 @@ impl<'a> Deserialize<'a> for Noisy {
     }
 }
 
-/// Returns a sentence about the rows of a table, each of which is a name and its noise: the number of noisy rows, and the worst
-/// value of each reason. `None` if no row is noisy.
+/// Returns a sentence about the noise in a table: how many rows are noisy, and the largest value of each kind of noise. `rows`
+/// has the name and the noise of each row. Returns `None` if no row is noisy.
 pub fn summary(rows: &[(String, Option<Noise>)]) -> Option<String> {
     let noisy: Vec<(&str, Noise)> =
         rows.iter().filter_map(|(name, n)| Some((name.as_str(), (*n)?))).collect();

@@ -5,12 +5,13 @@
 const MAX_VALUES: usize = 2048;
 /// The minimum correlation of a series with itself one period later.
 const MIN_CORRELATION: f64 = 0.5;
-/// The minimum correlation, as a multiple of the standard deviation of the correlation of independent values.
+/// The minimum correlation of a series with itself one period later, as a multiple of the standard deviation of the correlation
+/// of independent values.
 const MIN_DEVIATIONS: f64 = 3.0;
-/// The correlation below which values are not alike. A period is at least as long as the first lag with a correlation below
-/// this.
+/// The correlation below which a series does not resemble the series shifted by a lag. A period is at least as long as the
+/// first lag with a lower correlation.
 const UNLIKE: f64 = 0.2;
-/// The number of lanes in which products are summed, so that the compiler can use vectors.
+/// The number of partial sums in which products are accumulated, so that the compiler can use vectors.
 const LANES: usize = 16;
 
 /// Returns the period of a series as a number of values: the shortest lag after which the series repeats, at most half its

@@ -62,8 +62,9 @@ impl Ratio {
         Ok(Self { low: low.exp(), estimate: estimate.exp(), high: high.exp() })
     }
 
-    /// Returns this ratio with a wider interval, for times of two runs. `control` is the ratio of the times of work that is the same
-    /// in both runs. What changed those times may have changed others: the interval is widened by this factor on both sides.
+    /// Returns this ratio with a wider interval, for times of two runs. `control` is the ratio of the times of work that is the
+    /// same in both runs. Whatever changed the times of that work may have changed other times, too: the interval is widened by
+    /// this factor on both sides.
     #[must_use]
     pub fn widened_by(self, control: f64) -> Self {
         let factor = control.max(1.0 / control);

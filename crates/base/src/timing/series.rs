@@ -14,7 +14,7 @@ pub struct Series {
     pub p50: f64,
     /// Lower end of the interval that contains the true median with a confidence of 95 %; the minimum of fewer than six samples.
     pub p50_low: f64,
-    /// Upper end of that interval; the maximum of fewer than six samples.
+    /// Upper end of the interval that begins at `p50_low`; the maximum of fewer than six samples.
     pub p50_high: f64,
     /// 95th percentile.
     pub p95: f64,

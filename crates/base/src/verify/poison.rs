@@ -3,7 +3,9 @@
 use super::guard_bytes;
 use crate::error::{Error, Result};
 
-/// A pattern of poison and canary bytes: one for the first run, another one for the second run.
+/// The pattern of the bytes that an output buffer has before a run: filler bytes to detect elements that are not written
+/// (poison), and known bytes around them to detect writes out of bounds (canaries). The first and the second run have different
+/// patterns.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Poison {
     First,
@@ -20,7 +22,8 @@ impl Poison {
         }
     }
 
-    /// Returns the poison for an expected byte: always another byte than the expected one.
+    /// Returns the filler byte to write before a run where the byte `want` is expected. It always differs from `want`, so that
+    /// a byte that is not written is detected.
     pub(super) fn poison_byte(self, want: u8) -> u8 {
         match self {
             Poison::First => !want,
@@ -57,13 +60,15 @@ impl Poison {
         canaries
     }
 
-    /// Returns poison for each byte of `want`, between canaries.
+    /// Returns the contents of an output buffer before a run: a filler byte for each byte of `want`, with canaries on both
+    /// sides.
     fn guarded_poison(self, want: &[u8]) -> Vec<u8> {
         self.surround(guard_bytes(want.len()), want.iter().map(|byte| self.poison_byte(*byte)))
     }
 }
 
-/// Returns poison without canaries, for outputs that cannot be written out of bounds: each byte differs from the one in `want`.
+/// Returns the contents of an output buffer before a run, without canaries, for outputs that cannot be written out of bounds:
+/// each byte differs from the expected one in `want`.
 pub fn poisoned(want: &[u8]) -> Vec<u8> {
     want.iter().map(|byte| Poison::First.poison_byte(*byte)).collect()
 }
@@ -79,7 +84,7 @@ pub fn between_canaries(bytes: &[u8], guard: usize) -> Vec<u8> {
     Poison::First.surround(guard, bytes.iter().copied())
 }
 
-/// Guarded outputs after one run or, if the first was not conclusive, two.
+/// The contents of an output buffer with its canaries after one run or, if the first run was not conclusive, after two.
 pub(super) struct Outputs {
     runs: Vec<(Poison, Vec<u8>)>,
     guard: usize,
@@ -147,7 +152,8 @@ impl Outputs {
         self.runs.first().map_or(&[], |(_, after)| &after[self.guard..self.guard + self.len])
     }
 
-    /// Returns true if the byte at `at`, expected to be `want`, was not written: it has its poison after both runs.
+    /// Returns true if the byte at `at`, expected to be `want`, was not written: after each run it has the value from before
+    /// the run.
     pub(super) fn is_untouched(&self, at: usize, want: u8) -> bool {
         self.runs.len() > 1
             && self.runs.iter().all(|(poison, after)| after[self.guard + at] == poison.poison_byte(want))

@@ -22,9 +22,9 @@ pub struct Difference {
 /// The differences between an output and the reference.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct MismatchReport {
-    /// Input, size and launch of this case; empty if there is only one case.
+    /// A description of the verified case by its input, size and launch; empty if there is only one case.
     pub case: String,
-    /// Plural of the elements, such as "bytes".
+    /// The plural name of the elements, such as "bytes".
     pub elements: String,
     /// Number of elements that differ.
     pub count: usize,
@@ -35,8 +35,8 @@ pub struct MismatchReport {
     pub max_abs_diff: f64,
     /// The first difference; `None` if only canaries or source bytes changed.
     pub first: Option<Difference>,
-    /// Number of elements that were not written: after two runs with different poison they still have their poison. 0 after a
-    /// single run, which cannot distinguish them.
+    /// Number of elements that were not written: after each of two runs they have the value from before the run, which differs
+    /// between the runs. 0 after a single run, which cannot distinguish such elements.
     pub untouched: usize,
     /// Number of bytes written outside the output: canaries that changed.
     pub overrun: usize,

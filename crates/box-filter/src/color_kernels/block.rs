@@ -41,7 +41,6 @@ enum HostMemory {
 }
 
 impl HostMemory {
-    /// Returns the address of the block's first byte.
     fn start(&self) -> NonNull<u8> {
         match self {
             HostMemory::Own(block) => block.start(),
@@ -58,7 +57,7 @@ impl PinnedPlanes {
     /// queue.
     ///
     /// # Errors
-    /// When memory runs out.
+    /// Returns an error if memory runs out.
     pub fn allocate(cl: &ClContext, queue: &Queue, bytes: usize) -> Result<Box<dyn PlaneMemory>> {
         Ok(Box::new(Self(HostBlock::pinned_by(cl, queue, bytes)?)))
     }
@@ -78,7 +77,7 @@ impl PlaneBlock {
     /// Allocates host memory for pictures of `layout`. The device's memory is allocated at the first upload.
     ///
     /// # Errors
-    /// When memory runs out.
+    /// Returns an error if memory runs out.
     pub fn new(cl: &ClContext, layout: &Layout) -> Result<Self> {
         let in_place = cl.uses_host_memory();
         let bytes = layout.bytes();
@@ -108,7 +107,7 @@ impl PlaneBlock {
     /// Replaces the host memory with other packed planes. The device memory stays the same.
     ///
     /// # Errors
-    /// When commands may still use the block, or the planes have another layout.
+    /// Returns an error if commands may still use the block, or the planes have another layout.
     pub fn set_packed(&mut self, packed: Arc<PackedPicture>) -> Result<()> {
         if self.in_use || *packed.layout() != self.layout || self.in_place {
             return Err(not_writable_error());
@@ -126,7 +125,7 @@ impl PlaneBlock {
     /// [`PlaneBlock::to_device`].
     ///
     /// # Errors
-    /// When device memory runs out.
+    /// Returns an error if device memory runs out.
     pub fn on_device(&mut self, cl: &ClContext) -> Result<&Picture> {
         let (width, height) = self.transfer_size();
         let device = match self.device.take() {
@@ -145,7 +144,7 @@ impl PlaneBlock {
     /// Copies a frame's planes into the block.
     ///
     /// # Errors
-    /// When commands may still use the block, the frame has another layout, or the block is for packed planes.
+    /// Returns an error if commands may still use the block, the frame has another layout, or the block is for packed planes.
     pub fn fill(&mut self, frame: &Video) -> Result<()> {
         match &mut self.host {
             HostMemory::Own(block) if !self.in_use => pack(frame, &self.layout, block.bytes_mut()),
@@ -162,7 +161,7 @@ impl PlaneBlock {
     /// Returns the event of the command; `None` if nothing had to be enqueued. Never waits.
     ///
     /// # Errors
-    /// When device memory runs out or the command cannot be enqueued.
+    /// Returns an error if device memory runs out or the command cannot be enqueued.
     pub fn to_device(&mut self, cl: &ClContext, queue: &Queue) -> Result<Option<Event>> {
         let start = self.host.start();
         self.in_use = true;
@@ -185,7 +184,7 @@ impl PlaneBlock {
     /// [`PlaneBlock::note_back_on_host`]. Never waits.
     ///
     /// # Errors
-    /// When the command cannot be enqueued.
+    /// Returns an error if the command cannot be enqueued.
     pub fn to_host(&mut self, cl: &ClContext) -> Result<Option<Event>> {
         let Some(device) = self.device.as_ref().filter(|_| self.in_place && !self.mapped) else {
             return Ok(None);

@@ -18,11 +18,12 @@ const FEW_ROWS: u32 = 16;
 /// The number of rows of a whole picture that are compared at once.
 const STRIP_ROWS: usize = 32;
 
-/// Runs a conversion or correction into a poisoned picture, with canaries on both sides of a buffer, and compares the
-/// picture with `want`, the expected pixels. `run` enqueues the conversion or correction on `queue`, and gets the picture.
+/// Runs a conversion or correction, and compares the picture with `want`, the expected pixels. Before the run, each byte of the
+/// picture is set to another value than the expected one, and a buffer gets canaries (known bytes that detect writes out of
+/// bounds) on both sides. `run` enqueues the conversion or correction on `queue`, and gets the picture.
 ///
 /// # Errors
-/// When the kernel cannot run. A wrong result is not an error but returned as a report.
+/// Returns an error if the kernel cannot run. A wrong result is not an error but returned as a report.
 fn compare(
     queue: &Queue,
     output: &GuardedPicture,
@@ -54,7 +55,7 @@ impl Converter {
     /// differences, or of changes to the block; `None` if there are none.
     ///
     /// # Errors
-    /// When the program does not build or run.
+    /// Returns an error if the program does not build or run.
     pub fn check(
         &mut self,
         queue: &Queue,
@@ -87,7 +88,7 @@ impl Converter {
     /// none.
     ///
     /// # Errors
-    /// As [`Converter::check`].
+    /// Returns an error as [`Converter::check`] does.
     pub fn check_few_rows(&mut self, conversion: &Conversion) -> Result<Option<MismatchReport>> {
         let part = with_few_rows(conversion);
         let block = color_test_pictures::block(&part.layout, Pattern::Mixed, 1)?;
@@ -95,10 +96,11 @@ impl Converter {
     }
 
     /// Verifies edited kernels with the conversion of `block`, which has this layout, and then of a few rows of the layout's
-    /// width with each test pattern. Calls `step` before each run. Waits for the result, as [`Converter::check`] returns it.
+    /// width with each test pattern. Calls `step` before each run. Waits for the result, and returns it as [`Converter::check`]
+    /// does.
     ///
     /// # Errors
-    /// As [`Converter::check`].
+    /// Returns an error as [`Converter::check`] does.
     pub fn check_extremes(
         &mut self,
         conversion: &Conversion,
@@ -136,11 +138,11 @@ impl Converter {
         Ok(None)
     }
 
-    /// Compares the conversion of a picture of the layout's whole size with the reference, strip by strip on this thread: slow,
-    /// but needs memory for one picture only. Waits for the result.
+    /// Compares the conversion of a picture of the layout's whole size with the reference. The reference is computed strip by
+    /// strip on this thread, which is slow but needs memory for one picture only. Waits for the result.
     ///
     /// # Errors
-    /// As [`Converter::check`]; also when memory runs out.
+    /// Returns an error as [`Converter::check`] does, or if memory runs out.
     pub fn check_whole(
         &mut self,
         &Conversion { layout, storage }: &Conversion,
@@ -171,7 +173,8 @@ impl Converter {
         if self.uses_row_kernel(conversion) { ROWS.file } else { CONVERT.file }
     }
 
-    /// Returns the error for a conversion that differs from the reference; `instead` is a sentence about the consequence.
+    /// Returns the error for a conversion that differs from the reference; `instead` is a sentence about what is used instead
+    /// of this kernel.
     pub fn mismatch_error(&self, conversion: &Conversion, report: &MismatchReport, instead: &str) -> Error {
         let differs = differs(self.kernel_file(conversion), report);
         mismatch_error(&self.cl, &format!("pictures ({})", conversion.layout), differs, instead)
@@ -201,7 +204,7 @@ pub fn compare_converted(cl: &ClContext, conversion: &Conversion, got: &[u8], wa
     Some(mismatch_error(cl, &format!("pictures ({planes})"), differs, instead))
 }
 
-/// Returns the sentence for a kernel of `file` whose result is wrong.
+/// Returns a sentence about a kernel of `file` whose result is wrong.
 fn differs(file: &str, report: &MismatchReport) -> String {
     format!("The kernel file '{file}' differs from the reference: {report}.")
 }
@@ -225,7 +228,7 @@ impl Corrector {
     /// result.
     ///
     /// # Errors
-    /// When the program does not build or run.
+    /// Returns an error if the program does not build or run.
     pub fn check(
         &mut self,
         (from, to): (Storage, Storage),

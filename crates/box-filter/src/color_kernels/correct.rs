@@ -39,12 +39,12 @@ pub struct CorrectCommand {
     pub size: (u32, u32),
     /// The correction. A [neutral](Correction::is_neutral) one only copies the picture.
     pub correction: Correction,
-    /// The colours of the picture.
+    /// The properties of the picture that the correction depends on.
     pub colors: RgbaColors,
 }
 
 impl CorrectCommand {
-    /// Returns the storages of the source and of the destination: true for an image, false for a buffer.
+    /// Returns the kinds of memory of the source and of the destination: true for an image, false for a buffer.
     fn class(&self) -> (bool, bool) {
         (self.from.storage() == Storage::Image, self.to.storage() == Storage::Image)
     }
@@ -55,7 +55,7 @@ impl CorrectCommand {
 /// A corrector can be created and prepared on any thread and sent to another. All its commands must use one in-order queue.
 pub struct Corrector {
     pub(super) cl: ClContext,
-    /// The programs by the storage of the source and of the destination: true for an image, false for a buffer.
+    /// The programs by the kinds of memory of the source and of the destination: true for an image, false for a buffer.
     programs: HashMap<(bool, bool), KernelProgram>,
     curve: CurveBuffer,
 }
@@ -66,11 +66,11 @@ impl Corrector {
         Self { cl: cl.clone(), programs: HashMap::new(), curve: CurveBuffer::default() }
     }
 
-    /// Builds the program for these storages of source and destination, unless it exists, and runs it once. Takes up to a
-    /// second, so call it in the background.
+    /// Builds the program for these kinds of memory of source and destination, unless it exists, and runs it once. Takes up to
+    /// a second, so call it in the background.
     ///
     /// # Errors
-    /// When the program does not build, with its log, or fails to run.
+    /// Returns an error if the program does not build, with its log, or fails to run.
     pub fn prepare(&mut self, from: Storage, to: Storage) -> Result<()> {
         let class = (from == Storage::Image, to == Storage::Image);
         if self.programs.contains_key(&class) {
@@ -94,10 +94,10 @@ impl Corrector {
 
     /// Enqueues a correction. Arguments that the kernel in `kernels` already has are not set again. Returns the command's event
     /// without waiting; flush the queue to start it. Waits for the compiler if [`Corrector::prepare`] was not called for these
-    /// storages.
+    /// kinds of memory.
     ///
     /// # Errors
-    /// When a picture has another size, both are one image, the program does not build, or the device refuses.
+    /// Returns an error if a picture has another size, both are one image, the program does not build, or the device refuses.
     pub fn enqueue(
         &mut self,
         queue: &Queue,

@@ -53,17 +53,17 @@ const CONVERT: KernelSource = KernelSource {
     ],
 };
 
-/// Returns the kinds of memory to which a device converts.
+/// Returns the kinds of memory that a device can write converted pictures to.
 pub fn storages(cl: &ClContext) -> &'static [Storage] {
     if cl.device.info.image_support { &[Storage::Buffer, Storage::Image] } else { &[Storage::Buffer] }
 }
 
-/// A conversion from planes of one layout to RGBA8 in one kind of memory.
+/// A conversion of whole pictures from planes of this layout to RGBA8 pixels, written to this kind of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Conversion {
     /// The layout of the planes.
     pub layout: Layout,
-    /// The storage of the destination.
+    /// The kind of memory (buffer or image) of the destination.
     pub storage: Storage,
 }
 
@@ -72,22 +72,22 @@ pub struct Conversion {
 pub struct ConvertCommand {
     /// The layout of the planes.
     pub layout: Layout,
-    /// The block of planes.
+    /// The memory with the planes, packed into one block.
     pub planes: Picture,
-    /// The destination.
+    /// The memory for the RGBA picture.
     pub to: Picture,
     /// The correction of the colours.
     pub correction: Correction,
 }
 
 impl ConvertCommand {
-    /// Returns the conversion, for its program.
+    /// Returns the conversion without the picture, which identifies its program.
     pub fn conversion(&self) -> Conversion {
         Conversion { layout: self.layout, storage: self.to.storage() }
     }
 }
 
-/// A class of layouts that share one program.
+/// The properties of a conversion that determine its program: conversions with equal properties share it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Class {
     family: Family,
@@ -95,12 +95,12 @@ struct Class {
     subsampled: (bool, bool),
     ycgco: bool,
     to_image: bool,
-    /// True if the kernel for whole rows is intended for this class of layouts.
+    /// True if the kernel for whole rows is intended for conversions with these properties.
     rows: bool,
 }
 
 impl Class {
-    /// Returns the class of a conversion.
+    /// Returns the properties of this conversion on the context's device.
     fn new(cl: &ClContext, conversion: &Conversion) -> Self {
         let Conversion { layout, storage } = conversion;
         let ycbcr = layout.family == Family::Ycbcr;
@@ -131,7 +131,7 @@ impl Class {
     }
 }
 
-/// The program for a class of layouts, built on any thread for a [`Converter`].
+/// A program for the conversion of certain layouts, built on any thread for a [`Converter`].
 #[derive(Clone)]
 pub struct ConvertProgram {
     class: Class,
@@ -146,7 +146,7 @@ impl ConvertProgram {
     /// up to a second, so call it in the background.
     ///
     /// # Errors
-    /// When the program does not build, with its log, or fails to run.
+    /// Returns an error if the program does not build, with its log, or fails to run.
     pub fn build(cl: &ClContext, conversion: &Conversion) -> Result<Self> {
         Self::build_with(cl, conversion, Class::new(cl, conversion).rows)
     }
@@ -250,7 +250,7 @@ impl Converter {
     /// the program was rebuilt.
     ///
     /// # Errors
-    /// As [`ConvertProgram::build`].
+    /// Returns an error as [`ConvertProgram::build`] does.
     pub fn disable_row_kernel(&mut self, conversion: &Conversion) -> Result<bool> {
         let row_kernel = self.uses_row_kernel(conversion);
         if row_kernel {
@@ -262,7 +262,7 @@ impl Converter {
     /// Returns a clone of the program of this conversion, for a converter on another thread.
     ///
     /// # Errors
-    /// When the program is not built.
+    /// Returns an error if the program is not built.
     pub fn program(&self, conversion: &Conversion) -> Result<ConvertProgram> {
         let program = self.programs.get(&Class::new(&self.cl, conversion));
         program.cloned().ok_or_else(|| Error::new(START_FAILED, "Its program is not built.", ""))
@@ -271,7 +271,7 @@ impl Converter {
     /// Builds the program of this conversion, unless it exists.
     ///
     /// # Errors
-    /// As [`ConvertProgram::build`].
+    /// Returns an error as [`ConvertProgram::build`] does.
     pub fn prepare(&mut self, conversion: &Conversion) -> Result<()> {
         if !self.is_ready(conversion) {
             self.add(ConvertProgram::build(&self.cl, conversion)?);
@@ -285,8 +285,8 @@ impl Converter {
     /// conversion.
     ///
     /// # Errors
-    /// When the destination has another size than the frame, the block is smaller than the layout, the program does not build,
-    /// or the device refuses.
+    /// Returns an error if the destination has another size than the frame, the block is smaller than the layout, the program
+    /// does not build, or the device refuses.
     pub fn enqueue(
         &mut self,
         queue: &Queue,

@@ -32,8 +32,8 @@ pub(super) const ROWS: KernelSource = KernelSource {
 };
 /// The number of strips of rows per compute unit into which a picture is divided.
 const STRIPS_PER_UNIT: u32 = 2;
-/// The number of values by which a line of scratch exceeds the pixels of a row: the edges of the row, and padding for whole
-/// vectors.
+/// The number of values by which a row of intermediate chroma values is longer than a row of pixels: the edges of the row, and
+/// padding for whole vectors.
 const LINE_MARGIN: usize = 96;
 
 /// Returns true if the kernel for whole rows supports planes of this layout and destinations with this storage, and is

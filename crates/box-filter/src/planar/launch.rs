@@ -18,8 +18,8 @@ const STRIPS: [u32; 2] = [2, 6];
 pub(crate) const GROUP: u32 = 128;
 /// The number of columns that a work-item of the kernel for GPUs computes.
 pub(crate) const COLUMNS: u32 = 8;
-/// The number of values by which a line of scratch extends a row on each side: the edge for the largest window, and padding
-/// for whole vectors. `MARGIN` in 08_planes.cl is the same.
+/// The number of values by which a row of intermediate sums is longer than a row of samples on each side: the edge for the
+/// largest window, and padding for whole vectors. `MARGIN` in 08_planes.cl is the same.
 const MARGIN: usize = MAX_RADIUS as usize + 32;
 
 pub(crate) static CPU_ARGUMENTS: [Argument; 17] =
@@ -76,7 +76,7 @@ fn scale(e: &Extent, index: usize) -> f32 {
     (fraction / (total(across) * total(down))) as f32
 }
 
-/// Returns the length in values of a line of scratch: a row with its edges repeated.
+/// Returns the length in values of a row of intermediate sums: a row of samples with its edges repeated.
 pub(crate) fn line_len(e: &Extent) -> usize {
     (e.width as usize + 2 * MARGIN + 32).next_multiple_of(16)
 }

@@ -9,7 +9,7 @@ use video::color::reference::sample;
 /// rows are 0.
 ///
 /// # Errors
-/// When `block` is smaller than `layout` requires.
+/// Returns an error if `block` is smaller than `layout` requires.
 pub fn planar_reference(layout: &Layout, block: &[u8], radius: u32) -> Result<Vec<u8>> {
     filter_with(layout, block, radius, window_sums)
 }
@@ -18,7 +18,7 @@ pub fn planar_reference(layout: &Layout, block: &[u8], radius: u32) -> Result<Ve
 /// some tens of milliseconds for common picture sizes.
 ///
 /// # Errors
-/// As [`planar_reference`].
+/// Returns an error as [`planar_reference`] does.
 pub fn planar_quick(layout: &Layout, block: &[u8], radius: u32) -> Result<Vec<u8>> {
     filter_with(layout, block, radius, window_sums_by_prefix)
 }

@@ -13,7 +13,7 @@ use video::color::Layout;
 /// by two pixels.
 ///
 /// # Errors
-/// When memory runs out.
+/// Returns an error if memory runs out.
 pub fn planes_of(rgba: &[u8], width: u32, height: u32) -> Result<(Layout, Vec<u8>)> {
     let layout = Layout::planar_420(width, height, false);
     let mut block = zeroed(layout.bytes())?;
@@ -47,16 +47,16 @@ fn weighted_sum(pixel: &[u8], weights: [f32; 3]) -> f32 {
     pixel.iter().zip(weights).map(|(&value, weight)| f32::from(value) * weight).sum()
 }
 
-/// A block of planes, and the reference's output for it.
+/// Planes packed into a block, and the reference's output for them.
 #[derive(Debug, Clone, Copy)]
 pub struct FilteredPlanes<'a> {
     /// The layout of the block.
     pub layout: Layout,
     /// The radius of the filter.
     pub radius: u32,
-    /// The block.
+    /// The packed planes before the filter.
     pub block: &'a [u8],
-    /// The filtered samples.
+    /// The filtered samples of the reference, which are expected.
     pub want: &'a [u8],
 }
 
@@ -64,7 +64,7 @@ pub struct FilteredPlanes<'a> {
 /// empty, all rows run at once. The report counts samples; their values are in levels of 8 bits.
 ///
 /// # Errors
-/// When the filter cannot run. A wrong result is not an error but returned as a report.
+/// Returns an error if the filter cannot run. A wrong result is not an error but returned as a report.
 pub fn check(
     cl: &ClContext,
     filter: &BuiltVariant,

@@ -90,7 +90,7 @@ pub fn block(pattern: Pattern, layout: &Layout, radius: u32) -> Vec<u8> {
 /// each run. Returns the first report of a difference from the reference; `None` if there is none.
 ///
 /// # Errors
-/// When the filter cannot run.
+/// Returns an error if the filter cannot run.
 pub(crate) fn check_extremes(
     cl: &ClContext,
     filter: &BuiltVariant,

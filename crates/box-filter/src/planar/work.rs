@@ -1,5 +1,6 @@
-//! The exact work of the filter on planes, as formulas of the layout, the radius and a band of rows. They follow the kernel
-//! files statement by statement; tests/work.rs compares them with a count. An element is a sample, or a sum of samples.
+//! The exact numbers of reads, writes and operations of the filter on planes, as formulas of the layout, the radius and a band
+//! of rows. They follow the kernel files statement by statement; tests/work.rs compares them with a count. An element is a
+//! sample, or a sum of samples.
 
 use super::Window;
 use super::launch::{COLUMNS, GROUP, groups, strips};
@@ -47,7 +48,7 @@ impl Plane {
         ((band.first + band.rows + half) >> half) - ((band.first + half) >> half)
     }
 
-    /// Returns the number of samples with full weight in the window along the columns.
+    /// Returns the number of samples with full weight along a column of the window.
     fn line(&self) -> u64 {
         u64::from(2 * self.down.reach + 1)
     }
@@ -67,7 +68,8 @@ fn strip_rows(rows: u32, strips: u32) -> impl Iterator<Item = u64> {
     (0..strips).map(move |strip| begin(strip + 1) - begin(strip))
 }
 
-/// Returns the work of the kernel for CPUs. Its running sums and column sums are in global memory.
+/// Returns the launch with the reads, writes and operations of the kernel for CPUs. The kernel's running sums and column sums
+/// are in global memory.
 pub(crate) fn on_cpu(_: &Config, _: usize, band: &Extent, launch: LaunchWork) -> LaunchWork {
     let strips = strips(band, false);
     let (sample, running) = if is_wide(band) { (2, 4) } else { (1, 2) };
@@ -101,7 +103,8 @@ pub(crate) fn on_cpu(_: &Config, _: usize, band: &Extent, launch: LaunchWork) ->
     LaunchWork { reads, writes, operations, ..launch }
 }
 
-/// Returns the work of the kernel for GPUs. A work-item reads whole blocks of columns, also beyond the border.
+/// Returns the launch with the reads, writes and operations of the kernel for GPUs. A work-item reads whole blocks of columns,
+/// also beyond the border.
 pub(crate) fn on_gpu(_: &Config, _: usize, band: &Extent, launch: LaunchWork) -> LaunchWork {
     let (columns, group) = (u64::from(COLUMNS), u64::from(GROUP));
     let sample = if is_wide(band) { 2 } else { 1 };

@@ -21,7 +21,7 @@ use opencl::memory::{Picture, Storage};
 use opencl::sandbox::{ParentConnection, START, warm_up};
 use video::color::{Correction, Matrix, RgbaColors};
 
-/// The predicted time of a run, in milliseconds, from which on a variant runs only once.
+/// The predicted time of a run, in milliseconds, above which a variant runs only once in a trial.
 const MAX_REPEATED_MS: f64 = 2000.0;
 /// The predicted time, in milliseconds, below which a prediction need not be precise; see [`Plan::predict_above`].
 const SHORT_MS: f64 = 200.0;
@@ -99,7 +99,7 @@ fn run(cl: &ClContext, task: &Option<Task>, talk: &mut ParentConnection) -> Resu
     Ok(report)
 }
 
-/// A task on the device, with the connection to the process that waits for it.
+/// A trial in the child process: the device, the task, and the connection to the parent process.
 struct Trial<'a> {
     cl: &'a ClContext,
     task: &'a Task,
@@ -302,7 +302,7 @@ fn run_in_bands(cl: &ClContext, plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-/// Compares a result without canaries with the reference's; returns `None` if they are equal.
+/// Compares a result that has no canaries with the expected one; returns `None` if they are equal.
 fn compare(want: &[u8], got: &[u8], width: u32) -> Option<MismatchReport> {
     verify::compare(want, got, &Rgba { width: width as usize }, 0)
 }

@@ -1,7 +1,7 @@
-//! Trials: modified kernels run in a child process before this process runs them.
+//! Trials: test runs of edited kernels in a sandboxed child process, before this process runs them.
 //!
-//! Built-in kernels need no trial and cost nothing here. Others, from the folder in `CLREEL_KERNELS`, run in a sandbox
-//! ([`opencl::sandbox`]) with the size, radius and picture of their later use, and are compared with the reference.
+//! Built-in kernels need no trial. Edited kernels, from the folder in `CLREEL_KERNELS`, run in a sandbox ([`opencl::sandbox`])
+//! with the size, radius and picture of their later use, and are compared with the reference.
 
 mod child;
 
@@ -23,20 +23,21 @@ use video::color::Layout;
 
 pub use child::run_child;
 
-/// The name of this kind of child process.
+/// The name under which the child process serves trials of filters.
 pub const NAME: &str = "filters";
 
 /// The kernels of a trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Target {
-    /// A variant, with the default parameters or those that tuning found. After a variant that filters planes its output is
+    /// A variant, with the default parameters or those that tuning found. If the variant filters planes, its output is then
     /// converted; the report is about the filter only.
     Variant {
         /// The variant.
         id: VariantId,
         /// The layout of the packed block of planes that it filters; `None` if it filters RGBA pictures.
         layout: Option<Layout>,
-        /// True for an image as the last output, if the code can write one.
+        /// True to request an image as the output of the last pass, which is written if the code can do so; false for the
+        /// code's own kind of memory.
         to_image: bool,
     },
     /// The conversion of a packed block of planes. With [`LaunchMode::Extremes`] the result is compared with the reference;
@@ -47,7 +48,7 @@ pub enum Target {
 }
 
 impl Target {
-    /// Returns the name for messages.
+    /// Returns the name of the kernels in messages.
     fn name(&self) -> String {
         match self {
             Target::Variant { id, .. } => format!("'{id}'"),
@@ -92,7 +93,7 @@ struct Task {
     size: (u32, u32),
     radius: u32,
     launch: LaunchMode,
-    /// Bytes of the picture or block in the shared memory.
+    /// The size in bytes of the picture or block in the shared memory.
     bytes: usize,
 }
 
@@ -121,7 +122,7 @@ type TrialRequest = Request<Option<Task>>;
 pub enum Source<'a> {
     /// Width·height RGBA pixels, or a packed block of planes.
     Bytes(&'a [u8]),
-    /// So many bytes, which are computed while the compiler works.
+    /// This number of bytes, which the function computes while the compiler works.
     Later(usize, Payload<'a>),
 }
 
@@ -134,13 +135,13 @@ pub struct Case<'a> {
     pub size: (u32, u32),
     /// The radius in pixels.
     pub radius: u32,
-    /// The launches of the kernels.
+    /// The launches that the kernels run in.
     pub launch: LaunchMode,
 }
 
 impl Trials {
-    /// Creates trials whose child process is not started yet. `timeout` is the longest time of each step; by default it is 10
-    /// s, or ten times the predicted time.
+    /// Creates trials whose child process is not started yet. `timeout` is the maximum time of each step; by default it is 10 s
+    /// or ten times the predicted time, whichever is longer.
     pub fn new(timeout: Option<Duration>) -> Self {
         Self { child: Child::new(NAME, timeout), results: Vec::new() }
     }
@@ -160,8 +161,8 @@ impl Trials {
         self.child.tell_when_compiled(compiled);
     }
 
-    /// Returns true if the last error was a crash or a timeout of the child process. Other errors would occur in this process
-    /// too, without harm.
+    /// Returns true if the last error was a crash or a timeout of the child process. All other errors would occur in this
+    /// process, too, and do no harm.
     pub fn is_fault(&self) -> bool {
         self.child.is_fault()
     }
@@ -170,8 +171,8 @@ impl Trials {
     /// they are built-in.
     ///
     /// # Errors
-    /// When the kernels must not run in this process: they do not build, fail, crash, or do not end. Also errors of
-    /// the picture.
+    /// Returns an error if the kernels must not run in this process: they do not build, fail, crash, or do not end. Also errors
+    /// of the picture.
     pub fn run(&mut self, cl: &ClContext, target: Target, case: &Case) -> Result<Option<TrialReport>> {
         if !target.is_modified(cl) {
             return Ok(None);

@@ -8,12 +8,12 @@ use super::handle::{Id, number};
 
 /// The device property `CL_DEVICE_PCI_BUS_INFO_KHR` of cl_khr_pci_bus_info: domain, bus, device and function.
 const BUS_INFO: u32 = 0x410f;
-/// `CL_DEVICE_UUID_KHR` of cl_khr_device_uuid.
+/// The device property `CL_DEVICE_UUID_KHR` of cl_khr_device_uuid.
 const UUID: u32 = 0x106a;
-/// Properties of cl_nv_device_attribute_query for bus, slot and domain. The slot is the device number: driver 580 reports 6 for
-/// a card at 0000:00:06.0. Cards compute with function 0 only.
+/// The device properties of cl_nv_device_attribute_query for the PCI bus, slot and domain. The slot is the device number:
+/// driver 580 reports 6 for a card at 0000:00:06.0. Cards compute with function 0 only.
 const NVIDIA_BUS_INFO: [u32; 3] = [0x4008, 0x4009, 0x400a];
-/// `CL_DEVICE_TOPOLOGY_AMD` of cl_amd_device_attribute_query.
+/// The device property `CL_DEVICE_TOPOLOGY_AMD` of cl_amd_device_attribute_query: the PCI bus, device and function.
 const TOPOLOGY: u32 = 0x4037;
 
 /// Returns the PCI address of a device that lists `extensions`; `None` if the driver does not report it.

@@ -11,14 +11,14 @@ const MIN_STEPS: f64 = 10.0;
 /// The result of comparing a device's clock with the host's.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Calibration {
-    /// Device times grow with wall times.
+    /// Device times grow in proportion to wall times, and are used.
     Trusted {
         /// The resolution of the device's clock in nanoseconds.
         resolution_ns: u64,
-        /// A moment of the host's clock, and the device's clock at that moment in nanoseconds.
+        /// A time of the host's clock, and the time of the device's clock at the same moment, in nanoseconds.
         anchor: (Instant, u64),
     },
-    /// Device times are not usable. The text says why, as a clause after "since".
+    /// Device times are not usable. The text gives the reason, as a clause that follows "since".
     Rejected(String),
 }
 
@@ -37,8 +37,8 @@ impl Clock {
         self.rejection().is_none()
     }
 
-    /// Returns the reason why wall times are used instead of device times, as a clause after "since"; `None` if device times
-    /// are used.
+    /// Returns the reason why wall times are used instead of device times, as a clause that follows "since"; `None` if device
+    /// times are used.
     pub fn rejection(&self) -> Option<&str> {
         match self.calibration() {
             Some(Calibration::Rejected(why)) => Some(why),
@@ -63,7 +63,7 @@ impl Clock {
         }
     }
 
-    /// Returns the state of the clock.
+    /// Returns the state of the clock, for messages and JSON.
     pub fn state(&self) -> ClockState {
         match self.calibration() {
             Some(Calibration::Trusted { .. }) => ClockState::Trusted,

@@ -129,7 +129,7 @@ fn ids(ask: impl Fn(u32, *mut *mut c_void, *mut u32) -> i32) -> Answer<Vec<Id>> 
     Ok(ids.into_iter().filter(|id| !id.is_null()).map(Id::new).collect())
 }
 
-/// The maximum plausible number of handles; a larger number is garbage.
+/// The maximum plausible number of platforms or devices in a list; a larger number that a driver reports is garbage.
 const MAX_IDS: u32 = 1 << 16;
 
 /// The maximum plausible number of compute units. A larger number is garbage and counts as not reported, since launches are sized
@@ -217,7 +217,7 @@ fn describe(id: Id, index: usize, platform: &str) -> Result<DeviceInfo, String> 
     })
 }
 
-/// The hint of the error if no driver is installed.
+/// The hint for the user in the error that no OpenCL driver is installed.
 const INSTALL: &str =
     "Install pocl-opencl-icd to compute on the CPU, or the OpenCL driver of the graphics card's vendor.";
 

@@ -62,7 +62,7 @@ impl Handle {
     }
 }
 
-/// The driver's handle of a platform or a device, valid as long as the process.
+/// The driver's handle of a platform or a device, valid until the process ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Id(*mut c_void);
 
@@ -96,7 +96,7 @@ pub(crate) fn bytes_of(ask: impl Fn(usize, *mut c_void, *mut usize) -> cl_int) -
     Ok(bytes)
 }
 
-/// Queries a property that is text in one line, and removes the zero at its end and the spaces around it.
+/// Queries a property that is text in one line, and removes NUL characters and white space at both ends.
 pub(crate) fn text_of(ask: impl Fn(usize, *mut c_void, *mut usize) -> cl_int) -> Answer<String> {
     Ok(escaped(trim(&String::from_utf8_lossy(&bytes_of(ask)?))).into_owned())
 }
@@ -107,12 +107,12 @@ pub(crate) fn lines_of(ask: impl Fn(usize, *mut c_void, *mut usize) -> cl_int) -
     Ok(escaped_lines(trim(&log)).into_owned())
 }
 
-/// Removes zeros and white space at both ends of a text.
+/// Removes NUL characters and white space at both ends of a text.
 fn trim(text: &str) -> &str {
     text.trim_matches(|c: char| c == '\0' || c.is_whitespace())
 }
 
-/// A number type of properties that are queried from the driver.
+/// A numeric type of properties that drivers report, such as `u32`.
 pub trait Number: Copy + Default {}
 
 impl Number for i32 {}

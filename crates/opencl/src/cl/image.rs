@@ -39,7 +39,7 @@ impl Channel {
 #[derive(Debug, Clone)]
 pub struct Image {
     mem: Mem,
-    /// Width and height in pixels, and 1: the region of the whole image in calls of OpenCL.
+    /// The region of the whole image in OpenCL calls: width and height in pixels, and the depth 1.
     region: [usize; 3],
     pixel_bytes: usize,
 }
@@ -122,7 +122,7 @@ impl Image {
         &self.mem
     }
 
-    /// Checks that the whole image has the length `bytes`.
+    /// Returns an error unless the whole image is `bytes` bytes long.
     ///
     /// # Errors
     /// Returns an error if the image has another length.
@@ -253,12 +253,12 @@ impl Image {
     }
 }
 
-/// The first pixel of an image.
+/// The coordinates of the first pixel of an image.
 const ORIGIN: [usize; 3] = [0; 3];
 /// OpenGL's constant `GL_TEXTURE_2D`.
 const TEXTURE_2D: u32 = 0x0de1;
 
-/// The pixels of an image: the type of their channels, and their width and height.
+/// The shape of an image: the data type of its channels, and its width and height in pixels.
 struct Shape {
     channel: Channel,
     size: (usize, usize),

@@ -194,7 +194,7 @@ pub fn are_tested() -> bool {
 /// # Errors
 /// Returns an error if the folder cannot be made, or no program for the sandbox was set.
 pub fn sandboxed(subcommand: &str) -> io::Result<(Command, Option<Folder>)> {
-    /// The number of folders so far, which distinguishes their names.
+    /// The number of folders created so far, which makes their names different.
     static FOLDER_COUNT: AtomicU32 = AtomicU32::new(0);
     let mut command = sandbox::command(subcommand)?;
     let Some(guard) = DRIVER_GUARD.get().filter(|guard| !guard.drivers.is_empty()) else {

@@ -1,6 +1,6 @@
-//! Finds the files that an `#include` of a macro may name, as in `#define M "x.clh"` and `#include M`: expands the macro with each
-//! of its definitions (C99, 6.10.3). Which definition is in force is left to the compiler: each is followed by a definition of a
-//! marker, and the include becomes an `#if` for each possibility.
+//! Finds the files that an `#include` of a macro may name, as in `#define M "x.clh"` and `#include M`: expands the macro with
+//! each of its definitions (C99, 6.10.3). The compiler decides which definition is in force: each definition is followed by the
+//! definition of a marker macro, and the include is replaced by an `#if` for each possibility.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
@@ -9,15 +9,15 @@ use super::scan::{Directive, is_identifier};
 
 /// The maximum number of combinations of definitions that are tried for one include.
 const MAX_COMBINATIONS: usize = 64;
-/// The maximum number of tokens that are expanded in the includes of one program, so that no text takes long.
+/// The maximum number of tokens that are expanded in the includes of one program, so that no program takes too long.
 const MAX_STEPS: usize = 1_000_000;
 
 /// The name of a file in an include.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum HeaderName {
-    /// `"name"`, found beside the file that includes it.
+    /// `"name"`, searched for in the folder of the file that includes it.
     Quoted(String),
-    /// `<name>`, found in the folder of kernels.
+    /// `<name>`, searched for in the folder of kernels.
     Angled(String),
 }
 
@@ -57,7 +57,8 @@ pub(super) struct Macros {
     steps: Cell<usize>,
 }
 
-/// Definitions in force, as pairs of a macro's number and the number of its definition from 1; 0 if the macro is not defined.
+/// The macro definitions that are in force: the number of each macro, with the number of its definition counted from 1, or with
+/// 0 if the macro is not defined.
 pub(super) type Condition = BTreeMap<usize, usize>;
 
 impl Macros {
@@ -176,7 +177,7 @@ impl<'a> Expansion<'a> {
     }
 
     /// Returns the tokens that replace a macro, and takes its arguments from `left`. Returns `Some(None)` if the macro needs
-    /// arguments and none follow, so that its name does not use the macro; returns `None` if the expansion takes too long.
+    /// arguments and none follow, so that its name is left as it is; returns `None` if the expansion takes too long.
     #[allow(clippy::option_option, reason = "both are documented")]
     fn replacement(&mut self, macro_: &Definition, left: &mut VecDeque<Token>) -> Option<Option<Vec<Token>>> {
         let arguments = match &macro_.parameters {
@@ -227,7 +228,8 @@ impl<'a> Expansion<'a> {
     }
 }
 
-/// Takes the arguments of a macro with their parentheses from the tokens; `None`, and takes nothing, if they are not there.
+/// Takes the arguments of a macro with their parentheses from the tokens. Returns `None`, and takes nothing, if no complete
+/// argument list follows.
 fn take_arguments(left: &mut VecDeque<Token>) -> Option<Vec<Vec<Token>>> {
     left.front().filter(|token| token.text == "(")?;
     let (mut depth, mut arguments) = (0_usize, vec![Vec::new()]);
@@ -250,7 +252,6 @@ fn take_arguments(left: &mut VecDeque<Token>) -> Option<Vec<Vec<Token>>> {
     None
 }
 
-/// Splits a line into tokens.
 fn tokens(line: &str) -> Vec<Token> {
     let (mut tokens, mut rest, mut follows_space) = (Vec::new(), line, false);
     while let Some(first) = rest.chars().next() {

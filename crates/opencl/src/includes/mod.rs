@@ -65,8 +65,8 @@ pub(crate) fn resolve(name: &str, text: &str, load: &dyn Fn(&str) -> Result<Stri
     }
 }
 
-/// Resolves includes as [`resolve`] does, for compilers that take no named headers: the text of files that include themselves
-/// is repeated, to the greatest depth that fits.
+/// Resolves includes as [`resolve`] does, for compilers that take no named headers: the text of a file that includes itself is
+/// repeated, to the greatest depth that fits into the maximum length.
 ///
 /// # Errors
 /// Returns an error if the includes are too long together.
@@ -94,7 +94,7 @@ fn build_error(name: &str, number: usize, why: &str) -> Error {
     Error { kind, ..Error::new(what, format!("{why}, at line {number}."), "") }
 }
 
-/// A form in which includes are written.
+/// The form in which includes are written.
 #[derive(Clone, Copy, PartialEq)]
 enum Form {
     /// The text of the included file; an error if a file includes itself.
@@ -122,7 +122,7 @@ struct File {
     fault: Option<&'static str>,
     /// The macro that guards the whole text of the file; `None` if there is none.
     guard: Option<String>,
-    /// True if the file has no text where it includes itself, because of a `#pragma once` or a guard.
+    /// True if the file adds no text when it includes itself, because of a `#pragma once` or a guard.
     ends_recursion: bool,
     has_once: bool,
     /// True if the file is included by `#import`, and so once at most.
@@ -134,7 +134,7 @@ struct Files<'a> {
     all: Vec<File>,
     scans: Vec<Scan>,
     macros: Macros,
-    /// The definitions of each file by the index of the directive: numbers of the macro and of the definition.
+    /// For each file, the macro definitions by the index of their directive: the numbers of the macro and of the definition.
     definitions: Vec<BTreeMap<usize, (usize, usize)>>,
     load: &'a dyn Fn(&str) -> Result<String>,
     /// The errors of files that cannot be included, by path.
@@ -258,8 +258,8 @@ impl<'a> Files<'a> {
         Err(failed.unwrap_or_else(|| format!("'{name}' is outside the folder of kernels.")))
     }
 
-    /// Returns the files that an include may name, each with the macro definitions that must be in force for it. Instead of the
-    /// index of a file that cannot be included, there is an error message.
+    /// Returns the files that an include may name, each with the macro definitions that must be in force for it. For a file
+    /// that cannot be included, there is an error message instead of its index.
     fn targets(&mut self, from: usize, directive: &Directive) -> Vec<(Condition, Result<usize, String>)> {
         let names = match HeaderName::parse(&directive.operand) {
             Some(name) => vec![(Condition::new(), name)],

@@ -11,7 +11,7 @@ pub(super) enum Piece {
     Include { file: usize, line: usize },
 }
 
-/// A writer of the pieces of a file.
+/// Splits the text of a file into pieces.
 pub(super) struct PieceWriter<'a> {
     /// The file's name as it stands in `#line` directives.
     name: String,
@@ -22,7 +22,6 @@ pub(super) struct PieceWriter<'a> {
 }
 
 impl<'a> PieceWriter<'a> {
-    /// Creates a writer for the text of the file `name`.
     pub(super) fn new(name: &str, text: &'a str) -> Self {
         Self { name: line_name(name), text, copied: 0, pieces: Vec::new() }
     }

@@ -18,15 +18,16 @@ pub(super) fn is_barrier(name: &str) -> bool {
     ["s_barrier", "s_barrier_wait"].contains(&name)
 }
 
-/// Returns true if an instruction only fills the space behind a kernel, if no other instruction follows.
+/// Returns true for an instruction that is only padding after a kernel, if no other instruction follows it.
 pub(super) fn is_padding(code: &str) -> bool {
     ["s_nop 0", "s_code_end"].contains(&code)
 }
 
-/// Bytes of a vector register in each work-item.
+/// The size of a vector register in each work-item, in bytes.
 const REGISTER_BYTES: u64 = 4;
 
-/// Returns a line for each kernel in the metadata of a code object, as in "sums: 5 vector registers, 0 spilled".
+/// Returns a line about the registers of each kernel, read from the metadata of a code object, as in "sums: 5 vector registers,
+/// 0 spilled".
 pub(super) fn register_facts(object: &[u8]) -> Vec<String> {
     let line = |kernel: KernelRegisters| {
         let counts = [kernel.registers, kernel.spilled_bytes / REGISTER_BYTES];

@@ -123,7 +123,8 @@ impl Disassembler {
     }
 }
 
-/// Returns the assembly files of ocloc, one for each kernel, each after the name of its kernel.
+/// Returns the texts of the assembly files that ocloc has written, one for each kernel, each preceded by the name of its
+/// kernel.
 fn assembly_files(folder: &Path) -> Result<String> {
     let entries = std::fs::read_dir(folder.join(FILES)).map_err(|e| failed(format!("{e}."), ""))?;
     let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();

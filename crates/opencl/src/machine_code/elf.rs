@@ -5,7 +5,7 @@ use base::error::Result;
 
 /// The maximum number of libraries that are disassembled; a program has one for each kernel.
 const MAX_LIBRARIES: usize = 8;
-/// The names of functions that the linker adds to each library, which are no kernels.
+/// The names of functions that the linker adds to each library, and that are not kernels.
 const LINKER_FUNCTIONS: [&str; 8] = [
     "<_init>",
     "<_fini>",

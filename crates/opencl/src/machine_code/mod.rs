@@ -1,8 +1,9 @@
 //! Shows the machine code of a program, from the driver's binary and the compiler's log, and counts some of its instructions.
 //!
-//! NVIDIA's binary is PTX, which is text, and its log has registers and spills. External disassemblers turn others into
-//! text where they are installed: PoCL's and AMD's contain shared libraries (ELF), Intel's is read by ocloc, and rusticl's
-//! has SPIR-V instead of machine code. A binary is untrusted input, since changed kernels were compiled into it.
+//! NVIDIA's binary is PTX, which is text, and its log has registers and spills. Other binaries are turned into text by external
+//! disassemblers, if these are installed: PoCL's and AMD's contain shared libraries (ELF), Intel's is read by ocloc, and
+//! rusticl's has SPIR-V instead of machine code. A binary is untrusted input, since edited kernels may have been compiled into
+//! it.
 
 mod amd;
 mod disassembler;
@@ -30,7 +31,7 @@ pub fn registers(binary: &[u8], log: &str) -> Vec<KernelRegisters> {
     }
 }
 
-/// The numbers of instructions of some kinds in a program's kernels.
+/// The counts of certain instructions in a program's kernels.
 #[derive(Debug, Default, PartialEq)]
 struct Counts {
     vector_loads: usize,
@@ -160,7 +161,8 @@ fn count(number: usize, what: &str) -> String {
     format!("{} {what}{}", thousands(number as f64), if number == 1 { "" } else { "s" })
 }
 
-/// Returns a line for each kernel in the log of ptxas, as in "box_flat_rows: 32 registers, 0 bytes spilled".
+/// Returns a line about the registers of each kernel, read from the log of ptxas, as in "box_flat_rows: 32 registers, 0 bytes
+/// spilled".
 fn ptx_register_facts(log: &str) -> Vec<String> {
     let line = |KernelRegisters { kernel, registers, spilled_bytes }: KernelRegisters| {
         format!("{kernel}: {registers} registers, {} bytes spilled", thousands(spilled_bytes as f64))

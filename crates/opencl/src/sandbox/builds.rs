@@ -39,10 +39,11 @@ struct Request {
     options: CString,
 }
 
-/// The results of builds in the sandbox by the hash of the program, from this start of clreel and earlier ones.
+/// The results of builds in the sandbox by the hash of the program, from this run of clreel and from earlier ones.
 static KNOWN_RESULTS: OnceLock<Mutex<HashMap<u64, Result<()>>>> = OnceLock::new();
-/// The child process for each device, and a second one for threads of low priority, which a child inherits. On a busy machine,
-/// the window's programs would otherwise wait for a minute for a child that a background job has started.
+/// The child processes: one for each device, and another one for each device that builds for threads of low priority, since a
+/// child inherits the priority of the thread that starts it. On a busy machine, the window's programs would otherwise wait for
+/// a minute for a child that a background job has started.
 static CHILDREN: Mutex<Vec<(ChildKey, Arc<Mutex<Child>>)>> = Mutex::new(Vec::new());
 
 /// The key of a child: its device, and true if its priority is low.
@@ -51,7 +52,8 @@ type ChildKey = (Identity, bool);
 /// The state of the child process for one device.
 struct Child {
     client: Client,
-    /// The ending of the build that timed out, after which no further program is built for the device; `None` if no build did.
+    /// How the child ended in a build that timed out, after which no further program is built for the device; `None` if no
+    /// build has timed out.
     timeout_ending: Option<Ending>,
     /// True if the child cannot open the device, for example because only one process may use it. Programs for the device are then
     /// built without the sandbox.
@@ -59,7 +61,7 @@ struct Child {
 }
 
 /// Builds a program in the sandbox, before this process builds it, unless it is already known to build there. Does nothing for
-/// programs of changed kernel files, which are tested elsewhere, and nothing without a sandbox. Any thread may call it.
+/// programs of edited kernel files, which trials test, and if nothing is sandboxed. Any thread may call it.
 ///
 /// # Errors
 /// Returns an error if the driver crashes or times out.

@@ -1,8 +1,9 @@
-//! A child that serves requests, one after the other, and is started again after it has ended.
+//! A child process that serves requests, one after the other, and is started again after it has ended.
 //!
-//! The child keeps its devices and programs for the next request. A payload is passed in anonymous memory that both processes map,
-//! and an empty line reports that it is complete: it may be written while the child compiles. The child reports each step and its
-//! predicted time, so that a slow kernel is distinguished from an endless one. This module does not interpret requests.
+//! The child keeps its devices and programs for the next request. A payload is passed in anonymous memory that both processes
+//! map, and an empty line reports that the payload is complete: it may be written while the child compiles. The child reports
+//! each step and its predicted time, so that a slow kernel is distinguished from an endless one. This module does not interpret
+//! requests.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -31,10 +32,10 @@ pub const BUILD: &str = "build";
 /// earlier steps.
 pub const LAUNCH: &str = "launch";
 
-/// A function that returns the payload of a request.
+/// A function that returns the payload of a request: bytes that the child reads in addition to the request, such as a picture.
 pub type Payload<'a> = &'a dyn Fn() -> Result<Cow<'a, [u8]>>;
 
-/// A message of the child.
+/// A message that the child sends.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Message<A> {
     /// A step begins, such as "build".
@@ -75,7 +76,7 @@ impl Client {
     /// Sends a request to the child, and waits for the reply. The child starts its work at once, while `payload` is computed,
     /// and waits for the payload where it needs it. `limit` receives the name of a step and its predicted time in milliseconds,
     /// and returns how long the step may take without a message. If a child that an earlier request may have damaged crashes,
-    /// the request is repeated with a new child. After any other ending, the next request starts a new child.
+    /// the request is repeated with a new child. If the child ends in any other way, the next request starts a new one.
     ///
     /// # Errors
     /// Returns the error of `payload`. The inner result is an error if the child has ended.

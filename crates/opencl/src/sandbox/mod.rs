@@ -35,7 +35,7 @@ pub(super) const TIMES_PREDICTED: u32 = 10;
 pub const PREPARATION: Duration = Duration::from_secs(6);
 /// The interval between checks that a child or work on a device is still running.
 pub(super) const CHECK_INTERVAL: Duration = Duration::from_millis(100);
-/// If more time than this passes between two checks, this process was stopped in the meantime, or had no CPU core.
+/// The shortest time between two checks that shows that this process was stopped in the meantime, or had no CPU core.
 pub(super) const MIN_STOPPED_TIME: Duration = Duration::from_secs(1);
 /// The time to wait for a child's end, and for the last lines of its output.
 const END_TIMEOUT: Duration = Duration::from_secs(2);
@@ -101,7 +101,7 @@ pub struct Ending {
 }
 
 impl Ending {
-    /// Returns the ending of a child that could not be started.
+    /// Creates the `Ending` for a child that could not be started.
     pub fn not_started(error: &io::Error) -> Self {
         Self { cause: Cause::NotStarted(error.to_string()), stderr: String::new() }
     }
@@ -259,7 +259,7 @@ impl Sandbox {
     /// from `since`, the child is killed. Time in which this process was stopped is added to `since`.
     ///
     /// # Errors
-    /// Returns the ending of the child if it ended by itself, or was killed after the limit.
+    /// Returns how and why the child ended if it ended by itself, or was killed after the limit.
     pub fn answer<A: DeserializeOwned>(
         &mut self,
         since: &mut Instant,
@@ -282,8 +282,8 @@ impl Sandbox {
     }
 
     /// Waits for the end of a child that exchanges no messages, such as Oclgrind. Returns the first `max_bytes` bytes of its
-    /// output, and its ending. `limit` is called repeatedly with the time that has passed; if it returns a duration, that limit
-    /// is exceeded, and the child is killed.
+    /// output, and how it ended. `limit` is called repeatedly with the time that has passed; if it returns a duration, that
+    /// limit is exceeded, and the child is killed.
     pub fn output(
         mut self,
         max_bytes: usize,
@@ -314,7 +314,7 @@ impl Sandbox {
         (String::from_utf8_lossy(&printed).into_owned(), ending)
     }
 
-    /// Kills the child, which has sent no message for the time `limit`; returns its ending.
+    /// Kills the child, which has sent no message for the time `limit`, and returns that as its `Ending`.
     fn time_out(&mut self, limit: Duration) -> Ending {
         self.group.kill();
         self.ending(|_| Cause::Timeout(limit))
@@ -339,7 +339,8 @@ impl Sandbox {
         }
     }
 
-    /// Waits for the end of the child, and returns its ending. `cause` converts the exit status.
+    /// Waits until the child has ended. Returns the cause, which `cause` derives from the exit status (`None` if it is
+    /// unknown), and what the child wrote to stderr.
     fn ending(&mut self, cause: impl FnOnce(Option<ExitStatus>) -> Cause) -> Ending {
         let status = self.group.wait();
         let stderr = self.stderr.recv_timeout(END_TIMEOUT).unwrap_or_default();
@@ -417,7 +418,7 @@ impl Drop for StderrTail {
     }
 }
 
-/// The leader of a process group. When it is dropped, the whole group is killed.
+/// A child process that leads a process group. When this value is dropped, the whole group is killed.
 #[derive(Debug)]
 struct Group {
     child: Child,
