@@ -211,7 +211,7 @@ pub struct Reading {
 pub struct ClockSnapshot {
     /// The reading; `None` if the clock stands still or could not be read.
     pub reading: Option<Reading>,
-    /// The highest speed in MHz; `None` if it is not known.
+    /// The highest speed of the clock in MHz; `None` if it is not known.
     pub limit_mhz: Option<f64>,
     /// The frequency governor of the CPU; `None` for other devices.
     pub governor: Option<String>,

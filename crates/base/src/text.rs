@@ -53,8 +53,8 @@ pub fn name(name: impl AsRef<OsStr>) -> String {
     escaped(&unicode(name)).into_owned()
 }
 
-/// Returns a name without escapes for control characters, for formats that have their own such as JSON. Bytes that are not
-/// UTF-8 become `\xff`.
+/// Returns a name without escapes for control characters, for formats that have escapes of their own, such as JSON. Bytes that
+/// are not UTF-8 become `\xff`.
 pub fn unicode(name: impl AsRef<OsStr>) -> String {
     let mut text = String::new();
     for chunk in name.as_ref().as_bytes().utf8_chunks() {

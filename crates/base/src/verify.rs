@@ -128,9 +128,9 @@ pub fn check_from(
     Ok((!report.is_empty()).then_some(report))
 }
 
-/// Compares an output that was [poisoned] with `want`; `source` is the number of bytes of the read-only source that the run
-/// changed. Returns `None` if there is nothing to report. The report does not count bytes that were not written, since a single
-/// run cannot distinguish them.
+/// Compares an output that was [poisoned] (filled with wrong values) before the run with `want`, the expected output; `source`
+/// is the number of bytes of the read-only source that the run changed. Returns `None` if there is nothing to report. The
+/// report does not count bytes that were not written, since a single run cannot distinguish them.
 pub fn compare(want: &[u8], got: &[u8], elements: &dyn Elements, source: usize) -> Option<MismatchReport> {
     let report = MismatchReport { source, ..mismatch_report(want, got, elements, |_| false) };
     (!report.is_empty()).then_some(report)

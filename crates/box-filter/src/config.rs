@@ -117,7 +117,7 @@ pub type Formula<T> = &'static (dyn Fn(&Config, usize, &Extent) -> T + Sync);
 pub struct Code {
     /// The kernel file under `kernels/`.
     pub file: &'static str,
-    /// The storage (buffers or images) of input and output.
+    /// The kind of memory (buffers or images) of input and output.
     pub storage: Storage,
     /// The passes in order. Each pass must finish all rows before the next one begins.
     pub passes: &'static [Pass],

@@ -10,7 +10,7 @@ pub enum Group {
     Off,
     /// The five steps from `naive` to `running-sum`, each of which adds one idea to the one before.
     Steps,
-    /// Variants that are faster than all of these steps.
+    /// Variants beyond these steps, which are meant to be faster.
     Beyond,
     /// Other implementations, for comparison, such as `native` without OpenCL.
     Others,

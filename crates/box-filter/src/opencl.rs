@@ -35,9 +35,9 @@ pub struct BuiltVariant {
     /// The programs to use instead of the default: a group of picture sizes, the index of a range of radii, and the index of
     /// the program to use for both.
     choices: Vec<(SizeClass, usize, usize)>,
-    /// The storage (buffer or image) of the input.
+    /// The kind of memory (buffer or image) of the input.
     pub input: Storage,
-    /// The storage (buffer or image) of the output.
+    /// The kind of memory (buffer or image) of the output.
     pub output: Storage,
     /// The number that identifies this build: plans of another build must not be used for it.
     pub number: u64,
@@ -88,7 +88,7 @@ impl BuiltVariant {
         Self::build_output(cl, id, kind, output)
     }
 
-    /// Compiles a variant with the code for devices of `kind` and with this storage of the output.
+    /// Compiles a variant with the code for devices of `kind`, and with this kind of memory for the output.
     fn build_output(cl: &ClContext, id: VariantId, kind: DeviceKind, output: Storage) -> Result<Self> {
         match id.untuned() {
             Some(untuned) => {
@@ -148,11 +148,12 @@ impl BuiltVariant {
         Self::build_into(cl, id, config, config.code().storage)
     }
 
-    /// Compiles a variant as [`BuiltVariant::build_with`] does, with the given storage of the output. Variants that read
-    /// buffers may write images, which saves a copy to the displayed texture.
+    /// Compiles a variant as [`BuiltVariant::build_with`] does, with the given kind of memory for the output. Variants that
+    /// read buffers may write images, which saves a copy to the displayed texture.
     ///
     /// # Errors
-    /// Returns an error as [`BuiltVariant::build_with`] does, or if the variant's code cannot write output with this storage.
+    /// Returns an error as [`BuiltVariant::build_with`] does, or if the variant's code cannot write output to this kind of
+    /// memory.
     pub fn build_into(cl: &ClContext, id: VariantId, config: &Config, output: Storage) -> Result<Self> {
         let (code, device) = (config.code(), &cl.device.info);
         id.supports(device, 70, 3)?;
@@ -229,8 +230,8 @@ impl BuiltVariant {
         self.program(size, radius).map(|program| (program.id, &program.config))
     }
 
-    /// Binds the kernels to memory, to filter `src` into `dst`: two different memory objects, with the storage of the variant's
-    /// [`input`](Self::input) and [`output`](Self::output), that hold exactly the whole picture and its output.
+    /// Binds the kernels to memory, to filter `src` into `dst`: two different memory objects, of the kinds of memory of the
+    /// variant's [`input`](Self::input) and [`output`](Self::output), that hold exactly the whole picture and its output.
     ///
     /// # Errors
     /// Returns an error if the device cannot run the variant at this size, or runs out of memory.

@@ -157,7 +157,7 @@ const fn two_passes([rows, columns]: [&'static str; 2]) -> [Pass; 2] {
     ]
 }
 
-/// Returns the number of pixels in the whole window: the work of a kernel that reads all of them for each pixel.
+/// Returns the number of pixels in the window, for a kernel that reads all of them for each pixel that it writes.
 fn reads_window(_: &Config, _: usize, e: &Extent) -> f64 {
     let side = f64::from(2 * e.radius + 1);
     side * side
@@ -175,7 +175,8 @@ const GROUP_PARAMS: &[Param] = &[
     Param { name: "GROUP_Y", cpu: 1, gpu: 4, values: &[1, 2, 4, 8, 16] },
 ];
 
-/// Defaults for the other declarations of code in this file: one pixel per work-item, which reads one line of its window.
+/// The default fields for the declarations of code in this file: one pixel per work-item, which reads one row or column of its
+/// window.
 const TWO_PASSES: Code = Code {
     file: "",
     storage: Storage::Buffer,

@@ -267,8 +267,8 @@ mod tests {
         }
     }
 
-    /// Returns true if variants that read this storage can run on the device. Asserts that the result is the same for all
-    /// of them.
+    /// Returns true if variants that read this kind of memory can run on the device. Asserts that the result is the same for
+    /// all of them.
     fn supported(storage: Storage, device: &DeviceInfo, width: u32, height: u32) -> bool {
         let is_of_kind = |id: &VariantId| id.kernels(device.kind).is_some_and(|code| code.storage == storage);
         let of_kind = VariantId::all().filter(is_of_kind);

@@ -33,7 +33,7 @@ const NVML_REASONS: [(ThrottleReasons, &str); 7] = [
 #[derive(Debug)]
 pub struct ClockReader {
     source: Source,
-    /// The highest speed in MHz; `None` if it is not known.
+    /// The highest speed of the clock in MHz; `None` if it is not known.
     pub limit_mhz: Option<f64>,
     /// The frequency governor of the CPU, such as "powersave"; `None` for other devices.
     pub governor: Option<String>,

@@ -1,7 +1,8 @@
-//! Detects drivers that ignore the offset of sub-buffers (`clCreateSubBuffer`). Verification places canaries around an output
-//! in a sub-buffer, and would blame the kernel for the fault of such a driver.
+//! Detects drivers that ignore the offset of sub-buffers (`clCreateSubBuffer`). Verification places an output in a sub-buffer,
+//! with canaries (known bytes) around it, and would blame the kernel for the fault of such a driver.
 //!
-//! PoCL's driver for remote devices (6.0) drops the offset: what is written to the part lands at the buffer's beginning.
+//! PoCL's driver for remote devices (6.0) ignores the offset: data that is written to the sub-buffer lands at the beginning of
+//! the buffer.
 
 use ocl::ffi::CL_MEM_READ_WRITE;
 
@@ -42,8 +43,8 @@ pub fn require_sub_buffers(cl: &ClContext) -> Result<()> {
 /// Checks the bytes of `whole`: the middle third must hold `value`, and the rest 0.
 ///
 /// # Errors
-/// Returns an error if a byte differs: the driver has ignored the sub-buffer's offset or has not run the kernel. Also if the device
-/// fails.
+/// Returns an error if a byte differs, because the driver has ignored the sub-buffer's offset or has not run the kernel, or if
+/// the device fails.
 fn check_offset(cl: &ClContext, whole: &Buffer, value: u8) -> Result<()> {
     let mut bytes = vec![0; 3 * SUB_BUFFER_BYTES];
     let failed = |e| failed("A picture could not be copied from the device.", &e);

@@ -141,9 +141,9 @@ pub fn known_span_ns(event: &Event, clock: &Clock, within: Option<Duration>) -> 
 /// [`adjust`](Self::adjust).
 ///
 /// The timestamp QUEUED of a command lies between the host's times before and after the call that enqueued the command. The
-/// calibration of the clock sets the offset of the two clocks. Without a calibration, the first such pair of host times does:
-/// QUEUED is taken to be in its middle. Each later pair moves the offset only as far as it must, so that times of different
-/// frames keep their distances, and clocks that drift apart are followed.
+/// calibration of the clock sets the offset of the two clocks. Without a calibration, the first such pair of host times sets
+/// it: QUEUED is taken to be in the middle between the two times. Each later pair moves the offset only as far as it must, so
+/// that times of different frames keep their distances, and clocks that drift apart are followed.
 #[derive(Debug, Clone, Default)]
 pub struct DeviceClock {
     clock: Clock,

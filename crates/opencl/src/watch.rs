@@ -1,5 +1,5 @@
-//! Detects calls of drivers that do not return: each thread registers its work with a device, with a predicted time, and other
-//! threads find the work that takes too long.
+//! Detects driver calls that do not return: each thread registers its operations on a device, with a predicted time, and other
+//! threads find the operations that take too long.
 //!
 //! A stalled call cannot be interrupted, so only another thread can report it.
 
@@ -13,32 +13,32 @@ use base::error::Error;
 use base::{cleanup, exit};
 use parking_lot::{Mutex, MutexGuard};
 
-/// A driver call, or other work, that a thread waits for.
+/// An operation that a thread waits for, such as a driver call.
 #[derive(Debug, Clone)]
 struct Work {
     thread: ThreadId,
     /// The device's name; empty if it is not known yet.
     device: String,
     what: &'static str,
-    /// The predicted time of the work; `None` for work of the host, which has no limit.
+    /// The predicted time of the operation; `None` for computation on the host, which has no time limit.
     predicted: Option<Duration>,
-    /// True if the sandbox ends the work after a limit of its own.
+    /// True if the sandbox ends the operation after a time limit of its own.
     is_sandboxed: bool,
     since: Instant,
 }
 
-/// All running work, in the order in which it began: a thread's last entry is its innermost work.
+/// All running operations, in the order in which they began: the last entry of a thread is its innermost operation.
 static RUNNING_WORK: Mutex<Vec<Work>> = Mutex::new(Vec::new());
 
 fn running_work() -> MutexGuard<'static, Vec<Work>> {
     RUNNING_WORK.lock()
 }
 
-/// A guard that keeps work of the calling thread in the list of running work until it is dropped.
+/// A guard that keeps an operation of the calling thread in the list of running operations until the guard is dropped.
 #[derive(Debug)]
 pub struct WorkGuard(Option<ThreadId>);
 
-/// Adds work of the calling thread to the list. Without `device`, the work uses the device of the thread's current work.
+/// Adds an operation of the calling thread to the list. Without `device`, it uses the device of the thread's current operation.
 fn begin(
     device: Option<&str>,
     what: &'static str,
@@ -53,34 +53,35 @@ fn begin(
     WorkGuard(Some(thread))
 }
 
-/// Begins work of this thread with a device; `what` describes the work, as in "a kernel is timed". Work within other work replaces
-/// the outer work until it ends; then the time of the outer work starts again.
+/// Registers that this thread begins an operation on a device; `what` describes it, as in "a kernel is timed". An operation
+/// within another one replaces the outer one until it ends; then the time of the outer one starts again.
 pub fn on_device(device: &str, what: &'static str) -> WorkGuard {
     begin(Some(device), what, Some(Duration::ZERO), false)
 }
 
-/// Begins work in which the device's driver compiles. Such work may take longer than other work.
+/// Registers that this thread begins an operation in which the device's driver compiles. It may take longer than other
+/// operations.
 pub fn on_compiler(device: &str, what: &'static str) -> WorkGuard {
     begin(Some(device), what, Some(PREPARATION), false)
 }
 
-/// Begins a part of this thread's current work, with the same device and a predicted time in milliseconds. Does nothing if the
-/// thread has no current work.
+/// Registers that this thread begins a part of its current operation, with the same device and with a predicted time in
+/// milliseconds. Does nothing if the thread has no current operation.
 pub fn step(what: &'static str, predicted_ms: f64) -> WorkGuard {
     begin(None, what, Some(Duration::try_from_secs_f64(predicted_ms / 1e3).unwrap_or_default()), false)
 }
 
-/// Begins work that consists of waiting for a child process. Its time limit is left to the sandbox, which ends the child.
+/// Registers that this thread waits for a child process. The time limit is left to the sandbox, which ends the child.
 pub(crate) fn in_sandbox(what: &'static str) -> WorkGuard {
     begin(None, what, Some(PREPARATION), true)
 }
 
-/// Begins work on the host within other work. It calls no driver, and so has no limit.
+/// Registers that this thread computes on the host within another operation. It then calls no driver, so it has no time limit.
 pub fn on_host() -> WorkGuard {
     begin(None, "", None, false)
 }
 
-/// Restarts the timeout of this thread's innermost work. Call it when the driver has returned.
+/// Restarts the timeout of this thread's innermost operation. Call it when the driver has returned.
 pub fn progress() {
     let thread = std::thread::current().id();
     if let Some(work) = running_work().iter_mut().rev().find(|work| work.thread == thread) {
@@ -101,7 +102,7 @@ impl Drop for WorkGuard {
     }
 }
 
-/// Returns the innermost work of each thread that calls a driver, with its predicted time.
+/// Returns the innermost operation of each thread that calls a driver, with its predicted time.
 fn device_work(all: &[Work]) -> impl Iterator<Item = (&Work, Duration)> {
     let innermost = |at: usize| all[at + 1..].iter().all(|later| later.thread != all[at].thread);
     all.iter()
@@ -110,8 +111,8 @@ fn device_work(all: &[Work]) -> impl Iterator<Item = (&Work, Duration)> {
         .filter_map(|(_, work)| Some((work, work.predicted?)))
 }
 
-/// Returns the work that has exceeded its limit, and that limit; `None` if there is none. Of several, returns the work that
-/// began first.
+/// Returns the operation that has exceeded its time limit, and that limit; `None` if there is none. Of several such operations,
+/// returns the one that began first.
 fn stalled(all: &[Work], now: Instant, timeout: Option<Duration>) -> Option<(&Work, Duration)> {
     let own = device_work(all).filter(|(work, _)| !work.is_sandboxed);
     let over = own.filter_map(|(work, predicted)| {
@@ -120,7 +121,7 @@ fn stalled(all: &[Work], now: Instant, timeout: Option<Duration>) -> Option<(&Wo
     over.min_by_key(|(work, _)| work.since)
 }
 
-/// Returns the error for work whose device does not respond within `limit`.
+/// Returns the error for an operation whose device does not respond within `limit`.
 fn timeout_error(work: &Work, limit: Duration) -> Error {
     let limit = (limit.as_secs_f64() * 10.0).round() / 10.0;
     not_responding_error(
@@ -130,14 +131,14 @@ fn timeout_error(work: &Work, limit: Duration) -> Error {
     )
 }
 
-/// Returns the notice about a driver call that takes longer than `after` and may still return; `what` describes the work.
+/// Returns the notice about a driver call that takes longer than `after` and may still return; `what` describes the operation.
 pub fn not_responding(device: &str, what: &str, after: Duration) -> Error {
     let why = format!("A driver call has taken more than {} s so far, while {what}.", after.as_secs_f64());
     not_responding_error(device, why, "Ctrl+D selects the next device; devices of other drivers still work.")
 }
 
 /// Returns the error for a device that clreel stops using because a driver call has taken the time `after`; `what` describes
-/// the work.
+/// the operation.
 pub fn timed_out(device: &str, what: &str, after: Duration) -> Error {
     not_responding_error(
         device,
@@ -155,10 +156,10 @@ fn not_responding_error(device: &str, why: String, hint: &str) -> Error {
     Error::new(what, why, hint)
 }
 
-/// Returns the work that has been overdue for longest: the name of its device (empty if it is not known yet), its description, and
-/// its duration so far; `None` if no work is overdue. Considers only devices for which `matters` returns true. Work is overdue after
-/// the time `after` or ten times its predicted time, whichever is longer; compilation is overdue after 10 s, or later on a busy
-/// machine.
+/// Returns the operation that has been overdue for longest: the name of its device (empty if it is not known yet), its
+/// description, and its duration so far; `None` if no operation is overdue. Considers only devices for which `matters` returns
+/// true. An operation is overdue after the time `after` or ten times its predicted time, whichever is longer; compilation is
+/// overdue after 10 s, or later on a busy machine.
 pub fn longest_overdue(
     after: Duration,
     matters: impl Fn(&str) -> bool,
@@ -175,7 +176,7 @@ pub fn longest_overdue(
     longest.map(|(work, _, waited)| (work.device.clone(), work.what, waited))
 }
 
-/// Returns the time at which [`longest_overdue`] should be called next; `None` if no work is running.
+/// Returns the time at which [`longest_overdue`] should be called next; `None` if no operation is running.
 pub fn next_check(after: Duration) -> Option<Instant> {
     let now = Instant::now();
     let due =
@@ -192,8 +193,8 @@ pub fn is_given_up(silent: Duration, asked: Option<Duration>) -> bool {
 /// The timeout that the user set, stored when the watchdog starts.
 static TIMEOUT: OnceLock<Option<Duration>> = OnceLock::new();
 
-/// Returns the timeout that the user set; `None` if the user set none. Work on a device that makes no progress for this time
-/// ends the process.
+/// Returns the timeout that the user set; `None` if the user set none. If an operation on a device makes no progress for this
+/// time, the process is ended.
 pub(crate) fn timeout() -> Option<Duration> {
     TIMEOUT.get().copied().flatten()
 }

@@ -22,10 +22,10 @@ pub fn is_active() -> bool {
     std::env::vars_os().any(|(name, _)| name.to_string_lossy().starts_with("CLREEL_LAYER_"))
 }
 
-/// Asserts that the layer has recorded no misuse in a process that has ended.
+/// Asserts that the layer has recorded no misuse of OpenCL in a process that has ended.
 ///
 /// # Panics
-/// Panics if it has, or if its log is missing or empty: then nothing was recorded.
+/// Panics if the layer has recorded a misuse, or if its log is missing or empty: then nothing was recorded.
 pub fn assert_no_misuse(log: &Path, case: &str) {
     assert_written(log);
     let misuse = calls(log, "misuse");

@@ -50,7 +50,7 @@ pub struct Movie {
     /// The profile and the base layer's compatibility in the stream's configuration record of Dolby Vision; `None` for no
     /// record.
     pub dolby_vision: Option<(u8, u8)>,
-    /// The duration of the last frame in milliseconds, where the container stores it.
+    /// The duration of the last frame in milliseconds, where the container stores it; `None` for the encoder's own value.
     pub last_ms: Option<i64>,
     /// The duration in milliseconds of an audio stream that plays [`tone`]; `None` for no such stream.
     pub sound_ms: Option<i64>,

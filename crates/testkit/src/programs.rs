@@ -16,7 +16,8 @@ pub fn is_installed(program: &str) -> bool {
 /// Returns true if all these programs are installed. Otherwise the calling test must return, and is counted as skipped.
 ///
 /// # Panics
-/// Panics if a program is missing and nobody counts skipped tests, as `./dev test` does: a test must not pass without a result.
+/// Panics if a program is missing and skipped tests are not counted (`./dev test` counts them): a test must not pass without a
+/// result.
 #[track_caller]
 pub fn has(programs: &[&str]) -> bool {
     let Some(missing) = programs.iter().find(|program| !is_installed(program)) else { return true };

@@ -118,7 +118,7 @@ pub struct Checked {
     pub inputs: Vec<String>,
     /// The kinds of launches: "whole", or in bands of rows.
     pub bands: Vec<String>,
-    /// The verified radii, if they are not the timed radius.
+    /// The verified radii; empty if only the timed radius was verified.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub radii: Vec<u32>,
     /// Differences between the verified runs and the timed one, such as other layouts of planes, images or parameters.

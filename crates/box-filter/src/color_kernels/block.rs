@@ -53,8 +53,8 @@ impl HostMemory {
 pub struct PinnedPlanes(HostBlock);
 
 impl PinnedPlanes {
-    /// Allocates this many bytes on the device's thread. They are mapped by `queue`, and the call waits for the commands in that
-    /// queue.
+    /// Allocates this many bytes of host memory; call it on the device's thread. A command in `queue` maps the memory, and the
+    /// call waits for the earlier commands in that queue.
     ///
     /// # Errors
     /// Returns an error if memory runs out.

@@ -13,7 +13,6 @@ use opencl::memory::{Picture, Storage};
 use video::color::Matrix;
 use video::color::{Correction, RgbaColors};
 
-/// The kernel of the correction.
 pub(super) const CORRECT: KernelSource = KernelSource {
     file: "convert/02_correct.cl",
     name: "correct_pixels",

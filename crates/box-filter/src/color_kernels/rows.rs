@@ -36,7 +36,7 @@ const STRIPS_PER_UNIT: u32 = 2;
 /// padding for whole vectors.
 const LINE_MARGIN: usize = 96;
 
-/// Returns true if the kernel for whole rows supports planes of this layout and destinations with this storage, and is
+/// Returns true if the kernel for whole rows supports planes of this layout and this kind of memory for the destination, and is
 /// faster than the general kernel on this kind of device.
 pub(super) fn is_suitable(is_cpu: bool, Conversion { layout, storage }: &Conversion) -> bool {
     let roomy = |at: usize| layout.components[at].step == 1 && layout.planes[at].stride.is_multiple_of(64);

@@ -35,7 +35,7 @@ pub const FORMATS: [Pixel; 18] = [
     Pixel::GBRP10LE,
 ];
 
-/// The number of rows of the test pictures that are checked in addition to a whole frame.
+/// The number of rows of the test pictures that are verified in addition to a whole frame.
 const FEW_ROWS: u32 = 24;
 /// The patterns of the pictures that [`check_extremes`] checks.
 const PATTERNS: [Pattern; 5] =

@@ -246,7 +246,7 @@ impl Trial<'_> {
         Ok(rgba)
     }
 
-    /// Runs the colour correction with each storage that the device supports.
+    /// Runs the colour correction with each kind of memory (buffer or image) that the device supports.
     fn run_correction(&self, src: &[u8]) -> Result<()> {
         let Self { cl, task: Task { size, .. }, talk } = self;
         let mut corrector = Corrector::new(cl);

@@ -120,7 +120,7 @@ type TrialRequest = Request<Option<Task>>;
 /// The picture of a trial.
 #[derive(Clone, Copy)]
 pub enum Source<'a> {
-    /// Width·height RGBA pixels, or a packed block of planes.
+    /// The bytes of width·height RGBA pixels, or planes packed into a block.
     Bytes(&'a [u8]),
     /// This number of bytes, which the function computes while the compiler works.
     Later(usize, Payload<'a>),

@@ -15,7 +15,7 @@ const MAX_STEPS: usize = 1_000_000;
 /// The name of a file in an include.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum HeaderName {
-    /// `"name"`, searched for in the folder of the file that includes it.
+    /// `"name"`, searched for first in the folder of the file that includes it, and then in the folder of kernels.
     Quoted(String),
     /// `<name>`, searched for in the folder of kernels.
     Angled(String),

@@ -174,7 +174,6 @@ fn ptx_register_facts(log: &str) -> Vec<String> {
     }
 }
 
-/// Returns the registers of each kernel in the log of ptxas.
 fn ptx_registers(log: &str) -> Vec<KernelRegisters> {
     let number = |line: &str, before: &str| -> Option<u64> {
         line.split_once(before)?.0.trim_end().rsplit(|c: char| !c.is_ascii_digit()).next()?.parse().ok()

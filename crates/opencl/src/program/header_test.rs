@@ -13,8 +13,8 @@ use crate::includes::Unit;
 use crate::kernel::{Kernel, NdRange, enqueue};
 use crate::sandbox::builds;
 
-/// The number that the kernel of the test writes. It comes from a header that another header includes only when that is
-/// included again.
+/// The number that the kernel of the test writes. It is defined in a header that another header includes only when the latter
+/// is included for the second time.
 const NUMBER: u8 = 42;
 /// The kernel of the test.
 const TEXT: &str = "#include \"clreel-include-1.clh\"

@@ -153,7 +153,6 @@ fn known_results_path() -> Option<PathBuf> {
     folders::cache_folder().map(|folder| folder.join("built.txt"))
 }
 
-/// Reads the known results from the file.
 fn read_known() -> HashMap<u64, Result<()>> {
     let bytes =
         known_results_path().and_then(|path| load::bytes(&path, MAX_FILE_BYTES).ok()).unwrap_or_default();

@@ -27,11 +27,11 @@ pub use child::{ParentConnection, end_with_parent, enter, receive_line, send, se
 pub(super) use child::{is_sandboxed, step};
 pub use client::{BUILD, Client, LAUNCH, Payload, START, TRY_SUBCOMMAND};
 
-/// The minimum time limit of work in a child or on a device, unless the user sets a limit.
+/// The minimum time limit of an operation in a child or on a device, unless the user sets a limit.
 const MIN_LIMIT: Duration = Duration::from_secs(10);
-/// The factor by which the time limit of work is longer than its predicted time.
+/// The factor by which the time limit of an operation is longer than its predicted time.
 pub(super) const TIMES_PREDICTED: u32 = 10;
-/// The predicted time of compiling, and of loading a driver. It results in a limit of one minute.
+/// The predicted time of compiling, and of loading a driver. It results in a time limit of one minute.
 pub const PREPARATION: Duration = Duration::from_secs(6);
 /// The interval between checks that a child or work on a device is still running.
 pub(super) const CHECK_INTERVAL: Duration = Duration::from_millis(100);
@@ -44,8 +44,8 @@ const MAX_LINE_BYTES: u64 = 4 << 20;
 /// The maximum number of bytes that are kept of a child's stderr; the last ones are kept.
 const MAX_STDERR_BYTES: usize = 64 << 10;
 
-/// A time limit of work: the limit that the user set, or else 10 s or ten times the predicted time, whichever is longer. A
-/// limit that the user did not set is longer on a busy machine.
+/// The time limit of an operation: the limit that the user set, or else 10 s or ten times the predicted time, whichever is
+/// longer. A limit that the user did not set is longer on a busy machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limit {
     time: Duration,
@@ -53,7 +53,7 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// Returns the limit of work with this predicted time; `asked` is the limit that the user set, if any.
+    /// Returns the time limit of an operation with this predicted time; `asked` is the limit that the user set, or `None`.
     pub fn new(asked: Option<Duration>, predicted: Duration) -> Self {
         let time = asked.unwrap_or_else(|| MIN_LIMIT.max(predicted.saturating_mul(TIMES_PREDICTED)));
         Self { time, is_asked: asked.is_some() }
