@@ -1,4 +1,4 @@
-//! The histogram ladder: the number of a picture's pixels with each luminance. It uses the pictures, the memory and the
+//! The histogram ladder, whose variants count a picture's pixels with each luminance. It uses the pictures, the memory and the
 //! luminance of the [reduction](mod@super::reduction).
 
 mod kernels;

@@ -54,11 +54,11 @@ pub struct LadderSummary {
     pub name: &'static str,
     /// A sentence on what the ladder computes.
     pub about: &'static str,
-    /// The option of `clreel bench` that chooses a case.
+    /// The option of `clreel bench` that selects a case, such as a size.
     pub option: &'static str,
     /// The values of `option` that clreel's window offers, as in [`LadderInfo::sizes`](ladder::runner::LadderInfo::sizes).
     pub sizes: &'static [&'static str],
-    /// Returns the ladder's variants in order.
+    /// The function that returns the ladder's variants in order.
     pub variants: fn() -> Vec<VariantSummary>,
 }
 
@@ -71,7 +71,7 @@ pub struct VariantSummary {
     pub title: &'static str,
     /// The idea of the variant, as in [`Variant::idea`].
     pub idea: &'static str,
-    /// The technology that the variant computes with.
+    /// The technology with which the variant computes, such as OpenCL.
     pub back_end: BackEnd,
     /// The kernel files for CPU devices and for all others, each with its default parameters, such as `WIDTH=4 GROUP=64`;
     /// `None` for variants without kernels of their own.
@@ -101,7 +101,7 @@ fn summary<L: Ladder>(
     LadderSummary { name, about: about.trim(), option, sizes, variants }
 }
 
-/// Creates an array of the summaries of the ladders that [`each_ladder`] lists.
+/// Creates an array with a summary of each ladder in the list of [`each_ladder`].
 macro_rules! list {
     ($($(#[doc = $about:literal])* $name:ident, $json:literal, $ladder:expr;)*) => {
         [$(summary(&$ladder, concat!($($about)*), || variants(&$ladder))),*]

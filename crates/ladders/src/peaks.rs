@@ -1,4 +1,4 @@
-//! Measures a device's peaks: a copy within its memory, a plain read, and multiply-adds in registers.
+//! Measures a device's peak rates: a copy within its memory, a plain read, and multiply-adds in registers.
 
 use crate::matmul::MATMUL;
 use crate::matmul::shape::Shape;
@@ -16,15 +16,15 @@ use opencl::sources::Sources;
 
 /// The number of bytes that are copied or read, which is more than the caches of most devices hold.
 const BYTES: usize = 128 << 20;
-/// The picture of [`BYTES`] bytes that is read.
+/// The picture, of [`BYTES`] bytes, that is read to measure the peak of reading.
 const PICTURE: Case = Case { width: 8192, height: 4096, block: 64 };
 /// The matrix product with as many multiply-adds as are timed.
 const PRODUCT: Shape = Shape { m: 1024, n: 1024, k: 2048 };
-/// The number of timed runs for each peak; the median counts.
+/// The number of timed runs for each peak, of whose times the median is used.
 const RUNS: usize = 9;
 
-/// Measures a device's peaks, which takes a second or two. A peak whose measurement fails is `None`. The built-in kernels are
-/// used, even if the user has edited them.
+/// Measures a device's peak rates, which takes a second or two. A rate whose measurement fails is `None`. The built-in kernels
+/// are used, even if the user has edited them.
 pub fn measure(device: &Device) -> DevicePeaks {
     let Ok(cl) = ClContext::new(device, Sources::default()) else { return DevicePeaks::default() };
     // A copy reads and writes.

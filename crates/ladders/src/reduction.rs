@@ -1,5 +1,5 @@
-//! The reduction ladder: the numbers of [`compute::reduction`]. There are few operations per pixel, so it measures how many
-//! work-items can work together without waiting for each other.
+//! The reduction ladder, which computes the sums, means and extremes of [`compute::reduction`] from a picture. There are few
+//! operations per pixel, so it measures how many work-items can work together without waiting for each other.
 
 use base::random::Xorshift;
 use base::verify::Elements;
@@ -44,7 +44,7 @@ pub static REDUCTION: ArrayLadder<Case> = ArrayLadder {
 /// The names of the kinds of input; the first one is timed.
 const INPUT_NAMES: &[&str] = &["noise", "white", "black", "one pixel", "grey"];
 
-/// The common parts of the ladders that compute integers from a picture.
+/// A template with the properties that the ladders of reduction and histogram share. Both compute integers from a picture.
 pub(crate) const PICTURES: ArrayLadder<Case> = ArrayLadder {
     info: LadderInfo {
         peaks: &[PeakKernel { name: "plain read", note: None, computes: false }],
@@ -105,7 +105,7 @@ fn fill(name: &str, picture: &mut [u8]) {
     }
 }
 
-/// Returns the pictures that the command line options choose, without duplicates.
+/// Returns the pictures that the command line options select, without duplicates.
 fn cases(sizes: &Sizes) -> Result<Vec<Case>, String> {
     let blocks = sizes.get("block", &[[64]])?;
     let mut cases = Vec::new();
@@ -123,13 +123,14 @@ fn cases(sizes: &Sizes) -> Result<Vec<Case>, String> {
     Ok(cases)
 }
 
-/// Returns the memory for a case in bytes: the picture on host and device, and read back for a check; the numbers are few.
+/// Returns the memory in bytes that a case needs, mainly for the picture on host and device, and read back for a check.
+/// `numbers` is the number of results.
 pub(crate) fn memory(case: &Case, numbers: usize) -> usize {
     4 * (3 * case.pixels() + 8 * numbers + case.lens(0).scratch[0])
 }
 
-/// Returns the expected numbers with their names: the first ones have `names`; all others have `numbered_name` with an index
-/// appended.
+/// Returns the expected numbers with the names that reports use: the first ones have `names`; all others have `numbered_name`
+/// with an index appended.
 pub(crate) fn expected(
     numbers: &[u32],
     names: &'static [&'static str],
@@ -141,7 +142,7 @@ pub(crate) fn expected(
 /// The elements of the output: 32-bit integers.
 #[derive(Debug, Clone, Copy)]
 struct NumberElements {
-    /// The names of the numbers before the numbered ones.
+    /// The names of the first numbers of the output.
     names: &'static [&'static str],
     /// The name of all numbers after those with `names`; their index, from 0 on, is appended.
     numbered_name: &'static str,

@@ -27,7 +27,7 @@ use base::load::{self, OpenError};
 use base::numbers::thousands;
 use base::text;
 
-/// The size in bytes of the buffer of an I/O context.
+/// The size in bytes of the read buffer of an I/O context.
 const BUFFER_BYTES: usize = 32 << 10;
 /// The maximum number of times that FFmpeg may open a file while a movie is being opened. Without it, a playlist that contains
 /// itself would be opened without end.
@@ -42,7 +42,7 @@ pub(super) struct FileAccess {
     /// The number of files that FFmpeg has opened while the movie is being opened; `u32::MAX` afterwards, when there is no
     /// limit.
     open_requests: AtomicU32,
-    /// The first file that FFmpeg requested and did not get.
+    /// The first file that FFmpeg asked to open and was refused; `None` if there is none.
     refused: Mutex<Option<RefusedFile>>,
 }
 
@@ -80,13 +80,14 @@ impl FileAccess {
         self.file.metadata().map_or(0, |meta| meta.len())
     }
 
-    /// Returns the minimum size in bytes that the complete file has by its container; `None` if the container states none.
+    /// Returns the smallest size in bytes that the file can have if it is complete, according to its container; `None` if the
+    /// container does not tell.
     pub(crate) fn declared_bytes(&self) -> Option<u64> {
         declared_size::declared_bytes(&self.file)
     }
 
-    /// Returns a sentence about the number of bytes that are missing at the end; `None` if none are, or the container states no
-    /// size.
+    /// Returns a sentence that says how many bytes are missing at the end of the file; `None` if none are missing, or the
+    /// container does not tell the size.
     pub(crate) fn missing_bytes_message(&self) -> Option<String> {
         let (bytes, announced) = (self.bytes(), self.declared_bytes()?);
         let missing = announced.checked_sub(bytes).filter(|missing| *missing > 0)?;
@@ -102,7 +103,8 @@ impl FileAccess {
             && (&start[..4], &start[8..16], start[20] & 2) == (b"RIFF".as_slice(), b"WEBPVP8X".as_slice(), 2)
     }
 
-    /// Returns an I/O context at the beginning of the movie, with a position of its own; `None` when memory has run out.
+    /// Returns a new I/O context at the beginning of the movie's file, with a read position independent of other contexts;
+    /// `None` when memory has run out.
     pub(crate) fn open_io(&self) -> Option<IoContext> {
         IoContext::new(self.file.clone(), &self.read_control)
     }
@@ -116,7 +118,7 @@ impl FileAccess {
         self.refused.lock().clone()
     }
 
-    /// Returns the file of a URL that FFmpeg requests, or an `errno` value if the file must not or cannot be opened.
+    /// Opens the file of a URL that FFmpeg requests. Returns an `errno` value if the file must not or cannot be opened.
     fn open_reference(&self, url: &[u8]) -> Result<Arc<File>, c_int> {
         let refuse = |errno: c_int| {
             let mut refused = self.refused.lock();
@@ -161,15 +163,15 @@ impl FileAccess {
     }
 }
 
-/// A file that FFmpeg requested and did not get.
+/// A file that FFmpeg asked to open and was refused.
 #[derive(Debug, Clone)]
 pub(super) struct RefusedFile {
     pub url: String,
-    /// True if the request was refused because the limit of granted requests was reached.
+    /// True if the file was refused because FFmpeg had opened [`MAX_OPEN_REQUESTS`] files already.
     pub is_endless: bool,
 }
 
-/// Returns the error to show to the user for a movie that was not opened.
+/// Returns the error to show to the user for a movie whose file could not be opened.
 fn open_error(path: &Path, failure: &OpenError) -> Error {
     let (why, hint) = match failure {
         OpenError::NotRegular(kind) if kind.is_dir() => {

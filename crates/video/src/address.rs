@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use percent_encoding::percent_decode;
 
-/// Returns the path that `name`, a path or a `file:` URL, stands for.
+/// Returns the path of the file that the user named by `name`, which is a path or a `file:` URL.
 ///
-/// A URL of a file, as file managers and browsers pass it (`file:///a%20b.mkv`, RFC 8089), is decoded to the bytes of its
-/// path, in any encoding; `file:/a` is accepted as well. A percent sign without two hexadecimal digits stands for itself.
-/// Everything else is returned unchanged, also a URL that names no file of this machine: [`explain_missing_file`] explains
-/// such a URL once no file with that name was found.
+/// A URL of a file, as file managers and browsers pass it (`file:///a%20b.mkv`, RFC 8089), is decoded to the bytes of its path,
+/// in any encoding; `file:/a` is accepted as well. A percent sign without two hexadecimal digits stands for itself. Everything
+/// else is returned unchanged, including URLs of anything but a file on this machine. If no file with such a name is found,
+/// [`explain_missing_file`] explains the URL to the user.
 pub fn path_of(name: &OsStr) -> PathBuf {
     match parse(name.as_bytes()) {
         Address::File(path) => OsString::from_vec(path).into(),
@@ -60,10 +60,10 @@ fn parse(name: &[u8]) -> Address {
     }
 }
 
-/// Returns the reason why there is no file at `path`, and a hint, if `path` is a URL of anything but a file on this machine;
-/// otherwise `None`.
+/// Returns the reason why no file was found at `path`, with a hint for the user, if `path` is a URL of something other than a
+/// file on this machine; otherwise `None`.
 pub(super) fn explain_missing_file(path: &Path) -> Option<(String, &'static str)> {
-    /// The suggestion to name a file by its path or by a `file:` URL.
+    /// The hint to name a file by its path or by a `file:` URL.
     const PATH_HINT: &str =
         "The address of a file of this machine begins with file:///; its path alone will do.";
     match parse(path.as_os_str().as_bytes()) {

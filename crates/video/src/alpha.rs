@@ -32,13 +32,12 @@ fn decoder_name(id: Id) -> Option<&'static str> {
     }
 }
 
-/// Returns a warning if the stream has separate alpha that the decoder called `name` ignores.
+/// Returns a warning if the stream has separate alpha that the decoder called `name` ignores; otherwise `None`.
 pub(super) fn warning(stream: &ffmpeg::Stream, name: &str, path: &Path) -> Option<Error> {
     let is_dropped = has_separate_alpha(stream) && decoder_name(stream.parameters().id()) != Some(name);
     is_dropped.then(|| missing_decoder_warning(path))
 }
 
-/// Returns the warning that no decoder for separate alpha is available.
 fn missing_decoder_warning(path: &Path) -> Error {
     Error::new(
         format!("The transparency of '{}' is not shown.", text::name(path)),
@@ -47,8 +46,8 @@ fn missing_decoder_warning(path: &Path) -> Error {
     )
 }
 
-/// Changes a picture's format to an opaque one if the picture's alpha is 0 everywhere and the codec often leaves alpha
-/// unused: raw pictures in AVI and Targa often have 0 in the fourth byte. FFmpeg's decoder of BMP does the same.
+/// Changes the picture's pixel format to the one without alpha if alpha is 0 everywhere and the codec often leaves alpha
+/// unused: uncompressed pictures in AVI and Targa often have 0 in the fourth byte. FFmpeg's BMP decoder does the same.
 pub(super) fn drop_unused_alpha(id: Id, picture: &mut ffmpeg::frame::Video) {
     let may_lack_alpha = matches!(id, Id::RAWVIDEO | Id::TARGA) && picture.format() == Pixel::BGRA;
     if !may_lack_alpha {

@@ -37,7 +37,7 @@ pub fn bundled_clip() -> Result<PathBuf> {
     })
 }
 
-/// Returns the first of the possible paths of the clip at which there is a file. `executable_dir` is the folder of the
+/// Returns the first path, of those where the clip may be, at which there is a file. `executable_dir` is the folder of the
 /// running executable.
 fn first_file(executable_dir: Option<&Path>) -> Option<PathBuf> {
     let installed = executable_dir

@@ -21,7 +21,8 @@ pub struct Clock {
     started: Option<Instant>,
     /// The speed: seconds of the play timeline per second of real time.
     speed: f64,
-    /// The number of changes other than [`Clock::adjust`] and [`Clock::start_with_sound`].
+    /// The number of changes so far of position, speed or pause, except those by [`Clock::adjust`] and
+    /// [`Clock::start_with_sound`].
     revision: u64,
 }
 
@@ -31,14 +32,14 @@ impl Clock {
         Self { base_ns: pts_ns, started: Some(now), speed: 1.0, revision: 0 }
     }
 
-    /// Returns a position on the play timeline, in nanoseconds, and the time at which the clock has it; the time is `None`
-    /// while the clock is paused.
+    /// Returns a position on the play timeline, in nanoseconds, and the time at which the clock shows this position. The time
+    /// is `None` while the clock is paused.
     pub fn reference(&self) -> (i64, Option<Instant>) {
         (self.base_ns, self.started)
     }
 
-    /// Returns the number of changes so far of position, speed or pause, without those that only follow the sound
-    /// ([`Clock::adjust`], [`Clock::start_with_sound`]).
+    /// Returns the number of changes so far of position, speed or pause, by which jumps of the clock are noticed. Changes that
+    /// only follow the sound ([`Clock::adjust`], [`Clock::start_with_sound`]) do not count.
     pub fn revision(&self) -> u64 {
         self.revision
     }
@@ -51,7 +52,7 @@ impl Clock {
         }
     }
 
-    /// Moves the position forward by `ns` nanoseconds (back if negative), to correct this clock by another one.
+    /// Moves the position forward by `ns` nanoseconds (back if negative), to keep this clock in step with another clock.
     pub fn adjust(&mut self, ns: i64) {
         self.base_ns = self.base_ns.saturating_add(ns);
     }
@@ -88,7 +89,7 @@ impl Clock {
         self.revision += 1;
     }
 
-    /// Continues from the present position at the time `now`. A running clock keeps running.
+    /// Lets the clock run again from its position, at the time `now`. Does nothing if the clock is running.
     pub fn resume(&mut self, now: Instant) {
         self.started.get_or_insert(now);
         self.revision += 1;
@@ -104,7 +105,7 @@ impl Clock {
         self.speed = speed.clamp(MIN_SPEED, MAX_SPEED);
     }
 
-    /// Moves a running clock back by `time`, as if it had been paused for that time. A paused clock keeps its position.
+    /// Moves a running clock back by `time`, as if it had been paused for that time. Does nothing if the clock is paused.
     pub fn exclude(&mut self, time: Duration) {
         // If it was set within that time, it now starts in the future and stays at that position until then.
         self.started = self.started.map(|started| started.checked_add(time).unwrap_or(started));

@@ -18,12 +18,14 @@ pub enum Seek {
     Exact(f64),
     /// A key frame at or before this time: fast to decode, for repeated seeks while a key is held.
     Keyframe(f64),
-    /// The last frame before this time, or the first one of the movie: a step back from a frame's `movie_s`.
+    /// The last frame before this time, or else the movie's first frame. With the `movie_s` of a frame, this is a step back
+    /// from that frame.
     Before(f64),
 }
 
 impl Seek {
-    /// Returns the target's position in the movie, in nanoseconds; for [`Seek::Before`], the last nanosecond before its time.
+    /// Returns the position in the movie, in nanoseconds, whose frame is to be shown; for [`Seek::Before`], the last nanosecond
+    /// before its time.
     pub(crate) fn target_ns(self) -> i64 {
         match self {
             Self::Exact(s) | Self::Keyframe(s) => nanoseconds(s),
@@ -49,7 +51,7 @@ pub(super) struct Control {
     pub queue: FrameQueue,
     /// The first warning about the movie, if there is one.
     warning: Mutex<Option<Error>>,
-    /// A clause about packets that are marked as damaged, but could be decoded; `None` if there are none.
+    /// A remark, worded as a clause, about packets that are marked as damaged, but could be decoded; `None` if there are none.
     note: Mutex<Option<String>>,
     requests: Mutex<Requests>,
     /// Notified when a request or the cancellation has changed.
@@ -62,7 +64,7 @@ pub(super) struct Control {
     pub duration: MovieDuration,
     /// The memory that the planes of the next frames are packed into; `None` if planes are not packed.
     staging: Mutex<Option<Staging>>,
-    /// The movie's sound, which continues where the pictures do.
+    /// The handle to the movie's sound. The decoder's thread publishes in it where the pictures continue after seeks and loops.
     pub sound: SoundFeed,
 }
 
@@ -135,7 +137,7 @@ impl Control {
         self.changed.notify_one();
     }
 
-    /// Stops all reading and makes [`Control::wait`] return `false`.
+    /// Stops all reading and makes [`Control::wait`] return `false`, so that the decoder's thread ends.
     pub(crate) fn stop(&self) {
         // The lock keeps the flag from being set between the check of it and the wait.
         let _requests = self.requests();

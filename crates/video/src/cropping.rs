@@ -16,7 +16,7 @@ pub(super) struct Cropping {
 }
 
 impl Cropping {
-    /// Returns the cropping that the container states for a stream, if any.
+    /// Returns the cropping that the container states for a stream; `None` if it states none.
     pub(super) fn of_stream(stream: &ffmpeg::Stream) -> Option<Self> {
         Self::parse(libav::stream_side_data(stream, c"Frame Cropping")?.data())
     }
@@ -29,7 +29,7 @@ impl Cropping {
             .filter(|cropping| [top, bottom, left, right] != [0; 4] && cropping.fits())
     }
 
-    /// Returns true if no sum of these numbers overflows.
+    /// Returns true if the numbers are small enough to be added without overflow.
     fn fits(&self) -> bool {
         let limit = i32::MAX as usize / 2;
         [self.top, self.bottom, self.left, self.right].iter().all(|edge| *edge <= limit)

@@ -33,7 +33,8 @@ const ASF_GUID: [u8; 16] =
 const ASF_PROPERTIES_GUID: [u8; 16] =
     [0xa1, 0xdc, 0xab, 0x8c, 0x47, 0xa9, 0xcf, 0x11, 0x8e, 0xe4, 0, 0xc0, 0x0c, 0x20, 0x53, 0x65];
 
-/// Returns the minimum size in bytes that the complete `file` has by its container; `None` if the container states none.
+/// Returns the smallest size in bytes that `file` can have if it is complete, according to its container; `None` if the
+/// container does not tell.
 pub fn declared_bytes(file: &File) -> Option<u64> {
     let start = FileBytes::read_at(file, 0, HEADER_BYTES)?;
     if start.big_endian(0, 4)? == u64::from(EBML_ID) {
@@ -53,7 +54,7 @@ pub fn declared_bytes(file: &File) -> Option<u64> {
     }
 }
 
-/// Consecutive bytes of a file.
+/// Some consecutive bytes that were read from a file.
 struct FileBytes(Vec<u8>);
 
 impl FileBytes {
@@ -71,7 +72,7 @@ impl FileBytes {
         (count > 0).then_some(Self(bytes))
     }
 
-    /// Returns true if the bytes at `at` are `what`.
+    /// Returns true if the bytes from offset `at` on, within these bytes, equal `what`.
     fn matches_at(&self, at: usize, what: &[u8]) -> bool {
         self.0.get(at..).is_some_and(|rest| rest.starts_with(what))
     }
@@ -142,8 +143,8 @@ fn riff_end(file: &File) -> Option<u64> {
     at.checked_sub(1)
 }
 
-/// Returns the size in bytes that the `filesize` entry of FLV's metadata states: the name after its length, a type byte, then a
-/// big-endian double.
+/// Returns the file size in bytes that the metadata of an FLV file states. The entry `filesize` consists of the length of its
+/// name, the name, a type byte and a big-endian double.
 fn flv_size(start: &FileBytes) -> Option<u64> {
     let name = b"\0\x08filesize\0";
     let at = start.0.windows(name.len()).position(|bytes| bytes == name)? + name.len();

@@ -78,7 +78,7 @@ pub struct MovieInfo {
     pub fields: FieldOrder,
     /// Frames per second as the file states them (an average for variable rates).
     pub fps: Option<f64>,
-    /// Duration in seconds as the file states it; [`Decoder::duration_s`] follows what has been read.
+    /// Duration in seconds as the file states it. The result of [`Decoder::duration_s`] also depends on what has been read.
     pub duration_s: Option<f64>,
     /// Chapters, sorted by their start.
     pub chapters: Vec<Chapter>,
@@ -90,7 +90,8 @@ pub struct MovieInfo {
     pub matrix: Matrix,
     /// Sample range, limited or full, of the first frame's conversion to RGB.
     pub range: Range,
-    /// A clause for each property of the first frame that is not shown as the file requests.
+    /// A remark, worded as a clause, for each property of the first frame that is displayed differently from what the file
+    /// requests, such as HDR.
     pub remarks: Vec<String>,
 }
 
@@ -100,7 +101,7 @@ impl MovieInfo {
         Self { pixel_aspect: 1.0, ..Self::default() }
     }
 
-    /// Returns [`MovieInfo::remarks`] as one message; `None` if there are none.
+    /// Returns a warning that lists [`MovieInfo::remarks`]; `None` if there are none.
     pub fn remark(&self) -> Option<Error> {
         remarks_message(&self.path, &self.remarks)
     }
@@ -205,7 +206,7 @@ impl Decoder {
         Self::start(info, control, move |worker| worker.play_painted(canvas, fps, paint))
     }
 
-    /// Returns a decoder without a movie, for a window whose movie is not open yet.
+    /// Returns a decoder that delivers no frames, for a window whose movie is not open yet.
     pub fn without_frames() -> Self {
         let read_control = ReadControl::new(References::Refused, Cancel::default());
         read_control.suspend();
@@ -302,8 +303,8 @@ impl Decoder {
         join_within(&mut self.thread, END_WAIT).is_some()
     }
 
-    /// Returns a clause about packets that the file marks as damaged, if all of them could be decoded; `None` if no such packet
-    /// was read yet, or one could not be decoded.
+    /// Returns a remark, worded as a clause, about packets that the file marks as damaged, if all of them could be decoded;
+    /// `None` if no such packet was read yet, or one could not be decoded.
     pub fn note(&self) -> Option<String> {
         self.control.note()
     }
@@ -371,7 +372,8 @@ fn movie_info(path: &Path, pass: &Pass, first: &TimedPicture) -> MovieInfo {
     }
 }
 
-/// Returns a clause for each property of a picture of `source` that is not shown as its file requests.
+/// Returns a remark, worded as a clause, for each property of a picture of `source` that is displayed differently from what the
+/// file requests.
 pub(super) fn picture_remarks(source: &Source, picture: &Video) -> Vec<String> {
     let stream = source.container().played();
     let mut remarks = Vec::from_iter(dolby_vision::remark(stream.as_ref(), picture));
@@ -382,7 +384,7 @@ pub(super) fn picture_remarks(source: &Source, picture: &Video) -> Vec<String> {
     remarks
 }
 
-/// Returns a message with the remarks about a movie; `None` if there are none.
+/// Returns a warning that lists the remarks about a movie; `None` if there are none.
 pub(super) fn remarks_message(path: &Path, remarks: &[String]) -> Option<Error> {
     let sentence = |clause: &String| {
         let mut letters = clause.chars();

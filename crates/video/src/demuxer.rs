@@ -13,7 +13,7 @@ use super::key_frames::{KeyFrameIndex, KeyFrameScan};
 use super::read_control::ReadControl;
 use base::error::Result;
 
-/// The number of consecutive errors after which reading or decoding a file is given up.
+/// The number of consecutive errors after which reading or decoding a file stops.
 pub(super) const MAX_ERRORS_IN_A_ROW: u32 = 256;
 
 /// Returns true if reading may continue with the next packet after this error.
@@ -65,12 +65,12 @@ pub(super) enum PacketRead {
     End(Option<String>),
 }
 
-/// A place in a file at which reading continues.
+/// A position in a file to which a seek leads.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum FilePlace {
-    /// The last key frame at or before this time stamp, in nanoseconds.
+    /// The last key frame whose time stamp, in nanoseconds, is this one or earlier.
     StampNs(i64),
-    /// The first key frame at or after this byte offset.
+    /// The first key frame whose byte offset is this one or later.
     Byte(i64),
 }
 
@@ -94,7 +94,7 @@ impl Demuxer {
         Ok(Self { container, packet: ffmpeg::Packet::empty(), extent: ReadExtent::default() })
     }
 
-    /// Opens the file at `path` for the stream of sound with this index.
+    /// Opens the file at `path`, and selects the stream of sound with the index `stream`.
     pub(super) fn open_sound(path: &Path, stream: usize, read_control: &ReadControl) -> Result<Self> {
         let mut container = Container::open_sound(path, stream, read_control)?;
         container.discard_other_streams();

@@ -11,10 +11,12 @@ use crate::libav;
 const INCOMPATIBLE_PROFILE: u8 = 5;
 /// The Dolby Vision profile of AV1 streams.
 const AV1_PROFILE: u8 = 10;
-/// The profiles whose records state an incompatible base layer by 0. In records of older profiles 0 has other meanings.
+/// The profiles in whose configuration records 0 states an incompatible base layer. In records of older profiles 0 has other
+/// meanings.
 const PROFILES_WITH_COMPATIBILITY: [u8; 3] = [8, AV1_PROFILE, 20];
 
-/// Returns a clause if the stream or the picture is Dolby Vision without a compatible base layer; otherwise `None`.
+/// Returns a remark, worded as a clause, if the stream or the picture is Dolby Vision without a compatible base layer;
+/// otherwise `None`.
 ///
 /// The stream's configuration record decides. Without a record, as in a raw stream, the picture's own metadata decide.
 pub(super) fn remark(stream: Option<&ffmpeg::Stream>, picture: &ffmpeg::frame::Video) -> Option<String> {
@@ -35,14 +37,14 @@ pub(super) fn remark(stream: Option<&ffmpeg::Stream>, picture: &ffmpeg::frame::V
     Some(format!("Dolby Vision profile {profile}, shown without its conversion: colours are wrong"))
 }
 
-/// The fields of a configuration record that are used.
+/// The fields of a Dolby Vision configuration record that this module uses.
 struct Record {
     profile: u8,
-    /// The number of the standard that the base layer is compatible with; 0 for none.
+    /// The number of the standard with which the base layer is compatible; 0 if it is compatible with none.
     compatibility: u8,
 }
 
-/// Returns the configuration record in the side data of a stream.
+/// Returns the Dolby Vision configuration record in the side data of a stream; `None` if there is none.
 fn record(stream: &ffmpeg::Stream) -> Option<Record> {
     let data = libav::stream_side_data(stream, c"DOVI configuration record")?;
     // FFmpeg's AVDOVIDecoderConfigurationRecord: a byte for each of major and minor version, profile, level, three flags, and

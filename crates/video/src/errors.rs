@@ -13,7 +13,7 @@ pub(super) const CONVERT_HINT: &str = "Install a complete or a newer FFmpeg, or 
 /// The result of a call of FFmpeg.
 pub(super) type Ffmpeg<T> = Result<T, ffmpeg::Error>;
 
-/// Returns FFmpeg's description of an error, for the middle of a sentence.
+/// Returns FFmpeg's description of an error, worded for the middle of a sentence.
 pub(super) fn sentence(error: ffmpeg::Error) -> String {
     error.to_string().trim_end_matches('.').to_owned()
 }
@@ -41,7 +41,8 @@ pub(super) fn not_a_movie(path: &Path, why: impl Into<String>) -> Error {
     not_playable(path, why, "Try another file, such as an .mp4, .mkv, .webm or .avi.")
 }
 
-/// Returns the warning that `at_s` is after the movie's end `end_s`; `instead` is a sentence about what is shown instead.
+/// Returns the warning that the requested time `at_s` is after the movie's end `end_s`; `instead` is a sentence about what is
+/// shown instead of the requested frame.
 pub(super) fn past_the_end(path: &Path, at_s: f64, end_s: f64, instead: &str) -> Error {
     Error::new(
         format!("'{}' has no picture at {at_s:.3} s.", text::name(path)),

@@ -89,7 +89,7 @@ pub(super) fn check(path: &Path, names: &str, title: &str) -> Result<()> {
     ))
 }
 
-/// Returns the error for a file that refers to other files; `what_it_is` is a sentence about the file.
+/// Returns the error for a file that refers to other files, which are not opened; `what_it_is` is a sentence about the file.
 pub(super) fn refers_to_others(path: &Path, what_it_is: &str) -> Error {
     not_playable(
         path,

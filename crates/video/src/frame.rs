@@ -161,7 +161,7 @@ pub(super) fn pixel_aspect(picture: &ffmpeg::frame::Video) -> f64 {
     if (1.0 / MAX_PIXEL_ASPECT..=MAX_PIXEL_ASPECT).contains(&ratio) { ratio } else { 1.0 }
 }
 
-/// Returns the width and height of a pixel as the file states them if their ratio is implausible, and therefore ignored;
+/// Returns the width and height of a pixel as the file states them, if their ratio is implausible and was therefore ignored;
 /// otherwise `None`.
 pub(super) fn ignored_aspect(picture: &ffmpeg::frame::Video) -> Option<(i32, i32)> {
     let ratio = picture.aspect_ratio();

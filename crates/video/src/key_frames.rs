@@ -14,7 +14,7 @@ pub(super) const MAX_SCAN_BYTES: u64 = 256 << 20;
 pub(super) struct KeyFrame {
     /// The key frame's position in the movie, in nanoseconds.
     pub movie_ns: i64,
-    /// The time stamp that counts as position 0 from this key frame on, in nanoseconds.
+    /// The time stamp in nanoseconds that corresponds to position 0 of the movie, for frames from this key frame on.
     pub origin_ns: i64,
     /// The key frame's offset in the file, in bytes.
     pub byte: i64,

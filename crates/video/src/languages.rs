@@ -1,7 +1,7 @@
 //! Languages that select a movie's track of sound, and their codes.
 
-/// The codes of each language: two letters of ISO 639-1, then three letters of ISO 639-2, then the bibliographic code if it
-/// differs.
+/// The codes of all languages, without separators between the codes of a language: two letters of ISO 639-1, then three letters
+/// of ISO 639-2, then the bibliographic code if it differs.
 const CODES: &str = "aaaar ababk aeave afafr akaka amamh anarg arara asasm avava ayaym azaze babak bebel bgbul bibis bmbam \
     bnben bobodtib brbre bsbos cacat ceche chcha cocos crcre cscescze cuchu cvchv cycymwel dadan dedeuger dvdiv dzdzo eeewe \
     elellgre eneng eoepo esspa etest eueusbaq fafasper ffful fifin fjfij fofao frfrafre fyfry gagle gdgla glglg gngrn guguj \

@@ -34,7 +34,8 @@ impl Orientation {
         }
     }
 
-    /// Returns the orientation by the picture's display matrix; the default if it has none.
+    /// Returns the orientation by the picture's display matrix; if it has none, the orientation in which the picture is
+    /// displayed as stored.
     pub(super) fn of_picture(picture: &ffmpeg::frame::Video) -> Self {
         let data = picture.side_data(ffmpeg::frame::side_data::Type::DisplayMatrix);
         data.and_then(|data| matrix(data.data())).map_or_else(Self::default, |m| Self::from_matrix(&m))
@@ -85,7 +86,7 @@ fn matrix(data: &[u8]) -> Option<Matrix> {
     Some(matrix)
 }
 
-/// Returns the display matrix of a stream, if it has one.
+/// Returns the display matrix of a stream; `None` if it has none.
 pub(super) fn matrix_of_stream(stream: &ffmpeg::Stream) -> Option<Matrix> {
     matrix(libav::stream_side_data(stream, c"Display Matrix")?.data())
 }

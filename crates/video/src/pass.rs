@@ -16,8 +16,8 @@ use super::timeline::{MAX_JUMP_FORWARD_NS, Timeline};
 use base::error::{Error, Result};
 use base::text;
 
-/// Distances before the target, in nanoseconds, at which successive attempts of a seek aim. The next attempt is made if one
-/// ends after the target.
+/// The distances in nanoseconds, before the target of a seek, at which its successive attempts aim. Another attempt is made if
+/// the previous one ended after the target.
 const SEEK_STEPS_NS: [i64; 4] = [0, SECOND_NS / 5, 5 * SECOND_NS, 30 * SECOND_NS];
 
 /// The number of bytes that a complete file may have after its last packet, besides a fraction of its size: an index, or tags.
@@ -27,15 +27,15 @@ const MAX_TRAILER_BYTES: u64 = 64 << 10;
 /// target. Other pictures begin at their own time, so that a step back leads to the picture before.
 const MIN_HELD_NS: i64 = SECOND_NS;
 
-/// The longest time in nanoseconds by which sound may begin before the pictures, unless the file states a longer duration. An
-/// hour would be a wrong time stamp.
+/// The longest time in nanoseconds by which sound may begin before the pictures, unless the file states a longer duration. A
+/// difference of an hour, for example, is due to a wrong time stamp.
 const MAX_LEAD_NS: i64 = 60 * SECOND_NS;
 
 /// Reads a movie's pictures in display order, one picture ahead, so that a picture's duration is the distance to the next.
 pub(super) struct Pass {
     pub(crate) source: Source,
     timeline: Timeline,
-    /// The timeline after the first picture; a seek restores its origin.
+    /// The timeline as it was after the first picture; a seek restores the origin of its time stamps.
     start_timeline: Timeline,
     /// Pictures that were decoded and not returned yet: at most two.
     lookahead: VecDeque<TimedPicture>,
@@ -68,7 +68,7 @@ impl Pass {
         Ok(pass)
     }
 
-    /// Opens the movie's file again at its beginning, with its present contents.
+    /// Opens the movie's file again at its beginning, to read the contents that it has now.
     pub(crate) fn reopen(&mut self) -> Result<()> {
         let (path, read_control) =
             (self.source.container().access.path().to_owned(), self.source.read_control().clone());

@@ -54,7 +54,7 @@ impl PictureCache {
         *self = Self::with_limit(self.max_bytes);
     }
 
-    /// Returns true if every picture from `at_ns` to the position of the pass is cached or will be.
+    /// Returns true if every picture from `at_ns` to the position of the pass is cached, or will be cached when it is decoded.
     pub(crate) fn covers(&self, at_ns: i64) -> bool {
         self.from_ns.is_some_and(|from| from <= at_ns)
             && self.pictures.front().is_none_or(|first| first.movie_ns <= at_ns)

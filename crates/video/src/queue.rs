@@ -6,9 +6,9 @@ use super::frame::{Frame, nanoseconds};
 use parking_lot::{Condvar, Mutex};
 
 const MAX_FRAMES: usize = 8;
-/// The number of frames that the queue accepts however large they are.
+/// The number of frames that the queue holds even if they are larger than [`MAX_BYTES`].
 const MIN_FRAMES: usize = 3;
-/// The number of bytes of picture data from which on the queue accepts only [`MIN_FRAMES`].
+/// The number of bytes of picture data in the queue beyond which it holds no more than [`MIN_FRAMES`] frames.
 const MAX_BYTES: usize = 256 << 20;
 
 /// The result of [`FrameQueue::take_due`].
@@ -41,7 +41,7 @@ struct State {
     /// True if no frame will follow until the player seeks or repeats the movie.
     is_finished: bool,
     is_closed: bool,
-    /// The number of the newest seek: frames of another generation are rejected.
+    /// The number of the newest seek. Frames that were decoded for another seek are rejected.
     generation: u64,
     /// True until the first frame after a seek is taken; until then the player's clock is ignored.
     is_seeking: bool,
@@ -199,8 +199,8 @@ impl FrameQueue {
         true
     }
 
-    /// Empties the queue. From now on the queue accepts only frames of `generation`, and the first of these frames is due
-    /// at once.
+    /// Empties the queue. From now on the queue accepts only frames that were decoded for the seek with the number
+    /// `generation`, and the first of these frames is due at once.
     pub(super) fn start_generation(&self, generation: u64) {
         let mut state = self.state.lock();
         state.frames.clear();
@@ -240,7 +240,8 @@ impl FrameQueue {
         self.state.lock().end_ns
     }
 
-    /// Sets or clears the mark that no more frames of `generation` will follow, unless a newer generation was started.
+    /// Sets or clears the mark that no more frames of the seek `generation` will follow. Does nothing if a newer seek was
+    /// started.
     pub(super) fn set_finished(&self, generation: u64, finished: bool) {
         let mut state = self.state.lock();
         if state.generation == generation {

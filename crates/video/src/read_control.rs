@@ -31,7 +31,7 @@ pub enum References {
     Allowed,
 }
 
-/// The rules by which a movie is opened.
+/// The rules for opening a movie: other files that it refers to, and the choice of its sound.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OpenPolicy {
     /// Policy for other files that the movie refers to.
@@ -161,7 +161,8 @@ impl ReadControl {
         self.0.is_abandoned.store(true, Ordering::Relaxed);
     }
 
-    /// Suspends the stall check while nothing is to be read. The next [`ReadControl::note_progress`] continues it.
+    /// Suspends the stall check for a time in which nothing is to be read. The next [`ReadControl::note_progress`] ends the
+    /// suspension.
     pub(crate) fn suspend(&self) {
         self.0.progress_ms.store(u64::MAX, Ordering::Relaxed);
     }

@@ -13,7 +13,7 @@ pub(super) struct SoundStart {
 }
 
 impl SoundStart {
-    /// Starts to look for the first sample of the container's sound.
+    /// Starts the search for the first sample of the container's sound.
     pub(super) fn new(container: &Container) -> Self {
         let decoder = container.sound.and_then(|stream| container.open_sound_decoder(stream).ok());
         Self { decoder, first_ns: None }

@@ -25,22 +25,24 @@ const FF_DECODE_ERROR_MISSING_REFERENCE: libc::c_int = 2;
 /// The damage found so far: the packets that could not be read or decoded, and the reasons.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Damage {
-    /// Packets that the demuxer or the decoder refused.
+    /// The number of packets that the demuxer or the decoder refused.
     pub bad_packets: u64,
-    /// Packets that are marked as damaged, for example where recordings were joined. The decoder gets them, too.
+    /// The number of packets that are marked as damaged, for example where recordings were joined. They are decoded
+    /// nevertheless.
     pub flagged_packets: u64,
-    /// Pictures in which the decoder found errors, other than missing references.
+    /// The number of pictures in which the decoder found errors other than missing references.
     pub damaged_pictures: u64,
     /// True if some packets were refused because memory was short.
     pub no_memory: bool,
     /// True if some packets were refused because this FFmpeg does not implement a feature that they use.
     pub unsupported: bool,
-    /// The error that ended reading before the end of the file.
+    /// The error that ended reading before the end of the file; `None` if there was none.
     pub read_error: Option<String>,
 }
 
 impl Damage {
-    /// Returns a clause about packets that are marked as damaged, if all of them could be decoded without errors.
+    /// Returns a remark, worded as a clause, about packets that are marked as damaged, if all of them could be decoded without
+    /// errors; otherwise `None`.
     pub(crate) fn note(&self) -> Option<String> {
         if self.bad_packets + self.damaged_pictures > 0 {
             return None;

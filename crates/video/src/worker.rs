@@ -28,7 +28,7 @@ enum PassEnd {
     Stopped,
     /// The player requested a seek.
     Seek,
-    /// The queue rejected a frame at this position in nanoseconds of the movie: the repeated section ends before it.
+    /// The queue rejected the frame at this position in the movie, in nanoseconds, because the repeated section ends before it.
     Rejected(i64),
     /// The movie ended after this number of frames.
     MovieEnd(usize),
@@ -37,7 +37,7 @@ enum PassEnd {
 /// The state of the decoder's thread.
 pub(super) struct Worker {
     control: Arc<Control>,
-    /// Position of the movie's beginning on the play timeline, for the present pass.
+    /// Position on the play timeline at which the movie's beginning lies in the present pass, in nanoseconds.
     base_ns: i64,
     /// The number of frames queued so far.
     number: u64,
@@ -205,7 +205,7 @@ impl Worker {
         self.control.sound.publish(self.base_ns, movie_ns, origin_ns, byte);
     }
 
-    /// Publishes the duration that the file states.
+    /// Makes the duration that the file states known to other threads.
     fn state_duration(&self, pass: &Pass) {
         self.control.duration.state(pass.stated_duration_ns(), pass.source.container().access.bytes());
     }
@@ -334,7 +334,7 @@ impl Worker {
         queued
     }
 
-    /// Starts to skip frames if the frame for `pts_ns` is late, and stops skipping once frames are on time.
+    /// Starts to skip frames if the frame for `pts_ns` is late, and decodes every frame again once frames are on time.
     fn keep_up(&self, pass: &mut Pass, pts_ns: i64) {
         let behind = self.control.queue.lateness_ns(pts_ns);
         // Only the frame that was pushed last is in the queue, so the player is waiting for frames.

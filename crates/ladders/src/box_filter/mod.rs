@@ -46,7 +46,7 @@ use opencl::memory::{Picture, Rgba, Storage};
 use video::color::Layout;
 use whole_frames::{BuiltFilter, EngineFrames};
 
-/// A configuration of the box filter that a search has run or failed to build, with its result.
+/// A configuration of the box filter that a search for the fastest one has timed or failed to build, with its result.
 pub type Trial = tune::Trial<Code>;
 
 /// The result of a search for the fastest variant and parameters of the box filter.
@@ -55,8 +55,8 @@ pub type Search = tune::Search<Code>;
 /// The name of the input that a benchmark times, frames of the movie.
 const MOVIE_INPUT: &str = "the movie";
 
-/// Small sizes for checks, each with the divisions into bands that it is checked with. The first size is used for the first
-/// check. Variants without kernels run whole pictures only.
+/// Small picture sizes for checks, each with the divisions into bands (groups of rows that one launch filters) with which it is
+/// checked. The first size is used for the first check. Variants without kernels filter whole pictures only.
 const CHECK_SIZES: [((u32, u32), &[Bands]); 6] = [
     ((5, 3), &[Bands::Whole, Bands::Odd]),
     ((1, 1), &[Bands::Whole]),
@@ -65,9 +65,9 @@ const CHECK_SIZES: [((u32, u32), &[Bands]); 6] = [
     ((67, 33), &[Bands::Whole, Bands::Odd]),
     ((129, 65), &[Bands::Whole, Bands::Odd, Bands::Steps]),
 ];
-/// Radii for checks: those on both sides of each radius at which a kernel uses another algorithm.
+/// Radii for checks: for each radius at which a kernel changes its algorithm, the values just below and above.
 const CHECK_RADII: [u32; 15] = [0, 1, 2, 7, 8, 15, 16, 31, 42, 43, 63, 64, 100, MAX_RADIUS - 1, MAX_RADIUS];
-/// The number of pixels up to which check pictures are kept for all radii.
+/// The maximum number of pixels of check pictures that stay in the cache for all radii.
 const SMALL_PIXELS: u32 = 129 * 65;
 /// The predicted time of a run, in milliseconds, above which check cases at the radii of [`CHECK_RADII`] or [`PLANE_RADII`] are
 /// skipped, except for those of the smallest picture.
@@ -77,9 +77,11 @@ const OTHER_RADIUS_MS: f64 = 15.0;
 const RADII_SIZES: [(u32, u32); 2] = [(5, 3), (19, 11)];
 /// The smallest radius at which the smaller size of [`RADII_SIZES`] is checked.
 const LARGE_RADIUS: u32 = 63;
-/// Sizes for checks of planes: odd ones, and a multiple of 16 samples (a vector), one less, and one more.
+/// Picture sizes for checks of planes: odd ones, and rows of a multiple of 16 samples (the length of a vector), one sample
+/// less, and one more.
 const PLANE_SIZES: [(u32, u32); 6] = [(5, 3), (1, 1), (48, 1), (1, 37), (63, 33), (139, 65)];
-/// Radii for checks of planes: those on both sides of each change of a kernel's algorithm or of the weights.
+/// Radii for checks of planes: for each radius at which a kernel changes its algorithm or its weights, the values just below
+/// and above.
 const PLANE_RADII: [u32; 13] = [0, 1, 2, 3, 8, 31, 40, 41, 64, 80, 81, MAX_RADIUS - 1, MAX_RADIUS];
 
 /// The key of a check picture: its pattern, its size, and the radius of the filter.
@@ -91,7 +93,7 @@ type PictureCache = HashMap<PictureKey, Rc<(Vec<u8>, Vec<u8>)>>;
 /// The key of an expected frame: the index of the frame in the movie, and the radius.
 type FrameKey = (usize, u32);
 
-/// The box filter as a ladder of the benchmark, on pictures of one size.
+/// The box filter as a ladder for the benchmark, on pictures of one size.
 pub struct BoxFilter<'a> {
     /// RGBA frames; each round uses the next one. Empty while tuning, which uses noise.
     frames: &'a [Vec<u8>],
@@ -103,7 +105,8 @@ pub struct BoxFilter<'a> {
     into_images: bool,
     /// Check pictures with their expected output, shared by all variants and parameters.
     pictures: RefCell<PictureCache>,
-    /// The expected output for a frame, shared by all kinds of memory: the frame's index, the radius, and the output.
+    /// The expected output for the last frame that was compared, shared by all kinds of memory: the index of the frame and the
+    /// radius, and the output.
     expected_frame: RefCell<Option<(FrameKey, Vec<u8>)>>,
 }
 
@@ -129,11 +132,13 @@ enum Kind {
     Image,
     /// An OpenCL buffer as input and an image as output, as in the window with shared textures.
     IntoImage,
-    /// Planes in OpenCL buffers: those of the movie, or of the format with this index in [`suite::FORMATS`].
+    /// Planes in OpenCL buffers: those of the movie if `None`, otherwise those of the format with this index in
+    /// [`suite::FORMATS`].
     Planes(Option<usize>),
 }
 
-/// A picture's size and a radius, with the variations for checks.
+/// A case of the box filter: a picture size and a radius, and the properties that checks vary, such as the kind of memory and
+/// the division into bands.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Case {
     size: (u32, u32),
@@ -147,8 +152,8 @@ pub struct Case {
 }
 
 impl Case {
-    /// Returns a case for one launch over all rows and test pictures of all patterns, at the timed radius. Checks change
-    /// some of these fields.
+    /// Returns a case in which one launch filters all rows, with test pictures of all patterns, at the radius that the
+    /// benchmark times. Checks change some of these fields.
     fn new(size: (u32, u32), radius: u32, kind: Kind) -> Self {
         Self { size, radius, kind, bands: Bands::Whole, is_other: false, pictures: None }
     }
@@ -175,7 +180,7 @@ impl Case {
     }
 }
 
-/// A built variant, or a peak kernel, which copies.
+/// A variant that is ready to run, or the peak kernel, which only copies the picture.
 pub enum Built {
     /// Kernels: the context, the variant, and the variant built to write images, which is built when a check first needs it.
     Kernels(Box<ClContext>, Box<BuiltVariant>, OnceCell<Box<BuiltVariant>>),
@@ -223,7 +228,7 @@ impl DeviceBuffers {
         Ok(Self { cl: cl.clone(), from, to, scratch: Scratch::new(cl), plans: Vec::new() })
     }
 
-    /// Returns the plan of a variant, created at the first call.
+    /// Returns the plan of a variant for these buffers; creates it at the first call.
     fn plan(&mut self, variant: &BuiltVariant, case: &Case) -> Result<&Plan> {
         let Self { from, to, scratch, plans, .. } = self;
         let at = plans.iter().position(|(number, _)| *number == variant.number);
@@ -239,7 +244,7 @@ impl DeviceBuffers {
     }
 }
 
-/// Returns the error for buffers in which a variant cannot run.
+/// Returns the error for a variant that cannot run in this kind of buffers.
 fn unusable_memory() -> Error {
     Error::new("The picture could not be filtered.", "It is not where the variant filters.", "")
 }
@@ -382,19 +387,20 @@ impl<'a> BoxFilter<'a> {
         Ok(Expected::new(bytes, Rgba { width: width as usize }))
     }
 
-    /// Returns the index of the frame that a round uses; `None` while tuning, which has no frames.
+    /// Returns the index of the frame that the benchmark's round with this number filters; `None` while tuning, which has no
+    /// frames.
     fn frame_of_round(&self, round: u32) -> Option<usize> {
         (round as usize).checked_rem(self.frames.len())
     }
 
-    /// Returns the case for a radius at the benchmark's picture size: RGBA buffers, one launch over all rows, test pictures
-    /// of all patterns.
+    /// Returns the case with this radius at the benchmark's picture size. It has RGBA buffers, one launch over all rows, and
+    /// test pictures of all patterns.
     pub fn case(&self, radius: u32) -> Case {
         Case::new(self.size, radius, Kind::Buffer)
     }
 
-    /// Returns the small cases with which a variant is checked on this kind of memory. Variants without kernels get whole
-    /// pictures only.
+    /// Returns the cases of small pictures with which a variant is checked on this kind of memory. Variants without kernels
+    /// filter whole pictures only.
     fn small_cases_on(kind: Kind, radius: u32) -> impl Iterator<Item = Case> {
         let is_kernel = kind != Kind::Host;
         let sizes = CHECK_SIZES.into_iter().flat_map(move |(size, bands)| {
@@ -408,7 +414,8 @@ impl<'a> BoxFilter<'a> {
     }
 }
 
-/// Returns check cases for each of `sizes` at each of `radii`, marked as having another radius than the timed one.
+/// Returns check cases for each of `sizes` at each of `radii`. They are marked as having a radius that the benchmark does not
+/// time.
 fn other_radius_cases<'r>(
     sizes: &'r [(u32, u32)],
     radii: &'r [u32],
@@ -429,8 +436,8 @@ fn other_radius_cases<'r>(
     })
 }
 
-/// Calls `one` for each band of the case's rows, and returns the events of the commands that `one` enqueued. The bands have a
-/// multiple of `step` rows, so that no work-items are wasted.
+/// Calls `one` for each band of the case's rows, and returns the events of the commands that `one` enqueued. The number of rows
+/// in a band is a multiple of `step`, so that no work-items are wasted.
 fn enqueue(
     case: &Case,
     step: u32,
@@ -522,8 +529,8 @@ impl Ladder for BoxFilter<'_> {
         }
     }
 
-    /// Returns check cases for each kind of memory that the variant supports: small pictures, and a picture of the timed size
-    /// in bands.
+    /// Returns the check cases for each kind of memory that the variant supports: small pictures, and one picture of the timed
+    /// size that is filtered in bands.
     fn small(&self, built: &Built, timed: &Case) -> Vec<Case> {
         let Case { size, radius, kind, .. } = *timed;
         // Bands as in the window, at the timed size.
@@ -608,7 +615,7 @@ impl Ladder for BoxFilter<'_> {
         Some(whole.work(launches.collect::<Option<_>>()?))
     }
 
-    /// Returns the case with the kind of memory in which the variant works.
+    /// Returns the case changed to the kind of memory in which the variant works.
     fn case_of(&self, built: &Built, case: &Case) -> Case {
         let kind = match built {
             Built::Kernels(_, variant, _) if variant.id().reads_planes() => Kind::Planes(None),
@@ -744,7 +751,7 @@ impl Ladder for BoxFilter<'_> {
         }
     }
 
-    /// Filters a frame of the movie through the engine, as the window does, and compares the frame with the reference.
+    /// Filters a frame of the movie through the engine, as the window does, and compares the result with the reference.
     fn check_in_use(&self, id: &str, built: &Built, case: &Case) -> VariantResult<Option<Checked>> {
         let Some(engine) = &self.engine else { return Ok(None) };
         let variant;

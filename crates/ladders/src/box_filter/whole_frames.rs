@@ -1,5 +1,5 @@
-//! The interface to the engine, for the benchmark: whole frames with upload, bands and download. A crate above this one
-//! implements it.
+//! The interface through which the benchmark filters whole frames as the window does, with upload, bands and download. A crate
+//! above this one implements it with the engine.
 
 use std::rc::Rc;
 
@@ -28,7 +28,7 @@ pub enum BuiltFilter<'a> {
 }
 
 impl BuiltFilter<'_> {
-    /// Returns the id of the variant.
+    /// Returns the id of the variant that was built.
     pub fn id(&self) -> VariantId {
         match self {
             BuiltFilter::Kernels(_, built) => built.id(),
@@ -108,7 +108,7 @@ impl TestFrame {
         Ok(expected)
     }
 
-    /// Returns a description for reports of the comparison that uses this frame.
+    /// Describes, for reports, a comparison that was made with this frame.
     pub fn checked(&self) -> Checked {
         let text = |word: &str| vec![word.to_owned()];
         Checked {

@@ -1,5 +1,5 @@
 //! The inputs and the output of a case: on the host, and on the device in each layout that a variant uses. The output lies
-//! between two guards.
+//! between two guards (known values that reveal writes outside the output).
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -32,7 +32,7 @@ use opencl::guarded::GuardedArray;
 /// The names of the kinds of input; the first one is timed.
 pub(super) const INPUT_NAMES: &[&str] = &["walking", "dragged", "tangled"];
 
-/// The layout of a variant's arrays on the device, and the way in which they are transferred.
+/// The way in which a variant keeps its arrays on the device: their layout, and how they are transferred.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Arrangement {
     pub layout: Layout,
@@ -40,7 +40,7 @@ pub(super) struct Arrangement {
 }
 
 impl Arrangement {
-    /// Returns the arrangement that compiled kernels use.
+    /// Returns the arrangement that the compiled kernels of `program` expect.
     pub(super) fn new(program: &Program) -> Self {
         Self { layout: program.layout, transfer: program.scheme().transfer }
     }
@@ -56,7 +56,7 @@ pub struct Buffers {
     all: Vec<BodyVertex>,
     motion: Motion,
     cl: Option<ClContext>,
-    /// The number of floats in each guard of the output.
+    /// The number of floats in each guard, before and after the output.
     guard: usize,
     /// The input arrays on the host: pose, positions, previous positions, skinned vertices.
     inputs: [Vec<f32>; 4],
@@ -91,7 +91,7 @@ impl Buffers {
         [POSE_SHAPE, PARTICLE_SHAPE, PARTICLE_SHAPE, Shape { items: self.all.len(), numbers: 6 }]
     }
 
-    /// Fills the input arrays on the host with a kind of input; returns the expected output as bytes.
+    /// Fills the input arrays on the host with the kind of input called `input`; returns the expected output as bytes.
     pub(super) fn load(&mut self, input: &str) -> Vec<u8> {
         let walks: Vec<Walk> = army(self.army());
         let seconds = 0.4;
@@ -122,7 +122,8 @@ impl Buffers {
         cast_slice(&self.reference()).to_vec()
     }
 
-    /// Computes the expected output, character by character. In an output of vertices, all shirts come before the bodies.
+    /// Computes the expected output of all characters, one after the other. In an output of vertices, all shirts come before
+    /// the bodies.
     fn reference(&self) -> Vec<f32> {
         let mut parts = [Vec::new(), Vec::new()];
         for character in 0..self.army() {
@@ -133,7 +134,7 @@ impl Buffers {
         parts.concat()
     }
 
-    /// Returns the inputs of a character.
+    /// Returns the part of the input arrays that belongs to one character.
     fn character(&self, character: usize) -> Character<'_> {
         let shapes = self.shapes();
         let inputs = std::array::from_fn(|at| {
@@ -143,7 +144,7 @@ impl Buffers {
         Character { figure: &self.figure, points: &self.all, motion: &self.motion, inputs }
     }
 
-    /// Runs the case on `threads` threads, each of which computes some of the characters.
+    /// Runs the case on the host on `threads` threads, each of which computes some of the characters.
     pub(super) fn run_on_host(&mut self, threads: usize) -> Sample {
         // Taken out of `self`, because it is written while the inputs are borrowed.
         let mut whole_output = std::mem::take(&mut self.output);
@@ -167,7 +168,7 @@ impl Buffers {
         Sample::on_host(wall_ms)
     }
 
-    /// Returns the layout and the shape of the output on the device if the input arrays have the layout `layout`.
+    /// Returns the layout and the shape of the output on the device, for a variant whose input arrays have the layout `layout`.
     fn output_layout(&self, layout: Layout) -> (Layout, Shape) {
         let shape = self.case.output(&self.figure);
         // Vertices are stored one number after the other.
@@ -250,8 +251,8 @@ impl Buffers {
         Ok(cast_slice(&[before, &middle, &after[..self.guard]].concat()).to_vec())
     }
 
-    /// Returns the number of input bytes that have changed in the device's arrays in this arrangement; 0 if `arrangement` is
-    /// `None`.
+    /// Returns the number of bytes that a run has changed in the input arrays on the device, in this arrangement; 0 if
+    /// `arrangement` is `None`.
     pub(super) fn count_changed(&self, arrangement: Option<Arrangement>) -> Result<usize> {
         let Some((layout, device)) = arrangement.and_then(|at| Some((at.layout, self.device.get(&at)?)))
         else {
@@ -266,7 +267,7 @@ impl Buffers {
         .sum()
     }
 
-    /// Runs a variant once on the device and waits for it.
+    /// Runs a variant's kernels once on the device, and waits until they are done.
     pub(super) fn run(&mut self, program: &Program) -> Result<Sample> {
         let (case, motion, army) = (self.case, self.motion, self.army());
         let cl = self.cl.clone().ok_or_else(no_device_memory)?;
@@ -313,7 +314,6 @@ fn with_guards(numbers: &[f32], guard: usize) -> Vec<u8> {
     cast_slice(&[&nothing, numbers, &nothing].concat()).to_vec()
 }
 
-/// Returns the error for a device without memory for the case.
 fn no_device_memory() -> Error {
     Error::new("The cloth cannot run on the device.", "The device has not enough memory for it.", "")
 }

@@ -37,8 +37,8 @@ impl Case {
         format!("{}, {} {characters}", self.name(), self.army)
     }
 
-    /// Returns the class of the case for tuning. Small crowds have classes of their own, since a few characters leave a device's
-    /// vectors and work-groups partly empty.
+    /// Returns the name of the group of cases that share a tuned configuration. Crowds of fewer than eight characters have
+    /// groups of their own, since a few characters leave a device's vectors and work-groups partly empty.
     pub(super) fn class(self) -> &'static str {
         let [class, few] = match self.step {
             Some(StepId::Skin) => ["skin", "skin, few"],
@@ -51,7 +51,7 @@ impl Case {
         if self.army < 8 { few } else { class }
     }
 
-    /// Returns the shape of the output: the items and numbers of each character.
+    /// Returns the shape of the output: the number of items of each character, such as vertices, and of numbers in each item.
     pub(super) fn output(self, figure: &Figure) -> Shape {
         let body = figure.body.vertices.len();
         match self.step {
@@ -66,8 +66,8 @@ impl Case {
         matches!(self.step, Some(StepId::Write) | None)
     }
 
-    /// Returns the layout of the output in device memory if all other arrays have the layout `layout`. Vertices always have
-    /// OpenGL's layout.
+    /// Returns the layout of the output in device memory, for a variant whose other arrays have the layout `layout`. Vertices
+    /// always have OpenGL's layout.
     pub(super) fn output_layout(self, layout: Layout) -> Layout {
         // One number after the other, without padding.
         if self.is_vertices() { Layout::Structs } else { layout }
@@ -86,7 +86,8 @@ impl Case {
     }
 }
 
-/// Coordinates and normals, which are compared within a bound.
+/// The elements of an output, coordinates and components of normals, whose errors must not exceed the [`Case::bound`] of the
+/// case.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct NearElements {
     pub(super) case: Case,

@@ -1,8 +1,9 @@
-//! The simulation of a crowd of walking figures, frame by frame. Its inputs are the elapsed time and a drag of the cloth; its
-//! outputs are vertices, in the host's memory or in a device buffer.
+//! The simulation of a crowd of walking figures, frame by frame. Its inputs are the elapsed time and the user's drag of the
+//! cloth; its outputs are vertices, in the host's memory or in a device buffer.
 //!
-//! A frame is five [steps](StepId) in a row. Starting a step takes the events to wait for, and returns the commands that were
-//! enqueued. A step runs a kernel, or plain Rust. Between two frames each step can move from the device to the host and back.
+//! A frame consists of five [steps](StepId), one after the other. A step is started with the events that it has to wait for,
+//! and returns the commands that it enqueued. It runs a kernel, or plain Rust. Between two frames each step can move from the
+//! device to the host and back.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -23,7 +24,8 @@ use opencl::cl::{Buffer, ClContext, Event};
 pub const MAX_STEP_S: f32 = 1.0 / 60.0;
 /// The part of [`MAX_STEP_S`] by which a frame must exceed a whole number of steps to be divided into one more step.
 const EXTRA_STEP_THRESHOLD: f32 = 0.25;
-/// The longest frame, in seconds. At lower frame rates everything moves more slowly than in reality.
+/// The longest frame that is simulated in real time, in seconds. At lower frame rates everything moves more slowly than in
+/// reality.
 pub const MAX_FRAME_S: f32 = 0.25;
 /// The shortest step in seconds.
 const MIN_STEP_S: f32 = 1.0 / 2000.0;
@@ -31,18 +33,18 @@ const MIN_STEP_S: f32 = 1.0 / 2000.0;
 const DAMPING: f32 = 2.0;
 /// The acceleration by gravity along y, in metres per second squared.
 const GRAVITY: f32 = -9.81;
-/// The longest distance by which a drag pulls particles in a step, in metres.
+/// The longest distance by which a pull of the cloth moves particles in a step, in metres.
 const MAX_PULL: f32 = 0.2;
 
-/// A drag of the cloth around a point.
+/// The user's pull of the cloth around a point.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Drag {
-    /// The centre of the drag, in metres.
+    /// The centre of the pulled region of cloth, in metres.
     pub at: [f32; 3],
     /// The movement in metres of particles at `at` in this frame. The movement of other particles decreases with their distance
     /// from `at`.
     pub pull: [f32; 3],
-    /// The distance from `at`, in metres, beyond which no particle is pulled.
+    /// The radius of the pulled region around `at`, in metres. Particles beyond it are not pulled.
     pub radius: f32,
 }
 
@@ -78,7 +80,7 @@ pub enum StepExecution {
 }
 
 impl StepExecution {
-    /// Returns the event that the next step has to wait for; `None` for a step on the host.
+    /// Returns the event for which the next step has to wait; `None` for a step on the host, which is done already.
     pub(crate) fn event(&self) -> Option<&Event> {
         match self {
             StepExecution::Device(events) => events.last(),
@@ -90,7 +92,7 @@ impl StepExecution {
 /// The state of a crowd, from which the simulation can continue on another device.
 #[derive(Debug, Clone, PartialEq)]
 pub struct State {
-    /// The positions of the particles: three floats each, character by character.
+    /// The positions of all particles: three floats for each, one character after the other.
     pub(crate) positions: Vec<f32>,
     /// The positions of the particles one step earlier.
     pub(crate) previous: Vec<f32>,
@@ -164,10 +166,10 @@ impl Chain {
         self.on_host[step as usize] = on_host || !self.data.has_device();
     }
 
-    /// Sets the device buffer that receives the vertices from the next frame on. It must belong to the chain's context; `None`
-    /// selects the chain's own memory. A vertex has 32 bytes: position, normal, u, v. The shirts come first, character by
-    /// character, then the bodies. Until the next frame [`Chain::vertices`] returns the vertices that the host had last,
-    /// because an earlier buffer is not read any more.
+    /// Sets the device buffer into which the vertices are written from the next frame on. It must belong to the chain's
+    /// context; `None` selects the chain's own memory. A vertex has 32 bytes: position, normal, u, v. All shirts come first,
+    /// then all bodies, in the order of the characters. Until the next frame [`Chain::vertices`] returns the vertices that the
+    /// host had last, because an earlier buffer is not read any more.
     pub fn write_to(&mut self, target: Option<Buffer>) {
         self.data.write_to(target);
     }
@@ -243,11 +245,9 @@ impl Chain {
         self.step_between(dt, drag.map_or(Pull::Nothing, Pull::Drag), &mut |_| Some(Vec::new()))
     }
 
-    /// Returns the pull that moves a held particle to the point of `hold` within the next `dt` seconds, compensating its free
-    /// movement; `None` if there is no such particle. Waits for the device if the particles are in its memory.
-    ///
-    /// # Errors
-    /// Returns an error if the device fails.
+    /// Returns the drag that moves a held particle to the point of `hold` within the next `dt` seconds, compensating for the
+    /// movement that it would have without the drag; `None` if there is no such particle. Waits for the device if the particles
+    /// are in its memory.
     fn drag_to(&mut self, dt: f32, hold: Hold) -> Result<Option<Drag>> {
         let (positions, previous) = self.data.particles()?;
         let first = hold.particle.saturating_mul(3);
@@ -306,8 +306,8 @@ impl Chain {
     }
 }
 
-/// Computes the forces of a time step of `dt` seconds that follows a step of `before` seconds. A drag with invalid numbers is
-/// ignored.
+/// Computes the forces, as movements of particles, in a time step of `dt` seconds that follows a step of `before` seconds. A
+/// drag with invalid numbers is ignored.
 fn motion(dt: f32, before: f32, drag: Option<Drag>) -> Motion {
     let is_sane = |drag: &Drag| {
         drag.at.iter().chain(&drag.pull).all(|x| x.is_finite())

@@ -190,8 +190,8 @@ fn steps_move_between_host_and_device_with_their_state() {
     assert_eq!(other.state().unwrap(), before);
 }
 
-/// Returns the largest distance in metres by which legs or trunk stick out of the shirt, along the lines from the centre of a
-/// ring to its vertices.
+/// Returns the largest distance in metres by which legs or trunk stick out of the shirt. It is measured along the lines from
+/// the centre of a ring of vertices to each of its vertices.
 fn deepest(vertices: &[f32], figure: &Figure) -> f32 {
     let point = |v: usize| [vertices[8 * v], vertices[8 * v + 1], vertices[8 * v + 2]];
     let triangle = |t: &[u32]| [point(t[0] as usize), point(t[1] as usize), point(t[2] as usize)];

@@ -18,9 +18,10 @@ pub(super) enum ConstraintMapping {
     Single,
     /// One work-item for each block of characters.
     Blocks,
-    /// One work-item for each block of characters, which processes eight constraints of the same colour at a time.
+    /// One work-item for each block of characters, which processes eight constraints of the same colour (constraints that share
+    /// no particle) at a time.
     Octets,
-    /// One launch for each colour, with a work-item for each constraint.
+    /// One launch for each colour (a set of constraints that share no particle), with a work-item for each constraint.
     Colours,
     /// One work-group for each character.
     Groups,
@@ -41,11 +42,11 @@ pub(super) enum Transfer {
     InPlace,
 }
 
-/// The way in which a variant uses its kernels.
+/// The way in which a variant uses its kernels: which steps it changes, how it distributes work, and how it transfers data.
 #[derive(Debug, Clone, Copy)]
 pub struct Scheme {
-    /// The steps that differ from those of the preceding variants. If empty, the variant is measured only with all five steps
-    /// together.
+    /// The steps that differ from those of the preceding variants, for which the variant is measured. If empty, the variant is
+    /// measured only with all five steps together.
     pub(super) changed_steps: &'static [StepId],
     /// The distribution of constraints over work-items.
     pub(super) mapping: ConstraintMapping,
@@ -74,8 +75,8 @@ pub struct Launch {
     pub(super) army: u32,
     /// The number of the body's vertices.
     pub(super) body: usize,
-    /// The index of the first constraint and the end of the constraints; for kernels that process one colour after the other,
-    /// the numbers of colours and of constraints.
+    /// The index of the first constraint and the end of the range of constraints. For kernels that process one colour after the
+    /// other, the number of colours and that of constraints.
     pub(super) constraints: [u32; 2],
 }
 
@@ -86,19 +87,19 @@ const FLOATS: Types = &["float*"];
 const POSE: Arg<Launch, Scheme> = Arg::Memory(0, FLOATS);
 const POSITIONS: Arg<Launch, Scheme> = Arg::Memory(1, POINTS);
 const PREVIOUS: Arg<Launch, Scheme> = Arg::Memory(2, POINTS);
-/// The memory that receives the particles.
+/// The argument for the array that receives the new positions of the particles.
 const NEXT: Arg<Launch, Scheme> = Arg::Memory(3, POINTS);
 const SKINNED: Arg<Launch, Scheme> = Arg::Memory(4, POINTS);
 const VERTICES: Arg<Launch, Scheme> = Arg::Memory(5, FLOATS);
-/// The vertices of the figure, whose type depends on the layout.
+/// The argument for the vertices of the figure at rest; their type depends on the layout.
 const FIGURE: Arg<Launch, Scheme> = Arg::Memory(6, &[]);
-/// The indices of the two particles of each constraint.
+/// The argument for the indices of the two particles of each constraint.
 const PAIRS: Arg<Launch, Scheme> = Arg::Memory(7, &["uint2*"]);
-/// The rest length of each constraint, and the shares of both particles.
+/// The argument for the length at rest of each constraint, and the shares by which its two particles are moved.
 const LENGTHS: Arg<Launch, Scheme> = Arg::Memory(8, &["float4*"]);
-/// The end of each colour's range of constraints.
+/// The argument for the end of the range of constraints of each colour (constraints of one colour share no particle).
 const ENDS: Arg<Launch, Scheme> = Arg::Memory(9, &["uint*"]);
-/// The greatest distance of each particle from its driver.
+/// The argument for the greatest distance of each particle from its driver, the point of the body that it follows.
 const REACH: Arg<Launch, Scheme> = Arg::Memory(10, FLOATS);
 const UV: Arg<Launch, Scheme> = Arg::Memory(11, &["float2*"]);
 const FIRST: Arg<Launch, Scheme> = Arg::Value(&["uint"], |launch| Value::Uint(launch.first));
@@ -114,7 +115,7 @@ const fn pass(
     Pass { kernel, args, local: group, groups, work: None }
 }
 
-/// Returns the number of work-groups for `count` items in each block of characters, if a work-item processes `ITEMS` items.
+/// Returns the number of work-groups for `count` items in each block of characters, of which a work-item processes `ITEMS`.
 fn groups_of(config: &Config, launch: &Launch, count: usize) -> [usize; 2] {
     let items = (config.get("ITEMS") * config.get("GROUP")).max(1) as usize;
     [count.div_ceil(items), launch.blocks]
@@ -138,7 +139,8 @@ const INTEGRATE: Pass<Launch, Scheme> = pass(
     ],
     |config, launch| groups_of(config, launch, PARTICLES),
 );
-/// The step of the constraints, with a work-item for each constraint, or a work-group for each block of characters.
+/// The launch of the step that applies the constraints, with a work-item for each constraint, or a work-group for each block of
+/// characters.
 const DISTANCES: Pass<Launch, Scheme> = pass(
     "distances",
     &[
@@ -174,7 +176,7 @@ pub(super) const COPY_AT: usize = 6;
 /// The launches of a file, in the order of the steps; the last step has two.
 const PASSES: &[Pass<Launch, Scheme>] = &[SKIN, INTEGRATE, DISTANCES, DRIVE, WRITE_SHIRT, WRITE_BODY];
 
-/// Returns the launch with a single work-item.
+/// Returns the launch changed to a single work-item.
 const fn alone(pass: Pass<Launch, Scheme>) -> Pass<Launch, Scheme> {
     Pass { local: single, groups: |_, _| [1, 1], ..pass }
 }
@@ -185,9 +187,9 @@ pub(super) fn passes_of(step: StepId) -> std::ops::Range<usize> {
     if step == StepId::Write { at..at + 2 } else { at..at + 1 }
 }
 
-/// The size of the work-groups.
+/// The parameter for the size of the work-groups.
 const GROUP: Param = Param { name: "GROUP", cpu: 64, gpu: 64, values: &[32, 64, 128, 256] };
-/// The number of characters in each vector, which is 1.
+/// The parameter for the number of characters in each vector, fixed at 1.
 const ONE_LANE: Param = Param { name: "LANES", cpu: 1, gpu: 1, values: &[] };
 
 /// The scheme of a variant with one work-item for each item of an array, on arrays of structures. Other schemes change parts of
@@ -248,8 +250,8 @@ pub(super) static TWO_QUEUES: Code = Code::with(
     Scheme { changed_steps: &[], transfer: Transfer::TwoQueues, ..IN_GROUPS },
 );
 
-/// The peak kernel, which copies and computes nothing. Its case has two numbers: the vectors of four floats in the output and
-/// in the input.
+/// The peak kernel, which copies vectors and computes nothing. Its case has two numbers: how many vectors of four floats the
+/// output has, and how many the input has.
 pub(super) static PEAK: plan::Code<[usize; 2]> = plan::Code::new(
     "cloth/limit.cl",
     &[Pass {

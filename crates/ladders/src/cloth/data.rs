@@ -19,7 +19,7 @@ pub(super) const POSE_SHAPE: Shape = Shape { items: POSE_FLOATS, numbers: 1 };
 /// The shape of the array of particles.
 pub(super) const PARTICLE_SHAPE: Shape = Shape { items: PARTICLES, numbers: 3 };
 
-/// The memory that has the current contents of an array.
+/// The memory that has the current contents of an array: the host's, the device's or both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Location {
     Host,
@@ -27,10 +27,10 @@ enum Location {
     Both,
 }
 
-/// An array of a crowd, character by character.
+/// An array with the data of all characters of a crowd, in host and device memory.
 #[derive(Debug)]
 struct Array {
-    /// The items and numbers of each character.
+    /// The number of items of each character, and of numbers in each item.
     shape: Shape,
     /// The layout on the device.
     layout: Layout,
@@ -39,12 +39,12 @@ struct Array {
     location: Location,
 }
 
-/// The device of a crowd, with its queue and kernels.
+/// The device that simulates a crowd, with its queue and kernels.
 #[derive(Debug)]
 struct ArmyDevice {
     queue: Queue,
     program: Program,
-    /// The buffer that receives the vertices; `None` for the buffer of the array itself.
+    /// The buffer into which the vertices are written; `None` for the device's own array.
     target: Option<Buffer>,
     /// The bytes of a pose that is being uploaded, and the upload's event. The driver reads the bytes until the event is
     /// complete.
@@ -59,14 +59,15 @@ pub(super) struct ArmyArrays {
     /// The vertices that are skinned: first those of the body, then the drivers, which are the points of its surface that
     /// particles follow.
     skinned_points: Vec<BodyVertex>,
-    /// The arrays in the order of [`POSE`] to [`VERTICES`].
+    /// The arrays, in the order of the indices from [`POSE`] to [`VERTICES`].
     arrays: [Array; 5],
     device: Option<ArmyDevice>,
 }
 
 /// The first sentence of the error if an array cannot be copied.
 const COPY_FAILED: &str = "The cloth could not be copied to or from the device.";
-/// The indices of the arrays: poses; particles now, and one step earlier; skinned vertices; vertices for OpenGL.
+/// The indices of the arrays: poses, positions of the particles, their positions one step earlier, skinned vertices, vertices
+/// for OpenGL.
 const POSE: usize = 0;
 const POSITIONS: usize = 1;
 const PREVIOUS: usize = 2;
@@ -92,7 +93,8 @@ fn writes(step: StepId) -> &'static [usize] {
 }
 
 impl ArmyArrays {
-    /// Allocates the arrays of a crowd at the beginning of its walk. If `on` is `None`, they are only on the host.
+    /// Allocates the arrays of a crowd at the beginning of its walk. If `on` is `None`, there is no device, and the arrays are
+    /// only on the host.
     pub(super) fn new(
         figure: Arc<Figure>,
         walks: Vec<Walk>,
@@ -180,7 +182,7 @@ impl ArmyArrays {
         Ok(true)
     }
 
-    /// Copies those of the arrays to the host whose current contents are only on the device.
+    /// Copies those of `arrays` from the device to the host whose current contents are only on the device.
     fn download(&mut self, arrays: &[usize]) -> Result<()> {
         for &at in arrays {
             let mut bytes = Vec::new();
@@ -193,7 +195,7 @@ impl ArmyArrays {
         Ok(())
     }
 
-    /// Copies those of the arrays that a step reads to the host whose current contents are only on the device.
+    /// Copies those arrays from the device to the host which a step reads and whose current contents are only on the device.
     pub(super) fn download_inputs(&mut self, step: StepId) -> Result<()> {
         self.download(reads(step))
     }
@@ -342,13 +344,12 @@ impl Drop for ArmyArrays {
     }
 }
 
-/// Converts bytes to floats.
 pub(super) fn floats(bytes: &[u8]) -> Vec<f32> {
     bytes.chunks_exact(4).map(|x| f32::from_le_bytes([x[0], x[1], x[2], x[3]])).collect()
 }
 
-/// Returns the rest positions of the particles of a figure at the beginning of its walk: each is moved by the bones of its
-/// driver.
+/// Returns the positions of a figure's particles at the beginning of its walk: each is moved from its position at rest by the
+/// bones of its driver.
 pub(super) fn rest_positions(figure: &Figure, walk: &Walk) -> Vec<f32> {
     let pose = walk.pose(0.0);
     debug_assert_eq!(pose.len(), BONES);

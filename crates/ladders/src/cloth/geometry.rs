@@ -30,7 +30,7 @@ pub fn cross(a: Point, b: Point) -> Point {
     [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 }
 
-/// Returns the vector scaled to length 1; a vector upward if its length is 0.
+/// Returns the vector scaled to length 1; the unit vector upward if its length is 0.
 pub(super) fn normal_or_up(a: Point) -> Point {
     let length = dot(a, a).sqrt();
     if length > 1e-12 { scale(a, 1.0 / length) } else { [0.0, 1.0, 0.0] }

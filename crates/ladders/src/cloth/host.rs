@@ -1,5 +1,5 @@
-//! The five steps in plain Rust, on one thread, one number after the other. The benchmark compares their times with those of
-//! the kernels, and the simulation runs them if there is no OpenCL.
+//! The five steps in plain Rust, on one thread. The benchmark compares their times with those of the kernels, and the
+//! simulation runs them if there is no OpenCL.
 //!
 //! Points are three floats each, skinned vertices six: position and normal.
 
@@ -86,8 +86,8 @@ pub(super) fn integrate(positions: &[f32], previous: &[f32], motion: &Motion, mo
     }
 }
 
-/// Moves each pair of constrained particles to their distance at rest, one pair after the other (T. Jakobsen, "Advanced Character
-/// Physics", 2001).
+/// Moves each pair of constrained particles to the distance that they have at rest, one pair after the other (T. Jakobsen,
+/// "Advanced Character Physics", 2001).
 pub(super) fn distances(constraints: &[Constraint], positions: &mut [f32]) {
     for _ in 0..ITERATIONS {
         for c in constraints {
@@ -119,7 +119,6 @@ pub(super) fn drive(positions: &mut [f32], drivers: &[f32], reach: &[f32]) {
     }
 }
 
-/// Writes the shirt's vertices with their normals.
 pub(super) fn write_shirt(positions: &[f32], vertices: &mut [f32]) {
     for (v, to) in vertices.chunks_exact_mut(VERTEX_FLOATS).take(SHIRT_VERTICES).enumerate() {
         let (row, along) = (v / VERTEX_COLUMNS, v % VERTEX_COLUMNS);
@@ -136,7 +135,6 @@ pub(super) fn write_shirt(positions: &[f32], vertices: &mut [f32]) {
     }
 }
 
-/// Writes the body's vertices.
 pub(super) fn write_body(skinned: &[f32], body: &[BodyVertex], vertices: &mut [f32]) {
     for ((from, v), to) in skinned.chunks_exact(6).zip(body).zip(vertices.chunks_exact_mut(VERTEX_FLOATS)) {
         to[..6].copy_from_slice(from);
@@ -144,7 +142,7 @@ pub(super) fn write_body(skinned: &[f32], body: &[BodyVertex], vertices: &mut [f
     }
 }
 
-/// The inputs of the steps of one character.
+/// One character's inputs of the simulation steps.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Character<'a> {
     pub figure: &'a Figure,

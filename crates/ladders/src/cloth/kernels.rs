@@ -20,19 +20,19 @@ use opencl::memory::allocation_flags;
 /// previous positions.
 pub(super) type StepMemory<'a> = [&'a Mem; 6];
 
-/// The queue and the memory of a step, and the number of characters.
+/// The parameters of a run of a step: its queue and memory, and the number of characters.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StepRun<'a> {
     pub queue: &'a Queue,
     pub memory: StepMemory<'a>,
     pub motion: &'a Motion,
-    /// The number of characters.
+    /// The number of characters in the crowd.
     pub army: usize,
     /// The events after which the step begins.
     pub after: &'a [Event],
 }
 
-/// The compiled kernels of a file, with the figure in the device's memory.
+/// The compiled kernels of a file, and device buffers with the model of the figure.
 #[derive(Debug)]
 pub struct Program {
     kernels: plan::Program<Launch, Scheme>,
@@ -43,12 +43,13 @@ pub struct Program {
     /// The number of the body's vertices.
     body: usize,
     colours: Vec<Range<usize>>,
-    /// The data of the figure that is the same in each frame: vertices, pairs, lengths, ends, reach, and texture coordinates.
+    /// The buffers with the parts of the model that are the same in each frame: vertices, indices of constrained particles,
+    /// lengths of constraints, ends of the constraints' colours, reach of the particles, and texture coordinates.
     figure: [Buffer; 6],
 }
 
 impl Program {
-    /// Compiles the kernels with these parameters, and uploads the figure.
+    /// Compiles the kernels with the parameters of `config`, and uploads the model of the figure.
     pub(super) fn compile(cl: &ClContext, config: &Config, figure: &Figure) -> Result<Self> {
         let (code, body) = (config.code(), figure.body.vertices.len());
         let options =
@@ -146,8 +147,8 @@ impl Program {
     }
 }
 
-/// Uploads the data of the figure that is the same in each frame, in the order of the kernels' arguments. The vertices are one
-/// array of structures if `is_structs` is true, otherwise separate arrays.
+/// Uploads the parts of the figure's model that are the same in each frame, in the order of the kernels' arguments. The
+/// vertices are one array of structures if `is_structs` is true, otherwise separate arrays.
 fn figure_buffers(cl: &ClContext, figure: &Figure, is_structs: bool) -> Result<[Buffer; 6]> {
     let make = |numbers: &[f32]| -> Answer<Buffer> {
         let bytes: &[u8] = cast_slice(numbers);

@@ -153,7 +153,7 @@ impl Ladder for Cloth {
     }
 }
 
-/// Returns the arrangement of a variant's arrays in device memory; `None` on the host.
+/// Returns the arrangement of a variant's arrays in device memory; `None` for a variant on the host.
 fn arrangement_of(built: &Built) -> Option<Arrangement> {
     match built {
         Built::Host(_) => None,

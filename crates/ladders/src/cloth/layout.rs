@@ -1,16 +1,17 @@
-//! Layouts of arrays in device memory. On the host an array of a crowd is stored character by character, item by item. On the
-//! device it is stored as structures, or as planes with several characters side by side.
+//! Layouts of arrays in device memory. On the host an array of a crowd is stored one character after the other, item by item.
+//! On the device it is stored as structures, or as planes with several characters side by side.
 
 /// A layout in device memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Layout {
-    /// Structures: three numbers padded to four, character after character.
+    /// An array of structures: the three numbers of an item are padded to four, and all items of a character come before those
+    /// of the next.
     Structs,
-    /// Planes: one plane for each number of an item, with this many characters side by side.
+    /// Planes: an array for each of the numbers of an item, in which the numbers of this many characters lie side by side.
     Planes(usize),
 }
 
-/// The shape of an array: the number of items for each character, and the count of numbers in each item.
+/// The shape of an array: the number of items for each character, and the number of values in each item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Shape {
     pub items: usize,
@@ -24,7 +25,7 @@ impl Shape {
 }
 
 impl Layout {
-    /// Returns the number of characters that lie side by side.
+    /// Returns the number of characters whose numbers lie side by side.
     pub(super) fn lanes(self) -> usize {
         match self {
             Layout::Structs => 1,
@@ -32,12 +33,13 @@ impl Layout {
         }
     }
 
-    /// Returns the number of blocks into which a crowd is divided. A block is the characters that lie side by side.
+    /// Returns the number of blocks into which a crowd is divided. A block consists of the characters whose numbers lie side by
+    /// side.
     pub(super) fn blocks(self, army: usize) -> usize {
         army.div_ceil(self.lanes())
     }
 
-    /// Returns the count of numbers of an item, padding included.
+    /// Returns the number of floats that an item takes, including padding.
     fn stride(self, shape: Shape) -> usize {
         match self {
             Layout::Structs if shape.numbers.is_multiple_of(3) => shape.numbers / 3 * 4,
@@ -45,12 +47,12 @@ impl Layout {
         }
     }
 
-    /// Returns the count of numbers of a whole array, padding included.
+    /// Returns the number of floats in a whole array, including padding.
     pub(super) fn len(self, shape: Shape, army: usize) -> usize {
         self.blocks(army) * self.lanes() * shape.items * self.stride(shape)
     }
 
-    /// Returns the index in the array of one number of an item of a character.
+    /// Returns the index in the array of one of the numbers of a character's item.
     fn index(self, shape: Shape, [character, item, number]: [usize; 3]) -> usize {
         match self {
             Layout::Structs if shape.numbers.is_multiple_of(3) => {
@@ -64,7 +66,8 @@ impl Layout {
         }
     }
 
-    /// Converts a crowd's array from the host's layout to this one. Unused lanes of the last block repeat the last character.
+    /// Converts a crowd's array from the host's layout to this one. The unused places in the last block get copies of the last
+    /// character.
     pub(super) fn pack(self, shape: Shape, army: usize, numbers: &[f32]) -> Vec<f32> {
         let mut packed = vec![0.0; self.len(shape, army)];
         for character in 0..self.blocks(army) * self.lanes() {

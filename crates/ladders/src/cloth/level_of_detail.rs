@@ -53,7 +53,7 @@ impl Shirt {
     }
 }
 
-/// Returns the first and the last index below `count`, every `each`-th index between them, and those for which `is_kept`
+/// Returns the first and the last index below `count`, every `each`-th index between them, and the indices for which `is_kept`
 /// returns true.
 fn thinned_indices(each: usize, count: usize, is_kept: impl Fn(usize) -> bool) -> Vec<usize> {
     (0..count).filter(|at| at.is_multiple_of(each.max(1)) || at + 1 == count || is_kept(*at)).collect()

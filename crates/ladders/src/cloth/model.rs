@@ -24,7 +24,6 @@ pub const PARTICLES: usize = COLUMNS * ROWS;
 pub const VERTEX_COLUMNS: usize = COLUMNS + 1;
 /// The number of vertices of a shirt. They are numbered row by row.
 pub const SHIRT_VERTICES: usize = VERTEX_COLUMNS * ROWS;
-/// The number of bones of a figure.
 pub(crate) const BONES: usize = 14;
 
 /// The index of the bone of the hips, the root of all other bones.
@@ -155,8 +154,8 @@ pub(super) fn torso_profile(part: f32) -> [f32; 3] {
     PROFILE[PROFILE.len() - 1]
 }
 
-/// Returns a point on the surface of the torso, given the height, half width and half depth there. `turn`, from 0 to 1, begins
-/// at the back and continues by the side with negative x.
+/// Returns a point on the surface of the torso, given the height, half width and half depth there. `turn`, from 0 to 1, goes
+/// around the torso: it begins at the back and continues by the side with negative x.
 pub(super) fn torso_point(turn: f32, [y, width, depth]: [f32; 3]) -> Point {
     let (sin, cos) = (turn * TAU).sin_cos();
     [-sin * width, y, -cos * depth]
@@ -206,7 +205,7 @@ pub(super) fn vertex(point: Point, bones: [(u32, f32); 4], uv: [f32; 2]) -> Body
     }
 }
 
-/// A ring of a tube: its centre, half its width and half its depth.
+/// A ring of vertices around a tube: its centre, and half its width and half its depth.
 type Ring = (Point, [f32; 2]);
 
 impl Body {
@@ -233,7 +232,7 @@ impl Body {
         self.tubes.push(Tube { first, rows: rings.len(), columns });
     }
 
-    /// Adds an ellipsoid that one bone moves.
+    /// Adds an ellipsoid whose vertices are moved by one bone.
     fn ellipsoid(&mut self, middle: Point, radii: Point, bone: u32, material: f32) {
         let rings: Vec<Ring> = (0..=10)
             .map(|ring| {
@@ -341,15 +340,12 @@ impl Body {
     }
 }
 
-/// The material of the trousers, as the integer part of v.
+/// The materials of the body's parts, as the integer part of the texture coordinate v; this one is the trousers.
 const TROUSERS_MATERIAL: f32 = 0.0;
-/// The material of the skin.
 const SKIN_MATERIAL: f32 = 1.0;
-/// The material of the head.
 const HEAD_MATERIAL: f32 = 2.0;
-/// The material of the shoes.
 const SHOES_MATERIAL: f32 = 3.0;
-/// The number of the material of the shirt's sleeves, as vertices store it.
+/// The material of the shirt's sleeves, as the integer part of the texture coordinate v.
 pub(super) const SHIRT_MATERIAL: f32 = 4.0;
 /// The index of the last ring of a sleeve.
 const SLEEVE_END: usize = 5;
@@ -390,7 +386,6 @@ pub(super) fn mirrored_to_side([x, y, z]: Point, side: usize) -> Point {
     [if side == 0 { -x } else { x }, y, z]
 }
 
-/// Generates the body.
 fn body() -> Body {
     let mut body = Body { vertices: Vec::new(), indices: Vec::new(), tubes: Vec::new() };
     let neck = [([0.0, 1.60, 0.01], [0.05, 0.055]), ([0.0, 1.53, 0.0], [0.055, 0.058])];

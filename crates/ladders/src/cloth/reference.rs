@@ -5,15 +5,13 @@ use super::host::{Character, ITERATIONS, Motion};
 use super::model::{BodyVertex, COLUMNS, Figure, ROWS, Shirt};
 use super::steps::StepId;
 
-/// A vector of three numbers.
 type Vector = [f64; 3];
 
-/// Converts floats to vectors.
 fn vectors(numbers: &[f32]) -> Vec<Vector> {
     numbers.chunks_exact(3).map(|p| [f64::from(p[0]), f64::from(p[1]), f64::from(p[2])]).collect()
 }
 
-/// Applies a function to each pair of components.
+/// Returns the vector of the results of `with` for each pair of components of `a` and `b`.
 fn combine(a: Vector, b: Vector, with: impl Fn(f64, f64) -> f64) -> Vector {
     [with(a[0], b[0]), with(a[1], b[1]), with(a[2], b[2])]
 }
@@ -45,7 +43,7 @@ fn skin(vertices: &[BodyVertex], pose: &[f32]) -> Vec<[Vector; 2]> {
     vertices.iter().map(one).collect()
 }
 
-/// Returns the particles after time-corrected Verlet integration.
+/// Returns the new positions of the particles after time-corrected Verlet integration.
 fn integrate(positions: &[Vector], previous: &[Vector], motion: &Motion) -> Vec<Vector> {
     let [ax, ay, az, sharp] = motion.at.map(f64::from);
     let [px, py, pz, _] = motion.pull.map(f64::from);
@@ -60,7 +58,7 @@ fn integrate(positions: &[Vector], previous: &[Vector], motion: &Motion) -> Vec<
     positions.iter().zip(previous).map(one).collect()
 }
 
-/// Returns the particles after all constraints were applied in order, [`ITERATIONS`] times.
+/// Returns the positions of the particles after all constraints were applied in order, [`ITERATIONS`] times.
 fn distances(shirt: &Shirt, mut points: Vec<Vector>) -> Vec<Vector> {
     for c in (0..ITERATIONS).flat_map(|_| &shirt.constraints) {
         let (a, b) = (points[c.a as usize], points[c.b as usize]);
@@ -73,8 +71,8 @@ fn distances(shirt: &Shirt, mut points: Vec<Vector>) -> Vec<Vector> {
     points
 }
 
-/// Returns the particles after they were moved outside the body and within reach of their drivers, the points of the body's
-/// surface that they follow.
+/// Returns the positions of the particles after they were moved outside the body, and within reach of their drivers (the points
+/// of the body's surface that they follow).
 fn drive(points: &[Vector], drivers: &[[Vector; 2]], reach: &[f32]) -> Vec<Vector> {
     let one = |((p, [at, normal]), reach): ((&Vector, &[Vector; 2]), &f32)| {
         let off = combine(*p, *at, |p, at| p - at);
@@ -114,7 +112,6 @@ fn write_body(skinned: &[[Vector; 2]], body: &[BodyVertex]) -> Vec<f32> {
     skinned.iter().zip(body).flat_map(one).collect()
 }
 
-/// Converts vectors to floats.
 fn floats(points: &[Vector]) -> Vec<f32> {
     points.iter().flatten().map(|x| *x as f32).collect()
 }

@@ -22,9 +22,9 @@ const UPPER_SHARE: f32 = 0.35;
 /// The waves around the torso whose sum forms the folds: waves per turn, phase, turns from collar to hem, and weight. The
 /// shortest wave is six columns long. Their phases differ everywhere, so that no fold is like another.
 const WAVES: [[f32; 4]; 3] = [[5.0, 0.1, 0.6, 0.6], [7.0, 0.35, -0.7, 0.6], [3.0, 0.7, 0.5, 0.2]];
-/// The part of the way from the collar to the hem where folds begin.
+/// The position where folds begin, as a part of the way from the collar to the hem.
 const FOLDS_BEGIN: f32 = 0.06;
-/// The height of folds just below their beginning, and its increase down to the hem, in metres.
+/// The height of folds in metres where they begin, and how much higher they are at the hem.
 const FOLD_HEIGHT: [f32; 2] = [0.013, 0.024];
 /// The smallest distance of the shirt at rest from the body, in metres.
 const MIN_OFFSET: f32 = 0.006;
@@ -85,8 +85,8 @@ pub(super) fn new() -> Shirt {
     }
 }
 
-/// Returns all constraints ordered by colour, and the range of each colour. Each constraint gets the first colour that no other
-/// constraint of its two particles has.
+/// Creates all constraints, ordered by colour; also returns the range of each colour. Each constraint gets the first colour
+/// that no other constraint of its two particles has, so that constraints of one colour share no particle.
 fn constraints(rest: &[Point], reach: &[f32]) -> (Vec<Constraint>, Vec<Range<usize>>) {
     /// The neighbours of a particle with which it has constraints: the distance in rows and in columns, and an index in
     /// [`STIFFNESS`].

@@ -12,7 +12,7 @@ use base::error::Result;
 use opencl::cl::{self, Answer, Buffer, ClContext, Event, Queue, enqueue_unmap, failed};
 use opencl::guarded::GuardedArray;
 
-/// The arrays of a case in device memory, with one layout and one way of transfer.
+/// The arrays of a case in device memory, with one layout and one method of transfer.
 #[derive(Debug)]
 pub(super) struct DeviceArrays {
     pub inputs: [GuardedArray; 4],
@@ -28,9 +28,8 @@ pub(super) struct DeviceArrays {
 /// Host memory for the data that is transferred in each frame, in the device's layout.
 #[derive(Debug, Default)]
 pub(super) struct HostCopies {
-    /// The pose, the positions, and the previous positions.
+    /// The bytes of the pose, the positions, and the previous positions.
     pub input_bytes: [Vec<u8>; 3],
-    /// The vertices.
     pub vertex_bytes: Vec<u8>,
 }
 
@@ -77,8 +76,8 @@ impl DeviceArrays {
         Ok(events)
     }
 
-    /// Uploads pose and particles for a frame. Returns the buffers that were created for this frame, if any; the kernels keep
-    /// them alive.
+    /// Uploads pose and particles for a frame. Returns the buffers that were created for this frame, kept alive by the kernels;
+    /// `None` if the variant creates none.
     fn upload(
         &self,
         cl: &ClContext,

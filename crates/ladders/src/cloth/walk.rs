@@ -12,28 +12,29 @@ use super::model::{
     mirrored_to_side,
 };
 
-/// The duration of two steps, in seconds.
+/// The duration of two steps of the walk, after which it repeats, in seconds.
 pub(crate) const PERIOD: f32 = 1.1;
 /// The speed of the figures, and of a foot on the floor, in metres per second.
 pub const SPEED: f32 = 1.2;
 /// The distance between neighbouring figures in a crowd, in metres.
 pub const SPACING: f32 = 1.3;
 
-/// The part of a foot's period during which the foot is on the floor. The foot comes down at the beginning of its period.
+/// The part of a foot's period (two steps) during which the foot is on the floor. The foot comes down at the beginning of its
+/// period.
 const STANCE_PART: f32 = 0.575;
-/// The key frames of a foot's angle: a part of the foot's period, and the angle in radians. The heel comes down first, and the
-/// toes leave last.
+/// The key frames of the angle between a foot and the floor: a part of the foot's period, and the angle in radians. The heel
+/// comes down first, and the toes leave last.
 const PITCH_KEYS: [[f32; 2]; 6] =
     [[0.0, -0.27], [0.11, 0.0], [0.25, 0.0], [0.61, 1.12], [0.90, -0.27], [1.0, -0.27]];
 /// The centre of a shoe's path on the floor, in metres: its distance ahead of the hips, and to the side.
 const STANCE_CENTER: [f32; 2] = [-0.079, 0.075];
 /// The additional height of a foot in the air, in metres.
 const FOOT_LIFT: f32 = 0.032;
-/// The average height of the hips below that at rest, in metres.
+/// The distance in metres by which the hips are on average lower while walking than in the rest pose.
 const HIP_SINK: f32 = 0.036;
 /// The amplitude of the hips' vertical movement, in metres.
 const BOB_AMPLITUDE: f32 = 0.020;
-/// The phase of a foot at which the hips are lowest.
+/// The phase, as a part of a foot's period, at which the hips are lowest.
 const LOWEST_PHASE: f32 = 0.026;
 /// The amplitude of the hips' sideways movement toward the standing foot, in metres. With this value and those of [`HIP_SINK`]
 /// and [`BOB_AMPLITUDE`] the knees are never quite straight.
@@ -42,14 +43,14 @@ const SWAY_AMPLITUDE: f32 = 0.020;
 /// The walk of one figure in a crowd: its place, and its phase.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Walk {
-    /// The x and z coordinates of the figure's place, in metres.
+    /// The x and z coordinates of the place where the figure walks, in metres.
     pub at: [f32; 2],
-    /// The phase of the walk as a part of the period.
+    /// The phase of the walk at time 0, as a part of the period.
     pub phase: f32,
 }
 
 impl Walk {
-    /// Returns the matrix of each bone at a time in seconds. It transforms points of the rest pose.
+    /// Returns the matrices of the bones at a time in seconds, which transform points of the rest pose.
     pub(crate) fn pose(&self, seconds: f32) -> Vec<[f32; 12]> {
         let part = (f64::from(seconds) / f64::from(PERIOD) + f64::from(self.phase)).rem_euclid(1.0) as f32;
         let wave = (part * TAU).sin();
@@ -109,7 +110,7 @@ fn smooth(x: f32) -> f32 {
     x * x * x * (10.0 + x * (6.0 * x - 15.0))
 }
 
-/// Returns a foot's angle in radians at a part of the foot's own period.
+/// Returns the angle between a foot and the floor, in radians, at a part of the foot's own period.
 fn foot_pitch(part: f32) -> f32 {
     let between = |pair: &[[f32; 2]]| {
         let ([from, first], [to, last]) = (pair[0], pair[1]);

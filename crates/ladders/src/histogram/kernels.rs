@@ -7,7 +7,7 @@ use compute::reduction::Case;
 use compute::reduction::kernels::{CLEAR, Code, HEIGHT, NUMBERS, PICTURE, WIDTH};
 use compute::variant::Variant;
 
-/// Returns a launch of the kernel with the name `kernel`, which counts pixels, with as many work-groups as the picture needs.
+/// Returns the launch of the kernel with the name `kernel`, which counts pixels, with as many work-groups as the picture needs.
 const fn counting(kernel: &'static str) -> Pass<Case> {
     Pass {
         kernel,
@@ -21,14 +21,14 @@ const fn counting(kernel: &'static str) -> Pass<Case> {
     }
 }
 
-/// The size of the work-groups.
+/// The parameter for the size of the work-groups.
 const GROUP: Param = Param { name: "GROUP", cpu: 256, gpu: 256, values: &[64, 128, 256, 512] };
 
 /// The name of the kernel file of the variants that count in local memory.
 const LOCAL_FILE: &str = "histogram/02_local.cl";
 /// The launches of the kernels that count in local memory.
 const LOCAL_PASSES: &[Pass<Case>] = &[CLEAR, counting("histogram_local")];
-/// The number of pixels that each work-item counts.
+/// The parameter for the number of pixels that each work-item counts.
 const EACH: Param = Param { name: "EACH", cpu: 64, gpu: 16, values: &[4, 8, 16, 32, 64, 256] };
 
 /// The kernels of the variant `copies`.

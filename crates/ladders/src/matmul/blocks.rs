@@ -81,15 +81,16 @@ pub(super) fn multiply<T: Accumulator, const COLUMNS: usize>(
 /// Some rows of the right matrix, packed into panels.
 struct Panels<'a, T> {
     packed: &'a [T],
-    /// The index of the first of these rows.
+    /// The index in the right matrix of the first packed row.
     first: usize,
-    /// The number of these rows.
+    /// The number of packed rows.
     depth: usize,
     /// The number of columns of the right matrix.
     n: usize,
 }
 
-/// Packs a panel into `to`: the columns of `b` from column `left` on, row by row, with zeros beyond the last column.
+/// Packs a panel into `to`: the columns of `b` from the column `left` on, row by row. Columns beyond the last one are filled
+/// with zeros.
 fn pack<T: Accumulator, const COLUMNS: usize>(b: &[f32], n: usize, left: usize, to: &mut [T]) {
     let columns = left..n.min(left + COLUMNS);
     for (to, from) in to.chunks_exact_mut(COLUMNS).zip(b.chunks_exact(n)) {
@@ -132,7 +133,7 @@ fn tile_sums<T: Accumulator, const COLUMNS: usize>(
     sum_products::<T, COLUMNS, false>(a_values, b_panel)
 }
 
-/// Returns the same products as [`tile_sums`]; compiled for fused multiply-add.
+/// Computes the same sums as [`tile_sums`]; compiled for fused multiply-add.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 fn tile_sums_fma<T: Accumulator, const COLUMNS: usize>(

@@ -59,18 +59,18 @@ const fn tiles(kernel: &'static str, work: WorkFormula<Shape>) -> Pass<Shape> {
     }
 }
 
-/// Returns the numbers of work-groups, across and down, if each element of the product has a work-item.
+/// Returns the number of work-groups across and the number down, if each element of the product has a work-item.
 fn product_groups(config: &Config, shape: &Shape) -> [usize; 2] {
     let [x, y] = group_shape(config);
     [(shape.n as usize).div_ceil(x), (shape.m as usize).div_ceil(y)]
 }
 
-/// Returns the number of chunks into which this number of panels is divided. Each chunk is packed by one work-item.
+/// Returns the number of chunks into which `panels` panels are divided, of which each is packed by one work-item.
 fn chunks(config: &Config, shape: &Shape, panels: usize) -> [usize; 2] {
     [panels * (shape.k as usize).div_ceil(value(config, "CHUNK")), 1]
 }
 
-/// Returns the numbers of panels of the left and of the right matrix.
+/// Returns the number of panels of the left matrix, and that of the right matrix.
 fn panel_counts(config: &Config, shape: &Shape) -> [usize; 2] {
     [(shape.m as usize).div_ceil(panel_rows(config)), (shape.n as usize).div_ceil(panel_columns(config))]
 }
@@ -80,8 +80,8 @@ pub(super) fn value(config: &Config, name: &str) -> usize {
     config.get(name).max(1) as usize
 }
 
-/// Returns the numbers of columns and rows of a work-group, computed from `GROUP`, `GROUP_X`, `GROUP_Y` or `TILE`, whichever of
-/// these parameters the file has.
+/// Returns the number of columns and the number of rows of a work-group, computed from `GROUP`, `GROUP_X`, `GROUP_Y` or `TILE`,
+/// whichever of these parameters the file has.
 fn group_shape(config: &Config) -> [usize; 2] {
     let get = |name| value(config, name);
     // Parameters that a file does not have are 1.
@@ -112,15 +112,16 @@ fn tile_bytes(config: &Config, buffers: usize, more: usize) -> u64 {
     (4 * buffers * get("TILE_K") * (get("TILE_M") + more + get("TILE_N"))) as u64
 }
 
-/// Returns true if tiles divide evenly among work-items, work-groups have a useful size, and the results of a work-item may fit
-/// into registers.
+/// Returns true if tiles divide evenly among work-items, work-groups have a useful size, and a work-item's results may fit into
+/// registers.
 fn tiles_fit(config: &Config) -> bool {
     let get = |name| value(config, name);
     let whole = get("TILE_M") % get("ROWS") == 0 && get("TILE_N") % get("COLUMNS") == 0;
     whole && (16..=512).contains(&tile_items(config)) && get("ROWS") * get("COLUMNS") <= 128
 }
 
-/// Returns a parameter: its name, its defaults for CPUs and GPUs, and the values that a search uses.
+/// Describes a parameter: its name, its defaults for CPUs and GPUs, and the values that are tried in a search for the fastest
+/// one.
 const fn param(name: &'static str, cpu: u32, gpu: u32, values: &'static [u32]) -> Param {
     Param { name, cpu, gpu, values }
 }
@@ -141,8 +142,7 @@ fn square_bytes(config: &Config) -> usize {
     4 * 2 * side * (side + 1)
 }
 
-/// Returns the description of a kernel file whose last kernel uses square tiles in local memory. `passes` are the file's
-/// launches.
+/// Describes a kernel file whose last kernel uses square tiles in local memory. `passes` are the file's launches.
 const fn square_tiles(file: &'static str, passes: &'static [Pass<Shape>]) -> Code {
     Code {
         allows: |config, device| square_bytes(config) as u64 <= device.local_memory(),

@@ -30,19 +30,19 @@ pub fn bound(k: u32) -> f64 {
     roundings * UNIT_ROUNDOFF / (1.0 - roundings * UNIT_ROUNDOFF)
 }
 
-/// The elements of a product, each with its own error bound.
+/// The elements of a product in the comparison with the expected product, each with its own error bound.
 #[derive(Debug, Clone)]
 pub struct ProductElements {
     /// The number of columns of the product.
     n: usize,
-    /// The [`bound`] of all elements, or 0 if the elements have to be exact.
+    /// The [`bound`] of the relative error of all elements, or 0 if the elements have to be exact.
     bound: f64,
     /// The Euclidean lengths of the left matrix' rows, and of the right matrix' columns.
     lengths: Arc<(Vec<f64>, Vec<f64>)>,
 }
 
 impl ProductElements {
-    /// Computes the lengths of rows and columns, for matrices with the kind of input `name`.
+    /// Computes the Euclidean lengths of rows and columns, for matrices with the kind of input `name`.
     pub(super) fn new(name: &str, shape: &Shape, matrices: &[&[f32]]) -> Self {
         let (a, b) = (matrices[0], matrices[1]);
         let (k, n) = (shape.k as usize, shape.n as usize);
@@ -64,8 +64,8 @@ impl Elements for ProductElements {
         format!("row {}, column {}", number / self.n.max(1), number % self.n.max(1))
     }
 
-    /// Returns the error of an element relative to the lengths of its row and column. `None` if only equal numbers are
-    /// accepted, because one of the two numbers is infinite or NaN, or a length is 0.
+    /// Returns the error of an element divided by the Euclidean lengths of the row and the column that it was computed from.
+    /// `None` if only equal numbers are accepted, because one of the two numbers is infinite or NaN, or a length is 0.
     fn error(&self, number: usize, got: f64, want: f64) -> Option<f64> {
         if got.is_nan() && want.is_nan() {
             return Some(0.0);
@@ -105,7 +105,7 @@ mod tests {
         bytes.chunks_exact(4).map(|x| f32::from_le_bytes(x.try_into().unwrap())).collect()
     }
 
-    /// Computes the product one number at a time; the products are added in the given order.
+    /// Computes the product with one number type, adding the products of each element in the given order.
     fn plain<T: Copy>(
         shape: Shape,
         order: impl Iterator<Item = u32> + Clone,

@@ -36,14 +36,14 @@ impl Shape {
         ))
     }
 
-    /// Returns the title of the shape, such as "2048×1023 by 1023×4096".
+    /// Returns the sizes as text, such as "2048×1023 by 1023×4096".
     pub(crate) fn title(&self) -> String {
         let Self { m, n, k } = self;
         format!("{m}×{k} by {k}×{n}")
     }
 
-    /// Returns the class of the shape for tuning. Products with fewer than 64 rows or columns are thin, regardless of `k`; the
-    /// class of other products depends on the number of multiplications.
+    /// Returns the name of the group of shapes that share a tuned configuration. Products with fewer than 64 rows or columns
+    /// are "thin", regardless of `k`; the group of other products depends on the number of multiplications.
     pub(crate) fn class(&self) -> &'static str {
         if self.m.min(self.n) < 64 {
             return "thin";
@@ -75,8 +75,8 @@ impl Shape {
         u64::from(self.m) * u64::from(self.n) * u64::from(self.k)
     }
 
-    /// Returns smaller shapes, in rising order, whose times predict the time of this shape; empty if this shape is small
-    /// itself.
+    /// Returns smaller shapes, in rising order, whose times predict the time of this shape; empty if this shape is too small
+    /// for that.
     pub(super) fn smaller(&self) -> Vec<Self> {
         // Squares have matrices of 256 KiB, 1 MiB and 4 MiB: the last ones fit into few caches.
         let smaller = [1 << 24, 1 << 27, 1 << 30].map(|products| self.halved(products));

@@ -85,7 +85,7 @@ const fn pass(kernel: &'static str) -> Pass<Size> {
     }
 }
 
-/// Returns the number of work-items in a work-group.
+/// Returns the number of work-items in a work-group of this configuration.
 fn group_items(config: &Config<Code<Size>>) -> usize {
     let tile = config.get("TILE") as usize;
     config.get("GROUP") as usize * tile * tile

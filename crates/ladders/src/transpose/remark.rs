@@ -7,11 +7,10 @@ use base::timing::believed;
 use ladder::measure::Measurement;
 use ladder::rows::CaseRun;
 
-/// The ratio of two times below which they count as equal.
+/// The ratio of two times below which they are reported as equal.
 const SAME_SPEED: f64 = 1.1;
 
-/// Returns the remark on the times of transposition for a device of this kind; `None` unless all three orders of work-items have
-/// times.
+/// Returns the remark on the times of a run on a device of this kind; `None` unless all three orders of work-items were timed.
 pub(super) fn remark(kind: Option<DeviceKind>, run: &CaseRun) -> Option<String> {
     let time = |id: &str| run.timed().find(|(row, _)| row.entry.id == id).map(|(_, measured)| measured);
     let three = [

@@ -18,7 +18,7 @@ struct Modes {
     saturates: bool,
     /// True if the conversion rounds to the nearest value.
     nearest: bool,
-    /// True if the conversion rounds away from zero: first for positive numbers, then for negative ones.
+    /// True if the conversion rounds away from zero: the first value is for positive numbers, the second for negative ones.
     away: [bool; 2],
     /// True if integers out of range lose their upper bits.
     wraps: bool,
@@ -178,7 +178,7 @@ macro_rules! lanes {
         mod $module {
             use super::*;
 
-            /// A decomposed number. The magnitude of an infinity or a NaN has no meaning.
+            /// A number, decomposed into sign, magnitude and exponent. The magnitude of an infinity or a NaN has no meaning.
             struct Number {
                 negative: bool,
                 magnitude: $word,

@@ -11,7 +11,7 @@ pub(crate) const JUNK_WORD: u32 = 0xdead_beef;
 /// The number of bytes of results that are compared at once. Single results are compared only if their block differs.
 const BLOCK_BYTES: usize = 4096;
 
-/// A wrong result of a conversion. The field names are JSON keys.
+/// The wrong results of a conversion in one form: their number, and the first of them. The field names are JSON keys.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     /// The form in which the conversion was written, such as "width 3" for the `convert_` function of vectors of three.
@@ -19,21 +19,21 @@ pub struct Failure {
     /// The kind of failure: "differs", "not written" (the output still has the junk word), or "outside" (the kernel wrote
     /// outside the output).
     pub what: String,
-    /// The first number with a wrong result, as hexadecimal bits; empty if the kernel wrote outside its output.
+    /// The first number that was converted wrongly, as hexadecimal bits; empty if the kernel wrote outside its output.
     pub input_bits: String,
-    /// The first number with a wrong result, as a value.
+    /// The first number that was converted wrongly, as a value.
     pub input: String,
-    /// The device's result as bits.
+    /// The device's result for the first number, as bits.
     pub got_bits: String,
-    /// The device's result as a value.
+    /// The device's result for the first number, as a value.
     pub got: String,
-    /// The expected result as bits.
+    /// The expected result for the first number, as bits.
     pub wanted_bits: String,
-    /// The expected result as a value.
+    /// The expected result for the first number, as a value.
     pub wanted: String,
     /// The number of wrong results among the tested numbers.
     pub wrong: u64,
-    /// The number of results among the tested numbers.
+    /// The number of results that were compared.
     pub tried: u64,
 }
 
@@ -51,7 +51,7 @@ impl std::fmt::Display for Failure {
     }
 }
 
-/// Some numbers to be converted, and the expected results.
+/// The numbers that a test converts, and the expected results.
 #[derive(Debug, Default)]
 pub(crate) struct Numbers {
     /// The numbers as packed bytes.
@@ -124,7 +124,8 @@ impl Numbers {
     }
 }
 
-/// Returns the failure of a kernel that wrote outside its output: `changed` bytes there no longer have the junk word's value.
+/// Returns the failure of a kernel that wrote outside its output: `changed` bytes around the output no longer have the value
+/// with which they were filled.
 pub(crate) fn wrote_outside(form: Form, changed: u64) -> Failure {
     Failure { form: form.to_string(), what: "outside".to_owned(), wrong: changed, ..Failure::default() }
 }

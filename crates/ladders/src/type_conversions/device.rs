@@ -17,7 +17,7 @@ use opencl::kernel::{Kernel, NdRange, Value, enqueue, expect_types};
 use opencl::memory::allocation_flags;
 use opencl::program;
 
-/// The name of the kernel file.
+/// The name of the kernel file with the conversions in all forms.
 pub const KERNEL_FILE: &str = "conversions/01_all_forms.cl";
 /// The minimum size in bytes of a canary: an area of known bytes before, between or after the outputs that reveals writes
 /// outside them. Outputs are aligned to this size.
@@ -72,13 +72,13 @@ impl Abilities {
     }
 }
 
-/// The compiled conversions from one type to another.
+/// The compiled kernels that convert numbers from one type to another.
 #[derive(Debug)]
 pub(crate) struct Program {
     kernels: Vec<(Case, Kernel)>,
     from: Type,
     to: Type,
-    /// The vector widths for which the kernels convert.
+    /// The vector widths for which the program has conversions.
     pub(crate) widths: Widths,
 }
 
@@ -131,7 +131,6 @@ fn single_case_options(case: Case) -> String {
     format!(" -DONLY={}{implicit}", case.mode())
 }
 
-/// Creates the kernel of a case.
 fn kernel(program: &cl::Program, case: Case) -> Result<Kernel> {
     let name = format!("run{}", case.mode());
     let kernel = Kernel::new(program, &name)
@@ -185,7 +184,7 @@ impl OutputLayout {
     }
 }
 
-/// Numbers and their buffers on a device, for tests of conversions between any types.
+/// Device buffers for the numbers to convert and their results, for tests of conversions between any types.
 #[derive(Debug)]
 pub(crate) struct TestBuffers {
     cl: ClContext,
@@ -207,7 +206,7 @@ impl TestBuffers {
         Self { cl: cl.clone(), abilities, numbers: Numbers::default(), input: None, output: None }
     }
 
-    /// Returns the buffer in `slot` if it has at least `bytes` bytes; otherwise replaces it by a new buffer.
+    /// Returns the buffer in `slot` if it has at least `bytes` bytes; otherwise allocates a larger one in its place.
     fn reserve(cl: &ClContext, slot: &mut Option<Buffer>, bytes: usize) -> Result<Buffer> {
         if let Some(buffer) = slot.as_ref().filter(|buffer| buffer.len() >= bytes) {
             return Ok(buffer.clone());
@@ -316,8 +315,8 @@ fn work_size(device: &DeviceInfo, count: usize) -> (usize, usize) {
     (items.next_multiple_of(group), group)
 }
 
-/// Returns the number of work-items that share `count` numbers: as many as a device with `units` compute units needs to be busy,
-/// and more if there would be too many numbers for each.
+/// Returns the number of work-items that convert `count` numbers together: as many as keep a device with `units` compute units
+/// busy, and more if each would have too many numbers.
 pub(super) fn work_items(kind: DeviceKind, units: u32, count: usize) -> usize {
     // A CPU gets a few ranges of numbers for each core.
     let per_unit = if kind == DeviceKind::Cpu { 4 } else { 2048 };

@@ -77,7 +77,7 @@ fn exponent_mask(ty: Type, format: Format) -> u64 {
     (ty.mask() >> 1) & !((1 << (format.precision - 1)) - 1)
 }
 
-/// Returns true if the bits of a floating-point number are a NaN; false for `None`.
+/// Returns true if the number is a NaN. `number` is the format of a floating-point number and its bits; false if it is `None`.
 fn is_nan_of(number: Option<(Format, u64)>, ty: Type) -> bool {
     number.is_some_and(|(format, bits)| bits & (ty.mask() >> 1) > exponent_mask(ty, format))
 }

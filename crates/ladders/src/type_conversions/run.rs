@@ -82,7 +82,7 @@ pub fn run(device: &Device, options: &TestOptions, stop: &Cancel, watch: Observe
     done.map(|()| times)
 }
 
-/// Cases with the same types, each with the count of its numbers that have been tested.
+/// Cases with the same types, each with the number of values for which it has been tested.
 type Group = Vec<(Case, u64)>;
 
 /// One thread of the test.
@@ -123,8 +123,8 @@ impl TestThread<'_> {
         Ok(())
     }
 
-    /// Reports the new `states` of cases to the observer, except those of cases that have made no progress since `asked`.
-    /// Returns the cases that are not finished, each with the count of its numbers that have been tested.
+    /// Reports the new `states` of cases to the observer, except those of cases that have made no progress since the counts in
+    /// `asked`. Returns the cases that are not finished, each with the number of values for which it has been tested.
     fn note(&self, asked: &[(Case, u64)], states: Vec<(Case, State)>) -> Group {
         let mut going = Group::new();
         for (case, state) in states {

@@ -1,4 +1,4 @@
-//! The saved result of a conformance test as JSON, and the differences between two results.
+//! The saved results of a conformance test as JSON, and the comparison of two saved results.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -16,23 +16,23 @@ use base::load;
 /// The maximum size of a file that is read, in bytes: enough for some devices with a thousand cases each.
 const MAX_FILE_BYTES: u64 = 64 << 20;
 
-/// The word for the outcome of a case whose `convert_` function the driver lacks.
+/// The outcome of a case whose `convert_` function the driver lacks, as it is written in JSON.
 pub const MISSING_IN_DRIVER: &str = "missing_in_driver";
 
-/// The result of a conformance test. The field names are JSON keys.
+/// The saved results of a conformance test. The field names are JSON keys.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Saved {
     /// The version of the file format, 1.
     pub schema: u32,
     /// The kind of results, "conformance".
     pub kind: String,
-    /// The program and its version.
+    /// The name and version of the program that ran the test.
     pub program: String,
     /// The thoroughness of the test, "quick" or "full".
     pub depth: String,
     /// The seed of the random numbers.
     pub seed: u32,
-    /// True if every case is finished.
+    /// True if every case was tested completely.
     pub complete: bool,
     /// The results of each device.
     pub devices: Vec<DeviceResult>,
@@ -57,7 +57,7 @@ pub struct DeviceResult {
     /// The names of the cases whose `convert_` functions the driver lacks.
     #[serde(default)]
     pub missing_in_driver: Vec<String>,
-    /// The cases.
+    /// The results of all cases.
     pub cases: Vec<CaseResult>,
 }
 
@@ -77,19 +77,19 @@ pub struct CaseResult {
     pub case: String,
     /// The outcome: "ok", "wrong", "failed", "unsupported", [`MISSING_IN_DRIVER`], "partial" or "missing" (not tested yet).
     pub outcome: String,
-    /// The count of numbers that were tested in every form.
+    /// The number of values that were converted and compared in every form.
     pub values: u64,
-    /// The count of numbers that are to be tested.
+    /// The number of values that a complete test converts.
     #[serde(rename = "of")]
     pub total: u64,
-    /// True if the tested numbers are all numbers of the source type.
+    /// True if the test converts all numbers of the source type.
     pub exhaustive: bool,
     /// The forms of the conversion that were tested: "implicit" for an assignment, or for example "width 4" for a `convert_`
     /// function of vectors.
     pub forms: Vec<String>,
     /// The first wrong result; `None` if there is none.
     pub failure: Option<Failure>,
-    /// The reason why the case failed or is unsupported; `None` for other outcomes.
+    /// The reason why the case failed or is unsupported, as a sentence; `None` for other outcomes.
     pub reason: Option<String>,
     /// The command that repeats the test of the case; `None` unless the case is wrong or failed.
     pub repeat: Option<String>,
@@ -112,7 +112,8 @@ impl CaseResult {
         }
     }
 
-    /// Returns true if this version of clreel has the case and tests as many numbers of it as `counts` has for its source type.
+    /// Returns true if this version of clreel has the case, and tests it with the same number of values: `counts` has the
+    /// number of values for each source type.
     pub fn matches_counts(&self, counts: &BTreeMap<Type, u64>) -> bool {
         let count = Case::named(&self.case).and_then(|case| counts.get(&case.from));
         count.is_some_and(|count| self.total == *count && self.values <= *count)
@@ -138,21 +139,21 @@ impl CaseResult {
         }
     }
 
-    /// Returns true if the test of the case is finished, so that it need not be continued.
+    /// Returns true if the test of the case is finished and need not be continued.
     pub fn is_settled(&self) -> bool {
         !["missing", "partial"].contains(&self.outcome.as_str())
     }
 }
 
 impl DeviceResult {
-    /// Creates the result of a device with these cases.
+    /// Creates the saved result of a device with these cases.
     pub fn new(info: &DeviceInfo, conditions: Conditions, cases: Vec<CaseResult>) -> Self {
         let DeviceInfo { name, platform, version, driver, .. } = info.clone();
         let (seconds, missing_in_driver) = (Times::default(), Vec::new());
         Self { name, platform, version, driver, conditions, seconds, missing_in_driver, cases }
     }
 
-    /// Updates the result of a case with a new state; returns the result, or `None` if the device has no such case.
+    /// Updates the result of a case with its new state. Returns the updated result, or `None` if the device has no such case.
     pub fn note(&mut self, case: Case, state: State) -> Option<&mut CaseResult> {
         let name = case.to_string();
         let known = self.cases.iter_mut().find(|known| known.case == name)?;
@@ -186,7 +187,7 @@ impl Saved {
         }
     }
 
-    /// Returns the thoroughness of the test.
+    /// Returns the thoroughness with which the test was made.
     pub fn depth(&self) -> Depth {
         if self.depth == Depth::Full.name() { Depth::Full } else { Depth::Quick }
     }
@@ -198,24 +199,24 @@ impl Saved {
     }
 }
 
-/// A change of a case's outcome between two results.
+/// A difference between the outcomes of a case in two results.
 #[derive(Debug, Clone, Serialize)]
 pub struct Change {
     /// The device's name.
     pub device: String,
     /// The case's name.
     pub case: String,
-    /// The earlier outcome, or "missing".
+    /// The outcome in the earlier result, or "missing".
     pub before: String,
-    /// The later outcome, or "missing".
+    /// The outcome in the later result, or "missing".
     pub after: String,
-    /// The reason of the later failure; `None` if there is none.
+    /// The reason for the failure in the later result; `None` if there is none.
     pub reason: Option<String>,
     /// True if the case was right in the earlier result, and is wrong or fails in the later one.
     pub broke: bool,
 }
 
-/// Returns the cases that differ between two results. Devices are matched by name, unless both results have only one.
+/// Returns the cases whose outcomes differ between two results. Devices are matched by name, unless both results have only one.
 pub fn changes(before: &Saved, after: &Saved) -> Vec<Change> {
     let mut changes = Vec::new();
     let mut earlier: BTreeMap<&str, &DeviceResult> = BTreeMap::new();

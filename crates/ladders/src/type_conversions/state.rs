@@ -8,13 +8,13 @@ use super::compare::Failure;
 use super::types::{Case, Widths};
 use super::values::Depth;
 
-/// The count of numbers that are tested at once.
+/// The number of values that are generated and converted at once.
 pub(super) const PART_NUMBERS: usize = 1 << 21;
 
 /// The options of a conformance test.
 #[derive(Debug, Clone)]
 pub struct TestOptions {
-    /// The cases, each with the count of its numbers that have been tested already.
+    /// The cases to test, each with the number of values for which it has been tested already.
     pub cases: Vec<(Case, u64)>,
     /// The vector widths that are tested.
     pub widths: Widths,
@@ -22,42 +22,41 @@ pub struct TestOptions {
     pub depth: Depth,
     /// The seed of the random numbers.
     pub seed: u32,
-    /// The timeout of a step in a child process; `None` if the user set none.
+    /// The timeout of a step in a child process, as the user set it; `None` for the default.
     pub limit: Option<Duration>,
 }
 
 /// The state of a case in a conformance test.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum State {
-    /// All results so far are right. The value is the count of numbers tested.
+    /// All results so far are right, and the test is not finished. The value is the number of values tested.
     Partial(u64),
-    /// The results for all numbers are right. The value is their count.
+    /// The test is finished, and all results are right. The value is the number of values tested.
     Ok(u64),
-    /// A result is wrong. The values are the count of numbers tested and the first failure.
+    /// A result is wrong. The fields are the number of values tested and the first failure.
     Wrong(u64, Box<Failure>),
-    /// The device does not have one of the types. The value is the reason as a sentence.
+    /// The device does not have one of the types. The text is the reason as a sentence.
     Unsupported(String),
-    /// The driver has no `convert_` function of this name, although OpenCL C requires it. The value is the reason as a
-    /// sentence.
+    /// The driver has no `convert_` function of this name, although OpenCL C requires it. The text is the reason as a sentence.
     MissingInDriver(String),
-    /// The case could not be compiled or run. The value is the reason as a sentence.
+    /// The case could not be compiled or run. The text is the reason as a sentence.
     Failed(String),
 }
 
-/// The time spent in each stage of a test, in seconds, summed over all children.
+/// The time spent in each stage of a test, in seconds, summed over all child processes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Times {
-    /// Loading drivers and opening the device, in seconds.
+    /// Time for loading drivers and opening the device, in seconds.
     pub start: f64,
-    /// Compiling kernels, in seconds.
+    /// Time for compiling kernels, in seconds.
     pub compile: f64,
-    /// Generating and uploading numbers, in seconds.
+    /// Time for generating and uploading numbers, in seconds.
     pub numbers: f64,
-    /// Computing expected results, in seconds.
+    /// Time for computing expected results, in seconds.
     pub reference: f64,
-    /// Waiting for the device and for results, in seconds.
+    /// Time for waiting for the device and for results, in seconds.
     pub device: f64,
-    /// Comparing results, in seconds.
+    /// Time for comparing results, in seconds.
     pub compare: f64,
 }
 

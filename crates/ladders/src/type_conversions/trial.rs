@@ -45,7 +45,7 @@ enum Response {
     Failed(Error),
 }
 
-/// The reason why a child did not finish a request.
+/// The reason why a child process did not finish a request.
 #[derive(Debug)]
 pub(super) enum TrialError {
     /// This case failed, crashed or hung. The second value is the error for the user.
@@ -105,7 +105,7 @@ impl Child {
     }
 }
 
-/// Returns the error for `cases` if the child ended in the step `step`.
+/// Returns the error for `cases` if the child process ended in the step `step`; `ending` says how it ended.
 fn trial_error(cases: &[(Case, u64)], step: &str, ending: &Ending) -> TrialError {
     let is_build = step == BUILD;
     let case = match cases {
@@ -174,9 +174,8 @@ fn mangled_name(symbol: &str) -> Option<&str> {
 /// The cases that were compiled last, their kernels, and the cases that failed to compile with their errors.
 type CompiledProgram = (Vec<Case>, Program, Vec<(Case, Error)>);
 
-/// The objects that a child keeps from one request to the next.
+/// The objects that a child process keeps from one request to the next.
 struct ChildState {
-    /// The identity of the device.
     device: Identity,
     cl: ClContext,
     memory: TestBuffers,
@@ -262,7 +261,6 @@ fn run_request(
 }
 
 impl ChildState {
-    /// Opens the device.
     fn new(device: &Identity) -> Result<Self> {
         let unknown = || {
             Error::new(

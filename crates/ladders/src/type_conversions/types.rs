@@ -214,7 +214,7 @@ impl Widths {
         Widths::new(&forms.iter().filter_map(width).collect::<Vec<_>>())
     }
 
-    /// Returns true if the set contains the vector width of `form`. An assignment counts as width 1.
+    /// Returns true if the set contains the vector width of `form`. An assignment of a scalar counts as width 1.
     pub(crate) fn contains(self, form: Form) -> bool {
         let scalar = if form == Form::Implicit { Form::Width(1) } else { form };
         Form::ALL.iter().position(|of| *of == scalar).is_some_and(|bit| self.0 >> bit & 1 == 1)

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::types::{Format, Kind, Type};
 
-/// The number of which counts are multiples after padding. All vector widths divide it.
+/// The number of which the count of generated numbers is a multiple, after padding. All vector widths divide it.
 pub(crate) const COUNT_MULTIPLE: usize = 48;
 /// The count of random numbers in a quick test.
 const QUICK_RANDOM_NUMBERS: u64 = 1 << 20;

@@ -126,7 +126,7 @@ pub static VECTOR_ADD: ArrayLadder<u32> = ArrayLadder {
     unit: "number",
 };
 
-/// Returns the expected sums as bytes, computed one by one.
+/// Returns the expected sums as bytes. They are computed one number at a time.
 pub(crate) fn reference(a: &[f32], b: &[f32]) -> Vec<u8> {
     a.iter().zip(b).flat_map(|(a, b)| (a + b).to_le_bytes()).collect()
 }

@@ -1,5 +1,5 @@
-//! Compares conversions with the reference at small odd sizes, with every matrix, range and siting; those of the movie's own
-//! format also at its whole size.
+//! Compares the output of conversions with the reference, on small pictures of odd sizes, with every matrix, range and siting.
+//! Conversions of the movie's own format are also compared at the movie's size.
 
 use std::fmt::Write;
 
@@ -38,7 +38,7 @@ pub(super) const FORMATS: [Pixel; 19] = [
     Pixel::GBRP,
     Pixel::GBRP10LE,
 ];
-/// Formats whose planes are checked as the output of the filter on planes.
+/// The pixel formats in which the output of the filter on planes is checked.
 pub(super) const FILTERED_FORMATS: [Pixel; 8] = [
     Pixel::YUV420P,
     Pixel::YUV422P,
@@ -49,10 +49,10 @@ pub(super) const FILTERED_FORMATS: [Pixel; 8] = [
     Pixel::GRAY8,
     Pixel::BGRA,
 ];
-/// Sizes for checks: odd ones, ones of a single pixel or chroma sample, and one wider than a work-group.
+/// Picture sizes for checks: odd ones, ones of a single pixel or chroma sample, and one wider than a work-group.
 const SIZES: [(u32, u32); 6] = [(1, 1), (1, 6), (2, 3), (15, 7), (34, 19), (259, 5)];
-/// The first size for the checks of matrices, ranges and sitings. Each further size is a pixel wider, so that nearly every
-/// remainder of a row after vectors of 16 pixels is checked.
+/// The first picture size for the checks of matrices, ranges and sitings. Each further picture is a pixel wider, so that nearly
+/// every number of pixels that remains in a row after vectors of 16 pixels is checked.
 const FIRST_TAGGED_SIZE: (u32, u32) = (21, 9);
 const MATRICES: [Matrix; 6] =
     [Matrix::Bt601, Matrix::Bt709, Matrix::Bt2020, Matrix::Smpte240m, Matrix::Fcc, Matrix::Ycgco];
@@ -81,7 +81,7 @@ impl Source {
         }
     }
 
-    /// Returns true if the conversions of this source and of `other` may use the same kernels.
+    /// Returns true if conversions of this source may use the same kernels as conversions of `other`.
     pub(super) fn may_share_kernels(self, other: Self) -> bool {
         match (self, other) {
             (Source::Planes(_, filtered), Source::Planes(_, others)) => filtered == others,
@@ -172,7 +172,7 @@ impl Checks {
     }
 }
 
-/// Returns the pictures that the conversions of planes are checked with.
+/// Returns the pictures on which conversions of planes are checked, each as a layout and a pattern.
 fn test_pictures(
     source: Source,
     input: Option<&Input>,

@@ -1,6 +1,7 @@
-//! The benchmark of the conversion kernels on one device: checks and times of decoded planes to RGBA, filtered planes to
-//! RGBA, and RGBA to corrected RGBA, into a buffer and into an image, with and without correction. Every byte is compared
-//! with the reference, with poison and canaries.
+//! The benchmark of the conversion kernels on one device. It checks and times the conversions of decoded planes to RGBA, of
+//! filtered planes to RGBA, and of RGBA to corrected RGBA, into a buffer and into an image, with and without correction. Every
+//! byte is compared with the reference. Before a run the output is filled with bytes that differ from the expected ones, and
+//! surrounded by canaries (known bytes that reveal writes outside it).
 
 mod checks;
 mod time;
@@ -38,26 +39,27 @@ pub enum Selection {
     None,
 }
 
-/// The result of checking and timing one conversion.
+/// The result of the check and the timing of one conversion, a row of the benchmark's table.
 #[derive(Debug, Clone)]
 pub struct Row {
-    /// The input: FFmpeg's name of the format, with `-filtered` if its planes are filtered; `rgba` for a correction alone.
+    /// The id of the input: FFmpeg's name of the format, with `-filtered` if its planes are filtered; `rgba` for a correction
+    /// alone.
     pub id: String,
-    /// The file of the kernel that converts; empty if none was checked.
+    /// The name of the kernel file that converts; empty if none was checked.
     pub kernel: &'static str,
-    /// The storage of the output.
+    /// The kind of memory, buffer or image, that the output is written to.
     pub to: Storage,
     /// True if colours are corrected.
     pub corrected: bool,
-    /// The time, if it was measured, or the failure.
+    /// The measured time (`None` if it was not measured), or the failure.
     pub outcome: Result<Option<Measurement>, Outcome>,
     /// The description of the picture on which the conversion was wrong or failed; empty if there is none.
     pub case: String,
-    /// The sizes of the compared pictures, each once.
+    /// The sizes of the compared pictures, without repetitions.
     pub sizes: Vec<(u32, u32)>,
     /// The number of compared pictures.
     pub pictures: usize,
-    /// The reason why the time is wall time, or why runs are missing.
+    /// The reason why the time is wall time instead of device time, or why runs are missing; `None` if neither is the case.
     pub clock_reason: Option<String>,
 }
 
@@ -217,7 +219,7 @@ pub fn run_device(
     Ok(rows)
 }
 
-/// Runs modified kernels in the sandbox, for each storage of the output.
+/// Runs modified kernels in the sandbox, once for each kind of memory that the output may be written to.
 fn run_trials(trials: &mut Trials, cl: &ClContext, source: Source, ask: &RunOptions) -> Result<()> {
     let (width, height) = ask.size;
     let sized = |src| Case {

@@ -12,13 +12,13 @@ use ladder::measure::{self, TaskSamples, TimedTask};
 use opencl::memory::{Picture, Storage};
 use video::color::{Layout, Matrix, RgbaColors};
 
-/// The properties of the pictures on which corrections are timed, those of most movies.
+/// The properties of the pictures on which corrections are timed; most movies have them.
 const OPAQUE: RgbaColors = RgbaColors { matrix: Matrix::Bt709, has_alpha: false };
 
-/// A conversion to time: the index of its row, its input, the storage of its output, and true if colours are corrected.
+/// A conversion to time: the index of its row, its input, the kind of memory for its output, and true if colours are corrected.
 pub(super) type TimedRow = (usize, Source, Storage, bool);
 
-/// Times the conversions in `rows`, in rounds that run each conversion once.
+/// Times the conversions in `rows`, in several rounds that run each conversion once.
 pub(super) fn time(
     checks: &RefCell<Checks>,
     rows: &[TimedRow],

@@ -34,13 +34,13 @@ pub(crate) fn has_alpha(picture: &Video) -> bool {
     }
 }
 
-/// Multiplies a colour by its alpha; `largest` is the largest value of both.
+/// Multiplies a colour value by its alpha; `largest` is the maximum value of both.
 #[inline(always)]
 pub(super) fn multiply_alpha(colour: u32, alpha: u32, largest: u32) -> u32 {
     (colour * alpha + largest / 2) / largest
 }
 
-/// Divides an 8-bit colour by its alpha: the inverse of [`multiply_alpha`].
+/// Divides an 8-bit colour value by its alpha, the inverse of [`multiply_alpha`].
 pub(super) fn divide_alpha(colour: u8, alpha: u8) -> u8 {
     let alpha = u32::from(alpha);
     let colour = (255 * u32::from(colour) + alpha / 2).checked_div(alpha);
@@ -60,7 +60,7 @@ pub fn unpremultiply(rgba: &mut [u8]) {
     }
 }
 
-/// Multiplies a row of samples of `depth` bits by a row of alpha.
+/// Multiplies each sample of a row by the alpha sample of the same pixel. All samples have `depth` bits.
 #[inline(always)]
 pub(super) fn premultiply_samples(colours: &mut [u16], alphas: &[u16], depth: u32) {
     let multiply = |colours: &mut [u16], largest: u32| {
@@ -75,7 +75,7 @@ pub(super) fn premultiply_samples(colours: &mut [u16], alphas: &[u16], depth: u3
     }
 }
 
-/// Multiplies the colours of a packed block by their alpha. `layout` must be that of RGB with alpha.
+/// Multiplies the colours of the picture in `block` by their alpha. `layout` describes the block and must be RGB with alpha.
 pub(super) fn premultiply_block(layout: &Layout, block: &mut [u8]) {
     let (at, first) = layout.first_sample_of(3);
     let plane = layout.planes[at];
@@ -115,7 +115,7 @@ pub(super) fn premultiply_block(layout: &Layout, block: &mut [u8]) {
     }
 }
 
-/// Multiplies the colours of pixels of four bytes by their alpha, which is the byte `ALPHA`.
+/// Multiplies the colours of four-byte pixels by their alpha. `ALPHA` is the index of the alpha byte in a pixel.
 fn premultiply_packed<const ALPHA: usize>(pixels: &mut [u8]) {
     for pixel in pixels.as_chunks_mut::<4>().0 {
         let mut factors = [u32::from(pixel[ALPHA]); 4];

@@ -48,18 +48,18 @@ impl Default for Correction {
 impl Correction {
     /// The correction that changes nothing.
     pub const NEUTRAL: Self = Self { brightness: 0.0, contrast: 1.0, saturation: 1.0, gamma: 1.0 };
-    /// A correction for checks, in which every step of the contract has an effect.
+    /// A strong correction for tests of the kernels, in which every step of the calculation changes pixels.
     pub const VIVID: Self = Self { brightness: 0.07, contrast: 1.3, saturation: 1.6, gamma: 1.4 };
-    /// Valid values of brightness.
+    /// The valid values of brightness.
     pub const BRIGHTNESS: RangeInclusive<f32> = -1.0..=1.0;
-    /// Valid values of contrast.
+    /// The valid values of contrast.
     pub const CONTRAST: RangeInclusive<f32> = 0.0..=4.0;
-    /// Valid values of saturation.
+    /// The valid values of saturation.
     pub const SATURATION: RangeInclusive<f32> = 0.0..=4.0;
-    /// Valid values of gamma.
+    /// The valid values of gamma.
     pub const GAMMA: RangeInclusive<f32> = 0.1..=10.0;
 
-    /// Returns the correction with every value clamped to its range; NaN becomes neutral.
+    /// Returns the correction with each setting clamped to its valid values; NaN becomes neutral.
     pub fn limited(self) -> Self {
         let limit = |value: f32, range: RangeInclusive<f32>, neutral: f32| {
             if value.is_nan() { neutral } else { value.clamp(*range.start(), *range.end()) }
@@ -73,12 +73,13 @@ impl Correction {
         }
     }
 
-    /// Returns true if the correction changes no picture.
+    /// Returns true if the correction leaves every picture unchanged.
     pub fn is_neutral(&self) -> bool {
         self.tables(Matrix::Bt709).is_identity()
     }
 
-    /// Returns the correction as integers, for pictures of this matrix. Values are clamped to their ranges.
+    /// Converts the settings to the integers that the reference and the kernels use, for pictures of this matrix. Settings are
+    /// clamped to their valid values.
     pub fn tables(&self, matrix: Matrix) -> CorrectionTables {
         let c = self.limited();
         let (contrast, brightness, exponent) =
@@ -128,7 +129,7 @@ pub struct CorrectionTables {
 }
 
 impl CorrectionTables {
-    /// Returns true if a correction with these tables changes no picture.
+    /// Returns true if a correction with these tables leaves every picture unchanged.
     pub fn is_identity(&self) -> bool {
         self.saturation == 4096 && self.curve.iter().zip(0..=255).all(|(&to, from)| to == from)
     }

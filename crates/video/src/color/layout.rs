@@ -1,4 +1,4 @@
-//! The layout of a picture's samples in one packed block of bytes.
+//! The layout of a picture in one packed block of bytes: the places of its planes, and the format of its samples.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use base::memory::rgba_bytes;
 pub enum Family {
     /// Luma and two chroma components.
     Ycbcr,
-    /// Luma alone.
+    /// Luma only.
     Grey,
     /// Red, green and blue, with or without alpha.
     Rgb,
@@ -25,13 +25,13 @@ pub struct Plane {
     pub offset: usize,
     /// Distance from one row to the next in bytes; a multiple of 4.
     pub stride: usize,
-    /// Bytes of a row that hold samples; 0 for an unused plane.
+    /// The number of bytes in each row that hold samples; 0 for an unused plane.
     pub row: usize,
     /// The number of rows of the plane.
     pub rows: usize,
 }
 
-/// Location of the samples of one component. All values are in samples, not bytes.
+/// The location of the samples of one component, such as luma, in the packed block. All values are in samples, not bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Component {
     /// Offset of the first sample from the block's start.
@@ -52,24 +52,25 @@ pub struct Layout {
     pub height: u32,
     /// The colour model of the samples.
     pub family: Family,
-    /// Bits of a sample, 8 to 12, including its fraction.
+    /// The number of bits of a sample, 8 to 12, including its fractional bits.
     pub depth: u32,
     /// Fractional bits of a sample: 0 in a decoded picture, more in a [filtered](Layout::filtered) one.
     pub fraction: u32,
     /// The number of unused bits below a sample's lowest bit.
     pub shift: u32,
-    /// True if samples take two bytes, little-endian; otherwise one.
+    /// True if a sample takes two bytes, little-endian; false if it takes one byte.
     pub wide: bool,
     /// True if chroma has half the resolution: the first value horizontally, the second vertically.
     pub subsampled: (bool, bool),
     /// True if rows of chroma belong alternately to the picture's two fields. False if chroma is not subsampled vertically,
     /// or has one row only.
     pub interlaced: bool,
-    /// The location of the first chroma sample, horizontally and vertically, in the units of the [contract](super): 0, 1 or 2.
+    /// The location of the first chroma sample, horizontally and vertically: 0 on the first pixel, 1 halfway to the second
+    /// pixel, 2 on the second pixel (see the [contract](super)).
     pub siting: (u32, u32),
-    /// The YCbCr matrix, by the file's tags or by convention.
+    /// The YCbCr matrix according to the file's tags, or by convention if the picture is untagged.
     pub matrix: Matrix,
-    /// The sample range, by the file's tags or by convention; full for RGB.
+    /// The sample range according to the file's tags, or by convention if the picture is untagged; full for RGB.
     pub range: Range,
     /// The planes of the picture in the block, in FFmpeg's order.
     pub planes: [Plane; 4],
@@ -120,8 +121,8 @@ impl Layout {
         layout
     }
 
-    /// Sets `planes` and `components`: a plane for each component, one after the other, with samples of `unit` bytes and rows
-    /// of a multiple of `alignment` bytes.
+    /// Sets `planes` and `components` for a plane for each component, one plane after the other, with samples of `unit` bytes.
+    /// The length of a row is rounded up to a multiple of `alignment` bytes.
     pub(super) fn pack(&mut self, unit: usize, alignment: usize) {
         let mut end = 0;
         for index in 0..self.count() {
@@ -136,8 +137,8 @@ impl Layout {
         }
     }
 
-    /// Returns this layout for an interlaced or a progressive picture. The result is always progressive if rows of chroma
-    /// cannot belong to two fields.
+    /// Returns this layout marked as interlaced or progressive. The result is always progressive if the picture has no rows of
+    /// chroma that could belong to two fields.
     pub fn with_fields(&self, interlaced: bool) -> Self {
         let has_rows_of_both = self.subsampled_of(1).1 && self.height > 2;
         Self { interlaced: interlaced && has_rows_of_both, ..*self }
@@ -148,7 +149,7 @@ impl Layout {
         self.planes.iter().map(|p| p.offset + p.stride * p.rows).max().unwrap_or(0)
     }
 
-    /// Returns the number of used entries of `components`.
+    /// Returns the number of components of the picture, which are the first entries of `components`.
     pub fn count(&self) -> usize {
         match self.family {
             Family::Grey => 1,
@@ -178,8 +179,9 @@ impl Layout {
         (plane, first - self.planes[plane].offset)
     }
 
-    /// Returns the layout of the output of the filter on planes: samples of 12 bits, in which the bits beyond the depth of
-    /// the input are fraction bits. Each component has a plane of its own, whose rows start at multiples of 64 bytes.
+    /// Returns the layout of the picture that the filter makes of planes with this layout. Its samples have 12 bits, of which
+    /// those beyond the depth of the input are fractional bits. Each component has its own plane, whose rows start at multiples
+    /// of 64 bytes.
     pub fn filtered(&self) -> Layout {
         /// Bits of the samples of a filtered picture.
         const DEPTH: u32 = 12;

@@ -11,13 +11,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::libav;
 
-/// The width from which on untagged pictures are BT.709, however few lines they have: films are cropped to 1280×536. mpv
-/// (`mp_csp_guess`) and libplacebo have the same rule.
+/// The minimum width at which a picture without a matrix tag is assumed to be BT.709, however few lines it has: films are
+/// cropped to 1280×536. mpv (`mp_csp_guess`) and libplacebo have the same rule.
 const HD_WIDTH: u32 = 1280;
-/// The largest number of lines of standard definition. Untagged pictures with more lines are BT.709 too.
+/// The largest number of lines of standard definition. A picture without a matrix tag that has more lines is assumed to be
+/// BT.709.
 const SD_LINES: u32 = 576;
 
-/// The matrix between YCbCr and RGB.
+/// The matrix that converts between RGB and YCbCr (or YCgCo).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Matrix {
     /// No matrix: the samples are RGB.
@@ -38,7 +39,7 @@ pub enum Matrix {
 }
 
 impl Matrix {
-    /// Returns the luma weights of red and blue, from the standard; `None` for RGB, and for YCgCo, whose chroma is no
+    /// Returns the weights of red and blue in luma, from the standard; `None` for RGB, and for YCgCo, whose chroma is no
     /// difference from luma.
     pub fn weights(self) -> Option<(f64, f64)> {
         match self {
@@ -78,7 +79,7 @@ impl fmt::Display for Matrix {
     }
 }
 
-/// The range of sample values between black and white.
+/// The range of sample values from black to white.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Range {
     /// 16 to 235 for luma, 16 to 240 for chroma, in 8 bits.
@@ -97,7 +98,7 @@ impl fmt::Display for Range {
     }
 }
 
-/// The tags in files (`matrix_coefficients` of ITU-T H.273) and the supported matrices that they stand for.
+/// The supported matrices with their tags in files (`matrix_coefficients` of ITU-T H.273).
 const MATRIX_TAGS: [(u32, Matrix); 7] = [
     (1, Matrix::Bt709),
     (4, Matrix::Fcc),
@@ -107,8 +108,8 @@ const MATRIX_TAGS: [(u32, Matrix); 7] = [
     (8, Matrix::Ycgco),
     (9, Matrix::Bt2020),
 ];
-/// Tags of unsupported matrices, with the matrix of the same primaries that replaces them: BT.2020 with constant luminance,
-/// SMPTE 2085, ICtCp and IPT-PQ-C2.
+/// Tags of unsupported matrices, each with the supported matrix of the same primaries that is used instead: BT.2020 with
+/// constant luminance, SMPTE 2085, ICtCp and IPT-PQ-C2.
 const NEAREST_MATRICES: [(u32, Matrix); 4] =
     [(10, Matrix::Bt2020), (11, Matrix::Bt2020), (14, Matrix::Bt2020), (15, Matrix::Bt2020)];
 /// The tag for an unspecified matrix.
@@ -124,7 +125,8 @@ pub(super) enum Model {
     Ycbcr,
 }
 
-/// Returns the matrix and range of `picture`, by its tags, or by convention and its stored size.
+/// Returns the matrix and range of `picture` according to its tags. If tags are missing, convention and the stored size of the
+/// picture decide.
 ///
 /// An unsupported matrix is replaced by the nearest supported one; [`super::remarks`] reports the replacement.
 pub(crate) fn of_picture(picture: &ffmpeg::frame::Video) -> (Matrix, Range) {
@@ -132,7 +134,7 @@ pub(crate) fn of_picture(picture: &ffmpeg::frame::Video) -> (Matrix, Range) {
     choose_matrix_and_range(model(picture), space, range, (picture.width(), picture.height()))
 }
 
-/// Returns a clause about a picture whose tagged matrix is not supported; `None` if the matrix is supported.
+/// Returns a remark, worded as a clause, if the picture's tagged matrix is not supported; otherwise `None`.
 pub(super) fn unsupported_matrix_remark(picture: &ffmpeg::frame::Video) -> Option<String> {
     let space = tags(picture).0;
     let name = match space {
@@ -161,7 +163,8 @@ pub(super) fn unsupported_matrix_remark(picture: &ffmpeg::frame::Video) -> Optio
     Some(format!("{name} is not supported: colours are shown as {}", matrix_name(picture)))
 }
 
-/// Returns true if the picture's colours depend on its primaries: grey has no colours, and swscale converts XYZ.
+/// Returns true if the primaries in the picture's tags affect its colours; false for grey, which has no colours, and XYZ, which
+/// swscale converts.
 pub(super) fn has_primaries(picture: &ffmpeg::frame::Video) -> bool {
     use ffmpeg::format::Pixel;
     model(picture) != Model::Grey && !matches!(picture.format(), Pixel::XYZ12LE | Pixel::XYZ12BE)
@@ -215,7 +218,7 @@ fn model(picture: &ffmpeg::frame::Video) -> Model {
     }
 }
 
-/// Returns the matrix and range by the tags of colour space and range, or by convention and the picture's size.
+/// Chooses the matrix and range by the tags `space` and `range`, or for missing tags by convention and the picture's size.
 fn choose_matrix_and_range(
     model: Model,
     space: u32,

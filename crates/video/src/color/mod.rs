@@ -96,7 +96,7 @@ pub struct Coefficients {
 }
 
 impl Coefficients {
-    /// Returns the coefficients for a layout.
+    /// Returns the coefficients for the matrix, range and depth of a layout.
     pub fn of(layout: &Layout) -> Self {
         Self::new(layout.matrix, layout.range, layout.depth, layout.fraction)
     }

@@ -140,8 +140,9 @@ pub(super) fn siting_of(frame: &ffmpeg::frame::Video) -> (u32, u32) {
     known.into_iter().find(|&(tag, _)| tag as u32 == location).map_or(by_format, |(_, siting)| siting)
 }
 
-/// Copies the planes of `frame` into `block`. `layout` must be [`layout_of`] the frame. Pictures stored bottom up (negative
-/// line sizes) are turned upright. Colours are multiplied by their alpha. Bytes of the block between rows are not written.
+/// Copies the planes of `frame` into `block`. `layout` must be the result of [`layout_of`] for this frame. Pictures stored
+/// bottom up (negative line sizes) are turned upright. Colours are multiplied by their alpha. Bytes of the block between rows
+/// are not written.
 ///
 /// # Errors
 /// `layout` is another picture's, `block` is too small, or the frame's planes are not in memory.
@@ -160,7 +161,8 @@ pub fn pack(frame: &ffmpeg::frame::Video, layout: &Layout, block: &mut [u8]) -> 
     Ok(())
 }
 
-/// Returns the rows of the planes of `frame` in FFmpeg's memory. `layout` must be [`color_layout_of`] the frame.
+/// Returns the rows of the planes of `frame` in FFmpeg's memory. `layout` must be the result of [`color_layout_of`] for this
+/// frame.
 ///
 /// # Errors
 /// `layout` is another picture's, or the frame's planes are not in memory.
@@ -196,7 +198,7 @@ pub(super) fn rows_in<'a>(block: &'a [u8], layout: &Layout) -> Option<[Rows<'a>;
     }))
 }
 
-/// The number of bytes from which on a copy uses several threads: one core does not use the whole memory bandwidth.
+/// The minimum number of bytes for which a copy uses several threads, because one core cannot use the whole memory bandwidth.
 const MIN_THREADED_COPY: usize = 2 << 20;
 /// The largest number of copying threads; more are not faster.
 const MAX_COPY_THREADS: usize = 4;
@@ -218,7 +220,7 @@ unsafe impl Send for Rows<'_> {}
 unsafe impl Sync for Rows<'_> {}
 
 impl<'a> Rows<'a> {
-    /// Returns a row, counted from the top; empty below the last one.
+    /// Returns the row with the index `y` from the top; an empty slice below the last row.
     pub(super) fn row(&self, y: usize) -> &'a [u8] {
         if y >= self.count {
             return &[];
@@ -227,7 +229,7 @@ impl<'a> Rows<'a> {
         unsafe { std::slice::from_raw_parts(self.start.offset(y as isize * self.line), self.bytes) }
     }
 
-    /// Copies as many rows as fit into `to`, `stride` bytes apart, with several threads if there are many bytes.
+    /// Copies as many rows as fit into `to`, where rows begin `stride` bytes apart. Large copies use several threads.
     fn copy(self, to: &mut [u8], stride: usize) {
         let threads = if to.len() < MIN_THREADED_COPY { 1 } else { all_threads().min(MAX_COPY_THREADS) };
         let rows = to.len().div_ceil(stride).div_ceil(threads);

@@ -57,7 +57,8 @@ pub fn convert_rows(layout: &Layout, block: &[u8], first_row: usize, rgba: &mut 
     }
 }
 
-/// Returns a component's sample in its column `x` and row `y`, in levels of `layout.depth` bits.
+/// Returns the sample of a component at column `x` and row `y` of the component's own samples, as a number of `layout.depth`
+/// bits.
 pub fn sample(layout: &Layout, block: &[u8], component: Component, x: usize, y: usize) -> i32 {
     let at = component.offset as usize + component.stride as usize * y + component.step as usize * x;
     let stored = match layout.wide {
@@ -67,7 +68,7 @@ pub fn sample(layout: &Layout, block: &[u8], component: Component, x: usize, y: 
     ((stored >> layout.shift) & ((1 << layout.depth) - 1)) as i32
 }
 
-/// Computes step 1 of the contract: chroma at a pixel, in 1/16 of a level.
+/// Computes a chroma component at pixel (`x`, `y`) by step 1 of the contract, in 1/16 of a level.
 fn upsampled(layout: &Layout, block: &[u8], component: Component, x: usize, y: usize) -> i32 {
     let rows = rows_around(layout, y);
     let at_column = |(column, weight): (usize, i32)| {
@@ -78,7 +79,7 @@ fn upsampled(layout: &Layout, block: &[u8], component: Component, x: usize, y: u
     columns_around(layout, x).map(at_column).iter().sum()
 }
 
-/// Returns the two columns of chroma around a pixel with their weights, which sum up to 4.
+/// Returns the two columns of chroma between which pixel `x` lies, with their weights, which sum up to 4.
 fn columns_around(layout: &Layout, x: usize) -> [(usize, i32); 2] {
     if !layout.subsampled.0 {
         return [(x, 4), (x, 0)];
@@ -89,7 +90,8 @@ fn columns_around(layout: &Layout, x: usize) -> [(usize, i32); 2] {
     [(index.clamp(0, last) as usize, 4 - fraction), ((index + 1).clamp(0, last) as usize, fraction)]
 }
 
-/// Returns the two rows of chroma around a line of the picture, or of its field, with their weights, which sum up to 8.
+/// Returns the two rows of chroma between which line `y` of the picture lies, with their weights, which sum up to 8. In an
+/// interlaced picture both rows belong to the field of the line.
 fn rows_around(layout: &Layout, y: usize) -> [(usize, i32); 2] {
     if !layout.subsampled.1 {
         return [(y, 8), (y, 0)];

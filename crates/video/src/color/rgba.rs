@@ -24,7 +24,8 @@ use crate::libav;
 use base::error::{Error, Result};
 use base::memory::{picture_memory, zeroed};
 
-/// The largest number of pixels that swscale writes at once, also beyond the end of a row.
+/// The maximum number of pixels that swscale writes at once. It writes a whole group of this size even where a row ends within
+/// it.
 const GROUP_PIXELS: u32 = 16;
 
 /// The parameters of a swscale context.
@@ -50,7 +51,7 @@ impl ContextKey {
 pub struct RgbaConverter {
     context: *mut ffi::SwsContext,
     key: Option<ContextKey>,
-    /// Memory for rows that are padded to whole groups.
+    /// A buffer for swscale's output, whose rows have a multiple of [`GROUP_PIXELS`] pixels.
     padded: Vec<u8>,
 }
 
@@ -240,7 +241,6 @@ impl Drop for RgbaConverter {
     }
 }
 
-/// Allocates an RGBA picture.
 fn new_picture((width, height): (u32, u32)) -> Result<ffmpeg::frame::Video> {
     let failed =
         || Error::new("Cannot convert the picture.", "There is no memory for it.", "Close other programs.");

@@ -29,7 +29,7 @@ pub(crate) fn convert(frame: &Video, layout: &Layout, rgba: &mut [u8]) -> Result
     convert_planes(rows_of(frame, layout)?, layout, rgba, threads_for(layout))
 }
 
-/// Converts a packed block to `rgba`.
+/// Converts the picture in the packed `block` to `rgba`.
 ///
 /// # Errors
 /// When `block` is too small for `layout`, or `rgba` has another size.
@@ -44,7 +44,7 @@ fn threads_for(layout: &Layout) -> usize {
     (pixels / MIN_PIXELS_PER_THREAD).clamp(1, all_threads().min(MAX_THREADS))
 }
 
-/// Converts these planes to `rgba` on this number of threads.
+/// Converts `planes` to `rgba` on this number of threads.
 fn convert_planes(planes: [Rows; 4], layout: &Layout, rgba: &mut [u8], threads: usize) -> Result<()> {
     expect_size(rgba, (layout.width, layout.height))?;
     let picture = PictureRows { layout: *layout, planes, coefficients: Coefficients::of(layout) };
@@ -77,7 +77,7 @@ struct PictureRows<'a> {
 }
 
 impl PictureRows<'_> {
-    /// Converts as many rows from `first` on as fit into `out`, with AVX2 if the CPU has it.
+    /// Converts rows from the row `first` on, as many as fit into `out`, with AVX2 if the CPU has it.
     fn run(&self, first: usize, out: &mut [u8]) {
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("avx2") {
@@ -94,7 +94,7 @@ impl PictureRows<'_> {
         self.rows(first, out);
     }
 
-    /// Converts as many rows from `first` on as fit into `out`.
+    /// Converts rows from the row `first` on, as many as fit into `out`.
     #[inline(always)]
     fn rows(&self, first: usize, out: &mut [u8]) {
         let rows = (first..).zip(out.chunks_exact_mut(4 * self.layout.width as usize));
@@ -128,7 +128,7 @@ impl PictureRows<'_> {
         }
     }
 
-    /// Converts rows of luma alone.
+    /// Converts rows of a grey picture.
     #[inline(always)]
     fn grey<'a>(&self, rows: impl Iterator<Item = (usize, &'a mut [u8])>) {
         let mut luma = self.new_row(0);
@@ -165,13 +165,12 @@ impl PictureRows<'_> {
         }
     }
 
-    /// Computes steps 2 and 3 of the contract for a luma sample, without chroma.
+    /// Computes steps 2 and 3 of the contract for a sample of luma, grey or RGB, without chroma.
     #[inline(always)]
     fn luma_level(&self, sample: u16) -> u32 {
         level(self.coefficients.luma * (16 * i32::from(sample) - self.coefficients.black))
     }
 
-    /// Allocates memory for a row of samples of a component.
     fn new_row(&self, component: usize) -> Vec<u16> {
         vec![0; self.layout.size_of(component).0 as usize]
     }
@@ -204,8 +203,8 @@ impl PictureRows<'_> {
     }
 }
 
-/// Fills `line` with the samples of `row` that begin `STEP` bytes apart. `sample` returns a sample from the bytes from its
-/// beginning to that of the next one; for the last sample there may be fewer than `STEP` bytes.
+/// Fills `line` with samples of `row` that begin `STEP` bytes apart. `sample` converts the bytes from the beginning of a sample
+/// to the beginning of the next one; for the last sample there may be fewer than `STEP` bytes.
 #[inline(always)]
 fn read_strided<const STEP: usize>(line: &mut [u16], row: &[u8], sample: impl Fn(&[u8]) -> u16) {
     let Some((last, line)) = line.split_last_mut() else { return };
@@ -215,14 +214,15 @@ fn read_strided<const STEP: usize>(line: &mut [u16], row: &[u8], sample: impl Fn
     *last = sample(&row[line.len() * STEP..]);
 }
 
-/// Interpolates one chroma component for each row of the picture.
+/// An interpolator of one chroma component, which computes the chroma of each pixel of a row.
 struct Chroma {
     component: usize,
-    /// The rows of the plane that were read last, with their numbers: two consecutive rows of each field, or of the picture.
+    /// The rows of chroma that were read last, each with its index in the plane: two consecutive rows of each field, or of the
+    /// picture.
     cached: [(Option<usize>, Vec<u16>); 4],
-    /// Chroma after vertical interpolation, in 1/4 of a level, with its edges repeated.
+    /// A row of chroma after vertical interpolation, in 1/4 of a level; its first and last sample are repeated at the edges.
     interpolated: Vec<u16>,
-    /// Chroma at each pixel, in 1/16 of a level; one value more if the width is odd.
+    /// The chroma of each pixel in a row, in 1/16 of a level; one more value if the width is odd.
     line: Vec<u16>,
 }
 
@@ -285,10 +285,10 @@ impl Chroma {
     }
 }
 
-/// An alpha of 255 in a pixel of four bytes.
+/// The alpha byte 255 at its place in a four-byte pixel.
 const OPAQUE: u32 = 255 << 24;
 
-/// Rounds a sum of step 2 to a level, and clamps it.
+/// Converts a sum of step 2 of the contract to a level: rounds it, and clamps it to 0 to 255.
 #[inline(always)]
 fn level(sum: i32) -> u32 {
     ((sum + (1 << (FRACTION_BITS - 1))) >> FRACTION_BITS).clamp(0, 255) as u32

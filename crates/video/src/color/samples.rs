@@ -19,17 +19,17 @@ use base::threads::{all_threads, share};
 
 /// The largest depth of samples that the contract covers.
 const MAX_DEPTH: u32 = 12;
-/// The depth and the fractional bits of the layout of pictures whose chroma is interpolated from one sample for four columns or
-/// rows.
+/// The number of bits of a sample and how many of these are fractional bits, for planes whose chroma is interpolated from one
+/// sample for four columns or rows.
 const INTERPOLATED: (u32, u32) = (12, 4);
-/// The largest base-2 logarithm of the number of columns or rows for each chroma sample.
+/// The base-2 logarithm of the coarsest supported subsampling of chroma: one sample for four columns or rows.
 const QUARTER: u8 = 2;
-/// The number of bytes from which on a plane is read by several threads.
+/// The minimum size in bytes of a plane that is read by several threads.
 const MIN_THREADED: usize = 1 << 19;
 /// The largest number of threads that read a plane.
 const MAX_THREADS: usize = 4;
 
-/// The samples of a picture in host memory, of any format whose FFmpeg description states their locations.
+/// A picture in host memory whose samples can be read, of any format whose FFmpeg description states where its samples are.
 #[derive(Clone, Copy)]
 pub(super) struct Samples<'a> {
     picture: &'a ffmpeg::frame::Video,
@@ -82,7 +82,7 @@ impl<'a> Samples<'a> {
         self.format.nb_components >= 3 && !self.has(ffi::AV_PIX_FMT_FLAG_RGB) && (1..3).contains(&component)
     }
 
-    /// Returns the base-2 logarithms of the number of columns and of rows for each sample of a component.
+    /// Returns the base-2 logarithm of the number of columns per sample of a component, and that of the number of rows.
     fn subsampling(&self, component: usize) -> (u32, u32) {
         let format = self.format;
         match self.is_chroma(component) {
@@ -91,13 +91,13 @@ impl<'a> Samples<'a> {
         }
     }
 
-    /// Returns the number of columns and of rows of a component.
+    /// Returns the number of columns and of rows of a component's samples.
     fn size_of(&self, component: usize) -> (u32, u32) {
         let (across, down) = self.subsampling(component);
         (self.picture.width().div_ceil(1 << across), self.picture.height().div_ceil(1 << down))
     }
 
-    /// Reads row `y` of a component.
+    /// Reads row `y` of a component, and converts its stored numbers to samples by `levels`.
     fn read_row(&self, component: usize, y: u32, levels: &Levels, to: &mut [u16]) {
         let scale = levels.scale;
         match levels.meaning {
@@ -111,7 +111,7 @@ impl<'a> Samples<'a> {
         }
     }
 
-    /// Reads the stored numbers of row `y` of a component, and converts each by `sample`.
+    /// Reads row `y` of a component, and converts each stored number to a sample by the function `sample`.
     #[inline(always)]
     fn read_numbers(&self, component: usize, y: u32, to: &mut [u16], sample: impl Fn(u32) -> u16) {
         let comp = &self.format.comp[component];
@@ -145,7 +145,7 @@ impl<'a> Samples<'a> {
         }
     }
 
-    /// Reads the numbers of row `y` of a component of a format whose samples do not begin at bytes.
+    /// Reads the stored numbers of row `y` of a component, for formats whose samples do not begin at byte boundaries.
     fn read_bits(&self, component: usize, y: u32, to: &mut [u32]) {
         // SAFETY: the frame is valid, its planes hold this row (`is_in_memory`), which is read with the picture's own line
         // sizes, and `to` holds a number of four bytes for each of its columns.
@@ -166,7 +166,7 @@ impl<'a> Samples<'a> {
         }
     }
 
-    /// Returns the conversion of a component's stored numbers to samples of `depth` bits.
+    /// Returns the way to convert a component's stored numbers to samples of `depth` bits.
     fn levels(&self, component: usize, depth: u32, range: Range) -> Levels {
         let bits = self.format.comp[component].depth as u32;
         let is_inverted = self.picture.format() == Pixel::MonoWhite;
@@ -184,7 +184,7 @@ impl<'a> Samples<'a> {
         Levels { scale, meaning }
     }
 
-    /// Copies the picture's alpha, if its format has any, to that of RGBA pixels.
+    /// Copies the alpha of the picture, if its format has alpha, to the alpha of the RGBA pixels in `rgba`.
     pub(super) fn copy_alpha(&self, rgba: &mut [u8]) {
         if !self.has(ffi::AV_PIX_FMT_FLAG_ALPHA) {
             return;
@@ -199,7 +199,8 @@ impl<'a> Samples<'a> {
         }
     }
 
-    /// Copies the colours, without alpha, to planes that the contract covers. Returns the layout and the packed block of these.
+    /// Copies the samples of all colours, but not alpha, to planes that the contract covers. Returns the layout of these
+    /// planes, and the packed block that holds them.
     ///
     /// # Errors
     /// When memory runs out.
@@ -257,7 +258,7 @@ impl<'a> Samples<'a> {
         layout.with_fields(self.picture.is_interlaced())
     }
 
-    /// Copies a component to the rows of its plane in a block.
+    /// Copies the samples of a component to its plane in a packed block; `rows` is the memory of that plane.
     fn copy_plane(self, layout: &Layout, component: usize, rows: &mut [u8]) {
         let (stride, columns) = (layout.planes[component].stride, layout.size_of(component).0 as usize);
         let levels = self.levels(component, layout.depth - layout.fraction, layout.range);
@@ -279,7 +280,7 @@ impl<'a> Samples<'a> {
     }
 }
 
-/// Fills `to` with the results of `sample` for the `UNIT` bytes at each `step`-th byte of `row`.
+/// Fills `to`: applies `sample` to the `UNIT` bytes at every `step`-th byte of `row`.
 #[inline(always)]
 fn each<const UNIT: usize>(row: &[u8], step: usize, to: &mut [u16], sample: impl Fn([u8; UNIT]) -> u16) {
     if step == UNIT {
@@ -291,22 +292,23 @@ fn each<const UNIT: usize>(row: &[u8], step: usize, to: &mut [u16], sample: impl
     }
 }
 
-/// Reads the rows of a component's plane in a [`Layout`] from the samples of the picture.
+/// A reader of the rows of one component as they are in the planes of a [`Layout`]: it reads the picture's samples, and
+/// interpolates them if necessary.
 struct PlaneReader<'a> {
     samples: Samples<'a>,
     component: usize,
     levels: &'a Levels,
     fraction: u32,
     siting: (u32, u32),
-    /// True if the picture has a sample for four of the plane's columns, and for four of its rows.
+    /// True if one sample of the picture covers four columns of the plane, and true if it covers four rows.
     is_quarter: (bool, bool),
     row: Vec<u16>,
-    /// A row of the picture's samples after vertical interpolation, with its edges repeated.
+    /// A row of the picture's samples after vertical interpolation; its first and last sample are repeated at the edges.
     interpolated: Vec<u32>,
 }
 
 impl<'a> PlaneReader<'a> {
-    /// Creates the reader of a component's plane.
+    /// Creates the reader for a component.
     fn new(samples: Samples<'a>, layout: &Layout, component: usize, levels: &'a Levels) -> Self {
         let (across, down) = samples.subsampling(component);
         let columns = samples.size_of(component).0 as usize;
@@ -353,20 +355,20 @@ impl<'a> PlaneReader<'a> {
     }
 }
 
-/// Returns the index of the sample before `pixel`, along an axis with one sample for four pixels, and the distance of the pixel
-/// from that sample in eighths of the distance between two samples.
+/// Returns the index of the last sample at or before `pixel`, along an axis with one sample for four pixels, and the distance
+/// of the pixel from that sample in eighths of the distance between two samples.
 fn eighths(pixel: i64, siting: u32) -> (i64, u32) {
     let place = 2 * pixel - 3 * i64::from(siting);
     (place.div_euclid(8), place.rem_euclid(8) as u32)
 }
 
-/// The conversion of stored numbers to samples.
+/// The way to convert a component's stored numbers to samples.
 struct Levels {
     scale: Scale,
     meaning: Meaning,
 }
 
-/// The method of converting a stored number to a sample.
+/// The kinds of conversion from a stored number to a sample.
 enum Meaning {
     /// The sample is the stored number.
     Same,
@@ -376,19 +378,20 @@ enum Meaning {
     Computed,
 }
 
-/// The format of stored numbers of `bits` bits, and the `depth` of the samples that they are converted to.
+/// The format of a component's stored numbers, which have `bits` bits, and the `depth` of the samples that they are converted
+/// to.
 #[derive(Clone, Copy)]
 struct Scale {
     bits: u32,
     depth: u32,
     range: Range,
-    /// True if 0 is white.
+    /// True if the stored number 0 is white, and the largest one black.
     is_inverted: bool,
     is_float: bool,
 }
 
 impl Scale {
-    /// Returns the sample of a stored number.
+    /// Converts a number as it is stored in the picture to a sample of `depth` bits.
     fn level(&self, stored: u32) -> u16 {
         let largest = (1u64 << self.depth) - 1;
         if self.is_float {
@@ -408,7 +411,7 @@ impl Scale {
     }
 }
 
-/// Converts a number of IEEE 754's binary16 format.
+/// Converts a half-precision number (IEEE 754 binary16), given by its bits, to `f32`.
 fn half(bits: u16) -> f32 {
     let (exponent, fraction) = (u32::from(bits >> 10 & 31), u32::from(bits & 1023));
     let magnitude = match exponent {

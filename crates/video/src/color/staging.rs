@@ -16,13 +16,13 @@ use base::error::Result;
 use base::timing::log::{self, Event};
 use base::timing::ms_since;
 
-/// The upper bound of the limit on the number of blocks: enough for a full queue, the frames on the device, and the frame on
-/// the screen.
+/// The number of blocks beyond which a pool grows only while all its blocks are in use: enough for a full queue, the frames on
+/// the device, and the frame on the screen.
 const MAX_BLOCKS: usize = 14;
-/// The lower bound of the limit on the number of blocks: as many as the shortest queue needs.
+/// The number of blocks that a pool may have however large they are: as many as the shortest queue needs.
 const MIN_BLOCKS: usize = 8;
-/// The limit on the bytes of all blocks: if [`MAX_BLOCKS`] blocks would need more, fewer are allocated, unless all are in
-/// use.
+/// The maximum size in bytes of all blocks of a pool together. If [`MAX_BLOCKS`] blocks would need more, fewer are allocated,
+/// unless all are in use.
 const MAX_TOTAL_BYTES: usize = 256 << 20;
 
 /// A block of host memory that a device can upload from.
@@ -44,15 +44,15 @@ pub struct Staging(Arc<Pool>);
 #[derive(Default)]
 struct Pool(Mutex<Blocks>);
 
-/// The blocks of a pool.
+/// The state of a pool: its free blocks, and the number of all its blocks.
 #[derive(Default)]
 struct Blocks {
     free: Vec<Box<dyn PlaneMemory>>,
     /// True if the pool was closed, so that no further picture is packed.
     is_closed: bool,
-    /// The length in bytes of a block of the present size.
+    /// The size in bytes of the blocks for the present picture size.
     block_bytes: usize,
-    /// The number of allocated blocks of the present size, free or in use.
+    /// The number of allocated blocks of the size `block_bytes`, free or in use.
     allocated: usize,
 }
 
@@ -76,7 +76,7 @@ impl Staging {
         self.fill(picture, layout, free).ok()
     }
 
-    /// Packs the planes of `picture` on the device's thread. `layout` must be [`layout_of`] the picture.
+    /// Packs the planes of `picture` on the device's thread. `layout` must be the result of [`layout_of`] for the picture.
     ///
     /// Calls `allocate` for a new block while at most one is free, up to a maximum, and whenever none is free; otherwise uses
     /// a free one. So the pool grows until the decoder's thread always finds a free block.

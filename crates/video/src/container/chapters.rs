@@ -9,7 +9,7 @@ use base::text::escaped;
 
 /// The largest number of chapters that are read from a file; further ones are ignored.
 const MAX_CHAPTERS: usize = 1000;
-/// The largest number of characters that are kept of a chapter's title.
+/// The maximum length of a chapter's title, in characters; the rest of a longer title is cut off.
 const MAX_TITLE: usize = 80;
 
 /// A chapter of a movie.

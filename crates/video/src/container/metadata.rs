@@ -8,26 +8,27 @@ use super::{Container, to_nanoseconds};
 use crate::SECOND_NS;
 use crate::frame::{seconds, usable_rate};
 
-/// A duration that the container states, to find files that are cut off.
+/// The duration that a file states in its metadata, by which files that are cut off are recognised.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct DeclaredDuration {
-    /// The stated end of the pictures, or of all streams, in seconds.
+    /// The time in seconds at which, according to the file's metadata, the video stream ends, or the whole file if the end of
+    /// the video stream is not stated.
     pub end_s: f64,
     /// The tolerated difference between the stated and the real end, in seconds.
     pub tolerance_s: f64,
-    /// True if the duration is that of the pictures alone.
+    /// True if `end_s` is the end of the video stream, false if it is the end of the whole file.
     pub of_pictures: bool,
 }
 
 impl Container {
-    /// Returns true if time stamps may jump in this format without the file being damaged.
+    /// Returns true if time stamps may jump in files of this format, also in undamaged ones.
     pub(crate) fn allows_jumps(&self) -> bool {
         // SAFETY: the context is valid, and an opened input has a format.
         unsafe { (*(*self.input.as_ptr()).iformat).flags & ffi::AVFMT_TS_DISCONT != 0 }
     }
 
-    /// Returns true for a single image in a file whose format states its resolution in dots per inch, which FFmpeg takes for
-    /// the pixel aspect ratio. DPX and OpenEXR do state the aspect ratio.
+    /// Returns true for a single image in a format whose resolution in dots per inch FFmpeg mistakes for the pixel aspect
+    /// ratio. DPX and OpenEXR are not such formats, because they do state the aspect ratio.
     pub(crate) fn is_still_image(&self, codec: Id) -> bool {
         let input = self.input.format();
         let mut names = input.name().split(',');
@@ -49,8 +50,8 @@ impl Container {
             .filter(|duration_ns| *duration_ns > 0)
     }
 
-    /// Returns the end of the pictures and of their sound as the file states it, as a time stamp in nanoseconds; `None` if it
-    /// states none.
+    /// Returns the time stamp in nanoseconds at which, according to the file, pictures and sound have ended; `None` if the file
+    /// states no end.
     ///
     /// This is the end of the whole file, because the durations of single streams may be wrong, such as those of an MP4 with a
     /// variable frame rate. If another stream, such as subtitles, ends there, the end of the played streams is returned
@@ -108,14 +109,14 @@ impl Container {
         !is_asf && !is_of_file && self.stream_duration_s().is_some()
     }
 
-    /// Returns the duration of the video stream in seconds, if the file states it.
+    /// Returns the duration of the video stream in seconds; `None` if the file does not state it.
     fn stream_duration_s(&self) -> Option<f64> {
         let duration = self.played()?.duration();
         (duration > 0).then(|| seconds(self.nanoseconds(duration)))
     }
 }
 
-/// Returns the end of the whole file as a time stamp in nanoseconds, if its duration is known.
+/// Returns the end of the whole file as a time stamp in nanoseconds; `None` if its duration is not known.
 fn file_end_ns(input: &Input) -> Option<i64> {
     let duration = input.duration();
     // SAFETY: the context is valid; the field is a plain number.
@@ -134,7 +135,7 @@ fn states_end(input: &Input) -> bool {
     is("mov") || is("nut") || (is("matroska") && by_ffmpeg)
 }
 
-/// Returns true if the file states its durations; false if FFmpeg estimates them.
+/// Returns true if the duration comes from the file's metadata; false if FFmpeg estimates it.
 fn is_duration_of_header(input: &Input) -> bool {
     // SAFETY: the context is valid; the field is a plain number.
     let method = unsafe { (*input.as_ptr()).duration_estimation_method };

@@ -27,14 +27,15 @@ pub(super) struct Container {
     pub(crate) stream: usize,
     /// The index of the stream of sound that plays with the pictures; `None` without one, and in a file opened for its sound.
     pub(crate) sound: Option<usize>,
-    /// True if the container states a duration for the stream, and FFmpeg did not take it from the whole file.
+    /// True if the container itself states a duration for the stream; false if FFmpeg derived that from the duration of the
+    /// whole file.
     states_duration: bool,
     /// The unit of the time stamps of the selected stream, in seconds.
     time_base: ffi::AVRational,
 }
 
 impl Container {
-    /// Returns the stream that is played.
+    /// Returns the selected stream; `None` if it does not exist.
     pub(crate) fn played(&self) -> Option<ffmpeg::Stream<'_>> {
         self.input.stream(self.stream)
     }

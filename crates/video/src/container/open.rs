@@ -232,7 +232,7 @@ fn check_picture_sizes(
     Ok(())
 }
 
-/// Returns the error for a file that FFmpeg does not open.
+/// Returns the error to show to the user for a file that FFmpeg failed to open.
 fn open_error(access: &FileAccess, error: ffmpeg::Error) -> Error {
     let path = access.path();
     if access.read_control.timed_out() {
@@ -297,7 +297,7 @@ fn video_stream<'a>(input: &'a Input, path: &Path) -> Result<ffmpeg::Stream<'a>>
     Ok(best)
 }
 
-/// Returns a description of a stream's codec, for the middle of a sentence.
+/// Returns a description of a stream's codec, worded for the middle of a sentence.
 pub(super) fn describe_codec(stream: &ffmpeg::Stream) -> String {
     let parameters = stream.parameters();
     // SAFETY: a stream has parameters; the name is a static text for every codec.

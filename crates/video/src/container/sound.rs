@@ -28,7 +28,7 @@ const SECONDARY: libc::c_int = ffi::AV_DISPOSITION_COMMENT
     | ffi::AV_DISPOSITION_DEPENDENT;
 
 impl Container {
-    /// Opens the movie at `path` as [`Container::open`] does, for its stream of sound with this index.
+    /// Opens the movie at `path` as [`Container::open`] does, but selects the stream of sound with the index `stream`.
     pub(crate) fn open_sound(path: &Path, stream: usize, read_control: &ReadControl) -> Result<Self> {
         Self::open_stream(path, read_control, |input| {
             let is_sound = |found: &ffmpeg::Stream| found.parameters().medium() == Type::Audio;

@@ -60,13 +60,13 @@ pub struct Samples {
     pub data: Vec<[f32; 2]>,
 }
 
-/// The source of a feed's samples.
+/// The source of the samples of a [`SoundFeed`].
 enum Origin {
     /// A movie's file.
     File(PathBuf, References),
-    /// The ticks of painted pictures.
+    /// Generated tones, one each second, for pictures that code paints.
     Ticks,
-    /// Nothing.
+    /// No sound.
     Silence,
 }
 
@@ -82,7 +82,7 @@ struct Published {
 #[derive(Clone)]
 pub struct SoundFeed(Arc<Feed>);
 
-/// The contents of a [`SoundFeed`].
+/// The state that all clones of a [`SoundFeed`] share.
 struct Feed {
     origin: Origin,
     tracks: Vec<SoundTrack>,
@@ -119,7 +119,7 @@ impl SoundFeed {
         Self(Arc::new(Feed { origin, tracks, preferred, cancel, published: Mutex::default() }))
     }
 
-    /// Returns true if both are handles on the sound of the same movie.
+    /// Returns true if both are handles to the sound of the same opened movie.
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
@@ -134,8 +134,9 @@ impl SoundFeed {
         self.0.preferred
     }
 
-    /// Opens a track by its index. The reader returns `rate` samples per second.
+    /// Opens the track with this index. The reader returns `rate` samples per second.
     ///
+    /// # Errors
     /// There is no such track, the file cannot be opened, or no decoder of the track is available.
     pub fn open(&self, track: usize, rate: u32) -> Result<SoundReader> {
         let reader = match (&self.0.origin, self.0.tracks.get(track)) {
@@ -204,7 +205,8 @@ enum Reader {
 }
 
 impl SoundReader {
-    /// Continues at or before `movie_ns` in the segment. Returns false if the file cannot be read there.
+    /// Moves to the position `movie_ns` of the movie in this segment, or to a little before it. Returns false if the file
+    /// cannot be read there.
     pub fn seek(&mut self, segment: &SoundSegment, movie_ns: i64) -> bool {
         match &mut self.0 {
             Reader::File(file) => file.seek(segment, movie_ns),

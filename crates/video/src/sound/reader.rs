@@ -80,7 +80,8 @@ impl FileReader {
         })
     }
 
-    /// Continues at or before `movie_ns`; returns false if the file cannot be read there.
+    /// Moves to the position `movie_ns` of the movie in this segment, or to a little before it. Returns false if the file
+    /// cannot be read there.
     pub(super) fn seek(&mut self, segment: &SoundSegment, movie_ns: i64) -> bool {
         self.origin_ns = segment.origin_ns;
         self.next_ns = None;

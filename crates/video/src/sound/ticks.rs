@@ -25,13 +25,13 @@ impl Ticks {
         Self { rate, next: 0 }
     }
 
-    /// Continues at the position `movie_ns`; always returns true.
+    /// Moves to the position `movie_ns` of the movie; always returns true.
     pub(super) fn seek(&mut self, movie_ns: i64) -> bool {
         self.next = (i128::from(movie_ns.max(0)) * i128::from(self.rate) / 1_000_000_000) as i64;
         true
     }
 
-    /// Returns the next part of the samples.
+    /// Returns the next samples, 1/[`PARTS_PER_S`] of a second.
     pub(super) fn read(&mut self) -> Samples {
         let first = self.next;
         self.next += i64::from(self.rate / PARTS_PER_S);
@@ -43,7 +43,7 @@ impl Ticks {
     }
 }
 
-/// Returns the sample at `at_s` seconds of the movie.
+/// Returns the sample of the ticks at `at_s` seconds from the movie's beginning.
 fn sample(at_s: f64) -> f32 {
     let in_tick = at_s.rem_euclid(TICK_INTERVAL_S);
     if in_tick >= TICK_S {

@@ -1,6 +1,6 @@
 //! The ladder of host strategies: many numbers are converted in all vector widths, and the results are compared with the
-//! expected ones. The variants differ in how the host keeps the device busy. The output of a case is the number of right
-//! results for each width.
+//! expected ones. The variants are strategies: they differ in how the host keeps the device busy. The output of a case is the
+//! number of right results for each width.
 //!
 //! A variant generates the numbers, computes the expected results, runs the conversion, and compares. Its counts are checked
 //! like any ladder's output. For one kind of input some expected results are altered on purpose, so that a variant that does
@@ -48,38 +48,40 @@ pub(super) const PART_NUMBERS: usize = 48 * 21_845;
 pub(super) const THREAD_PART_NUMBERS: usize = 48 * 5461;
 /// The maximum count of numbers in a case: all numbers of the source type.
 const MAX_COUNT: u64 = 1 << 32;
-/// The count of numbers after which the counts of right results are read from the device and reset, because the device counts
-/// in 32 bits. This many numbers take the slowest variant a few seconds, less than the timeout of a device.
+/// The number of values after which the device's counters of right results are read and set to 0, because they have 32 bits.
+/// Even the slowest variant takes only a few seconds for this many values, less than the timeout of a device.
 const STRETCH_NUMBERS: u64 = 256 * PART_NUMBERS as u64;
-/// The interval of altered results: in cases with faults, one expected result in this many is wrong on purpose.
+/// The interval between expected results that are made wrong on purpose, in cases that test whether a variant finds wrong
+/// results.
 const FAULT_INTERVAL: usize = 997;
 
-/// The way in which the host keeps the device busy.
+/// The strategy of a variant: the way in which the host keeps the device busy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Strategy {
-    /// Copies data to and from the device, and waits for each call; the host compares.
+    /// Copies numbers and results to and from the device, and waits for each copy. The host compares the results.
     Copied,
-    /// Maps device memory for the host, which compares.
+    /// Maps device memory into the host's memory. The host compares the results.
     Mapped {
-        /// The number of parts of the numbers that are in flight. With two, the host generates one part while the device works
-        /// on the other.
+        /// The number of parts, into which the numbers are divided, that are in flight at the same time. With two, the host
+        /// generates one part while the device works on the other.
         slots: usize,
-        /// The number of kernels that are enqueued before the host waits for the first of them.
+        /// The number of kernels that the host enqueues before it waits for the first of them.
         batch: usize,
     },
-    /// Maps device memory for the host; the device compares, and a count for each width comes back.
+    /// Maps device memory into the host's memory. The device compares the results, and returns a count of right results for
+    /// each vector width.
     Checked {
-        /// True if each thread generates parts of its own.
+        /// True if each thread generates its own parts of the numbers; false if one thread generates all.
         threads: bool,
     },
 }
 
 /// A kernel file, its kernels and the strategy that uses them.
 type Code = plan::Code<Launch, Strategy>;
-/// Compiled kernels.
 type Program = plan::Program<Launch, Strategy>;
 
-/// The values on which a launch depends: the count of numbers, and the kind of the device with its number of compute units.
+/// The values on which a launch depends: how many numbers are converted, the kind of the device, and its number of compute
+/// units.
 #[derive(Debug, Clone, Copy)]
 pub struct Launch {
     count: usize,
@@ -128,12 +130,12 @@ const fn compare<const WIDTH: usize>() -> Pass<Launch, Strategy> {
     pass("compare", args)
 }
 
-/// Returns the launch of a kernel that converts and compares.
+/// Returns the launch of a kernel that converts the numbers and compares the results.
 const fn check(kernel: &'static str) -> Pass<Launch, Strategy> {
     pass(kernel, &[IN, WANTED, RIGHT, COUNT])
 }
 
-/// The launches that convert, one for each of the [`WIDTHS`].
+/// The launches of the kernels that convert, one for each vector width in [`WIDTHS`].
 const CONVERT: &[Pass<Launch, Strategy>] = &[
     convert::<0>("convert1"),
     convert::<1>("convert2"),
@@ -142,7 +144,8 @@ const CONVERT: &[Pass<Launch, Strategy>] = &[
     convert::<4>("convert8"),
     convert::<5>("convert16"),
 ];
-/// The launches that convert, each followed by a launch that compares.
+/// The launches of the kernels that convert, one for each vector width, each followed by the launch of the kernel that compares
+/// its results.
 const CONVERT_AND_COMPARE: &[Pass<Launch, Strategy>] = &[
     convert::<0>("convert1"),
     compare::<0>(),
@@ -157,10 +160,10 @@ const CONVERT_AND_COMPARE: &[Pass<Launch, Strategy>] = &[
     convert::<5>("convert16"),
     compare::<5>(),
 ];
-/// The launches that convert and compare, one for each of the [`WIDTHS`].
+/// The launches of the kernels that both convert and compare, one for each vector width in [`WIDTHS`].
 const CHECK: &[Pass<Launch, Strategy>] =
     &[check("check1"), check("check2"), check("check3"), check("check4"), check("check8"), check("check16")];
-/// The launch that converts in all widths and compares.
+/// The launch of the kernel that converts in all vector widths and compares.
 const CHECK_ALL: &[Pass<Launch, Strategy>] =
     &[Pass { groups: |config, launch| launch.groups(config, 16), ..check("check_all") }];
 
@@ -172,7 +175,7 @@ const CHECKED_FILE: &str = "conversions/03_checked.cl";
 /// The parameter for the size of the work-groups.
 const GROUP: Param = Param { name: "GROUP", cpu: 1, gpu: 256, values: &[64, 128, 256, 512] };
 
-/// Returns the description of a kernel file with these launches.
+/// Describes a kernel file with these launches.
 const fn code(file: &'static str, passes: &'static [Pass<Launch, Strategy>], strategy: Strategy) -> Code {
     let options = |device: &DeviceInfo| {
         format!("{} -DMODE={}", options(device, CONVERSION.from, CONVERSION.to), CONVERSION.mode())
@@ -263,20 +266,20 @@ pub struct HostStrategies;
 /// A variant that is ready to run.
 #[derive(Debug)]
 pub enum Built {
-    /// A variant without a device, and its number of threads.
+    /// A variant that runs on the host alone, and its number of threads.
     Host(Host, usize),
-    /// The compiled kernels, which one thread at a time may use, and the device's kind with its number of compute units.
+    /// The compiled kernels, which one thread at a time may use; the kind of the device, and its number of compute units.
     Kernels(Box<Mutex<Program>>, (DeviceKind, u32)),
 }
 
-/// The work of a variant without a device.
+/// A variant that runs on the host alone, to measure what the host's part of the test costs.
 #[derive(Debug, Clone, Copy)]
 pub enum Host {
-    /// Generates numbers and computes expected results, on these threads.
+    /// Generates numbers and computes the expected results, on these threads.
     Reference(Threads),
     /// Compares results on one thread.
     Compare {
-        /// True if results are compared in vectors, false if byte by byte.
+        /// True if results are compared with vector instructions, false if byte by byte.
         vectors: bool,
     },
 }
@@ -289,13 +292,13 @@ impl Host {
     }
 }
 
-/// The memory of a case.
+/// The memory for the numbers and the results of a case.
 #[derive(Debug)]
 pub struct Buffers {
     count: u64,
-    /// True if some expected results are altered.
+    /// True if some expected results are made wrong on purpose, to test that the variant finds them.
     faults: bool,
-    /// The counts of right results for each width, between guards.
+    /// The counts of right results for each vector width, between guards (known bytes that reveal writes outside the output).
     output: Vec<u8>,
     /// The number of bytes in each guard.
     guard: usize,
@@ -325,8 +328,8 @@ impl Elements for Counts {
     }
 }
 
-/// Returns the number of results of each width that must be counted as right for this range of numbers. `faults` is true if
-/// some expected results are altered.
+/// Returns how many results of each width a variant must count as right in this range of numbers. `faults` is true if some
+/// expected results are made wrong on purpose.
 fn count_right(numbers: &Range<u64>, faults: bool) -> u64 {
     let all = (numbers.end - numbers.start).next_multiple_of(COUNT_MULTIPLE as u64);
     let before = |end: u64| end.div_ceil(FAULT_INTERVAL as u64);
@@ -334,12 +337,13 @@ fn count_right(numbers: &Range<u64>, faults: bool) -> u64 {
     if faults { all - wrong } else { all }
 }
 
-/// Divides `count` numbers into ranges that the device can count in 32 bits.
+/// Divides the first `count` numbers into ranges whose right results the device can count in 32 bits.
 fn stretches(count: u64) -> impl Iterator<Item = Range<u64>> {
     (0..count).step_by(STRETCH_NUMBERS as usize).map(move |first| first..count.min(first + STRETCH_NUMBERS))
 }
 
-/// Divides a range of numbers into parts of `part` numbers; returns the first number and the padded count of each part.
+/// Divides a range of numbers into parts of `part` numbers. Returns the first number of each part, and its length rounded up to
+/// a multiple of all vector widths.
 fn parts(numbers: &Range<u64>, part: usize) -> impl Iterator<Item = (u64, usize)> + use<> {
     let end = numbers.end;
     numbers.clone().step_by(part).map(move |first| {
@@ -380,7 +384,7 @@ impl Ladder for HostStrategies {
         &VARIANTS
     }
 
-    /// Returns small counts for checks: one, less and more than a multiple of all widths, and more than two parts.
+    /// Returns small cases for checks: one number, less and more than a multiple of all vector widths, and more than two parts.
     fn small(&self, _: &Built, _: &u64) -> Vec<u64> {
         vec![1, 47, 49, 1000, 2 * PART_NUMBERS as u64 + 77]
     }

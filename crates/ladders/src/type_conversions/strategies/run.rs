@@ -40,7 +40,7 @@ pub(super) struct InputGenerator {
     faults: bool,
 }
 
-/// The count of numbers that are generated and converted at once. Numbers and results fit into a core's cache.
+/// The number of values that are generated and converted at once. Numbers and results of this many fit into a core's cache.
 const BLOCK_NUMBERS: usize = 1 << 14;
 
 impl InputGenerator {
@@ -132,7 +132,8 @@ pub(super) fn run(built: &Built, buffers: &mut Buffers) -> Result<([u64; 6], Sam
     Ok((all, Sample::on_host(wall_ms)))
 }
 
-/// Generates numbers and expected results without a device. Returns the counts that a correct device would give.
+/// Generates the numbers and computes the expected results on the host, which is all that this variant is timed for. Returns
+/// the counts of right results that a correct device would give.
 fn run_reference(
     numbers: &Range<u64>,
     generator: InputGenerator,
@@ -156,8 +157,8 @@ fn run_reference(
     [super::count_right(numbers, generator.faults) as u32; 6]
 }
 
-/// Compares results for all widths without a device. Returns the counts of right results, and the time of the comparisons alone
-/// in milliseconds.
+/// Compares results for all vector widths on the host, without a device. Returns the counts of right results, and the time of
+/// the comparisons alone in milliseconds.
 fn run_comparison(
     numbers: &Range<u64>,
     generator: InputGenerator,
@@ -198,7 +199,7 @@ struct PendingPart {
 }
 
 impl DeviceRun<'_> {
-    /// Runs the kernels as their strategy says.
+    /// Runs the kernels according to their strategy; returns the counts of right results for each vector width.
     fn run(&self, device: &mut DeviceBuffers, host: &mut HostBuffers) -> Result<[u32; 6]> {
         let code = self.kernels.program.lock().config.code();
         match code.extra {
@@ -277,8 +278,8 @@ impl DeviceRun<'_> {
         Ok(right)
     }
 
-    /// Runs the variant in which each thread generates parts of its own and enqueues their kernels, without waiting for another
-    /// thread.
+    /// Runs the strategy [`Strategy::Checked`] with threads: each thread generates its own parts of the numbers and enqueues
+    /// their kernels, without waiting for another thread.
     fn run_on_threads(&self, device: &mut DeviceBuffers) -> Result<[u32; 6]> {
         device.clear()?;
         let left = Mutex::new(parts(&self.numbers, THREAD_PART_NUMBERS));
@@ -311,8 +312,8 @@ impl DeviceRun<'_> {
         Ok(right)
     }
 
-    /// Runs the first `kernels` kernels, which compare on the device: expected results are uploaded, and a count for each width
-    /// is read back.
+    /// Runs the first `kernels` kernels, which convert and compare on the device: expected results are uploaded, and a count of
+    /// right results for each vector width is read back.
     fn run_checked(&self, device: &DeviceBuffers, kernels: usize) -> Result<[u32; 6]> {
         device.clear()?;
         let mut traces = Vec::new();

@@ -16,7 +16,6 @@ use compute::sample::device_spans;
 use opencl::cl::{self, Answer, Buffer, ClContext, Mem, Queue, Status, enqueue_unmap, failed, flush};
 use opencl::memory::allocation_flags;
 
-/// Converts a driver's status to an error.
 fn conversion_error(status: Status) -> base::error::Error {
     failed("Numbers could not be converted on the device.", &status)
 }
@@ -27,7 +26,7 @@ fn conversion_error(status: Status) -> base::error::Error {
 pub(super) struct DeviceBuffers {
     pub(super) slots: [Slot; 2],
     /// Two smaller slots for each thread, without buffers for results, for the strategy in which each thread generates its own
-    /// parts.
+    /// parts of the numbers.
     pub(super) thread_slots: Vec<Slot>,
     right: Buffer,
 }
@@ -120,8 +119,8 @@ impl Slot {
         at.map(one).collect::<Answer<_>>().map_err(conversion_error)
     }
 
-    /// Records in the trace the times at which the device ran these commands of the slot's queue. `enqueued` has the times
-    /// before and after they were enqueued.
+    /// Records in the trace when the device ran these commands of the slot's queue. `enqueued` has the times before and after
+    /// they were enqueued.
     pub(super) fn trace_device(&self, events: &[cl::Event], enqueued: (Instant, Instant)) {
         log::record(|| device_spans(self.queue.clock(), "convert", events, enqueued));
     }
@@ -153,14 +152,14 @@ impl Slot {
         Ok(Mapping { at, event, bytes })
     }
 
-    /// Enqueues the end of a mapping of `buffer`.
+    /// Enqueues the unmapping of `buffer`, which ends the mapping `mapped`.
     pub(super) fn unmap(&self, buffer: &Buffer, mapped: &Mapping) -> Result<()> {
         enqueue_unmap(&self.queue, buffer.mem(), mapped.at).map(drop).map_err(conversion_error)
     }
 }
 
 impl Mapping {
-    /// Waits until the memory may be accessed.
+    /// Waits until the mapped memory may be accessed.
     pub(super) fn wait(&self) -> Result<()> {
         trace("wait", || self.event.wait_for().map_err(conversion_error))
     }
