@@ -2,8 +2,8 @@
 
 use ladder::sizes::Sizes;
 
-/// Returns the counts that the option `--count` chooses for the ladder `name`, without duplicates; 2^24 if the option was not
-/// given.
+/// Returns the numbers of elements that the user selected with the option `--count` for the ladder `name`, without duplicates;
+/// 2^24 if the option was not given.
 ///
 /// # Errors
 /// Returns a sentence for the user if a count is 0 or more than `max`.

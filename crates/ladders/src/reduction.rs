@@ -1,5 +1,6 @@
-//! The reduction ladder, which computes the sums, means and extremes of [`compute::reduction`] from a picture. There are few
-//! operations per pixel, so it measures how many work-items can work together without waiting for each other.
+//! The reduction ladder, which computes the results of [`compute::reduction`] from a picture, such as the mean luminance of its
+//! blocks. There are few operations per pixel, so it measures how many work-items can work together without waiting for each
+//! other.
 
 use base::random::Xorshift;
 use base::verify::Elements;

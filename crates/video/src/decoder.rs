@@ -70,7 +70,7 @@ pub struct MovieInfo {
     pub width: u32,
     /// Height of the first frame in pixels.
     pub height: u32,
-    /// The width of a pixel divided by its height, as of the first frame.
+    /// The width of a pixel divided by its height, in the first frame; later frames may differ.
     pub pixel_aspect: f64,
     /// Rotation and mirroring of the first frame for display; later frames may differ.
     pub orientation: Orientation,

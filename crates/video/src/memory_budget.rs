@@ -10,26 +10,25 @@ use base::error::Error;
 use base::memory;
 use base::text;
 
-/// The number of pixels of the largest picture that is accepted on any machine: OpenGL and OpenCL support at most 16384×16384.
+/// The maximum number of pixels of a picture, however much memory is free: OpenGL and OpenCL support at most 16384×16384.
 const MAX_PIXELS: u64 = 16384 * 16384;
-/// The number of pixels up to which pictures are accepted on every machine.
+/// The number of pixels, that of Full HD, up to which pictures are decoded however little memory is free.
 const MIN_PIXELS: u64 = 1920 * 1080;
-/// The number of pixels, twice that of 4K, up to which pictures are accepted in files of any size.
+/// The number of pixels, twice that of 4K, up to which pictures are decoded however small the file is.
 const SMALL_FILE_PIXELS: u64 = 4096 * 4096;
-/// The number of pixels that are accepted for each byte of the file, for pictures larger than [`SMALL_FILE_PIXELS`]. A black
-/// picture in MJPEG has about as many; a flipped bit in the header of a file of 60 KB may declare 185 million pixels, which
-/// fill 2 GB.
+/// The maximum number of pixels for each byte of the file, for pictures larger than [`SMALL_FILE_PIXELS`]. A black picture in
+/// MJPEG has about as many; a flipped bit in the header of a file of 60 KB may declare 185 million pixels, which fill 2 GB.
 const PIXELS_PER_BYTE: u64 = 512;
-/// The assumed number of bytes of a pixel.
+/// The number of bytes that a pixel is assumed to take in memory.
 const PIXEL_BYTES: u64 = 4;
-/// The number of pictures of the largest accepted size that must fit into memory.
+/// The number of pictures that must fit into the free memory; it limits the size of pictures that are decoded.
 const MIN_PICTURES: u64 = 4;
-/// The upper bound in bytes of the limit on a single allocation of FFmpeg; it exceeds the largest plane of the largest
-/// picture.
+/// The maximum in bytes of the limit on a single allocation of FFmpeg; it exceeds the largest plane of the largest picture.
 const MAX_ALLOCATION: u64 = (2 << 30) - 1;
-/// The lower bound in bytes of the limit on a single allocation of FFmpeg.
+/// The minimum in bytes of the limit on a single allocation of FFmpeg.
 const MIN_ALLOCATION: u64 = 64 << 20;
-/// The number of pictures in use besides those of the decoder's threads: up to 16 references, and some that wait to be shown.
+/// The number of decoded pictures that are in memory besides those of the decoder's threads: up to 16 reference pictures, and
+/// some that wait to be shown.
 const OTHER_PICTURES: u64 = 24;
 
 /// Limits on a movie's pictures and on FFmpeg's allocations, derived from the free memory and the file's size, both in bytes,
@@ -47,7 +46,7 @@ impl MemoryBudget {
         Self { free: memory::free().unwrap_or(u64::MAX), file }
     }
 
-    /// Returns the number of pixels of the largest accepted picture.
+    /// Returns the maximum number of pixels of a picture that is decoded.
     pub(crate) fn max_pixels(self) -> i64 {
         let plausible = self.file.saturating_mul(PIXELS_PER_BYTE).max(SMALL_FILE_PIXELS);
         let fit = (self.free / (PIXEL_BYTES * MIN_PICTURES)).max(MIN_PIXELS);

@@ -27,7 +27,7 @@ pub(super) struct PictureCache {
 }
 
 impl PictureCache {
-    /// Returns an empty cache of the usual size.
+    /// Returns an empty cache that holds up to [`MAX_BYTES`] of pictures.
     pub(crate) fn new() -> Self {
         Self::with_limit(MAX_BYTES)
     }

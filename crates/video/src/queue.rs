@@ -51,7 +51,7 @@ struct State {
     is_catching_up: bool,
     /// The position in the movie, in nanoseconds, from which on frames are rejected; `None` accepts all.
     limit_ns: Option<i64>,
-    /// End of the last accepted frame, on the play timeline.
+    /// The end of the last frame that was added, on the play timeline in nanoseconds.
     end_ns: i64,
 }
 

@@ -78,9 +78,9 @@ pub(super) enum Skip {
 pub(super) struct Source {
     pub(crate) demuxer: Demuxer,
     decoder: ffmpeg::decoder::Video,
-    /// Duration of a frame by the stated frame rate, or 1/25 s, in nanoseconds.
+    /// The duration of a frame in nanoseconds, from the frame rate that the file states; 1/25 s if it states none.
     pub(crate) frame_ns: i64,
-    /// True if the stated pixel aspect ratio is a print resolution and must be ignored.
+    /// True if the pixel aspect ratio that the file states is a print resolution, and must be ignored.
     ignores_aspect: bool,
     /// The display matrix of the whole stream, if it has one.
     matrix: Option<Matrix>,

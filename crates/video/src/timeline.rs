@@ -19,8 +19,8 @@ pub(super) struct Timeline {
     /// The time stamp of the movie's first frame, which is shown from position 0 on; `None` before that frame, and after a jump
     /// or a seek to another origin.
     first_ns: Option<i64>,
-    /// The position of the last frame in nanoseconds; for the movie's first frame, the position by its time stamp instead of 0.
-    /// `None` before the first frame and after a seek.
+    /// The position of the last frame in nanoseconds. For the movie's first frame, it is computed from its time stamp and not
+    /// set to 0. `None` before the first frame and after a seek.
     last_ns: Option<i64>,
     /// The expected duration of the last frame in nanoseconds; 0 before the first frame and after a seek.
     last_duration_ns: i64,

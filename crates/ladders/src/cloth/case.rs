@@ -1,4 +1,5 @@
-//! Cases of the cloth ladder: one step, or all steps, for a crowd of characters; and the accepted errors of their results.
+//! Cases of the cloth ladder (one step, or all steps, for a crowd of characters), and the largest errors that their results may
+//! have.
 
 use serde::{Deserialize, Serialize};
 
@@ -73,8 +74,8 @@ impl Case {
         if self.is_vertices() { Layout::Structs } else { layout }
     }
 
-    /// Returns the largest accepted error of an element of the output; in metres for positions. A component of a normal, which
-    /// has length 1, may have an error of ten times this number.
+    /// Returns the largest error that an element of the output may have, in metres for positions. A component of a normal,
+    /// which has length 1, may have an error of ten times this number.
     pub(super) fn bound(self) -> f64 {
         match self.step {
             Some(StepId::Skin | StepId::Integrate | StepId::Drive) => 2e-5,

@@ -32,7 +32,7 @@ pub(super) enum ConstraintMapping {
 pub(super) enum Transfer {
     /// No transfers: everything stays in the device's memory.
     Resident,
-    /// No transfers, and skinning has a queue of its own.
+    /// No transfers; skinning has its own command queue, so that it can overlap with other steps.
     TwoQueues,
     /// Pose and particles are written from the host's memory; the vertices are read back.
     Write,
@@ -192,8 +192,8 @@ const GROUP: Param = Param { name: "GROUP", cpu: 64, gpu: 64, values: &[32, 64, 
 /// The parameter for the number of characters in each vector, fixed at 1.
 const ONE_LANE: Param = Param { name: "LANES", cpu: 1, gpu: 1, values: &[] };
 
-/// The scheme of a variant with one work-item for each item of an array, on arrays of structures. Other schemes change parts of
-/// it.
+/// The scheme of a variant that has one work-item for each item of an array, and arrays of structures. The other schemes below
+/// are changes of this one.
 const ON_STRUCTS: Scheme = Scheme {
     changed_steps: &StepId::ALL,
     mapping: ConstraintMapping::Blocks,
@@ -201,7 +201,7 @@ const ON_STRUCTS: Scheme = Scheme {
     is_structs: true,
     launches_per_block: false,
 };
-/// The scheme [`ON_STRUCTS`] with structures of arrays (planes).
+/// The scheme [`ON_STRUCTS`] with planes (structures of arrays) instead of arrays of structures.
 const ON_PLANES: Scheme = Scheme { is_structs: false, ..ON_STRUCTS };
 /// The scheme of a variant that processes the constraints with a work-group for each character.
 const IN_GROUPS: Scheme =

@@ -4,10 +4,11 @@
 /// A layout in device memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Layout {
-    /// An array of structures: the three numbers of an item are padded to four, and all items of a character come before those
-    /// of the next.
+    /// Structures: all items of a character come before those of the next character. Numbers that form points or vectors are
+    /// padded from three to four.
     Structs,
-    /// Planes: an array for each of the numbers of an item, in which the numbers of this many characters lie side by side.
+    /// Planes: the crowd is divided into blocks of this many characters. A block has a plane for each number of an item, in
+    /// which the numbers of its characters lie side by side.
     Planes(usize),
 }
 

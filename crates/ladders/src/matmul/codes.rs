@@ -120,8 +120,8 @@ fn tiles_fit(config: &Config) -> bool {
     whole && (16..=512).contains(&tile_items(config)) && get("ROWS") * get("COLUMNS") <= 128
 }
 
-/// Describes a parameter: its name, its defaults for CPUs and GPUs, and the values that are tried in a search for the fastest
-/// one.
+/// Describes a parameter: its name, its defaults for CPUs and GPUs, and the values that a search for the fastest configuration
+/// uses.
 const fn param(name: &'static str, cpu: u32, gpu: u32, values: &'static [u32]) -> Param {
     Param { name, cpu, gpu, values }
 }

@@ -22,7 +22,7 @@ const UNIT_ROUNDOFF: f64 = 1.0 / (1 << 24) as f64;
 /// The safety factor of √k: fewer than one in 10²⁰ sums of independent errors have a larger error.
 const SAFETY_FACTOR: f64 = 10.0;
 
-/// Returns the largest accepted error of a sum of `k` products, relative to the product of the lengths of row and column. The
+/// Returns the largest error that a sum of `k` products may have, relative to the product of the lengths of row and column. The
 /// bound includes one more rounding, that of the reference.
 pub fn bound(k: u32) -> f64 {
     let k = f64::from(k);

@@ -54,7 +54,8 @@ pub struct Layout {
     pub family: Family,
     /// The number of bits of a sample, 8 to 12, including its fractional bits.
     pub depth: u32,
-    /// Fractional bits of a sample: 0 in a decoded picture, more in a [filtered](Layout::filtered) one.
+    /// The number of fractional bits of a sample: 0 in a decoded picture, more in the output of the filter
+    /// ([`Layout::filtered`]).
     pub fraction: u32,
     /// The number of unused bits below a sample's lowest bit.
     pub shift: u32,
@@ -144,7 +145,7 @@ impl Layout {
         Self { interlaced: interlaced && has_rows_of_both, ..*self }
     }
 
-    /// Returns the length of the packed block in bytes.
+    /// Returns the length in bytes of the packed block that holds the picture.
     pub fn bytes(&self) -> usize {
         self.planes.iter().map(|p| p.offset + p.stride * p.rows).max().unwrap_or(0)
     }

@@ -70,18 +70,18 @@ pub use reference::{convert_reference, convert_reference_threaded};
 pub use rgba::RgbaConverter;
 pub use staging::{PackedPicture, PlaneMemory, Staging};
 
-/// The number of fractional bits of the [`Coefficients`].
+/// The number of fractional bits in the fixed-point factors of [`Coefficients`].
 pub const FRACTION_BITS: u32 = 21;
 
-/// The factors of the conversion from YUV to RGB (step 2 of the contract), in units of 2^-21 levels of RGB per 1/16 level of a
-/// sample.
+/// The fixed-point factors and offsets with which YUV is converted to RGB (step 2 of the [contract](self)). The factors are in
+/// units of 2^-21 levels of RGB per 1/16 level of a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Coefficients {
     /// Factor of luma in each of R, G and B.
     pub luma: i32,
-    /// Luma of black, in 1/16 of a level.
+    /// The luma sample of black, in 1/16 of a level.
     pub black: i32,
-    /// Chroma of grey, in 1/16 of a level.
+    /// The chroma sample of grey, in 1/16 of a level.
     pub middle: i32,
     /// Factor of V in red.
     pub rv: i32,
@@ -134,7 +134,7 @@ impl Coefficients {
         Self { luma: fixed(1.0, luma), black, middle, rv, gu, gv, bu, is_ycgco: matrix == Matrix::Ycgco }
     }
 
-    /// Computes steps 2 and 3 of the contract for luma and chroma samples in 1/16 of a level.
+    /// Converts luma and chroma samples, in 1/16 of a level, to RGB bytes: steps 2 and 3 of this module's contract.
     pub(crate) fn rgb(&self, y: i32, u: i32, v: i32) -> [u8; 3] {
         let (y, u, v) = (self.luma * (y - self.black), u - self.middle, v - self.middle);
         let level = |sum: i32| ((sum + (1 << (FRACTION_BITS - 1))) >> FRACTION_BITS).clamp(0, 255) as u8;
@@ -142,7 +142,7 @@ impl Coefficients {
         [level(y + self.rv * v + red), level(y + self.gu * u + self.gv * v), level(y + self.bu * u + blue)]
     }
 
-    /// Computes steps 2 and 3 of the contract for a luma sample in 1/16 of a level, without chroma.
+    /// Converts a luma sample without chroma, in 1/16 of a level, to a byte of grey: steps 2 and 3 of this module's contract.
     pub(crate) fn level(&self, y: i32) -> u8 {
         self.rgb(y, self.middle, self.middle)[0]
     }

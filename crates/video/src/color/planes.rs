@@ -27,8 +27,8 @@ pub fn layout_of(frame: &ffmpeg::frame::Video) -> Option<Layout> {
     color_layout_of(frame).filter(|layout| layout.alpha || !alpha::has_alpha(frame))
 }
 
-/// Returns the layout of `frame` as [`layout_of`] does, and also for YCbCr and grey with alpha; that alpha is not part of the
-/// layout.
+/// Returns the layout of the colours of `frame`: as [`layout_of`] does, but also for YCbCr and grey with alpha, whose alpha is
+/// left out of the layout.
 pub(super) fn color_layout_of(frame: &ffmpeg::frame::Video) -> Option<Layout> {
     let (width, height) = (frame.width(), frame.height());
     let format = libav::descriptor(frame.format())?;
@@ -184,7 +184,7 @@ pub(super) fn rows_of<'a>(frame: &'a ffmpeg::frame::Video, layout: &Layout) -> R
     Ok(planes)
 }
 
-/// Returns the rows of the planes of a packed `block`; `None` if it is too small for `layout`.
+/// Returns the rows of the planes in a packed `block`; `None` if the block is too small for `layout`.
 pub(super) fn rows_in<'a>(block: &'a [u8], layout: &Layout) -> Option<[Rows<'a>; 4]> {
     if block.len() < layout.bytes() {
         return None;

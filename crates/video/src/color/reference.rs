@@ -1,10 +1,11 @@
-//! The reference implementation of the contract of [`color`](super): each pixel is computed on its own.
+//! The reference implementation of the conversion from planes to RGBA8 that [`color`](super) defines; it computes one pixel at
+//! a time.
 
 use super::{Coefficients, Component, Family, Layout};
 use base::error::{Error, Result};
 use base::threads::{all_threads, share};
 
-/// Converts a packed block to RGBA8, without correction.
+/// Converts the picture in a packed block to RGBA8, without colour correction.
 ///
 /// # Errors
 /// When the size of `block` or `rgba` does not match `layout`.
@@ -14,10 +15,10 @@ pub fn convert_reference(layout: &Layout, block: &[u8], rgba: &mut [u8]) -> Resu
     Ok(())
 }
 
-/// Converts a packed block as [`convert_reference`] does, in strips on all threads.
+/// Converts the picture in a packed block to RGBA8 as [`convert_reference`] does, in strips on all threads.
 ///
 /// # Errors
-/// As [`convert_reference`].
+/// As for [`convert_reference`].
 pub fn convert_reference_threaded(layout: &Layout, block: &[u8], rgba: &mut [u8]) -> Result<()> {
     expect_sizes(layout, block, rgba)?;
     let threads = all_threads();
@@ -36,7 +37,8 @@ fn expect_sizes(layout: &Layout, block: &[u8], rgba: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Converts as many rows of a packed block, from `first_row` on, as fit into `rgba`. The sizes must match `layout`.
+/// Converts rows of the picture in a packed block to RGBA8, from `first_row` on, as many as fit into `rgba`. The sizes must
+/// match `layout`.
 pub fn convert_rows(layout: &Layout, block: &[u8], first_row: usize, rgba: &mut [u8]) {
     let coefficients = Coefficients::of(layout);
     let [first, second, third, fourth] = layout.components;
@@ -68,7 +70,8 @@ pub fn sample(layout: &Layout, block: &[u8], component: Component, x: usize, y: 
     ((stored >> layout.shift) & ((1 << layout.depth) - 1)) as i32
 }
 
-/// Computes a chroma component at pixel (`x`, `y`) by step 1 of the contract, in 1/16 of a level.
+/// Returns a chroma component at pixel (`x`, `y`), interpolated between the chroma samples around the pixel (step 1 of the
+/// [contract](super)), in 1/16 of a level.
 fn upsampled(layout: &Layout, block: &[u8], component: Component, x: usize, y: usize) -> i32 {
     let rows = rows_around(layout, y);
     let at_column = |(column, weight): (usize, i32)| {

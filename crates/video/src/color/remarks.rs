@@ -5,7 +5,7 @@ use ffmpeg_next as ffmpeg;
 
 use super::matrix;
 
-/// Returns a clause for each colour tag of `picture` that is not supported; empty if all are supported.
+/// Returns a remark, worded as a clause, for each colour tag of `picture` that is not supported; empty if all are supported.
 pub(crate) fn of_picture(picture: &ffmpeg::frame::Video) -> Vec<String> {
     // SAFETY: the frame is valid. The field is a 32-bit enumeration that comes from the file, so it is read as the
     // integer that it is in C.
@@ -23,8 +23,8 @@ pub(crate) fn of_picture(picture: &ffmpeg::frame::Video) -> Vec<String> {
     of_matrix.chain(transfer_remark(transfer)).chain(of_primaries).collect()
 }
 
-/// Returns a clause if these primaries differ visibly from those of BT.709; otherwise `None`. The primaries of BT.601 and
-/// similar ones differ little.
+/// Returns a remark, worded as a clause, if these primaries differ visibly from those of BT.709; otherwise `None`. The
+/// primaries of BT.601 and similar ones differ little.
 fn primaries_remark(primaries: u32) -> Option<String> {
     let name = match primaries {
         0..=3 | 5..=7 | 22 => return None,
@@ -43,7 +43,8 @@ fn primaries_remark(primaries: u32) -> Option<String> {
     Some(format!("wide gamut ({name}), shown as if it were BT.709: colours look pale"))
 }
 
-/// Returns a clause if pictures with these transfer characteristics look pale or dark without a conversion; otherwise `None`.
+/// Returns a remark, worded as a clause, if pictures with these transfer characteristics look pale or dark without a
+/// conversion; otherwise `None`.
 fn transfer_remark(transfer: u32) -> Option<String> {
     let name = match transfer {
         8 => "linear light, shown as if it were coded for a display",

@@ -28,7 +28,7 @@ use base::memory::{picture_memory, zeroed};
 /// it.
 const GROUP_PIXELS: u32 = 16;
 
-/// The parameters of a swscale context.
+/// The parameters for which a swscale context was created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct ContextKey {
     source: (u32, u32),

@@ -1,7 +1,8 @@
-//! Fast CPU conversion to RGBA8 by the contract of [`color`](crate::color), with the same bytes as the reference.
+//! Converts pictures to RGBA8 fast on the CPU, as [`color`](crate::color) defines the conversion, with the same bytes as the
+//! reference.
 //!
-//! Row by row, samples are widened to 16 bits, chroma is interpolated vertically and then horizontally, and pixels are
-//! computed. Each step is a plain loop over a row, which the compiler vectorises, with AVX2 where the CPU has it.
+//! The steps for each row are: samples are widened to 16 bits, chroma is interpolated vertically and then horizontally, and
+//! pixels are computed. Each step is a plain loop over a row, which the compiler vectorises, with AVX2 where the CPU has it.
 
 use ffmpeg_next::frame::Video;
 
@@ -165,7 +166,8 @@ impl PictureRows<'_> {
         }
     }
 
-    /// Computes steps 2 and 3 of the contract for a sample of luma, grey or RGB, without chroma.
+    /// Converts a sample of luma, grey or RGB, without chroma, to a level from 0 to 255 (steps 2 and 3 of the
+    /// [contract](super)).
     #[inline(always)]
     fn luma_level(&self, sample: u16) -> u32 {
         level(self.coefficients.luma * (16 * i32::from(sample) - self.coefficients.black))
@@ -288,7 +290,7 @@ impl Chroma {
 /// The alpha byte 255 at its place in a four-byte pixel.
 const OPAQUE: u32 = 255 << 24;
 
-/// Converts a sum of step 2 of the contract to a level: rounds it, and clamps it to 0 to 255.
+/// Rounds a fixed-point sum (step 2 of the [contract](super)) to a level, and clamps it to 0 to 255.
 #[inline(always)]
 fn level(sum: i32) -> u32 {
     ((sum + (1 << (FRACTION_BITS - 1))) >> FRACTION_BITS).clamp(0, 255) as u32

@@ -1,5 +1,5 @@
-//! Reads the samples of pictures that the contract of [`color`](super) does not cover, and copies them to planes that it
-//! covers, so that the rows of [`rows`](super::rows) convert these pictures, too.
+//! Converts pictures of formats that [`color`](super) does not cover to planes that it covers, so that [`rows`](super::rows)
+//! can convert these pictures, too.
 //!
 //! The planes have the depth of the samples where that is 8 to 12 bits. Samples of fewer bits become 8, those of more, and
 //! floating-point numbers, 12: limited range is shifted, full range is scaled, both to the nearest level. Chroma of which one
@@ -17,7 +17,7 @@ use base::error::Result;
 use base::memory::zeroed;
 use base::threads::{all_threads, share};
 
-/// The largest depth of samples that the contract covers.
+/// The largest number of bits of a sample in the planes that [`color`](super) covers.
 const MAX_DEPTH: u32 = 12;
 /// The number of bits of a sample and how many of these are fractional bits, for planes whose chroma is interpolated from one
 /// sample for four columns or rows.
@@ -199,7 +199,7 @@ impl<'a> Samples<'a> {
         }
     }
 
-    /// Copies the samples of all colours, but not alpha, to planes that the contract covers. Returns the layout of these
+    /// Copies the samples of all colours, but not alpha, to planes that [`color`](super) covers. Returns the layout of these
     /// planes, and the packed block that holds them.
     ///
     /// # Errors

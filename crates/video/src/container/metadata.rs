@@ -14,7 +14,7 @@ pub(crate) struct DeclaredDuration {
     /// The time in seconds at which, according to the file's metadata, the video stream ends, or the whole file if the end of
     /// the video stream is not stated.
     pub end_s: f64,
-    /// The tolerated difference between the stated and the real end, in seconds.
+    /// The difference in seconds between `end_s` and the end that is found by reading, up to which the file counts as complete.
     pub tolerance_s: f64,
     /// True if `end_s` is the end of the video stream, false if it is the end of the whole file.
     pub of_pictures: bool,
