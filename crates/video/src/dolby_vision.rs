@@ -6,8 +6,8 @@ use ffmpeg_next::codec::Id;
 
 use crate::libav;
 
-/// The profile whose base layer is never compatible. An incompatible stream without a configuration record is assumed to have
-/// this profile, unless it is AV1.
+/// The profile whose base layer is never compatible. A stream without a configuration record is assumed to have this profile if
+/// its base layer is incompatible, unless it is AV1.
 const INCOMPATIBLE_PROFILE: u8 = 5;
 /// The Dolby Vision profile of AV1 streams.
 const AV1_PROFILE: u8 = 10;

@@ -14,8 +14,8 @@ struct State {
 }
 
 impl MovieDuration {
-    /// Sets the duration that the file states at a size of `bytes`; `None` if it states none. Does nothing if the end of the
-    /// file was read at that size.
+    /// Sets the duration that the file states (`None` if it states none) while it has `bytes` bytes. Does nothing if the end of
+    /// the file was already read at that size.
     pub(super) fn state(&self, ns: Option<i64>, bytes: u64) {
         let mut state = self.0.lock();
         if state.seen_bytes != Some(bytes) {

@@ -1,4 +1,4 @@
-//! A decoded frame with its times.
+//! A decoded frame: its picture, its times, and its place in the movie.
 
 use std::sync::Arc;
 

@@ -31,7 +31,8 @@ const MIN_HELD_NS: i64 = SECOND_NS;
 /// difference of an hour, for example, is due to a wrong time stamp.
 const MAX_LEAD_NS: i64 = 60 * SECOND_NS;
 
-/// Reads a movie's pictures in display order, one picture ahead, so that a picture's duration is the distance to the next.
+/// A reader of a movie's pictures in display order. It decodes one picture ahead, so that a picture's duration is the distance
+/// to the next one.
 pub(super) struct Pass {
     pub(crate) source: Source,
     timeline: Timeline,

@@ -1,4 +1,4 @@
-//! Reads single frames of a movie: the frame at a time, or the first frames as RGBA.
+//! Reads single frames of a movie: the frame that is shown at a time, or the first frames as RGBA.
 
 use std::path::Path;
 

@@ -198,7 +198,7 @@ impl Worker {
         require_picture(pass)
     }
 
-    /// Publishes the position at which the sound continues, that of the next picture.
+    /// Tells the movie's sound at which position it continues, which is that of the next picture.
     fn publish_sound(&self, pass: &Pass) {
         let movie_ns = pass.peek().map_or(0, |first| first.movie_ns);
         let (origin_ns, byte) = pass.origin_at(movie_ns);

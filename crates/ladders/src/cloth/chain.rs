@@ -64,7 +64,7 @@ pub struct Hold {
 pub enum Pull {
     /// The cloth is not pulled.
     Nothing,
-    /// A drag, which acts in the frame's first step only.
+    /// The user's pull around a point, which moves particles in the frame's first step only.
     Drag(Drag),
     /// A particle that is held at a point, in all steps of the frame.
     Hold(Hold),

@@ -269,7 +269,7 @@ pub(super) static PEAK: plan::Code<[usize; 2]> = plan::Code::new(
     &[],
 );
 
-/// The variants of the cloth ladder, in the order of the tables.
+/// The variants of the cloth ladder, in the order in which tables list them.
 pub(super) static VARIANTS: [Variant<Code, Threads>; 17] = [
     Variant::host("serial", "Serial", "Plain Rust, one thread.", Threads::One),
     Variant::host("threads", "Threads", "The same on all cores, a character each.", Threads::All),

@@ -15,9 +15,9 @@ use super::model::{
 /// The stiffness of three kinds of constraints: between neighbours, along diagonals, and between particles two rows or columns
 /// apart.
 const STIFFNESS: [f32; 3] = [1.0, 0.6, 0.25];
-/// The part of a constraint's error by which the particle in the upper of two rows is moved. Each row bears the rows below it.
-/// With a part of one half, the few passes over the constraints let the weight stretch the shirt by a fifth, which smoothed all
-/// folds.
+/// The part of a constraint's error by which the upper one of two particles in different rows is moved; it is less than one
+/// half, because each row bears the rows below it. With one half, the few passes over the constraints let the weight stretch
+/// the shirt by a fifth, which smoothed all folds.
 const UPPER_SHARE: f32 = 0.35;
 /// The waves around the torso whose sum forms the folds: waves per turn, phase, turns from collar to hem, and weight. The
 /// shortest wave is six columns long. Their phases differ everywhere, so that no fold is like another.

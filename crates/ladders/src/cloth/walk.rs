@@ -182,8 +182,8 @@ fn bend_leg(hips: &Matrix, ankle: Point, side: usize) -> [Matrix; 2] {
     [rotation_about(hip, [ahead, 0.0, sideways]), shin]
 }
 
-/// Returns the walks of a crowd that stands in a square, row by row, with the middle of the front at the origin. No two
-/// neighbours are in phase.
+/// Returns the places and phases of the figures of a crowd that stands in a square, row by row, with the middle of the front at
+/// the origin. No two neighbours are in phase.
 pub fn army(count: usize) -> Vec<Walk> {
     let side = (1..).find(|side| side * side >= count).unwrap_or(1);
     let one = |at: usize| {

@@ -38,7 +38,7 @@ pub(super) static COPIES: Code = Code::new(
     &[GROUP, EACH, Param { name: "COPIES", cpu: 2, gpu: 8, values: &[2, 4, 8, 16] }],
 );
 
-/// The variants of the histogram ladder, in the order of the tables.
+/// The variants of the histogram ladder, in the order in which tables list them.
 pub(super) static VARIANTS: [Variant<Code, Host<Case>>; 8] = [
     Variant::host("serial", "Serial", "One thread, one pixel at a time.", SERIAL),
     Variant::host("threads", "Threads", "All cores, each with a histogram of its own.", THREADS),

@@ -168,8 +168,8 @@ pub(super) static PEAK: Code = Code::new(
     ],
 );
 
-/// Returns the peak kernel with its parameters on a device. On a CPU its vectors are as wide as the registers, because fewer
-/// wide vectors would stay in registers.
+/// Returns the peak kernel with its parameters for a device. On a CPU its vectors are as wide as the registers; of wider
+/// vectors, fewer would stay in registers.
 pub(super) fn peak(device: &Device) -> Config {
     let config = Config::for_device(&PEAK, &device.info);
     match device.number::<u32>(CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT) {
@@ -178,7 +178,7 @@ pub(super) fn peak(device: &Device) -> Config {
     }
 }
 
-/// The variants of the matrix multiplication ladder, in the order of the tables.
+/// The variants of the matrix multiplication ladder, in the order in which tables list them.
 pub(super) static VARIANTS: [Variant<Code, Host<Shape>>; 15] = [
     Variant::host("serial", "Serial", "One thread, one product at a time.", host::SERIAL),
     Variant::host("threads", "Threads", "The same on all cores.", host::THREADS),

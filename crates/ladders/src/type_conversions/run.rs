@@ -85,7 +85,7 @@ pub fn run(device: &Device, options: &TestOptions, stop: &Cancel, watch: Observe
 /// Cases with the same types, each with the number of values for which it has been tested.
 type Group = Vec<(Case, u64)>;
 
-/// One thread of the test.
+/// A thread of the conformance test, which tests one group of cases after another.
 struct TestThread<'a> {
     options: &'a TestOptions,
     stop: &'a Cancel,

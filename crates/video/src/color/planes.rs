@@ -17,10 +17,10 @@ use base::threads::{all_threads, share};
 /// Alignment of the planes in a block, in bytes.
 const ALIGNMENT: usize = 64;
 
-/// Returns the layout in which the planes of `frame` are packed for conversion; `None` if the contract of
-/// [`color`](crate::color) does not cover its format.
+/// Returns the layout in which the planes of `frame` are packed for conversion; `None` if the conversion that
+/// [`color`](crate::color) defines does not cover its format.
 ///
-/// The contract covers YCbCr with full or half chroma, planar or interleaved, grey, and RGB with or without alpha: 8 bits, or 9
+/// It covers YCbCr with full or half chroma, planar or interleaved, grey, and RGB with or without alpha: 8 bits, or 9
 /// to 12 bits in two bytes, the low byte first. Examples are yuv420p, yuv422p, yuv444p, nv12, yuyv422, gray, rgb24, bgra, rgb0,
 /// gbrp, yuv420p10le, p010le, yuv444p12le, gray12le.
 pub fn layout_of(frame: &ffmpeg::frame::Video) -> Option<Layout> {

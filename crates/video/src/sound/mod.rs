@@ -35,8 +35,8 @@ pub struct SoundTrack {
     pub(crate) stream: usize,
 }
 
-/// A part of the play timeline in which the movie's position increases steadily: until the next segment begins, the movie's
-/// position is the play timeline's less `base_ns`.
+/// A part of the play timeline in which the movie's position increases steadily. Until the next segment begins, the movie's
+/// position is the position on the play timeline minus `base_ns`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SoundSegment {
     /// The segment's number; later ones have larger numbers.

@@ -62,8 +62,8 @@ pub enum Strategy {
     Copied,
     /// Maps device memory into the host's memory. The host compares the results.
     Mapped {
-        /// The number of parts, into which the numbers are divided, that are in flight at the same time. With two, the host
-        /// generates one part while the device works on the other.
+        /// The number of parts of the numbers that are in flight at the same time. With two, the host generates one part while
+        /// the device works on the other.
         slots: usize,
         /// The number of kernels that the host enqueues before it waits for the first of them.
         batch: usize,
@@ -183,7 +183,7 @@ const fn code(file: &'static str, passes: &'static [Pass<Launch, Strategy>], str
     Code { options, ..Code::with(file, passes, &[GROUP], strategy) }
 }
 
-/// The variants of the ladder of host strategies, in the order of the tables.
+/// The variants of the ladder of host strategies, in the order in which tables list them.
 static VARIANTS: [Variant<Code, Host>; 12] = [
     Variant::kernels(
         "blocking",

@@ -42,7 +42,7 @@ pub(super) struct Slot {
     right: Buffer,
 }
 
-/// A variant's kernels.
+/// A variant's compiled kernels, and the properties of the device on which they run.
 #[derive(Clone, Copy)]
 pub(super) struct Kernels<'a> {
     pub(super) program: &'a Mutex<Program>,
