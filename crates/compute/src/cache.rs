@@ -1,5 +1,5 @@
 //! The cache file of tuning results: the best parameters and the time of each tuned variant on a device, for a group of cases
-//! (sizes, radii and so on) that share one result.
+//! (such as a range of sizes) that share one result.
 //!
 //! The file is `$XDG_CACHE_HOME/clreel/tuning.json`, or `~/.cache/clreel/tuning.json`. An entry holds for one device, driver
 //! version, ladder, group of cases, variant, and kernel source: if one of them changes, the entry is ignored.
@@ -53,7 +53,7 @@ pub struct Entry {
     params: Vec<(String, u32)>,
     /// The hash of the kernel source.
     source: String,
-    /// The median run time in milliseconds. The runs were interleaved with those of the other variants' best configurations.
+    /// The median run time in milliseconds. The runs took turns with those of the other variants' best configurations.
     ms: f64,
     /// True for the entry that the search has chosen for the variant `auto`. Without such an entry, `auto` uses the fastest.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -344,7 +344,7 @@ pub struct Lens {
     pub inputs: Vec<usize>,
     /// The length of the output.
     pub output: usize,
-    /// The length of each block of memory for intermediate results, as estimated before a program exists.
+    /// The length of each piece of memory for intermediate results, as estimated before a program exists.
     pub scratch: Vec<usize>,
 }
 

@@ -22,8 +22,7 @@ const MAX_CONVERSIONS: usize = 1000;
 #[derive(Default)]
 pub(super) struct ConversionStates {
     trust: HashMap<Conversion, Trust>,
-    /// Conversions that the builder (the thread that compiles programs) should build and check. [`Conversions::take_missing`] returns each
-    /// once.
+    /// Conversions that the builder (the thread that compiles programs) should build and check. Each is passed to it once.
     pub(super) missing: Vec<Conversion>,
     /// Conversions and colour corrections whose output should be compared with the reference on whole pictures, in the
     /// background. Each is reported once.

@@ -1,6 +1,6 @@
 //! The benchmark harness of every ladder. A ladder is a set of variants, which are implementations of the same computation. The
 //! harness checks and times them ([`runner`], [`check`], [`measure`], [`rounds`]), tunes their parameters ([`tune`],
-//! [`cache`]), provides the results as data for tables and charts ([`rows`], [`chart`]), and writes, reads and compares results
+//! [`compute::cache`]), provides the results as data for tables and charts ([`rows`], [`chart`]), and writes, reads and compares results
 //! as JSON ([`results`], [`compare`]).
 
 #![warn(missing_docs, unreachable_pub)]

@@ -270,7 +270,7 @@ impl From<Ratio> for RatioReport {
 /// The reads, writes and operations of a variant's kernels in one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WorkReport {
-    /// The word for an element of the input, such as "pixel".
+    /// The word for an element of the input.
     unit: String,
     reads_per_unit: f64,
     writes_per_unit: f64,

@@ -30,7 +30,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Summarises `samples`, oldest first; `None` without samples. Percentiles are nearest-rank, as in [`Series`]. Samples that
+    /// Summarises `samples`, oldest first; `None` without samples. Percentiles are nearest-rank, as in [`Series`](base::timing::Series). Samples that
     /// are not finite are left out. `others` is the part of the machine's CPU time that other processes used meanwhile, 0 to 1,
     /// if known.
     pub fn of(samples: impl DoubleEndedIterator<Item = f64>, others: Option<f64>) -> Option<Self> {
