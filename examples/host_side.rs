@@ -190,7 +190,7 @@ impl<'a> Bench<'a> {
 
     fn slots(&self, way: &Way) -> Result<Vec<Slot>, Failure> {
         // The kernels of all plans run on one in-order queue, so they can share scratch memory.
-        let mut scratch = Scratch::new(&self.cl);
+        let mut scratch = Scratch::new(self.cl);
         (0..way.slots).map(|_| Slot::new(self, way.memory, &mut scratch)).collect()
     }
 

@@ -145,7 +145,7 @@ impl Child {
         let may_be_damaged = match &reply {
             Ok(report) => report.is_some(),
             // If the compiler rejected the kernels, nothing has run.
-            Err(error) => is_device_failure(error) || &self.client.step != BUILD || self.client.has_run,
+            Err(error) => is_device_failure(error) || self.client.step != BUILD || self.client.has_run,
         };
         if may_be_damaged {
             self.client.end();

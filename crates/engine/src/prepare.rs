@@ -27,6 +27,7 @@ enum Steps {
 
 /// The colour conversion or correction before a filter that reads RGBA.
 #[derive(PartialEq)]
+#[allow(clippy::large_enum_variant, reason = "there is one at a time")]
 enum ColorStep {
     /// No step: the picture is RGBA already and is not corrected.
     Nothing,

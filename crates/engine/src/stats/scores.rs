@@ -58,7 +58,7 @@ impl Scores {
     pub(super) fn set<'f>(
         &mut self,
         setting: &Setting,
-        frames: impl DoubleEndedIterator<Item = &'f FrameSample> + Clone,
+        mut frames: impl DoubleEndedIterator<Item = &'f FrameSample> + Clone,
     ) {
         let version = setting.versions.first;
         if setting.variant == VariantId::OFF || self.leaves_out(setting.variant, version) {
@@ -81,7 +81,7 @@ impl Scores {
         let (low, high) = noise::median_interval_ranks(n);
         let others = mean_others_share(frames.clone());
         let noise = Noise::from_percentiles((ms, p95), (at(low), at(high)), n, others);
-        let work = frames.rev().next().and_then(|last| Some(last.work.as_ref()?.work.as_ref()?.totals()));
+        let work = frames.next_back().and_then(|last| Some(last.work.as_ref()?.work.as_ref()?.totals()));
         let Setting { radius, size, beside, .. } = *setting;
         let new = Score { ms, n, noise, radius, size, beside, work };
         match self.scores.iter_mut().find(|(of, _)| *of == setting.variant) {
