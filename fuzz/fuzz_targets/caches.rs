@@ -3,10 +3,10 @@
 #![no_main]
 
 use clreel::fuzzing::{kernel_version, sharing_cache};
+use compute::cache::Cache;
 use libfuzzer_sys::fuzz_target;
 use opencl::binaries::{MAGIC, binary_of};
 use opencl::sources::{hash, is_kernel_name};
-use compute::cache::Cache;
 
 /// The key of the program whose binary is looked up.
 const KEY: &str = "key";
