@@ -48,7 +48,7 @@ pub(crate) struct Part {
     pub install: Box<dyn FnOnce(&mut Pipeline) + Send>,
 }
 
-/// What the window must know about a result of the builder.
+/// A result of the builder that the window has to install or show.
 #[allow(clippy::large_enum_variant, reason = "there are a handful at a time")]
 pub(crate) enum News {
     /// Programs were built and only have to be installed: the window need not show or change anything.

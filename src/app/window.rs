@@ -147,7 +147,7 @@ struct App<'a> {
     args: &'a PlayArgs,
     waker: Waker,
     proxy: EventLoopProxy<Wake>,
-    /// What the window needs in order to open; `None` once it is open.
+    /// The data with which the window is opened; `None` once it is open.
     setup: Option<Setup>,
     window: Option<Player<'a>>,
     /// True once a signal has requested that the process ends.

@@ -26,7 +26,7 @@ pub(super) struct PeakMeasurement {
     registers: Slot<Vec<KernelRegisters>>,
     /// The kernels whose registers were read or are being read; `None` if there are none.
     kernels: Option<KernelsKey>,
-    /// What is known about the device in use and the kernels on the screen, for the panel of stages.
+    /// The known facts about the device in use and the kernels on the screen, for the panel of stages.
     pub(crate) shown: DeviceFacts,
 }
 

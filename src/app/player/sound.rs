@@ -24,7 +24,7 @@ pub(super) struct SoundControl {
     pub(super) is_muted: bool,
     /// The status of the audio device and the track from which `view` was made.
     status: SoundStatus,
-    /// What the overlay shows about the sound; `None` if the movie has no sound, or the user wants none.
+    /// The state of the sound that the overlay shows; `None` if the movie has no sound, or the user wants none.
     pub(super) view: Option<SoundView>,
 }
 

@@ -36,7 +36,7 @@ fn named_variants(names: &str) -> Vec<VariantId> {
     if known.is_empty() { tuned::variants() } else { known }
 }
 
-/// What a search applies to: the index of the device, the group of picture sizes that share a result, and the number of the
+/// The case of a search: the index of the device, the group of picture sizes that share a result, and the number of the
 /// group of radii that share a result.
 type Key = (usize, SizeClass, usize);
 

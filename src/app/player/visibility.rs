@@ -11,7 +11,7 @@ use crate::app::display;
 /// The time between two checks of whether the window is hidden. Each check queries the X server.
 const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Whether the window is hidden, and the time of the next check.
+/// Checks at intervals if the window is hidden.
 #[derive(Debug, Default)]
 pub(super) struct Visibility {
     /// The time of the next check; `None` if the next check is due at once.

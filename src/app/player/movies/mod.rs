@@ -29,8 +29,8 @@ pub(super) struct Movies {
     /// The error about a property of the current movie that clreel cannot show as intended; `None` if there is none.
     /// [`super::Player`] shows the error of the first movie.
     pub(super) remark: Option<Error>,
-    /// What the window's title said last: the filter of the picture on the screen (`None` without one), and true if the movie
-    /// was paused. `None` before the first title.
+    /// The state that the window's title named last: the filter of the picture on the screen (`None` without one), and true if
+    /// the movie was paused. `None` before the first title.
     titled: Option<(Option<(VariantId, u32)>, bool)>,
 }
 
