@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 use crate::context;
 use base::device::DeviceKind;
 use base::random::Xorshift;
-use box_filter::reference::reference;
+use box_filter::reference::quick;
 use box_filter::{BuiltVariant, Config, Extent, Scratch, filter_once, named};
 use box_filter::{MAX_RADIUS, VariantId};
 use ladder::check::check as check_all;
@@ -83,7 +83,7 @@ fn case(key: Case) -> Arc<(Vec<u8>, Vec<u8>)> {
     let made = cell.get_or_init(|| {
         let (pattern, (width, height), radius) = key;
         let src = picture(pattern, width, height);
-        let want = reference(&src, width as usize, height as usize, radius as usize);
+        let want = quick(&src, width as usize, height as usize, radius as usize);
         Arc::new((src, want))
     });
     made.clone()
@@ -231,7 +231,7 @@ fn fused_for_gpus_equals_the_reference_with_all_group_sizes() {
         [(1203, 37, 3), (1204, 37, 31), (2051, 9, 0), (517, 70, MAX_RADIUS), (520, 3, 16), (904, 21, 7)];
     let cases = cases.map(|(width, height, radius)| {
         let src = picture(Pattern::Noise, width, height);
-        let want = reference(&src, width as usize, height as usize, radius as usize);
+        let want = quick(&src, width as usize, height as usize, radius as usize);
         (width, height, radius, src, want)
     });
     let mut built = 0;
@@ -333,7 +333,7 @@ fn stripes_as_high_as_the_window_equal_the_reference() {
         let (width, height, side) = (23, 32 * radius, 2 * radius + 1);
         let rows = (0..height).flat_map(|y| vec![(y / side % 2 * 255) as u8; 4 * width as usize]);
         let src: Vec<u8> = rows.collect();
-        let want = reference(&src, width as usize, height as usize, radius as usize);
+        let want = quick(&src, width as usize, height as usize, radius as usize);
         let got = filter_once(&cl, &variant, &src, Extent::rgba((width, height), radius)).unwrap();
         compare(&got, &want, width, &format!("fused, stripes, r={radius}"));
     }
@@ -365,7 +365,7 @@ fn bands_equal_one_launch() {
         for radius in [0, 4, 40] {
             let whole = Extent::rgba((width, height), radius);
             let plan = variant.plan([&src, &dst], &mut scratch, whole).unwrap();
-            let want = reference(&pixels, width as usize, height as usize, radius as usize);
+            let want = quick(&pixels, width as usize, height as usize, radius as usize);
             for band in [1, 2, 7, 16, 66] {
                 let poison: Vec<u8> = want.iter().map(|v| !v).collect();
                 dst.write(&cl.queue, &poison).unwrap();
@@ -393,7 +393,7 @@ fn a_band_writes_only_its_own_rows() {
         let src = Picture::alloc(&cl, variant.input, width, height).unwrap();
         let dst = Picture::alloc(&cl, variant.input, width, height).unwrap();
         let pixels = picture(Pattern::Noise, width, height);
-        let want = reference(&pixels, width as usize, height as usize, 3);
+        let want = quick(&pixels, width as usize, height as usize, 3);
         let poison: Vec<u8> = want.iter().map(|v| !v).collect();
         src.write(&cl.queue, &pixels).unwrap();
         dst.write(&cl.queue, &poison).unwrap();
