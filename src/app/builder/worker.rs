@@ -371,7 +371,15 @@ impl<'a> Worker<'a> {
             }
             // If there were no earlier sources, the refused kernels would be built once more.
             if passed || self.shared.with_texts(|texts| texts.appeared_late()) {
+                let waits = context.pending.contains(&variant);
                 context.pending.retain(|id| *id != variant);
+                // The window shows a variant as being built until it gets the result of a build.
+                if let (true, News::Judged(Judged { validation: Validation::Refused(error), .. })) =
+                    (waits, &part.news)
+                {
+                    let failed = News::Variant(variant, Err(error.clone()));
+                    self.send_part(context.number, Part::from(failed))?;
+                }
             }
             self.send_part(context.number, part)?;
             if passed && variant == wanted {
