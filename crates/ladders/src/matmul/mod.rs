@@ -54,7 +54,7 @@ pub static MATMUL: ArrayLadder<Shape> = ArrayLadder {
         ..CaseInfo::default()
     },
     // Sizes below, at and above the sides of tiles and vectors, thin matrices, an empty sum; one, two and three numbers in the
-    // last vector of a sum.
+    // last vector of a sum; a column more than 9 panels of 48, which are more than one work-item of `panels` multiplies.
     small: &[
         Shape { m: 65, n: 130, k: 37 },
         Shape { m: 1, n: 1, k: 1 },
@@ -68,6 +68,7 @@ pub static MATMUL: ArrayLadder<Shape> = ArrayLadder {
         Shape { m: 5, n: 300, k: 6 },
         Shape { m: 259, n: 12, k: 20 },
         Shape { m: 129, n: 132, k: 4 },
+        Shape { m: 3, n: 433, k: 5 },
     ],
     smaller: Shape::smaller,
     // The packed matrices are as large as the inputs.
