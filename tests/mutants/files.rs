@@ -41,14 +41,17 @@ const FILES: &[(&str, &[Runner])] = &[
     ("convert/03_rows.cl", &[Rows]),
     ("vector_add/01_scalar.cl", &[VectorAdd("scalar")]),
     ("vector_add/02_vector.cl", &[VectorAdd("vector")]),
-    ("reduction/parts.clh", &[Reduction("wide-64"), Reduction("two-stage")]),
+    (
+        "reduction/parts.clh",
+        &[Reduction("wide-64"), Reduction("two-stage"), Reduction("one-pass"), Reduction("strips")],
+    ),
     ("reduction/tiles.clh", &[Reduction("wide-64"), Reduction("unrolled")]),
     ("reduction/frames.clh", &[Reduction("one-pass"), Reduction("two-stage")]),
     ("reduction/01_interleaved.cl", &[Reduction("interleaved")]),
     ("reduction/02_sequential.cl", &[Reduction("sequential")]),
     ("reduction/03_unrolled.cl", &[Reduction("unrolled"), Reduction("wide-64")]),
     ("reduction/04_two_stage.cl", &[Reduction("two-stage")]),
-    ("reduction/05_one_pass.cl", &[Reduction("one-pass")]),
+    ("reduction/05_one_pass.cl", &[Reduction("one-pass"), Reduction("sub-groups")]),
     ("reduction/06_strips.cl", &[Reduction("strips")]),
     ("histogram/histogram.clh", &[Histogram("copies")]),
     ("histogram/01_global.cl", &[Histogram("global")]),
@@ -81,7 +84,7 @@ const FILES: &[(&str, &[Runner])] = &[
     ("cloth/figure.clh", &[Cloth("planes")]),
     ("cloth/structs.clh", &[Cloth("scalar")]),
     ("cloth/scalar.clh", &[Cloth("scalar")]),
-    ("cloth/planes.clh", &[Cloth("planes"), Cloth("several"), Cloth("lanes")]),
+    ("cloth/planes.clh", &[Cloth("planes"), Cloth("several"), Cloth("lanes"), ClothOnGpu("lanes")]),
 ];
 
 /// The number of mutants of each file that are tried, unless all are.
@@ -102,7 +105,7 @@ pub struct Mutant {
     pub from: String,
     /// The replacement.
     pub to: String,
-    /// The changed line.
+    /// The changed line; for a call that is left out, `without` and the call.
     pub changed: String,
     /// The text of the whole file.
     pub text: String,
@@ -132,7 +135,10 @@ pub fn mutants(kernels: &Path) -> Result<Vec<Mutant>, String> {
             let (from, line) = (&text[place.range.clone()], line_of(&text, place.range.start));
             let mut changed = text.clone();
             changed.replace_range(place.range.clone(), &place.to);
-            let changed_line = one_line(changed.lines().nth(line - 1).unwrap_or_default());
+            let changed_line = match place.to.is_empty() {
+                true => format!("without {}", one_line(from)),
+                false => one_line(changed.lines().nth(line - 1).unwrap_or_default()),
+            };
             let is_entry = |equal: &&Equal| equal.places.contains(&(*file, changed_line.as_str()));
             let equal = EQUAL.iter().find(is_entry);
             mutants.push(Mutant {

@@ -190,7 +190,8 @@ impl Tools {
             | Runner::Histogram(_)
             | Runner::Matmul(_)
             | Runner::Transpose(_)
-            | Runner::Cloth(_) => {
+            | Runner::Cloth(_)
+            | Runner::ClothOnGpu(_) => {
                 let (count, block) = (width.to_string(), case.radius.to_string());
                 let (mnk, mn) = (format!("{height},{width},{}", case.radius), format!("{height},{width}"));
                 let of = match case.runner {
@@ -204,7 +205,7 @@ impl Tools {
                         vec!["--ladder", "vector-add", "--variant", id, "--count", &count]
                     }
                     Runner::Matmul(id) => vec!["--ladder", "matmul", "--variant", id, "--mnk", &mnk],
-                    Runner::Cloth(id) => {
+                    Runner::Cloth(id) | Runner::ClothOnGpu(id) => {
                         vec!["--ladder", "cloth", "--variant", id, "--army", &count, "--fail-fast"]
                     }
                     Runner::Transpose(id) => vec!["--ladder", "transpose", "--variant", id, "--mn", &mn],

@@ -1,8 +1,8 @@
 //! Searches for a case in which a mutated kernel changes a byte. It runs in a process of its own with the mutated kernels,
 //! and writes a line for each case to a file, so that the parent knows the case in which it crashed.
 //!
-//! The verifier is not used: this runs the kernels by the library, and compares all bytes with the reference, the guard
-//! bytes on both sides of the output, and those of the source.
+//! The verifier is not used: this runs the kernels by the library, and compares all bytes with the reference (floats within
+//! the ladder's bound), the guard bytes on both sides of the output, and those of the source.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -10,7 +10,9 @@ use std::io::Write;
 use std::path::Path;
 use std::str::FromStr;
 
+use base::device::DeviceKind;
 use base::error::{Error, Result};
+use base::verify::Elements;
 use box_filter::color_kernels::{ConvertCommand, Converter, CorrectCommand, Corrector, KernelCache};
 use box_filter::planar::planar_reference;
 use box_filter::reference::reference;
@@ -116,28 +118,29 @@ impl Runners {
 
     /// Runs a case and returns a description of the difference, or `None` if there is none.
     fn run(&mut self, case: &Case) -> Result<Option<String>> {
+        let kind = if case.runner.needs_gpu() { DeviceKind::Gpu } else { DeviceKind::Cpu };
         match case.runner {
             Runner::Planar(_) => self.planar(case),
             Runner::Planes { .. } | Runner::Rows => self.convert(case),
             Runner::Correct { .. } => self.correct(case),
-            Runner::VectorAdd(id) => self.compute(&VECTOR_ADD, id, &case.size.0),
+            Runner::VectorAdd(id) => self.compute(&VECTOR_ADD, (id, kind), &case.size.0),
             Runner::Transpose(id) => {
                 let size = Size::new([case.size.1, case.size.0]);
-                self.compute(&TRANSPOSE, id, &size.map_err(|why| Error::new(why, "", ""))?)
+                self.compute(&TRANSPOSE, (id, kind), &size.map_err(|why| Error::new(why, "", ""))?)
             }
             Runner::Matmul(id) => {
                 let shape = Shape::new([case.size.1, case.size.0, case.radius]);
-                self.compute(&MATMUL, id, &shape.map_err(|why| Error::new(why, "", ""))?)
+                self.compute(&MATMUL, (id, kind), &shape.map_err(|why| Error::new(why, "", ""))?)
             }
             Runner::Histogram(id) => {
                 let ((width, height), block) = (case.size, case.radius);
-                self.compute(&HISTOGRAM, id, &reduction::Case { width, height, block })
+                self.compute(&HISTOGRAM, (id, kind), &reduction::Case { width, height, block })
             }
             Runner::Reduction(id) => {
                 let ((width, height), block) = (case.size, case.radius);
-                self.compute(&REDUCTION, id, &reduction::Case { width, height, block })
+                self.compute(&REDUCTION, (id, kind), &reduction::Case { width, height, block })
             }
-            Runner::Cloth(id) => self.simulate(id, case.size.0),
+            Runner::Cloth(id) | Runner::ClothOnGpu(id) => self.simulate((id, kind), case.size.0),
             Runner::Variant(..) | Runner::Tuned(..) | Runner::IntoImage(..) => self.filter(case),
         }
     }
@@ -176,29 +179,33 @@ impl Runners {
     }
 
     /// Runs each step of the cloth that the variant implements on its own. All steps in a row are left out: errors add up.
-    fn simulate(&self, id: &str, army: u32) -> Result<Option<String>> {
+    fn simulate(&self, variant: (&str, DeviceKind), army: u32) -> Result<Option<String>> {
         let sizes = Sizes::default().with("army", [[army]]);
         let steps = Cloth.cases(&sizes).map_err(|why| Error::new(why, "", ""))?;
-        let unknown = || Error::new(format!("'{id}' has no kernel."), "", "");
-        let variant = Cloth.variants().iter().find(|variant| variant.id == id).ok_or_else(unknown)?;
-        let Work::Kernels(code) = variant.work else { return Err(unknown()) };
         for step in steps.iter().filter(|step| step.step.is_some()) {
-            if Cloth.supports(&self.cl.device, Some(code), step).is_ok()
-                && let Some(what) = self.compute(&Cloth, id, step)?
-            {
+            if let Some(what) = self.compute(&Cloth, variant, step)? {
                 return Ok(Some(format!("{}: {what}", Cloth.describe(step).title)));
             }
         }
         Ok(None)
     }
 
-    /// Runs each input of the ladder.
-    fn compute<L: Ladder>(&self, ladder: &L, id: &str, case: &L::Case) -> Result<Option<String>> {
+    /// Runs each input of the ladder, with a variant's default configuration for a kind of device. Returns `None` if the device
+    /// cannot run it.
+    fn compute<L: Ladder>(
+        &self,
+        ladder: &L,
+        (id, kind): (&str, DeviceKind),
+        case: &L::Case,
+    ) -> Result<Option<String>> {
         let cl = &self.cl;
         let unknown = || Error::new(format!("'{id}' has no kernel."), "", "");
         let variant = ladder.variants().iter().find(|variant| variant.id == id).ok_or_else(unknown)?;
         let Work::Kernels(code) = variant.work else { return Err(unknown()) };
-        let config = config::Config::new(code, cl.device.info.kind);
+        if ladder.supports(&cl.device, Some(code), case).is_err() {
+            return Ok(None);
+        }
+        let config = config::Config::new(code, kind);
         let built = ladder.build(Part::Kernels(cl, &config))?;
         const SIDE: usize = 4096;
         let mut buffers = ladder.allocate(Some(cl), case, SIDE)?;
@@ -212,7 +219,7 @@ impl Runners {
             let Output { bytes: after, changed: source } = ladder.read(&built, &buffers)?;
             let (got, end) = (&after[SIDE..SIDE + want.len()], SIDE + want.len());
             let outside = after[..SIDE].iter().chain(&after[end..]).filter(|&&byte| byte != 0x5c).count();
-            let wrong = wrong_bytes(got, &want, elements.bound().is_some_and(|bound| bound > 0.0));
+            let wrong = wrong_bytes(got, &want, elements.as_ref());
             if outside + wrong + source > 0 {
                 return Ok(Some(format!(
                     "{input}: {wrong} of {} bytes, {outside} outside the output, {source} of the source",
@@ -331,21 +338,14 @@ impl Runners {
     }
 }
 
-/// Counts the wrong bytes. If `rounded`, the bytes of floats that are further off than a tolerance relative to the largest.
-fn wrong_bytes(got: &[u8], want: &[u8], rounded: bool) -> usize {
-    if !rounded {
-        return got.iter().zip(want).filter(|(got, want)| got != want).count();
-    }
-    let floats = |bytes: &[u8]| {
-        let float = |x: &[u8]| f64::from(f32::from_le_bytes([x[0], x[1], x[2], x[3]]));
-        bytes.chunks_exact(4).map(float).collect::<Vec<_>>()
+/// Counts the bytes of the elements that are not equal, nor within the ladder's bound.
+fn wrong_bytes(got: &[u8], want: &[u8], elements: &dyn Elements) -> usize {
+    let size = elements.bytes();
+    let both = got.chunks_exact(size).zip(want.chunks_exact(size)).enumerate();
+    let is_wrong = |(number, (got, want)): &(usize, (&[u8], &[u8]))| {
+        got != want && !elements.is_close(*number, elements.value(got), elements.value(want))
     };
-    let (got, want) = (floats(got), floats(want));
-    let most = want.iter().filter(|x| x.is_finite()).fold(0.0, |most: f64, x| most.max(x.abs()));
-    let near = |got: f64, want: f64| {
-        got == want || got.is_nan() && want.is_nan() || (got - want).abs() < 1e-4 * most
-    };
-    4 * got.iter().zip(&want).filter(|(got, want)| !near(**got, **want)).count()
+    size * both.filter(is_wrong).count()
 }
 
 /// Returns the first and last row of each launch.
