@@ -26,7 +26,7 @@ use crate::window_system::{self, WindowSystem};
 use base::device::DeviceInfo;
 use base::exit;
 use engine::sharing::cases::Outcome;
-use engine::sharing::{self, Sharing};
+use engine::sharing::{self, GlAccess, Sharing};
 pub(crate) use known::SharingCache;
 use opencl::cl::{Device, list_devices};
 use opencl::drivers;
@@ -313,7 +313,8 @@ fn test(window: &GlWindow, list: &[Identity]) {
 /// Opens a device for sharing with the window's OpenGL context, as the player does. Returns the reason why the device does not
 /// share textures; `None` if it does.
 fn try_device(window: &GlWindow, device: &Device) -> Option<String> {
-    match sharing::open(device, &window.gl, Ok(window.opencl_properties()), Sources::default()) {
+    let gl = GlAccess::Here(window.gl.clone());
+    match sharing::open(device, &gl, Ok(window.opencl_properties()), Sources::default()) {
         Ok((_, Sharing::ZeroCopy)) => None,
         Ok((_, Sharing::Copy { reason })) => Some(reason),
         Err(e) => Some(e.why.trim_end_matches('.').to_owned()),

@@ -8,7 +8,7 @@ use base::timing::Series;
 use base::timing::noise::{Noise, Noisy};
 use base::verify::Checked;
 use box_filter::VariantId;
-use engine::stats::{ExportContext, FrameSample, Recorder, Setting, Stage};
+use engine::stats::{ExportContext, FrameSample, Recorder, Setting};
 use ladder::results::{DeviceReport, Input, Report, RowReport, RunReport, Samples};
 use ladders::box_filter::BoxFilter;
 
@@ -37,20 +37,20 @@ type Rows<'a> = Vec<(Setting, Vec<&'a FrameSample>)>;
 /// Groups the frames that count for the result by their settings.
 fn rows<'a>(recorder: &'a Recorder, context: &ExportContext) -> Rows<'a> {
     let mut rows: Rows<'_> = Vec::new();
-    let Some(device) = recorder.frames_and_switches().last().map(|(last, _)| last.device) else {
+    let Some(device) = recorder.frames_and_switches().last().map(|(last, _)| last.setting.device) else {
         return rows;
     };
     for (sample, switched) in recorder.frames_and_switches() {
-        let is_of_run = sample.size == (context.width, context.height)
-            && sample.device == device
-            && sample.beside.is_none()
+        let setting = sample.setting;
+        let is_of_run = setting.size == (context.width, context.height)
+            && setting.device == device
+            && setting.beside.is_none()
             && !sample.beside_work
-            && sample.variant != VariantId::OFF;
-        let has_time = sample.stages[Stage::Filter as usize] > 0.0;
+            && setting.variant != VariantId::OFF;
+        let has_time = sample.stages.filter_ms() > 0.0;
         if switched || !is_of_run || !has_time {
             continue;
         }
-        let setting = sample.setting();
         match rows.iter_mut().find(|(of, _)| *of == setting) {
             Some((_, frames)) => frames.push(sample),
             None => rows.push((setting, vec![sample])),
@@ -68,7 +68,7 @@ fn report(rows: &Rows<'_>, c: &ExportContext) -> Report {
         let own: Vec<_> = rows.iter().filter(|(of, _)| of.radius == radius).collect();
         let variants = own.iter().map(|(of, frames)| {
             let has_versions = own.iter().filter(|(other, _)| other.variant == of.variant).count() > 1;
-            RowReport { version: has_versions.then_some(of.versions.first), ..row(of, frames, c) }
+            RowReport { version: has_versions.then_some(of.version), ..row(of, frames, c) }
         });
         RunReport {
             // Times of frames that play are not comparable to those of `bench`.
@@ -95,11 +95,11 @@ fn report(rows: &Rows<'_>, c: &ExportContext) -> Report {
 
 /// Creates the row of the benchmark result for the frames that were filtered with one setting.
 fn row(of: &Setting, frames: &[&FrameSample], c: &ExportContext) -> RowReport {
-    let by_wall = frames.iter().all(|frame| frame.filter_by_wall);
+    let by_wall = frames.iter().all(|frame| frame.stages.filter_by_wall);
     let times = |is_wall: bool| -> Vec<Option<f64>> {
         let ms = |frame: &&FrameSample| {
-            let ms = frame.stages[Stage::Filter as usize];
-            Some(ms).filter(|ms| ms.is_finite() && frame.filter_by_wall == is_wall)
+            let ms = frame.stages.filter_ms();
+            Some(ms).filter(|ms| ms.is_finite() && frame.stages.filter_by_wall == is_wall)
         };
         frames.iter().map(ms).collect()
     };
@@ -110,7 +110,7 @@ fn row(of: &Setting, frames: &[&FrameSample], c: &ExportContext) -> RowReport {
     let known: Vec<f64> = frames.iter().filter_map(|frame| frame.others).collect();
     let others = (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64);
     let noise = device_ms.or(wall_ms).and_then(|series| Noise::of(&series, others));
-    let used = c.kernels.iter().find(|used| (used.variant, used.version) == (of.variant, of.versions.first));
+    let used = c.kernels.iter().find(|used| (used.variant, used.version) == (of.variant, of.version));
     let is_verified = used.map_or(of.variant.back_end().does_without_opencl(), |used| used.verified);
     let checked = Checked {
         sizes: vec![format!("{}x{}", c.width, c.height)],
@@ -139,7 +139,7 @@ mod tests {
     use base::timing::Verdict;
     use box_filter::named;
     use compute::KernelFile;
-    use engine::stats::{SecondSetting, UsedKernel};
+    use engine::stats::{SecondSetting, Stage, UsedKernel};
     use ladder::compare::compare;
 
     /// Creates a recorded frame whose stages each take `ms` milliseconds, presented at the time `at`.
@@ -183,7 +183,9 @@ mod tests {
             // Neither a frame without a filter nor one in a wipe is saved.
             recorder.push(frame(9.0, 1.0, VariantId::OFF));
             let beside = Some(SecondSetting { variant: named("flat"), radius: 3, compared: false });
-            recorder.push(FrameSample { beside, ..frame(9.1, 50.0, named("naive")) });
+            let mut wiped = frame(9.1, 50.0, named("naive"));
+            wiped.setting.beside = beside;
+            recorder.push(wiped);
             recorder
         };
         let folder = std::env::temp_dir().join(format!("clreel-saved-run-{}", std::process::id()));

@@ -47,7 +47,7 @@ impl Movie {
 
     /// Stops reading a movie that is kept outside of the frame loop; returns true if no thread reads it any more.
     pub(super) fn end(&mut self) -> bool {
-        self.parked.as_mut().is_none_or(ParkedMovie::end)
+        self.parked.as_mut().is_none_or(|parked| parked.decoder.end())
     }
 }
 

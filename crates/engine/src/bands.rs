@@ -10,7 +10,6 @@ use std::time::Duration;
 use super::estimate::Estimate;
 use super::filter::{BandTimes, FinishedBand, FrameFilter, RunningBand};
 use super::request::{FilterTimes, KernelsId};
-use super::scopes::HostMeasurements;
 use super::speed_model::SpeedModel;
 use crate::stats::Span;
 use base::error::Result;
@@ -28,14 +27,16 @@ struct Band {
 /// The filter of one frame, run in bands of rows.
 pub struct Bands {
     kernels: KernelsId,
-    filter: Box<dyn FrameFilter>,
+    pub(super) filter: Box<dyn FrameFilter>,
     /// The index of the pass and the first row of the band to start next. The index equals the number of passes once all bands
     /// have been started.
     next: (usize, u32),
     in_flight: VecDeque<Band>,
     cancelled: bool,
     estimate: Estimate,
-    predicted_ms: f64,
+    /// The prediction, made before the start, of the whole frame's device time in milliseconds. The prediction is a guess if no frame of
+    /// this variant has been measured.
+    pub(super) predicted_ms: f64,
     /// The time from the frame's start until the last finished band was noticed.
     last_after: Duration,
     took: FilterTimes,
@@ -169,14 +170,6 @@ impl Bands {
         self.filter.cancel();
     }
 
-    /// Flushes the back end's queue, so that the started bands begin to run.
-    ///
-    /// # Errors
-    /// If the back end refuses the flush.
-    pub(super) fn flush(&self) -> Result<()> {
-        self.filter.flush()
-    }
-
     /// Returns the error of the first band in flight that has failed, if any.
     pub(super) fn failure(&mut self) -> Option<base::error::Error> {
         self.in_flight.iter_mut().find_map(|band| band.running.poll().err())
@@ -190,12 +183,6 @@ impl Bands {
     /// Returns the times of the bands that have finished so far.
     pub(super) fn filter_times(&self) -> FilterTimes {
         FilterTimes { work: self.filter.explain(&self.finished).map(Arc::new), ..self.took.clone() }
-    }
-
-    /// Returns the prediction, made before the start, of the whole frame's device time in milliseconds. The prediction is a
-    /// guess if no frame of this variant has been measured.
-    pub(crate) fn predicted_ms(&self) -> f64 {
-        self.predicted_ms
     }
 
     /// Returns the predicted time of all bands in flight, in milliseconds.
@@ -212,21 +199,5 @@ impl Bands {
     /// predicted time of the others. Returns `None` before anything was measured.
     pub(super) fn total_s(&self) -> Option<f64> {
         self.estimate.remaining_ms().map(|ms| self.last_after.as_secs_f64() + ms / 1e3)
-    }
-
-    /// Takes the filtered RGBA picture out of the filter; `None` if the filter writes into the slot's memory instead of its own.
-    pub(super) fn take_picture(&mut self) -> Option<Vec<u8>> {
-        self.filter.take_picture()
-    }
-
-    /// Takes the measurements that the host made of the filtered picture: its luminance for the scopes, and the intervals in which the host
-    /// measured. Call it after the last band. `None` if the host measured nothing.
-    pub(super) fn take_measurements(&mut self) -> Option<HostMeasurements> {
-        self.filter.take_measurements()
-    }
-
-    /// Returns the filter, so that a later frame of the same slot can reuse it.
-    pub(super) fn into_filter(self) -> Box<dyn FrameFilter> {
-        self.filter
     }
 }

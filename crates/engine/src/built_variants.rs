@@ -59,10 +59,4 @@ impl BuiltVariants {
         let (variant, config) = self.built.get(&VariantId::auto())?.config(size, radius)?;
         Some(AutoChoice { variant, config: config.to_string() })
     }
-
-    /// Returns a built variant that filters planes instead of RGBA; `None` if there is none. All such variants need the same
-    /// conversion, so it does not matter which of them is returned.
-    pub(super) fn any_planar(&self) -> Option<VariantId> {
-        self.built.keys().find(|id| id.reads_planes()).copied()
-    }
 }

@@ -21,7 +21,8 @@ const MAX_CONVERSIONS: usize = 1000;
 /// The states of all conversions on one device.
 #[derive(Default)]
 pub(super) struct ConversionStates {
-    trust: HashMap<Conversion, Trust>,
+    /// The state of each conversion that frames have requested, whether it can be used or not.
+    pub(super) trust: HashMap<Conversion, Trust>,
     /// Conversions that the builder (the thread that compiles programs) should build and check. Each is passed to it once.
     pub(super) missing: Vec<Conversion>,
     /// Conversions and colour corrections whose output should be compared with the reference on whole pictures, in the
@@ -32,7 +33,8 @@ pub(super) struct ConversionStates {
 }
 
 /// The state of one conversion on the device.
-enum Trust {
+#[derive(PartialEq)]
+pub(super) enum Trust {
     /// The builder, the thread that compiles programs, was asked to build and check the conversion.
     Requested,
     /// The converted rows of a test were correct. Whole pictures are compared with the reference later, in the background.
@@ -55,7 +57,7 @@ impl ConversionStates {
     /// Forgets the conversions that were requested from the builder (the thread that compiles programs) and are not built yet, so that
     /// frames request them again.
     pub(super) fn forget_requests(&mut self) {
-        self.trust.retain(|_, trust| !matches!(trust, Trust::Requested));
+        self.trust.retain(|_, trust| *trust != Trust::Requested);
         self.missing.clear();
     }
 
@@ -66,16 +68,6 @@ impl ConversionStates {
         }
         self.trust.insert(conversion, Trust::Requested);
         self.missing.push(conversion);
-    }
-
-    /// Returns true if the program of this conversion is missing or wrong, so that the host converts.
-    fn is_refused(&self, conversion: &Conversion) -> bool {
-        matches!(self.trust.get(conversion), Some(Trust::Refused))
-    }
-
-    /// Returns the conversions that frames have requested, whether they can be used or not.
-    pub(super) fn requested(&self) -> impl Iterator<Item = Conversion> {
-        self.trust.keys().copied()
     }
 
     /// Records that RGBA pictures of this size are colour-corrected from one kind of memory (buffer or image) to the other, and
@@ -93,9 +85,11 @@ impl ConversionStates {
 pub struct Conversions {
     cl: ClContext,
     converter: Converter,
-    corrector: Option<Corrector>,
-    /// True if the kernel of the colour correction computed wrong pictures, so that it is not used any more.
-    is_corrector_refused: bool,
+    /// The program for the colour correction of RGBA pictures, which the builder has built.
+    pub corrector: Option<Corrector>,
+    /// True if the kernel of the colour correction computed wrong pictures, so that it is not used any more. The host corrects colours
+    /// then.
+    pub is_corrector_refused: bool,
     pub(super) known: ConversionStates,
     /// True if only verified conversions may be used. If false, a conversion that is not verified may run with a program that
     /// already converts other layouts.
@@ -154,16 +148,6 @@ impl Conversions {
         self.known.trust.insert(conversion, Trust::Refused);
     }
 
-    /// Sets the program for the colour correction of RGBA pictures, which the builder has built.
-    pub fn set_corrector(&mut self, corrector: Corrector) {
-        self.corrector = Some(corrector);
-    }
-
-    /// Marks the device's colour correction as wrong. The host corrects colours from now on.
-    pub fn refuse_corrector(&mut self) {
-        self.is_corrector_refused = true;
-    }
-
     /// Returns true if the colours of RGBA pictures can be corrected on the device.
     pub fn can_correct(&self) -> bool {
         self.corrector.is_some() && !self.is_corrector_refused
@@ -171,7 +155,7 @@ impl Conversions {
 
     /// Returns the reason why a frame's planes are not on the device, for the error message of a variant that filters planes.
     pub(super) fn planes_missing_reason(&self) -> &'static str {
-        match self.known.trust.values().any(|trust| matches!(trust, Trust::Refused)) {
+        match self.known.trust.values().any(|trust| *trust == Trust::Refused) {
             true => "The program that converts its pictures on the device does not build, or is wrong.",
             false => "The device does not read the planes of its pictures' format.",
         }
@@ -210,13 +194,6 @@ impl Conversions {
         }
         !self.only_checked && self.converter.is_ready(&conversion)
     }
-
-    /// Requests that a conversion be verified if a program for it exists and this was not requested before.
-    fn request_ready(&mut self, conversion: Conversion) {
-        if self.converter.is_ready(&conversion) && !self.known.trust.contains_key(&conversion) {
-            self.known.request(conversion);
-        }
-    }
 }
 
 impl Pipeline {
@@ -232,10 +209,13 @@ impl Pipeline {
     ) -> Option<Layout> {
         // The check of the conversion to RGBA that follows a filter on planes is requested before the user selects such a variant.
         if !kernels.0.reads_planes()
-            && let Some(variant) = self.variants.any_planar()
+            && let Some((variant, _)) =
+                self.variants.kernels().find(|(id, version)| version.is_none() && id.reads_planes())
             && let Some((_, conversion)) = self.kernel_conversion(frame, (variant, None), to_texture)
+            && self.conversions.converter.is_ready(&conversion)
+            && !self.conversions.known.trust.contains_key(&conversion)
         {
-            self.conversions.request_ready(conversion);
+            self.conversions.known.request(conversion);
         }
         let (layout, conversion) = self.kernel_conversion(frame, kernels, to_texture)?;
         self.conversions.can_convert(conversion).then_some(layout)
@@ -246,7 +226,8 @@ impl Pipeline {
     pub(crate) fn lacks_conversion(&mut self, frame: &Video, kernels: KernelsId, to_texture: bool) -> bool {
         let is_lacking = self.conversion(frame, kernels, to_texture).is_none();
         let wanted = self.kernel_conversion(frame, kernels, to_texture).filter(|_| is_lacking);
-        wanted.is_some_and(|(_, conversion)| !self.conversions.known.is_refused(&conversion))
+        let trust = &self.conversions.known.trust;
+        wanted.is_some_and(|(_, conversion)| trust.get(&conversion) != Some(&Trust::Refused))
     }
 
     /// Returns the layout in which the device reads the planes of such a frame, and the conversion that it should make. If the
@@ -291,6 +272,6 @@ mod tests {
         known.trust.extend([(of(32), Trust::Checked), (of(64), Trust::Refused)]);
         known.forget_requests();
         assert!(known.missing.is_empty() && !known.trust.contains_key(&of(16)));
-        assert!(known.trust.len() == 2 && known.is_refused(&of(64)));
+        assert!(known.trust.len() == 2 && known.trust[&of(64)] == Trust::Refused);
     }
 }

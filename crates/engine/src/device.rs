@@ -11,7 +11,7 @@ use box_filter::color_kernels::Conversion;
 use box_filter::color_kernels::check::intended_kernel_file;
 use compute::BackEnd;
 use opencl::memory::Storage;
-use video::color::{Layout, Staging};
+use video::color::Layout;
 
 /// A device that was removed from its engine, with its frames and memory objects. It must be released on the thread that makes the
 /// device's calls.
@@ -19,10 +19,10 @@ pub(crate) struct RemovedDevice {
     /// The unfinished frames of the device.
     _jobs: Vec<Job>,
     /// The device's memory objects of unused slots, and of slots whose frames do not use the device. A slot is the memory of one picture.
-    buffers: Vec<DeviceBuffers>,
+    pub(crate) buffers: Vec<DeviceBuffers>,
     /// Slots that are not needed any more.
-    slots: Vec<Slot>,
-    pipeline: Pipeline,
+    pub(crate) slots: Vec<Slot>,
+    pub(crate) pipeline: Pipeline,
 }
 
 // SAFETY: a removed device goes to the thread that releases it as a whole, with all clones of what it shares within itself. OpenCL's
@@ -30,21 +30,6 @@ pub(crate) struct RemovedDevice {
 unsafe impl Send for RemovedDevice {}
 
 impl RemovedDevice {
-    /// Adds memory objects and slots, to be released together with the device.
-    pub(crate) fn add(
-        &mut self,
-        buffers: impl IntoIterator<Item = DeviceBuffers>,
-        slots: impl IntoIterator<Item = Slot>,
-    ) {
-        self.buffers.extend(buffers);
-        self.slots.extend(slots);
-    }
-
-    /// Returns the pinned memory in which the decoder's thread packs planes for this device, if there is any.
-    pub(crate) fn staging(&self) -> Option<&Staging> {
-        self.pipeline.staging.as_ref()
-    }
-
     /// Waits until the device is idle and releases everything that is on it. Returns true if the device became idle; otherwise everything
     /// is leaked, because the device may still use it.
     pub(crate) fn release(self) -> bool {
@@ -74,7 +59,7 @@ pub struct DeviceStatus {
     pub(crate) has_comparer: bool,
     /// True if the last frame was loaded as planes, for a conversion on the device.
     pub(crate) takes_planes: bool,
-    /// The variant and parameters that `auto` runs at the picture size and radius that were set with [`Pipeline::watch_auto`].
+    /// The variant and parameters that `auto` runs at the picture size and radius in [`Pipeline::auto_for`].
     pub(crate) auto: Option<AutoChoice>,
 }
 
@@ -192,24 +177,23 @@ impl Pipeline {
             is_cpu: Some(self.cl.is_cpu()),
             built: self.variants.kernels().collect(),
             pending: self.trials.pending().collect(),
-            conversions: self.conversions.known.requested().collect(),
-            scopes: self.meters.scopes().map(|scopes| scopes.map_err(Clone::clone)),
-            has_comparer: self.meters.has_comparer(),
+            conversions: self.conversions.known.trust.keys().copied().collect(),
+            scopes: self
+                .meters
+                .scopes
+                .as_ref()
+                .map(|scopes| scopes.as_ref().map(|_| ()).map_err(Clone::clone)),
+            has_comparer: self.meters.comparer.is_some(),
             takes_planes: self.took_planes,
             auto: self.auto_for.and_then(|(size, radius)| self.variants.auto(size, radius)),
         }
-    }
-
-    /// Sets the picture size and radius at which the status reports the variant that `auto` runs.
-    pub(crate) fn watch_auto(&mut self, size: (u32, u32), radius: u32) {
-        self.auto_for = Some((size, radius));
     }
 
     /// Returns the programs and results that frames needed and that were not returned before.
     pub(crate) fn take_needs(&mut self) -> Vec<Need> {
         let known = &mut self.conversions.known;
         let needs = known.missing.drain(..).map(Need::Conversion);
-        let needs = needs.chain(self.trials.take_missing().into_iter().map(Need::Trial));
+        let needs = needs.chain(self.trials.missing.drain(..).map(Need::Trial));
         needs.chain(known.unchecked.drain(..).map(Need::Check)).collect()
     }
 }

@@ -11,7 +11,6 @@ use crate::stats::{Lane, Span, Stage};
 use base::error::{Error, Result};
 use box_filter::color_kernels::{ConvertCommand, CorrectCommand};
 use opencl::cl::{Buffer, Event};
-use opencl::clock::Clock;
 use opencl::event::is_complete;
 use opencl::memory::Picture;
 use opencl::timer::{self, DeviceClock};
@@ -30,16 +29,10 @@ pub(super) enum Colors {
 /// The state for interpreting the times of a device's commands: the relation of its clock to the host's, and the measured time
 /// of conversions.
 pub(super) struct DeviceTimes {
-    clock: DeviceClock,
+    pub(super) clock: DeviceClock,
     /// The command queue to which spans of uploads are attributed.
-    uploads: Lane,
-    conversion: ConversionTime,
-}
-
-impl DeviceTimes {
-    pub(super) fn new(clock: &Clock, uploads: Lane) -> Self {
-        Self { clock: DeviceClock::new(clock), uploads, conversion: ConversionTime::default() }
-    }
+    pub(super) uploads: Lane,
+    pub(super) conversion: ConversionTime,
 }
 
 /// The OpenCL commands of one frame around its filter.
@@ -48,6 +41,7 @@ pub(super) struct DeviceJob {
     pub(super) colors: Option<Colors>,
     /// The filtered buffer that is to be copied into the slot's texture on the device.
     pub(super) to_copy: Option<Picture>,
+    /// True if the finished picture is in the slot's texture.
     pub(super) to_texture: bool,
     /// True if the filter was cancelled, so that the picture is neither converted nor measured.
     pub(super) is_cancelled: bool,
@@ -75,15 +69,6 @@ pub(super) struct DeviceJob {
 }
 
 impl DeviceJob {
-    pub(super) fn is_all_enqueued(&self) -> bool {
-        self.last.is_some()
-    }
-
-    /// Returns true if the finished picture is in the slot's texture.
-    pub(super) fn fills_texture(&self) -> bool {
-        self.to_texture
-    }
-
     /// Records the host's times around the call that enqueued `event`; the call began at `before`. Only the shortest such call
     /// is kept, because it relates the device's clock to the host's most precisely.
     pub(super) fn note_enqueue_time(&mut self, event: &Event, before: Instant) {
@@ -92,11 +77,6 @@ impl DeviceJob {
         if shortest.is_none_or(|shortest| after.duration_since(before) < shortest) {
             self.clock_sample = Some((event.clone(), before, after));
         }
-    }
-
-    /// Records that the host has worked for a stage from `began` until now.
-    pub(super) fn record_call(&mut self, stage: Stage, began: Instant) {
-        self.host_spans.push(Span::since(stage, began));
     }
 
     /// Returns the stage to which the time of the colour command is added: the correction or the conversion.
@@ -152,26 +132,26 @@ impl DeviceJob {
         DeviceTimes { clock, uploads, conversion }: &mut DeviceTimes,
     ) {
         let colors = self.color_stage();
-        let steps = [
-            (Stage::Upload, *uploads, &self.upload),
-            (Stage::Acquire, Lane::Device, &self.acquire),
-            (colors, Lane::Device, &self.converted),
-            (Stage::Release, Lane::Device, &self.last),
+        let measured = self.measured.as_ref();
+        let commands: [(Stage, &[Event]); 7] = [
+            (Stage::Upload, self.upload.as_slice()),
+            (Stage::Acquire, self.acquire.as_slice()),
+            (colors, self.converted.as_slice()),
+            (Stage::Release, self.last.as_slice()),
+            (Stage::Release, &self.copied),
+            (Stage::Reduce, measured.map_or(&[], |measured| &measured.reduce)),
+            (Stage::Levels, measured.map_or(&[], |measured| &measured.levels)),
         ];
-        let mut ran = Vec::with_capacity(steps.len() + 1);
+        let mut ran = Vec::with_capacity(commands.len());
         let within = self.began.map(|began| began.elapsed());
-        let measured = self.measured.iter().flat_map(|measured| {
-            let of = |stage, events| std::iter::repeat((stage, Lane::Device)).zip(events);
-            of(Stage::Reduce, &measured.reduce).chain(of(Stage::Levels, &measured.levels))
-        });
-        let steps = steps.into_iter().filter_map(|(stage, lane, event)| Some((stage, lane, event.as_ref()?)));
-        let copied = self.copied.iter().map(|event| (Stage::Release, Lane::Device, event));
-        let measured = measured.map(|((stage, lane), event)| (stage, lane, event));
-        for (stage, lane, event) in steps.chain(copied).chain(measured) {
-            let span_ns = clock.span_ns(event, within);
-            // A sum is unknown if one of its parts is.
-            stages.times[stage as usize] += span_ns.map_or(f64::NAN, timer::ms);
-            ran.extend(span_ns.map(|span_ns| (stage, lane, span_ns)));
+        for (stage, events) in commands {
+            let lane = if stage == Stage::Upload { *uploads } else { Lane::Device };
+            for event in events {
+                let span_ns = clock.span_ns(event, within);
+                // A sum is unknown if one of its parts is.
+                stages.times[stage as usize] += span_ns.map_or(f64::NAN, timer::ms);
+                ran.extend(span_ns.map(|span_ns| (stage, lane, span_ns)));
+            }
         }
         if let (Some(Colors::Convert(command) | Colors::ConvertFiltered(command)), Some(_)) =
             (&self.colors, &self.converted)
@@ -190,10 +170,7 @@ impl DeviceJob {
         stages.work = took.work;
         stages.spans.extend(took.on_host);
         ran.extend(took.on_device.into_iter().map(|span_ns| (Stage::Filter, Lane::Device, span_ns)));
-        for span in &self.host_spans {
-            stages.times[span.stage as usize] += span.ms();
-        }
-        stages.spans.append(&mut self.host_spans);
+        stages.add_spans(std::mem::take(&mut self.host_spans));
         let Some((event, before, after)) = &self.clock_sample else { return };
         if clock.adjust(event, *before, *after).is_err() {
             return;

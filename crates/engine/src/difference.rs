@@ -8,6 +8,7 @@ use std::time::Instant;
 use super::picture_buffer::PictureBuffer;
 use super::slot::SlotContent;
 use super::{Engine, Pipeline, Slot};
+use crate::sharing::hand_over_texture;
 use base::error::{Error, Result};
 use base::memory::rgba_bytes;
 use base::numbers::thousands;
@@ -24,15 +25,9 @@ const KERNEL_FILE: &str = "difference/01_heat.cl";
 /// The first sentence of the error when a comparison fails.
 const COMPARISON_FAILED: &str = "Two pictures could not be compared.";
 /// The OpenCL types of the arguments of the kernel `difference_parts`.
-const PARTS_TYPES: [&[&str]; 7] = [
-    &["uchar4*", "image2d_t"],
-    &["uchar4*", "image2d_t"],
-    &["uchar4*"],
-    &["uint4*"],
-    &["int"],
-    &["int"],
-    &["int"],
-];
+const PARTS_TYPES: [&[&str]; 7] =
+    [PICTURE_TYPES, PICTURE_TYPES, &["uchar4*"], &["uint4*"], &["int"], &["int"], &["int"]];
+const PICTURE_TYPES: &[&str] = &["uchar4*", "image2d_t"];
 const WHOLE_TYPES: [&[&str]; 3] = [&["uint4*"], &["uint4*"], &["int"]];
 /// The number of work-items in a work-group.
 const GROUP: usize = 64;
@@ -220,7 +215,8 @@ impl Comparer {
         let within = Some(began.elapsed());
         let of = |event: &_| timer::known_span_ns(event, queue.clock(), within).map_or(f64::NAN, timer::ms);
         let ms = ran?.iter().map(of).sum();
-        let [differing, largest, at, _] = numbers(&found);
+        let number = |at: usize| u32::from_ne_bytes(found.as_chunks().0[at]);
+        let [differing, largest, at] = [0, 1, 2].map(number);
         let largest = (largest > 0).then(|| (largest as u8, (at % width, at / width)));
         let difference = Difference { pixels: pixels as u64, differing: differing.into(), largest };
         Ok((difference, ms))
@@ -267,15 +263,6 @@ impl Comparer {
     }
 }
 
-/// Splits the bytes of a result into its four 32-bit numbers, in the host's byte order.
-fn numbers(bytes: &[u8; RESULT_BYTES]) -> [u32; 4] {
-    let mut numbers = [0; 4];
-    for (number, bytes) in numbers.iter_mut().zip(bytes.as_chunks::<4>().0) {
-        *number = u32::from_ne_bytes(*bytes);
-    }
-    numbers
-}
-
 /// Returns a slot's picture where it can be compared: in the device's memory if it is there, else in host memory; `None` if it
 /// is in neither. `on_device` is the result of [`Slot::on_device`] for the slot.
 fn picture_source<'a>(slot: &'a Slot, on_device: &'a Option<(Picture, bool)>) -> Option<PictureSource<'a>> {
@@ -292,7 +279,9 @@ impl Pipeline {
     fn compare(&mut self, a: &Slot, b: &Slot, map: &mut Slot) -> Result<(Difference, f64)> {
         let to_texture = self.to_texture() && map.texture().is_some();
         let cl = &self.cl;
-        let comparer = self.meters.comparer(cl)?;
+        // After an error it is built again when the next pictures are compared.
+        let comparer = self.meters.comparer.take().unwrap_or_else(|| Comparer::new(cl))?;
+        let comparer = self.meters.comparer.insert(Ok(comparer)).as_mut().map_err(|error| error.clone())?;
         let slots = [a, b];
         let on_device = slots.map(Slot::on_device);
         // For commands that only read the textures.
@@ -300,10 +289,7 @@ impl Pipeline {
             let is_shared = |of: &Option<(Picture, bool)>| matches!(of, Some((_, true)));
             let shared = slots.into_iter().zip(&on_device).filter(|(_, of)| is_shared(of));
             let mut textures = shared.map(|(slot, _)| slot.device.shared_texture());
-            textures.try_for_each(|texture| match to_cl {
-                true => texture?.acquire(cl).map(drop),
-                false => texture?.release(cl).map(drop),
-            })
+            textures.try_for_each(|texture| hand_over_texture(cl, texture?, to_cl).map(drop))
         };
         lend(true)?;
         let [of_a, of_b] = &on_device;
@@ -322,7 +308,7 @@ impl Pipeline {
             let (difference, ms) = comparer.compare_into(&heat, sides, a.size)?;
             if to_texture {
                 map.acquire(cl)?;
-                enqueue_copy_to_image(cl, &heat, map.device.shared_texture()?.picture())?;
+                enqueue_copy_to_image(cl, &heat, map.device.shared_texture()?)?;
             }
             map.to_host(cl, to_texture)?;
             Ok((difference, ms))

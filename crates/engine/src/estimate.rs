@@ -53,14 +53,10 @@ impl Estimate {
         pass.end = ended as f64;
     }
 
-    /// Returns the work of all passes, in the filter's own unit.
-    pub(super) fn work(&self) -> f64 {
-        self.passes.iter().map(|p| p.work).sum()
-    }
-
     /// Returns the part of all work that is done, 0 to 1.
     pub(super) fn fraction(&self) -> f64 {
-        let (done, work) = (self.passes.iter().map(|p| p.done).sum::<f64>(), self.work());
+        let sum = |amount: fn(&Pass) -> f64| self.passes.iter().map(amount).sum::<f64>();
+        let (done, work) = (sum(|p| p.done), sum(|p| p.work));
         if work > 0.0 { (done / work).min(1.0) } else { 0.0 }
     }
 

@@ -6,15 +6,12 @@ use std::time::{Duration, Instant};
 
 use super::bands::Bands;
 use super::device_job::DeviceJob;
-use super::filter::FrameFilter;
 use super::plans::PlanKey;
 use super::scopes::Readings;
 use super::slot::{DeviceBuffers, ResultIn};
 use super::{Finished, HOLD_MS, Outcome, Progress, Request, Slot, Stages, Ticket};
+use crate::stats::{Lane, Span, Stage};
 use base::error::Error;
-
-/// A prepared filter, and the key under which the slot keeps it for later frames.
-pub(super) type KeyedFilter = (Option<PlanKey>, Box<dyn FrameFilter>);
 
 /// A submitted frame in the engine. Its fields are dropped in their order: OpenCL memory objects may lie in the slot's host
 /// memory, so they come before the slot.
@@ -23,9 +20,10 @@ pub(super) struct Job {
     pub(super) request: Request,
     /// The frame's commands on the OpenCL device around the filter; `None` if the frame does not use the device.
     pub(super) on_device: Option<DeviceJob>,
-    /// The frame's filter with its bands, and the key under which the slot keeps the filter for later frames; `None` without a
-    /// filter.
-    pub(super) filter: Option<(Option<PlanKey>, Bands)>,
+    /// The frame's filter with its bands; `None` without a filter.
+    pub(super) filter: Option<Bands>,
+    /// The key under which the slot keeps the filter for later frames; `None` if it does not.
+    pub(super) plan_key: Option<PlanKey>,
     /// True if the picture is in the slot's texture before it is filtered, as shaders need it.
     pub(super) in_texture: bool,
     pub(super) slot: Slot,
@@ -46,6 +44,7 @@ impl Job {
             request,
             on_device: None,
             filter: None,
+            plan_key: None,
             in_texture: false,
             slot,
             started: None,
@@ -63,12 +62,12 @@ impl Job {
 
     /// Returns the predicted time of the frame's filter in milliseconds; 0 without a filter.
     pub(super) fn predicted_ms(&self) -> f64 {
-        self.filter.as_ref().map_or(0.0, |(_, bands)| bands.predicted_ms())
+        self.filter.as_ref().map_or(0.0, |bands| bands.predicted_ms)
     }
 
     /// Returns the fraction of the frame's work that is done and the predicted time of the rest.
     pub(super) fn progress(&self) -> Progress {
-        let bands = self.filter.as_ref().map(|(_, bands)| bands);
+        let bands = self.filter.as_ref();
         Progress {
             predicted_ms: self.predicted_ms(),
             started: self.started,
@@ -81,13 +80,13 @@ impl Job {
     /// Returns the part of the filter's work that is done, 0 to 1, and the predicted time of the bands in flight, in milliseconds. Returns
     /// `None` if the frame has no filter or was not started.
     pub(super) fn bands_in_flight(&self) -> Option<(f64, f64)> {
-        let (_, bands) = self.filter.as_ref().filter(|_| self.started.is_some())?;
+        let bands = self.filter.as_ref().filter(|_| self.started.is_some())?;
         Some((bands.fraction(), bands.in_flight_ms()))
     }
 
     /// Returns true if no command of this frame is left to enqueue on the device.
     pub(super) fn is_all_enqueued(&self) -> bool {
-        self.cancelled || self.on_device.as_ref().is_none_or(DeviceJob::is_all_enqueued)
+        self.cancelled || self.on_device.as_ref().is_none_or(|commands| commands.last.is_some())
     }
 
     /// Returns true if the frame is held back: its filter is predicted to take longer than [`HOLD_MS`], and `may_take_long` is
@@ -112,7 +111,7 @@ impl Jobs {
         let Some(job) = self.list.iter_mut().find(|job| job.ticket == ticket) else { return };
         if job.started.is_none() {
             job.cancelled = true;
-        } else if let Some((_, bands)) = &mut job.filter {
+        } else if let Some(bands) = &mut job.filter {
             bands.cancel();
         }
     }
@@ -121,11 +120,6 @@ impl Jobs {
     pub fn progress(&self, ticket: Ticket) -> Progress {
         let job = self.list.iter().find(|job| job.ticket == ticket);
         job.map_or_else(Progress::default, Job::progress)
-    }
-
-    /// Returns the ticket and the progress of every frame.
-    pub(crate) fn progress_of_all(&self) -> Vec<(Ticket, Progress)> {
-        self.list.iter().map(|job| (job.ticket, job.progress())).collect()
     }
 
     /// Returns true if the next frame is held back because its filter is predicted to take longer than [`HOLD_MS`].
@@ -137,10 +131,6 @@ impl Jobs {
     /// Takes the device's memory objects out of the frames' slots, to be dropped when the device is idle.
     pub(crate) fn take_device_buffers(&mut self) -> Vec<DeviceBuffers> {
         self.list.iter_mut().map(|job| job.slot.take_device_buffers(true)).collect()
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.list.is_empty()
     }
 }
 
@@ -154,29 +144,36 @@ pub(super) fn first_failure(on_device: Option<&DeviceJob>, bands: Option<&mut Ba
 
 /// Converts a job that is over into a [`Finished`] frame, with its slot, its times and the luminance measured for the scopes.
 pub(super) fn finish(job: Job, outcome: Outcome) -> Finished {
-    let Job { ticket, on_device, filter, in_texture, mut slot, started, mut stages, mut readings, .. } = job;
-    let to_texture = on_device.as_ref().map_or(in_texture, DeviceJob::fills_texture);
+    let Job { ticket, on_device, filter, plan_key, mut slot, started, mut stages, mut readings, .. } = job;
+    let to_texture = on_device.as_ref().map_or(job.in_texture, |commands| commands.to_texture);
     let mut result_in = match (to_texture, &filter, &on_device) {
         (true, ..) => ResultIn::Texture,
         (_, _, Some(_)) => ResultIn::Output,
         _ => ResultIn::Input,
     };
-    if let Some((key, mut bands)) = filter {
+    if let Some(mut bands) = filter {
         if on_device.is_none() {
-            stages.add_host_filter(bands.filter_times(), started);
+            let took = bands.filter_times();
+            stages.times[Stage::Filter as usize] += took.ms;
+            stages.filter_by_wall = took.by_wall;
+            // Timer queries of shaders return only durations, so a shader's span begins when the frame was started.
+            let of_shaders = |from: Instant| {
+                let to = from + Duration::try_from_secs_f64(took.ms / 1e3).unwrap_or_default();
+                Span { stage: Stage::Filter, lane: Lane::Device, from, to }
+            };
+            stages.spans.extend(took.on_host.or(started.map(of_shaders)));
         }
         let is_whole = matches!(outcome, Outcome::Done);
-        if let Some(measured) = is_whole.then(|| bands.take_measurements()).flatten() {
+        if let Some(measured) = is_whole.then(|| bands.filter.take_measurements()).flatten() {
             readings = measured.readings.map(Arc::new);
             stages.add_spans(measured.spans);
         }
-        if let Some(picture) = bands.take_picture() {
+        if let Some(picture) = bands.filter.take_picture() {
             slot.keep_host_picture(picture);
             result_in = ResultIn::Own;
         }
-        match (key, started) {
-            (Some(key), Some(_)) => slot.device.plans.put(key, bands.into_filter()),
-            _ => drop(bands),
+        if let Some(key) = plan_key.filter(|_| started.is_some()) {
+            slot.device.plans.put(key, bands.filter);
         }
     }
     if on_device.is_some() && started.is_none() {

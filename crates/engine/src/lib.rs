@@ -60,6 +60,7 @@ use base::timing::ms_since;
 pub use opencl::event::Waker;
 use opencl::watch;
 use video::Frame;
+use video::color::RgbaConverter;
 
 pub use bands::Bands;
 pub use built_variants::{AutoChoice, BuiltVariants};
@@ -104,17 +105,18 @@ impl Engine {
     pub fn new(waker: Waker) -> Self {
         let why = "It draws with OpenGL, and there is none.";
         let none = Error::new("'glsl' cannot filter this picture.", why, "Choose another variant.");
-        Self::with_loader(Loader::new(Err(none), waker.clone()), waker)
+        Self::with_glsl(Err(none), waker)
     }
 
     /// Creates an engine without a device that can run the variant `glsl`. The OpenGL context must be current whenever the engine is used.
     /// `waker` is called, on any thread, when [`Engine::poll`] should be called.
     pub fn with_opengl(gl: Arc<glow::Context>, waker: Waker) -> Self {
-        let loader = Loader::new(GlslFilter::new(gl).map(Rc::new), waker.clone());
-        Self { has_opengl: true, ..Self::with_loader(loader, waker) }
+        Self { has_opengl: true, ..Self::with_glsl(GlslFilter::new(gl).map(Rc::new), waker) }
     }
 
-    fn with_loader(loader: Loader, waker: Waker) -> Self {
+    /// Creates an engine without a device; `glsl` has the compiled shaders, or the reason why there are none.
+    fn with_glsl(glsl: Result<Rc<GlslFilter>>, waker: Waker) -> Self {
+        let loader = Loader { native: None, glsl, converter: RgbaConverter::new(), waker: waker.clone() };
         Self {
             pipeline: None,
             loader,
@@ -155,12 +157,13 @@ impl Engine {
     #[allow(clippy::result_large_err, reason = "the slot comes back")]
     pub(crate) fn submit_job(&mut self, frame: &Frame, mut job: Job) -> Result<(), (Slot, Refusal)> {
         let request = job.request;
-        let pipeline = self.pipeline.as_mut().filter(|_| !request.variant.back_end().does_without_opencl());
-        match self.loader.load_and_prepare(pipeline, frame, &mut job) {
+        let mut pipeline =
+            self.pipeline.as_mut().filter(|_| !request.variant.back_end().does_without_opencl());
+        let loaded = self.loader.load(pipeline.as_deref_mut(), frame, &mut job).map_err(Refusal::NotLoaded);
+        match loaded.and_then(|colors| self.loader.prepare(pipeline, &mut job, colors)) {
             Err(refusal) => return Err((job.slot, refusal)),
             Ok(filter) => {
-                let bands = |filter| Bands::new(request.kernels(), filter, &self.speeds);
-                job.filter = filter.map(|(key, filter)| (key, bands(filter)));
+                job.filter = filter.map(|filter| Bands::new(request.kernels(), filter, &self.speeds));
             }
         }
         self.jobs.list.push_back(job);
@@ -226,21 +229,19 @@ impl Engine {
 
     /// Starts further bands of a frame until about two are in flight. After the last band, enqueues the commands that return the picture.
     fn continue_job(&mut self, job: &mut Job) -> Result<()> {
-        let bands = job.filter.as_mut().map(|(_, bands)| bands);
-        let (begun, all, cancelled) = match bands {
-            None => (false, true, job.cancelled),
-            Some(bands) => {
-                let begun = bands.start_bands(&self.speeds, &self.waker)?;
-                (begun, bands.all_started(), bands.is_cancelled())
-            }
+        let begun = match &mut job.filter {
+            Some(bands) => bands.start_bands(&self.speeds, &self.waker)?,
+            None => false,
         };
-        match (&mut job.on_device, &mut self.pipeline, &job.filter) {
-            (Some(commands), Some(pipeline), _) if all && !commands.is_all_enqueued() => {
-                commands.is_cancelled = cancelled;
+        let bands = job.filter.as_ref();
+        match (&mut job.on_device, &mut self.pipeline) {
+            (Some(commands), Some(pipeline))
+                if bands.is_none_or(Bands::all_started) && commands.last.is_none() =>
+            {
+                commands.is_cancelled = bands.map_or(job.cancelled, Bands::is_cancelled);
                 pipeline.enqueue_after_filter(commands, &mut job.slot, &self.waker)
             }
-            (_, _, Some((_, bands))) if begun => bands.flush(),
-            _ => Ok(()),
+            _ => bands.filter(|_| begun).map_or(Ok(()), |bands| bands.filter.flush()),
         }
     }
 
@@ -250,52 +251,39 @@ impl Engine {
         if let Some(error) = job.error.take() {
             return Err(error);
         }
+        let over = |cancelled: bool| Ok(Some(if cancelled { Outcome::Cancelled } else { Outcome::Done }));
         if job.started.is_none() {
-            let nothing = job.on_device.is_none() && job.filter.is_none();
-            let over =
-                if job.cancelled { Some(Outcome::Cancelled) } else { nothing.then_some(Outcome::Done) };
-            return Ok(over);
+            let is_over = job.cancelled || job.on_device.is_none() && job.filter.is_none();
+            return if is_over { over(job.cancelled) } else { Ok(None) };
         }
         if let Some(commands) = &mut job.on_device {
             // The filter waits for the upload, and with some drivers forever if the upload has failed.
             commands.poll_upload()?;
         }
         let elapsed = job.elapsed();
-        if let Some((_, bands)) = &mut job.filter {
+        if let Some(bands) = &mut job.filter {
             let polled = bands.poll(&mut self.speeds, elapsed);
             polled.map_err(|seen| first_failure(job.on_device.as_ref(), Some(bands), seen))?;
         }
         self.continue_job(job)?;
-        let bands = job.filter.as_mut().map(|(_, bands)| bands);
-        if bands.as_ref().is_some_and(|bands| !bands.is_over()) {
+        if job.filter.as_ref().is_some_and(|bands| !bands.is_over()) {
             return Ok(None);
         }
         if let (Some(commands), Some(pipeline)) = (&mut job.on_device, &mut self.pipeline) {
-            let mut bands = bands;
             let is_over = commands.is_over();
-            if !is_over.map_err(|seen| first_failure(Some(commands), bands.as_deref_mut(), seen))? {
+            if !is_over.map_err(|seen| first_failure(Some(commands), job.filter.as_mut(), seen))? {
                 return Ok(None);
             }
-            let took = bands.map(|bands| bands.filter_times()).unwrap_or_default();
+            let took = job.filter.as_ref().map(Bands::filter_times).unwrap_or_default();
             commands.report_times(&mut job.stages, took, &mut pipeline.times);
             job.readings = pipeline.meters.readings(commands).map(Arc::new);
             job.slot.note_back_on_host();
         }
-        let cancelled = job.cancelled || job.filter.as_ref().is_some_and(|(_, bands)| bands.is_cancelled());
-        Ok(Some(if cancelled { Outcome::Cancelled } else { Outcome::Done }))
-    }
-
-    /// Waits for the next frame to finish; returns `None` if no frame is in the engine. For callers that have nothing else to
-    /// do.
-    ///
-    /// # Errors
-    /// If the device failed. It is then removed, with all frames that were on it.
-    pub fn wait(&mut self) -> Result<Option<Finished>> {
-        self.wait_with_progress(|_| ())
+        over(job.cancelled || job.filter.as_ref().is_some_and(Bands::is_cancelled))
     }
 
     /// Waits for the next frame to finish, and calls `on_progress` with the frame's progress whenever bands of rows have
-    /// started or finished. The frame may take minutes.
+    /// started or finished. The frame may take minutes. Returns `None` if no frame is in the engine.
     ///
     /// # Errors
     /// If the device failed. It is then removed, with all frames that were on it.

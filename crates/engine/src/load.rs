@@ -4,8 +4,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::filter::{NativeFilter, TextureFilter};
-use super::job::{Job, KeyedFilter};
+use super::filter::{FrameFilter, NativeFilter, TextureFilter};
+use super::job::Job;
 use super::scopes::HostMeasurements;
 use super::slot::SlotContent;
 use super::{Pipeline, Refusal, Request};
@@ -21,43 +21,22 @@ use video::color::{RgbaColors, RgbaConverter, correct_reference};
 /// Loads frames into slots, and prepares the filters that use no OpenCL.
 pub(super) struct Loader {
     /// The thread of the Rust filter, which is started when it is first needed.
-    native: Option<NativeFilter>,
+    pub(super) native: Option<NativeFilter>,
     /// The compiled shaders of the variant `glsl`, or the error that makes it unavailable.
     pub(super) glsl: Result<Rc<GlslFilter>, Error>,
     /// The converter of frames to RGBA on the host.
-    converter: RgbaConverter,
-    waker: Waker,
+    pub(super) converter: RgbaConverter,
+    /// The waker that is called when the Rust filter has finished a picture.
+    pub(super) waker: Waker,
 }
 
 impl Loader {
-    /// Creates a loader; `glsl` has the compiled shaders, or the reason why there are none. `waker` is called when the Rust
-    /// filter has finished a picture.
-    pub(super) fn new(glsl: Result<Rc<GlslFilter>, Error>, waker: Waker) -> Self {
-        let converter = RgbaConverter::new();
-        Self { native: None, glsl, converter, waker }
-    }
-
-    /// Loads a frame into its slot and prepares the requested filter; starts nothing. Returns the filter. `pipeline` is the device's, for
-    /// variants that may use OpenCL.
-    ///
-    /// # Errors
-    /// If the request is refused.
-    pub(super) fn load_and_prepare(
-        &mut self,
-        mut pipeline: Option<&mut Pipeline>,
-        frame: &Frame,
-        job: &mut Job,
-    ) -> Result<Option<KeyedFilter>, Refusal> {
-        let colors = self.load(pipeline.as_deref_mut(), frame, job).map_err(Refusal::NotLoaded)?;
-        self.prepare(pipeline, job, colors)
-    }
-
     /// Loads the frame into the slot: its planes if the device converts it, else its RGBA picture. Returns the colour properties of the
     /// RGBA picture, which a correction needs.
     ///
     /// # Errors
     /// If memory runs out, or the frame has no picture.
-    fn load(
+    pub(super) fn load(
         &mut self,
         pipeline: Option<&mut Pipeline>,
         frame: &Frame,
@@ -85,12 +64,12 @@ impl Loader {
     ///
     /// # Errors
     /// If the request is refused.
-    fn prepare(
+    pub(super) fn prepare(
         &mut self,
         pipeline: Option<&mut Pipeline>,
         job: &mut Job,
         colors: RgbaColors,
-    ) -> Result<Option<KeyedFilter>, Refusal> {
+    ) -> Result<Option<Box<dyn FrameFilter>>, Refusal> {
         let Job { request, slot, stages, .. } = job;
         let Request { variant, correction, measurements, .. } = *request;
         let is_rgba = slot.loaded == SlotContent::Rgba;
@@ -103,7 +82,7 @@ impl Loader {
             stages.record(Stage::Correct, began);
         }
         let correction = correction.filter(|_| corrects);
-        let can = pipeline.as_ref().is_some_and(|pipeline| matches!(pipeline.meters.scopes(), Some(Ok(()))));
+        let can = pipeline.as_ref().is_some_and(|pipeline| matches!(pipeline.meters.scopes, Some(Ok(_))));
         let measures = request.measures() && can;
         match (variant.back_end(), pipeline) {
             (BackEnd::Native, _) => self.prepare_native(job).map(Some).map_err(Refusal::Unsupported),
@@ -127,20 +106,19 @@ impl Loader {
     }
 
     /// Prepares the filter in Rust for the picture in the slot; starts the filter's thread on first use.
-    fn prepare_native(&mut self, job: &mut Job) -> Result<KeyedFilter, Error> {
+    fn prepare_native(&mut self, job: &mut Job) -> Result<Box<dyn FrameFilter>, Error> {
         let native = match self.native.take() {
             Some(native) => native,
             None => NativeFilter::new(self.waker.clone())?,
         };
-        let filter = self.native.insert(native).prepare(&mut job.slot, &job.request)?;
-        Ok((None, Box::new(filter)))
+        Ok(Box::new(self.native.insert(native).prepare(&mut job.slot, &job.request)?))
     }
 
     /// Uploads the picture into the slot's texture, and prepares the filter of shaders.
     fn prepare_glsl(
         &mut self,
         Job { request, slot, stages, in_texture, .. }: &mut Job,
-    ) -> Result<KeyedFilter, Error> {
+    ) -> Result<Box<dyn FrameFilter>, Error> {
         let filter = self.glsl.as_ref().map_err(Clone::clone)?;
         let Some(texture) = slot.texture() else {
             let why = "It draws into textures, and the picture is wanted in memory.";
@@ -150,9 +128,9 @@ impl Loader {
         let began = Instant::now();
         slot.show();
         stages.record(Stage::Upload, began);
-        let filter = TextureFilter::prepare(filter, texture, slot.size, request.radius)?
-            .measuring(request.measurements);
+        let mut filter = TextureFilter::prepare(filter, texture, slot.size, request.radius)?;
+        filter.measures = request.measurements;
         *in_texture = true;
-        Ok((None, Box::new(filter)))
+        Ok(Box::new(filter))
     }
 }

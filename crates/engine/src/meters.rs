@@ -4,51 +4,20 @@
 use super::device_job::DeviceJob;
 use super::scopes::{MeasurementPlan, Readings, Scopes};
 use super::{Comparer, Request};
-use base::error::{Error, Result};
+use base::error::Result;
 use opencl::cl::{ClContext, failed};
 use opencl::memory::{Picture, Storage};
 
 /// The kernels that measure frames (the scopes) and compare them (the comparer); each is `None` until it is built.
 #[derive(Default)]
 pub struct Meters {
-    scopes: Option<Result<Scopes>>,
-    comparer: Option<Result<Comparer>>,
+    /// The kernels of the scopes that the builder has built, or the error because of which it could not.
+    pub scopes: Option<Result<Scopes>>,
+    /// The comparer that the builder has built, or the error because of which it could not.
+    pub comparer: Option<Result<Comparer>>,
 }
 
 impl Meters {
-    /// Sets the kernels of the scopes that the builder has built, or the error because of which it could not.
-    pub fn set_scopes(&mut self, scopes: Result<Scopes>) {
-        self.scopes = Some(scopes);
-    }
-
-    /// Sets the comparer that the builder has built, or the error because of which it could not.
-    pub fn set_comparer(&mut self, comparer: Result<Comparer>) {
-        self.comparer = Some(comparer);
-    }
-
-    /// Returns `Ok` if frames can be measured for the scopes, or the error because of which they cannot; `None` until the
-    /// scopes' kernels are built.
-    pub(super) fn scopes(&self) -> Option<Result<(), &Error>> {
-        self.scopes.as_ref().map(|scopes| scopes.as_ref().map(|_| ()))
-    }
-
-    /// Returns true if the comparer is built or has failed to build.
-    pub(super) fn has_comparer(&self) -> bool {
-        self.comparer.is_some()
-    }
-
-    /// Returns the comparer, and builds it if it is missing.
-    ///
-    /// # Errors
-    /// If the comparer could not be built.
-    pub(super) fn comparer(&mut self, cl: &ClContext) -> Result<&mut Comparer> {
-        let comparer = match self.comparer.take() {
-            Some(Ok(comparer)) => comparer,
-            missing => missing.unwrap_or_else(|| Comparer::new(cl))?,
-        };
-        self.comparer.insert(Ok(comparer)).as_mut().map_err(|error| error.clone())
-    }
-
     /// Prepares the measurements that the request asks for, of a picture of this size in this kind of memory (buffer or image).
     /// Returns `None` if nothing is to be measured. If memory runs out, nothing is measured from then on.
     pub(super) fn prepare(

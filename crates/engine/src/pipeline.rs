@@ -15,10 +15,11 @@ use super::conversions::Conversions;
 use super::device_job::{Colors, DeviceJob, DeviceTimes};
 use super::meters::Meters;
 use super::picture_buffer::PictureBuffer;
+use super::speed_model::ConversionTime;
 use super::trials::Trials;
 use super::{Request, Slot, Stages};
 use crate::sharing::Sharing;
-use crate::stats::{Lane, Stage};
+use crate::stats::{Lane, Span, Stage};
 use base::device::DeviceKind;
 use base::error::{Error, Result};
 use box_filter::Scratch;
@@ -26,6 +27,7 @@ use box_filter::VariantId;
 use box_filter::color_kernels::PinnedPlanes;
 use opencl::cl::{ClContext, Queue, flush};
 use opencl::event::{Waker, wait_in_queue, wake_after};
+use opencl::timer::DeviceClock;
 use opencl::transfer::enqueue_copy_to_image;
 use opengl::pixel_buffer::PixelBuffer;
 use video::Frame;
@@ -71,7 +73,11 @@ impl Pipeline {
     pub fn new(cl: ClContext, sharing: &Sharing) -> Self {
         // Without a second queue, uploads go to the only one.
         let uploads = wants_two_queues(cl.device.info.kind).then(|| cl.extra_queue().ok()).flatten();
-        let lane = if uploads.is_some() { Lane::Upload } else { Lane::Device };
+        let times = DeviceTimes {
+            clock: DeviceClock::new(cl.clock()),
+            uploads: if uploads.is_some() { Lane::Upload } else { Lane::Device },
+            conversion: ConversionTime::default(),
+        };
         Self {
             staging: (!cl.uses_host_memory()).then(Staging::default),
             uploads,
@@ -83,7 +89,7 @@ impl Pipeline {
             between: PictureBuffer::default(),
             filtered: PictureBuffer::default(),
             planes: PictureBuffer::default(),
-            times: DeviceTimes::new(cl.clock(), lane),
+            times,
             meters: Meters::default(),
             took_planes: false,
             auto_for: None,
@@ -135,7 +141,7 @@ impl Pipeline {
         if job.to_texture {
             let began = Instant::now();
             job.acquire = Some(slot.acquire(&self.cl)?);
-            job.record_call(Stage::Acquire, began);
+            job.host_spans.push(Span::since(Stage::Acquire, began));
         }
         if let (Some(_), Some(upload)) = (&self.uploads, &job.upload) {
             wait_in_queue(queue, upload)?;
@@ -171,7 +177,7 @@ impl Pipeline {
         }
         let began = Instant::now();
         if let (Some(filtered), false) = (&job.to_copy, job.is_cancelled) {
-            let texture = slot.device.shared_texture()?.picture();
+            let texture = slot.device.shared_texture()?;
             job.copied.push(enqueue_copy_to_image(&self.cl, filtered, texture)?);
         }
         let before = Instant::now();
@@ -181,7 +187,7 @@ impl Pipeline {
         job.last = Some(last);
         // Drivers do much of a handover to OpenGL in the call, or when the queue is flushed.
         flush(&self.cl.queue)?;
-        job.record_call(Stage::Release, began);
+        job.host_spans.push(Span::since(Stage::Release, began));
         Ok(())
     }
 

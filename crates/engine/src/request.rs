@@ -2,11 +2,11 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::Slot;
 use super::scopes::Readings;
-use crate::stats::{FilterWork, Lane, Span, Stage, StageTimes};
+use crate::stats::{FilterWork, Span, Stage, StageTimes};
 use base::error::Error;
 use box_filter::VariantId;
 use video::color::Correction;
@@ -96,16 +96,13 @@ pub enum Refusal {
 impl Refusal {
     /// Returns the error for the user.
     pub fn into_error(self) -> Error {
+        let not_yet = |why: &str| Error::new("A frame cannot be filtered yet.", why, "Try again soon.");
         match self {
             Refusal::Unsupported(error) | Refusal::Failed(error) | Refusal::NotLoaded(error) => error,
             Refusal::TrialPending => {
-                let why = "Its kernels are changed, and are being tried in a process of their own.";
-                Error::new("A frame cannot be filtered yet.", why, "Try again soon.")
+                not_yet("Its kernels are changed, and are being tried in a process of their own.")
             }
-            Refusal::NotReady => {
-                let why = "A program that it needs is being built.";
-                Error::new("A frame cannot be filtered yet.", why, "Try again soon.")
-            }
+            Refusal::NotReady => not_yet("A program that it needs is being built."),
         }
     }
 }
@@ -176,15 +173,15 @@ pub struct Stages {
 impl Stages {
     /// Adds the calling thread's work for a stage, from `began` until now, to the times and spans.
     pub(crate) fn record(&mut self, stage: Stage, began: Instant) {
-        let span = Span::since(stage, began);
-        self.times[stage as usize] += span.ms();
-        self.spans.push(span);
+        self.add_spans([Span::since(stage, began)]);
     }
 
-    /// Sets all times of the frame to unknown, because they include something else, such as a stop of the process.
-    pub(crate) fn make_times_unknown(&mut self) {
-        self.times = [f64::NAN; Stage::ALL.len()];
-        (self.work, self.pack_ms, self.spans) = (None, None, Vec::new());
+    /// Adds intervals in which threads worked for this frame, and adds their durations to the times of its stages.
+    pub(super) fn add_spans(&mut self, spans: impl IntoIterator<Item = Span>) {
+        for span in spans {
+            self.times[span.stage as usize] += span.ms();
+            self.spans.push(span);
+        }
     }
 
     /// Adds the times and intervals of stages that were recorded separately for the same frame.
@@ -236,28 +233,5 @@ impl Progress {
     pub fn remaining_ms(&self) -> f64 {
         let left_s = self.predicted_s.map(|total| (total - self.elapsed_s()).max(0.0));
         left_s.map_or(self.predicted_ms * (1.0 - self.fraction), |left_s| left_s * 1e3)
-    }
-}
-
-impl Stages {
-    /// Adds the intervals during which other CPU threads worked for this frame, and adds their durations to the times of its
-    /// stages.
-    pub(super) fn add_spans(&mut self, spans: Vec<Span>) {
-        for span in &spans {
-            self.times[span.stage as usize] += span.ms();
-        }
-        self.spans.extend(spans);
-    }
-
-    /// Adds the times of a filter that does not use the OpenCL device; `started` is the time when the frame was started. Timer
-    /// queries of shaders return only durations, so a shader's span begins at `started`.
-    pub(super) fn add_host_filter(&mut self, took: FilterTimes, started: Option<Instant>) {
-        self.times[Stage::Filter as usize] += took.ms;
-        self.filter_by_wall = took.by_wall;
-        let of_shaders = |from: Instant| {
-            let to = from + Duration::try_from_secs_f64(took.ms / 1e3).unwrap_or_default();
-            Span { stage: Stage::Filter, lane: Lane::Device, from, to }
-        };
-        self.spans.extend(took.on_host.or(started.map(of_shaders)));
     }
 }

@@ -15,13 +15,13 @@ const FENCE_TIMEOUT_NS: i32 = 1_000_000_000;
 
 /// A texture of a picture's size, with a fence behind the last command that uses it.
 pub(super) struct Surface {
-    gl: Arc<glow::Context>,
+    pub(super) gl: Arc<glow::Context>,
     texture: glow::Texture,
     size: (u32, u32),
     /// The fence behind OpenGL's last command that uses the texture; `None` if it has been deleted or there is none.
     drawn: Option<glow::Fence>,
     /// True if OpenGL has finished with the texture, and has received no further command for it.
-    is_idle: bool,
+    pub(super) is_idle: bool,
     home: ContextThread,
 }
 
@@ -37,12 +37,6 @@ impl Surface {
 
     pub(super) fn texture(&self) -> glow::Texture {
         self.texture
-    }
-
-    /// Creates a pixel buffer of `bytes` bytes, from which OpenGL copies pictures without blocking the caller; `None` if OpenGL
-    /// does not support such buffers.
-    pub(super) fn pixel_buffer(&self, bytes: usize) -> Option<PixelBuffer> {
-        PixelBuffer::new(&self.gl, bytes)
     }
 
     /// Uploads a picture into the texture; `rgba` is tightly packed RGBA8.
@@ -74,10 +68,6 @@ impl Surface {
         }
     }
 
-    pub(super) fn is_idle(&self) -> bool {
-        self.is_idle
-    }
-
     /// Waits until OpenGL has finished with the texture, or has copied the previous picture from its pixel buffer. It seldom
     /// has to wait, because OpenGL received the commands a few frames ago. Makes no call if OpenGL is known to have finished.
     ///
@@ -88,23 +78,18 @@ impl Surface {
         if self.is_idle {
             return;
         }
-        let passed = self.drawn.take().is_some_and(|fence| self.wait_for_fence(fence, FENCE_TIMEOUT_NS));
-        if !passed {
-            // SAFETY: the context is current.
-            unsafe { self.gl.finish() };
+        // SAFETY: the context is current; the fence is this surface's own and is not used again.
+        unsafe {
+            let status = self.drawn.take().map(|fence| {
+                let status = self.gl.client_wait_sync(fence, glow::SYNC_FLUSH_COMMANDS_BIT, FENCE_TIMEOUT_NS);
+                self.gl.delete_sync(fence);
+                status
+            });
+            if !matches!(status, Some(glow::ALREADY_SIGNALED | glow::CONDITION_SATISFIED)) {
+                self.gl.finish();
+            }
         }
         self.is_idle = true;
-    }
-
-    /// Waits up to `ns` nanoseconds for the fence and deletes it. Returns true if OpenGL has passed the fence.
-    fn wait_for_fence(&self, fence: glow::Fence, ns: i32) -> bool {
-        // SAFETY: the context is current; the fence is this surface's own and is not used again.
-        let status = unsafe {
-            let status = self.gl.client_wait_sync(fence, glow::SYNC_FLUSH_COMMANDS_BIT, ns);
-            self.gl.delete_sync(fence);
-            status
-        };
-        matches!(status, glow::ALREADY_SIGNALED | glow::CONDITION_SATISFIED)
     }
 }
 

@@ -41,19 +41,14 @@ pub struct Trials {
     changed: HashSet<KernelsId>,
     /// The result of each trial; `None` while the trial is requested or running.
     cases: HashMap<TrialCase, Option<Result<()>>>,
-    /// The trials that were requested and not handed out by [`Trials::take_missing`] yet.
-    missing: Vec<TrialCase>,
+    /// The trials that were requested and should be run. Each is handed out once.
+    pub(super) missing: Vec<TrialCase>,
 }
 
 impl Trials {
-    /// Marks this variant's kernels as edited: at each picture size and radius they need a trial in the sandbox before they
-    /// filter frames.
-    pub fn require_for(&mut self, variant: VariantId) {
-        self.note_change((variant, None));
-    }
-
-    /// Marks these kernels as edited, and drops the results of their earlier trials.
-    fn note_change(&mut self, kernels: KernelsId) {
+    /// Marks these kernels as edited, and drops the results of their earlier trials: at each picture size and radius they need a trial in
+    /// the sandbox before they filter frames.
+    pub fn note_change(&mut self, kernels: KernelsId) {
         self.cases.retain(|case, _| case.kernels() != kernels);
         self.changed.insert(kernels);
     }
@@ -67,11 +62,6 @@ impl Trials {
             true => self.record(case, Ok(())),
             false => drop(self.changed.remove(&case.kernels())),
         }
-    }
-
-    /// Returns the trials that should be run. Each is returned once.
-    pub(super) fn take_missing(&mut self) -> Vec<TrialCase> {
-        std::mem::take(&mut self.missing)
     }
 
     /// Records the result of a trial.

@@ -62,7 +62,7 @@ fn add_device(engine: &mut Engine, variants: &[VariantId]) {
 }
 
 fn wait(engine: &mut Engine) -> Finished {
-    engine.wait().unwrap().expect("a frame is on its way")
+    engine.wait_with_progress(|_| ()).unwrap().expect("a frame is on its way")
 }
 
 fn submit(engine: &mut Engine, frame: &Frame, request: Request, slot: Slot) -> engine::Ticket {
@@ -110,7 +110,7 @@ fn requests_for_one_frame_finish_in_order_with_the_right_pictures() {
         assert!(got == expected(&frame, &request(variant, radius)), "{variant} r={radius} {to_texture}");
         assert_eq!(stages.filter_ms() > 0.0, variant != VariantId::OFF, "{variant}: {stages:?}");
     }
-    assert!(engine.wait().unwrap().is_none(), "nothing else is on its way");
+    assert!(engine.wait_with_progress(|_| ()).unwrap().is_none(), "nothing else is on its way");
 }
 
 /// Returns the pictures of two frames, alternating, each by two filters that are requested at once or one after the other.
@@ -176,7 +176,7 @@ fn two_filters_of_one_frame_give_both_right_pictures() {
                 pipeline.conversions.build(Conversion { layout, storage: Storage::Buffer }).unwrap();
             }
             pipeline.variants.add(BuiltVariant::build(&cl, named("planar")).unwrap());
-            pipeline.meters.set_scopes(Scopes::build(&cl, SIZE));
+            pipeline.meters.scopes = Some(Scopes::build(&cl, SIZE));
         }
         let mut pairs = vec![
             [(fused, 3), (separable, 5)],
@@ -298,7 +298,7 @@ fn readings_and_levels_are_those_of_the_filtered_frame() {
         "the processor measures these"
     );
     let cl = engine.pipeline().unwrap().cl.clone();
-    engine.pipeline_mut().unwrap().meters.set_scopes(Scopes::build(&cl, SIZE));
+    engine.pipeline_mut().unwrap().meters.scopes = Some(Scopes::build(&cl, SIZE));
     assert!(engine.status().can_measure(named("fused")) && engine.status().can_measure(VariantId::OFF));
     let mut without_device = Engine::new(Arc::new(|| {}));
     let ways = [(true, false), (true, true), (false, true), (false, false)];

@@ -136,7 +136,7 @@ fn device() -> (Pipeline, DeviceThread) {
     let sharing = Sharing::Copy { reason: "there is no window".to_owned() };
     let mut pipeline = Pipeline::new(cl.clone(), &sharing);
     pipeline.variants.add(BuiltVariant::build(&cl, named("flat")).unwrap());
-    pipeline.meters.set_comparer(Comparer::new_compiled(&cl, false));
+    pipeline.meters.comparer = Some(Comparer::new_compiled(&cl, false));
     (pipeline, DeviceThread::start(&cl.device.info.name).unwrap())
 }
 

@@ -11,7 +11,7 @@ use super::{View, device_name, theme};
 use crate::access::Access as _;
 use box_filter::VariantId;
 use engine::stats::summary::{SUMMARY_S, mean_others_share};
-use engine::stats::{FrameSample, Setting, Stage, Summary};
+use engine::stats::{FrameSample, Setting, Summary};
 
 /// The time in seconds that the graph covers; it equals the length of the recorder's history of frames.
 const SPAN_S: f64 = 10.0;
@@ -57,7 +57,7 @@ pub(crate) fn show(ui: &mut Ui, area: Rect, pass: &mut Pass) {
     let shown = &view.recorder.shown;
     let mut segments = segments(axes.frames(history), view.budget_ms, |setting| shown.is_left_out(setting));
     // The newest segment has the headline's number.
-    let shown = shown.last().map(FrameSample::setting);
+    let shown = shown.last().map(|sample| sample.setting);
     if let Some(last) = segments.last_mut().filter(|s| Some(s.setting) == shown && s.summary.is_some()) {
         last.summary = numbers.filter().or(last.summary);
     }
@@ -126,13 +126,13 @@ impl Graph<'_> {
         let (segments, segment) = (&self.segments, &self.segments[n]);
         // Versions are named as soon as an edited one is on the screen.
         let is_edited = |variant: VariantId| {
-            segments.iter().any(|s| s.setting.variant == variant && s.setting.versions.first > 1)
+            segments.iter().any(|s| s.setting.variant == variant && s.setting.version > 1)
         };
         // Devices are named where they change.
         let has_changed = segments.windows(2).any(|two| two[0].setting.device != two[1].setting.device);
         let mut name = filter_name(segment.setting.variant, segment.setting.radius, None);
         if is_edited(segment.setting.variant) {
-            name.push_str(&format!(", version {}", segment.setting.versions.first));
+            name.push_str(&format!(", version {}", segment.setting.version));
         }
         if has_changed && let Some(device) = view.recorder.shown.device(segment.setting.device) {
             name.push_str(&format!(" on {}", device_name::short_names(device).0));
@@ -198,9 +198,9 @@ fn segments<'a>(
 ) -> Vec<Segment<'a>> {
     let mut segments: Vec<Segment> = Vec::new();
     for sample in frames {
-        let ms = sample.stages[Stage::Filter as usize];
+        let ms = sample.stages.filter_ms();
         let ms = if ms.is_finite() { ms } else { 0.0 };
-        let (setting, to) = (sample.setting(), sample.presented_at);
+        let (setting, to) = (sample.setting, sample.presented_at);
         match segments.last_mut().filter(|last| last.setting == setting) {
             Some(last) => {
                 let from = last.frames.last().map_or(to, |f| f.to);
@@ -253,12 +253,14 @@ fn decade_name(n: i32) -> String {
 mod tests {
     use super::*;
     use box_filter::named;
-    use engine::stats::Recorder;
+    use engine::stats::{Recorder, Stage};
 
     fn sample(n: u32, variant: VariantId, radius: u32, ms: f64) -> FrameSample {
         let mut stages = [0.0; Stage::ALL.len()];
         stages[Stage::Filter as usize] = ms;
-        FrameSample { radius, ..FrameSample::made_up(f64::from(n) * 0.04, variant, stages) }
+        let mut sample = FrameSample::made_up(f64::from(n) * 0.04, variant, stages);
+        sample.setting.radius = radius;
+        sample
     }
 
     #[test]
@@ -286,11 +288,11 @@ mod tests {
         // Another version of the same kernels is another segment, and one that makes another picture has no line between them.
         for (n, (version, ms)) in [(1, 8.0), (2, f64::NAN), (1, 8.5), (3, 4.0)].into_iter().enumerate() {
             let mut next = sample(10 + n as u32, named("flat"), 3, ms);
-            next.versions.first = version;
+            next.setting.version = version;
             recorder.push(next);
         }
         let versions = segments(recorder.history().iter().skip(6), Some(40.0), |_| false);
-        let found_settings: Vec<_> = versions.iter().map(|s| (s.setting.versions.first, median(s))).collect();
+        let found_settings: Vec<_> = versions.iter().map(|s| (s.setting.version, median(s))).collect();
         assert_eq!(found_settings, [(1, Some(8.0)), (1, Some(8.5)), (3, Some(4.0))]);
     }
 

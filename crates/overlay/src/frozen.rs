@@ -20,6 +20,6 @@ impl FrozenFrame {
     pub(crate) fn new(frame: u64, recorder: &Recorder) -> Option<Self> {
         let (sample, timeline) = recorder.timeline_of(frame)?;
         let title = format!("Frame at {} (Esc to unfreeze)", theme::clock(sample.pts));
-        Some(Self { timeline, title, filter: sample.variant })
+        Some(Self { timeline, title, filter: sample.setting.variant })
     }
 }

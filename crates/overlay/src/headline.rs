@@ -122,7 +122,7 @@ fn show_filter_time(ui: &mut Ui, inner: Rect, view: &View, numbers: &Numbers) {
     let text = if off { theme::UNKNOWN.to_owned() } else { numbers.filter_time() };
     draw_large_time(ui, inner, (&text, "ms"), theme::FILTER);
     let right = inner.right();
-    let by_wall = view.recorder.shown.last().is_some_and(|s| s.filter_by_wall);
+    let by_wall = view.recorder.shown.last().is_some_and(|s| s.stages.filter_by_wall);
     let is_kernel = view.shown.is_some_and(|shown| shown.variant.back_end() == BackEnd::OpenCl);
     let is_uncalibrated = is_kernel && matches!(view.clock, ClockState::Uncalibrated(_));
     let (above, below) = match filter {

@@ -70,19 +70,19 @@ pub(crate) fn show_pointed_frame(response: Response, pointed: Option<&FrameSampl
 
 /// Returns the names of a frame's stages and their times as text.
 fn frame_text(sample: &FrameSample) -> String {
-    let times = theme::STACK.iter().map(|stage| (stage, sample.stages[*stage as usize]));
+    let times = theme::STACK.iter().map(|stage| (stage, sample.stages.times[*stage as usize]));
     let times = times.filter(|(_, ms)| *ms >= 0.005);
     times.map(|(stage, ms)| format!("{} {} ms", stage.name(), theme::ms(ms))).collect::<Vec<_>>().join(", ")
 }
 
 /// Lays out the hover text of a frame: the times of its stages, from the top of its bar down.
 fn show_frame_details(ui: &mut Ui, sample: &FrameSample) {
-    ui.strong(filter_name(sample.variant, sample.radius, None));
+    ui.strong(filter_name(sample.setting.variant, sample.setting.radius, None));
     ui.weak("Click to freeze this frame in the timeline.");
     let interval = sample.interval_ms.map_or_else(|| theme::UNKNOWN.into(), theme::ms);
     let idle = sample
         .interval_ms
-        .map_or_else(|| theme::UNKNOWN.into(), |ms| theme::ms((ms - busy(&sample.stages)).max(0.0)));
+        .map_or_else(|| theme::UNKNOWN.into(), |ms| theme::ms((ms - busy(&sample.stages.times)).max(0.0)));
     ui.spacing_mut().interact_size.y = 14.0;
     egui::Grid::new("frame").num_columns(2).spacing([18.0, 1.0]).min_row_height(14.0).show(ui, |ui| {
         let mut line = |name: &str, value: String| {
@@ -92,7 +92,7 @@ fn show_frame_details(ui: &mut Ui, sample: &FrameSample) {
         };
         line("idle", idle);
         for stage in theme::STACK.into_iter().rev() {
-            let ms = sample.stages[stage as usize];
+            let ms = sample.stages.times[stage as usize];
             if ms >= 0.005 {
                 line(stage.name(), theme::ms(ms));
             }
@@ -112,7 +112,7 @@ fn show_frame_details(ui: &mut Ui, sample: &FrameSample) {
 /// Returns the height of a frame's bar in milliseconds: the interval since the previous frame, or the sum of the times of the
 /// frame's stages if that is longer, as when they overlap the stages of other frames.
 fn height_ms(sample: &FrameSample) -> f64 {
-    busy(&sample.stages).max(sample.interval_ms.unwrap_or(0.0))
+    busy(&sample.stages.times).max(sample.interval_ms.unwrap_or(0.0))
 }
 
 /// Returns the upper end of the vertical axis in milliseconds: a round number above the budget and above the bars of the last
@@ -124,7 +124,7 @@ fn axis_end(history: &VecDeque<FrameSample>, budget_ms: Option<f64>) -> f64 {
     let mut heights: Vec<f64> = history
         .iter()
         .rev()
-        .take_while(|s| s.setting() == newest.setting() && s.presented_at >= newest.presented_at - SPAN_S)
+        .take_while(|s| s.setting == newest.setting && s.presented_at >= newest.presented_at - SPAN_S)
         .map(height_ms)
         .collect();
     // A single slow frame, as after a switch, must not flatten all others.
@@ -212,7 +212,7 @@ impl<'a> Bars<'a> {
                 }
             };
             for stage in *theme::STACK {
-                let ms = sample.stages[stage as usize] as f32;
+                let ms = sample.stages.times[stage as usize] as f32;
                 if ms > 0.0 {
                     sum += ms;
                     quad(sum, theme::stage_color(stage), Pattern::Stage(stage));
@@ -249,7 +249,7 @@ impl<'a> Bars<'a> {
         let mut names: Vec<(f32, String)> = Vec::new();
         let mut before = None;
         for sample in self.axes.frames(self.history) {
-            let setting = sample.setting();
+            let setting = sample.setting;
             if before.replace(setting) == Some(setting) {
                 continue;
             }

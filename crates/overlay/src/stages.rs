@@ -88,7 +88,7 @@ fn show_facts(ui: &mut Ui, pass: &mut Pass) {
     draw_rule(ui);
 
     let recorder = view.recorder;
-    let (late, dropped) = (recorder.late(), recorder.dropped());
+    let (late, dropped) = (recorder.late, recorder.dropped);
     let color = if late + dropped > 0 { theme::WARN } else { theme::TEXT };
     let counts = format!("{} presented, {late} late, {dropped} dropped", recorder.presented());
     show_fact(ui, "Frames", (&counts, color), words::FRAME_COUNTS);

@@ -45,7 +45,7 @@ pub(crate) struct Numbers {
 impl Numbers {
     /// Refreshes the statistics from `recorder` if they are due. `now` is the time in egui's seconds.
     pub(crate) fn refresh(&mut self, recorder: &Recorder, now: f64) {
-        let setting = recorder.shown.last().map(|sample| sample.setting());
+        let setting = recorder.shown.last().map(|sample| sample.setting);
         let due = self.refreshed_at.is_none_or(|t| now < t || now >= t + REFRESH_S);
         if setting == self.setting && !due {
             return;
@@ -65,7 +65,7 @@ impl Numbers {
         self.packing = recorder.shown.packing();
         self.second_filter = recorder.shown.beside();
         self.wipe_ratio = recorder.shown.wipe_ratio();
-        self.gl = [0, 1, 2].map(|n| recorder.shown.gl_summary(|gl| gl.named()[n].1));
+        self.gl = [0, 1, 2].map(|n| recorder.shown.gl_summary(n));
     }
 
     /// Returns the statistics of a stage; `None` if the stage was not measured.

@@ -151,7 +151,7 @@ pub(super) fn no_conversion(conversion: Conversion, error: Error) -> Part {
 
 /// Returns the builder's message about a colour correction that must not be used.
 pub(super) fn no_corrector(error: Error) -> Part {
-    Part::new(News::Replaced(error), |pipeline| pipeline.conversions.refuse_corrector())
+    Part::new(News::Replaced(error), |pipeline| pipeline.conversions.is_corrector_refused = true)
 }
 
 /// Builds the colour correction for the context's kinds of memory (buffers, and images if supported), and verifies its output.
@@ -169,7 +169,7 @@ pub(super) fn corrector(cl: &ClContext) -> Option<Part> {
             Err(_) => return None,
         }
     }
-    Some(Part::new(News::Installed, move |pipeline| pipeline.conversions.set_corrector(corrector)))
+    Some(Part::new(News::Installed, move |pipeline| pipeline.conversions.corrector = Some(corrector)))
 }
 
 /// The reason why a YUV to RGBA conversion must not be used.

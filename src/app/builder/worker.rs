@@ -210,11 +210,11 @@ impl<'a> Worker<'a> {
             }
             Request::Need(Need::Scopes(size)) => {
                 let scopes = Scopes::build(&context.cl, size);
-                Some(Part::new(News::Installed, |pipeline| pipeline.meters.set_scopes(scopes)))
+                Some(Part::new(News::Installed, |pipeline| pipeline.meters.scopes = Some(scopes)))
             }
             Request::Need(Need::Comparer) => {
                 let comparer = Comparer::new_compiled(&context.cl, context.to_texture);
-                Some(Part::new(News::Installed, |pipeline| pipeline.meters.set_comparer(comparer)))
+                Some(Part::new(News::Installed, |pipeline| pipeline.meters.comparer = Some(comparer)))
             }
             Request::Again(variant) => {
                 self.trials.forget();
@@ -282,7 +282,7 @@ impl<'a> Worker<'a> {
         let case = TrialCase { variant: id, version: None, size, radius: 1, layout: planes };
         let tried = try_case(&mut self.trials, &cl, &case, to_image);
         if let Ok(Some(_)) = tried {
-            let require = move |pipeline: &mut Pipeline| pipeline.trials.require_for(id);
+            let require = move |pipeline: &mut Pipeline| pipeline.trials.note_change((id, None));
             self.send_part(context.number, Part::new(News::Installed, require))?;
         }
         let tried = tried.and_then(accept);

@@ -42,7 +42,8 @@ impl Moment {
         let (mut count, mut all_ms, mut is_late) = (0, 0.0, false);
         for frame in newest.take_while(|frame| last - frame.presented_at < RECENT_S) {
             let counted = Stage::ALL.into_iter().filter(|s| *s != Stage::Swap && *s != Stage::Take);
-            all_ms += counted.map(|s| frame.stages[s as usize]).filter(|ms| ms.is_finite()).sum::<f64>();
+            all_ms +=
+                counted.map(|s| frame.stages.times[s as usize]).filter(|ms| ms.is_finite()).sum::<f64>();
             is_late |= frame.late || frame.dropped_before > 0;
             count += 1;
         }

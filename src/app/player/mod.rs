@@ -344,7 +344,7 @@ impl<'a> Player<'a> {
         let Self { movies, devices, kernels, cx, .. } = self;
         self.sound.update(cx);
         let (readings, levels) = (cx.overlay.needs_readings(), cx.overlay.switches.levels);
-        cx.frames.choice.set_measuring(Measurements { readings, levels });
+        cx.frames.choice.measuring = Measurements { readings, levels };
         wipe::update(movies, devices, cx);
         // The frames of a script wait until the first device has a context, or creating it has failed.
         let waits = cx.args.frames.is_some() && devices.is_opening_first();

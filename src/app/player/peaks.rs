@@ -82,8 +82,8 @@ impl PeakMeasurement {
     fn read_registers(&mut self, device: &Device, key: String, cx: &mut PlayerContext) -> Result<()> {
         let shown = &cx.frames.recorder.shown;
         let now = shown.last().filter(|_| device.info.kind != DeviceKind::Cpu).and_then(|sample| {
-            let config = sample.work.as_ref()?.config.clone();
-            Some((key, sample.variant, sample.versions.first, config))
+            let config = sample.stages.work.as_ref()?.config.clone();
+            Some((key, sample.setting.variant, sample.setting.version, config))
         });
         if now != self.kernels {
             self.registers.stop();

@@ -50,7 +50,7 @@ impl SoundControl {
     /// Plays the sound of the current movie, and corrects the movie's clock by the sound. Must be called in each turn, before
     /// the frames are advanced.
     pub(super) fn update(&mut self, cx: &mut PlayerContext) {
-        let feed = cx.frames.intake.decoder().sound();
+        let feed = cx.frames.intake.decoder.sound();
         if self.feed.as_ref().is_none_or(|present| !present.is_same(feed)) {
             self.feed = Some(feed.clone());
             self.track = feed.preferred_track();

@@ -26,7 +26,7 @@ impl DrawBuffer {
     /// Allocates a vertex buffer of `bytes` bytes, whose triangles are given by the index buffer `indices`.
     fn new(gl: &glow::Context, indices: glow::Buffer, bytes: usize) -> Result<Self> {
         let vertices = Arc::new(VertexBuffer::new(gl, bytes)?);
-        let array = mesh::vertex_array(gl, vertices.name())?;
+        let array = mesh::vertex_array(gl, vertices.name)?;
         // SAFETY: the context is current on this thread, and the objects are this context's.
         unsafe {
             gl.bind_vertex_array(Some(array));
@@ -199,7 +199,7 @@ impl Army {
             // Changes by another API are visible once the buffer is bound.
             // SAFETY: the context is current on this thread, and the buffer is this context's.
             unsafe {
-                self.gl.bind_buffer(glow::ARRAY_BUFFER, Some(buffer.name()));
+                self.gl.bind_buffer(glow::ARRAY_BUFFER, Some(buffer.name));
                 self.gl.bind_buffer(glow::ARRAY_BUFFER, None);
             }
             self.swap_buffers();

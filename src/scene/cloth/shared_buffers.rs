@@ -54,7 +54,7 @@ pub(super) struct Handover<'a> {
 impl Handover<'_> {
     /// Returns the OpenCL object of the vertex buffer.
     pub(super) fn memory(&self) -> &Buffer {
-        self.shared.memory()
+        &self.shared.memory
     }
 
     /// Prepares the buffer for a simulation step: enqueues the acquisition or the release that must precede the step, if any.
@@ -76,7 +76,8 @@ impl Handover<'_> {
         if self.is_kept {
             return None;
         }
-        let event = self.shared.acquire(self.cl).inspect_err(|error| self.shares.refuse(error)).ok()?;
+        let event =
+            self.shared.hand_over(self.cl, true).inspect_err(|error| self.shares.refuse(error)).ok()?;
         self.is_held = true;
         self.events[0].push(event.clone());
         Some(vec![event])
@@ -92,7 +93,7 @@ impl Handover<'_> {
     /// Enqueues the release of the buffer to OpenGL; returns true if the driver accepts it.
     fn release(&mut self) -> bool {
         self.is_held = false;
-        let released = self.shared.release(self.cl).inspect_err(|error| self.shares.refuse(error));
+        let released = self.shared.hand_over(self.cl, false).inspect_err(|error| self.shares.refuse(error));
         self.is_kept = released.is_err();
         self.events[1].extend(released);
         !self.is_kept
@@ -116,7 +117,7 @@ impl SharedBuffers {
         let is_new = known.is_none();
         let acquired = known
             .map_or_else(|| SharedVertices::new(cl, lent), Ok)
-            .and_then(|shared| shared.acquire(cl).map(|event| (shared, event)));
+            .and_then(|shared| shared.hand_over(cl, true).map(|event| (shared, event)));
         let (shared, event) = acquired.inspect_err(|error| self.refuse(error)).ok()?;
         if is_new && self.buffers.len() < MAX_BUFFERS {
             self.buffers.push(shared.clone());

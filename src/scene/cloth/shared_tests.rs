@@ -12,7 +12,7 @@ use super::walker::{ArmySimulation, FrameRequest, Hand, Report};
 use super::world::{World, WorldView};
 use crate::gl_window::read_pixels;
 use engine::present::Viewport;
-use engine::sharing::{self, Sharing};
+use engine::sharing::{self, GlAccess, Sharing};
 use ocl::builders::ContextProperties;
 use opencl::cl::{ClContext, list_devices};
 use opencl::sources::Sources;
@@ -43,7 +43,8 @@ fn open(headless: &Headless) -> ClContext {
     let [context, display] = headless.egl().unwrap();
     properties.set_gl_context(context);
     properties.set_egl_display(display);
-    let (cl, sharing) = sharing::open(&device, &headless.gl, Ok(properties), Sources::default()).unwrap();
+    let gl = GlAccess::Here(headless.gl.clone());
+    let (cl, sharing) = sharing::open(&device, &gl, Ok(properties), Sources::default()).unwrap();
     assert_eq!(sharing, Sharing::ZeroCopy, "{}", sharing.reason());
     cl
 }

@@ -107,7 +107,7 @@ const FRAME_ONLY: Pass<Case> = Pass {
 };
 
 /// Returns a parameter with the same value on all devices, which is not tuned.
-const fn fixed_param(name: &'static str, value: u32) -> Param {
+pub const fn fixed_param(name: &'static str, value: u32) -> Param {
     Param { name, cpu: value, gpu: value, values: &[] }
 }
 

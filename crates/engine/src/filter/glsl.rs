@@ -20,7 +20,8 @@ pub struct TextureFilter {
     texture: glow::Texture,
     size: (u32, u32),
     radius: u32,
-    measures: Measurements,
+    /// The measurements that the CPU makes of the filtered picture after it has been read back.
+    pub(crate) measures: Measurements,
 }
 
 impl TextureFilter {
@@ -37,11 +38,6 @@ impl TextureFilter {
     ) -> Result<Self> {
         filter.create_sums_texture(size)?;
         Ok(Self { filter: filter.clone(), texture, size, radius, measures: Measurements::default() })
-    }
-
-    /// Sets the measurements that the CPU makes of the filtered picture after it has been read back.
-    pub(crate) fn measuring(self, measures: Measurements) -> Self {
-        Self { measures, ..self }
     }
 }
 
@@ -85,7 +81,7 @@ impl FrameFilter for TextureFilter {
         Ok(())
     }
 
-    /// Reads the filtered picture back and makes the measurements that [`TextureFilter::measuring`] has set. Returns `None` if
+    /// Reads the filtered picture back and makes the measurements `measures`. Returns `None` if
     /// nothing is to be measured or the picture cannot be read back.
     fn take_measurements(&mut self) -> Option<HostMeasurements> {
         let measures = std::mem::take(&mut self.measures);

@@ -13,7 +13,7 @@ use crate::stats::{Span, Stage};
 use crate::{Measurements, Request, Slot};
 use base::error::{Error, Result};
 use base::jobs::{Job, Reporter, Waker};
-use base::memory::zeroed;
+use base::memory::{rgba_bytes, zeroed};
 use box_filter::native::{Input, Lanes, Threads, all_threads};
 use opencl::host_block::HostBlock;
 
@@ -42,12 +42,10 @@ type FilterResult = Result<(Vec<u8>, Option<Span>, HostMeasurements)>;
 /// The Rust filter, prepared for one picture.
 pub(super) struct PreparedNative {
     requests: Sender<FilterRequest>,
-    /// The request for the filter's thread; `None` once it was sent.
-    request: Option<FilterRequest>,
-    result: Option<Receiver<FilterResult>>,
+    /// The request for the filter's thread, and the receiver of its result; `None` once it was sent.
+    request: Option<(FilterRequest, Receiver<FilterResult>)>,
     cancelled: Arc<AtomicBool>,
-    rows: u32,
-    bytes: usize,
+    size: (u32, u32),
     filtered: SharedResult,
 }
 
@@ -61,10 +59,30 @@ impl NativeFilter {
     /// # Errors
     /// If the system cannot start a thread.
     pub(crate) fn new(waker: Waker) -> Result<Self> {
-        let (requests, received) = channel();
+        let (requests, received) = channel::<FilterRequest>();
         let theirs = waker.clone();
         let filter = move |_: &Reporter<()>| {
-            serve_requests(&received, &theirs);
+            let threads = Threads { count: all_threads(), lanes: Lanes::Vector };
+            while let Ok(FilterRequest { src, mut dst, size, radius, measurements, cancelled, result }) =
+                received.recv()
+            {
+                let outcome = if cancelled.load(Ordering::Relaxed) {
+                    Ok((dst, None, HostMeasurements::default()))
+                } else {
+                    let began = Instant::now();
+                    let filtered = Input { pixels: src.bytes(), size, radius }.filter(&mut dst, threads);
+                    filtered.map(|()| {
+                        let span = Span::since(Stage::Filter, began);
+                        let measured = HostMeasurements::of(size, &mut dst, measurements);
+                        (dst, Some(span), measured)
+                    })
+                };
+                // Dropped before the result is sent, because the receiver may write into the source again.
+                drop(src);
+                // The receiver is gone if the frame was dropped or the window closes.
+                let _ = result.send(outcome);
+                theirs();
+            }
             Ok(())
         };
         let job = Job::spawn("native", "The filter in Rust could not be started.", &waker, filter)?;
@@ -86,47 +104,32 @@ impl NativeFilter {
         let dst = spare.filter(|spare| spare.len() == bytes).map_or_else(|| zeroed(bytes), Ok)?;
         let (sender, result) = channel();
         let cancelled = Arc::new(AtomicBool::new(false));
-        let request = FilterRequest {
-            src,
-            dst,
-            size,
-            radius,
-            measurements,
-            cancelled: cancelled.clone(),
-            result: sender,
-        };
-        Ok(PreparedNative {
-            requests: self.requests.clone(),
-            request: Some(request),
-            result: Some(result),
-            cancelled,
-            rows: size.1,
-            bytes,
-            filtered: Rc::default(),
-        })
+        let (requests, theirs) = (self.requests.clone(), cancelled.clone());
+        let request =
+            FilterRequest { src, dst, size, radius, measurements, cancelled: theirs, result: sender };
+        let request = Some((request, result));
+        Ok(PreparedNative { requests, request, cancelled, size, filtered: Rc::default() })
     }
 }
 
 impl FrameFilter for PreparedNative {
     fn rows(&self) -> u32 {
-        self.rows
+        self.size.1
     }
 
     /// Returns the height of the picture, because the picture is filtered in one band.
     fn row_step(&self, _: usize) -> u32 {
-        self.rows
+        self.size.1
     }
 
     /// Returns the size of the picture in bytes as the measure of work. The radius does not change the time.
     fn work(&self, _: usize) -> f64 {
-        self.bytes as f64
+        rgba_bytes(self.size) as f64
     }
 
     /// Sends the picture to the filter's thread. All rows are filtered, regardless of the requested band.
     fn start(&mut self, _: usize, _: Range<u32>, _: Option<&Waker>) -> Result<Box<dyn RunningBand>> {
-        let (Some(request), Some(result)) = (self.request.take(), self.result.take()) else {
-            return Err(thread_ended_error());
-        };
+        let (request, result) = self.request.take().ok_or_else(thread_ended_error)?;
         self.requests.send(request).map_err(|_| thread_ended_error())?;
         Ok(Box::new(RunningPicture { result, filtered: self.filtered.clone() }))
     }
@@ -167,31 +170,6 @@ impl RunningBand for RunningPicture {
             Err(TryRecvError::Empty) => Ok(None),
             Err(TryRecvError::Disconnected) => Err(thread_ended_error()),
         }
-    }
-}
-
-/// The loop of the filter's thread: filters and measures the pictures of the requests, until no more requests can come.
-fn serve_requests(requests: &Receiver<FilterRequest>, waker: &Waker) {
-    let threads = Threads { count: all_threads(), lanes: Lanes::Vector };
-    while let Ok(FilterRequest { src, mut dst, size, radius, measurements, cancelled, result }) =
-        requests.recv()
-    {
-        let outcome = if cancelled.load(Ordering::Relaxed) {
-            Ok((dst, None, HostMeasurements::default()))
-        } else {
-            let began = Instant::now();
-            let filtered = Input { pixels: src.bytes(), size, radius }.filter(&mut dst, threads);
-            filtered.map(|()| {
-                let span = Span::since(Stage::Filter, began);
-                let measured = HostMeasurements::of(size, &mut dst, measurements);
-                (dst, Some(span), measured)
-            })
-        };
-        // Dropped before the result is sent, because the receiver may write into the source again.
-        drop(src);
-        // The receiver is gone if the frame was dropped or the window closes.
-        let _ = result.send(outcome);
-        waker();
     }
 }
 

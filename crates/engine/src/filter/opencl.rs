@@ -44,7 +44,11 @@ impl FrameFilter for Kernels {
         waker: Option<&Waker>,
     ) -> Result<Box<dyn RunningBand>> {
         let began = Instant::now();
-        running_band(self.plan.enqueue(&self.queue, pass, rows)?, &self.queue, began, waker)
+        let event = self.plan.enqueue(&self.queue, pass, rows)?;
+        if let Some(waker) = waker {
+            wake_after(&event, waker);
+        }
+        Ok(Box::new(EnqueuedBand { event, began, clock: self.queue.clock().clone() }))
     }
 
     fn flush(&self) -> Result<()> {
@@ -71,19 +75,6 @@ struct EnqueuedBand {
     /// The time just before the launch was enqueued.
     began: Instant,
     clock: Clock,
-}
-
-/// Creates the running band of a kernel launch from its event. Calls `waker` when the launch is complete.
-fn running_band(
-    event: Event,
-    queue: &Queue,
-    began: Instant,
-    waker: Option<&Waker>,
-) -> Result<Box<dyn RunningBand>> {
-    if let Some(waker) = waker {
-        wake_after(&event, waker);
-    }
-    Ok(Box::new(EnqueuedBand { event, began, clock: queue.clock().clone() }))
 }
 
 impl RunningBand for EnqueuedBand {

@@ -16,15 +16,17 @@ pub struct Choice {
     variant: VariantId,
     radius: u32,
     /// When the variant or the radius was last changed.
-    chosen_at: Option<Instant>,
+    pub(super) chosen_at: Option<Instant>,
     /// The colour correction; `None` if it would change nothing.
-    correction: Option<Correction>,
-    measuring: Measurements,
+    pub(super) correction: Option<Correction>,
+    /// The measurements that are made of every frame. If no other picture is about to replace the one on the screen when they change, as
+    /// in a pause, that one is measured again.
+    pub measuring: Measurements,
     /// The request that failed for the picture on the screen. It is not submitted again until the choice changes.
     pub(super) failed: Option<Request>,
     /// The version number of the edited kernels that each variant uses now. A variant without an entry uses version 1: its
     /// kernels as they were when the window was opened.
-    versions: HashMap<VariantId, u64>,
+    pub(super) versions: HashMap<VariantId, u64>,
 }
 
 impl Choice {
@@ -53,26 +55,10 @@ impl Choice {
         }
     }
 
-    /// Returns the colour correction; `None` if it would change nothing.
-    pub(super) fn correction(&self) -> Option<Correction> {
-        self.correction
-    }
-
     /// Sets the colour correction for the next frames; `None` switches it off. If no other picture is about to replace the one
     /// on the screen, as in a pause, that one is corrected again.
     pub fn set_correction(&mut self, correction: Option<Correction>) {
         self.correction = correction.filter(|c| !c.is_neutral());
-    }
-
-    /// Returns the measurements that are made of every frame.
-    pub fn measuring(&self) -> Measurements {
-        self.measuring
-    }
-
-    /// Sets the measurements that are made of the next frames. If no other picture is about to replace the one on the screen,
-    /// as in a pause, that one is measured again.
-    pub fn set_measuring(&mut self, measuring: Measurements) {
-        self.measuring = measuring;
     }
 
     /// Returns true if the picture on the screen does not have the chosen filter yet. `shown` is the filter of that picture.
@@ -82,11 +68,6 @@ impl Choice {
         };
         let has_failed = self.failed.is_some_and(|request| is_chosen((request.variant, request.radius)));
         !has_failed && shown.is_some_and(|shown| !is_chosen(shown))
-    }
-
-    /// Returns the time since the variant or the radius was last changed; `None` if neither was.
-    pub(super) fn elapsed(&self) -> Option<Duration> {
-        self.chosen_at.map(|at| at.elapsed())
     }
 
     /// Moves the time of the last change forward by `stopped`, the time for which the process was stopped.
@@ -122,10 +103,5 @@ impl Choice {
     /// Returns the version number of this variant's kernels that is in use; 1 if they were not edited.
     pub(super) fn version(&self, variant: VariantId) -> u64 {
         self.versions.get(&variant).copied().unwrap_or(1)
-    }
-
-    /// Sets the version number of this variant's kernels that is in use.
-    pub(super) fn set_version(&mut self, variant: VariantId, version: u64) {
-        self.versions.insert(variant, version);
     }
 }

@@ -39,8 +39,8 @@ impl Settings {
             is_paused: schedule.is_paused(),
             interruptions: schedule.clock.interruptions,
             filter: choice.filter(),
-            correction: choice.correction(),
-            measuring: choice.measuring(),
+            correction: choice.correction,
+            measuring: choice.measuring,
             second: wipe.second(),
             compares: wipe.compares(),
         }
@@ -80,7 +80,9 @@ impl FrameLoop {
         let limit_ms = match () {
             () if now.filter == before.filter => f64::INFINITY,
             () if now.filter.0 != before.filter.0 => 0.0,
-            () if self.presenter.is_starved(STARVATION_TIME) => STARVED_NEARLY_DONE_MS,
+            () if self.presenter.last_present.is_none_or(|at| at.elapsed() > STARVATION_TIME) => {
+                STARVED_NEARLY_DONE_MS
+            }
             () => NEARLY_DONE_MS,
         };
         let second_limit_ms = match () {
@@ -102,7 +104,7 @@ impl FrameLoop {
         if self.schedule.is_paused() {
             let ready = self.presenter.remove(|ready| !ready.origin.replaces_shown);
             for (origin, slots) in ready.into_iter().map(ReadyFrame::into_parts) {
-                self.filters.slots.put(slots);
+                self.filters.put_slots(slots);
                 self.intake.give_up(origin, &self.schedule);
             }
         }
@@ -124,15 +126,17 @@ impl FrameLoop {
 
     /// Plays a movie in place of the current one. The picture on the screen stays until the first new picture is ready.
     pub fn play(&mut self, ParkedMovie { decoder, frames }: ParkedMovie) {
-        self.intake.play(decoder);
+        ParkedMovie::new(std::mem::replace(&mut self.intake.decoder, decoder)).retire();
         self.start_over(true);
-        self.intake.resume(frames);
+        self.intake.returned.extend(frames.into_iter().map(|frame| (frame, 0)));
     }
 
     /// Seeks in the movie. The picture on the screen stays until the first frame of the new position is ready, also during a pause.
     /// Returns true if the position exists.
     pub fn seek(&mut self, to: Seek) -> bool {
-        let has_sought = self.intake.seek(to);
+        let before = self.intake.decoder.generation();
+        self.intake.decoder.seek(to);
+        let has_sought = self.intake.decoder.generation() != before;
         if has_sought {
             // While the position is dragged, pictures come first.
             self.start_over(!matches!(to, Seek::Keyframe(_)));
@@ -176,8 +180,8 @@ impl FrameLoop {
     /// Marks all pictures so far as outdated, because the programs that made them have been replaced. Frames that are not due
     /// yet are filtered again. So is the picture on the screen if no other picture is about to replace it.
     pub fn outdate_pictures(&mut self) {
-        self.presenter.outdate();
-        self.filters.flights.outdate();
+        self.presenter.frames_mut().for_each(|ready| ready.origin.is_outdated = true);
+        self.filters.flights.list.iter_mut().for_each(|flight| flight.origin.is_outdated = true);
         self.refilter();
         let (intake, schedule) = (&self.intake, &self.schedule);
         let outdated = self.presenter.remove(|ready| needs_resubmit(ready, intake, schedule));
@@ -190,7 +194,7 @@ impl FrameLoop {
     /// filtered again.
     pub fn kernels_changed(&mut self, variant: VariantId, version: Option<u64>, differs: bool) {
         if let Some(version) = version {
-            self.choice.set_version(variant, version);
+            self.choice.versions.insert(variant, version);
         }
         self.recorder.shown.kernels_changed(variant, self.choice.version(variant), differs);
         let is_second = self.wipe.second().is_some_and(|second| second.is_running(variant));

@@ -5,7 +5,6 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::flights::{Flight, Flights, Origin, Pair, Pass, ReadyFrame, Step, WipeSide};
-use super::slots::SlotPool;
 use super::wipe::must_take_turns;
 use super::worker::{Event, Submission};
 use super::workers::{WorkerHandle, Workers};
@@ -13,6 +12,7 @@ use crate::{DeviceBuffers, Difference, Engine, Finished, Outcome, Refusal, Reque
 use base::error::{Error, Result};
 use base::jobs::Waker;
 use box_filter::VariantId;
+use video::Frame;
 
 /// The predicted time of a frame, in milliseconds, above which no further frame is submitted while the device works on it.
 const SLOW_MS: f64 = 100.0;
@@ -46,7 +46,9 @@ pub struct FilterQueue {
     pub(super) gl: Arc<glow::Context>,
     /// The workers that filter the frames.
     pub workers: Workers,
-    pub(super) slots: SlotPool,
+    /// The slots that wait for their next picture, indexed by the side of a wipe that they belong to, because a slot's memory on the
+    /// device fits one filter. A slot is the memory and the texture of one picture. Maps of differences use those of the second side.
+    pub(super) free: [Vec<Slot>; 2],
     pub(super) flights: Flights,
     pub(super) events: VecDeque<FilterEvent>,
     /// The number of the next ticket.
@@ -66,7 +68,7 @@ impl FilterQueue {
     pub(super) fn new(gl: Arc<glow::Context>, engine: Engine, waker: Waker) -> Self {
         Self {
             workers: Workers::new(engine, waker),
-            slots: SlotPool::new(gl.clone()),
+            free: Default::default(),
             flights: Flights::default(),
             events: VecDeque::new(),
             next: 0,
@@ -94,7 +96,7 @@ impl FilterQueue {
 
     /// Submits the filter of the first side of a frame that was taken. [`FilterQueue::submit_second`] submits that of the second side.
     pub(super) fn submit(&mut self, flight: Flight) {
-        match self.slots.take(&flight.origin.frame, WipeSide::First, &mut self.workers) {
+        match self.take_slot(&flight.origin.frame, WipeSide::First) {
             Ok(slot) => {
                 self.flights.list.push_back(flight);
                 self.submit_side(self.flights.list.len() - 1, WipeSide::First, slot);
@@ -110,13 +112,13 @@ impl FilterQueue {
     /// `Some(false)` if the filter has to wait for the first side's, and `Some(true)` if another frame may be submitted.
     pub(super) fn submit_second(&mut self) -> Option<bool> {
         let is_due = |flight: &Flight| flight.second.as_ref().is_some_and(Pass::is_due);
-        let index = self.flights.list.iter().position(is_due)?;
-        let flight = self.flights.list.get(index)?;
+        let (index, flight) = self.flights.list.iter().enumerate().find(|(_, flight)| is_due(flight))?;
         let variants = [flight.first.request.variant, flight.second.as_ref()?.request.variant];
         if must_take_turns(variants) && !flight.first.is_done() {
             return Some(false);
         }
-        match self.slots.take(&flight.origin.frame, WipeSide::Second, &mut self.workers) {
+        let frame = flight.origin.frame.clone();
+        match self.take_slot(&frame, WipeSide::Second) {
             Ok(slot) => self.submit_side(index, WipeSide::Second, slot),
             Err(error) => {
                 self.events.push_back(FilterEvent::WipeFailed(error));
@@ -144,65 +146,49 @@ impl FilterQueue {
     /// Handles the refusal of a request. While the trial of the first side's kernels is pending, the frame is submitted without
     /// a filter instead.
     fn handle_refusal(&mut self, ticket: Ticket, slot: Slot, refusal: Refusal) {
-        let Some((index, side)) = self.flights.find(ticket) else { return self.workers.discard(slot) };
-        let Some(pass) = self.flights.list.get_mut(index).and_then(|flight| flight.pass_mut(side)) else {
-            return;
-        };
+        let Some((index, side, pass)) = self.flights.find(ticket) else { return self.workers.discard(slot) };
         let (request, is_first) = (pass.request, side == WipeSide::First);
-        if matches!(refusal, Refusal::TrialPending) && is_first {
-            // Shown unfiltered until the trial of the kernels is over.
-            pass.request = Request { variant: VariantId::OFF, ..request };
-            (pass.version, pass.waits_for) = (1, None);
-            return self.submit_side(index, side, slot);
-        }
-        if matches!(refusal, Refusal::NotReady) {
-            self.is_postponed = true;
-            self.slots.put([(side, slot)]);
-            // Also if it is the second side: both wait.
-            return self.refuse(index);
-        }
-        self.workers.discard(slot);
         let can_go_without = request.variant != VariantId::OFF || request.correction.is_some();
-        let event = match refusal {
+        match refusal {
+            Refusal::TrialPending if is_first => {
+                // Shown unfiltered until the trial of the kernels is over.
+                pass.request = Request { variant: VariantId::OFF, ..request };
+                (pass.version, pass.waits_for) = (1, None);
+                return self.submit_side(index, side, slot);
+            }
+            Refusal::NotReady => {
+                self.is_postponed = true;
+                self.put_slots([(side, slot)]);
+                // Also if it is the second side: both wait.
+                return self.leave(index, FilterEvent::Refused);
+            }
             // The first side is shown alone until then.
-            Refusal::TrialPending | Refusal::NotReady => None,
-            Refusal::Failed(error) => Some(FilterEvent::DeviceFailed(error)),
+            Refusal::TrialPending => {}
+            Refusal::Failed(error) => self.events.push_back(FilterEvent::DeviceFailed(error)),
             // Without its filter, or as the last resort without the correction, the frame can be shown.
             Refusal::Unsupported(error) if is_first && can_go_without => {
-                Some(FilterEvent::VariantFailed(request.variant, error))
+                self.events.push_back(FilterEvent::VariantFailed(request.variant, error));
             }
             Refusal::Unsupported(error) | Refusal::NotLoaded(error) if is_first => {
-                let origin = self.remove(index);
-                let failed = origin.map(|origin| FilterEvent::FrameFailed(origin, request, error));
-                return self.events.extend(failed);
+                self.workers.discard(slot);
+                return self.leave(index, |origin| FilterEvent::FrameFailed(origin, request, error));
             }
-            Refusal::Unsupported(error) | Refusal::NotLoaded(error) => Some(FilterEvent::WipeFailed(error)),
-        };
-        self.events.extend(event);
-        match side {
-            WipeSide::First => self.refuse(index),
-            WipeSide::Second => self.drop_second_side(index),
+            Refusal::Unsupported(error) | Refusal::NotLoaded(error) => {
+                self.events.push_back(FilterEvent::WipeFailed(error));
+            }
         }
-    }
-
-    /// Removes the flight at `index` from the queue. Its frame is to be filtered in another way or later.
-    fn refuse(&mut self, index: usize) {
-        let refused = self.remove(index).map(FilterEvent::Refused);
-        self.events.extend(refused);
+        self.workers.discard(slot);
+        self.drop_side(index, side, FilterEvent::Refused);
     }
 
     /// Finds the [`Flight`] of a frame that an engine has finished, and completes or drops the flight.
     fn finish(&mut self, finished: Finished) {
         let Finished { ticket, outcome, slot, stages, readings } = finished;
-        let Some((index, side)) = self.flights.find(ticket) else {
+        let Some((index, side, pass)) = self.flights.find(ticket) else {
             // The flight was dropped.
             return self.workers.discard(slot);
         };
-        let Some(pass) = self.flights.list.get_mut(index).and_then(|flight| flight.pass_mut(side)) else {
-            return;
-        };
         pass.stages.add(stages);
-        let variant = pass.request.variant;
         if let Outcome::Done = outcome {
             pass.step = Step::Done(slot, readings);
             return self.complete();
@@ -210,15 +196,12 @@ impl FilterQueue {
         pass.step = Step::Due;
         if let Outcome::Failed(error) = outcome {
             self.events.push_back(match side {
-                WipeSide::First => FilterEvent::VariantFailed(variant, error),
+                WipeSide::First => FilterEvent::VariantFailed(pass.request.variant, error),
                 WipeSide::Second => FilterEvent::WipeFailed(error),
             });
         }
-        self.slots.put([(side, slot)]);
-        match side {
-            WipeSide::First => self.give_up(index),
-            WipeSide::Second => self.drop_second_side(index),
-        }
+        self.put_slots([(side, slot)]);
+        self.drop_side(index, side, FilterEvent::Dropped);
     }
 
     /// Removes the flights whose filters are done, in the order in which the frames were taken. Such a frame is ready or, in a wipe whose
@@ -247,7 +230,7 @@ impl FilterQueue {
     /// Sends a frame to the device's worker, which compares the pictures of its two sides.
     fn compare(&mut self, mut pair: Pair) {
         let frame = pair.origin.frame.clone();
-        let map = match self.slots.take(&frame, WipeSide::Second, &mut self.workers) {
+        let map = match self.take_slot(&frame, WipeSide::Second) {
             Ok(map) => map,
             Err(error) => {
                 let ready = FilterEvent::Ready(pair.into_ready(None));
@@ -277,29 +260,49 @@ impl FilterQueue {
         self.events.push_back(FilterEvent::Ready(pair.into_ready(compared)));
     }
 
-    /// Removes the flight at `index`: cancels its work, and frees its slots. Returns the frame's origin.
-    fn remove(&mut self, index: usize) -> Option<Origin> {
-        let Flight { origin, first, second } = self.flights.list.remove(index)?;
-        for (pass, side) in [(Some(first), WipeSide::First), (second, WipeSide::Second)] {
-            self.end(pass, side);
-        }
+    /// Removes the flight at `index`: cancels its work, frees its slots, and reports the `event` with the frame's origin.
+    fn leave(&mut self, index: usize, event: impl FnOnce(Origin) -> FilterEvent) {
+        let Some(Flight { origin, first, second }) = self.flights.list.remove(index) else { return };
+        self.end(Some(first), WipeSide::First);
+        self.end(second, WipeSide::Second);
         self.complete();
-        Some(origin)
+        self.events.push_back(event(origin));
+    }
+
+    /// Drops one filter of the flight at `index`. Without its first side, the frame leaves the queue with the `event`.
+    fn drop_side(&mut self, index: usize, side: WipeSide, event: impl FnOnce(Origin) -> FilterEvent) {
+        match side {
+            WipeSide::First => self.leave(index, event),
+            WipeSide::Second => self.drop_second_side(index),
+        }
+    }
+
+    /// Returns a slot of the frame's size for this side of the wipe. Unused slots of another size are discarded.
+    ///
+    /// # Errors
+    /// If the frame is larger than the driver's textures, or memory runs out.
+    fn take_slot(&mut self, frame: &Frame, side: WipeSide) -> Result<Slot> {
+        let size = (frame.width(), frame.height());
+        let slots = &mut self.free[side as usize];
+        slots.extract_if(.., |slot| slot.size != size).for_each(|slot| self.workers.discard(slot));
+        slots.pop().map_or_else(|| Slot::new(&self.gl, size.0, size.1), Ok)
+    }
+
+    /// Puts slots back for later pictures. OpenGL must have received its last command that uses their textures.
+    pub(super) fn put_slots(&mut self, slots: impl IntoIterator<Item = (WipeSide, Slot)>) {
+        for (side, mut slot) in slots {
+            slot.retire();
+            self.free[side as usize].push(slot);
+        }
     }
 
     /// Ends one filter of a frame that is dropped: cancels its work, and frees its slot.
     fn end(&mut self, pass: Option<Pass>, side: WipeSide) {
         match pass.map(|pass| pass.step) {
             Some(Step::Submitted(ticket)) => self.workers.cancel(ticket, f64::NEG_INFINITY),
-            Some(Step::Done(slot, _)) => self.slots.put([(side, slot)]),
+            Some(Step::Done(slot, _)) => self.put_slots([(side, slot)]),
             Some(Step::Due) | None => {}
         }
-    }
-
-    /// Drops the frame that is being filtered at `index`, and reports it.
-    fn give_up(&mut self, index: usize) {
-        let dropped = self.remove(index).map(FilterEvent::Dropped);
-        self.events.extend(dropped);
     }
 
     /// Drops the frames that wait for the filter of their second side or for the comparison.
@@ -307,7 +310,7 @@ impl FilterQueue {
         self.flights.comparing = None;
         let waits_for_second = |flight: &Flight| flight.first.is_done() && flight.second.is_some();
         while let Some(index) = self.flights.list.iter().position(waits_for_second) {
-            self.give_up(index);
+            self.leave(index, FilterEvent::Dropped);
         }
         for flight in &mut self.flights.list {
             flight.second.take_if(|second| second.is_due());
@@ -347,7 +350,8 @@ impl FilterQueue {
     pub(super) fn abandon_device(&mut self, mut buffers: Vec<DeviceBuffers>) {
         self.is_postponed = false;
         self.give_up_pairs();
-        buffers.extend(self.slots.drain().map(|mut slot| slot.take_device_buffers(false)));
+        let free = self.free.iter_mut().flat_map(|slots| slots.drain(..));
+        buffers.extend(free.map(|mut slot| slot.take_device_buffers(false)));
         for slot in self.flights.slots_mut() {
             // Its picture may lie in the device's memory.
             slot.show();
@@ -355,10 +359,8 @@ impl FilterQueue {
         }
         for ticket in self.workers.abandon(buffers) {
             // These frames left with the device's worker, so there is nothing to cancel.
-            match self.flights.find(ticket) {
-                Some((index, WipeSide::Second)) => self.drop_second_side(index),
-                Some((index, WipeSide::First)) => self.give_up(index),
-                None => {}
+            if let Some((index, side, _)) = self.flights.find(ticket) {
+                self.drop_side(index, side, FilterEvent::Dropped);
             }
         }
     }
@@ -367,7 +369,8 @@ impl FilterQueue {
     /// second one would only wait. Or not all commands of a frame are in the device's queue yet: frames use the same memory
     /// between their steps, so commands of two frames must not mix.
     pub(super) fn is_busy(&self) -> bool {
-        self.workers.is_queue_busy()
+        // Not all commands of a frame are in its device's queue yet, so that another frame would have to wait.
+        self.workers.all().any(|state| state.jobs().any(|progress| !progress.is_enqueued))
             || self.flights.passes().any(|pass| self.workers.progress(pass).predicted_ms > SLOW_MS)
     }
 

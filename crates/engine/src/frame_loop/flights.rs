@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use super::choice::Filter;
 use crate::slot::ResultIn;
-use crate::stats::{SecondSetting, Setting, Span, Stage, Versions};
+use crate::stats::{SecondSetting, Setting, Span, Stage};
 use crate::{Difference, Readings, Request, Slot, Stages, Ticket};
 use opengl::timer::{GlTimer, Timing};
 use video::Frame;
@@ -150,23 +150,14 @@ impl Flights {
         })
     }
 
-    /// Returns the index of the flight to which this ticket belongs, and the side of the wipe that it filters; `None` if there
-    /// is none.
-    pub(super) fn find(&self, ticket: Ticket) -> Option<(usize, WipeSide)> {
-        self.list.iter().enumerate().find_map(|(index, flight)| {
-            let mut sides = flight.passes().zip([WipeSide::First, WipeSide::Second]);
-            let (_, side) = sides.find(|(pass, _)| pass.ticket() == Some(ticket))?;
-            Some((index, side))
+    /// Returns the index of the flight to which this ticket belongs, the side of the wipe that it filters, and that filter; `None` if
+    /// there is none.
+    pub(super) fn find(&mut self, ticket: Ticket) -> Option<(usize, WipeSide, &mut Pass)> {
+        self.list.iter_mut().enumerate().find_map(|(index, flight)| {
+            let mut sides = flight.passes_mut().zip([WipeSide::First, WipeSide::Second]);
+            let (pass, side) = sides.find(|(pass, _)| pass.ticket() == Some(ticket))?;
+            Some((index, side, pass))
         })
-    }
-
-    pub(super) fn frames(&self) -> impl Iterator<Item = &Arc<Frame>> {
-        self.list.iter().map(|flight| &flight.origin.frame).chain(&self.comparing)
-    }
-
-    /// Marks all frames as outdated, because the programs that filter them have been replaced.
-    pub(super) fn outdate(&mut self) {
-        self.list.iter_mut().for_each(|flight| flight.origin.is_outdated = true);
     }
 }
 
@@ -299,11 +290,9 @@ impl ReadyFrame {
             radius,
             size: self.picture.slot.size,
             device: self.origin.device,
-            beside: second.map(|second| second.setting()),
-            versions: Versions {
-                first: self.picture.version,
-                beside: second.map_or(1, |second| second.picture.version),
-            },
+            version: self.picture.version,
+            beside: second.map(SecondSide::setting),
+            beside_version: second.map(|second| second.picture.version),
         }
     }
 }

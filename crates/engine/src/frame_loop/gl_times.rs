@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::stats::{GlTimes, Recorder};
+use crate::stats::Recorder;
 use base::timing::log::{self, Event, Track};
 use opengl::renderer::is_software;
 use opengl::timer::{GlTimer, Timing};
@@ -25,53 +25,42 @@ pub struct GlTimings {
 
 impl GlTimings {
     /// Returns a trace event for each timed group of commands. The event begins when the calls were made.
-    fn events(&self, times: &GlTimes) -> impl Iterator<Item = Event> {
-        let event = |track, what, timing: &Option<Timing>, ms: Option<f64>| {
+    fn events(&self, times: [Option<f64>; 3]) -> impl Iterator<Item = Event> {
+        let groups = [
+            (Track::GlTexture, "texture", &self.texture),
+            (Track::GlPresent, "present", &self.present),
+            (Track::GlOverlay, "overlay", &self.overlay),
+        ];
+        groups.into_iter().zip(times).filter_map(|((track, what, timing), ms)| {
             let from = timing.as_ref()?.began;
             Some(Event::span(track, what, from, from + Duration::try_from_secs_f64(ms? / 1e3).ok()?))
-        };
-        let events = [
-            event(Track::GlTexture, "texture", &self.texture, times.texture),
-            event(Track::GlPresent, "present", &self.present, times.present),
-            event(Track::GlOverlay, "overlay", &self.overlay, times.overlay),
-        ];
-        events.into_iter().flatten()
+        })
     }
 
-    /// Returns the times of the frame once all query results have arrived, and `None` before.
-    fn finished(&self) -> Option<GlTimes> {
+    /// Returns the times of the frame, in the order of [`GL_NAMES`](crate::stats::GL_NAMES), once all query results have arrived, and `None`
+    /// before.
+    fn finished(&self) -> Option<[Option<f64>; 3]> {
         let ms = |timing: &Option<Timing>| match timing {
             Some(timing) => timing.finished().map(|took| took.device_ms),
             None => Some(None),
         };
-        Some(GlTimes {
-            texture: ms(&self.texture)?,
-            present: ms(&self.present)?,
-            overlay: ms(&self.overlay)?,
-        })
+        Some([ms(&self.texture)?, ms(&self.present)?, ms(&self.overlay)?])
     }
 }
 
 /// The timer for OpenGL commands, and the frames whose query results have not arrived.
 pub(super) struct PendingGlTimes {
-    timer: GlTimer,
-    /// True if OpenGL runs on a GPU, which executes commands when they are issued. A software renderer draws when the window's
-    /// buffers are swapped.
-    draws_at_once: bool,
+    /// The timer; `None` with a software renderer, which draws only when the window's buffers are swapped. A GPU executes commands when
+    /// they are issued.
+    pub(super) timer: Option<GlTimer>,
     /// The frames with pending queries, each with its number among the frames presented.
     timings: VecDeque<(u64, GlTimings)>,
 }
 
 impl PendingGlTimes {
     pub(super) fn new(gl: Arc<glow::Context>) -> Self {
-        let draws_at_once = !is_software(&gl);
-        Self { timer: GlTimer::new(gl), draws_at_once, timings: VecDeque::new() }
-    }
-
-    /// Returns the timer if its queries measure the drawing. `None` with a software renderer, which draws only when the buffers are
-    /// swapped.
-    pub(super) fn timer(&self) -> Option<&GlTimer> {
-        Some(&self.timer).filter(|_| self.draws_at_once)
+        let timer = (!is_software(&gl)).then(|| GlTimer::new(gl));
+        Self { timer, timings: VecDeque::new() }
     }
 
     /// Adds the queries of a presented frame; `frame` is its number among the presented frames.
@@ -88,7 +77,7 @@ impl PendingGlTimes {
             && let Some(times) = timings.finished()
         {
             recorder.set_gl_times(*frame, times);
-            log::record(|| timings.events(&times).map(|event| event.with_frame(*frame)));
+            log::record(|| timings.events(times).map(|event| event.with_frame(*frame)));
             self.timings.pop_front();
         }
     }

@@ -2,17 +2,16 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Instant;
 
 use super::flights::Origin;
 use super::schedule::Schedule;
 use base::jobs::{Job, Waker};
-use video::color::Staging;
-use video::{Decoder, Frame, Seek};
+use video::{Decoder, Frame};
 
 /// A movie that was taken out of the loop with its position, to be resumed later.
 pub struct ParkedMovie {
-    pub(super) decoder: Decoder,
+    /// The movie's decoder.
+    pub decoder: Decoder,
     /// The frame on the screen and the frames that were between the decoder and the screen, in the movie's order.
     pub(super) frames: Vec<Arc<Frame>>,
 }
@@ -23,39 +22,30 @@ impl ParkedMovie {
         Self { decoder, frames: Vec::new() }
     }
 
-    /// Closes the movie without waiting for its decoder's thread.
+    /// Closes the movie without waiting for its decoder's thread, which may be reading.
     pub fn retire(self) {
-        retire(self.decoder);
+        let Self { decoder, .. } = self;
+        // Waiting frames may lie in a device's memory: they are dropped here.
+        decoder.close();
+        let end = move |_: &_| {
+            drop(decoder);
+            Ok(())
+        };
+        // Where no thread can be started, the decoder is dropped here and waited for.
+        let none: Waker = Arc::new(|| ());
+        drop(Job::<()>::spawn("retire", "A movie could not be closed.", &none, end));
     }
-
-    /// Stops reading the movie; returns true if the decoder's thread has ended.
-    pub fn end(&mut self) -> bool {
-        self.decoder.end()
-    }
-}
-
-/// Ends a decoder without waiting for its thread, which may be reading.
-fn retire(decoder: Decoder) {
-    // Waiting frames may lie in a device's memory: they are dropped here.
-    decoder.close();
-    let end = move |_: &_| {
-        drop(decoder);
-        Ok(())
-    };
-    // Where no thread can be started, the decoder is dropped here and waited for.
-    let none: Waker = Arc::new(|| ());
-    let ended = Job::<()>::spawn("retire", "A movie could not be closed.", &none, end);
-    drop(ended);
 }
 
 /// Hands out the frames to be filtered, and counts the frames that are dropped.
 pub struct Intake {
-    decoder: Decoder,
+    /// The movie's decoder.
+    pub decoder: Decoder,
     /// Frames that are to be filtered again, because another filter was chosen in a pause or while a frame of long duration was being
     /// filtered. Each has the number of frames dropped before it. They are taken before the decoder's frames, in the movie's order.
-    returned: VecDeque<(Arc<Frame>, u32)>,
+    pub(super) returned: VecDeque<(Arc<Frame>, u32)>,
     /// The number of frames that were dropped since the last frame that was submitted.
-    dropped: u32,
+    pub(super) dropped: u32,
     /// A counter that is incremented with each change of the movie and each seek. Frames of an earlier generation are not shown
     /// any more.
     pub(super) generation: u64,
@@ -66,16 +56,6 @@ impl Intake {
         Self { decoder, returned: VecDeque::new(), dropped: 0, generation: 0 }
     }
 
-    /// Returns the movie's decoder.
-    pub fn decoder(&self) -> &Decoder {
-        &self.decoder
-    }
-
-    /// Stops reading the movie; returns true if the decoder's thread has ended.
-    pub fn end(&mut self) -> bool {
-        self.decoder.end()
-    }
-
     /// Returns true if the frame is of the current movie and was taken since the last seek.
     pub(super) fn is_current(&self, origin: &Origin) -> bool {
         origin.generation == self.generation
@@ -83,10 +63,6 @@ impl Intake {
 
     pub(super) fn is_finished(&self) -> bool {
         self.decoder.queue().is_finished()
-    }
-
-    pub(super) fn has_frame_to_refilter(&self) -> bool {
-        !self.returned.is_empty()
     }
 
     /// Returns true if neither a decoded frame nor a frame to be filtered again is waiting.
@@ -108,22 +84,12 @@ impl Intake {
         taken.frame.map(Arc::new)
     }
 
-    /// Returns the time when the decoder's next frame may be taken; `None` in a pause or if no frame is decoded.
-    pub(super) fn next_take(&self, schedule: &Schedule, interval_ns: Option<i64>) -> Option<Instant> {
-        schedule.take_at(self.decoder.queue().next_pts_ns()?, interval_ns)
-    }
-
     /// Returns the [`Origin`] of a frame that was just taken. `device` is the number of device changes so far; `replaces_shown`
     /// is true if the frame is on the screen already.
     pub(super) fn origin(&mut self, frame: Arc<Frame>, device: u32, replaces_shown: bool) -> Origin {
         let generation = self.generation;
         let dropped_before = if replaces_shown { 0 } else { std::mem::take(&mut self.dropped) };
         Origin { frame, dropped_before, generation, device, replaces_shown, is_outdated: false }
-    }
-
-    /// Counts this many further frames as dropped.
-    pub(super) fn count_dropped(&mut self, frames: u32) {
-        self.dropped += frames;
     }
 
     /// Takes back a frame whose filter or filtered picture was dropped. In a pause, or if the frame is to stay on the screen
@@ -151,11 +117,6 @@ impl Intake {
         self.returned.iter().map(|(frame, _)| frame)
     }
 
-    /// Plays another movie from its beginning.
-    pub(super) fn play(&mut self, decoder: Decoder) {
-        retire(std::mem::replace(&mut self.decoder, decoder));
-    }
-
     /// Takes the movie out of the loop together with `frames`, its frames that are to be shown first when it is resumed. No movie plays
     /// after that.
     pub(super) fn park(&mut self, mut frames: Vec<Arc<Frame>>) -> ParkedMovie {
@@ -168,27 +129,10 @@ impl Intake {
         ParkedMovie { decoder, frames }
     }
 
-    /// Queues the frames of a parked movie, to be taken before those of the decoder.
-    pub(super) fn resume(&mut self, frames: Vec<Arc<Frame>>) {
-        self.returned.extend(frames.into_iter().map(|frame| (frame, 0)));
-    }
-
-    /// Seeks in the movie; returns true if the position exists.
-    pub(super) fn seek(&mut self, to: Seek) -> bool {
-        let before = self.decoder.generation();
-        self.decoder.seek(to);
-        self.decoder.generation() != before
-    }
-
     /// Begins another generation of frames, as after a seek: frames that were taken so far are not shown any more.
     pub(super) fn restart(&mut self) {
         self.generation += 1;
         self.returned.clear();
         self.dropped = 0;
-    }
-
-    /// Sets the memory in which the decoder's thread packs the planes of later frames; `None` if it should not pack them.
-    pub(super) fn set_staging(&self, staging: Option<Staging>) {
-        self.decoder.set_staging(staging);
     }
 }

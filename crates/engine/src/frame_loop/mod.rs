@@ -7,7 +7,7 @@
 //!
 //! [`FrameLoop`] coordinates its parts, which keep their fields private: [`intake`] has the decoder and the frames to be filtered again,
 //! [`schedule`] the movie's clock, [`choice`] and [`wipe`] the filters of both sides, [`filter_queue`] the frames that are being filtered,
-//! with the memory of pictures ([`slots`]) and the [`workers`] that filter them ([`worker`]),
+//! with the memory of pictures and the [`workers`] that filter them ([`worker`]),
 //! [`presenter`] the filtered frames, and [`stops`] the times in which the process was stopped.
 //!
 //! The window queries and changes the parts directly. The next [`FrameLoop::update`] applies a change to the frames on their
@@ -26,9 +26,7 @@ mod movie_clock;
 mod presenter;
 mod schedule;
 mod screen;
-mod slots;
 mod state;
-mod status;
 mod stops;
 mod take;
 mod wipe;
@@ -46,6 +44,7 @@ use box_filter::VariantId;
 pub use choice::{Choice, Filter};
 use control::Settings;
 pub use filter_queue::FilterQueue;
+use flights::WipeSide;
 pub use gl_times::GlTimings;
 pub use intake::{Intake, ParkedMovie};
 pub use movie_clock::MovieClock;
@@ -53,12 +52,13 @@ use opengl::{names, timer};
 pub use presenter::{DrawTimes, Presenter};
 pub use schedule::Schedule;
 pub use screen::Screen;
-pub use status::{Busy, VariantStatus};
+pub use state::{Busy, VariantStatus};
 pub use stops::StopDetector;
 use video::Decoder;
 pub use wipe::{SecondFilter, ShownWipe, Wipe};
 use worker::POLL_INTERVAL;
 use workers::SHUTDOWN_TIMEOUT;
+use workers::WorkerHandle;
 pub use workers::Workers;
 
 /// Plays a movie: has its frames filtered and shows each frame when it is due.
@@ -140,7 +140,7 @@ impl FrameLoop {
     pub fn tick(&mut self) -> Tick {
         self.update();
         if let Some(now_ns) = self.schedule.pace_ns() {
-            self.intake.decoder().queue().set_clock(now_ns);
+            self.intake.decoder.queue().set_clock(now_ns);
         }
         self.filters.workers.abandoned.reap();
         // OpenGL objects that were dropped on other threads.
@@ -149,22 +149,27 @@ impl FrameLoop {
         self.filters.collect();
         self.handle_filter_events();
         while self.submit() {}
-        if let Some(first) = self.presenter.ready().front() {
+        if let Some(first) = self.presenter.ready.front() {
             self.schedule.place(first.origin.frame.pts_ns);
         }
         // Last, because the device works meanwhile.
         self.presenter.upload_pictures();
         if self.wipe.second().is_none() {
-            self.filters.slots.discard_second(&mut self.filters.workers);
+            let FilterQueue { free, workers, .. } = &mut self.filters;
+            free[WipeSide::Second as usize].drain(..).for_each(|slot| workers.discard(slot));
         }
         // The workers' events wake the loop; those on this thread are polled, for drivers without callbacks.
-        let poll = self.filters.workers.needs_polls().then(|| Instant::now() + POLL_INTERVAL);
+        let needs_polls = |state: &WorkerHandle| state.worker.is_here() && !state.sent.is_empty();
+        let poll = self.filters.workers.all().any(needs_polls).then(|| Instant::now() + POLL_INTERVAL);
         // The event that makes room wakes the loop if there is none, the decoder if there is no frame, and the builder if a frame was
         // taken that has to wait for its filter.
-        let may_take = !self.intake.has_frame_to_refilter() && self.has_room();
-        let take = || self.intake.next_take(&self.schedule, self.presenter.screen.frame_interval_ns());
-        let take = may_take.then(take).flatten();
-        let draw = self.presenter.next_draw(&self.schedule);
+        let may_take = self.intake.frames_to_refilter().next().is_none() && self.has_room();
+        let next_ns = may_take.then(|| self.intake.decoder.queue().next_pts_ns()).flatten();
+        let interval_ns = self.presenter.screen.frame_interval_ns();
+        let lead_ns = self.schedule.lead_ns(interval_ns);
+        let take = next_ns.and_then(|pts_ns| self.schedule.clock.instant_of(pts_ns - lead_ns));
+        let next = self.presenter.ready.front();
+        let draw = next.and_then(|next| self.schedule.draw_at(&next.origin.frame));
         let wake_at = [poll, draw, take].into_iter().flatten().min();
         Tick { redraw: self.presenter.is_due(&self.schedule), wake_at }
     }
@@ -174,7 +179,7 @@ impl FrameLoop {
     pub fn picture(&mut self) -> Option<(glow::Texture, (u32, u32), f64)> {
         self.update();
         let unused = self.presenter.advance(&self.schedule, &mut self.recorder);
-        unused.into_iter().for_each(|ready| self.filters.slots.put(ready.into_parts().1));
+        unused.into_iter().for_each(|ready| self.filters.put_slots(ready.into_parts().1));
         let shown = self.presenter.screen.shown()?;
         let slot = &shown.picture.slot;
         Some((slot.texture()?, slot.size, shown.origin.frame.pixel_aspect()))

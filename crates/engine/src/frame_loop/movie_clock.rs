@@ -19,14 +19,12 @@ const ADJUSTMENT: i64 = 8;
 /// The movie's clock. It has no meaning before the first picture is shown.
 pub struct MovieClock {
     clock: Clock,
-    /// True if pictures are shown as soon as they are filtered, so that the clock does not wait for the sound.
-    is_unpaced: bool,
     /// The number of calls of [`MovieClock::interrupt`] so far. A change means that the next frame interval does not count.
     pub(super) interruptions: u64,
     /// True if an audio device is to play the movie's sound.
     expects_sound: bool,
     /// The end of the time that the clock waits for the first sample to be heard; `None` if it does not wait.
-    waits_until: Option<Instant>,
+    pub(super) waits_until: Option<Instant>,
     /// The number of times that the sound has gone back to the beginning of a segment of the play timeline, as last reported.
     sound_delays: u32,
     /// The position of the sound less that of the clock, in nanoseconds; `None` while no sound is heard.
@@ -36,10 +34,9 @@ pub struct MovieClock {
 }
 
 impl MovieClock {
-    pub(super) fn new(is_unpaced: bool) -> Self {
+    pub(super) fn new() -> Self {
         Self {
             clock: Clock::new(0, Instant::now()),
-            is_unpaced,
             interruptions: 0,
             expects_sound: false,
             waits_until: None,
@@ -51,12 +48,6 @@ impl MovieClock {
 
     pub(super) fn resync(&mut self, position_ns: i64, at: Instant) {
         self.clock.resync(position_ns, at);
-    }
-
-    /// Ends the wait for the sound without letting the clock run. The caller must set or stop the clock next.
-    pub(super) fn forget_sound(&mut self) {
-        self.waits_until = None;
-        self.lose_sound();
     }
 
     pub(super) fn set_paused(&mut self, is_paused: bool) {
@@ -94,7 +85,7 @@ impl MovieClock {
     /// Stops the clock at the position `at_ns` until the sound there is heard, if the movie is not paused and an audio device
     /// is to play the sound. Returns true if the clock waits.
     pub(super) fn wait_at(&mut self, at_ns: i64) -> bool {
-        let waits = self.expects_sound && !self.is_unpaced && !self.clock.is_paused();
+        let waits = self.expects_sound && !self.clock.is_paused();
         if waits {
             let until = Instant::now() + SOUND_WAIT;
             // The clock stands until then, even if nobody reads it.

@@ -4,12 +4,12 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::flights::{Origin, ReadyFrame};
+use super::flights::{Origin, ReadyFrame, SecondSide};
 use super::gl_times::{GlTimings, PendingGlTimes};
 use super::schedule::Schedule;
-use super::screen::{Screen, ScreenChange};
-use crate::Slot;
-use crate::stats::{ClothTimes, FrameSample, GlTimes, Lane, Recorder, Span, Stage, trace};
+use super::screen::Screen;
+use crate::Stages;
+use crate::stats::{ClothTimes, FrameSample, Lane, Recorder, Span, Stage, trace};
 use base::timing::log;
 use opengl::timer::GlTimer;
 
@@ -42,12 +42,13 @@ impl DrawTimes {
 
 /// The filtered frames that are not due yet, and the frame on the screen.
 pub struct Presenter {
-    ready: VecDeque<ReadyFrame>,
+    /// The frames that are ready, in the order in which they are shown.
+    pub(super) ready: VecDeque<ReadyFrame>,
     /// The frame on the screen.
     pub screen: Screen,
     /// The time when the first picture of the run was on the screen; `None` before.
     epoch: Option<Instant>,
-    last_present: Option<Instant>,
+    pub(super) last_present: Option<Instant>,
     last_swap: Option<Instant>,
     /// The time when the process continued after it was last stopped; `None` if it was never stopped.
     pub(super) stop_ended: Option<Instant>,
@@ -74,27 +75,14 @@ impl Presenter {
         }
     }
 
-    /// Returns the frames that are ready, in the order in which they are shown.
-    pub(super) fn ready(&self) -> &VecDeque<ReadyFrame> {
-        &self.ready
-    }
-
     /// Returns the origins of the ready frames and of the frame on the screen.
     pub(super) fn origins(&self) -> impl Iterator<Item = &Origin> {
         self.ready.iter().chain(self.screen.shown()).map(|ready| &ready.origin)
     }
 
-    /// Marks the ready frames and the frame on the screen as outdated.
-    pub(super) fn outdate(&mut self) {
-        self.ready
-            .iter_mut()
-            .chain(self.screen.shown_mut())
-            .for_each(|ready| ready.origin.is_outdated = true);
-    }
-
-    /// Returns the slots of the ready frames and of the frame on the screen.
-    pub(super) fn slots_mut(&mut self) -> impl Iterator<Item = &mut Slot> {
-        self.ready.iter_mut().chain(self.screen.shown_mut()).flat_map(ReadyFrame::slots_mut)
+    /// Returns the ready frames and the frame on the screen.
+    pub(super) fn frames_mut(&mut self) -> impl Iterator<Item = &mut ReadyFrame> {
+        self.ready.iter_mut().chain(&mut self.screen.shown)
     }
 
     /// Adds a filtered frame, to be shown when it is due.
@@ -107,27 +95,21 @@ impl Presenter {
     }
 
     /// Removes and returns the ready frames for which `condition` returns true.
-    pub(super) fn remove(&mut self, condition: impl Fn(&ReadyFrame) -> bool) -> Vec<ReadyFrame> {
-        let ready = std::mem::take(&mut self.ready);
-        let (removed, kept): (Vec<_>, Vec<_>) = ready.into_iter().partition(condition);
-        self.ready = kept.into();
+    pub(super) fn remove(&mut self, condition: impl Fn(&ReadyFrame) -> bool) -> VecDeque<ReadyFrame> {
+        let (removed, kept) = std::mem::take(&mut self.ready).into_iter().partition(condition);
+        self.ready = kept;
         removed
     }
 
     /// Uploads the pictures of the ready frames into their textures.
     pub(super) fn upload_pictures(&mut self) {
-        let timer = self.gl_times.timer();
+        let timer = self.gl_times.timer.as_ref();
         self.ready.iter_mut().filter(|ready| !ready.is_filled).for_each(|ready| ready.upload_pictures(timer));
     }
 
     /// Returns true if the next ready frame should be drawn now.
     pub(super) fn is_due(&self, schedule: &Schedule) -> bool {
         self.ready.front().is_some_and(|next| schedule.is_due(&next.origin))
-    }
-
-    /// Returns the time when the next ready frame should be drawn; `None` in a pause or if no frame is ready.
-    pub(super) fn next_draw(&self, schedule: &Schedule) -> Option<Instant> {
-        self.ready.front().and_then(|next| schedule.draw_at(&next.origin.frame))
     }
 
     /// Puts the ready frame that is due on the screen. Skips a frame whose successor is due as well. Returns the frames that
@@ -148,7 +130,8 @@ impl Presenter {
             && let Some(next) = self.ready.pop_front()
         {
             recorder.shown.begin(next.setting());
-            unused.extend(self.screen.replace(next));
+            self.screen.is_changed = true;
+            unused.extend(self.screen.shown.replace(next));
         }
         unused
     }
@@ -158,15 +141,10 @@ impl Presenter {
         (self.last_present, self.last_swap) = (None, None);
     }
 
-    /// Returns true if no frame was presented for at least `time`.
-    pub(super) fn is_starved(&self, time: Duration) -> bool {
-        self.last_present.is_none_or(|at| at.elapsed() > time)
-    }
-
     /// Returns the timer for OpenGL's commands if the frame on the screen is to be timed: it is a new movie frame, and timer queries
     /// measure the drawing.
     pub fn gl_timer(&self) -> Option<GlTimer> {
-        self.gl_times.timer().filter(|_| self.screen.is_new()).cloned()
+        self.gl_times.timer.clone().filter(|_| self.screen.is_new())
     }
 
     /// Records that the window's buffers were swapped, with the times of drawing. Returns true if the swap showed a new movie frame.
@@ -183,13 +161,13 @@ impl Presenter {
         } else if let Some(last) = last_swap {
             recorder.overlay_repaint(now.duration_since(last).as_secs_f64() * 1e3);
         }
-        let change = self.screen.take_change();
-        let is_new = change == Some(ScreenChange::NewFrame);
+        let is_new = self.screen.is_new();
+        let is_changed = std::mem::take(&mut self.screen.is_changed);
         let drawn = times.stages(now);
         if !is_new {
             log::record(|| trace::repaint_events(&drawn.map(|(_, span)| span)));
         }
-        let Some(shown) = self.screen.shown_mut().filter(|_| change.is_some()) else { return false };
+        let Some(shown) = self.screen.shown.as_mut().filter(|_| is_changed) else { return false };
         // Times of a frame count only if the process was not stopped since its first stage.
         let began = shown.picture.stages.spans.first().map(|span| span.from);
         let was_stopped = self.stop_ended.zip(began).is_some_and(|(ended, began)| began <= ended);
@@ -204,30 +182,24 @@ impl Presenter {
             stages.spans.push(span);
         }
         if was_stopped {
-            stages.make_times_unknown();
+            // They include the stop.
+            let (times, filter_by_wall) = ([f64::NAN; Stage::ALL.len()], stages.filter_by_wall);
+            *stages = Stages { times, filter_by_wall, ..Stages::default() };
         }
         let setting = shown.setting();
-        let second = shown.second.as_ref().filter(|_| !was_stopped);
-        let (origin, stages) = (&shown.origin, &mut shown.picture.stages);
+        let beside_filter_ms = shown.second.as_ref().filter(|_| !was_stopped).and_then(SecondSide::filter_ms);
+        let origin = &shown.origin;
         let mut sample = FrameSample {
             pts: origin.frame.movie_s,
             presented_at: now.duration_since(epoch).as_secs_f64(),
             interval_ms: None,
-            stages: stages.times,
-            filter_by_wall: stages.filter_by_wall,
-            work: stages.work.clone(),
-            pack_ms: stages.pack_ms,
-            gl: GlTimes::default(),
+            stages: shown.picture.stages.clone(),
+            gl: [None; 3],
             late: schedule.is_late(&origin.frame),
             dropped_before: origin.dropped_before,
             sound_lag_ms: if is_new { schedule.clock.sound_lag_ms(&origin.frame) } else { None },
-            variant: setting.variant,
-            radius: setting.radius,
-            size: setting.size,
-            device: setting.device,
-            beside: setting.beside,
-            versions: setting.versions,
-            beside_filter_ms: second.and_then(|second| second.filter_ms()),
+            setting,
+            beside_filter_ms,
             others: None,
             beside_work: false,
             cloth: if is_new { self.cloth.take() } else { None },
@@ -240,9 +212,8 @@ impl Presenter {
         sample.interval_ms = last.map(|last| now.duration_since(last).as_secs_f64() * 1e3);
         let texture = shown.fetch_timing.take();
         self.gl_times.push(recorder.presented(), GlTimings { texture, ..times.gl });
-        let spans = std::mem::take(&mut stages.spans);
-        log::record(|| trace::frame_events(recorder.presented(), &sample, &spans));
-        recorder.push_traced(sample, spans);
+        log::record(|| trace::frame_events(recorder.presented(), &sample));
+        recorder.push(sample);
         true
     }
 }

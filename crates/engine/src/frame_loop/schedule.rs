@@ -23,9 +23,6 @@ fn outlasts(end: Instant, now: Instant, nothing_follows: bool) -> bool {
     end > now + HOLD || nothing_follows && now > end + HOLD
 }
 
-/// The time in seconds after which the user is told that a picture is awaited or is still being filtered.
-pub(super) const BUSY_AFTER_S: f64 = 0.25;
-
 /// The maximum time for which the first picture waits for its sound before it is shown. The picture then stands still until the
 /// clock runs. An audio output that is not suspended starts within half of this time.
 const PICTURE_WAIT: Duration = Duration::from_millis(400);
@@ -36,11 +33,11 @@ pub struct Schedule {
     /// True if pictures are shown as soon as they are filtered, instead of at their timestamps.
     is_unpaced: bool,
     /// True once the first picture was shown; false again after a seek, a step or another movie.
-    has_started: bool,
+    pub has_started: bool,
     /// True if the clock has a position: the first picture was shown, or waits for its sound.
-    is_placed: bool,
+    pub(super) is_placed: bool,
     /// When the loop was created, or when the last seek, step or other movie began.
-    restarted_at: Instant,
+    pub(super) restarted_at: Instant,
     /// The moving average of the time for drawing and swapping, in nanoseconds.
     draw_ns: i64,
     /// True if the first picture after the next start, seek or step waits for its sound; false for a seek that shows only a
@@ -52,7 +49,7 @@ impl Schedule {
     /// Creates the schedule of a movie whose first picture is not shown yet.
     pub(super) fn new(is_unpaced: bool) -> Self {
         Self {
-            clock: MovieClock::new(is_unpaced),
+            clock: MovieClock::new(),
             is_unpaced,
             has_started: false,
             is_placed: false,
@@ -64,7 +61,7 @@ impl Schedule {
 
     /// Stops the clock until the sound of its position is heard, if an audio device is to play it.
     pub fn wait_for_sound(&mut self) {
-        if self.is_placed {
+        if self.is_placed && !self.is_unpaced {
             self.clock.wait_at(self.clock.now_ns());
         }
     }
@@ -72,11 +69,6 @@ impl Schedule {
     /// Returns true if the movie is paused.
     pub fn is_paused(&self) -> bool {
         self.clock.is_paused()
-    }
-
-    /// Returns false while the first picture after a start, a seek or a step is not on the screen yet.
-    pub fn has_started(&self) -> bool {
-        self.has_started
     }
 
     /// Pauses or resumes the movie.
@@ -103,13 +95,15 @@ impl Schedule {
     pub(super) fn restart(&mut self, with_sound: bool) {
         (self.has_started, self.is_placed, self.restarted_at) = (false, false, Instant::now());
         self.picture_waits = with_sound;
-        self.clock.forget_sound();
+        // The clock does not run until it is placed.
+        self.clock.waits_until = None;
+        self.clock.lose_sound();
     }
 
     /// Sets the clock to the timestamp `pts_ns` of a first picture that was filtered, and lets it wait for the sound if an
     /// audio device is to play it.
     pub(super) fn place(&mut self, pts_ns: i64) {
-        if self.picture_waits && !self.is_placed {
+        if self.picture_waits && !self.is_placed && !self.is_unpaced {
             self.is_placed = self.clock.wait_at(pts_ns);
         }
     }
@@ -118,11 +112,6 @@ impl Schedule {
     /// sound.
     pub fn is_placed(&self) -> bool {
         self.is_placed
-    }
-
-    /// Returns true if the first picture after a start, a seek or a step has been awaited for longer than [`BUSY_AFTER_S`].
-    pub(super) fn is_restart_slow(&self) -> bool {
-        !self.is_placed && self.restarted_at.elapsed().as_secs_f64() > BUSY_AFTER_S
     }
 
     /// Records that a movie frame was shown. The first frame after a restart starts the clock; every further frame updates the
@@ -206,12 +195,6 @@ impl Schedule {
         interval_ns.unwrap_or(0).clamp(least, 5 * least)
     }
 
-    /// Returns the earliest time at which the frame with the timestamp `pts_ns`, in nanoseconds, may be taken from the decoder; `None` in a
-    /// pause. `interval_ns` is the interval between the movie's frames in nanoseconds, if known.
-    pub(super) fn take_at(&self, pts_ns: i64, interval_ns: Option<i64>) -> Option<Instant> {
-        self.clock.instant_of(pts_ns - self.lead_ns(interval_ns))
-    }
-
     /// Returns true if the frame can be filtered again before it is late, assuming that each stage takes as long as in
     /// `stages`.
     pub(super) fn can_resubmit(&self, frame: &Frame, stages: &Stages) -> bool {
@@ -287,7 +270,7 @@ mod tests {
         assert!(!schedule.is_placed(), "without sound the picture that is shown sets the clock");
         schedule.clock.set_expects_sound(true);
         schedule.place(5_000_000_000);
-        assert!(schedule.is_placed() && schedule.clock.waits_for_sound() && !schedule.has_started());
+        assert!(schedule.is_placed() && schedule.clock.waits_for_sound() && !schedule.has_started);
         assert_eq!(schedule.clock.now_ns(), 5_000_000_000);
         // An audio device that was suspended delays the clock for long, but the picture only for a short time.
         let (draw_at, now) = (schedule.first_draw_at().unwrap(), Instant::now());

@@ -8,21 +8,12 @@ use super::wipe::ShownWipe;
 use crate::Readings;
 use video::{Frame, Orientation};
 
-/// A change of the picture on the screen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ScreenChange {
-    /// Another movie frame is shown.
-    NewFrame,
-    /// The former movie frame, filtered again, is shown.
-    Replacement,
-}
-
 /// The frame on the screen. Before the first picture, its methods return `None` or a default value.
 #[derive(Default)]
 pub struct Screen {
-    shown: Option<ReadyFrame>,
-    /// The change since the window's buffers were last swapped; `None` if there was none.
-    change: Option<ScreenChange>,
+    pub(super) shown: Option<ReadyFrame>,
+    /// True if another movie frame, or the former one filtered again, is shown since the window's buffers were last swapped.
+    pub(super) is_changed: bool,
 }
 
 impl Screen {
@@ -30,26 +21,10 @@ impl Screen {
         self.shown.as_ref()
     }
 
-    pub(super) fn shown_mut(&mut self) -> Option<&mut ReadyFrame> {
-        self.shown.as_mut()
-    }
-
-    /// Puts the next frame on the screen, and returns the former one.
-    pub(super) fn replace(&mut self, next: ReadyFrame) -> Option<ReadyFrame> {
-        let is_replacement = next.origin.replaces_shown;
-        self.change = Some(if is_replacement { ScreenChange::Replacement } else { ScreenChange::NewFrame });
-        self.shown.replace(next)
-    }
-
-    /// Returns the change of the screen since the last call; `None` if there was none.
-    pub(super) fn take_change(&mut self) -> Option<ScreenChange> {
-        self.change.take()
-    }
-
     /// Returns true if the frame on the screen is a new movie frame and the window's buffers have not been swapped since the
     /// frame was put there.
     pub fn is_new(&self) -> bool {
-        self.change == Some(ScreenChange::NewFrame)
+        self.is_changed && self.shown().is_some_and(|f| !f.origin.replaces_shown)
     }
 
     /// Uploads the picture into its texture if it is not there. Returns the texture and its size in pixels.

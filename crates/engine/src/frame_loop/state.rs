@@ -3,20 +3,49 @@
 
 use std::time::{Duration, Instant};
 
-use super::schedule::BUSY_AFTER_S;
-use super::{Busy, FrameLoop};
+use super::FrameLoop;
 use crate::Request;
 use crate::stats::Playing;
+use base::error::Error;
+use box_filter::VariantId;
 
+/// The time in seconds after which the user is told that a picture is awaited or is still being filtered.
+const BUSY_AFTER_S: f64 = 0.25;
 /// The time for which a still picture is shown before the next movie of the playlist.
 const STILL_DURATION: Duration = Duration::from_secs(5);
 /// The time after which a next frame that is overdue is reported to the user.
 const STALL_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// The state of a variant. Only a variant that is ready can be chosen.
+#[derive(Debug, Clone, PartialEq)]
+pub enum VariantStatus {
+    /// The variant is built and can be chosen.
+    Ready,
+    /// The variant's program is being compiled in the background.
+    Building,
+    /// The variant cannot run here, for this reason.
+    Unavailable(Error),
+}
+
+/// A picture that the user is waiting for: the first one with the chosen filter, or one whose filter takes long.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Busy {
+    /// The variant that filters the picture.
+    pub variant: VariantId,
+    /// The filter's radius in pixels.
+    pub radius: u32,
+    /// The part of the filter's work that is done, 0 to 1.
+    pub fraction: f32,
+    /// The time since the picture was requested, in seconds.
+    pub elapsed_s: f64,
+    /// The predicted time from the request until the picture is filtered, in seconds; `None` if nothing was measured yet.
+    pub predicted_s: Option<f64>,
+}
+
 impl FrameLoop {
     /// Returns true if the next frame has to come from the decoder: no frame is being filtered, is ready, or waits to be taken.
     fn awaits_decoder(&self) -> bool {
-        let is_empty = self.filters.flights.count() == 0 && self.presenter.ready().is_empty();
+        let is_empty = self.filters.flights.count() == 0 && self.presenter.ready.is_empty();
         is_empty && self.intake.is_empty()
     }
 
@@ -38,7 +67,7 @@ impl FrameLoop {
 
     /// Returns the state of playback as far as the loop knows it; the window adds its own conditions.
     pub fn playing(&self) -> Playing {
-        let (schedule, decoder) = (&self.schedule, self.intake.decoder());
+        let (schedule, decoder) = (&self.schedule, &self.intake.decoder);
         let (paused, is_finished) = (schedule.is_paused(), self.is_finished());
         let frame = self.presenter.screen.shown().map(|shown| &shown.origin.frame);
         let still_ns = STILL_DURATION.as_nanos() as i64;
@@ -47,13 +76,14 @@ impl FrameLoop {
             schedule.is_past(frame, duration_ns)
         });
         let end = frame.and_then(|frame| schedule.end_of(frame));
+        let is_late = |since: Instant| since.elapsed().as_secs_f64() > BUSY_AFTER_S;
         let is_overdue = end.is_some_and(|end| Instant::now() > end + STALL_TIMEOUT);
         Playing {
             paused,
             still: frame.is_some_and(|frame| frame.number == 0) && self.intake.is_finished(),
             stopped: is_finished && decoder.has_failed(),
             ended: is_finished && is_past,
-            seeking: frame.is_some() && schedule.is_restart_slow(),
+            seeking: frame.is_some() && !schedule.is_placed && is_late(schedule.restarted_at),
             stalled: is_overdue && !paused && !self.intake.is_finished() && self.awaits_decoder(),
             catching_up: decoder.queue().is_catching_up(),
             ..Playing::default()
@@ -68,7 +98,8 @@ impl FrameLoop {
         let workers = &self.filters.workers;
         let is_late = |elapsed_s: f64| elapsed_s > BUSY_AFTER_S || workers.is_holding();
         let is_awaited = self.choice.is_awaited(self.presenter.screen.filter());
-        let awaited = self.choice.elapsed().filter(|_| is_awaited).map(|elapsed| elapsed.as_secs_f64());
+        let chosen_at = self.choice.chosen_at.filter(|_| is_awaited);
+        let awaited = chosen_at.map(|at| at.elapsed().as_secs_f64());
         if let Some(elapsed_s) = awaited.filter(|elapsed_s| is_late(*elapsed_s)) {
             let (variant, radius) = self.choice.filter();
             let is_it = |request: &Request| (request.variant, request.radius) == (variant, radius);

@@ -20,7 +20,7 @@ const MAX_AHEAD: usize = 2;
 impl FrameLoop {
     /// Submits one frame if one is due and there is room for it. Returns true if another frame may be submitted at once.
     pub(super) fn submit(&mut self) -> bool {
-        self.intake.set_staging(self.filters.workers.staging().cloned());
+        self.intake.decoder.set_staging(self.filters.workers.staging().cloned());
         // Before frames are dropped as late.
         self.update();
         if self.filters.workers.is_holding() {
@@ -87,7 +87,7 @@ impl FrameLoop {
         }
         let flights = &self.filters.flights;
         let in_filters = flights.list.iter().map(|flight| &flight.origin);
-        let ready = self.presenter.ready().iter().map(|ready| &ready.origin);
+        let ready = self.presenter.ready.iter().map(|ready| &ready.origin);
         let is_on_its_way =
             in_filters.chain(ready).any(|origin| origin.replaces_shown && !origin.is_outdated);
         let is_second =
@@ -98,9 +98,9 @@ impl FrameLoop {
     /// Returns true if another frame may be taken from the decoder. Before the first picture is on the screen, only one frame may be on
     /// its way there, also during a pause.
     pub(super) fn has_room(&self) -> bool {
-        let ready = self.presenter.ready().len();
+        let ready = self.presenter.ready.len();
         let ahead = ready + self.filters.flights.count();
-        let has_started = self.schedule.has_started();
+        let has_started = self.schedule.has_started;
         let limit = if has_started { MAX_AHEAD } else { 1 };
         let is_others_turn = self.wipe.takes_turns(self.choice.filter()) && ahead > ready;
         let status = self.filters.workers.status();
@@ -126,7 +126,7 @@ impl FrameLoop {
                     if origin.replaces_shown {
                         self.choice.failed = Some(request);
                     } else if self.intake.is_current(&origin) {
-                        self.intake.count_dropped(origin.dropped_before + 1);
+                        self.intake.dropped += origin.dropped_before + 1;
                     }
                     self.errors.push((None, error));
                 }
@@ -157,7 +157,7 @@ impl FrameLoop {
             return self.presenter.push(ready);
         }
         let (origin, slots) = ready.into_parts();
-        self.filters.slots.put(slots);
+        self.filters.put_slots(slots);
         if resubmits {
             self.intake.resubmit(origin);
         } else {
@@ -175,16 +175,17 @@ impl FrameLoop {
         if !self.filters.workers.status().has_device() {
             return;
         }
-        self.intake.set_staging(None);
-        let buffers = self.presenter.slots_mut().map(|slot| slot.take_device_buffers(false)).collect();
+        self.intake.decoder.set_staging(None);
+        let slots = self.presenter.frames_mut().flat_map(ReadyFrame::slots_mut);
+        let buffers = slots.map(|slot| slot.take_device_buffers(false)).collect();
         self.filters.abandon_device(buffers);
         self.handle_filter_events();
         // Packed planes of frames that go on belong to the device: they are released. Those that other threads still have
         // follow later.
         let frames = self.presenter.origins().map(|origin| &origin.frame);
-        for frame in frames.chain(self.filters.flights.frames()).chain(self.intake.frames_to_refilter()) {
-            frame.packed.take();
-        }
+        let in_filters = self.filters.flights.list.iter().map(|flight| &flight.origin.frame);
+        let frames = frames.chain(in_filters).chain(&self.filters.flights.comparing);
+        frames.chain(self.intake.frames_to_refilter()).for_each(|frame| drop(frame.packed.take()));
     }
 }
 

@@ -1,5 +1,5 @@
 //! Workers: each owns an engine, with the device's pipeline and the frames that it filters, and stays on one thread. The frame
-//! loop sends [`Command`]s to it and receives [`Event`]s.
+//! loop sends [`Work`] to it and receives [`Event`]s.
 //!
 //! A [`ThreadWorker`] has a thread of its own, so that a driver's call that hangs stops nothing else: the picture stands still,
 //! the overlay is drawn, and another device gets a worker of its own. A [`WindowWorker`] runs on the window's thread: for
@@ -27,7 +27,6 @@ use opencl::device_thread::DeviceThread;
 use opencl::watch;
 use parking_lot::Mutex;
 use video::Frame;
-use video::color::Staging;
 
 /// The interval at which frames are polled, for drivers without callbacks.
 pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(5);
@@ -46,51 +45,8 @@ pub(super) struct Submission {
     pub(super) waits_for: Option<Filter>,
 }
 
-/// A function that runs with the device's pipeline on the worker's thread.
-pub(super) type PipelineWork = Box<dyn FnOnce(&mut Pipeline) + Send>;
-
-/// The message that ends a worker: what it has to release, and the receiver of its events.
-pub(super) struct Leave {
-    /// The device's memory objects of slots whose frames are not being filtered.
-    buffers: Vec<DeviceBuffers>,
-    events: Receiver<Event>,
-    /// The sender of true when everything is released, or of false if the device could not finish its commands.
-    released: Sender<bool>,
-}
-
-/// A command to a worker.
-#[allow(clippy::large_enum_variant, reason = "there are a handful at a time")]
-pub(super) enum Command {
-    /// Filters a frame.
-    Submit(Box<Submission>),
-    /// Cancels the unstarted work of a frame if its filter is predicted to take longer than this number of milliseconds from
-    /// now.
-    Cancel(Ticket, f64),
-    /// Starts the frame that is held back because its filter will take long.
-    StartHeld,
-    /// Compares the pictures of the two sides of a wipe. The map of their differences is written to the slot.
-    Compare(Box<Pair>, Slot),
-    /// Runs a function with the device's pipeline, for example to add programs that were built. Drops the function if there is
-    /// no device.
-    Install(PipelineWork),
-    /// Polls the frames, because a command of the device has completed.
-    Poll,
-    /// Releases the device with everything that is on it, and ends the worker.
-    Leave(Box<Leave>),
-}
-
-impl Command {
-    /// Returns a description of what the worker does, for messages about drivers that do not respond.
-    fn description(&self) -> &'static str {
-        match self {
-            Self::Submit(_) => "a frame is handed over",
-            Self::Cancel(..) | Self::StartHeld | Self::Poll => "a frame is filtered",
-            Self::Compare(..) => "two pictures are compared",
-            Self::Install(_) => "what was built is taken over",
-            Self::Leave(_) => "it is left",
-        }
-    }
-}
+/// A function that a worker runs, to carry out a command.
+pub(super) type Work = Box<dyn FnOnce(&mut WorkerCore) + Send>;
 
 /// The state of a worker.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -99,7 +55,7 @@ pub(super) struct Report {
     pub(super) jobs: Vec<(Ticket, Progress)>,
     /// True if a frame is held back because its filter will take long.
     pub(super) is_holding: bool,
-    /// The number of [`Command::Install`]s that were carried out so far.
+    /// The number of calls of [`WorkerCore::install`] so far.
     pub(super) installed: usize,
     /// The abilities of the device, such as the variants that are built for it.
     pub(super) status: DeviceStatus,
@@ -137,8 +93,9 @@ impl Event {
 
 /// The frame loop's interface to a worker. Dropping a worker abandons its device.
 pub(super) trait Worker {
-    /// Sends a command. Never waits for a device, unless the worker runs on the calling thread.
-    fn send(&mut self, command: Command);
+    /// Sends a command. `what` describes for messages about drivers that do not respond what the worker does. Never waits for a device,
+    /// unless the worker runs on the calling thread.
+    fn send(&mut self, what: &'static str, work: Work);
 
     /// Returns the next event, if there is one. Never waits.
     fn receive(&mut self) -> Option<Event>;
@@ -168,18 +125,20 @@ pub(super) trait Worker {
 }
 
 /// An engine, and the events that result from the commands it carries out.
-struct WorkerCore {
-    engine: Engine,
+pub(super) struct WorkerCore {
+    pub(super) engine: Engine,
     events: VecDeque<Event>,
     reported: Report,
     installed: usize,
     has_failed: bool,
+    /// True once the device is released, which ends the worker.
+    is_over: bool,
 }
 
 impl WorkerCore {
     fn new(engine: Engine) -> Self {
         let reported = Report { status: engine.status(), ..Report::default() };
-        Self { engine, events: VecDeque::new(), reported, installed: 0, has_failed: false }
+        Self { engine, events: VecDeque::new(), reported, installed: 0, has_failed: false, is_over: false }
     }
 
     /// Returns true if a frame must wait until the programs that it needs are built and verified, or until a trial of its
@@ -199,41 +158,37 @@ impl WorkerCore {
         })
     }
 
-    fn execute(&mut self, command: Command) {
-        match command {
-            Command::Submit(submission) if self.must_wait(&submission) => {
-                let Submission { ticket, slot, .. } = *submission;
-                self.events.push_back(Event::Refused(ticket, slot, Refusal::NotReady));
-            }
-            Command::Submit(submission) => {
-                let Submission { ticket, frame, request, slot, .. } = *submission;
-                let job = Job::new(ticket, request, slot, Stages::default());
-                let submitted = self.engine.submit_job(&frame, job);
-                let refused = submitted.err().map(|(slot, refusal)| Event::Refused(ticket, slot, refusal));
-                self.events.extend(refused);
-            }
-            Command::Cancel(ticket, limit_ms) => {
-                if self.engine.jobs.progress(ticket).remaining_ms() > limit_ms {
-                    self.engine.jobs.cancel(ticket);
-                }
-            }
-            Command::StartHeld => self.engine.start_held(),
-            Command::Compare(mut pair, mut map) => {
-                let began = Instant::now();
-                let compared = self.engine.compare(&pair.sides[0].slot, &pair.sides[1].slot, &mut map);
-                pair.sides[0].stages.spans.push(Span::since(Stage::Difference, began));
-                self.events.push_back(Event::Compared(pair, map, compared));
-            }
-            Command::Install(work) => {
-                self.engine.pipeline_mut().map(work);
-                self.installed += 1;
-            }
-            Command::Poll | Command::Leave(_) => {}
+    /// Filters a frame.
+    pub(super) fn submit(&mut self, submission: Submission) {
+        let must_wait = self.must_wait(&submission);
+        let Submission { ticket, frame, request, slot, .. } = submission;
+        let submitted = match must_wait {
+            true => Err((slot, Refusal::NotReady)),
+            false => self.engine.submit_job(&frame, Job::new(ticket, request, slot, Stages::default())),
+        };
+        let refused = submitted.err().map(|(slot, refusal)| Event::Refused(ticket, slot, refusal));
+        self.events.extend(refused);
+    }
+
+    /// Cancels the unstarted work of a frame if its filter is predicted to take longer than `limit_ms` milliseconds from now.
+    pub(super) fn cancel(&mut self, ticket: Ticket, limit_ms: f64) {
+        if self.engine.jobs.progress(ticket).remaining_ms() > limit_ms {
+            self.engine.jobs.cancel(ticket);
         }
     }
 
-    fn has_work(&self) -> bool {
-        !self.engine.jobs.is_empty() && !self.has_failed
+    /// Compares the pictures of the two sides of a wipe. The map of their differences is written to the slot.
+    pub(super) fn compare(&mut self, mut pair: Box<Pair>, mut map: Slot) {
+        let began = Instant::now();
+        let compared = self.engine.compare(&pair.sides[0].slot, &pair.sides[1].slot, &mut map);
+        pair.sides[0].stages.spans.push(Span::since(Stage::Difference, began));
+        self.events.push_back(Event::Compared(pair, map, compared));
+    }
+
+    /// Runs a function with the device's pipeline, for example to add programs that were built. Drops the function if there is no device.
+    pub(super) fn install(&mut self, work: impl FnOnce(&mut Pipeline)) {
+        self.engine.pipeline_mut().map(work);
+        self.installed += 1;
     }
 
     /// Starts and polls frames, and reports what has changed.
@@ -256,7 +211,7 @@ impl WorkerCore {
     /// Adds a report to the events if the worker's state has changed since the last report.
     fn report(&mut self) {
         let report = Report {
-            jobs: self.engine.jobs.progress_of_all(),
+            jobs: self.engine.jobs.list.iter().map(|job| (job.ticket, job.progress())).collect(),
             is_holding: self.engine.jobs.is_holding(),
             installed: self.installed,
             needs: self.engine.pipeline_mut().map(Pipeline::take_needs).unwrap_or_default(),
@@ -268,37 +223,33 @@ impl WorkerCore {
         }
     }
 
-    /// Removes the device from the engine, with all its frames and with the slots that this worker still has.
-    fn remove_device(&mut self) -> Option<RemovedDevice> {
+    /// Removes the device from the engine, with all its frames, with the slots that this worker still has, and with `buffers`, its
+    /// memory objects in other slots.
+    fn remove_device(&mut self, buffers: Vec<DeviceBuffers>) -> Option<RemovedDevice> {
         let mut device = self.engine.remove_device()?;
-        device.add([], self.events.drain(..).flat_map(Event::into_slots));
+        device.buffers.extend(buffers);
+        device.slots.extend(self.events.drain(..).flat_map(Event::into_slots));
         Some(device)
     }
 }
 
-/// Releases a device, and then its pinned memory for uploads, once no other thread uses that memory.
+/// Releases a device, and then its staging memory, the pinned host memory in which the planes of frames are packed for the upload, once no
+/// other thread uses that memory. If the device is not idle, it may still read the memory, so the memory is leaked instead.
 fn release(device: RemovedDevice, released: &Sender<bool>) {
-    let staging = device.staging().cloned();
+    let staging = device.pipeline.staging.clone();
     let is_idle = device.release();
-    if let Some(staging) = staging {
-        release_staging(staging, is_idle);
+    match staging {
+        Some(staging) if is_idle => {
+            staging.close();
+            let _host = watch::on_host();
+            while !staging.is_unused() {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        }
+        staging => std::mem::forget(staging),
     }
     // The receiver is gone if the window is closed.
     let _ = released.send(is_idle);
-}
-
-/// Releases a device's staging memory, the pinned host memory in which the planes of frames are packed for the upload. Waits until no other
-/// thread uses the memory. If `is_idle` is false, the device may still read the memory, so the memory is leaked instead.
-fn release_staging(staging: Staging, is_idle: bool) {
-    if !is_idle {
-        std::mem::forget(staging);
-        return;
-    }
-    staging.close();
-    let _host = watch::on_host();
-    while !staging.is_unused() {
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
 
 /// A worker on the window's thread.
@@ -316,8 +267,8 @@ impl WindowWorker {
 
 impl Worker for WindowWorker {
     /// Carries out the command before returning.
-    fn send(&mut self, command: Command) {
-        self.state.execute(command);
+    fn send(&mut self, _: &'static str, work: Work) {
+        work(&mut self.state);
     }
 
     /// Polls the frames, and returns the next event.
@@ -338,36 +289,20 @@ impl Worker for WindowWorker {
 
     fn leave(&mut self, buffers: Vec<DeviceBuffers>) -> Receiver<bool> {
         let (sender, released) = channel();
-        if let (Some(mut device), Some(thread)) = (self.state.remove_device(), self.thread.take()) {
-            device.add(buffers, []);
+        if let (Some(device), Some(thread)) = (self.state.remove_device(buffers), self.thread.take()) {
             thread.run("it is left", move || release(device, &sender));
         }
         released
     }
 }
 
-/// The time at which a worker began its current call; `None` while it waits.
-#[derive(Clone, Default)]
-struct BusySince(Arc<Mutex<Option<Instant>>>);
-
-impl BusySince {
-    /// Runs `call`, which uses the device, and records meanwhile that the worker is busy; `what` describes the call in
-    /// messages. After a panic the worker counts as busy for ever.
-    fn call<T>(&self, device: &str, what: &'static str, call: impl FnOnce() -> T) -> T {
-        let _watched = watch::on_device(device, what);
-        *self.0.lock() = Some(Instant::now());
-        let result = call();
-        *self.0.lock() = None;
-        result
-    }
-}
-
 /// A worker on a thread of its own.
 pub(super) struct ThreadWorker {
-    commands: Sender<Command>,
+    commands: Sender<(&'static str, Work)>,
     /// The worker's events; `None` once its device was abandoned.
     events: Option<Receiver<Event>>,
-    busy_since: BusySince,
+    /// The time at which the worker began its current call; `None` while it waits. After a panic the worker counts as busy for ever.
+    busy_since: Arc<Mutex<Option<Instant>>>,
     /// The worker's thread, which ends with the worker.
     _thread: DeviceThread,
 }
@@ -381,34 +316,40 @@ impl ThreadWorker {
         engine: impl FnOnce(Waker) -> Engine + Send + 'static,
         wake: Waker,
     ) -> Self {
-        let (commands, received) = channel();
+        let (commands, received) = channel::<(_, Work)>();
         let (sender, events) = channel();
-        let busy_since = BusySince::default();
+        let busy_since = Arc::new(Mutex::new(None));
         let (completed, busy) = (commands.clone(), busy_since.clone());
         thread.serve(move || {
-            // The receiver is gone if the worker is.
-            let waker: Waker = Arc::new(move || drop(completed.send(Command::Poll)));
-            let mut state = WorkerCore::new(engine(waker));
+            // A command of the device has completed, so the frames are polled. The receiver is gone if the worker is.
+            let poll = move || drop(completed.send(("a frame is filtered", Box::new(|_: &mut _| ()))));
+            let mut core = WorkerCore::new(engine(Arc::new(poll)));
+            let call = |core: &mut WorkerCore, what, work: Work| {
+                let _watched = watch::on_device(&device, what);
+                *busy.lock() = Some(Instant::now());
+                work(core);
+                *busy.lock() = None;
+            };
             loop {
-                let timeout = if state.has_work() { POLL_INTERVAL } else { IDLE_TIMEOUT };
-                let mut next = match received.recv_timeout(timeout) {
-                    Err(RecvTimeoutError::Disconnected) => return,
-                    received => received.ok(),
-                };
-                while let Some(command) = next {
-                    let what = command.description();
-                    if let Command::Leave(leave) = command {
-                        return busy.call(&device, what, || end(state, *leave));
+                let has_work = !core.engine.jobs.list.is_empty() && !core.has_failed;
+                let mut next =
+                    match received.recv_timeout(if has_work { POLL_INTERVAL } else { IDLE_TIMEOUT }) {
+                        Err(RecvTimeoutError::Disconnected) => return,
+                        received => received.ok(),
+                    };
+                while let Some((what, work)) = next {
+                    call(&mut core, what, work);
+                    if core.is_over {
+                        return;
                     }
-                    busy.call(&device, what, || state.execute(command));
                     next = received.try_recv().ok();
                 }
-                busy.call(&device, "a frame is filtered", || state.advance());
-                if state.events.is_empty() {
+                call(&mut core, "a frame is filtered", Box::new(WorkerCore::advance));
+                if core.events.is_empty() {
                     continue;
                 }
                 // The receiver is gone only if the device was abandoned, which ends this loop.
-                state.events.drain(..).for_each(|event| drop(sender.send(event)));
+                core.events.drain(..).for_each(|event| drop(sender.send(event)));
                 wake();
             }
         });
@@ -416,17 +357,9 @@ impl ThreadWorker {
     }
 }
 
-/// Ends a worker: releases its device with everything that is on it.
-fn end(mut state: WorkerCore, Leave { buffers, events, released }: Leave) {
-    if let Some(mut device) = state.remove_device() {
-        device.add(buffers, events.try_iter().flat_map(Event::into_slots));
-        release(device, &released);
-    }
-}
-
 impl Worker for ThreadWorker {
-    fn send(&mut self, command: Command) {
-        if let Err(refused) = self.commands.send(command) {
+    fn send(&mut self, what: &'static str, work: Work) {
+        if let Err(refused) = self.commands.send((what, work)) {
             // The thread has panicked. Dropping the command could call the driver on this thread.
             std::mem::forget(refused);
         }
@@ -437,11 +370,11 @@ impl Worker for ThreadWorker {
     }
 
     fn silent_for(&self) -> Duration {
-        self.busy_since.0.lock().map_or(Duration::ZERO, |since| since.elapsed())
+        self.busy_since.lock().map_or(Duration::ZERO, |since| since.elapsed())
     }
 
     fn exclude_stop(&mut self, stopped: Duration) {
-        if let Some(since) = self.busy_since.0.lock().as_mut() {
+        if let Some(since) = self.busy_since.lock().as_mut() {
             *since = since.checked_add(stopped).unwrap_or(*since);
         }
     }
@@ -449,8 +382,14 @@ impl Worker for ThreadWorker {
     fn leave(&mut self, buffers: Vec<DeviceBuffers>) -> Receiver<bool> {
         let (sender, released) = channel();
         if let Some(events) = self.events.take() {
-            let leave = Leave { buffers, events, released: sender };
-            self.send(Command::Leave(Box::new(leave)));
+            let leave = move |core: &mut WorkerCore| {
+                core.is_over = true;
+                if let Some(mut device) = core.remove_device(buffers) {
+                    device.slots.extend(events.try_iter().flat_map(Event::into_slots));
+                    release(device, &sender);
+                }
+            };
+            self.send("it is left", Box::new(leave));
         }
         released
     }

@@ -56,11 +56,10 @@ fn frame() -> Arc<Frame> {
     Arc::new(canvas.to_frame().unwrap())
 }
 
-fn submission(ticket: u64, variant: VariantId, radius: u32) -> Command {
-    let request = Request::new(variant, radius);
-    let slot = Slot::in_memory(33, 9);
+fn submit(worker: &mut Box<dyn Worker>, ticket: u64, variant: VariantId, radius: u32) {
+    let (request, slot) = (Request::new(variant, radius), Slot::in_memory(33, 9));
     let submission = Submission { ticket: Ticket(ticket), frame: frame(), request, slot, waits_for: None };
-    Command::Submit(Box::new(submission))
+    worker.send("", Box::new(|core| core.submit(submission)));
 }
 
 #[test]
@@ -69,7 +68,7 @@ fn frames_are_finished_in_their_order() {
     RgbaConverter::new().convert(&frame().picture, &mut unfiltered).unwrap();
     with_both_hosts(|mut worker| {
         for (ticket, variant) in [(7, named("native")), (8, VariantId::OFF), (9, named("native"))] {
-            worker.send(submission(ticket, variant, 2));
+            submit(&mut worker, ticket, variant, 2);
         }
         for ticket in 7..10 {
             let finished = expect(&mut worker, finished);
@@ -86,7 +85,7 @@ fn frames_are_finished_in_their_order() {
 fn unfinished_frames_are_reported_until_they_are_finished() {
     with_both_hosts(|mut worker| {
         // Several frames at once, so that they are not all finished before the first report.
-        (1..11).for_each(|ticket| worker.send(submission(ticket, named("native"), 128)));
+        (1..11).for_each(|ticket| submit(&mut worker, ticket, named("native"), 128));
         let (mut reported, mut left) = (0, 10);
         while left > 0 {
             left -= expect(&mut worker, |event| {
@@ -104,21 +103,21 @@ fn unfinished_frames_are_reported_until_they_are_finished() {
 #[test]
 fn a_cancelled_frame_comes_back_and_one_that_is_nearly_done_goes_on() {
     with_both_hosts(|mut worker| {
-        worker.send(submission(1, named("native"), 1));
-        worker.send(Command::Cancel(Ticket(1), f64::INFINITY));
+        submit(&mut worker, 1, named("native"), 1);
+        worker.send("", Box::new(|core| core.cancel(Ticket(1), f64::INFINITY)));
         assert!(matches!(expect(&mut worker, finished).outcome, Outcome::Done));
         // All frames may be finished before the worker's thread sees the first cancel, so there are several attempts.
         let is_cancelled = (0..20).any(|attempt: u64| {
             // A worker with a thread begins when all have been sent; the window's waits here.
             let (sent, all_sent) = std::sync::mpsc::channel();
             let hold = move |_: &mut _| _ = all_sent.recv_timeout(Duration::from_secs(1));
-            worker.send(Command::Install(Box::new(hold)));
+            worker.send("", Box::new(|core| core.install(hold)));
             let first = 2 + 10 * attempt;
             let tickets = first..first + 10;
-            tickets.clone().for_each(|ticket| worker.send(submission(ticket, named("native"), 128)));
-            tickets
-                .clone()
-                .for_each(|ticket| worker.send(Command::Cancel(Ticket(ticket), f64::NEG_INFINITY)));
+            tickets.clone().for_each(|ticket| submit(&mut worker, ticket, named("native"), 128));
+            for ticket in tickets.clone().map(Ticket) {
+                worker.send("", Box::new(move |core| core.cancel(ticket, f64::NEG_INFINITY)));
+            }
             let _ = sent.send(());
             let all: Vec<Finished> = tickets.map(|_| expect(&mut worker, finished)).collect();
             assert!(all.iter().all(|one| !matches!(one.outcome, Outcome::Failed(_))));
@@ -131,7 +130,7 @@ fn a_cancelled_frame_comes_back_and_one_that_is_nearly_done_goes_on() {
 #[test]
 fn what_needs_a_device_is_refused_without_one() {
     with_both_hosts(|mut worker| {
-        worker.send(submission(3, named("flat"), 1));
+        submit(&mut worker, 3, named("flat"), 1);
         let (ticket, refusal) = expect(&mut worker, |event| match event {
             Event::Refused(ticket, _, refusal) => Some((ticket, refusal)),
             _ => None,
@@ -153,7 +152,7 @@ fn what_needs_a_device_is_refused_without_one() {
             readings: None,
         };
         let pair = Pair { origin, sides: [picture(), picture()] };
-        worker.send(Command::Compare(Box::new(pair), Slot::in_memory(33, 9)));
+        worker.send("", Box::new(|core| core.compare(Box::new(pair), Slot::in_memory(33, 9))));
         let compared = expect(&mut worker, |event| match event {
             Event::Compared(.., compared) => Some(compared),
             _ => None,
@@ -166,7 +165,7 @@ fn what_needs_a_device_is_refused_without_one() {
 fn what_is_installed_is_counted_and_reported() {
     with_both_hosts(|mut worker| {
         for count in 1..3 {
-            worker.send(Command::Install(Box::new(|_| ())));
+            worker.send("", Box::new(|core| core.install(|_| ())));
             let installed = expect(&mut worker, |event| match event {
                 Event::Progress(report) => Some(report.installed),
                 _ => None,
@@ -179,7 +178,7 @@ fn what_is_installed_is_counted_and_reported() {
 #[test]
 fn a_thread_wakes_the_loop_with_its_events_and_ends_with_its_worker() {
     let (mut worker, woken) = start(true);
-    worker.send(submission(1, VariantId::OFF, 0));
+    submit(&mut worker, 1, VariantId::OFF, 0);
     expect(&mut worker, finished);
     assert!(woken.load(Ordering::SeqCst) > 0);
     // There is no device to release, so nothing is reported, and the sender is dropped.

@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::{Duration, Instant};
 
 use super::flights::{Pair, Pass};
-use super::worker::{Command, Event, Report, Submission, ThreadWorker, WindowWorker, Worker};
+use super::worker::{Event, Report, Submission, ThreadWorker, WindowWorker, Worker};
 use crate::pipeline::SlotPreparation;
 use crate::{
     AutoChoice, DeviceBuffers, DeviceStatus, Engine, Finished, Need, Pipeline, Progress, Slot, Ticket, scopes,
@@ -19,11 +19,11 @@ pub(super) const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// A worker, and the state that it has last reported.
 pub(super) struct WorkerHandle {
-    worker: Box<dyn Worker>,
+    pub(super) worker: Box<dyn Worker>,
     report: Report,
     /// The tickets of the unfinished frames, including frames that the worker has not reported yet.
-    sent: Vec<Ticket>,
-    /// The number of commands of the kind [`Command::Install`] that were sent.
+    pub(super) sent: Vec<Ticket>,
+    /// The number of functions for the device's pipeline that were sent.
     installs: usize,
 }
 
@@ -59,7 +59,7 @@ impl WorkerHandle {
     }
 
     /// Returns the progress of the unfinished frames.
-    fn jobs(&self) -> impl Iterator<Item = Progress> {
+    pub(super) fn jobs(&self) -> impl Iterator<Item = Progress> {
         self.sent.iter().map(|ticket| self.progress(*ticket).unwrap_or_default())
     }
 }
@@ -121,7 +121,7 @@ impl Workers {
         });
     }
 
-    fn all(&self) -> impl Iterator<Item = &WorkerHandle> {
+    pub(super) fn all(&self) -> impl Iterator<Item = &WorkerHandle> {
         self.device.iter().map(|device| &device.state).chain([&self.local])
     }
 
@@ -146,14 +146,15 @@ impl Workers {
             None => &mut self.local,
         };
         state.sent.push(submission.ticket);
-        state.worker.send(Command::Submit(Box::new(submission)));
+        state.worker.send("a frame is handed over", Box::new(move |core| core.submit(submission)));
     }
 
     /// Prepares a slot for the map of differences, and has the two sides of a wipe compared. Does nothing without a device.
     pub(super) fn compare(&mut self, pair: Box<Pair>, mut map: Slot) {
         if let Some(device) = &mut self.device {
             device.preparation.prepare_map(&mut map);
-            device.state.worker.send(Command::Compare(pair, map));
+            let worker = &mut device.state.worker;
+            worker.send("two pictures are compared", Box::new(move |core| core.compare(pair, map)));
         }
     }
 
@@ -162,7 +163,7 @@ impl Workers {
     pub fn with_pipeline(&mut self, work: impl FnOnce(&mut Pipeline) + Send + 'static) {
         if let Some(DeviceInUse { state, .. }) = &mut self.device {
             state.installs += 1;
-            state.worker.send(Command::Install(Box::new(work)));
+            state.worker.send("what was built is taken over", Box::new(move |core| core.install(work)));
         }
     }
 
@@ -173,8 +174,9 @@ impl Workers {
 
     /// Cancels the unstarted work of a frame if its filter is predicted to take more than `limit_ms` milliseconds from now.
     pub(super) fn cancel(&mut self, ticket: Ticket, limit_ms: f64) {
-        let state = self.all_mut().find(|state| state.sent.contains(&ticket));
-        state.into_iter().for_each(|state| state.worker.send(Command::Cancel(ticket, limit_ms)));
+        if let Some(state) = self.all_mut().find(|state| state.sent.contains(&ticket)) {
+            state.worker.send("a frame is filtered", Box::new(move |core| core.cancel(ticket, limit_ms)));
+        }
     }
 
     /// Drops a slot. Its memory objects on the device are released on the device's thread.
@@ -189,19 +191,9 @@ impl Workers {
         ticket.and_then(|ticket| self.all().find_map(|state| state.progress(ticket))).unwrap_or_default()
     }
 
-    /// Returns true if not all commands of a frame are in its device's queue yet, so that another frame would have to wait.
-    pub(super) fn is_queue_busy(&self) -> bool {
-        self.all().any(|state| state.jobs().any(|progress| !progress.is_enqueued))
-    }
-
     /// Returns the progress of the device's unfinished frames.
     pub(super) fn device_jobs(&self) -> impl Iterator<Item = Progress> {
         self.device.iter().flat_map(|device| device.state.jobs())
-    }
-
-    /// Returns true if the window's thread has to poll unfinished frames, for drivers without callbacks.
-    pub(super) fn needs_polls(&self) -> bool {
-        self.all().any(|state| state.worker.is_here() && !state.sent.is_empty())
     }
 
     /// Returns true if the window's thread makes a device's calls, because the driver needs OpenGL's context for them. It may have to wait
@@ -224,7 +216,7 @@ impl Workers {
     pub(super) fn start_held(&mut self) {
         for state in self.all_mut().filter(|state| state.report.is_holding) {
             state.report.is_holding = false;
-            state.worker.send(Command::StartHeld);
+            state.worker.send("a frame is filtered", Box::new(|core| core.engine.start_held()));
         }
     }
 
@@ -243,7 +235,7 @@ impl Workers {
     pub fn auto(&mut self, size: (u32, u32), radius: u32) -> Option<AutoChoice> {
         let device = self.device.as_mut()?;
         if device.auto_for.replace((size, radius)) != Some((size, radius)) {
-            self.with_pipeline(move |pipeline| pipeline.watch_auto(size, radius));
+            self.with_pipeline(move |pipeline| pipeline.auto_for = Some((size, radius)));
         }
         self.status().auto.clone()
     }

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::readings::{COUNTS, LEVELS, Levels, Readings, STRIPS, case};
+use super::readings::{COUNTS, LEVELS, Readings, STRIPS, case, stretch};
 use crate::Measurements;
 use crate::stats::{Span, Stage};
 use base::threads::{all_threads, share};
@@ -31,8 +31,8 @@ impl HostMeasurements {
         let mut spans = vec![Span::since(Stage::Reduce, began)];
         if levels {
             let began = Instant::now();
-            let levels = Levels::between(measured.ends());
-            share(rgba.chunks_mut(band_bytes(size)), all_threads(), |band| levels.stretch(band));
+            let ends = measured.ends();
+            share(rgba.chunks_mut(band_bytes(size)), all_threads(), |band| stretch(band, ends));
             spans.push(Span::since(Stage::Levels, began));
         }
         Self { readings: readings.then_some(measured), spans }
@@ -74,7 +74,6 @@ fn measure_luminance(size: (u32, u32), rgba: &[u8]) -> Readings {
 
 #[cfg(test)]
 mod tests {
-    use super::super::readings::stretch;
     use super::*;
     use box_filter::pictures::noise;
 

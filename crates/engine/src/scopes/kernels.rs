@@ -7,6 +7,7 @@ use compute::config::Param;
 use compute::plan::{Pass, group};
 use compute::reduction::kernels::{
     Arg, BINS, CLEAR, Code, Config, HEIGHT, IMAGE, NUMBERS, OUTPUT, PARTS, PICTURE, Program, WIDTH,
+    fixed_param,
 };
 use compute::reduction::{Case, best_config, image_config};
 use opencl::cl::ClContext;
@@ -15,11 +16,6 @@ use opencl::memory::Storage;
 /// Returns the kernel launch that counts the histogram and the waveform, with these arguments.
 const fn waveform_pass(args: &'static [Arg]) -> Pass<Case> {
     Pass { kernel: "scopes_waveform", args, local: group, groups: |_, _| [STRIPS, 1], work: None }
-}
-
-/// Returns a parameter of a kernel file with the fixed value `value` on all devices.
-const fn fixed_param(name: &'static str, value: u32) -> Param {
-    Param { name, cpu: value, gpu: value, values: &[] }
 }
 
 /// The name of the file of the kernels that count the histogram and the waveform.
@@ -95,38 +91,10 @@ pub(super) static LEVEL_OF_IMAGE: Code = Code::new(
     &[LEVEL_GROUP, fixed_param("TO_IMAGE", 1), fixed_param("IMAGE", 1)],
 );
 
-/// The source texts of the scopes' kernel files.
-pub(super) struct KernelSources {
-    pub(super) reduce: String,
-    pub(super) count: String,
-    pub(super) level: String,
-}
-
-impl KernelSources {
-    /// Returns the kernel files that are compiled for pictures of this size.
-    pub(super) fn files(cl: &ClContext, case: &Case) -> [&'static str; 4] {
-        let device = &cl.device.info;
-        [best_config(cl, case).code().file, image_config(device).code().file, COUNT_FILE, LEVEL_FILE]
-    }
-
-    /// Reads the kernel files for pictures of this size in this kind of memory (buffer or image).
-    ///
-    /// # Errors
-    /// If a file cannot be read.
-    pub(super) fn load(cl: &ClContext, case: &Case, storage: Storage) -> Result<Self> {
-        let text = |file| cl.sources().text(file);
-        let reduce = reduction_config(cl, case, storage).code().file;
-        Ok(Self { reduce: text(reduce)?, count: text(COUNT_FILE)?, level: text(LEVEL_FILE)? })
-    }
-}
-
-/// Returns the configuration of the reduction that measures the sum, extremes and block means of pictures in this kind of
-/// memory (buffer or image).
-fn reduction_config(cl: &ClContext, case: &Case, storage: Storage) -> Config {
-    match storage {
-        Storage::Buffer => best_config(cl, case),
-        Storage::Image => image_config(&cl.device.info),
-    }
+/// Returns the kernel files that are compiled for pictures of this size.
+pub(super) fn files(cl: &ClContext, case: &Case) -> [&'static str; 4] {
+    let device = &cl.device.info;
+    [best_config(cl, case).code().file, image_config(device).code().file, COUNT_FILE, LEVEL_FILE]
 }
 
 /// The compiled kernels that measure and stretch pictures in one kind of memory (buffer or image).
@@ -143,32 +111,23 @@ pub(super) struct ScopeKernels {
 }
 
 impl ScopeKernels {
-    /// Compiles the kernels from `sources`; with `images` also the kernels that write images.
+    /// Compiles the kernels; with `images` also the kernels that write images.
     ///
     /// # Errors
-    /// If a kernel does not compile.
-    pub(super) fn from_sources(
-        cl: &ClContext,
-        case: &Case,
-        storage: Storage,
-        images: bool,
-        sources: &KernelSources,
-    ) -> Result<Self> {
+    /// If a kernel file cannot be read, or a kernel does not compile.
+    pub(super) fn new(cl: &ClContext, case: &Case, storage: Storage, images: bool) -> Result<Self> {
         let device = &cl.device.info;
-        let program = |code: &'static Code, text: &str| {
-            Program::compile_with(cl, &Config::for_device(code, device), text, "")
-        };
-        let level = |code| program(code, &sources.level);
-        let (count, within, into) = match storage {
-            Storage::Buffer => (&COUNT, Some(&LEVEL), &LEVEL_INTO_IMAGE),
-            Storage::Image => (&COUNT_IMAGE, None, &LEVEL_OF_IMAGE),
+        let program = |code: &'static Code| Program::compile(cl, &Config::for_device(code, device));
+        let (reduce, count, within, into) = match storage {
+            Storage::Buffer => (best_config(cl, case), &COUNT, Some(&LEVEL), &LEVEL_INTO_IMAGE),
+            Storage::Image => (image_config(device), &COUNT_IMAGE, None, &LEVEL_OF_IMAGE),
         };
         Ok(Self {
-            reduce: Program::compile_with(cl, &reduction_config(cl, case, storage), &sources.reduce, "")?,
-            count: program(count, &sources.count)?,
-            ends: level(&ENDS)?,
-            level: within.map(level).transpose()?,
-            level_into: images.then(|| level(into)).transpose()?,
+            reduce: Program::compile(cl, &reduce)?,
+            count: program(count)?,
+            ends: program(&ENDS)?,
+            level: within.map(program).transpose()?,
+            level_into: images.then(|| program(into)).transpose()?,
         })
     }
 }

@@ -19,13 +19,12 @@ use compute::plan::{Lens, Operands};
 use compute::reduction::Case;
 use compute::reduction::kernels::Program;
 pub(super) use host::HostMeasurements;
-use kernels::{KernelSources, ScopeKernels};
+use kernels::ScopeKernels;
 use opencl::cl::{Buffer, ClContext, Event, Mem, failed};
 use opencl::event::is_complete;
 use opencl::host_block::HostBlock;
 use opencl::memory::{Picture, Storage, allocation_flags};
 use opencl::sources::BUILT_IN_HINT;
-use opencl::timer;
 use readings::{COUNTS, case};
 pub use readings::{LEVELS, Readings, STRIPS, stretch};
 
@@ -35,18 +34,17 @@ const NO_MEMORY: &str = "Memory for scopes could not be had on the device.";
 const NOT_MEASURED: &str = "A frame's luminance could not be measured on the device.";
 
 /// The compiled kernels that measure and stretch frames on one device, and the memory that they need.
-#[derive(Debug)]
 pub struct Scopes {
     buffers: ScopeKernels,
     /// The kernels for pictures in images; if `None`, such pictures are copied into buffers.
     images: Option<ScopeKernels>,
     memory: Option<Memory>,
     /// Host memory for results that is not in use now, to be reused.
-    spare: Vec<ResultMemory>,
+    spare: Vec<HostBlock>,
 }
 
 /// Device memory for measuring. All frames use it, because they are measured one after the other.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 struct Memory {
     size: (u32, u32),
     /// All results that are read by the host: the counts of the histogram and the waveform, and, from the offset [`NUMBERS_AT`] on, the
@@ -91,17 +89,9 @@ fn buffer(cl: &ClContext, bytes: usize) -> Result<Buffer> {
 /// The measurements to make of a frame, and the memory for their results.
 pub(super) struct MeasurementPlan {
     memory: Memory,
-    readings: Option<ResultMemory>,
+    /// Host memory for the results; `None` if only auto-levels are requested.
+    readings: Option<HostBlock>,
     pub(super) levels: bool,
-}
-
-/// Host memory for the results of one frame's measurements.
-struct ResultMemory(HostBlock);
-
-impl std::fmt::Debug for ResultMemory {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("ResultMemory").finish()
-    }
 }
 
 /// The measurements of a frame whose commands were enqueued.
@@ -111,7 +101,7 @@ pub(super) struct QueuedMeasurements {
     pub(super) reduce: Vec<Event>,
     pub(super) levels: Vec<Event>,
     /// The host memory into which the results are read; `None` if only auto-levels were requested.
-    numbers: Option<ResultMemory>,
+    numbers: Option<HostBlock>,
 }
 
 impl QueuedMeasurements {
@@ -135,33 +125,24 @@ impl Scopes {
     /// If a kernel does not build, its result differs, or a kernel file was edited.
     pub fn build(cl: &ClContext, size: (u32, u32)) -> Result<Self> {
         let case = case(size);
-        if let Some(file) =
-            KernelSources::files(cl, &case).into_iter().find(|file| cl.sources().is_changed(file))
-        {
+        let mut files = kernels::files(cl, &case).into_iter();
+        if let Some(file) = files.find(|file| cl.sources().is_changed(file)) {
             let why =
                 format!("kernels/{file} is changed, and only `bench` runs it then, in a process of its own.");
             return Err(Error::new("The scopes cannot be shown.", why, BUILT_IN_HINT));
         }
-        let load = |storage| KernelSources::load(cl, &case, storage);
         // A CPU has no units that read images: a copy is faster.
-        let images = cl.device.info.kind != DeviceKind::Cpu;
-        let sources = (load(Storage::Buffer)?, images.then(|| load(Storage::Image)).transpose()?);
-        let mut scopes = Self::from_sources(cl, &case, &sources.0, sources.1.as_ref())?;
+        let mut scopes = Self::compile(cl, &case, cl.device.info.kind != DeviceKind::Cpu)?;
         scopes.check(cl)?;
         Ok(scopes)
     }
 
-    /// Compiles the kernels from these sources, for pictures in buffers and, if `images` is given, for pictures in images.
-    fn from_sources(
-        cl: &ClContext,
-        case: &Case,
-        buffers: &KernelSources,
-        images: Option<&KernelSources>,
-    ) -> Result<Self> {
-        let of = |storage, sources| ScopeKernels::from_sources(cl, case, storage, images.is_some(), sources);
+    /// Compiles the kernels for pictures in buffers and, with `images`, for pictures in images.
+    fn compile(cl: &ClContext, case: &Case, images: bool) -> Result<Self> {
+        let of = |storage| ScopeKernels::new(cl, case, storage, images);
         Ok(Self {
-            buffers: of(Storage::Buffer, buffers)?,
-            images: images.map(|sources| of(Storage::Image, sources)).transpose()?,
+            buffers: of(Storage::Buffer)?,
+            images: images.then(|| of(Storage::Image)).transpose()?,
             memory: None,
             spare: Vec::new(),
         })
@@ -201,7 +182,10 @@ impl Scopes {
                 into
             }
         };
-        let (found, _) = self.measure(cl, &picture, size, Some(&into))?;
+        let wanted = self.prepare(cl, from, size, Measurements { readings: true, levels: true })?;
+        let measured = self.enqueue(cl, wanted, &picture, &into)?;
+        cl.queue.finish().map_err(|e| failed(NOT_MEASURED, &e))?;
+        let found = self.readings(measured);
         let mut stretched = vec![0; rgba.len()];
         into.read(&cl.queue, &mut stretched)?;
         let right = Readings::reference(size, &rgba);
@@ -215,31 +199,6 @@ impl Scopes {
             true if stretched != rgba => differs("Auto-levels"),
             true => Ok(()),
         }
-    }
-
-    /// Measures a picture, stretches it into `levels` if given (see [`Scopes::stretches_into`]), and waits. Returns the
-    /// readings, and the device's times in milliseconds for measuring and for stretching; a time is NaN if not known.
-    ///
-    /// # Errors
-    /// If memory runs out, or the driver refuses a command.
-    pub fn measure(
-        &mut self,
-        cl: &ClContext,
-        picture: &Picture,
-        size: (u32, u32),
-        levels: Option<&Picture>,
-    ) -> Result<(Option<Readings>, [f64; 2])> {
-        let measurements = Measurements { readings: true, levels: levels.is_some() };
-        let wanted = self.prepare(cl, picture.storage(), size, measurements)?;
-        let measured = self.enqueue(cl, wanted, picture, levels.unwrap_or(picture))?;
-        cl.queue.finish().map_err(|e| failed(NOT_MEASURED, &e))?;
-        let mut took = [0.0; 2];
-        for (took, events) in took.iter_mut().zip([&measured.reduce, &measured.levels]) {
-            for event in events {
-                *took += timer::known_span_ns(event, cl.clock(), None).map_or(f64::NAN, timer::ms);
-            }
-        }
-        Ok((self.readings(measured), took))
     }
 
     /// Returns true if `picture` is an image into which auto-levels can write. No kernel writes into an image that it reads, so
@@ -271,11 +230,8 @@ impl Scopes {
             memory.copy = Some(buffer(cl, 4 * case(size).pixels())?);
         }
         let memory = self.memory.insert(memory);
-        let numbers = |spare: Option<ResultMemory>| match spare {
-            Some(numbers) => Ok(numbers),
-            None => HostBlock::pinned(cl, memory.results.len()).map(ResultMemory),
-        };
-        let readings = readings.then(|| numbers(self.spare.pop())).transpose()?;
+        let block = || HostBlock::pinned(cl, memory.results.len());
+        let readings = readings.then(|| self.spare.pop().map_or_else(block, Ok)).transpose()?;
         Ok(MeasurementPlan { memory: memory.clone(), readings, levels })
     }
 
@@ -323,7 +279,7 @@ impl Scopes {
         }
         if let Some(numbers) = readings {
             let results = &memory.results;
-            let into = std::ptr::slice_from_raw_parts_mut(numbers.0.start().as_ptr(), results.len());
+            let into = std::ptr::slice_from_raw_parts_mut(numbers.start().as_ptr(), results.len());
             // SAFETY: the block has room for it, and stays with the job until the device is done with it.
             let event = unsafe { results.enqueue_read(queue, into, false) };
             measured.reduce.push(event.map_err(refused)?);
@@ -337,7 +293,7 @@ impl Scopes {
     pub(super) fn readings(&mut self, measured: QueuedMeasurements) -> Option<Readings> {
         let numbers = measured.numbers?;
         let words: Vec<u32> =
-            numbers.0.bytes().as_chunks::<4>().0.iter().map(|bytes| u32::from_ne_bytes(*bytes)).collect();
+            numbers.bytes().as_chunks::<4>().0.iter().map(|bytes| u32::from_ne_bytes(*bytes)).collect();
         let of_frame = words.get(NUMBERS_AT / 4..).unwrap_or_default();
         let readings = Readings::of(measured.size, of_frame, &words);
         if self.memory.as_ref().is_some_and(|memory| memory.size == measured.size) {

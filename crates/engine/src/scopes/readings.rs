@@ -111,29 +111,15 @@ fn end<'a>(mut counts: impl Iterator<Item = (usize, &'a u32)>, pixels: u64) -> u
     found.map_or(0, |(luminance, _)| luminance as u32)
 }
 
-/// Stretches the colours of RGBA pixels so that the luminances `ends` become black and white, in plain Rust. Alpha is unchanged.
-pub fn stretch(rgba: &mut [u8], ends: (u32, u32)) {
-    Levels::between(ends).stretch(rgba);
-}
-
-/// The table by which auto-levels map each value of a colour channel to another one.
-pub(super) struct Levels([u8; 256]);
-
-impl Levels {
-    /// Creates the table that maps the first of these luminances to 0 and the second to 255.
-    pub(super) fn between((low, high): (u32, u32)) -> Self {
-        let range = high - low;
-        Self(std::array::from_fn(|level| {
-            let above = (level as u32).clamp(low, high) - low;
-            ((above * 255 + range / 2) / range) as u8
-        }))
-    }
-
-    /// Maps the colours of RGBA pixels by the table. Alpha is unchanged.
-    pub(super) fn stretch(&self, rgba: &mut [u8]) {
-        for channel in rgba.chunks_exact_mut(4).flat_map(|pixel| &mut pixel[..3]) {
-            *channel = self.0[usize::from(*channel)];
-        }
+/// Stretches the colours of RGBA pixels so that these two luminances become black and white, in plain Rust. Alpha is unchanged.
+pub fn stretch(rgba: &mut [u8], (low, high): (u32, u32)) {
+    let range = high - low;
+    let levels: [u8; 256] = std::array::from_fn(|level| {
+        let above = (level as u32).clamp(low, high) - low;
+        ((above * 255 + range / 2) / range) as u8
+    });
+    for channel in rgba.chunks_exact_mut(4).flat_map(|pixel| &mut pixel[..3]) {
+        *channel = levels[usize::from(*channel)];
     }
 }
 

@@ -51,48 +51,42 @@ const REDUCING: [(&str, &str); 3] = [
     ("x < width && y < height)\n", "x < width - 1 && y < height)\n"),
 ];
 
-fn changed(text: &str, (find, with): (&str, &str)) -> String {
-    assert_eq!(text.matches(find).count(), 1, "{find}");
-    text.replace(find, with)
-}
-
 #[test]
 fn faults_in_the_kernels_are_caught() {
     let devices = list_devices();
     let device = select_device(&devices, Some("cpu")).or_else(|_| select_device(&devices, None));
     let cl = ClContext::new(&device.expect("this test needs an OpenCL device"), Sources::default()).unwrap();
-    let case = case((333, 41));
-    let sources = [Storage::Buffer, Storage::Image].map(|s| KernelSources::load(&cl, &case, s).unwrap());
-    let built = || Scopes::from_sources(&cl, &case, &sources[0], Some(&sources[1])).unwrap();
-    let mut scopes = built();
+    let mut scopes = Scopes::compile(&cl, &case((333, 41)), true).unwrap();
     scopes.check(&cl).unwrap();
     // Only the faulty program is built again.
-    let program = |config: &Config, text: &str| Program::compile_with(&cl, config, text, "").unwrap();
+    let program = |config: &Config, (find, with): (&str, &str)| {
+        let text = cl.sources().text(config.code().file).unwrap();
+        assert_eq!(text.matches(find).count(), 1, "{find}");
+        Program::compile_with(&cl, config, &text.replace(find, with), "").unwrap()
+    };
     let of = |code| Config::for_device(code, &cl.device.info);
     for fault in COUNTING {
-        let faulty = program(&of(&COUNT), &changed(&sources[0].count, fault));
+        let faulty = program(&of(&COUNT), fault);
         let right = std::mem::replace(&mut scopes.buffers.count, faulty);
         assert!(scopes.check(&cl).is_err(), "{fault:?}");
         scopes.buffers.count = right;
     }
     for fault in STRETCHING {
-        let text = changed(&sources[0].level, fault);
         let right = (scopes.buffers.ends, scopes.buffers.level);
-        scopes.buffers.ends = program(&of(&ENDS), &text);
-        scopes.buffers.level = Some(program(&of(&LEVEL), &text));
+        scopes.buffers.ends = program(&of(&ENDS), fault);
+        scopes.buffers.level = Some(program(&of(&LEVEL), fault));
         assert!(scopes.check(&cl).is_err(), "{fault:?}");
         (scopes.buffers.ends, scopes.buffers.level) = right;
     }
     for fault in IMAGES {
-        let faulty = program(&of(&LEVEL_OF_IMAGE), &changed(&sources[1].level, fault));
+        let faulty = program(&of(&LEVEL_OF_IMAGE), fault);
         let images = scopes.images.as_mut().unwrap();
         let right = images.level_into.replace(faulty);
         assert!(scopes.check(&cl).is_err(), "{fault:?}");
         scopes.images.as_mut().unwrap().level_into = right;
     }
     for fault in REDUCING {
-        let reduce = reduction::image_config(&cl.device.info);
-        let faulty = program(&reduce, &changed(&sources[1].reduce, fault));
+        let faulty = program(&reduction::image_config(&cl.device.info), fault);
         let right = std::mem::replace(&mut scopes.images.as_mut().unwrap().reduce, faulty);
         assert!(scopes.check(&cl).is_err(), "{fault:?}");
         scopes.images.as_mut().unwrap().reduce = right;

@@ -2,7 +2,6 @@
 
 use std::ffi::c_void;
 use std::ptr;
-use std::sync::Arc;
 
 use ocl::builders::ContextProperties;
 use ocl::ffi;
@@ -30,27 +29,14 @@ pub fn lists_gl_sharing(info: &DeviceInfo) -> bool {
 /// `properties` identifies; if not, pictures are copied. `properties` is an error with the reason if the window system cannot
 /// share, or must not. Returns the context, and the path that pictures take from OpenCL to OpenGL.
 ///
-/// The OpenGL context must be current on this thread. Neither the list of extensions nor a created context proves that sharing
-/// works, so the test writes a pattern on each side and reads it on the other. Programs are compiled from `sources`.
+/// The OpenGL context may be current on another thread; `gl` gives access to it. OpenCL is called on the calling thread. If the driver
+/// refuses to create the OpenCL context on that thread, the call is repeated on the thread of the OpenGL context. Neither the list of
+/// extensions nor a created context proves that sharing works, so the test writes a pattern on each side and reads it on the other.
+/// Programs are compiled from `sources`.
 ///
 /// # Errors
 /// If no context can be created on the device.
 pub fn open(
-    device: &Device,
-    gl: &Arc<glow::Context>,
-    properties: Result<ContextProperties, String>,
-    sources: Sources,
-) -> Result<(ClContext, Sharing)> {
-    open_on(device, &GlAccess::Here(gl.clone()), properties, sources)
-}
-
-/// Opens an OpenCL context as [`open`] does. The OpenGL context may be current on another thread; `gl` gives access to that
-/// context. OpenCL is called on the calling thread. If the driver refuses to create the OpenCL context on that thread, the call
-/// is repeated on the thread of the OpenGL context.
-///
-/// # Errors
-/// If no context can be created on the device.
-pub fn open_on(
     device: &Device,
     gl: &GlAccess,
     properties: Result<ContextProperties, String>,
@@ -79,18 +65,7 @@ pub fn shared_context(
     properties: ContextProperties,
     sources: Sources,
 ) -> Result<ClContext, String> {
-    let context = create_sharing_context(device, gl, properties)?;
-    ClContext::from_context(device, context, sources)
-        .map_err(|e| format!("the driver made a context that shares, but no queue: {}", e.why))
-}
-
-/// Creates an OpenCL context that shares with OpenGL, also on devices that do not list the extension, because some of them
-/// share nevertheless. If the driver refuses, the call is repeated on the thread where OpenGL's context is current.
-fn create_sharing_context(
-    device: &Device,
-    gl: &GlAccess,
-    properties: ContextProperties,
-) -> Result<Context, String> {
+    // Also on devices that do not list the extension, because some of them share nevertheless.
     let properties = properties.to_raw();
     let made = match (Context::new(device, &properties), gl) {
         (Err(_), GlAccess::There(..)) => {
@@ -102,11 +77,13 @@ fn create_sharing_context(
         }
         (made, _) => made,
     };
-    made.map_err(|e| match e.0 {
+    let context = made.map_err(|e| match e.0 {
         // The driver does not even know the names of the OpenGL context's properties.
         ffi::CL_INVALID_PROPERTY if !lists_gl_sharing(&device.info) => GL_SHARING_NOT_OFFERED.to_owned(),
         code => format!("the driver makes no OpenCL context for this window: {}", status_name(code)),
-    })
+    })?;
+    ClContext::from_context(device, context, sources)
+        .map_err(|e| format!("the driver made a context that shares, but no queue: {}", e.why))
 }
 
 /// Returns the device that drives the OpenGL context in `properties`; `None` if no driver reports it.

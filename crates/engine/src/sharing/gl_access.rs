@@ -1,7 +1,7 @@
 //! Runs work that needs OpenGL on the thread where the OpenGL context is current.
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Sender, channel};
 
 use base::jobs::Waker;
 use opencl::watch;
@@ -13,18 +13,11 @@ pub type GlRequest = Box<dyn FnOnce(&Arc<glow::Context>) + Send>;
 pub enum GlAccess {
     /// The context is current on the calling thread.
     Here(Arc<glow::Context>),
-    /// The context is current on another thread. Requests are sent there, and the waker wakes that thread to take them.
+    /// The context is current on another thread. Requests are sent there, and the waker wakes that thread to receive and run them.
     There(Sender<GlRequest>, Waker),
 }
 
 impl GlAccess {
-    /// Creates the access for other threads, and the receiver of their requests. The calling thread, on which the OpenGL
-    /// context is current, must receive the requests and run them. `waker` is called after each request.
-    pub fn channel_for_others(waker: Waker) -> (Self, Receiver<GlRequest>) {
-        let (requests, received) = channel();
-        (GlAccess::There(requests, waker), received)
-    }
-
     /// Runs `work` with the OpenGL context, on the thread where it is current, and waits for the result.
     ///
     /// # Errors

@@ -8,12 +8,11 @@ mod context;
 mod gl_access;
 mod handover;
 mod self_test;
-mod shared_texture;
 pub mod vertex_buffer;
 
-pub use context::{GL_SHARING_NOT_OFFERED, driving_device, lists_gl_sharing, open, open_on, shared_context};
+pub use context::{GL_SHARING_NOT_OFFERED, driving_device, lists_gl_sharing, open, shared_context};
 pub use gl_access::{GlAccess, GlRequest};
-pub(crate) use shared_texture::SharedTexture;
+pub(crate) use handover::{hand_over_texture, share_texture};
 
 /// The path of pictures from OpenCL to OpenGL.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -14,8 +14,9 @@ use opengl::names::{ContextThread, GlObject};
 /// [`delete_pending`](opengl::names::delete_pending) on the thread of its context.
 #[derive(Debug)]
 pub struct VertexBuffer {
-    name: glow::Buffer,
-    len: usize,
+    /// OpenGL's name of the buffer.
+    pub name: glow::Buffer,
+    pub(super) len: usize,
     home: ContextThread,
 }
 
@@ -38,15 +39,6 @@ impl VertexBuffer {
             gl.bind_buffer(glow::ARRAY_BUFFER, None);
             Ok(Self { name, len, home: ContextThread::here() })
         }
-    }
-
-    /// Returns OpenGL's name of the buffer.
-    pub fn name(&self) -> glow::Buffer {
-        self.name
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.len
     }
 
     /// Copies `bytes` into the buffer. Returns false, and copies nothing, if their number is not the buffer's size. The context must be
@@ -88,14 +80,12 @@ impl Drop for VertexBuffer {
     }
 }
 
-/// The first sentence of the error when the handover of a vertex buffer fails.
-const HANDOVER_FAILED: &str = "A vertex buffer could not be handed over between OpenGL and OpenCL.";
-
 /// OpenCL's memory object of a vertex buffer. It keeps the vertex buffer alive. Clones share the memory object.
 #[derive(Debug, Clone)]
 pub struct SharedVertices {
-    /// The memory object, which must be dropped before OpenGL's buffer.
-    memory: Buffer,
+    /// The memory object, which must be dropped before OpenGL's buffer. Commands may use it between the events of two calls of
+    /// [`SharedVertices::hand_over`].
+    pub memory: Buffer,
     of: Arc<VertexBuffer>,
 }
 
@@ -117,26 +107,13 @@ impl SharedVertices {
         Arc::ptr_eq(&self.of, buffer)
     }
 
-    /// Returns the vertex buffer as a buffer for OpenCL. Commands may use it between the events of [`SharedVertices::acquire`]
-    /// and [`SharedVertices::release`].
-    pub fn memory(&self) -> &Buffer {
-        &self.memory
-    }
-
-    /// Enqueues the handover of the buffer to OpenCL. OpenGL must have finished with the buffer, and must not use it until the event of
-    /// [`SharedVertices::release`] is complete.
+    /// Enqueues the handover of the buffer: to OpenCL if `to_cl` is true, else back to OpenGL. OpenGL must have finished with the buffer
+    /// before, and must not use it until the event of the handover back is complete.
     ///
     /// # Errors
     /// If the driver refuses the command.
-    pub fn acquire(&self, cl: &ClContext) -> Result<Event> {
-        hand_over(cl, self.memory.mem(), true, HANDOVER_FAILED)
-    }
-
-    /// Enqueues the handover of the buffer back to OpenGL.
-    ///
-    /// # Errors
-    /// If the driver refuses the command.
-    pub fn release(&self, cl: &ClContext) -> Result<Event> {
-        hand_over(cl, self.memory.mem(), false, HANDOVER_FAILED)
+    pub fn hand_over(&self, cl: &ClContext, to_cl: bool) -> Result<Event> {
+        let what = "A vertex buffer could not be handed over between OpenGL and OpenCL.";
+        hand_over(cl, self.memory.mem(), to_cl, what)
     }
 }

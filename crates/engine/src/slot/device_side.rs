@@ -2,7 +2,6 @@
 
 use super::no_picture_error;
 use crate::plans::Plans;
-use crate::sharing::SharedTexture;
 use base::error::Result;
 use opencl::memory::Picture;
 
@@ -20,7 +19,7 @@ pub(crate) struct DeviceSide {
     /// The memory objects of the RGBA input and of the output, indexed by [`SOURCE`] and [`TARGET`].
     pub(super) pictures: [Option<Picture>; 2],
     /// The memory object of the shared texture; `None` before its first use.
-    pub(super) shared: Option<SharedTexture>,
+    pub(super) shared: Option<Picture>,
     /// True if the host has mapped the input or the output. They are not mapped before their first use: a new memory object has
     /// the contents of its host memory, so that nothing has to be mapped and waited for.
     pub(super) mapped: [bool; 2],
@@ -43,7 +42,7 @@ impl DeviceSide {
     ///
     /// # Errors
     /// If the texture is not shared.
-    pub(crate) fn shared_texture(&self) -> Result<&SharedTexture> {
+    pub(crate) fn shared_texture(&self) -> Result<&Picture> {
         self.shared.as_ref().ok_or_else(no_picture_error)
     }
 }

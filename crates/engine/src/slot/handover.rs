@@ -7,7 +7,7 @@ use ocl::ffi;
 use super::device_side::{SOURCE, TARGET};
 use super::{Output, ResultIn, Slot, SlotContent, no_picture_error};
 use crate::plans::Plans;
-use crate::sharing::SharedTexture;
+use crate::sharing::{hand_over_texture, share_texture};
 use base::error::Result;
 use base::memory::rgba_bytes;
 use opencl::cl::{ClContext, Event, Queue};
@@ -73,15 +73,15 @@ impl Slot {
             Some(shared) => shared,
             None => {
                 let surface = self.surface.as_mut().ok_or_else(no_picture_error)?;
-                let shared = SharedTexture::new(cl, surface.texture(), self.size.0, self.size.1)?;
-                if !surface.is_idle() {
+                let shared = share_texture(cl, surface.texture(), self.size)?;
+                if !surface.is_idle {
                     // The texture is new: OpenGL may not have created it yet.
                     surface.retire();
                 }
                 shared
             }
         };
-        Ok(self.device.shared.insert(shared).picture().clone())
+        Ok(self.device.shared.insert(shared).clone())
     }
 
     /// Drops the planes. Before that, drops the plans (kernels with their arguments set), because their arguments are memory
@@ -104,7 +104,7 @@ impl Slot {
         if let Some(surface) = &mut self.surface {
             surface.wait_for_gl();
         }
-        let acquired = self.device.shared_texture()?.acquire(cl);
+        let acquired = hand_over_texture(cl, self.device.shared_texture()?, true);
         self.device.handed_over = true;
         acquired
     }
@@ -114,7 +114,7 @@ impl Slot {
     pub(crate) fn on_device(&self) -> Option<(Picture, bool)> {
         match (self.result, &self.device.pictures[TARGET], &self.device.shared) {
             (ResultIn::Output, Some(target), _) => Some((target.clone(), false)),
-            (ResultIn::Texture, _, Some(shared)) => Some((shared.picture().clone(), true)),
+            (ResultIn::Texture, _, Some(shared)) => Some((shared.clone(), true)),
             _ => None,
         }
     }
@@ -178,7 +178,7 @@ impl Slot {
             event = Some(unsafe { enqueue_read(cl, target, output) }?);
         }
         if to_texture {
-            event = Some(device.shared_texture()?.release(cl)?);
+            event = Some(hand_over_texture(cl, device.shared_texture()?, false)?);
         }
         self.result = if to_texture { ResultIn::Texture } else { ResultIn::Output };
         event.ok_or_else(no_picture_error)

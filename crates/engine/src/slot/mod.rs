@@ -185,7 +185,7 @@ impl Slot {
             return true;
         }
         if self.output.is_none() && self.pixels.is_none() {
-            self.pixels = surface.pixel_buffer(rgba_bytes(self.size)).filter(pixels);
+            self.pixels = PixelBuffer::new(&surface.gl, rgba_bytes(self.size)).filter(pixels);
         }
         let has_buffer = matches!(self.output, Some(Output::Pixels(_)));
         if has_buffer {

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
 
-use super::{ClothTimes, FrameSample, GlTimes, Stage};
+use super::{ClothTimes, FrameSample, GL_NAMES, Stage};
 
 /// A presented frame whose values are written as one row of the statistics.
 pub(super) struct Row<'a> {
@@ -106,8 +106,8 @@ fn cloth(name: &'static str, read: impl Fn(&ClothTimes) -> Cell + Send + Sync + 
 /// All columns, by group, in the order in which they are written.
 static GROUPS: LazyLock<Vec<Group>> = LazyLock::new(|| {
     let stages = Stage::ALL.map(|stage| column(stage.name(), move |r| Cell::measured(r.sample.stage(stage))));
-    let gl = GlTimes::default().named().into_iter().enumerate();
-    let gl = gl.map(|(at, (name, _))| column(name, move |r| Cell::measured(r.sample.gl.named()[at].1)));
+    let gl = GL_NAMES.into_iter().enumerate();
+    let gl = gl.map(|(at, name)| column(name, move |r| Cell::measured(r.sample.gl[at])));
     let steps = ClothTimes::NAMES.into_iter().enumerate();
     let steps = steps.map(|(at, name)| cloth(name, move |of| Cell::measured(of.ms[at])));
     let on_host = |of: &ClothTimes| other(of.steps_on_host().collect::<Vec<_>>());
@@ -130,8 +130,8 @@ static GROUPS: LazyLock<Vec<Group>> = LazyLock::new(|| {
         group(
             "filter",
             vec![
-                column("variant", |r| other(r.sample.variant.name)),
-                column("radius", |r| other(r.sample.radius)),
+                column("variant", |r| other(r.sample.setting.variant.name)),
+                column("radius", |r| other(r.sample.setting.radius)),
             ],
         ),
         group(
@@ -144,7 +144,7 @@ static GROUPS: LazyLock<Vec<Group>> = LazyLock::new(|| {
         Group { title: "a stage's name", ..group("ms", stages.into()) },
         group(
             "ms of the decoder's thread to prepare the planes in pinned memory",
-            vec![column("pack", |r| Cell::measured(r.sample.pack_ms))],
+            vec![column("pack", |r| Cell::measured(r.sample.stages.pack_ms))],
         ),
         group(
             "ms of OpenGL's device to fetch the picture, draw it, and draw the overlay; empty with a software OpenGL, which draws in *swap*",
@@ -153,8 +153,8 @@ static GROUPS: LazyLock<Vec<Group>> = LazyLock::new(|| {
         group(
             "size; true if the interval is mostly a wait for another variant",
             vec![
-                column("width", |r| other(r.sample.size.0)),
-                column("height", |r| other(r.sample.size.1)),
+                column("width", |r| other(r.sample.setting.size.0)),
+                column("height", |r| other(r.sample.setting.size.1)),
                 column("switched", |r| other(r.switched)),
             ],
         ),
@@ -169,8 +169,8 @@ static GROUPS: LazyLock<Vec<Group>> = LazyLock::new(|| {
         group(
             "second side of a wipe: its filter, whether the sides were compared, and its filter's time",
             vec![
-                column("beside", |r| other(r.sample.setting().second_side_text())),
-                column("compared", |r| other(r.sample.setting().is_compared())),
+                column("beside", |r| other(r.sample.setting.second_side_text())),
+                column("compared", |r| other(r.sample.setting.is_compared())),
                 column("beside_filter", |r| Cell::measured(r.sample.beside_filter_ms)),
             ],
         ),
@@ -182,8 +182,8 @@ static GROUPS: LazyLock<Vec<Group>> = LazyLock::new(|| {
         group(
             "version of edited kernels, 1 for the first",
             vec![
-                column("version", |r| other(r.sample.versions.first)),
-                column("beside_version", |r| other(r.sample.beside.map(|_| r.sample.versions.beside))),
+                column("version", |r| other(r.sample.setting.version)),
+                column("beside_version", |r| other(r.sample.setting.beside_version)),
             ],
         ),
         group(

@@ -152,13 +152,13 @@ fn write_json(out: &mut dyn Write, r: &Recorder, c: &ExportContext) -> io::Resul
         radius: c.radius,
         unpaced: c.unpaced,
         presented: r.presented(),
-        late: r.late(),
-        dropped: r.dropped(),
-        rows_forgotten: r.dropped_samples(),
+        late: r.late,
+        dropped: r.dropped,
+        rows_forgotten: r.forgotten,
         repaint_ms: r.repaint_interval(),
         times: Times::of(&frames),
         settings: settings(&frames),
-        frames: Rows(r),
+        frames: r,
     };
     serde_json::to_writer(&mut *out, &document)?;
     writeln!(out)
@@ -190,7 +190,8 @@ struct Document<'a> {
     #[serde(flatten)]
     times: Times,
     settings: Vec<Value>,
-    frames: Rows<'a>,
+    #[serde(serialize_with = "serialize_rows")]
+    frames: &'a Recorder,
 }
 
 /// The statistics of the frames' times, for the JSON document.
@@ -219,24 +220,18 @@ impl Times {
     }
 }
 
-/// The JSON list of the presented frames' rows.
-struct Rows<'a>(&'a Recorder);
-
-impl Serialize for Rows<'_> {
-    /// Writes one row for each frame that the recorder has kept.
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(rows(self.0).map(|row| columns::json(&row)))
-    }
+/// Writes one row for each frame that the recorder has kept.
+fn serialize_rows<S: Serializer>(recorder: &&Recorder, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(rows(recorder).map(|row| columns::json(&row)))
 }
 
 /// Returns the statistics of the frames with each [`Setting`], in the order in which the settings first occurred.
 fn settings(frames: &[(&FrameSample, bool)]) -> Vec<Value> {
     let mut settings: Vec<(Setting, Vec<(&FrameSample, bool)>)> = Vec::new();
     for frame in frames {
-        let setting = frame.0.setting();
-        match settings.iter_mut().find(|(of, _)| *of == setting) {
+        match settings.iter_mut().find(|(of, _)| *of == frame.0.setting) {
             Some((_, frames)) => frames.push(*frame),
-            None => settings.push((setting, vec![*frame])),
+            None => settings.push((frame.0.setting, vec![*frame])),
         }
     }
     settings.iter().map(|(of, frames)| setting_row(of, frames)).collect()
@@ -266,7 +261,7 @@ fn setting_row(of: &Setting, frames: &[(&FrameSample, bool)]) -> Value {
         "stages": stages,
         "filter_wall_ms": filter_wall_ms,
         "noisy": Noisy::from(noise),
-        "version": of.versions.first,
-        "beside_version": of.beside.map(|_| of.versions.beside),
+        "version": of.version,
+        "beside_version": of.beside_version,
     })
 }

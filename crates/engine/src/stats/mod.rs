@@ -23,8 +23,7 @@ pub use summary::Summary;
 pub use timeline::{Lane, Span, Timeline};
 pub use trace::{TraceContext, write_trace};
 
-use std::sync::Arc;
-
+use crate::Stages;
 use box_filter::{Config, VariantId};
 use compute::work::KernelWork;
 
@@ -109,24 +108,9 @@ impl Stage {
 /// run.
 pub(crate) type StageTimes = [f64; Stage::ALL.len()];
 
-/// The device times of OpenGL's commands for a frame, in milliseconds, measured by timer queries. A time is `None` without timer queries,
-/// and until its result arrives some frames later. The times of the calls on the window's thread are in the stages.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct GlTimes {
-    /// Copying the filtered picture into its texture; `None` if textures are shared.
-    pub texture: Option<f64>,
-    /// Drawing the picture.
-    pub present: Option<f64>,
-    /// Drawing the overlay.
-    pub overlay: Option<f64>,
-}
-
-impl GlTimes {
-    /// Returns the times with their names in CSV and JSON.
-    pub fn named(&self) -> [(&'static str, Option<f64>); 3] {
-        [("gl_texture", self.texture), ("gl_present", self.present), ("gl_overlay", self.overlay)]
-    }
-}
+/// The names in CSV and JSON of the device times of OpenGL's commands for a frame: copying the filtered picture into its texture, drawing
+/// the picture, and drawing the overlay.
+pub const GL_NAMES: [&str; 3] = ["gl_texture", "gl_present", "gl_overlay"];
 
 /// The measurements of one presented movie frame.
 #[derive(Debug, Clone)]
@@ -138,35 +122,20 @@ pub struct FrameSample {
     /// The time since the previous frame was presented, in milliseconds; `None` for the first frame and after a pause, a seek, a resize,
     /// or a stop of the process.
     pub interval_ms: Option<f64>,
-    /// The time of each stage in milliseconds; not finite if unknown.
-    pub stages: StageTimes,
-    /// True if the filter's time is wall time, because no device time is available.
-    pub filter_by_wall: bool,
-    /// The bytes and operations of the filter's kernels, and their times; `None` for filters without kernels.
-    pub work: Option<Arc<FilterWork>>,
-    /// The time that the decoder's thread took to pack the frame's planes, in milliseconds; `None` if it did not. It is not
-    /// part of the stages.
-    pub pack_ms: Option<f64>,
-    /// The device times of OpenGL's commands.
-    pub gl: GlTimes,
+    /// The times of the stages, not finite if unknown, and their spans. The recorder keeps the spans only in its history.
+    pub stages: Stages,
+    /// The device times of OpenGL's commands in milliseconds, in the order of [`GL_NAMES`], measured by timer queries. A time is `None`
+    /// without timer queries, and until its result arrives some frames later. The times of the calls on the window's thread are in the
+    /// stages.
+    pub gl: [Option<f64>; 3],
     /// True if the frame was presented more than half a frame interval after its timestamp.
     pub late: bool,
     /// The number of frames that were decoded but dropped between the previous frame and this one.
     pub dropped_before: u32,
     /// The time by which the frame was presented later than its sound, in milliseconds; `None` if no sound was heard.
     pub sound_lag_ms: Option<f64>,
-    /// The variant that filtered the frame.
-    pub variant: VariantId,
-    /// The radius of the filter, in pixels.
-    pub radius: u32,
-    /// The picture's width and height in pixels.
-    pub size: (u32, u32),
-    /// The number of changes of the OpenCL device before the frame was filtered.
-    pub device: u32,
-    /// The filter of the second side of a wipe; `None` without a wipe. Its time is in the stage [`Stage::Wipe`].
-    pub beside: Option<SecondSetting>,
-    /// The versions of the edited kernels that filtered the frame.
-    pub versions: Versions,
+    /// The conditions under which the frame was filtered.
+    pub setting: Setting,
     /// The time of the second side's filter in milliseconds, on the device or, if that is unknown, wall time; `None` without a
     /// wipe.
     pub beside_filter_ms: Option<f64>,
@@ -184,47 +153,42 @@ impl FrameSample {
     /// Returns the time of a stage in milliseconds, for its column in tables; NaN if unknown. For the filter, returns NaN if
     /// only its wall time is known, which has a column of its own.
     pub(crate) fn stage(&self, stage: Stage) -> f64 {
-        if stage == Stage::Filter && self.filter_by_wall { f64::NAN } else { self.stages[stage as usize] }
+        let is_wall = stage == Stage::Filter && self.stages.filter_by_wall;
+        if is_wall { f64::NAN } else { self.stages.times[stage as usize] }
     }
 
     /// Returns the filter's wall time in milliseconds; `None` if the device time is available.
     pub(crate) fn filter_wall_ms(&self) -> Option<f64> {
-        Some(self.stages[Stage::Filter as usize]).filter(|ms| self.filter_by_wall && ms.is_finite())
+        Some(self.stages.filter_ms()).filter(|ms| self.stages.filter_by_wall && ms.is_finite())
     }
 
     /// Returns an invented sample for tests: a frame of 1280×720 pixels with these stage times. Its timestamp and its time of
     /// presentation are `at` seconds, and the previous frame was 40 ms earlier.
     #[doc(hidden)]
-    pub fn made_up(at: f64, variant: VariantId, stages: StageTimes) -> Self {
+    pub fn made_up(at: f64, variant: VariantId, times: StageTimes) -> Self {
         Self {
             pts: at,
             presented_at: at,
             interval_ms: Some(40.0),
-            stages,
-            filter_by_wall: false,
-            work: None,
-            pack_ms: None,
-            gl: GlTimes::default(),
+            stages: Stages { times, ..Stages::default() },
+            gl: [None; 3],
             late: false,
             dropped_before: 0,
             sound_lag_ms: None,
-            variant,
-            radius: 7,
-            size: (1280, 720),
-            device: 0,
-            beside: None,
-            versions: Versions::default(),
+            setting: Setting {
+                variant,
+                radius: 7,
+                size: (1280, 720),
+                device: 0,
+                version: 1,
+                beside: None,
+                beside_version: None,
+            },
             beside_filter_ms: None,
             others: None,
             beside_work: false,
             cloth: None,
         }
-    }
-
-    /// Returns the conditions under which the frame was filtered.
-    pub fn setting(&self) -> Setting {
-        let Self { variant, radius, size, device, beside, versions, .. } = *self;
-        Setting { variant, radius, size, device, beside, versions }
     }
 }
 
@@ -251,10 +215,13 @@ pub struct Setting {
     pub size: (u32, u32),
     /// The number of changes of the OpenCL device before the frame was filtered.
     pub device: u32,
-    /// The filter of the second side of a wipe; `None` without a wipe. A frame that is filtered twice takes longer.
+    /// The version number of the variant's edited kernels. Version 1 is the kernels as they were when the window was opened.
+    pub version: u64,
+    /// The filter of the second side of a wipe; `None` without a wipe. Its time is in the stage [`Stage::Wipe`]. A frame that is filtered
+    /// twice takes longer.
     pub beside: Option<SecondSetting>,
-    /// The versions of the edited kernels that filter both sides.
-    pub versions: Versions,
+    /// The version number of the kernels on the second side of a wipe; `None` without a wipe.
+    pub beside_version: Option<u64>,
 }
 
 impl Setting {
@@ -268,23 +235,6 @@ impl Setting {
         let SecondSetting { variant, radius, .. } = self.beside?;
         let is_off = variant == VariantId::OFF;
         Some(if is_off { variant.to_string() } else { format!("{variant} r={radius}") })
-    }
-}
-
-/// The version numbers of the edited kernels that filtered a frame. Version 1 is the kernels as they were when the window was
-/// opened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Versions {
-    /// The version of the kernels of the frame's variant, on the first side of a wipe.
-    pub first: u64,
-    /// The version of the kernels on the second side of a wipe; 1 without a wipe.
-    pub beside: u64,
-}
-
-impl Default for Versions {
-    /// Returns version 1 for both sides.
-    fn default() -> Self {
-        Self { first: 1, beside: 1 }
     }
 }
 

@@ -71,31 +71,27 @@ impl PlayState {
         let recent = || history.iter().rev().take_while(|f| last - f.presented_at < RECENT_S);
         let dropped: u64 = recent().map(|f| u64::from(f.dropped_before)).sum();
         let late = recent().filter(|f| f.late).count() as u64;
-        match playing {
-            Playing { opening: true, .. } => Self::Opening,
-            Playing { paused: true, .. } => Self::Paused,
-            Playing { waiting: true, .. } => Self::Waiting,
-            Playing { still: true, .. } => Self::Still,
-            Playing { stopped: true, .. } => Self::Stopped,
-            Playing { ended: true, .. } => Self::Ended,
-            Playing { seeking: true, .. } => Self::Seeking,
-            Playing { stalled: true, .. } => Self::Stalled,
-            Playing { unpaced: true, .. } => Self::Unpaced,
-            Playing { catching_up: true, .. } => Self::CatchingUp,
-            _ if dropped > 0 => Self::Dropping(dropped),
-            _ if late > 0 => Self::Late(late),
-            _ => Self::InTime,
-        }
+        let states = [
+            (playing.opening, Self::Opening),
+            (playing.paused, Self::Paused),
+            (playing.waiting, Self::Waiting),
+            (playing.still, Self::Still),
+            (playing.stopped, Self::Stopped),
+            (playing.ended, Self::Ended),
+            (playing.seeking, Self::Seeking),
+            (playing.stalled, Self::Stalled),
+            (playing.unpaced, Self::Unpaced),
+            (playing.catching_up, Self::CatchingUp),
+            (dropped > 0, Self::Dropping(dropped)),
+            (late > 0, Self::Late(late)),
+        ];
+        states.into_iter().find(|(is_so, _)| *is_so).map_or(Self::InTime, |(_, state)| state)
     }
 
     /// Returns true if frames are presented continuously, so that a frame rate is meaningful.
     pub fn plays(self) -> bool {
-        match self {
-            Self::Waiting | Self::Unpaced | Self::CatchingUp => true,
-            Self::Dropping(_) | Self::Late(_) | Self::InTime => true,
-            Self::Opening | Self::Paused | Self::Still => false,
-            Self::Stopped | Self::Ended | Self::Seeking | Self::Stalled => false,
-        }
+        let is_running = matches!(self, Self::Dropping(_) | Self::Late(_) | Self::InTime);
+        is_running || matches!(self, Self::Waiting | Self::Unpaced | Self::CatchingUp)
     }
 
     /// Returns true if the movie does not play because the user has requested that.

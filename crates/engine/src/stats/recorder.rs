@@ -6,13 +6,13 @@ use std::collections::VecDeque;
 use super::shown::ShownFrames;
 use super::summary::{HISTORY_FRAMES, Summary};
 use super::timeline::FRAMES_SHOWN;
-use super::{FrameSample, GlTimes, Span, Timeline};
+use super::{FrameSample, Setting, Timeline};
 use base::timing::Series;
 use box_filter::VariantId;
 
 /// The length of the history that the graph can show, in seconds.
 pub(crate) const HISTORY_S: f64 = 10.0;
-/// The maximum number of frames that are kept for `--stats`: about 4.6 hours at 30 frames a second, 92 MB. Older frames are dropped.
+/// The maximum number of frames that are kept for `--stats`: about 4.6 hours at 30 frames a second, 110 MB. Older frames are dropped.
 pub(crate) const KEPT_FRAMES: usize = 500_000;
 /// The maximum number of repaint intervals (times between two swaps of the window's buffers) that are kept without `--stats`.
 const RECENT_REPAINTS: usize = 1_000;
@@ -23,8 +23,6 @@ const RECENT_REPAINTS: usize = 1_000;
 #[derive(Debug, Clone)]
 pub struct Recorder {
     history: VecDeque<FrameSample>,
-    /// The intervals in which the stages of each frame in `history` ran.
-    spans: VecDeque<Vec<Span>>,
     /// The frames that the window's summaries cover.
     pub shown: ShownFrames,
     /// Every presented frame; `None` if frames are not kept for `--stats`.
@@ -32,10 +30,12 @@ pub struct Recorder {
     keep_limit: usize,
     repaints: VecDeque<f64>,
     presented: u64,
-    late: u64,
-    dropped: u64,
-    /// The number of frames that were dropped from `kept` because it was full.
-    forgotten: u64,
+    /// The number of frames that were presented more than half a frame interval after their timestamp.
+    pub late: u64,
+    /// The number of frames that were decoded and then dropped because their successor was due.
+    pub dropped: u64,
+    /// The number of frames that were dropped from `kept` because it was full, which occurs in very long runs.
+    pub(super) forgotten: u64,
     frame_gap: bool,
     repaint_gap: bool,
     /// The part of the machine's CPU time that other processes used lately, 0 to 1; `None` if unknown.
@@ -56,7 +56,6 @@ impl Recorder {
     pub(super) fn with_limit(keep_all: bool, keep_limit: usize) -> Self {
         Self {
             history: VecDeque::new(),
-            spans: VecDeque::new(),
             shown: ShownFrames::default(),
             kept: keep_all.then(VecDeque::new),
             keep_limit,
@@ -93,9 +92,10 @@ impl Recorder {
         sample.others = self.others;
         sample.beside_work = self.other_work[1];
         self.other_work[1] = self.other_work[0];
+        let spans = std::mem::take(&mut sample.stages.spans);
         self.shown.push(Some(self.presented), sample.clone());
         // The kernels' work is needed only for the frames in `shown`, and is larger than the rest of a sample.
-        sample.work = None;
+        sample.stages.work = None;
         self.presented += 1;
         self.late += u64::from(sample.late);
         self.dropped += u64::from(sample.dropped_before);
@@ -107,13 +107,12 @@ impl Recorder {
             kept.push_back(sample.clone());
         }
         let oldest = sample.presented_at - HISTORY_S;
+        sample.stages.spans = spans;
         self.history.push_back(sample);
-        self.spans.push_back(Vec::new());
         while self.history.len() > HISTORY_FRAMES
             || self.history.front().is_some_and(|s| s.presented_at < oldest)
         {
             self.history.pop_front();
-            self.spans.pop_front();
         }
     }
 
@@ -122,14 +121,6 @@ impl Recorder {
         self.shown.remove_excluded(&mut sample);
         (sample.interval_ms, sample.others) = (None, self.others);
         self.shown.push(None, sample);
-    }
-
-    /// Adds the sample of a frame that has just been presented, with the spans of its stages.
-    pub fn push_traced(&mut self, sample: FrameSample, spans: Vec<Span>) {
-        self.push(sample);
-        if let Some(newest) = self.spans.back_mut() {
-            *newest = spans;
-        }
     }
 
     /// Returns the number of the frame to which a sample of the [history](Self::history) belongs, counted from 0 at the first
@@ -148,8 +139,8 @@ impl Recorder {
         let follows = |n: &usize| self.history[n + 1].interval_ms.is_some();
         let first = (0..at).rev().take_while(follows).take(FRAMES_SHOWN - 1).last().unwrap_or(at);
         let mut timeline = Timeline::default();
-        let known = self.spans.range(first..=at).filter(|spans| !spans.is_empty());
-        known.for_each(|spans| timeline.push(spans.clone()));
+        let spans = self.history.range(first..=at).map(|sample| &sample.stages.spans);
+        spans.filter(|spans| !spans.is_empty()).for_each(|spans| timeline.push(spans.clone()));
         Some((sample, timeline))
     }
 
@@ -161,7 +152,7 @@ impl Recorder {
 
     /// Adds the device times of OpenGL's commands to the sample of a frame, if the sample is still kept. `frame` is its number among the
     /// presented frames.
-    pub(crate) fn set_gl_times(&mut self, frame: u64, times: GlTimes) {
+    pub(crate) fn set_gl_times(&mut self, frame: u64, times: [Option<f64>; 3]) {
         let presented = self.presented;
         for samples in [Some(&mut self.history), self.kept.as_mut()].into_iter().flatten() {
             let back = presented.checked_sub(frame + 1).and_then(|n| usize::try_from(n).ok());
@@ -206,16 +197,16 @@ impl Recorder {
     pub fn frames_and_switches(&self) -> impl Iterator<Item = (&FrameSample, bool)> {
         let frames = self.frames();
         let before = std::iter::once(None).chain(frames.iter().map(Some));
-        frames.iter().zip(before).map(|(s, before)| (s, before.is_some_and(|b| b.setting() != s.setting())))
+        frames.iter().zip(before).map(|(s, before)| (s, before.is_some_and(|b| b.setting != s.setting)))
     }
 
     /// Returns the variants that have filtered the recorded frames, each with the number of its version of the kernels.
     pub fn used_versions(&self) -> Vec<(VariantId, u64)> {
         let mut used = Vec::new();
         for frame in self.frames() {
-            let first = Some((frame.variant, frame.versions.first));
-            let second = frame.beside.map(|beside| (beside.variant, frame.versions.beside));
-            for one in [first, second].into_iter().flatten() {
+            let Setting { variant, version, beside, beside_version, .. } = frame.setting;
+            let second = beside.map(|beside| beside.variant).zip(beside_version);
+            for one in std::iter::once((variant, version)).chain(second) {
                 if used.last() != Some(&one) && !used.contains(&one) {
                     used.push(one);
                 }
@@ -247,20 +238,5 @@ impl Recorder {
     /// Returns the number of presented frames.
     pub fn presented(&self) -> u64 {
         self.presented
-    }
-
-    /// Returns the number of frames that were presented more than half a frame interval after their timestamp.
-    pub fn late(&self) -> u64 {
-        self.late
-    }
-
-    /// Returns the number of frames that were decoded and then dropped because their successor was due.
-    pub fn dropped(&self) -> u64 {
-        self.dropped
-    }
-
-    /// Returns the number of presented frames whose samples were dropped, which occurs in very long runs with `keep_all`.
-    pub(crate) fn dropped_samples(&self) -> u64 {
-        self.forgotten
     }
 }

@@ -1,10 +1,10 @@
 //! The newest frames with the same setting as the picture on the screen, over which the overlay shows summaries.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 
-use super::scores::DeviceScores;
+use super::scores::Score;
 use super::summary::{HISTORY_FRAMES, SUMMARY_S, Summary, busy, mean_others_share};
-use super::{FilterWork, FrameSample, GlTimes, Scores, Setting, Stage};
+use super::{FilterWork, FrameSample, Scores, Setting, Stage};
 use base::device::DeviceInfo;
 use base::timing::Ratio;
 use box_filter::VariantId;
@@ -34,7 +34,7 @@ pub struct ShownFrames {
     /// The devices that were used, each with the number of device changes at the time when its use began.
     devices: Vec<(u32, Option<DeviceInfo>)>,
     /// The scores of the devices that are not in use, keyed by [`DeviceInfo::index`].
-    other_scores: BTreeMap<usize, DeviceScores>,
+    other_scores: HashMap<usize, HashMap<VariantId, Score>>,
     /// The number of changes of `frames` so far, which is increased with each change.
     changes: u64,
 }
@@ -75,7 +75,7 @@ impl ShownFrames {
     pub(crate) fn device_changed(&mut self, device: u32, info: Option<DeviceInfo>) {
         let index = info.as_ref().map(|info| info.index);
         let known = index.and_then(|index| self.other_scores.remove(&index)).unwrap_or_default();
-        let scores = self.scores.replace(known);
+        let scores = std::mem::replace(&mut self.scores.scores, known);
         let former = self.devices.last().and_then(|(_, info)| info.as_ref());
         if let Some(former) = former.filter(|former| Some(former.index) != index) {
             self.other_scores.insert(former.index, scores);
@@ -95,7 +95,9 @@ impl ShownFrames {
     /// is true, its times are left out of all statistics, because its pictures differ from the reference.
     pub(crate) fn kernels_changed(&mut self, variant: VariantId, version: u64, differs: bool) {
         self.scores.reset(variant, version, differs);
-        self.other_scores.values_mut().for_each(|scores| scores.reset(variant));
+        for scores in self.other_scores.values_mut() {
+            scores.remove(&variant);
+        }
         let is_in = |setting: Setting| {
             setting.variant == variant || setting.beside.is_some_and(|b| b.variant == variant)
         };
@@ -113,7 +115,7 @@ impl ShownFrames {
     /// Returns true if the filter times of this setting are left out of the statistics, because the pictures of that version of
     /// the variant's kernels differ from the reference.
     pub fn is_left_out(&self, setting: &Setting) -> bool {
-        self.scores.leaves_out(setting.variant, setting.versions.first)
+        self.scores.left_out.contains(&(setting.variant, setting.version))
     }
 
     fn clear(&mut self) {
@@ -126,24 +128,26 @@ impl ShownFrames {
     /// Sets the filter times of a sample to unknown, on either side of a wipe, if the pictures of that version of the kernels
     /// differ from the reference.
     pub(super) fn remove_excluded(&mut self, sample: &mut FrameSample) {
-        let versions = sample.versions;
-        if self.scores.leaves_out(sample.variant, versions.first) {
-            self.begin(sample.setting());
-            self.left_out.push_back(std::mem::replace(&mut sample.stages[Stage::Filter as usize], f64::NAN));
+        let Setting { variant, version, beside, beside_version, .. } = sample.setting;
+        if self.scores.left_out.contains(&(variant, version)) {
+            self.begin(sample.setting);
+            self.left_out
+                .push_back(std::mem::replace(&mut sample.stages.times[Stage::Filter as usize], f64::NAN));
             self.left_out.drain(..self.left_out.len().saturating_sub(LEFT_OUT_FRAMES));
-            sample.work = None;
+            sample.stages.work = None;
         }
-        sample.beside_filter_ms = sample
+        let second = beside.map(|beside| beside.variant).zip(beside_version);
+        sample
             .beside_filter_ms
-            .filter(|_| !sample.beside.is_some_and(|b| self.scores.leaves_out(b.variant, versions.beside)));
+            .take_if(|_| second.is_some_and(|second| self.scores.left_out.contains(&second)));
     }
 
     /// Adds the sample of the picture on the screen. `frame` is its number among the presented frames; `None` if the picture
     /// was filtered again.
     pub(super) fn push(&mut self, frame: Option<u64>, mut sample: FrameSample) {
-        let setting = sample.setting();
+        let setting = sample.setting;
         self.begin(setting);
-        if sample.device < self.device {
+        if setting.device < self.device {
             // The frame was being filtered when the device changed. The window already shows the name of the next device.
             return;
         }
@@ -163,7 +167,7 @@ impl ShownFrames {
     }
 
     /// Adds the device times of OpenGL's commands to the sample of the frame with this number, if the sample is still there.
-    pub(super) fn set_gl_times(&mut self, frame: u64, times: GlTimes) {
+    pub(super) fn set_gl_times(&mut self, frame: u64, times: [Option<f64>; 3]) {
         if let Some((_, sample)) = self.frames.iter_mut().find(|(of, _)| *of == Some(frame)) {
             sample.gl = times;
         }
@@ -177,15 +181,15 @@ impl ShownFrames {
 
     /// Returns the summary of a stage's times over the frames; `None` if none was measured.
     pub fn summary(&self, stage: Stage) -> Option<Summary> {
-        self.summarise(|s| Some(s.stages[stage as usize]))
+        self.summarise(|s| Some(s.stages.times[stage as usize]))
     }
 
     /// Returns the kernels of the last frame, each with the median of its times over all frames; `None` if they are not known.
     pub fn work(&self) -> Option<FilterWork> {
-        let last = self.last()?.work.as_ref()?;
+        let last = self.last()?.stages.work.as_ref()?;
         let median = |pass: usize| {
             let ms = self.summarise(|sample| {
-                let work = sample.work.as_ref().filter(|work| work.config == last.config)?;
+                let work = sample.stages.work.as_ref().filter(|work| work.config == last.config)?;
                 work.pass_ms.get(pass).copied()
             });
             ms.map_or(f64::NAN, |ms| ms.p50)
@@ -194,9 +198,10 @@ impl ShownFrames {
         Some(FilterWork { pass_ms, ..FilterWork::clone(last) })
     }
 
-    /// Returns the summary of one of OpenGL's device times, which `time` selects; `None` if it is not known for any frame.
-    pub fn gl_summary(&self, time: impl Fn(&GlTimes) -> Option<f64>) -> Option<Summary> {
-        self.summarise(|s| time(&s.gl))
+    /// Returns the summary of one of OpenGL's device times, which `at` selects among [`GL_NAMES`](super::GL_NAMES); `None` if it is not
+    /// known for any frame.
+    pub fn gl_summary(&self, at: usize) -> Option<Summary> {
+        self.summarise(|s| s.gl[at])
     }
 
     /// Returns the summary of the times of the second side's filter in a wipe; `None` without a wipe.
@@ -207,16 +212,15 @@ impl ShownFrames {
     /// Returns the ratio of the filter's times on the first side of a wipe to those on the second side, which filtered the same
     /// frames; `None` without a wipe, and before enough frames were measured.
     pub fn wipe_ratio(&self) -> Option<Ratio> {
-        let pair = |(_, sample): &(_, FrameSample)| {
-            Some((sample.stages[Stage::Filter as usize], sample.beside_filter_ms?))
-        };
+        let pair =
+            |(_, sample): &(_, FrameSample)| Some((sample.stages.filter_ms(), sample.beside_filter_ms?));
         let (first, second): (Vec<f64>, Vec<f64>) = self.frames.iter().filter_map(pair).unzip();
         Ratio::of_pairs(&first, &second)
     }
 
     /// Returns the summary of the times that the decoder's thread took to pack planes; `None` if it packed none.
     pub fn packing(&self) -> Option<Summary> {
-        self.summarise(|s| s.pack_ms)
+        self.summarise(|s| s.stages.pack_ms)
     }
 
     /// Returns the summary of the intervals between presented frames; `None` if there are none.
@@ -226,7 +230,7 @@ impl ShownFrames {
 
     /// Returns the summary of the time in each frame interval in which no stage ran; `None` without intervals.
     pub fn idle(&self) -> Option<Summary> {
-        self.summarise(|s| Some((s.interval_ms? - busy(&s.stages)).max(0.0)))
+        self.summarise(|s| Some((s.interval_ms? - busy(&s.stages.times)).max(0.0)))
     }
 
     /// Returns the summary of the values that `pick` returns for the collected frames; `None` if it returns none.

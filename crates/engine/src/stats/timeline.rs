@@ -69,8 +69,7 @@ impl Timeline {
 
     /// Returns the start of the first span and the end of the last one; `None` without spans.
     pub fn extent(&self) -> Option<(Instant, Instant)> {
-        let spans = || self.frames.iter().flatten();
-        Some((spans().map(|s| s.from).min()?, spans().map(|s| s.to).max()?))
+        extent(self.frames.iter().flatten())
     }
 
     /// Returns the time for which two or more frames were processed at once, in milliseconds.
@@ -95,6 +94,11 @@ impl Timeline {
         }
         overlap_ms
     }
+}
+
+/// Returns the start of the first span and the end of the last one; `None` without spans.
+pub(super) fn extent<'a>(spans: impl Iterator<Item = &'a Span> + Clone) -> Option<(Instant, Instant)> {
+    Some((spans.clone().map(|s| s.from).min()?, spans.map(|s| s.to).max()?))
 }
 
 #[cfg(test)]

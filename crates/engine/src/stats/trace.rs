@@ -13,7 +13,8 @@ use std::time::{Duration, Instant, SystemTime};
 use serde::Serialize;
 use serde_json::json;
 
-use super::{FrameSample, Lane, Span, Stage, UsedKernel};
+use super::timeline::extent;
+use super::{FrameSample, Lane, Setting, Span, Stage, UsedKernel};
 use base::device::{ClockState, DeviceInfo};
 use base::error::Result;
 use base::metadata::Metadata;
@@ -25,8 +26,6 @@ use compute::BackEnd;
 /// The maximum number of rows that show one track (for example, the events of a thread or of a command queue). A track has several rows if
 /// some of its events overlap.
 const MAX_ROWS: usize = 16;
-/// The name and version of this program, for the trace file.
-const PROGRAM: &str = concat!("clreel ", env!("CARGO_PKG_VERSION"));
 /// The explanation of the host's times, for the trace file.
 const HOST_CLOCK: &str = "Host: the monotonic clock; 0 is when recording began.";
 /// The explanation of OpenCL's times, for the trace file.
@@ -57,15 +56,14 @@ pub struct TraceContext {
 
 /// Returns the events of a frame that has just been presented: the frame itself, its stages, and the frames dropped before it. `number` is
 /// the frame's number among the presented frames.
-pub(crate) fn frame_events(number: u64, sample: &FrameSample, spans: &[Span]) -> Vec<Event> {
+pub(crate) fn frame_events(number: u64, sample: &FrameSample) -> Vec<Event> {
     let is_gl = |variant: VariantId| variant.back_end() == BackEnd::Glsl;
-    let gl = is_gl(sample.variant);
-    let gl_beside = sample.beside.is_some_and(|beside| is_gl(beside.variant));
+    let Setting { variant, radius, version, beside, .. } = sample.setting;
+    let spans = &sample.stages.spans;
     let mut events = Vec::with_capacity(spans.len() + 2);
-    let (from, to) = (spans.iter().map(|s| s.from).min(), spans.iter().map(|s| s.to).max());
-    if let (Some(from), Some(to)) = (from, to) {
+    if let Some((from, to)) = extent(spans.iter()) {
         let late = if sample.late { ", late" } else { "" };
-        let told = format!("{} r={}, at {:.3} s{late}", sample.variant, sample.radius, sample.pts);
+        let told = format!("{variant} r={radius}, at {:.3} s{late}", sample.pts);
         events.push(Event::span(Track::Frames, "frame", from, to).with(told));
         if sample.dropped_before > 0 {
             // A frame is dropped when the newest frame that is due is taken.
@@ -74,22 +72,21 @@ pub(crate) fn frame_events(number: u64, sample: &FrameSample, spans: &[Span]) ->
             events.push(Event::instant(Track::Window, "dropped", taken).with(told));
         }
     }
-    let gl_of = |stage| if stage == Stage::Wipe { gl_beside } else { gl };
-    let kernel = || match sample.versions.first {
-        1 => sample.variant.to_string(),
-        version => format!("{}, version {version}", sample.variant),
+    let kernel = || match version {
+        1 => variant.to_string(),
+        version => format!("{variant}, version {version}"),
     };
-    events.extend(spans.iter().map(|span| {
-        let event = stage_event(span, gl_of(span.stage));
-        if span.stage == Stage::Filter { event.with(kernel()) } else { event }
+    events.extend(spans.iter().map(|span| match span.stage {
+        Stage::Filter => stage_event(span, is_gl(variant)).with(kernel()),
+        Stage::Wipe => stage_event(span, beside.is_some_and(|beside| is_gl(beside.variant))),
+        _ => stage_event(span, false),
     }));
     events.into_iter().map(|event| event.with_frame(number)).collect()
 }
 
 /// Returns the events of a repaint without a new movie frame, or with a picture that was filtered again.
 pub(crate) fn repaint_events(spans: &[Span]) -> Vec<Event> {
-    let (from, to) = (spans.iter().map(|s| s.from).min(), spans.iter().map(|s| s.to).max());
-    let repaint = from.zip(to).map(|(from, to)| Event::span(Track::Window, "repaint", from, to));
+    let repaint = extent(spans.iter()).map(|(from, to)| Event::span(Track::Window, "repaint", from, to));
     repaint.into_iter().chain(spans.iter().map(|span| stage_event(span, false))).collect()
 }
 
@@ -166,7 +163,9 @@ fn write_events(out: &mut dyn Write, recorded: &Recording, context: &TraceContex
             cat: event.kernel().map(|_| event.what),
             pid: process_of(event.track).0,
             tid: thread_id(event.track, *row),
-            ts: microseconds(event.from, began),
+            // To the nanosecond; negative for an event before recording began.
+            ts: as_microseconds(event.from.saturating_duration_since(began))
+                - as_microseconds(began.saturating_duration_since(event.from)),
             dur: to.map(|to| to.saturating_duration_since(event.from)).map(as_microseconds),
             s: to.is_none().then_some("t"),
             args: Args {
@@ -196,7 +195,8 @@ fn other_data(
     let spent: Duration = of_frames.filter_map(|e| Some(e.to?.saturating_duration_since(e.from))).sum();
     let frame_us = as_microseconds(spent) / count.max(1) as f64;
     let cost_us = recorded.cost_ns as f64 / 1e3 / f64::from(presented.max(1));
-    let metadata = context.metadata.clone().unwrap_or_else(|| Metadata::now(PROGRAM));
+    let now = || Metadata::now(concat!("clreel ", env!("CARGO_PKG_VERSION")));
+    let metadata = context.metadata.clone().unwrap_or_else(now);
     let known = |value: f64| Some((value * 1e6).round() / 1e6).filter(|_| count > 0 && value.is_finite());
     json!({
         "program": metadata.program,
@@ -224,14 +224,6 @@ fn other_data(
             "part_of_frame": known(cost_us / frame_us),
         },
     })
-}
-
-/// Returns the time from `began` to `at` in microseconds, to the nanosecond; negative if `at` is earlier.
-fn microseconds(at: Instant, began: Instant) -> f64 {
-    match at.checked_duration_since(began) {
-        Some(since) => as_microseconds(since),
-        None => -as_microseconds(began.saturating_duration_since(at)),
-    }
 }
 
 fn as_microseconds(time: Duration) -> f64 {

@@ -165,24 +165,18 @@ fn no_size_and_no_data_break_the_controls() {
             let mut sample = FrameSample {
                 pts: f64::NAN,
                 interval_ms: None,
-                stages: [f64::NAN; Stage::ALL.len()],
-                filter_by_wall: true,
-                pack_ms: Some(f64::INFINITY),
-                gl: engine::stats::GlTimes {
-                    texture: None,
-                    present: Some(f64::NAN),
-                    overlay: Some(f64::MAX),
-                },
+                gl: [None, Some(f64::NAN), Some(f64::MAX)],
                 late: true,
                 dropped_before: u32::MAX,
-                variant: VariantId::OFF,
-                radius: MAX_RADIUS,
-                size: (1, 1),
                 ..sample
             };
+            (sample.stages.filter_by_wall, sample.stages.pack_ms) = (true, Some(f64::INFINITY));
+            sample.stages.times = [f64::NAN; Stage::ALL.len()];
+            (sample.setting.variant, sample.setting.radius) = (VariantId::OFF, MAX_RADIUS);
+            sample.setting.size = (1, 1);
             fixture.recorder.push(sample.clone());
             fixture.pass(vec![Event::PointerMoved(pos2(w / 2.0, h * 0.8))]);
-            sample.stages = [0.0; Stage::ALL.len()];
+            sample.stages.times = [0.0; Stage::ALL.len()];
             sample.interval_ms = Some(0.0);
             fixture.recorder.push(sample);
             fixture.pass(vec![]);

@@ -268,7 +268,7 @@ fn a_conversion_that_differs_or_is_refused_is_told_and_marked() {
     fixture.change(|s| s.open[Panel::Kernels as usize] = true);
     fixture.change(|s| s.open[Panel::Stages as usize] = true);
     let mut sample = fixture.recorder.history().back().unwrap().clone();
-    sample.stages[Stage::Convert as usize] = 1.5;
+    sample.stages.times[Stage::Convert as usize] = 1.5;
     (0..40).for_each(|n| {
         let presented_at = sample.presented_at + 0.04 * f64::from(n);
         fixture.recorder.push(FrameSample { presented_at, ..sample.clone() });

@@ -259,12 +259,14 @@ fn the_last_frames_are_shown_on_one_axis_with_what_ran_at_once() {
         assert!(fixture.find("Last frames").is_none(), "it is closed at first");
         fixture.change(|s| s.open[Panel::Timeline as usize] = true);
         assert!(fixture.find("No frames yet.").is_some(), "samples without spans are no frames here");
-        let sample = fixture.recorder.history()[0].clone();
+        let mut sample = fixture.recorder.history()[0].clone();
         let first = vec![span(Stage::Filter, Lane::Device, 0, 30)];
         let second =
             vec![span(Stage::Upload, Lane::Upload, 20, 30), span(Stage::Filter, Lane::Device, 30, 50)];
-        fixture.recorder.push_traced(sample.clone(), first);
-        fixture.recorder.push_traced(sample, second);
+        for spans in [first, second] {
+            sample.stages.spans = spans;
+            fixture.recorder.push(sample.clone());
+        }
         fixture.pass(vec![]);
         let window = Rect::from_min_size(Pos2::ZERO, size);
         // The legend names the stages that occur, and the filter's kernels.
@@ -299,10 +301,10 @@ fn a_click_on_a_spike_freezes_its_frame_until_it_is_let_go() {
             let ms = if n == 30 { 300 } else { 4 };
             sample.presented_at += 0.04;
             sample.pts = n as f64 * 0.04;
-            sample.stages[Stage::Filter as usize] = ms as f64;
+            sample.stages.times[Stage::Filter as usize] = ms as f64;
             let to = from + Duration::from_millis(ms);
-            let span = Span { stage: Stage::Filter, lane: Lane::Device, from, to };
-            fixture.recorder.push_traced(sample.clone(), vec![span]);
+            sample.stages.spans = vec![Span { stage: Stage::Filter, lane: Lane::Device, from, to }];
+            fixture.recorder.push(sample.clone());
         }
         fixture.settle();
         // The bars reach from the graph's left to its right edge; the newest frame's ends there.
@@ -322,7 +324,8 @@ fn a_click_on_a_spike_freezes_its_frame_until_it_is_let_go() {
         };
         freeze(&mut fixture);
         // New frames change nothing, nor does a click on the panel.
-        fixture.recorder.push_traced(sample.clone(), Vec::new());
+        sample.stages.spans.clear();
+        fixture.recorder.push(sample.clone());
         fixture.click_text("n");
         assert!(fixture.overlay.panels.is_frozen());
         fixture.assert_shows(&["Frame at 0:01.2 (Esc to unfreeze)"]);

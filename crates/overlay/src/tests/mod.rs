@@ -244,8 +244,8 @@ impl<'a> Fixture<'a> {
         let mut sample = self.recorder.history().back().expect("there are some").clone();
         for _ in 0..count {
             sample.presented_at += 0.04;
-            (sample.variant, sample.radius) = (variant, radius);
-            sample.stages[Stage::Filter as usize] = if variant == VariantId::OFF { 0.0 } else { ms };
+            (sample.setting.variant, sample.setting.radius) = (variant, radius);
+            sample.stages.times[Stage::Filter as usize] = if variant == VariantId::OFF { 0.0 } else { ms };
             self.recorder.push(sample.clone());
         }
     }
@@ -375,9 +375,9 @@ impl State<'_> {
             paused: self.paused,
             unpaced: false,
             shown: self.recorder.shown.last().map(|s| ShownFilter {
-                variant: s.variant,
-                radius: s.radius,
-                size: s.size,
+                variant: s.setting.variant,
+                radius: s.setting.radius,
+                size: s.setting.size,
             }),
             state: PlayState::of(
                 Playing { paused: self.paused, waiting: self.busy.is_some(), ..Playing::default() },

@@ -4,7 +4,7 @@ use box_filter::named;
 use egui::{MouseWheelUnit, TouchPhase};
 
 use super::*;
-use engine::stats::SecondSetting;
+use engine::stats::{SecondSetting, Setting};
 use engine::{Difference, Request};
 
 pub(super) fn wheel(unit: MouseWheelUnit, y: f32) -> Event {
@@ -64,10 +64,9 @@ fn wiped(size: Vec2) -> Fixture<'static> {
     let sample = fixture.recorder.history().back().unwrap().clone();
     for n in 1..40 {
         let presented_at = sample.presented_at + 0.04 * f64::from(n);
-        let beside = (Some(beside), Some(2.0 * sample.stages[Stage::Filter as usize]));
-        let sample =
-            FrameSample { presented_at, beside: beside.0, beside_filter_ms: beside.1, ..sample.clone() };
-        fixture.recorder.push(sample);
+        let setting = Setting { beside: Some(beside), beside_version: Some(1), ..sample.setting };
+        let beside_filter_ms = Some(2.0 * sample.stages.filter_ms());
+        fixture.recorder.push(FrameSample { presented_at, setting, beside_filter_ms, ..sample.clone() });
     }
     fixture.time += 10.0;
     fixture.pass(vec![]);

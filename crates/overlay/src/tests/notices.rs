@@ -151,7 +151,7 @@ fn the_graphs_name_what_changed_and_the_table_has_every_stage() {
     assert!(fixture.find("filter").is_some() && fixture.find("swap").is_none());
     fixture.assert_shows(&[zero]);
     let mut sample = fixture.recorder.history().back().unwrap().clone();
-    (sample.presented_at, sample.stages) = (sample.presented_at + 0.04, [1.0; Stage::ALL.len()]);
+    (sample.presented_at, sample.stages.times) = (sample.presented_at + 0.04, [1.0; Stage::ALL.len()]);
     fixture.recorder.push(sample);
     fixture.time += 1.0;
     fixture.pass(vec![]);

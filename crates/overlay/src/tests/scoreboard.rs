@@ -38,8 +38,9 @@ fn the_scoreboard_has_each_variants_last_time_and_marks_old_ones() {
     assert_eq!(row(&fixture, named("fused")), ["8", "fused", "0.36 ms"]);
     // Another size does so, too.
     let mut sample = fixture.recorder.history().back().unwrap().clone();
-    (sample.size, sample.presented_at) = ((640, 360), sample.presented_at + 0.04);
-    fixture.recorder.push(FrameSample { variant: named("flat"), ..sample });
+    (sample.setting.size, sample.setting.variant) = ((640, 360), named("flat"));
+    sample.presented_at += 0.04;
+    fixture.recorder.push(sample);
     fixture.pass(vec![]);
     assert_eq!(row(&fixture, named("fused")), ["8", "fused", "at 1280 \u{d7} 720", "0.36 ms"]);
     // A variant that cannot run is marked.
@@ -165,7 +166,7 @@ fn a_time_by_the_wall_says_so() {
     let mut fixture = Fixture::new(SIZES[0]);
     fixture.assert_shows(&["filter alone"]);
     let mut sample = fixture.recorder.history().back().unwrap().clone();
-    (sample.variant, sample.filter_by_wall) = (named("native"), true);
+    (sample.setting.variant, sample.stages.filter_by_wall) = (named("native"), true);
     for _ in 0..10 {
         sample.presented_at += 0.04;
         fixture.recorder.push(sample.clone());

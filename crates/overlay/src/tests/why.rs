@@ -33,14 +33,11 @@ fn two_passes(pass_ms: [f64; 2]) -> FilterWork {
 /// Returns an overlay with the panel of stages open, in which the filter takes 8.45 ms and consists of these kernels.
 fn stages(work: Option<FilterWork>, size: Vec2) -> Fixture<'static> {
     let mut fixture = Fixture::new(size);
-    let sample = fixture.recorder.shown.last().unwrap().clone();
-    for n in 1..10 {
-        let presented_at = sample.presented_at + f64::from(n) * 0.04;
-        fixture.recorder.push(FrameSample {
-            presented_at,
-            work: work.clone().map(Arc::new),
-            ..sample.clone()
-        });
+    let mut sample = fixture.recorder.shown.last().unwrap().clone();
+    sample.stages.work = work.map(Arc::new);
+    for _ in 1..10 {
+        sample.presented_at += 0.04;
+        fixture.recorder.push(sample.clone());
     }
     fixture.device = Some(DeviceInfo { kind: DeviceKind::Gpu, units: 132, ..DeviceInfo::made_up() });
     fixture.change(|s| s.open[Panel::Stages as usize] = true);

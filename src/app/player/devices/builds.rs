@@ -194,7 +194,7 @@ impl Builds {
             return;
         }
         let (measures, compares) =
-            (cx.frames.choice.measuring() != Measurements::default(), cx.frames.wipe.compares());
+            (cx.frames.choice.measuring != Measurements::default(), cx.frames.wipe.compares());
         let measured_size = cx.frames.presenter.screen.size().filter(|_| measures);
         for need in cx.frames.filters.workers.take_needs(measured_size, compares) {
             self.request(Request::Need(need));

@@ -91,14 +91,15 @@ impl DeviceOpening {
         let mark = shares.then(|| list.update_cache(device, SharingCache::mark_pending));
         let failed = |error| DeviceFailure::new(device, error, shares);
         let thread = DeviceThread::start(&device.info.name).map_err(failed)?;
-        let (gl, gl_calls) = GlAccess::channel_for_others(cx.waker.clone());
+        let (requests, gl_calls) = channel();
+        let gl = GlAccess::There(requests, cx.waker.clone());
         let (sender, opened) = channel();
         let (of, sources, waker) = (device.clone(), cx.sources.clone(), cx.waker.clone());
         thread.run("a context is made", move || {
             if let Some(mark) = mark {
                 mark();
             }
-            let made = sharing::open_on(&of, &gl, properties, sources.get()).map(|(cl, sharing)| {
+            let made = sharing::open(&of, &gl, properties, sources.get()).map(|(cl, sharing)| {
                 let pipeline = Pipeline::new(cl.clone(), &sharing);
                 (cl, sharing, pipeline)
             });
@@ -185,6 +186,7 @@ fn share_on_window_thread(
         return None;
     }
     let properties = cx.gl_window.opencl_properties();
-    let opened = sharing::open(device, &cx.gl_window.gl, Ok(properties), sources.clone()).ok()?;
+    let gl = GlAccess::Here(cx.gl_window.gl.clone());
+    let opened = sharing::open(device, &gl, Ok(properties), sources.clone()).ok()?;
     (opened.1 == Sharing::ZeroCopy).then_some(opened)
 }

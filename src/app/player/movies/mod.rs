@@ -58,7 +58,7 @@ impl Movies {
     /// If the scene has nothing to play; then the current scene stays.
     pub(super) fn go_to(&mut self, id: SceneId, frames: &mut FrameLoop) -> Result<()> {
         // The section that is repeated is not kept when the scene changes.
-        frames.intake.decoder().set_repeat_section(None);
+        frames.intake.decoder.set_repeat_section(None);
         (self.navigation, self.titled) = (Navigation::default(), None);
         self.scenes.go_to(id, frames)
     }
@@ -113,7 +113,7 @@ impl Movies {
         self.update_path_prompt(cx);
         self.navigation.update(cx);
         if !self.warned
-            && let Some(warning) = cx.frames.intake.decoder().warning()
+            && let Some(warning) = cx.frames.intake.decoder.warning()
         {
             self.warned = true;
             cx.notify(warning, false);
@@ -176,7 +176,7 @@ impl Movies {
         self.playlist.dropped(path);
         if self.playlist.count() > 1 {
             // Until now, the first file of the drop was the only movie, which is repeated.
-            frames.intake.decoder().set_looping(false);
+            frames.intake.decoder.set_looping(false);
         }
     }
 
@@ -216,7 +216,7 @@ impl Movies {
         match self.navigation.part {
             (Some(a), Some(b)) => format!("repeats {a:.2} to {b:.2} s"),
             (Some(a), None) => format!("repeats from {a:.2} s"),
-            (None, _) if self.playlist.count() == 1 && !frames.intake.decoder().is_looping() => {
+            (None, _) if self.playlist.count() == 1 && !frames.intake.decoder.is_looping() => {
                 "once".to_owned()
             }
             (None, _) => String::new(),
@@ -231,12 +231,12 @@ impl Movies {
         facts.position_s = frames.presenter.screen.position_s();
         // While a movie is being opened, the picture on the screen belongs to another scene.
         if !facts.is_opening() {
-            facts.duration_s = frames.intake.decoder().duration_s();
+            facts.duration_s = frames.intake.decoder.duration_s();
         }
         if let Some((width, height)) = frames.presenter.screen.size().filter(|_| !facts.is_opening()) {
             (facts.width, facts.height) = (width, height);
         }
-        facts.note = frames.intake.decoder().note().filter(|_| !facts.is_opening());
+        facts.note = frames.intake.decoder.note().filter(|_| !facts.is_opening());
         facts.in_list = in_list;
     }
 
@@ -263,7 +263,7 @@ impl Movies {
     /// Stops reading all movies; returns true if no thread reads a movie any more.
     #[must_use]
     pub(super) fn end(&mut self, frames: &mut FrameLoop) -> bool {
-        let (plays, waits) = (frames.intake.end(), self.scenes.end());
+        let (plays, waits) = (frames.intake.decoder.end(), self.scenes.end());
         !self.playlist.is_opening() && plays && waits
     }
 }

@@ -38,7 +38,7 @@ impl Navigation {
     pub(super) fn seek_to(&mut self, to_s: f64, exact: bool, cx: &mut PlayerContext) {
         (self.target_s, self.is_coarse) = (Some(to_s), !exact);
         self.next_seek = Some(if exact { Seek::Exact(to_s) } else { Seek::Keyframe(to_s) });
-        if exact || cx.frames.schedule.has_started() {
+        if exact || cx.frames.schedule.has_started {
             self.seek_now(cx);
         }
     }
@@ -59,13 +59,13 @@ impl Navigation {
             (Some(a), None) if a != here => (Some(a.min(here)), Some(a.max(here))),
             _ => (None, None),
         };
-        frames.intake.decoder().set_repeat_section(self.part.0.zip(self.part.1));
+        frames.intake.decoder.set_repeat_section(self.part.0.zip(self.part.1));
     }
 
     /// Starts the pending seek once the frame of the previous seek is on the screen. Clears the target of the last seek once
     /// its frame is on the screen, unless a seek key is held.
     pub(super) fn update(&mut self, cx: &mut PlayerContext) {
-        if !cx.frames.schedule.has_started() {
+        if !cx.frames.schedule.has_started {
             return;
         }
         if self.next_seek.is_some() {
@@ -107,7 +107,7 @@ pub(crate) fn change_speed(factor: Option<f64>, frames: &mut FrameLoop) {
 
 /// Switches repeating of the whole movie on or off.
 pub(crate) fn toggle_loop(frames: &FrameLoop) {
-    let decoder = frames.intake.decoder();
+    let decoder = &frames.intake.decoder;
     decoder.set_looping(!decoder.is_looping());
 }
 

@@ -148,7 +148,7 @@ impl Case {
         let noun = self.format.noun();
         let failed = |what: String| move |status| failed_call(&what, &status);
         let mut after = self.write_in_opengl(contexts, objects)?;
-        let memory: Vec<Mem> = objects.iter().map(|object| object.mem().clone()).collect();
+        let memory: Vec<Mem> = objects.iter().map(|object| object.in_opencl.mem().clone()).collect();
         let rounds = if self.order == Order::Repeated { 2 } else { 1 };
         let mut released = None;
         for round in 0..rounds {
@@ -184,7 +184,8 @@ impl Case {
         Contexts { cl, gl }: Contexts,
         objects: &[Object],
     ) -> Result<Vec<Event>, Outcome> {
-        let written: Vec<_> = objects.iter().map(Object::for_opengl).collect();
+        let written = objects.iter().map(|object| (object.in_opengl.clone(), object.opengl_bytes.clone()));
+        let written: Vec<_> = written.collect();
         let fence = gl.call(move |gl| {
             for (memory, bytes) in &written {
                 memory.write(gl, &complement(bytes));

@@ -8,7 +8,8 @@ use super::super::GlAccess;
 use super::super::vertex_buffer::VertexBuffer;
 use super::{Contexts, Format, Outcome, complement, without_stop};
 use base::random::Xorshift;
-use opencl::cl::{Answer, Buffer, ClContext, Image, Mem, Queue, Status, reason};
+use opencl::cl::{Answer, Buffer, ClContext, Image, Queue, Status, reason};
+use opencl::memory::Picture;
 use opengl::names::{ContextThread, GlObject};
 use opengl::texture::PixelFormat;
 
@@ -67,39 +68,32 @@ impl GlMemory {
     }
 
     /// Creates the OpenCL memory object that shares this memory.
-    fn share(&self, cl: &ClContext) -> Answer<ClMemory> {
+    fn share(&self, cl: &ClContext) -> Answer<Picture> {
         // SAFETY: the memory is of the OpenGL context that `cl` shares with, if it shares at all; else the driver refuses.
         unsafe {
             match self {
                 GlMemory::Texture { name, pixels, size: (width, height), .. } => {
                     let size = (*width as usize, *height as usize);
-                    let image = Image::from_gl(&cl.context, name.0.get(), size, pixels.pixel_bytes)?;
-                    Ok(ClMemory::Image(image))
+                    Image::from_gl(&cl.context, name.0.get(), size, pixels.pixel_bytes).map(Picture::Image)
                 }
                 GlMemory::Buffer(buffer) => {
-                    let shared = Buffer::from_gl(&cl.context, buffer.name().0.get(), buffer.len())?;
-                    Ok(ClMemory::Buffer(shared))
+                    Buffer::from_gl(&cl.context, buffer.name.0.get(), buffer.len).map(Picture::Buffer)
                 }
             }
         }
     }
 }
 
-/// An OpenCL memory object of OpenGL's memory.
-enum ClMemory {
-    Image(Image),
-    Buffer(Buffer),
-}
-
 /// An object that both APIs can access. Fields are dropped in order: OpenCL's memory object must go before OpenGL's memory.
 pub(crate) struct Object {
-    in_opencl: ClMemory,
-    in_opengl: Arc<GlMemory>,
+    /// OpenCL's memory object, of any format.
+    pub(super) in_opencl: Picture,
+    pub(super) in_opengl: Arc<GlMemory>,
     format: Format,
     size: (u32, u32),
     /// The expected bytes in OpenGL's order; `opencl_bytes` has them in OpenCL's order. Red and blue are exchanged where the
     /// two orders differ.
-    opengl_bytes: Vec<u8>,
+    pub(super) opengl_bytes: Vec<u8>,
     opencl_bytes: Vec<u8>,
     /// The complement of `opencl_bytes`. It is written before the expected bytes, so that no byte is right by chance.
     others: Vec<u8>,
@@ -132,18 +126,6 @@ impl Object {
         Ok(Self { in_opencl, in_opengl, format, size, opengl_bytes, opencl_bytes, others, read })
     }
 
-    pub(super) fn mem(&self) -> &Mem {
-        match &self.in_opencl {
-            ClMemory::Image(image) => image.mem(),
-            ClMemory::Buffer(buffer) => buffer.mem(),
-        }
-    }
-
-    /// Returns OpenGL's memory and the bytes that it should contain.
-    pub(super) fn for_opengl(&self) -> (Arc<GlMemory>, Vec<u8>) {
-        (self.in_opengl.clone(), self.opengl_bytes.clone())
-    }
-
     /// Enqueues a read by OpenCL. `round` is the number of times that the object was acquired and released before. The object
     /// must live until the command is complete.
     pub(super) fn enqueue_read(&mut self, queue: &Queue, round: usize) -> Answer<()> {
@@ -151,8 +133,8 @@ impl Object {
         // SAFETY: there is room for all bytes, and the caller keeps the object.
         unsafe {
             match &self.in_opencl {
-                ClMemory::Image(image) => image.enqueue_read(queue, into.as_mut_ptr(), false),
-                ClMemory::Buffer(buffer) => buffer.enqueue_read(queue, into.as_mut_slice(), false),
+                Picture::Image(image) => image.enqueue_read(queue, into.as_mut_ptr(), false),
+                Picture::Buffer(buffer) => buffer.enqueue_read(queue, into.as_mut_slice(), false),
             }
         }
         .map(drop)
@@ -165,8 +147,8 @@ impl Object {
         // SAFETY: these are all bytes, and the caller keeps the object.
         unsafe {
             match &self.in_opencl {
-                ClMemory::Image(image) => image.enqueue_write(queue, from.as_ptr(), false),
-                ClMemory::Buffer(buffer) => buffer.enqueue_write(queue, from.as_slice(), false),
+                Picture::Image(image) => image.enqueue_write(queue, from.as_ptr(), false),
+                Picture::Buffer(buffer) => buffer.enqueue_write(queue, from.as_slice(), false),
             }
         }
         .map(drop)
@@ -216,17 +198,18 @@ fn refused(format: Format, status: &Status) -> Outcome {
 ///
 /// # Errors
 /// The outcome of the case, if the driver reports another format than the table of `cl_khr_gl_sharing` has.
-fn exchanges_red_and_blue(format: Format, memory: &ClMemory) -> Result<bool, Outcome> {
-    let (Some(pixels), ClMemory::Image(image)) = (format.pixels(), memory) else { return Ok(false) };
+fn exchanges_red_and_blue(format: Format, memory: &Picture) -> Result<bool, Outcome> {
+    let (Some(pixels), Picture::Image(image)) = (format.pixels(), memory) else { return Ok(false) };
     let (order, kind) = image.format().map_err(|status| Outcome::Failed(without_stop(&reason(&status))))?;
     // The table has both orders for RGBA8.
     let is_bgra = order == ffi::CL_BGRA && pixels.kind == ffi::CL_UNORM_INT8 && pixels.order == ffi::CL_RGBA;
     if kind == pixels.kind && (order == pixels.order || is_bgra) {
         return Ok(is_bgra != (pixels.gl.channels == glow::BGRA));
     }
-    let (plural, expected) = (format.plural(), (pixels.order, pixels.kind));
     Err(Outcome::Failed(format!(
-        "OpenCL has {plural} as images of order {order:#x} and type {kind:#x}, expected {:#x} and {:#x}",
-        expected.0, expected.1
+        "OpenCL has {} as images of order {order:#x} and type {kind:#x}, expected {:#x} and {:#x}",
+        format.plural(),
+        pixels.order,
+        pixels.kind
     )))
 }

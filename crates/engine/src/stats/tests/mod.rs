@@ -9,7 +9,6 @@ use std::path::PathBuf;
 
 use super::*;
 use base::metadata::Metadata;
-use base::timing::Noise;
 use box_filter::{VariantId, named};
 use compute::KernelFile;
 
@@ -20,6 +19,12 @@ const FILTER: f64 = (Stage::Filter as usize + 1) as f64;
 fn frame(at: f64, interval_ms: f64, unit: f64, variant: VariantId) -> FrameSample {
     let stages = std::array::from_fn(|n| (n + 1) as f64 * unit);
     FrameSample { interval_ms: Some(interval_ms), ..FrameSample::made_up(at, variant, stages) }
+}
+
+/// Returns the sample after `change`.
+fn with(mut sample: FrameSample, change: impl FnOnce(&mut FrameSample)) -> FrameSample {
+    change(&mut sample);
+    sample
 }
 
 fn context() -> ExportContext {
@@ -71,13 +76,10 @@ impl Drop for Scratch {
 fn three_frames() -> Recorder {
     let mut recorder = Recorder::new(true);
     recorder.push(FrameSample { interval_ms: None, ..frame(0.0, 0.0, 0.5, VariantId::OFF) });
-    recorder.push(FrameSample {
-        late: true,
-        dropped_before: 4,
-        sound_lag_ms: Some(-3.25),
-        pack_ms: Some(0.5),
-        ..frame(0.04, 40.0, 0.25, named("naive"))
-    });
+    recorder.push(with(frame(0.04, 40.0, 0.25, named("naive")), |sample| {
+        (sample.late, sample.dropped_before, sample.sound_lag_ms) = (true, 4, Some(-3.25));
+        sample.stages.pack_ms = Some(0.5);
+    }));
     recorder.push(frame(0.08, 40.5, 0.125, named("naive")));
     recorder.overlay_repaint(16.0);
     recorder.overlay_repaint(18.0);

@@ -2,12 +2,11 @@
 
 use super::*;
 use base::device::DeviceInfo;
-use box_filter::named;
 
-#[test]
-fn counters_add_up() {
-    let recorder = three_frames();
-    assert_eq!((recorder.presented(), recorder.late(), recorder.dropped()), (3, 1, 4));
+/// Returns the median filter time of the shown frames, and the variant's score, in milliseconds.
+fn filter_and_score(recorder: &Recorder, variant: VariantId) -> (Option<f64>, Option<f64>) {
+    let summary = recorder.shown.summary(Stage::Filter);
+    (summary.map(|summary| summary.p50), recorder.shown.scores().of(variant).map(|score| score.ms))
 }
 
 #[test]
@@ -19,36 +18,22 @@ fn a_summary_covers_the_current_variant_and_radius_only() {
     }
     recorder.push(frame(0.40, 40.0, 1.0, named("flat")));
     let filter = recorder.shown.summary(Stage::Filter).unwrap();
-    assert_eq!(
-        (filter.n, filter.last, filter.max),
-        (1, FILTER, FILTER),
-        "the slow frames before the switch are out"
-    );
+    assert_eq!((filter.n, filter.last, filter.max), (1, FILTER, FILTER), "without the slow frames before");
     for (n, unit) in [4.0, 2.0, 3.0].into_iter().enumerate() {
         recorder.push(frame(0.44 + 0.04 * n as f64, 41.0, unit, named("flat")));
     }
     let filter = recorder.shown.summary(Stage::Filter).unwrap();
-    assert_eq!(
-        (filter.n, filter.last, filter.p50, filter.p95, filter.max),
-        (4, 3.0 * FILTER, 2.0 * FILTER, 4.0 * FILTER, 4.0 * FILTER)
-    );
-    assert_eq!(filter.mean, 2.5 * FILTER);
-    recorder.push(FrameSample { radius: 8, ..frame(0.6, 42.0, 1.0, named("flat")) });
-    assert_eq!(recorder.shown.summary(Stage::Filter).unwrap().n, 1);
-    assert_eq!(recorder.shown.frame_interval(), None, "the switch's interval is nobody's");
-    recorder.push(FrameSample { radius: 8, ..frame(0.64, 41.0, 1.0, named("flat")) });
-    assert_eq!(recorder.shown.frame_interval().unwrap().max, 41.0);
-    assert_eq!(recorder.history()[14].interval_ms, Some(42.0), "the graph shows the gap");
-    for other in [
-        FrameSample { size: (1280, 719), ..frame(0.7, 40.0, 1.0, named("flat")) },
-        FrameSample { device: 1, ..frame(0.8, 40.0, 1.0, named("flat")) },
-    ] {
-        recorder.push(other);
-        assert_eq!(
-            (recorder.shown.summary(Stage::Filter).unwrap().n, recorder.shown.frame_interval()),
-            (1, None)
-        );
+    let found = [filter.last, filter.p50, filter.p95, filter.max, filter.mean].map(|ms| ms / FILTER);
+    assert_eq!((filter.n, found), (4, [3.0, 2.0, 4.0, 4.0, 2.5]));
+    let changes: [fn(&mut Setting); 3] = [|s| s.radius = 8, |s| s.size = (1280, 719), |s| s.device = 1];
+    for (at, change) in [0.6, 0.7, 0.8].into_iter().zip(changes) {
+        recorder.push(with(frame(at, 42.0, 1.0, named("flat")), |sample| change(&mut sample.setting)));
+        assert_eq!(recorder.shown.summary(Stage::Filter).unwrap().n, 1);
+        assert_eq!(recorder.shown.frame_interval(), None, "the switch's interval is nobody's");
+        recorder.push(with(frame(at + 0.04, 41.0, 1.0, named("flat")), |sample| change(&mut sample.setting)));
+        assert_eq!(recorder.shown.frame_interval().unwrap().max, 41.0);
     }
+    assert_eq!(recorder.history()[14].interval_ms, Some(42.0), "the graph shows the gap");
 }
 
 #[test]
@@ -61,25 +46,18 @@ fn a_picture_filtered_anew_is_measured_but_is_no_frame() {
     // Before the new picture is presented, nothing is known of it, and the summaries do not cover the previous picture.
     let count = recorder.shown.changes();
     let again = frame(3.0, 2_800.0, 100.0, named("separable"));
-    recorder.shown.begin(again.setting());
-    assert_eq!(
-        (recorder.shown.summary(Stage::Filter), recorder.shown.last().map(FrameSample::setting)),
-        (None, None)
-    );
+    recorder.shown.begin(again.setting);
+    assert!(recorder.shown.summary(Stage::Filter).is_none() && recorder.shown.last().is_none());
     assert_ne!(recorder.shown.changes(), count);
     recorder.push_refiltered(again);
-    assert_eq!(recorder.shown.last().unwrap().variant, named("separable"));
+    assert_eq!(recorder.shown.last().unwrap().setting.variant, named("separable"));
     let filter = recorder.shown.summary(Stage::Filter).unwrap();
     assert_eq!((filter.n, filter.max), (1, 100.0 * FILTER));
-    assert_eq!(
-        (recorder.shown.frame_interval(), recorder.shown.idle()),
-        (None, None),
-        "nothing of it was measured"
-    );
+    assert!(recorder.shown.frame_interval().is_none() && recorder.shown.idle().is_none(), "not measured");
     assert_eq!((recorder.presented(), recorder.frames().len(), recorder.history().len()), (5, 5, 5));
     // OpenGL's times of the last frame arrive late, and do not belong to this picture.
-    recorder.set_gl_times(4, GlTimes { present: Some(1.0), ..GlTimes::default() });
-    assert_eq!(recorder.shown.gl_summary(|gl| gl.present), None);
+    recorder.set_gl_times(4, [None, Some(1.0), None]);
+    assert_eq!(recorder.shown.gl_summary(1), None);
     // The movie goes on with the former filter. The frames from before are not included.
     recorder.mark_discontinuity();
     recorder.push(frame(3.1, 40.0, 2.0, named("fused")));
@@ -100,7 +78,7 @@ fn kernels_that_were_changed_have_times_of_their_own_and_wrong_ones_none() {
         at += 0.04;
         recorder.push(frame(at, 40.0, unit, variant));
     };
-    let ms = |r: &Recorder, variant| r.shown.scores().of(variant).map(|score| score.ms);
+    let ms = |recorder: &Recorder, variant| filter_and_score(recorder, variant).1;
     push(&mut recorder, 5.0, named("fused"));
     push(&mut recorder, 4.0, named("flat"));
     recorder.shown.kernels_changed(named("flat"), 1, false);
@@ -113,17 +91,19 @@ fn kernels_that_were_changed_have_times_of_their_own_and_wrong_ones_none() {
     assert_eq!(ms(&recorder, named("fused")), Some(5.0 * FILTER));
     // Neither has a frame of its own, and beside others only what it made.
     assert_eq!(recorder.shown.summary(Stage::Filter), None);
-    let beside = |variant| Some(crate::stats::SecondSetting { variant, radius: 7, compared: false });
-    let wiped = |recorder: &mut Recorder, first, other| {
-        let (beside, beside_filter_ms) = (beside(other), Some(3.0));
-        recorder.push(FrameSample { beside, beside_filter_ms, ..frame(9.0, 40.0, 1.0, first) });
+    let wiped = |recorder: &mut Recorder, first, variant| {
+        let beside = Some(SecondSetting { variant, radius: 7, compared: false });
+        recorder.push(with(frame(9.0, 40.0, 1.0, first), |sample| {
+            sample.setting = Setting { beside, beside_version: Some(1), ..sample.setting };
+            sample.beside_filter_ms = Some(3.0);
+        }));
     };
     wiped(&mut recorder, named("fused"), named("flat"));
     assert!(recorder.shown.beside().is_none() && recorder.shown.summary(Stage::Filter).is_some());
     wiped(&mut recorder, named("flat"), named("fused"));
     assert!(recorder.shown.beside().is_some() && recorder.shown.summary(Stage::Filter).is_none());
     let last = recorder.frames().back().unwrap();
-    assert!(last.stages[Stage::Filter as usize].is_nan() && last.beside_filter_ms == Some(3.0));
+    assert!(last.stages.filter_ms().is_nan() && last.beside_filter_ms == Some(3.0));
     // Other kernels on either side clear the times.
     wiped(&mut recorder, named("fused"), named("separable"));
     wiped(&mut recorder, named("fused"), named("separable"));
@@ -144,8 +124,7 @@ fn kernels_that_were_changed_have_times_of_their_own_and_wrong_ones_none() {
     recorder.shown.kernels_changed(named("flat"), 2, true);
     recorder.shown.kernels_changed(named("flat"), 3, false);
     for (version, known) in [(2, false), (3, true)] {
-        let versions = crate::stats::Versions { first: version, ..Default::default() };
-        recorder.push(FrameSample { versions, ..frame(9.5, 40.0, 1.0, named("flat")) });
+        recorder.push(with(frame(9.5, 40.0, 1.0, named("flat")), |sample| sample.setting.version = version));
         assert_eq!(recorder.shown.summary(Stage::Filter).is_some(), known);
         assert_eq!(ms(&recorder, named("flat")).is_some(), known);
     }
@@ -157,7 +136,7 @@ fn scores_are_medians_that_survive_a_switch() {
     let mut at = 0.0;
     let mut push = |recorder: &mut Recorder, unit, variant, radius| {
         at += 0.04;
-        recorder.push(FrameSample { radius, ..frame(at, 40.0, unit, variant) });
+        recorder.push(with(frame(at, 40.0, unit, variant), |sample| sample.setting.radius = radius));
     };
     let at_7 =
         |r: &Recorder, variant| r.shown.scores().of(variant).map(|s| (s.ms, s.n, s.is_at(7, (1280, 720))));
@@ -183,12 +162,10 @@ fn scores_are_medians_that_survive_a_switch() {
     assert!(!recorder.shown.scores().of(named("naive")).unwrap().is_at(8, (1280, 720)));
     assert!(!recorder.shown.scores().of(named("naive")).unwrap().is_at(7, (1280, 719)));
     // An unknown time gives no score.
-    let mut unknown = frame(at + 1.0, 40.0, 1.0, named("flat"));
-    unknown.stages[Stage::Filter as usize] = f64::NAN;
-    recorder.push(unknown);
+    push(&mut recorder, f64::NAN, named("flat"), 7);
     assert_eq!(recorder.shown.scores().of(named("flat")), None);
     recorder.shown.device_changed(1, None);
-    recorder.push(FrameSample { device: 1, ..frame(at + 2.0, 40.0, 1.0, named("native")) });
+    recorder.push(with(frame(9.0, 40.0, 1.0, named("native")), |sample| sample.setting.device = 1));
     assert_eq!(recorder.shown.scores().of(named("naive")), None, "of another device");
     assert!(recorder.shown.scores().of(named("native")).is_some());
 }
@@ -196,10 +173,10 @@ fn scores_are_medians_that_survive_a_switch() {
 #[test]
 fn another_device_has_no_numbers_before_it_has_measured() {
     let mut recorder = Recorder::new(true);
-    let of = |at: f64, unit, device| FrameSample { device, ..frame(at, 40.0, unit, named("flat")) };
-    let told = |r: &Recorder| {
-        (r.shown.summary(Stage::Filter).map(|s| s.p50), r.shown.scores().of(named("flat")).map(|s| s.ms))
+    let of = |at: f64, unit, device| {
+        with(frame(at, 40.0, unit, named("flat")), |sample| sample.setting.device = device)
     };
+    let told = |recorder: &Recorder| filter_and_score(recorder, named("flat"));
     for n in 0..5 {
         recorder.push(of(0.04 * f64::from(n), 5.0, 0));
     }
@@ -216,14 +193,10 @@ fn another_device_has_no_numbers_before_it_has_measured() {
     assert_eq!((recorder.presented(), recorder.frames().len()), (6, 6));
     recorder.push_refiltered(of(0.24, 2.0, 1));
     assert_eq!(told(&recorder), (Some(2.0 * FILTER), Some(2.0 * FILTER)));
-}
-
-#[test]
-fn a_device_that_comes_back_has_the_times_that_it_had() {
+    // A device that comes back has the times that it had.
     let mut recorder = Recorder::new(true);
     let device = |index| DeviceInfo { index, ..DeviceInfo::made_up() };
-    let of = |at: f64, unit, device| FrameSample { device, ..frame(at, 40.0, unit, named("flat")) };
-    let ms = |r: &Recorder| r.shown.scores().of(named("flat")).map(|s| s.ms);
+    let ms = |recorder: &Recorder| told(recorder).1;
     recorder.shown.device_changed(1, Some(device(0)));
     (0..5).for_each(|n| recorder.push(of(0.04 * f64::from(n), 5.0, 1)));
     recorder.shown.device_changed(2, Some(device(1)));
@@ -299,7 +272,9 @@ fn a_summary_forgets_after_its_window_and_the_history_after_its_own() {
 }
 
 #[test]
-fn idle_is_what_the_stages_leave() {
+fn counters_add_up_and_idle_is_what_the_stages_leave() {
+    let recorder = three_frames();
+    assert_eq!((recorder.presented(), recorder.late, recorder.dropped), (3, 1, 4));
     let mut recorder = Recorder::new(false);
     recorder.push(frame(0.0, 129.0, 1.0, named("flat"))); // stages: 1 + 2 + … + 15 = 120 ms
     assert_eq!(recorder.shown.idle().unwrap().last, 9.0);
@@ -329,19 +304,15 @@ fn a_very_long_run_forgets_its_beginning_and_says_so() {
     for n in 0..8 {
         recorder.push(frame(f64::from(n), 40.0, 1.0, named("flat")));
     }
-    assert_eq!((recorder.frames().len(), recorder.dropped_samples(), recorder.presented()), (5, 3, 8));
+    assert_eq!((recorder.frames().len(), recorder.forgotten, recorder.presented()), (5, 3, 8));
     assert_eq!(recorder.first_frame(), 3);
-    let scratch = Scratch::new("long");
-    let path = scratch.0.join("s.json");
-    export(&path, &recorder, &context()).unwrap();
-    let json: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    let (_, json) = super::files::both(&recorder);
     assert_eq!(json["rows_forgotten"], 3);
     assert_eq!(json["frames"][0]["frame"], 3);
 }
 
 #[test]
 fn times_of_opengl_come_later_and_go_to_their_frame() {
-    let times = |ms| GlTimes { texture: None, present: Some(ms), overlay: Some(2.0 * ms) };
     for keep_all in [false, true] {
         let mut recorder = Recorder::with_limit(keep_all, 3);
         for n in 0..5 {
@@ -349,14 +320,14 @@ fn times_of_opengl_come_later_and_go_to_their_frame() {
         }
         // The oldest frame is only in the history, and one frame has not been presented yet.
         for (n, ms) in [(0, 0.5), (3, 3.0), (4, 4.0), (5, 5.0)] {
-            recorder.set_gl_times(n, times(ms));
+            recorder.set_gl_times(n, [None, Some(ms), Some(2.0 * ms)]);
         }
-        let present: Vec<_> = recorder.history().iter().map(|s| s.gl.present).collect();
+        let present: Vec<_> = recorder.history().iter().map(|s| s.gl[1]).collect();
         assert_eq!(present, [Some(0.5), None, None, Some(3.0), Some(4.0)]);
-        let of_frames: Vec<_> = recorder.frames().iter().map(|s| s.gl.overlay).collect();
+        let of_frames: Vec<_> = recorder.frames().iter().map(|s| s.gl[2]).collect();
         assert_eq!(of_frames[of_frames.len() - 3..], [None, Some(6.0), Some(8.0)]);
-        let summary = recorder.shown.gl_summary(|gl| gl.present).unwrap();
+        let summary = recorder.shown.gl_summary(1).unwrap();
         assert_eq!((summary.n, summary.last, summary.max), (3, 4.0, 4.0));
-        assert_eq!(recorder.shown.gl_summary(|gl| gl.texture), None);
+        assert_eq!(recorder.shown.gl_summary(0), None);
     }
 }

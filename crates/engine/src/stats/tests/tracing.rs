@@ -1,6 +1,5 @@
 //! Tests of the trace file: its contents, and that it is written completely or not at all.
 
-use box_filter::named;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -48,11 +47,16 @@ fn spans(base: Instant) -> Vec<Span> {
     ]
 }
 
+/// Returns the sample of a frame with these [`spans`].
+fn traced(base: Instant, variant: VariantId) -> FrameSample {
+    with(frame(1.5, 40.0, 1.0, variant), |sample| sample.stages.spans = spans(base))
+}
+
 #[test]
 fn a_frame_is_in_the_trace_with_its_stages_and_what_was_dropped() {
     let base = Instant::now();
-    let sample = FrameSample { dropped_before: 2, late: true, ..frame(1.5, 40.0, 1.0, named("flat")) };
-    let mut events = frame_events(7, &sample, &spans(base));
+    let sample = FrameSample { dropped_before: 2, late: true, ..traced(base, named("flat")) };
+    let mut events = frame_events(7, &sample);
     let again = repaint_events(&spans(base + Duration::from_micros(20)));
     events.extend(again);
     let trace = written(&recorded(base, events));
@@ -95,8 +99,7 @@ fn a_frame_is_in_the_trace_with_its_stages_and_what_was_dropped() {
 
 #[test]
 fn a_shader_s_time_is_opengl_s() {
-    let sample = frame(1.5, 40.0, 1.0, named("glsl"));
-    let events = frame_events(0, &sample, &spans(Instant::now()));
+    let events = frame_events(0, &traced(Instant::now(), named("glsl")));
     assert_eq!(events.iter().filter(|event| event.track == Track::GlFilter).count(), 2);
 }
 
@@ -125,8 +128,8 @@ fn what_overlaps_has_rows_of_its_own_and_what_is_inside_has_not() {
 #[test]
 fn frames_that_lost_events_are_left_out_and_all_that_went_is_counted() {
     let base = Instant::now();
-    let sample = frame(1.5, 40.0, 1.0, named("flat"));
-    let events: Vec<Event> = (3..6).flat_map(|n| frame_events(n, &sample, &spans(base))).collect();
+    let sample = traced(base, named("flat"));
+    let events: Vec<Event> = (3..6).flat_map(|n| frame_events(n, &sample)).collect();
     let all = events.len();
     let trace = written(&Recording { forgotten: 100, first_whole_frame: 4, ..recorded(base, events) });
     let other = &trace["otherData"];
@@ -168,7 +171,8 @@ fn a_frame_of_the_history_has_its_timeline_and_those_before_it() {
         if n == 4 {
             recorder.mark_discontinuity();
         }
-        recorder.push_traced(frame(n as f64 * 0.04, 40.0, 1.0, named("flat")), vec![span]);
+        let sample = frame(n as f64 * 0.04, 40.0, 1.0, named("flat"));
+        recorder.push(with(sample, |sample| sample.stages.spans = vec![span]));
     }
     let first = |number| recorder.timeline_of(number).map(|(_, t)| (t.frames().len(), t.extent().unwrap().0));
     assert_eq!(first(9), Some((3, at(7))));
@@ -180,7 +184,7 @@ fn a_frame_of_the_history_has_its_timeline_and_those_before_it() {
     assert_eq!(recorder.number_of(&recorder.history()[6]), Some(6));
     assert_eq!(recorder.number_of(&recorder.history()[6].clone()), None);
     // Frames that have left the history have no timeline, and the others keep theirs.
-    recorder.push_traced(frame(11.0, 40.0, 1.0, named("flat")), Vec::new());
+    recorder.push(frame(11.0, 40.0, 1.0, named("flat")));
     assert_eq!(recorder.timeline_of(0).map(|_| ()), None);
     let newest = recorder.presented() - 1;
     assert_eq!(recorder.timeline_of(newest).unwrap().0.presented_at, 11.0);
