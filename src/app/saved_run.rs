@@ -42,7 +42,7 @@ fn rows<'a>(recorder: &'a Recorder, context: &ExportContext) -> Rows<'a> {
     };
     for (sample, switched) in recorder.frames_and_switches() {
         let setting = sample.setting;
-        let is_of_run = setting.size == (context.width, context.height)
+        let is_of_run = setting.size == (context.movie.width, context.movie.height)
             && setting.device == device
             && setting.beside.is_none()
             && !sample.beside_work
@@ -61,6 +61,7 @@ fn rows<'a>(recorder: &'a Recorder, context: &ExportContext) -> Rows<'a> {
 
 /// Creates the benchmark result from the frames of each setting, with a case for each radius.
 fn report(rows: &Rows<'_>, c: &ExportContext) -> Report {
+    let (width, height) = (c.movie.width, c.movie.height);
     let mut radii: Vec<u32> = rows.iter().map(|(of, _)| of.radius).collect();
     radii.sort_unstable();
     radii.dedup();
@@ -72,8 +73,8 @@ fn report(rows: &Rows<'_>, c: &ExportContext) -> Report {
         });
         RunReport {
             // Times of frames that play are not comparable to those of `bench`.
-            title: format!("{}×{} · radius {radius}, in the window", c.width, c.height),
-            case: json!({ "width": c.width, "height": c.height, "radius": radius }),
+            title: format!("{width}×{height} · radius {radius}, in the window"),
+            case: json!({ "width": width, "height": height, "radius": radius }),
             variants: variants.collect(),
             clock: Some(c.clock.json_name().to_owned()),
             clock_reason: c.clock.note(),
@@ -87,7 +88,7 @@ fn report(rows: &Rows<'_>, c: &ExportContext) -> Report {
     };
     let frames = rows.iter().map(|(_, frames)| frames.len()).sum();
     Report {
-        input: Some(Input { file: c.movie.clone(), width: c.width, height: c.height, frames, at_s: None }),
+        input: Some(Input { file: c.movie.file.clone(), width, height, frames, at_s: None }),
         devices: vec![device],
         ..Report::new(c.metadata.clone(), BoxFilter::INFO.name)
     }
@@ -113,7 +114,7 @@ fn row(of: &Setting, frames: &[&FrameSample], c: &ExportContext) -> RowReport {
     let used = c.kernels.iter().find(|used| (used.variant, used.version) == (of.variant, of.version));
     let is_verified = used.map_or(of.variant.back_end().does_without_opencl(), |used| used.verified);
     let checked = Checked {
-        sizes: vec![format!("{}x{}", c.width, c.height)],
+        sizes: vec![format!("{}x{}", c.movie.width, c.movie.height)],
         inputs: vec!["the movie".to_owned()],
         ..Checked::default()
     };
@@ -139,7 +140,7 @@ mod tests {
     use base::timing::Verdict;
     use box_filter::named;
     use compute::KernelFile;
-    use engine::stats::{SecondSetting, Stage, UsedKernel};
+    use engine::stats::{ExportedMovie, SecondSetting, Stage, UsedKernel};
     use ladder::compare::compare;
 
     /// Creates a recorded frame whose stages each take `ms` milliseconds, presented at the time `at`.
@@ -156,10 +157,7 @@ mod tests {
                 kernel: KernelFile { file: "box_filter/01_naive.cl".to_owned(), hash: "12ab".to_owned() },
                 verified: true,
             }],
-            movie: "clip.mp4".into(),
-            width: 1280,
-            height: 720,
-            fps: Some(25.0),
+            movie: ExportedMovie { file: "clip.mp4".into(), fps: Some(25.0), height: 720, width: 1280 },
             device: None,
             clock: ClockState::Trusted,
             gl_renderer: "renderer".into(),

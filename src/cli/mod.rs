@@ -37,7 +37,7 @@ use base::stderr::print_message;
 use base::stdout;
 use base::timing::log;
 use box_filter::{Group, VariantId};
-use engine::stats::{TraceContext, write_trace};
+use engine::stats::write_trace;
 use opencl::cl::{Device, Listing, list, list_devices, no_device, select_device};
 use opencl::sources::{self, Sources};
 use opencl::{crash, drivers, process, program, sandbox, watch};
@@ -284,8 +284,7 @@ fn traced(args: &TraceArgs, work: impl FnOnce() -> Result<u8>) -> Result<u8> {
     }
     log::start(log::KEPT_EVENTS);
     let done = work();
-    let written =
-        log::copy().map_or(Ok(()), |recorded| write_trace(path, &recorded, &TraceContext::default()));
+    let written = log::copy().map_or(Ok(()), |recorded| write_trace(path, &recorded, None));
     done.and_then(|code| written.map(|()| code))
 }
 

@@ -118,7 +118,9 @@ fn search_all<L: Ladder>(
             // other processes may have stored results meanwhile.
             let mut cache = Cache::load();
             let same = |known: &&Option<Entry>| {
-                known.as_ref().is_some_and(|known| entries.iter().any(|entry| entry.same_search(known)))
+                known
+                    .as_ref()
+                    .is_some_and(|known| entries.iter().any(|entry| entry.search() == known.search()))
             };
             if let Some(earlier) = searched.iter().rposition(|known| same(&known)) {
                 let (now, before) = (&target.case.short, &targets[earlier].case.short);

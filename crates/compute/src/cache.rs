@@ -5,7 +5,7 @@
 //! version, ladder, group of cases, variant, and kernel source: if one of them changes, the entry is ignored.
 
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Once;
 
 use serde::{Deserialize, Serialize};
@@ -94,21 +94,10 @@ impl Entry {
         Self { kept: true, ..self }
     }
 
-    /// Returns true if both entries are for the same device, driver, ladder and group of cases. The times of two such entries
-    /// are comparable only if they come from the same search.
-    pub fn same_search(&self, other: &Self) -> bool {
-        self.device == other.device
-            && self.driver == other.driver
-            && self.ladder == other.ladder
-            && self.class == other.class
-    }
-
-    /// Returns true if the entry is for this device and this group of cases.
-    fn is_for(&self, device: &DeviceInfo, class: &Class) -> bool {
-        self.device == device.name
-            && self.driver == device.driver
-            && self.ladder.as_deref() == class.ladder
-            && self.class == class.fields
+    /// Returns the device, driver, ladder and group of cases. The times of two entries that have the same ones are comparable only if they
+    /// come from the same search.
+    pub fn search(&self) -> (&str, &str, Option<&str>, &Map<String, Value>) {
+        (&self.device, &self.driver, self.ladder.as_deref(), &self.class)
     }
 
     /// Returns the entry's configuration; `None` if the kernel source or the set of parameters has changed since the search,
@@ -120,10 +109,8 @@ impl Entry {
         code: &'static C,
     ) -> Option<Config<C>> {
         let params = code.params();
-        let names = |name: &&'static str| self.params.iter().any(|(n, _)| n == name);
-        let known = params.iter().map(|p| p.name).filter(|n| names(n)).count();
-        if known != params.len()
-            || known != self.params.len()
+        if self.params.len() != params.len()
+            || !params.iter().all(|param| self.params.iter().any(|(name, _)| name == param.name))
             || !timer::is_possible_ms(self.ms)
             || sources.fingerprint(code.file()).ok()? != self.source
         {
@@ -165,7 +152,18 @@ impl Cache {
     pub fn load() -> Self {
         let Some(path) = path() else { return Self::default() };
         let read = load::bytes(&path, load::MAX_LIST_BYTES).and_then(|text| Self::parse(&text));
-        read.unwrap_or_else(|why| Self::ignored(&path, &why))
+        read.unwrap_or_else(|why| {
+            /// Makes sure that the warning is printed once per process.
+            static ONCE: Once = Once::new();
+            let hint = match why {
+                Unread::Missing => return Self::default(),
+                Unread::WrongKind(_) => "Remove it, and `clreel tune` can keep what it finds.",
+                Unread::Refused(_) | Unread::Damaged(_) => "`clreel tune` writes it anew.",
+            };
+            let name = base::text::name(&path);
+            ONCE.call_once(|| print_message(format_args!("'{name}' is ignored. {why} {hint}")));
+            Self::default()
+        })
     }
 
     /// Parses the contents of the cache file.
@@ -180,26 +178,10 @@ impl Cache {
         Ok(cache)
     }
 
-    /// Returns an empty cache in place of the cache file at `path`, which is unusable because of `why`. Prints a warning about
-    /// it once per process, but not if the file is missing.
-    fn ignored(path: &Path, why: &Unread) -> Self {
-        /// Makes sure that the warning is printed once per process.
-        static ONCE: Once = Once::new();
-        let hint = match why {
-            Unread::Missing => return Self::default(),
-            Unread::WrongKind(_) => "Remove it, and `clreel tune` can keep what it finds.",
-            Unread::Refused(_) | Unread::Damaged(_) => "`clreel tune` writes it anew.",
-        };
-        ONCE.call_once(|| {
-            print_message(format_args!("'{}' is ignored. {why} {hint}", base::text::name(path)))
-        });
-        Self::default()
-    }
-
     /// Adds the entries of one search to the cache. They replace all older entries for the same device, driver, ladder and
     /// group of cases.
     pub fn put(&mut self, found: Vec<Entry>) {
-        self.entries.retain(|old| !found.iter().any(|new| new.same_search(old)));
+        self.entries.retain(|old| !found.iter().any(|new| new.search() == old.search()));
         self.entries.extend(found);
     }
 
@@ -213,7 +195,8 @@ impl Cache {
         class: &Class,
         find: impl FnOnce(&str) -> Option<(R, &'static C)>,
     ) -> Option<(R, Config<C>)> {
-        let found = self.entries.iter().filter(|e| e.is_for(device, class));
+        let search = (&*device.name, &*device.driver, class.ladder, &class.fields);
+        let found = self.entries.iter().filter(|entry| entry.search() == search);
         // If this entry is outdated, the others may not be the fastest any more, so the cases must be tuned again.
         let best = found.min_by(|a, b| b.kept.cmp(&a.kept).then(f64::total_cmp(&a.ms, &b.ms)))?;
         let (variant, code) = find(&best.variant)?;

@@ -160,18 +160,18 @@ impl<C: Tunable> Config<C> {
 
     /// Returns the compiler options, such as `-D WIDTH=4 -D GROUP=64`.
     pub fn options(&self) -> String {
-        let option = |(p, v): (&Param, &u32)| format!("-D {}={v}", p.name);
-        self.code.params().iter().zip(&self.values).map(option).collect::<Vec<_>>().join(" ")
+        self.settings().map(|setting| format!("-D {setting}")).collect::<Vec<_>>().join(" ")
+    }
+
+    /// Returns the values as in `STRIP_X=64`.
+    fn settings(&self) -> impl Iterator<Item = String> {
+        self.code.params().iter().zip(&self.values).map(|(param, value)| format!("{}={value}", param.name))
     }
 }
 
 /// Writes the values as in `STRIP_X=64 QUADS=4`.
 impl<C: Tunable> fmt::Display for Config<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (n, (param, value)) in self.code.params().iter().zip(&self.values).enumerate() {
-            let gap = if n > 0 { " " } else { "" };
-            write!(f, "{gap}{}={value}", param.name)?;
-        }
-        Ok(())
+        f.write_str(&self.settings().collect::<Vec<_>>().join(" "))
     }
 }

@@ -43,14 +43,11 @@ pub struct Pass<S: 'static, X: 'static = ()> {
     pub args: &'static [Arg<S, X>],
     /// Returns the numbers of work-items of a work-group, across and down.
     pub local: fn(&Config<Code<S, X>>) -> [usize; 2],
-    /// Returns the numbers of work-groups, across and down. Nothing is launched if one of them is 0.
-    pub groups: GroupsFormula<S, X>,
+    /// Returns the numbers of work-groups for a configuration and a case, across and down. Nothing is launched if one of them is 0.
+    pub groups: fn(&Config<Code<S, X>>, &S) -> [usize; 2],
     /// Returns the exact work of the launch; `None` if there is no formula for it.
     pub work: Option<WorkFormula<S, X>>,
 }
-
-/// A function that returns the numbers of work-groups for a configuration and a case, across and down.
-pub type GroupsFormula<S, X = ()> = fn(&Config<Code<S, X>>, &S) -> [usize; 2];
 
 /// A function that adds the exact work to a launch whose sizes are known.
 pub type WorkFormula<S, X = ()> = fn(&Config<Code<S, X>>, &S, Launched<'_>) -> LaunchWork;
@@ -353,9 +350,6 @@ pub struct Lens {
 pub struct Host<S: 'static> {
     /// The number of threads that it uses.
     pub threads: Threads,
-    /// Computes the output.
-    pub run: HostRun<S>,
+    /// Computes the output of a case from the inputs. The last argument is the number of threads.
+    pub run: fn(&S, &[&[f32]], &mut [f32], usize) -> Result<()>,
 }
-
-/// A function that computes the output of a case from the inputs. The last argument is the number of threads.
-pub type HostRun<S> = fn(&S, &[&[f32]], &mut [f32], usize) -> Result<()>;

@@ -1,7 +1,7 @@
 //! Timed runs: commands are enqueued on a device, waited for, and timed by the device's clock and the host's.
 
 use std::cell::RefCell;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use base::error::Result;
 use base::timing::log::{self, Track};
@@ -71,7 +71,15 @@ pub fn sample(queue: &Queue, enqueue: impl FnOnce(&Queue) -> Result<Vec<Event>>)
     queue.finish().map_err(|e| failed("The device failed while it was timed.", &e))?;
     let (wall_ms, wall) = (ms_since(begin), begin.elapsed());
     let clock = queue.clock();
-    log::record(|| trace_spans(clock, &events, (begin, enqueued), wall));
+    log::record(|| {
+        let measure = log::Event::span(Track::of_thread(), "measure", begin, begin + wall);
+        let name = KERNEL_NAME.with_borrow(Clone::clone);
+        let commands = device_spans(clock, "command", &events, (begin, enqueued)).into_iter();
+        std::iter::once(measure).chain(commands.map(move |command| match &name {
+            Some(name) => command.with(name.clone()),
+            None => command,
+        }))
+    });
     watch::progress();
     if !clock.is_usable() {
         return Ok(Sample::on_host(wall_ms));
@@ -85,24 +93,6 @@ pub fn sample(queue: &Queue, enqueue: impl FnOnce(&Queue) -> Result<Vec<Event>>)
     }
     let dispatch_ms = events.first().and_then(|first| timer::dispatch_ms(first, wall).ok().flatten());
     Ok(Sample { device_ms: Some(device_ms), dispatch_ms, wall_ms })
-}
-
-/// Returns the trace events of a timed run: one for the host, and one for each command on the device. `enqueued` has the times
-/// before and after the commands were enqueued.
-fn trace_spans(
-    clock: &Clock,
-    events: &[Event],
-    enqueued: (Instant, Instant),
-    wall: Duration,
-) -> Vec<log::Event> {
-    let mut traced = vec![log::Event::span(Track::of_thread(), "measure", enqueued.0, enqueued.0 + wall)];
-    let name = KERNEL_NAME.with_borrow(Clone::clone);
-    let commands = device_spans(clock, "command", events, enqueued);
-    traced.extend(commands.into_iter().map(|command| match &name {
-        Some(name) => command.with(name.clone()),
-        None => command,
-    }));
-    traced
 }
 
 /// Returns trace events with the name `what` for commands on the device, which have ended. `enqueued` has the times before and

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::estimate::Estimate;
-use super::filter::{BandTimes, FinishedBand, FrameFilter, RunningBand};
+use super::filter::{BandTimes, FilterShape, FinishedBand, FrameFilter, RunningBand};
 use super::request::{FilterTimes, KernelsId};
 use super::speed_model::SpeedModel;
 use crate::stats::Span;
@@ -17,7 +17,7 @@ use opencl::event::Waker;
 
 /// A band of rows that one pass of the filter has started.
 struct Band {
-    running: Box<dyn RunningBand>,
+    running: RunningBand,
     pass: usize,
     rows: u32,
     work: f64,
@@ -28,6 +28,7 @@ struct Band {
 pub struct Bands {
     kernels: KernelsId,
     pub(super) filter: Box<dyn FrameFilter>,
+    shape: FilterShape,
     /// The index of the pass and the first row of the band to start next. The index equals the number of passes once all bands
     /// have been started.
     next: (usize, u32),
@@ -46,18 +47,21 @@ pub struct Bands {
 impl Bands {
     /// Creates the bands of a frame and predicts their total time from `speeds`. No band is started yet.
     pub fn new(kernels: KernelsId, filter: Box<dyn FrameFilter>, speeds: &SpeedModel) -> Self {
-        let passes = (0..filter.passes()).map(|pass| (filter.work(pass), speeds.ns_per_unit(kernels, pass)));
-        let predicted = |pass| speeds.predict_ms(kernels, pass, filter.work(pass));
+        let shape = filter.shape();
+        let passes = || shape.passes.iter().enumerate();
+        let known = passes().map(|(pass, (_, work))| (*work, speeds.ns_per_unit(kernels, pass)));
+        let predicted = passes().map(|(pass, (_, work))| speeds.predict_ms(kernels, pass, *work));
         Self {
             kernels,
             next: (0, 0),
             in_flight: VecDeque::new(),
             cancelled: false,
-            estimate: Estimate::new(passes),
-            predicted_ms: (0..filter.passes()).map(predicted).sum(),
+            estimate: Estimate::new(known),
+            predicted_ms: predicted.sum(),
             last_after: Duration::ZERO,
             took: FilterTimes::default(),
             finished: Vec::new(),
+            shape,
             filter,
         }
     }
@@ -70,14 +74,13 @@ impl Bands {
     pub fn start_bands(&mut self, speeds: &SpeedModel, waker: &Waker) -> Result<bool> {
         let mut any = false;
         while let Some((pass, rows)) = self.next_band(speeds) {
-            let all = self.filter.rows();
-            let work = self.filter.work(pass) * rows.len() as f64 / f64::from(all.max(1));
+            let FilterShape { rows: all, band_ms, .. } = self.shape;
+            let work = self.shape.passes[pass].1 * rows.len() as f64 / f64::from(all.max(1));
             let predicted_ms = speeds.predict_ms(self.kernels, pass, work);
-            if !self.in_flight.is_empty() && self.in_flight_ms() + predicted_ms > 2.0 * self.filter.band_ms()
-            {
+            if !self.in_flight.is_empty() && self.in_flight_ms() + predicted_ms > 2.0 * band_ms {
                 break;
             }
-            let waker = Some(waker).filter(|_| predicted_ms > self.filter.band_ms() / 2.0);
+            let waker = Some(waker).filter(|_| predicted_ms > band_ms / 2.0);
             let running = self.filter.start(pass, rows.clone(), waker)?;
             let height = rows.end - rows.start;
             self.in_flight.push_back(Band { running, pass, rows: height, work, predicted_ms });
@@ -88,15 +91,14 @@ impl Bands {
     }
 
     /// Returns the pass and the rows of the next band. The band has as many rows as are predicted to take no longer than
-    /// [`FrameFilter::band_ms`], the filter's limit for one band. Returns `None` if all bands have been started.
+    /// the filter's limit for one band. Returns `None` if all bands have been started.
     fn next_band(&self, speeds: &SpeedModel) -> Option<(usize, Range<u32>)> {
-        if self.all_started() {
-            return None;
-        }
-        let ((pass, first), all) = (self.next, self.filter.rows());
-        let step = self.filter.row_step(pass).max(1);
-        let row_ms = speeds.predict_ms(self.kernels, pass, self.filter.work(pass)) / f64::from(all.max(1));
-        let fit = (self.filter.band_ms() / row_ms.max(1e-9)).min(f64::from(all)) as u32;
+        let (pass, first) = self.next;
+        let FilterShape { rows: all, band_ms, .. } = self.shape;
+        let (step, work) = *self.shape.passes.get(pass).filter(|_| !self.cancelled)?;
+        let step = step.max(1);
+        let row_ms = speeds.predict_ms(self.kernels, pass, work) / f64::from(all.max(1));
+        let fit = (band_ms / row_ms.max(1e-9)).min(f64::from(all)) as u32;
         let (rows, left) = ((fit / step).max(1).saturating_mul(step), all.saturating_sub(first));
         // Remaining rows that fit belong to this band, instead of making another one.
         let rows = if left <= fit { left } else { rows };
@@ -110,7 +112,7 @@ impl Bands {
     /// If a band failed.
     pub fn poll(&mut self, speeds: &mut SpeedModel, elapsed: Duration) -> Result<()> {
         while let Some(band) = self.in_flight.front_mut() {
-            let Some(ran) = band.running.poll()? else { break };
+            let Some(ran) = (band.running)()? else { break };
             let Some(band) = self.in_flight.pop_front() else { break };
             self.cancelled |= ran.cancelled;
             let ran = self.without_wait(ran);
@@ -151,7 +153,7 @@ impl Bands {
 
     /// Returns true if every band has been started, or if the filter was cancelled and starts no more.
     pub(crate) fn all_started(&self) -> bool {
-        self.cancelled || self.next.0 >= self.filter.passes()
+        self.cancelled || self.next.0 >= self.shape.passes.len()
     }
 
     /// Returns true if no band is left to start and none is in flight.
@@ -172,7 +174,7 @@ impl Bands {
 
     /// Returns the error of the first band in flight that has failed, if any.
     pub(super) fn failure(&mut self) -> Option<base::error::Error> {
-        self.in_flight.iter_mut().find_map(|band| band.running.poll().err())
+        self.in_flight.iter_mut().find_map(|band| (band.running)().err())
     }
 
     /// Returns the sum of the times of the finished bands, in milliseconds; NaN if unknown.

@@ -22,12 +22,12 @@ const MAX_CONVERSIONS: usize = 1000;
 #[derive(Default)]
 pub(super) struct ConversionStates {
     /// The state of each conversion that frames have requested, whether it can be used or not.
-    pub(super) trust: HashMap<Conversion, Trust>,
+    pub trust: HashMap<Conversion, Trust>,
     /// Conversions that the builder (the thread that compiles programs) should build and check. Each is passed to it once.
-    pub(super) missing: Vec<Conversion>,
+    pub missing: Vec<Conversion>,
     /// Conversions and colour corrections whose output should be compared with the reference on whole pictures, in the
     /// background. Each is reported once.
-    pub(super) unchecked: Vec<Check>,
+    pub unchecked: Vec<Check>,
     /// Colour corrections of RGBA pictures that frames have used.
     corrected: Vec<Check>,
 }
@@ -151,14 +151,6 @@ impl Conversions {
     /// Returns true if the colours of RGBA pictures can be corrected on the device.
     pub fn can_correct(&self) -> bool {
         self.corrector.is_some() && !self.is_corrector_refused
-    }
-
-    /// Returns the reason why a frame's planes are not on the device, for the error message of a variant that filters planes.
-    pub(super) fn planes_missing_reason(&self) -> &'static str {
-        match self.known.trust.values().any(|trust| *trust == Trust::Refused) {
-            true => "The program that converts its pictures on the device does not build, or is wrong.",
-            false => "The device does not read the planes of its pictures' format.",
-        }
     }
 
     /// Enqueues a conversion or correction. `kernels` is the kernel cache of the frame's slot. Returns the command's event, or

@@ -19,10 +19,10 @@ pub(crate) struct RemovedDevice {
     /// The unfinished frames of the device.
     _jobs: Vec<Job>,
     /// The device's memory objects of unused slots, and of slots whose frames do not use the device. A slot is the memory of one picture.
-    pub(crate) buffers: Vec<DeviceBuffers>,
+    pub buffers: Vec<DeviceBuffers>,
     /// Slots that are not needed any more.
-    pub(crate) slots: Vec<Slot>,
-    pub(crate) pipeline: Pipeline,
+    pub slots: Vec<Slot>,
+    pub pipeline: Pipeline,
 }
 
 // SAFETY: a removed device goes to the thread that releases it as a whole, with all clones of what it shares within itself. OpenCL's

@@ -29,43 +29,43 @@ pub(super) enum Colors {
 /// The state for interpreting the times of a device's commands: the relation of its clock to the host's, and the measured time
 /// of conversions.
 pub(super) struct DeviceTimes {
-    pub(super) clock: DeviceClock,
+    pub clock: DeviceClock,
     /// The command queue to which spans of uploads are attributed.
-    pub(super) uploads: Lane,
-    pub(super) conversion: ConversionTime,
+    pub uploads: Lane,
+    pub conversion: ConversionTime,
 }
 
 /// The OpenCL commands of one frame around its filter.
 #[derive(Default)]
 pub(super) struct DeviceJob {
-    pub(super) colors: Option<Colors>,
+    pub colors: Option<Colors>,
     /// The filtered buffer that is to be copied into the slot's texture on the device.
-    pub(super) to_copy: Option<Picture>,
+    pub to_copy: Option<Picture>,
     /// True if the finished picture is in the slot's texture.
-    pub(super) to_texture: bool,
+    pub to_texture: bool,
     /// True if the filter was cancelled, so that the picture is neither converted nor measured.
-    pub(super) is_cancelled: bool,
+    pub is_cancelled: bool,
     /// For a picture that is neither filtered nor converted: its buffer, and the buffer to copy it to so that it can be measured.
-    pub(super) unfiltered: Option<(Buffer, Buffer)>,
+    pub unfiltered: Option<(Buffer, Buffer)>,
     /// The measurements to make after the filter, the picture to measure, and the picture that auto-levels write.
-    pub(super) wanted: Option<(MeasurementPlan, Picture, Picture)>,
-    pub(super) measured: Option<QueuedMeasurements>,
-    pub(super) upload: Option<Event>,
+    pub wanted: Option<(MeasurementPlan, Picture, Picture)>,
+    pub measured: Option<QueuedMeasurements>,
+    pub upload: Option<Event>,
     /// True if the upload is known to be complete, so that its event need not be polled again.
-    pub(super) is_uploaded: bool,
-    pub(super) acquire: Option<Event>,
-    pub(super) converted: Option<Event>,
+    pub is_uploaded: bool,
+    pub acquire: Option<Event>,
+    pub converted: Option<Event>,
     /// Copies of the picture into the slot's texture, or into the buffer in which it is measured.
-    pub(super) copied: Vec<Event>,
+    pub copied: Vec<Event>,
     /// The last command of the frame. When it is complete, all commands of the frame are.
-    pub(super) last: Option<Event>,
+    pub last: Option<Event>,
     /// The command that was enqueued in the shortest time, with the host's times before and after the call. It relates the device's clock
     /// to the host's.
-    pub(super) clock_sample: Option<(Event, Instant, Instant)>,
+    pub clock_sample: Option<(Event, Instant, Instant)>,
     /// When the first command of the frame was about to be enqueued.
-    pub(super) began: Option<Instant>,
+    pub began: Option<Instant>,
     /// The intervals in which the host worked for this frame.
-    pub(super) host_spans: Vec<Span>,
+    pub host_spans: Vec<Span>,
 }
 
 impl DeviceJob {
@@ -82,18 +82,6 @@ impl DeviceJob {
     /// Returns the stage to which the time of the colour command is added: the correction or the conversion.
     fn color_stage(&self) -> Stage {
         if matches!(self.colors, Some(Colors::Correct(_))) { Stage::Correct } else { Stage::Convert }
-    }
-
-    /// Polls the upload, unless it is complete already. An upload may have a queue of its own; if it fails, not every driver also fails the
-    /// commands of the other queue that wait for it.
-    ///
-    /// # Errors
-    /// If the upload failed.
-    pub(super) fn poll_upload(&mut self) -> Result<()> {
-        if let Some(upload) = self.upload.as_ref().filter(|_| !self.is_uploaded) {
-            self.is_uploaded = is_complete(upload, UPLOAD_FAILED)?;
-        }
-        Ok(())
     }
 
     /// Returns true if all commands of the frame are complete. Never waits.
@@ -157,7 +145,8 @@ impl DeviceJob {
             (&self.colors, &self.converted)
         {
             let [convert, correct] = [Stage::Convert, Stage::Correct].map(|stage| stage as usize);
-            (stages.times[convert], stages.times[correct]) = conversion.split(command, stages.times[convert]);
+            (stages.times[convert], stages.times[correct]) =
+                conversion.split(command.conversion(), stages.times[convert], &command.correction);
             let correct_ns = (stages.times[correct] * 1e6) as u64;
             let converted =
                 ran.iter().find(|(stage, ..)| *stage == Stage::Convert).map(|(.., span_ns)| *span_ns);
@@ -182,7 +171,7 @@ impl DeviceJob {
 }
 
 /// The first sentence of the error when the upload of a frame fails.
-const UPLOAD_FAILED: &str = "A frame could not be brought to the device.";
+pub(super) const UPLOAD_FAILED: &str = "A frame could not be brought to the device.";
 /// The first sentence of the error when the copy of the finished picture into its texture or buffer fails.
 const COPY_FAILED: &str = "A frame could not be copied to where it is shown.";
 /// The first sentence of the error when the finished picture does not return to the host.

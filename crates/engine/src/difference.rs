@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use super::picture_buffer::PictureBuffer;
 use super::slot::SlotContent;
-use super::{Engine, Pipeline, Slot};
+use super::{Engine, Slot};
 use crate::sharing::hand_over_texture;
 use base::error::{Error, Result};
 use base::memory::rgba_bytes;
@@ -185,14 +185,12 @@ impl Comparer {
         let [parts, whole] = self.kernels.entry(images).or_insert(kernels);
         let queue = &self.cl.queue;
         let start = || {
-            let [width, pixels, run] = [width as i32, pixels as i32, run as i32].map(Value::Int);
-            parts.set(0, a.mem())?;
-            parts.set(1, b.mem())?;
-            parts.set(2, map.mem())?;
-            parts.set(3, self.parts.mem())?;
-            parts.set(4, width)?;
-            parts.set(5, pixels)?;
-            parts.set(6, run)?;
+            for (at, memory) in (0..).zip([a.mem(), b.mem(), map.mem(), self.parts.mem()]) {
+                parts.set(at, memory)?;
+            }
+            for (at, value) in (4..).zip([width as i32, pixels as i32, run as i32]) {
+                parts.set(at, Value::Int(value))?;
+            }
             whole.set(0, self.parts.mem())?;
             whole.set(1, self.out.mem())?;
             whole.set(2, Value::Int(groups as i32))?;
@@ -263,38 +261,41 @@ impl Comparer {
     }
 }
 
-/// Returns a slot's picture where it can be compared: in the device's memory if it is there, else in host memory; `None` if it
-/// is in neither. `on_device` is the result of [`Slot::on_device`] for the slot.
-fn picture_source<'a>(slot: &'a Slot, on_device: &'a Option<(Picture, bool)>) -> Option<PictureSource<'a>> {
-    match on_device {
-        Some((picture, _)) => Some(PictureSource::OnDevice(picture)),
-        None => slot.pixels().map(PictureSource::OnHost),
-    }
-}
-
-impl Pipeline {
-    /// Compares the pictures of two slots, and waits for the result. The map of the differences goes to the slot `map`: into
-    /// its texture if textures are shared, else into its host memory. Returns the differences and the device's time in
-    /// milliseconds.
-    fn compare(&mut self, a: &Slot, b: &Slot, map: &mut Slot) -> Result<(Difference, f64)> {
-        let to_texture = self.to_texture() && map.texture().is_some();
-        let cl = &self.cl;
+impl Engine {
+    /// Compares the finished pictures of two slots of one size, and waits for the result. OpenGL must have finished with their
+    /// textures, if they have any. The map of the differences goes to the slot `map`, of the same size; if textures are shared,
+    /// no pixel is copied to the host. Returns the differences and the device's time in milliseconds.
+    ///
+    /// # Errors
+    /// If there is no device, the device fails, or a slot has no picture.
+    pub fn compare(&mut self, a: &Slot, b: &Slot, map: &mut Slot) -> Result<(Difference, f64)> {
+        let Some(pipeline) = &mut self.pipeline else {
+            let why = "An OpenCL device compares them, and there is none.";
+            return Err(Error::new(COMPARISON_FAILED, why, "Choose a device with Ctrl+D."));
+        };
+        if self.has_opengl {
+            pipeline.slot_preparation().prepare_map(map);
+        }
+        let to_texture = pipeline.to_texture() && map.texture().is_some();
+        let cl = &pipeline.cl;
         // After an error it is built again when the next pictures are compared.
-        let comparer = self.meters.comparer.take().unwrap_or_else(|| Comparer::new(cl))?;
-        let comparer = self.meters.comparer.insert(Ok(comparer)).as_mut().map_err(|error| error.clone())?;
-        let slots = [a, b];
-        let on_device = slots.map(Slot::on_device);
+        let comparer = pipeline.meters.comparer.take().unwrap_or_else(|| Comparer::new(cl))?;
+        let comparer =
+            pipeline.meters.comparer.insert(Ok(comparer)).as_mut().map_err(|error| error.clone())?;
+        let on_device = [a, b].map(Slot::on_device);
         // For commands that only read the textures.
         let lend = |to_cl| {
-            let is_shared = |of: &Option<(Picture, bool)>| matches!(of, Some((_, true)));
-            let shared = slots.into_iter().zip(&on_device).filter(|(_, of)| is_shared(of));
-            let mut textures = shared.map(|(slot, _)| slot.device.shared_texture());
-            textures.try_for_each(|texture| hand_over_texture(cl, texture?, to_cl).map(drop))
+            let mut shared = on_device.iter().flatten().filter(|(_, is_shared)| *is_shared);
+            shared.try_for_each(|(texture, _)| hand_over_texture(cl, texture, to_cl).map(drop))
         };
         lend(true)?;
-        let [of_a, of_b] = &on_device;
+        // A picture is compared in the device's memory if it is there, else in host memory.
+        let side = |at: usize| match &on_device[at] {
+            Some((picture, _)) => Some(PictureSource::OnDevice(picture)),
+            None => [a, b][at].pixels().map(PictureSource::OnHost),
+        };
         let no_pixels = || Error::new(COMPARISON_FAILED, "One has no pixels.", "");
-        let sides = picture_source(a, of_a).zip(picture_source(b, of_b)).ok_or_else(no_pixels);
+        let sides = side(0).zip(side(1)).ok_or_else(no_pixels);
         let compared = sides.map(<[_; 2]>::from).and_then(|sides| {
             let heat = match to_texture {
                 true => comparer.heat.get(cl, Storage::Buffer, a.size)?,
@@ -317,25 +318,6 @@ impl Pipeline {
         cl.queue.finish().map_err(|e| failed(COMPARISON_FAILED, &e))?;
         map.note_back_on_host();
         compared
-    }
-}
-
-impl Engine {
-    /// Compares the finished pictures of two slots of one size, and waits for the result. OpenGL must have finished with their
-    /// textures, if they have any. The map of the differences goes to the slot `map`, of the same size; if textures are shared,
-    /// no pixel is copied to the host. Returns the differences and the device's time in milliseconds.
-    ///
-    /// # Errors
-    /// If there is no device, the device fails, or a slot has no picture.
-    pub fn compare(&mut self, a: &Slot, b: &Slot, map: &mut Slot) -> Result<(Difference, f64)> {
-        let Some(pipeline) = &mut self.pipeline else {
-            let why = "An OpenCL device compares them, and there is none.";
-            return Err(Error::new(COMPARISON_FAILED, why, "Choose a device with Ctrl+D."));
-        };
-        if self.has_opengl {
-            pipeline.slot_preparation().prepare_map(map);
-        }
-        pipeline.compare(a, b, map)
     }
 }
 

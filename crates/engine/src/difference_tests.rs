@@ -46,6 +46,10 @@ fn planted(size: (u32, u32), at: &[(usize, u8)]) -> Case {
 fn cases() -> Vec<Case> {
     let all = |size: (u32, u32)| (size.0 * size.1 * 4) as usize;
     let (small, large) = ((175, 99), (700, 400));
+    // The largest difference occurs in several groups, and in several places of one group: the first place counts.
+    let mut several =
+        [4 * 7000 + 1, 4 * 6000 + 2, 4 * 6030, 4 * 6064, 4 * 6099 + 3].map(|at| (at, 9)).to_vec();
+    several.push((4 * 300, 8));
     let mut cases = vec![
         planted((1, 1), &[]),
         planted((1, 1), &[(2, 1)]),
@@ -53,18 +57,7 @@ fn cases() -> Vec<Case> {
         planted(large, &[]),
         planted(large, &[(all(large) - 1, 1)]),
         planted(small, &[(0, 1)]),
-        // The largest difference occurs in several groups, and in several places of one group: the first place counts.
-        planted(
-            small,
-            &[
-                (4 * 7000 + 1, 9),
-                (4 * 300, 8),
-                (4 * 6000 + 2, 9),
-                (4 * 6030, 9),
-                (4 * 6064, 9),
-                (4 * 6099 + 3, 9),
-            ],
-        ),
+        planted(small, &several),
         planted(large, &[(4 * 250_000, 127), (4 * 320 + 1, 127), (4 * 319 + 2, 126), (4 * 321, 127)]),
     ];
     let a = noise(all(small));
@@ -184,17 +177,14 @@ fn faults_in_the_kernels_are_caught() {
 
 #[test]
 fn a_difference_is_said_in_words() {
-    let said = |differing, largest| Difference { pixels: 921_600, differing, largest }.to_string();
-    assert_eq!(said(0, None), "identical: 921,600 pixels compared");
-    let one = |differing, largest| Difference { pixels: 1, differing, largest }.to_string();
-    assert_eq!(one(0, None), "identical: 1 pixel compared");
-    assert_eq!(one(1, Some((3, (0, 0)))), "1 of 1 pixel differs, by at most 3 levels, first so at (0, 0)");
-    assert_eq!(
-        said(1, Some((1, (3, 4)))),
-        "1 of 921,600 pixels differs, by at most 1 level, first so at (3, 4)"
-    );
-    assert_eq!(
-        said(20, Some((17, (3, 4)))),
-        "20 of 921,600 pixels differ, by at most 17 levels, first so at (3, 4)"
-    );
+    let says = |pixels, differing, largest, said: &str| {
+        assert_eq!(Difference { pixels, differing, largest }.to_string(), said);
+    };
+    let at = |levels, x, y| Some((levels, (x, y)));
+    says(921_600, 0, None, "identical: 921,600 pixels compared");
+    says(1, 0, None, "identical: 1 pixel compared");
+    says(1, 1, at(3, 0, 0), "1 of 1 pixel differs, by at most 3 levels, first so at (0, 0)");
+    says(921_600, 1, at(1, 3, 4), "1 of 921,600 pixels differs, by at most 1 level, first so at (3, 4)");
+    let many = "20 of 921,600 pixels differ, by at most 17 levels, first so at (3, 4)";
+    says(921_600, 20, at(17, 3, 4), many);
 }

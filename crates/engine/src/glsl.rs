@@ -17,19 +17,19 @@ use box_filter::shaders::Shaders;
 use compute::sample::Sample;
 use opengl::headless::Headless;
 use opengl::read_texture::read_texture;
-use opengl::shader;
-use opengl::texture;
-use opengl::timer::{Clock, GlTimer, Timing};
+use opengl::timer::{GlTimer, Timing};
+use opengl::{shader, texture};
 
 /// The compiled shaders of the box filter, and the OpenGL objects that they draw with. The OpenGL context must be current whenever the
 /// filter is used or dropped.
 pub struct GlslFilter {
-    gl: Arc<glow::Context>,
+    pub(crate) gl: Arc<glow::Context>,
     passes: [Pass; 2],
     vertex_array: glow::VertexArray,
     framebuffer: glow::Framebuffer,
     sums: Cell<Option<(glow::Texture, (u32, u32))>>,
-    timer: GlTimer,
+    /// The timer of the filter's drawing, by OpenGL's timer queries or the host's clock.
+    pub(crate) timer: GlTimer,
     largest: (u32, u32),
 }
 
@@ -43,18 +43,14 @@ struct Pass {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Drawing {
     /// The texture with the unfiltered picture.
-    pub(crate) source: glow::Texture,
+    pub source: glow::Texture,
     /// The texture that receives the filtered picture; it may be `source`.
-    pub(crate) target: glow::Texture,
-    pub(crate) size: (u32, u32),
-    pub(crate) radius: u32,
+    pub target: glow::Texture,
+    pub size: (u32, u32),
+    pub radius: u32,
 }
 
 impl GlslFilter {
-    pub(crate) fn gl(&self) -> &glow::Context {
-        &self.gl
-    }
-
     /// Compiles the shaders in the current OpenGL context.
     ///
     /// # Errors
@@ -87,11 +83,6 @@ impl GlslFilter {
             largest: (largest[0].max(0) as u32, largest[1].max(0) as u32),
             gl,
         })
-    }
-
-    /// Returns the clock that times the filter's drawing: OpenGL's timer queries or the host's clock.
-    pub(crate) fn clock(&self) -> Clock {
-        self.timer.clock()
     }
 
     /// Creates the texture for the row sums of pictures of `size` pixels, unless it exists already.
@@ -136,32 +127,22 @@ impl GlslFilter {
         Ok(())
     }
 
-    /// Draws some rows of one pass of the filter over a picture. Pass 0 writes the row sums, and pass 1 reads them. The commands run
-    /// after [`GlslFilter::flush`] at the latest. Returns the pending measurement of their time. Never waits.
+    /// Calls `draw`, and starts to measure the time of its OpenGL commands. Returns the pending measurement. Never waits.
     ///
     /// # Errors
-    /// If the driver cannot draw into the textures.
-    pub(crate) fn draw_band(&self, pass: usize, rows: Range<u32>, picture: Drawing) -> Result<Timing> {
-        // Frames of other sizes may have come between.
-        self.create_sums_texture(picture.size)?;
-        self.time_drawing(|| self.draw(pass, rows, picture))
-    }
-
-    /// Flushes OpenGL's commands, so that they begin to run.
-    pub(crate) fn flush(&self) {
-        // SAFETY: the context is current.
-        unsafe { self.gl.flush() };
-    }
-
-    /// Calls `draw`, and starts to measure the time of its OpenGL commands.
-    fn time_drawing(&self, draw: impl FnOnce() -> Result<()>) -> Result<Timing> {
+    /// If `draw` returns one, or the driver gives no fence.
+    pub(crate) fn time_drawing(&self, draw: impl FnOnce() -> Result<()>) -> Result<Timing> {
         let (drawn, timing) = self.timer.time(draw);
         drawn?;
         timing.ok_or_else(|| shader::build_error("box filter", "the driver gave no fence".to_owned()))
     }
 
-    /// Draws some rows of one pass: pass 0 from `source` to the texture of the row sums, pass 1 from that texture to `target`.
-    fn draw(
+    /// Draws some rows of one pass: pass 0 from `source` to the texture of the row sums, pass 1 from that texture to `target`. The commands
+    /// run after `glFlush` at the latest.
+    ///
+    /// # Errors
+    /// If the driver cannot draw into the textures.
+    pub(crate) fn draw(
         &self,
         pass: usize,
         rows: Range<u32>,

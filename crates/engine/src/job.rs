@@ -16,24 +16,24 @@ use base::error::Error;
 /// A submitted frame in the engine. Its fields are dropped in their order: OpenCL memory objects may lie in the slot's host
 /// memory, so they come before the slot.
 pub(super) struct Job {
-    pub(super) ticket: Ticket,
-    pub(super) request: Request,
+    pub ticket: Ticket,
+    pub request: Request,
     /// The frame's commands on the OpenCL device around the filter; `None` if the frame does not use the device.
-    pub(super) on_device: Option<DeviceJob>,
+    pub on_device: Option<DeviceJob>,
     /// The frame's filter with its bands; `None` without a filter.
-    pub(super) filter: Option<Bands>,
+    pub filter: Option<Bands>,
     /// The key under which the slot keeps the filter for later frames; `None` if it does not.
-    pub(super) plan_key: Option<PlanKey>,
+    pub plan_key: Option<PlanKey>,
     /// True if the picture is in the slot's texture before it is filtered, as shaders need it.
-    pub(super) in_texture: bool,
-    pub(super) slot: Slot,
-    pub(super) started: Option<Instant>,
+    pub in_texture: bool,
+    pub slot: Slot,
+    pub started: Option<Instant>,
     /// True if the frame was cancelled before it was started.
-    pub(super) cancelled: bool,
+    pub cancelled: bool,
     /// The error because of which the frame could not be started.
-    pub(super) error: Option<Error>,
-    pub(super) stages: Stages,
-    pub(super) readings: Option<Arc<Readings>>,
+    pub error: Option<Error>,
+    pub stages: Stages,
+    pub readings: Option<Arc<Readings>>,
 }
 
 impl Job {
@@ -75,13 +75,6 @@ impl Job {
             predicted_s: bands.and_then(Bands::total_s),
             is_enqueued: self.is_all_enqueued(),
         }
-    }
-
-    /// Returns the part of the filter's work that is done, 0 to 1, and the predicted time of the bands in flight, in milliseconds. Returns
-    /// `None` if the frame has no filter or was not started.
-    pub(super) fn bands_in_flight(&self) -> Option<(f64, f64)> {
-        let bands = self.filter.as_ref().filter(|_| self.started.is_some())?;
-        Some((bands.fraction(), bands.in_flight_ms()))
     }
 
     /// Returns true if no command of this frame is left to enqueue on the device.

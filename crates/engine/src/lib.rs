@@ -58,6 +58,7 @@ use crate::stats::{Span, Stage};
 use base::error::{Error, Result};
 use base::timing::ms_since;
 pub use opencl::event::Waker;
+use opencl::event::is_complete;
 use opencl::watch;
 use video::Frame;
 use video::color::RgbaConverter;
@@ -67,6 +68,7 @@ pub use built_variants::{AutoChoice, BuiltVariants};
 pub use conversions::{Check, Conversions};
 pub(crate) use device::RemovedDevice;
 pub use device::{DeviceStatus, Need};
+use device_job::{DeviceJob, UPLOAD_FAILED};
 pub use difference::{Comparer, Difference, PictureSource};
 pub use filter::TextureFilter;
 pub use job::Jobs;
@@ -256,9 +258,12 @@ impl Engine {
             let is_over = job.cancelled || job.on_device.is_none() && job.filter.is_none();
             return if is_over { over(job.cancelled) } else { Ok(None) };
         }
-        if let Some(commands) = &mut job.on_device {
-            // The filter waits for the upload, and with some drivers forever if the upload has failed.
-            commands.poll_upload()?;
+        if let Some(DeviceJob { upload: Some(upload), is_uploaded, .. }) = &mut job.on_device
+            && !*is_uploaded
+        {
+            // The filter waits for the upload, and with some drivers forever if the upload has failed. An upload may have a queue of its
+            // own; if it fails, not every driver also fails the commands of the other queue that wait for it.
+            *is_uploaded = is_complete(upload, UPLOAD_FAILED)?;
         }
         let elapsed = job.elapsed();
         if let Some(bands) = &mut job.filter {
@@ -302,7 +307,10 @@ impl Engine {
             }
             // The caller waits anyway, so nothing has to be announced first.
             self.start_held();
-            let next = self.jobs.list.front().and_then(|job| Some((job.bands_in_flight()?, job.progress())));
+            let next = self.jobs.list.front().and_then(|job| {
+                let bands = job.filter.as_ref().filter(|_| job.started.is_some())?;
+                Some(((bands.fraction(), bands.in_flight_ms()), job.progress()))
+            });
             if let Some((bands, progress)) = next.filter(|(bands, _)| before != Some(*bands)) {
                 drop(watched.take());
                 on_progress(progress);

@@ -21,13 +21,13 @@ use video::color::{RgbaColors, RgbaConverter, correct_reference};
 /// Loads frames into slots, and prepares the filters that use no OpenCL.
 pub(super) struct Loader {
     /// The thread of the Rust filter, which is started when it is first needed.
-    pub(super) native: Option<NativeFilter>,
+    pub native: Option<NativeFilter>,
     /// The compiled shaders of the variant `glsl`, or the error that makes it unavailable.
-    pub(super) glsl: Result<Rc<GlslFilter>, Error>,
+    pub glsl: Result<Rc<GlslFilter>, Error>,
     /// The converter of frames to RGBA on the host.
-    pub(super) converter: RgbaConverter,
+    pub converter: RgbaConverter,
     /// The waker that is called when the Rust filter has finished a picture.
-    pub(super) waker: Waker,
+    pub waker: Waker,
 }
 
 impl Loader {

@@ -6,7 +6,7 @@ use super::scopes::{MeasurementPlan, Readings, Scopes};
 use super::{Comparer, Request};
 use base::error::Result;
 use opencl::cl::{ClContext, failed};
-use opencl::memory::{Picture, Storage};
+use opencl::memory::Storage;
 
 /// The kernels that measure frames (the scopes) and compare them (the comparer); each is `None` until it is built.
 #[derive(Default)]
@@ -35,12 +35,6 @@ impl Meters {
                 None
             }
         }
-    }
-
-    /// Returns true if auto-levels write the final picture `picture`, so that the filter must write into other memory.
-    pub(super) fn levels_write(&self, wanted: Option<&MeasurementPlan>, picture: &Picture) -> bool {
-        let Some(Ok(scopes)) = &self.scopes else { return false };
-        wanted.is_some_and(|wanted| wanted.levels) && scopes.stretches_into(picture)
     }
 
     /// Enqueues the measurements of a frame.

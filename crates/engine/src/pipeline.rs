@@ -22,17 +22,15 @@ use crate::sharing::Sharing;
 use crate::stats::{Lane, Span, Stage};
 use base::device::DeviceKind;
 use base::error::{Error, Result};
-use box_filter::Scratch;
-use box_filter::VariantId;
 use box_filter::color_kernels::PinnedPlanes;
+use box_filter::{Scratch, VariantId};
 use opencl::cl::{ClContext, Queue, flush};
 use opencl::event::{Waker, wait_in_queue, wake_after};
 use opencl::timer::DeviceClock;
 use opencl::transfer::enqueue_copy_to_image;
 use opengl::pixel_buffer::PixelBuffer;
 use video::Frame;
-use video::color::Layout;
-use video::color::{PackedPicture, Staging};
+use video::color::{Layout, PackedPicture, Staging};
 
 /// One OpenCL device with its built variants, conversions and measuring kernels, and the memory that all frames use in turn.
 pub struct Pipeline {
@@ -72,7 +70,13 @@ impl Pipeline {
     /// OpenGL.
     pub fn new(cl: ClContext, sharing: &Sharing) -> Self {
         // Without a second queue, uploads go to the only one.
-        let uploads = wants_two_queues(cl.device.info.kind).then(|| cl.extra_queue().ok()).flatten();
+        let wants_two_queues = match base::environment::text("CLREEL_QUEUES").as_deref() {
+            Some("1") => false,
+            Some("2") => true,
+            // On a CPU, an upload is only a handover.
+            _ => cl.device.info.kind != DeviceKind::Cpu,
+        };
+        let uploads = wants_two_queues.then(|| cl.extra_queue().ok()).flatten();
         let times = DeviceTimes {
             clock: DeviceClock::new(cl.clock()),
             uploads: if uploads.is_some() { Lane::Upload } else { Lane::Device },
@@ -261,16 +265,6 @@ impl SlotPreparation {
         // The device writes into the pixel buffer, from where OpenGL copies the picture into the texture.
         let can_write_into = |pixels: &PixelBuffer| !self.uses_host_memory || pixels.is_aligned();
         slot.prepare_for_device(shares, can_write_into)
-    }
-}
-
-/// Returns true if uploads get a queue of their own: on all devices but CPUs, where an upload is only a handover. The environment variable
-/// `CLREEL_QUEUES` overrides this.
-fn wants_two_queues(kind: DeviceKind) -> bool {
-    match base::environment::text("CLREEL_QUEUES").as_deref() {
-        Some("1") => false,
-        Some("2") => true,
-        _ => kind != DeviceKind::Cpu,
     }
 }
 

@@ -6,25 +6,16 @@
 use super::filter::FrameFilter;
 use box_filter::Extent;
 use box_filter::color_kernels::KernelCache;
-use opencl::memory::Picture;
 
 /// Identifies a plan (the kernels of a filter with their arguments set) within one slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PlanKey {
     /// The number that identifies the built variant whose kernels the plan has.
-    number: u64,
-    whole: Extent,
+    pub number: u64,
+    pub whole: Extent,
     /// The handles of the memory objects that the plan reads and writes. No other objects have these handles while the plan keeps its own
     /// alive.
-    memory: [usize; 2],
-}
-
-impl PlanKey {
-    /// Creates the key of a plan: `number` identifies the built variant, and `memory` has the pictures that the plan reads and
-    /// writes.
-    pub(super) fn new(number: u64, whole: Extent, memory: [&Picture; 2]) -> Self {
-        Self { number, whole, memory: memory.map(|picture| picture.mem().raw().addr()) }
-    }
+    pub memory: [usize; 2],
 }
 
 /// The plans of one slot, the last used plan at the end. A plan is the kernels of a filter with their arguments set.
@@ -32,7 +23,7 @@ impl PlanKey {
 pub(super) struct Plans {
     filters: Vec<(PlanKey, Box<dyn FrameFilter>)>,
     /// The kernels of conversion and correction.
-    pub(super) colors: KernelCache,
+    pub colors: KernelCache,
 }
 
 impl Plans {

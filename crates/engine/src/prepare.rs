@@ -2,6 +2,7 @@
 //! RGBA, or a filter on planes and then their conversion, directly into the final picture. A filter that an earlier frame of the slot used
 //! is reused.
 
+use super::conversions::Trust;
 use super::device_job::{Colors, DeviceJob};
 use super::filter::{FrameFilter, Kernels};
 use super::job::Job;
@@ -82,7 +83,8 @@ impl Pipeline {
         };
         let built = built.ok_or_else(|| not_built_error(variant))?;
         let memory = [&source, &target];
-        let key = plan_key.insert(PlanKey::new(built.number, whole, memory));
+        let addresses = memory.map(|picture| picture.mem().raw().addr());
+        let key = plan_key.insert(PlanKey { number: built.number, whole, memory: addresses });
         if let Some(filter) = slot.device.plans.take(key) {
             return Ok(Some(filter));
         }
@@ -110,7 +112,12 @@ impl Pipeline {
                 let hint = "Choose another variant; fused filters pictures of any format.";
                 Refusal::Unsupported(Error::new(format!("'{variant}' cannot filter this movie."), why, hint))
             };
-            let layout = layout.ok_or_else(|| unsupported(self.conversions.planes_missing_reason()))?;
+            let missing = || match self.conversions.known.trust.values().any(|trust| *trust == Trust::Refused)
+            {
+                true => "The program that converts its pictures on the device does not build, or is wrong.",
+                false => "The device does not read the planes of its pictures' format.",
+            };
+            let layout = layout.ok_or_else(|| unsupported(missing()))?;
             let bytes = layout.filtered().bytes() as u64;
             self.trials.require(TrialCase { variant, version, size, radius, layout: Some(layout) })?;
             return match (self.variants.get(request.kernels()), info.has_room(bytes, bytes)) {
@@ -147,7 +154,9 @@ impl Pipeline {
         let (size, to_texture) = (slot.size, self.writes_texture_of(slot));
         let wanted = self.meters.prepare(&self.cl, request, storage, size);
         let last = if to_texture { slot.shared(&self.cl)? } else { slot.target(&self.cl, storage)? };
-        let is_leveled = self.meters.levels_write(wanted.as_ref(), &last);
+        // Auto-levels then write the final picture, so that the filter must write into other memory.
+        let is_leveled = matches!((&wanted, &self.meters.scopes), (Some(wanted), Some(Ok(scopes)))
+            if wanted.levels && scopes.stretches_into(&last));
         let is_copied = !is_leveled && to_texture && storage == Storage::Buffer;
         let picture = match is_leveled || is_copied {
             true => self.filtered.get(&self.cl, storage, size)?,

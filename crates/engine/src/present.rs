@@ -207,14 +207,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn same_size_is_pixel_exact() {
-        for size in [(1280, 720), (175, 99), (1, 1)] {
-            let v = letterbox(size, size, 1.0);
-            assert_eq!((v.x, v.y, v.width as u32, v.height as u32), (0, 0, size.0, size.1));
-        }
-    }
-
-    #[test]
     fn shown_corners_are_the_right_stored_ones() {
         // The stored point that is shown at the top left and at the top right corner, by rotation and mirror.
         let cases = [
@@ -240,21 +232,20 @@ mod tests {
 
     #[test]
     fn bars_go_where_the_window_is_too_large() {
-        assert_eq!(
-            letterbox((1000, 1000), (1280, 720), 1.0),
-            Viewport { x: 0, y: 218, width: 1000, height: 563 }
-        );
-        assert_eq!(
-            letterbox((1000, 100), (100, 100), 1.0),
-            Viewport { x: 450, y: 0, width: 100, height: 100 }
-        );
-        // Anamorphic PAL: 720×576 with 64:45 pixels is shown as 16:9.
-        let v = letterbox((1600, 1600), (720, 576), 64.0 / 45.0);
-        assert_eq!((v.width, v.height), (1600, 900));
-    }
-
-    #[test]
-    fn extremes_stay_inside_the_window() {
+        let cases = [
+            // The same size is exact, pixel by pixel.
+            ((1280, 720), (1280, 720), 1.0, [0, 0, 1280, 720]),
+            ((175, 99), (175, 99), 1.0, [0, 0, 175, 99]),
+            ((1, 1), (1, 1), 1.0, [0, 0, 1, 1]),
+            ((1000, 1000), (1280, 720), 1.0, [0, 218, 1000, 563]),
+            ((1000, 100), (100, 100), 1.0, [450, 0, 100, 100]),
+            // Anamorphic PAL: 720×576 with 64:45 pixels is shown as 16:9.
+            ((1600, 1600), (720, 576), 64.0 / 45.0, [0, 350, 1600, 900]),
+        ];
+        for (window, picture, aspect, [x, y, width, height]) in cases {
+            assert_eq!(letterbox(window, picture, aspect), Viewport { x, y, width, height });
+        }
+        // Extremes stay inside the window.
         for (window, picture) in [((1, 1), (16384, 1)), ((640, 360), (1, 16384)), ((0, 0), (0, 0))] {
             let v = letterbox(window, picture, 1.0);
             assert!(v.width >= 1 && v.height >= 1 && v.x >= 0 && v.y >= 0);

@@ -143,15 +143,15 @@ pub struct Finished {
 #[derive(Debug, Clone, Default)]
 pub(super) struct FilterTimes {
     /// The sum over all bands of all passes, in milliseconds.
-    pub(super) ms: f64,
+    pub ms: f64,
     /// True if `ms` includes wall time, because no device time was available.
-    pub(super) by_wall: bool,
+    pub by_wall: bool,
     /// The start and end of each band on the device's clock, in nanoseconds.
-    pub(super) on_device: Vec<(u64, u64)>,
+    pub on_device: Vec<(u64, u64)>,
     /// The interval of the Rust filter on the host's clock; `None` for other filters, and if it did not run.
-    pub(super) on_host: Option<Span>,
+    pub on_host: Option<Span>,
     /// The bytes and operations of the filter's kernels, and their times; `None` for filters without kernels.
-    pub(super) work: Option<Arc<FilterWork>>,
+    pub work: Option<Arc<FilterWork>>,
 }
 
 /// The times and spans of a frame's stages.

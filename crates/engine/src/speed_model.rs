@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use super::request::KernelsId;
 use base::device::DeviceKind;
 use box_filter::VariantId;
-use box_filter::color_kernels::{Conversion, ConvertCommand};
+use box_filter::color_kernels::Conversion;
 use compute::BackEnd;
 use video::color::Correction;
 
@@ -22,11 +22,7 @@ impl ConversionTime {
     /// Splits the time `ms` of a kernel that converts and corrects into the times of the conversion and of the correction, all
     /// in milliseconds. Until a frame was converted without a correction, the whole time counts as the conversion's. An unknown
     /// time (NaN) is not learned.
-    pub(super) fn split(&mut self, command: &ConvertCommand, ms: f64) -> (f64, f64) {
-        self.split_of(command.conversion(), ms, &command.correction)
-    }
-
-    fn split_of(&mut self, of: Conversion, ms: f64, correction: &Correction) -> (f64, f64) {
+    pub(super) fn split(&mut self, of: Conversion, ms: f64, correction: &Correction) -> (f64, f64) {
         if self.of.replace(of) != Some(of) {
             self.alone_ms = None;
         }
@@ -150,22 +146,22 @@ mod tests {
         let bright = Correction { brightness: 0.5, ..Correction::NEUTRAL };
         let of = |layout| Conversion { layout, storage: Storage::Image };
         let [small, large] = [(4, 2), (8, 4)].map(|(w, h)| of(Layout::planar_420(w, h, false)));
-        assert_eq!(time.split_of(small, 3.0, &bright), (3.0, 0.0));
+        assert_eq!(time.split(small, 3.0, &bright), (3.0, 0.0));
         for _ in 0..3 {
-            assert_eq!(time.split_of(small, 2.0, &Correction::NEUTRAL), (2.0, 0.0));
+            assert_eq!(time.split(small, 2.0, &Correction::NEUTRAL), (2.0, 0.0));
         }
-        assert_eq!(time.split_of(small, 3.0, &bright), (2.0, 1.0));
-        assert_eq!(time.split_of(small, 1.5, &bright), (1.5, 0.0));
+        assert_eq!(time.split(small, 3.0, &bright), (2.0, 1.0));
+        assert_eq!(time.split(small, 1.5, &bright), (1.5, 0.0));
         // An unknown time stays unknown and is not learned.
-        let (convert, correct) = time.split_of(small, f64::NAN, &Correction::NEUTRAL);
+        let (convert, correct) = time.split(small, f64::NAN, &Correction::NEUTRAL);
         assert!(convert.is_nan() && correct == 0.0);
-        let (convert, correct) = time.split_of(small, f64::NAN, &bright);
+        let (convert, correct) = time.split(small, f64::NAN, &bright);
         assert!(convert.is_nan() && correct.is_nan());
-        assert_eq!(time.split_of(small, 3.0, &bright), (2.0, 1.0));
+        assert_eq!(time.split(small, 3.0, &bright), (2.0, 1.0));
         // The time for a larger picture is not known yet.
-        assert_eq!(time.split_of(large, 9.0, &bright), (9.0, 0.0));
-        assert_eq!(time.split_of(large, 6.0, &Correction::NEUTRAL), (6.0, 0.0));
+        assert_eq!(time.split(large, 9.0, &bright), (9.0, 0.0));
+        assert_eq!(time.split(large, 6.0, &Correction::NEUTRAL), (6.0, 0.0));
         // Neither is the time for filtered planes.
-        assert_eq!(time.split_of(of(large.layout.filtered()), 8.0, &bright), (8.0, 0.0));
+        assert_eq!(time.split(of(large.layout.filtered()), 8.0, &bright), (8.0, 0.0));
     }
 }

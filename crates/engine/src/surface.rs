@@ -15,13 +15,13 @@ const FENCE_TIMEOUT_NS: i32 = 1_000_000_000;
 
 /// A texture of a picture's size, with a fence behind the last command that uses it.
 pub(super) struct Surface {
-    pub(super) gl: Arc<glow::Context>,
+    pub gl: Arc<glow::Context>,
     texture: glow::Texture,
     size: (u32, u32),
     /// The fence behind OpenGL's last command that uses the texture; `None` if it has been deleted or there is none.
     drawn: Option<glow::Fence>,
     /// True if OpenGL has finished with the texture, and has received no further command for it.
-    pub(super) is_idle: bool,
+    pub is_idle: bool,
     home: ContextThread,
 }
 

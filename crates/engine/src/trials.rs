@@ -3,13 +3,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use ffmpeg_next::frame::Video;
-
 use super::Refusal;
 use super::request::KernelsId;
 use base::error::{Error, Result};
 use box_filter::VariantId;
-use box_filter::color_kernels::Converter;
 use video::color::Layout;
 
 /// The conditions of a trial of a variant's kernels. Kernels that run well at one picture size and radius may hang at another.
@@ -73,14 +70,6 @@ impl Trials {
     pub(crate) fn pending(&self) -> impl Iterator<Item = (KernelsId, u32)> {
         let pending = self.cases.iter().filter(|(_, result)| result.is_none());
         pending.map(|(case, _)| (case.kernels(), case.radius))
-    }
-
-    /// Returns true if these kernels were edited and their trial at this frame's size and this radius has no result yet.
-    /// Requests the trial if that was not done before.
-    pub(crate) fn needs_trial(&mut self, frame: &Video, (variant, version): KernelsId, radius: u32) -> bool {
-        let layout = Converter::supports(frame).filter(|_| variant.reads_planes());
-        let case = TrialCase { variant, version, size: (frame.width(), frame.height()), radius, layout };
-        matches!(self.require(case), Err(Refusal::TrialPending))
     }
 
     /// Forgets the trials that have no result, so that frames request them again.

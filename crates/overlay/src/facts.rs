@@ -22,7 +22,7 @@ pub(crate) const NOT_TIMED: &str = "not timed: output differs";
 /// Returns true if no filter time is shown for the picture on the screen, because its output differs from the reference.
 pub(crate) fn is_left_out(view: &View) -> bool {
     let shown = &view.recorder.shown;
-    shown.setting().is_some_and(|setting| shown.is_left_out(&setting))
+    shown.setting.is_some_and(|setting| shown.is_left_out(&setting))
 }
 
 /// Returns the variant that `auto` stands for, if `auto` has filtered the picture on the screen; `None` otherwise.

@@ -21,7 +21,7 @@ pub(crate) struct Numbers {
     /// The time of the last refresh, in egui's seconds; `None` before the first one.
     refreshed_at: Option<f64>,
     setting: Option<Setting>,
-    /// The recorder's count of changes of the measurements (its `shown.changes()`) at the last refresh.
+    /// The recorder's count of changes of the measurements (its `shown.changes`) at the last refresh.
     frame_count: u64,
     pub stages: [Option<Summary>; Stage::ALL.len()],
     pub idle: Option<Summary>,
@@ -53,11 +53,11 @@ impl Numbers {
         self.refreshed_at = Some(now);
         self.setting = setting;
         self.repaint = recorder.recent_repaints();
-        if self.frame_count == recorder.shown.changes() && self.frame.is_some() {
+        if self.frame_count == recorder.shown.changes && self.frame.is_some() {
             return;
         }
-        self.frame_count = recorder.shown.changes();
-        self.scores = recorder.shown.scores().clone();
+        self.frame_count = recorder.shown.changes;
+        self.scores = recorder.shown.scores.clone();
         self.work = recorder.shown.work();
         self.stages = Stage::ALL.map(|stage| recorder.shown.summary(stage));
         self.idle = recorder.shown.idle();

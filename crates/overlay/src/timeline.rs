@@ -73,7 +73,7 @@ impl ColumnPanel for LastFrames {
 /// Lays out the contents of the panel: the legend, the time axis and the frames.
 fn show_contents(ui: &mut Ui, pane: &Pane, timeline: &Timeline, filter: Option<VariantId>) {
     let (head, hatched) = (pane.head, pane.switches.hatched);
-    if timeline.frames().len() > 1 {
+    if timeline.frames.len() > 1 {
         let overlap = timeline.overlap_ms();
         let text = match overlap >= 0.005 {
             true if pane.panels.is_frozen() => format!("{} ms overlap", theme::ms(overlap)),
@@ -87,7 +87,7 @@ fn show_contents(ui: &mut Ui, pane: &Pane, timeline: &Timeline, filter: Option<V
     panel::resizable(ui, "timeline", HEIGHT, |ui| {
         show_frames(ui, timeline, filter, hatched);
     });
-    let has = |stage: &Stage| timeline.frames().iter().flatten().any(|span| span.stage == *stage);
+    let has = |stage: &Stage| timeline.frames.iter().flatten().any(|span| span.stage == *stage);
     let stages: Vec<Stage> = theme::STACK.iter().copied().filter(has).collect();
     if !stages.is_empty() {
         let margin = egui::Margin { left: 8, right: 8, top: 0, bottom: 8 };
@@ -136,7 +136,7 @@ fn show_frames(ui: &mut Ui, timeline: &Timeline, filter: Option<VariantId>, hatc
     };
     let all_ms = to.duration_since(from).as_secs_f64() * 1e3;
     draw_axis(ui, plot, all_ms);
-    draw_names(ui, plot, timeline.frames().len());
+    draw_names(ui, plot, timeline.frames.len());
     let hatch = Hatch::new(ui, hatched);
     let bars = bars(timeline, plot);
     let mut mesh = hatch.mesh();
@@ -196,8 +196,8 @@ fn bars(timeline: &Timeline, plot: Rect) -> Vec<Bar> {
     let all_s = to.duration_since(from).as_secs_f64().max(1e-9);
     let x = |at: Instant| plot.left() + (at.duration_since(from).as_secs_f64() / all_s) as f32 * plot.width();
     let mut bars = Vec::new();
-    for (frame, spans) in timeline.frames().iter().enumerate() {
-        let (top, height) = row(plot, frame, timeline.frames().len());
+    for (frame, spans) in timeline.frames.iter().enumerate() {
+        let (top, height) = row(plot, frame, timeline.frames.len());
         for span in spans.iter().filter(|s| s.from <= s.to) {
             let lane = match span.lane {
                 Lane::Host | Lane::Calls => 0,

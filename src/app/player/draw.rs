@@ -92,9 +92,9 @@ impl Player<'_> {
 
         self.devices.candidate.was_drawn();
         let (count, unmeasured) =
-            (self.cx.frames.recorder.shown.changes(), self.cx.frames.recorder.shown.last().is_none());
+            (self.cx.frames.recorder.shown.changes, self.cx.frames.recorder.shown.last().is_none());
         let is_new = self.cx.frames.swapped(times);
-        if self.cx.frames.recorder.shown.changes() != count {
+        if self.cx.frames.recorder.shown.changes != count {
             // The numbers of the first picture are shown at once, later ones at the next refresh of the overlay, even in a
             // pause.
             self.cx.repaints.redraw_within(if unmeasured { Duration::ZERO } else { IDLE_REPAINT });

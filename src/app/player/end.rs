@@ -158,8 +158,8 @@ impl Player<'_> {
             files.push(Box::new(move || stats::export(&path, &recorder, &context)));
         }
         if let (Some(path), Some(recorded)) = (self.cx.args.trace.trace.clone(), log::copy()) {
-            let context = self.trace_context();
-            files.push(Box::new(move || write_trace(&path, &recorded, &context)));
+            let context = self.export_context();
+            files.push(Box::new(move || write_trace(&path, &recorded, Some(&context))));
         }
         if files.is_empty() {
             self.last.result = Some(Ok(()));

@@ -8,7 +8,7 @@ use crate::app::settings::Settings;
 use base::metadata::Metadata;
 use base::stderr::print_message;
 use base::timing::log;
-use engine::stats::{self, ExportContext, TraceContext, UsedKernel, write_trace};
+use engine::stats::{self, ExportContext, ExportedMovie, UsedKernel, write_trace};
 use ladder::results::Report;
 
 /// The name and version of this program, for the metadata of files.
@@ -47,7 +47,7 @@ impl Player<'_> {
     /// new files.
     pub(super) fn export_stats(&mut self) {
         let (context, recorder) = (self.export_context(), self.cx.frames.recorder.clone());
-        let (recorded, trace) = (log::copy(), self.trace_context());
+        let recorded = log::copy();
         let lab = [("lab.json", self.lab.results()), ("bench.json", self.lab.report())];
         let lab: Vec<(&str, Report)> =
             lab.into_iter().filter_map(|(ending, results)| Some((ending, results?))).collect();
@@ -57,7 +57,7 @@ impl Player<'_> {
             let [csv, json, last, of_lab @ ..] = paths else { return Ok(()) };
             [csv, json].into_iter().try_for_each(|path| stats::export(path, &recorder, &context))?;
             of_lab.iter().zip(&lab).try_for_each(|(path, (_, results))| results.save(path))?;
-            recorded.map_or(Ok(()), |recorded| write_trace(last, &recorded, &trace))
+            recorded.map_or(Ok(()), |recorded| write_trace(last, &recorded, Some(&context)))
         };
         let begun = self.saves.begin("stats", &endings, write);
         self.cx.or_notify(begun);
@@ -89,27 +89,18 @@ impl Player<'_> {
         used.into_iter().filter_map(|(variant, version)| self.kernels.used(variant, version, kind)).collect()
     }
 
-    /// Returns the properties of the device and OpenGL for the header of a trace.
-    pub(super) fn trace_context(&self) -> TraceContext {
-        TraceContext {
-            metadata: Some(Metadata::now(PROGRAM)),
-            kernels: self.used_kernels(),
-            device: self.devices.running.info.clone(),
-            clock: self.devices.running.clock(),
-            gl_renderer: Some(self.cx.gl_window.renderer.clone()),
-        }
-    }
-
     /// Returns the properties of the movie, the device and the filter for the header of the statistics.
     pub(super) fn export_context(&self) -> ExportContext {
         let facts = self.movies.scenes.facts();
         ExportContext {
             metadata: Metadata::now(PROGRAM),
             kernels: self.used_kernels(),
-            movie: facts.file_name.clone(),
-            width: facts.width,
-            height: facts.height,
-            fps: facts.fps,
+            movie: ExportedMovie {
+                file: facts.file_name.clone(),
+                fps: facts.fps,
+                height: facts.height,
+                width: facts.width,
+            },
             device: self.devices.running.info.clone(),
             clock: self.devices.running.clock(),
             gl_renderer: self.cx.gl_window.renderer.clone(),

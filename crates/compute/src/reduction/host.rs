@@ -5,8 +5,7 @@ use std::sync::atomic::{Ordering, compiler_fence};
 use bytemuck::{cast_slice, cast_slice_mut};
 use parking_lot::Mutex;
 
-use super::Case;
-use super::FRAME_NUMBERS;
+use super::{Case, FRAME_NUMBERS};
 use crate::plan::Host;
 use base::error::Result;
 use base::threads::{Threads, share};
@@ -16,17 +15,17 @@ pub(super) const SERIAL: Host<Case> = Host { threads: Threads::One, run: run_one
 /// The variant `threads`, which reduces one pixel at a time on all threads.
 pub(super) const THREADS: Host<Case> = Host { threads: Threads::All, run: run_one_by_one };
 /// The variant `threads-vectors`, which reduces pixels in vectors on all threads.
-pub(super) const THREADS_VECTORS: Host<Case> = Host { threads: Threads::All, run: run_vectorized };
+pub(super) const THREADS_VECTORS: Host<Case> = Host {
+    threads: Threads::All,
+    run: |case, inputs, numbers, threads| {
+        reduce_vectorized(cast_slice(inputs[0]), case, cast_slice_mut(numbers), threads);
+        Ok(())
+    },
+};
 
 /// Reduces a picture one pixel at a time.
 fn run_one_by_one(case: &Case, inputs: &[&[f32]], numbers: &mut [f32], threads: usize) -> Result<()> {
     reduce(cast_slice(inputs[0]), case, cast_slice_mut(numbers), (threads, row_sums_one_by_one));
-    Ok(())
-}
-
-/// Reduces a picture in vectors.
-fn run_vectorized(case: &Case, inputs: &[&[f32]], numbers: &mut [f32], threads: usize) -> Result<()> {
-    reduce_vectorized(cast_slice(inputs[0]), case, cast_slice_mut(numbers), threads);
     Ok(())
 }
 

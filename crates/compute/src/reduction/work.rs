@@ -2,9 +2,8 @@
 //! kernel files statement by statement; tests/work.rs compares them with a count. An element is a pixel, the intermediate result of
 //! some pixels (a part), or a number. Atomic operations do not count.
 
-use super::Case;
-use super::FRAME_NUMBERS;
 use super::kernels::{Config, is_nvidias};
+use super::{Case, FRAME_NUMBERS};
 use crate::plan::Launched;
 use crate::work::{LaunchWork, Transfer};
 

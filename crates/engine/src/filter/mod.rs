@@ -23,34 +23,28 @@ pub(super) use opencl::Kernels;
 /// because a running launch cannot be cancelled.
 pub(crate) const BAND_MS: f64 = 30.0;
 
+/// The rows of a picture, and the passes of a filter over it. A pass covers all rows before the next pass begins.
+pub struct FilterShape {
+    /// The number of rows of the picture.
+    pub rows: u32,
+    /// The longest time that a band should take, in milliseconds. About two bands are in flight at a time.
+    pub band_ms: f64,
+    /// For each pass, the number of rows that a band should be a multiple of, so that no work-items are wasted, and the work of the pass
+    /// over all rows. Each filter has a unit of work of its own, which is proportional to time.
+    pub passes: Vec<(u32, f64)>,
+}
+
 /// A filter that is prepared for one frame. It runs in bands of rows, which it starts and does not wait for.
 pub trait FrameFilter {
-    /// Returns the number of passes over the picture. A pass covers all rows before the next pass begins.
-    fn passes(&self) -> usize {
-        1
-    }
-
-    /// Returns the number of rows of the picture.
-    fn rows(&self) -> u32;
-
-    /// Returns the number of rows that a band of this pass should be a multiple of, so that no work-items are wasted.
-    fn row_step(&self, pass: usize) -> u32;
-
-    /// Returns the work of a pass over all rows. Each filter has a unit of its own, which is proportional to time.
-    fn work(&self, pass: usize) -> f64;
-
-    /// Returns the longest time that a band should take, in milliseconds. About two bands are in flight at a time.
-    fn band_ms(&self) -> f64 {
-        BAND_MS
-    }
+    /// Returns the picture's rows and the filter's passes.
+    fn shape(&self) -> FilterShape;
 
     /// Starts the band with the rows `rows` of the pass `pass`. The band runs after all bands that were started before it. `waker`, if
     /// given, is called when the band has finished, if the back end supports that. Never waits.
     ///
     /// # Errors
     /// If the back end cannot start the band.
-    fn start(&mut self, pass: usize, rows: Range<u32>, waker: Option<&Waker>)
-    -> Result<Box<dyn RunningBand>>;
+    fn start(&mut self, pass: usize, rows: Range<u32>, waker: Option<&Waker>) -> Result<RunningBand>;
 
     /// Makes the back end run the started bands now, if it holds commands back.
     ///
@@ -81,15 +75,9 @@ pub trait FrameFilter {
     }
 }
 
-/// A band of rows that a filter has started, to be polled until it is finished.
-pub trait RunningBand {
-    /// Returns the times of the band once it has finished, and `None` before. Never waits. Must not be called again after it returned the
-    /// times.
-    ///
-    /// # Errors
-    /// If the band failed.
-    fn poll(&mut self) -> Result<Option<BandTimes>>;
-}
+/// A band of rows that a filter has started. The function returns the times of the band once it has finished, `None` before, and an error if
+/// the band failed. It never waits, and must not be called again after it returned the times.
+pub(crate) type RunningBand = Box<dyn FnMut() -> Result<Option<BandTimes>>>;
 
 /// A band of rows that a pass of a filter has finished.
 #[derive(Debug, Clone, Copy)]

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::time::Instant;
 
-use super::{BandTimes, FrameFilter, HostMeasurements, RunningBand};
+use super::{BAND_MS, BandTimes, FilterShape, FrameFilter, HostMeasurements, RunningBand};
 use crate::stats::{Span, Stage};
 use crate::{Measurements, Request, Slot};
 use base::error::{Error, Result};
@@ -113,25 +113,28 @@ impl NativeFilter {
 }
 
 impl FrameFilter for PreparedNative {
-    fn rows(&self) -> u32 {
-        self.size.1
-    }
-
-    /// Returns the height of the picture, because the picture is filtered in one band.
-    fn row_step(&self, _: usize) -> u32 {
-        self.size.1
-    }
-
-    /// Returns the size of the picture in bytes as the measure of work. The radius does not change the time.
-    fn work(&self, _: usize) -> f64 {
-        rgba_bytes(self.size) as f64
+    /// Returns one pass in one band. The work is the size of the picture in bytes, because the radius does not change the time.
+    fn shape(&self) -> FilterShape {
+        let (rows, work) = (self.size.1, rgba_bytes(self.size) as f64);
+        FilterShape { rows, band_ms: BAND_MS, passes: vec![(rows, work)] }
     }
 
     /// Sends the picture to the filter's thread. All rows are filtered, regardless of the requested band.
-    fn start(&mut self, _: usize, _: Range<u32>, _: Option<&Waker>) -> Result<Box<dyn RunningBand>> {
+    fn start(&mut self, _: usize, _: Range<u32>, _: Option<&Waker>) -> Result<RunningBand> {
         let (request, result) = self.request.take().ok_or_else(thread_ended_error)?;
         self.requests.send(request).map_err(|_| thread_ended_error())?;
-        Ok(Box::new(RunningPicture { result, filtered: self.filtered.clone() }))
+        let shared = self.filtered.clone();
+        Ok(Box::new(move || match result.try_recv() {
+            Ok(Ok((filtered, span, measured))) => {
+                *shared.borrow_mut() = (Some(filtered), Some(measured));
+                let ms = span.map_or(f64::NAN, |span| span.ms());
+                let cancelled = span.is_none();
+                Ok(Some(BandTimes { ms, by_wall: true, on_host: span, cancelled, ..BandTimes::default() }))
+            }
+            Ok(Err(error)) => Err(error),
+            Err(TryRecvError::Empty) => Ok(None),
+            Err(TryRecvError::Disconnected) => Err(thread_ended_error()),
+        }))
     }
 
     /// Makes the filter's thread skip the picture if it has not begun it.
@@ -147,29 +150,6 @@ impl FrameFilter for PreparedNative {
     /// Returns the measurements of the filtered picture on the first call after it is finished, else `None`.
     fn take_measurements(&mut self) -> Option<HostMeasurements> {
         self.filtered.borrow_mut().1.take()
-    }
-}
-
-/// A picture that the filter's thread is working on.
-struct RunningPicture {
-    result: Receiver<FilterResult>,
-    filtered: SharedResult,
-}
-
-impl RunningBand for RunningPicture {
-    /// Receives the filtered picture and its time from the filter's thread, if they have arrived.
-    fn poll(&mut self) -> Result<Option<BandTimes>> {
-        match self.result.try_recv() {
-            Ok(Ok((filtered, span, measured))) => {
-                *self.filtered.borrow_mut() = (Some(filtered), Some(measured));
-                let ms = span.map_or(f64::NAN, |span| span.ms());
-                let cancelled = span.is_none();
-                Ok(Some(BandTimes { ms, by_wall: true, on_host: span, cancelled, ..BandTimes::default() }))
-            }
-            Ok(Err(error)) => Err(error),
-            Err(TryRecvError::Empty) => Ok(None),
-            Err(TryRecvError::Disconnected) => Err(thread_ended_error()),
-        }
     }
 }
 
@@ -195,9 +175,9 @@ mod tests {
     }
 
     /// Polls a band until it has finished or failed.
-    fn ended(mut running: Box<dyn RunningBand>) -> Result<BandTimes> {
+    fn ended(mut poll: RunningBand) -> Result<BandTimes> {
         loop {
-            match running.poll()? {
+            match poll()? {
                 None => std::thread::sleep(Duration::from_millis(1)),
                 Some(ran) => return Ok(ran),
             }

@@ -9,6 +9,7 @@ use super::{Choice, Filter, FrameLoop, ParkedMovie, Schedule, SecondFilter, Wipe
 use crate::{Measurements, Pipeline};
 use box_filter::VariantId;
 use opencl::device_thread::DeviceThread;
+use opencl::process::cpu_time;
 use video::Seek;
 use video::color::Correction;
 
@@ -52,7 +53,8 @@ impl FrameLoop {
     /// and all statistics leave out a time in which the process was stopped, as by Ctrl+Z or a debugger. Call it at the start
     /// of each turn of the loop, before anything that depends on time.
     pub fn update(&mut self) {
-        if let Some(stopped) = self.stops.check(self.filters.workers.calls_drivers_here()) {
+        let calls_drivers = self.filters.workers.calls_drivers_here();
+        if let Some(stopped) = self.stops.check(Instant::now(), cpu_time(), calls_drivers) {
             self.schedule.clock.exclude_stop(stopped);
             self.choice.exclude_stop(stopped);
             self.filters.workers.exclude_stop(stopped);

@@ -132,7 +132,7 @@ impl FilterQueue {
     fn submit_side(&mut self, index: usize, side: WipeSide, slot: Slot) {
         let Some(flight) = self.flights.list.get_mut(index) else { return };
         let frame = flight.origin.frame.clone();
-        let Some(pass) = flight.pass_mut(side) else { return };
+        let Some(pass) = flight.passes_mut().nth(side as usize) else { return };
         let (ticket, request, waits_for) = (Ticket(self.next), pass.request, pass.waits_for);
         self.next += 1;
         pass.step = Step::Submitted(ticket);
@@ -210,20 +210,19 @@ impl FilterQueue {
         let compares = self.compares && self.workers.status().has_comparer;
         let is_comparing = compares && self.flights.comparing.is_some();
         let is_over = |flight: &mut Flight| flight.is_done() && !(is_comparing && flight.second.is_some());
-        while let Some(flight) = self.flights.list.pop_front_if(is_over) {
-            match flight.into_pictures() {
-                Some((origin, first, Some(second))) => {
+        while let Some(Flight { origin, first, second }) = self.flights.list.pop_front_if(is_over) {
+            let Some(first) = first.into_picture() else { continue };
+            let ready = match second.and_then(Pass::into_picture) {
+                Some(second) => {
                     let pair = Pair { origin, sides: [first, second] };
                     if compares {
                         return self.compare(pair);
                     }
-                    self.events.push_back(FilterEvent::Ready(pair.into_ready(None)));
+                    pair.into_ready(None)
                 }
-                Some((origin, picture, None)) => {
-                    self.events.push_back(FilterEvent::Ready(ReadyFrame::new(origin, picture, None)));
-                }
-                None => {}
-            }
+                None => ReadyFrame::new(origin, first, None),
+            };
+            self.events.push_back(FilterEvent::Ready(ready));
         }
     }
 
@@ -352,10 +351,12 @@ impl FilterQueue {
         self.give_up_pairs();
         let free = self.free.iter_mut().flat_map(|slots| slots.drain(..));
         buffers.extend(free.map(|mut slot| slot.take_device_buffers(false)));
-        for slot in self.flights.slots_mut() {
-            // Its picture may lie in the device's memory.
-            slot.show();
-            buffers.push(slot.take_device_buffers(false));
+        for pass in self.flights.list.iter_mut().flat_map(Flight::passes_mut) {
+            if let Step::Done(slot, _) = &mut pass.step {
+                // Its picture may lie in the device's memory.
+                slot.show();
+                buffers.push(slot.take_device_buffers(false));
+            }
         }
         for ticket in self.workers.abandon(buffers) {
             // These frames left with the device's worker, so there is nothing to cancel.

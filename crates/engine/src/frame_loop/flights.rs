@@ -22,18 +22,18 @@ pub(super) enum WipeSide {
 /// A frame that was taken from the decoder to be filtered, and the player's state at the time when it was taken.
 pub(super) struct Origin {
     /// The decoded frame.
-    pub(super) frame: Arc<Frame>,
+    pub frame: Arc<Frame>,
     /// The number of frames that were dropped between the previous frame and this one.
-    pub(super) dropped_before: u32,
+    pub dropped_before: u32,
     /// The value of [`Intake::generation`](super::intake::Intake) when the frame was taken: it differs after a seek or in another movie.
-    pub(super) generation: u64,
+    pub generation: u64,
     /// The value of [`FrameLoop::device_changes`](super::FrameLoop::device_changes) when the frame was taken.
-    pub(super) device: u32,
+    pub device: u32,
     /// True if the frame is on the screen already and is filtered again because it stays there. It is no new movie frame.
-    pub(super) replaces_shown: bool,
+    pub replaces_shown: bool,
     /// True if programs that filter or convert the frame have been replaced since it was taken, so that its picture may be
     /// wrong.
-    pub(super) is_outdated: bool,
+    pub is_outdated: bool,
 }
 
 /// The progress of one filter of a frame.
@@ -50,14 +50,14 @@ pub(super) enum Step {
 
 /// One filter of a frame and its progress. A frame in a wipe has two filters.
 pub(super) struct Pass {
-    pub(super) request: Request,
+    pub request: Request,
     /// The version number of the kernels of the request's variant.
-    pub(super) version: u64,
-    pub(super) stages: Stages,
+    pub version: u64,
+    pub stages: Stages,
     /// The chosen filter, if the frame waits until everything that this filter needs is built; `None` if the frame does not
     /// wait, and has another filter or none until then.
-    pub(super) waits_for: Option<Filter>,
-    pub(super) step: Step,
+    pub waits_for: Option<Filter>,
+    pub step: Step,
 }
 
 impl Pass {
@@ -84,11 +84,11 @@ impl Pass {
 
 /// A frame that is being filtered, once or, in a wipe, twice.
 pub(super) struct Flight {
-    pub(super) origin: Origin,
+    pub origin: Origin,
     /// The filter of the first side. Its times are the frame's times in the statistics.
-    pub(super) first: Pass,
+    pub first: Pass,
     /// The filter of the second side, in a wipe.
-    pub(super) second: Option<Pass>,
+    pub second: Option<Pass>,
 }
 
 impl Flight {
@@ -97,28 +97,13 @@ impl Flight {
         std::iter::once(&self.first).chain(&self.second)
     }
 
-    fn passes_mut(&mut self) -> impl Iterator<Item = &mut Pass> {
+    pub(super) fn passes_mut(&mut self) -> impl Iterator<Item = &mut Pass> {
         std::iter::once(&mut self.first).chain(&mut self.second)
-    }
-
-    /// Returns the filter of one side, to change it; `None` for the second side of a frame without a wipe.
-    pub(super) fn pass_mut(&mut self, side: WipeSide) -> Option<&mut Pass> {
-        match side {
-            WipeSide::First => Some(&mut self.first),
-            WipeSide::Second => self.second.as_mut(),
-        }
     }
 
     /// Returns true if all filters of the frame are done.
     pub(super) fn is_done(&self) -> bool {
         self.passes().all(Pass::is_done)
-    }
-
-    /// Returns the frame's origin and the pictures of its first and, in a wipe, second side; `None` if the first filter is not
-    /// done.
-    pub(super) fn into_pictures(self) -> Option<(Origin, Picture, Option<Picture>)> {
-        let second = self.second.map(Pass::into_picture);
-        Some((self.origin, self.first.into_picture()?, second.flatten()))
     }
 }
 
@@ -126,9 +111,9 @@ impl Flight {
 #[derive(Default)]
 pub(super) struct Flights {
     /// The frames that are being filtered or wait to be compared, in the order in which they were taken.
-    pub(super) list: VecDeque<Flight>,
+    pub list: VecDeque<Flight>,
     /// The frame whose sides are being compared by the device's worker.
-    pub(super) comparing: Option<Arc<Frame>>,
+    pub comparing: Option<Arc<Frame>>,
 }
 
 impl Flights {
@@ -140,14 +125,6 @@ impl Flights {
     /// Returns the filters of all frames that are being filtered.
     pub(super) fn passes(&self) -> impl Iterator<Item = &Pass> {
         self.list.iter().flat_map(Flight::passes)
-    }
-
-    /// Returns the slots of filtered pictures of frames that are being filtered.
-    pub(super) fn slots_mut(&mut self) -> impl Iterator<Item = &mut Slot> {
-        self.list.iter_mut().flat_map(Flight::passes_mut).filter_map(|pass| match &mut pass.step {
-            Step::Done(slot, _) => Some(slot),
-            Step::Due | Step::Submitted(_) => None,
-        })
     }
 
     /// Returns the index of the flight to which this ticket belongs, the side of the wipe that it filters, and that filter; `None` if
@@ -163,18 +140,18 @@ impl Flights {
 
 /// A filtered picture.
 pub(super) struct Picture {
-    pub(super) request: Request,
+    pub request: Request,
     /// The version of the kernels that filtered it.
-    pub(super) version: u64,
-    pub(super) stages: Stages,
-    pub(super) slot: Slot,
+    pub version: u64,
+    pub stages: Stages,
+    pub slot: Slot,
     /// The luminance measured for the scopes; `None` if that was not requested.
-    pub(super) readings: Option<Arc<Readings>>,
+    pub readings: Option<Arc<Readings>>,
 }
 
 /// The filtered picture of the second side of a wipe, and its comparison with the first side.
 pub(super) struct SecondSide {
-    pub(super) picture: Picture,
+    pub picture: Picture,
     /// The map of the differences in a slot of its own, and the differences; `None` if the sides were not compared.
     map: Option<(Slot, Difference)>,
 }
@@ -195,23 +172,12 @@ impl SecondSide {
     fn show(&mut self) {
         self.map.as_mut().map_or(&mut self.picture.slot, |(map, _)| map).show();
     }
-
-    /// Returns the filter's time in milliseconds; `None` if unknown.
-    pub(super) fn filter_ms(&self) -> Option<f64> {
-        Some(self.picture.stages.filter_ms()).filter(|ms| ms.is_finite())
-    }
-
-    /// Returns the filter of the second side, as the statistics record it.
-    fn setting(&self) -> SecondSetting {
-        let Request { variant, radius, .. } = self.picture.request;
-        SecondSetting { variant, radius, compared: self.map.is_some() }
-    }
 }
 
 /// A frame of a wipe whose two sides have been filtered, and may be compared.
 pub(super) struct Pair {
-    pub(super) origin: Origin,
-    pub(super) sides: [Picture; 2],
+    pub origin: Origin,
+    pub sides: [Picture; 2],
 }
 
 impl Pair {
@@ -230,13 +196,13 @@ impl Pair {
 
 /// A filtered frame that is on the screen or will be shown.
 pub(super) struct ReadyFrame {
-    pub(super) origin: Origin,
-    pub(super) picture: Picture,
+    pub origin: Origin,
+    pub picture: Picture,
     /// True if the pictures of the frame are in their textures.
-    pub(super) is_filled: bool,
+    pub is_filled: bool,
     /// The timer query for OpenGL's copy of the picture into its texture; `None` if the copy is not timed.
-    pub(super) fetch_timing: Option<Timing>,
-    pub(super) second: Option<SecondSide>,
+    pub fetch_timing: Option<Timing>,
+    pub second: Option<SecondSide>,
 }
 
 impl ReadyFrame {
@@ -285,13 +251,17 @@ impl ReadyFrame {
     pub(super) fn setting(&self) -> Setting {
         let Request { variant, radius, .. } = self.picture.request;
         let second = self.second.as_ref();
+        let beside = second.map(|SecondSide { picture, map }| {
+            let Request { variant, radius, .. } = picture.request;
+            SecondSetting { variant, radius, compared: map.is_some() }
+        });
         Setting {
             variant,
             radius,
             size: self.picture.slot.size,
             device: self.origin.device,
             version: self.picture.version,
-            beside: second.map(SecondSide::setting),
+            beside,
             beside_version: second.map(|second| second.picture.version),
         }
     }

@@ -49,10 +49,11 @@ impl GlTimings {
 }
 
 /// The timer for OpenGL commands, and the frames whose query results have not arrived.
+#[derive(Default)]
 pub(super) struct PendingGlTimes {
     /// The timer; `None` with a software renderer, which draws only when the window's buffers are swapped. A GPU executes commands when
     /// they are issued.
-    pub(super) timer: Option<GlTimer>,
+    pub timer: Option<GlTimer>,
     /// The frames with pending queries, each with its number among the frames presented.
     timings: VecDeque<(u64, GlTimings)>,
 }

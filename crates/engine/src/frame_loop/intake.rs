@@ -65,11 +65,6 @@ impl Intake {
         self.decoder.queue().is_finished()
     }
 
-    /// Returns true if neither a decoded frame nor a frame to be filtered again is waiting.
-    pub(super) fn is_empty(&self) -> bool {
-        self.returned.is_empty() && self.decoder.queue().frame_count() == 0
-    }
-
     /// Takes the next frame to filter: a frame to be filtered again, or the decoder's frame that is due. `interval_ns` is the interval
     /// between the movie's frames, if known.
     pub(super) fn take(&mut self, schedule: &Schedule, interval_ns: Option<i64>) -> Option<Arc<Frame>> {
@@ -82,14 +77,6 @@ impl Intake {
         let taken = queue.take_due(now_ns, schedule.lead_ns(interval_ns));
         self.dropped += taken.dropped;
         taken.frame.map(Arc::new)
-    }
-
-    /// Returns the [`Origin`] of a frame that was just taken. `device` is the number of device changes so far; `replaces_shown`
-    /// is true if the frame is on the screen already.
-    pub(super) fn origin(&mut self, frame: Arc<Frame>, device: u32, replaces_shown: bool) -> Origin {
-        let generation = self.generation;
-        let dropped_before = if replaces_shown { 0 } else { std::mem::take(&mut self.dropped) };
-        Origin { frame, dropped_before, generation, device, replaces_shown, is_outdated: false }
     }
 
     /// Takes back a frame whose filter or filtered picture was dropped. In a pause, or if the frame is to stay on the screen

@@ -46,6 +46,7 @@ use control::Settings;
 pub use filter_queue::FilterQueue;
 use flights::WipeSide;
 pub use gl_times::GlTimings;
+use gl_times::PendingGlTimes;
 pub use intake::{Intake, ParkedMovie};
 pub use movie_clock::MovieClock;
 use opengl::{names, timer};
@@ -111,7 +112,7 @@ impl FrameLoop {
     pub fn new(gl: Arc<glow::Context>, decoder: Decoder, unpaced: bool, waker: Waker) -> Self {
         let engine = Engine::with_opengl(gl.clone(), waker.clone());
         let glsl = match &engine.loader.glsl {
-            Ok(filter) => Ok(filter.clock()),
+            Ok(filter) => Ok(filter.timer.clock()),
             Err(error) => Err(Some(error.clone())),
         };
         let filters = FilterQueue::new(gl.clone(), engine, waker);
@@ -125,7 +126,7 @@ impl FrameLoop {
             choice,
             wipe,
             filters,
-            presenter: Presenter::new(gl),
+            presenter: Presenter { gl_times: PendingGlTimes::new(gl), ..Presenter::default() },
             stops: StopDetector::default(),
             waits_for_filter: false,
             errors: Vec::new(),

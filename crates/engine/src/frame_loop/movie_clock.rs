@@ -18,7 +18,7 @@ const ADJUSTMENT: i64 = 8;
 
 /// The movie's clock. It has no meaning before the first picture is shown.
 pub struct MovieClock {
-    clock: Clock,
+    pub(super) clock: Clock,
     /// The number of calls of [`MovieClock::interrupt`] so far. A change means that the next frame interval does not count.
     pub(super) interruptions: u64,
     /// True if an audio device is to play the movie's sound.
@@ -48,15 +48,6 @@ impl MovieClock {
 
     pub(super) fn resync(&mut self, position_ns: i64, at: Instant) {
         self.clock.resync(position_ns, at);
-    }
-
-    pub(super) fn set_paused(&mut self, is_paused: bool) {
-        if is_paused {
-            self.waits_until = None;
-            self.clock.pause(Instant::now());
-        } else {
-            self.clock.resume(Instant::now());
-        }
     }
 
     /// Sets whether an audio device is to play the movie's sound, so that the clock waits for it after a start, a seek and a

@@ -1,10 +1,9 @@
 //! The filtered frames that are ready, and the times of drawing them.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::flights::{Origin, ReadyFrame, SecondSide};
+use super::flights::{Origin, ReadyFrame};
 use super::gl_times::{GlTimings, PendingGlTimes};
 use super::schedule::Schedule;
 use super::screen::Screen;
@@ -41,15 +40,16 @@ impl DrawTimes {
 }
 
 /// The filtered frames that are not due yet, and the frame on the screen.
+#[derive(Default)]
 pub struct Presenter {
     /// The frames that are ready, in the order in which they are shown.
     pub(super) ready: VecDeque<ReadyFrame>,
     /// The frame on the screen.
     pub screen: Screen,
     /// The time when the first picture of the run was on the screen; `None` before.
-    epoch: Option<Instant>,
+    pub(super) epoch: Option<Instant>,
     pub(super) last_present: Option<Instant>,
-    last_swap: Option<Instant>,
+    pub(super) last_swap: Option<Instant>,
     /// The time when the process continued after it was last stopped; `None` if it was never stopped.
     pub(super) stop_ended: Option<Instant>,
     /// True if only the user's input causes repaints.
@@ -61,20 +61,6 @@ pub struct Presenter {
 }
 
 impl Presenter {
-    pub(super) fn new(gl: Arc<glow::Context>) -> Self {
-        Self {
-            ready: VecDeque::new(),
-            screen: Screen::default(),
-            epoch: None,
-            last_present: None,
-            last_swap: None,
-            stop_ended: None,
-            is_idle: false,
-            gl_times: PendingGlTimes::new(gl),
-            cloth: None,
-        }
-    }
-
     /// Returns the origins of the ready frames and of the frame on the screen.
     pub(super) fn origins(&self) -> impl Iterator<Item = &Origin> {
         self.ready.iter().chain(self.screen.shown()).map(|ready| &ready.origin)
@@ -83,15 +69,6 @@ impl Presenter {
     /// Returns the ready frames and the frame on the screen.
     pub(super) fn frames_mut(&mut self) -> impl Iterator<Item = &mut ReadyFrame> {
         self.ready.iter_mut().chain(&mut self.screen.shown)
-    }
-
-    /// Adds a filtered frame, to be shown when it is due.
-    pub(super) fn push(&mut self, ready: ReadyFrame) {
-        if ready.origin.replaces_shown {
-            self.ready.push_front(ready);
-        } else {
-            self.ready.push_back(ready);
-        }
     }
 
     /// Removes and returns the ready frames for which `condition` returns true.
@@ -116,7 +93,12 @@ impl Presenter {
     /// are not needed any more.
     pub(super) fn advance(&mut self, schedule: &Schedule, recorder: &mut Recorder) -> Vec<ReadyFrame> {
         let mut unused = Vec::new();
-        while self.ready.get(1).is_some_and(|next| schedule.overtakes(&next.origin))
+        // A frame whose time has passed is shown instead of the one before it.
+        let paced = schedule.pace_ns().filter(|_| !schedule.is_paused());
+        let overtakes = |next: &ReadyFrame| {
+            paced.is_some_and(|now_ns| !next.origin.replaces_shown && next.origin.frame.pts_ns <= now_ns)
+        };
+        while self.ready.get(1).is_some_and(overtakes)
             && let Some(skipped) = self.ready.pop_front()
         {
             let Origin { replaces_shown, dropped_before, .. } = skipped.origin;
@@ -187,7 +169,8 @@ impl Presenter {
             *stages = Stages { times, filter_by_wall, ..Stages::default() };
         }
         let setting = shown.setting();
-        let beside_filter_ms = shown.second.as_ref().filter(|_| !was_stopped).and_then(SecondSide::filter_ms);
+        let second_ms = shown.second.as_ref().map(|second| second.picture.stages.filter_ms());
+        let beside_filter_ms = second_ms.filter(|ms| !was_stopped && ms.is_finite());
         let origin = &shown.origin;
         let mut sample = FrameSample {
             pts: origin.frame.movie_s,

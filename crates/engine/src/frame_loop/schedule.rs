@@ -73,10 +73,12 @@ impl Schedule {
 
     /// Pauses or resumes the movie.
     pub fn toggle_pause(&mut self) {
-        let is_paused = !self.is_paused();
-        self.clock.set_paused(is_paused);
-        if !is_paused {
+        if self.is_paused() {
+            self.clock.clock.resume(Instant::now());
             self.wait_for_sound();
+        } else {
+            self.clock.waits_until = None;
+            self.clock.clock.pause(Instant::now());
         }
         self.clock.interrupt();
     }
@@ -180,12 +182,6 @@ impl Schedule {
             return self.first_draw_at().is_none_or(|at| at <= Instant::now());
         }
         !is_paused && self.draw_at_ns(&origin.frame) <= self.clock.now_ns()
-    }
-
-    /// Returns true if the time of this frame's timestamp has passed, so that it is shown instead of the frame before it.
-    pub(super) fn overtakes(&self, origin: &Origin) -> bool {
-        let paced = self.pace_ns().filter(|_| !self.is_paused());
-        paced.is_some_and(|now_ns| !origin.replaces_shown && origin.frame.pts_ns <= now_ns)
     }
 
     /// Returns how long before its timestamp a frame may be taken, in nanoseconds of the movie: the interval between frames (`interval_ns`,

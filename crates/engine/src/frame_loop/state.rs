@@ -46,7 +46,7 @@ impl FrameLoop {
     /// Returns true if the next frame has to come from the decoder: no frame is being filtered, is ready, or waits to be taken.
     fn awaits_decoder(&self) -> bool {
         let is_empty = self.filters.flights.count() == 0 && self.presenter.ready.is_empty();
-        is_empty && self.intake.is_empty()
+        is_empty && self.intake.returned.is_empty() && self.intake.decoder.queue().frame_count() == 0
     }
 
     /// Returns true if the picture on the screen stays there: in a pause, at the movie's end, and if the next frame is due much

@@ -30,14 +30,14 @@ pub struct StopDetector {
 
 impl StopDetector {
     /// Returns by how much this turn of the loop is late if the process was stopped meanwhile, as by Ctrl+Z; `None` if it was
-    /// not stopped. Call it at the start of each turn. `calls_drivers` is true if this thread may have waited for a driver
-    /// during a turn of the loop.
-    pub(super) fn check(&mut self, calls_drivers: bool) -> Option<Duration> {
-        self.check_at(Instant::now(), cpu_time(), calls_drivers)
-    }
-
-    /// Computes the result of [`check`](Self::check) for the time `now` and the CPU time `used` by the process.
-    fn check_at(&mut self, now: Instant, used: Option<Duration>, calls_drivers: bool) -> Option<Duration> {
+    /// not stopped. Call it at the start of each turn. `used` is the CPU time that the process has used, and `calls_drivers` is true if
+    /// this thread may have waited for a driver during a turn of the loop.
+    pub(super) fn check(
+        &mut self,
+        now: Instant,
+        used: Option<Duration>,
+        calls_drivers: bool,
+    ) -> Option<Duration> {
         let total = self.total;
         let before = std::mem::replace(self, Self { due: Some(now), used, is_waiting: false, total });
         let late = now.saturating_duration_since(before.due?);
@@ -77,7 +77,7 @@ mod tests {
             is_waiting: true,
             ..Default::default()
         };
-        let kept = |mut detector: StopDetector, now, cpu| detector.check_at(at(now), used(cpu), false);
+        let kept = |mut detector: StopDetector, now, cpu| detector.check(at(now), used(cpu), false);
         let ms = |ms| Some(Duration::from_millis(ms));
         assert_eq!(kept(resting(Some(500)), 15_500, 110), ms(15_000), "it was stopped");
         assert_eq!(kept(resting(Some(12_000)), 12_040, 110), None, "it waited for the next slide");
@@ -88,12 +88,12 @@ mod tests {
             || StopDetector { due: Some(at(0)), used: used(100), is_waiting: false, ..Default::default() };
         assert_eq!(kept(working(), 9_000, 500), ms(9_000));
         assert_eq!(kept(working(), 9_000, 9_100), None, "it drew for so long");
-        assert_eq!(working().check_at(at(9_000), used(500), true), None, "a driver may not have answered");
-        assert_eq!(resting(Some(0)).check_at(at(9_000), used(500), true), ms(9_000), "none was asked");
-        assert_eq!(working().check_at(at(9_000), None, false), None, "no CPU time is known");
+        assert_eq!(working().check(at(9_000), used(500), true), None, "a driver may not have answered");
+        assert_eq!(resting(Some(0)).check(at(9_000), used(500), true), ms(9_000), "none was asked");
+        assert_eq!(working().check(at(9_000), None, false), None, "no CPU time is known");
         // Each check starts from the state at the previous check.
         let mut detector = working();
-        assert!(detector.check_at(at(9_000), used(500), false).is_some());
-        assert_eq!(detector.check_at(at(9_010), used(500), false), None);
+        assert!(detector.check(at(9_000), used(500), false).is_some());
+        assert_eq!(detector.check(at(9_010), used(500), false), None);
     }
 }

@@ -6,9 +6,10 @@ use std::time::Instant;
 use super::FrameLoop;
 use super::choice::Filter;
 use super::filter_queue::FilterEvent;
-use super::flights::{Flight, Pass, ReadyFrame, Step};
+use super::flights::{Flight, Origin, Pass, ReadyFrame, Step};
 use super::intake::Intake;
 use super::schedule::Schedule;
+use super::wipe::{SecondFilter, must_take_turns};
 use crate::stats::Stage;
 use crate::{Request, Stages};
 use box_filter::VariantId;
@@ -53,7 +54,9 @@ impl FrameLoop {
         let second = self.wipe.request(&self.choice, self.filters.workers.status());
         let mut stages = Stages::default();
         stages.record(Stage::Take, began);
-        let origin = self.intake.origin(frame, self.device_changes, replaces_shown);
+        let dropped_before = if replaces_shown { 0 } else { std::mem::take(&mut self.intake.dropped) };
+        let (generation, device) = (self.intake.generation, self.device_changes);
+        let origin = Origin { frame, dropped_before, generation, device, replaces_shown, is_outdated: false };
         let pass = |request: Request, stages, chosen: Option<Filter>| {
             let version = request.version.unwrap_or_else(|| self.choice.version(request.variant));
             let waits_for = chosen.filter(|_| self.filters.waits_for_conversions);
@@ -102,7 +105,9 @@ impl FrameLoop {
         let ahead = ready + self.filters.flights.count();
         let has_started = self.schedule.has_started;
         let limit = if has_started { MAX_AHEAD } else { 1 };
-        let is_others_turn = self.wipe.takes_turns(self.choice.filter()) && ahead > ready;
+        // Only one frame may be filtered at a time if one of the two filters uses no OpenCL.
+        let takes_turns = |second: SecondFilter| must_take_turns([self.choice.filter().0, second.filter.0]);
+        let is_others_turn = self.wipe.second().is_some_and(takes_turns) && ahead > ready;
         let status = self.filters.workers.status();
         let waits = self.waits_for_filter
             || self.filters.waits_for_conversions && self.wipe.must_wait(&self.choice, status)
@@ -154,7 +159,10 @@ impl FrameLoop {
         let is_wanted = !origin.replaces_shown || self.presenter.screen.shown().is_some_and(is_shown);
         let resubmits = needs_resubmit(&ready, &self.intake, &self.schedule);
         if !resubmits && is_wanted && self.intake.is_current(origin) {
-            return self.presenter.push(ready);
+            return match origin.replaces_shown {
+                true => self.presenter.ready.push_front(ready),
+                false => self.presenter.ready.push_back(ready),
+            };
         }
         let (origin, slots) = ready.into_parts();
         self.filters.put_slots(slots);

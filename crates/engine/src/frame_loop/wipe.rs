@@ -149,12 +149,6 @@ impl Wipe {
             _ => false,
         }
     }
-
-    /// Returns true if only one frame may be filtered at a time, because one of the two filters uses no OpenCL. `first` is the filter of
-    /// the first side.
-    pub(super) fn takes_turns(&self, first: Filter) -> bool {
-        self.second.is_some_and(|second| must_take_turns([first.0, second.filter.0]))
-    }
 }
 
 /// Returns true if the filters of the two sides must not run at the same time, because they would use the same CPU or GPU and

@@ -19,10 +19,11 @@ use crate::job::Job;
 use crate::stats::{Span, Stage};
 use crate::{
     DeviceBuffers, DeviceStatus, Difference, Engine, Finished, Need, Pipeline, Progress, Refusal,
-    RemovedDevice, Request, Slot, Stages, Ticket,
+    RemovedDevice, Request, Slot, Stages, Ticket, TrialCase,
 };
 use base::error::Result;
 use base::jobs::Waker;
+use box_filter::color_kernels::Converter;
 use opencl::device_thread::DeviceThread;
 use opencl::watch;
 use parking_lot::Mutex;
@@ -36,13 +37,13 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(3600);
 
 /// A frame to be filtered.
 pub(super) struct Submission {
-    pub(super) ticket: Ticket,
-    pub(super) frame: Arc<Frame>,
-    pub(super) request: Request,
-    pub(super) slot: Slot,
+    pub ticket: Ticket,
+    pub frame: Arc<Frame>,
+    pub request: Request,
+    pub slot: Slot,
     /// The chosen filter, if the frame waits until everything that this filter needs is built. If `None`, the frame waits only
     /// for the conversion that a variant that filters planes needs.
-    pub(super) waits_for: Option<Filter>,
+    pub waits_for: Option<Filter>,
 }
 
 /// A function that a worker runs, to carry out a command.
@@ -52,15 +53,15 @@ pub(super) type Work = Box<dyn FnOnce(&mut WorkerCore) + Send>;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Report {
     /// The unfinished frames, each with its progress.
-    pub(super) jobs: Vec<(Ticket, Progress)>,
+    pub jobs: Vec<(Ticket, Progress)>,
     /// True if a frame is held back because its filter will take long.
-    pub(super) is_holding: bool,
+    pub is_holding: bool,
     /// The number of calls of [`WorkerCore::install`] so far.
-    pub(super) installed: usize,
+    pub installed: usize,
     /// The abilities of the device, such as the variants that are built for it.
-    pub(super) status: DeviceStatus,
+    pub status: DeviceStatus,
     /// The programs and results that frames need, that are missing, and that were not in an earlier report.
-    pub(super) needs: Vec<Need>,
+    pub needs: Vec<Need>,
 }
 
 /// An event that a worker reports to the frame loop.
@@ -126,7 +127,7 @@ pub(super) trait Worker {
 
 /// An engine, and the events that result from the commands it carries out.
 pub(super) struct WorkerCore {
-    pub(super) engine: Engine,
+    pub engine: Engine,
     events: VecDeque<Event>,
     reported: Report,
     installed: usize,
@@ -154,7 +155,10 @@ impl WorkerCore {
         }
         // The filter is the chosen one, even if the request is for the unfiltered frame.
         waits_for.is_some_and(|(variant, radius)| {
-            pipeline.trials.needs_trial(&frame.picture, (variant, request.version), radius)
+            let layout = Converter::supports(&frame.picture).filter(|_| variant.reads_planes());
+            let size = (frame.width(), frame.height());
+            let case = TrialCase { variant, version: request.version, size, radius, layout };
+            matches!(pipeline.trials.require(case), Err(Refusal::TrialPending))
         })
     }
 

@@ -173,10 +173,7 @@ fn what_is_installed_is_counted_and_reported() {
             assert_eq!(installed, count);
         }
     });
-}
-
-#[test]
-fn a_thread_wakes_the_loop_with_its_events_and_ends_with_its_worker() {
+    // A thread wakes the loop with its events, and ends with its worker.
     let (mut worker, woken) = start(true);
     submit(&mut worker, 1, VariantId::OFF, 0);
     expect(&mut worker, finished);

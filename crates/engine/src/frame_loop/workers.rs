@@ -19,10 +19,10 @@ pub(super) const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// A worker, and the state that it has last reported.
 pub(super) struct WorkerHandle {
-    pub(super) worker: Box<dyn Worker>,
+    pub worker: Box<dyn Worker>,
     report: Report,
     /// The tickets of the unfinished frames, including frames that the worker has not reported yet.
-    pub(super) sent: Vec<Ticket>,
+    pub sent: Vec<Ticket>,
     /// The number of functions for the device's pipeline that were sent.
     installs: usize,
 }
@@ -248,7 +248,8 @@ impl Workers {
         let is_settled = |device: &&mut DeviceInUse| device.state.installs == device.state.report.installed;
         let Some(device) = self.device.as_mut().filter(is_settled) else { return Vec::new() };
         if let Some(size) = measured {
-            let class = scopes::class(size);
+            // All sizes of a class have the same fastest variant of the reduction, which measures pictures.
+            let class = scopes::case(size).class();
             if device.requested_scopes.replace(class) != Some(class) {
                 device.state.report.needs.push(Need::Scopes(size));
             }

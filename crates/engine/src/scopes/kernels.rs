@@ -100,14 +100,14 @@ pub(super) fn files(cl: &ClContext, case: &Case) -> [&'static str; 4] {
 /// The compiled kernels that measure and stretch pictures in one kind of memory (buffer or image).
 #[derive(Debug)]
 pub(super) struct ScopeKernels {
-    pub(super) reduce: Program,
-    pub(super) count: Program,
-    pub(super) ends: Program,
+    pub reduce: Program,
+    pub count: Program,
+    pub ends: Program,
     /// The program that stretches a picture in place; `None` for pictures in images, which cannot be written while they are
     /// read.
-    pub(super) level: Option<Program>,
+    pub level: Option<Program>,
     /// The program that stretches a picture into an image; `None` if images are not used.
-    pub(super) level_into: Option<Program>,
+    pub level_into: Option<Program>,
 }
 
 impl ScopeKernels {

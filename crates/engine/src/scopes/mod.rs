@@ -25,7 +25,8 @@ use opencl::event::is_complete;
 use opencl::host_block::HostBlock;
 use opencl::memory::{Picture, Storage, allocation_flags};
 use opencl::sources::BUILT_IN_HINT;
-use readings::{COUNTS, case};
+use readings::COUNTS;
+pub(super) use readings::case;
 pub use readings::{LEVELS, Readings, STRIPS, stretch};
 
 /// The first sentence of the error when memory for the scopes cannot be allocated.
@@ -91,15 +92,15 @@ pub(super) struct MeasurementPlan {
     memory: Memory,
     /// Host memory for the results; `None` if only auto-levels are requested.
     readings: Option<HostBlock>,
-    pub(super) levels: bool,
+    pub levels: bool,
 }
 
 /// The measurements of a frame whose commands were enqueued.
 #[derive(Default)]
 pub(super) struct QueuedMeasurements {
     size: (u32, u32),
-    pub(super) reduce: Vec<Event>,
-    pub(super) levels: Vec<Event>,
+    pub reduce: Vec<Event>,
+    pub levels: Vec<Event>,
     /// The host memory into which the results are read; `None` if only auto-levels were requested.
     numbers: Option<HostBlock>,
 }
@@ -109,12 +110,6 @@ impl QueuedMeasurements {
     pub(super) fn failure(&self) -> Option<Error> {
         self.reduce.iter().chain(&self.levels).find_map(|event| is_complete(event, NOT_MEASURED).err())
     }
-}
-
-/// Returns the name of the group of picture sizes to which `size` belongs. All sizes of a group have the same fastest variant
-/// of the reduction, which measures pictures.
-pub(super) fn class(size: (u32, u32)) -> &'static str {
-    case(size).class()
 }
 
 impl Scopes {

@@ -19,7 +19,7 @@ pub(super) const COUNTS: usize = BINS + STRIPS * LEVELS;
 const CLIP_DIVISOR: u64 = 1000;
 
 /// Returns the picture size and block size with which the reduction is run for pictures of this size.
-pub(super) fn case((width, height): (u32, u32)) -> Case {
+pub(crate) fn case((width, height): (u32, u32)) -> Case {
     Case { width, height, block: BLOCK }
 }
 

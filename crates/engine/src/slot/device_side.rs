@@ -15,16 +15,16 @@ pub(super) const TARGET: usize = 1;
 #[derive(Default)]
 pub(crate) struct DeviceSide {
     /// The plans, which are kernels with the memory objects below as arguments.
-    pub(crate) plans: Plans,
+    pub plans: Plans,
     /// The memory objects of the RGBA input and of the output, indexed by [`SOURCE`] and [`TARGET`].
-    pub(super) pictures: [Option<Picture>; 2],
+    pub pictures: [Option<Picture>; 2],
     /// The memory object of the shared texture; `None` before its first use.
-    pub(super) shared: Option<Picture>,
+    pub shared: Option<Picture>,
     /// True if the host has mapped the input or the output. They are not mapped before their first use: a new memory object has
     /// the contents of its host memory, so that nothing has to be mapped and waited for.
-    pub(super) mapped: [bool; 2],
+    pub mapped: [bool; 2],
     /// True while the device may use the slot's host memory or texture.
-    pub(super) handed_over: bool,
+    pub handed_over: bool,
 }
 
 impl DeviceSide {

@@ -31,13 +31,13 @@ use opencl::cl::ClContext;
 use opencl::host_block::HostBlock;
 use opengl::pixel_buffer::PixelBuffer;
 use opengl::read_texture::read_texture;
-use video::color::Layout;
-use video::color::PackedPicture;
+use video::color::{Layout, PackedPicture};
 
 /// The kind of picture that the host has put into a slot.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum SlotContent {
     /// The RGBA picture of [`Slot::input`].
+    #[default]
     Rgba,
     /// The planes of [`Slot::load_packed`] or [`Slot::fill`], to be converted on the device.
     Planes,
@@ -47,6 +47,7 @@ pub(super) enum SlotContent {
 
 /// The memory of one frame: host memory, the device's memory objects, and the texture that is shown, if the picture goes into one. Host
 /// and device memory is allocated when it is first needed.
+#[derive(Default)]
 pub struct Slot {
     pub(crate) size: (u32, u32),
     pub(super) device: DeviceSide,
@@ -84,9 +85,10 @@ pub(crate) struct DeviceBuffers {
 unsafe impl Send for DeviceBuffers {}
 
 /// The memory in which a slot's current picture is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum ResultIn {
     /// The input, because the picture is not filtered.
+    #[default]
     Input,
     /// The host memory that receives the filtered picture from the device.
     Output,
@@ -126,18 +128,7 @@ impl Slot {
 
     /// Creates a slot for RGBA8 pictures of `width` by `height` pixels that go into host memory. It uses no OpenGL.
     pub fn in_memory(width: u32, height: u32) -> Self {
-        Self {
-            size: (width, height),
-            device: DeviceSide::default(),
-            planes: None,
-            input: None,
-            output: None,
-            pixels: None,
-            host_picture: None,
-            loaded: SlotContent::Rgba,
-            result: ResultIn::Input,
-            surface: None,
-        }
+        Self { size: (width, height), ..Self::default() }
     }
 
     /// Does OpenGL's part before [`Engine::compare`](super::Engine::compare) reads the picture: waits until OpenGL has finished

@@ -22,10 +22,4 @@ impl ClothTimes {
         ["acquire", "skin", "integrate", "distances", "drive", "write-back", "release", "copy"];
     /// The index of the first step in [`Self::NAMES`].
     pub const FIRST_STEP: usize = 1;
-
-    /// Returns the names of the steps that ran on the host.
-    pub(crate) fn steps_on_host(&self) -> impl Iterator<Item = &'static str> {
-        let steps = Self::NAMES[Self::FIRST_STEP..].iter().zip(self.on_host);
-        steps.filter(|(_, on_host)| *on_host).map(|(name, _)| *name)
-    }
 }

@@ -8,10 +8,10 @@ use super::{ClothTimes, FrameSample, GL_NAMES, Stage};
 
 /// A presented frame whose values are written as one row of the statistics.
 pub(super) struct Row<'a> {
-    pub(super) frame: u64,
-    pub(super) sample: &'a FrameSample,
+    pub frame: u64,
+    pub sample: &'a FrameSample,
     /// True if the previous frame was filtered under other conditions (another [`Setting`](super::Setting)).
-    pub(super) switched: bool,
+    pub switched: bool,
 }
 
 /// The value of a column for a frame.
@@ -80,16 +80,6 @@ struct Group {
     about: &'static str,
 }
 
-impl Group {
-    fn csv_name(&self, column: &Column) -> String {
-        if self.object.is_empty() {
-            column.name.to_owned()
-        } else {
-            format!("{}_{}", self.object, column.name)
-        }
-    }
-}
-
 fn column(name: &'static str, read: impl Fn(&Row<'_>) -> Cell + Send + Sync + 'static) -> Column {
     Column { name, read: Box::new(read) }
 }
@@ -110,7 +100,10 @@ static GROUPS: LazyLock<Vec<Group>> = LazyLock::new(|| {
     let gl = gl.map(|(at, name)| column(name, move |r| Cell::measured(r.sample.gl[at])));
     let steps = ClothTimes::NAMES.into_iter().enumerate();
     let steps = steps.map(|(at, name)| cloth(name, move |of| Cell::measured(of.ms[at])));
-    let on_host = |of: &ClothTimes| other(of.steps_on_host().collect::<Vec<_>>());
+    let on_host = |of: &ClothTimes| {
+        let steps = ClothTimes::NAMES[ClothTimes::FIRST_STEP..].iter().zip(of.on_host);
+        other(steps.filter(|(_, on_host)| *on_host).map(|(name, _)| *name).collect::<Vec<_>>())
+    };
     let mut of_cloth = vec![cloth("figures", |of| other(of.figures))];
     of_cloth.extend(steps);
     of_cloth.extend([cloth("on_host", on_host), cloth("handovers", |of| other(of.handovers))]);
@@ -195,7 +188,12 @@ static GROUPS: LazyLock<Vec<Group>> = LazyLock::new(|| {
 
 /// Returns the names of the columns in CSV.
 pub(super) fn csv_header() -> String {
-    let names = GROUPS.iter().flat_map(|group| group.columns.iter().map(|column| group.csv_name(column)));
+    let names = GROUPS.iter().flat_map(|Group { object, columns, .. }| {
+        columns.iter().map(move |Column { name, .. }| match object.is_empty() {
+            true => (*name).to_owned(),
+            false => format!("{object}_{name}"),
+        })
+    });
     names.collect::<Vec<_>>().join(",")
 }
 

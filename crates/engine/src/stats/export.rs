@@ -5,12 +5,12 @@
 use std::io::{self, Write};
 use std::path::Path;
 
+use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
 use super::columns::{self, Row};
-use super::summary;
-use super::{FrameSample, Recorder, Setting, Stage};
+use super::{FrameSample, Recorder, Setting, Stage, summary};
 use base::device::{ClockState, DeviceInfo};
 use base::error::{Error, Result};
 use base::metadata::Metadata;
@@ -22,7 +22,7 @@ use box_filter::VariantId;
 use compute::KernelFile;
 
 /// The kernel source file from which a version of a variant was built, for the metadata of written files.
-#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct UsedKernel {
     /// The variant's id.
     pub variant: VariantId,
@@ -35,24 +35,33 @@ pub struct UsedKernel {
     pub verified: bool,
 }
 
-/// Information about the run for the header of the statistics file.
-#[derive(Debug, Clone)]
+/// The movie of a run, for the header of the statistics file. The fields are in the order of JSON's keys.
+#[derive(Debug, Clone, Serialize)]
+pub struct ExportedMovie {
+    /// The movie's path as the user gave it.
+    pub file: String,
+    /// The frame rate according to the container, in frames a second; `None` if the container has none.
+    pub fps: Option<f64>,
+    /// The height of the picture in pixels.
+    pub height: u32,
+    /// The width of the picture in pixels.
+    pub width: u32,
+}
+
+/// Information about the run for the header of the statistics file and of a trace. The fields are in the order of JSON's keys.
+#[derive(Debug, Clone, Serialize)]
 pub struct ExportContext {
     /// Date, program and machine.
+    #[serde(flatten)]
     pub metadata: Metadata,
     /// The kernel files of the variants that have filtered frames.
     pub kernels: Vec<UsedKernel>,
-    /// The movie's path as the user gave it.
-    pub movie: String,
-    /// The width of the picture in pixels.
-    pub width: u32,
-    /// The height of the picture in pixels.
-    pub height: u32,
-    /// The frame rate according to the container, in frames a second; `None` if the container has none.
-    pub fps: Option<f64>,
+    /// The movie.
+    pub movie: ExportedMovie,
     /// The OpenCL device; `None` without one.
     pub device: Option<DeviceInfo>,
     /// The state of the device's clock: whether device times are used, or wall times in their place.
+    #[serde(flatten, serialize_with = "serialize_clock")]
     pub clock: ClockState,
     /// The name of OpenGL's renderer.
     pub gl_renderer: String,
@@ -95,14 +104,14 @@ pub fn export(path: &Path, recorder: &Recorder, context: &ExportContext) -> Resu
     save::atomically(path, |out| write(out, recorder, context))
 }
 
-/// Writes the metadata of a run as lines of CSV that begin with `#`.
-fn write_comments(out: &mut dyn Write, c: &ExportContext) -> io::Result<()> {
+/// Writes the metadata of a run as lines of CSV that begin with `#`, and the statistics of the presented frames, a row for each frame.
+fn write_csv(out: &mut dyn Write, recorder: &Recorder, c: &ExportContext) -> io::Result<()> {
     let Metadata { program, date, host } = &c.metadata;
     let mut facts = vec![
         ("program", program.clone()),
         ("date", date.clone()),
         ("host", format!("{}, {}, {} × {}", host.name, host.system, host.processors, host.processor)),
-        ("movie", format!("{}×{} {}", c.width, c.height, c.movie)),
+        ("movie", format!("{}×{} {}", c.movie.width, c.movie.height, c.movie.file)),
     ];
     if let Some(DeviceInfo { name, platform, version, driver, .. }) = &c.device {
         facts.push(("device", format!("{name}, {platform}, {version}, driver {driver}")));
@@ -116,12 +125,7 @@ fn write_comments(out: &mut dyn Write, c: &ExportContext) -> io::Result<()> {
         facts.push(("kernel", text));
     }
     // A name with a line break must not begin a row.
-    facts.iter().try_for_each(|(name, text)| writeln!(out, "# {name}: {}", escaped(text)))
-}
-
-/// Writes the statistics of the presented frames as CSV, a row for each frame.
-fn write_csv(out: &mut dyn Write, recorder: &Recorder, context: &ExportContext) -> io::Result<()> {
-    write_comments(out, context)?;
+    facts.iter().try_for_each(|(name, text)| writeln!(out, "# {name}: {}", escaped(text)))?;
     writeln!(out, "{}", columns::csv_header())?;
     rows(recorder).try_for_each(|row| writeln!(out, "{}", columns::csv(&row)))
 }
@@ -134,23 +138,12 @@ fn rows(recorder: &Recorder) -> impl Iterator<Item = Row<'_>> {
 
 /// Writes the statistics of the run as a JSON document. Its rows are written straight from the recorder, without a second copy of a
 /// long run.
-fn write_json(out: &mut dyn Write, r: &Recorder, c: &ExportContext) -> io::Result<()> {
+fn write_json(out: &mut dyn Write, r: &Recorder, context: &ExportContext) -> io::Result<()> {
     let frames: Vec<_> = r.frames_and_switches().collect();
     let document = Document {
         schema: 1,
         kind: "stats",
-        metadata: &c.metadata,
-        kernels: &c.kernels,
-        movie: json!({ "file": c.movie, "width": c.width, "height": c.height, "fps": c.fps }),
-        device: &c.device,
-        clock: c.clock.json_name(),
-        clock_reason: c.clock.note(),
-        gl_renderer: &c.gl_renderer,
-        sharing: &c.sharing,
-        sharing_reason: &c.sharing_reason,
-        variant: c.variant.name,
-        radius: c.radius,
-        unpaced: c.unpaced,
+        context,
         presented: r.presented(),
         late: r.late,
         dropped: r.dropped,
@@ -170,18 +163,7 @@ struct Document<'a> {
     schema: u32,
     kind: &'static str,
     #[serde(flatten)]
-    metadata: &'a Metadata,
-    kernels: &'a [UsedKernel],
-    movie: Value,
-    device: &'a Option<DeviceInfo>,
-    clock: &'static str,
-    clock_reason: Option<String>,
-    gl_renderer: &'a str,
-    sharing: &'a str,
-    sharing_reason: &'a str,
-    variant: &'static str,
-    radius: u32,
-    unpaced: bool,
+    context: &'a ExportContext,
     presented: u64,
     late: u64,
     dropped: u64,
@@ -218,6 +200,14 @@ impl Times {
             filter_wall_ms: series(&FrameSample::filter_wall_ms),
         }
     }
+}
+
+/// Writes the name of the clock's state, and its reason.
+fn serialize_clock<S: Serializer>(clock: &ClockState, serializer: S) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(None)?;
+    map.serialize_entry("clock", clock.json_name())?;
+    map.serialize_entry("clock_reason", &clock.note())?;
+    map.end()
 }
 
 /// Writes one row for each frame that the recorder has kept.

@@ -14,14 +14,14 @@ pub(crate) mod timeline;
 pub(crate) mod trace;
 
 pub use cloth::ClothTimes;
-pub use export::{ExportContext, UsedKernel, export};
+pub use export::{ExportContext, ExportedMovie, UsedKernel, export};
 pub use playing::{PlayState, Playing};
 pub use recorder::Recorder;
 pub use scores::{Score, Scores};
 pub use shown::ShownFrames;
 pub use summary::Summary;
 pub use timeline::{Lane, Span, Timeline};
-pub use trace::{TraceContext, write_trace};
+pub use trace::write_trace;
 
 use crate::Stages;
 use box_filter::{Config, VariantId};

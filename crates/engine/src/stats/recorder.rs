@@ -20,14 +20,15 @@ const RECENT_REPAINTS: usize = 1_000;
 /// Collects the samples of all presented frames of a run.
 ///
 /// Memory is bounded: the history by [`HISTORY_S`] and [`HISTORY_FRAMES`], and the frames for `--stats` by [`KEPT_FRAMES`].
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Recorder {
     history: VecDeque<FrameSample>,
     /// The frames that the window's summaries cover.
     pub shown: ShownFrames,
     /// Every presented frame; `None` if frames are not kept for `--stats`.
     kept: Option<VecDeque<FrameSample>>,
-    keep_limit: usize,
+    /// The maximum number of frames in `kept`.
+    pub(super) keep_limit: usize,
     repaints: VecDeque<f64>,
     presented: u64,
     /// The number of frames that were presented more than half a frame interval after their timestamp.
@@ -49,26 +50,7 @@ impl Recorder {
     /// Creates an empty recorder. If `keep_all` is true, it also keeps the frames that are older than the history, for
     /// `--stats`.
     pub fn new(keep_all: bool) -> Self {
-        Self::with_limit(keep_all, KEPT_FRAMES)
-    }
-
-    /// Creates a recorder as [`new`](Self::new) does, which keeps at most `keep_limit` frames.
-    pub(super) fn with_limit(keep_all: bool, keep_limit: usize) -> Self {
-        Self {
-            history: VecDeque::new(),
-            shown: ShownFrames::default(),
-            kept: keep_all.then(VecDeque::new),
-            keep_limit,
-            repaints: VecDeque::new(),
-            presented: 0,
-            late: 0,
-            dropped: 0,
-            forgotten: 0,
-            frame_gap: false,
-            repaint_gap: false,
-            others: None,
-            other_work: [false; 2],
-        }
+        Self { kept: keep_all.then(VecDeque::new), keep_limit: KEPT_FRAMES, ..Self::default() }
     }
 
     /// Sets whether this program uses the device for work other than the movie. Samples during that time, and the next one

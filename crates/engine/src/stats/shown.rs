@@ -23,10 +23,11 @@ pub struct ShownFrames {
     /// The newest filter times, in milliseconds, of kernels whose pictures differ from the reference. All other statistics
     /// leave them out.
     left_out: VecDeque<f64>,
-    scores: Scores,
+    /// The scoreboard: the last times of each variant's filter.
+    pub scores: Scores,
     /// The conditions under which the picture on the screen was filtered, even if it has not been measured; `None` before the
     /// first picture.
-    setting: Option<Setting>,
+    pub setting: Option<Setting>,
     /// True if the next picture is the first one that was filtered under changed conditions.
     is_first: bool,
     /// The number of changes of the OpenCL device so far. Frames of a previous device are not added.
@@ -35,27 +36,11 @@ pub struct ShownFrames {
     devices: Vec<(u32, Option<DeviceInfo>)>,
     /// The scores of the devices that are not in use, keyed by [`DeviceInfo::index`].
     other_scores: HashMap<usize, HashMap<VariantId, Score>>,
-    /// The number of changes of `frames` so far, which is increased with each change.
-    changes: u64,
+    /// A number that changes whenever the samples behind the summaries change.
+    pub changes: u64,
 }
 
 impl ShownFrames {
-    /// Returns the conditions under which the picture on the screen was filtered, even if it has not been measured; `None`
-    /// before the first picture.
-    pub fn setting(&self) -> Option<Setting> {
-        self.setting
-    }
-
-    /// Returns the scoreboard: the last times of each variant's filter.
-    pub fn scores(&self) -> &Scores {
-        &self.scores
-    }
-
-    /// Returns a number that changes whenever the samples behind the summaries change.
-    pub fn changes(&self) -> u64 {
-        self.changes
-    }
-
     /// Returns the sample of the picture on the screen; `None` before the first picture, and after a change of the setting until the new
     /// picture was presented. The first sample with a setting has no interval.
     pub fn last(&self) -> Option<&FrameSample> {

@@ -1,7 +1,7 @@
 //! Statistics over the newest samples of frames.
 
 use super::{FrameSample, StageTimes};
-use base::timing::{Noise, noise};
+use base::timing::{Noise, Series};
 
 /// The maximum number of frames in the history, however fast they are presented.
 pub(crate) const HISTORY_FRAMES: usize = 2_000;
@@ -30,21 +30,15 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Summarises `samples`, oldest first; `None` without samples. Percentiles are nearest-rank, as in [`Series`](base::timing::Series). Samples that
+    /// Summarises `samples`, oldest first; `None` without samples. Percentiles are nearest-rank, as in [`Series`]. Samples that
     /// are not finite are left out. `others` is the part of the machine's CPU time that other processes used meanwhile, 0 to 1,
     /// if known.
     pub fn of(samples: impl DoubleEndedIterator<Item = f64>, others: Option<f64>) -> Option<Self> {
-        let mut samples: Vec<f64> = samples.filter(|s| s.is_finite()).collect();
-        let last = *samples.last()?;
-        let mean = samples.iter().sum::<f64>() / samples.len() as f64;
-        samples.sort_unstable_by(f64::total_cmp);
-        let n = samples.len();
-        let rank = |p: f64| samples[((p * n as f64).ceil() as usize).clamp(1, n) - 1];
-        let (min, p50, p95, max) = (samples[0], rank(0.50), rank(0.95), samples[n - 1]);
-        let interval = noise::median_interval_ranks(n);
-        let noise =
-            Noise::from_percentiles((p50, p95), (samples[interval.0], samples[interval.1]), n, others);
-        Some(Self { last, mean, min, p50, p95, max, n, noise })
+        let samples: Vec<f64> = samples.filter(|s| s.is_finite()).collect();
+        let (last, series) = (*samples.last()?, Series::of(&samples)?);
+        let Series { min, p50, p95, max, n, .. } = series;
+        let mean = samples.iter().sum::<f64>() / n as f64;
+        Some(Self { last, mean, min, p50, p95, max, n, noise: Noise::of(&series, others) })
     }
 }
 

@@ -50,7 +50,8 @@ impl Span {
 /// The spans of the frames that were presented last, oldest frame first.
 #[derive(Debug, Clone, Default)]
 pub struct Timeline {
-    frames: VecDeque<Vec<Span>>,
+    /// The spans of each frame, oldest frame first. The spans of a frame are in no particular order.
+    pub frames: VecDeque<Vec<Span>>,
 }
 
 impl Timeline {
@@ -60,11 +61,6 @@ impl Timeline {
             self.frames.pop_front();
         }
         self.frames.push_back(spans);
-    }
-
-    /// Returns the spans of each frame, oldest frame first. The spans of a frame are in no particular order.
-    pub fn frames(&self) -> &VecDeque<Vec<Span>> {
-        &self.frames
     }
 
     /// Returns the start of the first span and the end of the last one; `None` without spans.
@@ -135,7 +131,7 @@ mod tests {
         for n in 0..FRAMES_SHOWN as u64 + 2 {
             timeline.push(vec![span(base, Lane::Device, n, n + 1)]);
         }
-        assert_eq!(timeline.frames().len(), FRAMES_SHOWN);
-        assert_eq!(timeline.frames()[0][0].from, base + Duration::from_millis(2));
+        assert_eq!(timeline.frames.len(), FRAMES_SHOWN);
+        assert_eq!(timeline.frames[0][0].from, base + Duration::from_millis(2));
     }
 }

@@ -14,8 +14,8 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::timeline::extent;
-use super::{FrameSample, Lane, Setting, Span, Stage, UsedKernel};
-use base::device::{ClockState, DeviceInfo};
+use super::{ExportContext, FrameSample, Lane, Setting, Span, Stage};
+use base::device::ClockState;
 use base::error::Result;
 use base::metadata::Metadata;
 use base::save;
@@ -26,33 +26,18 @@ use compute::BackEnd;
 /// The maximum number of rows that show one track (for example, the events of a thread or of a command queue). A track has several rows if
 /// some of its events overlap.
 const MAX_ROWS: usize = 16;
-/// The explanation of the host's times, for the trace file.
-const HOST_CLOCK: &str = "Host: the monotonic clock; 0 is when recording began.";
-/// The explanation of OpenCL's times, for the trace file.
-const DEVICE_CLOCK: &str = "OpenCL: start and end as the driver's events tell them. The device's clock is laid over the host's once: \
+/// The explanations of the host's, OpenCL's and OpenGL's times, for the trace file.
+const CLOCKS: [&str; 3] = [
+    "Host: the monotonic clock; 0 is when recording began.",
+    "OpenCL: start and end as the driver's events tell them. The device's clock is laid over the host's once: \
                             a command's QUEUED lies between the host's times before and after the call that enqueued it; the \
                             offset in the middle of the first such pair is kept as long as every later pair allows it, and else \
-                            moved as little as will do. Durations are the device's own.";
-/// The note on OpenGL's times in the trace file.
-const GL_CLOCK: &str = "OpenGL: durations are from timer queries, which give no start times; each span is placed where its calls began.";
+                            moved as little as will do. Durations are the device's own.",
+    "OpenGL: durations are from timer queries, which give no start times; each span is placed where its calls began.",
+];
 /// The note on the time that recording itself took, in the trace file.
 const RECORDING_COST: &str = "What recording took all threads together, from before an event is made until it is kept, by the number of \
                     frames presented; and that as a part of what the window's thread spent on a frame.";
-
-/// Information about the run for the header of the trace file.
-#[derive(Debug, Clone, Default)]
-pub struct TraceContext {
-    /// Date, program and machine; `None` for those at the time of writing.
-    pub metadata: Option<Metadata>,
-    /// The kernel files of the variants that have filtered frames.
-    pub kernels: Vec<UsedKernel>,
-    /// The OpenCL device; `None` without one.
-    pub device: Option<DeviceInfo>,
-    /// The state of the device's clock: whether device times are used, or wall times in their place.
-    pub clock: ClockState,
-    /// The name of OpenGL's renderer; `None` without OpenGL.
-    pub gl_renderer: Option<String>,
-}
 
 /// Returns the events of a frame that has just been presented: the frame itself, its stages, and the frames dropped before it. `number` is
 /// the frame's number among the presented frames.
@@ -103,13 +88,14 @@ fn stage_event(span: &Span, gl: bool) -> Event {
     Event::span(track, span.stage.name(), span.from, span.to)
 }
 
-/// Writes the recorded events to `path`, except for events of frames that were recorded incompletely. The object `otherData` in
+/// Writes the recorded events to `path`, except for events of frames that were recorded incompletely. Without the `context` of a run,
+/// the metadata are those at the time of writing. The object `otherData` in
 /// the file has the number of events that were left out or dropped, the alignment of the clocks, and the time that recording
 /// took.
 ///
 /// # Errors
 /// If the folder is missing or read-only, or the disk is full.
-pub fn write_trace(path: &Path, recorded: &Recording, context: &TraceContext) -> Result<()> {
+pub fn write_trace(path: &Path, recorded: &Recording, context: Option<&ExportContext>) -> Result<()> {
     save::atomically(path, |out| write_events(out, recorded, context))
 }
 
@@ -142,7 +128,11 @@ struct Args<'a> {
 }
 
 /// Writes the trace file: the events, the names of processes and threads, and `otherData`.
-fn write_events(out: &mut dyn Write, recorded: &Recording, context: &TraceContext) -> io::Result<()> {
+fn write_events(
+    out: &mut dyn Write,
+    recorded: &Recording,
+    context: Option<&ExportContext>,
+) -> io::Result<()> {
     let is_whole = |event: &&Event| event.frame.is_none_or(|frame| frame >= recorded.first_whole_frame);
     let mut events: Vec<&Event> = recorded.events().filter(is_whole).collect();
     // An event that contains others comes before them.
@@ -161,7 +151,7 @@ fn write_events(out: &mut dyn Write, recorded: &Recording, context: &TraceContex
             ph: if to.is_some() { "X" } else { "i" },
             name: event.kernel().unwrap_or(event.what),
             cat: event.kernel().map(|_| event.what),
-            pid: process_of(event.track).0,
+            pid: place_of(event.track).0,
             tid: thread_id(event.track, *row),
             // To the nanosecond; negative for an event before recording began.
             ts: as_microseconds(event.from.saturating_duration_since(began))
@@ -186,7 +176,7 @@ fn other_data(
     events: &[&Event],
     recorded: &Recording,
     left_out: usize,
-    context: &TraceContext,
+    context: Option<&ExportContext>,
 ) -> serde_json::Value {
     let since_1970 = recorded.began.1.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let frames = || events.iter().filter(|e| e.track == Track::Frames);
@@ -196,22 +186,24 @@ fn other_data(
     let frame_us = as_microseconds(spent) / count.max(1) as f64;
     let cost_us = recorded.cost_ns as f64 / 1e3 / f64::from(presented.max(1));
     let now = || Metadata::now(concat!("clreel ", env!("CARGO_PKG_VERSION")));
-    let metadata = context.metadata.clone().unwrap_or_else(now);
+    let metadata = context.map_or_else(now, |context| context.metadata.clone());
+    let device = context.and_then(|context| context.device.as_ref());
+    let clock = context.map_or_else(ClockState::default, |context| context.clock.clone());
     let known = |value: f64| Some((value * 1e6).round() / 1e6).filter(|_| count > 0 && value.is_finite());
     json!({
         "program": metadata.program,
         "date": metadata.date,
         "host": metadata.host,
         "began_unix_s": since_1970.as_secs_f64(),
-        "device": context.device.as_ref().map(|device| &device.name),
-        "platform": context.device.as_ref().map(|device| &device.platform),
-        "version": context.device.as_ref().map(|device| &device.version),
-        "driver": context.device.as_ref().map(|device| &device.driver),
-        "kernels": context.kernels,
-        "clock": context.clock.json_name(),
-        "clock_reason": context.clock.note(),
-        "gl_renderer": context.gl_renderer,
-        "clocks": [HOST_CLOCK, DEVICE_CLOCK, GL_CLOCK],
+        "device": device.map(|device| &device.name),
+        "platform": device.map(|device| &device.platform),
+        "version": device.map(|device| &device.version),
+        "driver": device.map(|device| &device.driver),
+        "kernels": context.map_or(&[][..], |context| &context.kernels),
+        "clock": clock.json_name(),
+        "clock_reason": clock.note(),
+        "gl_renderer": context.map(|context| &context.gl_renderer),
+        "clocks": CLOCKS,
         "frames": count,
         "events": events.len(),
         "events_forgotten": recorded.forgotten + left_out as u64,
@@ -257,13 +249,26 @@ fn assign_rows(events: &[&Event]) -> Vec<usize> {
     events.iter().map(place).collect()
 }
 
-/// Returns the id and the name of the process that a track belongs to in the trace file.
-fn process_of(track: Track) -> (u32, &'static str) {
+/// Returns the id of the process that a track belongs to in the trace file, and the track's name there. The processes are clreel (1), OpenCL
+/// (2) and OpenGL (3).
+fn place_of(track: Track) -> (u32, &'static str) {
     match track {
-        Track::Frames | Track::Window | Track::Calls | Track::Decoder | Track::Native => (1, "clreel"),
-        Track::Builder | Track::Tuner | Track::Cloth | Track::Others => (1, "clreel"),
-        Track::Uploads | Track::Device | Track::ClothQueue => (2, "OpenCL"),
-        Track::GlFilter | Track::GlTexture | Track::GlPresent | Track::GlOverlay => (3, "OpenGL"),
+        Track::Frames => (1, "frames"),
+        Track::Window => (1, "window"),
+        Track::Calls => (1, "device's calls"),
+        Track::Decoder => (1, "decoder"),
+        Track::Native => (1, "native"),
+        Track::Builder => (1, "builder"),
+        Track::Tuner => (1, "tuner"),
+        Track::Cloth => (1, "cloth"),
+        Track::Others => (1, "other threads"),
+        Track::Uploads => (2, "queue for uploads"),
+        Track::Device => (2, "queue"),
+        Track::ClothQueue => (2, "queue of the cloth"),
+        Track::GlFilter => (3, "filter"),
+        Track::GlTexture => (3, "texture"),
+        Track::GlPresent => (3, "present"),
+        Track::GlOverlay => (3, "overlay"),
     }
 }
 
@@ -272,42 +277,25 @@ fn thread_id(track: Track, row: usize) -> usize {
     (track as usize + 1) * MAX_ROWS + row
 }
 
-fn track_name(track: Track) -> &'static str {
-    match track {
-        Track::Frames => "frames",
-        Track::Window => "window",
-        Track::Calls => "device's calls",
-        Track::Decoder => "decoder",
-        Track::Native => "native",
-        Track::Builder => "builder",
-        Track::Tuner => "tuner",
-        Track::Cloth => "cloth",
-        Track::Others => "other threads",
-        Track::Uploads => "queue for uploads",
-        Track::Device => "queue",
-        Track::ClothQueue => "queue of the cloth",
-        Track::GlFilter => "filter",
-        Track::GlTexture => "texture",
-        Track::GlPresent => "present",
-        Track::GlOverlay => "overlay",
-    }
-}
-
 /// Returns the metadata events that name the processes and threads of these events.
-fn metadata_events(events: &[&Event], rows: &[usize], context: &TraceContext) -> Vec<serde_json::Value> {
+fn metadata_events(
+    events: &[&Event],
+    rows: &[usize],
+    context: Option<&ExportContext>,
+) -> Vec<serde_json::Value> {
     let name = |what: &str, pid: u32, tid: usize, name: String| json!({"ph": "M", "name": what, "pid": pid, "tid": tid, "args": {"name": name}});
     let (mut processes, mut threads) = (BTreeMap::new(), BTreeMap::new());
     for (event, row) in events.iter().zip(rows) {
-        let (pid, called) = process_of(event.track);
-        let of = match pid {
-            2 => context.device.as_ref().map(|device| device.name.as_str()),
-            3 => context.gl_renderer.as_deref(),
-            _ => None,
+        let (pid, track) = place_of(event.track);
+        let (called, of) = match pid {
+            2 => ("OpenCL", context.and_then(|context| Some(&context.device.as_ref()?.name))),
+            3 => ("OpenGL", context.map(|context| &context.gl_renderer)),
+            _ => ("clreel", None),
         };
         processes.entry(pid).or_insert_with(|| of.map_or(called.into(), |of| format!("{called}: {of}")));
         threads.entry((pid, thread_id(event.track, *row))).or_insert_with(|| match row {
-            0 => track_name(event.track).to_owned(),
-            row => format!("{} ({})", track_name(event.track), row + 1),
+            0 => track.to_owned(),
+            row => format!("{track} ({})", row + 1),
         });
     }
     // The file of a run in which nothing happened has a process name, too.

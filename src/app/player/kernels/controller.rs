@@ -142,14 +142,14 @@ impl LiveKernels {
         }
         let (chosen, radius) = cx.frames.choice.filter();
         let size = cx.frames.presenter.screen.size();
-        let score = cx.frames.recorder.shown.scores().of(chosen);
+        let score = cx.frames.recorder.shown.scores.of(chosen);
         if let Some(score) = score.filter(|score| size.is_some_and(|size| score.is_at(radius, size))) {
             let of = Circumstances { variant: chosen, radius, size: score.size, beside: score.beside };
             self.versions.time(of, FilterTime { ms: score.ms, n: score.n, noise: score.noise });
         }
         // The time of the user's own kernel is shown even if it computes something else, but is in no comparison.
         if let (Some(setting), Some(left_out)) =
-            (cx.frames.recorder.shown.setting(), cx.frames.recorder.shown.left_out())
+            (cx.frames.recorder.shown.setting, cx.frames.recorder.shown.left_out())
             && setting.variant.is_own()
         {
             let Setting { variant, radius, size, beside, .. } = setting;
@@ -383,7 +383,7 @@ impl LiveKernels {
 /// frame is on the screen.
 pub(super) fn circumstances(cx: &PlayerContext) -> Option<Circumstances> {
     let (variant, radius) = cx.frames.choice.filter();
-    let beside = cx.frames.recorder.shown.setting().and_then(|setting| setting.beside);
+    let beside = cx.frames.recorder.shown.setting.and_then(|setting| setting.beside);
     Some(Circumstances { variant, radius, size: cx.frames.presenter.screen.size()?, beside })
 }
 

@@ -110,13 +110,6 @@ pub struct Case {
     pub order: Order,
 }
 
-/// The two contexts between which objects are exchanged.
-#[derive(Clone, Copy)]
-pub(super) struct Contexts<'a> {
-    pub(super) cl: &'a ClContext,
-    pub(super) gl: &'a GlAccess,
-}
-
 impl Case {
     /// The first of [`Case::all`]. A driver that does not support this case shares nothing.
     pub const BASIC: Self = Self { format: Format::Rgba8, direction: Direction::ToCl, order: Order::Finish };
@@ -135,19 +128,22 @@ impl Case {
         if matches!(self.order, Order::Fence | Order::Implicit) && !lists_events() {
             return Outcome::Unsupported("the device does not list cl_khr_gl_event".to_owned());
         }
-        let contexts = Contexts { cl, gl };
-        with_objects(contexts, (self.format, &SIZES), seed, |objects| {
+        with_objects(cl, gl, (self.format, &SIZES), seed, |objects| {
             let group = if self.order == Order::Several { objects.len() } else { 1 };
-            objects.chunks_mut(group).try_for_each(|objects| self.exchange(contexts, objects))
+            objects.chunks_mut(group).try_for_each(|objects| self.exchange(cl, gl, objects))
         })
     }
 
     /// Hands objects to OpenCL and back, and compares the bytes that one API reads with those that the other has written.
-    pub(super) fn exchange(self, contexts: Contexts, objects: &mut [Object]) -> Result<(), Outcome> {
-        let Contexts { cl, gl } = contexts;
+    pub(super) fn exchange(
+        self,
+        cl: &ClContext,
+        gl: &GlAccess,
+        objects: &mut [Object],
+    ) -> Result<(), Outcome> {
         let noun = self.format.noun();
         let failed = |what: String| move |status| failed_call(&what, &status);
-        let mut after = self.write_in_opengl(contexts, objects)?;
+        let mut after = self.write_in_opengl(cl, gl, objects)?;
         let memory: Vec<Mem> = objects.iter().map(|object| object.in_opencl.mem().clone()).collect();
         let rounds = if self.order == Order::Repeated { 2 } else { 1 };
         let mut released = None;
@@ -170,10 +166,7 @@ impl Case {
             _ => cl.queue.finish(),
         }
         .map_err(failed("waiting for OpenCL".to_owned()))?;
-        match self.direction {
-            Direction::ToCl => objects.iter().try_for_each(|object| object.compare_read(rounds)),
-            Direction::ToGl => objects.iter().try_for_each(|object| object.compare_written(gl)),
-        }
+        objects.iter().try_for_each(|object| object.compare_all(gl, self.direction, rounds))
     }
 
     /// Makes OpenGL write the complements of the bytes to the objects, so that no byte is right by chance, and then the bytes
@@ -181,7 +174,8 @@ impl Case {
     /// the events for which the acquire command must wait.
     fn write_in_opengl(
         self,
-        Contexts { cl, gl }: Contexts,
+        cl: &ClContext,
+        gl: &GlAccess,
         objects: &[Object],
     ) -> Result<Vec<Event>, Outcome> {
         let written = objects.iter().map(|object| (object.in_opengl.clone(), object.opengl_bytes.clone()));
@@ -221,22 +215,23 @@ impl Case {
 /// Creates objects of a format, one of each size in [`SIZES`], and deletes them after `exchange` has used them. Returns the
 /// outcome of `exchange`, or the reason why the objects cannot be created.
 pub(super) fn with_objects(
-    contexts: Contexts,
+    cl: &ClContext,
+    gl: &GlAccess,
     (format, sizes): (Format, &[(u32, u32)]),
     seed: u32,
     exchange: impl FnOnce(&mut [Object]) -> Result<(), Outcome>,
 ) -> Outcome {
     let mut random = Xorshift::new(seed | 1);
-    let objects = sizes.iter().map(|size| Object::new(contexts, format, *size, &mut random));
+    let objects = sizes.iter().map(|size| Object::new(cl, gl, format, *size, &mut random));
     let outcome = objects.collect::<Result<Vec<_>, _>>().and_then(|mut objects| {
         let outcome = exchange(&mut objects);
         // After an error, commands that use the objects' memory may still be in the queue.
-        if contexts.cl.queue.finish().is_err() {
+        if cl.queue.finish().is_err() {
             std::mem::forget(objects);
         }
         outcome
     });
-    let deleted = contexts.gl.call(|gl| delete_pending(gl)).map_err(Outcome::Failed);
+    let deleted = gl.call(|gl| delete_pending(gl)).map_err(Outcome::Failed);
     outcome.and(deleted).err().unwrap_or(Outcome::Ok)
 }
 

@@ -6,7 +6,7 @@ use ocl::ffi;
 
 use super::super::GlAccess;
 use super::super::vertex_buffer::VertexBuffer;
-use super::{Contexts, Format, Outcome, complement, without_stop};
+use super::{Direction, Format, Outcome, complement, without_stop};
 use base::random::Xorshift;
 use opencl::cl::{Answer, Buffer, ClContext, Image, Queue, Status, reason};
 use opencl::memory::Picture;
@@ -87,13 +87,13 @@ impl GlMemory {
 /// An object that both APIs can access. Fields are dropped in order: OpenCL's memory object must go before OpenGL's memory.
 pub(crate) struct Object {
     /// OpenCL's memory object, of any format.
-    pub(super) in_opencl: Picture,
+    pub in_opencl: Picture,
     pub(super) in_opengl: Arc<GlMemory>,
     format: Format,
     size: (u32, u32),
     /// The expected bytes in OpenGL's order; `opencl_bytes` has them in OpenCL's order. Red and blue are exchanged where the
     /// two orders differ.
-    pub(super) opengl_bytes: Vec<u8>,
+    pub opengl_bytes: Vec<u8>,
     opencl_bytes: Vec<u8>,
     /// The complement of `opencl_bytes`. It is written before the expected bytes, so that no byte is right by chance.
     others: Vec<u8>,
@@ -107,7 +107,8 @@ impl Object {
     /// # Errors
     /// The outcome of the case, if the object cannot be created.
     pub(super) fn new(
-        Contexts { cl, gl }: Contexts,
+        cl: &ClContext,
+        gl: &GlAccess,
         format: Format,
         size: (u32, u32),
         random: &mut Xorshift,
@@ -154,14 +155,16 @@ impl Object {
         .map(drop)
     }
 
-    /// Compares the bytes that OpenCL read with the expected ones; `rounds` is the number of times that the object was
-    /// acquired.
-    pub(super) fn compare_read(&self, rounds: usize) -> Result<(), Outcome> {
-        self.read.iter().take(rounds).try_for_each(|got| self.compare(got, &self.opencl_bytes))
-    }
-
-    /// Compares the bytes that OpenGL reads with the expected ones.
-    pub(super) fn compare_written(&self, gl: &GlAccess) -> Result<(), Outcome> {
+    /// Compares the bytes that OpenGL reads with the expected ones, or those that OpenCL read each time that the object was acquired.
+    pub(super) fn compare_all(
+        &self,
+        gl: &GlAccess,
+        direction: Direction,
+        rounds: usize,
+    ) -> Result<(), Outcome> {
+        if direction == Direction::ToCl {
+            return self.read.iter().take(rounds).try_for_each(|got| self.compare(got, &self.opencl_bytes));
+        }
         let memory = self.in_opengl.clone();
         let got = gl.call(move |gl| memory.read(gl)).and_then(|got| got).map_err(Outcome::Failed)?;
         self.compare(&got, &self.opengl_bytes)

@@ -246,7 +246,7 @@ fn each_setting_says_whether_its_times_are_noisy_and_why() {
     for (n, (id, .., why)) in runs.into_iter().enumerate() {
         let told = &json["settings"][n]["noisy"];
         assert!(told.as_str() == why && (why.is_some() || *told == false), "{id}: {told}");
-        let noise = recorder.shown.scores().of(id).map(|score| score.noise.map(|noise| noise.to_string()));
+        let noise = recorder.shown.scores.of(id).map(|score| score.noise.map(|noise| noise.to_string()));
         let wanted = Some(why.map(str::to_owned)).filter(|_| id != VariantId::OFF);
         assert_eq!(noise, wanted, "{id}");
     }

@@ -6,7 +6,7 @@ use base::device::DeviceInfo;
 /// Returns the median filter time of the shown frames, and the variant's score, in milliseconds.
 fn filter_and_score(recorder: &Recorder, variant: VariantId) -> (Option<f64>, Option<f64>) {
     let summary = recorder.shown.summary(Stage::Filter);
-    (summary.map(|summary| summary.p50), recorder.shown.scores().of(variant).map(|score| score.ms))
+    (summary.map(|summary| summary.p50), recorder.shown.scores.of(variant).map(|score| score.ms))
 }
 
 #[test]
@@ -44,11 +44,11 @@ fn a_picture_filtered_anew_is_measured_but_is_no_frame() {
         recorder.push(frame(f64::from(n) * 0.04, 40.0, 1.0, named("fused")));
     }
     // Before the new picture is presented, nothing is known of it, and the summaries do not cover the previous picture.
-    let count = recorder.shown.changes();
+    let count = recorder.shown.changes;
     let again = frame(3.0, 2_800.0, 100.0, named("separable"));
     recorder.shown.begin(again.setting);
     assert!(recorder.shown.summary(Stage::Filter).is_none() && recorder.shown.last().is_none());
-    assert_ne!(recorder.shown.changes(), count);
+    assert_ne!(recorder.shown.changes, count);
     recorder.push_refiltered(again);
     assert_eq!(recorder.shown.last().unwrap().setting.variant, named("separable"));
     let filter = recorder.shown.summary(Stage::Filter).unwrap();
@@ -139,7 +139,7 @@ fn scores_are_medians_that_survive_a_switch() {
         recorder.push(with(frame(at, 40.0, unit, variant), |sample| sample.setting.radius = radius));
     };
     let at_7 =
-        |r: &Recorder, variant| r.shown.scores().of(variant).map(|s| (s.ms, s.n, s.is_at(7, (1280, 720))));
+        |r: &Recorder, variant| r.shown.scores.of(variant).map(|s| (s.ms, s.n, s.is_at(7, (1280, 720))));
     push(&mut recorder, 1.0, VariantId::OFF, 7);
     assert_eq!(at_7(&recorder, VariantId::OFF), None);
     for unit in [900.0, 100.0, 101.0, 102.0, 103.0] {
@@ -158,16 +158,16 @@ fn scores_are_medians_that_survive_a_switch() {
     // At another radius, the score is of the former radius until there are new measurements.
     push(&mut recorder, 2.0, named("fused"), 8);
     assert_eq!(at_7(&recorder, named("naive")), Some((51.0 * FILTER, 3, true)));
-    assert!(recorder.shown.scores().of(named("fused")).unwrap().is_at(8, (1280, 720)));
-    assert!(!recorder.shown.scores().of(named("naive")).unwrap().is_at(8, (1280, 720)));
-    assert!(!recorder.shown.scores().of(named("naive")).unwrap().is_at(7, (1280, 719)));
+    assert!(recorder.shown.scores.of(named("fused")).unwrap().is_at(8, (1280, 720)));
+    assert!(!recorder.shown.scores.of(named("naive")).unwrap().is_at(8, (1280, 720)));
+    assert!(!recorder.shown.scores.of(named("naive")).unwrap().is_at(7, (1280, 719)));
     // An unknown time gives no score.
     push(&mut recorder, f64::NAN, named("flat"), 7);
-    assert_eq!(recorder.shown.scores().of(named("flat")), None);
+    assert_eq!(recorder.shown.scores.of(named("flat")), None);
     recorder.shown.device_changed(1, None);
     recorder.push(with(frame(9.0, 40.0, 1.0, named("native")), |sample| sample.setting.device = 1));
-    assert_eq!(recorder.shown.scores().of(named("naive")), None, "of another device");
-    assert!(recorder.shown.scores().of(named("native")).is_some());
+    assert_eq!(recorder.shown.scores.of(named("naive")), None, "of another device");
+    assert!(recorder.shown.scores.of(named("native")).is_some());
 }
 
 #[test]
@@ -181,12 +181,12 @@ fn another_device_has_no_numbers_before_it_has_measured() {
         recorder.push(of(0.04 * f64::from(n), 5.0, 0));
     }
     assert_eq!(told(&recorder), (Some(5.0 * FILTER), Some(5.0 * FILTER)));
-    let count = recorder.shown.changes();
+    let count = recorder.shown.changes;
     // In a pause no other sample follows.
     recorder.shown.device_changed(1, None);
     assert_eq!(told(&recorder), (None, None));
     assert!(recorder.shown.last().is_none() && recorder.shown.frame_interval().is_none());
-    assert_ne!(recorder.shown.changes(), count, "the overlay takes that up");
+    assert_ne!(recorder.shown.changes, count, "the overlay takes that up");
     // A frame that the previous device has filtered is presented, and is not counted for the new device.
     recorder.push(of(0.2, 5.0, 0));
     assert_eq!(told(&recorder), (None, None));
@@ -234,11 +234,13 @@ fn a_state_says_what_happened() {
     }
     assert_eq!(state(false, 0), "Playing in time");
     let waiting = Playing { waiting: true, ..playing };
-    assert_eq!(PlayState::of(waiting, &recorder), PlayState::Waiting);
-    assert_eq!(PlayState::of(Playing { paused: true, ..waiting }, &recorder), PlayState::Paused);
-    // The movie does not play, whatever the last frames were.
     let ended = Playing { ended: true, ..playing };
-    let nothing = [
+    let states = [
+        (playing, "Playing in time"),
+        (waiting, "Waiting for the filter"),
+        // The movie does not play, whatever the last frames were.
+        (Playing { opening: true, paused: true, ..waiting }, "Opening the movie"),
+        (Playing { paused: true, ..waiting }, "Paused"),
         (ended, "Ended"),
         (Playing { stopped: true, ..ended }, "Stopped: the file could not be read"),
         (Playing { seeking: true, stalled: true, ..playing }, "Seeking"),
@@ -246,13 +248,10 @@ fn a_state_says_what_happened() {
         (Playing { still: true, ..ended }, "Still picture"),
         (Playing { paused: true, ..ended }, "Paused"),
     ];
-    for (playing, said) in nothing {
+    for (n, (playing, said)) in states.into_iter().enumerate() {
         let state = PlayState::of(playing, &recorder);
-        assert_eq!((state.to_string().as_str(), state.plays()), (said, false));
+        assert_eq!((state.to_string().as_str(), state.plays()), (said, n < 2));
     }
-    assert!(PlayState::of(playing, &recorder).plays() && PlayState::of(waiting, &recorder).plays());
-    let opening = Playing { opening: true, paused: true, ..waiting };
-    assert_eq!(PlayState::of(opening, &recorder), PlayState::Opening);
 }
 
 #[test]
@@ -285,13 +284,13 @@ fn counters_add_up_and_idle_is_what_the_stages_leave() {
 #[test]
 fn a_discontinuity_costs_one_interval_of_each_kind() {
     let mut recorder = Recorder::new(true);
-    recorder.push(frame(0.0, 40.0, 1.0, named("flat")));
-    recorder.overlay_repaint(16.0);
-    recorder.mark_discontinuity();
-    recorder.push(frame(9.0, 9000.0, 1.0, named("flat")));
-    recorder.overlay_repaint(9000.0);
-    recorder.push(frame(9.04, 41.0, 1.0, named("flat")));
-    recorder.overlay_repaint(17.0);
+    for (at, interval_ms, repaint_ms) in [(0.0, 40.0, 16.0), (9.0, 9000.0, 9000.0), (9.04, 41.0, 17.0)] {
+        recorder.push(frame(at, interval_ms, 1.0, named("flat")));
+        recorder.overlay_repaint(repaint_ms);
+        if at == 0.0 {
+            recorder.mark_discontinuity();
+        }
+    }
     let intervals: Vec<_> = recorder.frames().iter().map(|s| s.interval_ms).collect();
     assert_eq!(intervals, [Some(40.0), None, Some(41.0)]);
     let repaint = recorder.repaint_interval().unwrap();
@@ -300,7 +299,8 @@ fn a_discontinuity_costs_one_interval_of_each_kind() {
 
 #[test]
 fn a_very_long_run_forgets_its_beginning_and_says_so() {
-    let mut recorder = Recorder::with_limit(true, 5);
+    let mut recorder = Recorder::new(true);
+    recorder.keep_limit = 5;
     for n in 0..8 {
         recorder.push(frame(f64::from(n), 40.0, 1.0, named("flat")));
     }
@@ -314,7 +314,8 @@ fn a_very_long_run_forgets_its_beginning_and_says_so() {
 #[test]
 fn times_of_opengl_come_later_and_go_to_their_frame() {
     for keep_all in [false, true] {
-        let mut recorder = Recorder::with_limit(keep_all, 3);
+        let mut recorder = Recorder::new(keep_all);
+        recorder.keep_limit = 3;
         for n in 0..5 {
             recorder.push(frame(f64::from(n) * 0.04, 40.0, 1.0, named("flat")));
         }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 use serde_json::Value;
 
 use super::*;
-use crate::stats::trace::{TraceContext, frame_events, repaint_events, write_trace};
+use crate::stats::trace::{frame_events, repaint_events, write_trace};
 use base::device::DeviceInfo;
 use base::timing::log::{Event, Recording, Track};
 
@@ -21,8 +21,8 @@ fn written(recorded: &Recording) -> Value {
     let scratch = Scratch::new(&format!("trace-{:?}", std::thread::current().id()));
     let path = scratch.0.join("t.json");
     let device = DeviceInfo { name: "A \"device\"".into(), ..DeviceInfo::made_up() };
-    let context = TraceContext { device: Some(device), ..TraceContext::default() };
-    write_trace(&path, recorded, &context).unwrap();
+    let context = ExportContext { device: Some(device), ..context() };
+    write_trace(&path, recorded, Some(&context)).unwrap();
     assert_eq!(scratch.names(), ["t.json"], "nothing is left beside it");
     serde_json::from_slice(&fs::read(&path).unwrap()).unwrap()
 }
@@ -154,7 +154,7 @@ fn a_trace_that_cannot_be_written_is_a_sentence() {
     let recorded = recorded(Instant::now(), events);
     for path in ["missing/t.json", "folder.json", "file/t.json", "/dev/full"] {
         let path = scratch.0.join(path);
-        let error = write_trace(&path, &recorded, &TraceContext::default()).unwrap_err();
+        let error = write_trace(&path, &recorded, None).unwrap_err();
         assert!(error.what.contains("could not be written") && !error.hint.is_empty(), "{error}");
     }
     assert!(!Path::new(&scratch.0.join("missing")).exists());
@@ -174,7 +174,7 @@ fn a_frame_of_the_history_has_its_timeline_and_those_before_it() {
         let sample = frame(n as f64 * 0.04, 40.0, 1.0, named("flat"));
         recorder.push(with(sample, |sample| sample.stages.spans = vec![span]));
     }
-    let first = |number| recorder.timeline_of(number).map(|(_, t)| (t.frames().len(), t.extent().unwrap().0));
+    let first = |number| recorder.timeline_of(number).map(|(_, t)| (t.frames.len(), t.extent().unwrap().0));
     assert_eq!(first(9), Some((3, at(7))));
     assert_eq!(first(6), Some((3, at(4))));
     // The timeline of the fifth frame (number 4) does not include the frame before it, because the movie stood still between
