@@ -41,9 +41,6 @@ thread_local! {
     /// The device times of the commands of the last [`sample`] on this thread. They are not in [`Sample`], because few callers
     /// need them.
     static LAST_COMMANDS_MS: RefCell<Vec<f64>> = const { RefCell::new(Vec::new()) };
-}
-
-thread_local! {
     /// The name that traces show for the kernels that this thread runs.
     static KERNEL_NAME: RefCell<Option<Box<str>>> = const { RefCell::new(None) };
 }

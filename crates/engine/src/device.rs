@@ -5,7 +5,7 @@ use super::job::Job;
 use super::request::KernelsId;
 use super::slot::DeviceBuffers;
 use super::{AutoChoice, Engine, Pipeline, Slot, TrialCase};
-use base::error::{Error, Result};
+use base::error::Result;
 use box_filter::VariantId;
 use box_filter::color_kernels::Conversion;
 use box_filter::color_kernels::check::intended_kernel_file;
@@ -54,7 +54,7 @@ pub struct DeviceStatus {
     conversions: Vec<Conversion>,
     /// `Ok` if frames can be measured for the scopes, else the error because of which they cannot; `None` until the kernels
     /// that measure are built.
-    scopes: Option<Result<()>>,
+    pub scopes: Option<Result<()>>,
     /// True once the kernels that compare two pictures are built, or their build has failed.
     pub(crate) has_comparer: bool,
     /// True if the last frame was loaded as planes, for a conversion on the device.
@@ -79,11 +79,6 @@ impl DeviceStatus {
             BackEnd::Nothing => !self.has_device() || self.scopes == Some(Ok(())),
             BackEnd::OpenCl => self.scopes == Some(Ok(())),
         }
-    }
-
-    /// Returns the error because of which the scopes cannot be used on this device; `None` if there is none.
-    pub fn scopes_error(&self) -> Option<&Error> {
-        self.scopes.as_ref()?.as_ref().err()
     }
 
     /// Returns true if the variant is built with the version of its kernels that is in use.
@@ -173,16 +168,13 @@ impl Engine {
 impl Pipeline {
     /// Returns what the device can do now.
     pub(crate) fn status(&self) -> DeviceStatus {
+        let scopes = self.meters.scopes.as_ref();
         DeviceStatus {
             is_cpu: Some(self.cl.is_cpu()),
             built: self.variants.kernels().collect(),
             pending: self.trials.pending().collect(),
             conversions: self.conversions.known.trust.keys().copied().collect(),
-            scopes: self
-                .meters
-                .scopes
-                .as_ref()
-                .map(|scopes| scopes.as_ref().map(|_| ()).map_err(Clone::clone)),
+            scopes: scopes.map(|scopes| scopes.as_ref().map(|_| ()).map_err(Clone::clone)),
             has_comparer: self.meters.comparer.is_some(),
             takes_planes: self.took_planes,
             auto: self.auto_for.and_then(|(size, radius)| self.variants.auto(size, radius)),

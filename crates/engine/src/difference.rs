@@ -130,12 +130,14 @@ impl Comparer {
             image.write(&cl.queue, &PIXEL)?;
             found.push(comparer.compare([PictureSource::OnDevice(&image); 2], (1, 1))?);
         }
-        match found.iter().all(|found| found.difference.largest.is_none()) {
-            true => Ok(comparer),
-            false => {
-                Err(Error::new(COMPARISON_FAILED, "Of two equal ones its kernels say that they differ.", ""))
-            }
+        if found.iter().any(|found| found.difference.largest.is_some()) {
+            return Err(Error::new(
+                COMPARISON_FAILED,
+                "Of two equal ones its kernels say that they differ.",
+                "",
+            ));
         }
+        Ok(comparer)
     }
 
     /// Creates a comparer with the kernels in `source`.
@@ -250,13 +252,12 @@ impl Comparer {
         if !fits || bytes == 0 {
             return Err(Error::new(COMPARISON_FAILED, format!("One is not {width}×{height} pixels."), ""));
         }
-        match (picture, self.uploaded.get_mut(side)) {
-            (PictureSource::OnHost(pixels), Some(uploaded)) => {
-                let to = uploaded.get(&self.cl, Storage::Buffer, (width, height))?;
+        match picture {
+            PictureSource::OnDevice(picture) => Ok(picture.clone()),
+            PictureSource::OnHost(pixels) => {
+                let to = self.uploaded[side].get(&self.cl, Storage::Buffer, (width, height))?;
                 to.write(&self.cl.queue, pixels).map(|()| to)
             }
-            (PictureSource::OnDevice(picture), _) => Ok(picture.clone()),
-            (PictureSource::OnHost(_), None) => Err(Error::new(COMPARISON_FAILED, "", "")),
         }
     }
 }

@@ -103,6 +103,8 @@ mod tests {
             );
         }
         assert_eq!((estimate.remaining_ms(), estimate.fraction()), (Some(0.0), 1.0));
+        let none = Estimate::default();
+        assert_eq!((none.remaining_ms(), none.fraction()), (Some(0.0), 0.0));
     }
 
     #[test]
@@ -140,11 +142,5 @@ mod tests {
         assert!((unknown.remaining_ms().unwrap() - 9.0 * 2.0).abs() < 1e-6);
         unknown.record_band(1, 1.0, (99 * MS, 103 * MS));
         assert!((unknown.remaining_ms().unwrap() - 8.0 * 4.0).abs() < 1e-6);
-    }
-
-    #[test]
-    fn nothing_to_do_is_no_time() {
-        let estimate = Estimate::default();
-        assert_eq!((estimate.remaining_ms(), estimate.fraction()), (Some(0.0), 0.0));
     }
 }

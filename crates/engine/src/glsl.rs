@@ -109,13 +109,10 @@ impl GlslFilter {
             }
             let texture = gl.create_texture().map_err(|e| shader::build_error("box filter", e))?;
             gl.bind_texture(glow::TEXTURE_2D, Some(texture));
-            for (name, value) in [
-                (glow::TEXTURE_MIN_FILTER, glow::NEAREST as i32),
-                (glow::TEXTURE_MAG_FILTER, glow::NEAREST as i32),
-                (glow::TEXTURE_MAX_LEVEL, 0),
-            ] {
-                gl.tex_parameter_i32(glow::TEXTURE_2D, name, value);
+            for filter in [glow::TEXTURE_MIN_FILTER, glow::TEXTURE_MAG_FILTER] {
+                gl.tex_parameter_i32(glow::TEXTURE_2D, filter, glow::NEAREST as i32);
             }
+            gl.tex_parameter_i32(glow::TEXTURE_2D, glow::TEXTURE_MAX_LEVEL, 0);
             let (format, kind, none) =
                 (glow::RGBA_INTEGER, glow::UNSIGNED_SHORT, glow::PixelUnpackData::Slice(None));
             let (w, h) = (size.0 as i32, size.1 as i32);
@@ -160,10 +157,8 @@ impl GlslFilter {
             gl.framebuffer_texture_2d(glow::FRAMEBUFFER, point, glow::TEXTURE_2D, to, 0);
             let complete = gl.check_framebuffer_status(glow::FRAMEBUFFER) == glow::FRAMEBUFFER_COMPLETE;
             if complete {
-                for off in [glow::BLEND, glow::CULL_FACE, glow::DEPTH_TEST, glow::STENCIL_TEST, glow::DITHER]
-                {
-                    gl.disable(off);
-                }
+                let off = [glow::BLEND, glow::CULL_FACE, glow::DEPTH_TEST, glow::STENCIL_TEST, glow::DITHER];
+                off.into_iter().for_each(|state| gl.disable(state));
                 gl.enable(glow::SCISSOR_TEST);
                 gl.scissor(0, rows.start as i32, size.0 as i32, rows.len() as i32);
                 gl.viewport(0, 0, size.0 as i32, size.1 as i32);

@@ -22,6 +22,9 @@
 // The docs are for readers of the code: `./dev check` generates them for all items.
 #![allow(rustdoc::private_intra_doc_links)]
 
+#[macro_use]
+mod named_values;
+
 mod bands;
 mod built_variants;
 mod conversions;

@@ -28,13 +28,8 @@ impl Meters {
         size: (u32, u32),
     ) -> Option<MeasurementPlan> {
         let Some(Ok(scopes)) = self.scopes.as_mut().filter(|_| request.measures()) else { return None };
-        match scopes.prepare(cl, storage, size, request.measurements) {
-            Ok(wanted) => Some(wanted),
-            Err(error) => {
-                self.scopes = Some(Err(error));
-                None
-            }
-        }
+        let wanted = scopes.prepare(cl, storage, size, request.measurements);
+        wanted.map_err(|error| self.scopes = Some(Err(error))).ok()
     }
 
     /// Enqueues the measurements of a frame.

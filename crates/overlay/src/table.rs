@@ -62,10 +62,10 @@ impl Numbers {
         self.stages = Stage::ALL.map(|stage| recorder.shown.summary(stage));
         self.idle = recorder.shown.idle();
         self.frame = recorder.shown.frame_interval();
-        self.packing = recorder.shown.packing();
+        self.packing = recorder.shown.summarise(|sample| sample.stages.pack_ms);
         self.second_filter = recorder.shown.beside();
         self.wipe_ratio = recorder.shown.wipe_ratio();
-        self.gl = [0, 1, 2].map(|n| recorder.shown.gl_summary(n));
+        self.gl = [0, 1, 2].map(|n| recorder.shown.summarise(|sample| sample.gl[n]));
     }
 
     /// Returns the statistics of a stage; `None` if the stage was not measured.

@@ -276,11 +276,11 @@ mod tests {
     fn frames_have_rows_and_lanes_and_share_the_axis() {
         let base = Instant::now();
         let mut timeline = Timeline::default();
-        timeline.push(vec![
+        timeline.frames.push(vec![
             span(base, Stage::Convert, Lane::Host, 0, 10),
             span(base, Stage::Filter, Lane::Device, 10, 40),
         ]);
-        timeline.push(vec![
+        timeline.frames.push(vec![
             span(base, Stage::Upload, Lane::Upload, 20, 40),
             span(base, Stage::Filter, Lane::Device, 40, 100),
         ]);
@@ -302,7 +302,7 @@ mod tests {
     fn the_shortest_stage_can_be_seen_and_stays_inside() {
         let base = Instant::now();
         let mut timeline = Timeline::default();
-        timeline.push(vec![
+        timeline.frames.push(vec![
             span(base, Stage::Take, Lane::Host, 0, 0),
             span(base, Stage::Filter, Lane::Device, 0, 100_000),
             span(base, Stage::Release, Lane::Device, 100_000, 100_000),
@@ -314,7 +314,7 @@ mod tests {
         assert!(bars(&Timeline::default(), plot()).is_empty());
         // A single moment has no length, by which nothing may be divided.
         let mut moment = Timeline::default();
-        moment.push(vec![span(base, Stage::Take, Lane::Host, 5, 5)]);
+        moment.frames.push(vec![span(base, Stage::Take, Lane::Host, 5, 5)]);
         assert!(bars(&moment, plot()).iter().all(|b| b.rect.is_finite()));
     }
 

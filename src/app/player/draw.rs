@@ -45,7 +45,7 @@ impl Player<'_> {
         let mut drawn = Ok(());
         let mut draw = || drawn = scene.draw(&self.cx.frames, &screen);
         match self.cx.frames.presenter.gl_timer().filter(|_| picture.is_some()) {
-            Some(timer) => times.gl.present = timer.time_with_next(draw).1,
+            Some(timer) => times.gl[1] = timer.time_with_next(draw).1,
             None => draw(),
         }
         times.present = ms_since(began);
@@ -71,7 +71,7 @@ impl Player<'_> {
         let wipe =
             wipe.map(|ShownWipe { sides, by_wall, difference, .. }| Wipe { sides, by_wall, difference });
         let (actions, timing) = self.paint_overlay(placed, wipe.as_ref());
-        times.gl.overlay = timing;
+        times.gl[2] = timing;
         times.overlay = ms_since(began);
 
         if std::mem::take(&mut self.saves.wants_window) {
@@ -148,7 +148,7 @@ impl Player<'_> {
         let size = self.cx.frames.presenter.screen.size();
         let auto =
             size.and_then(|size| self.cx.frames.filters.workers.auto(size, self.cx.frames.choice.filter().1));
-        let not_measured = self.cx.frames.filters.workers.status().scopes_error().cloned();
+        let not_measured = self.cx.frames.filters.workers.status().scopes.clone().and_then(Result::err);
         let readings = self.cx.frames.presenter.screen.readings();
         let scene = self.movies.scenes.current();
         let playing = Playing {

@@ -82,7 +82,7 @@ impl SoundControl {
     pub(super) fn publish_clock(&self, schedule: &Schedule) {
         if let Some(sound) = &self.sound {
             let waits = schedule.clock.waits_for_sound();
-            sound.set_transport(Transport::new(&schedule.clock, schedule.is_placed(), waits));
+            sound.set_transport(Transport::new(&schedule.clock, schedule.is_placed, waits));
         }
     }
 

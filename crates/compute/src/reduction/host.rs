@@ -160,12 +160,8 @@ fn row_sums_vectorized(rows: &[u8], row: usize, block: usize, means: &mut [u32])
             for pixel in all.remainder().chunks_exact(4) {
                 let luminance = luminance(pixel_bits(pixel));
                 remainder_sum += luminance;
-                remainder.add(&PixelSums {
-                    sum: 0,
-                    min: luminance,
-                    max: luminance,
-                    product: 2 * luminance + 1,
-                });
+                let (min, max, product) = (luminance, luminance, 2 * luminance + 1);
+                remainder.add(&PixelSums { sum: 0, min, max, product });
             }
         }
         let (sum, count) =

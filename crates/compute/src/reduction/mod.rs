@@ -95,10 +95,7 @@ pub fn best_config(cl: &ClContext, case: &Case) -> Config {
     let tuned = Cache::load().fastest(device, cl.sources(), &class, |name| {
         Some(((), kernels::VARIANTS.iter().find(|variant| variant.id == name)?.code(device.kind)?))
     });
-    let first = match device.kind {
-        DeviceKind::Cpu => &kernels::STRIPS,
-        _ => &kernels::ONE_PASS,
-    };
+    let first = if device.kind == DeviceKind::Cpu { &kernels::STRIPS } else { &kernels::ONE_PASS };
     tuned.map_or_else(|| Config::for_device(first, device), |((), config)| config)
 }
 

@@ -177,10 +177,10 @@ mod tests {
     /// Polls a band until it has finished or failed.
     fn ended(mut poll: RunningBand) -> Result<BandTimes> {
         loop {
-            match poll()? {
-                None => std::thread::sleep(Duration::from_millis(1)),
-                Some(ran) => return Ok(ran),
+            if let Some(ran) = poll()? {
+                return Ok(ran);
             }
+            std::thread::sleep(Duration::from_millis(1));
         }
     }
 

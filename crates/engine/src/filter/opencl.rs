@@ -37,18 +37,10 @@ impl FrameFilter for Kernels {
                 return Ok(None);
             }
             // Device times if they are known, else wall time.
-            let ran = match timer::known_span_ns(&event, &clock, Some(began.elapsed())) {
-                Some(span_ns) => {
-                    let (ms, on_device) = (timer::ms(span_ns), Some(span_ns));
-                    BandTimes { ms, on_device, ..BandTimes::default() }
-                }
-                None => {
-                    let span = Span::since(Stage::Filter, began);
-                    let (ms, on_host) = (span.ms(), Some(span));
-                    BandTimes { ms, by_wall: true, on_host, ..BandTimes::default() }
-                }
-            };
-            Ok(Some(ran))
+            let on_device = timer::known_span_ns(&event, &clock, Some(began.elapsed()));
+            let on_host = on_device.is_none().then(|| Span::since(Stage::Filter, began));
+            let ms = on_host.map_or(on_device.map_or(f64::NAN, timer::ms), |span| span.ms());
+            Ok(Some(BandTimes { ms, by_wall: on_host.is_some(), on_device, on_host, cancelled: false }))
         }))
     }
 

@@ -1,7 +1,7 @@
 //! The user's choice of filter, colour correction and measurements.
 
 use std::collections::HashMap;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::{DeviceStatus, Measurements, Request};
 use box_filter::VariantId;
@@ -68,11 +68,6 @@ impl Choice {
         };
         let has_failed = self.failed.is_some_and(|request| is_chosen((request.variant, request.radius)));
         !has_failed && shown.is_some_and(|shown| !is_chosen(shown))
-    }
-
-    /// Moves the time of the last change forward by `stopped`, the time for which the process was stopped.
-    pub(super) fn exclude_stop(&mut self, stopped: Duration) {
-        self.chosen_at = self.chosen_at.map(|at| at.checked_add(stopped).unwrap_or(at));
     }
 
     /// Switches off what has failed: the colour correction if `variant` is [`VariantId::OFF`], otherwise the filter if it is

@@ -56,7 +56,8 @@ impl FrameLoop {
         let calls_drivers = self.filters.workers.calls_drivers_here();
         if let Some(stopped) = self.stops.check(Instant::now(), cpu_time(), calls_drivers) {
             self.schedule.clock.exclude_stop(stopped);
-            self.choice.exclude_stop(stopped);
+            let later = |at: Instant| at.checked_add(stopped).unwrap_or(at);
+            self.choice.chosen_at = self.choice.chosen_at.map(later);
             self.filters.workers.exclude_stop(stopped);
             self.presenter.stop_ended = Some(Instant::now());
         }
@@ -118,7 +119,8 @@ impl FrameLoop {
         let flights = &self.filters.flights;
         let origins = self.presenter.origins().chain(flights.list.iter().map(|flight| &flight.origin));
         let frames = origins.filter(is_current).map(|origin| &origin.frame);
-        let frames = frames.chain(&flights.comparing).chain(self.intake.frames_to_refilter());
+        let frames =
+            frames.chain(&flights.comparing).chain(self.intake.returned.iter().map(|(frame, _)| frame));
         let frames: Vec<_> = frames.cloned().collect();
         frames.iter().for_each(|frame| drop(frame.packed.take()));
         let parked = self.intake.park(frames);

@@ -12,40 +12,18 @@ use opengl::timer::{GlTimer, Timing};
 /// The maximum number of frames with pending timer queries; those of older frames are dropped.
 const MAX_TIMINGS: usize = 16;
 
-/// The pending timer queries of OpenGL's commands for one frame; a field is `None` if those commands are not timed.
-#[derive(Default)]
-pub struct GlTimings {
-    /// Copying the filtered picture into its texture.
-    pub(super) texture: Option<Timing>,
-    /// Drawing the picture.
-    pub present: Option<Timing>,
-    /// Drawing the overlay.
-    pub overlay: Option<Timing>,
-}
+/// The pending timer queries of OpenGL's commands for one frame, in the order of [`GL_NAMES`](crate::stats::GL_NAMES); `None` for commands
+/// that are not timed.
+pub(super) type GlTimings = [Option<Timing>; 3];
 
-impl GlTimings {
-    /// Returns a trace event for each timed group of commands. The event begins when the calls were made.
-    fn events(&self, times: [Option<f64>; 3]) -> impl Iterator<Item = Event> {
-        let groups = [
-            (Track::GlTexture, "texture", &self.texture),
-            (Track::GlPresent, "present", &self.present),
-            (Track::GlOverlay, "overlay", &self.overlay),
-        ];
-        groups.into_iter().zip(times).filter_map(|((track, what, timing), ms)| {
-            let from = timing.as_ref()?.began;
-            Some(Event::span(track, what, from, from + Duration::try_from_secs_f64(ms? / 1e3).ok()?))
-        })
-    }
-
-    /// Returns the times of the frame, in the order of [`GL_NAMES`](crate::stats::GL_NAMES), once all query results have arrived, and `None`
-    /// before.
-    fn finished(&self) -> Option<[Option<f64>; 3]> {
-        let ms = |timing: &Option<Timing>| match timing {
-            Some(timing) => timing.finished().map(|took| took.device_ms),
-            None => Some(None),
-        };
-        Some([ms(&self.texture)?, ms(&self.present)?, ms(&self.overlay)?])
-    }
+/// Returns a trace event for each timed group of commands. The event begins when the calls were made.
+fn events(timings: &GlTimings, times: [Option<f64>; 3]) -> impl Iterator<Item = Event> {
+    let groups =
+        [(Track::GlTexture, "texture"), (Track::GlPresent, "present"), (Track::GlOverlay, "overlay")];
+    groups.into_iter().zip(timings).zip(times).filter_map(|(((track, what), timing), ms)| {
+        let from = timing.as_ref()?.began;
+        Some(Event::span(track, what, from, from + Duration::try_from_secs_f64(ms? / 1e3).ok()?))
+    })
 }
 
 /// The timer for OpenGL commands, and the frames whose query results have not arrived.
@@ -74,11 +52,15 @@ impl PendingGlTimes {
 
     /// Adds the times that have arrived to the samples of their frames in `recorder`.
     pub(super) fn collect(&mut self, recorder: &mut Recorder) {
-        while let Some((frame, timings)) = self.timings.front()
-            && let Some(times) = timings.finished()
-        {
+        while let Some((frame, timings)) = self.timings.front() {
+            let mut times = [None; 3];
+            for (time, timing) in times.iter_mut().zip(timings).filter_map(|(t, of)| Some((t, of.as_ref()?)))
+            {
+                let Some(took) = timing.finished() else { return };
+                *time = took.device_ms;
+            }
             recorder.set_gl_times(*frame, times);
-            log::record(|| timings.events(times).map(|event| event.with_frame(*frame)));
+            log::record(|| events(timings, times).map(|event| event.with_frame(*frame)));
             self.timings.pop_front();
         }
     }

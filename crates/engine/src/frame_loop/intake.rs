@@ -99,11 +99,6 @@ impl Intake {
         self.returned.insert(at, (origin.frame, origin.dropped_before));
     }
 
-    /// Returns the frames that wait to be filtered again.
-    pub(super) fn frames_to_refilter(&self) -> impl Iterator<Item = &Arc<Frame>> {
-        self.returned.iter().map(|(frame, _)| frame)
-    }
-
     /// Takes the movie out of the loop together with `frames`, its frames that are to be shown first when it is resumed. No movie plays
     /// after that.
     pub(super) fn park(&mut self, mut frames: Vec<Arc<Frame>>) -> ParkedMovie {

@@ -45,7 +45,6 @@ pub use choice::{Choice, Filter};
 use control::Settings;
 pub use filter_queue::FilterQueue;
 use flights::WipeSide;
-pub use gl_times::GlTimings;
 use gl_times::PendingGlTimes;
 pub use intake::{Intake, ParkedMovie};
 pub use movie_clock::MovieClock;
@@ -111,10 +110,8 @@ impl FrameLoop {
     /// frames are shown as fast as they are filtered. `waker` is called, on any thread, when [`FrameLoop::tick`] should be called.
     pub fn new(gl: Arc<glow::Context>, decoder: Decoder, unpaced: bool, waker: Waker) -> Self {
         let engine = Engine::with_opengl(gl.clone(), waker.clone());
-        let glsl = match &engine.loader.glsl {
-            Ok(filter) => Ok(filter.timer.clock()),
-            Err(error) => Err(Some(error.clone())),
-        };
+        let glsl = engine.loader.glsl.as_ref().map(|filter| filter.timer.clock());
+        let glsl = glsl.map_err(|error| Some(error.clone()));
         let filters = FilterQueue::new(gl.clone(), engine, waker);
         let (schedule, choice, wipe) = (Schedule::new(unpaced), Choice::new(), Wipe::default());
         Self {
@@ -164,7 +161,7 @@ impl FrameLoop {
         let poll = self.filters.workers.all().any(needs_polls).then(|| Instant::now() + POLL_INTERVAL);
         // The event that makes room wakes the loop if there is none, the decoder if there is no frame, and the builder if a frame was
         // taken that has to wait for its filter.
-        let may_take = self.intake.frames_to_refilter().next().is_none() && self.has_room();
+        let may_take = self.intake.returned.is_empty() && self.has_room();
         let next_ns = may_take.then(|| self.intake.decoder.queue().next_pts_ns()).flatten();
         let interval_ns = self.presenter.screen.frame_interval_ns();
         let lead_ns = self.schedule.lead_ns(interval_ns);

@@ -46,10 +46,6 @@ impl MovieClock {
         }
     }
 
-    pub(super) fn resync(&mut self, position_ns: i64, at: Instant) {
-        self.clock.resync(position_ns, at);
-    }
-
     /// Sets whether an audio device is to play the movie's sound, so that the clock waits for it after a start, a seek and a
     /// pause.
     pub fn set_expects_sound(&mut self, expects_sound: bool) {

@@ -4,13 +4,13 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use super::flights::{Origin, ReadyFrame};
-use super::gl_times::{GlTimings, PendingGlTimes};
+use super::gl_times::PendingGlTimes;
 use super::schedule::Schedule;
 use super::screen::Screen;
 use crate::Stages;
 use crate::stats::{ClothTimes, FrameSample, Lane, Recorder, Span, Stage, trace};
 use base::timing::log;
-use opengl::timer::GlTimer;
+use opengl::timer::{GlTimer, Timing};
 
 /// The times of drawing a frame in the window, in milliseconds.
 #[derive(Default)]
@@ -21,8 +21,8 @@ pub struct DrawTimes {
     pub overlay: f64,
     /// Swapping the window's buffers. A software renderer draws during the swap.
     pub swap: f64,
-    /// The timer queries of OpenGL's commands.
-    pub gl: GlTimings,
+    /// The timer queries of OpenGL's commands, in the order of [`GL_NAMES`](crate::stats::GL_NAMES); the first one is not used.
+    pub gl: [Option<Timing>; 3],
 }
 
 impl DrawTimes {
@@ -193,8 +193,8 @@ impl Presenter {
         }
         let last = self.last_present.replace(now);
         sample.interval_ms = last.map(|last| now.duration_since(last).as_secs_f64() * 1e3);
-        let texture = shown.fetch_timing.take();
-        self.gl_times.push(recorder.presented(), GlTimings { texture, ..times.gl });
+        let [_, present, overlay] = times.gl;
+        self.gl_times.push(recorder.presented(), [shown.fetch_timing.take(), present, overlay]);
         log::record(|| trace::frame_events(recorder.presented(), &sample));
         recorder.push(sample);
         true

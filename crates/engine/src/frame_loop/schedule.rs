@@ -34,8 +34,8 @@ pub struct Schedule {
     is_unpaced: bool,
     /// True once the first picture was shown; false again after a seek, a step or another movie.
     pub has_started: bool,
-    /// True if the clock has a position: the first picture was shown, or waits for its sound.
-    pub(super) is_placed: bool,
+    /// True if the clock has a position: the first picture after a start, a seek or a step was shown, or waits for its sound.
+    pub is_placed: bool,
     /// When the loop was created, or when the last seek, step or other movie began.
     pub(super) restarted_at: Instant,
     /// The moving average of the time for drawing and swapping, in nanoseconds.
@@ -110,18 +110,12 @@ impl Schedule {
         }
     }
 
-    /// Returns true if the clock has a position: the first picture after a start, a seek or a step is on the screen, or waits for its
-    /// sound.
-    pub fn is_placed(&self) -> bool {
-        self.is_placed
-    }
-
     /// Records that a movie frame was shown. The first frame after a restart starts the clock; every further frame updates the
     /// average of the drawing time with `draw_ms`, if given.
     pub(super) fn note_presented(&mut self, frame: &Frame, draw_ms: Option<f64>) {
         if !std::mem::replace(&mut self.has_started, true) {
             if !std::mem::replace(&mut self.is_placed, true) {
-                self.clock.resync(frame.pts_ns, Instant::now());
+                self.clock.clock.resync(frame.pts_ns, Instant::now());
             }
         } else if let Some(ms) = draw_ms {
             self.draw_ns += ((ms * 1e6) as i64 - self.draw_ns) / 8;
@@ -164,12 +158,8 @@ impl Schedule {
         let (_, started) = self.clock.reference();
         let draw = Duration::from_nanos(u64::try_from(self.draw_ns).unwrap_or(0));
         let at = started.filter(|_| self.is_placed && !self.has_started)?;
-        let at = if self.clock.waits_for_sound() {
-            at.checked_sub(SOUND_WAIT - PICTURE_WAIT)
-        } else {
-            at.checked_sub(draw)
-        };
-        at.or(started)
+        let before = if self.clock.waits_for_sound() { SOUND_WAIT - PICTURE_WAIT } else { draw };
+        at.checked_sub(before).or(started)
     }
 
     /// Returns true if a filtered frame should be drawn now.
@@ -235,7 +225,7 @@ mod tests {
     fn the_clock_follows_the_sound() {
         let mut schedule = Schedule::new(false);
         let start = Instant::now();
-        schedule.clock.resync(0, start);
+        schedule.clock.clock.resync(0, start);
         let mut at = start;
         let ms = Duration::from_millis;
         // The clock of the audio device is 30 ms ahead: the movie's clock does not jump, but soon has caught up.
@@ -263,10 +253,10 @@ mod tests {
     fn a_first_picture_waits_for_its_sound() {
         let mut schedule = Schedule::new(false);
         schedule.place(5);
-        assert!(!schedule.is_placed(), "without sound the picture that is shown sets the clock");
+        assert!(!schedule.is_placed, "without sound the picture that is shown sets the clock");
         schedule.clock.set_expects_sound(true);
         schedule.place(5_000_000_000);
-        assert!(schedule.is_placed() && schedule.clock.waits_for_sound() && !schedule.has_started);
+        assert!(schedule.is_placed && schedule.clock.waits_for_sound() && !schedule.has_started);
         assert_eq!(schedule.clock.now_ns(), 5_000_000_000);
         // An audio device that was suspended delays the clock for long, but the picture only for a short time.
         let (draw_at, now) = (schedule.first_draw_at().unwrap(), Instant::now());
@@ -281,7 +271,7 @@ mod tests {
         // A seek that shows only a picture, and an audio device that is removed while the clock waits for it.
         schedule.restart(false);
         schedule.place(7);
-        assert!(!schedule.is_placed());
+        assert!(!schedule.is_placed);
         schedule.restart(true);
         schedule.place(7_000_000_000);
         assert!(schedule.clock.waits_for_sound());

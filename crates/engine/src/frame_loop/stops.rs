@@ -70,30 +70,26 @@ mod tests {
     fn a_stop_is_distinguished_from_waiting_and_from_work() {
         let start = Instant::now();
         let at = |ms: u64| start + Duration::from_millis(ms);
-        let used = |ms: u64| Some(Duration::from_millis(ms));
-        let resting = |until: Option<u64>| StopDetector {
-            due: until.map(at),
-            used: used(100),
-            is_waiting: true,
-            ..Default::default()
+        let ms = |ms: u64| Some(Duration::from_millis(ms));
+        let resting = |until: Option<u64>| {
+            let (due, used) = (until.map(at), ms(100));
+            StopDetector { due, used, is_waiting: true, ..Default::default() }
         };
-        let kept = |mut detector: StopDetector, now, cpu| detector.check(at(now), used(cpu), false);
-        let ms = |ms| Some(Duration::from_millis(ms));
+        let kept = |mut detector: StopDetector, now, cpu| detector.check(at(now), ms(cpu), false);
         assert_eq!(kept(resting(Some(500)), 15_500, 110), ms(15_000), "it was stopped");
         assert_eq!(kept(resting(Some(12_000)), 12_040, 110), None, "it waited for the next slide");
         assert_eq!(kept(resting(None), 60_000, 110), None, "nothing was due");
         assert_eq!(kept(resting(Some(500)), 1_400, 110), None, "a busy machine");
         // The loop is in the middle of a turn.
-        let working =
-            || StopDetector { due: Some(at(0)), used: used(100), is_waiting: false, ..Default::default() };
+        let working = || StopDetector { is_waiting: false, ..resting(Some(0)) };
         assert_eq!(kept(working(), 9_000, 500), ms(9_000));
         assert_eq!(kept(working(), 9_000, 9_100), None, "it drew for so long");
-        assert_eq!(working().check(at(9_000), used(500), true), None, "a driver may not have answered");
-        assert_eq!(resting(Some(0)).check(at(9_000), used(500), true), ms(9_000), "none was asked");
+        assert_eq!(working().check(at(9_000), ms(500), true), None, "a driver may not have answered");
+        assert_eq!(resting(Some(0)).check(at(9_000), ms(500), true), ms(9_000), "none was asked");
         assert_eq!(working().check(at(9_000), None, false), None, "no CPU time is known");
         // Each check starts from the state at the previous check.
         let mut detector = working();
-        assert!(detector.check(at(9_000), used(500), false).is_some());
-        assert_eq!(detector.check(at(9_010), used(500), false), None);
+        assert!(detector.check(at(9_000), ms(500), false).is_some());
+        assert_eq!(detector.check(at(9_010), ms(500), false), None);
     }
 }

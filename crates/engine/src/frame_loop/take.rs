@@ -192,8 +192,9 @@ impl FrameLoop {
         // follow later.
         let frames = self.presenter.origins().map(|origin| &origin.frame);
         let in_filters = self.filters.flights.list.iter().map(|flight| &flight.origin.frame);
-        let frames = frames.chain(in_filters).chain(&self.filters.flights.comparing);
-        frames.chain(self.intake.frames_to_refilter()).for_each(|frame| drop(frame.packed.take()));
+        let returned = self.intake.returned.iter().map(|(frame, _)| frame);
+        let frames = frames.chain(in_filters).chain(&self.filters.flights.comparing).chain(returned);
+        frames.for_each(|frame| drop(frame.packed.take()));
     }
 }
 

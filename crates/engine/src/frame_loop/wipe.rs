@@ -80,10 +80,8 @@ impl Wipe {
     /// Begins a wipe with the next frame, or ends it. The second side gets the filter that it had last, or at first [`VariantId::OFF`] at
     /// this radius. Returns the filter of the second side; `None` if the wipe has ended.
     pub fn toggle(&mut self, radius: u32) -> Option<SecondFilter> {
-        let second = match self.second {
-            Some(_) => None,
-            None => Some(self.previous.unwrap_or((VariantId::OFF, radius).into())),
-        };
+        let first = self.previous.unwrap_or((VariantId::OFF, radius).into());
+        let second = self.second.is_none().then_some(first);
         self.set_second(second);
         second
     }

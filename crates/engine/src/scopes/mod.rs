@@ -152,48 +152,42 @@ impl Scopes {
             None => &[(Buffer, Buffer)],
         };
         // The kernels read one of these sizes four pixels at a time, the other pixel by pixel.
-        for size in [(333, 41), (64, 35)] {
-            for (from, to) in ways {
-                self.check_one(cl, size, *from, *to)?;
+        for (size, (from, to)) in
+            [(333, 41), (64, 35)].into_iter().flat_map(|size| ways.iter().map(move |way| (size, *way)))
+        {
+            let mut random = Xorshift::new(1);
+            // The picture has no very dark or bright levels, so that auto-levels change it.
+            let level = |n: u32| (60 + n % 100) as u8;
+            let mut rgba: Vec<u8> = (0..4 * size.0 * size.1).map(|_| level(random.draw())).collect();
+            let picture = Picture::alloc(cl, from, size.0, size.1)?;
+            picture.write(&cl.queue, &rgba)?;
+            let into = match to {
+                Storage::Buffer => picture.clone(),
+                Storage::Image => {
+                    let into = Picture::alloc(cl, to, size.0, size.1)?;
+                    into.write(&cl.queue, &vec![0xa5; rgba.len()])?;
+                    into
+                }
+            };
+            let wanted = self.prepare(cl, from, size, Measurements { readings: true, levels: true })?;
+            let measured = self.enqueue(cl, wanted, &picture, &into)?;
+            cl.queue.finish().map_err(|e| failed(NOT_MEASURED, &e))?;
+            let found = self.readings(measured);
+            let mut stretched = vec![0; rgba.len()];
+            into.read(&cl.queue, &mut stretched)?;
+            let right = Readings::reference(size, &rgba);
+            stretch(&mut rgba, right.ends());
+            let differs = |what: &str| {
+                let why = format!("{what} differ from what is right on '{}'.", cl.device.info.name);
+                Err(Error::new("The scopes cannot be shown.", why, "Choose another device."))
+            };
+            match found.as_ref() == Some(&right) {
+                false => return differs("The numbers of a picture"),
+                true if stretched != rgba => return differs("Auto-levels"),
+                true => {}
             }
         }
         Ok(())
-    }
-
-    /// Verifies the kernels on a picture of this size that is read from the kind of memory `from` and stretched into the kind
-    /// of memory `to`.
-    fn check_one(&mut self, cl: &ClContext, size: (u32, u32), from: Storage, to: Storage) -> Result<()> {
-        let mut random = Xorshift::new(1);
-        // The picture has no very dark or bright levels, so that auto-levels change it.
-        let level = |n: u32| (60 + n % 100) as u8;
-        let mut rgba: Vec<u8> = (0..4 * size.0 * size.1).map(|_| level(random.draw())).collect();
-        let picture = Picture::alloc(cl, from, size.0, size.1)?;
-        picture.write(&cl.queue, &rgba)?;
-        let into = match to {
-            Storage::Buffer => picture.clone(),
-            Storage::Image => {
-                let into = Picture::alloc(cl, to, size.0, size.1)?;
-                into.write(&cl.queue, &vec![0xa5; rgba.len()])?;
-                into
-            }
-        };
-        let wanted = self.prepare(cl, from, size, Measurements { readings: true, levels: true })?;
-        let measured = self.enqueue(cl, wanted, &picture, &into)?;
-        cl.queue.finish().map_err(|e| failed(NOT_MEASURED, &e))?;
-        let found = self.readings(measured);
-        let mut stretched = vec![0; rgba.len()];
-        into.read(&cl.queue, &mut stretched)?;
-        let right = Readings::reference(size, &rgba);
-        stretch(&mut rgba, right.ends());
-        let differs = |what: &str| {
-            let why = format!("{what} differ from what is right on '{}'.", cl.device.info.name);
-            Err(Error::new("The scopes cannot be shown.", why, "Choose another device."))
-        };
-        match found.as_ref() == Some(&right) {
-            false => differs("The numbers of a picture"),
-            true if stretched != rgba => differs("Auto-levels"),
-            true => Ok(()),
-        }
     }
 
     /// Returns true if `picture` is an image into which auto-levels can write. No kernel writes into an image that it reads, so

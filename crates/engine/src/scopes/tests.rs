@@ -18,11 +18,14 @@ const COUNTING: [(&str, &str); 7] = [
     ("n < AHEAD; n++)\n                if", "n < AHEAD - 1; n++)\n                if"),
 ];
 
-const STRETCHING: [(&str, &str); 10] = [
+const FINDING: [(&str, &str); 4] = [
     ("pixels / 1000", "pixels / 500"),
     ("sums[item] += before", "sums[item] = before"),
     ("brighter = pixels - sums[item]", "brighter = pixels - sums[item] + own"),
     ("255 : ends[1] - ends[0]", "255 : ends[1] - ends[0] + 1"),
+];
+
+const STRETCHING: [(&str, &str); 6] = [
     ("range / 2) << 8", "range) << 8"),
     ("stretched(p >> 8, low", "stretched(p >> 16, low"),
     ("(p & 0xff000000)", "0xff000000"),
@@ -59,37 +62,23 @@ fn faults_in_the_kernels_are_caught() {
     let mut scopes = Scopes::compile(&cl, &case((333, 41)), true).unwrap();
     scopes.check(&cl).unwrap();
     // Only the faulty program is built again.
-    let program = |config: &Config, (find, with): (&str, &str)| {
-        let text = cl.sources().text(config.code().file).unwrap();
-        assert_eq!(text.matches(find).count(), 1, "{find}");
-        Program::compile_with(&cl, config, &text.replace(find, with), "").unwrap()
-    };
-    let of = |code| Config::for_device(code, &cl.device.info);
-    for fault in COUNTING {
-        let faulty = program(&of(&COUNT), fault);
-        let right = std::mem::replace(&mut scopes.buffers.count, faulty);
-        assert!(scopes.check(&cl).is_err(), "{fault:?}");
-        scopes.buffers.count = right;
-    }
-    for fault in STRETCHING {
-        let right = (scopes.buffers.ends, scopes.buffers.level);
-        scopes.buffers.ends = program(&of(&ENDS), fault);
-        scopes.buffers.level = Some(program(&of(&LEVEL), fault));
-        assert!(scopes.check(&cl).is_err(), "{fault:?}");
-        (scopes.buffers.ends, scopes.buffers.level) = right;
-    }
-    for fault in IMAGES {
-        let faulty = program(&of(&LEVEL_OF_IMAGE), fault);
-        let images = scopes.images.as_mut().unwrap();
-        let right = images.level_into.replace(faulty);
-        assert!(scopes.check(&cl).is_err(), "{fault:?}");
-        scopes.images.as_mut().unwrap().level_into = right;
-    }
-    for fault in REDUCING {
-        let faulty = program(&reduction::image_config(&cl.device.info), fault);
-        let right = std::mem::replace(&mut scopes.images.as_mut().unwrap().reduce, faulty);
-        assert!(scopes.check(&cl).is_err(), "{fault:?}");
-        scopes.images.as_mut().unwrap().reduce = right;
-    }
+    let mut catch =
+        |config: Config, faults: &[(&str, &str)], program: fn(&mut Scopes) -> Option<&mut Program>| {
+            let text = cl.sources().text(config.code().file).unwrap();
+            for (find, with) in faults.iter().copied() {
+                assert_eq!(text.matches(find).count(), 1, "{find}");
+                let faulty = Program::compile_with(&cl, &config, &text.replace(find, with), "").unwrap();
+                let right = std::mem::replace(program(&mut scopes).unwrap(), faulty);
+                assert!(scopes.check(&cl).is_err(), "{find} became {with}");
+                *program(&mut scopes).unwrap() = right;
+            }
+        };
+    let device = &cl.device.info;
+    let of = |code| Config::for_device(code, device);
+    catch(of(&COUNT), &COUNTING, |scopes| Some(&mut scopes.buffers.count));
+    catch(of(&ENDS), &FINDING, |scopes| Some(&mut scopes.buffers.ends));
+    catch(of(&LEVEL), &STRETCHING, |scopes| scopes.buffers.level.as_mut());
+    catch(of(&LEVEL_OF_IMAGE), &IMAGES, |scopes| scopes.images.as_mut()?.level_into.as_mut());
+    catch(reduction::image_config(device), &REDUCING, |scopes| Some(&mut scopes.images.as_mut()?.reduce));
     scopes.check(&cl).unwrap();
 }

@@ -34,17 +34,11 @@ impl Sharing {
 
     /// Returns "zero-copy" or "copy", as in JSON.
     pub fn name(&self) -> &'static str {
-        match self {
-            Sharing::ZeroCopy => "zero-copy",
-            Sharing::Copy { .. } => "copy",
-        }
+        if *self == Sharing::ZeroCopy { "zero-copy" } else { "copy" }
     }
 
     /// Returns the reason for copying pictures; empty if textures are shared.
     pub fn reason(&self) -> &str {
-        match self {
-            Sharing::ZeroCopy => "",
-            Sharing::Copy { reason } => reason,
-        }
+        if let Sharing::Copy { reason } = self { reason } else { "" }
     }
 }

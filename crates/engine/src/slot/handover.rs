@@ -69,19 +69,15 @@ impl Slot {
     /// # Errors
     /// If the driver does not share the texture.
     pub fn shared(&mut self, cl: &ClContext) -> Result<Picture> {
-        let shared = match self.device.shared.take() {
-            Some(shared) => shared,
-            None => {
-                let surface = self.surface.as_mut().ok_or_else(no_picture_error)?;
-                let shared = share_texture(cl, surface.texture(), self.size)?;
-                if !surface.is_idle {
-                    // The texture is new: OpenGL may not have created it yet.
-                    surface.retire();
-                }
-                shared
+        if self.device.shared.is_none() {
+            let surface = self.surface.as_mut().ok_or_else(no_picture_error)?;
+            self.device.shared = Some(share_texture(cl, surface.texture, self.size)?);
+            if !surface.is_idle {
+                // The texture is new: OpenGL may not have created it yet.
+                surface.retire();
             }
-        };
-        Ok(self.device.shared.insert(shared).clone())
+        }
+        self.device.shared_texture().cloned()
     }
 
     /// Drops the planes. Before that, drops the plans (kernels with their arguments set), because their arguments are memory

@@ -143,7 +143,7 @@ impl Slot {
         if self.device.shared.is_some() {
             surface.wait_for_gl();
         } else {
-            let texture = surface.texture();
+            let texture = surface.texture;
             self.keep_host_picture(read_texture(gl, texture, self.size)?);
         }
         Ok(())
@@ -187,7 +187,7 @@ impl Slot {
 
     /// Returns the texture that holds the picture after [`Slot::show`]; `None` if the picture goes into host memory.
     pub fn texture(&self) -> Option<glow::Texture> {
-        self.surface.as_ref().map(Surface::texture)
+        self.surface.as_ref().map(|surface| surface.texture)
     }
 
     /// Returns the memory of the unfiltered picture, tightly packed RGBA8, for the host's converter to write.

@@ -227,11 +227,8 @@ mod tests {
     #[test]
     fn the_documentation_has_the_table_of_the_columns() {
         let line = |group: &Group| {
-            let names = group.columns.iter().map(|column| format!("`{}`", column.name));
-            let title = match group.title {
-                "" => names.collect::<Vec<_>>().join(", "),
-                title => title.to_owned(),
-            };
+            let names: Vec<_> = group.columns.iter().map(|column| format!("`{}`", column.name)).collect();
+            let title = if group.title.is_empty() { &names.join(", ") } else { group.title };
             format!("| {title} | {} |\n", group.about)
         };
         let table: String = GROUPS.iter().map(line).collect();

@@ -23,84 +23,44 @@ pub use summary::Summary;
 pub use timeline::{Lane, Span, Timeline};
 pub use trace::write_trace;
 
-use crate::Stages;
+use crate::{Request, Stages};
 use box_filter::{Config, VariantId};
 use compute::work::KernelWork;
 
-/// A stage of a frame's processing. The stages have the same names in code, overlay, CSV and JSON.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Stage {
-    /// Taking the frame from the decoder's queue.
-    Take,
-    /// Copying the frame's bytes to the device.
-    Upload,
-    /// Handing the shared texture to OpenCL.
-    Acquire,
-    /// Converting planes to RGBA.
-    Convert,
-    /// Colour correction, if it is switched on.
-    Correct,
-    /// The filter of the chosen variant.
-    Filter,
-    /// Measuring the filtered picture's luminance, if that is switched on.
-    Reduce,
-    /// Auto-levels, if they are switched on.
-    Levels,
-    /// Returning the filtered picture to OpenGL.
-    Release,
-    /// All work for the second side of a wipe, from its upload to its release.
-    Wipe,
-    /// Comparing the two sides of a wipe.
-    Difference,
-    /// Drawing the picture.
-    Present,
-    /// Laying out and drawing the overlay.
-    Overlay,
-    /// Swapping the window's buffers. A software renderer draws during the swap.
-    Swap,
-    /// Querying the times of finished commands.
-    Collect,
-}
-
-impl Stage {
-    /// All stages in their order.
-    pub const ALL: [Stage; 15] = [
-        Stage::Take,
-        Stage::Upload,
-        Stage::Acquire,
-        Stage::Convert,
-        Stage::Correct,
-        Stage::Filter,
-        Stage::Reduce,
-        Stage::Levels,
-        Stage::Release,
-        Stage::Wipe,
-        Stage::Difference,
-        Stage::Present,
-        Stage::Overlay,
-        Stage::Swap,
-        Stage::Collect,
-    ];
-
-    /// Returns the stage's name in overlay, CSV and JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Stage::Take => "take",
-            Stage::Upload => "upload",
-            Stage::Acquire => "acquire",
-            Stage::Convert => "convert",
-            Stage::Correct => "correct",
-            Stage::Filter => "filter",
-            Stage::Reduce => "reduce",
-            Stage::Levels => "levels",
-            Stage::Release => "release",
-            Stage::Wipe => "wipe",
-            Stage::Difference => "difference",
-            Stage::Present => "present",
-            Stage::Overlay => "overlay",
-            Stage::Swap => "swap",
-            Stage::Collect => "collect",
-        }
+named_values! {
+    /// A stage of a frame's processing. The stages have the same names in code, overlay, CSV and JSON.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Stage {
+        /// Taking the frame from the decoder's queue.
+        Take = "take",
+        /// Copying the frame's bytes to the device.
+        Upload = "upload",
+        /// Handing the shared texture to OpenCL.
+        Acquire = "acquire",
+        /// Converting planes to RGBA.
+        Convert = "convert",
+        /// Colour correction, if it is switched on.
+        Correct = "correct",
+        /// The filter of the chosen variant.
+        Filter = "filter",
+        /// Measuring the filtered picture's luminance, if that is switched on.
+        Reduce = "reduce",
+        /// Auto-levels, if they are switched on.
+        Levels = "levels",
+        /// Returning the filtered picture to OpenGL.
+        Release = "release",
+        /// All work for the second side of a wipe, from its upload to its release.
+        Wipe = "wipe",
+        /// Comparing the two sides of a wipe.
+        Difference = "difference",
+        /// Drawing the picture.
+        Present = "present",
+        /// Laying out and drawing the overlay.
+        Overlay = "overlay",
+        /// Swapping the window's buffers. A software renderer draws during the swap.
+        Swap = "swap",
+        /// Querying the times of finished commands.
+        Collect = "collect",
     }
 }
 
@@ -232,9 +192,7 @@ impl Setting {
 
     /// Returns the filter of the wipe's second side as text, such as "flat r=7"; `None` without a wipe.
     pub(crate) fn second_side_text(&self) -> Option<String> {
-        let SecondSetting { variant, radius, .. } = self.beside?;
-        let is_off = variant == VariantId::OFF;
-        Some(if is_off { variant.to_string() } else { format!("{variant} r={radius}") })
+        self.beside.map(|beside| Request::new(beside.variant, beside.radius).to_string())
     }
 }
 

@@ -120,10 +120,9 @@ impl Recorder {
         let sample = self.history.get(at)?;
         let follows = |n: &usize| self.history[n + 1].interval_ms.is_some();
         let first = (0..at).rev().take_while(follows).take(FRAMES_SHOWN - 1).last().unwrap_or(at);
-        let mut timeline = Timeline::default();
         let spans = self.history.range(first..=at).map(|sample| &sample.stages.spans);
-        spans.filter(|spans| !spans.is_empty()).for_each(|spans| timeline.push(spans.clone()));
-        Some((sample, timeline))
+        let frames = spans.filter(|spans| !spans.is_empty()).cloned().collect();
+        Some((sample, Timeline { frames }))
     }
 
     /// Returns the timeline of the frames that were presented last.

@@ -102,10 +102,7 @@ impl Scores {
 
     /// Sets whether the times of this version of a variant's kernels are left out of the scores.
     pub(super) fn leave_out(&mut self, variant: VariantId, version: u64, left_out: bool) {
-        if left_out {
-            self.left_out.insert((variant, version));
-        } else {
-            self.left_out.remove(&(variant, version));
-        }
+        let kernels = (variant, version);
+        let _ = if left_out { self.left_out.insert(kernels) } else { self.left_out.remove(&kernels) };
     }
 }

@@ -80,9 +80,7 @@ impl ShownFrames {
     /// is true, its times are left out of all statistics, because its pictures differ from the reference.
     pub(crate) fn kernels_changed(&mut self, variant: VariantId, version: u64, differs: bool) {
         self.scores.reset(variant, version, differs);
-        for scores in self.other_scores.values_mut() {
-            scores.remove(&variant);
-        }
+        self.other_scores.values_mut().for_each(|scores| _ = scores.remove(&variant));
         let is_in = |setting: Setting| {
             setting.variant == variant || setting.beside.is_some_and(|b| b.variant == variant)
         };
@@ -183,12 +181,6 @@ impl ShownFrames {
         Some(FilterWork { pass_ms, ..FilterWork::clone(last) })
     }
 
-    /// Returns the summary of one of OpenGL's device times, which `at` selects among [`GL_NAMES`](super::GL_NAMES); `None` if it is not
-    /// known for any frame.
-    pub fn gl_summary(&self, at: usize) -> Option<Summary> {
-        self.summarise(|s| s.gl[at])
-    }
-
     /// Returns the summary of the times of the second side's filter in a wipe; `None` without a wipe.
     pub fn beside(&self) -> Option<Summary> {
         self.summarise(|s| s.beside_filter_ms)
@@ -203,11 +195,6 @@ impl ShownFrames {
         Ratio::of_pairs(&first, &second)
     }
 
-    /// Returns the summary of the times that the decoder's thread took to pack planes; `None` if it packed none.
-    pub fn packing(&self) -> Option<Summary> {
-        self.summarise(|s| s.stages.pack_ms)
-    }
-
     /// Returns the summary of the intervals between presented frames; `None` if there are none.
     pub fn frame_interval(&self) -> Option<Summary> {
         self.summarise(|s| s.interval_ms)
@@ -219,7 +206,7 @@ impl ShownFrames {
     }
 
     /// Returns the summary of the values that `pick` returns for the collected frames; `None` if it returns none.
-    fn summarise(&self, pick: impl Fn(&FrameSample) -> Option<f64>) -> Option<Summary> {
+    pub fn summarise(&self, pick: impl Fn(&FrameSample) -> Option<f64>) -> Option<Summary> {
         let frames = || self.frames.iter().map(|(_, sample)| sample);
         Summary::of(frames().filter_map(pick), mean_others_share(frames()))
     }

@@ -1,6 +1,5 @@
 //! The stages of the newest frames on one time axis, and the time for which several frames were processed at once.
 
-use std::collections::VecDeque;
 use std::time::Instant;
 
 use super::Stage;
@@ -51,18 +50,10 @@ impl Span {
 #[derive(Debug, Clone, Default)]
 pub struct Timeline {
     /// The spans of each frame, oldest frame first. The spans of a frame are in no particular order.
-    pub frames: VecDeque<Vec<Span>>,
+    pub frames: Vec<Vec<Span>>,
 }
 
 impl Timeline {
-    /// Adds the spans of a frame that has just been presented, and drops those of the oldest frame if there are too many.
-    pub fn push(&mut self, spans: Vec<Span>) {
-        if self.frames.len() >= FRAMES_SHOWN {
-            self.frames.pop_front();
-        }
-        self.frames.push_back(spans);
-    }
-
     /// Returns the start of the first span and the end of the last one; `None` without spans.
     pub fn extent(&self) -> Option<(Instant, Instant)> {
         extent(self.frames.iter().flatten())
@@ -77,7 +68,7 @@ impl Timeline {
             }
         }
         edges.sort_unstable();
-        let mut running = [0_u32; FRAMES_SHOWN];
+        let mut running = vec![0_u32; self.frames.len()];
         let mut overlap_ms = 0.0;
         let mut before = None;
         for (at, begins, frame) in edges {
@@ -113,25 +104,14 @@ mod tests {
         let mut timeline = Timeline::default();
         assert_eq!((timeline.overlap_ms(), timeline.extent()), (0.0, None));
         // A frame does not overlap itself, however many of its stages run at once.
-        timeline.push(vec![span(base, Lane::Host, 0, 10), span(base, Lane::Device, 5, 30)]);
+        timeline.frames.push(vec![span(base, Lane::Host, 0, 10), span(base, Lane::Device, 5, 30)]);
         assert_eq!(timeline.overlap_ms(), 0.0);
         // 20 to 30 overlap with the previous frame; 31 to 35 do not.
-        timeline.push(vec![span(base, Lane::Upload, 20, 30), span(base, Lane::Device, 31, 35)]);
+        timeline.frames.push(vec![span(base, Lane::Upload, 20, 30), span(base, Lane::Device, 31, 35)]);
         assert!((timeline.overlap_ms() - 10.0).abs() < 1e-6, "{}", timeline.overlap_ms());
         // Three frames at once count once: 28 to 30 are counted already, 31 to 33 are new.
-        timeline.push(vec![span(base, Lane::Upload, 28, 33)]);
+        timeline.frames.push(vec![span(base, Lane::Upload, 28, 33)]);
         assert!((timeline.overlap_ms() - 12.0).abs() < 1e-6, "{}", timeline.overlap_ms());
         assert_eq!(timeline.extent(), Some((base, base + Duration::from_millis(35))));
-    }
-
-    #[test]
-    fn the_oldest_frame_makes_room() {
-        let base = Instant::now();
-        let mut timeline = Timeline::default();
-        for n in 0..FRAMES_SHOWN as u64 + 2 {
-            timeline.push(vec![span(base, Lane::Device, n, n + 1)]);
-        }
-        assert_eq!(timeline.frames.len(), FRAMES_SHOWN);
-        assert_eq!(timeline.frames[0][0].from, base + Duration::from_millis(2));
     }
 }

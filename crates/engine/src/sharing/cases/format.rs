@@ -9,27 +9,29 @@ use opengl::texture::PixelFormat;
 /// The size in bytes of an element of [`Format::Buffer`]: odd, so that the lengths of buffers are odd.
 const BUFFER_PIXEL: usize = 3;
 
-/// The format of an object that is shared between OpenGL and OpenCL.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Format {
-    /// Textures with four channels of 8 bits.
-    Rgba8,
-    /// Textures with four channels of 8 bits, of which blue is first in the host's memory.
-    Bgra8,
-    /// Textures with one channel of 8 bits.
-    R8,
-    /// Textures with two channels of 8 bits.
-    Rg8,
-    /// Textures with one channel of 16 bits.
-    R16,
-    /// Textures with two channels of 16 bits.
-    Rg16,
-    /// Textures with four floats of 16 bits.
-    Rgba16f,
-    /// Textures with four floats of 32 bits.
-    Rgba32f,
-    /// Buffers of bytes instead of textures.
-    Buffer,
+named_values! {
+    /// The format of an object that is shared between OpenGL and OpenCL.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum Format {
+        /// Textures with four channels of 8 bits.
+        Rgba8 = "RGBA8",
+        /// Textures with four channels of 8 bits, of which blue is first in the host's memory.
+        Bgra8 = "BGRA8",
+        /// Textures with one channel of 8 bits.
+        R8 = "R8",
+        /// Textures with two channels of 8 bits.
+        Rg8 = "RG8",
+        /// Textures with one channel of 16 bits.
+        R16 = "R16",
+        /// Textures with two channels of 16 bits.
+        Rg16 = "RG16",
+        /// Textures with four floats of 16 bits.
+        Rgba16f = "RGBA16F",
+        /// Textures with four floats of 32 bits.
+        Rgba32f = "RGBA32F",
+        /// Buffers of bytes instead of textures.
+        Buffer = "buffer",
+    }
 }
 
 /// The pixel format of a shared texture, in OpenGL and in OpenCL.
@@ -44,34 +46,6 @@ pub(super) struct SharedFormat {
 }
 
 impl Format {
-    /// All formats.
-    pub const ALL: [Self; 9] = [
-        Self::Rgba8,
-        Self::Bgra8,
-        Self::R8,
-        Self::Rg8,
-        Self::R16,
-        Self::Rg16,
-        Self::Rgba16f,
-        Self::Rgba32f,
-        Self::Buffer,
-    ];
-
-    /// Returns the format's name for tables and JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Rgba8 => "RGBA8",
-            Self::Bgra8 => "BGRA8",
-            Self::R8 => "R8",
-            Self::Rg8 => "RG8",
-            Self::R16 => "R16",
-            Self::Rg16 => "RG16",
-            Self::Rgba16f => "RGBA16F",
-            Self::Rgba32f => "RGBA32F",
-            Self::Buffer => "buffer",
-        }
-    }
-
     /// Returns the pixel format of textures; `None` for buffers.
     pub(super) fn pixels(self) -> Option<SharedFormat> {
         const BYTE: u32 = glow::UNSIGNED_BYTE;

@@ -21,61 +21,34 @@ use object::Object;
 /// gaps if the driver aligns them.
 const SIZES: [(u32, u32); 3] = [(1, 1), (67, 35), (641, 359)];
 
-/// The direction in which bytes are exchanged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Direction {
-    /// OpenGL writes, and OpenCL reads.
-    ToCl,
-    /// OpenCL writes, and OpenGL reads.
-    ToGl,
-}
-
-impl Direction {
-    /// Both directions.
-    pub const ALL: [Self; 2] = [Self::ToCl, Self::ToGl];
-
-    /// Returns the direction's name for tables and JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::ToCl => "OpenGL to OpenCL",
-            Self::ToGl => "OpenCL to OpenGL",
-        }
+named_values! {
+    /// The direction in which bytes are exchanged.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum Direction {
+        /// OpenGL writes, and OpenCL reads.
+        ToCl = "OpenGL to OpenCL",
+        /// OpenCL writes, and OpenGL reads.
+        ToGl = "OpenCL to OpenGL",
     }
 }
 
-/// The order of the calls that hand objects over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Order {
-    /// `glFinish` before objects are acquired, `clFinish` after they are released.
-    Finish,
-    /// `glFinish` before objects are acquired, `clWaitForEvents` for their release: the order that clreel uses for frames.
-    Wait,
-    /// OpenCL's acquire command waits for a fence of OpenGL (`clCreateEventFromGLsyncKHR`); for the release command, the host
-    /// waits.
-    Fence,
-    /// The host waits for neither API: with `cl_khr_gl_event` the commands of one thread wait for each other.
-    Implicit,
-    /// Like [`Order::Finish`], with all objects in one acquire and one release command.
-    Several,
-    /// Like [`Order::Finish`], with another release and acquire in between.
-    Repeated,
-}
-
-impl Order {
-    /// All orders.
-    pub const ALL: [Self; 6] =
-        [Self::Finish, Self::Wait, Self::Fence, Self::Implicit, Self::Several, Self::Repeated];
-
-    /// Returns the order's name for tables and JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Finish => "finish",
-            Self::Wait => "wait",
-            Self::Fence => "fence",
-            Self::Implicit => "implicit",
-            Self::Several => "together",
-            Self::Repeated => "repeated",
-        }
+named_values! {
+    /// The order of the calls that hand objects over.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum Order {
+        /// `glFinish` before objects are acquired, `clFinish` after they are released.
+        Finish = "finish",
+        /// `glFinish` before objects are acquired, `clWaitForEvents` for their release: the order that clreel uses for frames.
+        Wait = "wait",
+        /// OpenCL's acquire command waits for a fence of OpenGL (`clCreateEventFromGLsyncKHR`); for the release command, the host
+        /// waits.
+        Fence = "fence",
+        /// The host waits for neither API: with `cl_khr_gl_event` the commands of one thread wait for each other.
+        Implicit = "implicit",
+        /// Like [`Order::Finish`], with all objects in one acquire and one release command.
+        Several = "together",
+        /// Like [`Order::Finish`], with another release and acquire in between.
+        Repeated = "repeated",
     }
 }
 
@@ -246,16 +219,4 @@ fn without_stop(sentence: &str) -> String {
 
 fn complement(bytes: &[u8]) -> Vec<u8> {
     bytes.iter().map(|byte| !byte).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_basic_case_is_the_first_and_no_case_is_there_twice() {
-        let all = Case::all();
-        assert_eq!((all[0], all.len()), (Case::BASIC, 9 * 2 * 6));
-        assert!(all.iter().enumerate().all(|(at, case)| !all[..at].contains(case)));
-    }
 }

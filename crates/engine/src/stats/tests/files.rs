@@ -49,6 +49,9 @@ fn csv_has_a_row_for_each_frame_and_a_column_for_each_stage() {
     ];
     assert_eq!(rows, wanted);
     assert_eq!(scratch.names(), ["s.csv"], "nothing is left beside it");
+    let error = export(&scratch.0.join("no/such/place.csv"), &three_frames(), &context()).unwrap_err();
+    assert!(error.what.contains("place.csv") && error.hint.contains("folder"), "{error}");
+    assert!(export(&scratch.0.join("s.txt"), &three_frames(), &context()).is_err());
 }
 
 /// Tests that the times of the cloth simulation have columns of their own next to the movie's stages, and appear once.
@@ -177,6 +180,8 @@ fn json_gives_back_what_was_measured() {
     }
     let lengths = ["settings", "frames"].map(|list| json[list].as_array().unwrap().len());
     assert_eq!((lengths, json["stages"].as_object().unwrap().len()), ([2, 3], Stage::ALL.len()));
+    let (rows, json) = both(&Recorder::new(true));
+    assert!(rows.is_empty() && json["interval_ms"].is_null() && json["repaint_ms"].is_null());
 }
 
 #[test]
@@ -252,20 +257,6 @@ fn each_setting_says_whether_its_times_are_noisy_and_why() {
     }
     assert_eq!((rows[0]["others"].as_str(), rows[17]["others"].as_str()), ("", "0.4300"));
     assert_eq!(json["frames"][17]["others"], 0.43);
-}
-
-#[test]
-fn nothing_measured_is_a_valid_file() {
-    let (rows, json) = both(&Recorder::new(true));
-    assert!(rows.is_empty() && json["interval_ms"].is_null() && json["repaint_ms"].is_null());
-}
-
-#[test]
-fn a_missing_directory_is_named() {
-    let scratch = Scratch::new("missing");
-    let error = export(&scratch.0.join("no/such/place.csv"), &three_frames(), &context()).unwrap_err();
-    assert!(error.what.contains("place.csv") && error.hint.contains("folder"), "{error}");
-    assert!(export(&scratch.0.join("s.txt"), &three_frames(), &context()).is_err());
 }
 
 /// `/dev/full` is a disk with no space left.

@@ -95,12 +95,8 @@ fn a_frame_is_in_the_trace_with_its_stages_and_what_was_dropped() {
     let recording = &trace["otherData"]["recording"];
     // 2 µs for eight frames, of which one is here; that spent 1.001 and 2.9 µs on the window's thread.
     assert_eq!((&recording["frame_us"], &recording["window_frame_us"]), (&0.25.into(), &3.901.into()));
-}
-
-#[test]
-fn a_shader_s_time_is_opengl_s() {
-    let events = frame_events(0, &traced(Instant::now(), named("glsl")));
-    assert_eq!(events.iter().filter(|event| event.track == Track::GlFilter).count(), 2);
+    let of_shaders = frame_events(0, &traced(base, named("glsl")));
+    assert_eq!(of_shaders.iter().filter(|event| event.track == Track::GlFilter).count(), 2);
 }
 
 #[test]
