@@ -4,13 +4,10 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use egui::{Align2, CornerRadius, Galley, Pos2, Rect, Shape, Stroke, Ui, pos2, vec2};
-
-use super::theme;
 use engine::stats::FrameSample;
 
-/// Width in points of the column of numbers left of the graph.
-const FIGURES_WIDTH: f32 = 46.0;
+use crate::prelude::*;
+
 /// The frame interval in milliseconds that is assumed if neither the time since the previous frame (unknown for the first
 /// frame, or the first after a pause) nor the frame rate is known.
 pub(crate) const DEFAULT_INTERVAL_MS: f64 = 40.0;
@@ -33,7 +30,8 @@ impl Axes {
     /// newest frame of `history`.
     pub(crate) fn new(ui: &Ui, area: Rect, span_s: f64, history: &VecDeque<FrameSample>) -> Self {
         let pixel = 1.0 / ui.pixels_per_point();
-        let left = snap_to_pixel(area.left() + FIGURES_WIDTH, pixel);
+        // Width in points of the column of numbers left of the graph.
+        let left = snap_to_pixel(area.left() + 46.0, pixel);
         let plot = Rect::from_min_max(pos2(left, snap_to_pixel(area.top(), pixel)), area.max);
         Self { plot, span_s, newest_s: history.back().map_or(0.0, |s| s.presented_at), pixel }
     }
@@ -43,11 +41,6 @@ impl Axes {
     pub(crate) fn x(&self, presented_at: f64) -> f32 {
         let part = (presented_at - self.newest_s) / self.span_s;
         snap_to_pixel(self.plot.right() + self.plot.width() * part as f32, self.pixel).max(self.plot.left())
-    }
-
-    /// Returns the time in seconds at the horizontal position `x` in points; the inverse of [`Axes::x`].
-    pub(crate) fn time(&self, x: f32) -> f64 {
-        self.newest_s + f64::from((x - self.plot.right()) / self.plot.width()) * self.span_s
     }
 
     /// Returns the frames of `history` that were presented in the time that the axis covers.
@@ -64,7 +57,7 @@ impl Axes {
         let y = snap_to_pixel(y, self.pixel) + self.pixel / 2.0;
         ui.painter().hline(self.plot.x_range(), y, Stroke::new(self.pixel, theme::RULE));
         let at = pos2(self.plot.left() - 7.0, y);
-        ui.painter().text(at, Align2::RIGHT_CENTER, figure, theme::figures(10.5), theme::WEAK);
+        ui.figures(at, Align2::RIGHT_CENTER, figure, 10.5, theme::WEAK);
     }
 
     /// Returns the frame of `history` whose time span contains the pointer; `None` if the pointer is outside the graph or on no
@@ -77,7 +70,7 @@ impl Axes {
         if !self.plot.contains(pointer) {
             return None;
         }
-        let at = self.time(pointer.x);
+        let at = self.newest_s + f64::from((pointer.x - self.plot.right()) / self.plot.width()) * self.span_s;
         let sample = history.get(history.partition_point(|s| s.presented_at < at))?;
         (at >= begin_s(sample, None)).then_some(sample)
     }
@@ -94,7 +87,7 @@ pub(crate) fn begin_s(sample: &FrameSample, budget_ms: Option<f64>) -> f64 {
 /// point of the label that is placed at `at`.
 pub(crate) fn add_label(shapes: &mut Vec<Shape>, at: Pos2, anchor: Align2, galley: Arc<Galley>) {
     let rect = anchor.anchor_size(at, galley.size() + vec2(8.0, 2.0));
-    shapes.push(Shape::rect_filled(rect, CornerRadius::same(3), theme::PANEL));
+    shapes.push(Shape::rect_filled(rect, 3, theme::PANEL));
     shapes.push(Shape::galley(rect.min + vec2(4.0, 1.0), galley, theme::TEXT));
 }
 

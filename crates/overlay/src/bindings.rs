@@ -5,7 +5,6 @@ use std::sync::LazyLock;
 use super::Action;
 use super::panel_list::COLUMN_PANELS;
 use super::panels::Panel;
-use super::switches::SWITCHES;
 use box_filter::{Group, VariantId};
 
 /// The factor by which `]` multiplies the speed and `[` divides it, as in mpv.
@@ -15,7 +14,7 @@ const VOLUME_STEP: i32 = 5;
 /// The factor by which Ctrl with plus and minus changes the overlay's size.
 const ZOOM_STEP: f32 = 1.1;
 
-/// A group of rows in the table of keys. The table lists the groups in this order.
+/// A group of rows in the table of keys, whose title is its name. The table lists the groups in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Topic {
     /// The twelve most useful rows of the table.
@@ -36,18 +35,6 @@ impl Topic {
     /// All groups, in the order of the table.
     pub(crate) const ALL: [Self; 6] =
         [Self::Everyday, Self::Playing, Self::Filter, Self::View, Self::Measure, Self::Files];
-
-    /// Returns the title of the group.
-    pub fn title(self) -> &'static str {
-        match self {
-            Self::Everyday => "Everyday",
-            Self::Playing => "Playing",
-            Self::Filter => "Filter",
-            Self::View => "View",
-            Self::Measure => "Measure",
-            Self::Files => "Files",
-        }
-    }
 }
 
 /// Keys with related actions: a row of the table of keys.
@@ -79,27 +66,26 @@ fn key(topic: Topic, press: &str, effect: &str, action: Action) -> Binding {
 
 /// Returns the rows that select variants; consecutive keys share a row, as in "1 to 5".
 fn variant_keys() -> Vec<Binding> {
-    let row = |ids: &[VariantId], effect: &str| Binding {
+    let row = |ids: &[VariantId], effect: &str| {
         // Digits are everyday keys, letters are not.
-        topic: if ids[0].key.is_ascii_digit() { Topic::Everyday } else { Topic::Filter },
-        keys: match ids {
+        let topic = if ids[0].key.is_ascii_digit() { Topic::Everyday } else { Topic::Filter };
+        let shown = match ids {
             [first, .., last] => format!("{} to {}", first.key, last.key),
             _ => ids.iter().map(|id| id.key).collect(),
-        },
-        effect: effect.to_owned(),
-        presses: ids.iter().map(|&id| (id.key.to_string(), Action::SetVariant(id))).collect(),
-        talk: false,
+        };
+        let presses = ids.iter().map(|&id| (id.key.to_string(), Action::SetVariant(id))).collect();
+        Binding { presses, ..keys(topic, &shown, effect, &[]) }
     };
     let steps: Vec<VariantId> = Group::Steps.variants().collect();
-    let mut keys = vec![row(&[VariantId::OFF], "filter off"), row(&steps, "the steps of the ladder")];
+    let mut rows = vec![row(&[VariantId::OFF], "filter off"), row(&steps, "the steps of the ladder")];
     let mut others: Vec<VariantId> = Group::Beyond.variants().chain(Group::Others.variants()).collect();
     others.sort_by_key(|id| id.key);
     for ids in others.chunk_by(|a, b| a.key as u32 + 1 == b.key as u32) {
         let names: Vec<&str> = ids.iter().map(|id| id.name).collect();
-        keys.push(row(ids, &names.join(", ")));
+        rows.push(row(ids, &names.join(", ")));
     }
-    keys.push(row(&[VariantId::own()], "your own kernel"));
-    keys
+    rows.push(row(&[VariantId::own()], "your own kernel"));
+    rows
 }
 
 /// All keys with their actions, sorted by group.
@@ -112,21 +98,16 @@ pub static BINDINGS: LazyLock<Vec<Binding>> = LazyLock::new(|| {
     let seek = |seconds| Action::SeekBy { seconds, exact: true };
     let mut rows = variant_keys();
     rows.extend(COLUMN_PANELS.iter().filter_map(|panel| {
-        let entry = panel.entry();
-        let is_of_filter = matches!(entry.panel, Panel::Kernels | Panel::Correction);
-        let (press, effect) = entry.key?;
+        let is_of_filter = matches!(panel.panel, Panel::Kernels | Panel::Correction);
+        let (press, effect) = panel.key?;
         Some(key(if is_of_filter { Filter } else { Measure }, press, effect, panel.action()))
     }));
-    let talk = [
-        ("Right", ChangeVariant(1)),
-        ("Down", ChangeVariant(1)),
-        ("PageDown", ChangeVariant(1)),
-        ("Left", ChangeVariant(-1)),
-        ("Up", ChangeVariant(-1)),
-        ("PageUp", ChangeVariant(-1)),
-        ("Home", ChangeVariant(isize::MIN)),
-        ("End", ChangeVariant(isize::MAX)),
-    ];
+    let next = ["Right", "Down", "PageDown"].map(|press| (press, ChangeVariant(1)));
+    let previous = ["Left", "Up", "PageUp"].map(|press| (press, ChangeVariant(-1)));
+    let ends = [("Home", ChangeVariant(isize::MIN)), ("End", ChangeVariant(isize::MAX))];
+    let talk = [&next[..], &previous, &ends].concat();
+    let arrows = [("Left", seek(-5.0)), ("Right", seek(5.0))];
+    let chapters = [("PageUp", SeekChapter(1)), ("PageDown", SeekChapter(-1))];
     let shift = [
         ("Shift+Left", seek(-1.0)),
         ("Shift+Right", seek(1.0)),
@@ -147,12 +128,7 @@ pub static BINDINGS: LazyLock<Vec<Binding>> = LazyLock::new(|| {
     rows.extend([
         keys(Everyday, "- =", "radius: smaller, larger", &radius),
         keys(Everyday, "Space p", "pause, resume", &[("Space", TogglePause), ("p", TogglePause)]),
-        keys(
-            Everyday,
-            "Left Right",
-            "5 seconds back, forward",
-            &[("Left", seek(-5.0)), ("Right", seek(5.0))],
-        ),
+        keys(Everyday, "Left Right", "5 seconds back, forward", &arrows),
         keys(Everyday, "w x D", "wipe, swap sides, difference", &wipe),
         keys(Everyday, "o Ctrl O", "open a movie", &[("o", AskForMovie), ("Ctrl+o", AskForMovie)]),
         key(Everyday, "f", "fullscreen", Action::ToggleFullscreen),
@@ -163,12 +139,7 @@ pub static BINDINGS: LazyLock<Vec<Binding>> = LazyLock::new(|| {
         keys(Playing, "Down Up", "1 minute back, forward", &[("Down", seek(-60.0)), ("Up", seek(60.0))]),
         keys(Playing, "Shift arrows", "1 second, or 5 seconds", &shift),
         key(Playing, "Home", "start of the movie", Action::SeekStart),
-        keys(
-            Playing,
-            "PgUp PgDn",
-            "chapter: next, previous; scene: size",
-            &[("PageUp", SeekChapter(1)), ("PageDown", SeekChapter(-1))],
-        ),
+        keys(Playing, "PgUp PgDn", "chapter: next, previous; scene: size", &chapters),
         keys(Playing, "[ ]", "slower, faster", &speed),
         key(Playing, "Backspace", "normal speed", ChangeSpeed(None)),
         key(Playing, "m", "sound: off, on", Action::ToggleMute),
@@ -191,8 +162,9 @@ pub static BINDINGS: LazyLock<Vec<Binding>> = LazyLock::new(|| {
         key(Files, "S", "save the window as PNG", Action::SaveWindow),
         key(Files, "Ctrl+e", "save statistics and a trace", Action::ExportStats),
         key(Files, "Ctrl+r", "save the run for clreel compare", Action::SaveRun),
+        key(View, "H", "heat map of the luminance", Action::ToggleHeat),
+        key(View, "a", "auto-levels", Action::ToggleLevels),
     ]);
-    rows.extend(SWITCHES.map(|switch| key(View, switch.key.0, switch.key.1, switch.action)));
     rows.sort_by_key(|row| row.topic as u8);
     rows
 });

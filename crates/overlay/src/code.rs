@@ -3,15 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use base::error::SourceLine;
 use egui::style::ScrollAnimation;
 use egui::text::{LayoutJob, TextFormat};
-use egui::{Align, Color32, Galley, Pos2, Rect, Role, ScrollArea, Ui, vec2};
 use egui_extras::syntax_highlighting::{CodeTheme, highlight};
 use similar::{ChangeTag, TextDiff};
 
-use super::{panel, theme};
-use crate::access::Access as _;
-use base::error::SourceLine;
+use crate::panel;
+use crate::prelude::*;
 
 /// The source of a variant's kernels, for display.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,7 +29,7 @@ pub struct Source {
 }
 
 /// The maximum time for comparing two texts of a kernel file, since the comparison delays a frame.
-const MAX_COMPARE_TIME: Duration = Duration::from_millis(20);
+pub(super) const MAX_COMPARE_TIME: Duration = Duration::from_millis(20);
 
 impl Source {
     /// Creates the source `text` of the file `name`. Marks the lines as changed that the previous text `before` does not have
@@ -76,8 +75,6 @@ pub(super) const CHANGED_BACKGROUND: Color32 = Color32::from_rgb(66, 52, 22);
 pub(super) const ERROR_BACKGROUND: Color32 = Color32::from_rgb(96, 28, 28);
 /// The font size of the source in points.
 const FONT_SIZE: f32 = 11.5;
-/// The number of lines that stay visible above the line to which the view scrolls.
-const LINES_ABOVE_TARGET: f32 = 4.0;
 
 /// The state of scrolling to a line of the source, kept in egui's memory from pass to pass.
 #[derive(Clone)]
@@ -143,7 +140,7 @@ fn show_lines(ui: &mut Ui, source: &Source, galley: &Arc<Galley>, scrolls: bool)
     let numbers = ui.painter().layout_job(LayoutJob::single_section(numbers, format));
     let left = numbers.size().x + 8.0;
     let width = ui.available_width().max(left + galley.size().x);
-    let (area, response) = ui.allocate_exact_size(vec2(width, galley.size().y), egui::Sense::hover());
+    let (area, response) = ui.allocate_exact_size(vec2(width, galley.size().y), Sense::hover());
     response.named(Role::Code, &source.name).valued(|| source.text.to_string());
     let text = Pos2::new(area.left() + left, area.top());
     let painter = ui.painter().with_clip_rect(ui.clip_rect().intersect(area));
@@ -158,7 +155,8 @@ fn show_lines(ui: &mut Ui, source: &Source, galley: &Arc<Galley>, scrolls: bool)
         let [top, height] = row.map_or([0.0; 2], |row| [row.top(), row.height()]);
         // As many lines above as below where there is little room.
         let rows = if height > 0.0 { ui.clip_rect().height() / height } else { 0.0 };
-        let above = LINES_ABOVE_TARGET.min(((rows - 1.0) / 2.0).floor().max(0.0));
+        // The number of lines that stay visible above the line to which the view scrolls.
+        let above = ((rows - 1.0) / 2.0).floor().clamp(0.0, 4.0);
         let from = text.y + (top - above * height).max(0.0);
         // Only down: a long line must not move the view to the right.
         let place = Rect::from_x_y_ranges(ui.clip_rect().x_range(), from..=text.y + top + height);
@@ -180,7 +178,7 @@ pub(super) fn show_plain_lines(ui: &mut Ui, lines: &[(&str, Color32)]) {
     let (height, glyph) = ui.fonts_mut(|fonts| (fonts.row_height(&font), fonts.glyph_width(&font, 'm')));
     let longest = lines.iter().map(|(line, _)| line.chars().count()).max().unwrap_or(0) as f32;
     let size = vec2(ui.available_width().max(longest * glyph), height * lines.len() as f32);
-    let (area, response) = ui.allocate_exact_size(size, egui::Sense::hover());
+    let (area, response) = ui.allocate_exact_size(size, Sense::hover());
     let text = || lines.iter().map(|(line, _)| *line).collect::<Vec<_>>().join("\n");
     response.named(Role::Code, "Code").valued(text);
     let clip = ui.clip_rect().intersect(area);
@@ -189,7 +187,7 @@ pub(super) fn show_plain_lines(ui: &mut Ui, lines: &[(&str, Color32)]) {
     let count = (clip.height().max(0.0) / height).ceil() as usize + 1;
     for (row, (line, color)) in lines.iter().enumerate().skip(first).take(count) {
         let at = Pos2::new(area.left(), area.top() + row as f32 * height);
-        painter.text(at, egui::Align2::LEFT_TOP, line, theme::figures(FONT_SIZE), *color);
+        painter.text(at, Align2::LEFT_TOP, line, font.clone(), *color);
     }
 }
 

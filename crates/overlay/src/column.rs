@@ -1,9 +1,7 @@
 //! The column of panels, docked to a side of the window, and as wide as the user has dragged its edge. The open panels stand in
 //! it below each other, the newest first, and the column scrolls.
 
-use egui::{Rect, ScrollArea, Ui, UiBuilder};
-
-use crate::theme;
+use crate::prelude::*;
 
 /// The part of the state of the column of panels that is kept from one start to the next.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -26,10 +24,6 @@ pub(crate) struct Column {
     shown: f32,
 }
 
-/// The width in points until the user drags the edge: that of the widest panel and a scroll bar.
-const WIDTH: f32 = 476.0;
-/// The width in points while all panels are folded.
-const FOLDED_WIDTH: f32 = 250.0;
 /// The least width in points of the column of panels.
 const MIN_WIDTH: f32 = 240.0;
 /// The least width in points of the picture beside the column, if the window is wide enough for both.
@@ -39,8 +33,10 @@ impl Column {
     /// Returns the column's width in points in `window`; `folded` is true if all panels are folded.
     pub(crate) fn width(&self, window: Rect, folded: bool) -> f32 {
         let most = (window.width() - theme::GAP - MIN_ROOM).max(MIN_WIDTH.min(window.width()));
-        let width = self.dragged.or(self.state.width).unwrap_or(WIDTH).max(MIN_WIDTH);
-        if folded { width.min(FOLDED_WIDTH) } else { width }.min(most)
+        // The width in points until the user drags the edge: that of the widest panel and a scroll bar.
+        let width = self.dragged.or(self.state.width).unwrap_or(476.0).max(MIN_WIDTH);
+        // The width in points while all panels are folded.
+        if folded { width.min(250.0) } else { width }.min(most)
     }
 
     /// Lays `contents` out in a column of `width` points at the left or right side of `area`. The user can drag the edge of the

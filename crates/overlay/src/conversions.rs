@@ -3,16 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use egui::{Align2, Color32, Rect, Role, Sense, Stroke, Ui, Vec2, pos2, vec2};
-
-use super::job::{JobState, start_or_stop};
-use super::panel::{ColumnPanel, Entry, Pane, line, paragraph};
-use super::panels::Panel;
-use super::{Action, View, theme};
-use crate::access::Access as _;
-use crate::hover::Explain as _;
 use ladders::type_conversions::state::State;
 use ladders::type_conversions::types::{Case, Rounding, Type};
+
+use crate::job::{JobState, start_or_stop};
+use crate::panel::{ColumnPanel, Pane, line, paragraph};
+use crate::prelude::*;
 
 /// The state and the results of a background check of the device's type conversions (`convert_T()` functions).
 #[derive(Debug, Clone, Default)]
@@ -68,8 +64,6 @@ const NAMES_WIDTH: f32 = 52.0;
 const CELL_GAP: f32 = 3.0;
 /// Height in points of the names of destination types above the matrix.
 const HEADER_HEIGHT: f32 = 20.0;
-/// The greatest number of faults that the panel lists.
-const MAX_LISTED_FAULTS: usize = 8;
 /// The hover text of the button that starts the check.
 const START_HOVER: &str = "Test every convert_*() of OpenCL C on this device, with each rounding mode, for scalars and vectors, in child \
                          processes: all values of 8 and 16 bits, of wider types edge cases and 2^20 random values.\nThe movie keeps \
@@ -78,66 +72,62 @@ const START_HOVER: &str = "Test every convert_*() of OpenCL C on this device, wi
 const LEGEND: &str =
     "Each cell: default, rte, rtz, rtp, rtn; second row with _sat. \u{d7} wrong, \u{2013} not testable";
 
-pub(super) struct ConversionsPanel;
-
-impl ColumnPanel for ConversionsPanel {
-    fn entry(&self) -> Entry {
-        Entry::new(
-            Panel::Conversions,
-            ("Conversions", "Test the device's convert_*() functions of OpenCL C"),
-            450.0,
-        )
-        .with_key("k", "check of type conversions")
-    }
-
-    fn progress(&self, view: &View) -> Option<String> {
+pub(super) static CONVERSIONS: ColumnPanel = ColumnPanel {
+    key: Some(("k", "check of type conversions")),
+    progress: |view| {
         let (tested, cases) = view.conversions.progress();
         view.conversions.state.is_under_way().then(|| format!("{tested} of {cases}"))
-    }
+    },
+    ..ColumnPanel::new(
+        Panel::Conversions,
+        ("Conversions", "Test the device's convert_*() functions of OpenCL C"),
+        450.0,
+        show,
+    )
+};
 
-    fn show(&self, ui: &mut Ui, pane: &mut Pane) {
-        let pass = &mut *pane.pass;
-        let check = pass.view.conversions;
-        let (color, text) = state_text(check);
-        match check.state {
-            // The reason stands nowhere else, so it must not be cut.
-            JobState::Failed(_) => paragraph(ui, &text, color),
-            _ => line(ui, &text, color),
+fn show(ui: &mut Ui, pane: &mut Pane) {
+    let pass = &mut *pane.pass;
+    let check = pass.view.conversions;
+    let (color, text) = state_text(check);
+    match check.state {
+        // The reason stands nowhere else, so it must not be cut.
+        JobState::Failed(_) => paragraph(ui, &text, color),
+        _ => line(ui, &text, color),
+    };
+    let (known, all) = check.progress();
+    if check.state.is_under_way() {
+        let done = known as f32 / all.max(1) as f32;
+        let bar = ui.add(egui::ProgressBar::new(done).desired_height(6.0).fill(theme::GOOD));
+        bar.named(Role::ProgressIndicator, "Progress").valued(|| format!("{known} of {all}"));
+    }
+    ui.horizontal(|ui| {
+        let start = ("Check now", START_HOVER, Action::CheckConversions);
+        let stop = ("Stop", "Stop; results so far are kept", Action::StopChecking);
+        pass.actions.extend(start_or_stop(ui, &check.state, start, stop));
+        if !check.device.is_empty() {
+            line(ui, &format!("{}, seed {}", check.device, check.seed), theme::WEAK);
+        }
+    });
+    if !check.cases.is_empty() {
+        show_matrix(ui, check);
+        line(ui, LEGEND, theme::WEAK);
+    }
+    let mut faults = check.cases.iter().filter_map(|(case, state)| {
+        let why = match state {
+            State::Wrong(_, failure) => failure.to_string(),
+            State::Unsupported(why) | State::MissingInDriver(why) | State::Failed(why) => why.clone(),
+            State::Partial(_) | State::Ok(_) => return None,
         };
-        let (known, all) = check.progress();
-        if check.state.is_under_way() {
-            let done = known as f32 / all.max(1) as f32;
-            let bar = ui.add(egui::ProgressBar::new(done).desired_height(6.0).fill(theme::GOOD));
-            bar.named(Role::ProgressIndicator, "Progress").valued(|| format!("{known} of {all}"));
-        }
-        ui.horizontal(|ui| {
-            let start = ("Check now", START_HOVER, Action::CheckConversions);
-            let stop = ("Stop", "Stop; results so far are kept", Action::StopChecking);
-            pass.actions.extend(start_or_stop(ui, &check.state, start, stop));
-            if !check.device.is_empty() {
-                line(ui, &format!("{}, seed {}", check.device, check.seed), theme::WEAK);
-            }
-        });
-        if !check.cases.is_empty() {
-            show_matrix(ui, check);
-            line(ui, LEGEND, theme::WEAK);
-        }
-        let faults = || check.cases.iter().filter_map(|(case, state)| Some((case, fault_text(state)?)));
-        for (case, why) in faults().take(MAX_LISTED_FAULTS) {
-            line(ui, &format!("{case}, {why}"), theme::WARN).explain(case_hover_text(check, *case));
-        }
-        if let Some(more) = faults().count().checked_sub(MAX_LISTED_FAULTS).filter(|more| *more > 0) {
-            line(ui, &format!("and {more} more: clreel conformance lists all"), theme::WEAK);
-        }
+        Some((*case, why))
+    });
+    // The greatest number of faults that the panel lists.
+    for (case, why) in faults.by_ref().take(8) {
+        line(ui, &format!("{case}, {why}"), theme::WARN).explain(case_hover_text(check, case));
     }
-}
-
-/// Returns the description of the fault in a case; `None` if the case has none.
-fn fault_text(state: &State) -> Option<String> {
-    match state {
-        State::Wrong(_, failure) => Some(failure.to_string()),
-        State::Unsupported(why) | State::MissingInDriver(why) | State::Failed(why) => Some(why.clone()),
-        State::Partial(_) | State::Ok(_) => None,
+    match faults.count() {
+        0 => {}
+        more => _ = line(ui, &format!("and {more} more: clreel conformance lists all"), theme::WEAK),
     }
 }
 
@@ -147,9 +137,8 @@ fn state_text(check: &Conversions) -> (Color32, String) {
     let wrong = check.count_cases(|state| matches!(state, State::Wrong(..)));
     let failed = check.count_cases(|state| matches!(state, State::Unsupported(_) | State::Failed(_)));
     let missing = check.count_cases(|state| matches!(state, State::MissingInDriver(_)));
-    let faults = [(wrong, "wrong"), (failed, "failed"), (missing, "missing in the driver")];
     let mut found = format!("{} correct", known - wrong - failed - missing);
-    for (count, word) in faults {
+    for (count, word) in [(wrong, "wrong"), (failed, "failed"), (missing, "missing in the driver")] {
         if count > 0 {
             found.push_str(&format!(", {count} {word}"));
         }
@@ -170,16 +159,14 @@ fn state_text(check: &Conversions) -> (Color32, String) {
 
 /// Returns the hover text of a case: its result, and for a fault the command that reproduces it.
 fn case_hover_text(check: &Conversions, case: Case) -> String {
-    let command =
-        || format!("clreel conformance --device '{}' --type {case} --seed {}", check.device, check.seed);
-    match check.cases.get(&case) {
+    let Conversions { device, seed, cases, .. } = check;
+    let command = format!("clreel conformance --device '{device}' --type {case} --seed {seed}");
+    match cases.get(&case) {
         None | Some(State::Partial(_)) => format!("convert_{case}: not tested yet"),
         Some(State::Ok(_)) => format!("convert_{case}: correct, scalar and all vector widths"),
-        Some(State::Wrong(_, failure)) => {
-            format!("convert_{case}: wrong, {failure}\nReproduce: {}", command())
-        }
+        Some(State::Wrong(_, failure)) => format!("convert_{case}: wrong, {failure}\nReproduce: {command}"),
         Some(State::Unsupported(why) | State::MissingInDriver(why) | State::Failed(why)) => {
-            format!("convert_{case}: not testable: {why}\nReproduce: {}", command())
+            format!("convert_{case}: not testable: {why}\nReproduce: {command}")
         }
     }
 }
@@ -192,16 +179,14 @@ fn show_matrix(ui: &mut Ui, check: &Conversions) {
     let (area, response) = ui.allocate_exact_size(size, Sense::hover());
     let width = (area.width() - NAMES_WIDTH) / types.len().max(1) as f32;
     let (first, cell) = (area.min + vec2(NAMES_WIDTH, HEADER_HEIGHT), vec2(width, ROW_HEIGHT));
-    let painter = ui.painter();
     let head = "from\u{a0}\u{2193} to\u{a0}\u{2192}";
     let middle = area.top() + HEADER_HEIGHT / 2.0 - 1.0;
-    painter.text(pos2(area.left(), middle), Align2::LEFT_CENTER, head, theme::words(9.5), theme::WEAK);
-    let font = theme::words(11.0);
+    ui.words(pos2(area.left(), middle), Align2::LEFT_CENTER, head, 9.5, theme::WEAK);
     for (n, ty) in (0_u8..).map(|n| f32::from(n) + 0.5).zip(&types) {
         let above = pos2(first.x + n * width - CELL_GAP / 2.0, middle);
-        painter.text(above, Align2::CENTER_CENTER, ty.name(), font.clone(), theme::TEXT);
+        ui.words(above, Align2::CENTER_CENTER, ty.name(), 11.0, theme::TEXT);
         let before = pos2(first.x - 6.0, first.y + n * ROW_HEIGHT - CELL_GAP / 2.0);
-        painter.text(before, Align2::RIGHT_CENTER, ty.name(), font.clone(), theme::TEXT);
+        ui.words(before, Align2::RIGHT_CENTER, ty.name(), 11.0, theme::TEXT);
     }
     // A cell has a column of squares for each rounding mode and, for integer destination types, a second row for saturation.
     let square = |case: &Case| -> Option<Rect> {
@@ -214,17 +199,16 @@ fn show_matrix(ui: &mut Ui, check: &Conversions) {
         Some(Rect::from_min_size(corner, size))
     };
     let response = response.named(Role::Image, "Conversions").valued(|| state_text(check).1);
-    let pointer = response.hover_pos();
     let mut pointed = None;
     for (case, state) in &check.cases {
         let Some(square) = square(case) else { continue };
         show_square(ui, square, state);
-        if pointer.is_some_and(|at| square.contains(at)) {
+        if response.hover_pos().is_some_and(|at| square.contains(at)) {
             pointed = Some(*case);
         }
     }
     if let Some(case) = pointed {
-        response.explain_at_pointer(|ui| drop(ui.label(case_hover_text(check, case))));
+        response.explain_at_pointer(|ui| _ = ui.label(case_hover_text(check, case)));
     }
 }
 
@@ -246,9 +230,7 @@ fn show_square(ui: &Ui, square: Rect, state: &State) {
             ui.painter().line_segment([mark.left_top(), mark.right_bottom()], stroke);
             ui.painter().line_segment([mark.right_top(), mark.left_bottom()], stroke);
         }
-        State::Unsupported(_) | State::MissingInDriver(_) | State::Failed(_) => {
-            ui.painter().line_segment([mark.left_center(), mark.right_center()], stroke);
-        }
         State::Partial(_) | State::Ok(_) => {}
+        _ => _ = ui.painter().hline(mark.x_range(), mark.center().y, stroke),
     }
 }

@@ -16,10 +16,16 @@ pub(crate) fn short_names(device: &DeviceInfo) -> (String, String) {
         let cores = if device.units == 1 { "core" } else { "cores" };
         name.push_str(&format!(", {} {cores}", device.units));
     }
-    (
-        name,
-        format!("{} {}", platform_name(&device.platform), leading_version(&device.driver)).trim().to_owned(),
-    )
+    let platform = match device.platform.as_str() {
+        "Portable Computing Language" => "PoCL",
+        "NVIDIA CUDA" => "NVIDIA",
+        "AMD Accelerated Parallel Processing" => "AMD",
+        platform if platform.starts_with("Intel(R)") => "Intel",
+        platform => platform,
+    };
+    // The leading version number, such as "3.1" of "3.1+debian".
+    let version = device.driver.split(|c: char| !c.is_ascii_digit() && c != '.').next().unwrap_or_default();
+    (name, format!("{platform} {}", version.trim_end_matches('.')).trim().to_owned())
 }
 
 /// Returns the kind, compute units and clock rate of a device, as far as they are known: "GPU, 132 units at 1980 MHz".
@@ -50,71 +56,31 @@ fn model_name(name: &str) -> String {
     if model.is_empty() { name.trim().to_owned() } else { model }
 }
 
-/// Returns the short name of an OpenCL platform: "PoCL" for "Portable Computing Language".
-fn platform_name(name: &str) -> &str {
-    match name {
-        "Portable Computing Language" => "PoCL",
-        "NVIDIA CUDA" => "NVIDIA",
-        "AMD Accelerated Parallel Processing" => "AMD",
-        _ if name.starts_with("Intel(R)") => "Intel",
-        _ => name,
-    }
-}
-
-/// Returns the leading version number: "3.1" of "3.1+debian".
-fn leading_version(driver: &str) -> &str {
-    let end = driver.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(driver.len());
-    driver[..end].trim_end_matches('.')
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn names(name: &str, platform: &str, driver: &str, kind: DeviceKind) -> (String, String) {
-        let (name, platform, driver) = (name.into(), platform.into(), driver.into());
-        short_names(&DeviceInfo { name, platform, driver, kind, units: 2, ..DeviceInfo::made_up() })
-    }
-
     #[test]
     fn devices_have_the_names_that_people_use() {
-        let pocl = "Portable Computing Language";
-        for (name, platform, driver, kind, wanted) in [
-            (
-                "pthread-skylake-avx512-Intel(R) Xeon(R) Processor @ 2.30GHz",
-                pocl,
-                "3.1+debian",
-                DeviceKind::Cpu,
-                ("Xeon, 2 cores", "PoCL 3.1"),
-            ),
-            (
-                "cpu-znver3-AMD Ryzen 7 5800X 8-Core Processor",
-                pocl,
-                "6.0",
-                DeviceKind::Cpu,
-                ("Ryzen 7 5800X, 2 cores", "PoCL 6.0"),
-            ),
-            (
-                "Intel(R) Core(TM) i7-8700 CPU @ 3.20GHz",
-                "Intel(R) OpenCL",
-                "2024.17.3.0",
-                DeviceKind::Cpu,
-                ("Core i7-8700, 2 cores", "Intel 2024.17.3.0"),
-            ),
-            ("NVIDIA H200", "NVIDIA CUDA", "580.159", DeviceKind::Gpu, ("H200", "NVIDIA 580.159")),
-            (
-                "NVIDIA GeForce RTX 4090",
-                "NVIDIA CUDA",
-                "550.1",
-                DeviceKind::Gpu,
-                ("GeForce RTX 4090", "NVIDIA 550.1"),
-            ),
-            ("cpu-minimal", pocl, "6.0", DeviceKind::Cpu, ("cpu-minimal, 2 cores", "PoCL 6.0")),
-            ("gfx1100", "rusticl", "", DeviceKind::Gpu, ("gfx1100", "rusticl")),
-            ("CPU", "", "", DeviceKind::Gpu, ("CPU", "")),
-            ("", "", "", DeviceKind::Gpu, ("", "")),
+        let (pocl, intel, cuda) = ("Portable Computing Language", "Intel(R) OpenCL", "NVIDIA CUDA");
+        let xeon = "pthread-skylake-avx512-Intel(R) Xeon(R) Processor @ 2.30GHz";
+        let ryzen = "cpu-znver3-AMD Ryzen 7 5800X 8-Core Processor";
+        let core = "Intel(R) Core(TM) i7-8700 CPU @ 3.20GHz";
+        let (cpu, gpu) = (DeviceKind::Cpu, DeviceKind::Gpu);
+        for (kind, name, platform, driver, wanted) in [
+            (cpu, xeon, pocl, "3.1+debian", ("Xeon, 2 cores", "PoCL 3.1")),
+            (cpu, ryzen, pocl, "6.0", ("Ryzen 7 5800X, 2 cores", "PoCL 6.0")),
+            (cpu, core, intel, "2024.17.3.0", ("Core i7-8700, 2 cores", "Intel 2024.17.3.0")),
+            (gpu, "NVIDIA H200", cuda, "580.159", ("H200", "NVIDIA 580.159")),
+            (gpu, "NVIDIA GeForce RTX 4090", cuda, "550.1", ("GeForce RTX 4090", "NVIDIA 550.1")),
+            (cpu, "cpu-minimal", pocl, "6.0", ("cpu-minimal, 2 cores", "PoCL 6.0")),
+            (gpu, "gfx1100", "rusticl", "", ("gfx1100", "rusticl")),
+            (gpu, "CPU", "", "", ("CPU", "")),
+            (gpu, "", "", "", ("", "")),
         ] {
-            let (name, driver) = names(name, platform, driver, kind);
+            let (name, platform, driver) = (name.into(), platform.into(), driver.into());
+            let info = DeviceInfo { name, platform, driver, kind, units: 2, ..DeviceInfo::made_up() };
+            let (name, driver) = short_names(&info);
             assert_eq!((name.as_str(), driver.as_str()), wanted);
         }
     }

@@ -1,18 +1,13 @@
 //! The panel that lists the OpenCL devices and switches between them.
 
-use std::fmt::Write as _;
-
-use egui::{Align, Color32, Layout, Margin, Response, RichText, Role, Sense, Ui, UiBuilder};
-
-use super::open_panels::OpenPanels;
-use super::panel::{ColumnPanel, Entry, Pane, paragraph};
-use super::panels::Panel;
-use super::{Action, View, device_name, theme};
-use crate::access::Access as _;
-use crate::hover::Explain as _;
 use base::device::DeviceInfo;
 use base::error::Error;
+use egui::Layout;
 use engine::sharing::Sharing;
+
+use crate::device_name;
+use crate::panel::{ColumnPanel, Pane, paragraph};
+use crate::prelude::*;
 
 /// The state of an OpenCL device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,49 +52,39 @@ impl DeviceList<'_> {
     }
 }
 
-pub(super) struct DevicesPanel;
+pub(super) static DEVICES: ColumnPanel = ColumnPanel {
+    margin: Margin { bottom: 4, ..Margin::ZERO },
+    title: |_, _, _| "OpenCL devices".to_owned(),
+    ..ColumnPanel::new(
+        Panel::Devices,
+        ("Devices", "List and switch OpenCL devices (Ctrl+D: next device)"),
+        220.0,
+        show,
+    )
+};
 
-impl ColumnPanel for DevicesPanel {
-    fn entry(&self) -> Entry {
-        Entry {
-            margin: Margin { bottom: 4, ..Margin::ZERO },
-            ..Entry::new(
-                Panel::Devices,
-                ("Devices", "List and switch OpenCL devices (Ctrl+D: next device)"),
-                220.0,
-            )
-        }
-    }
-
-    fn title(&self, _: &View, _: &OpenPanels) -> String {
-        "OpenCL devices".to_owned()
-    }
-
-    fn show(&self, ui: &mut Ui, pane: &mut Pane) {
-        let (list, actions) = (&pane.pass.view.devices, &mut pane.pass.actions);
-        ui.spacing_mut().item_spacing.y = 2.0;
-        match list.rows {
-            None => show_note(ui, "Searching for devices.", theme::TEXT),
-            Some([]) => show_note(ui, "No OpenCL device found.", theme::WARN),
-            Some(rows) => {
-                for (index, row) in rows.iter().enumerate() {
-                    if show_device(ui, index, row) {
-                        actions.push(Action::SetDevice(index));
-                    }
-                }
-                // The check belongs to a device, so it can be reached from here.
-                let check = show_block(ui, Sense::click(), |ui| {
-                    paragraph(ui, "Check the type conversions of the device in use", theme::TEXT);
-                });
-                let check = check.named(Role::Button, "Check the type conversions of the device in use");
-                if check.explain("Open the panel that tests every convert_*() (k)").clicked() {
-                    actions.push(Action::Toggle(Panel::Conversions));
-                }
+fn show(ui: &mut Ui, pane: &mut Pane) {
+    let (list, actions) = (&pane.pass.view.devices, &mut pane.pass.actions);
+    ui.spacing_mut().item_spacing.y = 2.0;
+    match list.rows {
+        None => show_note(ui, "Searching for devices.", theme::TEXT),
+        Some([]) => show_note(ui, "No OpenCL device found.", theme::WARN),
+        Some(rows) => {
+            for (index, row) in rows.iter().enumerate() {
+                show_device(ui, index, row, actions);
             }
+            // The check belongs to a device, so it can be reached from here.
+            let check = show_block(ui, Sense::click(), |ui| {
+                paragraph(ui, "Check the type conversions of the device in use", theme::TEXT);
+            });
+            let check = check.named(Role::Button, "Check the type conversions of the device in use");
+            check
+                .explain("Open the panel that tests every convert_*() (k)")
+                .on_click(Action::Toggle(Panel::Conversions), actions);
         }
-        for remark in list.remarks {
-            show_note(ui, remark, theme::WEAK);
-        }
+    }
+    for remark in list.remarks {
+        show_note(ui, remark, theme::WEAK);
     }
 }
 
@@ -108,19 +93,24 @@ fn show_note(ui: &mut Ui, text: &str, color: Color32) {
     show_block(ui, Sense::hover(), |ui| drop(paragraph(ui, text, color)));
 }
 
-/// Lays one device out. Returns true if the user clicked it.
-fn show_device(ui: &mut Ui, index: usize, row: &DeviceRow) -> bool {
+/// Lays one device out. A click changes to it.
+fn show_device(ui: &mut Ui, index: usize, row: &DeviceRow, actions: &mut Vec<Action>) {
     let (state, state_color) = match row.state {
         DeviceState::Idle => ("", theme::TEXT),
         DeviceState::InUse => ("in use", theme::GOOD),
         DeviceState::Preparing => ("initializing", theme::WARN),
     };
-    let (sharing, sharing_color) = sharing_text(row.sharing);
+    let (sharing, sharing_color) = match row.sharing {
+        None => ("Sharing: being tested in a child process".to_owned(), theme::WEAK),
+        Some(Sharing::ZeroCopy) => ("Shares textures with OpenGL".to_owned(), theme::GOOD),
+        Some(Sharing::Copy { reason }) => (format!("Frames are copied to OpenGL: {reason}"), theme::TEXT),
+    };
+    let name = format!("{index}: {}", row.info.name);
     let device = show_block(ui, Sense::click(), |ui| {
         ui.with_layout(Layout::right_to_left(Align::TOP), |ui| {
             paragraph(ui, state, state_color);
-            let name = RichText::new(format!("{index}: {}", row.info.name)).font(theme::words(13.0));
-            ui.with_layout(Layout::top_down(Align::LEFT), |ui| ui.label(name.color(theme::STRONG)));
+            let text = RichText::new(&name).font(theme::words(13.0)).color(theme::STRONG);
+            ui.with_layout(Layout::top_down(Align::LEFT), |ui| ui.label(text));
         });
         paragraph(ui, &device_text(row.info), theme::TEXT);
         paragraph(ui, &sharing, sharing_color);
@@ -128,12 +118,9 @@ fn show_device(ui: &mut Ui, index: usize, row: &DeviceRow) -> bool {
             paragraph(ui, format!("{} {}", error.what, error.why).trim_end(), theme::ERROR);
         }
     });
-    let hover = match row.state {
-        DeviceState::InUse => "Restart this device",
-        _ => "Use this device",
-    };
-    let name = format!("{index}: {}", row.info.name);
-    device.named(Role::Button, &name).valued(|| format!("{state} {sharing}")).explain(hover).clicked()
+    let hover = if row.state == DeviceState::InUse { "Restart this device" } else { "Use this device" };
+    let device = device.named(Role::Button, &name).valued(|| format!("{state} {sharing}"));
+    device.explain(hover).on_click(Action::SetDevice(index), actions);
 }
 
 /// Lays `contents` out on a background, which is lighter under the pointer if `sense` includes clicks. Returns the response of
@@ -162,22 +149,10 @@ fn device_text(info: &DeviceInfo) -> String {
         text = format!("{}: {text}", info.platform);
     }
     if info.global_memory_bytes > 0 {
-        let _ = write!(text, ", {:.1} GiB", info.global_memory_bytes as f64 / f64::from(1 << 30));
+        text.push_str(&format!(", {:.1} GiB", info.global_memory_bytes as f64 / f64::from(1 << 30)));
     }
-    let driver = if info.driver.is_empty() { String::new() } else { format!("driver {}", info.driver) };
-    let versions: Vec<&str> =
-        [info.version.as_str(), &driver].into_iter().filter(|v| !v.is_empty()).collect();
-    if !versions.is_empty() {
-        let _ = write!(text, ". {}", versions.join(", "));
-    }
-    text
-}
-
-/// Returns a sentence that says how a device hands frames to OpenGL, and the colour of the sentence.
-fn sharing_text(sharing: Option<&Sharing>) -> (String, Color32) {
-    match sharing {
-        None => ("Sharing: being tested in a child process".to_owned(), theme::WEAK),
-        Some(Sharing::ZeroCopy) => ("Shares textures with OpenGL".to_owned(), theme::GOOD),
-        Some(Sharing::Copy { reason }) => (format!("Frames are copied to OpenGL: {reason}"), theme::TEXT),
-    }
+    let driver = (!info.driver.is_empty()).then(|| format!("driver {}", info.driver));
+    let version = Some(info.version.clone()).filter(|version| !version.is_empty());
+    let versions: Vec<String> = version.into_iter().chain(driver).collect();
+    if versions.is_empty() { text } else { format!("{text}. {}", versions.join(", ")) }
 }

@@ -2,6 +2,7 @@
 
 use super::{Busy, View, theme, words};
 use box_filter::VariantId;
+use engine::stats::PlayState;
 
 /// Returns the progress of the picture that is being filtered if its filter differs from that of the picture on the screen;
 /// `None` otherwise.
@@ -41,6 +42,13 @@ pub(crate) fn filter_name(variant: VariantId, radius: u32, auto: Option<VariantI
 /// Returns the CPU load of the process in percent of one core: "CPU 60 %".
 pub(crate) fn cpu(view: &View) -> String {
     view.cpu.process.map_or_else(|| format!("CPU {}", theme::UNKNOWN), |p| format!("CPU {p:.0} %"))
+}
+
+/// Returns the speed unless it is normal, and the text about the loop unless the movie has ended.
+pub(crate) fn speed_and_loop(view: &View) -> Vec<String> {
+    let speed = (view.speed != 1.0).then(|| format!("{:.2}\u{d7}", view.speed));
+    let repeats = !view.loop_text.is_empty() && view.state != PlayState::Ended;
+    speed.into_iter().chain(repeats.then(|| view.loop_text.to_owned())).collect()
 }
 
 /// Returns the text for an unknown frame rate.

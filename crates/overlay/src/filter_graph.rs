@@ -1,22 +1,18 @@
 //! The graph of the filter's time over the last seconds, on a logarithmic axis: a line with a step for each frame, interrupted
 //! where the variant, kernels, radius, size or device change, with the median of each segment.
 
-use egui::{Align2, Rect, Role, Sense, Shape, Stroke, Ui, pos2};
-
-use super::axes::{Axes, add_label, begin_s, snap_to_pixel};
-use super::facts::{NOT_TIMED, filter_name};
-use super::pass::Pass;
-use super::stage_graph::show_pointed_frame;
-use super::{View, device_name, theme};
-use crate::access::Access as _;
 use box_filter::VariantId;
+use egui::Rangef;
 use engine::stats::summary::{SUMMARY_S, mean_others_share};
 use engine::stats::{FrameSample, Setting, Summary};
 
-/// The time in seconds that the graph covers; it equals the length of the recorder's history of frames.
-const SPAN_S: f64 = 10.0;
-/// The least number of powers of ten on the vertical axis, so that noise of a few percent looks small.
-const MIN_DECADES: i32 = 2;
+use crate::axes::{Axes, add_label, begin_s, snap_to_pixel};
+use crate::facts::{NOT_TIMED, filter_name};
+use crate::pass::Pass;
+use crate::prelude::*;
+use crate::stage_graph::show_pointed_frame;
+use crate::{View, device_name};
+
 /// Height in points of the text with a segment's name.
 const NAME_HEIGHT: f32 = 15.0;
 
@@ -50,7 +46,8 @@ struct Segment<'a> {
 pub(crate) fn show(ui: &mut Ui, area: Rect, pass: &mut Pass) {
     let (view, numbers) = (pass.view, pass.numbers);
     let history = view.recorder.history();
-    let axes = Axes::new(ui, area, SPAN_S, history);
+    // The time in seconds that the graph covers; it equals the length of the recorder's history of frames.
+    let axes = Axes::new(ui, area, 10.0, history);
     if !axes.plot.is_positive() {
         return;
     }
@@ -76,17 +73,17 @@ pub(crate) fn show(ui: &mut Ui, area: Rect, pass: &mut Pass) {
         let Some(first) = segment.frames.first() else { continue };
         let left = axes.x(first.from);
         if n > 0 && left > axes.plot.left() + 2.0 {
-            let line = [pos2(left, axes.plot.top()), pos2(left, axes.plot.bottom())];
+            let line = [axes.plot.top(), axes.plot.bottom()].map(|y| pos2(left, y));
             shapes.extend(Shape::dashed_line(&line, Stroke::new(axes.pixel, theme::WEAK), 3.0, 3.0));
         }
-        let current = n + 1 == segments.len();
-        let color = if current { theme::FILTER } else { theme::FILTER_DIM };
         if segment.summary.is_some() {
-            let mut points: Vec<egui::Pos2> = Vec::with_capacity(2 * segment.frames.len());
-            for frame in &segment.frames {
-                let at = snap_to_pixel(graph.y(frame.ms), axes.pixel);
-                points.extend([pos2(axes.x(frame.from), at), pos2(axes.x(frame.to), at)]);
-            }
+            let is_newest = n + 1 == segments.len();
+            let color = if is_newest { theme::FILTER } else { theme::FILTER_DIM };
+            let step = |frame: &Bar| {
+                let y = snap_to_pixel(graph.y(frame.ms), axes.pixel);
+                [frame.from, frame.to].map(|time| pos2(axes.x(time), y))
+            };
+            let points = segment.frames.iter().flat_map(step).collect();
             shapes.push(Shape::line(points, Stroke::new(1.8, color)));
         }
     }
@@ -94,10 +91,10 @@ pub(crate) fn show(ui: &mut Ui, area: Rect, pass: &mut Pass) {
     if segments.iter().all(|s| s.summary.is_none() && !s.is_left_out) {
         let none = "no filtered frame was presented in the last 10 s";
         let at = axes.plot.center();
-        ui.painter().text(at, Align2::CENTER_CENTER, none, theme::words(11.5), theme::WEAK);
+        ui.words(at, Align2::CENTER_CENTER, none, 11.5, theme::WEAK);
     }
     ui.painter().extend(shapes);
-    let response = ui.interact(axes.plot, egui::Id::unique("filter-graph"), Sense::click());
+    let response = ui.interact(axes.plot, Id::unique("filter-graph"), Sense::click());
     let pointed = response.hover_pos().and_then(|at| axes.frame_at(at, history));
     let names = || (0..segments.len()).map(|n| graph.name(n, view)).collect::<Vec<_>>().join(", ");
     let response = response.named(Role::Image, "Filter alone").valued(names);
@@ -124,17 +121,15 @@ impl Graph<'_> {
     /// Returns the text of the segment with this index: the filter's name and the median of its times.
     fn name(&self, n: usize, view: &View) -> String {
         let (segments, segment) = (&self.segments, &self.segments[n]);
+        let Setting { variant, radius, version, device, .. } = segment.setting;
+        let mut name = filter_name(variant, radius, None);
         // Versions are named as soon as an edited one is on the screen.
-        let is_edited = |variant: VariantId| {
-            segments.iter().any(|s| s.setting.variant == variant && s.setting.version > 1)
-        };
+        if segments.iter().any(|s| s.setting.variant == variant && s.setting.version > 1) {
+            name.push_str(&format!(", version {}", version));
+        }
         // Devices are named where they change.
         let has_changed = segments.windows(2).any(|two| two[0].setting.device != two[1].setting.device);
-        let mut name = filter_name(segment.setting.variant, segment.setting.radius, None);
-        if is_edited(segment.setting.variant) {
-            name.push_str(&format!(", version {}", segment.setting.version));
-        }
-        if has_changed && let Some(device) = view.recorder.shown.device(segment.setting.device) {
+        if has_changed && let Some(device) = view.recorder.shown.device(device) {
             name.push_str(&format!(" on {}", device_name::short_names(device).0));
         }
         match segment.summary {
@@ -161,9 +156,8 @@ impl Graph<'_> {
                 let is_below =
                     |f: &&Bar| f.ms > 0.0 && axes.x(f.to) >= left && axes.x(f.from) <= left + width;
                 let line = segments.iter().flat_map(|s| &s.frames).filter(is_below).map(|f| self.y(f.ms));
-                let (high, low) =
-                    line.fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), y| (a.min(y), b.max(y)));
-                let top = name_top(axes.plot.y_range(), (high <= low).then(|| egui::Rangef::new(high, low)));
+                let range = line.fold(Rangef::NOTHING, |range, y| range.union(Rangef::point(y)));
+                let top = name_top(axes.plot.y_range(), (range.min <= range.max).then_some(range));
                 add_label(shapes, pos2(left + 3.0, top), Align2::LEFT_TOP, galley);
             }
             end = begin.min(left);
@@ -174,7 +168,7 @@ impl Graph<'_> {
 /// Returns the vertical position in points of the upper edge of a segment's text. `line` is the vertical range of the graph's
 /// line next to the text. The text goes above the line, or below it if there is no room above, or else to the edge of the plot
 /// with more room.
-fn name_top(plot: egui::Rangef, line: Option<egui::Rangef>) -> f32 {
+fn name_top(plot: Rangef, line: Option<Rangef>) -> f32 {
     let Some(line) = line else { return plot.center() - NAME_HEIGHT - 4.0 };
     let (above, below) = (line.min - NAME_HEIGHT - 4.0, line.max + 4.0);
     let (room_above, room_below) = (line.min - plot.min, plot.max - line.max);
@@ -201,15 +195,11 @@ fn segments<'a>(
         let ms = sample.stages.filter_ms();
         let ms = if ms.is_finite() { ms } else { 0.0 };
         let (setting, to) = (sample.setting, sample.presented_at);
+        let before = segments.last().and_then(|s| s.frames.last()).map(|f| f.to);
         match segments.last_mut().filter(|last| last.setting == setting) {
-            Some(last) => {
-                let from = last.frames.last().map_or(to, |f| f.to);
-                last.frames.push(Bar { from, to, ms, sample });
-            }
+            Some(last) => last.frames.push(Bar { from: before.unwrap_or(to), to, ms, sample }),
             None => {
-                let before =
-                    segments.last().and_then(|s| s.frames.last()).map_or(f64::NEG_INFINITY, |f| f.to);
-                let from = begin_s(sample, budget_ms).max(before);
+                let from = begin_s(sample, budget_ms).max(before.unwrap_or(f64::NEG_INFINITY));
                 let frames = vec![Bar { from, to, ms, sample }];
                 segments.push(Segment { setting, frames, summary: None, is_left_out: is_left_out(&setting) });
             }
@@ -237,7 +227,8 @@ fn decade_range(times: impl Iterator<Item = f64>) -> (i32, i32) {
     }
     let low = (least * 0.999).log10().floor().clamp(-6.0, 6.0) as i32;
     let high = (most * 1.001).log10().ceil().clamp(-5.0, 7.0) as i32;
-    (low, high.max(low + MIN_DECADES))
+    // The least number of powers of ten on the vertical axis, so that noise of a few percent looks small.
+    (low, high.max(low + 2))
 }
 
 /// Returns the label of 10^`n` milliseconds on the vertical axis.
@@ -298,9 +289,9 @@ mod tests {
 
     #[test]
     fn a_name_stands_beside_the_line_and_not_on_it() {
-        let range = egui::Rangef::new;
+        let range = Rangef::new;
         let plot = range(100.0, 200.0);
-        let apart = |line: egui::Rangef| {
+        let apart = |line: Rangef| {
             let top = name_top(plot, Some(line));
             assert!(top >= plot.min && top + NAME_HEIGHT <= plot.max, "{line:?}: {top}");
             top + NAME_HEIGHT <= line.min || top >= line.max

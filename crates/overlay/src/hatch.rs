@@ -3,10 +3,10 @@
 //! The patterns are tiles of one small texture, which is multiplied with the colour and is darker in the lines of the pattern.
 //! They are aligned to the window's pixels, so that neighbouring bars continue each other's lines.
 
-use egui::epaint::Mesh;
-use egui::{Color32, ColorImage, Id, Rect, Shape, TextureHandle, TextureOptions, Ui, pos2};
-
+use egui::{ColorImage, TextureHandle, TextureOptions};
 use engine::stats::Stage;
+
+use crate::prelude::*;
 
 /// Side of a tile, the square that shows one pattern in the texture, in texels.
 const TILE_SIDE: usize = 64;
@@ -14,8 +14,6 @@ const TILE_SIDE: usize = 64;
 const PERIOD: usize = 8;
 /// The number of tiles in the texture: one for each stage, one for idle time, and one without a pattern.
 const TILES: usize = Stage::ALL.len() + 2;
-/// The colour of a pattern's dark texels, by which the colour of an area is multiplied.
-const INK_COLOR: Color32 = Color32::from_gray(96);
 
 /// The pattern that is drawn over the colour of an area.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,15 +65,6 @@ fn is_ink(tile: usize, x: usize, y: usize) -> bool {
     }
 }
 
-/// Returns the texture's content: all tiles, one below the other.
-fn texture_image() -> ColorImage {
-    let pixels = (0..TILES * TILE_SIDE).flat_map(|y| {
-        (0..TILE_SIDE)
-            .map(move |x| if is_ink(y / TILE_SIDE, x, y % TILE_SIDE) { INK_COLOR } else { Color32::WHITE })
-    });
-    ColorImage::new([TILE_SIDE, TILES * TILE_SIDE], pixels.collect())
-}
-
 /// Draws patterns over the colours of stages, from a texture at the resolution of the window.
 pub(crate) struct Hatch {
     texture: TextureHandle,
@@ -91,7 +80,14 @@ impl Hatch {
         let id = Id::unique("hatch");
         let made = ui.data(|data| data.get_temp::<TextureHandle>(id));
         let texture = made.unwrap_or_else(|| {
-            let texture = ui.ctx().load_texture("hatch", texture_image(), TextureOptions::NEAREST);
+            // All tiles, one below the other.
+            let texels = (0..TILES * TILE_SIDE).flat_map(|y| (0..TILE_SIDE).map(move |x| (x, y)));
+            let ink = |(x, y)| is_ink(y / TILE_SIDE, x, y % TILE_SIDE);
+            // The colour of a pattern's dark texels, by which the colour of an area is multiplied.
+            let pixels =
+                texels.map(|at| if ink(at) { Color32::from_gray(96) } else { Color32::WHITE }).collect();
+            let image = ColorImage::new([TILE_SIDE, TILES * TILE_SIDE], pixels);
+            let texture = ui.ctx().load_texture("hatch", image, TextureOptions::NEAREST);
             ui.data_mut(|data| data.insert_temp(id, texture.clone()));
             texture
         });
@@ -116,18 +112,15 @@ impl Hatch {
             return;
         }
         // Positions in the texture are fractions of its size.
-        let (width, height) = (TILE_SIDE as f32, (TILES * TILE_SIDE) as f32);
+        let size = vec2(TILE_SIDE as f32, (TILES * TILE_SIDE) as f32);
         let tile = (pattern.tile_index() * TILE_SIDE) as f32;
         let columns = split_at_tiles(rect.left(), rect.right(), self.texel);
         for (top, bottom, v) in split_at_tiles(rect.top(), rect.bottom(), self.texel) {
             for (left, right, u) in columns.clone() {
                 let part = Rect::from_min_max(pos2(left, top), pos2(right, bottom));
                 let texels = Rect::from_min_size(pos2(u, tile + v), part.size() / self.texel);
-                let texture = Rect::from_min_max(
-                    pos2(texels.left() / width, texels.top() / height),
-                    pos2(texels.right() / width, texels.bottom() / height),
-                );
-                mesh.add_rect_with_uv(part, texture, color);
+                let [from, to] = [texels.min, texels.max].map(|at| (at.to_vec2() / size).to_pos2());
+                mesh.add_rect_with_uv(part, Rect::from_min_max(from, to), color);
             }
         }
     }

@@ -1,22 +1,29 @@
 //! The overlay while it is hidden: the line of statistics for some seconds after a change or while a picture takes long, and
 //! the controls while the mouse is at the lower edge.
 
-use egui::{Rect, Ui, Vec2, vec2};
+use box_filter::VariantId;
 
-use crate::line::{self, Changes};
 use crate::pass::Pass;
+use crate::prelude::*;
 use crate::timer::Timer;
 use crate::view::View;
-use crate::{panel, theme};
+use crate::{line, panel};
 
-/// Seconds for which the line of statistics stays on the screen after a change.
-const LINE_S: f64 = 3.0;
 /// Seconds for which the controls stay on the screen after the mouse has moved.
 const CONTROLS_S: f64 = 2.0;
-/// A picture that takes at least this many seconds counts as slow, and the line of statistics shows its progress.
-const MIN_BUSY_S: f64 = 1.0;
-/// Height in points of the area at the window's lower edge in which the mouse makes the controls appear.
-const EDGE_HEIGHT: f32 = 56.0;
+
+/// The settings whose changes show the line of statistics.
+#[derive(Debug, PartialEq)]
+struct Settings {
+    chosen: VariantId,
+    radius: u32,
+    paused: bool,
+    speed: f64,
+    loop_text: String,
+    loop_range: (Option<f64>, Option<f64>),
+    target_s: Option<f64>,
+    corrects: bool,
+}
 
 /// The timers of the line of statistics and of the controls, which the hidden overlay shows for a while.
 #[derive(Debug, Default)]
@@ -24,7 +31,7 @@ pub(crate) struct HiddenTimers {
     line: Timer,
     controls: Timer,
     /// The user's settings in the previous pass; `None` before the first pass.
-    previous: Option<Changes>,
+    previous: Option<Settings>,
     /// True if a setting that the user sees has changed since the previous pass.
     has_changed: bool,
 }
@@ -33,9 +40,21 @@ impl HiddenTimers {
     /// Compares the settings that the user sees with those of the previous pass. Call this in each pass, whether the overlay is
     /// hidden or not.
     pub(crate) fn note_changes(&mut self, view: &View) {
-        let now = Changes::from_view(view);
-        let previous = self.previous.replace(now.clone());
-        self.has_changed = previous.is_some_and(|previous| now.differ_from(&previous));
+        let now = Settings {
+            chosen: view.chosen,
+            radius: view.radius,
+            paused: view.paused,
+            speed: view.speed,
+            loop_text: view.loop_text.to_owned(),
+            loop_range: view.loop_range,
+            target_s: view.target_s,
+            corrects: view.correction.is_some(),
+        };
+        // The end of a seek is no change.
+        let differs =
+            |before: Settings| now != Settings { target_s: now.target_s.and(before.target_s), ..before };
+        self.has_changed = self.previous.take().is_some_and(differs);
+        self.previous = Some(now);
     }
 
     /// Returns true if the line of statistics is shown in this pass. Each change of a setting restarts the time for which it is
@@ -44,15 +63,18 @@ impl HiddenTimers {
         if self.has_changed {
             self.line.start();
         }
-        let is_slow = view.busy.is_some_and(|b| b.predicted_s.unwrap_or(0.0).max(b.elapsed_s) >= MIN_BUSY_S);
-        self.line.update(ui, LINE_S) || is_slow
+        // A picture that takes at least this many seconds counts as slow, and the line of statistics shows its progress.
+        let is_slow = view.busy.is_some_and(|b| b.predicted_s.unwrap_or(0.0).max(b.elapsed_s) >= 1.0);
+        // Seconds for which the line of statistics stays on the screen after a change.
+        self.line.update(ui, 3.0) || is_slow
     }
 
     /// Returns true if the controls are shown in this pass: the mouse has moved at the lower edge, or over the controls, whose
     /// upper edge is `top`.
     pub(crate) fn shows_controls(&mut self, ui: &Ui, window: Rect, top: f32) -> bool {
         let (pointer, moved) = ui.input(|i| (i.pointer.latest_pos(), i.pointer.delta() != Vec2::ZERO));
-        let edge = window.bottom() + theme::GAP - EDGE_HEIGHT;
+        // Height in points of the area at the window's lower edge in which the mouse makes the controls appear.
+        let edge = window.bottom() + theme::GAP - 56.0;
         let top = if self.controls.update(ui, CONTROLS_S) { top.min(edge) } else { edge };
         if moved && pointer.is_some_and(|p| p.y >= top) {
             self.controls.start();

@@ -6,7 +6,7 @@ use std::fmt;
 use egui::{Button, Ui, vec2};
 
 use super::Action;
-use crate::hover::Explain as _;
+use crate::describe::Describe as _;
 
 /// The state of a background job.
 #[derive(Debug, Clone, Default, PartialEq)]

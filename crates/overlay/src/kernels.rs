@@ -5,18 +5,14 @@ mod diff;
 mod state;
 mod versions;
 
-use egui::style::ScrollAnimation;
-use egui::{Label, Rect, RichText, ScrollArea, Ui, vec2};
-
-use super::panel::{self, ColumnPanel, Entry, Pane, choice_button, line, paragraph};
-use super::panels::Panel;
-use super::switches::Switches;
-use super::{Action, View, code, theme};
-use crate::hover::Explain as _;
 use base::device::MachineCode;
 use base::error::{Error, Result};
 use box_filter::Work;
+use egui::style::ScrollAnimation;
 
+use crate::code;
+use crate::panel::{self, ColumnPanel, Pane, choice_button, line, paragraph};
+use crate::prelude::*;
 pub use diff::VersionDiff;
 pub use state::{
     CheckedKernels, EarlierVersion, EditedFolder, FilterTime, Kernels, RaceLine, RaceReport, Speed,
@@ -24,12 +20,8 @@ pub use state::{
 };
 pub use versions::result_to_show;
 
-/// The least height in points of the view of the source, unless the user has changed it.
-const MIN_SOURCE_HEIGHT: f32 = 220.0;
 /// The least width in points of the panel in which source and machine code stand side by side.
 const MIN_TWO_COLUMNS_WIDTH: f32 = 700.0;
-/// The greatest height in points of a compiler's log.
-const MAX_LOG_HEIGHT: f32 = 120.0;
 /// The explanation of the panel in the hover text of its title bar.
 const ABOUT: &str = "Kernel files saved in this folder are built, validated in a child process on this frame and on test \
                      pictures, and used from the next frame on.";
@@ -43,164 +35,158 @@ const MACHINE_CODE_HOVER: &str = "Show the machine code of the selected variant 
 const PRINTED_HOVER: &str = "What printf() in a kernel and the driver have printed since this version was saved: the first 100 lines, all on stderr";
 /// The hover text of the button that builds and validates the kernels.
 const REBUILD_HOVER: &str = "Build and validate the kernels now, even if no file has changed (F5)";
+/// The hover text of the button that copies the kernels to a new folder.
+const COPY_HOVER: &str = "Write all kernels to a new folder and watch it for changes";
 /// The hover text of the button that writes a kernel of the user's own from a template.
 const OWN_HOVER: &str =
     "Write box_filter/own.cl, a variant of your own (u), with its contract and a first kernel";
 /// The hover text of the button that watches a folder of edited kernels again.
 const REOPEN_HOVER: &str =
     "Use the kernels in this folder, which you have edited before, and watch it for changes";
-/// The hover text of the button that copies the kernels to a new folder.
-const COPY_HOVER: &str = "Write all kernels to a new folder and watch it for changes";
 
 /// The panel of the kernels that the user edits.
-pub(super) struct KernelsPanel;
+pub(super) static KERNELS: ColumnPanel = ColumnPanel {
+    key: Some(("e", "kernels: source, editing")),
+    about: ABOUT,
+    ..ColumnPanel::new(
+        Panel::Kernels,
+        ("Kernels", "View kernels, and edit them while the movie plays"),
+        340.0,
+        show,
+    )
+};
 
-impl ColumnPanel for KernelsPanel {
-    fn entry(&self) -> Entry {
-        Entry {
-            about: ABOUT,
-            ..Entry::new(
-                Panel::Kernels,
-                ("Kernels", "View kernels, and edit them while the movie plays"),
-                340.0,
-            )
-            .with_key("e", "kernels: source, editing")
-        }
-    }
-
-    fn show(&self, ui: &mut Ui, pane: &mut Pane) {
-        let room = pane.room - self.entry().margin.sum().y;
-        let (view, actions, switches) = (pane.pass.view, &mut pane.pass.actions, &mut *pane.switches);
-        let kernels = view.kernels;
-        let top = ui.cursor().top();
-        if kernels.folder.is_none() && kernels.copying {
-            line(ui, "Opening the folder of kernels\u{2026}", theme::WEAK);
-        } else {
-            ui.horizontal(|ui| {
-                let (button, hover, action) = match kernels.folder {
-                    Some(_) => ("Rebuild", REBUILD_HOVER, Action::RebuildKernels),
-                    None => ("Make an editable copy", COPY_HOVER, Action::CopyKernels),
-                };
-                if ui.button(button).explain(hover).clicked() {
-                    actions.push(action);
-                }
-                show_races_button(ui, view, actions);
-                show_machine_code_button(ui, switches);
-                let can_make_own = kernels.folder.is_some() && !kernels.has_own;
-                if can_make_own && ui.button("Make own.cl").explain(OWN_HOVER).clicked() {
-                    actions.push(Action::MakeOwnKernel);
-                }
-                if kernels.folder.is_none() {
-                    line(ui, "or start clreel with --kernels FOLDER.", theme::WEAK);
-                }
-            });
-            if let Some(folder) = &kernels.folder {
-                line(ui, &format!("Edit the files in {folder}"), theme::TEXT);
-            }
-            show_edited_folders(ui, kernels, actions);
-        }
-        if let Some(error) = &kernels.problem {
-            show_error(ui, error);
-        }
-        if let Some(Error { what, why, hint, .. }) = &kernels.slow {
-            paragraph(ui, &format!("{what} {why}"), theme::WARN).explain(hint);
-        }
-        if let Some(Error { what, why, hint, .. }) = &kernels.history_error {
-            line(ui, what, theme::WARN).explain(format!("{why}\n{hint}"));
-        }
-        versions::show(ui, room, view, actions);
-        let mut refusal = None;
-        let current = kernels.versions.iter().find(|version| version.number == kernels.current);
-        if let Some(result) = current.and_then(|version| result_to_show(&version.results, view.chosen)) {
-            match &result.validation {
-                Validation::Refused(error) => {
-                    let running = match result.subject {
-                        Subject::Conversion => kernels.conversion,
-                        Subject::Variant(id) => kernels.running.filter(|_| id == view.chosen),
-                    };
-                    let top = ui.cursor().top();
-                    // Above the log, which may be long.
-                    if let Some(running) = running {
-                        let differs =
-                            if kernels.runs_and_differs(result.subject) { " (output differs)" } else { "" };
-                        let text = format!("{}: still running version {running}{differs}.", result.subject);
-                        line(ui, &text, theme::TEXT);
-                    }
-                    show_error(ui, error);
-                    refusal = Some(top..=ui.cursor().top());
-                }
-                Validation::Differs(report) => {
-                    let text = format!("{} output differs: {report}.", result.subject);
-                    paragraph(ui, &text, theme::WARN);
-                }
-                Validation::Exact | Validation::Pending => {}
-            }
-            if !result.warnings.is_empty() {
-                line(ui, &format!("{}: the compiler warns:", result.subject), theme::WARN);
-                show_log(ui, &result.warnings);
-            }
-        }
-        if !kernels.printed.is_empty() {
-            line(ui, "Printed by kernels:", theme::TEXT).explain(PRINTED_HOVER);
-            show_log(ui, &kernels.printed.join("\n"));
-        }
-        show_races(ui, view.races);
-        // The source scrolls by itself, so that the texts above it stay visible.
-        let height = (room - (ui.cursor().top() - top)).max(MIN_SOURCE_HEIGHT);
-        let top = ui.cursor().top();
-        let mut scrolls = false;
-        let mut show_source = |ui: &mut Ui| match (&kernels.diff, &kernels.source) {
-            (Some(diff), _) => diff::show(ui, diff, actions),
-            (None, Some(source)) => scrolls = code::show(ui, source),
-            (None, None) => {}
-        };
-        let code = kernels.machine_code.as_ref();
-        panel::resizable(ui, "source", height, |ui| match (switches.machine_code, ui.available_width()) {
-            (false, _) => show_source(ui),
-            (true, MIN_TWO_COLUMNS_WIDTH..) => ui.columns(2, |columns| {
-                let [left, right] = columns else { return };
-                show_source(left);
-                show_machine_code(right, code);
-            }),
-            (true, _) => {
-                let half = (ui.available_height() - ui.spacing().item_spacing.y) / 2.0;
-                let size = vec2(ui.available_width(), half);
-                ui.allocate_ui(size, |ui| {
-                    ui.set_min_height(half);
-                    show_source(ui);
-                });
-                show_machine_code(ui, code);
-            }
-        });
-        if scrolls {
-            let bottom = ui.min_rect().bottom();
-            // Where there is no room for both, the error is shown, which quotes the line of the source.
-            let range = match refusal {
-                Some(log) if bottom - log.start() <= ui.clip_rect().height() => *log.start()..=bottom,
-                Some(log) => log,
-                None => top..=bottom,
-            };
-            let shown = Rect::from_x_y_ranges(ui.max_rect().x_range(), range);
-            ui.scroll_to_rect_animation(shown, None, ScrollAnimation::none());
-        }
-    }
-}
-
-/// Lays out the folders whose kernels were edited before, each with its number of edits, and with a button that watches it
-/// again unless another folder is watched.
-fn show_edited_folders(ui: &mut Ui, kernels: &Kernels, actions: &mut Vec<Action>) {
-    for (index, EditedFolder { path, edits }) in kernels.remembered.iter().enumerate() {
-        let files = match edits {
-            0 => "no edits".to_owned(),
-            1 => "edits of 1 file".to_owned(),
-            n => format!("edits of {n} files"),
-        };
+fn show(ui: &mut Ui, pane: &mut Pane) {
+    let room = pane.room - KERNELS.margin.sum().y;
+    let (view, actions, switches) = (pane.pass.view, &mut pane.pass.actions, &mut *pane.switches);
+    let kernels = view.kernels;
+    let top = ui.cursor().top();
+    if kernels.folder.is_none() && kernels.copying {
+        line(ui, "Opening the folder of kernels\u{2026}", theme::WEAK);
+    } else {
         ui.horizontal(|ui| {
-            if kernels.folder.is_none() && ui.button("Reopen").explain(REOPEN_HOVER).clicked() {
-                actions.push(Action::ReopenKernels(index));
+            let (button, hover, action) = match kernels.folder {
+                Some(_) => ("Rebuild", REBUILD_HOVER, Action::RebuildKernels),
+                None => ("Make an editable copy", COPY_HOVER, Action::CopyKernels),
+            };
+            ui.button(button).explain(hover).on_click(action, actions);
+            let is_running = matches!(view.races, RaceReport::Checking(..));
+            let can_check = is_running || matches!(view.chosen.work, Work::Kernels(_));
+            let button = Button::new(if is_running { "Stop" } else { "Races" });
+            ui.add_enabled(can_check, button).explain(RACES_HOVER).on_click(Action::CheckRaces, actions);
+            let button = choice_button("Machine code", switches.machine_code);
+            if ui.add(button).explain(MACHINE_CODE_HOVER).clicked() {
+                switches.machine_code ^= true;
             }
-            line(ui, &format!("{}: {files}", base::text::name(path)), theme::TEXT);
+            let can_make_own = kernels.folder.is_some() && !kernels.has_own;
+            if can_make_own && ui.button("Make own.cl").explain(OWN_HOVER).clicked() {
+                actions.push(Action::MakeOwnKernel);
+            }
+            if kernels.folder.is_none() {
+                line(ui, "or start clreel with --kernels FOLDER.", theme::WEAK);
+            }
         });
+        if let Some(folder) = &kernels.folder {
+            line(ui, &format!("Edit the files in {folder}"), theme::TEXT);
+        }
+        // Folders whose kernels were edited before; they can be watched again unless another one is watched.
+        for (index, EditedFolder { path, edits }) in kernels.remembered.iter().enumerate() {
+            let files = match edits {
+                0 => "no edits".to_owned(),
+                1 => "edits of 1 file".to_owned(),
+                n => format!("edits of {n} files"),
+            };
+            ui.horizontal(|ui| {
+                if kernels.folder.is_none() && ui.button("Reopen").explain(REOPEN_HOVER).clicked() {
+                    actions.push(Action::ReopenKernels(index));
+                }
+                line(ui, &format!("{}: {files}", base::text::name(path)), theme::TEXT);
+            });
+        }
+    }
+    if let Some(error) = &kernels.problem {
+        show_error(ui, error);
+    }
+    if let Some(Error { what, why, hint, .. }) = &kernels.slow {
+        paragraph(ui, &format!("{what} {why}"), theme::WARN).explain(hint);
+    }
+    if let Some(Error { what, why, hint, .. }) = &kernels.history_error {
+        line(ui, what, theme::WARN).explain(format!("{why}\n{hint}"));
+    }
+    versions::show(ui, room, view, actions);
+    let mut refusal = None;
+    let current = kernels.versions.iter().find(|version| version.number == kernels.current);
+    if let Some(result) = current.and_then(|version| result_to_show(&version.results, view.chosen)) {
+        match &result.validation {
+            Validation::Refused(error) => {
+                let running = match result.subject {
+                    Subject::Conversion => kernels.conversion,
+                    Subject::Variant(id) => kernels.running.filter(|_| id == view.chosen),
+                };
+                let top = ui.cursor().top();
+                // Above the log, which may be long.
+                if let Some(running) = running {
+                    let differs = kernels.runs_and_differs(result.subject);
+                    let differs = if differs { " (output differs)" } else { "" };
+                    let text = format!("{}: still running version {running}{differs}.", result.subject);
+                    line(ui, &text, theme::TEXT);
+                }
+                show_error(ui, error);
+                refusal = Some(top..=ui.cursor().top());
+            }
+            Validation::Differs(report) => {
+                paragraph(ui, &format!("{} output differs: {report}.", result.subject), theme::WARN);
+            }
+            Validation::Exact | Validation::Pending => {}
+        }
+        if !result.warnings.is_empty() {
+            line(ui, &format!("{}: the compiler warns:", result.subject), theme::WARN);
+            show_log(ui, &result.warnings);
+        }
+    }
+    if !kernels.printed.is_empty() {
+        line(ui, "Printed by kernels:", theme::TEXT).explain(PRINTED_HOVER);
+        show_log(ui, &kernels.printed.join("\n"));
+    }
+    show_races(ui, view.races);
+    // The source scrolls by itself, so that the texts above it stay visible.
+    // The least height in points of the view of the source, unless the user has changed it.
+    let height = (room - (ui.cursor().top() - top)).max(220.0);
+    let top = ui.cursor().top();
+    let mut scrolls = false;
+    let mut show_source = |ui: &mut Ui| match (&kernels.diff, &kernels.source) {
+        (Some(diff), _) => diff::show(ui, diff, actions),
+        (None, Some(source)) => scrolls = code::show(ui, source),
+        (None, None) => {}
+    };
+    let code = kernels.machine_code.as_ref();
+    panel::resizable(ui, "source", height, |ui| match (switches.machine_code, ui.available_width()) {
+        (false, _) => show_source(ui),
+        (true, MIN_TWO_COLUMNS_WIDTH..) => ui.columns(2, |columns| {
+            let [left, right] = columns else { return };
+            show_source(left);
+            show_machine_code(right, code);
+        }),
+        (true, _) => {
+            let half = (ui.available_height() - ui.spacing().item_spacing.y) / 2.0;
+            let size = vec2(ui.available_width(), half);
+            ui.allocate_ui(size, |ui| {
+                ui.set_min_height(half);
+                show_source(ui);
+            });
+            show_machine_code(ui, code);
+        }
+    });
+    if scrolls {
+        let bottom = ui.min_rect().bottom();
+        // Where there is no room for both, the error is shown, which quotes the line of the source.
+        let range = match refusal {
+            Some(log) if bottom - log.start() <= ui.clip_rect().height() => *log.start()..=bottom,
+            Some(log) => log,
+            None => top..=bottom,
+        };
+        let shown = Rect::from_x_y_ranges(ui.max_rect().x_range(), range);
+        ui.scroll_to_rect_animation(shown, None, ScrollAnimation::none());
     }
 }
 
@@ -219,22 +205,6 @@ fn show_machine_code(ui: &mut Ui, code: Option<&Result<MachineCode>>) {
             let area = ScrollArea::both().id_salt("machine-code").auto_shrink(false);
             area.min_scrolled_height(0.0).show(ui, |ui| code::show_plain_text(ui, &code.text));
         }
-    }
-}
-
-fn show_machine_code_button(ui: &mut Ui, switches: &mut Switches) {
-    if ui.add(choice_button("Machine code", switches.machine_code)).explain(MACHINE_CODE_HOVER).clicked() {
-        switches.machine_code ^= true;
-    }
-}
-
-/// Lays out the button that starts or stops the check for data races.
-fn show_races_button(ui: &mut Ui, view: &View, actions: &mut Vec<Action>) {
-    let is_running = matches!(view.races, RaceReport::Checking(..));
-    let can = matches!(view.chosen.work, Work::Kernels(_));
-    let button = egui::Button::new(if is_running { "Stop" } else { "Races" });
-    if ui.add_enabled(is_running || can, button).explain(RACES_HOVER).clicked() {
-        actions.push(Action::CheckRaces);
     }
 }
 
@@ -265,13 +235,11 @@ fn show_races(ui: &mut Ui, races: &RaceReport) {
 fn show_error(ui: &mut Ui, error: &Error) {
     paragraph(ui, &error.what, theme::ERROR);
     if error.why.contains('\n') {
-        show_log(ui, &error.why);
-        return;
+        return show_log(ui, &error.why);
     }
-    for (text, color) in [(&error.why, theme::TEXT), (&error.hint, theme::WEAK)] {
-        if !text.is_empty() {
-            paragraph(ui, text, color);
-        }
+    let texts = [(&error.why, theme::TEXT), (&error.hint, theme::WEAK)];
+    for (text, color) in texts.into_iter().filter(|(text, _)| !text.is_empty()) {
+        paragraph(ui, text, color);
     }
 }
 
@@ -280,7 +248,7 @@ fn show_log(ui: &mut Ui, log: &str) {
     let lines = |ui: &mut Ui| {
         ui.spacing_mut().item_spacing.y = 0.0;
         // The first error may stand below many warnings.
-        let id = egui::Id::unique(("log", log));
+        let id = Id::unique(("log", log));
         let first = log.lines().position(|text| text.contains("error:"));
         let is_new = ui.data(|data| data.get_temp::<()>(id)).is_none();
         // Each line is a widget of its own, so that the first lines of a long log are visible.
@@ -288,11 +256,12 @@ fn show_log(ui: &mut Ui, log: &str) {
             let text = RichText::new(text).font(theme::figures(11.0)).color(theme::TEXT);
             let line = ui.add(Label::new(text).wrap());
             if is_new && first == Some(n) {
-                ui.scroll_to_rect_animation(line.rect, Some(egui::Align::Min), ScrollAnimation::none());
+                ui.scroll_to_rect_animation(line.rect, Some(Align::Min), ScrollAnimation::none());
                 ui.data_mut(|data| data.insert_temp(id, ()));
             }
         }
     };
     let area = ScrollArea::vertical().id_salt(("log", log)).auto_shrink([false, true]);
-    area.max_height(MAX_LOG_HEIGHT).min_scrolled_height(0.0).show(ui, lines);
+    // The greatest height in points of a compiler's log.
+    area.max_height(120.0).min_scrolled_height(0.0).show(ui, lines);
 }

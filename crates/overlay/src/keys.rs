@@ -2,23 +2,15 @@
 
 use std::sync::Arc;
 
-use egui::{Align2, Galley, Rect, Role, ScrollArea, Sense, Ui, UiBuilder, Vec2, pos2, vec2};
-
-use super::bindings::{BINDINGS, Topic};
-use super::pass::Pass;
-use super::{Action, access, panel, theme};
-use crate::access::Access as _;
-use crate::hover::Explain as _;
-
-/// The row that the table has in addition if the window system does not report dropped files: its key and effect.
-const NO_DROPS: (&str, &str) = ("Drop", "not on Wayland: o opens a file");
+use crate::bindings::{BINDINGS, Topic};
+use crate::panel;
+use crate::pass::Pass;
+use crate::prelude::*;
 
 /// The least and the greatest height in points of a line of the table.
 const LINE_HEIGHTS: (f32, f32) = (13.5, 20.0);
 /// Space in points between the keys and their effects, and between two columns of the table.
 const KEY_AND_COLUMN_GAPS: (f32, f32) = (12.0, 24.0);
-/// The greatest number of columns of the table.
-const MAX_COLUMNS: usize = 4;
 /// Space in points around the table.
 const PADDING: f32 = 7.0;
 /// Height in points of the table's title.
@@ -31,46 +23,60 @@ pub(crate) const HINT: &str = "Press ? for all keys";
 pub(crate) fn show(ui: &mut Ui, window: Rect, pass: &mut Pass) {
     let rest = vec2(2.0 * PADDING + 6.0, 2.0 * PADDING + TITLE_HEIGHT);
     let room = (window.size() - rest).max(Vec2::ZERO);
-    let blocks = group_blocks(ui, pass.lacks_drops);
-    let fits = |columns: &Columns| columns.columns.len() <= MAX_COLUMNS && columns.width <= room.x;
-    let columns =
-        (1..lines(&blocks)).filter_map(|lines| Some(Columns::new(split(&blocks, lines)?))).find(fits);
-    let columns = columns.unwrap_or_else(|| Columns::new(vec![&blocks]));
-    let height = (room.y / columns.lines as f32).clamp(LINE_HEIGHTS.0, LINE_HEIGHTS.1).floor();
-    let size = (vec2(columns.width, columns.lines as f32 * height) + rest).min(window.size());
+    let text = |text: &str, font, color| ui.painter().layout_no_wrap(text.to_owned(), font, color);
+    let row = |(keys, effect): (&str, &str)| {
+        let keys = text(keys, theme::figures(12.0), theme::SELECT);
+        [keys, text(effect, theme::words(12.5), theme::TEXT)]
+    };
+    let blocks = Topic::ALL.map(|topic| {
+        let rows = BINDINGS.iter().filter(|row| row.topic == topic);
+        // The row that the table has in addition if the window system does not report dropped files: its key and effect.
+        let no_drops =
+            (pass.lacks_drops && topic == Topic::Files).then_some(("Drop", "not on Wayland: o opens a file"));
+        Block {
+            title: text(&format!("{topic:?}"), theme::words(12.5), theme::STRONG),
+            rows: rows.map(|row| (&*row.keys, &*row.effect)).chain(no_drops).map(row).collect(),
+        }
+    });
+    // The greatest number of columns of the table.
+    let fits = |(columns, width): &(Vec<Column>, f32)| columns.len() <= 4 && *width <= room.x;
+    let found = (1..lines(&blocks)).filter_map(|most| split(&blocks, most)).map(columns).find(fits);
+    let (columns, width) = found.unwrap_or_else(|| columns(vec![&blocks[..]]));
+    let all_lines = columns.iter().map(|(blocks, ..)| lines(blocks)).max().unwrap_or(0) as f32;
+    let height = (room.y / all_lines).clamp(LINE_HEIGHTS.0, LINE_HEIGHTS.1).floor();
+    let size = (vec2(width, all_lines * height) + rest).min(window.size());
     let rect = Rect::from_center_size(window.center(), size);
     let inner = rect.shrink2(vec2(PADDING + 3.0, PADDING));
-    let mut ui = panel::opaque_ground(ui, rect, "keys");
-    ui.painter().text(inner.min, Align2::LEFT_TOP, "Keys", theme::words(14.0), theme::STRONG);
+    let mut ui = panel::ground_with(ui, rect, "keys", (theme::PANEL.to_opaque(), theme::PAD));
+    ui.words(inner.min, Align2::LEFT_TOP, "Keys", 14.0, theme::STRONG);
     let corner = Rect::from_min_size(pos2(inner.right() - 24.0, inner.top() - 3.0), vec2(24.0, 24.0));
-    let close = ui.put(corner, egui::Button::new("\u{d7}").frame_when_inactive(false));
-    if close.named(Role::Button, "Close the table of keys").clicked() {
-        pass.actions.push(Action::ToggleKeys);
-    }
+    let close = ui.put(corner, Button::new("\u{d7}").frame_when_inactive(false));
+    close.named(Role::Button, "Close the table of keys").on_click(Action::ToggleKeys, &mut pass.actions);
     let reset = Rect::from_min_size(corner.left_top() - vec2(102.0, 0.0), vec2(96.0, 24.0));
     let hover = "Unfold all panels, and dock them to the right at the default width";
-    if ui.put(reset, egui::Button::new("Reset panels")).explain(hover).clicked() {
-        pass.actions.push(Action::ResetPanels);
-    }
+    ui.put(reset, Button::new("Reset panels"))
+        .explain(hover)
+        .on_click(Action::ResetPanels, &mut pass.actions);
     let table = Rect::from_min_max(inner.min + vec2(0.0, TITLE_HEIGHT), inner.max);
     let mut ui = ui.new_child(UiBuilder::new().id_salt("table").max_rect(table));
     ScrollArea::vertical().id_salt("table").auto_shrink(false).show(&mut ui, |ui| {
-        let size = vec2(ui.available_width(), columns.lines as f32 * height);
+        let size = vec2(ui.available_width(), all_lines * height);
         let (rows, _) = ui.allocate_exact_size(size, Sense::hover());
         let painter = ui.painter();
-        for column in columns.columns {
+        for (blocks, keys_left, effect_left) in columns {
             let at = |x: f32, line: usize| pos2(rows.left() + x, rows.top() + line as f32 * height);
             let mut line = 0;
-            for block in column.blocks {
-                painter.galley(at(column.keys, line), Arc::clone(&block.title), theme::STRONG);
-                for (n, [keys, effect]) in block.rows.iter().enumerate() {
-                    let place = Rect::from_min_size(at(column.effect, line + 1 + n), effect.size());
-                    access::number(ui, place, effect.text(), keys.text());
-                    painter.galley(at(column.keys, line + 1 + n), Arc::clone(keys), theme::SELECT);
-                    painter.galley(at(column.effect, line + 1 + n), Arc::clone(effect), theme::TEXT);
+            for block in blocks {
+                painter.galley(at(keys_left, line), Arc::clone(&block.title), theme::STRONG);
+                for [keys, effect] in &block.rows {
+                    line += 1;
+                    let place = Rect::from_min_size(at(effect_left, line), effect.size());
+                    describe::number(ui, place, effect.text(), keys.text());
+                    painter.galley(at(keys_left, line), Arc::clone(keys), theme::SELECT);
+                    painter.galley(place.min, Arc::clone(effect), theme::TEXT);
                 }
                 // A blank line before the next group.
-                line += block.lines() + 1;
+                line += 2;
             }
         }
     });
@@ -96,53 +102,20 @@ impl Block {
     }
 }
 
-/// Lays out the texts of all groups of the table; with the row [`NO_DROPS`] if `lacks_drops` is true.
-fn group_blocks(ui: &Ui, lacks_drops: bool) -> Vec<Block> {
-    let text = |text: &str, font, color| ui.painter().layout_no_wrap(text.to_owned(), font, color);
-    let row = |(keys, effect): (&str, &str)| {
-        let keys = text(keys, theme::figures(12.0), theme::SELECT);
-        [keys, text(effect, theme::words(12.5), theme::TEXT)]
-    };
-    let block = |topic: Topic| {
-        let rows = BINDINGS.iter().filter(|row| row.topic == topic);
-        let no_drops = (lacks_drops && topic == Topic::Files).then_some(NO_DROPS);
-        Block {
-            title: text(topic.title(), theme::words(12.5), theme::STRONG),
-            rows: rows.map(|row| (&*row.keys, &*row.effect)).chain(no_drops).map(row).collect(),
-        }
-    };
-    Topic::ALL.map(block).into()
-}
+/// A column of the table: whole groups, one below the other, and the horizontal positions in points of the left edges of the
+/// keys and of their effects.
+type Column<'a> = (&'a [Block], f32, f32);
 
-/// A column of the table: whole groups, one below the other.
-struct Column<'a> {
-    blocks: &'a [Block],
-    /// The horizontal position in points of the keys' left edge.
-    keys: f32,
-    /// The horizontal position in points of the effects' left edge.
-    effect: f32,
-}
-
-/// The table of keys, divided into columns that are as wide as their texts.
-struct Columns<'a> {
-    columns: Vec<Column<'a>>,
-    lines: usize,
-    width: f32,
-}
-
-impl<'a> Columns<'a> {
-    /// Creates a column for each of `parts`, from left to right.
-    fn new(parts: Vec<&'a [Block]>) -> Self {
-        let lines = parts.iter().map(|blocks| lines(blocks)).max().unwrap_or(0);
-        let (mut columns, mut left) = (Vec::new(), 0.0);
-        for blocks in parts {
-            let widest = |which: usize| blocks.iter().map(|block| block.width(which)).fold(0.0, f32::max);
-            let effect = left + widest(0) + KEY_AND_COLUMN_GAPS.0;
-            columns.push(Column { blocks, keys: left, effect });
-            left = effect + widest(1) + KEY_AND_COLUMN_GAPS.1;
-        }
-        Self { columns, lines, width: left - KEY_AND_COLUMN_GAPS.1 }
+/// Returns a column for each of `parts`, from left to right, as wide as its texts, and the width in points of all columns.
+fn columns(parts: Vec<&[Block]>) -> (Vec<Column<'_>>, f32) {
+    let (mut columns, mut left) = (Vec::new(), 0.0);
+    for blocks in parts {
+        let widest = |which: usize| blocks.iter().map(|block| block.width(which)).fold(0.0, f32::max);
+        let effect = left + widest(0) + KEY_AND_COLUMN_GAPS.0;
+        columns.push((blocks, left, effect));
+        left = effect + widest(1) + KEY_AND_COLUMN_GAPS.1;
     }
+    (columns, left - KEY_AND_COLUMN_GAPS.1)
 }
 
 /// Returns the number of lines of a column with these groups, including a blank line between two groups.

@@ -1,19 +1,16 @@
 //! Places the parts of the overlay that are always shown (headline, ladder, graph and strip along the bottom) beside the column
 //! of panels.
 
-use egui::{Rect, pos2, vec2};
-
-use super::cells::CellDetail;
-use super::panels::{FoldStates, Panel};
-use super::strip::{GRAPH_TITLE_HEIGHT, STRIP_PADDING, Strip};
-use super::{View, headline, panel, scoreboard, theme};
+use crate::cells::CellDetail;
+use crate::panels::{FoldStates, Panel};
+use crate::prelude::*;
+use crate::strip::{GRAPH_TITLE_HEIGHT, STRIP_PADDING, Strip};
+use crate::{View, headline, panel, scoreboard};
 
 /// The least width and height in points of a window in which the headline is not folded to one line.
-const MIN_HEADLINE_WINDOW: egui::Vec2 = vec2(404.0, 400.0);
+const MIN_HEADLINE_WINDOW: Vec2 = vec2(404.0, 400.0);
 /// The least height in points for the unfolded headline.
 const MIN_HEADLINE_HEIGHT: f32 = 176.0;
-/// The least width in points of a window in which the ladder's panel (the list of variants) fits next to the headline.
-const MIN_LADDER_WINDOW_WIDTH: f32 = headline::SIZE.x + scoreboard::WIDTH + theme::GAP;
 
 /// The rectangles of all parts of the overlay, in points.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -38,17 +35,8 @@ pub(crate) struct Layout {
 /// The width in points of the column of panels, and true if the column is at the left side; `None` if no panel is open.
 pub(crate) type ColumnPlace = Option<(f32, bool)>;
 
-/// The height in points by which the window counts as lower while there is a column of panels, when the amount of information
-/// in the variants' cells is chosen.
-const COLUMN_HEIGHT: f32 = 150.0;
-/// The least height in points of the column of panels; in a window with less room, the column covers everything else.
-const MIN_COLUMN_HEIGHT: f32 = 100.0;
-/// The height in points that is kept free for a short message.
-const MESSAGE_HEIGHT: f32 = 26.0;
-/// The least width in points beside the column of panels in which a message can be read.
-const MIN_MESSAGE_WIDTH: f32 = 120.0;
 /// The least width and height in points in which banners, beside or below the headline, can be read.
-const MIN_FREE_SIZE: egui::Vec2 = vec2(220.0, 90.0);
+const MIN_FREE_SIZE: Vec2 = vec2(220.0, 90.0);
 
 /// Returns the part of `area` beside the column of panels.
 pub(crate) fn beside_column(area: Rect, column: ColumnPlace) -> Rect {
@@ -78,12 +66,15 @@ impl Layout {
             false => (window.height() * 0.135).clamp(56.0, 150.0) + GRAPH_TITLE_HEIGHT + 2.0 * STRIP_PADDING,
         };
         // The ladder has a panel if it fits next to the headline and above the rest.
-        let height = window.height() - if column.is_some() { COLUMN_HEIGHT } else { 0.0 };
+        // The height in points by which the window counts as lower while there is a column of panels, when the amount of information
+        // in the variants' cells is chosen.
+        let height = window.height() - if column.is_some() { 150.0 } else { 0.0 };
         let detail = CellDetail::for_height(height);
         let plain = Strip::new(window, None, detail);
         let side = plain.rect.top() - graph_height - 2.0 * theme::GAP - window.top();
-        let has_ladder =
-            roomy && width >= MIN_LADDER_WINDOW_WIDTH && side >= scoreboard::least_height(variants);
+        // The ladder's panel (the list of variants) fits next to the headline.
+        let has_width = width >= headline::SIZE.x + scoreboard::WIDTH + theme::GAP;
+        let has_ladder = roomy && has_width && side >= scoreboard::height(variants, 0.0);
         let strip = if has_ladder { plain } else { Strip::new(window, Some(variants), detail) };
         let mut docks = window.with_max_y((strip.rect.top() - theme::GAP).max(window.top()));
         let mut above = beside_column(docks, column);
@@ -105,7 +96,8 @@ impl Layout {
             || above.height() < MIN_HEADLINE_HEIGHT;
         let size = if is_line { vec2(line, panel::HEADER_HEIGHT) } else { headline::SIZE };
         let mut headline = Rect::from_min_size(above.min, size.min(above.size()));
-        let least = if has_banners { MIN_FREE_SIZE.x } else { MIN_MESSAGE_WIDTH };
+        // The least width in points beside the column of panels in which a message can be read.
+        let least = if has_banners { MIN_FREE_SIZE.x } else { 120.0 };
         let is_narrow = is_line && column.is_some() && width < least;
         if is_line && line > above.width() || is_narrow {
             // The column begins below the line, which takes the whole width.
@@ -114,11 +106,13 @@ impl Layout {
         }
         if is_narrow {
             // Banners and messages, which cannot be read beside the column, take the whole width below it.
-            let height = if has_banners { MIN_FREE_SIZE.y } else { MESSAGE_HEIGHT };
+            // The height in points that is kept free for a short message.
+            let height = if has_banners { MIN_FREE_SIZE.y } else { 26.0 };
             above = docks.with_min_y((docks.bottom() - height).max(docks.top()));
             docks.max.y = (above.top() - theme::GAP).max(docks.top());
         }
-        let covered = column.is_some() && docks.height() < MIN_COLUMN_HEIGHT;
+        // The least height in points of the column of panels; in a window with less room, the column covers everything else.
+        let covered = column.is_some() && docks.height() < 100.0;
         if covered {
             docks = window;
         }

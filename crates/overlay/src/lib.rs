@@ -9,7 +9,6 @@
 // The docs are for readers of the code: `./dev check` builds them for private items too.
 #![allow(rustdoc::private_intra_doc_links)]
 
-mod access;
 mod action;
 mod axes;
 mod bindings;
@@ -20,15 +19,14 @@ mod comparison;
 mod controls;
 mod conversions;
 mod correction;
+mod describe;
 mod device_name;
 mod devices;
 mod facts;
 mod filter_graph;
-mod frozen;
 mod hatch;
 mod headline;
 mod hidden;
-mod hover;
 mod job;
 mod kernels;
 mod keys;
@@ -45,16 +43,15 @@ mod panel_list;
 mod panels;
 mod pass;
 mod path_field;
+mod prelude;
 mod roofline;
 mod scene;
 mod scopes;
 mod scoreboard;
 mod seekbar;
-mod selection;
 mod stage_graph;
 mod stages;
 mod strip;
-mod switches;
 mod table;
 mod talk;
 mod texts;
@@ -85,12 +82,11 @@ pub use kernels::{
 pub use lab::{BOX_FILTER, Benchmark, BenchmarkFrame, Lab, LabCode};
 pub use open_panels::OpenPanels;
 pub use overlay::{Overlay, SavedState, zoom};
+pub use panel::{LabKernel, Switches};
 pub use panel_list::is_remembered;
-pub use panels::{FoldStates, OpenFlags, Panel, initially_open};
+pub use panels::{FoldStates, OpenFlags, Panel};
 pub use path_field::PathPrompt;
 pub use scene::ScenePanel;
-pub use selection::LabKernel;
-pub use switches::{SWITCHES, Switch, Switches};
 pub use talk::{heart, variant_after};
 pub use texts::texts;
 pub use tuning::Tuning;

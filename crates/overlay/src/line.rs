@@ -1,66 +1,53 @@
 //! The line of statistics, `fused r=7 · 0.37 ms · 25 fps · CPU 60 %`: shown as the folded headline, and for some seconds after
 //! a change while the overlay is hidden.
 
-use egui::text::LayoutJob;
-use egui::{Color32, Galley, Rect, TextFormat, Ui, vec2};
 use std::sync::Arc;
 
-use super::pass::Pass;
-use super::table::Numbers;
-use super::{View, access, facts, theme};
 use base::timing::Noise;
 use box_filter::VariantId;
-use engine::stats::{PlayState, Stage, Summary};
+use egui::TextFormat;
+use egui::text::LayoutJob;
+use engine::stats::{Stage, Summary};
 
-/// The font size of the line in points.
-const FONT_SIZE: f32 = 13.5;
+use crate::facts;
+use crate::pass::Pass;
+use crate::prelude::*;
+use crate::table::Numbers;
 
 /// Returns the text of the line of statistics, with the filter's time in its colour.
 fn layout_job(&Pass { view, numbers, .. }: &Pass) -> LayoutJob {
-    let mut job = LayoutJob::default();
-    let mut add = |text: &str, color: Color32| {
-        job.append(text, 0.0, TextFormat::simple(theme::words(FONT_SIZE), color));
-    };
-    let dot = |add: &mut dyn FnMut(&str, Color32)| add(" \u{b7} ", theme::WEAK);
-    if let Some(busy) = facts::pending_filter(view) {
-        add(&facts::filter_name(busy.variant, busy.radius, None), theme::STRONG);
-        dot(&mut add);
-        add(&facts::progress(busy), theme::STRONG);
+    let mut parts: Vec<(String, Color32)> = Vec::new();
+    let awaited = facts::pending_filter(view);
+    if let Some(busy) = awaited {
+        parts.push((facts::filter_name(busy.variant, busy.radius, None), theme::STRONG));
+        parts.push((facts::progress(busy), theme::STRONG));
     } else {
         let (variant, radius) = facts::shown_filter(view);
-        add(&facts::filter_name(variant, radius, facts::auto_variant(view)), theme::STRONG);
+        parts.push((facts::filter_name(variant, radius, facts::auto_variant(view)), theme::STRONG));
         if variant != VariantId::OFF {
-            dot(&mut add);
-            match facts::is_left_out(view) {
-                true => add(facts::NOT_TIMED, theme::WARN),
-                false => add(&format!("{} ms", numbers.filter_time()), theme::FILTER),
-            }
+            parts.push(match facts::is_left_out(view) {
+                true => (facts::NOT_TIMED.to_owned(), theme::WARN),
+                false => (format!("{} ms", numbers.filter_time()), theme::FILTER),
+            });
         }
-        dot(&mut add);
-        add(&if view.state.plays() { numbers.rate() } else { facts::no_rate() }, theme::TEXT);
+        parts.push((if view.state.plays() { numbers.rate() } else { facts::no_rate() }, theme::TEXT));
     }
-    dot(&mut add);
-    add(&facts::cpu(view), theme::TEXT);
-    if view.speed != 1.0 {
-        dot(&mut add);
-        add(&format!("{:.2}\u{d7}", view.speed), theme::TEXT);
+    parts.push((facts::cpu(view), theme::TEXT));
+    parts.extend(facts::speed_and_loop(view).into_iter().map(|text| (text, theme::TEXT)));
+    if !view.state.is_good() && awaited.is_none() {
+        let mut state = view.state.to_string();
+        state[..1].make_ascii_lowercase();
+        parts.push((state, if view.state.is_requested() { theme::TEXT } else { theme::WARN }));
     }
-    if !view.loop_text.is_empty() && view.state != PlayState::Ended {
-        dot(&mut add);
-        add(view.loop_text, theme::TEXT);
-    }
-    if !view.state.is_good() && facts::pending_filter(view).is_none() {
-        dot(&mut add);
-        let state = view.state.to_string();
-        add(&lower_first(&state), if view.state.is_requested() { theme::TEXT } else { theme::WARN });
+    let mut job = LayoutJob::default();
+    for (n, (text, color)) in parts.into_iter().enumerate() {
+        let dot = (n > 0).then_some((" \u{b7} ", theme::WEAK));
+        for (text, color) in dot.into_iter().chain([(text.as_str(), color)]) {
+            // The font size of the line in points.
+            job.append(text, 0.0, TextFormat::simple(theme::words(13.5), color));
+        }
     }
     job
-}
-
-/// Returns `text` with its first letter in lower case.
-fn lower_first(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())
 }
 
 /// Lays out the line of statistics, cut at `width` points.
@@ -78,43 +65,9 @@ pub(crate) fn width(ui: &Ui, left: f32, pass: &Pass) -> f32 {
 /// Draws the line of statistics within `rect`, after a space of `left` points.
 pub(crate) fn draw(ui: &Ui, rect: Rect, left: f32, pass: &Pass) {
     let galley = layout_galley(ui, rect.width() - left - theme::PAD, pass);
-    access::number(ui, rect, "Statistics", galley.text());
+    describe::number(ui, rect, "Statistics", galley.text());
     let at = rect.left_center() + vec2(left, -galley.size().y / 2.0);
     ui.painter().galley(at, galley, theme::TEXT);
-}
-
-/// The settings whose changes show the line of statistics while the overlay is hidden.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Changes {
-    chosen: VariantId,
-    radius: u32,
-    paused: bool,
-    speed: f64,
-    repeats: String,
-    part: (Option<f64>, Option<f64>),
-    target_s: Option<f64>,
-    corrects: bool,
-}
-
-impl Changes {
-    pub(crate) fn from_view(view: &View) -> Self {
-        Self {
-            chosen: view.chosen,
-            radius: view.radius,
-            paused: view.paused,
-            speed: view.speed,
-            repeats: view.loop_text.to_owned(),
-            part: view.loop_range,
-            target_s: view.target_s,
-            corrects: view.correction.is_some(),
-        }
-    }
-
-    /// Returns true if a setting differs from that in `before`. The end of a seek does not count as a difference.
-    pub(crate) fn differ_from(&self, before: &Self) -> bool {
-        let arrived = self.target_s.is_none();
-        *self != Self { target_s: if arrived { None } else { before.target_s }, ..before.clone() }
-    }
 }
 
 impl Numbers {

@@ -1,14 +1,8 @@
 //! The hint that is shown at the first start, and short messages: one line at a time.
 
-use egui::Ui;
-
 use crate::keys;
+use crate::prelude::*;
 use crate::timer::Timer;
-
-/// Seconds for which the hint of the first start is shown.
-const HINT_S: f64 = 10.0;
-/// Seconds for which a short message is shown.
-const MESSAGE_S: f64 = 4.0;
 
 /// The hint that is shown at the first start, and the newest message, with their timers.
 #[derive(Debug, Default)]
@@ -30,23 +24,18 @@ impl Messages {
     /// Returns the text to show in this pass (layout of the overlay): the message, or the hint if there is no message and
     /// `may_hint` is true; `None` if there is neither. A pressed key ends the hint.
     pub(crate) fn current(&mut self, ui: &Ui, may_hint: bool) -> Option<String> {
-        let mut text = None;
         let is_press = |event: &egui::Event| matches!(event, egui::Event::Key { pressed: true, .. });
-        if !self.hint_seen && ui.input(|i| i.events.iter().any(is_press)) {
-            self.hint_seen = true;
-        }
+        self.hint_seen |= ui.input(|i| i.events.iter().any(is_press));
+        let mut text = None;
         if may_hint && !self.hint_seen {
             if !self.hint.is_running() {
                 self.hint.start();
             }
-            match self.hint.update(ui, HINT_S) {
-                true => text = Some(keys::HINT.to_owned()),
-                false => self.hint_seen = true,
-            }
+            // Seconds for which the hint of the first start is shown.
+            self.hint_seen = !self.hint.update(ui, 10.0);
+            text = (!self.hint_seen).then(|| keys::HINT.to_owned());
         }
-        if self.message_timer.update(ui, MESSAGE_S) {
-            text = Some(self.message.clone());
-        }
-        text
+        // Seconds for which a short message is shown.
+        if self.message_timer.update(ui, 4.0) { Some(self.message.clone()) } else { text }
     }
 }

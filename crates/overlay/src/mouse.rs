@@ -1,11 +1,8 @@
 //! Mouse input outside the overlay's buttons: clicks on the picture, drags of it, and the wheel.
 
-use egui::{Event, Id, MouseWheelUnit, PointerButton, Pos2, Response, Sense, Ui, Vec2};
+use egui::{Event, MouseWheelUnit, PointerButton};
 
-use super::Action;
-
-/// The distance in points scrolled on a touch pad that counts as one step of a mouse wheel.
-const WHEEL_STEP: f32 = 40.0;
+use crate::prelude::*;
 
 /// Adds the actions for clicks on the picture and drags of it to `actions`. Call this first: widgets that are laid out later
 /// take precedence.
@@ -37,11 +34,13 @@ pub(super) fn handle_picture_input(ui: &Ui, actions: &mut Vec<Action>) {
     }
 }
 
-/// Returns the number of whole steps by which the wheel was turned over this widget since the last pass (layout of the
-/// overlay). Positive is up, away from the user.
-pub(super) fn wheel_steps(ui: &Ui, over: &Response) -> i32 {
+/// Returns the number of whole steps by which the wheel was turned over `rect`, the place of `name`, since the last pass (layout
+/// of the overlay). Positive is up, away from the user.
+pub(super) fn wheel_steps(ui: &Ui, rect: Rect, name: &str) -> i32 {
+    let over = ui.interact(rect, ui.unique_id().with(("wheel", name)), Sense::hover());
     let turned = |event: &Event| match event {
-        Event::MouseWheel { unit: MouseWheelUnit::Point, delta, .. } => delta.y / WHEEL_STEP,
+        // The distance in points scrolled on a touch pad that counts as one step of a mouse wheel.
+        Event::MouseWheel { unit: MouseWheelUnit::Point, delta, .. } => delta.y / 40.0,
         Event::MouseWheel { delta, .. } => delta.y,
         _ => 0.0,
     };

@@ -1,32 +1,21 @@
 //! Notices, banners that report errors until the user dismisses them, and short messages.
 
-use egui::{
-    Align, Button, Color32, CornerRadius, Layout, Rect, Role, ScrollArea, Stroke, Ui, UiBuilder, pos2, vec2,
-};
+use egui::Layout;
 
-use super::panel::COVER;
-use super::pass::Pass;
-use super::{Action, Notice, access, theme};
-use crate::access::Access as _;
-use crate::hover::Explain as _;
-
-/// The greatest length in bytes of an error's reason that is shown as a paragraph. A longer reason, or one of more than three
-/// lines, is taken for a build log and shown in a box that scrolls.
-const MAX_PARAGRAPH_BYTES: usize = 240;
-/// The greatest height in points of the box that shows a build log.
-const MAX_LOG_HEIGHT: f32 = 220.0;
-/// The greatest width in points of a banner.
-const MAX_WIDTH: f32 = 640.0;
+use crate::Notice;
+use crate::panel::COVER;
+use crate::pass::Pass;
+use crate::prelude::*;
 
 /// The greatest size in points of a short message, which has at most two lines.
-const MAX_MESSAGE_SIZE: egui::Vec2 = vec2(720.0, 42.0);
+const MAX_MESSAGE_SIZE: Vec2 = vec2(720.0, 42.0);
 
 /// Returns the rectangles in `area` for the banners, and for a short message below them. The place of the message stays free,
 /// so that nothing moves when a message appears.
 pub(crate) fn places(area: Rect) -> (Rect, Rect) {
     let height = if area.height() >= 200.0 { MAX_MESSAGE_SIZE.y } else { 26.0_f32.min(area.height()) };
     let width = area.width().min(MAX_MESSAGE_SIZE.x);
-    let message = egui::Align2::CENTER_BOTTOM.align_size_within_rect(vec2(width, height), area);
+    let message = Align2::CENTER_BOTTOM.align_size_within_rect(vec2(width, height), area);
     (area.with_max_y((message.top() - theme::GAP).max(area.top())), message)
 }
 
@@ -38,35 +27,32 @@ pub(crate) fn show(ui: &mut Ui, area: Rect, only_serious: bool, pass: &mut Pass)
     if shown().next().is_none() || area.width() < 60.0 || area.height() < 30.0 {
         return;
     }
-    let width = area.width().min(MAX_WIDTH);
+    // The greatest width in points of a banner.
+    let width = area.width().min(640.0);
     let rect = Rect::from_min_size(pos2(area.right() - width, area.top()), vec2(width, area.height()));
     let mut ui = ui.new_child(UiBuilder::new().id_salt("notices").max_rect(rect));
     let area = ScrollArea::vertical().id_salt("notices").auto_shrink([false, true]);
     area.show(&mut ui, |ui| {
         ui.spacing_mut().item_spacing.y = theme::GAP;
         for (index, notice) in shown() {
-            if show_banner(ui, index, notice) {
-                pass.actions.push(Action::DismissNotice(index));
-            }
+            show_banner(ui, index, notice, &mut pass.actions);
         }
     });
 }
 
-/// Lays one banner out. Returns true if the user dismissed it.
-fn show_banner(ui: &mut Ui, index: usize, notice: &Notice) -> bool {
+/// Lays one banner out, with a button that dismisses it.
+fn show_banner(ui: &mut Ui, index: usize, notice: &Notice, actions: &mut Vec<Action>) {
     let color = if notice.serious { theme::ERROR } else { theme::WARN };
-    let mut dismissed = false;
     let frame = egui::Frame::new().fill(theme::PANEL.to_opaque()).corner_radius(6);
     let frame = frame.stroke(Stroke::new(1.0, color.gamma_multiply(0.6)));
-    let frame = frame.inner_margin(egui::Margin { left: 14, right: 8, top: 7, bottom: 8 });
+    let frame = frame.inner_margin(Margin { left: 14, right: 8, top: 7, bottom: 8 });
     let contents = |ui: &mut Ui| {
         ui.spacing_mut().item_spacing.y = 4.0;
         ui.with_layout(Layout::right_to_left(Align::TOP), |ui| {
-            let close = Button::new(egui::RichText::new("\u{d7}").size(17.0))
-                .min_size(vec2(22.0, 22.0))
-                .frame_when_inactive(false);
+            let close = Button::new(RichText::new("\u{d7}").size(17.0)).min_size(vec2(22.0, 22.0));
+            let close = close.frame_when_inactive(false);
             let close = ui.add(close).named(Role::Button, &format!("Dismiss: {}", notice.error.what));
-            dismissed = close.explain("Dismiss").clicked();
+            close.explain("Dismiss").on_click(Action::DismissNotice(index), actions);
             ui.with_layout(Layout::top_down(Align::LEFT), |ui| show_text(ui, index, notice));
         });
     };
@@ -75,24 +61,22 @@ fn show_banner(ui: &mut Ui, index: usize, notice: &Notice) -> bool {
     let rect = ui.scope_builder(over, |ui| frame.show(ui, contents).response.rect).inner;
     let bar = Rect::from_min_max(rect.left_top(), pos2(rect.left() + 4.0, rect.bottom()));
     ui.painter().rect_filled(bar, CornerRadius { nw: 6, sw: 6, ne: 0, se: 0 }, color);
-    dismissed
 }
 
 /// Lays out the text of a banner: what failed, the reason, and the suggestion to the user.
 fn show_text(ui: &mut Ui, index: usize, notice: &Notice) {
     let error = &notice.error;
-    ui.label(egui::RichText::new(&error.what).font(theme::words(14.0)).color(theme::STRONG));
-    if error.why.len() > MAX_PARAGRAPH_BYTES || error.why.lines().count() > 3 {
-        egui::Frame::new().fill(Color32::from_black_alpha(120)).corner_radius(3).inner_margin(6).show(
-            ui,
-            |ui| {
-                ScrollArea::both()
-                    .id_salt(("log", index))
-                    .max_height(MAX_LOG_HEIGHT)
-                    .auto_shrink([false, true])
-                    .show(ui, |ui| ui.add(egui::Label::new(highlighted_log(&error.why)).extend()));
-            },
-        );
+    ui.label(RichText::new(&error.what).font(theme::words(14.0)).color(theme::STRONG));
+    // The greatest length in bytes of an error's reason that is shown as a paragraph. A longer reason, or one of more than three
+    // lines, is taken for a build log and shown in a box that scrolls.
+    if error.why.len() > 240 || error.why.lines().count() > 3 {
+        let frame = egui::Frame::new().fill(Color32::from_black_alpha(120)).corner_radius(3).inner_margin(6);
+        frame.show(ui, |ui| {
+            // The greatest height in points of the box that shows a build log.
+            let area = ScrollArea::both().id_salt(("log", index)).max_height(220.0);
+            let log = Label::new(highlighted_log(&error.why)).extend();
+            area.auto_shrink([false, true]).show(ui, |ui| ui.add(log));
+        });
         if ui.button("Copy").explain("Copy the whole message").clicked() {
             ui.copy_text(error.to_string());
         }
@@ -129,15 +113,13 @@ pub(crate) fn show_message(ui: &Ui, area: Rect, text: String) {
     let mut job = egui::text::LayoutJob::simple(text, theme::words(12.5), theme::STRONG, area.width() - 20.0);
     // A path has no spaces to break at.
     job.wrap.break_anywhere = true;
-    job.wrap.max_rows = if area.height() < MIN_TWO_LINES_HEIGHT { 1 } else { 2 };
+    // The least height in points of the area in which a message may have two lines.
+    job.wrap.max_rows = if area.height() < 40.0 { 1 } else { 2 };
     let galley = ui.painter().layout_job(job);
-    access::number(ui, area, "Message", galley.text());
+    describe::number(ui, area, "Message", galley.text());
     let size = (galley.size() + vec2(20.0, 8.0)).min(area.size());
-    let rect = egui::Align2::CENTER_BOTTOM.align_size_within_rect(size, area);
+    let rect = Align2::CENTER_BOTTOM.align_size_within_rect(size, area);
     theme::draw_ground(ui.painter(), rect, theme::PANEL);
-    let at = egui::Align2::CENTER_CENTER.align_size_within_rect(galley.size(), rect);
+    let at = Align2::CENTER_CENTER.align_size_within_rect(galley.size(), rect);
     ui.painter().galley(at.min, galley, theme::STRONG);
 }
-
-/// The least height in points of the area in which a message may have two lines.
-const MIN_TWO_LINES_HEIGHT: f32 = 40.0;

@@ -1,17 +1,23 @@
 //! The panels that are open: those that the user has opened, and those that an event shows for some seconds, such as a change
 //! of the device.
 
-use egui::Ui;
+use box_filter::VariantId;
+use engine::stats::{Recorder, Timeline};
 
-use crate::action::Action;
-use crate::frozen::FrozenFrame;
-use crate::panels::{OpenFlags, Panel};
+use crate::panels::OpenFlags;
+use crate::prelude::*;
 use crate::timer::Timer;
 use crate::widgets::cover_id;
-use engine::stats::Recorder;
 
-/// Seconds for which a change of the OpenCL device shows the panel of devices.
-const DEVICE_CHANGE_S: f64 = 5.0;
+/// A frozen frame and the frames before it, which the panel of the timeline shows in place of the last frames.
+#[derive(Debug)]
+pub(crate) struct FrozenFrame {
+    pub timeline: Timeline,
+    /// The title of the panel while the frame is frozen.
+    pub title: String,
+    /// The variant that filtered the frame.
+    pub filter: VariantId,
+}
 
 /// The panels that are open, and their order in the column of panels.
 #[derive(Debug, Default)]
@@ -19,18 +25,18 @@ pub struct OpenPanels {
     /// Flags of the panels that the user has opened. Only these panels are open at the next start.
     pub(crate) opens: OpenFlags,
     /// The panels on the screen, from the top of the column down: the panel that was opened last comes first.
-    order: Vec<Panel>,
+    pub(crate) order: Vec<Panel>,
     /// The panel to which the column scrolls in the next pass because it was opened or unfolded; `None` if the column does not
     /// scroll.
-    target: Option<Panel>,
+    pub(crate) target: Option<Panel>,
     /// True if a search for the fastest configuration has started since the panel of tuning was last closed.
     tuning_started: bool,
     /// The timer that runs while a change of the OpenCL device shows the panel of devices.
-    device_change: Timer,
+    pub(crate) device_change: Timer,
     /// True if a device was being initialized in the previous pass.
     device_was_preparing: bool,
     /// The frame at which the panel of the timeline is frozen; `None` if the panel shows the last frames.
-    frozen: Option<FrozenFrame>,
+    pub(crate) frozen: Option<FrozenFrame>,
 }
 
 impl OpenPanels {
@@ -65,7 +71,10 @@ impl OpenPanels {
     /// frames. `frame` is the frame's number, counted from 0 at the first presented frame. If `recorder` no longer has the
     /// frame, the panel shows the last frames.
     pub fn freeze(&mut self, frame: u64, recorder: &Recorder) {
-        self.frozen = FrozenFrame::new(frame, recorder);
+        self.frozen = recorder.timeline_of(frame).map(|(sample, timeline)| {
+            let title = format!("Frame at {} (Esc to unfreeze)", theme::clock(sample.pts));
+            FrozenFrame { timeline, title, filter: sample.setting.variant }
+        });
     }
 
     /// Returns true if the panel of the timeline is frozen at a frame, and so does not show the last frames.
@@ -88,16 +97,6 @@ impl OpenPanels {
         }
     }
 
-    /// Returns the frame at which the panel of the timeline is frozen, with the frames before it; `None` if it is not frozen.
-    pub(crate) fn frozen_frame(&self) -> Option<&FrozenFrame> {
-        self.frozen.as_ref()
-    }
-
-    /// Returns true if the panel of devices is shown because the device changes.
-    pub(crate) fn device_change_is_shown(&self) -> bool {
-        self.device_change.is_running()
-    }
-
     /// Stops showing the panel of devices for a change of device when its time is over. The time restarts as long as
     /// `is_preparing` is true (a device is being initialized), and when that ends: a paused window may not have been drawn for
     /// longer than the time lasts.
@@ -106,13 +105,14 @@ impl OpenPanels {
         if (is_preparing || was_preparing) && self.device_change.is_running() {
             self.device_change.start();
         }
-        self.device_change.update(ui, DEVICE_CHANGE_S);
+        // Seconds for which a change of the OpenCL device shows the panel of devices.
+        self.device_change.update(ui, 5.0);
     }
 
     /// Returns true if the user has opened this panel, or an event shows it.
     pub(crate) fn is_requested(&self, panel: Panel) -> bool {
         let by_event = match panel {
-            Panel::Devices => self.device_change_is_shown(),
+            Panel::Devices => self.device_change.is_running(),
             Panel::Tuning => self.tuning_started,
             Panel::Timeline => self.is_frozen(),
             _ => false,
@@ -127,20 +127,5 @@ impl OpenPanels {
         shown.retain(|panel| !self.order.contains(panel));
         self.target = shown.first().copied().or(self.target);
         self.order.splice(0..0, shown);
-    }
-
-    /// Returns the panels on the screen, from the top of the column down.
-    pub(crate) fn order(&self) -> &[Panel] {
-        &self.order
-    }
-
-    /// Makes the column scroll to a panel in the next pass.
-    pub(crate) fn scroll_to(&mut self, panel: Panel) {
-        self.target = Some(panel);
-    }
-
-    /// Returns true once for the panel to which the column must scroll.
-    pub(crate) fn take_target(&mut self, panel: Panel) -> bool {
-        self.target.take_if(|target| *target == panel).is_some()
     }
 }

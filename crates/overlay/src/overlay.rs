@@ -2,9 +2,7 @@
 //! out.
 
 use egui::style::ScrollAnimation;
-use egui::{Align, Rect, Ui};
 
-use crate::action::Action;
 use crate::cells::CellDetail;
 use crate::column::{Column, ColumnState};
 use crate::controls::ControlsState;
@@ -13,21 +11,17 @@ use crate::hidden::{self, HiddenTimers};
 use crate::layout::{self, Layout};
 use crate::messages::Messages;
 use crate::open_panels::OpenPanels;
-use crate::panel::{self, ColumnPanel, Pane};
+use crate::panel::{self, ColumnPanel, LabKernel, Pane, Selection, Switches};
 use crate::panel_list::COLUMN_PANELS;
-use crate::panels::{FoldStates, OpenFlags, Panel, initially_open};
+use crate::panels::{FoldStates, OpenFlags};
 use crate::pass::Pass;
-use crate::path_field::{PathField, PathPrompt};
-use crate::selection::{LabKernel, Selection};
+use crate::path_field::PathPrompt;
+use crate::prelude::*;
 use crate::strip::Strip;
-use crate::switches::Switches;
 use crate::table::Numbers;
 use crate::view::View;
 use crate::wipe::WipeLine;
-use crate::{headline, hover, keys, line, mouse, notices, scopes, scoreboard, strip, talk, theme};
-
-/// Space in points left of the text of the folded headline, for the triangle that unfolds it.
-const LINE_TEXT_LEFT: f32 = 26.0;
+use crate::{headline, keys, line, mouse, notices, scopes, scoreboard, strip, talk};
 
 /// The state of the overlay, which [`Overlay::show`] lays out once per pass. For keys and clicks, the player calls its methods
 /// and those of its public fields.
@@ -81,7 +75,8 @@ impl Default for SavedState {
             visible: true,
             hint_seen: false,
             hatched: false,
-            open: initially_open(),
+            // The panel of a scene is folded to its title bar.
+            open: Panel::ALL.map(|panel| panel == Panel::Scene),
             folded: FoldStates::default(),
             column: ColumnState::default(),
         }
@@ -156,7 +151,7 @@ impl Overlay {
 
     /// Returns true if the panel of devices is on the screen, also if it is only shown because the device changes.
     pub fn is_device_list_visible(&self) -> bool {
-        self.is_panel_visible(Panel::Devices) || self.panels.device_change_is_shown()
+        self.is_panel_visible(Panel::Devices) || self.panels.device_change.is_running()
     }
 
     /// Returns true if the overlay shows measurements of the picture (scopes or heat map), which cost device time.
@@ -183,7 +178,7 @@ impl Overlay {
     /// pass.
     pub fn show(&mut self, ui: &mut Ui, view: &View) -> Vec<Action> {
         // Keys belong to the player: a button that kept the focus would react to Space as well.
-        let field = self.path_prompt.is_open().then(PathField::id);
+        let field = self.path_prompt.is_open().then(PathPrompt::id);
         ui.memory_mut(|memory| {
             if let Some(id) = memory.focused().filter(|id| Some(*id) != field) {
                 memory.surrender_focus(id);
@@ -221,15 +216,16 @@ impl Overlay {
         }
         self.panels.expire_device_change(ui, view.devices.is_preparing());
         let shown = COLUMN_PANELS.iter().filter(|panel| panel.is_shown(view, &self.panels));
-        self.panels.update_order(shown.map(|panel| panel.entry().panel).collect());
+        self.panels.update_order(shown.map(|panel| panel.panel).collect());
         let column = self.column_place(window);
-        let layout = Layout::new(window, (column, &self.folded), line::width(ui, LINE_TEXT_LEFT, pass), view);
+        // Space in points left of the text of the folded headline, for the triangle that unfolds it.
+        let layout = Layout::new(window, (column, &self.folded), line::width(ui, 26.0, pass), view);
         let docks = column.map(|(width, left)| match left {
             true => layout.docks.with_max_x(layout.docks.left() + width),
             false => layout.docks.with_min_x(layout.docks.right() - width),
         });
         let parts = [Some(layout.headline), layout.ladder, layout.graph, Some(layout.strip.rect), docks];
-        hover::set_parts(ui.ctx(), parts.into_iter().flatten().collect());
+        describe::set_parts(ui.ctx(), parts.into_iter().flatten().collect());
         if layout.covered {
             self.show_column(ui, layout.docks, pass);
             self.show_notices(ui, layout.free, pass);
@@ -261,7 +257,7 @@ impl Overlay {
 
     /// Returns the width of the column of panels, and true if it is at the left side of `area`; `None` if no panel is open.
     fn column_place(&self, area: Rect) -> layout::ColumnPlace {
-        let order = self.panels.order();
+        let order = &self.panels.order;
         let folded = order.iter().all(|panel| self.is_folded(*panel));
         (!order.is_empty()).then(|| (self.column.width(area, folded), self.column.state.left))
     }
@@ -283,7 +279,7 @@ impl Overlay {
         }
         room.min.y = (room.top() + panel::HEADER_HEIGHT + theme::GAP).min(room.bottom());
         self.panels.expire_device_change(ui, view.devices.is_preparing());
-        let shown = self.panels.device_change_is_shown().then_some(Panel::Devices);
+        let shown = self.panels.device_change.is_running().then_some(Panel::Devices);
         self.panels.update_order(shown.into_iter().collect());
         let free = layout::beside_column(room, self.column_place(window));
         self.wipe_line.show(ui, free, pass);
@@ -304,29 +300,26 @@ impl Overlay {
     /// Lays out the column of panels at the left or right side of `docks`, if a panel is open.
     fn show_column(&mut self, ui: &mut Ui, docks: Rect, pass: &mut Pass) {
         let Some((width, _)) = self.column_place(docks) else { return };
-        let order = self.panels.order().to_vec();
+        let order = self.panels.order.clone();
         let folded = order.iter().all(|panel| self.is_folded(*panel));
         // The panels get `self`, to which the column belongs.
         let mut column = std::mem::take(&mut self.column);
         column.show(ui, docks, (width, folded), |ui| {
-            for id in &order {
-                if let Some(panel) = COLUMN_PANELS.iter().find(|panel| panel.entry().panel == *id) {
-                    self.show_panel(ui, *panel, pass);
-                }
-            }
+            let panel = |id: &Panel| COLUMN_PANELS.iter().find(|listed| listed.panel == *id);
+            order.iter().filter_map(panel).for_each(|panel| self.show_panel(ui, panel, pass));
         });
         self.column = column;
     }
 
     /// Lays a panel out below the previous one, and scrolls to it if it was opened or unfolded.
-    fn show_panel(&mut self, ui: &mut Ui, panel: &dyn ColumnPanel, pass: &mut Pass) {
-        let id = panel.entry().panel;
+    fn show_panel(&mut self, ui: &mut Ui, panel: &ColumnPanel, pass: &mut Pass) {
+        let id = panel.panel;
         let folded = self.is_folded(id);
-        let mut title = panel.title(pass.view, &self.panels);
-        if folded && let Some(progress) = panel.progress(pass.view) {
+        let mut title = (panel.title)(panel, pass.view, &self.panels);
+        if folded && let Some(progress) = (panel.progress)(pass.view) {
             title = format!("{title}, {progress}");
         }
-        let others = self.panels.order().iter().filter(|other| **other != id);
+        let others = self.panels.order.iter().filter(|other| **other != id);
         let others: f32 = others.map(|other| self.heights[*other as usize] + theme::GAP).sum();
         let room = ui.clip_rect().height() - others - panel::HEADER_HEIGHT;
         let (folds, rect) = panel::show_frame(ui, panel, (&title, folded), |ui, head, closes| {
@@ -334,11 +327,11 @@ impl Overlay {
             if !folded {
                 let (switches, panels, selection) = (&mut self.switches, &self.panels, &mut self.selection);
                 let mut pane = Pane { pass, head, room, switches, panels, selection };
-                panel::padded(ui, panel.entry().margin, |ui| panel.show(ui, &mut pane));
+                panel::padded(ui, panel.margin, |ui| (panel.show)(ui, &mut pane));
             }
         });
         self.heights[id as usize] = rect.height();
-        if self.panels.take_target(id) {
+        if self.panels.target.take_if(|target| *target == id).is_some() {
             // The title of a panel that is higher than the column must not scroll out of sight.
             let align = (rect.height() > ui.clip_rect().height()).then_some(Align::Min);
             ui.scroll_to_rect_animation(rect, align, ScrollAnimation::none());
@@ -353,7 +346,7 @@ impl Overlay {
         if folds {
             self.folded[panel as usize] = Some(!folded);
             if folded {
-                self.panels.scroll_to(panel);
+                self.panels.target = Some(panel);
             }
         }
     }

@@ -1,18 +1,10 @@
 //! The parts that all panels share: the trait of the panels in the column, and the frame with its title bar and closing button.
 
-use egui::{
-    Align2, Button, Color32, Margin, Rect, Role, Sense, Stroke, StrokeKind, Ui, UiBuilder, pos2, vec2,
-};
+use ladders::LadderSummary;
 
-use crate::access::Access as _;
-use crate::action::Action;
-use crate::hover::Explain as _;
 use crate::open_panels::OpenPanels;
-use crate::panels::Panel;
 use crate::pass::Pass;
-use crate::selection::Selection;
-use crate::switches::Switches;
-use crate::theme;
+use crate::prelude::*;
 use crate::view::View;
 use crate::widgets::MAX_HEIGHT;
 pub(crate) use crate::widgets::{choice_button, cover_id, line, link, padded, paragraph, resizable};
@@ -20,38 +12,50 @@ pub(crate) use crate::widgets::{choice_button, cover_id, line, link, padded, par
 /// Height in points of a folded panel, and of a panel's title bar.
 pub(crate) const HEADER_HEIGHT: f32 = 26.0;
 
-/// The properties of a panel in the column: its entries in the table of keys and in the menu, and its size.
-pub(crate) struct Entry {
-    /// The panel to which the properties belong.
-    pub panel: Panel,
-    /// The key that opens and closes the panel, and its effect as the table of keys describes it; `None` without a key.
-    pub key: Option<(&'static str, &'static str)>,
-    /// The panel's name in the menu, and the hover text there.
-    pub menu: (&'static str, &'static str),
-    /// The hover text of the title bar, which explains the panel; may be empty.
-    pub about: &'static str,
-    /// The least width in points in which the contents are laid out; in a narrower column they scroll horizontally.
-    pub width: f32,
-    /// The space around the contents in points.
-    pub margin: Margin,
+/// The settings of the overlay that the user switches on or off.
+#[derive(Debug, Default)]
+pub struct Switches {
+    /// True to show the heat map of the luminance over the picture.
+    pub heat: bool,
+    /// True to stretch the filtered picture to the full range of luminance (auto-levels).
+    pub levels: bool,
+    /// True to show the device's machine code next to the source in the panel of kernels.
+    pub machine_code: bool,
+    /// True to draw stages with patterns in addition to their greys.
+    pub hatched: bool,
+    /// True to show the table of keys.
+    pub keys: bool,
 }
 
-impl Entry {
-    /// Creates the properties of a panel without a key. `width` is the least width of its contents in points.
-    pub(crate) const fn new(panel: Panel, menu: (&'static str, &'static str), width: f32) -> Self {
-        Self {
-            panel,
-            key: None,
-            menu,
-            about: "",
-            width,
-            margin: Margin { left: 8, right: 8, top: 0, bottom: 8 },
-        }
-    }
+/// Identifies the kernels of a variant in the Lab: their file and parameters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LabKernel {
+    /// The kernel file's path below `kernels/`.
+    pub file: String,
+    /// The values of the tuning parameters, such as "STRIP_X=64 QUADS=4"; empty if there are none.
+    pub parameters: String,
+}
 
-    /// Sets the key, and its effect as the table of keys describes it.
-    pub(crate) const fn with_key(self, key: &'static str, effect: &'static str) -> Self {
-        Self { key: Some((key, effect)), ..self }
+/// The user's selection in the Lab (ladder of variants, size and variant), and in the panel of tuning.
+#[derive(Debug)]
+pub(crate) struct Selection {
+    pub ladders: Vec<LadderSummary>,
+    /// The index of the selected ladder; `None` for the box filter.
+    pub ladder: Option<usize>,
+    pub size: usize,
+    /// The id of the selected variant; empty until the user or the Lab selects one.
+    pub variant: String,
+    /// The kernels of the selected variant, whose code the Lab shows; `None` if it has none.
+    pub kernel: Option<LabKernel>,
+    /// The variant whose heat map the panel of tuning shows; `None` for the fastest one.
+    pub tuning_variant: Option<&'static str>,
+}
+
+impl Default for Selection {
+    /// Returns the initial selection: the first ladder with its second size.
+    fn default() -> Self {
+        let (ladder, size, variant) = (Some(0), 1, String::new());
+        Self { ladders: ladders::all(), ladder, size, variant, kernel: None, tuning_variant: None }
     }
 }
 
@@ -67,45 +71,69 @@ pub(crate) struct Pane<'p, 'a> {
     pub selection: &'p mut Selection,
 }
 
-/// A panel in the column, which a key or the menu opens. Its file implements this trait, and
-/// [`crate::panel_list::COLUMN_PANELS`] lists it.
-pub(crate) trait ColumnPanel: Sync {
-    /// Returns the properties of the panel, such as its key, its line in the menu and its width.
-    fn entry(&self) -> Entry;
-
+/// A panel in the column, which a key or the menu opens. [`crate::panel_list::COLUMN_PANELS`] lists all of them.
+pub(crate) struct ColumnPanel {
+    /// The panel's name.
+    pub panel: Panel,
+    /// The key that opens and closes the panel, and its effect as the table of keys describes it; `None` without a key.
+    pub key: Option<(&'static str, &'static str)>,
+    /// The panel's name in the menu, and the hover text there.
+    pub menu: (&'static str, &'static str),
+    /// The hover text of the title bar, which explains the panel; may be empty.
+    pub about: &'static str,
+    /// The hover text of the closing button; `None` for "Close", with the key.
+    pub close_hover: Option<&'static str>,
+    /// The least width in points in which the contents are laid out; in a narrower column they scroll horizontally.
+    pub width: f32,
+    /// The space around the contents in points.
+    pub margin: Margin,
     /// Lays out the contents below the title bar, within the margin.
-    fn show(&self, ui: &mut Ui, pane: &mut Pane);
-
-    /// Returns the title in the title bar.
-    fn title(&self, _: &View, _: &OpenPanels) -> String {
-        self.entry().menu.0.to_owned()
-    }
-
+    pub show: fn(&mut Ui, &mut Pane),
+    /// Returns the title in the title bar: its name in the menu, unless the panel sets another function.
+    pub title: fn(&Self, &View, &OpenPanels) -> String,
     /// Returns the progress of the panel's background job as text, which is added to the title while the panel is folded;
     /// `None` if no job is under way.
-    fn progress(&self, _: &View) -> Option<String> {
-        None
-    }
-
+    pub progress: fn(&View) -> Option<String>,
     /// Returns the action of the panel's key, of its line in the menu and of its closing button, which opens or closes the
     /// panel.
-    fn action(&self) -> Action {
-        Action::Toggle(self.entry().panel)
+    pub action: fn(Panel) -> Action,
+    /// Returns true if the panel is on the screen, unless the overlay is hidden.
+    pub is_shown: fn(Panel, &View, &OpenPanels) -> bool,
+}
+
+impl ColumnPanel {
+    /// Creates a panel without a key, with the usual margin, whose contents `show` lays out. `width` is their least width in
+    /// points.
+    pub(crate) const fn new(
+        panel: Panel,
+        menu: (&'static str, &'static str),
+        width: f32,
+        show: fn(&mut Ui, &mut Pane),
+    ) -> Self {
+        Self {
+            panel,
+            key: None,
+            menu,
+            about: "",
+            close_hover: None,
+            width,
+            margin: Margin { left: 8, right: 8, top: 0, bottom: 8 },
+            show,
+            title: |panel, _, _| panel.menu.0.to_owned(),
+            progress: |_| None,
+            action: Action::Toggle,
+            is_shown: |panel, _, panels| panels.is_requested(panel),
+        }
     }
 
-    /// Returns the hover text of the closing button.
-    fn close_hover(&self) -> String {
-        self.entry().key.map_or("Close".to_owned(), |(key, _)| format!("Close ({key})"))
-    }
-
-    /// Returns true if the menu lists the panel.
-    fn is_available(&self, _: &View) -> bool {
-        true
+    /// Returns the action that opens or closes the panel.
+    pub(crate) fn action(&self) -> Action {
+        (self.action)(self.panel)
     }
 
     /// Returns true if the panel is on the screen, unless the overlay is hidden.
-    fn is_shown(&self, _: &View, panels: &OpenPanels) -> bool {
-        panels.is_requested(self.entry().panel)
+    pub(crate) fn is_shown(&self, view: &View, panels: &OpenPanels) -> bool {
+        (self.is_shown)(self.panel, view, panels)
     }
 }
 
@@ -114,14 +142,13 @@ pub(crate) trait ColumnPanel: Sync {
 /// panel's rectangle.
 pub(crate) fn show_frame(
     ui: &mut Ui,
-    panel: &dyn ColumnPanel,
+    panel: &ColumnPanel,
     (title, folded): (&str, bool),
     contents: impl FnOnce(&mut Ui, Rect, bool),
 ) -> (bool, Rect) {
-    let entry = panel.entry();
-    let name = entry.panel.name();
+    let name = panel.panel.name();
     let at = ui.cursor().min;
-    let width = if folded { ui.available_width() } else { ui.available_width().max(entry.width) };
+    let width = if folded { ui.available_width() } else { ui.available_width().max(panel.width) };
     let room = Rect::from_min_size(at, vec2(width, MAX_HEIGHT));
     // The closing button stays visible where the contents are wider than the column.
     let head = Rect::from_min_size(at, vec2(width, HEADER_HEIGHT));
@@ -138,12 +165,14 @@ pub(crate) fn show_frame(
             ui.allocate_space(vec2(width, HEADER_HEIGHT));
             // The closing button stands at the right.
             let inner = head.shrink2(vec2(10.0, 3.0)).with_max_x(head.right() - 28.0);
-            explain_bar(ui, head, entry.about);
+            explain_bar(ui, head, panel.about);
             let folds = title_bar(ui, inner, title, folded);
             let at = Rect::from_min_size(pos2(head.right() - 25.0, head.top() + 2.0), vec2(22.0, 22.0));
             let close = ui.put(at, Button::new("\u{d7}").frame_when_inactive(false));
             let close = close.named(Role::Button, &format!("Close {title}"));
-            let closes = close.explain(panel.close_hover()).clicked();
+            let by_key = || panel.key.map_or("Close".to_owned(), |(key, _)| format!("Close ({key})"));
+            let close_hover = panel.close_hover.map_or_else(by_key, str::to_owned);
+            let closes = close.explain(close_hover).clicked();
             if !folded {
                 ui.spacing_mut().item_spacing = spacing;
             }
@@ -166,18 +195,14 @@ pub(crate) fn title_link(ui: &mut Ui, head: Rect, text: &str, hover: &str) -> bo
     link(ui, pos2(head.right() - 34.0, head.center().y), text, hover)
 }
 
-/// Draws the opaque background of a panel that may cover others. Returns the [`Ui`] for its contents, with a margin.
-pub(crate) fn opaque_ground(ui: &mut Ui, rect: Rect, id: &str) -> Ui {
-    ground_with(ui, rect, id, (theme::PANEL.to_opaque(), theme::PAD))
-}
-
 /// Draws the background of the panel that `id` names, and keeps clicks on the panel from reaching the picture and the panels
 /// below. Returns the [`Ui`] for the panel's contents.
 pub(crate) fn ground(ui: &mut Ui, rect: Rect, id: &str) -> Ui {
     ground_with(ui, rect, id, (theme::PANEL, 0.0))
 }
 
-fn ground_with(ui: &mut Ui, rect: Rect, id: &str, (fill, margin): (Color32, f32)) -> Ui {
+/// Draws the background as [`ground`] does, in this colour. Returns the [`Ui`] for the contents, with this margin.
+pub(crate) fn ground_with(ui: &mut Ui, rect: Rect, id: &str, (fill, margin): (Color32, f32)) -> Ui {
     ui.interact(rect, cover_id(id), COVER);
     theme::draw_ground(ui.painter(), rect, fill);
     let space = UiBuilder::new().id_salt(id).max_rect(rect.shrink(margin)).accessibility_label(id);
@@ -204,12 +229,12 @@ pub(crate) fn title_bar(ui: &mut Ui, rect: Rect, title: &str, folded: bool) -> b
         [vec2(-5.0, -3.0), vec2(5.0, -3.0), vec2(0.0, 4.0)]
     };
     let at = (rect.left_center() + vec2(16.0, 0.0), Align2::LEFT_CENTER, rect.width() - 16.0);
-    let text = theme::elided_text(ui, at, title, (theme::words(12.5), theme::TEXT));
+    let text = theme::elided_text(ui, at, title, (12.5, theme::TEXT));
     let active = Rect::from_center_size(center, vec2(16.0, 20.0)).union(text);
     let response = ui.interact(active, ui.unique_id().with("fold"), Sense::click());
     let color = if response.hovered() { theme::STRONG } else { theme::WEAK };
     let points = points.map(|p| center + p).to_vec();
-    ui.painter().add(egui::Shape::convex_polygon(points, color, egui::Stroke::NONE));
+    ui.painter().add(Shape::convex_polygon(points, color, Stroke::NONE));
     let verb = if folded { "Unfold" } else { "Fold" };
     // The headline's title is painted beside the bar.
     let name = format!("{verb} {}", if title.is_empty() { "headline" } else { title });

@@ -5,21 +5,21 @@ use crate::panels::Panel;
 use crate::{conversions, correction, devices, kernels, lab, scene, scopes, stages, timeline, tuning};
 
 /// All panels of the column, which a key or the menu opens, in the order of the menu.
-pub(crate) static COLUMN_PANELS: [&dyn ColumnPanel; 10] = [
-    &stages::Stages,
-    &timeline::LastFrames,
-    &tuning::TuningPanel,
-    &lab::LabPanel,
-    &conversions::ConversionsPanel,
-    &kernels::KernelsPanel,
-    &scopes::Scopes,
-    &correction::Sliders,
-    &devices::DevicesPanel,
-    &scene::CurrentScene,
+pub(crate) static COLUMN_PANELS: [&ColumnPanel; 10] = [
+    &stages::STAGES,
+    &timeline::TIMELINE,
+    &tuning::TUNING,
+    &lab::LAB,
+    &conversions::CONVERSIONS,
+    &kernels::KERNELS,
+    &scopes::SCOPES,
+    &correction::CORRECTION,
+    &devices::DEVICES,
+    &scene::SCENE,
 ];
 
 /// Returns true if the settings file records whether this panel is open. It does not for the sliders of the colour correction,
 /// which are shown while colours are corrected, nor for headline, graph and ladder, which are always shown.
 pub fn is_remembered(panel: Panel) -> bool {
-    panel != Panel::Correction && COLUMN_PANELS.iter().any(|listed| listed.entry().panel == panel)
+    panel != Panel::Correction && COLUMN_PANELS.iter().any(|listed| listed.panel == panel)
 }

@@ -75,11 +75,6 @@ const NAMES: [&str; Panel::ALL.len()] = [
 /// Flags, indexed by [`Panel`], that are true for panels that the user has opened.
 pub type OpenFlags = [bool; Panel::ALL.len()];
 
-/// Returns the panels that are open at the first start: only the panel of a scene, which is folded to its title bar.
-pub fn initially_open() -> OpenFlags {
-    Panel::ALL.map(|panel| panel == Panel::Scene)
-}
-
 /// Flags, indexed by [`Panel`], that are true for folded and false for unfolded panels; `None` until the user folds or unfolds
 /// the panel: then the headline is folded in a small window, the panel of a scene always, and the others never.
 pub type FoldStates = [Option<bool>; Panel::ALL.len()];

@@ -1,74 +1,22 @@
 //! The field in which the user types a movie's path.
 
+use base::text::escaped;
 use egui::text::{CCursor, CCursorRange};
 use egui::text_edit::TextEditState;
-use egui::{Id, Key, Rect, Role, TextEdit, Ui, vec2};
+use egui::{Key, TextEdit};
 
-use super::pass::Pass;
-use super::{Action, panel, theme};
-use crate::access::Access as _;
-use crate::hover::Explain as _;
-use base::text::escaped;
+use crate::panel;
+use crate::pass::Pass;
+use crate::prelude::*;
 
-/// The size of the field's box in points.
-const SIZE: egui::Vec2 = vec2(560.0, 114.0);
 /// The greatest number of completions that the field lists.
 const MAX_NAMES: usize = 12;
 
-/// The prompt for a movie's path: the field, while it is open, and the text that was last typed into it.
+/// The prompt for a movie's path: a field into which the user types the path.
 #[derive(Debug, Default)]
 pub struct PathPrompt {
-    field: Option<PathField>,
-    last_text: String,
-}
-
-impl PathPrompt {
-    /// Opens the field, even while the overlay is hidden.
-    pub fn open(&mut self) {
-        if self.field.is_none() {
-            let text = std::mem::take(&mut self.last_text);
-            self.field = Some(PathField { text, ..PathField::default() });
-        }
-    }
-
-    /// Closes the field and keeps its text for the next time.
-    pub fn close(&mut self) {
-        if let Some(field) = self.field.take() {
-            self.last_text = field.text;
-        }
-    }
-
-    /// Returns true if the field is open; it then gets all keys.
-    pub fn is_open(&self) -> bool {
-        self.field.is_some()
-    }
-
-    /// Replaces the typed text by its completion `text`, and lists `names`, the file names with which the path can continue.
-    /// Does nothing if the text in the field is no longer `typed`.
-    pub fn complete(&mut self, typed: &str, text: String, names: &[String]) {
-        let Some(field) = self.field.as_mut().filter(|field| field.text == typed) else { return };
-        let shown = names.iter().take(MAX_NAMES).map(|name| escaped(name)).collect::<Vec<_>>().join("   ");
-        field.names = match names.len() {
-            0 if text == typed => "No matching file".to_owned(),
-            0 | 1 => String::new(),
-            n if n > MAX_NAMES => format!("{n} files: {shown} \u{2026}"),
-            _ => shown,
-        };
-        (field.text, field.to_end) = (text, true);
-    }
-
-    /// Lays the field out in the middle of `window` if it is open.
-    pub(crate) fn show(&mut self, ui: &mut Ui, window: Rect, pass: &mut Pass) {
-        if self.field.as_mut().is_some_and(|field| !field.show(ui, window, pass)) {
-            self.close();
-            ui.request_repaint();
-        }
-    }
-}
-
-/// The state of the open field.
-#[derive(Debug, Default)]
-pub(crate) struct PathField {
+    is_open: bool,
+    /// The text in the field; while the field is closed, the text that was last typed into it.
     text: String,
     /// The file names with which the typed path can continue, joined to one text, or the reason why there are none.
     names: String,
@@ -78,18 +26,55 @@ pub(crate) struct PathField {
     ready: bool,
 }
 
-impl PathField {
+impl PathPrompt {
+    /// Opens the field, even while the overlay is hidden.
+    pub fn open(&mut self) {
+        if !self.is_open {
+            *self = Self { is_open: true, text: std::mem::take(&mut self.text), ..Self::default() };
+        }
+    }
+
+    /// Closes the field and keeps its text for the next time.
+    pub fn close(&mut self) {
+        self.is_open = false;
+    }
+
+    /// Returns true if the field is open; it then gets all keys.
+    pub fn is_open(&self) -> bool {
+        self.is_open
+    }
+
+    /// Replaces the typed text by its completion `text`, and lists `names`, the file names with which the path can continue.
+    /// Does nothing if the text in the field is no longer `typed`.
+    pub fn complete(&mut self, typed: &str, text: String, names: &[String]) {
+        if !self.is_open || self.text != typed {
+            return;
+        }
+        let shown = names.iter().take(MAX_NAMES).map(|name| escaped(name)).collect::<Vec<_>>().join("   ");
+        self.names = match names.len() {
+            0 if text == typed => "No matching file".to_owned(),
+            0 | 1 => String::new(),
+            n if n > MAX_NAMES => format!("{n} files: {shown} \u{2026}"),
+            _ => shown,
+        };
+        (self.text, self.to_end) = (text, true);
+    }
+
     /// Returns egui's identifier of the field, by which the overlay lets the field keep the keyboard focus.
     pub(crate) fn id() -> Id {
         Id::unique("path-field")
     }
 
-    /// Lays the field out in the middle of `window`. Returns false if the field must be closed.
-    fn show(&mut self, ui: &mut Ui, window: Rect, pass: &mut Pass) -> bool {
-        let size = SIZE.min(window.size());
+    /// Lays the field out in the middle of `window` if it is open.
+    pub(crate) fn show(&mut self, ui: &mut Ui, window: Rect, pass: &mut Pass) {
+        if !self.is_open {
+            return;
+        }
+        // The size of the field's box in points.
+        let size = vec2(560.0, 114.0).min(window.size());
         let rect = Rect::from_center_size(window.center(), size);
-        let mut ui = panel::opaque_ground(ui, rect, "path");
-        ui.label(egui::RichText::new("Open a movie").font(theme::words(14.0)).color(theme::STRONG));
+        let mut ui = panel::ground_with(ui, rect, "path", (theme::PANEL.to_opaque(), theme::PAD));
+        ui.label(RichText::new("Open a movie").font(theme::words(14.0)).color(theme::STRONG));
 
         let first = !std::mem::replace(&mut self.ready, true);
         let tab = ui.input_mut(|i| i.consume_key(egui::Modifiers::NONE, Key::Tab));
@@ -130,19 +115,19 @@ impl PathField {
             }
             (names, _) => names,
         };
-        let names = egui::RichText::new(names).font(theme::words(12.0)).color(theme::WEAK);
-        ui.add(egui::Label::new(names).truncate());
+        let names = RichText::new(names).font(theme::words(12.0)).color(theme::WEAK);
+        ui.add(Label::new(names).truncate());
         let (mut open, mut close) = (enter, escape);
         ui.horizontal(|ui| {
             open |= ui.button("Open").explain("Enter").clicked();
             close |= ui.button("Cancel").explain("Esc").clicked();
         });
-        if close {
-            return false;
-        }
-        if open && !self.text.trim().is_empty() {
+        if open && !close && !self.text.trim().is_empty() {
             pass.actions.push(Action::Open(self.text.clone()));
         }
-        !open
+        if open || close {
+            self.close();
+            ui.request_repaint();
+        }
     }
 }

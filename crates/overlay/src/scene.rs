@@ -1,11 +1,7 @@
 //! The panel of the current scene (a way of showing what plays), whose contents the scene provides.
 
-use egui::Ui;
-
-use super::View;
-use super::open_panels::OpenPanels;
-use super::panel::{ColumnPanel, Entry, Pane};
-use super::panels::Panel;
+use crate::panel::ColumnPanel;
+use crate::prelude::*;
 
 /// The title and contents of a scene's panel.
 #[derive(Clone, Copy)]
@@ -17,30 +13,14 @@ pub struct ScenePanel<'a> {
 }
 
 /// The panel of the current scene; it is shown only if the scene has one.
-pub(super) struct CurrentScene;
-
-impl ColumnPanel for CurrentScene {
-    fn entry(&self) -> Entry {
-        Entry::new(Panel::Scene, ("Scene", "Information about the current scene (v: next scene)"), 280.0)
-    }
-
-    fn title(&self, view: &View, _: &OpenPanels) -> String {
-        view.scene.map_or("", |scene| scene.name).to_owned()
-    }
-
-    fn close_hover(&self) -> String {
-        "Close (reopen with the menu Panels)".to_owned()
-    }
-
-    fn is_available(&self, view: &View) -> bool {
-        view.scene.is_some()
-    }
-
-    fn is_shown(&self, view: &View, panels: &OpenPanels) -> bool {
-        view.scene.is_some() && panels.is_open(Panel::Scene)
-    }
-
-    fn show(&self, ui: &mut Ui, pane: &mut Pane) {
-        pane.pass.view.scene.iter().for_each(|scene| (scene.contents)(ui));
-    }
-}
+pub(super) static SCENE: ColumnPanel = ColumnPanel {
+    title: |_, view, _| view.scene.map_or("", |scene| scene.name).to_owned(),
+    close_hover: Some("Close (reopen with the menu Panels)"),
+    is_shown: |panel, view, panels| view.scene.is_some() && panels.is_open(panel),
+    ..ColumnPanel::new(
+        Panel::Scene,
+        ("Scene", "Information about the current scene (v: next scene)"),
+        280.0,
+        |ui, pane| pane.pass.view.scene.iter().for_each(|scene| (scene.contents)(ui)),
+    )
+};

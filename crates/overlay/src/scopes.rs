@@ -2,21 +2,14 @@
 //! and of auto-levels, and the heat map itself.
 
 use egui::epaint::Vertex;
-use egui::{
-    Align2, Color32, ColorImage, Id, Margin, Mesh, Painter, Pos2, Rect, Shape, TextureHandle, TextureOptions,
-    Ui, pos2, vec2,
-};
-
-use super::panel::{self, ColumnPanel, Entry, Pane};
-use super::panels::Panel;
-use super::switches::{SWITCHES, Switch};
-use super::{PicturePlace, View, Wipe, access, theme};
-use crate::hover::Explain as _;
+use egui::{ColorImage, TextureHandle, TextureOptions};
 use engine::{LEVELS, Readings, STRIPS};
 use video::Orientation;
 
-/// The height of the panel's contents in points.
-const HEIGHT: f32 = 320.0;
+use crate::panel::{self, ColumnPanel, Pane};
+use crate::prelude::*;
+use crate::{PicturePlace, Wipe};
+
 /// Height of the histogram in points.
 const HISTOGRAM_HEIGHT: f32 = 84.0;
 /// Height of the waveform in points.
@@ -24,89 +17,75 @@ const WAVEFORM_HEIGHT: f32 = 128.0;
 /// Height of a line of text in points.
 const LINE_HEIGHT: f32 = 18.0;
 
-pub(super) struct Scopes;
+pub(super) static SCOPES: ColumnPanel = ColumnPanel {
+    key: Some(("h", "scopes: histogram, waveform")),
+    margin: Margin { left: 8, right: 8, ..Margin::ZERO },
+    ..ColumnPanel::new(
+        Panel::Scopes,
+        ("Scopes", "Histogram and waveform of the picture's luminance"),
+        280.0,
+        show,
+    )
+};
 
-impl ColumnPanel for Scopes {
-    fn entry(&self) -> Entry {
-        Entry {
-            margin: Margin { left: 8, right: 8, ..Margin::ZERO },
-            ..Entry::new(
-                Panel::Scopes,
-                ("Scopes", "Histogram and waveform of the picture's luminance"),
-                280.0,
-            )
-            .with_key("h", "scopes: histogram, waveform")
+fn show(ui: &mut Ui, pane: &mut Pane) {
+    let (switches, pass) = (&*pane.switches, &mut *pane.pass);
+    let view = pass.view;
+    // The height of the panel's contents in points.
+    let size = vec2(ui.available_width(), 320.0);
+    let (room, _) = ui.allocate_exact_size(size, Sense::hover());
+    let row = |top: f32, height: f32| {
+        Rect::from_min_size(pos2(room.left(), room.top() + top), vec2(room.width(), height))
+    };
+    let mut buttons = ui.new_child(UiBuilder::new().id_salt("switches").max_rect(row(0.0, theme::CONTROL)));
+    buttons.horizontal(|ui| {
+        let heat = "Draw the mean luminance of each block of 16×16 pixels over the picture (H)";
+        let levels = "Stretch each frame's luminance to the full range, by its histogram (a)";
+        for (name, hover, action, is_on) in [
+            ("Heat map", heat, Action::ToggleHeat, switches.heat),
+            ("Auto-levels", levels, Action::ToggleLevels, switches.levels),
+        ] {
+            ui.add(panel::choice_button(name, is_on)).explain(hover).on_click(action, &mut pass.actions);
         }
-    }
-
-    fn show(&self, ui: &mut Ui, pane: &mut Pane) {
-        let (switches, pass) = (&*pane.switches, &mut *pane.pass);
-        let view = pass.view;
-        let size = vec2(ui.available_width(), HEIGHT);
-        let (room, _) = ui.allocate_exact_size(size, egui::Sense::hover());
-        let row = |top: f32, height: f32| {
-            Rect::from_min_size(pos2(room.left(), room.top() + top), vec2(room.width(), height))
+    });
+    let Some(readings) = view.readings else {
+        let on_device = view.shown.is_none_or(|shown| !shown.variant.back_end().does_without_opencl());
+        let why = match view.readings_error {
+            Some(error) => format!("{} {}", error.what, error.why),
+            None if view.device.is_some() && on_device => "Compiling the kernels of the scopes.".to_owned(),
+            None => "Waiting for the first measurement.".to_owned(),
         };
-        let mut buttons =
-            ui.new_child(egui::UiBuilder::new().id_salt("switches").max_rect(row(0.0, theme::CONTROL)));
-        buttons.horizontal(|ui| {
-            for Switch { key: (key, _), action, button: (name, hover), is_on } in SWITCHES {
-                let button = ui.add(panel::choice_button(name, is_on(switches)));
-                if button.explain(format!("{hover} ({key})")).clicked() {
-                    pass.actions.push(action);
-                }
-            }
-        });
-        let Some(readings) = view.readings else {
-            let why = missing_text(view);
-            access::number(ui, room, "Luminance", &why);
-            let galley = ui.painter().layout(why, theme::words(12.5), theme::WEAK, room.width());
-            ui.painter().galley(row(theme::CONTROL + 12.0, 0.0).min, galley, theme::WEAK);
-            return;
-        };
-        let top = theme::CONTROL + 6.0;
-        draw_histogram(ui, row(top, HISTOGRAM_HEIGHT), readings, switches.levels);
-        draw_waveform(ui, row(top + HISTOGRAM_HEIGHT + 6.0, WAVEFORM_HEIGHT), readings);
-        let numbers =
-            format!("minimum {}   mean {}   maximum {}", readings.minimum, readings.mean, readings.maximum);
-        let mut at = row(top + HISTOGRAM_HEIGHT + WAVEFORM_HEIGHT + 12.0, LINE_HEIGHT).left_center();
-        let place = row(top, HISTOGRAM_HEIGHT + WAVEFORM_HEIGHT + 6.0);
-        access::graph(ui, place, "Histogram and waveform", &numbers);
-        let mut line = |name: &str, text: String, color: Color32| {
-            let place = ui.painter().text(at, Align2::LEFT_CENTER, &text, theme::words(12.5), color);
-            access::number(ui, place, name, &text);
-            at.y += LINE_HEIGHT;
-        };
-        line("Luminance", numbers, theme::TEXT);
-        let (low, high) = readings.ends();
-        let (name, color) = match switches.levels {
-            true => ("auto-levels", theme::SELECT),
-            false => ("auto-levels (off)", theme::WEAK),
-        };
-        line("Auto-levels", format!("{name}: {low} to {high}"), color);
-        line("Source", source_text(view).to_owned(), theme::WEAK);
-    }
-}
-
-/// Returns a line of text that says of which picture the luminance was measured.
-fn source_text(view: &View) -> &'static str {
-    match view.wipe {
+        describe::number(ui, room, "Luminance", &why);
+        let galley = ui.painter().layout(why, theme::words(12.5), theme::WEAK, room.width());
+        ui.painter().galley(row(theme::CONTROL + 12.0, 0.0).min, galley, theme::WEAK);
+        return;
+    };
+    let top = theme::CONTROL + 6.0;
+    draw_histogram(ui, row(top, HISTOGRAM_HEIGHT), readings, switches.levels);
+    draw_waveform(ui, row(top + HISTOGRAM_HEIGHT + 6.0, WAVEFORM_HEIGHT), readings);
+    let numbers =
+        format!("minimum {}   mean {}   maximum {}", readings.minimum, readings.mean, readings.maximum);
+    let mut at = row(top + HISTOGRAM_HEIGHT + WAVEFORM_HEIGHT + 12.0, LINE_HEIGHT).left_center();
+    let place = row(top, HISTOGRAM_HEIGHT + WAVEFORM_HEIGHT + 6.0);
+    describe::painted(ui, place, Role::Image, "Histogram and waveform", &numbers);
+    let mut line = |name: &str, text: String, color: Color32| {
+        let place = (at, Align2::LEFT_CENTER, f32::INFINITY);
+        describe::text(ui, name, place, &text, (12.5, color));
+        at.y += LINE_HEIGHT;
+    };
+    line("Luminance", numbers, theme::TEXT);
+    let (low, high) = readings.ends();
+    let (name, color) = match switches.levels {
+        true => ("auto-levels", theme::SELECT),
+        false => ("auto-levels (off)", theme::WEAK),
+    };
+    line("Auto-levels", format!("{name}: {low} to {high}"), color);
+    let source = match view.wipe {
         None => "measured at the filter's output",
         Some(Wipe { difference: None, .. }) => "measured at the output of the left filter",
         Some(_) => "left filter; no heat map over the difference map",
-    }
-}
-
-/// Returns the reason why there are no luminance measurements to show.
-fn missing_text(view: &View) -> String {
-    if let Some(error) = view.readings_error {
-        return format!("{} {}", error.what, error.why);
-    }
-    let on_device = view.shown.is_none_or(|shown| !shown.variant.back_end().does_without_opencl());
-    match view.device.is_some() && on_device {
-        true => "Compiling the kernels of the scopes.".to_owned(),
-        false => "Waiting for the first measurement.".to_owned(),
-    }
+    };
+    line("Source", source.to_owned(), theme::WEAK);
 }
 
 /// Returns the brightness, from 0 to 1, with which the histogram and the waveform show `count` pixels if the highest count is
@@ -125,16 +104,14 @@ fn draw_histogram(ui: &Ui, rect: Rect, readings: &Readings, levels: bool) {
     for (luminance, count) in readings.histogram.iter().enumerate().filter(|(_, count)| **count > 0) {
         let left = rect.left() + luminance as f32 * step;
         let top = rect.bottom() - (strength(*count, most) * rect.height()).max(1.0);
-        mesh.add_colored_rect(
-            Rect::from_min_max(pos2(left, top), pos2(left + step, rect.bottom())),
-            theme::TEXT,
-        );
+        let bar = Rect::from_min_max(pos2(left, top), pos2(left + step, rect.bottom()));
+        mesh.add_colored_rect(bar, theme::TEXT);
     }
     ui.painter().add(Shape::mesh(mesh));
     let (low, high) = readings.ends();
     let color = if levels { theme::SELECT } else { theme::WEAK };
     for end in [low as f32, high as f32 + 1.0] {
-        ui.painter().vline(rect.left() + end * step, rect.y_range(), egui::Stroke::new(1.0, color));
+        ui.painter().vline(rect.left() + end * step, rect.y_range(), Stroke::new(1.0, color));
     }
 }
 
@@ -181,10 +158,8 @@ const HEAT_COLORS: [[f32; 3]; 5] = [
 fn heat_color(luminance: u32) -> Color32 {
     let at = luminance.min(255) as f32 / 255.0 * (HEAT_COLORS.len() - 1) as f32;
     let (below, above) = (at.floor() as usize, at.ceil() as usize);
-    let [red, green, blue] = [0, 1, 2].map(|channel| {
-        let (from, to) = (HEAT_COLORS[below][channel], HEAT_COLORS[above][channel]);
-        (from + (to - from) * at.fract()) as u8
-    });
+    let (below, above) = (HEAT_COLORS[below], HEAT_COLORS[above]);
+    let [red, green, blue] = [0, 1, 2].map(|n| (below[n] + (above[n] - below[n]) * at.fract()) as u8);
     Color32::from_rgba_unmultiplied(red, green, blue, 170)
 }
 

@@ -1,34 +1,24 @@
 //! The seek bar, and the button that pauses the movie.
 
-use egui::{
-    Align2, Color32, CornerRadius, CursorIcon, Id, LayerId, Order, Pos2, Rect, Role, Sense, Shape, Stroke,
-    Ui, pos2, vec2,
-};
+use egui::{CursorIcon, LayerId, Order};
 
-use super::pass::Pass;
-use super::{Action, View, mouse, theme, volume};
-use crate::access::Access as _;
-use crate::hover::Explain as _;
+use crate::pass::Pass;
+use crate::prelude::*;
+use crate::{View, mouse, volume};
 
 /// Height in points of the seek bar's row; all of it can be clicked.
 pub(crate) const HEIGHT: f32 = 22.0;
 /// The radius in points of the handle, which stands at the position in the movie.
 const HANDLE_RADIUS: f32 = 5.5;
-/// Seconds by which a step of the mouse wheel seeks, as many as by an arrow key.
-const WHEEL_S: f64 = 5.0;
 /// The hover text of the seek bar of a movie without a known duration.
 const NO_DURATION_HOVER: &str = "The duration of the movie is unknown, so the seek bar is disabled.\n\
     The arrow keys still seek.";
-/// The hover text of the seek bar of a still picture.
-const STILL_PICTURE_HOVER: &str = "Still picture: there is nothing to seek.";
 
 /// Returns the movie's duration in seconds, or the hover text that says why the seek bar is disabled.
 fn duration_s(view: &View) -> Result<f64, &'static str> {
-    let Some(length) = view.movie.duration_s.filter(|d| d.is_finite() && *d > 0.0) else {
-        return Err(NO_DURATION_HOVER);
-    };
+    let length = view.movie.duration_s.filter(|d| d.is_finite() && *d > 0.0).ok_or(NO_DURATION_HOVER)?;
     let frame = view.movie.fps.filter(|f| *f > 0.0).map_or(0.0, |f| 1.0 / f);
-    if length < 1.5 * frame { Err(STILL_PICTURE_HOVER) } else { Ok(length) }
+    if length < 1.5 * frame { Err("Still picture: there is nothing to seek.") } else { Ok(length) }
 }
 
 /// Lays out in `row` the button that pauses, the position and the duration as text, the rail of the seek bar, and the volume.
@@ -44,10 +34,10 @@ pub(crate) fn show(ui: &mut Ui, row: Rect, pass: &mut Pass) {
     }
     let length = duration_s(view);
     let here = view.target_s.unwrap_or(view.movie.position_s);
-    let over = ui.interact(row, ui.unique_id().with("wheel over the time"), Sense::hover());
-    let steps = mouse::wheel_steps(ui, &over);
+    let steps = mouse::wheel_steps(ui, row, "time");
     if let (Ok(length), true) = (length, steps != 0) {
-        let to_s = (here + f64::from(steps) * WHEEL_S).clamp(0.0, length);
+        // Seconds by which a step of the mouse wheel seeks, as many as by an arrow key.
+        let to_s = (here + f64::from(steps) * 5.0).clamp(0.0, length);
         actions.push(Action::Seek { to_s, exact: true });
     }
     let total = length.map_or_else(|_| theme::UNKNOWN.to_owned(), theme::clock);
@@ -57,7 +47,7 @@ pub(crate) fn show(ui: &mut Ui, row: Rect, pass: &mut Pass) {
     if row.width() > 1.6 * room {
         // The figures belong to the picture on the screen; the handle is already at the target of a seek.
         let text = format!("{} / {total}", theme::clock(view.movie.position_s));
-        ui.painter().text(row.left_center(), Align2::LEFT_CENTER, text, theme::figures(12.0), theme::TEXT);
+        ui.figures(row.left_center(), Align2::LEFT_CENTER, text, 12.0, theme::TEXT);
         rail = row.with_min_x(row.left() + room);
     }
     let inside = rail.shrink2(vec2(HANDLE_RADIUS + 1.0, 0.0));
@@ -102,35 +92,27 @@ pub(crate) fn show(ui: &mut Ui, row: Rect, pass: &mut Pass) {
     let handle = dragged.map_or_else(|| x_of(if here.is_finite() { here } else { 0.0 }), |x| x_of(s_at(x)));
     let painter = ui.painter();
     painter.rect_filled(line.with_max_x(handle), 2, theme::SELECT);
-    draw_chapters(ui, line, view, x_of);
+    let mut last = f32::NEG_INFINITY;
+    let starts = view.movie.chapters.iter().map(|chapter| chapter.start_s);
+    for x in starts.filter(|start_s| *start_s > 0.0).map(x_of) {
+        // Closer marks would merge.
+        if x - last >= 3.0 {
+            last = x;
+            let mark = Rect::from_center_size(pos2(x, line.center().y), vec2(1.0, line.height() + 6.0));
+            painter.rect_filled(mark, 0, theme::TEXT);
+        }
+    }
     draw_loop_marks(ui, line, view.loop_range, x_of);
     let center = pos2(handle, line.center().y);
     painter.circle_filled(center, HANDLE_RADIUS, theme::STRONG);
     if let Some(x) = dragged.or(response.hover_pos().map(|p| p.x)) {
-        draw_tag(ui, pos2(x_of(s_at(x)), row.top() - 3.0), time_and_chapter(view, s_at(x)));
-    }
-}
-
-/// Returns a position in the movie as text, with the title of its chapter.
-fn time_and_chapter(view: &View, s: f64) -> String {
-    let chapter = view.movie.chapters.iter().rfind(|chapter| chapter.start_s <= s);
-    match chapter.map_or("", |chapter| chapter.title.as_str()) {
-        "" => theme::clock(s),
-        title => format!("{}  {title}", theme::clock(s)),
-    }
-}
-
-/// Draws a mark at the start of each chapter on the seek bar.
-fn draw_chapters(ui: &Ui, line: Rect, view: &View, x_of: impl Fn(f64) -> f32) {
-    let mut last = f32::NEG_INFINITY;
-    for x in view.movie.chapters.iter().filter(|chapter| chapter.start_s > 0.0).map(|c| x_of(c.start_s)) {
-        // Closer marks would merge.
-        if x - last < 3.0 {
-            continue;
-        }
-        last = x;
-        let stroke = Rect::from_center_size(pos2(x, line.center().y), vec2(1.0, line.height() + 6.0));
-        ui.painter().rect_filled(stroke, CornerRadius::ZERO, theme::TEXT);
+        let s = s_at(x);
+        let chapter = view.movie.chapters.iter().rfind(|chapter| chapter.start_s <= s);
+        let text = match chapter.map_or("", |chapter| chapter.title.as_str()) {
+            "" => theme::clock(s),
+            title => format!("{}  {title}", theme::clock(s)),
+        };
+        draw_tag(ui, pos2(x_of(s), row.top() - 3.0), text);
     }
 }
 
@@ -138,7 +120,7 @@ fn draw_chapters(ui: &Ui, line: Rect, view: &View, x_of: impl Fn(f64) -> f32) {
 fn show_pause_button(ui: &mut Ui, rect: Rect, view: &View, actions: &mut Vec<Action>) {
     let response = ui.interact(rect, Id::unique("pause"), Sense::click());
     if response.hovered() {
-        ui.painter().rect_filled(rect, CornerRadius::same(4), Color32::from_white_alpha(22));
+        ui.painter().rect_filled(rect, 4, Color32::from_white_alpha(22));
     }
     let center = rect.center();
     if view.paused {
@@ -147,17 +129,14 @@ fn show_pause_button(ui: &mut Ui, rect: Rect, view: &View, actions: &mut Vec<Act
     } else {
         for x in [-5.0, 1.0] {
             let bar = Rect::from_min_size(center + vec2(x, -6.0), vec2(4.0, 12.0));
-            ui.painter().rect_filled(bar, CornerRadius::ZERO, theme::STRONG);
+            ui.painter().rect_filled(bar, 0, theme::STRONG);
         }
     }
-    let hover = match view.paused {
-        true => "Resume (Space)",
-        false => "Pause (Space). The frame is filtered again when variant or radius change.",
+    let (name, hover) = match view.paused {
+        true => ("Resume", "Resume (Space)"),
+        false => ("Pause", "Pause (Space). The frame is filtered again when variant or radius change."),
     };
-    let name = if view.paused { "Resume" } else { "Pause" };
-    if response.named(Role::Button, name).explain(hover).clicked() {
-        actions.push(Action::TogglePause);
-    }
+    response.named(Role::Button, name).explain(hover).on_click(Action::TogglePause, actions);
 }
 
 /// Draws the letters A and B at the ends `part` of the A-B loop, with a line between them.
@@ -175,7 +154,7 @@ fn draw_loop_marks(ui: &Ui, line: Rect, part: (Option<f64>, Option<f64>), x_of: 
         painter.line_segment(ends, Stroke::new(1.5, theme::STRONG));
         let beside = if name == "A" { -3.0 } else { 3.0 };
         let at = pos2(x + beside, line.center().y - 5.0);
-        painter.text(at, side, name, theme::words(10.0), theme::STRONG);
+        ui.words(at, side, name, 10.0, theme::STRONG);
     }
 }
 
@@ -191,6 +170,6 @@ fn draw_tag(ui: &Ui, at: Pos2, text: String) {
     let rect = Align2::CENTER_BOTTOM.anchor_size(pos2(x, at.y), size);
     let edge = Stroke::new(1.0, theme::PANEL_EDGE);
     painter.add(Shape::rect_filled(rect, 4, theme::PANEL.to_opaque()));
-    painter.rect_stroke(rect, 4, edge, egui::StrokeKind::Inside);
+    painter.rect_stroke(rect, 4, edge, StrokeKind::Inside);
     painter.galley(rect.min + vec2(6.0, 3.0), galley, theme::STRONG);
 }

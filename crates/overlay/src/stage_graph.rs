@@ -4,23 +4,18 @@
 
 use std::collections::VecDeque;
 
-use egui::epaint::Mesh;
-use egui::{Align2, Pos2, Rect, Response, Role, Sense, Shape, Stroke, Ui, pos2, vec2};
-
-use super::axes::{Axes, DEFAULT_INTERVAL_MS, add_label, begin_s, round_up, snap_to_pixel};
-use super::facts::filter_name;
-use super::hatch::{Hatch, Pattern};
-use super::pass::Pass;
-use super::{Action, Panel, theme};
-use crate::access::Access as _;
-use crate::hover::Explain as _;
 use engine::stats::summary::busy;
 use engine::stats::{FrameSample, Stage};
 
+use crate::View;
+use crate::axes::{Axes, DEFAULT_INTERVAL_MS, add_label, begin_s, round_up, snap_to_pixel};
+use crate::facts::filter_name;
+use crate::hatch::{Hatch, Pattern};
+use crate::pass::Pass;
+use crate::prelude::*;
+
 /// The time that the graph covers, in seconds.
 const SPAN_S: f64 = 5.0;
-/// Bars that would be narrower than this, in points, are merged: only the highest of neighbouring bars is drawn.
-const MIN_BAR_WIDTH: f32 = 1.5;
 
 /// Lays the graph out in `area`. A click on a bar freezes the panel of the timeline at the bar's frame, a click elsewhere opens
 /// that panel.
@@ -40,18 +35,35 @@ pub(crate) fn show(ui: &mut Ui, area: Rect, hatch: &Hatch, pass: &mut Pass) {
         let unit = if n == 0 { " ms" } else { "" };
         axes.draw_grid_line(ui, y(ms), &format!("{}{unit}", (ms * 100.0).round() / 100.0));
     }
-    let bars = Bars { axes, history, top, budget_ms: view.budget_ms, hatch };
+    let bars = bars(&axes, history, view.budget_ms);
     let mut shapes = Vec::new();
-    let mesh = bars.bar_mesh(per_ms);
+    let mesh = bar_mesh(&axes, &bars, top, per_ms, hatch);
     if !mesh.is_empty() {
         shapes.push(Shape::mesh(mesh));
     }
-    bars.add_budget_line(ui, y, &mut shapes);
-    bars.add_filter_changes(ui, &mut shapes);
+    if let Some(budget) = view.budget_ms {
+        let (plot, y) = (axes.plot, snap_to_pixel(y(budget), axes.pixel) + axes.pixel / 2.0);
+        let line = [pos2(plot.left(), y), pos2(plot.right(), y)];
+        shapes.extend(Shape::dashed_line(&line, Stroke::new(axes.pixel, theme::STRONG), 6.0, 4.0));
+        let text = format!("budget {}", theme::ms(budget));
+        let galley = ui.painter().layout_no_wrap(text, theme::words(11.0), theme::STRONG);
+        add_label(&mut shapes, pos2(plot.right() - 3.0, y + 1.0), Align2::RIGHT_TOP, galley);
+    }
+    add_filter_changes(ui, &axes, view, &mut shapes);
     ui.painter().extend(shapes);
-    let response = ui.interact(axes.plot, egui::Id::unique("stage-graph"), Sense::click());
-    let pointed = response.hover_pos().and_then(|at| bars.frame_at(at));
-    let newest = || history.back().map_or_else(|| theme::UNKNOWN.to_owned(), frame_text);
+    let response = ui.interact(axes.plot, Id::unique("stage-graph"), Sense::click());
+    let pointed = response.hover_pos().filter(|at| axes.plot.contains(*at));
+    let pointed = pointed.and_then(|at| bars.iter().find(|(x0, x1, _)| (*x0..=*x1).contains(&at.x)));
+    let pointed = pointed.map(|(.., sample)| *sample);
+    let newest = || {
+        let Some(sample) = history.back() else { return theme::UNKNOWN.to_owned() };
+        let times = theme::STACK.iter().map(|stage| (stage, sample.stages.times[*stage as usize]));
+        let times = times.filter(|(_, ms)| *ms >= 0.005);
+        times
+            .map(|(stage, ms)| format!("{} {} ms", stage.name(), theme::ms(ms)))
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
     let response = response.named(Role::Image, "Frame time by stage").valued(newest);
     show_pointed_frame(response, pointed, pass);
 }
@@ -68,36 +80,26 @@ pub(crate) fn show_pointed_frame(response: Response, pointed: Option<&FrameSampl
     }
 }
 
-/// Returns the names of a frame's stages and their times as text.
-fn frame_text(sample: &FrameSample) -> String {
-    let times = theme::STACK.iter().map(|stage| (stage, sample.stages.times[*stage as usize]));
-    let times = times.filter(|(_, ms)| *ms >= 0.005);
-    times.map(|(stage, ms)| format!("{} {} ms", stage.name(), theme::ms(ms))).collect::<Vec<_>>().join(", ")
-}
-
 /// Lays out the hover text of a frame: the times of its stages, from the top of its bar down.
 fn show_frame_details(ui: &mut Ui, sample: &FrameSample) {
     ui.strong(filter_name(sample.setting.variant, sample.setting.radius, None));
     ui.weak("Click to freeze this frame in the timeline.");
-    let interval = sample.interval_ms.map_or_else(|| theme::UNKNOWN.into(), theme::ms);
-    let idle = sample
-        .interval_ms
-        .map_or_else(|| theme::UNKNOWN.into(), |ms| theme::ms((ms - busy(&sample.stages.times)).max(0.0)));
+    let interval = sample.interval_ms.unwrap_or(f64::NAN);
     ui.spacing_mut().interact_size.y = 14.0;
     egui::Grid::new("frame").num_columns(2).spacing([18.0, 1.0]).min_row_height(14.0).show(ui, |ui| {
         let mut line = |name: &str, value: String| {
             ui.label(name);
-            ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| ui.monospace(value));
+            ui.with_layout(egui::Layout::right_to_left(Align::Center), |ui| ui.monospace(value));
             ui.end_row();
         };
-        line("idle", idle);
+        line("idle", theme::ms((interval - busy(&sample.stages.times)).clamp(0.0, f64::INFINITY)));
         for stage in theme::STACK.into_iter().rev() {
             let ms = sample.stages.times[stage as usize];
             if ms >= 0.005 {
                 line(stage.name(), theme::ms(ms));
             }
         }
-        line("frame, ms", interval);
+        line("frame, ms", theme::ms(interval));
     });
     let mut notes = vec![format!("at {}", theme::clock(sample.pts))];
     if sample.late {
@@ -150,127 +152,98 @@ fn tick_distance(top: f64, roomy: bool) -> f64 {
     counts.iter().map(|n| top / n).find(round).unwrap_or(top)
 }
 
-/// The frames and axes of the graph, with methods that draw bars, the line of the budget (the time that a frame may take), and
-/// marks where the filter changes.
-struct Bars<'a> {
-    axes: Axes,
-    history: &'a VecDeque<FrameSample>,
-    top: f64,
-    budget_ms: Option<f64>,
-    hatch: &'a Hatch,
+/// The left edge, the right edge and the frame of a bar. Several frames may be merged to one bar; it has the highest one.
+type Bar<'a> = (f32, f32, &'a FrameSample);
+
+/// Returns the visible bars.
+fn bars<'a>(axes: &Axes, history: &'a VecDeque<FrameSample>, budget_ms: Option<f64>) -> Vec<Bar<'a>> {
+    let mut bars: Vec<Bar> = Vec::with_capacity(256);
+    for sample in axes.frames(history) {
+        let x1 = axes.x(sample.presented_at);
+        let x0 = axes.x(begin_s(sample, budget_ms));
+        match bars.last_mut() {
+            // Bars that would be narrower than this, in points, are merged: only the highest of neighbouring bars is drawn.
+            Some(last) if x1 - last.0 < 1.5 => {
+                last.1 = last.1.max(x1);
+                if height_ms(sample) > height_ms(last.2) {
+                    last.2 = sample;
+                }
+            }
+            last => {
+                let x0 = last.map_or(x0, |last| x0.max(last.1));
+                bars.push((x0, x1.max(x0), sample));
+            }
+        }
+    }
+    bars
 }
 
-impl<'a> Bars<'a> {
-    /// Returns the frame whose bar is under the pointer; if several frames are merged to one bar, the one that is drawn.
-    fn frame_at(&self, pointer: Pos2) -> Option<&'a FrameSample> {
-        let columns = self.axes.plot.contains(pointer).then(|| self.columns())?;
-        columns.iter().find(|(x0, x1, _)| (*x0..=*x1).contains(&pointer.x)).map(|(_, _, sample)| *sample)
-    }
-
-    /// Returns the left edge, the right edge and the frame of each visible bar.
-    fn columns(&self) -> Vec<(f32, f32, &'a FrameSample)> {
-        let mut columns: Vec<(f32, f32, &'a FrameSample)> = Vec::with_capacity(256);
-        for sample in self.axes.frames(self.history) {
-            let x1 = self.axes.x(sample.presented_at);
-            let x0 = self.axes.x(begin_s(sample, self.budget_ms));
-            match columns.last_mut() {
-                Some(last) if x1 - last.0 < MIN_BAR_WIDTH => {
-                    last.1 = last.1.max(x1);
-                    if height_ms(sample) > height_ms(last.2) {
-                        last.2 = sample;
-                    }
-                }
-                Some(last) => {
-                    let x0 = x0.max(last.1);
-                    columns.push((x0, x1.max(x0), sample));
-                }
-                None => columns.push((x0, x1.max(x0), sample)),
+/// Returns the bars as a mesh, filled with the colours and patterns of the stages; `per_ms` is the height in points of a
+/// millisecond, and `top` the upper end of the axis in milliseconds.
+fn bar_mesh(axes: &Axes, bars: &[Bar], top: f64, per_ms: f32, hatch: &Hatch) -> Mesh {
+    let mut mesh = hatch.mesh();
+    mesh.vertices.reserve(bars.len() * 28);
+    mesh.indices.reserve(bars.len() * 42);
+    let (plot, pixel) = (axes.plot, axes.pixel);
+    for &(x0, x1, sample) in bars {
+        // A gap of a pixel separates frames that are wide enough.
+        let x1 = if x1 - x0 >= 4.0 { x1 - pixel } else { x1 };
+        let mut low = plot.bottom();
+        let mut sum = 0.0;
+        let mut quad = |sum: f32, color, pattern| {
+            let high = snap_to_pixel(plot.bottom() - sum * per_ms, pixel).max(plot.top());
+            if high < low {
+                let rect = Rect::from_min_max(pos2(x0, high), pos2(x1, low));
+                hatch.add(&mut mesh, rect, (color, pattern));
+                low = high;
+            }
+        };
+        for stage in *theme::STACK {
+            let ms = sample.stages.times[stage as usize] as f32;
+            if ms > 0.0 {
+                sum += ms;
+                quad(sum, theme::stage_color(stage), Pattern::Stage(stage));
             }
         }
-        columns
-    }
-
-    /// Returns the bars as a mesh, filled with the colours and patterns of the stages; `per_ms` is the height in points of a
-    /// millisecond.
-    fn bar_mesh(&self, per_ms: f32) -> Mesh {
-        let columns = self.columns();
-        let mut mesh = self.hatch.mesh();
-        mesh.vertices.reserve(columns.len() * 28);
-        mesh.indices.reserve(columns.len() * 42);
-        let (plot, pixel) = (self.axes.plot, self.axes.pixel);
-        for (x0, x1, sample) in columns {
-            // A gap of a pixel separates frames that are wide enough.
-            let x1 = if x1 - x0 >= 4.0 { x1 - pixel } else { x1 };
-            let mut low = plot.bottom();
-            let mut sum = 0.0;
-            let mut quad = |sum: f32, color, pattern| {
-                let high = snap_to_pixel(plot.bottom() - sum * per_ms, pixel).max(plot.top());
-                if high < low {
-                    let rect = Rect::from_min_max(pos2(x0, high), pos2(x1, low));
-                    self.hatch.add(&mut mesh, rect, (color, pattern));
-                    low = high;
-                }
-            };
-            for stage in *theme::STACK {
-                let ms = sample.stages.times[stage as usize] as f32;
-                if ms > 0.0 {
-                    sum += ms;
-                    quad(sum, theme::stage_color(stage), Pattern::Stage(stage));
-                }
-            }
-            if let Some(interval) = sample.interval_ms {
-                quad(interval as f32, theme::IDLE, Pattern::Idle);
-            }
-            if height_ms(sample) > self.top {
-                // Mark a bar that is cut off.
-                let cap = Rect::from_min_max(pos2(x0, plot.top()), pos2(x1, plot.top() + 2.0));
-                self.hatch.add(&mut mesh, cap, (theme::WARN, Pattern::Plain));
-            }
+        if let Some(interval) = sample.interval_ms {
+            quad(interval as f32, theme::IDLE, Pattern::Idle);
         }
-        mesh
+        if height_ms(sample) > top {
+            // Mark a bar that is cut off.
+            let cap = Rect::from_min_max(pos2(x0, plot.top()), pos2(x1, plot.top() + 2.0));
+            hatch.add(&mut mesh, cap, (theme::WARN, Pattern::Plain));
+        }
     }
+    mesh
+}
 
-    /// Adds the horizontal line of the budget (the time that a frame may take), if the budget is known.
-    fn add_budget_line(&self, ui: &Ui, y: impl Fn(f64) -> f32, shapes: &mut Vec<Shape>) {
-        let Some(budget) = self.budget_ms else { return };
-        let plot = self.axes.plot;
-        let y = snap_to_pixel(y(budget), self.axes.pixel) + self.axes.pixel / 2.0;
-        let line = [pos2(plot.left(), y), pos2(plot.right(), y)];
-        shapes.extend(Shape::dashed_line(&line, Stroke::new(self.axes.pixel, theme::STRONG), 6.0, 4.0));
-        let text = format!("budget {}", theme::ms(budget));
+/// Adds a vertical line and a name at each change of the filter, and the name of the first filter. Leaves out names that
+/// would overlap the next one.
+fn add_filter_changes(ui: &Ui, axes: &Axes, view: &View, shapes: &mut Vec<Shape>) {
+    let plot = axes.plot;
+    let mut names: Vec<(f32, String)> = Vec::new();
+    let mut before = None;
+    for sample in axes.frames(view.recorder.history()) {
+        let setting = sample.setting;
+        if before.replace(setting) == Some(setting) {
+            continue;
+        }
+        let x = axes.x(begin_s(sample, view.budget_ms));
+        // A drag of the slider changes the radius with every frame: one mark for all of them.
+        if names.last().is_some_and(|last| x - last.0 < 12.0) {
+            names.pop();
+        }
+        names.push((x, filter_name(setting.variant, setting.radius, None)));
+    }
+    for n in 0..names.len() {
+        let (x, text) = names[n].clone();
+        if x > plot.left() {
+            shapes.push(Shape::vline(x, plot.y_range(), Stroke::new(axes.pixel, theme::STRONG)));
+        }
+        let end = names.get(n + 1).map_or(plot.right(), |next| next.0);
         let galley = ui.painter().layout_no_wrap(text, theme::words(11.0), theme::STRONG);
-        add_label(shapes, pos2(plot.right() - 3.0, y + 1.0), Align2::RIGHT_TOP, galley);
-    }
-
-    /// Adds a vertical line and a name at each change of the filter, and the name of the first filter. Leaves out names that
-    /// would overlap the next one.
-    fn add_filter_changes(&self, ui: &Ui, shapes: &mut Vec<Shape>) {
-        let plot = self.axes.plot;
-        let mut names: Vec<(f32, String)> = Vec::new();
-        let mut before = None;
-        for sample in self.axes.frames(self.history) {
-            let setting = sample.setting;
-            if before.replace(setting) == Some(setting) {
-                continue;
-            }
-            let x = self.axes.x(begin_s(sample, self.budget_ms));
-            // A drag of the slider changes the radius with every frame: one mark for all of them.
-            if names.last().is_some_and(|last| x - last.0 < 12.0) {
-                names.pop();
-            }
-            names.push((x, filter_name(setting.variant, setting.radius, None)));
-        }
-        for n in 0..names.len() {
-            let (x, text) = names[n].clone();
-            if x > plot.left() {
-                let line = [pos2(x, plot.top()), pos2(x, plot.bottom())];
-                shapes.push(Shape::line_segment(line, Stroke::new(self.axes.pixel, theme::STRONG)));
-            }
-            let end = names.get(n + 1).map_or(plot.right(), |next| next.0);
-            let galley = ui.painter().layout_no_wrap(text, theme::words(11.0), theme::STRONG);
-            if x + galley.size().x + 14.0 <= end {
-                add_label(shapes, pos2(x + 3.0, plot.top() + 3.0), Align2::LEFT_TOP, galley);
-            }
+        if x + galley.size().x + 14.0 <= end {
+            add_label(shapes, pos2(x + 3.0, plot.top() + 3.0), Align2::LEFT_TOP, galley);
         }
     }
 }
@@ -288,11 +261,8 @@ pub(crate) fn draw_legend(ui: &Ui, row: Rect, stages: &[Stage], hatch: &Hatch) {
         if square.x < row.left() {
             return;
         }
-        painter.galley(
-            pos2(x - galley.size().x, row.center().y - galley.size().y / 2.0),
-            galley,
-            theme::TEXT,
-        );
+        let at = pos2(x - galley.size().x, row.center().y - galley.size().y / 2.0);
+        painter.galley(at, galley, theme::TEXT);
         painter.add(hatch.swatch(Rect::from_min_size(square, vec2(16.0, 10.0)), fill));
         x = square.x - 10.0;
     }

@@ -1,60 +1,46 @@
 //! The panel of stages (the timed parts of a frame's way to the screen): the table of their times, and lines about the movie,
 //! the device and the machine.
 
-use egui::{Align2, Color32, Response, Role, Sense, Ui, vec2};
-
-use super::hatch::Hatch;
-use super::panel::{self, ColumnPanel, Entry, Pane};
-use super::panels::Panel;
-use super::pass::Pass;
-use super::table;
-use super::{Action, View, facts, theme, why, words};
-use crate::access::Access as _;
-use crate::hover::Explain as _;
 use base::device::DeviceKind;
 use engine::sharing::Sharing;
+use video::FieldOrder;
+
+use crate::hatch::Hatch;
+use crate::panel::{self, ColumnPanel, Pane};
+use crate::pass::Pass;
+use crate::prelude::*;
+use crate::{Subject, facts, table, why, words};
 
 /// The text that stands in place of the picture's size while the movie is being opened.
 pub(crate) const OPENING_TEXT: &str = "opening the movie";
 /// Width in points of the names left of the values.
 const LABEL_WIDTH: f32 = 66.0;
-/// Height in points of a line with a name and a value.
-const LINE_HEIGHT: f32 = 16.0;
 
 /// The panel of stages, the timed parts of a frame's way to the screen.
-pub(super) struct Stages;
+pub(super) static STAGES: ColumnPanel = ColumnPanel {
+    key: Some(("d", "stages: times and percentiles")),
+    margin: Margin { left: 10, right: 10, top: 0, bottom: 8 },
+    ..ColumnPanel::new(Panel::Stages, ("Stages", "Times of all stages of a frame"), 388.0, show)
+};
 
-impl ColumnPanel for Stages {
-    fn entry(&self) -> Entry {
-        Entry {
-            margin: egui::Margin { left: 10, right: 10, top: 0, bottom: 8 },
-            ..Entry::new(Panel::Stages, ("Stages", "Times of all stages of a frame"), 388.0)
-                .with_key("d", "stages: times and percentiles")
-        }
+fn show(ui: &mut Ui, pane: &mut Pane) {
+    let text = if pane.switches.hatched { "greys" } else { "patterns" };
+    if panel::title_link(ui, pane.head, text, "Show the stages with patterns, or in plain grey") {
+        pane.switches.hatched ^= true;
     }
-
-    fn show(&self, ui: &mut Ui, pane: &mut Pane) {
-        let text = if pane.switches.hatched { "greys" } else { "patterns" };
-        if panel::title_link(ui, pane.head, text, "Show the stages with patterns, or in plain grey") {
-            pane.switches.hatched ^= true;
-        }
-        let hatch = Hatch::new(ui, pane.switches.hatched);
-        table::show(ui, pane.pass.numbers, &hatch, conversion_differs(pane.pass.view));
-        ui.add_space(2.0);
-        draw_rule(ui);
-        why::show(ui, pane.pass.view, pane.pass.numbers);
-        show_facts(ui, pane.pass);
-    }
-}
-
-/// Returns true if the picture on the screen was converted from YUV to RGBA by edited kernels whose output is wrong. On a CPU
-/// device, kernels convert only for variants that filter planes.
-fn conversion_differs(view: &View) -> bool {
+    let (view, numbers) = (pane.pass.view, pane.pass.numbers);
+    // The picture was converted from YUV to RGBA by kernels. On a CPU device, kernels convert only for variants that filter planes.
     let by_kernel = view.shown.is_some_and(|shown| {
         let is_gpu = view.device.is_some_and(|device| device.kind != DeviceKind::Cpu);
         shown.variant.reads_planes() || is_gpu && !shown.variant.back_end().does_without_opencl()
     });
-    by_kernel && view.kernels.conversion_differs()
+    let conversion_differs = by_kernel && view.kernels.runs_and_differs(Subject::Conversion);
+    let hatch = Hatch::new(ui, pane.switches.hatched);
+    table::show(ui, numbers, &hatch, conversion_differs);
+    ui.add_space(2.0);
+    draw_rule(ui);
+    why::show(ui, view, numbers);
+    show_facts(ui, pane.pass);
 }
 
 /// Lays out the lines about the movie, the frames and the device, below the table of stages. The lines about the movie come
@@ -72,7 +58,14 @@ fn show_facts(ui: &mut Ui, pass: &mut Pass) {
     show_fact(ui, "Variant", (&variant, theme::TEXT), &hover);
     let movie = view.movie;
     let rate = movie.fps.map_or_else(String::new, |f| format!(", {} fps", (f * 1000.0).round() / 1000.0));
-    let (interlaced, why) = words::field_order_texts(movie.fields);
+    let first = match movie.fields {
+        FieldOrder::Progressive => None,
+        FieldOrder::TopFirst => Some("top field first (even rows)"),
+        FieldOrder::BottomFirst => Some("bottom field first (odd rows)"),
+    };
+    let woven = "Frames are shown with both fields woven, without deinterlacing.";
+    let why = first.map_or_else(String::new, |first| format!("\nInterlaced, {first}.\n{woven}"));
+    let interlaced = if first.is_some() { ", interlaced" } else { "" };
     let picture = match movie.width {
         0 => OPENING_TEXT.to_owned(),
         width => format!("{width} \u{d7} {}{rate}{interlaced}", movie.height),
@@ -119,9 +112,7 @@ fn show_facts(ui: &mut Ui, pass: &mut Pass) {
             show_fact(ui, "Device", (text, color), hover)
         }
     };
-    if devices.interact(Sense::click()).clicked() {
-        pass.actions.push(Action::Toggle(Panel::Devices));
-    }
+    devices.interact(Sense::click()).on_click(Action::Toggle(Panel::Devices), &mut pass.actions);
     show_fact(ui, "OpenGL", (view.gl_renderer, theme::TEXT), view.gl_renderer);
     let sharing = match view.sharing {
         Sharing::ZeroCopy => view.sharing.name().to_owned(),
@@ -129,28 +120,26 @@ fn show_facts(ui: &mut Ui, pass: &mut Pass) {
     };
     show_fact(ui, "Sharing", (&sharing, theme::TEXT), &words::sharing_text(view.sharing));
     draw_rule(ui);
-    if ui.button("Save run").explain(SAVE_RUN_HOVER).clicked() {
-        pass.actions.push(Action::SaveRun);
-    }
+    ui.button("Save run")
+        .explain("Save the filter's times in all frames so far, for 'clreel compare' (Ctrl R)")
+        .on_click(Action::SaveRun, &mut pass.actions);
 }
-
-/// The hover text of the button that saves the filter's times.
-const SAVE_RUN_HOVER: &str = "Save the filter's times in all frames so far, for 'clreel compare' (Ctrl R)";
 
 /// Draws a horizontal line between two parts of the panel.
 fn draw_rule(ui: &mut Ui) {
     ui.spacing_mut().item_spacing.y = 0.0;
     let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), 7.0), Sense::hover());
-    ui.painter().hline(rect.x_range(), rect.center().y, egui::Stroke::new(1.0, theme::RULE));
+    ui.painter().hline(rect.x_range(), rect.center().y, Stroke::new(1.0, theme::RULE));
 }
 
 /// Lays out a line with a name and a value. The value is cut at the panel's edge; the hover text shows all of it.
 pub(crate) fn show_fact(ui: &mut Ui, name: &str, (value, color): (&str, Color32), hover: &str) -> Response {
     ui.spacing_mut().item_spacing.y = 0.0;
-    let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), LINE_HEIGHT), Sense::hover());
-    ui.painter().text(rect.left_center(), Align2::LEFT_CENTER, name, theme::words(12.0), theme::WEAK);
+    // Height in points of a line with a name and a value.
+    let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), 16.0), Sense::hover());
+    ui.words(rect.left_center(), Align2::LEFT_CENTER, name, 12.0, theme::WEAK);
     let at = rect.left_center() + vec2(LABEL_WIDTH, 0.0);
     let at = (at, Align2::LEFT_CENTER, rect.width() - LABEL_WIDTH);
-    theme::elided_text(ui, at, value, (theme::words(12.0), color));
+    theme::elided_text(ui, at, value, (12.0, color));
     response.named(Role::Status, name).valued(|| value.to_owned()).explain(hover)
 }

@@ -1,21 +1,15 @@
 //! The strip along the bottom of the window, with the variants if their panel has no room, the seek bar, the radius and the
 //! buttons; and the graph above the strip.
 
-use egui::{Align2, Rect, Ui, pos2, vec2};
+use crate::cells::CellDetail;
+use crate::controls::{self, ControlsState};
+use crate::hatch::Hatch;
+use crate::pass::Pass;
+use crate::prelude::*;
+use crate::{cells, filter_graph, panel, seekbar, stage_graph};
 
-use super::cells::CellDetail;
-use super::controls::{self, ControlsState};
-use super::hatch::Hatch;
-use super::pass::Pass;
-use super::{cells, filter_graph, panel, seekbar, stage_graph, theme};
-
-/// The least width in points of the window in which the strip has only one row, with the radius and the buttons next to the
-/// seek bar.
-const MIN_ONE_ROW_WIDTH: f32 = 1120.0;
 /// Height in points of the title bar over a graph.
 pub(crate) const GRAPH_TITLE_HEIGHT: f32 = 22.0;
-/// Space in points between the rows of the strip along the bottom.
-const ROW_GAP: f32 = 6.0;
 /// Space in points between the strip's edge and its contents.
 pub(crate) const STRIP_PADDING: f32 = 8.0;
 
@@ -37,10 +31,12 @@ impl Strip {
     /// Computes the rectangles of the strip along the bottom of `window`. `cells` is the number of cells for variants; `None`
     /// if the strip has no cells.
     pub(crate) fn new(window: Rect, cells: Option<usize>, detail: CellDetail) -> Self {
-        let (pad, gap) = if detail == CellDetail::Tight { (5.0, 3.0) } else { (STRIP_PADDING, ROW_GAP) };
+        // Space in points between the rows of the strip along the bottom.
+        let (pad, gap) = if detail == CellDetail::Tight { (5.0, 3.0) } else { (STRIP_PADDING, 6.0) };
         let width = (window.width() - 2.0 * pad).max(0.0);
         let cells = cells.map_or(0.0, |count| cells::height_in(width, count, detail) + gap);
-        let one_row = width >= MIN_ONE_ROW_WIDTH;
+        // In a wide window, the radius and the buttons are next to the seek bar.
+        let one_row = width >= 1120.0;
         let rows = if one_row { theme::CONTROL } else { theme::CONTROL + gap + seekbar::HEIGHT };
         let height = (cells + rows + 2.0 * pad).min(window.height());
         let rect = Rect::from_min_max(pos2(window.left(), window.bottom() - height), window.max);
@@ -48,7 +44,8 @@ impl Strip {
         let bottom = inner.with_min_y(inner.bottom() - theme::CONTROL);
         let (seek, controls) = match one_row {
             true => {
-                let middle = bottom.right() - CONTROLS_WIDTH;
+                // Width in points of the radius and the buttons.
+                let middle = bottom.right() - 520.0;
                 (bottom.with_max_x(middle - 22.0), bottom.with_min_x(middle))
             }
             false => {
@@ -60,9 +57,6 @@ impl Strip {
         Self { rect, cells, seek, controls }
     }
 }
-
-/// Width in points of the radius and the buttons if they are next to the seek bar.
-const CONTROLS_WIDTH: f32 = 520.0;
 
 /// Lays out the strip along the bottom of the window: the variants if they have no panel, the seek bar and the controls.
 pub(crate) fn show(ui: &mut Ui, strip: &Strip, state: &ControlsState, pass: &mut Pass) {
@@ -101,8 +95,7 @@ pub(crate) fn show_graph(
         None => {
             let text = "ms (log scale) with medians, last 10 s";
             if inner.width() > 420.0 {
-                let (at, font) = (inner.right_center(), theme::words(11.5));
-                ui.painter().text(at, Align2::RIGHT_CENTER, text, font, theme::WEAK);
+                ui.words(inner.right_center(), Align2::RIGHT_CENTER, text, 11.5, theme::WEAK);
             }
             filter_graph::show(&mut ui, area, pass);
         }

@@ -2,7 +2,9 @@
 
 use std::sync::LazyLock;
 
-use egui::{Color32, CornerRadius, FontFamily, FontId, Margin, Stroke, TextStyle, Theme, vec2};
+use egui::{
+    Align2, Color32, CornerRadius, FontFamily, FontId, Margin, Pos2, Rect, Stroke, TextStyle, Theme, vec2,
+};
 
 pub(crate) use base::numbers::thousands;
 use base::timing::{Noise, noise};
@@ -48,49 +50,38 @@ pub(crate) const PAD: f32 = 10.0;
 /// Height in points of a row of buttons.
 pub(crate) const CONTROL: f32 = 24.0;
 
-/// Returns the colour of a stage (a timed part of a frame's way to the screen). The filter has its own colour, all other stages
-/// are grey. Neighbours in [`STACK`] differ in lightness; all stages can be distinguished if patterns are drawn, too.
-pub(crate) fn stage_color(stage: Stage) -> Color32 {
+/// Returns the lightness of a stage's grey in bars that stack the stages, and the stage's colour in the timeline. Neighbours in
+/// [`STACK`] differ in lightness; all stages can be distinguished if patterns are drawn, too. In the timeline, bars of many stages
+/// are side by side, and all stages have different colours. The filter has its own colour, [`FILTER`], in both.
+fn stage_colors(stage: Stage) -> (u8, [u8; 3]) {
     match stage {
-        Stage::Filter => FILTER,
-        Stage::Take => Color32::from_gray(112),
-        Stage::Upload => Color32::from_gray(160),
-        Stage::Acquire => Color32::from_gray(198),
-        Stage::Convert => Color32::from_gray(128),
-        Stage::Correct => Color32::from_gray(176),
-        Stage::Reduce => Color32::from_gray(132),
-        Stage::Levels => Color32::from_gray(180),
-        Stage::Release => Color32::from_gray(104),
-        Stage::Wipe => Color32::from_gray(150),
-        Stage::Difference => Color32::from_gray(118),
-        Stage::Present => Color32::from_gray(186),
-        Stage::Overlay => Color32::from_gray(138),
-        Stage::Swap => Color32::from_gray(92),
-        Stage::Collect => Color32::from_gray(206),
+        Stage::Take => (112, [240, 240, 200]),
+        Stage::Upload => (160, [86, 180, 233]),
+        Stage::Acquire => (198, [255, 225, 240]),
+        Stage::Convert => (128, [0, 170, 125]),
+        Stage::Correct => (176, [150, 225, 190]),
+        Stage::Filter => (0, [0; 3]),
+        Stage::Reduce => (132, [0, 150, 160]),
+        Stage::Levels => (180, [120, 200, 220]),
+        Stage::Release => (104, [214, 120, 175]),
+        Stage::Wipe => (150, [190, 140, 100]),
+        Stage::Difference => (118, [215, 90, 130]),
+        Stage::Present => (186, [100, 135, 245]),
+        Stage::Overlay => (138, [196, 200, 212]),
+        Stage::Swap => (92, [104, 112, 104]),
+        Stage::Collect => (206, [180, 160, 255]),
     }
 }
 
-/// Returns the colour of a stage in the timeline, where bars of many stages are side by side and all stages have different
-/// colours. Text on the bars is black.
+/// Returns the colour of a stage (a timed part of a frame's way to the screen) in bars that stack the stages.
+pub(crate) fn stage_color(stage: Stage) -> Color32 {
+    if stage == Stage::Filter { FILTER } else { Color32::from_gray(stage_colors(stage).0) }
+}
+
+/// Returns the colour of a stage in the timeline. Text on the bars is black.
 pub(crate) fn timeline_color(stage: Stage) -> Color32 {
-    let [red, green, blue] = match stage {
-        Stage::Filter => return FILTER,
-        Stage::Take => [240, 240, 200],
-        Stage::Upload => [86, 180, 233],
-        Stage::Acquire => [255, 225, 240],
-        Stage::Convert => [0, 170, 125],
-        Stage::Correct => [150, 225, 190],
-        Stage::Reduce => [0, 150, 160],
-        Stage::Levels => [120, 200, 220],
-        Stage::Release => [214, 120, 175],
-        Stage::Wipe => [190, 140, 100],
-        Stage::Difference => [215, 90, 130],
-        Stage::Present => [100, 135, 245],
-        Stage::Overlay => [196, 200, 212],
-        Stage::Swap => [104, 112, 104],
-        Stage::Collect => [180, 160, 255],
-    };
-    Color32::from_rgb(red, green, blue)
+    let [red, green, blue] = stage_colors(stage).1;
+    if stage == Stage::Filter { FILTER } else { Color32::from_rgb(red, green, blue) }
 }
 
 /// The stages in the order in which bars stack them, from the base up: the filter first, the others in order of time.
@@ -267,22 +258,41 @@ pub(crate) fn elided(
     ui.painter().layout_job(job)
 }
 
-/// Draws text in one line, cut with an ellipsis at `width` points. `at` is the position of the point `anchor` of the text.
-/// Returns the text's rectangle.
+/// Draws words with a font of `size` points in one line, cut with an ellipsis at `width` points. `at` is the position of the point
+/// `anchor` of the text. Returns the text's rectangle.
 pub(crate) fn elided_text(
     ui: &egui::Ui,
-    (at, anchor, width): (egui::Pos2, egui::Align2, f32),
+    (at, anchor, width): (Pos2, Align2, f32),
     text: &str,
-    (font, color): (FontId, Color32),
-) -> egui::Rect {
-    let galley = elided(ui, text, (font, color), width);
+    (size, color): (f32, Color32),
+) -> Rect {
+    let galley = elided(ui, text, (words(size), color), width);
     let rect = anchor.anchor_size(at, galley.size());
     ui.painter().galley(rect.min, galley, color);
     rect
 }
 
+/// Adds methods that draw text. `at` is the position of the point `anchor` of the text, `size` the font's size in points. They
+/// return the text's rectangle.
+pub(crate) trait PaintText {
+    /// Draws words, in the font of [`words`].
+    fn words(&self, at: Pos2, anchor: Align2, text: impl ToString, size: f32, color: Color32) -> Rect;
+    /// Draws figures, in the font of [`figures`].
+    fn figures(&self, at: Pos2, anchor: Align2, text: impl ToString, size: f32, color: Color32) -> Rect;
+}
+
+impl PaintText for egui::Ui {
+    fn words(&self, at: Pos2, anchor: Align2, text: impl ToString, size: f32, color: Color32) -> Rect {
+        self.painter().text(at, anchor, text, words(size), color)
+    }
+
+    fn figures(&self, at: Pos2, anchor: Align2, text: impl ToString, size: f32, color: Color32) -> Rect {
+        self.painter().text(at, anchor, text, figures(size), color)
+    }
+}
+
 /// Draws the background of a panel with this colour, and the panel's edge.
-pub(crate) fn draw_ground(painter: &egui::Painter, rect: egui::Rect, fill: Color32) {
+pub(crate) fn draw_ground(painter: &egui::Painter, rect: Rect, fill: Color32) {
     painter.rect(rect, 6, fill, Stroke::new(1.0, PANEL_EDGE), egui::StrokeKind::Inside);
 }
 
@@ -293,11 +303,8 @@ mod tests {
 
     #[test]
     fn numbers_keep_their_width() {
-        assert_eq!(ms(0.0), "0.00");
-        assert_eq!(ms(999.99), "999.99");
-        assert_eq!(ms(999.996), "1000.0");
-        assert_eq!(ms(12_345.6), "12346");
-        assert_eq!(ms(f64::NAN), "\u{2013}");
+        let formatted = [0.0, 999.99, 999.996, 12_345.6, f64::NAN].map(ms);
+        assert_eq!(formatted, ["0.00", "999.99", "1000.0", "12346", UNKNOWN]);
     }
 
     #[test]
@@ -305,11 +312,8 @@ mod tests {
         // The interval of the median allows three digits, and a few slow frames make it noisy.
         let noise = Noise::from_percentiles((0.367, 0.9), (0.3665, 0.3675), 100, None);
         assert_eq!(noise.map(|noise| noise.digits), Some(3));
-        assert_eq!(
-            [with_noise(0.367, None, short_ms), with_noise(0.367, noise, short_ms)],
-            ["0.37", "~0.37"]
-        );
-        assert_eq!([with_noise(8.414, None, ms), with_noise(8.414, noise, ms)], ["8.41", "~8.41"]);
+        assert_eq!([None, noise].map(|noise| with_noise(0.367, noise, short_ms)), ["0.37", "~0.37"]);
+        assert_eq!([None, noise].map(|noise| with_noise(8.414, noise, ms)), ["8.41", "~8.41"]);
         let one = Noise::from_percentiles((0.367, 0.9), (0.2, 0.5), 100, None);
         assert_eq!(with_noise(0.367, one, short_ms), "~0.4", "fewer where the interval is wide");
         assert_eq!(with_noise(2345.0, noise, short_ms), "~2,350");
@@ -322,21 +326,10 @@ mod tests {
         let wanted = ["0", "0.0065", "0.012", "0.37", "3.30", "14.8", "100", "105", "14,896", "\u{2013}"];
         assert_eq!(formatted, wanted);
         let formatted = [40.0, 40.5, 2000.0, 0.37, 9.5, 1e-4, 0.0, f64::NAN].map(|ms| fps(ms, None));
-        let wanted = [
-            "25 fps",
-            "24.7 fps",
-            "0.5 fps",
-            "2,700 fps",
-            "105 fps",
-            "10,000,000 fps",
-            "\u{2013}",
-            "\u{2013}",
-        ];
-        assert_eq!(formatted, wanted);
-        assert_eq!(
-            [1.04, 12.0, 999.4, 999.6, 2283.7].map(short_number),
-            ["1.04", "12", "999", "1,000", "2,300"]
-        );
+        let wanted = "25 fps; 24.7 fps; 0.5 fps; 2,700 fps; 105 fps; 10,000,000 fps; \u{2013}; \u{2013}";
+        assert_eq!(formatted.join("; "), wanted);
+        let formatted = [1.04, 12.0, 999.4, 999.6, 2283.7].map(short_number);
+        assert_eq!(formatted, ["1.04", "12", "999", "1,000", "2,300"]);
         assert_eq!([0.0, 999.0, 1000.0, 1_234_567.0].map(thousands), ["0", "999", "1,000", "1,234,567"]);
     }
 
@@ -346,23 +339,17 @@ mod tests {
         let (few, far) = (noise(&[1.0; 3]), noise(&[1.0, 1.0, 1.0, 1.0, 3.0]));
         let formatted = |value, noise| with_noise(value, noise, short_ms);
         assert_eq!(formatted(0.367, None), "0.37");
-        assert_eq!(
-            [0.367, 14.83, 845.2, 14_896.0, 9.96].map(|v| formatted(v, few)),
-            ["~0.37", "~15", "~850", "~15,000", "~10"]
-        );
-        assert_eq!(
-            [0.367, 14.83, 845.2, 0.0065].map(|v| formatted(v, far)),
-            ["~0.4", "~10", "~800", "~0.007"]
-        );
+        let times = [0.367, 14.83, 845.2, 14_896.0, 9.96].map(|v| formatted(v, few));
+        assert_eq!(times, ["~0.37", "~15", "~850", "~15,000", "~10"]);
+        let times = [0.367, 14.83, 845.2, 0.0065].map(|v| formatted(v, far));
+        assert_eq!(times, ["~0.4", "~10", "~800", "~0.007"]);
         assert_eq!([formatted(0.0, few), formatted(f64::NAN, far)], ["0", UNKNOWN]);
         assert_eq!([fps(0.367, few), fps(0.367, far)], ["~2,700 fps", "~3,000 fps"]);
     }
 
     #[test]
     fn positions_carry_over() {
-        assert_eq!(clock(59.96), "1:00.0");
-        assert_eq!(clock(3725.4), "1:02:05.4");
-        assert_eq!(clock(-1.0), "0:00.0");
+        assert_eq!([59.96, 3725.4, -1.0].map(clock), ["1:00.0", "1:02:05.4", "0:00.0"]);
     }
 
     /// Returns the linear intensity of an sRGB value.
@@ -377,18 +364,18 @@ mod tests {
     /// Physiologically-based Model for Simulation of Color Vision Deficiency", 2009) on linear RGB.
     fn deuteranope_lab(color: Color32) -> [f64; 3] {
         let [r, g, b] = [color.r(), color.g(), color.b()].map(linear);
-        let [r, g, b] = [
-            0.367322 * r + 0.860646 * g - 0.227968 * b,
-            0.280085 * r + 0.672501 * g + 0.047413 * b,
-            -0.011820 * r + 0.042940 * g + 0.968881 * b,
-        ]
-        .map(|v: f64| v.clamp(0.0, 1.0));
-        let [x, y, z] = [
-            (0.4124 * r + 0.3576 * g + 0.1805 * b) / 0.95047,
-            0.2126 * r + 0.7152 * g + 0.0722 * b,
-            (0.0193 * r + 0.1192 * g + 0.9505 * b) / 1.08883,
-        ]
-        .map(|t: f64| if t > 0.008856 { t.cbrt() } else { 7.787 * t + 16.0 / 116.0 });
+        let sum = |[x, y, z]: [f64; 3], [r, g, b]: [f64; 3]| x * r + y * g + z * b;
+        let deuteranope = [
+            [0.367322, 0.860646, -0.227968],
+            [0.280085, 0.672501, 0.047413],
+            [-0.011820, 0.042940, 0.968881],
+        ];
+        let rgb = deuteranope.map(|row| sum(row, [r, g, b]).clamp(0.0, 1.0));
+        let xyz = [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]];
+        let [x, y, z] = [0, 1, 2].map(|n| match sum(xyz[n], rgb) / [0.95047, 1.0, 1.08883][n] {
+            t if t > 0.008856 => t.cbrt(),
+            t => 7.787 * t + 16.0 / 116.0,
+        });
         [116.0 * y - 16.0, 500.0 * (x - y), 200.0 * (y - z)]
     }
 
@@ -408,16 +395,8 @@ mod tests {
 
     #[test]
     fn the_stages_of_every_frame_differ_in_the_timeline_for_a_deuteranope() {
-        let usual = [
-            Stage::Take,
-            Stage::Upload,
-            Stage::Convert,
-            Stage::Filter,
-            Stage::Release,
-            Stage::Present,
-            Stage::Overlay,
-            Stage::Swap,
-        ];
+        let rare = ["acquire", "correct", "reduce", "levels", "wipe", "difference", "collect"];
+        let usual: Vec<_> = Stage::ALL.into_iter().filter(|stage| !rare.contains(&stage.name())).collect();
         for (n, one) in usual.iter().enumerate() {
             for other in &usual[..n] {
                 let distance = apart(timeline_color(*one), timeline_color(*other));

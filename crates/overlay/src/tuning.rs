@@ -1,14 +1,6 @@
 //! The panel of tuning: the state of the search for the fastest configuration (values of a variant's tuning parameters), and
 //! its trials as a heat map.
 
-use egui::{Align2, Color32, Rect, Role, Sense, Ui, pos2, vec2};
-
-use super::job::{JobState, start_or_stop};
-use super::panel::{ColumnPanel, Entry, Pane, choice_button, line, paragraph};
-use super::panels::Panel;
-use super::{Action, View, theme, words};
-use crate::access::Access as _;
-use crate::hover::Explain as _;
 use box_filter::Code;
 use box_filter::tuned::SizeClass;
 use engine::AutoChoice;
@@ -16,6 +8,11 @@ use ladder::heat::{self, HeatMap};
 use ladder::tune::Status;
 use ladder::tune::best;
 use ladders::box_filter::Trial;
+
+use crate::job::{JobState, start_or_stop};
+use crate::panel::{ColumnPanel, Pane, choice_button, line, paragraph};
+use crate::prelude::*;
+use crate::words;
 
 /// The state and the trials of a background search for the fastest configuration (values of a variant's tuning parameters).
 #[derive(Debug, Clone, Default)]
@@ -43,89 +40,75 @@ const MIN_CELL_WIDTH: f32 = 44.0;
 /// Height in points of the parameters' names above the cells.
 const HEADER_HEIGHT: f32 = 34.0;
 
-pub(super) struct TuningPanel;
+pub(super) static TUNING: ColumnPanel = ColumnPanel {
+    key: Some(("t", "tuning: configurations tried")),
+    progress: |view| view.tuning.state.is_under_way().then(|| progress(view.tuning)),
+    ..ColumnPanel::new(
+        Panel::Tuning,
+        ("Tuning", "Search for the fastest configuration of each variant"),
+        380.0,
+        show,
+    )
+};
 
-impl ColumnPanel for TuningPanel {
-    fn entry(&self) -> Entry {
-        Entry::new(Panel::Tuning, ("Tuning", "Search for the fastest configuration of each variant"), 380.0)
-            .with_key("t", "tuning: configurations tried")
+fn show(ui: &mut Ui, pane: &mut Pane) {
+    let (tuning, auto) = (pane.pass.view.tuning, pane.pass.view.auto);
+    let variant = &mut pane.selection.tuning_variant;
+    // Above all texts, whose number of lines varies, so that the buttons do not move.
+    let (ids, fastest) = heat::variants(&tuning.trials);
+    let shown = variant.filter(|id| ids.contains(id)).or(fastest).or(ids.first().copied());
+    ui.horizontal(|ui| {
+        let stop = ("Stop", "Stop this search and discard its results", Action::StopTuning);
+        let start = ("Tune now", START_HOVER, Action::TuneNow);
+        pane.pass.actions.extend(start_or_stop(ui, &tuning.state, start, stop));
+        for id in ids {
+            let button = ui.add(choice_button(id, Some(id) == shown));
+            if button.explain("Show this variant's heat map").clicked() {
+                *variant = Some(id);
+            }
+        }
+    });
+    let (color, text) = state_text(tuning, auto);
+    match tuning.state {
+        // The text changes several times a second: more than one line would make the panel jump.
+        JobState::Running(_) => line(ui, &text, color),
+        _ => paragraph(ui, &text, color),
+    };
+    if let Some(((width, height), radius)) = tuning.case {
+        let (first, last) = tuning.radii;
+        let what = format!(
+            "{width} \u{d7} {height} ({} pictures), radius {radius}; used for radius {first} to {last}",
+            SizeClass::of(width, height).as_str()
+        );
+        line(ui, &what, theme::WEAK);
     }
-
-    fn progress(&self, view: &View) -> Option<String> {
-        view.tuning.state.is_under_way().then(|| progress(view.tuning))
+    if let Some((best, ms)) = best(&tuning.trials) {
+        let name = if tuning.state == JobState::Done { "Best" } else { "Best so far" };
+        let text = format!("{name}: {} {}, {} ms", best.variant, best.config, theme::ms(ms));
+        line(ui, &text, theme::STRONG);
     }
-
-    fn show(&self, ui: &mut Ui, pane: &mut Pane) {
-        let (tuning, auto) = (pane.pass.view.tuning, pane.pass.view.auto);
-        let variant = &mut pane.selection.tuning_variant;
-        // Above all texts, whose number of lines varies, so that the buttons do not move.
-        let (ids, fastest) = heat::variants(&tuning.trials);
-        let shown = variant.filter(|id| ids.contains(id)).or(fastest).or(ids.first().copied());
+    if let Some(map) = shown.and_then(|id| HeatMap::new(&tuning.trials, id)) {
+        show_heat_map(ui, &map, tuning);
         ui.horizontal(|ui| {
-            let stop = ("Stop", "Stop this search and discard its results", Action::StopTuning);
-            let start = ("Tune now", START_HOVER, Action::TuneNow);
-            pane.pass.actions.extend(start_or_stop(ui, &tuning.state, start, stop));
-            for id in ids {
-                if ui
-                    .add(choice_button(id, Some(id) == shown))
-                    .explain("Show this variant's heat map")
-                    .clicked()
-                {
-                    *variant = Some(id);
-                }
+            line(ui, "time \u{f7} least time:", theme::WEAK);
+            // The ratios of a time to the least time that the legend of the heat map shows with their colours.
+            for ratio in [1.0, 1.25, 1.5, 2.0] {
+                let (more, cells) = if ratio == 2.0 { (" and more", 2.0) } else { ("", 1.0) };
+                // Height in points of the coloured cells in the legend.
+                let size = vec2(cells * MIN_CELL_WIDTH, 16.0);
+                let (rect, response) = ui.allocate_exact_size(size, Sense::hover());
+                let text = format!("{ratio:.2}{more}");
+                fill_cell(ui, rect, &text, heat_color(ratio));
+                response.named(Role::Cell, "Legend").valued(|| text);
             }
         });
-        let (color, text) = state_text(tuning, auto);
-        match tuning.state {
-            // The text changes several times a second: more than one line would make the panel jump.
-            JobState::Running(_) => line(ui, &text, color),
-            _ => paragraph(ui, &text, color),
-        };
-        if let Some(((width, height), radius)) = tuning.case {
-            let (first, last) = tuning.radii;
-            let what = format!(
-                "{width} \u{d7} {height} ({} pictures), radius {radius}; used for radius {first} to {last}",
-                SizeClass::of(width, height).as_str()
-            );
-            line(ui, &what, theme::WEAK);
-        }
-        if let Some((best, ms)) = best(&tuning.trials) {
-            let name = if tuning.state == JobState::Done { "Best" } else { "Best so far" };
-            let text = format!("{name}: {} {}, {} ms", best.variant, best.config, theme::ms(ms));
-            line(ui, &text, theme::STRONG);
-        }
-        if let Some(map) = shown.and_then(|id| HeatMap::new(&tuning.trials, id)) {
-            show_heat_map(ui, &map, tuning);
-            show_legend(ui);
-        }
+        line(ui, LEGEND, theme::WEAK);
     }
 }
 
 /// Returns the progress of the search as text: "3 of at most 40".
 fn progress(tuning: &Tuning) -> String {
     format!("{} of at most {}", tuning.trials.len(), tuning.max_trials)
-}
-
-/// The ratios of a time to the least time that the legend of the heat map shows with their colours.
-const LEGEND_RATIOS: [f64; 4] = [1.0, 1.25, 1.5, 2.0];
-/// Height in points of the coloured cells in the legend.
-const LEGEND_HEIGHT: f32 = 16.0;
-
-/// Lays out the legend of the heat map, which explains its numbers, colours and letters.
-fn show_legend(ui: &mut Ui) {
-    ui.horizontal(|ui| {
-        line(ui, "time \u{f7} least time:", theme::WEAK);
-        for ratio in LEGEND_RATIOS {
-            let more = if ratio == 2.0 { " and more" } else { "" };
-            let size =
-                vec2(if more.is_empty() { MIN_CELL_WIDTH } else { 2.0 * MIN_CELL_WIDTH }, LEGEND_HEIGHT);
-            let (rect, response) = ui.allocate_exact_size(size, Sense::hover());
-            let text = format!("{ratio:.2}{more}");
-            fill_cell(ui, rect, &text, heat_color(ratio));
-            response.named(Role::Cell, "Legend").valued(|| text);
-        }
-    });
-    line(ui, LEGEND, theme::WEAK);
 }
 
 /// The explanation of the letters in the heat map's cells and of the frame around a cell.
@@ -162,24 +145,21 @@ fn show_heat_map(ui: &mut Ui, map: &HeatMap<Code>, tuning: &Tuning) {
     let size = vec2(ui.available_width(), HEADER_HEIGHT + map.rows.len() as f32 * CELL_HEIGHT);
     let (area, _) = ui.allocate_exact_size(size, Sense::hover());
     let head = pos2(area.left() + LABELS_WIDTH, area.top() + 8.0);
-    let painter = ui.painter();
-    let (font, weak) = (theme::words(11.5), theme::WEAK);
-    painter.text(pos2(area.left(), head.y), Align2::LEFT_CENTER, down, font.clone(), weak);
+    ui.words(pos2(area.left(), head.y), Align2::LEFT_CENTER, down, 11.5, theme::WEAK);
     let columns = map.columns.len().max(1) as f32;
     let width = ((area.width() - LABELS_WIDTH) / columns).clamp(MIN_CELL_WIDTH, 84.0);
-    painter.text(head, Align2::LEFT_CENTER, across, font, weak);
+    ui.words(head, Align2::LEFT_CENTER, across, 11.5, theme::WEAK);
     let top = area.top() + HEADER_HEIGHT;
     for (n, value) in map.columns.iter().enumerate().filter(|_| map.column_param.is_some()) {
         let x = head.x + (n as f32 + 0.5) * width;
-        let font = theme::figures(11.0);
-        painter.text(pos2(x, top - 9.0), Align2::CENTER_CENTER, value.to_string(), font, theme::TEXT);
+        let at = pos2(x, top - 9.0);
+        ui.figures(at, Align2::CENTER_CENTER, value, 11.0, theme::TEXT);
     }
     for (m, value) in map.rows.iter().enumerate() {
         let y = top + m as f32 * CELL_HEIGHT;
         if map.row_param.is_some() {
             let at = pos2(head.x - 8.0, y + CELL_HEIGHT / 2.0);
-            let font = theme::figures(11.0);
-            ui.painter().text(at, Align2::RIGHT_CENTER, value.to_string(), font, theme::TEXT);
+            ui.figures(at, Align2::RIGHT_CENTER, value, 11.0, theme::TEXT);
         }
         for n in 0..map.columns.len() {
             let corner = pos2(head.x + n as f32 * width, y);
@@ -213,7 +193,7 @@ fn draw_cell(ui: &Ui, rect: Rect, map: &HeatMap<Code>, at: (usize, usize), tunin
     };
     fill_cell(ui, rect, &text, fill);
     if trial.is_some_and(|t| t.ms().is_some() && std::ptr::eq(t, best)) {
-        ui.painter().rect_stroke(rect, 2, egui::Stroke::new(1.5, Color32::WHITE), egui::StrokeKind::Inside);
+        ui.painter().rect_stroke(rect, 2, Stroke::new(1.5, Color32::WHITE), StrokeKind::Inside);
     }
     let response = ui.interact(rect, ui.unique_id().with(at), Sense::hover());
     let across = map.column_param.map(|param| format!("{} {}", param.name, map.columns[at.0]));
@@ -231,7 +211,7 @@ fn fill_cell(ui: &Ui, rect: Rect, text: &str, fill: Color32) {
     ui.painter().rect_filled(rect, 2, fill);
     let light = 2 * u32::from(fill.r()) + 5 * u32::from(fill.g()) + u32::from(fill.b()) > 900;
     let color = if light { Color32::BLACK } else { theme::STRONG };
-    ui.painter().text(rect.center(), Align2::CENTER_CENTER, text, theme::figures(11.0), color);
+    ui.figures(rect.center(), Align2::CENTER_CENTER, text, 11.0, color);
 }
 
 /// Returns the colour of a cell for the ratio of its time to the best time: light for 1, dark for 2 and more.
@@ -243,7 +223,7 @@ fn heat_color(ratio: f64) -> Color32 {
 
 /// Returns the hover text of a trial in the heat map.
 fn trial_hover_text(trial: &Trial, tuning: &Tuning) -> String {
-    let compiled = trial.compile_ms.map_or_else(|| "\u{2013}".to_owned(), |ms| format!("{ms:.0} ms"));
+    let compiled = trial.compile_ms.map_or(theme::UNKNOWN.to_owned(), |ms| format!("{ms:.0} ms"));
     let head = format!("{} {}\ncompiled in {compiled}\n", trial.variant, trial.config);
     let rest = match &trial.status {
         Status::Scored(least) => {
@@ -251,10 +231,8 @@ fn trial_hover_text(trial: &Trial, tuning: &Tuning) -> String {
             let ms = trial.median_ms.unwrap_or(*least);
             let ((width, height), _) = tuning.case.unwrap_or_default();
             let bytes = f64::from(width) * f64::from(height) * 8.0;
-            let percent = match tuning.copy_ms {
-                Some(copy) => format!("{:.0} % of the speed of a copy", 100.0 * copy / ms),
-                None => "speed of a copy: measured at the end".to_owned(),
-            };
+            let percent = |copy| format!("{:.0} % of the speed of a copy", 100.0 * copy / ms);
+            let percent = tuning.copy_ms.map_or("speed of a copy: measured at the end".to_owned(), percent);
             format!("{} ms, {:.2} GB/s read and written, {percent}", theme::ms(ms), bytes / (ms * 1e6))
         }
         Status::Abandoned(ms) => format!("A: abandoned, predicted to take about {} ms", theme::ms(*ms)),
@@ -294,30 +272,23 @@ mod tests {
             is_kept: false,
             noise: None,
         };
-        let tuning =
-            Tuning { case: Some(((1000, 500), 7)), copy_ms: Some(0.5), max_trials: 9, ..Tuning::default() };
-        let text = trial_hover_text(&trial(Status::Scored(2.0)), &tuning);
-        assert!(text.contains("fused STRIPS=2") && text.contains("2.00 ms"), "{text}");
-        assert!(text.contains("compiled in 12 ms"), "{text}");
-        let apart = Trial { compile_ms: None, ..trial(Status::Failed("no".into())) };
-        assert!(
-            trial_hover_text(&apart, &tuning).contains("compiled in \u{2013}"),
-            "what was not compiled took no 0 ms"
-        );
-        assert!(text.contains("2.00 GB/s") && text.contains("25 % of the speed of a copy"), "{text}");
-        let finalist = Trial { median_ms: Some(4.0), ..trial(Status::Scored(2.0)) };
-        let text = trial_hover_text(&finalist, &tuning);
-        assert!(
-            text.contains("4.00 ms")
-                && text.contains("1.00 GB/s")
-                && text.contains("12 % of the speed of a copy"),
-            "{text}"
-        );
+        let tuning = Tuning { case: Some(((1000, 500), 7)), copy_ms: Some(0.5), ..Tuning::default() };
+        let has = |trial: &Trial, parts: &[&str]| {
+            let text = trial_hover_text(trial, &tuning);
+            assert!(parts.iter().all(|part| text.contains(part)), "{parts:?} in {text}");
+        };
+        let copy = "25 % of the speed of a copy";
+        let scored = trial(Status::Scored(2.0));
+        has(&scored, &["fused STRIPS=2", "2.00 ms", "compiled in 12 ms", "2.00 GB/s", copy]);
+        // What was not compiled took no 0 ms.
+        let apart = Trial { compile_ms: None, ..trial(Status::Failed("because".into())) };
+        has(&apart, &["compiled in \u{2013}", "because"]);
+        has(&trial(Status::Abandoned(70.0)), &["A: abandoned"]);
+        let finalist = Trial { median_ms: Some(4.0), ..scored };
+        has(&finalist, &["4.00 ms", "1.00 GB/s", "12 % of the speed of a copy"]);
         let winner = Trial { median_ms: Some(2.0), ..trial(Status::Scored(1.6)) };
         assert_eq!(ratio(&finalist, &winner), Some(2.0), "by the medians");
         assert_eq!(ratio(&trial(Status::Scored(3.2)), &winner), Some(2.0), "by the least runs");
         assert_eq!(ratio(&trial(Status::Failed("no".into())), &winner), None);
-        assert!(trial_hover_text(&trial(Status::Abandoned(70.0)), &tuning).contains("A: abandoned"));
-        assert!(trial_hover_text(&trial(Status::Failed("because".into())), &tuning).contains("because"));
     }
 }

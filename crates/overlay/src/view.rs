@@ -3,11 +3,6 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use egui::{Rect, Ui, pos2, vec2};
-
-use super::{
-    Busy, Conversions, DeviceFacts, DeviceList, Kernels, Lab, RaceReport, ScenePanel, Tuning, VariantStatus,
-};
 use base::device::{ClockSnapshot, ClockState, DeviceInfo};
 use base::error::Error;
 use base::text;
@@ -18,6 +13,11 @@ use engine::stats::{PlayState, Recorder};
 use engine::{AutoChoice, Difference, Readings, Request};
 use video::color::Correction;
 use video::{Chapter, FieldOrder, MovieInfo, Orientation};
+
+use crate::prelude::*;
+use crate::{
+    Busy, Conversions, DeviceFacts, DeviceList, Kernels, Lab, RaceReport, ScenePanel, Tuning, VariantStatus,
+};
 
 /// The filter that has made the picture on the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,49 +1,41 @@
 //! The controls of the sound at the end of the seek bar: a loudspeaker that switches the sound off or on, and a slider for the
 //! volume.
 
-use egui::{
-    Color32, CornerRadius, Id, Painter, Pos2, Rect, Role, Sense, Shape, Slider, Stroke, Ui, pos2, vec2,
-};
+use egui::Slider;
 
-use super::{Action, SoundView, mouse, theme};
-use crate::access::Access as _;
-use crate::hover::Explain as _;
+use crate::prelude::*;
+use crate::{SoundView, mouse};
 
 /// Width in points of the loudspeaker.
 const ICON_WIDTH: f32 = 24.0;
 /// Width in points of the slider.
 const SLIDER_WIDTH: f32 = 64.0;
-/// The least width in points of the seek bar's row in which the volume has a slider.
-const MIN_ROW_WIDTH: f32 = 380.0;
-/// The change of the volume by a step of the mouse wheel, in percent.
-const WHEEL_STEP: i32 = 5;
 
 /// Returns the width in points of the volume's controls in a row of this width.
 pub(crate) fn width_in(row: f32) -> f32 {
-    if row >= MIN_ROW_WIDTH { ICON_WIDTH + SLIDER_WIDTH + 4.0 } else { ICON_WIDTH }
+    // The least width in points of the seek bar's row in which the volume has a slider.
+    if row >= 380.0 { ICON_WIDTH + SLIDER_WIDTH + 4.0 } else { ICON_WIDTH }
 }
 
 /// Lays out the loudspeaker and, if `rect` is wide enough, the slider of the volume.
 pub(crate) fn show(ui: &mut Ui, rect: Rect, sound: &SoundView, actions: &mut Vec<Action>) {
-    let over = ui.interact(rect, ui.unique_id().with("wheel over the volume"), Sense::hover());
-    let steps = mouse::wheel_steps(ui, &over);
+    let steps = mouse::wheel_steps(ui, rect, "volume");
     if steps != 0 {
-        actions.push(Action::ChangeVolume(steps.saturating_mul(WHEEL_STEP)));
+        // The change of the volume by a step of the mouse wheel, in percent.
+        actions.push(Action::ChangeVolume(steps.saturating_mul(5)));
     }
     let icon = rect.with_max_x(rect.left() + ICON_WIDTH);
     let response = ui.interact(icon, Id::unique("loudspeaker"), Sense::click());
     if response.hovered() {
-        ui.painter().rect_filled(icon, CornerRadius::same(4), Color32::from_white_alpha(22));
+        ui.painter().rect_filled(icon, 4, Color32::from_white_alpha(22));
     }
     draw_loudspeaker(ui.painter(), icon.center(), sound);
-    let state = match sound.is_muted {
-        true => "Muted; m switches the sound on.".to_owned(),
-        false => format!("Volume {} % (/ and * change it, m mutes).", sound.volume),
+    let (name, state) = match sound.is_muted {
+        true => ("Unmute", "Muted; m switches the sound on.".to_owned()),
+        false => ("Mute", format!("Volume {} % (/ and * change it, m mutes).", sound.volume)),
     };
-    let response = response.named(Role::Button, if sound.is_muted { "Unmute" } else { "Mute" });
-    if response.explain(format!("{state}\n{}", sound.text)).clicked() {
-        actions.push(Action::ToggleMute);
-    }
+    let response = response.named(Role::Button, name);
+    response.explain(format!("{state}\n{}", sound.text)).on_click(Action::ToggleMute, actions);
     if rect.width() < ICON_WIDTH + SLIDER_WIDTH {
         return;
     }
@@ -60,7 +52,7 @@ pub(crate) fn show(ui: &mut Ui, rect: Rect, sound: &SoundView, actions: &mut Vec
 fn draw_loudspeaker(painter: &Painter, center: Pos2, sound: &SoundView) {
     let at = |x: f32, y: f32| center + vec2(x, y);
     let box_of = Rect::from_min_max(at(-8.0, -2.5), at(-4.0, 2.5));
-    painter.rect_filled(box_of, CornerRadius::ZERO, theme::STRONG);
+    painter.rect_filled(box_of, 0, theme::STRONG);
     let cone = vec![at(-4.5, -2.5), at(-0.5, -6.0), at(-0.5, 6.0), at(-4.5, 2.5)];
     painter.add(Shape::convex_polygon(cone, theme::STRONG, Stroke::NONE));
     let line = Stroke::new(1.5, theme::STRONG);

@@ -2,20 +2,18 @@
 //! operations, their shares of the device's peaks, sentences that measurements support, and a roofline of the variants. An
 //! unknown number is shown as "–".
 
-use egui::{Align2, Color32, FontId, Role, Sense, Ui, pos2, vec2};
-
-use super::panel::paragraph;
-use super::stages::show_fact;
-use super::table::Numbers;
-use super::{View, roofline, theme};
-use crate::access::Access as _;
-use crate::hover::Explain as _;
 use base::device::KernelRegisters;
 use base::timing::{Precision, believed, number};
 use compute::work::LaunchWork;
 use engine::stats::{FilterWork, Stage};
 use ladder::roofline::{Dot, Roofline};
 use ladder::why::{DevicePeaks, Evidence, Rates, percent, sentences};
+
+use crate::panel::paragraph;
+use crate::prelude::*;
+use crate::stages::show_fact;
+use crate::table::Numbers;
+use crate::{VariantRow, View, roofline};
 
 /// The measured properties of the device in use: its peaks (highest rates), and the registers of the kernels on the screen.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -28,8 +26,6 @@ pub struct DeviceFacts {
     pub registers: Vec<KernelRegisters>,
 }
 
-/// Height in points of a row of the table of kernels.
-const ROW_HEIGHT: f32 = 15.0;
 /// The columns of the table of kernels after the name: heading, width in points, and hover text of each.
 const COLUMNS: [(&str, f32, &str); 6] = [
     ("ms", 48.0, "Median device time of the kernel"),
@@ -58,14 +54,31 @@ pub(crate) fn show(ui: &mut Ui, view: &View, numbers: &Numbers) {
     let color = if view.facts.peaks.is_some() { theme::TEXT } else { theme::WEAK };
     show_fact(ui, "Peaks", (&peaks_text(view.facts), color), PEAKS);
     if let Some(work) = work {
-        show_kernels(ui, work, &view.facts.registers, precision);
+        ui.spacing_mut().item_spacing.y = 0.0;
+        let head = COLUMNS.map(|(name, ..)| name.to_owned());
+        show_row(ui, "kernel", head, (theme::WEAK, theme::words(10.5)));
+        for (pass, name) in work.config.code().passes.iter().map(|pass| pass.kernel).enumerate() {
+            let launch = work.work.as_ref().and_then(|work| Some((work.launches.get(pass)?, work.units)));
+            let ms = work.pass_ms.get(pass).copied().filter(|ms| ms.is_finite());
+            let registers = view.facts.registers.iter().find(|registers| registers.kernel == name);
+            // The prefix that all kernels have would hide how they differ.
+            let name = name.strip_prefix("box_").unwrap_or(name);
+            let cells = cells(launch, ms, registers, precision);
+            show_row(ui, name, cells, (theme::TEXT, theme::figures(10.5)));
+        }
+        ui.add_space(3.0);
     }
     // A sentence that needs a peak is left out without it.
     let said = evidence.zip(view.device).map(|(evidence, device)| sentences(&evidence, &peaks, device));
     for sentence in said.unwrap_or_default() {
         paragraph(ui, &sentence, theme::STRONG);
     }
-    roofline::show(ui, &live_roofline(view, numbers));
+    // A dot for each variant that was measured at the radius and size on the screen.
+    let dot = |row: &VariantRow| {
+        let score = numbers.scores.of(row.id).filter(|score| score.is_at(view.radius, view.size()))?;
+        Dot::new(row.id.name, score.work?, score.ms)
+    };
+    roofline::show(ui, &Roofline::new(peaks, view.variants.iter().filter_map(dot).collect()));
 }
 
 /// Returns the measurements of the filter from which the sentences are derived; `None` before the filter's time was measured,
@@ -81,16 +94,6 @@ fn evidence<'a>(view: &'a View, numbers: &'a Numbers) -> Option<Evidence<'a>> {
         launch_ms: if is_known { pass_ms } else { &[] },
         registers: &view.facts.registers,
     })
-}
-
-/// Returns the roofline with a dot for each variant that was measured at the radius and size on the screen.
-fn live_roofline(view: &View, numbers: &Numbers) -> Roofline {
-    let size = view.size();
-    let dot = |row: &super::VariantRow| {
-        let score = numbers.scores.of(row.id).filter(|score| score.is_at(view.radius, size))?;
-        Dot::new(row.id.name, score.work?, score.ms)
-    };
-    Roofline::new(view.facts.peaks.unwrap_or_default(), view.variants.iter().filter_map(dot).collect())
 }
 
 /// Returns the text ", 42 % of the copy", for this share of the peak that `of` names; empty if the share is not known.
@@ -129,21 +132,6 @@ fn peaks_text(facts: &DeviceFacts) -> String {
     format!("copy {copy}, read {read} GB/s; {gflop_s} GFLOP/s")
 }
 
-fn show_kernels(ui: &mut Ui, work: &FilterWork, registers: &[KernelRegisters], precision: Precision) {
-    ui.spacing_mut().item_spacing.y = 0.0;
-    let head = COLUMNS.map(|(name, ..)| name.to_owned());
-    show_row(ui, "kernel", head, (theme::WEAK, theme::words(10.5)));
-    for (pass, name) in work.config.code().passes.iter().map(|pass| pass.kernel).enumerate() {
-        let launch = work.work.as_ref().and_then(|work| Some((work.launches.get(pass)?, work.units)));
-        let ms = work.pass_ms.get(pass).copied().filter(|ms| ms.is_finite());
-        let registers = registers.iter().find(|registers| registers.kernel == name);
-        // The prefix that all kernels have would hide how they differ.
-        let name = name.strip_prefix("box_").unwrap_or(name);
-        show_row(ui, name, cells(launch, ms, registers, precision), (theme::TEXT, theme::figures(10.5)));
-    }
-    ui.add_space(3.0);
-}
-
 /// Returns the texts in a kernel's row of the table, without the name: time, reads and writes per pixel, barriers, group size,
 /// and registers.
 fn cells(
@@ -168,17 +156,14 @@ fn cells(
 
 /// Lays out a row of the table of kernels. `color` is the colour of the texts, `font` the font of the cells after the name.
 fn show_row(ui: &mut Ui, name: &str, cells: [String; 6], (color, font): (Color32, FontId)) {
-    let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), ROW_HEIGHT), Sense::hover());
+    // Height in points of a row of the table of kernels.
+    let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), 15.0), Sense::hover());
     let room = rect.width() - COLUMNS.iter().map(|(_, width, _)| width).sum::<f32>();
     let named = COLUMNS.iter().zip(&cells).map(|((column, ..), cell)| format!("{column} {cell}"));
     let values = named.collect::<Vec<_>>().join(", ");
     let response = response.named(Role::Row, name).valued(|| values);
-    theme::elided_text(
-        ui,
-        (rect.left_center(), Align2::LEFT_CENTER, room),
-        name,
-        (theme::words(11.5), color),
-    );
+    let at = (rect.left_center(), Align2::LEFT_CENTER, room);
+    theme::elided_text(ui, at, name, (11.5, color));
     let mut right = rect.left() + room;
     for (cell, (_, width, _)) in cells.iter().zip(COLUMNS) {
         right += width;
@@ -212,10 +197,8 @@ mod tests {
         let rates = Some(Rates { gb_s: 2.0, gflop_s: 50.0 });
         assert_eq!(memory_text(Some(8_000_000), rates, &none, exact), "8.00 MB to move, 2.00 GB/s");
         let peaks = DevicePeaks { copy_gb_s: Some(20.0), read_gb_s: None, gflop_s: Some(100.0) };
-        assert_eq!(
-            memory_text(Some(8_000_000), rates, &peaks, exact),
-            "8.00 MB to move, 2.00 GB/s, 10 % of the copy"
-        );
+        let text = memory_text(Some(8_000_000), rates, &peaks, exact);
+        assert_eq!(text, "8.00 MB to move, 2.00 GB/s, 10 % of the copy");
         assert_eq!(compute_text(rates, &peaks, exact), "50.0 GFLOP/s, 50 % of the peak");
         let facts = DeviceFacts { peaks: Some(peaks), ..DeviceFacts::default() };
         assert_eq!(peaks_text(&facts), "copy 20.0, read – GB/s; 100 GFLOP/s");

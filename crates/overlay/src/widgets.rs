@@ -1,12 +1,6 @@
 //! Texts and buttons that several panels use.
 
-use egui::{
-    Align2, Button, Color32, Label, Margin, Pos2, Rect, Response, RichText, Role, Sense, Ui, UiBuilder, vec2,
-};
-
-use crate::access::Access as _;
-use crate::hover::Explain as _;
-use crate::theme;
+use crate::prelude::*;
 
 /// Lays out one line of text, cut at the panel's edge; if it is cut, the hover text shows all of it.
 pub(crate) fn line(ui: &mut Ui, text: &str, color: Color32) -> Response {
@@ -43,7 +37,7 @@ pub(crate) fn link(ui: &mut Ui, at: Pos2, text: &str, hover: &str) -> bool {
 
 /// Lays `contents` out in `height` points, or in the height to which the user has dragged the lower edge of the contents.
 pub(crate) fn resizable(ui: &mut Ui, name: &'static str, height: f32, contents: impl FnOnce(&mut Ui)) {
-    let id = egui::Id::unique(("height", name));
+    let id = Id::unique(("height", name));
     let (chosen, drags) = ui.data(|data| data.get_temp::<(Option<f32>, u32)>(id)).unwrap_or_default();
     let height = chosen.unwrap_or(height).max(MIN_RESIZED_HEIGHT);
     // Another height has another identifier, since egui keeps the height that it has shown first.
@@ -73,6 +67,6 @@ pub(crate) fn padded(ui: &mut Ui, margin: Margin, contents: impl FnOnce(&mut Ui)
 }
 
 /// Returns egui's identifier of the area that the panel with this name covers.
-pub(crate) fn cover_id(name: &str) -> egui::Id {
-    egui::Id::unique(("cover", name))
+pub(crate) fn cover_id(name: &str) -> Id {
+    Id::unique(("cover", name))
 }

@@ -3,20 +3,17 @@
 
 use std::sync::Arc;
 
-use egui::emath::GuiRounding as _;
-use egui::{
-    Align2, Color32, CornerRadius, CursorIcon, Galley, Id, Mesh, PointerButton, Pos2, Rect, Role, Sense,
-    Stroke, Ui, Vec2, pos2, vec2,
-};
-
-use super::pass::Pass;
-use super::{Action, View, Wipe, access, theme};
-use crate::access::Access as _;
 use base::timing::Ratio;
 use box_filter::VariantId;
+use egui::emath::GuiRounding as _;
+use egui::{CursorIcon, PointerButton};
 use engine::Difference;
 use engine::stats::Summary;
 use video::Orientation;
+
+use crate::pass::Pass;
+use crate::prelude::*;
+use crate::{View, Wipe};
 
 /// The greatest distance in points of the mouse from the line at which the mouse can drag the line.
 const GRAB_DISTANCE: f32 = 12.0;
@@ -29,11 +26,11 @@ const LABEL_HEIGHT: f32 = 22.0;
 #[derive(Debug)]
 pub struct WipeLine {
     /// The line's position, as a fraction of the picture's width.
-    position: f32,
+    pub position: f32,
     /// The line's position in the last pass, in points from the window's left edge.
     x: f32,
-    /// True if the mouse is on the right side of the wipe.
-    pointer_is_right: bool,
+    /// True if the mouse is on the right side of a wipe; the keys of variants then change the filter of that side.
+    pub pointer_is_right: bool,
 }
 
 impl Default for WipeLine {
@@ -44,19 +41,9 @@ impl Default for WipeLine {
 }
 
 impl WipeLine {
-    /// Returns the line's position, as a fraction of the picture's width.
-    pub fn position(&self) -> f32 {
-        self.position
-    }
-
     /// Sets the position to which the mouse has moved since the last pass.
     pub fn set_pointer(&mut self, pointer: Pos2) {
         self.pointer_is_right = pointer.x >= self.x;
-    }
-
-    /// Returns true if the mouse is on the right side of a wipe; the keys of variants then change the filter of that side.
-    pub fn pointer_is_right(&self) -> bool {
-        self.pointer_is_right
     }
 
     /// Returns the part of the picture `whole` that the first filter has made: all of it without a wipe, nothing if the map of
@@ -82,13 +69,12 @@ impl WipeLine {
         if wipe.difference.is_none() {
             let x = x_of(self.position);
             let band = Rect::from_x_y_ranges(x - GRAB_DISTANCE..=x + GRAB_DISTANCE, picture.y_range());
-            let response = ui.interact(band, line_id(), Sense::click_and_drag());
+            let response = ui.interact(band, Id::unique("wipe-line"), Sense::click_and_drag());
             let response = response.on_hover_cursor(CursorIcon::ResizeHorizontal);
             let response = response.named(Role::Splitter, "Line of the wipe");
             let response = response.valued(|| format!("{:.0} %", 100.0 * self.position));
-            if let Some(pointer) =
-                response.interact_pointer_pos().filter(|_| response.dragged_by(PointerButton::Primary))
-            {
+            let pointer = response.interact_pointer_pos();
+            if let Some(pointer) = pointer.filter(|_| response.dragged_by(PointerButton::Primary)) {
                 let position = (pointer.x - picture.left()) / picture.width();
                 self.position = position.clamp(MIN_EDGE_DISTANCE, 1.0 - MIN_EDGE_DISTANCE);
             }
@@ -106,42 +92,33 @@ impl WipeLine {
         let area = area.intersect(picture);
         let area = if area.is_positive() { area } else { picture };
         let right = self.pointer_is_right;
-        let times = [numbers.filter(), numbers.second_filter];
+        let times = ([numbers.filter(), numbers.second_filter], numbers.wipe_ratio);
         let differs = wipe.sides.map(|side| view.kernels.differs(side.variant, side.version));
-        let ratio = numbers.wipe_ratio;
-        let [a, b] = label_texts(wipe, (times, ratio), differs, view.kernels.running);
+        let [a, b] = label_texts(wipe, times, differs, view.kernels.running);
         let y = area.top() + theme::GAP;
         let first = Label::new(ui, area, (pos2(x - GRAB_DISTANCE, y), Align2::RIGHT_TOP), (&a, !right));
         let second = (pos2(x + GRAB_DISTANCE, y), Align2::LEFT_TOP);
         let mut second = Label::new(ui, area, second, (&b, right));
-        access::number(ui, first.rect, "Left side", &a);
-        access::number(ui, second.rect, "Right side", &b);
+        describe::number(ui, first.rect, "Left side", &a);
+        describe::number(ui, second.rect, "Right side", &b);
         if second.rect.intersects(first.rect) {
             // One below the other where there is no room side by side.
             second.rect = second.rect.translate(vec2(0.0, LABEL_HEIGHT + 4.0));
         }
         let below = second.rect.bottom() + 4.0;
-        let mut labels = vec![first, second];
-        let difference = wipe
-            .difference
-            .zip(view.shown)
-            .map(|(wipe, shown)| difference_text(wipe, shown.size, placed.orientation));
-        if let Some((text, _)) = &difference {
-            let at_center = pos2(area.center().x, below);
-            labels.push(Label::new(ui, area, (at_center, Align2::CENTER_TOP), (text, true)));
-            access::number(ui, area, "Difference of the sides", text);
-        }
-        labels.into_iter().for_each(|label| label.paint(ui));
-        if let Some((_, Some(at))) = difference {
-            let at = picture.min + at * picture.size();
-            ui.painter().circle_stroke(at, 10.0, Stroke::new(3.0, Color32::from_black_alpha(160)));
-            ui.painter().circle_stroke(at, 10.0, Stroke::new(1.5, theme::STRONG));
+        first.paint(ui);
+        second.paint(ui);
+        if let Some((difference, shown)) = wipe.difference.zip(view.shown) {
+            let (text, largest) = difference_text(difference, shown.size, placed.orientation);
+            let at = (pos2(area.center().x, below), Align2::CENTER_TOP);
+            Label::new(ui, area, at, (&text, true)).paint(ui);
+            describe::number(ui, area, "Difference of the sides", &text);
+            if let Some(at) = largest.map(|at| picture.min + at * picture.size()) {
+                ui.painter().circle_stroke(at, 10.0, Stroke::new(3.0, Color32::from_black_alpha(160)));
+                ui.painter().circle_stroke(at, 10.0, Stroke::new(1.5, theme::STRONG));
+            }
         }
     }
-}
-
-pub(crate) fn line_id() -> Id {
-    Id::unique("wipe-line")
 }
 
 /// Returns a text about the difference of the sides, and the position of the largest difference in the picture on the screen,
@@ -191,8 +168,8 @@ fn label_texts(
             text.push_str(&format!("   p50 {ms} ms{wall}"));
             if let Some(ratio) = ratio.filter(|_| time(1 - side).is_some()) {
                 // Above 1 if the right side is faster.
-                let verdict = if side == 1 { ratio.verdict() } else { ratio.inverse().verdict() };
-                text.push_str(&format!("   {}", verdict.short()));
+                let ratio = if side == 1 { ratio } else { ratio.inverse() };
+                text.push_str(&format!("   {}", ratio.verdict().short()));
             }
         }
         text
@@ -223,7 +200,7 @@ impl Label {
 
     fn paint(self, ui: &Ui) {
         // Without an edge, which would be many triangles for a software renderer.
-        ui.painter().rect_filled(self.rect, CornerRadius::same(4), theme::PANEL);
+        ui.painter().rect_filled(self.rect, 4, theme::PANEL);
         let at = self.rect.left_center() + vec2(7.0, -self.galley.size().y / 2.0);
         ui.painter().galley(at, self.galley, self.color);
     }
@@ -231,7 +208,6 @@ impl Label {
 
 /// Draws the dividing line of the wipe at the horizontal position `x` over the rectangle `picture`.
 fn draw_line(ui: &Ui, x: f32, picture: Rect, color: Color32) {
-    let painter = ui.painter();
     // On whole pixels, so that egui does not add triangles for smooth edges.
     let scale = ui.pixels_per_point();
     let middle = x.round_to_pixels(scale);
@@ -240,9 +216,9 @@ fn draw_line(ui: &Ui, x: f32, picture: Rect, color: Color32) {
         let half = half.round_to_pixels(scale);
         mesh.add_colored_rect(Rect::from_x_y_ranges(middle - half..=middle + half, picture.y_range()), color);
     }
-    painter.add(mesh);
+    ui.painter().add(mesh);
     let handle = Rect::from_center_size(pos2(x, picture.center().y), vec2(8.0, 34.0));
-    painter.rect_filled(handle, CornerRadius::same(4), color);
+    ui.painter().rect_filled(handle, 4, color);
 }
 
 #[cfg(test)]

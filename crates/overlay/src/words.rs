@@ -2,16 +2,16 @@
 
 use std::sync::LazyLock;
 
-use super::{device_name, theme};
 use base::device::{ClockSnapshot, DeviceInfo};
-use base::numbers::thousands;
 use base::timing::Noise;
 use box_filter::{VariantId, join_ids};
 use compute::BackEnd;
 use engine::AutoChoice;
 use engine::sharing::Sharing;
 use engine::stats::{Stage, Summary};
-use video::FieldOrder;
+
+use crate::device_name;
+use crate::prelude::*;
 
 /// Returns the hover text of a stage: its definition, and the times `parallel` of its work elsewhere, if they are known: on the
 /// decoder's thread for the upload, on OpenGL's device for other stages.
@@ -23,12 +23,7 @@ pub(crate) fn stage_text(stage: Stage, parallel: Option<Summary>) -> String {
     let parallel = parallel.map_or(String::new(), |s| {
         format!("\n{place}: p50 {} ms, p95 {} ms.", theme::ms(s.p50), theme::ms(s.p95))
     });
-    format!("{}{parallel}", stage_definition(stage))
-}
-
-/// Returns the definition of a stage for its hover text.
-fn stage_definition(stage: Stage) -> &'static str {
-    match stage {
+    let definition = match stage {
         Stage::Take => {
             "Take the newest due frame from the decoder's queue.\n\
              Excludes decoding, which runs on its own threads."
@@ -102,7 +97,8 @@ fn stage_definition(stage: Stage) -> &'static str {
             "Read the times of finished commands.\n\
              Excludes the commands."
         }
-    }
+    };
+    format!("{definition}{parallel}")
 }
 
 /// Returns a sentence that names the variant and the parameters that `auto` uses: "For this size and radius, auto uses fused
@@ -114,17 +110,15 @@ pub(crate) fn auto_text(AutoChoice { variant, config }: &AutoChoice) -> String {
 
 /// Returns an explanation of how frames get from OpenCL to OpenGL: in shared textures or as copies.
 pub(crate) fn sharing_text(sharing: &Sharing) -> String {
-    let meaning = match sharing {
+    let more = "Click Device for all devices, and which of them share textures.";
+    match sharing {
         Sharing::ZeroCopy => {
-            "OpenCL writes into OpenGL's textures: frames do not return to the host.".to_owned()
+            format!("OpenCL writes into OpenGL's textures: frames do not return to the host.\n{more}")
         }
-        Sharing::Copy { reason } => {
-            format!(
-                "Filtered frames are copied through host memory into an OpenGL texture.\nReason: {reason}."
-            )
-        }
-    };
-    format!("{meaning}\nClick Device for all devices, and which of them share textures.")
+        Sharing::Copy { reason } => format!(
+            "Filtered frames are copied through host memory into an OpenGL texture.\nReason: {reason}.\n{more}"
+        ),
+    }
 }
 
 /// Returns the hover text that says why a number is noisy.
@@ -176,14 +170,9 @@ pub(crate) static NO_DEVICE: LazyLock<String> = LazyLock::new(|| {
 
 /// Returns the hover text with the device's properties as the driver reports them.
 pub(crate) fn device_text(device: &DeviceInfo) -> String {
-    format!(
-        "{}\n{}\n{} {}\n{}\nClick to list all devices.",
-        device.name,
-        device_name::kind_and_units(device),
-        device.platform,
-        device.driver,
-        device.version
-    )
+    let DeviceInfo { name, platform, driver, version, .. } = device;
+    let kind = device_name::kind_and_units(device);
+    format!("{name}\n{kind}\n{platform} {driver}\n{version}\nClick to list all devices.")
 }
 
 /// The hover text of the table of stages.
@@ -221,9 +210,9 @@ pub(crate) fn clock_speed_texts(speed: Option<&Result<ClockSnapshot, String>>) -
         None => return (theme::UNKNOWN.into(), CLOCK_SPEED.to_owned()),
     };
     let ClockSnapshot { reading, limit_mhz, governor } = snapshot;
-    let limit = limit_mhz.map(|mhz| format!(" of {}", thousands(mhz))).unwrap_or_default();
+    let limit = limit_mhz.map(|mhz| format!(" of {}", theme::thousands(mhz))).unwrap_or_default();
     let (speed, throttle) = match reading {
-        Some(reading) => (thousands(reading.mhz), reading.throttle.join(", ")),
+        Some(reading) => (theme::thousands(reading.mhz), reading.throttle.join(", ")),
         None => (theme::UNKNOWN.into(), String::new()),
     };
     let mut text = format!("{speed}{limit} MHz");
@@ -236,18 +225,6 @@ pub(crate) fn clock_speed_texts(speed: Option<&Result<ClockSnapshot, String>>) -
         hover.push_str(&format!("\nGovernor: {governor}."));
     }
     (text, hover)
-}
-
-/// Returns two texts about the field order: an addition to the text of the picture's size, and an addition to its hover
-/// text. Both are empty for a progressive movie.
-pub(crate) fn field_order_texts(fields: FieldOrder) -> (&'static str, String) {
-    let first = match fields {
-        FieldOrder::Progressive => return ("", String::new()),
-        FieldOrder::TopFirst => "top field first (even rows)",
-        FieldOrder::BottomFirst => "bottom field first (odd rows)",
-    };
-    let woven = "Frames are shown with both fields woven, without deinterlacing.";
-    (", interlaced", format!("\nInterlaced, {first}.\n{woven}"))
 }
 
 /// The hover text of the movie's codec and pixel format.

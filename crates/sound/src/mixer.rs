@@ -9,9 +9,6 @@ use super::ring::{Reader, Stereo};
 use super::stretch::Stretch;
 use super::transport::{Anchor, Shared, Transport};
 
-/// Seconds in which the volume rises from silence to its maximum or falls from there, so that a start or stop makes no click.
-const RAMP_S: f32 = 0.005;
-
 /// Computes the samples that the audio device plays; runs in the device's callback.
 ///
 /// After a start, a seek or a pause, the clock waits for the sound: the sound begins with its first sample, and the mixer
@@ -49,19 +46,25 @@ impl Mixer {
             delay: 0,
             delays: 0,
             gain: 0.0,
-            gain_step: 1.0 / (RAMP_S * rate as f32),
+            // Seconds in which the volume rises from silence to its maximum or falls from there, so that a start or stop makes no click.
+            gain_step: 1.0 / (0.005 * rate as f32),
         }
     }
 
     /// Fills `out`, a buffer of the audio device, whose first sample is heard at `heard_at`.
     pub(crate) fn mix(&mut self, out: &mut [Stereo], heard_at: Instant) {
-        let transport = self.shared.transport();
+        let transport = *self.shared.transport.lock();
         let is_new = self.revision != Some(transport.revision);
         if !transport.is_running || !is_new || !transport.waits_for_sound {
             return self.mix_part(out, &transport, heard_at);
         }
         let stopped = Transport { is_running: false, ..transport };
-        if !self.shared.can_begin(transport.revision) {
+        // The sound can begin once its samples are in the ring buffer and the device consumes samples. The first buffer after the
+        // stream was opened or paused does not count: the device asks for it at once, but may wake up and play it only after more
+        // than a second.
+        let buffers = self.shared.buffers.load(Ordering::Relaxed);
+        let plays = buffers > self.shared.played_from.load(Ordering::Acquire).saturating_add(1);
+        if !plays || self.shared.ready.load(Ordering::Acquire) != transport.revision {
             return self.mix_part(out, &stopped, heard_at);
         }
         // Sound from the position before fades out first.
@@ -111,7 +114,7 @@ impl Mixer {
         if transport.is_running && silent == 0 {
             let position_ns = (position / self.rate * 1e9) as i64;
             let (revision, delays) = (transport.revision, self.delays);
-            self.shared.set_anchor(Anchor { revision, position_ns, heard_at, delays });
+            *self.shared.anchor.lock() = Some(Anchor { revision, position_ns, heard_at, delays });
         }
         let wanted = if transport.is_running { self.shared.gain() } else { 0.0 };
         for sample in out {
@@ -161,14 +164,8 @@ mod tests {
         fn run(&self, revision: u64, is_running: bool, position_ms: i64, at_ms: u64) {
             let at = self.start + Duration::from_millis(at_ms);
             let position_ns = position_ms * 1_000_000;
-            self.set(Transport {
-                revision,
-                is_running,
-                position_ns,
-                at,
-                is_placed: true,
-                ..Transport::stopped()
-            });
+            let placed = Transport { is_placed: true, is_running, ..Transport::stopped() };
+            self.set(Transport { revision, position_ns, at, ..placed });
         }
 
         /// Returns the positions of the samples in a buffer of 20 ms that is heard at `at_ms`.
@@ -186,11 +183,11 @@ mod tests {
         bench.run(1, true, 500, 100);
         let out = bench.mix(150);
         assert_eq!(out[900], (24_000 + 2_400 + 900), "50 ms after the start");
-        let anchor = bench.shared.take_anchor().unwrap();
+        let anchor = bench.shared.anchor.lock().take().unwrap();
         assert_eq!((anchor.revision, anchor.position_ns), (1, 550_000_000));
         // The device's clock goes its own way.
         assert_eq!(bench.mix(171)[10], 24_000 + 2_400 + 960 + 10);
-        let anchor = bench.shared.take_anchor().unwrap();
+        let anchor = bench.shared.anchor.lock().take().unwrap();
         assert_eq!(anchor.position_ns, 570_000_000);
         assert_eq!(anchor.heard_at, bench.start + Duration::from_millis(171));
     }
@@ -199,13 +196,8 @@ mod tests {
     fn a_clock_that_waits_starts_with_the_first_sample() {
         let mut bench = bench();
         let at = bench.start + Duration::from_secs(2);
-        let waiting = Transport {
-            is_placed: true,
-            is_running: true,
-            waits_for_sound: true,
-            at,
-            ..Transport::stopped()
-        };
+        let placed = Transport { is_placed: true, is_running: true, ..Transport::stopped() };
+        let waiting = Transport { waits_for_sound: true, at, ..placed };
         bench.set(Transport { revision: 1, position_ns: 500_000_000, ..waiting });
         assert!(bench.mix(100).iter().all(|sample| *sample == 0), "its samples are not in the ring");
         bench.shared.ready.store(1, Ordering::Relaxed);
@@ -213,21 +205,19 @@ mod tests {
         assert!(bench.mix(120).iter().all(|sample| *sample == 0), "the device does not play");
         bench.shared.played_from.store(7, Ordering::Relaxed);
         assert!(bench.mix(140).iter().all(|sample| *sample == 0), "the first buffer may wait for the device");
-        assert!(bench.shared.take_anchor().is_none());
+        assert!(bench.shared.anchor.lock().take().is_none());
         bench.shared.buffers.store(9, Ordering::Relaxed);
         let out = bench.mix(160);
         assert_eq!((out[240], out[959]), (24_240, 24_959));
-        let anchor = bench.shared.take_anchor().unwrap();
-        assert_eq!(
-            (anchor.position_ns, anchor.heard_at),
-            (500_000_000, bench.start + Duration::from_millis(160))
-        );
+        let anchor = bench.shared.anchor.lock().take().unwrap();
+        let heard_at = bench.start + Duration::from_millis(160);
+        assert_eq!((anchor.position_ns, anchor.heard_at), (500_000_000, heard_at));
         // A pause that waits again, before the sound is silent: it fades out first.
         bench.set(Transport { revision: 2, position_ns: 510_000_000, ..waiting });
         bench.shared.ready.store(2, Ordering::Relaxed);
         let out = bench.mix(180);
         assert_eq!(out[959], 24_480 + 959 - 240);
-        assert_eq!(bench.shared.take_anchor().unwrap().position_ns, 510_000_000);
+        assert_eq!(bench.shared.anchor.lock().take().unwrap().position_ns, 510_000_000);
     }
 
     #[test]
@@ -248,17 +238,17 @@ mod tests {
         let mut bench = bench();
         bench.run(1, true, 1900, 0);
         let _ = bench.mix(0);
-        let _ = bench.shared.take_anchor();
+        let _ = bench.shared.anchor.lock().take();
         for turn in 1..6 {
             let _ = bench.mix(20 * turn);
         }
-        assert_eq!(bench.shared.take_anchor().unwrap().delays, 0);
+        assert_eq!(bench.shared.anchor.lock().take().unwrap().delays, 0);
         // The movie was repeated at 2 s; the sound is 20 ms beyond that.
         bench.writer.mark(2 * i64::from(RATE), true);
         bench.writer.write(&vec![[0.5; 2]; 4800]);
         let out = bench.mix(120);
         assert_eq!(out[0], 50_000);
-        let anchor = bench.shared.take_anchor().unwrap();
+        let anchor = bench.shared.anchor.lock().take().unwrap();
         assert_eq!((anchor.position_ns, anchor.delays), (2_000_000_000, 1));
     }
 
@@ -268,7 +258,7 @@ mod tests {
         bench.run(1, true, 500, 110);
         let out = bench.mix(100);
         assert!(out[..480].iter().all(|sample| *sample == 0));
-        assert!(bench.shared.take_anchor().is_none(), "nothing is heard at the buffer's beginning");
+        assert!(bench.shared.anchor.lock().take().is_none(), "nothing is heard at the buffer's beginning");
         assert!(out[480] > 0 && out[959] > 24_000, "it fades in");
         assert_eq!(bench.mix(120)[0], 24_000 + 480);
     }

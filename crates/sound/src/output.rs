@@ -3,7 +3,7 @@
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::Thread;
@@ -21,11 +21,6 @@ use base::error::{Error, Result};
 const BUFFER_S: f64 = 0.05;
 /// Seconds of samples that fit in the ring buffer between the decoder and the device.
 const RING_S: f64 = 1.0;
-/// The maximum time for opening a stream; opening fails if it takes longer.
-const OPEN_TIMEOUT: Duration = Duration::from_secs(3);
-const COOKIE_BYTES: usize = 256;
-/// The file in which ALSA lists its sound cards.
-const ALSA_CARDS: &str = "/proc/asound/cards";
 
 /// An opened stream of an audio device. Dropping it closes the stream, and waits for the server.
 pub(crate) struct Output {
@@ -84,7 +79,9 @@ impl Output {
         };
         shared.has_failed.store(false, Ordering::Release);
         shared.played_from.store(u64::MAX, Ordering::Release);
-        let stream = device.build_output_stream(config, fill, fail, Some(OPEN_TIMEOUT)).map_err(failed)?;
+        // The maximum time for opening a stream; opening fails if it takes longer.
+        let stream =
+            device.build_output_stream(config, fill, fail, Some(Duration::from_secs(3))).map_err(failed)?;
         Ok(Some(Self { stream, writer, rate, name, is_playing: false, shared: shared.clone() }))
     }
 
@@ -123,7 +120,7 @@ fn create_cookie() {
     }
     let home = base::environment::get("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
     let Some(folder) = home.map(|home| home.join(".config/pulse")) else { return };
-    let mut cookie = [0; COOKIE_BYTES];
+    let mut cookie = [0; 256];
     let is_random = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut cookie)).is_ok();
     let is_there = DirBuilder::new().recursive(true).mode(0o700).create(&folder).is_ok();
     if is_random && is_there {
@@ -143,7 +140,8 @@ fn default_device() -> Option<Device> {
     // Under PipeWire and PulseAudio the sound cards themselves are busy.
     device(HostId::PulseAudio).or_else(|| {
         // Without a card libasound prints errors on stderr.
-        let cards = std::fs::read_to_string(Path::new(ALSA_CARDS)).unwrap_or_default();
+        // The file in which ALSA lists its sound cards.
+        let cards = std::fs::read_to_string("/proc/asound/cards").unwrap_or_default();
         let has_card = cards.trim_start().starts_with(|first: char| first.is_ascii_digit());
         has_card.then(|| device(HostId::Alsa)).flatten()
     })

@@ -50,6 +50,7 @@ pub enum SoundStatus {
 }
 
 /// The state that the window and the decoding thread share: the movie to play, and the errors and the status for the window.
+#[derive(Default)]
 struct State {
     /// The movie and the index of its track; `None` for silence.
     movie: Option<(SoundFeed, usize)>,
@@ -75,8 +76,7 @@ impl Sound {
     /// # Errors
     /// Returns an error if the thread cannot be started.
     pub fn start(waker: Waker) -> Result<Self> {
-        let state = State { movie: None, number: 0, errors: Vec::new(), status: SoundStatus::Opening };
-        let state = Arc::new(Mutex::new(state));
+        let state = Arc::<Mutex<State>>::default();
         let (shared, quit) = (Arc::new(Shared::new()), Arc::new(AtomicBool::new(false)));
         let player = Player {
             shared: shared.clone(),
@@ -130,7 +130,7 @@ impl Sound {
 
     /// Takes the newest position that the audio device reported; `None` if it has reported none since the last call.
     pub fn take_anchor(&self) -> Option<Anchor> {
-        self.shared.take_anchor()
+        self.shared.anchor.lock().take()
     }
 
     /// Takes the errors that have occurred since the last call.
@@ -183,25 +183,6 @@ struct Cursor {
     has_ended: bool,
 }
 
-impl Cursor {
-    /// Returns the position after the last decoded sample in nanoseconds.
-    fn next_ns(&self, rate: u32) -> i64 {
-        ns_of(self.next, rate)
-    }
-
-    /// Returns true if the clock waits for the sound at the beginning of this segment, and decoding started there before the
-    /// clock had a position.
-    fn serves(&self, transport: &Transport) -> bool {
-        let is_there = self.begins && self.revision.is_none();
-        transport.waits_for_sound && is_there && self.segment.start_ns == transport.position_ns
-    }
-}
-
-/// Converts a position in samples at this rate to nanoseconds.
-fn ns_of(position: i64, rate: u32) -> i64 {
-    (i128::from(position) * 1_000_000_000 / i128::from(rate)) as i64
-}
-
 /// Converts nanoseconds to a position in samples at this rate.
 fn position_of(ns: i64, rate: u32) -> i64 {
     (i128::from(ns) * i128::from(rate) / 1_000_000_000) as i64
@@ -240,18 +221,13 @@ fn next_start(cursor: Option<&Cursor>, feed: &SoundFeed, transport: &Transport, 
     if revision.is_some() && cursor.revision != revision {
         return starts(revision, true);
     }
-    let next_ns = cursor.next_ns(rate);
+    let next_ns = (i128::from(cursor.next) * 1_000_000_000 / i128::from(rate)) as i64;
     if let Some(segment) = feed.segment_after(&cursor.segment) {
         // The sound may end before the pictures do.
         let is_over = cursor.has_ended || next_ns >= segment.start_ns || clock_ns >= segment.start_ns;
         let is_lost = clock_ns.saturating_sub(segment.start_ns) > MAX_LAG_NS;
-        return match () {
-            () if is_lost => starts(cursor.revision, false),
-            () if is_over => {
-                Some(Start { segment, from_ns: segment.start_ns, revision: cursor.revision, is_fresh: false })
-            }
-            () => None,
-        };
+        let start = Start { segment, from_ns: segment.start_ns, revision: cursor.revision, is_fresh: false };
+        return if is_lost { starts(cursor.revision, false) } else { is_over.then_some(start) };
     }
     let lags = clock_ns.saturating_sub(next_ns) > MAX_LAG_NS && !cursor.has_ended;
     if lags { starts(cursor.revision, false) } else { None }
@@ -425,9 +401,8 @@ impl Player {
         }
         let now = Instant::now();
         if self.output.is_none() {
-            if let Some(wait) =
-                self.retry_at.map(|at| at.saturating_duration_since(now)).filter(|w| !w.is_zero())
-            {
+            let wait = self.retry_at.map_or(Duration::ZERO, |at| at.saturating_duration_since(now));
+            if !wait.is_zero() {
                 return wait;
             }
             self.retry_at = Some(now + RETRY);
@@ -448,7 +423,7 @@ impl Player {
                 }
             }
         }
-        let is_running = self.shared.transport().is_running;
+        let is_running = self.shared.transport.lock().is_running;
         if is_running {
             self.running_at = now;
         }
@@ -465,8 +440,13 @@ impl Player {
     fn decode(&mut self) -> bool {
         let Some(rate) = self.output.as_ref().map(|output| output.rate) else { return false };
         let Some((feed, _)) = &self.feed else { return false };
-        let transport = self.shared.transport();
-        if let Some(cursor) = self.cursor.as_mut().filter(|cursor| cursor.serves(&transport)) {
+        let transport = *self.shared.transport.lock();
+        // The clock waits for the sound at the beginning of this segment, and decoding started there before it had a position.
+        let serves = |cursor: &&mut Cursor| {
+            let is_there = cursor.begins && cursor.revision.is_none();
+            transport.waits_for_sound && is_there && cursor.segment.start_ns == transport.position_ns
+        };
+        if let Some(cursor) = self.cursor.as_mut().filter(serves) {
             cursor.revision = Some(transport.revision);
         }
         if let Some(start) = next_start(self.cursor.as_ref(), feed, &transport, rate) {
@@ -497,13 +477,13 @@ impl Player {
 
     /// Publishes that the sound for which the clock waits can begin: [`READY_NS`] of it, or all of it, is in the ring buffer.
     fn note_ready(&self, transport: &Transport, rate: u32) {
-        let Some(cursor) = self.cursor.as_ref().filter(|cursor| cursor.revision == Some(transport.revision))
-        else {
-            return;
+        let is_ready = |cursor: &Cursor| {
+            let written = cursor.next - self.pending.len() as i64 - cursor.from;
+            let is_whole = cursor.has_ended && self.pending.is_empty();
+            is_whole || written >= position_of(READY_NS, rate)
         };
-        let written = cursor.next - self.pending.len() as i64 - cursor.from;
-        let is_whole = cursor.has_ended && self.pending.is_empty();
-        if is_whole || written >= position_of(READY_NS, rate) {
+        let cursor = self.cursor.as_ref().filter(|cursor| cursor.revision == Some(transport.revision));
+        if cursor.is_some_and(is_ready) {
             self.shared.ready.store(transport.revision, Ordering::Release);
         }
     }
@@ -536,22 +516,19 @@ impl Player {
         };
         let from = position_of(from_ns, output.rate);
         let begins = from_ns == segment.start_ns;
-        let mut cursor =
-            Cursor { segment, from, next: from, is_fresh: true, begins, revision, has_ended: false };
         match opened {
             Ok(mut reader) => {
-                let movie_ns = from_ns.saturating_sub(cursor.segment.base_ns);
-                cursor.has_ended = !reader.seek(&cursor.segment, movie_ns);
+                let has_ended = !reader.seek(&segment, from_ns.saturating_sub(segment.base_ns));
                 self.reader = Some(reader);
+                self.cursor =
+                    Some(Cursor { segment, from, next: from, is_fresh: true, begins, revision, has_ended });
             }
             Err(error) => {
                 self.feed = None;
                 self.set_status(SoundStatus::NoTrack);
                 self.report(error);
-                return;
             }
         }
-        self.cursor = Some(cursor);
     }
 
     /// Queues decoded samples for the ring buffer, without those before the position at which decoding started.

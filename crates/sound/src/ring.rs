@@ -13,9 +13,6 @@ use rtrb::{Consumer, Producer, RingBuffer};
 /// One sample of both channels: left and right.
 pub(crate) type Stereo = [f32; 2];
 
-/// The number of marks that fit in a ring buffer.
-const MAX_MARKS: usize = 64;
-
 /// A place in the ring buffer at which the positions of samples are not consecutive.
 #[derive(Debug, Clone, Copy)]
 struct Mark {
@@ -75,7 +72,8 @@ pub(crate) struct Reader {
 /// Creates a ring buffer for `capacity` samples.
 pub(crate) fn ring(capacity: usize) -> (Writer, Reader) {
     let (samples, taken) = RingBuffer::new(capacity);
-    let (marks, taken_marks) = RingBuffer::new(MAX_MARKS);
+    // The number of marks that fit in a ring buffer.
+    let (marks, taken_marks) = RingBuffer::new(64);
     let discarded = Arc::<Discarded>::default();
     let writer = Writer { samples, marks, written: 0, marked: 0, discarded: discarded.clone() };
     let reader = Reader {
@@ -175,11 +173,6 @@ impl Reader {
         out[skipped..].iter_mut().zip(samples).for_each(|(to, sample)| *to = *sample);
     }
 
-    /// Returns the position after the last sample in the window of samples that may be read again.
-    fn window_end(&self) -> i64 {
-        self.start.saturating_add(self.window.len() as i64)
-    }
-
     /// Drops the next `count` samples in the ring buffer.
     fn skip(&mut self, count: u64) {
         let count = usize::try_from(count).unwrap_or(usize::MAX).min(self.samples.slots());
@@ -261,7 +254,7 @@ impl Reader {
     /// Makes the window end at the position `next`: cuts the window, extends it with silence, or empties it and begins it
     /// there.
     fn align_window(&mut self) {
-        let gap = self.next.saturating_sub(self.window_end());
+        let gap = self.next.saturating_sub(self.start.saturating_add(self.window.len() as i64));
         if self.window.is_empty() || self.next < self.start || gap > self.window.capacity() as i64 {
             self.window.clear();
             self.start = self.next;

@@ -158,20 +158,29 @@ fn similarity(a: &[Stereo], b: &[Stereo], stride: usize) -> f32 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::ring::ring;
+    use super::super::ring::{Writer, ring};
     use super::*;
 
     const RATE: u32 = 48_000;
 
-    /// Returns `seconds` of output at this tempo, from a tone of 440 Hz.
-    fn stretched(tempo: f64, seconds: f64) -> Vec<f32> {
-        let (mut writer, mut reader) = ring(RATE as usize * 8);
+    /// Returns a sample of a tone of 440 Hz.
+    fn tone(index: i64) -> f32 {
+        (index as f64 * 440.0 / f64::from(RATE) * std::f64::consts::TAU).sin() as f32
+    }
+
+    /// Returns a ring with this number of samples of the tone, whose reader takes samples.
+    fn toned(count: i64) -> (Writer, Reader) {
+        let (mut writer, mut reader) = ring(count as usize);
         reader.resume();
         reader.resume();
-        let tone = |index: i64| (index as f64 * 440.0 / f64::from(RATE) * std::f64::consts::TAU).sin() as f32;
-        let samples: Vec<Stereo> = (0..i64::from(RATE) * 8).map(|i| [tone(i); 2]).collect();
         writer.mark(0, false);
-        writer.write(&samples);
+        writer.write(&(0..count).map(|index| [tone(index); 2]).collect::<Vec<_>>());
+        (writer, reader)
+    }
+
+    /// Returns `seconds` of output at this tempo, from the tone.
+    fn stretched(tempo: f64, seconds: f64) -> Vec<f32> {
+        let (_writer, mut reader) = toned(8 * i64::from(RATE));
         let mut stretch = Stretch::new(RATE);
         let mut out = vec![[0.0; 2]; (f64::from(RATE) * seconds) as usize];
         for part in out.chunks_mut(777) {
@@ -189,9 +198,7 @@ mod tests {
     #[test]
     fn output_equals_input_at_the_usual_tempo() {
         let out = stretched(1.0, 2.0);
-        let tone =
-            |index: usize| (index as f64 * 440.0 / f64::from(RATE) * std::f64::consts::TAU).sin() as f32;
-        assert!(out.iter().enumerate().skip(480).all(|(index, sample)| *sample == tone(index)));
+        assert!(out.iter().enumerate().skip(480).all(|(index, sample)| *sample == tone(index as i64)));
     }
 
     #[test]
@@ -222,12 +229,7 @@ mod tests {
 
     #[test]
     fn a_jump_has_no_click() {
-        let (mut writer, mut reader) = ring(RATE as usize);
-        reader.resume();
-        reader.resume();
-        let tone = |index: i64| (index as f64 * 440.0 / f64::from(RATE) * std::f64::consts::TAU).sin() as f32;
-        writer.mark(0, false);
-        writer.write(&(0..40_000).map(|i| [tone(i); 2]).collect::<Vec<_>>());
+        let (_writer, mut reader) = toned(40_000);
         let mut stretch = Stretch::new(RATE);
         let mut out = vec![[0.0; 2]; 9_600];
         let (before, after) = out.split_at_mut(4_800);

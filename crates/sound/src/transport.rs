@@ -45,14 +45,13 @@ impl Transport {
 
     /// Returns a stopped clock without a position.
     pub(crate) fn stopped() -> Self {
-        let at = Instant::now();
         Self {
             revision: 0,
             is_running: false,
             is_placed: false,
             waits_for_sound: false,
             position_ns: 0,
-            at,
+            at: Instant::now(),
             tempo: 1.0,
         }
     }
@@ -84,8 +83,9 @@ pub struct Anchor {
 
 /// The state that the window, the decoding thread and the audio device's callback share.
 pub(crate) struct Shared {
-    transport: Mutex<Transport>,
-    anchor: Mutex<Option<Anchor>>,
+    pub(crate) transport: Mutex<Transport>,
+    /// The newest reported position that the window has not taken yet.
+    pub(crate) anchor: Mutex<Option<Anchor>>,
     /// The factor by which samples are multiplied, as the bits of an `f32`.
     gain: AtomicU32,
     /// True if the device has failed, so that its stream must be opened again.
@@ -114,19 +114,6 @@ impl Shared {
         }
     }
 
-    /// Returns true if the sound of the clock with this revision can begin: its samples are in the ring buffer, and the device
-    /// consumes samples. The first buffer after the stream was opened or paused does not count: the device asks for it at once,
-    /// but may wake up and play it only after more than a second.
-    pub(crate) fn can_begin(&self, revision: u64) -> bool {
-        let buffers = self.buffers.load(Ordering::Relaxed);
-        let plays = buffers > self.played_from.load(Ordering::Acquire).saturating_add(1);
-        plays && self.ready.load(Ordering::Acquire) == revision
-    }
-
-    pub(crate) fn transport(&self) -> Transport {
-        *self.transport.lock()
-    }
-
     /// Sets the state of the clock. Wakes `thread` if the clock's revision has changed, or the clock has stopped or started.
     pub(crate) fn set_transport(&self, transport: Transport, thread: &Thread) {
         let mut present = self.transport.lock();
@@ -136,16 +123,6 @@ impl Shared {
         if is_other {
             thread.unpark();
         }
-    }
-
-    /// Takes the newest anchor (reported position); `None` if there is none since the last call.
-    pub(crate) fn take_anchor(&self) -> Option<Anchor> {
-        self.anchor.lock().take()
-    }
-
-    /// Publishes an anchor (reported position) in place of the previous one.
-    pub(crate) fn set_anchor(&self, anchor: Anchor) {
-        *self.anchor.lock() = Some(anchor);
     }
 
     /// Returns the factor by which samples are multiplied.

@@ -36,7 +36,7 @@ impl Player<'_> {
         let wipe = self.cx.frames.presenter.screen.wipe().filter(|_| self.movies.is_movie());
         let second = wipe.as_ref().map(|wipe| match wipe.difference {
             Some(_) => (wipe.texture, 0.0),
-            None => (wipe.texture, self.cx.overlay.wipe_line.position()),
+            None => (wipe.texture, self.cx.overlay.wipe_line.position),
         });
         let has_alpha = self.cx.frames.presenter.screen.has_alpha();
         let screen = Screen { gl, quad, size: window, picture, second, orientation, has_alpha };

@@ -17,7 +17,7 @@ pub(super) fn apply_to_second(
     devices: &mut Devices,
     cx: &mut PlayerContext,
 ) -> bool {
-    let is_over_second = cx.overlay.wipe_line.pointer_is_right() && movies.is_movie();
+    let is_over_second = cx.overlay.wipe_line.pointer_is_right && movies.is_movie();
     let Some(second) = cx.frames.wipe.second().filter(|_| is_over_second) else { return false };
     let (id, radius) = second.filter;
     let second = match action {

@@ -2,20 +2,13 @@
 //! the buttons that restore the version.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use egui::{Color32, ScrollArea, Ui};
 use similar::{ChangeTag, TextDiff};
 
 use crate::action::VersionId;
-use crate::hover::Explain as _;
+use crate::code;
 use crate::panel::line;
-use crate::{Action, code, theme};
-
-/// The maximum time for comparing the two texts of a file, since the comparison delays a frame.
-const MAX_COMPARE_TIME: Duration = Duration::from_millis(20);
-/// The number of unchanged lines that are shown around a change.
-const CONTEXT_LINES: usize = 3;
+use crate::prelude::*;
 
 /// The lines in which a version of the kernels differs from the files in the folder: those that restoring the version would add
 /// and remove.
@@ -39,8 +32,9 @@ impl VersionDiff {
         for (file, now, then) in files {
             lines.push((file.clone(), theme::STRONG));
             let diff =
-                TextDiff::configure().timeout(MAX_COMPARE_TIME).diff_lines(now.as_str(), then.as_str());
-            for hunk in diff.unified_diff().context_radius(CONTEXT_LINES).iter_hunks() {
+                TextDiff::configure().timeout(code::MAX_COMPARE_TIME).diff_lines(now.as_str(), then.as_str());
+            // The number of unchanged lines that are shown around a change.
+            for hunk in diff.unified_diff().context_radius(3).iter_hunks() {
                 lines.push((hunk.header().to_string(), theme::WEAK));
                 for change in hunk.iter_changes() {
                     let (sign, color) = match change.tag() {
@@ -62,11 +56,9 @@ impl VersionDiff {
         if self.lines.is_empty() {
             return format!("The files are as in {}.", self.name);
         }
-        let lines = if self.added == 1 { "line" } else { "lines" };
-        format!(
-            "Restoring {} adds {} {lines} (+) and removes {} (\u{2212}).",
-            self.name, self.added, self.removed
-        )
+        let Self { name, added, removed, .. } = self;
+        let lines = if *added == 1 { "line" } else { "lines" };
+        format!("Restoring {name} adds {added} {lines} (+) and removes {removed} (\u{2212}).")
     }
 }
 
@@ -74,19 +66,13 @@ impl VersionDiff {
 pub(super) fn show(ui: &mut Ui, diff: &VersionDiff, actions: &mut Vec<Action>) {
     line(ui, &diff.summary(), theme::STRONG);
     ui.horizontal_wrapped(|ui| {
-        let restore = egui::Button::new("Restore to file");
+        let restore = Button::new("Restore to file");
         let hover = "Write these texts to the files. The present texts are kept as a version first";
-        if ui.add_enabled(!diff.lines.is_empty(), restore).explain(hover).clicked() {
-            actions.push(Action::RestoreKernels(diff.version));
-        }
+        ui.add_enabled(!diff.lines.is_empty(), restore).explain(hover).on_click(Action::RestoreKernels(diff.version), actions);
         let hover = "Write this version of the selected variant's file as box_filter/own.cl, a variant of its own (u). \
                      The present texts are kept as a version first";
-        if ui.button("Save as own.cl").explain(hover).clicked() {
-            actions.push(Action::SaveAsOwnKernel(diff.version));
-        }
-        if ui.button("Close").explain("Show the source again").clicked() {
-            actions.push(Action::DiffKernels(None));
-        }
+        ui.button("Save as own.cl").explain(hover).on_click(Action::SaveAsOwnKernel(diff.version), actions);
+        ui.button("Close").explain("Show the source again").on_click(Action::DiffKernels(None), actions);
     });
     let area = ScrollArea::both().id_salt("diff").auto_shrink(false).min_scrolled_height(0.0);
     let lines: Vec<(&str, Color32)> =

@@ -2,14 +2,15 @@
 
 use std::fmt;
 
-use super::diff::VersionDiff;
-use crate::code::Source;
-use crate::theme;
 use base::device::MachineCode;
 use base::error::{Error, Result};
 use base::timing::{self, Noise};
 use base::verify::MismatchReport;
 use box_filter::VariantId;
+
+use super::diff::VersionDiff;
+use crate::code::Source;
+use crate::prelude::*;
 
 /// The state of validating the kernels of one [`Subject`] (a variant or the conversion from YUV to RGBA) in one version:
 /// whether they may run, and whether their output equals the reference.
@@ -284,14 +285,9 @@ impl Kernels {
         }
     }
 
-    /// Returns true if validation has found that the output of the conversion kernels that run now is wrong.
-    pub(crate) fn conversion_differs(&self) -> bool {
-        self.runs_and_differs(Subject::Conversion)
-    }
-
     /// Returns true if validation has found that the output of the kernels that run now for `subject`, a variant or the
     /// conversion from YUV to RGBA, is wrong.
-    pub(super) fn runs_and_differs(&self, subject: Subject) -> bool {
+    pub(crate) fn runs_and_differs(&self, subject: Subject) -> bool {
         let mut results = self.versions.iter().filter_map(|version| version.result(subject));
         results.any(|result| result.runs && result.differs())
     }

@@ -1,19 +1,18 @@
 //! The list of the versions of edited kernels (their texts at each save), with a line for each version and its result, and of
 //! earlier versions that were kept on the disk.
 
-use egui::{Color32, ScrollArea, Ui, vec2};
+use base::error::ErrorKind;
+use base::timing;
+use box_filter::VariantId;
 
 use super::state::{
     EarlierVersion, FilterTime, Speed, SpeedState, Subject, Validation, ValidationRequest, Version,
     VersionResult,
 };
+use crate::View;
 use crate::action::VersionId;
-use crate::hover::Explain as _;
 use crate::panel::{choice_button, line};
-use crate::{Action, View, theme};
-use base::error::{Error, ErrorKind};
-use base::timing;
-use box_filter::VariantId;
+use crate::prelude::*;
 
 /// Returns the result to show for a version: the worst result of the kernels that make the picture while the variant `chosen`
 /// is selected, or the worst of all results if the version changed none of these kernels; `None` without results.
@@ -32,15 +31,14 @@ pub fn result_to_show(results: &[VersionResult], chosen: VariantId) -> Option<&V
 /// The height in points of a version's line, including the space below it.
 const LINE_HEIGHT: f32 = 16.0;
 const LINE_GAP: f32 = 2.0;
-/// The least and the greatest number of lines that are visible at once. Between these numbers, the list takes a third of the
-/// panel's height; the compiler's log and the source take the rest.
-const VISIBLE_LINES: [f32; 2] = [3.0, 10.0];
 
 /// Lays out the list of versions, which scrolls: those since the window was opened, and earlier ones. `room` is the height in
 /// points of the panel.
 pub(super) fn show(ui: &mut Ui, room: f32, view: &View, actions: &mut Vec<Action>) {
     let kernels = view.kernels;
-    let [least, most] = VISIBLE_LINES.map(|lines| lines * (LINE_HEIGHT + LINE_GAP));
+    // The least and the greatest number of lines that are visible at once. Between these numbers, the list takes a third of the
+    // panel's height; the compiler's log and the source take the rest.
+    let [least, most] = [3.0, 10.0].map(|lines| lines * (LINE_HEIGHT + LINE_GAP));
     let height = (room / 3.0).clamp(least, most);
     let area = ScrollArea::vertical().id_salt("versions").auto_shrink([false, true]).max_height(height);
     area.min_scrolled_height(0.0).show(ui, |ui| {
@@ -54,32 +52,20 @@ pub(super) fn show(ui: &mut Ui, room: f32, view: &View, actions: &mut Vec<Action
                 n => _ = line(ui, &format!("{n} builds failed"), theme::WEAK),
             }
         }
-        for version in &kernels.earlier {
-            show_earlier(ui, version, actions);
+        for EarlierVersion { hash, time, files, is_exact } in &kernels.earlier {
+            ui.horizontal(|ui| {
+                show_diff_button(ui, VersionId::Earlier(*hash), &format!("the version of {time}"), actions);
+                let result = if *is_exact { "exact" } else { "kept before another one was restored" };
+                line(ui, &format!("{time}  {}: {result}", file_names(files)), theme::WEAK);
+            });
         }
-    });
-}
-
-/// Lays out a version that was kept on the disk: a button that compares it with the files, its time, and its result.
-fn show_earlier(ui: &mut Ui, version: &EarlierVersion, actions: &mut Vec<Action>) {
-    ui.horizontal(|ui| {
-        show_diff_button(
-            ui,
-            VersionId::Earlier(version.hash),
-            &format!("the version of {}", version.time),
-            actions,
-        );
-        let result = if version.is_exact { "exact" } else { "kept before another one was restored" };
-        line(ui, &format!("{}  {}: {result}", version.time, file_names(&version.files)), theme::WEAK);
     });
 }
 
 /// Lays out the button that compares a version with the files in the folder.
 fn show_diff_button(ui: &mut Ui, id: VersionId, name: &str, actions: &mut Vec<Action>) {
     let hover = format!("Show how {name} differs from the files; restore it, or save it as own.cl");
-    if ui.add(egui::Button::new("diff").small()).explain(hover).clicked() {
-        actions.push(Action::DiffKernels(Some(id)));
-    }
+    ui.add(Button::new("diff").small()).explain(hover).on_click(Action::DiffKernels(Some(id)), actions);
 }
 
 /// Returns the names of a version's changed files without their folders, so that the line has room for the result.
@@ -111,21 +97,16 @@ fn show_version(ui: &mut Ui, version: &Version, view: &View, actions: &mut Vec<A
         let hover = format!("Compare version {} with the running one in a wipe (w ends it)", version.number);
         let can =
             kernels.running.is_some_and(|running| running != version.number) && !version.refuses(chosen);
-        if ui.add_enabled(can, egui::Button::new("wipe").small()).explain(hover).clicked() {
-            actions.push(Action::WipeKernels(version.number));
-        }
-        show_diff_button(
-            ui,
-            VersionId::Session(version.number),
-            &format!("version {}", version.number),
-            actions,
-        );
+        ui.add_enabled(can, Button::new("wipe").small())
+            .explain(hover)
+            .on_click(Action::WipeKernels(version.number), actions);
+        let name = format!("version {}", version.number);
+        show_diff_button(ui, VersionId::Session(version.number), &name, actions);
         let (color, text) = version_text(version, is_current, view);
         line(ui, &text, color);
         // Correct and fast are two marks.
-        if let Some(speed) =
-            result_to_show(&version.results, view.chosen).and_then(|result| result.speed.as_ref())
-        {
+        let result = result_to_show(&version.results, view.chosen);
+        if let Some(speed) = result.and_then(|result| result.speed.as_ref()) {
             let (color, text, hover) = speed_text(speed);
             line(ui, &text, color).explain(hover);
         }
@@ -136,15 +117,16 @@ fn show_version(ui: &mut Ui, version: &Version, view: &View, actions: &mut Vec<A
 fn speed_text(speed: &Speed) -> (Color32, String, String) {
     let before = speed.before;
     match &speed.state {
-        SpeedState::Unknown => {
-            let hover = format!("Not compared with version {before} at this size and radius");
-            (theme::WEAK, theme::UNKNOWN.to_owned(), hover)
-        }
-        SpeedState::Comparing => {
-            let hover =
-                format!("Versions {before} and this one are timed in turns on the frame on the screen");
-            (theme::WEAK, format!("timing against version {before}\u{2026}"), hover)
-        }
+        SpeedState::Unknown => (
+            theme::WEAK,
+            theme::UNKNOWN.to_owned(),
+            format!("Not compared with version {before} at this size and radius"),
+        ),
+        SpeedState::Comparing => (
+            theme::WEAK,
+            format!("timing against version {before}\u{2026}"),
+            format!("Versions {before} and this one are timed in turns on the frame on the screen"),
+        ),
         SpeedState::Failed(why) => (theme::WEAK, "not compared".to_owned(), why.clone()),
         SpeedState::Compared { verdict, rounds, rows } => {
             let color = match verdict {
@@ -193,17 +175,21 @@ fn version_text(version: &Version, is_current: bool, view: &View) -> (Color32, S
             // The count is of another picture than the current one.
             let (width, height) = view.size();
             let is_other = report.total as u64 != 4 * u64::from(width) * u64::from(height);
-            let of = if is_other {
-                format!(" of {}", theme::thousands(report.total as f64))
-            } else {
-                String::new()
-            };
-            let count = theme::thousands(report.count as f64);
+            let of = is_other.then(|| format!(" of {}", theme::thousands(report.total as f64)));
+            let (of, count) = (of.unwrap_or_default(), theme::thousands(report.count as f64));
             let is_own = result.subject == Subject::Variant(VariantId::own()) && !time.is_empty();
             let time = if is_own { format!("{time} (not comparable)") } else { String::new() };
             (theme::WARN, format!("differs in {count}{of} bytes{time}{}", first.unwrap_or_default()))
         }
-        Validation::Refused(error) => (theme::ERROR, without_file_name(error).to_owned()),
+        // The version's line already has the name of the file.
+        Validation::Refused(error) => {
+            let text: &str = match error.kind {
+                ErrorKind::KernelDoesNotBuild(_) => "does not build.",
+                ErrorKind::KernelsUnreadable => "cannot be read.",
+                _ => &error.what,
+            };
+            (theme::ERROR, text.to_owned())
+        }
     };
     let rest = match version.pending() {
         0 => String::new(),
@@ -212,13 +198,4 @@ fn version_text(version: &Version, is_current: bool, view: &View) -> (Color32, S
     };
     let colon = if result.validation.refusal().is_some() { ":" } else { "" };
     (color, format!("{files}: {}{colon} {text}{rest}", result.subject))
-}
-
-/// Returns an error's first sentence without the name of the file, which the version's line already shows.
-fn without_file_name(error: &Error) -> &str {
-    match error.kind {
-        ErrorKind::KernelDoesNotBuild(_) => "does not build.",
-        ErrorKind::KernelsUnreadable => "cannot be read.",
-        _ => &error.what,
-    }
 }

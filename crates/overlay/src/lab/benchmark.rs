@@ -3,28 +3,22 @@
 
 use std::fmt::Write as _;
 
-use egui::{Align2, Button, Color32, Role, Ui, pos2, vec2};
-
-use super::details::Variant;
-use super::{chart, show_choices, show_faults, show_state, table};
-use crate::access::Access as _;
-use crate::hover::Explain as _;
-use crate::panel::line;
-use crate::pass::Pass;
-use crate::selection::{LabKernel, Selection};
-use crate::{Action, theme};
 use base::device::DeviceKind;
 use base::text;
 use base::timing::believed;
 use box_filter::{Config, VariantId};
 use ladder::results::{DeviceReport, RowReport};
+use ladders::VariantSummary;
+
+use super::{chart, show_choices, show_faults, show_state, table};
+use crate::panel::{Selection, line};
+use crate::pass::Pass;
+use crate::prelude::*;
 
 /// The name of the ladder of the box filter's variants.
 pub const BOX_FILTER: &str = "box_filter";
 /// The radii of a benchmark at several radii, in pixels.
 const SWEEP: [u32; 5] = [1, 3, 7, 15, 31];
-/// Height in points of a row of the table.
-const ROW_HEIGHT: f32 = 16.0;
 
 /// The frame of a movie on which the box filter is benchmarked.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -66,12 +60,9 @@ pub struct Benchmark {
 impl Benchmark {
     /// Returns the names of the variants, in the order of the ladder.
     fn variants(&self) -> Vec<&str> {
+        let rows = self.devices.iter().flat_map(|device| &device.runs).flat_map(|run| &run.variants);
         let mut names: Vec<&str> = Vec::new();
-        for row in self.devices.iter().flat_map(|device| &device.runs).flat_map(|run| &run.variants) {
-            if !names.contains(&row.id.as_str()) {
-                names.push(&row.id);
-            }
-        }
+        rows.for_each(|row| names.extend((!names.contains(&row.id.as_str())).then_some(row.id.as_str())));
         names
     }
 
@@ -122,94 +113,80 @@ fn cell(row: Option<&RowReport>) -> String {
     }
 }
 
-/// Returns all variants of the box filter as the Lab lists them, with their kernels for this kind of device.
-pub(super) fn declared_variants(kind: DeviceKind) -> Vec<Variant> {
-    let variant = |id: VariantId| {
-        let file = id.files(kind).and_then(<[_]>::first);
-        let parameters = id.kernels(kind).map(|code| Config::new(code, kind).to_string());
-        let kernel = file
-            .map(|file| LabKernel { file: (*file).to_owned(), parameters: parameters.unwrap_or_default() });
-        Variant { id: id.name, title: id.title, idea: id.idea, kernel }
+/// Returns all variants of the box filter as the Lab lists them.
+pub(super) fn declared_variants() -> Vec<VariantSummary> {
+    let summary = |id: VariantId| {
+        let kernels = [DeviceKind::Cpu, DeviceKind::Gpu].map(|kind| {
+            let parameters = id.kernels(kind).map(|code| Config::new(code, kind).to_string());
+            Some((*id.files(kind)?.first()?, parameters.unwrap_or_default()))
+        });
+        VariantSummary { id: id.name, title: id.title, idea: id.idea, back_end: id.back_end(), kernels }
     };
-    VariantId::all().filter(|id| *id != VariantId::OFF).map(variant).collect()
+    VariantId::all().filter(|id| *id != VariantId::OFF).map(summary).collect()
 }
 
 /// Lays the benchmark out; `selection.size` is 1 if several radii are selected. Returns the rows of one device at the first
 /// radius, from which the details of the selected variant are shown: of the device in use, or of the first device if the one in
 /// use was not measured.
-pub(super) fn show<'a>(ui: &mut Ui, selection: &mut Selection, pass: &mut Pass<'a>) -> &'a [RowReport] {
+pub(super) fn show<'a>(
+    ui: &mut Ui,
+    variants: &[VariantSummary],
+    selection: &mut Selection,
+    pass: &mut Pass<'a>,
+) -> &'a [RowReport] {
     let view = pass.view;
-    let sweep = &mut selection.size;
     let choices = [format!("r = {}", view.radius), format!("r = {} to {}", SWEEP[0], SWEEP[SWEEP.len() - 1])];
-    if let Some(choice) = show_choices(ui, &choices, &[], *sweep) {
-        *sweep = choice;
-    }
-    let radii = if *sweep == 1 { SWEEP.to_vec() } else { vec![view.radius] };
+    selection.size = show_choices(ui, &choices, &[], selection.size).unwrap_or(selection.size);
+    let radii = if selection.size == 1 { SWEEP.to_vec() } else { vec![view.radius] };
     let benchmark = &view.lab.benchmark;
     let is_measured = benchmark.devices.iter().any(|device| !device.runs.is_empty());
-    let mut wanted = None;
-    let others = |ui: &mut Ui| {
+    let others = |ui: &mut Ui, actions: &mut Vec<Action>| {
         if !is_measured {
             return;
         }
-        if ui.add(Button::new("Save run")).explain("Save all samples as JSON, for clreel compare").clicked() {
-            wanted = Some(Action::SaveBenchmark);
-        }
-        if ui.add(Button::new("Copy")).explain("Copy the table as Markdown").clicked() {
+        ui.button("Save run")
+            .explain("Save all samples as JSON, for clreel compare")
+            .on_click(Action::SaveBenchmark, actions);
+        if ui.button("Copy").explain("Copy the table as Markdown").clicked() {
             ui.copy_text(benchmark.markdown());
         }
     };
     show_state(ui, Action::Benchmark(radii), others, pass);
-    pass.actions.extend(wanted);
-    let selected = selection.variant.as_str();
+    let selected = &mut selection.variant;
     if !is_measured {
         line(ui, "The variants on the frame on the screen: verified, then timed.", theme::WEAK);
-        let kind = view.device.map_or(DeviceKind::Cpu, |device| device.kind);
-        let unknown: Vec<RowReport> =
-            declared_variants(kind).iter().map(|variant| RowReport::unknown(variant.id)).collect();
-        let clicked = table::show(ui, None, &unknown, selected);
-        selection.variant = clicked.unwrap_or_else(|| selection.variant.clone());
+        let unknown: Vec<_> = variants.iter().map(|variant| RowReport::unknown(variant.id)).collect();
+        table::show(ui, None, &unknown, selected);
         return &[];
     }
-    let devices: Vec<&DeviceReport> = benchmark.devices.iter().collect();
     line(ui, &benchmark.frame.words(), theme::WEAK);
-    let clicked = match (benchmark.radii.as_slice(), devices.as_slice()) {
+    match (benchmark.radii.as_slice(), benchmark.devices.as_slice()) {
         ([radius], [device]) => {
             line(ui, &format!("r = {radius}, on {}", device.text("name")), theme::WEAK);
-            let run = device.runs.first();
-            run.and_then(|run| table::show(ui, run.peaks.first(), &run.variants, selected))
+            if let Some(run) = device.runs.first() {
+                table::show(ui, run.peaks.first(), &run.variants, selected);
+            }
         }
-        ([radius], devices) => show_columns(ui, *radius, devices, (&benchmark.variants(), selected)),
+        ([radius], devices) => {
+            let names: Vec<String> = devices.iter().map(|device| device.text("name").to_owned()).collect();
+            let head = format!("r = {radius}, ms");
+            let variants = benchmark.variants();
+            let width = table::names_width(ui, variants.iter().copied().chain([head.as_str()]));
+            show_row(ui, width, (&head, theme::WEAK, false), &names);
+            for variant in variants {
+                let cells = devices.iter().map(|device| cell(find_row(device, *radius, variant)));
+                let row = (variant, theme::TEXT, variant == selected.as_str());
+                if show_row(ui, width, row, &cells.collect::<Vec<_>>()) {
+                    *selected = variant.to_owned();
+                }
+            }
+        }
         (radii, devices) => chart::show(ui, radii, devices, (&benchmark.variants(), selected)),
     };
-    selection.variant = clicked.unwrap_or_else(|| selection.variant.clone());
-    show_faults(ui, devices.iter().flat_map(|device| &device.runs).flat_map(|run| &run.variants));
+    show_faults(ui, benchmark.devices.iter().flat_map(|device| &device.runs).flat_map(|run| &run.variants));
     let in_use = |device: &&DeviceReport| view.device.is_some_and(|info| info.name == device.text("name"));
     let device = benchmark.devices.iter().find(in_use).or(benchmark.devices.first());
     device.and_then(|device| device.runs.first()).map_or(&[], |run| run.variants.as_slice())
-}
-
-/// Lays out the table for one radius: a row for each variant, with a column for each device; the row of `selected` is marked.
-/// Returns the variant that the user clicked.
-fn show_columns(
-    ui: &mut Ui,
-    radius: u32,
-    devices: &[&DeviceReport],
-    (variants, selected): (&[&str], &str),
-) -> Option<String> {
-    let names: Vec<String> = devices.iter().map(|device| device.text("name").to_owned()).collect();
-    let head = format!("r = {radius}, ms");
-    let width = table::names_width(ui, variants.iter().copied().chain([head.as_str()]));
-    show_row(ui, width, (&head, theme::WEAK, false), &names);
-    let mut clicked = None;
-    for variant in variants {
-        let cells: Vec<String> =
-            devices.iter().map(|device| cell(find_row(device, radius, variant))).collect();
-        if show_row(ui, width, (variant, theme::TEXT, *variant == selected), &cells) {
-            clicked = Some((*variant).to_owned());
-        }
-    }
-    clicked
 }
 
 /// Lays out a row of the table of devices: the name (with its colour, and true if it is selected), which is `names` points
@@ -224,13 +201,14 @@ fn show_row(
     let width = (ui.available_width() - names) / cells.len().max(1) as f32;
     let cell = |cell: &String| {
         let mut job = egui::text::LayoutJob::simple(cell.clone(), theme::figures(11.5), color, width - 8.0);
-        job.halign = egui::Align::RIGHT;
+        job.halign = Align::RIGHT;
         ui.painter().layout_job(job)
     };
     let galleys: Vec<_> = cells.iter().map(cell).collect();
-    let height = galleys.iter().map(|galley| galley.size().y).fold(ROW_HEIGHT, f32::max);
+    // Height in points of a row of the table.
+    let height = galleys.iter().map(|galley| galley.size().y).fold(16.0, f32::max);
     let (area, response) = table::allocate_row(ui, vec2(ui.available_width(), height), selected);
-    ui.painter().text(area.left_center(), Align2::LEFT_CENTER, name, theme::words(12.0), color);
+    ui.words(area.left_center(), Align2::LEFT_CENTER, name, 12.0, color);
     for (index, galley) in galleys.into_iter().enumerate() {
         let right = area.left() + names + width * (index + 1) as f32 - 8.0;
         // Such text extends to the left of its position.

@@ -2,23 +2,16 @@
 //! for each variant.
 
 use egui::ecolor::Hsva;
-use egui::{Align2, Color32, Pos2, Rect, Role, Sense, Shape, Stroke, Ui, pos2, vec2};
+use ladder::results::{DeviceReport, RowReport};
 
 use super::benchmark::find_row;
 use super::table;
-use crate::access::{self, Access as _};
-use crate::theme;
-use ladder::results::{DeviceReport, RowReport};
+use crate::prelude::*;
 
 /// Height of a plot in points.
 const HEIGHT: f32 = 200.0;
 /// Space in points left of the plots, for the numbers of the axis of times.
 const LEFT: f32 = 54.0;
-/// Space in points between a device's name and its plot, and below the plots, for the radii.
-const NAME_GAP: f32 = 4.0;
-const BELOW: f32 = 18.0;
-/// Height in points of a line of the legend.
-const LEGEND_HEIGHT: f32 = 15.0;
 
 /// Returns the colour of the line of the variant with this index, if there are `count` variants.
 fn color(index: usize, count: usize) -> Color32 {
@@ -61,115 +54,67 @@ fn place(radius: u32) -> f64 {
     f64::from(2 * radius + 1).log10()
 }
 
-/// Lays out the plots and the legend; the variant `selected` is marked. Returns the variant that the user clicked.
+/// Lays out the plots and the legend; the variant `selected` is marked. A click on a name selects the variant.
 pub(super) fn show(
     ui: &mut Ui,
     radii: &[u32],
-    devices: &[&DeviceReport],
-    (variants, selected): (&[&str], &str),
-) -> Option<String> {
+    devices: &[DeviceReport],
+    (variants, selected): (&[&str], &mut String),
+) {
     let rows = devices.iter().flat_map(|device| &device.runs).flat_map(|run| &run.variants);
-    let axes = Axes::new(radii, rows.filter_map(RowReport::ms))?;
+    let Some(axes) = Axes::new(radii, rows.filter_map(RowReport::ms)) else { return };
     let width = (ui.available_width() - LEFT) / devices.len().max(1) as f32;
-    let name = |device: &&DeviceReport| {
+    let name = |device: &DeviceReport| {
         ui.painter().layout(device.text("name").to_owned(), theme::words(11.5), theme::WEAK, width - 10.0)
     };
     let names: Vec<_> = devices.iter().map(name).collect();
-    let above = names.iter().map(|name| name.size().y).fold(0.0, f32::max) + NAME_GAP;
-    let size = vec2(ui.available_width(), HEIGHT + above + BELOW);
+    // Space in points between a device's name and its plot, and below the plots, for the radii.
+    let above = names.iter().map(|name| name.size().y).fold(0.0, f32::max) + 4.0;
+    let size = vec2(ui.available_width(), HEIGHT + above + 18.0);
     let (area, _) = ui.allocate_exact_size(size, Sense::hover());
     for (index, (device, name)) in devices.iter().zip(names).enumerate() {
         let corner = pos2(area.left() + LEFT + width * index as f32, area.top() + above);
         let plot = Rect::from_min_size(corner, vec2(width - 10.0, HEIGHT));
         ui.painter().galley(plot.left_top() - vec2(0.0, name.size().y + 3.0), name, theme::WEAK);
-        let chart = Chart { axes, radii, variants, device };
-        if index == 0 {
-            chart.draw_axis(ui, plot);
-        }
-        chart.draw_lines(ui, plot);
-        access::graph(ui, plot, device.text("name"), &chart.text());
-    }
-    show_legend(ui, variants, selected)
-}
-
-/// The plot of one device.
-struct Chart<'a> {
-    axes: Axes,
-    radii: &'a [u32],
-    variants: &'a [&'a str],
-    device: &'a DeviceReport,
-}
-
-impl Chart<'_> {
-    /// Returns the radii at which a variant was measured, with its times in milliseconds.
-    fn times<'a>(&'a self, variant: &'a str) -> impl Iterator<Item = (u32, f64)> + 'a {
-        let time = |radius: &u32| Some((*radius, find_row(self.device, *radius, variant)?.ms()?));
-        self.radii.iter().filter_map(time)
-    }
-
-    /// Returns all times as text.
-    fn text(&self) -> String {
-        let of = |variant: &&str| {
-            let times =
-                self.times(variant).map(|(radius, ms)| format!("r = {radius}: {} ms", theme::short_ms(ms)));
-            format!("{variant} {}", times.collect::<Vec<_>>().join(", "))
-        };
-        self.variants.iter().map(of).collect::<Vec<_>>().join("; ")
-    }
-
-    /// Returns the exponents of the powers of ten on the axis of times, with their vertical positions in points.
-    fn powers(&self, plot: Rect) -> impl Iterator<Item = (i32, f32)> {
-        let (axes, radius) = (self.axes, self.radii[0]);
-        let y = move |power| axes.point(plot, radius, 10f64.powi(power)).y;
-        (axes.y.0 as i32..=axes.y.1 as i32).map(move |power| (power, y(power)))
-    }
-
-    /// Draws the numbers of the axis of times, left of the plot.
-    fn draw_axis(&self, ui: &Ui, plot: Rect) {
-        for (power, y) in self.powers(plot) {
-            let decimals = power.min(0).unsigned_abs() as usize;
-            let unit = if power == self.axes.y.1 as i32 { " ms" } else { "" };
-            let words = format!("{:.decimals$}{unit}", 10f64.powi(power));
-            let at = pos2(plot.left() - 5.0, y);
-            ui.painter().text(at, Align2::RIGHT_CENTER, words, theme::figures(10.0), theme::WEAK);
-        }
-    }
-
-    /// Draws the grid with the radii, and a line for each variant.
-    fn draw_lines(&self, ui: &Ui, plot: Rect) {
-        let (painter, grid) = (ui.painter(), Stroke::new(1.0, theme::RULE));
-        for (_, y) in self.powers(plot) {
-            painter.hline(plot.x_range(), y, grid);
-        }
-        for radius in self.radii {
-            let x = self.axes.point(plot, *radius, 1.0).x;
-            painter.vline(x, plot.y_range(), grid);
-            let at = pos2(x, plot.bottom() + 3.0);
-            painter.text(at, Align2::CENTER_TOP, radius, theme::figures(10.0), theme::WEAK);
-        }
-        for (index, variant) in self.variants.iter().enumerate() {
-            let color = color(index, self.variants.len());
-            let points = self.times(variant).map(|(radius, ms)| self.axes.point(plot, radius, ms));
-            let points: Vec<Pos2> = points.collect();
-            for point in &points {
-                painter.circle_filled(*point, 2.5, color);
+        let grid = Stroke::new(1.0, theme::RULE);
+        for power in axes.y.0 as i32..=axes.y.1 as i32 {
+            let y = axes.point(plot, radii[0], 10f64.powi(power)).y;
+            ui.painter().hline(plot.x_range(), y, grid);
+            if index == 0 {
+                let decimals = power.min(0).unsigned_abs() as usize;
+                let unit = if power == axes.y.1 as i32 { " ms" } else { "" };
+                let words = format!("{:.decimals$}{unit}", 10f64.powi(power));
+                ui.figures(pos2(plot.left() - 5.0, y), Align2::RIGHT_CENTER, words, 10.0, theme::WEAK);
             }
-            painter.add(Shape::line(points, Stroke::new(1.5, color)));
         }
+        for radius in radii {
+            let x = axes.point(plot, *radius, 1.0).x;
+            ui.painter().vline(x, plot.y_range(), grid);
+            ui.figures(pos2(x, plot.bottom() + 3.0), Align2::CENTER_TOP, radius, 10.0, theme::WEAK);
+        }
+        let mut texts = Vec::new();
+        for (n, variant) in variants.iter().enumerate() {
+            let time = |radius: &u32| Some((*radius, find_row(device, *radius, variant)?.ms()?));
+            let times: Vec<(u32, f64)> = radii.iter().filter_map(time).collect();
+            let points: Vec<Pos2> = times.iter().map(|(radius, ms)| axes.point(plot, *radius, *ms)).collect();
+            let color = color(n, variants.len());
+            for point in &points {
+                ui.painter().circle_filled(*point, 2.5, color);
+            }
+            ui.painter().add(Shape::line(points, Stroke::new(1.5, color)));
+            let times = times.iter().map(|(radius, ms)| format!("r = {radius}: {} ms", theme::short_ms(*ms)));
+            texts.push(format!("{variant} {}", times.collect::<Vec<_>>().join(", ")));
+        }
+        describe::painted(ui, plot, Role::Image, device.text("name"), &texts.join("; "));
     }
-}
-
-/// Lays out the names of the variants with their colours, in as many lines as they need. Returns the name that the user
-/// clicked.
-fn show_legend(ui: &mut Ui, variants: &[&str], selected: &str) -> Option<String> {
-    let mut clicked = None;
     ui.horizontal_wrapped(|ui| {
         for (index, variant) in variants.iter().enumerate() {
             let galley = ui.painter().layout_no_wrap((*variant).to_owned(), theme::words(11.5), theme::TEXT);
-            let size = vec2(galley.size().x + 20.0, LEGEND_HEIGHT);
-            let (area, response) = table::allocate_row(ui, size, *variant == selected);
+            // Height in points of a line of the legend.
+            let size = vec2(galley.size().x + 20.0, 15.0);
+            let (area, response) = table::allocate_row(ui, size, *variant == selected.as_str());
             if response.named(Role::Button, variant).clicked() {
-                clicked = Some((*variant).to_owned());
+                *selected = (*variant).to_owned();
             }
             let y = area.center().y;
             let stroke = Stroke::new(2.0, color(index, variants.len()));
@@ -178,7 +123,6 @@ fn show_legend(ui: &mut Ui, variants: &[&str], selected: &str) -> Option<String>
             ui.painter().galley(at, galley, theme::TEXT);
         }
     });
-    clicked
 }
 
 #[cfg(test)]

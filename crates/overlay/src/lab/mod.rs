@@ -6,21 +6,16 @@ mod chart;
 mod details;
 mod table;
 
-use egui::{Button, Color32, Ui};
-
-use super::job::{JobState, start_or_stop};
-use super::panel::{ColumnPanel, Entry, Pane, choice_button, line, paragraph};
-use super::panels::Panel;
-use super::pass::Pass;
-use super::selection::{LabKernel, Selection};
-use super::{Action, View, theme};
-use crate::hover::Explain as _;
 use base::device::DeviceKind;
-pub use benchmark::{BOX_FILTER, Benchmark, BenchmarkFrame};
-pub use details::LabCode;
-use details::Variant;
 use ladder::results::{RowReport, RunReport};
 use ladders::{LadderSummary, VariantSummary};
+
+use super::job::{JobState, start_or_stop};
+use crate::panel::{ColumnPanel, Pane, Selection, choice_button, line, paragraph};
+use crate::pass::Pass;
+use crate::prelude::*;
+pub use benchmark::{BOX_FILTER, Benchmark, BenchmarkFrame};
+pub use details::LabCode;
 
 /// The state and the results of the Lab, which benchmarks ladders (sets of variants that compute the same result).
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -44,11 +39,9 @@ pub struct Lab {
 
 /// Selects and returns the variant with the selected id if it is among `variants`, otherwise the first one; `None` if there are
 /// no variants.
-fn select<'a>(selection: &mut Selection, variants: &'a [Variant]) -> Option<&'a Variant> {
+fn select<'a>(selection: &mut Selection, variants: &'a [VariantSummary]) -> Option<&'a VariantSummary> {
     let variant = variants.iter().find(|variant| variant.id == selection.variant).or(variants.first())?;
-    if variant.id != selection.variant {
-        selection.variant = variant.id.to_owned();
-    }
+    variant.id.clone_into(&mut selection.variant);
     Some(variant)
 }
 
@@ -57,54 +50,38 @@ const ABOUT: &str = "Benchmarks the box filter on the frame on the screen, or a 
                      in a child process: all variants are validated, then timed in turns.\nIt runs only while the movie is paused, one step at a time, so that \
                      neither affects the other's times.";
 
-/// The hover text of the button that pauses the movie.
-const PAUSE_HOVER: &str = "Pause the movie, so that the measurement continues";
-/// The hover text of the button that saves the results.
-const SAVE_HOVER: &str = "Save these results, for 'clreel compare'";
+pub(super) static LAB: ColumnPanel = ColumnPanel {
+    key: Some(("b", "Lab: benchmarks of all ladders")),
+    about: ABOUT,
+    progress: |view| view.lab.state.is_under_way().then(|| progress(view.lab)),
+    ..ColumnPanel::new(
+        Panel::Lab,
+        ("Lab", "Benchmarks of the box filter and of other ladders, run while the movie is paused"),
+        420.0,
+        show,
+    )
+};
 
-pub(super) struct LabPanel;
-
-impl ColumnPanel for LabPanel {
-    fn entry(&self) -> Entry {
-        Entry {
-            about: ABOUT,
-            ..Entry::new(
-                Panel::Lab,
-                ("Lab", "Benchmarks of the box filter and of other ladders, run while the movie is paused"),
-                420.0,
-            )
-            .with_key("b", "Lab: benchmarks of all ladders")
-        }
+fn show(ui: &mut Ui, pane: &mut Pane) {
+    let (view, selection) = (pane.pass.view, &mut *pane.selection);
+    let kind = view.device.map_or(DeviceKind::Cpu, |device| device.kind);
+    let first = (spaced_name(BOX_FILTER), "The variants of the box filter on the frame on the screen");
+    let others = selection.ladders.iter().map(|ladder| (spaced_name(ladder.name), ladder.about));
+    let (names, abouts): (Vec<String>, Vec<&str>) = std::iter::once(first).chain(others).unzip();
+    if let Some(index) = show_choices(ui, &names, &abouts, selection.ladder.map_or(0, |index| index + 1)) {
+        (selection.ladder, selection.size) = (index.checked_sub(1), 0);
     }
-
-    fn progress(&self, view: &View) -> Option<String> {
-        view.lab.state.is_under_way().then(|| progress(view.lab))
-    }
-
-    fn show(&self, ui: &mut Ui, pane: &mut Pane) {
-        let (view, selection) = (pane.pass.view, &mut *pane.selection);
-        let kind = view.device.map_or(DeviceKind::Cpu, |device| device.kind);
-        let first = (spaced_name(BOX_FILTER), "The variants of the box filter on the frame on the screen");
-        let others = selection.ladders.iter().map(|ladder| (spaced_name(ladder.name), ladder.about));
-        let (names, abouts): (Vec<String>, Vec<&str>) = std::iter::once(first).chain(others).unzip();
-        if let Some(index) = show_choices(ui, &names, &abouts, selection.ladder.map_or(0, |index| index + 1))
-        {
-            (selection.ladder, selection.size) = (index.checked_sub(1), 0);
-        }
-        let variants = match selection.current() {
-            Some((ladder, _)) => declared_variants(ladder, kind),
-            None => benchmark::declared_variants(kind),
-        };
-        select(selection, &variants);
-        let rows = match selection.ladder {
-            Some(index) => show_ladder(ui, index, selection, pane.pass),
-            None => benchmark::show(ui, selection, pane.pass),
-        };
-        let Some(variant) = select(selection, &variants) else { return };
-        let row = rows.iter().find(|row| row.id == variant.id);
-        selection.kernel = variant.kernel(row);
-        details::show(ui, variant, row, pane);
-    }
+    let ladder = selection.ladder.and_then(|index| selection.ladders.get(index)).copied();
+    let variants = ladder.map_or_else(benchmark::declared_variants, |ladder| (ladder.variants)());
+    select(selection, &variants);
+    let rows = match ladder {
+        Some(ladder) => show_ladder(ui, (ladder, &variants), selection, pane.pass),
+        None => benchmark::show(ui, &variants, selection, pane.pass),
+    };
+    let Some(variant) = select(selection, &variants) else { return };
+    let row = rows.iter().find(|row| row.id == variant.id);
+    selection.kernel = details::kernel(variant, kind, row);
+    details::show(ui, variant, row, pane);
 }
 
 /// Returns the progress of the measurement as text: "step 3 of 12".
@@ -113,62 +90,38 @@ fn progress(lab: &Lab) -> String {
     if steps == 0 { "starting".to_owned() } else { format!("step {} of {steps}", (done + 1).min(steps)) }
 }
 
-/// Returns the variants of a ladder as the Lab lists them, with their kernels for this kind of device.
-fn declared_variants(ladder: &LadderSummary, kind: DeviceKind) -> Vec<Variant> {
-    let variant = |VariantSummary { id, title, idea, kernels, .. }: VariantSummary| {
-        let [cpu, gpu] = kernels;
-        let kernel = if kind == DeviceKind::Cpu { cpu } else { gpu };
-        let kernel = kernel.map(|(file, parameters)| LabKernel { file: file.to_owned(), parameters });
-        Variant { id, title, idea, kernel }
-    };
-    (ladder.variants)().into_iter().map(variant).collect()
-}
-
-/// Lays out the ladder with this index (not the box filter) and its results. Returns the results, a row for each variant.
+/// Lays out a ladder (not the box filter), of which these are the variants, and its results. Returns the results, a row for each
+/// variant.
 fn show_ladder<'a>(
     ui: &mut Ui,
-    index: usize,
+    (ladder, variants): (LadderSummary, &[VariantSummary]),
     selection: &mut Selection,
     pass: &mut Pass<'a>,
 ) -> &'a [RowReport] {
     let lab = pass.view.lab;
-    let sizes: Vec<String> = selection
-        .ladders
-        .get(index)
-        .map_or(Vec::new(), |one| one.sizes.iter().map(|size| size_text(size)).collect());
-    if let Some(size) = show_choices(ui, &sizes, &[], selection.size) {
-        selection.size = size;
-    }
-    let Some((ladder, size)) = selection.current() else { return &[] };
-    let can_save =
-        lab.case == Some((ladder.name, size)) && !lab.run.variants.is_empty() && !lab.state.is_under_way();
-    let mut save = None;
-    let others = |ui: &mut Ui| {
-        if ui.add_enabled(can_save, Button::new("Save run")).explain(SAVE_HOVER).clicked() {
-            save = Some(Action::SaveLab);
-        }
+    let sizes: Vec<String> = ladder.sizes.iter().map(|size| size_text(size)).collect();
+    selection.size = show_choices(ui, &sizes, &[], selection.size).unwrap_or(selection.size);
+    let Some(&size) = ladder.sizes.get(selection.size).or(ladder.sizes.first()) else { return &[] };
+    let is_its_own = lab.case == Some((ladder.name, size));
+    let is_measured = is_its_own && !lab.run.variants.is_empty();
+    let others = |ui: &mut Ui, actions: &mut Vec<Action>| {
+        let can_save = is_measured && !lab.state.is_under_way();
+        ui.add_enabled(can_save, Button::new("Save run"))
+            .explain("Save these results, for 'clreel compare'")
+            .on_click(Action::SaveLab, actions);
     };
     show_state(ui, Action::Measure { ladder: ladder.name, size }, others, pass);
-    pass.actions.extend(save);
-    let is_its_own = lab.case == Some((ladder.name, size));
-    let unknown: Vec<RowReport>;
-    let (peak, rows) = match is_its_own && !lab.run.variants.is_empty() {
+    let unknown: Vec<_> = variants.iter().map(|variant| RowReport::unknown(variant.id)).collect();
+    let (peak, rows) = match is_measured {
         true => (lab.run.peaks.first(), lab.run.variants.as_slice()),
-        false => {
-            unknown = (ladder.variants)().iter().map(|variant| RowReport::unknown(variant.id)).collect();
-            (None, unknown.as_slice())
-        }
+        false => (None, unknown.as_slice()),
     };
-    match is_its_own && !lab.device.is_empty() {
-        true => line(
-            ui,
-            &format!("{}, {}, on {}", spaced_name(ladder.name), size_text(size), lab.device),
-            theme::WEAK,
-        ),
-        false => line(ui, ladder.about, theme::WEAK),
+    let about = match is_its_own && !lab.device.is_empty() {
+        true => format!("{}, {}, on {}", spaced_name(ladder.name), size_text(size), lab.device),
+        false => ladder.about.to_owned(),
     };
-    let clicked = table::show(ui, peak, rows, &selection.variant);
-    selection.variant = clicked.unwrap_or_else(|| selection.variant.clone());
+    line(ui, &about, theme::WEAK);
+    table::show(ui, peak, rows, &mut selection.variant);
     show_faults(ui, peak.into_iter().chain(rows));
     if let Some(remark) = lab.run.remark.as_ref().filter(|_| is_its_own) {
         paragraph(ui, remark, theme::TEXT);
@@ -178,7 +131,7 @@ fn show_ladder<'a>(
 
 /// Lays out the button that starts the measurement by the action `start` or stops it, the buttons that `others` lays out beside
 /// it, and the state. While the movie plays, also lays out a button that pauses it.
-fn show_state(ui: &mut Ui, start: Action, others: impl FnOnce(&mut Ui), pass: &mut Pass) {
+fn show_state(ui: &mut Ui, start: Action, others: impl FnOnce(&mut Ui, &mut Vec<Action>), pass: &mut Pass) {
     let (lab, plays) = (pass.view.lab, pass.view.state.plays());
     let (color, text) = state_text(lab);
     ui.horizontal(|ui| {
@@ -189,10 +142,12 @@ fn show_state(ui: &mut Ui, start: Action, others: impl FnOnce(&mut Ui), pass: &m
         pass.actions.extend(requested);
         let waits =
             matches!(&lab.state, JobState::Waiting(wait) | JobState::Ending(wait) if wait.ends_in_a_pause());
-        if waits && ui.button("Pause").explain(PAUSE_HOVER).clicked() || starts {
+        if waits && ui.button("Pause").explain("Pause the movie, so that the measurement continues").clicked()
+            || starts
+        {
             pass.actions.push(Action::TogglePause);
         }
-        others(ui);
+        others(ui, &mut pass.actions);
     });
     // The reason stands nowhere else, so it must not be cut.
     paragraph(ui, &text, color);

@@ -2,9 +2,7 @@
 
 use egui::Role;
 use egui_kittest::Node;
-use ladder::tune::Status;
 
-use super::machine::{Machine, measured, searched};
 use super::*;
 
 /// Returns all nodes of AccessKit's tree.
@@ -45,16 +43,10 @@ fn check(what: &str, fixture: &Fixture) {
 
 #[test]
 fn every_button_number_and_graph_has_a_name_and_a_value() {
-    let machine = Machine::new();
-    let rows = machine.rows();
-    for panel in COLUMN_PANELS.map(|panel| panel.entry().panel) {
+    for panel in COLUMN_PANELS.map(|panel| panel.panel) {
         let mut fixture = Fixture::new(vec2(1920.0, 1080.0));
-        fixture.devices = DeviceList { rows: Some(&rows), remarks: &machine.left_out, is_pending: false };
-        fixture.device = Some(machine.infos[0].clone());
-        fixture.tuning = searched(Status::Abandoned(9.0));
-        fixture.lab = measured(JobState::Done);
-        fixture.conversions = super::conversions::checked();
-        fixture.has_scene = true;
+        fixture.fill();
+        fixture.lab.state = JobState::Done;
         fixture.sound = Some(SoundView { volume: 80, is_muted: false, text: "Sound: aac.".into() });
         fixture.correction = (panel == Panel::Correction).then_some(video::color::Correction::NEUTRAL);
         fixture.readings = Some(engine::Readings::reference((2, 1), &[10, 10, 10, 0, 200, 200, 200, 0]));

@@ -25,12 +25,16 @@ fn a_variant_that_cannot_run_cannot_be_chosen() {
 fn pause_hide_and_radius_work_by_mouse_at_every_size() {
     for size in SIZES {
         let mut fixture = Fixture::new(size);
-        assert_eq!(fixture.click("Pause"), [Action::TogglePause], "{size}");
-        assert_eq!(fixture.click("Hide"), [Action::ToggleOverlay], "{size}");
-        assert_eq!(fixture.click("Keys"), [Action::ToggleKeys], "{size}");
-        assert_eq!(fixture.click("Quit"), [Action::Quit], "{size}");
-        assert_eq!(fixture.click("Smaller radius"), [Action::SetRadius(6)], "{size}");
-        assert_eq!(fixture.click("Larger radius"), [Action::SetRadius(8)], "{size}");
+        for (name, action) in [
+            ("Pause", Action::TogglePause),
+            ("Hide", Action::ToggleOverlay),
+            ("Keys", Action::ToggleKeys),
+            ("Quit", Action::Quit),
+            ("Smaller radius", Action::SetRadius(6)),
+            ("Larger radius", Action::SetRadius(8)),
+        ] {
+            assert_eq!(fixture.click(name), [action], "{size}");
+        }
         // The radius in the view stays, so the release requests the radius again.
         let actions = fixture.click("Radius");
         let middle = |a: &Action| matches!(a, Action::SetRadius(r) if (54..=74).contains(r));
@@ -53,11 +57,8 @@ fn everything_about_the_picture_can_be_done_by_mouse_and_the_menu_names_the_keys
             ("Export", "Ctrl E", Action::ExportStats),
         ] {
             let mut fixture = Fixture::new(size);
-            assert_eq!(fixture.click("Picture"), [], "{size}");
-            fixture.pass(vec![]);
-            let window = Rect::from_min_size(Pos2::ZERO, size);
-            let line = fixture.find(text).unwrap_or_else(|| panic!("{text} at {size}"));
-            assert!(window.contains_rect(line), "{text} at {line} in {size}");
+            assert_eq!(fixture.press("Picture"), [], "{size}");
+            fixture.assert_inside(&[text]);
             assert!(fixture.find(key).is_some(), "{key} at {size}");
             assert_eq!(fixture.click(text), [action], "{text} at {size}");
         }
@@ -116,12 +117,7 @@ impl Fixture<'_> {
 
 #[test]
 fn texts_keep_apart_and_inside_at_every_size() {
-    let device = base::device::DeviceInfo {
-        name: "pthread-skylake-avx512-Intel(R) Xeon(R) Processor @ 2.30GHz".into(),
-        platform: "Portable Computing Language".into(),
-        driver: "3.1+debian".into(),
-        ..base::device::DeviceInfo::made_up()
-    };
+    let device = super::scoreboard::pocl();
     let sizes =
         [(1280, 720), (960, 540), (640, 360), (480, 800), (480, 270), (427, 240), (320, 180), (1706, 720)];
     for (w, h) in sizes.into_iter().chain([(800, 600), (900, 480), (1000, 420), (1150, 700), (760, 1000)]) {
@@ -135,8 +131,7 @@ fn texts_keep_apart_and_inside_at_every_size() {
             }
             for variant in [named("flat"), VariantId::auto(), VariantId::OFF, named("running-sum")] {
                 fixture.push(variant, MAX_RADIUS, 14_896.0, 40);
-                fixture.time += 1.0;
-                fixture.pass(vec![]);
+                fixture.wait(1.0);
                 fixture.check_places();
             }
             let busy = busy(named("running-sum"), MAX_RADIUS, 199.9, Some(1234.0));
@@ -214,19 +209,14 @@ fn the_menu_opens_and_closes_every_panel_at_every_size() {
         for panel in COLUMN_PANELS {
             let mut fixture = Fixture::new(size);
             fixture.has_scene = true;
-            assert_eq!(fixture.choose(panel.entry().menu.0), [panel.action()], "{size}");
+            assert_eq!(fixture.choose(panel.menu.0), [panel.action()], "{size}");
             // The menu is gone after that, and its lines are within the window while it is open.
             fixture.settle();
             assert!(fixture.find("Timeline").is_none(), "{size}");
-            fixture.click("Panels");
-            fixture.pass(vec![]);
-            let window = Rect::from_min_size(Pos2::ZERO, size);
-            for line in COLUMN_PANELS.map(|panel| panel.entry()) {
-                let texts = [Some(line.menu.0), line.key.map(|(key, _)| key)];
-                for text in texts.into_iter().flatten() {
-                    let at = fixture.find(text).unwrap_or_else(|| panic!("'{text}' at {size}"));
-                    assert!(window.contains_rect(at), "'{text}' at {at} in {size}");
-                }
+            fixture.press("Panels");
+            for line in COLUMN_PANELS {
+                fixture.assert_inside(&[line.menu.0]);
+                line.key.iter().for_each(|(key, _)| fixture.assert_inside(&[key]));
             }
         }
     }

@@ -92,20 +92,6 @@ fn the_check_begins_and_ends_with_a_button() {
     }
 }
 
-/// Checks that the panel of devices has a button that opens the panel of conversions, since the button of that panel may have
-/// no room.
-#[test]
-fn the_mouse_opens_it_where_buttons_have_no_room() {
-    let machine = super::machine::Machine::new();
-    let rows = machine.rows();
-    let mut fixture = Fixture::new(SIZES[0]);
-    fixture.overlay.panels.toggle(Panel::Devices);
-    fixture.devices = DeviceList { rows: Some(&rows), remarks: &machine.left_out, is_pending: false };
-    fixture.settle();
-    let asked = fixture.click("Check the type conversions of the device in use");
-    assert_eq!(asked, [Action::Toggle(Panel::Conversions)]);
-}
-
 #[test]
 fn the_time_that_is_left_is_told_when_enough_is_known() {
     let mut check = Conversions::new("A device", 1);

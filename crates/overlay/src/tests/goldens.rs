@@ -2,7 +2,7 @@
 //! unintended change fails here.
 
 use super::conversions::checked;
-use super::machine::{Machine, measured, searched};
+use super::machine::{device_info, device_list, measured, searched};
 use super::*;
 use box_filter::named;
 use engine::{Difference, Measurements, Request};
@@ -57,72 +57,75 @@ fn texts_of_the_window() {
 }
 
 fn texts_of_the_panels() {
+    fn scopes(f: &mut Fixture) {
+        f.open(Panel::Scopes);
+        f.readings = Some(engine::Readings::reference((2, 1), &[10, 10, 10, 0, 200, 200, 200, 0]));
+    }
     panel("keys", |f| f.overlay.switches.keys ^= true);
     panel("correction", |f| f.correction = Some(Correction::NEUTRAL));
     panel("scopes", |f| {
-        f.change(|s| s.open[Panel::Scopes as usize] = true);
         f.overlay.switches.levels ^= true;
-        f.readings = Some(engine::Readings::reference((2, 1), &[10, 10, 10, 0, 200, 200, 200, 0]));
+        scopes(f);
     });
     panel("wipe", |f| {
         let measurements = Measurements { levels: true, ..Measurements::default() };
-        let sides =
-            [Request { measurements, ..Request::new(named("flat"), 7) }, Request::new(VariantId::OFF, 7)];
+        let first = Request { measurements, ..Request::new(named("flat"), 7) };
+        let sides = [first, Request::new(VariantId::OFF, 7)];
         f.wipe = Some(Wipe { sides, by_wall: [false; 2], difference: None });
-        f.change(|s| s.open[Panel::Scopes as usize] = true);
-        f.readings = Some(engine::Readings::reference((2, 1), &[10, 10, 10, 0, 200, 200, 200, 0]));
+        scopes(f);
     });
     panel("difference", |f| {
         let sides = [named("flat"), named("fused")].map(|id| Request::new(id, 7));
         let difference = Difference { pixels: 4, differing: 1, largest: Some((1, (1, 0))) };
         f.wipe = Some(Wipe { sides, by_wall: [false; 2], difference: Some(difference) });
-        f.change(|s| s.open[Panel::Scopes as usize] = true);
-        f.readings = Some(engine::Readings::reference((2, 1), &[10, 10, 10, 0, 200, 200, 200, 0]));
+        scopes(f);
     });
-    panel("scopes-awaited", |f| f.change(|s| s.open[Panel::Scopes as usize] = true));
-    panel("stages", |f| f.change(|s| s.open[Panel::Stages as usize] = true));
-    panel("timeline", |f| f.change(|s| s.open[Panel::Timeline as usize] = true));
+    for (name, of) in [
+        ("scopes-awaited", Panel::Scopes),
+        ("stages", Panel::Stages),
+        ("timeline", Panel::Timeline),
+        ("lab-idle", Panel::Lab),
+        ("conversions-idle", Panel::Conversions),
+        ("kernels-none", Panel::Kernels),
+        ("tuning-idle", Panel::Tuning),
+    ] {
+        panel(name, |f| f.open(of));
+    }
     panel("path", |f| f.overlay.path_prompt.open());
     panel("hint", |f| f.change(|s| s.hint_seen = false));
     panel("tuning", |f| {
-        f.change(|s| s.open[Panel::Tuning as usize] = true);
+        f.open(Panel::Tuning);
         f.tuning = searched(Status::Failed("no".into()));
     });
-    panel("lab-idle", |f| f.change(|s| s.open[Panel::Lab as usize] = true));
     panel("lab", |f| {
-        f.change(|s| s.open[Panel::Lab as usize] = true);
+        f.open(Panel::Lab);
         f.lab = measured(JobState::Waiting(Wait::Plays));
     });
-    panel("conversions-idle", |f| f.change(|s| s.open[Panel::Conversions as usize] = true));
-    panel("conversions", |f| {
-        f.change(|s| s.open[Panel::Conversions as usize] = true);
-        f.conversions = checked();
-    });
-    panel("conversions-done", |f| {
-        f.change(|s| s.open[Panel::Conversions as usize] = true);
-        f.conversions = checked();
-        f.conversions.state = JobState::Done;
-    });
-    panel("kernels-none", |f| f.change(|s| s.open[Panel::Kernels as usize] = true));
+    for name in ["conversions", "conversions-done"] {
+        panel(name, |f| {
+            f.open(Panel::Conversions);
+            f.conversions = checked();
+            if name == "conversions-done" {
+                f.conversions.state = JobState::Done;
+            }
+        });
+    }
     panel("kernels", |f| {
-        f.change(|s| s.open[Panel::Kernels as usize] = true);
+        f.open(Panel::Kernels);
         f.kernels = super::kernels::edited();
     });
-    panel("tuning-idle", |f| f.change(|s| s.open[Panel::Tuning as usize] = true));
     panel("tuning-done", |f| {
-        f.change(|s| s.open[Panel::Tuning as usize] = true);
+        f.open(Panel::Tuning);
         f.tuning = searched(Status::Abandoned(9.0));
         f.tuning.state = JobState::Done;
     });
 }
 
 fn texts_of_the_devices() {
-    let machine = Machine::new();
-    let rows = machine.rows();
     let mut fixture = Fixture::new(vec2(1600.0, 1000.0));
     fixture.overlay.panels.toggle(Panel::Devices);
-    fixture.devices = DeviceList { rows: Some(&rows), remarks: &machine.left_out, is_pending: false };
-    fixture.device = Some(machine.infos[0].clone());
+    fixture.devices = device_list(false);
+    fixture.device = Some(device_info(0, "First"));
     holds_beyond("devices", &mut fixture);
 }
 

@@ -28,11 +28,9 @@ fn every_key_that_changes_something_is_told_for_a_while() {
         fixture.pass(vec![]);
         fixture.assert_shows(&[line]);
         assert!(fixture.harness.ctx.has_requested_repaint() || fixture.find(line).is_some());
-        fixture.time += 2.0;
-        fixture.pass(vec![]);
+        fixture.wait(2.0);
         assert!(fixture.find(line).is_some(), "it stays for some seconds");
-        fixture.time += 2.0;
-        fixture.pass(vec![]);
+        fixture.wait(2.0);
         assert!(fixture.texts.is_empty(), "{:?}", fixture.texts);
     }
 }
@@ -44,8 +42,7 @@ fn the_line_is_of_the_picture_that_comes() {
     fixture.set(|f| f.busy = Some(busy(named("fused"), 7, 0.3, None)));
     fixture.assert_shows(&["fused r=7 \u{b7} 0.3 s \u{b7} CPU 60 %"]);
     fixture.busy = None;
-    fixture.push(named("fused"), 7, 0.37, 40);
-    fixture.pass(vec![]);
+    fixture.present(named("fused"), 7, 0.37, 40);
     let line = "fused r=7 \u{b7} 0.37 ms \u{b7} 25 fps \u{b7} CPU 60 %";
     fixture.assert_shows(&[line]);
 }
@@ -55,8 +52,7 @@ fn a_very_slow_frame_is_told_as_long_as_it_takes() {
     let mut fixture = hidden();
     fixture.busy = Some(busy(named("naive"), 31, 0.0, Some(12.0)));
     for _ in 0..3 {
-        fixture.time += 60.0;
-        fixture.pass(vec![]);
+        fixture.wait(60.0);
         fixture.assert_contains(&["naive r=31 \u{b7} 0.0 of about 12 s"]);
     }
     fixture.set(|f| f.busy = Some(busy(named("naive"), 31, 0.0, Some(0.5))));
@@ -79,8 +75,7 @@ fn the_mouse_at_the_lower_edge_brings_the_controls_back() {
         assert!(matches!(fixture.click_at(rail.center())[0], Action::Seek { .. }), "{size}");
         assert_eq!(fixture.click("Show"), [Action::ToggleOverlay], "{size}");
         // The controls disappear when the mouse rests.
-        fixture.time += 2.0;
-        fixture.pass(vec![]);
+        fixture.wait(2.0);
         assert!(fixture.texts.is_empty(), "{:?}", fixture.texts);
     }
 }

@@ -19,7 +19,7 @@ fn hover_texts_stand_beside_the_part_that_they_explain_and_go_with_the_pointer()
         let mut fixture = Fixture::new(size);
         fixture.change(|s| s.column.left = left);
         for panel in [Panel::Scopes, Panel::Timeline, Panel::Stages] {
-            fixture.change(|s| s.open[panel as usize] = true);
+            fixture.open(panel);
         }
         fixture.settle();
         let headline = fixture.harness.ctx.read_response(panel::cover_id("headline")).unwrap().rect;
@@ -36,14 +36,10 @@ fn hover_texts_stand_beside_the_part_that_they_explain_and_go_with_the_pointer()
             let new = fixture.texts.iter().filter(|text| !before.contains(text));
             let shown = new.fold(Rect::NOTHING, |all, (_, rect)| all.union(*rect));
             assert!(shown.is_positive(), "no hover text of {text}");
-            let window = Rect::from_min_size(Pos2::ZERO, fixture.size);
-            assert!(window.contains_rect(shown), "{text}: {shown}");
+            assert!(fixture.window().contains_rect(shown), "{text}: {shown}");
             let part = part_at(&fixture, at).expect("a part");
             for (name, covered) in [("its part", part), ("the headline", headline), ("timeline", timeline)] {
-                assert!(
-                    !covered.intersects(shown),
-                    "the text of {text} at {shown} is over {name}, {covered}"
-                );
+                assert!(!covered.intersects(shown), "{text} at {shown} is over {name}, {covered}");
             }
             fixture.pass(vec![Event::PointerMoved(pos2(2.0, 2.0))]);
             fixture.pass(vec![]);

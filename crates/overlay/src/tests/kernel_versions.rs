@@ -140,7 +140,7 @@ fn ones_own_kernel_is_made_by_a_button_and_a_wrong_one_has_its_error_and_its_tim
 }
 
 #[test]
-fn warnings_of_a_build_that_succeeds_are_shown_below_the_versions() {
+fn warnings_of_a_build_that_succeeds_and_what_kernels_print_are_shown_below_the_versions() {
     let mut fixture = editing(720.0);
     let mut newest = version(4, "box_filter/03_flat.cl", Validation::Exact);
     let warning = "box_filter/03_flat.cl:31:9: warning: unused variable 'x'\n  31 |     int x;";
@@ -152,12 +152,6 @@ fn warnings_of_a_build_that_succeeds_are_shown_below_the_versions() {
         "warning: unused variable 'x'",
         "31 |     int x;",
     ]);
-}
-
-#[test]
-fn what_kernels_print_is_shown_below_the_versions() {
-    let mut fixture = editing(720.0);
-    fixture.open(Panel::Kernels);
     assert!(!fixture.shows("Printed by kernels:"), "{:?}", fixture.texts);
     fixture.set(|f| f.kernels.printed = vec!["x is 7".to_owned(), "x is 8".to_owned()]);
     fixture.assert_contains(&["Printed by kernels:", "x is 7", "x is 8"]);
@@ -179,10 +173,10 @@ fn the_first_error_is_in_sight_whole() {
         fixture.kernels.versions[0].results[0].validation = Validation::Refused(error);
         fixture.open(Panel::Kernels);
         fixture.settle();
-        let window = Rect::from_min_size(Pos2::ZERO, size);
         for line in &log[..3] {
             let at = fixture.texts.iter().find(|(text, _)| text == line).map(|(_, rect)| *rect);
-            assert!(at.is_some_and(|at| window.contains_rect(at)), "{size}: {line}: {:?}", fixture.texts);
+            let is_inside = at.is_some_and(|at| fixture.window().contains_rect(at));
+            assert!(is_inside, "{size}: {line}: {:?}", fixture.texts);
         }
     }
 }

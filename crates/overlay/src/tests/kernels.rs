@@ -38,15 +38,9 @@ pub(super) fn edited() -> Kernels {
     let error =
         Error::new("The kernel file 'box_filter/03_flat.cl' does not build for 'CPU'.", why, "Correct it.");
     let refused = version(4, "box_filter/03_flat.cl", Validation::Refused(error));
-    let first = Version {
-        number: 1,
-        files: Vec::new(),
-        results: Vec::new(),
-        request: ValidationRequest::Made,
-        lost_own: false,
-        time: None,
-        failures: 0,
-    };
+    let (files, results) = (Vec::new(), Vec::new());
+    let first = Version { files, results, time: None, ..version(1, "", Validation::Exact) };
+    let (before, now) = ("int y;\nint x;\n", "int y;\nimt x;\n");
     Kernels {
         folder: Some("/home/user/kernels".to_owned()),
         versions: vec![
@@ -57,11 +51,7 @@ pub(super) fn edited() -> Kernels {
         ],
         current: 4,
         running: Some(3),
-        source: Some(Source::new(
-            "box_filter/03_flat.cl".to_owned(),
-            "int y;\nimt x;\n",
-            Some("int y;\nint x;\n"),
-        )),
+        source: Some(Source::new("box_filter/03_flat.cl".to_owned(), now, Some(before))),
         ..Kernels::default()
     }
 }
@@ -83,11 +73,8 @@ fn the_beginning_of_a_long_log_is_in_sight_below_ten_versions() {
     let first = fixture.kernels.versions[3].clone();
     fixture.kernels.versions.extend(std::iter::repeat_n(first, 6));
     fixture.open(Panel::Kernels);
-    fixture.assert_contains(&[
-        "flat: still running version 3",
-        "It does not build.",
-        "03_flat.cl:1: a warning",
-    ]);
+    let first = "03_flat.cl:1: a warning";
+    fixture.assert_contains(&["flat: still running version 3", "It does not build.", first]);
     assert!(!fixture.shows("03_flat.cl:59:"), "the rest scrolls");
 }
 
@@ -130,7 +117,7 @@ fn a_version_is_scrolled_once_to_its_changes() {
         let errors: Vec<_> = error.into_iter().map(line).collect();
         Source::new(name.clone(), &lines(changed), Some(&lines(300))).with_version(version, &errors)
     };
-    fixture.change(|s| s.open[Panel::Kernels as usize] = true);
+    fixture.open(Panel::Kernels);
     let refused = std::mem::take(&mut fixture.kernels.versions[0].results);
     let mut marked = |source: Source, color: Color32, events: Vec<Event>| {
         // A log takes a part of the source's room.
@@ -139,11 +126,8 @@ fn a_version_is_scrolled_once_to_its_changes() {
         fixture.kernels.source = Some(source);
         drop(fixture.pass(events));
         fixture.passes(30);
-        let name = fixture.texts.iter().find(|(text, _)| text.starts_with("box_filter/03_flat.cl, 1 line"));
-        let panel = fixture.harness.ctx.read_response(panel::cover_id("kernels")).expect("it is shown").rect;
-        let mark = fixture.rects.iter().find(|(_, filled)| *filled == color).expect("it is marked").0;
-        let sight = panel.with_min_y(name.expect("it has a name").1.bottom());
-        (sight.contains_rect(mark.shrink2(vec2(20.0, 0.0))), mark.top() - sight.top(), sight.center())
+        let (mark, sight) = mark_and_sight(&fixture, color);
+        (sight.contains_rect(mark), mark.top() - sight.top(), sight.center())
     };
     let (is_seen, below, middle) = marked(source(2, 150, None), CHANGED_BACKGROUND, vec![]);
     assert!(is_seen && below > 40.0, "with some lines above it: {below}");
@@ -157,6 +141,14 @@ fn a_version_is_scrolled_once_to_its_changes() {
     assert!(marked(source(3, 150, Some(21)), ERROR_BACKGROUND, vec![]).0);
     assert!(marked(source(4, 199, None), CHANGED_BACKGROUND, vec![]).0, "the last line");
     assert!(marked(source(4, 199, Some(200)), ERROR_BACKGROUND, vec![]).0, "it has less room now");
+}
+
+/// Returns the rectangle of a line of the source that is marked with this colour, and that of the source below its name.
+fn mark_and_sight(fixture: &Fixture, color: Color32) -> (Rect, Rect) {
+    let name = fixture.texts.iter().find(|(text, _)| text.starts_with("box_filter/03_flat.cl, 1 line"));
+    let panel = fixture.harness.ctx.read_response(panel::cover_id("kernels")).expect("it is shown").rect;
+    let mark = fixture.rects.iter().find(|(_, filled)| *filled == color).expect("it is marked").0;
+    (mark.shrink2(vec2(20.0, 0.0)), panel.with_min_y(name.expect("it has a name").1.bottom()))
 }
 
 /// Returns the line with this number of the edited kernel file.
@@ -176,7 +168,7 @@ fn the_line_of_an_error_is_in_sight_below_a_long_list() {
         let before = text.replace("int v21;", "int w;");
         Source::new("box_filter/03_flat.cl".to_owned(), &text, Some(&before)).with_version(4, errors)
     };
-    fixture.change(|s| s.open[Panel::Kernels as usize] = true);
+    fixture.open(Panel::Kernels);
     let refused = std::mem::take(&mut fixture.kernels.versions[0].results);
     fixture.set(|f| f.kernels.source = Some(source(&[])));
     fixture.kernels.versions[0].results = refused;
@@ -191,13 +183,8 @@ fn the_line_of_an_error_is_in_sight_below_a_long_list() {
             fixture.overlay.switches.machine_code ^= true;
         }
         fixture.passes(30);
-        let panel = fixture.harness.ctx.read_response(panel::cover_id("kernels")).expect("it is shown").rect;
-        let mark =
-            fixture.rects.iter().find(|(_, filled)| *filled == ERROR_BACKGROUND).expect("it is marked").0;
-        let name = fixture.texts.iter().find(|(text, _)| text.starts_with("box_filter/03_flat.cl, 1 line"));
-        let sight = panel.with_min_y(name.expect("it has a name").1.bottom());
-        let is_seen = sight.contains_rect(mark.shrink2(vec2(20.0, 0.0)));
-        assert!(is_seen, "{mark:?} in {sight:?}, machine code: {machine_code}");
+        let (mark, sight) = mark_and_sight(&fixture, ERROR_BACKGROUND);
+        assert!(sight.contains_rect(mark), "{mark:?} in {sight:?}, machine code: {machine_code}");
     }
 }
 
@@ -226,8 +213,8 @@ fn a_version_that_is_not_validated_yet_has_the_reason() {
     }
     fixture.kernels.versions[3].files = vec!["box_filter/01_naive.cl".to_owned()];
     fixture.kernels.versions[3].request = ValidationRequest::WhenChosen;
-    fixture.change(|s| s.open[Panel::Kernels as usize] = true);
-    let info = machine::Machine::new().infos[0].clone();
+    fixture.open(Panel::Kernels);
+    let info = machine::device_info(0, "First");
     for (awaited, device, newest) in [
         (true, None, "waiting for the device"),
         // Another device is being initialized meanwhile.
@@ -261,12 +248,10 @@ fn a_version_that_is_not_validated_yet_has_the_reason() {
 #[test]
 fn a_conversion_that_differs_or_is_refused_is_told_and_marked() {
     let mut fixture = editing(800.0);
-    fixture.device = Some(base::device::DeviceInfo {
-        kind: base::device::DeviceKind::Gpu,
-        ..machine::Machine::new().infos[0].clone()
-    });
-    fixture.change(|s| s.open[Panel::Kernels as usize] = true);
-    fixture.change(|s| s.open[Panel::Stages as usize] = true);
+    // A GPU.
+    fixture.device = Some(machine::device_info(0, "First"));
+    fixture.open(Panel::Kernels);
+    fixture.open(Panel::Stages);
     let mut sample = fixture.recorder.history().back().unwrap().clone();
     sample.stages.times[Stage::Convert as usize] = 1.5;
     (0..40).for_each(|n| {
@@ -279,10 +264,8 @@ fn a_conversion_that_differs_or_is_refused_is_told_and_marked() {
         newest.files = vec!["common/convert.clh".to_owned()];
         let runs = !matches!(validation, Validation::Refused(_));
         let result = |subject, validation| VersionResult { runs, ..VersionResult::new(subject, validation) };
-        newest.results = vec![
-            result(Subject::Variant(named("flat")), Validation::Exact),
-            result(Subject::Conversion, validation),
-        ];
+        let flat = result(Subject::Variant(named("flat")), Validation::Exact);
+        newest.results = vec![flat, result(Subject::Conversion, validation)];
         fixture.set(|f| f.kernels.conversion = Some(3));
         assert!(fixture.shows(text), "{text}: {:?}", fixture.texts);
         assert_eq!(fixture.find("convert, differs").is_some(), marked, "{text}");
@@ -313,8 +296,7 @@ fn versions_say_what_came_of_them_and_a_click_goes_back() {
         "original: flat \u{2013}",
         "box_filter/03_flat.cl, 1 line changed",
     ] {
-        let all = || fixture.texts.iter().map(|(text, _)| text).collect::<Vec<_>>();
-        assert!(fixture.find(text).is_some(), "{text}: {:?}", all());
+        fixture.assert_shows(&[text]);
     }
     assert!(fixture.texts.iter().any(|(text, _)| text.contains("unknown type name 'imt'")), "the log");
     assert_eq!(fixture.click("Rebuild"), [Action::RebuildKernels]);

@@ -7,9 +7,9 @@ use compute::KernelFile;
 use ladder::results::{DeviceReport, RunReport};
 
 /// Returns an overlay with the panel of the Lab in this state, which shows results of matrix multiplication.
-fn lab(state: JobState) -> Fixture<'static> {
+pub(super) fn lab(state: JobState) -> Fixture<'static> {
     let mut fixture = Fixture::new(vec2(1600.0, 1000.0));
-    fixture.change(|s| s.open[Panel::Lab as usize] = true);
+    fixture.open(Panel::Lab);
     fixture.lab = measured(state);
     fixture.set(|f| f.paused = true);
     fixture
@@ -26,18 +26,15 @@ fn idea_parameters_source_and_machine_code_are_those_of_the_selected_variant() {
     let variants = (ladders::all()[0].variants)();
     let of = |id: &str| variants.iter().find(|variant| variant.id == id).unwrap();
     let first = of("serial");
-    assert!(fixture.find(&format!("{}: {}", first.title, first.idea)).is_some(), "{:?}", fixture.texts);
-    assert!(
-        !fixture.shows("arameters: ") && fixture.overlay.lab_kernel().is_none(),
-        "threads have no kernel"
-    );
+    fixture.assert_shows(&[&format!("{}: {}", first.title, first.idea)]);
+    // Threads have no kernel.
+    assert!(!fixture.shows("arameters: ") && fixture.overlay.lab_kernel().is_none());
 
-    fixture.click("naive");
-    fixture.pass(vec![]);
+    fixture.press("naive");
     let naive = of("naive");
     let (file, parameters) = naive.kernels[0].clone().unwrap();
-    assert!(fixture.find(&format!("{}: {}", naive.title, naive.idea)).is_some(), "{:?}", fixture.texts);
-    assert!(fixture.find(&format!("Default parameters: {parameters}")).is_some(), "{:?}", fixture.texts);
+    let idea = format!("{}: {}", naive.title, naive.idea);
+    fixture.assert_shows(&[&idea, &format!("Default parameters: {parameters}")]);
     assert_eq!(fixture.overlay.lab_kernel(), Some(&kernel(file, &parameters)));
     // The measured parameters, as soon as they are known.
     let measured = &mut fixture.lab.run.variants[1];
@@ -58,20 +55,16 @@ fn idea_parameters_source_and_machine_code_are_those_of_the_selected_variant() {
     assert!(!fixture.shows("measured()"), "{:?}", fixture.texts);
     fixture.set(|f| f.lab.code = code("GROUP=32"));
     assert!(fixture.shows("measured()") && !fixture.shows("No disassembler."), "{:?}", fixture.texts);
-    fixture.click("Machine code");
-    fixture.pass(vec![]);
+    fixture.press("Machine code");
     fixture.assert_contains(&["No disassembler. Nothing is installed."]);
 
     // Another ladder begins with its first variant, and the box filter has its own.
-    fixture.click("vector add");
-    fixture.settle();
+    fixture.press("vector add");
     assert!(fixture.shows("Serial: One thread") && fixture.overlay.lab_kernel().is_none());
-    fixture.click("box filter");
-    fixture.settle();
+    fixture.press("box filter");
     let file = fixture.overlay.lab_kernel().map(|kernel| kernel.file.as_str());
     assert_eq!(file, Some("box_filter/01_naive.cl"));
-    fixture.click("vectorized");
-    fixture.settle();
+    fixture.press("vectorized");
     let idea = named("vectorized").idea;
     assert!(fixture.shows(idea) && fixture.overlay.lab_kernel().is_some(), "{:?}", fixture.texts);
     fixture.set(|f| f.overlay.panels.toggle(Panel::Lab));
@@ -106,22 +99,15 @@ fn no_name_of_the_lab_is_cut() {
     let mut fixture = lab(JobState::Done);
     fixture.set(|f| f.lab.run.variants[1].id = long.to_owned());
     assert!(fixture.find(long).is_some() && fixture.cut.is_empty(), "{:?}", fixture.cut);
-    let device = |name: &str| DeviceReport {
-        properties: [(
-            "name",
-            format!("{name} of a platform with a name that is longer than a column of the table"),
-        )]
-        .map(|(property, text)| (property.to_owned(), text.into()))
-        .into_iter()
-        .collect(),
-        runs: [3, 7]
-            .map(|radius| RunReport {
-                case: serde_json::json!({ "radius": radius }),
-                variants: fixture.lab.run.variants.clone(),
-                ..RunReport::default()
-            })
-            .to_vec(),
-        ..DeviceReport::default()
+    let run = |radius| RunReport {
+        case: serde_json::json!({ "radius": radius }),
+        variants: fixture.lab.run.variants.clone(),
+        ..RunReport::default()
+    };
+    let device = |name: &str| {
+        let name = format!("{name} of a platform with a name that is longer than a column of the table");
+        let properties = [("name".to_owned(), name.into())].into_iter().collect();
+        DeviceReport { properties, runs: [3, 7].map(run).to_vec(), ..DeviceReport::default() }
     };
     let devices = ["First", "Second", "Third"].map(device).to_vec();
     fixture.click("box filter");

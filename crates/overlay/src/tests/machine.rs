@@ -1,17 +1,24 @@
 //! Tests of the panels of devices, tuning, the timeline and the Lab.
 
+use super::lab::lab;
 use super::*;
-use base::device::DeviceInfo;
-use box_filter::named;
+use base::device::{DeviceInfo, DeviceKind};
+use base::timing::Series;
+use base::timing::noise::Noisy;
+use box_filter::{Config, named};
 use engine::sharing::Sharing;
+use engine::stats::{Lane, Span};
 use ladder::results::{RowReport, RunReport};
+use ladder::tune::Status;
+use ladders::box_filter::Trial;
+use std::time::{Duration, Instant};
 
 pub(super) fn device_info(index: usize, name: &str) -> DeviceInfo {
     DeviceInfo {
         index,
         name: name.into(),
         driver: "1.2".into(),
-        kind: base::device::DeviceKind::Gpu,
+        kind: DeviceKind::Gpu,
         units: 132,
         clock_mhz: 1980,
         global_memory_bytes: 3 << 29,
@@ -19,42 +26,31 @@ pub(super) fn device_info(index: usize, name: &str) -> DeviceInfo {
     }
 }
 
-/// The data of the panel of devices: a device in use, one that failed, one that is being initialized, and a driver that is not
-/// used.
-pub(super) struct Machine {
-    pub(super) infos: [DeviceInfo; 3],
-    copy: Sharing,
-    broken: Error,
-    pub(super) left_out: [String; 1],
+/// Returns a reference that is valid until the tests end.
+fn leak<T: 'static>(value: T) -> &'static T {
+    Box::leak(Box::new(value))
 }
 
-impl Machine {
-    pub(super) fn new() -> Self {
-        Self {
-            infos: ["First", "Second", "Third"].map(|name| device_info(0, name)),
-            copy: Sharing::copy("the driver cannot"),
-            broken: Error::new("It broke.", "The reason.", ""),
-            left_out: ["bad.icd: skipped. It crashed.".to_owned()],
-        }
-    }
-
-    pub(super) fn rows(&self) -> [DeviceRow<'_>; 3] {
-        let row =
-            |n: usize, sharing, state, failure| DeviceRow { info: &self.infos[n], sharing, state, failure };
-        [
-            row(0, Some(&Sharing::ZeroCopy), DeviceState::InUse, None),
-            row(1, Some(&self.copy), DeviceState::Idle, Some(&self.broken)),
-            row(2, None, DeviceState::Preparing, None),
-        ]
-    }
+/// Returns the data of the panel of devices: a device in use, one that failed, one that is being initialized, and a driver that
+/// is not used.
+pub(super) fn device_list(is_pending: bool) -> DeviceList<'static> {
+    let row = |name, sharing, state, failure| {
+        let info = leak(device_info(0, name));
+        DeviceRow { info, sharing, state, failure }
+    };
+    let broken = leak(Error::new("It broke.", "The reason.", ""));
+    let copy = leak(Sharing::copy("the driver cannot"));
+    let rows = leak([
+        row("First", Some(&Sharing::ZeroCopy), DeviceState::InUse, None),
+        row("Second", Some(copy), DeviceState::Idle, Some(broken)),
+        row("Third", None, DeviceState::Preparing, None),
+    ]);
+    let remarks = leak(["bad.icd: skipped. It crashed.".to_owned()]);
+    DeviceList { rows: Some(rows), remarks, is_pending }
 }
 
 /// Returns the state of a search for the fastest configuration, with some trials, of which one has this status.
-pub(super) fn searched(status: ladder::tune::Status) -> Tuning {
-    use base::device::DeviceKind;
-    use box_filter::Config;
-    use ladder::tune::Status;
-    use ladders::box_filter::Trial;
+pub(super) fn searched(status: Status) -> Tuning {
     let code = named("running-sum").kernels(DeviceKind::Cpu).unwrap();
     let trial = |x, status| Trial {
         variant: "running-sum",
@@ -79,13 +75,10 @@ pub(super) fn searched(status: ladder::tune::Status) -> Tuning {
 #[test]
 fn the_devices_tell_what_is_known_and_a_click_changes_to_one() {
     for size in [vec2(1280.0, 720.0), vec2(640.0, 500.0)] {
-        let machine = Machine::new();
-        let rows = machine.rows();
         let mut fixture = Fixture::new(size);
         assert_eq!(fixture.choose("Devices"), [Action::Toggle(Panel::Devices)], "{size}");
         fixture.overlay.panels.toggle(Panel::Devices);
-        let list = DeviceList { rows: Some(&rows), remarks: &machine.left_out, is_pending: true };
-        fixture.devices = list;
+        fixture.devices = device_list(true);
         // The second pass has the height that the first one found.
         fixture.settle();
         fixture.assert_shows(&[
@@ -101,12 +94,13 @@ fn the_devices_tell_what_is_known_and_a_click_changes_to_one() {
             "It broke. The reason.",
             "bad.icd: skipped. It crashed.",
         ]);
-        for (n, info) in machine.infos.iter().enumerate() {
-            let name = format!("{n}: {}", info.name);
-            assert_eq!(fixture.click(&name), [Action::SetDevice(n)], "{size}");
+        for (n, name) in ["0: First", "1: Second", "2: Third"].into_iter().enumerate() {
+            assert_eq!(fixture.click(name), [Action::SetDevice(n)], "{size}");
         }
-        fixture.click("Fold OpenCL devices");
-        fixture.pass(vec![]);
+        // The panel of conversions may have no button of its own where there is no room.
+        let asked = fixture.click("Check the type conversions of the device in use");
+        assert_eq!(asked, [Action::Toggle(Panel::Conversions)], "{size}");
+        fixture.press("Fold OpenCL devices");
         assert!(fixture.find("OpenCL devices").is_some() && fixture.find("0: First").is_none());
         assert_eq!(fixture.click("Close OpenCL devices"), [Action::Toggle(Panel::Devices)]);
     }
@@ -114,11 +108,9 @@ fn the_devices_tell_what_is_known_and_a_click_changes_to_one() {
 
 #[test]
 fn the_narrowest_column_shows_the_state_of_devices() {
-    let machine = Machine::new();
-    let rows = machine.rows();
     let mut fixture = Fixture::new(SIZES[0]);
     fixture.change(|s| (s.open[Panel::Devices as usize], s.column.width) = (true, Some(1.0)));
-    fixture.devices = DeviceList { rows: Some(&rows), remarks: &[], is_pending: true };
+    fixture.devices = DeviceList { remarks: &[], ..device_list(true) };
     fixture.settle();
     fixture.assert_shows(&["0: First", "in use", "2: Third", "initializing"]);
 }
@@ -138,8 +130,7 @@ fn a_change_of_device_shows_the_list_for_some_seconds_and_as_long_as_it_takes() 
         fixture.pass(vec![]);
         fixture.assert_shows(&["initializing"]);
         for _ in 0..3 {
-            fixture.time += 60.0;
-            fixture.pass(vec![]);
+            fixture.wait(60.0);
             fixture.assert_shows(&["initializing"]);
         }
         // A paused window may not be drawn between the last pass with the old state and the device's first picture.
@@ -163,15 +154,14 @@ fn that_there_is_no_device_is_said_only_once_nobody_looks_for_one() {
         fixture.change(|s| s.open[Panel::Stages as usize] = stages_open);
         fixture.devices = DeviceList { rows: None, remarks: &[], is_pending: true };
         fixture.settle();
-        let count = |fixture: &Fixture, text: &str| fixture.texts.iter().filter(|(t, _)| t == text).count();
         let places = if stages_open { 2 } else { 1 };
-        assert_eq!((count(&fixture, none), count(&fixture, "searching for OpenCL devices")), (0, places));
+        assert_eq!((fixture.count(none), fixture.count("searching for OpenCL devices")), (0, places));
         fixture.devices = DeviceList { rows: Some(&preparing), remarks: &[], is_pending: true };
         fixture.pass(vec![]);
-        assert_eq!((count(&fixture, none), count(&fixture, "initializing the OpenCL device")), (0, places));
+        assert_eq!((fixture.count(none), fixture.count("initializing the OpenCL device")), (0, places));
         fixture.devices = DeviceList { rows: Some(&[]), remarks: &[], is_pending: false };
         fixture.pass(vec![]);
-        assert_eq!(count(&fixture, none), places, "{:?}", fixture.texts);
+        assert_eq!(fixture.count(none), places, "{:?}", fixture.texts);
     }
 }
 
@@ -192,16 +182,14 @@ fn a_search_that_begins_by_itself_is_shown_and_is_not_what_the_user_opened() {
 
 #[test]
 fn the_heat_map_says_in_text_what_its_colours_say() {
-    use ladder::tune::Status;
     for size in SIZES {
         let mut fixture = Fixture::new(size);
         fixture.set(|f| f.tuning = searched(Status::Failed("no".into())));
         assert!(fixture.find("Tuning").is_none(), "it is closed at first");
-        fixture.change(|s| s.open[Panel::Tuning as usize] = true);
-        let window = Rect::from_min_size(Pos2::ZERO, size);
+        fixture.open(Panel::Tuning);
         for text in ["1.00", "1.50", "F", "STRIP_Y", "4096"] {
             let at = fixture.reach(text);
-            assert!(window.contains_rect(at), "'{text}' at {at} in {size}");
+            assert!(fixture.window().contains_rect(at), "'{text}' at {at} in {size}");
         }
         fixture.reach("Stop");
         assert_eq!(fixture.click("Stop"), [Action::StopTuning]);
@@ -211,7 +199,7 @@ fn the_heat_map_says_in_text_what_its_colours_say() {
     }
     let mut fixture = Fixture::new(SIZES[0]);
     fixture.tuning = searched(Status::Abandoned(9.0));
-    fixture.change(|s| s.open[Panel::Tuning as usize] = true);
+    fixture.open(Panel::Tuning);
     assert!(fixture.find("A").is_some() && fixture.find("F").is_none());
 }
 
@@ -222,20 +210,16 @@ fn the_search_and_the_devices_are_folded_by_their_titles() {
             [("Tuning", Panel::Tuning), ("OpenCL devices", Panel::Devices), ("Last frames", Panel::Timeline)];
         for (title, panel) in panels {
             let mut fixture = Fixture::new(size);
-            fixture.tuning = searched(ladder::tune::Status::Abandoned(9.0));
-            fixture.change(|s| s.open[Panel::Tuning as usize] = panel == Panel::Tuning);
-            fixture.change(|s| s.open[Panel::Devices as usize] = panel == Panel::Devices);
-            fixture.change(|s| s.open[Panel::Timeline as usize] = panel == Panel::Timeline);
+            fixture.tuning = searched(Status::Abandoned(9.0));
+            fixture.open(panel);
             let docked = fixture.find(title).unwrap();
-            fixture.click(&format!("Fold {title}"));
-            fixture.pass(vec![]);
+            fixture.press(&format!("Fold {title}"));
             assert_eq!(fixture.overlay.saved_state().folded[panel as usize], Some(true), "{title} at {size}");
             // While a search runs, the folded panel shows its progress.
             let folded = if panel == Panel::Tuning { "Tuning, 3 of at most 40" } else { title };
             assert!(fixture.find(folded).is_some(), "{title} at {size}");
             assert!(fixture.find("Stop").is_none() && fixture.find("Searching for devices.").is_none());
-            fixture.click(&format!("Unfold {folded}"));
-            fixture.pass(vec![]);
+            fixture.press(&format!("Unfold {folded}"));
             assert_eq!(fixture.overlay.saved_state().folded[panel as usize], Some(false));
 
             fixture.settle();
@@ -246,8 +230,6 @@ fn the_search_and_the_devices_are_folded_by_their_titles() {
 
 #[test]
 fn the_last_frames_are_shown_on_one_axis_with_what_ran_at_once() {
-    use engine::stats::{Lane, Span};
-    use std::time::{Duration, Instant};
     let base = Instant::now();
     let span = |stage, lane, from: u64, to: u64| {
         let at = |ms| base + Duration::from_millis(ms);
@@ -257,7 +239,7 @@ fn the_last_frames_are_shown_on_one_axis_with_what_ran_at_once() {
         let mut fixture = Fixture::new(size);
         fixture.pass(vec![]);
         assert!(fixture.find("Last frames").is_none(), "it is closed at first");
-        fixture.change(|s| s.open[Panel::Timeline as usize] = true);
+        fixture.open(Panel::Timeline);
         assert!(fixture.find("No frames yet.").is_some(), "samples without spans are no frames here");
         let mut sample = fixture.recorder.history()[0].clone();
         let first = vec![span(Stage::Filter, Lane::Device, 0, 30)];
@@ -268,17 +250,12 @@ fn the_last_frames_are_shown_on_one_axis_with_what_ran_at_once() {
             fixture.recorder.push(sample.clone());
         }
         fixture.pass(vec![]);
-        let window = Rect::from_min_size(Pos2::ZERO, size);
         // The legend names the stages that occur, and the filter's kernels.
         for text in ["upload", "filter: naive"] {
             assert!(size == SIZES[1] || fixture.find(text).is_some(), "{text}: {:?}", fixture.texts);
         }
         assert!(!fixture.shows("convert"), "there was none");
-        for text in ["n", "n \u{2212} 1", "two frames overlap for 10.00 ms", "0 ms", "20"] {
-            let at =
-                fixture.find(text).unwrap_or_else(|| panic!("no '{text}' at {size}: {:?}", fixture.texts));
-            assert!(window.contains_rect(at), "'{text}' at {at} in {size}");
-        }
+        fixture.assert_inside(&["n", "n \u{2212} 1", "two frames overlap for 10.00 ms", "0 ms", "20"]);
         fixture.set(|f| f.correction = Some(video::color::Correction::NEUTRAL));
         assert_eq!(fixture.click("Close Colour correction"), [Action::ToggleCorrection], "at {size}");
         fixture.correction = None;
@@ -290,8 +267,6 @@ fn the_last_frames_are_shown_on_one_axis_with_what_ran_at_once() {
 
 #[test]
 fn a_click_on_a_spike_freezes_its_frame_until_it_is_let_go() {
-    use engine::stats::{Lane, Span};
-    use std::time::{Duration, Instant};
     for stages in [false, true] {
         let mut fixture = Fixture::new(SIZES[0]);
         fixture.change(|s| s.open[Panel::Stages as usize] = stages);
@@ -355,8 +330,6 @@ fn a_click_on_a_spike_freezes_its_frame_until_it_is_let_go() {
 /// Returns a Lab in this state with four rows: a fast variant, a noisy one, one that cannot run, and one that was not measured
 /// yet.
 pub(super) fn measured(state: JobState) -> Lab {
-    use base::timing::Series;
-    use base::timing::noise::Noisy;
     let time = |ms: f64| Series::of(&[ms; 9]);
     let row = |name: &str, ms: Option<f64>| RowReport {
         device_ms: ms.and_then(time),
@@ -387,10 +360,9 @@ fn the_lab_shows_nothing_that_was_not_measured_and_factors_of_what_was() {
         let mut fixture = Fixture::new(size);
         assert_eq!(fixture.choose("Lab"), [Action::Toggle(Panel::Lab)], "{size}");
         fixture.set(|f| f.overlay.panels.toggle(Panel::Lab));
-        let count = |fixture: &Fixture, text: &str| fixture.texts.iter().filter(|(t, _)| t == text).count();
         let variants = (ladders::all()[0].variants)().len();
         // Texts that scroll out of a low window are not painted.
-        let unknown = count(&fixture, "\u{2013}");
+        let unknown = fixture.count("\u{2013}");
         assert!(unknown > 0 && (size != SIZES[0] || unknown >= 2 * variants), "{unknown} at {size}");
         let want = Action::Measure { ladder: "matmul", size: "256,256,256" };
         assert_eq!(fixture.click("Pause and measure"), [want, Action::TogglePause], "{size}");
@@ -398,7 +370,7 @@ fn the_lab_shows_nothing_that_was_not_measured_and_factors_of_what_was() {
     }
     let mut fixture = Fixture::new(SIZES[0]);
     fixture.paused = true;
-    fixture.change(|s| s.open[Panel::Lab as usize] = true);
+    fixture.open(Panel::Lab);
     fixture.set(|f| f.lab = measured(JobState::Running("timing, round 3".to_owned())));
     fixture.assert_shows(&[
         "step 18 of 24: timing, round 3",
@@ -410,24 +382,20 @@ fn the_lab_shows_nothing_that_was_not_measured_and_factors_of_what_was() {
     ]);
     assert_eq!(fixture.click("Stop"), [Action::StopMeasuring]);
     // Of another size there are no results.
-    fixture.click("512\u{b3}");
-    fixture.pass(vec![]);
+    fixture.press("512\u{b3}");
     assert!(fixture.find("80.0").is_none() && fixture.find("panels").is_some());
     fixture.set(|f| f.lab.state = JobState::Done);
     let want = Action::Measure { ladder: "matmul", size: "512,512,512" };
     assert_eq!(fixture.click("Measure"), [want]);
     fixture.click("vector add");
-    fixture.click("65,536");
-    fixture.pass(vec![]);
+    fixture.press("65,536");
     let want = Action::Measure { ladder: "vector_add", size: "65536" };
     assert_eq!(fixture.click("Measure"), [want]);
 }
 
 #[test]
 fn the_lab_says_what_is_wrong_with_whom() {
-    let mut fixture = Fixture::new(vec2(1600.0, 1000.0));
-    fixture.change(|s| s.open[Panel::Lab as usize] = true);
-    fixture.lab = measured(JobState::Done);
+    let mut fixture = lab(JobState::Done);
     let wrong = |row: &mut RowReport, outcome: &str, reason: &str| {
         (row.outcome, row.reason, row.device_ms) = (outcome.to_owned(), Some(reason.to_owned()), None);
     };
@@ -457,9 +425,7 @@ fn the_lab_says_why_it_waits_and_what_it_disturbs() {
         (JobState::Failed("It does not answer.".to_owned()), "It does not answer."),
         (JobState::Done, "Which: naive."),
     ] {
-        let mut fixture = Fixture::new(vec2(1600.0, 1000.0));
-        fixture.change(|s| s.open[Panel::Lab as usize] = true);
-        fixture.lab = measured(state);
+        let mut fixture = lab(state);
         fixture.set(|f| f.lab.run.remark = Some("Which: naive.".to_owned()));
         assert!(fixture.shows(part), "{part}: {:?}", fixture.texts);
     }

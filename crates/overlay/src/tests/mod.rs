@@ -107,9 +107,7 @@ struct State<'a> {
     /// True if the current scene has a panel.
     has_scene: bool,
     kernels: Kernels,
-    races: RaceReport,
     device: Option<base::device::DeviceInfo>,
-    clock: base::device::ClockState,
     heart: Option<String>,
     sound: Option<SoundView>,
     chosen: VariantId,
@@ -160,9 +158,7 @@ impl<'a> Fixture<'a> {
             conversions: Conversions::default(),
             has_scene: false,
             kernels: Kernels::default(),
-            races: RaceReport::default(),
             device: None,
-            clock: base::device::ClockState::Trusted,
             heart: None,
             sound: None,
             chosen: named("flat"),
@@ -222,6 +218,12 @@ impl<'a> Fixture<'a> {
         self.passes(3);
     }
 
+    /// Runs a pass some seconds later.
+    fn wait(&mut self, seconds: f64) {
+        self.time += seconds;
+        self.pass(vec![]);
+    }
+
     fn passes(&mut self, count: usize) {
         (0..count).for_each(|_| drop(self.pass(vec![])));
     }
@@ -237,6 +239,12 @@ impl<'a> Fixture<'a> {
     fn set(&mut self, change: impl FnOnce(&mut State<'a>)) {
         change(self.harness.state_mut());
         self.settle();
+    }
+
+    /// Presents `count` frames of this filter, and runs a pass.
+    fn present(&mut self, variant: VariantId, radius: u32, ms: f64, count: usize) {
+        self.push(variant, radius, ms, count);
+        self.pass(vec![]);
     }
 
     /// Presents `count` frames of this filter.
@@ -274,7 +282,7 @@ impl<'a> Fixture<'a> {
 
     /// Returns the rectangle of the visible button with this name; of the last one, if there are several.
     fn button(&self, name: &str) -> Option<Rect> {
-        let window = Rect::from_min_size(Pos2::ZERO, self.size);
+        let window = self.window();
         let nodes = self.harness.query_all(by().label(name).predicate(|node| is_input(node.role())));
         nodes.map(|node| node.rect()).rfind(|rect| window.contains(rect.center()))
     }
@@ -284,6 +292,14 @@ impl<'a> Fixture<'a> {
     fn click(&mut self, name: &str) -> Vec<Action> {
         let at = self.button(name).unwrap_or_else(|| panic!("no '{name}' in {:?}", self.harness.root()));
         self.click_at(at.center())
+    }
+
+    /// Like [`Fixture::click`], then runs passes until the layout no longer changes.
+    #[track_caller]
+    fn press(&mut self, name: &str) -> Vec<Action> {
+        let actions = self.click(name);
+        self.settle();
+        actions
     }
 
     /// Presses and releases the mouse on the text `text`. Returns the actions.
@@ -297,13 +313,40 @@ impl<'a> Fixture<'a> {
         self.change(|s| s.open[panel as usize] = true);
     }
 
+    /// Sets data for the panels of devices, tuning, the Lab, conversions and the scene.
+    fn fill(&mut self) {
+        self.devices = machine::device_list(false);
+        self.device = Some(machine::device_info(0, "First"));
+        self.tuning = machine::searched(ladder::tune::Status::Abandoned(9.0));
+        self.lab = machine::measured(JobState::Waiting(Wait::Plays));
+        self.conversions = conversions::checked();
+        self.has_scene = true;
+    }
+
+    /// Returns the window's rectangle in points.
+    fn window(&self) -> Rect {
+        Rect::from_min_size(Pos2::ZERO, self.size)
+    }
+
+    /// Asserts that these texts are visible, and lie in the window.
+    #[track_caller]
+    fn assert_inside(&self, texts: &[&str]) {
+        for text in texts {
+            let at =
+                self.find(text).unwrap_or_else(|| panic!("no '{text}' at {}: {:?}", self.size, self.texts));
+            assert!(self.window().contains_rect(at), "'{text}' at {at} in {}", self.size);
+        }
+    }
+
+    /// Returns how many texts equal `text`.
+    fn count(&self, text: &str) -> usize {
+        self.texts.iter().filter(|(other, _)| other == text).count()
+    }
+
     /// Moves the mouse to `at`, and waits until the hover text is shown.
     fn hover(&mut self, at: Pos2) {
         self.pass(vec![Event::PointerMoved(at)]);
-        for _ in 0..4 {
-            self.time += 0.5;
-            self.pass(vec![]);
-        }
+        (0..4).for_each(|_| self.wait(0.5));
     }
 
     /// Scrolls the panel of tuning until the text `name` is visible, and returns the text's rectangle.
@@ -327,8 +370,7 @@ impl<'a> Fixture<'a> {
 
     /// Clicks the line with this name in the menu of panels, and returns the actions.
     fn choose(&mut self, name: &str) -> Vec<Action> {
-        assert_eq!(self.click("Panels"), []);
-        self.pass(vec![]);
+        assert_eq!(self.press("Panels"), []);
         self.click(name)
     }
 
@@ -363,7 +405,7 @@ impl State<'_> {
             movie: &self.movie,
             scene: self.has_scene.then_some(ScenePanel { name: "A scene", contents: &contents }),
             device: self.device.as_ref(),
-            clock: &self.clock,
+            clock: &base::device::ClockState::Trusted,
             clock_speed: Some(&clock_speed),
             facts: &self.facts,
             devices: self.devices,
@@ -395,7 +437,7 @@ impl State<'_> {
             lab: &self.lab,
             conversions: &self.conversions,
             kernels: &self.kernels,
-            races: &self.races,
+            races: &RaceReport::Unknown,
             heart: self.heart.as_deref(),
             sound: self.sound.as_ref(),
             auto: None,

@@ -8,24 +8,14 @@ use engine::stats::{SecondSetting, Setting};
 use engine::{Difference, Request};
 
 pub(super) fn wheel(unit: MouseWheelUnit, y: f32) -> Event {
-    let (delta, modifiers) = (vec2(0.0, y), Modifiers::NONE);
-    Event::MouseWheel {
-        unit,
-        delta,
-        phase: TouchPhase::Move,
-        source: egui::MouseWheelSource::Unknown,
-        modifiers,
-    }
+    let (delta, phase, source) = (vec2(0.0, y), TouchPhase::Move, egui::MouseWheelSource::Unknown);
+    Event::MouseWheel { unit, delta, phase, source, modifiers: Modifiers::NONE }
 }
 
 /// Clicks the right mouse button at `pos`, and returns the actions.
 fn right_click(fixture: &mut Fixture, pos: Pos2) -> Vec<Action> {
-    let event = |pressed| match button(pos, pressed) {
-        Event::PointerButton { pos, pressed, modifiers, .. } => {
-            Event::PointerButton { pos, button: PointerButton::Secondary, pressed, modifiers }
-        }
-        other => other,
-    };
+    let (button, modifiers) = (PointerButton::Secondary, Modifiers::NONE);
+    let event = |pressed| Event::PointerButton { pos, button, pressed, modifiers };
     let mut actions = fixture.pass(vec![Event::PointerMoved(pos)]);
     actions.extend(fixture.pass(vec![event(true)]));
     actions.extend(fixture.pass(vec![event(false)]));
@@ -45,7 +35,7 @@ fn clicks_on_the_picture_fill_the_screen_and_pause() {
     // A click on a part of the overlay does not reach the picture.
     let mut fixture = Fixture::new(SIZES[0]);
     fixture.notices = vec![notice("Something.", true)];
-    fixture.change(|s| s.open[Panel::Stages as usize] = true);
+    fixture.open(Panel::Stages);
     // A click on a panel's title folds the panel.
     for text in ["clip.mp4", "filter alone", "Something.", "The hint.", "frame"] {
         let at = fixture.find(text).unwrap_or_else(|| panic!("{text} in {:?}", fixture.texts));
@@ -64,12 +54,11 @@ fn wiped(size: Vec2) -> Fixture<'static> {
     let sample = fixture.recorder.history().back().unwrap().clone();
     for n in 1..40 {
         let presented_at = sample.presented_at + 0.04 * f64::from(n);
-        let setting = Setting { beside: Some(beside), beside_version: Some(1), ..sample.setting };
         let beside_filter_ms = Some(2.0 * sample.stages.filter_ms());
+        let setting = Setting { beside: Some(beside), ..sample.setting };
         fixture.recorder.push(FrameSample { presented_at, setting, beside_filter_ms, ..sample.clone() });
     }
-    fixture.time += 10.0;
-    fixture.pass(vec![]);
+    fixture.wait(10.0);
     fixture
 }
 
@@ -79,7 +68,7 @@ fn the_mouse_drags_the_line_of_a_wipe_in_a_band_around_it() {
         let mut fixture = wiped(size);
         fixture.change(|s| s.visible = visible);
         let y = size.y * 0.45;
-        let at = |fixture: &Fixture| fixture.overlay.wipe_line.position() * size.x;
+        let at = |fixture: &Fixture| fixture.overlay.wipe_line.position * size.x;
         let drag = |fixture: &mut Fixture, from: f32, to: f32| {
             fixture.pass(vec![Event::PointerMoved(pos2(from, y))]);
             fixture.pass(vec![button(pos2(from, y), true)]);
@@ -104,10 +93,10 @@ fn the_mouse_drags_the_line_of_a_wipe_in_a_band_around_it() {
         assert!((handle(&fixture) - at(&fixture)).abs() < 0.01, "{size}: {}", handle(&fixture));
         for (x, right) in [(0.61, false), (0.63, true)] {
             fixture.pass(vec![Event::PointerMoved(pos2(size.x * x, y))]);
-            assert_eq!(fixture.overlay.wipe_line.pointer_is_right(), right, "{size} {x}");
+            assert_eq!(fixture.overlay.wipe_line.pointer_is_right, right, "{size} {x}");
             // Even before the line is drawn again.
             fixture.overlay.wipe_line.set_pointer(pos2(size.x * (1.24 - x), y));
-            assert_eq!(fixture.overlay.wipe_line.pointer_is_right(), !right, "{size} {x}");
+            assert_eq!(fixture.overlay.wipe_line.pointer_is_right, !right, "{size} {x}");
         }
         // A double click counts for the picture everywhere else, and a right click pauses in the band, too.
         let (line, beside) = (pos2(size.x * 0.62, y), pos2(size.x * 0.55, y));
@@ -130,35 +119,27 @@ fn the_sides_of_a_wipe_have_labels_that_can_be_read_wherever_the_line_is() {
         let y = size.y * 0.45;
         let mut from = size.x / 2.0;
         for to in [0.0, 0.1, 0.3, 0.7, 0.9, 1.0].map(|part| part * size.x) {
-            for event in [Event::PointerMoved(pos2(from, y)), button(pos2(from, y), true)] {
-                fixture.pass(vec![event]);
+            for (x, pressed) in [(from, true), (to, false)] {
+                fixture.pass(vec![Event::PointerMoved(pos2(x, y))]);
+                fixture.pass(vec![button(pos2(x, y), pressed)]);
             }
-            for event in [Event::PointerMoved(pos2(to, y)), button(pos2(to, y), false)] {
-                fixture.pass(vec![event]);
-            }
-            from = fixture.overlay.wipe_line.position() * size.x;
+            from = fixture.overlay.wipe_line.position * size.x;
             fixture.pass(vec![]);
             let find = |part: &str| {
                 let found = fixture.texts.iter().find(|(text, _)| text.starts_with(part));
                 found.unwrap_or_else(|| panic!("{size} {to}: {part} in {:?}", fixture.texts)).clone()
             };
             let (left, right) = (find("flat r=7   p50 "), find("native r=3   p50 "));
-            assert!(
-                left.0.ends_with("2.00\u{d7} faster") && right.0.ends_with("wall time   2.00\u{d7} slower"),
-                "{left:?} {right:?}"
-            );
-            let window = Rect::from_min_size(Pos2::ZERO, size);
-            for (text, rect) in [&left, &right] {
-                assert!(window.contains_rect(*rect), "{text} at {rect} in {size}");
+            let ends = [(&left, "2.00\u{d7} faster"), (&right, "wall time   2.00\u{d7} slower")];
+            for ((text, rect), end) in ends {
+                assert!(text.ends_with(end), "{text}");
+                assert!(fixture.window().contains_rect(*rect), "{text} at {rect} in {size}");
             }
             assert!(!left.1.intersects(right.1), "{left:?} {right:?} in {size}");
             // Side by side if there is room, otherwise the left one above.
-            let order = if left.1.top() == right.1.top() {
-                left.1.right() < right.1.left()
-            } else {
-                left.1.top() < right.1.top()
-            };
-            assert!(order, "{left:?} {right:?} in {size}");
+            let (left_at, right_at) = (left.1, right.1);
+            let is_row = left_at.top() == right_at.top() && left_at.right() < right_at.left();
+            assert!(is_row || left_at.top() < right_at.top(), "{left:?} {right:?} in {size}");
         }
         let difference = |largest| Difference { pixels: 100, differing: 3, largest };
         fixture.wipe.as_mut().unwrap().difference = Some(difference(Some((9, (5, 6)))));
@@ -173,7 +154,7 @@ fn the_sides_of_a_wipe_have_labels_that_can_be_read_wherever_the_line_is() {
 #[test]
 fn a_panel_in_the_middle_leaves_the_labels_of_a_wipe_to_be_read() {
     let mut fixture = wiped(SIZES[0]);
-    fixture.change(|s| s.open[Panel::Kernels as usize] = true);
+    fixture.open(Panel::Kernels);
     for compared in [false, true] {
         let difference = Difference { pixels: 100, differing: 0, largest: None };
         fixture.wipe.as_mut().unwrap().difference = compared.then_some(difference);
@@ -248,20 +229,17 @@ fn a_path_is_completed_where_it_still_stands() {
 fn chapters_are_told_at_the_seek_bar_and_the_place_in_a_list_by_the_name() {
     let mut fixture = Fixture::new(SIZES[0]);
     let chapter = |start_s, title: &str| video::Chapter { start_s, title: title.into() };
-    fixture
-        .set(|f| f.movie.chapters = vec![chapter(0.0, "Begin"), chapter(4.0, ""), chapter(8.0, "The end")]);
+    let chapters = vec![chapter(0.0, "Begin"), chapter(4.0, ""), chapter(8.0, "The end")];
+    fixture.set(|f| f.movie.chapters = chapters);
     let rail = fixture.button("Position").unwrap();
     // A stroke at the start of each segment except the first one.
-    let strokes: Vec<f32> = fixture
-        .rects
-        .iter()
-        .filter(|(rect, color)| *color == theme::TEXT && rect.width() == 1.0 && rail.intersects(*rect))
-        .map(|(rect, _)| (rect.center().x - rail.left()) / rail.width())
-        .collect();
-    assert!(
-        strokes.len() == 2 && (strokes[0] - 0.4).abs() < 0.05 && (strokes[1] - 0.8).abs() < 0.05,
-        "{strokes:?}"
-    );
+    let is_stroke = |(rect, color): &&(Rect, Color32)| {
+        *color == theme::TEXT && rect.width() == 1.0 && rail.intersects(*rect)
+    };
+    let strokes = fixture.rects.iter().filter(is_stroke);
+    let strokes: Vec<f32> = strokes.map(|(at, _)| (at.center().x - rail.left()) / rail.width()).collect();
+    assert_eq!(strokes.len(), 2);
+    assert!((strokes[0] - 0.4).abs() < 0.05 && (strokes[1] - 0.8).abs() < 0.05, "{strokes:?}");
     for (part, told) in [(0.2, "Begin"), (0.9, "The end")] {
         let at = pos2(rail.left() + part * rail.width(), rail.center().y);
         fixture.pass(vec![Event::PointerMoved(at)]);

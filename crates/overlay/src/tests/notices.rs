@@ -75,8 +75,7 @@ fn a_message_is_shown_for_a_while() {
         fixture.overlay.show_message("Saved a.png".into());
         fixture.pass(vec![]);
         fixture.assert_shows(&["Saved a.png"]);
-        fixture.time += 4.0;
-        fixture.pass(vec![]);
+        fixture.wait(4.0);
         assert!(fixture.find("Saved a.png").is_none());
     }
 }
@@ -119,8 +118,7 @@ fn the_first_run_hint_waits_for_the_news() {
     let mut fixture = Fixture::new(SIZES[1]);
     fixture.notices = vec![notice("A calamity.", true)];
     fixture.change(|s| s.hint_seen = false);
-    fixture.time += 60.0;
-    fixture.pass(vec![]);
+    fixture.wait(60.0);
     assert!(fixture.find("Press ? for all keys").is_none() && !fixture.overlay.saved_state().hint_seen);
     fixture.set(|f| f.notices.clear());
     fixture.assert_shows(&["Press ? for all keys"]);
@@ -129,7 +127,7 @@ fn the_first_run_hint_waits_for_the_news() {
 #[test]
 fn why_frames_are_copied_is_told_in_full_under_the_pointer() {
     let mut fixture = Fixture::new(SIZES[0]);
-    fixture.change(|s| s.open[Panel::Stages as usize] = true);
+    fixture.open(Panel::Stages);
     fixture.set(|f| f.size = vec2(1280.0, 900.0));
     let line = fixture.find("copy: no device").unwrap();
     fixture.hover(line.center());
@@ -140,8 +138,7 @@ fn why_frames_are_copied_is_told_in_full_under_the_pointer() {
 fn the_graphs_name_what_changed_and_the_table_has_every_stage() {
     let mut fixture = Fixture::new(SIZES[0]);
     fixture.push(named("naive"), 7, 845.0, 40);
-    fixture.push(named("flat"), 7, 8.45, 40);
-    fixture.pass(vec![]);
+    fixture.present(named("flat"), 7, 8.45, 40);
     // The filter alone, with the median of each segment.
     fixture.assert_shows(&["naive r=7 845 ms", "flat r=7 8.45 ms", "1,000", "100", "1 ms"]);
     fixture.open(Panel::Stages);
@@ -153,8 +150,7 @@ fn the_graphs_name_what_changed_and_the_table_has_every_stage() {
     let mut sample = fixture.recorder.history().back().unwrap().clone();
     (sample.presented_at, sample.stages.times) = (sample.presented_at + 0.04, [1.0; Stage::ALL.len()]);
     fixture.recorder.push(sample);
-    fixture.time += 1.0;
-    fixture.pass(vec![]);
+    fixture.wait(1.0);
     for stage in Stage::ALL {
         assert!(fixture.find(stage.name()).is_some(), "{}", stage.name());
     }

@@ -1,6 +1,6 @@
 //! Tests of folding the panels, and of the column in which they stand.
 
-use super::machine::{Machine, measured, searched};
+use super::machine::searched;
 use super::*;
 use box_filter::named;
 use ladder::tune::Status;
@@ -10,13 +10,9 @@ fn panels_fold_by_themselves_in_a_small_window_and_by_click() {
     let line = "flat r=7 \u{b7} 8.45 ms \u{b7} 25 fps \u{b7} CPU 60 %";
     let mut fixture = Fixture::new(SIZES[1]);
     assert!(fixture.find(line).is_some() && fixture.find("filter alone").is_none());
-    assert_eq!(
-        fixture.overlay.saved_state().folded,
-        FoldStates::default(),
-        "nothing is remembered that the user did not choose"
-    );
-    fixture.click("Unfold headline");
-    fixture.pass(vec![]);
+    // Nothing is remembered that the user did not choose.
+    assert_eq!(fixture.overlay.saved_state().folded, FoldStates::default());
+    fixture.press("Unfold headline");
     assert_eq!(fixture.overlay.saved_state().folded[Panel::Numbers as usize], Some(false));
     assert!(fixture.find(line).is_none() && fixture.find("filter alone").is_some(), "{:?}", fixture.texts);
 
@@ -74,7 +70,7 @@ impl Fixture<'_> {
 
     /// Asserts that no panel, banner or message overlaps another or leaves the window. `what` names the case.
     fn check_panels(&self, what: &str) {
-        let (panels, window) = (self.panels(), Rect::from_min_size(Pos2::ZERO, self.size));
+        let (panels, window) = (self.panels(), self.window());
         let said = self.texts.iter().filter(|(text, _)| SAID.contains(&text.as_str()));
         let said: Vec<(&str, Rect)> = said.map(|(text, at)| (text.as_str(), *at)).collect();
         for (n, (name, rect)) in panels.iter().chain(&said).enumerate() {
@@ -93,19 +89,13 @@ const SAID: [&str; 4] = ["First.", "The reason.", "Second.", "A message."];
 
 #[test]
 fn nothing_lies_over_anything_else_whichever_panels_are_open() {
-    let machine = Machine::new();
-    let rows = machine.rows();
     let sizes = [vec2(640.0, 360.0), vec2(960.0, 540.0), vec2(1280.0, 720.0), vec2(1920.0, 1080.0)];
     // The window of a large screen is laid out in the points of a smaller one.
     let sizes = sizes.map(|size: Vec2| size / crate::zoom(size.x, size.y));
-    let panels = COLUMN_PANELS.map(|panel| panel.entry().panel);
+    let panels = COLUMN_PANELS.map(|panel| panel.panel);
     for size in sizes.into_iter().chain([vec2(1920.0, 1080.0), vec2(480.0, 800.0)]) {
         let mut fixture = Fixture::new(size);
-        fixture.devices = DeviceList { rows: Some(&rows), remarks: &machine.left_out, is_pending: false };
-        fixture.tuning = searched(Status::Abandoned(9.0));
-        fixture.lab = measured(JobState::Waiting(Wait::Plays));
-        fixture.conversions = super::conversions::checked();
-        fixture.has_scene = true;
+        fixture.fill();
         fixture.turn(Panel::Scene, false);
         fixture.change(|s| s.folded[Panel::Scene as usize] = Some(false));
         for (n, one) in panels.iter().enumerate() {
@@ -126,8 +116,7 @@ fn nothing_lies_over_anything_else_whichever_panels_are_open() {
                 fixture.check_panels(&what);
                 let before = fixture.panels();
                 // The message disappears.
-                fixture.time += 5.0;
-                fixture.pass(vec![]);
+                fixture.wait(5.0);
                 assert_eq!(fixture.panels(), before, "{what} in {size}: a message moves nothing");
                 fixture.set(|f| f.notices = vec![notice("First.", true), notice("Second.", false)]);
                 assert!(fixture.find("First.").is_some(), "{what} in {size}");
@@ -177,8 +166,7 @@ fn a_panel_that_is_opened_or_unfolded_is_scrolled_to() {
         (0..40).for_each(|_| wheel(&mut fixture, -100.0));
         fixture.passes(40);
         assert!(fixture.find("frame").is_none(), "it is folded");
-        fixture.click("Unfold Stages");
-        fixture.settle();
+        fixture.press("Unfold Stages");
         assert!(fixture.find("Stages").is_some() && fixture.find("Stage, ms").is_some(), "{size}");
         assert!(fixture.find("Tuning").is_none(), "the panels above it are still there");
     }
@@ -217,11 +205,10 @@ fn the_column_is_resized_by_its_edge_and_moved_by_the_menu() {
     assert!(at_first.right() > 1260.0 && (460.0..480.0).contains(&at_first.width()), "{at_first}");
     let drag_edge = |fixture: &mut Fixture, from: f32, by: f32| {
         let at = pos2(from, at_first.center().y);
-        fixture.pass(vec![Event::PointerMoved(at)]);
-        fixture.pass(vec![button(at, true)]);
-        fixture.pass(vec![Event::PointerMoved(at + vec2(0.5 * by, 0.0))]);
-        fixture.pass(vec![Event::PointerMoved(at + vec2(by, 0.0))]);
-        fixture.pass(vec![button(at + vec2(by, 0.0), false)]);
+        let to = |part: f32| Event::PointerMoved(at + vec2(part * by, 0.0));
+        for event in [to(0.0), button(at, true), to(0.5), to(1.0), button(at + vec2(by, 0.0), false)] {
+            fixture.pass(vec![event]);
+        }
         fixture.settle();
     };
     drag_edge(&mut fixture, at_first.left(), -200.0);
@@ -289,8 +276,7 @@ fn the_stages_open_by_click_and_the_graph_goes_with_them() {
         assert_eq!(fixture.click("Close Stages"), [Action::Toggle(Panel::Stages)]);
         // Patterns are drawn on request.
         assert!(!fixture.overlay.saved_state().hatched);
-        fixture.click("patterns");
-        fixture.pass(vec![]);
+        fixture.press("patterns");
         assert!(fixture.overlay.saved_state().hatched && fixture.find("greys").is_some());
     }
 }
@@ -302,12 +288,12 @@ fn all_keys_can_be_seen_at_every_size() {
             let mut fixture = Fixture::new(size);
             fixture.change(|s| s.visible = visible);
             fixture.set(|f| f.overlay.switches.keys ^= true);
-            let window = Rect::from_min_size(Pos2::ZERO, size);
             let mut shown: Vec<&str> = Vec::new();
             let middle = pos2(size.x / 2.0, size.y / 2.0);
             // The wheel scrolls to the part without room.
             for _ in 0..20 {
-                let inside = |text: &str| fixture.find(text).is_some_and(|at| window.contains_rect(at));
+                let inside =
+                    |text: &str| fixture.find(text).is_some_and(|at| fixture.window().contains_rect(at));
                 let news = BINDINGS.iter().map(|key| key.effect.as_str()).filter(|does| inside(does));
                 shown.extend(news);
                 let wheel = super::mouse::wheel(egui::MouseWheelUnit::Point, -40.0);
@@ -355,9 +341,7 @@ fn a_path_can_be_typed_and_the_keys_stay_in_the_field() {
             // A click beside the field does not take its focus.
             fixture.click_at(pos2(size.x / 2.0, 20.0));
             fixture.pass(vec![key(egui::Key::Tab)]);
-            let has = |fixture: &Fixture, path: &str| fixture.find(path).is_some();
-            let texts: Vec<_> = fixture.texts.iter().map(|(t, _)| t).rev().take(12).collect();
-            assert!(has(&fixture, "/q o.mkv"), "{texts:?}");
+            fixture.assert_shows(&["/q o.mkv"]);
             let actions = fixture.pass(vec![key(egui::Key::Enter)]);
             assert_eq!(actions, [Action::Open("/q o.mkv".to_owned())], "at {size}");
             assert!(!fixture.overlay.path_prompt.is_open());

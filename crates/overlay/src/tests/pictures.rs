@@ -5,9 +5,7 @@ use std::path::Path;
 use egui_glow::glow::{self, HasContext as _};
 use opengl::headless::Headless;
 
-use super::machine::{Machine, measured, searched};
 use super::*;
-use ladder::tune::Status;
 
 /// The greatest difference of a channel, in levels, at which two pixels count as equal: renderers round the edges of shapes
 /// differently.
@@ -87,15 +85,11 @@ fn check(name: &str, picture: &Picture) {
 }
 
 /// Returns an overlay in a window of this size in pixels, with fixed data and these open panels.
-fn state<'a>(machine: &'a Machine, rows: &'a [DeviceRow<'a>], pixels: Vec2, open: &[Panel]) -> Fixture<'a> {
+fn state(pixels: Vec2, open: &[Panel]) -> Fixture<'static> {
     let zoom = crate::zoom(pixels.x, pixels.y);
     let mut fixture = Fixture::new(pixels / zoom);
     fixture.scale = zoom;
-    fixture.devices = DeviceList { rows: Some(rows), remarks: &machine.left_out, is_pending: false };
-    fixture.device = Some(machine.infos[0].clone());
-    fixture.tuning = searched(Status::Abandoned(9.0));
-    fixture.lab = measured(JobState::Waiting(Wait::Plays));
-    fixture.conversions = super::conversions::checked();
+    fixture.fill();
     if open.contains(&Panel::Kernels) {
         // The exact version runs, since a version that differs has no times.
         fixture.kernels = super::kernels::edited();
@@ -111,9 +105,6 @@ fn state<'a>(machine: &'a Machine, rows: &'a [DeviceRow<'a>], pixels: Vec2, open
 #[test]
 fn pictures_of_seven_states() {
     let headless = Headless::new().unwrap();
-    let machine = Machine::new();
-    let rows = machine.rows();
-    let state = |size: Vec2, open: &[Panel]| state(&machine, &rows, size, open);
     let states = [
         ("window", state(vec2(1280.0, 720.0), &[])),
         ("kernels", state(vec2(1280.0, 720.0), &[Panel::Kernels])),

@@ -1,9 +1,7 @@
 //! Checks that no text is cut, overlaps another one or leaves the window, at the usual sizes of windows and scales of displays,
 //! with each panel alone and with all panels open.
 
-use super::machine::{Machine, measured, searched};
 use super::*;
-use ladder::tune::Status;
 
 /// The sizes of windows in pixels.
 pub(super) const PIXELS: [Vec2; 4] =
@@ -22,7 +20,7 @@ const LONG: [&str; 4] = ["0: take, ", "Best so far: ", "03_flat.cl: flat", "int_
 /// Returns a description of each text of the last pass that overlaps another text, or leaves the window although `wide` returns
 /// false for it.
 pub(super) fn misplaced(fixture: &Fixture, wide: impl Fn(&str) -> bool) -> Vec<String> {
-    let window = Rect::from_min_size(Pos2::ZERO, fixture.size);
+    let window = fixture.window();
     let mut faults = Vec::new();
     for (n, (text, rect)) in fixture.texts.iter().enumerate() {
         if !wide(text) && !window.expand(0.5).contains_rect(*rect) {
@@ -48,24 +46,17 @@ pub(super) fn faults(fixture: &Fixture, scrolls: bool) -> Vec<String> {
 
 #[test]
 fn no_text_is_cut_or_lies_over_another_at_any_size() {
-    let machine = Machine::new();
-    let rows = machine.rows();
     let mut found = Vec::new();
     for (pixels, scale) in PIXELS.into_iter().flat_map(|pixels| [(pixels, 1.0), (pixels, 2.0)]) {
         let (size, scale) = points(pixels, scale);
-        let panels = COLUMN_PANELS.map(|panel| panel.entry().panel);
+        let panels = COLUMN_PANELS.map(|panel| panel.panel);
         let mut cases: Vec<Vec<Panel>> = panels.iter().map(|panel| vec![*panel]).collect();
         cases.extend([Vec::new(), panels.to_vec()]);
         for case in cases {
             let mut fixture = Fixture::new(size);
             fixture.scale = scale;
-            fixture.devices = DeviceList { rows: Some(&rows), remarks: &machine.left_out, is_pending: false };
-            fixture.device = Some(machine.infos[0].clone());
-            fixture.tuning = searched(Status::Abandoned(9.0));
-            fixture.lab = measured(JobState::Waiting(Wait::Plays));
-            fixture.conversions = super::conversions::checked();
+            fixture.fill();
             fixture.kernels = super::kernels::edited();
-            fixture.has_scene = true;
             fixture.sound = Some(SoundView { volume: 80, is_muted: false, text: "Sound: aac.".into() });
             fixture.change(|s| s.folded[Panel::Scene as usize] = Some(false));
             fixture.change(|s| s.open = Panel::ALL.map(|panel| case.contains(&panel)));
@@ -73,8 +64,8 @@ fn no_text_is_cut_or_lies_over_another_at_any_size() {
                 case.contains(&Panel::Correction).then_some(video::color::Correction::NEUTRAL);
             fixture.settle();
             let names: Vec<&str> = case.iter().map(|panel| panel.name()).collect();
-            let at =
-                format!("{size} with {}", if case.len() > 1 { "all".to_owned() } else { names.concat() });
+            let with = if case.len() > 1 { "all".to_owned() } else { names.concat() };
+            let at = format!("{size} with {with}");
             let scrolls = size.x < 400.0 && !case.is_empty();
             found.extend(faults(&fixture, scrolls).into_iter().map(|fault| format!("{at}: {fault}")));
         }

@@ -3,18 +3,32 @@
 use super::*;
 use box_filter::{Group, named};
 
-/// Returns the texts in the row of a variant, from left to right.
-fn row(fixture: &Fixture, id: VariantId) -> Vec<String> {
-    let name = fixture.find(id.name).unwrap();
-    let mut texts: Vec<_> = fixture
-        .texts
-        .iter()
-        .filter(|(_, rect)| {
-            (rect.center().y - name.center().y).abs() < 6.0 && rect.left() > name.left() - 40.0
-        })
-        .collect();
+/// Returns the device of PoCL, with a long name.
+pub(super) fn pocl() -> base::device::DeviceInfo {
+    base::device::DeviceInfo {
+        name: "pthread-skylake-avx512-Intel(R) Xeon(R) Processor @ 2.30GHz".into(),
+        platform: "Portable Computing Language".into(),
+        driver: "3.1+debian".into(),
+        ..base::device::DeviceInfo::made_up()
+    }
+}
+
+/// Returns the texts whose middle is at most `distance` points above or below that of `at`, from left to right, if they are
+/// between `left` and `right` points right of its left edge.
+fn beside(fixture: &Fixture, at: Rect, distance: f32, left: f32, right: f32) -> Vec<String> {
+    let is_beside = |rect: &Rect| {
+        (rect.center().y - at.center().y).abs() < distance
+            && rect.left() > at.left() + left
+            && rect.right() < at.left() + right
+    };
+    let mut texts: Vec<_> = fixture.texts.iter().filter(|(_, rect)| is_beside(rect)).collect();
     texts.sort_by(|a, b| a.1.left().total_cmp(&b.1.left()));
     texts.into_iter().map(|(text, _)| text.clone()).collect()
+}
+
+/// Returns the texts in the row of a variant, from left to right.
+fn row(fixture: &Fixture, id: VariantId) -> Vec<String> {
+    beside(fixture, fixture.find(id.name).unwrap(), 6.0, -40.0, f32::INFINITY)
 }
 
 #[test]
@@ -25,16 +39,14 @@ fn the_scoreboard_has_each_variants_last_time_and_marks_old_ones() {
     assert_eq!(row(&fixture, named("fused")), ["8", "fused", "not measured at r = 7"]);
     assert_eq!(row(&fixture, VariantId::OFF), ["0", "off"]);
     // A change of the variant keeps the times of the others.
-    fixture.push(named("fused"), 7, 0.37, 10);
-    fixture.pass(vec![]);
+    fixture.present(named("fused"), 7, 0.37, 10);
     assert_eq!(row(&fixture, named("fused")), ["8", "fused", "0.37 ms"]);
     assert_eq!(row(&fixture, named("naive")), ["1", "naive", "845 ms"]);
     // Another radius makes all times old, until they are measured there.
     fixture.set(|f| f.radius = 3);
     assert_eq!(row(&fixture, named("naive")), ["1", "naive", "at r = 7", "845 ms"]);
     assert_eq!(row(&fixture, named("separable")), ["2", "separable", "not measured at r = 3"]);
-    fixture.push(named("fused"), 3, 0.36, 10);
-    fixture.pass(vec![]);
+    fixture.present(named("fused"), 3, 0.36, 10);
     assert_eq!(row(&fixture, named("fused")), ["8", "fused", "0.36 ms"]);
     // Another size does so, too.
     let mut sample = fixture.recorder.history().back().unwrap().clone();
@@ -59,20 +71,16 @@ fn the_story_is_of_times_at_this_radius_and_size_only() {
         between.zip(times).map(|((a, _), (b, _))| format!("{a}: {b}"))
     };
     assert_eq!(comparison(&fixture).as_deref(), Some("flat vs. naive: 100\u{d7} faster"));
-    fixture.push(named("fused"), 7, 0.37, 10);
-    fixture.pass(vec![]);
+    fixture.present(named("fused"), 7, 0.37, 10);
     assert_eq!(comparison(&fixture).as_deref(), Some("fused vs. naive: 2,300\u{d7} faster"));
     // Other back ends run elsewhere, so the comparison leaves them out.
-    fixture.push(named("native"), 7, 0.01, 10);
-    fixture.pass(vec![]);
+    fixture.present(named("native"), 7, 0.01, 10);
     assert_eq!(comparison(&fixture).as_deref(), Some("fused vs. naive: 2,300\u{d7} faster"));
     fixture.set(|f| f.radius = 3);
     assert_eq!(comparison(&fixture), None, "{:?}", fixture.texts);
-    fixture.push(named("flat"), 3, 8.0, 10);
-    fixture.pass(vec![]);
+    fixture.present(named("flat"), 3, 8.0, 10);
     assert_eq!(comparison(&fixture), None, "one time is no story");
-    fixture.push(named("vectorized"), 3, 2.0, 10);
-    fixture.pass(vec![]);
+    fixture.present(named("vectorized"), 3, 2.0, 10);
     assert_eq!(comparison(&fixture).as_deref(), Some("vectorized vs. flat: 4\u{d7} faster"));
 }
 
@@ -104,31 +112,21 @@ fn a_noisy_number_is_marked_wherever_it_stands_and_loses_its_digits() {
     // again.
     let mut fixture = Fixture::new(SIZES[0]);
     fixture.recorder.set_others_share(Some(0.43));
-    fixture.push(named("fused"), 7, 0.3674, 20);
-    fixture.pass(vec![]);
+    fixture.present(named("fused"), 7, 0.3674, 20);
     assert_eq!(row(&fixture, named("fused")), ["8", "fused", "~0.37 ms"]);
     assert_eq!(row(&fixture, named("naive")), ["1", "naive", "845 ms"], "measured before");
     fixture.assert_shows(&["~25 fps", "~0.37"]);
     fixture.recorder.set_others_share(Some(0.05));
     fixture.push(VariantId::OFF, 7, 0.0, 1);
     fixture.push(named("fused"), 7, 0.3674, 20);
-    fixture.time += 1.0;
-    fixture.pass(vec![]);
+    fixture.wait(1.0);
     assert_eq!(row(&fixture, named("fused")), ["8", "fused", "0.37 ms"]);
     assert!(!fixture.shows("~"), "{:?}", fixture.texts);
 }
 
 /// Returns the numbers in the row of this name in the table of stages.
 fn row_of(fixture: &Fixture, name: &str) -> Vec<String> {
-    let at = fixture.texts.iter().rfind(|(text, _)| text == name).unwrap().1;
-    let mut texts: Vec<_> = fixture
-        .texts
-        .iter()
-        .filter(|(_, rect)| (rect.center().y - at.center().y).abs() < 3.0 && rect.left() >= at.left() - 1.0)
-        .filter(|(_, rect)| rect.right() < at.left() + 450.0)
-        .collect();
-    texts.sort_by(|a, b| a.1.left().total_cmp(&b.1.left()));
-    texts.into_iter().map(|(text, _)| text.clone()).collect()
+    beside(fixture, fixture.find(name).unwrap(), 3.0, -1.0, 450.0)
 }
 
 #[test]
@@ -136,28 +134,23 @@ fn the_story_waits_for_enough_frames_of_both() {
     let mut fixture = Fixture::new(SIZES[0]);
     fixture.radius = 3;
     fixture.push(named("fused"), 3, 0.37, 10);
-    fixture.push(named("naive"), 3, 845.0, 1);
-    fixture.pass(vec![]);
+    fixture.present(named("naive"), 3, 845.0, 1);
     assert_eq!(ends(&fixture, "\u{d7} faster"), None);
     fixture.assert_shows(&["naive: 1 of 2 frames"]);
     // Two frames of a second each are enough, and the title says how many there were.
     fixture.push(named("naive"), 3, 845.0, 1);
-    fixture.time += 1.0;
-    fixture.pass(vec![]);
+    fixture.wait(1.0);
     assert_eq!(ends(&fixture, "\u{d7} faster").as_deref(), Some("~2,300\u{d7} faster"));
     fixture.assert_shows(&["fused vs. naive", "naive: 2 frames"]);
     fixture.push(named("naive"), 3, 845.0, 3);
-    fixture.time += 1.0;
-    fixture.pass(vec![]);
+    fixture.wait(1.0);
     assert_eq!(ends(&fixture, "\u{d7} faster").as_deref(), Some("2,300\u{d7} faster"));
     assert!(!fixture.shows("naive: 5 frames"));
     // A new frame does not remove the sentence before it can change it.
-    fixture.push(named("vectorized"), 3, 0.13, 1);
-    fixture.pass(vec![]);
+    fixture.present(named("vectorized"), 3, 0.13, 1);
     assert_eq!(ends(&fixture, "\u{d7} faster").as_deref(), Some("2,300\u{d7} faster"));
     fixture.push(named("vectorized"), 3, 0.13, 4);
-    fixture.time += 1.0;
-    fixture.pass(vec![]);
+    fixture.wait(1.0);
     assert_eq!(ends(&fixture, "\u{d7} faster").as_deref(), Some("6,500\u{d7} faster"));
 }
 
@@ -201,19 +194,14 @@ fn the_cells_of_a_small_window_have_the_times_too() {
 #[test]
 fn the_device_has_a_persons_name_and_the_drivers_words_are_under_the_pointer() {
     let mut fixture = Fixture::new(SIZES[0]);
-    let name = "pthread-skylake-avx512-Intel(R) Xeon(R) Processor @ 2.30GHz";
-    fixture.device = Some(base::device::DeviceInfo {
-        name: name.into(),
-        platform: "Portable Computing Language".into(),
-        driver: "3.1+debian".into(),
-        ..base::device::DeviceInfo::made_up()
-    });
+    fixture.device = Some(pocl());
     fixture.pass(vec![]);
+    let name = pocl().name;
     let short = "Xeon, 2 cores \u{b7} PoCL 3.1";
     let at = fixture.find(short).unwrap_or_else(|| panic!("{:?}", fixture.texts)).center();
-    assert!(!fixture.shows(name));
+    assert!(!fixture.shows(&name));
     fixture.hover(at);
-    assert!(fixture.shows(name) && fixture.shows("3.1+debian"), "{:?}", fixture.texts);
+    assert!(fixture.shows(&name) && fixture.shows("3.1+debian"), "{:?}", fixture.texts);
     assert_eq!(fixture.click_at(at), [Action::Toggle(Panel::Devices)]);
 }
 

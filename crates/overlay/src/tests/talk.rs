@@ -32,11 +32,6 @@ impl Fixture<'_> {
     fn bars(&self, color: Color32) -> usize {
         self.rects.iter().filter(|(rect, fill)| *fill == color && rect.height() < 30.0).count()
     }
-
-    /// Returns how many texts equal `text`.
-    fn count(&self, text: &str) -> usize {
-        self.texts.iter().filter(|(other, _)| other == text).count()
-    }
 }
 
 #[test]
@@ -73,8 +68,7 @@ fn a_number_of_the_talk_belongs_to_what_stands_beside_it() {
     fixture.set(|f| f.busy = Some(busy(named("fused"), 7, 1.3, Some(12.0))));
     fixture.assert_shows(&["1.3 of about 12 s"]);
     fixture.busy = None;
-    fixture.push(named("fused"), 7, 0.37, 20);
-    fixture.pass(vec![]);
+    fixture.present(named("fused"), 7, 0.37, 20);
     fixture.assert_shows(&["2,300\u{d7} as fast as naive"]);
     // At another radius nothing was measured.
     fixture.set(|f| f.radius = 8);
@@ -137,8 +131,7 @@ fn the_mouse_selects_variants_and_ends_the_talk() {
     assert_eq!(fixture.click("fused"), [Action::SetVariant(named("fused"))]);
     assert_eq!(fixture.click("End the talk"), [Action::ToggleTalk]);
     fixture.set(|f| f.overlay.toggle_talk());
-    assert_eq!(fixture.click("Picture"), []);
-    fixture.pass(vec![]);
+    assert_eq!(fixture.press("Picture"), []);
     fixture.assert_shows(&["F6"]);
     assert_eq!(fixture.click("Talk"), [Action::ToggleTalk]);
 }

@@ -40,7 +40,7 @@ fn stages(work: Option<FilterWork>, size: Vec2) -> Fixture<'static> {
         fixture.recorder.push(sample.clone());
     }
     fixture.device = Some(DeviceInfo { kind: DeviceKind::Gpu, units: 132, ..DeviceInfo::made_up() });
-    fixture.change(|s| s.open[Panel::Stages as usize] = true);
+    fixture.open(Panel::Stages);
     fixture.time += 1.0;
     fixture.settle();
     fixture
@@ -70,9 +70,7 @@ fn the_panel_of_stages_says_why() {
         "copy: 50.0 GB/s",
         "multiply-adds: 1000 GFLOP/s",
     ]);
-    assert!(
-        fixture.shows(&format!("{first} takes 95 % of the time.")) && fixture.shows("1,024 bytes of each")
-    );
+    fixture.assert_contains(&[&format!("{first} takes 95 % of the time."), "1,024 bytes of each"]);
     // The roofline has a dot for the variant that was measured with known work.
     fixture.assert_shows(&["1  flat: 14.2 GFLOP/s, 15.0 op/byte"]);
     // At another radius there are no measurements.
@@ -120,31 +118,20 @@ fn the_lab_benchmarks_the_frame_on_the_screen_and_keeps_a_column_for_each_device
     let mut fixture = Fixture::new(vec2(1600.0, 1200.0));
     fixture.paused = true;
     fixture.open(Panel::Lab);
-    fixture.click("box filter");
-    fixture.settle();
+    fixture.press("box filter");
     assert_eq!(fixture.click("Measure"), [Action::Benchmark(vec![7])]);
     assert!(fixture.find("Save run").is_none() && fixture.find("Copy").is_none(), "there is nothing to save");
     let frame = BenchmarkFrame { movie: "clip.mp4".to_owned(), position_s: 61.5, size: (1280, 720) };
     let devices = vec![benchmarked("First", &[7], 8.0), benchmarked("Second", &[7], 2.0)];
     fixture.lab.benchmark = Benchmark { frame: frame.clone(), radii: vec![7], devices };
     fixture.settle();
-    fixture.assert_shows(&[
-        "clip.mp4 at 1:01.5, 1280 \u{d7} 720",
-        "First",
-        "Second",
-        "8.00",
-        "2.00",
-        "0.500",
-    ]);
+    let frame_text = "clip.mp4 at 1:01.5, 1280 \u{d7} 720";
+    fixture.assert_shows(&[frame_text, "First", "Second", "8.00", "2.00", "0.500"]);
     assert_eq!(fixture.click("Save run"), [Action::SaveBenchmark]);
     fixture.click("Copy");
-    assert!(
-        fixture.copied.as_ref().is_some_and(|text| text.contains("| flat | 8.00 | 2.00 |")),
-        "{:?}",
-        fixture.copied
-    );
-    fixture.click("r = 1 to 31");
-    fixture.settle();
+    let copied = fixture.copied.as_deref().unwrap_or_default();
+    assert!(copied.contains("| flat | 8.00 | 2.00 |"), "{copied}");
+    fixture.press("r = 1 to 31");
     assert_eq!(fixture.click("Measure"), [Action::Benchmark(vec![1, 3, 7, 15, 31])]);
     let radii = vec![1, 3, 7, 15, 31];
     let devices = vec![benchmarked("First", &radii, 8.0), benchmarked("Second", &radii[..2], 2.0)];

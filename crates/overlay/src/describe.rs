@@ -1,20 +1,24 @@
-//! Hover texts. Each is shown beside the part of the overlay that it explains, so that it covers neither the next rows nor the
-//! filter's time.
+//! Descriptions of widgets: hover texts, and names and values in AccessKit's tree for screen readers. egui's own widgets have names
+//! and values; widgets that the overlay paints itself get them here. A hover text is shown beside the part of the overlay that it
+//! explains, so that it covers neither the next rows nor the filter's time.
 
-use egui::{Context, Id, PopupAnchor, Rect, RectAlign, Response, Tooltip, Ui, Vec2, WidgetText, vec2};
+use egui::{
+    Align2, Color32, Context, Id, PopupAnchor, Pos2, Rect, RectAlign, Response, Role, Sense, Tooltip, Ui,
+    Vec2, WidgetInfo, WidgetText, vec2,
+};
 
-/// The size in points that is assumed for a hover text before it was laid out for the first time.
-const ASSUMED_SIZE: Vec2 = vec2(340.0, 90.0);
+use crate::action::Action;
+use crate::theme;
+
 /// Distance in points between a hover text and the part that it explains.
 const GAP: f32 = 4.0;
 
-/// Stores the rectangles of the parts of the overlay in this pass, which hover texts must not cover.
-pub(crate) fn set_parts(ctx: &Context, parts: Vec<Rect>) {
-    ctx.data_mut(|data| data.insert_temp(Id::unique("parts"), parts));
-}
-
-/// Adds hover texts to [`Response`], the handle of a widget.
-pub(crate) trait Explain {
+/// Adds names, values, hover texts and actions to [`Response`], the handle of a widget.
+pub(crate) trait Describe {
+    /// Sets the name and the role of the widget, in place of the text on it.
+    fn named(self, role: Role, name: &str) -> Self;
+    /// Sets the value of the widget, such as the time of a variant. Calls `text` only while a screen reader is in use.
+    fn valued(self, text: impl FnOnce() -> String) -> Self;
     /// Shows `text` while the pointer is over the widget.
     fn explain(self, text: impl Into<WidgetText>) -> Self;
     /// Shows `contents` while the pointer is over the widget.
@@ -22,9 +26,26 @@ pub(crate) trait Explain {
     /// Shows `contents` while the pointer is over the widget, beside the part of the overlay that contains the pointer, at the
     /// pointer's height if there is room.
     fn explain_at_pointer(self, contents: impl FnOnce(&mut Ui)) -> Self;
+    /// Adds `action` to `actions` if the user has clicked the widget.
+    fn on_click(self, action: Action, actions: &mut Vec<Action>);
 }
 
-impl Explain for Response {
+impl Describe for Response {
+    fn named(self, role: Role, name: &str) -> Self {
+        self.widget_info(|| WidgetInfo::labeled(role, self.enabled(), name));
+        self
+    }
+
+    fn valued(self, text: impl FnOnce() -> String) -> Self {
+        self.ctx.accesskit_node_builder(self.id, |node| {
+            let text = text();
+            // AT-SPI, the interface of Linux, reads only numbers as values.
+            node.set_description(text.clone());
+            node.set_value(text);
+        });
+        self
+    }
+
     fn explain(self, text: impl Into<WidgetText>) -> Self {
         let text = text.into();
         if self.ctx.has_accesskit_node(self.id) {
@@ -47,6 +68,37 @@ impl Explain for Response {
         show_beside(&self, at, contents);
         self
     }
+
+    fn on_click(self, action: Action, actions: &mut Vec<Action>) {
+        actions.extend(self.clicked().then_some(action));
+    }
+}
+
+/// Adds the name and the value of a number that is painted in `rect` for screen readers.
+pub(crate) fn number(ui: &Ui, rect: Rect, name: &str, value: &str) -> Response {
+    painted(ui, rect, Role::Status, name, value)
+}
+
+/// Adds the name and the value of what is painted in `rect` for screen readers.
+pub(crate) fn painted(ui: &Ui, rect: Rect, role: Role, name: &str, value: &str) -> Response {
+    let response = ui.interact(rect, ui.unique_id().with(("painted", name)), Sense::hover());
+    response.named(role, name).valued(|| value.to_owned())
+}
+
+/// Draws a text as [`theme::elided_text`] does, and adds it for screen readers under this name.
+pub(crate) fn text(
+    ui: &Ui,
+    name: &str,
+    at: (Pos2, Align2, f32),
+    text: &str,
+    style: (f32, Color32),
+) -> Response {
+    number(ui, theme::elided_text(ui, at, text, style), name, text)
+}
+
+/// Stores the rectangles of the parts of the overlay in this pass, which hover texts must not cover.
+pub(crate) fn set_parts(ctx: &Context, parts: Vec<Rect>) {
+    ctx.data_mut(|data| data.insert_temp(Id::unique("parts"), parts));
 }
 
 /// Shows `contents` while the pointer is over the widget, beside the part of the overlay that contains the rectangle `at`.
@@ -55,7 +107,7 @@ fn show_beside(widget: &Response, at: Rect, contents: impl FnOnce(&mut Ui)) {
         return;
     }
     let mut tooltip = Tooltip::for_widget(widget);
-    let size = tooltip.popup.get_expected_size().unwrap_or(ASSUMED_SIZE);
+    let size = tooltip.popup.get_expected_size().unwrap_or(vec2(340.0, 90.0));
     let parts = widget.ctx.data(|data| data.get_temp::<Vec<Rect>>(Id::unique("parts"))).unwrap_or_default();
     let (anchor, align) = place(at, size, widget.ctx.content_rect(), &parts);
     tooltip.popup =
