@@ -2,11 +2,10 @@
 //! reference's output for them.
 
 use base::error::Result;
-use base::memory::{picture_memory, zeroed};
+use base::memory::zeroed;
 use base::random::Xorshift;
 use opencl::watch;
-use video::color::Matrix;
-use video::color::{Correction, Layout, convert_reference_threaded};
+use video::color::{Correction, Layout, Matrix, convert_reference_threaded};
 
 /// The kinds of samples with which a test picture is filled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,17 +70,6 @@ fn store(layout: &Layout, block: &mut [u8], at: usize, value: u32) {
     } else {
         block[at] = (value << layout.shift | u32::from(block[at]) & !mask) as u8;
     }
-}
-
-/// Returns random RGBA8 pixels. Equal arguments give equal pixels.
-///
-/// # Errors
-/// Returns an error if memory runs out.
-pub fn pixels((width, height): (u32, u32), seed: u32) -> Result<Vec<u8>> {
-    let mut pixels = picture_memory(width, height)?;
-    let mut random = Xorshift::new(seed.wrapping_mul(0x9e37_79b9) | 1);
-    pixels.chunks_exact_mut(4).for_each(|pixel| pixel.copy_from_slice(&random.draw().to_le_bytes()));
-    Ok(pixels)
 }
 
 /// Returns the reference's conversion of a block with this correction, computed on all threads.

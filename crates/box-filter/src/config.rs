@@ -99,7 +99,7 @@ pub enum Argument {
     /// The memory for column sums within a pass; see [`Code::column_sums`].
     ColumnSums,
     /// A number or a vector of numbers that is computed from the band.
-    Number(&'static (dyn Fn(&Extent) -> Value + Sync)),
+    Number(fn(&Extent) -> Value),
 }
 
 /// One pass over a picture: a kernel with its arguments, in order.
@@ -111,9 +111,10 @@ pub struct Pass {
 }
 
 /// A function that computes a property of a launch from the configuration, the index of the pass and the band of rows.
-pub type Formula<T> = &'static (dyn Fn(&Config, usize, &Extent) -> T + Sync);
+pub type Formula<T> = fn(&Config, usize, &Extent) -> T;
 
 /// A variant's kernel code for a kind of device, and everything that depends on its parameters.
+#[derive(Clone)]
 pub struct Code {
     /// The kernel file under `kernels/`.
     pub file: &'static str,
@@ -127,7 +128,7 @@ pub struct Code {
     pub large_defaults: &'static [(&'static str, u32)],
     /// A function that returns true if the device supports this combination of parameter values. The size of work-groups is
     /// checked elsewhere.
-    pub allowed: &'static (dyn Fn(&Config, &DeviceInfo) -> bool + Sync),
+    pub allowed: fn(&Config, &DeviceInfo) -> bool,
     /// The global and local work size of a pass.
     pub launch: Formula<Launch>,
     /// The estimated number of pixels that are read for each pixel that is written.
@@ -136,9 +137,9 @@ pub struct Code {
     pub work: Option<WorkFormula>,
     /// A function that returns a number of rows for the pass with this index: bands whose height is a multiple of it waste few
     /// work-items.
-    pub row_step: &'static (dyn Fn(&Config, usize) -> u32 + Sync),
+    pub row_step: fn(&Config, usize) -> u32,
     /// The size of the global memory for [`Argument::ColumnSums`], in pixels of four 16-bit channels, for any radius and band.
-    pub column_sums: &'static (dyn Fn(&Config, &Extent) -> usize + Sync),
+    pub column_sums: fn(&Config, &Extent) -> usize,
     /// True if `-D TO_IMAGE=1` makes the last kernel write an image where it otherwise writes a buffer.
     pub to_image: bool,
     /// True if the parameters are tuned. Those of kernels that read images are not: no parameter makes them fast.

@@ -1,5 +1,5 @@
-//! Declarations of filters and their variants. A filter is an entry of a table ([`VariantId`](crate::VariantId) looks variants
-//! up in it): the rest of the program reads the fields and names no variant.
+//! Declarations of variants. A variant is an entry of a table ([`VariantId`](crate::VariantId) looks variants up in it): the rest
+//! of the program reads the fields and names no variant.
 
 use super::config::Code;
 
@@ -55,22 +55,4 @@ pub struct Variant {
     pub idea: &'static str,
     /// The implementation of the variant.
     pub work: Work,
-}
-
-/// The declaration of a filter.
-#[derive(Debug)]
-pub struct Filter {
-    /// The name in JSON.
-    pub name: &'static str,
-    /// The largest radius, in pixels.
-    pub max_radius: u32,
-    /// The reference implementation: returns the filtered pixels for RGBA pixels, width, height and radius. Every variant's
-    /// output equals it.
-    pub reference: fn(&[u8], usize, usize, usize) -> Vec<u8>,
-    /// The name of the variant that is selected when the window opens.
-    pub initial: &'static str,
-    /// The variants, in the order of display.
-    pub variants: &'static [Variant],
-    /// The user's own kernel: a variant that exists only if the folder of kernels has its file.
-    pub own: Option<Variant>,
 }

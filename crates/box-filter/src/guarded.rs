@@ -21,18 +21,17 @@ pub struct GuardedPicture {
 }
 
 impl GuardedPicture {
-    /// Allocates a picture of RGBA pixels with `guard` bytes of canaries on each side.
-    ///
-    /// # Errors
-    /// Returns an error if memory runs out.
-    fn new(cl: &ClContext, storage: Storage, (w, h): (u32, u32), guard: usize) -> Result<Self> {
-        match storage {
-            Storage::Buffer => Self::buffer(cl, rgba_bytes((w, h)), guard),
-            Storage::Image => {
-                let picture = Picture::alloc(cl, storage, w, h)?;
-                Ok(Self { whole: picture.clone(), picture, guard })
+    /// Allocates a picture of this width and height, or a buffer of `bytes` bytes, with `guard` bytes of canaries on each side.
+    fn new(cl: &ClContext, storage: Storage, size: (u32, u32), bytes: usize, guard: usize) -> Result<Self> {
+        let (whole, picture) = match storage {
+            Storage::Buffer if guard > 0 => guarded_buffer(cl, bytes, guard)?,
+            _ => {
+                let (width, height) = if storage == Storage::Image { size } else { ((bytes / 4) as u32, 1) };
+                let picture = Picture::alloc(cl, storage, width, height)?;
+                (picture.clone(), picture)
             }
-        }
+        };
+        Ok(Self { whole, picture, guard })
     }
 
     /// Allocates a picture of RGBA pixels for the output of a check, with canaries on each side.
@@ -40,7 +39,8 @@ impl GuardedPicture {
     /// # Errors
     /// Returns an error if memory runs out.
     pub(crate) fn of_output(cl: &ClContext, storage: Storage, size: (u32, u32)) -> Result<Self> {
-        Self::new(cl, storage, size, verify::guard_bytes(rgba_bytes(size)))
+        let bytes = rgba_bytes(size);
+        Self::new(cl, storage, size, bytes, verify::guard_bytes(bytes))
     }
 
     /// Allocates memory for the input picture and for the filtered output in these two kinds of memory. Buffers get `guard`
@@ -54,27 +54,8 @@ impl GuardedPicture {
         whole: &Extent,
         guard: usize,
     ) -> Result<[Self; 2]> {
-        let allocate = |storage, bytes| match storage {
-            Storage::Image => Self::new(cl, storage, (whole.width, whole.height), guard),
-            Storage::Buffer => Self::buffer(cl, bytes, guard),
-        };
-        let [from, to] = whole.bytes();
-        Ok([allocate(input, from)?, allocate(output, to)?])
-    }
-
-    /// Allocates a buffer of `bytes` bytes with `guard` bytes of canaries on each side.
-    ///
-    /// # Errors
-    /// Returns an error if memory runs out.
-    pub(crate) fn buffer(cl: &ClContext, bytes: usize, guard: usize) -> Result<Self> {
-        let (whole, picture) = match guard {
-            0 => {
-                let buffer = Picture::alloc(cl, Storage::Buffer, (bytes / 4) as u32, 1)?;
-                (buffer.clone(), buffer)
-            }
-            _ => guarded_buffer(cl, bytes, guard)?,
-        };
-        Ok(Self { whole, picture, guard })
+        let ([from, to], size) = (whole.bytes(), (whole.width, whole.height));
+        Ok([Self::new(cl, input, size, from, guard)?, Self::new(cl, output, size, to, guard)?])
     }
 
     /// Returns the range of `bytes`, a picture with its canaries, that is stored on the device: all of it for a buffer, the

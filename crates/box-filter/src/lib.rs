@@ -32,12 +32,12 @@ mod variants;
 mod work;
 
 pub use config::{Code, Config, Extent};
-pub use filter::{Filter, Group, Variant, Work};
+pub use filter::{Group, Variant, Work};
 pub use opencl::BuiltVariant;
 pub use plan::Plan;
 pub use run::{Bands, filter_once};
 pub use scratch::Scratch;
-pub use table::{BOX_FILTER, OWN_FILE};
+pub use table::OWN_FILE;
 pub use variants::{VariantId, join_ids, named};
 
 /// Largest radius, in pixels: 255·(2·128+1) is the largest row sum that fits 16 bits.

@@ -42,7 +42,10 @@ pub fn disassemble(cl: &ClContext, id: VariantId, pictures: &PictureInfo) -> Res
         let is_match = |choice: &tuned::TunedVariant| (choice.size, choice.radius_class) == (size, class);
         let tuned = tuned::tuned_variants(&Cache::load(), device, cl.sources()).into_iter().find(is_match);
         let (variant, mut code) = match tuned {
-            Some(choice) => (choice.variant, disassemble_config(cl, &choice.config.fit_to_device(device))?),
+            Some(choice) => {
+                let config = choice.config.fit_to_device(device);
+                (choice.variant, disassemble_file(cl, config.code().file, &config.options())?)
+            }
             None => (untuned, disassemble(cl, untuned, pictures)?),
         };
         code.name = format!("auto is {variant} here: {}", code.name);
@@ -52,12 +55,8 @@ pub fn disassemble(cl: &ClContext, id: VariantId, pictures: &PictureInfo) -> Res
         let why = format!("'{id}' is made of no kernels.");
         Error::new("The machine code cannot be shown.", why, "Choose one of the ladder's other variants.")
     })?;
-    disassemble_config(cl, &Config::for_class(code, device, size.as_str()))
-}
-
-/// Returns the machine code of a variant with the parameters `config`.
-fn disassemble_config(cl: &ClContext, config: &Config) -> Result<MachineCode> {
-    disassemble_file(cl, config.code().file, &config.options())
+    let config = Config::for_class(code, device, size.as_str());
+    disassemble_file(cl, code.file, &config.options())
 }
 
 /// Returns the machine code of a kernel file that is compiled with these options.

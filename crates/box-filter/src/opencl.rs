@@ -4,7 +4,7 @@ use super::config::{Argument, Code, Config, Extent, Pass};
 use super::guarded::GuardedPicture;
 use super::plan::{Plan, Program};
 use super::tuned::{self, SizeClass};
-use super::{Scratch, VariantId, planar};
+use super::{MAX_RADIUS, Scratch, VariantId, planar};
 use base::device::DeviceKind;
 use base::error::{Error, Result};
 use base::verify;
@@ -54,7 +54,7 @@ impl BuiltVariant {
     /// Returns an error if the device cannot run the variant, or its kernels do not compile (with the log), have other
     /// arguments than expected, or fail to run. Variants without kernels, such as [`VariantId::OFF`], are an error.
     pub fn build(cl: &ClContext, id: VariantId) -> Result<Self> {
-        Self::build_as(cl, id, cl.device.info.kind)
+        Self::build_for(cl, id, false)
     }
 
     /// Compiles the programs of [`BuiltVariant::build_for`] without running them, for [`ClContext::with_compiled`]. Returns an
@@ -236,7 +236,7 @@ impl BuiltVariant {
     /// # Errors
     /// Returns an error if the device cannot run the variant at this size, or runs out of memory.
     pub fn plan(&self, [src, dst]: [&Picture; 2], scratch: &mut Scratch, whole: Extent) -> Result<Plan> {
-        let (id, max_radius) = (self.id, self.id.filter().max_radius);
+        let id = self.id;
         let what = format!("'{id}' could not be prepared.");
         let failed_with = |why: String| Err(Error::new(what.clone(), why, ""));
         let is_small =
@@ -253,8 +253,8 @@ impl BuiltVariant {
         if whole.layout.is_some_and(is_too_small) {
             return failed_with("A block on the device is smaller than its planes.".to_owned());
         }
-        if whole.radius > max_radius {
-            return failed_with(format!("The radius {} is more than {max_radius}.", whole.radius));
+        if whole.radius > MAX_RADIUS {
+            return failed_with(format!("The radius {} is more than {MAX_RADIUS}.", whole.radius));
         }
         let device = &scratch.cl.device.info;
         id.supports(device, whole.width, whole.height)?;

@@ -10,16 +10,16 @@ pub enum Pattern {
     Noise,
     /// All bytes 255, for the largest sums.
     White,
-    /// All bytes 0: any other value in the output is an error.
-    Black,
-    /// White and black rows as high as the window, for the largest change of a mean from row to row.
-    StripesAcross,
     /// White and black columns as wide as the window.
     StripesDown,
-    /// Alternately white and black pixels.
-    Checkerboard,
+    /// White and black rows as high as the window, for the largest change of a mean from row to row.
+    StripesAcross,
     /// All pixels are black, except for one white pixel.
     OnePixel,
+    /// All bytes 0: any other value in the output is an error.
+    Black,
+    /// Alternately white and black pixels.
+    Checkerboard,
     /// Channels that each increase in another direction.
     Ramps,
 }
@@ -38,28 +38,12 @@ impl Pattern {
     ];
 
     /// The names of all patterns, in the same order.
-    pub const NAMES: [&'static str; Self::ALL.len()] = {
-        let mut names = [""; Self::ALL.len()];
-        let mut at = 0;
-        while at < names.len() {
-            names[at] = Self::ALL[at].name();
-            at += 1;
-        }
-        names
-    };
+    pub const NAMES: [&'static str; Self::ALL.len()] =
+        ["noise", "white", "stripes down", "stripes across", "one pixel", "black", "checkerboard", "ramps"];
 
     /// Returns the pattern's name in tables and JSON.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Pattern::Noise => "noise",
-            Pattern::White => "white",
-            Pattern::Black => "black",
-            Pattern::StripesAcross => "stripes across",
-            Pattern::StripesDown => "stripes down",
-            Pattern::Checkerboard => "checkerboard",
-            Pattern::OnePixel => "one pixel",
-            Pattern::Ramps => "ramps",
-        }
+    pub fn name(self) -> &'static str {
+        Self::NAMES[self as usize]
     }
 
     /// Returns the picture for a filter of this radius.
@@ -67,10 +51,11 @@ impl Pattern {
         let bytes = rgba_bytes((width, height));
         // Both colours appear even if the window is larger than the picture.
         let side = |length: u32| (2 * radius + 1).min(length.div_ceil(2)).max(1);
-        let grey = |value: &dyn Fn(u32, u32) -> bool| {
-            let pixels = (0..height).flat_map(|y| (0..width).map(move |x| (x, y)));
-            pixels.flat_map(|(x, y)| [if value(x, y) { 255 } else { 0 }; 4]).collect()
+        let pixels = |color: &dyn Fn(u32, u32) -> [u8; 4]| -> Vec<u8> {
+            (0..height).flat_map(|y| (0..width).flat_map(move |x| color(x, y))).collect()
         };
+        let grey =
+            |is_white: &dyn Fn(u32, u32) -> bool| pixels(&|x, y| [if is_white(x, y) { 255 } else { 0 }; 4]);
         match self {
             Pattern::Noise => noise(bytes),
             Pattern::White => vec![255; bytes],
@@ -79,12 +64,7 @@ impl Pattern {
             Pattern::StripesDown => grey(&|x, _| (x / side(width)).is_multiple_of(2)),
             Pattern::Checkerboard => grey(&|x, y| (x + y) % 2 == 0),
             Pattern::OnePixel => grey(&|x, y| (x, y) == (width / 2, height / 3)),
-            Pattern::Ramps => {
-                let pixels = (0..height).flat_map(|y| (0..width).map(move |x| (x, y)));
-                pixels
-                    .flat_map(|(x, y)| [(3 * x) as u8, (5 * y) as u8, (x + y) as u8, (x ^ y) as u8])
-                    .collect()
-            }
+            Pattern::Ramps => pixels(&|x, y| [(3 * x) as u8, (5 * y) as u8, (x + y) as u8, (x ^ y) as u8]),
         }
     }
 }

@@ -131,21 +131,13 @@ impl Plan {
     }
 
     /// Predicts the wall time of one run in milliseconds, from bands of increasing height until one takes long enough to be
-    /// reliable. A fast plan has then run completely, which also warms it up.
+    /// reliable. A fast plan has then run completely, which also warms it up. A pass that is predicted to take less than
+    /// `short_ms` is not repeated with more rows. Such a prediction is rarely too low, since it scales the overhead of a launch
+    /// too.
     ///
     /// # Errors
     /// Returns an error if the device fails.
-    pub fn predict(&self, queue: &Queue) -> Result<f64> {
-        self.predict_above(queue, 0.0)
-    }
-
-    /// Predicts the wall time as [`Plan::predict`] does, but less precisely for short runs: a pass that is predicted to take
-    /// less than `short_ms` is not repeated with more rows. Such a prediction is rarely too low, since it scales the overhead
-    /// of a launch too.
-    ///
-    /// # Errors
-    /// Returns an error as [`Plan::predict`] does.
-    pub(super) fn predict_above(&self, queue: &Queue, short_ms: f64) -> Result<f64> {
+    pub fn predict_above(&self, queue: &Queue, short_ms: f64) -> Result<f64> {
         /// The time of a band in milliseconds from which on its prediction is reliable.
         const TRUSTED_MS: f64 = 30.0;
         let mut total = 0.0;

@@ -70,15 +70,14 @@ impl Bands {
     /// few work-items.
     pub fn ranges(self, rows: u32, step: u32) -> Vec<Range<u32>> {
         let step = step.max(1);
-        let mut heights: Box<dyn Iterator<Item = u32>> = match self {
-            Bands::Whole => Box::new(std::iter::repeat(rows)),
-            Bands::Odd => Box::new(ODD_HEIGHTS.into_iter().cycle()),
-            Bands::Steps => Box::new(std::iter::repeat((rows / 5).next_multiple_of(step).max(step))),
+        let height = |band: usize| match self {
+            Bands::Whole => rows,
+            Bands::Odd => ODD_HEIGHTS[band % ODD_HEIGHTS.len()],
+            Bands::Steps => (rows / 5).next_multiple_of(step).max(step),
         };
-        let mut bands = Vec::new();
-        let mut first = 0;
+        let (mut bands, mut first) = (Vec::new(), 0);
         while first < rows {
-            let last = rows.min(first.saturating_add(heights.next().unwrap_or(rows).max(1)));
+            let last = rows.min(first.saturating_add(height(bands.len())));
             bands.push(first..last);
             first = last;
         }
@@ -121,27 +120,25 @@ impl CheckBuffers {
 const CHECK_FAILED: &str = "The device failed during a check.";
 
 /// Compares the output of a variant's kernels with the reference, on pictures of one size or layout.
-pub(crate) struct Checker<'a> {
-    cl: &'a ClContext,
+pub(crate) struct Checker {
     plan: Plan,
     scratch: Scratch,
     source: GuardedPicture,
     output: GuardedPicture,
-    whole: Extent,
 }
 
-impl<'a> Checker<'a> {
+impl Checker {
     /// Prepares the kernels for pictures of the extent `whole`.
     ///
     /// # Errors
     /// Returns an error if the variant cannot run at this size, or memory runs out.
-    pub(crate) fn new(cl: &'a ClContext, variant: &BuiltVariant, whole: Extent) -> Result<Self> {
+    pub(crate) fn new(cl: &ClContext, variant: &BuiltVariant, whole: Extent) -> Result<Self> {
         let guard = verify::guard_bytes(whole.bytes()[1]);
         let storages = [variant.input, variant.output];
         let [source, output] = GuardedPicture::both(cl, storages, &whole, guard)?;
         let mut scratch = Scratch::new(cl);
         let plan = variant.plan([&source.picture, &output.picture], &mut scratch, whole)?;
-        Ok(Self { cl, plan, scratch, source, output, whole })
+        Ok(Self { plan, scratch, source, output })
     }
 
     /// Predicts the wall time of one run in milliseconds; see [`Plan::predict_above`]. The time does not depend on the content
@@ -150,7 +147,7 @@ impl<'a> Checker<'a> {
     /// # Errors
     /// Returns an error if the device fails.
     pub(crate) fn predict_above(&self, short_ms: f64) -> Result<f64> {
-        self.plan.predict_above(&self.cl.queue, short_ms)
+        self.plan.predict_above(&self.scratch.cl.queue, short_ms)
     }
 
     /// Filters `src` and compares the result with `want`, the reference's output. Before the run, each byte of the output is
@@ -174,14 +171,15 @@ impl<'a> Checker<'a> {
         want: &[u8],
         bands: impl Fn(u32) -> Vec<Range<u32>>,
     ) -> Result<Option<MismatchReport>> {
-        let [source_bytes, filtered_bytes] = self.whole.bytes();
-        expect_len(want, filtered_bytes, &self.whole)?;
-        expect_len(&buffers.source, source_bytes + 2 * verify::guard_bytes(filtered_bytes), &self.whole)?;
-        let elements: &dyn Elements = match self.whole.layout {
+        let whole = &self.plan.whole;
+        let [source_bytes, filtered_bytes] = whole.bytes();
+        expect_len(want, filtered_bytes, whole)?;
+        expect_len(&buffers.source, source_bytes + 2 * verify::guard_bytes(filtered_bytes), whole)?;
+        let elements: &dyn Elements = match whole.layout {
             Some(layout) => &Samples(layout.filtered()),
-            None => &Rgba { width: self.whole.width as usize },
+            None => &Rgba { width: whole.width as usize },
         };
-        let queue = &self.cl.queue;
+        let queue = &self.scratch.cl.queue;
         let CheckBuffers { source: before, output: first, after: [source, output] } = buffers;
         let mut overwritten = 0;
         let report = verify::check_from(want, elements, first, |poison| {
@@ -212,7 +210,7 @@ impl<'a> Checker<'a> {
         let report = verify::with_source_changes(report, overwritten);
         if report.is_some() {
             // A driver with wrong sub-buffers is reported instead of the kernel.
-            require_sub_buffers(self.cl)?;
+            require_sub_buffers(&self.scratch.cl)?;
         }
         Ok(report)
     }

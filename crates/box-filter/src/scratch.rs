@@ -38,16 +38,8 @@ impl Scratch {
 
     /// Returns memory for column sums: at least this many pixels of four 16-bit channels.
     pub(super) fn column_sums(&mut self, pixels: usize) -> Result<Mem> {
-        let cl = &self.cl;
         let what = "Memory for the column sums could not be allocated on the device.";
-        let kept = self.column_sums.take().filter(|kept| kept.len() >= 8 * pixels);
-        let column_sums = match kept {
-            Some(kept) => kept,
-            None => {
-                Buffer::new(&cl.context, allocation_flags(cl), 8 * pixels).map_err(|e| failed(what, &e))?
-            }
-        };
-        Ok(self.column_sums.insert(column_sums).mem().clone())
+        Ok(reserve(&mut self.column_sums, &self.cl, 8 * pixels, what)?.clone())
     }
 
     /// Returns memory for the row sums of a picture, with four 16-bit channels; it is kept until the size changes.
@@ -65,6 +57,21 @@ impl Scratch {
             }
         })
     }
+}
+
+/// Returns the buffer in `slot` if it has at least `bytes` bytes, or replaces it by a larger one. `what` is the first sentence of
+/// the error if memory runs out.
+pub(crate) fn reserve<'a>(
+    slot: &'a mut Option<Buffer>,
+    cl: &ClContext,
+    bytes: usize,
+    what: &str,
+) -> Result<&'a Mem> {
+    let buffer = match slot.take().filter(|kept| kept.len() >= bytes) {
+        Some(kept) => kept,
+        None => Buffer::new(&cl.context, allocation_flags(cl), bytes).map_err(|e| failed(what, &e))?,
+    };
+    Ok(slot.insert(buffer).mem())
 }
 
 /// Returns the memory that was kept for this size, or replaces it by new memory.

@@ -1,11 +1,11 @@
-//! The box filter as an entry of the table of filters: its variants, and the code of each as data.
+//! The table of the variants of the box filter, and the code of each as data.
 
+use super::MAX_RADIUS;
 use super::config::Argument::{self, ColumnSums, Destination, Number, RowSums, Source};
 use super::config::{Code, Config, Extent, Launch, Pass};
-use super::filter::{Filter, Group, Variant, Work};
+use super::filter::{Group, Variant, Work};
 use super::planar::{self, launch as planes};
 use super::work::{self, fused_gpu_groups, fused_line_len, fused_strips};
-use super::{MAX_RADIUS, reference};
 use compute::config::Param;
 use opencl::kernel::Value;
 use opencl::memory::Storage;
@@ -13,7 +13,7 @@ use opencl::memory::Storage;
 /// The file with the user's own kernel, in the folder of kernels.
 pub const OWN_FILE: &str = "box_filter/own.cl";
 
-/// The variant without a filter: the frame passes through. It belongs to no filter's list of variants.
+/// The variant without a filter: the frame passes through. It is no entry of [`VARIANTS`].
 pub(crate) static OFF: Variant = Variant {
     name: "off",
     key: '0',
@@ -23,112 +23,111 @@ pub(crate) static OFF: Variant = Variant {
     work: Work::Nothing,
 };
 
-/// The box filter with its variants.
-pub static BOX_FILTER: Filter = Filter {
-    name: "box_filter",
-    max_radius: MAX_RADIUS,
-    reference: reference::quick,
-    initial: "running-sum",
-    variants: &[
-        Variant {
-            name: "naive",
-            key: '1',
-            group: Group::Steps,
-            title: "Naive",
-            idea: "Every pixel reads its whole window through the image sampler: (2r+1)² reads.",
-            work: Work::Kernels([&NAIVE; 2]),
-        },
-        Variant {
-            name: "separable",
-            key: '2',
-            group: Group::Steps,
-            title: "Separable",
-            idea: "A row pass, then a column pass: 2(2r+1) reads instead of (2r+1)².",
-            work: Work::Kernels([&SEPARABLE; 2]),
-        },
-        Variant {
-            name: "flat",
-            key: '3',
-            group: Group::Steps,
-            title: "Flat",
-            idea: "The same two passes on plain buffers, without the sampler.",
-            work: Work::Kernels([&FLAT; 2]),
-        },
-        Variant {
-            name: "vectorized",
-            key: '4',
-            group: Group::Steps,
-            title: "Vectorized",
-            idea: "Four pixels a work-item: sixteen channels in one vector.",
-            work: Work::Kernels([&VECTORIZED; 2]),
-        },
-        Variant {
-            name: "running-sum",
-            key: '5',
-            group: Group::Steps,
-            title: "Running sum",
-            idea: "Add the pixel that enters, subtract the one that leaves: the radius costs nothing.",
-            work: Work::Kernels([&RUNNING_SUM; 2]),
-        },
-        Variant {
-            name: "glsl",
-            key: '6',
-            group: Group::Others,
-            title: "GLSL",
-            idea: "Without OpenCL: two fragment shaders in OpenGL, along the rows and down the columns.",
-            work: Work::Shaders,
-        },
-        Variant {
-            name: "native",
-            key: '7',
-            group: Group::Others,
-            title: "Native",
-            idea: "Without OpenCL: the fused algorithm in Rust, on all cores, in the CPU's vectors.",
-            work: Work::Threads,
-        },
-        Variant {
-            name: "fused",
-            key: '8',
-            group: Group::Beyond,
-            title: "Fused",
-            idea: "Rows and columns in one pass: each pixel is read about once and written once.",
-            work: Work::Kernels([&FUSED_CPU, &FUSED_GPU]),
-        },
-        Variant {
-            name: "planar",
-            key: 'y',
-            group: Group::Others,
-            title: "Planar",
-            idea: "Y, U and V at their own sizes before they become RGBA: 1.5 bytes a pixel for 4:2:0, not 4.",
-            work: Work::Planes([&PLANES, &PLANES_MARCH]),
-        },
-        Variant {
-            name: "auto",
-            key: '9',
-            group: Group::Beyond,
-            title: "Auto",
-            idea: "The fastest for this device, size and radius, as `clreel tune` measured it; fused before that.",
-            work: Work::Fastest("fused"),
-        },
-    ],
-    own: Some(Variant {
-        name: "own",
-        key: 'u',
+/// The name of the variant that is selected when the window opens.
+pub(crate) const INITIAL: &str = "running-sum";
+
+/// The variants of the box filter, in the order of display.
+pub(crate) static VARIANTS: [Variant; 10] = [
+    Variant {
+        name: "naive",
+        key: '1',
+        group: Group::Steps,
+        title: "Naive",
+        idea: "Every pixel reads its whole window through the image sampler: (2r+1)² reads.",
+        work: Work::Kernels([&NAIVE; 2]),
+    },
+    Variant {
+        name: "separable",
+        key: '2',
+        group: Group::Steps,
+        title: "Separable",
+        idea: "A row pass, then a column pass: 2(2r+1) reads instead of (2r+1)².",
+        work: Work::Kernels([&SEPARABLE; 2]),
+    },
+    Variant {
+        name: "flat",
+        key: '3',
+        group: Group::Steps,
+        title: "Flat",
+        idea: "The same two passes on plain buffers, without the sampler.",
+        work: Work::Kernels([&FLAT; 2]),
+    },
+    Variant {
+        name: "vectorized",
+        key: '4',
+        group: Group::Steps,
+        title: "Vectorized",
+        idea: "Four pixels a work-item: sixteen channels in one vector.",
+        work: Work::Kernels([&VECTORIZED; 2]),
+    },
+    Variant {
+        name: "running-sum",
+        key: '5',
+        group: Group::Steps,
+        title: "Running sum",
+        idea: "Add the pixel that enters, subtract the one that leaves: the radius costs nothing.",
+        work: Work::Kernels([&RUNNING_SUM; 2]),
+    },
+    Variant {
+        name: "glsl",
+        key: '6',
         group: Group::Others,
-        title: "Your own",
-        idea: "Your own kernel: box_filter/own.cl in the folder of kernels.",
-        work: Work::Kernels([&OWN; 2]),
-    }),
+        title: "GLSL",
+        idea: "Without OpenCL: two fragment shaders in OpenGL, along the rows and down the columns.",
+        work: Work::Shaders,
+    },
+    Variant {
+        name: "native",
+        key: '7',
+        group: Group::Others,
+        title: "Native",
+        idea: "Without OpenCL: the fused algorithm in Rust, on all cores, in the CPU's vectors.",
+        work: Work::Threads,
+    },
+    Variant {
+        name: "fused",
+        key: '8',
+        group: Group::Beyond,
+        title: "Fused",
+        idea: "Rows and columns in one pass: each pixel is read about once and written once.",
+        work: Work::Kernels([&FUSED_CPU, &FUSED_GPU]),
+    },
+    Variant {
+        name: "planar",
+        key: 'y',
+        group: Group::Others,
+        title: "Planar",
+        idea: "Y, U and V at their own sizes before they become RGBA: 1.5 bytes a pixel for 4:2:0, not 4.",
+        work: Work::Planes([&PLANES, &PLANES_MARCH]),
+    },
+    Variant {
+        name: "auto",
+        key: '9',
+        group: Group::Beyond,
+        title: "Auto",
+        idea: "The fastest for this device, size and radius, as `clreel tune` measured it; fused before that.",
+        work: Work::Fastest("fused"),
+    },
+];
+
+/// The user's own kernel: a variant that exists only if the folder of kernels has its file.
+pub(crate) static OWN: Variant = Variant {
+    name: "own",
+    key: 'u',
+    group: Group::Others,
+    title: "Your own",
+    idea: "Your own kernel: box_filter/own.cl in the folder of kernels.",
+    work: Work::Kernels([&OWN_CODE; 2]),
 };
 
-const WIDTH: Argument = Number(&|e| int(e.width));
-const HEIGHT: Argument = Number(&|e| int(e.height));
-const RADIUS: Argument = Number(&|e| int(e.radius));
+const WIDTH: Argument = Number(|e| int(e.width));
+const HEIGHT: Argument = Number(|e| int(e.height));
+const RADIUS: Argument = Number(|e| int(e.radius));
 /// The first row of the band.
-const ROW0: Argument = Number(&|e| int(e.first));
-const ROWS: Argument = Number(&|e| int(e.rows));
+const ROW0: Argument = Number(|e| int(e.first));
+const ROWS: Argument = Number(|e| int(e.rows));
 /// The factor by which sums are multiplied, to divide by the number of the window's pixels.
-const SCALE: Argument = Number(&|e| Value::Float(scale(e.radius)));
+const SCALE: Argument = Number(|e| Value::Float(scale(e.radius)));
 
 /// The arguments of a kernel that is the only pass.
 const SINGLE: &[Argument] = &[Source, Destination, WIDTH, HEIGHT, RADIUS, ROW0, ROWS, SCALE];
@@ -183,12 +182,12 @@ const TWO_PASSES: Code = Code {
     passes: &[],
     params: GROUP_PARAMS,
     large_defaults: &[],
-    allowed: &|_, _| true,
-    launch: &|config, _, e| launch_per_pixels(config, 1, e),
-    reads_per_pixel: &|_, _, e| f64::from(2 * e.radius + 1),
+    allowed: |_, _| true,
+    launch: |config, _, e| launch_per_pixels(config, 1, e),
+    reads_per_pixel: |_, _, e| f64::from(2 * e.radius + 1),
     work: Some(work::two_passes),
-    row_step: &|_, _| 1,
-    column_sums: &|_, _| 0,
+    row_step: |_, _| 1,
+    column_sums: |_, _| 0,
     to_image: false,
     is_tuned: true,
     peak: 0,
@@ -198,7 +197,7 @@ static NAIVE: Code = Code {
     file: "box_filter/01_naive.cl",
     storage: Storage::Image,
     passes: &[Pass { kernel: "box_naive", arguments: SINGLE }],
-    reads_per_pixel: &reads_window,
+    reads_per_pixel: reads_window,
     work: Some(work::naive),
     is_tuned: false,
     ..TWO_PASSES
@@ -223,11 +222,11 @@ static PLANES: Code = Code {
     file: "box_filter/08_planes.cl",
     passes: &[Pass { kernel: "box_planes", arguments: &planes::CPU_ARGUMENTS }],
     params: &[],
-    launch: &|_, _, e| Launch::new([planes::strips(e, false), 1], [1, 1]),
-    reads_per_pixel: &|_, _, e| planes::reads_per_pixel(e, false),
+    launch: |_, _, e| Launch::new([planes::strips(e, false), 1], [1, 1]),
+    reads_per_pixel: |_, _, e| planes::reads_per_pixel(e, false),
     work: Some(planar::work::on_cpu),
-    row_step: &|_, _| 64,
-    column_sums: &|_, e| planes::strips(e, false) as usize * planes::line_len(e),
+    row_step: |_, _| 64,
+    column_sums: |_, e| planes::strips(e, false) as usize * planes::line_len(e),
     is_tuned: false,
     peak: 1,
     ..TWO_PASSES
@@ -239,23 +238,26 @@ static PLANES_MARCH: Code = Code {
     passes: &[Pass { kernel: "box_planes", arguments: &planes::GPU_ARGUMENTS }],
     params: &[],
     // The column sums must fit local memory. Drivers need a few bytes of it for themselves.
-    allowed: &|_, device| {
+    allowed: |_, device| {
         8 * u64::from(planes::GROUP) * u64::from(planes::COLUMNS + 1) + 64 <= device.local_memory()
     },
-    launch: &|_, _, e| planes::gpu_launch(e),
-    reads_per_pixel: &|_, _, e| planes::reads_per_pixel(e, true),
+    launch: |_, _, e| {
+        let groups: u32 = planes::groups(e).iter().map(|[across, down]| across * down).sum();
+        Launch::new([groups * planes::GROUP, 1], [planes::GROUP, 1])
+    },
+    reads_per_pixel: |_, _, e| planes::reads_per_pixel(e, true),
     work: Some(planar::work::on_gpu),
-    row_step: &|_, _| 64,
+    row_step: |_, _| 64,
     is_tuned: false,
     peak: 1,
     ..TWO_PASSES
 };
 
 /// The code of the user's own kernel; the built-in kernels have no such file.
-static OWN: Code = Code {
+static OWN_CODE: Code = Code {
     file: OWN_FILE,
     passes: &[Pass { kernel: "own", arguments: SINGLE }],
-    reads_per_pixel: &reads_window,
+    reads_per_pixel: reads_window,
     work: None,
     is_tuned: false,
     ..TWO_PASSES
@@ -264,7 +266,7 @@ static OWN: Code = Code {
 static VECTORIZED: Code = Code {
     file: "box_filter/04_vectorized.cl",
     passes: &two_passes(["box_vectorized_rows", "box_vectorized_columns"]),
-    launch: &|config, _, e| launch_per_pixels(config, 4, e),
+    launch: |config, _, e| launch_per_pixels(config, 4, e),
     work: Some(work::vectorized),
     ..TWO_PASSES
 };
@@ -281,7 +283,7 @@ static RUNNING_SUM: Code = Code {
         Param { name: "GROUP_COLUMNS", cpu: 4, gpu: 64, values: &[1, 4, 64] },
     ],
     large_defaults: &[("STRIP_X", 256)],
-    launch: &|config, pass, e| match pass {
+    launch: |config, pass, e| match pass {
         0 => Launch::new([e.rows, e.width.div_ceil(config.get("STRIP_X"))], [config.get("GROUP_ROWS"), 1]),
         _ => {
             let across = e.width.div_ceil(4 * config.get("QUADS"));
@@ -289,7 +291,7 @@ static RUNNING_SUM: Code = Code {
         }
     },
     // A strip begins with a whole line of the window.
-    reads_per_pixel: &|config, pass, e| {
+    reads_per_pixel: |config, pass, e| {
         let strip = match pass {
             0 => config.get("STRIP_X").min(e.width),
             _ => config.get("STRIP_Y").min(e.rows),
@@ -297,7 +299,7 @@ static RUNNING_SUM: Code = Code {
         2.0 + f64::from(2 * e.radius + 1) / f64::from(strip.max(1))
     },
     work: Some(work::running_sum),
-    row_step: &|config, pass| if pass == 0 { 1 } else { config.get("STRIP_Y") },
+    row_step: |config, pass| if pass == 0 { 1 } else { config.get("STRIP_Y") },
     ..TWO_PASSES
 };
 
@@ -305,18 +307,15 @@ static FUSED_CPU: Code = Code {
     file: "box_filter/06_fused.cl",
     passes: &[Pass { kernel: "box_fused", arguments: SINGLE_WITH_SUMS }],
     params: &[Param { name: "STRIPS", cpu: 2, gpu: 64, values: &[1, 2, 3, 4, 8] }],
-    launch: &|config, _, e| Launch::new([fused_strips(config, e), 1], [1, 1]),
-    reads_per_pixel: &|config, _, e| {
+    launch: |config, _, e| Launch::new([fused_strips(config, e), 1], [1, 1]),
+    reads_per_pixel: |config, _, e| {
         let strip = e.rows.div_ceil(fused_strips(config, e)).max(1);
         3.0 + f64::from(2 * e.radius + 1) / f64::from(strip)
     },
     work: Some(work::fused_cpu),
-    row_step: &|_, _| 64,
+    row_step: |_, _| 64,
     // The column sums of a row for each strip, as wide as the kernel's own LINE makes them.
-    column_sums: &|config, e| {
-        let strips = config.get("STRIPS") as usize * e.units.max(1) as usize;
-        strips * fused_line_len(e.width)
-    },
+    column_sums: |config, e| (config.get("STRIPS") * e.units.max(1)) as usize * fused_line_len(e.width),
     ..TWO_PASSES
 };
 
@@ -335,24 +334,24 @@ static FUSED_GPU: Code = Code {
     large_defaults: &[("COLUMNS", 8)],
     // The widest window and one block of columns must fit a group, and the column sums local memory. Drivers need a
     // few bytes of it for themselves.
-    allowed: &|config, device| {
+    allowed: |config, device| {
         let [columns, group, rows] = ["COLUMNS", "GROUP", "ROWS"].map(|name| config.get(name));
         let bytes = 16 * u64::from(group) * u64::from(rows) * (u64::from(columns) + 2);
         [4, 8, 16].contains(&columns)
             && group > 2 * MAX_RADIUS.div_ceil(columns)
             && bytes <= device.local_memory().saturating_sub(64)
     },
-    launch: &|config, _, e| {
+    launch: |config, _, e| {
         let group = config.get("GROUP");
         let [across, down] = fused_gpu_groups(config, e);
         Launch::new([across * group, down], [group, 1])
     },
-    reads_per_pixel: &|config, _, e| {
+    reads_per_pixel: |config, _, e| {
         let strip = e.rows.div_ceil(fused_gpu_groups(config, e)[1]).max(1);
         2.0 + f64::from(2 * e.radius + 1) / f64::from(strip)
     },
     work: Some(work::fused_gpu),
-    row_step: &|_, _| 64,
+    row_step: |_, _| 64,
     to_image: true,
     ..TWO_PASSES
 };

@@ -104,6 +104,8 @@ mod tests {
         assert_eq!(found(&cache), [(medium, 1, named("flat")), (medium, 2, named("flat"))]);
         cache.put(vec![entry(named("fused"), 4, 3.0), entry(named("vectorized"), 4, 4.0)]);
         assert_eq!(found(&cache)[0], (medium, 1, named("fused")), "a new search replaces the old one");
+        cache.put(vec![entry(VariantId::auto(), 4, 1.0)]);
+        assert_eq!(found(&cache), [(medium, 2, named("flat"))], "entries of auto are ignored");
     }
 
     #[test]
@@ -117,15 +119,6 @@ mod tests {
         cache.put(vec![entry(VariantId::auto(), 31, 1.0)]);
         assert_eq!(found(&cache), []);
         assert_eq!(auto_variants(&cache, &device), [untuned(), named("flat")]);
-    }
-
-    #[test]
-    fn entries_of_auto_are_ignored() {
-        let mut cache = Cache::default();
-        cache.put(vec![entry(named("running-sum"), 7, 1.0)]);
-        assert_eq!(found(&cache).len(), 1);
-        cache.put(vec![entry(VariantId::auto(), 7, 1.0)]);
-        assert_eq!(found(&cache), []);
     }
 
     /// Checks that entries of the oldest format are read: schema 1, without the name of a ladder.

@@ -1,24 +1,20 @@
-//! Ids of variants: names that are looked up in the table of filters. The command line, help, keys, buttons, the scoreboard and
+//! Ids of variants: names that are looked up in the table of variants. The command line, help, keys, buttons, the scoreboard and
 //! tests read the declarations in the table ([`Variant`]).
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 use std::str::FromStr;
-use std::sync::LazyLock;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::config::Code;
-use super::filter::{Filter, Group, Variant, Work};
-use super::table::{BOX_FILTER, OFF};
+use super::filter::{Group, Variant, Work};
+use super::table::{INITIAL, OFF, OWN, VARIANTS};
 use base::device::{DeviceInfo, DeviceKind};
 use base::error::{Error, Result};
 use compute::BackEnd;
 use opencl::memory::Storage;
-
-/// All filters; the box filter is the first.
-static FILTERS: LazyLock<Vec<&'static Filter>> = LazyLock::new(|| vec![&BOX_FILTER]);
 
 /// The identity of a variant: a reference to its declaration in the table. It dereferences to the declaration.
 #[derive(Clone, Copy)]
@@ -30,17 +26,17 @@ impl VariantId {
 
     /// Returns all built-in variants, in the order of the table; the first one is [`VariantId::OFF`].
     pub fn all() -> impl DoubleEndedIterator<Item = Self> + Clone {
-        std::iter::once(Self::OFF).chain(FILTERS.iter().flat_map(|filter| filter.variants).map(Self))
+        std::iter::once(Self::OFF).chain(VARIANTS.iter().map(Self))
     }
 
     /// Returns [all built-in variants](Self::all), and then the user's own.
     pub fn with_own() -> impl Iterator<Item = Self> + Clone {
-        Self::all().chain(FILTERS.iter().filter_map(|filter| filter.own.as_ref()).map(Self))
+        Self::all().chain([Self::own()])
     }
 
     /// Returns the variant that is selected when the window opens.
     pub fn initial() -> Self {
-        FILTERS[0].initial.parse().unwrap_or(Self::OFF)
+        INITIAL.parse().unwrap_or(Self::OFF)
     }
 
     /// Returns the variant `auto`, which runs the fastest variant on a device by tuning results.
@@ -50,7 +46,7 @@ impl VariantId {
 
     /// Returns the variant of the user's own kernel, which exists only if the folder of kernels has its file.
     pub fn own() -> Self {
-        Self::with_own().find(|id| id.is_own()).unwrap_or(Self::OFF)
+        Self(&OWN)
     }
 
     /// Returns the first variant that runs on this back end; [`VariantId::OFF`] if there is none.
@@ -64,17 +60,9 @@ impl VariantId {
         Self::with_own().find(|id| id.codes().iter().any(is_own))
     }
 
-    /// Returns the filter that the variant belongs to; for [`VariantId::OFF`], the first filter.
-    pub fn filter(self) -> &'static Filter {
-        let has_it = |filter: &&&'static Filter| {
-            filter.variants.iter().chain(&filter.own).any(|variant| std::ptr::eq(variant, self.0))
-        };
-        FILTERS.iter().find(has_it).unwrap_or(&FILTERS[0])
-    }
-
     /// Returns true for the user's own kernel, which exists only if the folder of kernels has its file.
     pub fn is_own(self) -> bool {
-        FILTERS.iter().filter_map(|filter| filter.own.as_ref()).any(|own| std::ptr::eq(own, self.0))
+        self == Self::own()
     }
 
     /// Returns true for `auto`, which runs the fastest of the other variants by tuning results.
@@ -293,41 +281,38 @@ mod tests {
         let names = [VariantId::OFF, VariantId::auto(), VariantId::own(), VariantId::initial()];
         assert_eq!(names.map(|id| id.name), ["off", "auto", "own", "running-sum"]);
         assert_eq!(VariantId::auto().untuned(), Some(named("fused")));
-        assert!(VariantId::with_own().all(|id| std::ptr::eq(id.filter(), &BOX_FILTER)));
     }
 
     #[test]
-    fn a_device_without_images_runs_what_reads_buffers() {
+    fn limits_of_images_and_memory_are_checked() {
         let without = DeviceInfo { image_support: false, max_image: (0, 0), ..device() };
-        assert!(
-            supported(Storage::Image, &device(), 1280, 720)
-                && supported(Storage::Buffer, &device(), 1280, 720)
-        );
-        assert!(supported(Storage::Buffer, &without, 1280, 720));
-        assert!(
-            !supported(Storage::Image, &without, 1280, 720) && !supported(Storage::Image, &without, 1, 1)
-        );
+        let narrow = DeviceInfo { max_image: (8192, 4096), ..device() };
+        let small = DeviceInfo { max_allocation_bytes: 1280 * 720 * 8, ..device() };
+        let huge = DeviceInfo { max_allocation_bytes: u64::MAX, max_image: (1 << 20, 1 << 20), ..device() };
+        for (storage, device, size, want) in [
+            (Storage::Image, &device(), (1280, 720), true),
+            (Storage::Buffer, &device(), (1280, 720), true),
+            (Storage::Buffer, &without, (1280, 720), true),
+            (Storage::Image, &without, (1280, 720), false),
+            (Storage::Image, &without, (1, 1), false),
+            (Storage::Image, &narrow, (8192, 4096), true),
+            (Storage::Image, &narrow, (8193, 16), false),
+            (Storage::Image, &narrow, (16, 4097), false),
+            (Storage::Buffer, &narrow, (8193, 16), true),
+            (Storage::Image, &small, (1280, 720), true),
+            (Storage::Image, &small, (1281, 720), false),
+            (Storage::Buffer, &small, (1280, 720), true),
+            (Storage::Buffer, &small, (1281, 720), false),
+            // More pixels than the kernels count.
+            (Storage::Image, &huge, (1 << 16, 1 << 15), false),
+            (Storage::Buffer, &huge, (1 << 16, 1 << 15), false),
+        ] {
+            assert_eq!(supported(storage, device, size.0, size.1), want, "{storage:?} {size:?}: {device:?}");
+        }
         let error = named("naive").supports(&without, 1280, 720).unwrap_err();
         assert!(
             error.why.contains("no images") && error.hint.contains("flat, vectorized or running-sum:"),
             "{error}"
         );
-    }
-
-    #[test]
-    fn limits_of_images_and_memory_are_checked() {
-        let narrow = DeviceInfo { max_image: (8192, 4096), ..device() };
-        assert!(supported(Storage::Image, &narrow, 8192, 4096));
-        assert!(
-            !supported(Storage::Image, &narrow, 8193, 16) && !supported(Storage::Image, &narrow, 16, 4097)
-        );
-        assert!(supported(Storage::Buffer, &narrow, 8193, 16));
-        let small = DeviceInfo { max_allocation_bytes: 1280 * 720 * 8, ..device() };
-        for storage in [Storage::Image, Storage::Buffer] {
-            assert!(supported(storage, &small, 1280, 720) && !supported(storage, &small, 1281, 720));
-            let huge =
-                DeviceInfo { max_allocation_bytes: u64::MAX, max_image: (1 << 20, 1 << 20), ..device() };
-            assert!(!supported(storage, &huge, 1 << 16, 1 << 15), "more pixels than the kernels count");
-        }
     }
 }

@@ -79,7 +79,7 @@ pub(super) fn running_sum(config: &Config, pass: usize, e: &Extent, launch: Laun
 }
 
 /// Returns the numbers of rows of the strips into which kernels divide a band.
-fn strips(rows: u32, strips: u32) -> impl Iterator<Item = u64> {
+pub(crate) fn strip_rows(rows: u32, strips: u32) -> impl Iterator<Item = u64> {
     let begin = move |strip: u32| u64::from(rows) * u64::from(strip) / u64::from(strips.max(1));
     (0..strips).map(move |strip| begin(strip + 1) - begin(strip))
 }
@@ -90,7 +90,7 @@ pub(super) fn fused_cpu(config: &Config, _: usize, e: &Extent, launch: LaunchWor
     let (width, radius) = (u64::from(e.width), u64::from(e.radius));
     let quads = width.div_ceil(4);
     let (mut reads, mut writes, mut added) = (Transfer::default(), Transfer::default(), 0);
-    for rows in strips(e.rows, fused_strips(config, e)) {
+    for rows in strip_rows(e.rows, fused_strips(config, e)) {
         // The sums start at zero; each line of the first window is added to them.
         reads += (Transfer::new(width, PIXEL) + Transfer::new(width, SUM)) * line(e);
         writes += Transfer::new(width, SUM) * (1 + line(e));
@@ -129,7 +129,7 @@ pub(super) fn fused_gpu(config: &Config, _: usize, e: &Extent, launch: LaunchWor
     let share = blocks.div_ceil(u64::from(across));
     let readers = group.min(share + 2 * radius.div_ceil(columns));
     let (mut lines, mut turns) = (0, 0);
-    for rows in strips(e.rows, down) {
+    for rows in strip_rows(e.rows, down) {
         lines += line(e) + 2 * together * rows.div_ceil(together);
         // Two turns of the loop share a test of its end.
         turns = turns.max(2 * rows.div_ceil(2 * together));

@@ -11,9 +11,8 @@ use opencl::cl::{ClContext, Event, Queue};
 use opencl::host_block::HostBlock;
 use opencl::memory::{Picture, Storage};
 use opencl::transfer::{enqueue_map, enqueue_unmap, enqueue_write};
-use video::color::Layout;
 use video::color::planes::pack;
-use video::color::{PackedPicture, PlaneMemory};
+use video::color::{Layout, PackedPicture, PlaneMemory};
 
 /// A frame's planes, packed into one block of host memory, and the device memory into which they are uploaded. On devices
 /// that compute in host memory, both are the same memory.
@@ -82,26 +81,16 @@ impl PlaneBlock {
         let in_place = cl.uses_host_memory();
         let bytes = layout.bytes();
         let host = if in_place { HostBlock::new(bytes)? } else { HostBlock::pinned(cl, bytes)? };
-        Ok(Self {
-            layout: *layout,
-            device: None,
-            host: HostMemory::Own(host),
-            in_place,
-            mapped: false,
-            in_use: false,
-        })
+        Ok(Self::with_host(*layout, HostMemory::Own(host), in_place))
     }
 
     /// Creates a block of planes that the decoder's thread has packed, for devices with memory of their own.
     pub fn from_packed(packed: Arc<PackedPicture>) -> Self {
-        Self {
-            layout: *packed.layout(),
-            device: None,
-            host: HostMemory::Packed(packed),
-            in_place: false,
-            mapped: false,
-            in_use: false,
-        }
+        Self::with_host(*packed.layout(), HostMemory::Packed(packed), false)
+    }
+
+    fn with_host(layout: Layout, host: HostMemory, in_place: bool) -> Self {
+        Self { layout, device: None, host, in_place, mapped: false, in_use: false }
     }
 
     /// Replaces the host memory with other packed planes. The device memory stays the same.
@@ -127,7 +116,8 @@ impl PlaneBlock {
     /// # Errors
     /// Returns an error if device memory runs out.
     pub fn on_device(&mut self, cl: &ClContext) -> Result<&Picture> {
-        let (width, height) = self.transfer_size();
+        // A picture of one row with four bytes per pixel, for transfers.
+        let (width, height) = ((self.layout.bytes() / 4) as u32, 1);
         let device = match self.device.take() {
             Some(device) => device,
             None if !self.in_place => Picture::alloc(cl, Storage::Buffer, width, height)?,
@@ -135,10 +125,6 @@ impl PlaneBlock {
             None => unsafe { Picture::from_host(cl, Storage::Buffer, (width, height), self.host.start())? },
         };
         Ok(self.device.insert(device))
-    }
-
-    pub(crate) fn bytes(&self) -> usize {
-        self.layout.bytes()
     }
 
     /// Copies a frame's planes into the block.
@@ -152,31 +138,22 @@ impl PlaneBlock {
         }
     }
 
-    /// Returns the size of the block as a picture of one row with four bytes per pixel, for transfers.
-    fn transfer_size(&self) -> (u32, u32) {
-        ((self.bytes() / 4) as u32, 1)
-    }
-
     /// Enqueues the upload of the block's planes on `queue`; on a CPU device, enqueues the unmapping of the block instead.
     /// Returns the event of the command; `None` if nothing had to be enqueued. Never waits.
     ///
     /// # Errors
     /// Returns an error if device memory runs out or the command cannot be enqueued.
     pub fn to_device(&mut self, cl: &ClContext, queue: &Queue) -> Result<Option<Event>> {
-        let start = self.host.start();
+        let (start, in_place, is_mapped) =
+            (self.host.start(), self.in_place, std::mem::take(&mut self.mapped));
         self.in_use = true;
-        let in_place = self.in_place;
         let device = self.on_device(cl)?;
         if !in_place {
             // SAFETY: the block holds these bytes, and nothing writes them until `note_back_on_host`: `fill` refuses, and
             // packed planes are only read while they are owned here.
             return unsafe { enqueue_write(queue, device, start) }.map(Some);
         }
-        if !std::mem::take(&mut self.mapped) {
-            return Ok(None);
-        }
-        let device = self.on_device(cl)?;
-        enqueue_unmap(queue, device, start).map(Some)
+        is_mapped.then(|| enqueue_unmap(queue, device, start)).transpose()
     }
 
     /// Enqueues the mapping of the block to the host on a CPU device, after all commands enqueued so far, and returns its

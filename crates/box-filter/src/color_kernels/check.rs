@@ -3,15 +3,15 @@
 use super::{CONVERT, Conversion, ConvertCommand, Converter, CorrectCommand, Corrector, KernelCache, ROWS};
 use crate::color_test_pictures::{self, Pattern};
 use crate::guarded::GuardedPicture;
+use crate::pictures::noise;
 use base::error::{Error, Result};
-use base::memory::{require, zeroed};
+use base::memory::{require, rgba_bytes, zeroed};
 use base::verify::{self, MismatchReport};
 use opencl::cl::{ClContext, Event, Queue, failed};
 use opencl::memory::{Picture, Rgba, Storage, channel_at};
 use opencl::parts::require_sub_buffers;
-use video::color::Matrix;
 use video::color::reference::convert_rows;
-use video::color::{Correction, Layout, RgbaColors};
+use video::color::{Correction, Matrix, RgbaColors};
 
 /// The number of rows of the picture with which a conversion is verified before its first use.
 const FEW_ROWS: u32 = 16;
@@ -25,34 +25,30 @@ const STRIP_ROWS: usize = 32;
 /// # Errors
 /// Returns an error if the kernel cannot run. A wrong result is not an error but returned as a report.
 fn compare(
+    cl: &ClContext,
     queue: &Queue,
     output: &GuardedPicture,
     (want, width): (&[u8], u32),
     mut run: impl FnMut(Picture) -> Result<Event>,
 ) -> Result<Option<MismatchReport>> {
-    verify::check(want, &Rgba { width: width as usize }, |before| {
+    let report = verify::check(want, &Rgba { width: width as usize }, |before| {
         output.write(queue, before)?;
         run(output.picture.clone())?;
         queue.finish().map_err(|e| failed("The device failed during a check.", &e))?;
         let mut after = zeroed(before.len())?;
         output.read(queue, before, &mut after)?;
         Ok(after)
-    })
-}
-
-/// Planes in host memory, and the RGBA bytes that the reference converts them to.
-pub struct ConvertedPlanes<'a> {
-    /// The planes.
-    pub block: &'a [u8],
-    /// The expected pixels.
-    pub want: &'a [u8],
-    /// The correction of colours.
-    pub correction: Correction,
+    })?;
+    if report.is_some() && output.picture.storage() == Storage::Buffer {
+        // A driver with wrong sub-buffers is reported instead of the kernel.
+        require_sub_buffers(cl)?;
+    }
+    Ok(report)
 }
 
 impl Converter {
-    /// Converts planes, and compares the picture with the reference's. Waits for the result. Returns a report of the
-    /// differences, or of changes to the block; `None` if there are none.
+    /// Converts the planes in `block` with a correction of colours, and compares the picture with `want`, the pixels of the
+    /// reference. Waits for the result. Returns a report of the differences, or of changes to the block; `None` if there are none.
     ///
     /// # Errors
     /// Returns an error if the program does not build or run.
@@ -60,27 +56,19 @@ impl Converter {
         &mut self,
         queue: &Queue,
         conversion: &Conversion,
-        of: &ConvertedPlanes,
+        (block, want): (&[u8], &[u8]),
+        correction: Correction,
     ) -> Result<Option<MismatchReport>> {
         let (cl, Conversion { layout, storage }) = (self.cl.clone(), *conversion);
-        let ConvertedPlanes { block, want, correction } = *of;
         let planes = Picture::block(&cl, queue, block)?;
         let output = GuardedPicture::of_output(&cl, storage, (layout.width, layout.height))?;
-        let report = compare(queue, &output, (want, layout.width), |to| {
+        let report = compare(&cl, queue, &output, (want, layout.width), |to| {
             let command = ConvertCommand { layout, planes: planes.clone(), to, correction };
             self.enqueue(queue, &mut KernelCache::default(), &command)
         })?;
-        if report.is_some() && storage == Storage::Buffer {
-            // A driver with wrong sub-buffers is reported instead of the kernel.
-            require_sub_buffers(&cl)?;
-        }
         let mut after = zeroed(block.len())?;
         planes.read(queue, &mut after)?;
-        if report.is_none() && after != block {
-            let source = verify::count_changed(block, &after);
-            return Ok(Some(MismatchReport { source, ..empty_report(want.len()) }));
-        }
-        Ok(report)
+        Ok(report.or_else(|| verify::with_source_changes(None, verify::count_changed(block, &after))))
     }
 
     /// Verifies the conversion, before its program is used, with a picture of a few rows of the layout's width, with and
@@ -128,9 +116,9 @@ impl Converter {
     ) -> Result<Option<MismatchReport>> {
         let queue = self.cl.extra_queue()?;
         for correction in [Correction::NEUTRAL, Correction::VIVID] {
-            let want = &color_test_pictures::expected(&conversion.layout, block, &correction)?;
+            let want = color_test_pictures::expected(&conversion.layout, block, &correction)?;
             step();
-            let report = self.check(&queue, conversion, &ConvertedPlanes { block, want, correction })?;
+            let report = self.check(&queue, conversion, (block, &want), correction)?;
             if report.is_some() {
                 return Ok(report);
             }
@@ -152,18 +140,23 @@ impl Converter {
         let block = color_test_pictures::block(&layout, Pattern::Mixed, 2)?;
         let planes = Picture::block(&self.cl, &queue, &block)?;
         // Pixels that are not written stay noise, and so differ from the expected ones.
-        let mut got = color_test_pictures::pixels((layout.width, layout.height), 3)?;
+        let mut got = noise(layout.rgba_bytes());
         let to = Picture::alloc(&self.cl, storage, layout.width, layout.height)?;
         to.write(&queue, &got)?;
         let command = ConvertCommand { layout, planes, to, correction: Correction::NEUTRAL };
         let _event = self.enqueue(&queue, &mut KernelCache::default(), &command)?;
         command.to.read(&queue, &mut got)?;
-        let mut report = empty_report(got.len());
-        let mut strip = zeroed(layout.width as usize * 4 * STRIP_ROWS)?;
+        let mut report = MismatchReport { total: got.len(), ..MismatchReport::default() };
+        let row = layout.width as usize * 4;
+        let mut strip = zeroed(row * STRIP_ROWS)?;
         for (first, got) in (0..).step_by(STRIP_ROWS).zip(got.chunks(strip.len().max(1))) {
             let want = &mut strip[..got.len()];
             convert_rows(&layout, &block, first, want);
-            add_differences(&mut report, &layout, first, got.iter().zip(&*want));
+            for (at, (got, want)) in got.iter().zip(&*want).enumerate().filter(|(_, (got, want))| got != want)
+            {
+                let position = || channel_at(at % 4, at % row / 4, first + at / row);
+                report.note((*got).into(), (*want).into(), position);
+            }
         }
         Ok((report.count > 0).then_some(report))
     }
@@ -176,8 +169,8 @@ impl Converter {
     /// Returns the error for a conversion that differs from the reference; `instead` is a sentence about what is used instead
     /// of this kernel.
     pub fn mismatch_error(&self, conversion: &Conversion, report: &MismatchReport, instead: &str) -> Error {
-        let differs = differs(self.kernel_file(conversion), report);
-        mismatch_error(&self.cl, &format!("pictures ({})", conversion.layout), differs, instead)
+        let what = format!("converts pictures ({})", conversion.layout);
+        mismatch_error(&self.cl, &what, (self.kernel_file(conversion), report), instead)
     }
 }
 
@@ -194,26 +187,23 @@ fn with_few_rows(Conversion { layout, storage }: &Conversion) -> Conversion {
 
 /// Compares a picture that a device converted with the expected one. Returns an error if they differ, otherwise `None`.
 pub fn compare_converted(cl: &ClContext, conversion: &Conversion, got: &[u8], want: &[u8]) -> Option<Error> {
-    if got == want {
-        return None;
-    }
-    let (mut report, planes) = (empty_report(want.len()), &conversion.layout);
-    add_differences(&mut report, planes, 0, got.iter().zip(want));
-    let differs = differs(intended_kernel_file(cl.is_cpu(), conversion), &report);
-    let instead = "The CPU converts this one instead.";
-    Some(mismatch_error(cl, &format!("pictures ({planes})"), differs, instead))
+    let planes = &conversion.layout;
+    let report = verify::compare(want, got, &Rgba { width: planes.width as usize }, 0)?;
+    let (file, instead) =
+        (intended_kernel_file(cl.is_cpu(), conversion), "The CPU converts this one instead.");
+    Some(mismatch_error(cl, &format!("converts pictures ({planes})"), (file, &report), instead))
 }
 
-/// Returns a sentence about a kernel of `file` whose result is wrong.
-fn differs(file: &str, report: &MismatchReport) -> String {
-    format!("The kernel file '{file}' differs from the reference: {report}.")
-}
-
-/// Returns the error for a kernel whose result is wrong.
-fn mismatch_error(cl: &ClContext, what: &str, differs: String, instead: &str) -> Error {
+/// Returns the error for a kernel of `file` whose result is wrong: the device does `what` wrongly.
+fn mismatch_error(
+    cl: &ClContext,
+    what: &str,
+    (file, report): (&str, &MismatchReport),
+    instead: &str,
+) -> Error {
     Error::new(
-        format!("'{}' converts {what} wrongly.", cl.device.info.name),
-        differs,
+        format!("'{}' {what} wrongly.", cl.device.info.name),
+        format!("The kernel file '{file}' differs from the reference: {report}."),
         format!("{instead} `clreel bench` checks all conversions."),
     )
 }
@@ -237,7 +227,7 @@ impl Corrector {
     ) -> Result<Option<MismatchReport>> {
         let (cl, queue) = (self.cl.clone(), self.cl.extra_queue()?);
         let source = Picture::alloc(&cl, from, size.0, size.1)?;
-        let mut src = color_test_pictures::pixels(size, 1)?;
+        let mut src = noise(rgba_bytes(size));
         for has_alpha in [true, false] {
             if !has_alpha {
                 src.chunks_exact_mut(4).for_each(|pixel| pixel[3] = 255);
@@ -246,15 +236,12 @@ impl Corrector {
             color_test_pictures::corrected(&mut want, &Correction::VIVID, matrix);
             source.write(&queue, &src)?;
             let output = GuardedPicture::of_output(&cl, to, size)?;
-            let report = compare(&queue, &output, (&want, size.0), |to| {
+            let report = compare(&cl, &queue, &output, (&want, size.0), |to| {
                 let (correction, colors) = (Correction::VIVID, RgbaColors { matrix, has_alpha });
                 let command = CorrectCommand { from: source.clone(), to, size, correction, colors };
                 self.enqueue(&queue, &mut KernelCache::default(), &command)
             })?;
             if report.is_some() {
-                if to == Storage::Buffer {
-                    require_sub_buffers(&cl)?;
-                }
                 return Ok(report);
             }
         }
@@ -264,27 +251,6 @@ impl Corrector {
     /// Returns the error for a correction that differs from the reference.
     pub fn mismatch_error(&self, report: &MismatchReport) -> Error {
         let instead = "The CPU corrects them instead;";
-        let error = mismatch_error(&self.cl, "colours", differs(self.kernel_file(), report), instead);
-        Error { what: format!("'{}' corrects colours wrongly.", self.cl.device.info.name), ..error }
+        mismatch_error(&self.cl, "corrects colours", (self.kernel_file(), report), instead)
     }
-}
-
-/// Adds the bytes that differ to the report. Each pair is a byte of the output and the expected one, from the picture's row
-/// `first` on.
-fn add_differences<'a>(
-    report: &mut MismatchReport,
-    layout: &Layout,
-    first: usize,
-    pairs: impl Iterator<Item = (&'a u8, &'a u8)>,
-) {
-    let row = layout.width as usize * 4;
-    for (at, (got, want)) in pairs.enumerate().filter(|(_, (got, want))| got != want) {
-        let (x, y) = (at % row / 4, first + at / row);
-        report.note((*got).into(), (*want).into(), || channel_at(at % 4, x, y));
-    }
-}
-
-/// Returns the report of an output of `total` bytes without differences.
-fn empty_report(total: usize) -> MismatchReport {
-    MismatchReport { total, ..MismatchReport::default() }
 }

@@ -10,8 +10,7 @@ use base::error::{Error, Result};
 use opencl::cl::{ClContext, Event, Queue, failed};
 use opencl::kernel::Value;
 use opencl::memory::{Picture, Storage};
-use video::color::Matrix;
-use video::color::{Correction, RgbaColors};
+use video::color::{Correction, Matrix, RgbaColors};
 
 pub(super) const CORRECT: KernelSource = KernelSource {
     file: "convert/02_correct.cl",
@@ -42,20 +41,13 @@ pub struct CorrectCommand {
     pub colors: RgbaColors,
 }
 
-impl CorrectCommand {
-    /// Returns the kinds of memory of the source and of the destination: true for an image, false for a buffer.
-    fn class(&self) -> (bool, bool) {
-        (self.from.storage() == Storage::Image, self.to.storage() == Storage::Image)
-    }
-}
-
 /// Corrects the colours of RGBA8 pictures on one device. Programs are built when they are first needed.
 ///
 /// A corrector can be created and prepared on any thread and sent to another. All its commands must use one in-order queue.
 pub struct Corrector {
     pub(super) cl: ClContext,
-    /// The programs by the kinds of memory of the source and of the destination: true for an image, false for a buffer.
-    programs: HashMap<(bool, bool), KernelProgram>,
+    /// The programs by the kinds of memory of the source and of the destination.
+    programs: HashMap<(Storage, Storage), KernelProgram>,
     curve: CurveBuffer,
 }
 
@@ -71,11 +63,12 @@ impl Corrector {
     /// # Errors
     /// Returns an error if the program does not build, with its log, or fails to run.
     pub fn prepare(&mut self, from: Storage, to: Storage) -> Result<()> {
-        let class = (from == Storage::Image, to == Storage::Image);
+        let class = (from, to);
         if self.programs.contains_key(&class) {
             return Ok(());
         }
-        let options = format!("-D FROM_IMAGE={} -D TO_IMAGE={}", u8::from(class.0), u8::from(class.1));
+        let [from_image, to_image] = [from, to].map(|storage| u8::from(storage == Storage::Image));
+        let options = format!("-D FROM_IMAGE={from_image} -D TO_IMAGE={to_image}");
         let kernel_program = build(&self.cl, &CORRECT, &options)?;
         self.programs.insert(class, kernel_program);
         let mut run = || -> Result<()> {
@@ -120,10 +113,10 @@ impl Corrector {
         kernels: &mut KernelCache,
         command: &CorrectCommand,
     ) -> Result<Event> {
-        let Some(kernel_program) = self.programs.get(&command.class()) else {
+        let CorrectCommand { from, to, size, correction, colors } = command;
+        let Some(kernel_program) = self.programs.get(&(from.storage(), to.storage())) else {
             return Err(Error::new(START_FAILED, "Its program is not built.", ""));
         };
-        let CorrectCommand { from, to, size, correction, colors } = command;
         let tables = correction.tables(colors.matrix);
         let arguments = [
             from.mem().into(),

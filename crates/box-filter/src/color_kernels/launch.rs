@@ -50,14 +50,6 @@ pub(super) struct KernelProgram {
     number: u64,
 }
 
-impl KernelProgram {
-    /// Creates a kernel object without arguments.
-    fn kernel(&self) -> Result<Kernel> {
-        let what = || format!("The kernel '{}' could not be made.", self.name);
-        Kernel::new(&self.program, self.name).map_err(|e| failed(&what(), &e))
-    }
-}
-
 /// A kernel in a file, and the accepted types of each of its arguments; an empty list accepts any type.
 pub(super) struct KernelSource {
     pub(super) file: &'static str,
@@ -90,15 +82,16 @@ impl KernelCache {
         let at = match self.0.iter().position(|(number, _)| *number == kernel_program.number) {
             Some(at) => at,
             None => {
-                let kernel = kernel_program.kernel()?;
+                let KernelProgram { program, name, .. } = kernel_program;
+                let kernel = Kernel::new(program, name)
+                    .map_err(|e| failed(&format!("The kernel '{name}' could not be made."), &e))?;
                 self.0.truncate(Self::MAX_KERNELS - 1);
                 self.0.push((kernel_program.number, kernel));
                 self.0.len() - 1
             }
         };
         self.0[..=at].rotate_right(1);
-        let first = self.0.first().map(|(_, kernel)| kernel);
-        first.ok_or_else(|| Error::new(START_FAILED, "Its program is not built.", ""))
+        Ok(&self.0[0].1)
     }
 }
 

@@ -14,7 +14,7 @@ use std::collections::HashMap;
 
 use base::error::{Error, Result};
 use ffmpeg_next::frame::Video;
-use opencl::cl::{ClContext, Event, Queue, failed};
+use opencl::cl::{Buffer, ClContext, Event, Queue, failed};
 use opencl::kernel::Value;
 use opencl::memory::{Picture, Storage};
 use serde::{Deserialize, Serialize};
@@ -26,7 +26,7 @@ use launch::{
     siting_argument,
 };
 
-use rows::{ChromaRows, ROWS};
+use rows::ROWS;
 
 pub use block::{PinnedPlanes, PlaneBlock};
 pub use correct::{CorrectCommand, Corrector};
@@ -217,7 +217,7 @@ pub struct Converter {
 #[derive(Default)]
 struct Auxiliary {
     curve: CurveBuffer,
-    lines: ChromaRows,
+    lines: Option<Buffer>,
 }
 
 impl Converter {

@@ -1,11 +1,10 @@
 //! The conversion kernel for CPU devices that computes whole rows, for filtered planes with padded rows.
 
-use ocl::ffi::{CL_MEM_ALLOC_HOST_PTR, CL_MEM_READ_WRITE};
-
 use super::launch::{KernelSource, Launch, START_FAILED, luma_argument, siting_argument};
 use super::{Auxiliary, Conversion, ConvertCommand};
+use crate::scratch::reserve;
 use base::error::Result;
-use opencl::cl::{Buffer, ClContext, Event, Mem, failed};
+use opencl::cl::{Event, failed};
 use opencl::kernel::{NdRange, Value, enqueue};
 use opencl::memory::Storage;
 use video::color::{Coefficients, Family};
@@ -48,25 +47,6 @@ pub(super) fn is_suitable(is_cpu: bool, Conversion { layout, storage }: &Convers
         && (0..3).all(roomy)
 }
 
-/// Device memory for interpolated rows of chroma, shared by all commands of one in-order queue.
-#[derive(Default)]
-pub(super) struct ChromaRows(Option<Buffer>);
-
-impl ChromaRows {
-    /// Returns memory for at least this many 16-bit values.
-    fn get(&mut self, cl: &ClContext, numbers: usize) -> Result<&Mem> {
-        let lines = match self.0.take().filter(|lines| lines.len() >= 2 * numbers) {
-            Some(lines) => lines,
-            None => {
-                let flags = CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR;
-                Buffer::new(&cl.context, flags, 2 * numbers)
-                    .map_err(|e| failed("Memory for the conversion could not be had.", &e))?
-            }
-        };
-        Ok(self.0.insert(lines).mem())
-    }
-}
-
 /// Enqueues a conversion with the kernel for whole rows.
 pub(super) fn launch(launch: Launch, command: &ConvertCommand, auxiliary: &mut Auxiliary) -> Result<Event> {
     let ConvertCommand { layout, planes, to, correction } = command;
@@ -74,6 +54,7 @@ pub(super) fn launch(launch: Launch, command: &ConvertCommand, auxiliary: &mut A
     let c = Coefficients::of(layout);
     let strips = (STRIPS_PER_UNIT * launch.cl.device.info.units).clamp(1, layout.height.max(1)) as usize;
     let line = (layout.width as usize + LINE_MARGIN).next_multiple_of(32);
+    let no_memory = "Memory for the conversion could not be had.";
     let [y, u, v, _] = layout.components.map(|c| (c.offset as i32, c.stride as i32));
     launch.set_arguments([
         planes.mem().into(),
@@ -88,7 +69,7 @@ pub(super) fn launch(launch: Launch, command: &ConvertCommand, auxiliary: &mut A
         auxiliary.curve.get(launch.cl, &tables)?.into(),
         luma_argument(&tables).into(),
         Value::Int(line as i32).into(),
-        auxiliary.lines.get(launch.cl, 2 * strips * line + 32)?.into(),
+        reserve(&mut auxiliary.lines, launch.cl, 2 * (2 * strips * line + 32), no_memory)?.into(),
     ])?;
     // SAFETY: these are all arguments of the kernel, with their types; block, destination and lines are as large as it
     // needs for this layout, and it stays inside them.

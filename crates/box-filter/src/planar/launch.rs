@@ -3,7 +3,7 @@
 use super::Window;
 use crate::MAX_RADIUS;
 use crate::config::Argument::{self, ColumnSums, Destination, Number, Source};
-use crate::config::{Extent, Launch};
+use crate::config::Extent;
 use opencl::kernel::Value;
 use video::color::Layout;
 
@@ -23,11 +23,11 @@ pub(crate) const COLUMNS: u32 = 8;
 const MARGIN: usize = MAX_RADIUS as usize + 32;
 
 pub(crate) static CPU_ARGUMENTS: [Argument; 17] =
-    arguments([Number(&|e| Value::Int(line_len(e) as i32)), ColumnSums]);
+    arguments([Number(|e| Value::Int(line_len(e) as i32)), ColumnSums]);
 
 pub(crate) static GPU_ARGUMENTS: [Argument; 17] = arguments([
-    Number(&|e| Value::Int4(groups(e).map(|[across, _]| across as i32))),
-    Number(&|e| Value::Int4(groups(e).map(|[_, down]| down as i32))),
+    Number(|e| Value::Int4(groups(e).map(|[across, _]| across as i32))),
+    Number(|e| Value::Int4(groups(e).map(|[_, down]| down as i32))),
 ]);
 
 /// Returns the arguments of a kernel: those that both kernels have, and two of its own.
@@ -35,27 +35,27 @@ const fn arguments([first, second]: [Argument; 2]) -> [Argument; 17] {
     [
         Source,
         Destination,
-        Number(&|e| each(e, |from, index| from.size_of(index).0)),
-        Number(&|e| each(e, |from, index| from.size_of(index).1)),
-        Number(&|e| each(e, |from, index| from.components[index].offset)),
-        Number(&|e| each(e, |from, index| from.components[index].stride)),
-        Number(&|e| each(e, |from, index| from.components[index].step)),
-        Number(&|e| each(e, |from, index| from.filtered().components[index].offset)),
-        Number(&|e| each(e, |from, index| from.filtered().components[index].stride)),
-        Number(&|e| {
+        Number(|e| each(e, |from, index| from.size_of(index).0)),
+        Number(|e| each(e, |from, index| from.size_of(index).1)),
+        Number(|e| each(e, |from, index| from.components[index].offset)),
+        Number(|e| each(e, |from, index| from.components[index].stride)),
+        Number(|e| each(e, |from, index| from.components[index].step)),
+        Number(|e| each(e, |from, index| from.filtered().components[index].offset)),
+        Number(|e| each(e, |from, index| from.filtered().components[index].stride)),
+        Number(|e| {
             each(e, |from, index| {
                 let (across, down) = from.subsampled_of(index);
                 u32::from(across) + 2 * u32::from(down)
             })
         }),
-        Number(&|e| Value::Int2(e.layout.map_or([0; 2], |from| [from.shift as i32, (1 << from.depth) - 1]))),
-        Number(&|e| {
+        Number(|e| Value::Int2(e.layout.map_or([0; 2], |from| [from.shift as i32, (1 << from.depth) - 1]))),
+        Number(|e| {
             let half = Window::new(e.radius, true);
             Value::Int4([e.radius, half.reach, half.full, half.end].map(|value| value as i32))
         }),
-        Number(&|e| Value::Float4([0, 1, 2, 3].map(|index| scale(e, index)))),
-        Number(&|e| Value::Int(e.first as i32)),
-        Number(&|e| Value::Int(e.rows as i32)),
+        Number(|e| Value::Float4([0, 1, 2, 3].map(|index| scale(e, index)))),
+        Number(|e| Value::Int(e.first as i32)),
+        Number(|e| Value::Int(e.rows as i32)),
         first,
         second,
     ]
@@ -98,11 +98,6 @@ pub(crate) fn reads_per_pixel(e: &Extent, for_gpu: bool) -> f64 {
         e.layout.iter().flat_map(|from| (0..from.count()).map(|index| area(from, index))).sum();
     let strip = f64::from(e.rows) / f64::from(strips(e, for_gpu));
     samples / (f64::from(e.width) * f64::from(e.height)) * (2.0 + f64::from(2 * e.radius + 1) / strip)
-}
-
-pub(crate) fn gpu_launch(e: &Extent) -> Launch {
-    let groups: u32 = groups(e).iter().map(|[across, down]| across * down).sum();
-    Launch::new([groups * GROUP, 1], [GROUP, 1])
 }
 
 /// Returns for each component the number of work-groups across a row, and the number of strips down the columns.

@@ -5,6 +5,7 @@
 use super::Window;
 use super::launch::{COLUMNS, GROUP, groups, strips};
 use crate::config::{Config, Extent};
+use crate::work::strip_rows;
 use compute::work::{LaunchWork, Transfer};
 
 /// The number of bytes of a weighted column sum.
@@ -60,12 +61,6 @@ impl Plane {
         let vector = if self.step == 2 { 2 * VECTOR } else { VECTOR };
         vectors * vector + self.width - vectors * VECTOR
     }
-}
-
-/// Returns the numbers of rows of the strips into which a kernel divides a component's rows.
-fn strip_rows(rows: u32, strips: u32) -> impl Iterator<Item = u64> {
-    let begin = move |strip: u32| u64::from(rows) * u64::from(strip) / u64::from(strips.max(1));
-    (0..strips).map(move |strip| begin(strip + 1) - begin(strip))
 }
 
 /// Returns the launch with the reads, writes and operations of the kernel for CPUs. The kernel's running sums and column sums

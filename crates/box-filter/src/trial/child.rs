@@ -9,21 +9,21 @@ use crate::config::Extent;
 use crate::pictures::Pattern;
 use crate::planar::run::{self, FilteredPlanes};
 use crate::planar::{planar_reference, suite};
+use crate::reference::quick;
 use crate::run::{Bands, CheckBuffers, Checker};
-use crate::{BuiltVariant, Plan, Scratch, VariantId, filter_once};
+use crate::{BuiltVariant, Scratch, filter_once};
 use base::error::{Error, Result};
 use base::memory::zeroed;
 use base::verify::{self, MismatchReport};
 use compute::trial::serve;
 use opencl::cl::{ClContext, failed};
-use opencl::memory::Rgba;
-use opencl::memory::{Picture, Storage};
+use opencl::memory::{Picture, Rgba, Storage};
 use opencl::sandbox::{ParentConnection, START, warm_up};
 use video::color::{Correction, Matrix, RgbaColors};
 
 /// The predicted time of a run, in milliseconds, above which a variant runs only once in a trial.
 const MAX_REPEATED_MS: f64 = 2000.0;
-/// The predicted time, in milliseconds, below which a prediction need not be precise; see [`Plan::predict_above`].
+/// The predicted time, in milliseconds, below which a prediction need not be precise; see [`crate::Plan::predict_above`].
 const SHORT_MS: f64 = 200.0;
 
 /// The size of the pictures of all patterns with which edited kernels are verified.
@@ -31,6 +31,9 @@ const EXTREME_SIZE: (u32, u32) = (67, 33);
 
 /// The memory in bytes that the verification of a frame of 1280 by 720 pixels needs on host and device, with canaries.
 const WARM_UP_BYTES: usize = 96 << 20;
+
+/// The first sentence of the error if the device fails during a trial.
+const TRIAL_FAILED: &str = "The device failed during a trial.";
 
 /// Handles requests until the parent closes the connection, then ends the process. `frame` identifies the shared memory.
 pub fn run_child(frame: u32) -> ! {
@@ -55,7 +58,7 @@ fn run(cl: &ClContext, task: &Option<Task>, talk: &mut ParentConnection) -> Resu
     if let Target::Variant { id, layout: None, to_image } = task.target
         && task.launch == LaunchMode::Extremes
     {
-        let expected = || Expected::of(id, task, &picture()?);
+        let expected = || Expected::of(task, &picture()?);
         return std::thread::scope(|scope| {
             // The reference is computed while the compiler works, so that the check after a save is fast.
             let reference_thread = std::thread::Builder::new().name("reference".into());
@@ -118,10 +121,10 @@ impl Trial<'_> {
         let output = Picture::alloc(cl, built.output, width, height)?;
         input.write(&cl.queue, src)?;
         let plan = built.plan([&input, &output], &mut Scratch::new(cl), whole)?;
-        let ms = plan.predict(&cl.queue)?;
+        let ms = plan.predict_above(&cl.queue, 0.0)?;
         // The timeout of a step does not include the reference.
         talk.step(START);
-        let want = (built.id().filter().reference)(src, width as usize, height as usize, radius as usize);
+        let want = quick(src, width as usize, height as usize, radius as usize);
         let run = |name: &str| {
             talk.step(name);
             talk.report_prediction(ms);
@@ -150,7 +153,13 @@ impl Trial<'_> {
             }
         } else {
             run("bands");
-            run_in_bands(cl, &plan)?;
+            // In bands as in the window, waiting for each band.
+            for pass in 0..plan.passes() {
+                for rows in Bands::Steps.ranges(plan.rows(), plan.row_step(pass)) {
+                    let _event = plan.enqueue(&cl.queue, pass, rows)?;
+                    cl.queue.finish().map_err(|e| failed(TRIAL_FAILED, &e))?;
+                }
+            }
             let mut got = zeroed(want.len())?;
             output.read(&cl.queue, &mut got)?;
             report = compare(&want, &got, width);
@@ -258,7 +267,7 @@ impl Trial<'_> {
             talk.step("correct");
             let command = CorrectCommand { from, to, size: *size, correction, colors };
             let _event = corrector.enqueue(&cl.queue, &mut KernelCache::default(), &command)?;
-            cl.queue.finish().map_err(|e| failed("The device failed during a trial.", &e))?;
+            cl.queue.finish().map_err(|e| failed(TRIAL_FAILED, &e))?;
         }
         Ok(())
     }
@@ -275,10 +284,10 @@ struct Expected {
 }
 
 impl Expected {
-    /// Computes the reference's outputs for a variant, and for a task whose picture is `src`.
-    fn of(id: VariantId, task: &Task, src: &[u8]) -> Result<Self> {
+    /// Computes the reference's outputs for a task whose picture is `src`.
+    fn of(task: &Task, src: &[u8]) -> Result<Self> {
         let reference = |src: &[u8], (width, height): (u32, u32)| {
-            (id.filter().reference)(src, width as usize, height as usize, task.radius as usize)
+            quick(src, width as usize, height as usize, task.radius as usize)
         };
         let want = reference(src, task.size);
         let buffers = CheckBuffers::new(src, &want)?;
@@ -289,17 +298,6 @@ impl Expected {
         };
         Ok(Self { want, buffers, extremes: Pattern::ALL.map(extreme).to_vec() })
     }
-}
-
-/// Runs all passes in bands, as the window does, and waits for each band.
-fn run_in_bands(cl: &ClContext, plan: &Plan) -> Result<()> {
-    for pass in 0..plan.passes() {
-        for rows in Bands::Steps.ranges(plan.rows(), plan.row_step(pass)) {
-            let _event = plan.enqueue(&cl.queue, pass, rows)?;
-            cl.queue.finish().map_err(|e| failed("The device failed during a trial.", &e))?;
-        }
-    }
-    Ok(())
 }
 
 /// Compares a result that has no canaries with the expected one; returns `None` if they are equal.

@@ -28,8 +28,7 @@ use box_filter::reference::quick;
 use box_filter::shaders::Shaders;
 use box_filter::tuned::{self, SizeClass};
 use box_filter::{
-    self as filter, BOX_FILTER, Bands, BuiltVariant, Code, Config, Extent, MAX_RADIUS, Plan, Scratch,
-    VariantId,
+    self as filter, Bands, BuiltVariant, Code, Config, Extent, MAX_RADIUS, Plan, Scratch, VariantId,
 };
 use compute::BackEnd;
 use compute::sample::{Sample, sample};
@@ -40,7 +39,7 @@ use ladder::rows::PeakKernel;
 use ladder::runner::{CaseInfo, Expected, Ladder, LadderInfo, Output, Part};
 use ladder::sizes::Sizes;
 use ladder::tune;
-use opencl::cl::{ClContext, Device, Event, failed};
+use opencl::cl::{ClContext, Device, failed};
 use opencl::kernel::unique_number;
 use opencl::memory::{Picture, Rgba, Storage};
 use video::color::Layout;
@@ -87,12 +86,6 @@ const PLANE_RADII: [u32; 13] = [0, 1, 2, 3, 8, 31, 40, 41, 64, 80, 81, MAX_RADIU
 /// The key of a check picture: its pattern, its size, and the radius of the filter.
 type PictureKey = (Pattern, (u32, u32), u32);
 
-/// A cache of check pictures, each with the reference's output.
-type PictureCache = HashMap<PictureKey, Rc<(Vec<u8>, Vec<u8>)>>;
-
-/// The key of an expected frame: the index of the frame in the movie, and the radius.
-type FrameKey = (usize, u32);
-
 /// The box filter as a ladder for the benchmark, on pictures of one size.
 pub struct BoxFilter<'a> {
     /// RGBA frames; each round uses the next one. Empty while tuning, which uses noise.
@@ -104,10 +97,10 @@ pub struct BoxFilter<'a> {
     /// textures.
     into_images: bool,
     /// Check pictures with their expected output, shared by all variants and parameters.
-    pictures: RefCell<PictureCache>,
+    pictures: RefCell<HashMap<PictureKey, Rc<(Vec<u8>, Vec<u8>)>>>,
     /// The expected output for the last frame that was compared, shared by all kinds of memory: the index of the frame and the
     /// radius, and the output.
-    expected_frame: RefCell<Option<(FrameKey, Vec<u8>)>>,
+    expected_frame: RefCell<Option<((usize, u32), Vec<u8>)>>,
 }
 
 /// A variant that runs without OpenCL.
@@ -265,7 +258,7 @@ impl Buffers {
     }
 
     /// Returns the byte range of the output between its canaries.
-    fn output_range(&self) -> std::ops::Range<usize> {
+    fn output_range(&self) -> Range<usize> {
         self.guard..self.guard + self.case.bytes()[1]
     }
 }
@@ -309,7 +302,7 @@ impl<'a> BoxFilter<'a> {
     /// Creates a benchmark on `frames` of a movie: at least one, each with `size` (width and height) in RGBA. Before a
     /// variant is timed, one of the frames is filtered through `engine` and checked.
     pub fn on_movie(frames: &'a [Vec<u8>], size: (u32, u32), engine: &'a mut dyn EngineFrames) -> Self {
-        Self { engine: Some(RefCell::new(engine)), ..Self::on_frames(frames, size) }.into_images()
+        Self { engine: Some(RefCell::new(engine)), into_images: true, ..Self::on_frames(frames, size) }
     }
 
     /// Creates a benchmark on `frames` as [`BoxFilter::on_movie`] does, without an engine: variants are checked by the ladder
@@ -436,20 +429,10 @@ fn other_radius_cases<'r>(
     })
 }
 
-/// Calls `one` for each band of the case's rows, and returns the events of the commands that `one` enqueued. The number of rows
-/// in a band is a multiple of `step`, so that no work-items are wasted.
-fn enqueue(
-    case: &Case,
-    step: u32,
-    mut one: impl FnMut(std::ops::Range<u32>) -> Result<Event>,
-) -> Result<Vec<Event>> {
-    case.bands.ranges(case.size.1, step).into_iter().map(&mut one).collect()
-}
-
 impl BoxFilter<'_> {
     /// The description of the ladder for the benchmark: its name, peaks, inputs and options.
     pub const INFO: LadderInfo = LadderInfo {
-        name: BOX_FILTER.name,
+        name: "box_filter",
         peaks: &[
             PeakKernel { name: "copy", note: None, computes: false },
             PeakKernel {
@@ -720,9 +703,11 @@ impl Ladder for BoxFilter<'_> {
                 let queue = device.cl.queue.clone();
                 let plan = device.plan(variant, &case)?;
                 sample(&queue, |queue| {
-                    let pass =
-                        |pass| enqueue(&case, plan.row_step(pass), |rows| plan.enqueue(queue, pass, rows));
-                    Ok((0..plan.passes()).map(pass).collect::<Result<Vec<_>>>()?.concat())
+                    let bands = |pass| {
+                        let ranges = case.bands.ranges(case.size.1, plan.row_step(pass)).into_iter();
+                        ranges.map(move |rows| plan.enqueue(queue, pass, rows))
+                    };
+                    (0..plan.passes()).flat_map(bands).collect()
                 })
             }
             Built::Shaders(shaders, loaded) => {

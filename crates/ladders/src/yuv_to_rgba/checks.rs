@@ -9,7 +9,6 @@ use ffmpeg_next::frame::Video;
 use super::{Input, Row, RunOptions};
 use base::error::Result;
 use base::memory::require;
-use box_filter::color_kernels::check::ConvertedPlanes;
 use box_filter::color_kernels::{Conversion, Converter, Corrector};
 use box_filter::color_test_pictures::{self, Pattern};
 use opencl::cl::ClContext;
@@ -129,7 +128,13 @@ impl Checks {
             Source::Rgba => {
                 let sizes = SIZES.into_iter().chain([ask.size]);
                 let matrices = MATRICES.into_iter().chain([Matrix::Rgb]).cycle();
-                sizes.zip(matrices).for_each(|(size, matrix)| self.check_rgba(rows, size, matrix));
+                for (size, matrix) in sizes.zip(matrices) {
+                    for row in rows.iter_mut().filter(|row| row.outcome.is_ok()) {
+                        row.kernel = self.corrector.kernel_file();
+                        let checked = self.corrector.check((row.to, row.to), size, matrix);
+                        row.record(size, checked, || format!("{}×{}, {matrix}", size.0, size.1));
+                    }
+                }
                 Ok(())
             }
         }
@@ -151,24 +156,14 @@ impl Checks {
         let queue = self.cl.queue.clone();
         for row in rows.iter_mut().filter(|row| row.outcome.is_ok()) {
             let want = if row.corrected { &vivid } else { &plain };
-            let of = ConvertedPlanes { block: &block, want, correction: correction(row.corrected) };
             let conversion = Conversion { layout, storage: row.to };
             let checked = self.converter.prepare(&conversion).and_then(|()| {
                 row.kernel = self.converter.kernel_file(&conversion);
-                self.converter.check(&queue, &conversion, &of)
+                self.converter.check(&queue, &conversion, (&block, want), correction(row.corrected))
             });
             row.record((layout.width, layout.height), checked, || describe_picture(&layout, pattern));
         }
         Ok(())
-    }
-
-    /// Checks the corrections in `rows` on one RGBA picture of this size.
-    fn check_rgba(&mut self, rows: &mut [Row], size: (u32, u32), matrix: Matrix) {
-        for row in rows.iter_mut().filter(|row| row.outcome.is_ok()) {
-            row.kernel = self.corrector.kernel_file();
-            let checked = self.corrector.check((row.to, row.to), size, matrix);
-            row.record(size, checked, || format!("{}×{}, {matrix}", size.0, size.1));
-        }
     }
 }
 

@@ -6,8 +6,6 @@
 mod checks;
 mod time;
 
-use std::cell::RefCell;
-
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
 
@@ -158,8 +156,7 @@ pub fn run_device(
         sources.extend(others(&FILTERED_FORMATS).map(|format| Source::Planes(format, true)));
     }
     sources.push(Source::Rgba);
-    let checks =
-        RefCell::new(Checks { converter: Converter::new(cl), corrector: Corrector::new(cl), cl: cl.clone() });
+    let mut checks = Checks { converter: Converter::new(cl), corrector: Corrector::new(cl), cl: cl.clone() };
     let mut rows = Vec::new();
     let mut timed = Vec::new();
     // Kernels that crashed or timed out are not run again for other sources.
@@ -187,7 +184,7 @@ pub fn run_device(
         if let (Err(error), None, true) = (&tried, known, trials.is_fault()) {
             crashed.push((source, error.clone()));
         }
-        let checked = tried.and_then(|()| checks.borrow_mut().check(&mut source_results, source, ask));
+        let checked = tried.and_then(|()| checks.check(&mut source_results, source, ask));
         if let Err(error) = checked {
             // The kernels must not run in this process, or memory for the pictures ran out.
             for row in source_results.iter_mut().filter(|row| row.outcome.is_ok()) {
@@ -206,7 +203,7 @@ pub fn run_device(
     }
     next("timing conversions");
     let clock = clock::calibrate(cl);
-    let measured = time(&checks, &timed, ask)?;
+    let measured = time(&mut checks, &timed, ask)?;
     for ((at, ..), measured) in timed.iter().zip(measured) {
         let row = &mut rows[*at];
         row.outcome = match measured {
