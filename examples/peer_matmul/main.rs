@@ -24,9 +24,9 @@ use compute::sample::Sample;
 use compute::trial::Child;
 use ladder::Outcome;
 use ladder::arrays::{ArrayLadder, Built};
-use ladder::measure::{Measurement, TimedTask, alternate};
+use ladder::measure::{Alternation, Measurement};
 use ladder::rows::{CaseRun, Entry, Row};
-use ladder::runner::{CaseBuffers, ComparedRun, Ladder, LadderRunner};
+use ladder::runner::{CaseBuffers, Ladder, LadderRunner, describe_case};
 use ladder::sizes::Sizes;
 use ladders::matmul::MATMUL;
 use ladders::matmul::reference::{bound, reference};
@@ -116,7 +116,7 @@ fn measure(
     let mut child = Child::new(MATMUL.info.name, None);
     let runner = LadderRunner::new(&MATMUL, Some(device), Sources::from_environment(), &mut child);
     let mut buffers = runner.allocate(&shape)?;
-    let mut run = CaseRun::new(runner.case(&shape));
+    let mut run = CaseRun::new(describe_case(&MATMUL, &shape));
     let peak = runner.peak(0, &buffers);
     let peak = peak.map_err(|outcome| print_left_out(MATMUL.info.peaks[0].name, &outcome)).ok();
     let mut ready = Vec::new();
@@ -124,8 +124,8 @@ fn measure(
         match runner.prepare(variant, &mut buffers) {
             Ok(prepared) => {
                 let checked = runner.check(variant.id, &prepared, &mut buffers);
-                let compared = checked
-                    .and_then(|_| runner.run_compared(ComparedRun::default(), &prepared.built, &mut buffers));
+                let compared =
+                    checked.and_then(|_| runner.run_compared((None, false), &prepared.built, &mut buffers));
                 compared.map_err(|outcome| outcome.reason().unwrap_or_default())?;
                 let row = Row::new(runner.entry(variant), Outcome::Skipped(String::new()));
                 ready.push((Row { auto_choice: prepared.auto_choice, ..row }, prepared.built));
@@ -138,15 +138,15 @@ fn measure(
     let buffers = RefCell::new(buffers);
     // The peak kernel has no row.
     let mut rows: Vec<Option<Row>> = Vec::new();
-    let mut contenders: Vec<TimedTask<Box<dyn Error>>> = Vec::new();
+    let mut contenders: Vec<Box<dyn FnMut() -> Result<Sample> + '_>> = Vec::new();
     let rounds = rounds + WARM;
     if let Some(peak) = &peak {
         rows.push(None);
-        contenders.push(TimedTask { rounds, run: run_variant(&runner, &buffers, peak) });
+        contenders.push(run_variant(&runner, &buffers, peak));
     }
     for (row, ready) in &ready {
         rows.push(Some(row.clone()));
-        contenders.push(TimedTask { rounds, run: run_variant(&runner, &buffers, ready) });
+        contenders.push(run_variant(&runner, &buffers, ready));
     }
     for (entry, library) in libraries(device, shape, &a, &b, settings) {
         match library
@@ -154,13 +154,17 @@ fn measure(
         {
             Ok(Library { mut run, .. }) => {
                 rows.push(Some(Row::new(entry, Outcome::Skipped(String::new()))));
-                contenders.push(TimedTask { rounds, run: Box::new(move |_| run().map(wall_sample)) });
+                contenders.push(Box::new(move || run().map(Sample::on_host)));
             }
             Err(why) => eprintln!("peer_matmul: {} is left out: {why}", entry.id),
         }
     }
-    let results = alternate(rounds, &mut contenders, |_, _| Ok(()))?;
-    for (row, timed) in rows.into_iter().zip(results) {
+    let mut turns: Alternation<Box<dyn Error>> = Alternation::new(vec![rounds; contenders.len()], Vec::new());
+    for round in 0..rounds {
+        turns.round(round, |at, _| contenders[at]());
+    }
+    turns.finish();
+    for (row, timed) in rows.into_iter().zip(turns.results()) {
         let name = row.as_ref().map_or(MATMUL.info.peaks[0].name, |row| row.entry.id);
         let timed = match timed {
             Ok(timed) => timed,
@@ -169,7 +173,7 @@ fn measure(
                 continue;
             }
         };
-        let samples: Vec<Sample> = timed.samples.into_iter().skip(WARM as usize).collect();
+        let samples: Vec<Sample> = timed.samples.iter().skip(WARM as usize).copied().collect();
         let measured = Measurement::from_samples(&samples).ok_or("--rounds takes a number from 1 on")?;
         // The tuned CLBlast is a process of its own: its CPU use is not that of a foreign process.
         let others = timed.others.filter(|_| settings.is_none());
@@ -188,13 +192,8 @@ fn run_variant<'a>(
     runner: &'a LadderRunner<'_, ArrayLadder<Shape>>,
     buffers: &'a RefCell<CaseBuffers<ArrayLadder<Shape>>>,
     one: &'a Built<Shape>,
-) -> Box<dyn FnMut(Option<u32>) -> Result<Sample> + 'a> {
-    Box::new(move |_| Ok(wall_sample(runner.run(one, &mut buffers.borrow_mut())?.wall_ms)))
-}
-
-/// Returns a sample of elapsed time only, which is all that is known of a library.
-fn wall_sample(wall_ms: f64) -> Sample {
-    Sample { device_ms: None, dispatch_ms: None, wall_ms }
+) -> Box<dyn FnMut() -> Result<Sample> + 'a> {
+    Box::new(move || Ok(Sample::on_host(runner.run(one, &mut buffers.borrow_mut())?.wall_ms)))
 }
 
 fn print_left_out(name: &str, outcome: &Outcome) {

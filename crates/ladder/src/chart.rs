@@ -5,7 +5,6 @@
 //! shows the word of its outcome. Each peak kernel is a line across the rows. Coordinates and sizes are in SVG user units.
 
 use std::borrow::Cow;
-use std::fmt::{self, Write};
 
 use super::measure::Measurement;
 use super::rows::{CaseRun, Row};
@@ -56,110 +55,90 @@ text{font:13px sans-serif;fill:#1f2328}
 /// device's name and its results for a case. `interrupted` is a sentence about the missing results if the benchmark was stopped
 /// early.
 pub fn svg(ladder: &str, panels: &[(&str, &CaseRun)], interrupted: Option<&str>) -> String {
-    let mut svg = String::new();
-    // Writing to a String does not fail.
-    let _ = write_svg(&mut svg, ladder, panels, interrupted);
-    svg
-}
-
-fn write_svg(
-    out: &mut String,
-    ladder: &str,
-    panels: &[(&str, &CaseRun)],
-    interrupted: Option<&str>,
-) -> fmt::Result {
-    let axis = Axis::new(panels.iter().flat_map(|(_, run)| run.outcomes()).filter_map(Outcome::measured));
-    let begin = labels_end(panels);
+    let measured = || panels.iter().flat_map(|(_, run)| run.outcomes()).filter_map(Outcome::measured);
+    // Some space is left of the shortest time for its bar.
+    let ends = measured().flat_map(|m| [0.8, 1.0].map(|part| part * m.time.p50.max(MIN_MS)));
+    let axis = measured().next().map(|_| Axis::new(ends, (labels_end(panels), AXIS_END)));
     let mut body = String::new();
     let mut y = MARGIN + LINE_HEIGHT;
     let title = format!("{ladder}: median of each in ms, on a logarithmic scale");
-    y = write_lines(&mut body, "head", &title, y)?;
+    y = write_lines(&mut body, "head", &title, y);
     if let Some(sentence) = interrupted {
-        y = write_lines(&mut body, "interrupted", sentence, y)?;
+        y = write_lines(&mut body, "interrupted", sentence, y);
     }
     if panels.is_empty() {
-        y = write_lines(&mut body, "nothing", "Nothing has been measured.", y)?;
+        y = write_lines(&mut body, "nothing", "Nothing has been measured.", y);
     }
     for (device, run) in panels {
-        let mut panel = Panel { out: &mut body, run, axis, begin };
-        y = panel.write(device, y + 0.5 * LINE_HEIGHT)?;
+        let mut panel = Panel { out: &mut body, run, axis };
+        y = panel.write(device, y + 0.5 * LINE_HEIGHT);
     }
-    if panels.iter().any(|(_, run)| run.outcomes().filter_map(Outcome::measured).any(is_noisy)) {
+    if measured().any(is_noisy) {
         y += LINE_HEIGHT;
-        write_bar(&mut body, (MARGIN, y - 11.0), (24.0, 12.0), true)?;
-        write_text(&mut body, "small", MARGIN + 32.0, y, "~ noisy: only the digits that can be believed")?;
+        write_bar(&mut body, (MARGIN, y - 11.0), (24.0, 12.0), true);
+        write_text(&mut body, "small", MARGIN + 32.0, y, "~ noisy: only the digits that can be believed");
     }
-    write_document(out, (&title, &description(panels, interrupted)), y, &body)
+    document((&title, &description(panels, interrupted)), y, &body)
 }
 
-/// Writes an SVG document with a title and a description for screen readers. `bottom` is the y coordinate of the lower end of
+/// Returns an SVG document with a title and a description for screen readers. `bottom` is the y coordinate of the lower end of
 /// `body`.
-pub(super) fn write_document(
-    out: &mut String,
-    (title, description): (&str, &str),
-    bottom: f64,
-    body: &str,
-) -> fmt::Result {
+pub(super) fn document((title, description): (&str, &str), bottom: f64, body: &str) -> String {
     let height = (bottom + MARGIN).ceil();
-    writeln!(
-        out,
+    format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" \
          viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-labelledby=\"title desc\">\n\
          <title id=\"title\">{}</title>\n<desc id=\"desc\">{}</desc>\n<style>\n{STYLE}</style>\n\
          <defs><pattern id=\"hatch\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" \
          patternTransform=\"rotate(45)\"><rect width=\"6\" height=\"6\" fill=\"#dbe9ff\"/>\
          <rect width=\"2.5\" height=\"6\" fill=\"#2f6fd6\"/></pattern></defs>\n\
-         <rect width=\"{WIDTH}\" height=\"{height}\" fill=\"#ffffff\"/>",
+         <rect width=\"{WIDTH}\" height=\"{height}\" fill=\"#ffffff\"/>\n{body}</svg>\n",
         escaped(title),
         escaped(description),
-    )?;
-    writeln!(out, "{body}</svg>")
+    )
 }
 
-/// A logarithmic time axis from 10^`low` to 10^`high` milliseconds.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Axis {
-    /// The exponent of ten at the beginning of the axis.
-    low: i32,
-    /// The exponent of ten at the end of the axis.
-    high: i32,
+/// A logarithmic axis over whole powers of ten.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Axis {
+    /// The exponents of ten at both ends.
+    pub(super) powers: (i32, i32),
+    /// The coordinates of both ends.
+    ends: (f64, f64),
 }
 
 impl Axis {
-    /// Returns a time axis that includes the medians of all `times`, with some space left of the shortest one for its bar;
-    /// `None` if there are no times.
-    fn new<'a>(times: impl Iterator<Item = &'a Measurement>) -> Option<Self> {
-        let ends = times.map(|measured| measured.time.p50.max(MIN_MS)).fold(None, |ends, ms| match ends {
-            None => Some((ms, ms)),
-            Some((low, high)) => Some((f64::min(low, ms), f64::max(high, ms))),
-        });
-        let (shortest, longest) = ends?;
-        let low = (0.8 * shortest).log10().floor() as i32;
-        Some(Self { low, high: (longest.log10().ceil() as i32).max(low + 1) })
+    /// Creates an axis that includes all `values`; `ends` are the coordinates of its two ends.
+    pub(super) fn new(values: impl Iterator<Item = f64>, ends: (f64, f64)) -> Self {
+        let (low, high) = values
+            .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)));
+        let low = low.log10().floor() as i32;
+        Self { powers: (low, (high.log10().ceil() as i32).max(low + 1)), ends }
     }
 
-    /// Returns the x coordinate of a time in milliseconds, for an axis that begins at x = `begin`.
-    fn x(self, ms: f64, begin: f64) -> f64 {
-        let part = (ms.max(MIN_MS).log10() - f64::from(self.low)) / f64::from(self.high - self.low);
-        begin + part * (AXIS_END - begin)
+    /// Returns the coordinate of a value on the axis.
+    pub(super) fn at(self, value: f64) -> f64 {
+        let (low, high) = (f64::from(self.powers.0), f64::from(self.powers.1));
+        self.ends.0 + (value.log10() - low) / (high - low) * (self.ends.1 - self.ends.0)
     }
 
-    /// Returns the ticks of the axis: the time of each in milliseconds, and its label, or `None` if the tick has no label.
-    fn ticks(self) -> impl Iterator<Item = (f64, Option<String>)> {
-        let powers = self.high - self.low;
-        let (steps, has_words): (&[i32], bool) = match powers {
-            ..=3 => (&[1, 2, 5], powers < 3),
-            _ => (&[1], false),
-        };
-        let ticks = (self.low..=self.high).flat_map(move |power| {
+    /// Returns the x coordinate of a time in milliseconds.
+    fn x(self, ms: f64) -> f64 {
+        self.at(ms.max(MIN_MS))
+    }
+
+    /// Returns the ticks of the axis, at all products of one of `steps` and a power of ten: the step, the value and the label of
+    /// each.
+    pub(super) fn ticks(self, steps: &[i32]) -> impl Iterator<Item = (i32, f64, String)> {
+        let end = 10f64.powi(self.powers.1) * 1.001;
+        let ticks = (self.powers.0..=self.powers.1).flat_map(move |power| {
             steps.iter().map(move |&step| {
-                let (ms, decimals) =
+                let (value, decimals) =
                     (f64::from(step) * 10f64.powi(power), power.min(0).unsigned_abs() as usize);
-                (power, ms, (step == 1 || has_words).then(|| format!("{ms:.decimals$}")))
+                (step, value, format!("{value:.decimals$}"))
             })
         });
-        let end = 10f64.powi(self.high) * 1.001;
-        ticks.filter(move |(_, ms, _)| *ms <= end).map(|(_, ms, word)| (ms, word))
+        ticks.filter(move |(_, value, _)| *value <= end)
     }
 }
 
@@ -168,98 +147,91 @@ struct Panel<'a> {
     out: &'a mut String,
     run: &'a CaseRun,
     axis: Option<Axis>,
-    /// The x coordinate at which the time axis begins.
-    begin: f64,
 }
 
 impl Panel<'_> {
     /// Draws the panel below `y`; returns the y coordinate of its lower end.
-    fn write(&mut self, device: &str, mut y: f64) -> Result<f64, fmt::Error> {
+    fn write(&mut self, device: &str, mut y: f64) -> f64 {
         y += LINE_HEIGHT;
-        y = write_lines(self.out, "panel", &format!("{device} · {}", self.run.case.title), y)?;
-        y = write_lines(self.out, "small", &clock_note(self.run), y)?;
+        y = write_lines(self.out, "panel", &format!("{device} · {}", self.run.case.title), y);
+        y = write_lines(self.out, "small", &clock_note(self.run), y);
         let peaks: Vec<_> = self.run.timed_peaks().collect();
         let rows = y + 6.0 + 14.0 * peaks.len().max(1) as f64;
         let end = rows + ROW_HEIGHT * self.run.rows.len() as f64;
         let base = self.run.base();
         if let Some((row, _)) = base {
-            write_text(self.out, "small number", TIMES_RIGHT, rows - 6.0, "p50")?;
-            write_text(self.out, "small number", FACTORS_RIGHT, rows - 19.0, "speed-up")?;
-            write_text(self.out, "small number", FACTORS_RIGHT, rows - 6.0, &format!("× {}", row.entry.id))?;
+            write_text(self.out, "small number", TIMES_RIGHT, rows - 6.0, "p50");
+            write_text(self.out, "small number", FACTORS_RIGHT, rows - 19.0, "speed-up");
+            write_text(self.out, "small number", FACTORS_RIGHT, rows - 6.0, &format!("× {}", row.entry.id));
         }
-        self.grid(rows, end)?;
+        self.grid(rows, end);
         for (index, row) in self.run.rows.iter().enumerate() {
-            self.row(row, base.map(|(_, measured)| measured), rows + ROW_HEIGHT * index as f64)?;
+            self.row(row, base.map(|(_, measured)| measured), rows + ROW_HEIGHT * index as f64);
         }
-        let Some(axis) = self.axis else { return Ok(end) };
+        let Some(axis) = self.axis else { return end };
         let at = |index: usize| y + 4.0 + 14.0 * index as f64;
-        let x = |measured: &Measurement| axis.x(measured.time.p50, self.begin);
+        let x = |measured: &Measurement| axis.x(measured.time.p50);
         for (index, (_, measured)) in peaks.iter().enumerate() {
-            write_line(self.out, "peak", x(measured), (at(index), end))?;
+            let x = x(measured);
+            write_line(self.out, "peak", [(x, at(index)), (x, end)]);
         }
         for (index, (peak, measured)) in peaks.iter().enumerate() {
-            let is_left = x(measured) < 0.5 * (self.begin + AXIS_END);
+            let is_left = x(measured) < 0.5 * (axis.ends.0 + AXIS_END);
             let (x, anchor) = if is_left { (x(measured) + 5.0, "start") } else { (x(measured) - 5.0, "end") };
             let text = escaped(&format!("peak: {} {} ms", peak.name, median_text(measured)));
             let y = at(index) + 9.0;
-            writeln!(
-                self.out,
-                "<text class=\"peak-name\" text-anchor=\"{anchor}\" x=\"{x:.1}\" y=\"{y:.1}\">{text}</text>"
-            )?;
+            *self.out += &format!(
+                "<text class=\"peak-name\" text-anchor=\"{anchor}\" x=\"{x:.1}\" y=\"{y:.1}\">{text}</text>\n"
+            );
         }
-        Ok(end + LINE_HEIGHT + 6.0)
+        end + LINE_HEIGHT + 6.0
     }
 
     /// Draws the ticks of the axis between two y coordinates.
-    fn grid(&mut self, top: f64, bottom: f64) -> fmt::Result {
-        let Some(axis) = self.axis else { return Ok(()) };
-        for (ms, word) in axis.ticks() {
-            let class = if word.is_some() { "grid" } else { "fine" };
-            let x = axis.x(ms, self.begin);
-            write_line(self.out, class, x, (top, bottom))?;
-            if let Some(word) = word {
-                write_text(self.out, "tick", x, bottom + 14.0, &word)?;
+    fn grid(&mut self, top: f64, bottom: f64) {
+        let Some(axis) = self.axis else { return };
+        let powers = axis.powers.1 - axis.powers.0;
+        for (step, ms, word) in axis.ticks(if powers <= 3 { &[1, 2, 5] } else { &[1] }) {
+            let (x, has_word) = (axis.x(ms), step == 1 || powers < 3);
+            write_line(self.out, if has_word { "grid" } else { "fine" }, [(x, top), (x, bottom)]);
+            if has_word {
+                write_text(self.out, "tick", x, bottom + 14.0, &word);
             }
         }
-        write_text(self.out, "tick", AXIS_END + 40.0, bottom + 14.0, "ms")
+        write_text(self.out, "tick", AXIS_END + 40.0, bottom + 14.0, "ms");
     }
 
     /// Draws a row of the panel with its upper edge at y = `top`. Its speed-up factor is the time of `base` divided by the
     /// row's time.
-    fn row(&mut self, row: &Row, base: Option<&Measurement>, top: f64) -> fmt::Result {
+    fn row(&mut self, row: &Row, base: Option<&Measurement>, top: f64) {
         let middle = top + 0.5 * ROW_HEIGHT;
-        writeln!(self.out, "<g class=\"row\"><title>{}</title>", escaped(&row_sentence(row, base)))?;
+        *self.out += &format!("<g class=\"row\"><title>{}</title>\n", escaped(&row_sentence(row, base)));
         let (title, below) = label(row);
         match below {
-            None => write_text(self.out, "name", MARGIN, middle + 4.5, &title)?,
+            None => write_text(self.out, "name", MARGIN, middle + 4.5, &title),
             Some(below) => {
-                write_text(self.out, "name", MARGIN, middle - 0.5, &title)?;
-                write_text(self.out, "small", MARGIN, middle + 11.0, &truncated(below, 38))?;
+                write_text(self.out, "name", MARGIN, middle - 0.5, &title);
+                write_text(self.out, "small", MARGIN, middle + 11.0, &truncated(below, 38));
             }
         }
         match (row.outcome.measured(), self.axis) {
             (Some(measured), Some(axis)) => {
-                let x = axis.x(measured.time.p50, self.begin);
-                let size = ((x - self.begin).max(0.0), BAR_HEIGHT);
-                write_bar(self.out, (self.begin, middle - 0.5 * BAR_HEIGHT), size, is_noisy(measured))?;
-                write_text(
-                    self.out,
-                    "number",
-                    TIMES_RIGHT,
-                    middle + 4.5,
-                    &format!("{} ms", median_text(measured)),
-                )?;
+                let begin = axis.ends.0;
+                let size = ((axis.x(measured.time.p50) - begin).max(0.0), BAR_HEIGHT);
+                write_bar(self.out, (begin, middle - 0.5 * BAR_HEIGHT), size, is_noisy(measured));
+                let text = format!("{} ms", median_text(measured));
+                write_text(self.out, "number", TIMES_RIGHT, middle + 4.5, &text);
                 if let Some(factor) = base.and_then(|base| base.ratio(measured)) {
-                    write_text(self.out, "number", FACTORS_RIGHT, middle + 4.5, &factor)?;
+                    write_text(self.out, "number", FACTORS_RIGHT, middle + 4.5, &factor);
                 }
             }
             _ => {
                 let is_wrong = matches!(row.outcome, Outcome::Mismatch(_) | Outcome::Failed(_));
                 let class = if is_wrong { "wrong" } else { "word" };
-                write_text(self.out, class, TIMES_RIGHT, middle + 4.5, outcome_word(&row.outcome))?;
+                write_text(self.out, class, TIMES_RIGHT, middle + 4.5, outcome_word(&row.outcome));
             }
         }
-        writeln!(self.out, "</g>")
+        *self.out += "</g>\n";
     }
 }
 
@@ -359,12 +331,12 @@ fn description(panels: &[(&str, &CaseRun)], interrupted: Option<&str>) -> String
 
 /// Writes text of any length as lines that are wrapped at the chart's width, the first one at the y coordinate `y`. Returns the
 /// y coordinate for the next line.
-pub(super) fn write_lines(out: &mut String, class: &str, words: &str, mut y: f64) -> Result<f64, fmt::Error> {
+pub(super) fn write_lines(out: &mut String, class: &str, words: &str, mut y: f64) -> f64 {
     for one in wrapped(words, MAX_LINE_CHARS) {
-        write_text(out, class, MARGIN, y, &one)?;
+        write_text(out, class, MARGIN, y, &one);
         y += LINE_HEIGHT;
     }
-    Ok(y)
+    y
 }
 
 /// Splits text into lines of at most `max_chars` characters. Lines break between words; only a word that is longer than a line
@@ -392,22 +364,22 @@ fn wrapped(words: &str, max_chars: usize) -> Vec<String> {
 }
 
 /// Writes text with a style class at a point.
-pub(super) fn write_text(out: &mut String, class: &str, x: f64, y: f64, words: &str) -> fmt::Result {
-    writeln!(out, "<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\">{}</text>", escaped(words))
+pub(super) fn write_text(out: &mut String, class: &str, x: f64, y: f64, words: &str) {
+    *out += &format!("<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\">{}</text>\n", escaped(words));
 }
 
-/// Writes a vertical line with a style class at an x coordinate.
-pub(super) fn write_line(out: &mut String, class: &str, x: f64, (top, bottom): (f64, f64)) -> fmt::Result {
-    writeln!(out, "<line class=\"{class}\" x1=\"{x:.1}\" y1=\"{top:.1}\" x2=\"{x:.1}\" y2=\"{bottom:.1}\"/>")
+/// Writes a line with a style class.
+pub(super) fn write_line(out: &mut String, class: &str, [(x1, y1), (x2, y2)]: [(f64, f64); 2]) {
+    *out +=
+        &format!("<line class=\"{class}\" x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\"/>\n");
 }
 
 /// Writes a bar, hatched if its time is noisy.
-fn write_bar(out: &mut String, (x, y): (f64, f64), (width, height): (f64, f64), noisy: bool) -> fmt::Result {
+fn write_bar(out: &mut String, (x, y): (f64, f64), (width, height): (f64, f64), noisy: bool) {
     let fill = if noisy { "url(#hatch)" } else { "#2f6fd6" };
-    writeln!(
-        out,
-        "<rect class=\"bar\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" fill=\"{fill}\"/>"
-    )
+    *out += &format!(
+        "<rect class=\"bar\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" fill=\"{fill}\"/>\n"
+    );
 }
 
 /// Escapes text for XML. Characters that XML does not allow become U+FFFD.

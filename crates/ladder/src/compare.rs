@@ -8,13 +8,11 @@
 
 mod places;
 
-use std::collections::HashMap;
-
-use super::results::{DeviceReport, Report, RunReport};
+use super::results::{DeviceReport, Report};
 use base::timing::noise::MAX_OTHERS;
 use base::timing::ratio::{MIN_SAMPLES, NoInterval, of_medians};
 use base::timing::{Precision, Ratio, Series, Verdict, believed};
-use places::{Index, Place, places};
+use places::{Place, find, is_first, places};
 
 /// The largest difference of the mean clock speeds of two results, relative to the faster one, at which their times are
 /// comparable.
@@ -125,36 +123,28 @@ impl Comparison {
 /// `before` has.
 pub fn compare(before: &Report, after: &Report) -> Vec<Comparison> {
     let (earlier, later) = (places(before), places(after));
-    let index = Index::new(before, &earlier);
     let mut is_found = vec![false; earlier.len()];
-    let mut controls = Controls::default();
-    let mut same: HashMap<*const DeviceReport, Vec<usize>> = HashMap::new();
     let mut comparisons = Vec::new();
     for now in &later {
-        let name = now.name();
-        let same = same.entry(std::ptr::from_ref(now.device)).or_insert_with(|| {
-            let devices = before.devices.iter().enumerate();
-            let is_same = |then: &DeviceReport| device_difference(before, after, then, now.device).is_none();
-            devices.filter(|(_, then)| is_same(then)).map(|(at, _)| at).collect()
-        });
-        let Some(at) = index.find(&name, now, same) else { continue };
+        let is_same = |then: &Place| device_difference(before, after, then.device, now.device).is_none();
+        let Some(at) = find(&earlier, now, is_same) else { continue };
         let then = &earlier[at];
         is_found[at] |= then.run.title == now.run.title;
         comparisons.push(Comparison {
             device: now.device.text("name").to_owned(),
             case: now.run.title.clone(),
-            row: name,
+            row: now.name.clone(),
             times: [then.times(), now.times()],
-            result: compare_rows((before, after), then, now, &mut controls),
+            result: compare_rows((before, after), then, now),
             broke: now.is_mismatch() && !then.is_mismatch(),
         });
     }
-    let gone = index.visible().filter(|at| !is_found[*at]).map(|at| &earlier[at]);
-    comparisons.extend(gone.filter_map(|then| {
+    let gone = (0..earlier.len()).filter(|at| !is_found[*at] && is_first(&earlier, *at));
+    comparisons.extend(gone.map(|at| &earlier[at]).filter_map(|then| {
         Some(Comparison {
             device: then.device.text("name").to_owned(),
             case: then.run.title.clone(),
-            row: then.name(),
+            row: then.name.clone(),
             times: [Some(then.times()?), None],
             result: Err(NoVerdict {
                 kind: NoVerdictKind::Gone,
@@ -208,20 +198,6 @@ fn load_factor(others: [f64; 2]) -> f64 {
     (1.0 - least) / (1.0 - most) / (1.0 - noisy).powi(2)
 }
 
-/// A cache of the ratios of the peak kernels' times between two results. The key of a ratio has the addresses of the two cases
-/// and the name of the clock. The ratio of a case applies to all rows of the case.
-#[derive(Default)]
-struct Controls(HashMap<(*const RunReport, *const RunReport, &'static str), Option<f64>>);
-
-impl Controls {
-    /// Returns the earlier time of the peak kernel divided by the later one; `None` if one of the two cases has no times of it
-    /// by this clock.
-    fn ratio(&mut self, then: &Place<'_>, now: &Place<'_>, clock: &'static str) -> Option<f64> {
-        let key = (std::ptr::from_ref(then.run), std::ptr::from_ref(now.run), clock);
-        *self.0.entry(key).or_insert_with(|| of_medians(&then.control(clock)?, &now.control(clock)?))
-    }
-}
-
 /// Compares a row of the later result with the corresponding row of the earlier one.
 ///
 /// # Errors
@@ -230,7 +206,6 @@ fn compare_rows(
     (before, after): (&Report, &Report),
     then: &Place<'_>,
     now: &Place<'_>,
-    controls: &mut Controls,
 ) -> Result<Compared, NoVerdict> {
     let not_comparable = |reason: String| NoVerdict { kind: NoVerdictKind::NotComparable, reason };
     require_same_work((before, after), then, now).map_err(not_comparable)?;
@@ -266,7 +241,8 @@ fn compare_rows(
             ),
         },
     })?;
-    let ratio = match controls.ratio(then, now, first.clock()) {
+    let controls = then.control(first.clock()).zip(now.control(first.clock()));
+    let ratio = match controls.and_then(|(then, now)| of_medians(&then, &now)) {
         Some(control) => ratio.widened_by(control),
         None => ratio,
     };

@@ -14,7 +14,7 @@ use compute::variant::{Variant, Work};
 use opencl::cl::{ClContext, Device, list_devices};
 
 /// Kernel code of a fake variant, with the tuning parameters `A`, `B` and `C`. No device allows the value 4 for `A`.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct FakeCode {
     file: &'static str,
 }

@@ -117,6 +117,13 @@ mod tests {
         assert_eq!(map.cells.iter().flatten().count(), 4);
         assert_eq!(variants(&trials), (vec!["one"], Some("one")));
         assert!(HeatMap::new(&trials, "two").is_none());
+        // A value outside the candidates gets a column.
+        let other = [trial(1, 48, Status::Scored(2.0))];
+        let map = HeatMap::new(&other, "one").unwrap();
+        assert_eq!(
+            (map.columns.as_slice(), map.cells.iter().flatten().count()),
+            (&[8, 16, 32, 48, 64][..], 1)
+        );
     }
 
     #[test]
@@ -127,13 +134,5 @@ mod tests {
         assert_eq!(best(&trials).map(|(t, ms)| (t.config.get("B"), ms)), Some((16, 1.4)));
         assert_eq!(best(&trials[..1]).map(|(t, ms)| (t.config.get("B"), ms)), Some((8, 1.0)));
         assert_eq!(HeatMap::new(&trials, "one").unwrap().center.config.get("B"), 16);
-    }
-
-    #[test]
-    fn a_value_outside_the_candidates_gets_a_column() {
-        let trials = [trial(1, 48, Status::Scored(2.0))];
-        let map = HeatMap::new(&trials, "one").unwrap();
-        assert_eq!(map.columns, [8, 16, 32, 48, 64]);
-        assert_eq!(map.cells.iter().flatten().count(), 1);
     }
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use base::error::{Error, Result};
+use base::error::Error;
 use base::timing::{CpuTimes, Noise, Precision, Series, believed, noise};
 use compute::sample::Sample;
 
@@ -121,16 +121,6 @@ pub fn rounds_for(predicted_ms: f64, max_rounds: u32, selected_by_name: bool) ->
 /// task runs once more before each timed run.
 const SHORT_MS: f64 = 1.0;
 
-/// A task to time: a variant or a peak kernel.
-pub struct TimedTask<'a, E = Error> {
-    /// The number of rounds in which the task runs.
-    pub rounds: u32,
-    /// Runs the task once and waits until it has finished. The argument is the number of the timed round, or `None` for an
-    /// additional run that only warms up the caches and the clock for the timed one.
-    #[allow(clippy::type_complexity)]
-    pub run: Box<dyn FnMut(Option<u32>) -> Result<Sample, E> + 'a>,
-}
-
 /// The times of all timed runs of one task.
 #[derive(Debug, Clone, Default)]
 pub struct TaskSamples {
@@ -230,30 +220,9 @@ impl<E> Alternation<E> {
     }
 }
 
-/// Runs all tasks in turn for up to `rounds` rounds, as an [`Alternation`] does. Each task takes part in [the number of
-/// rounds](TimedTask::rounds) that it requests. `prepare` is called before each round with the round's number and the results
-/// so far; its time is not measured.
-///
-/// # Errors
-/// Returns the error of `prepare`, which ends all tasks.
-pub fn alternate<E>(
-    rounds: u32,
-    tasks: &mut [TimedTask<E>],
-    mut prepare: impl FnMut(u32, &TaskResults<E>) -> Result<()>,
-) -> Result<TaskResults<E>> {
-    let mut turns = Alternation::new(tasks.iter().map(|task| task.rounds).collect(), Vec::new());
-    for round in 0..rounds {
-        prepare(round, turns.results())?;
-        turns.round(round, |at, round| (tasks[at].run)(round));
-    }
-    turns.finish();
-    Ok(turns.results)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::cell::RefCell;
 
     #[test]
     fn slow_tasks_get_fewer_rounds() {
@@ -271,26 +240,27 @@ mod tests {
         assert!(rounds_for(601_000.0, 30, true).unwrap_err().contains("601 s"));
     }
 
+    /// Returns the number of timed runs of each task; `None` for a task that has failed.
+    fn counts(turns: &Alternation) -> Vec<Option<usize>> {
+        turns.results().iter().map(|one| one.as_ref().map(|timed| timed.samples.len()).ok()).collect()
+    }
+
     #[test]
     fn short_tasks_run_once_more_before_each_timed_run() {
-        let runs = RefCell::new(String::new());
-        let task = |name: char, wall_ms: f64, fails_at: usize| {
-            let runs = &runs;
-            let run = move |round: Option<u32>| {
-                runs.borrow_mut().push(if round.is_some() { name.to_ascii_uppercase() } else { name });
-                match runs.borrow().to_ascii_lowercase().matches(name).count() == fails_at {
+        let mut runs = String::new();
+        let mut turns: Alternation = Alternation::new(vec![3; 3], Vec::new());
+        for round in 0..3 {
+            turns.round(round, |at, round| {
+                let (name, wall_ms) = [('a', 0.5), ('b', 2.0), ('c', 0.5)][at];
+                runs.push(if round.is_some() { name.to_ascii_uppercase() } else { name });
+                match runs.ends_with('c') {
                     true => Err(Error::new("no", "", "")),
-                    false => Ok(Sample { device_ms: None, dispatch_ms: None, wall_ms }),
+                    false => Ok(Sample::on_host(wall_ms)),
                 }
-            };
-            TimedTask { rounds: 3, run: Box::new(run) }
-        };
-        let mut tasks = [task('a', 0.5, 99), task('b', 2.0, 99), task('c', 0.5, 2)];
-        let results = alternate(3, &mut tasks, |_, _| Ok(())).unwrap();
-        drop(tasks);
-        assert_eq!(runs.into_inner(), "ABCaABcaAB", "the one that fails in the run before drops out, too");
-        let counts = results.iter().map(|one| one.as_ref().map(|timed| timed.samples.len()).ok());
-        assert_eq!(counts.collect::<Vec<_>>(), [Some(3), Some(3), None]);
+            });
+        }
+        assert_eq!(runs, "ABCaABcaAB", "the one that fails in the run before drops out, too");
+        assert_eq!(counts(&turns), [Some(3), Some(3), None]);
     }
 
     #[test]
@@ -304,43 +274,32 @@ mod tests {
             });
         }
         assert_eq!(runs, "abcdacbdabcd");
-        assert!(
-            turns.results().iter().all(|timed| timed.as_ref().is_ok_and(|timed| timed.samples.len() == 3))
-        );
+        assert_eq!(counts(&turns), [Some(3); 4]);
     }
 
     #[test]
     fn tasks_alternate_and_a_failing_one_is_dropped() {
-        let log = RefCell::new(String::new());
+        let mut log = String::new();
         let s = Sample { device_ms: Some(1.0), dispatch_ms: Some(0.5), wall_ms: 2.0 };
-        let mut tasks = vec![
-            TimedTask { rounds: 3, run: Box::new(|_| (log.borrow_mut().push('a'), Ok(s)).1) },
-            TimedTask { rounds: 2, run: Box::new(|_| (log.borrow_mut().push('b'), Ok(s)).1) },
-            TimedTask {
-                rounds: 3,
-                run: Box::new(|_| (log.borrow_mut().push('c'), Err(Error::new("no", "", ""))).1),
-            },
-        ];
-        let results = alternate(3, &mut tasks, |round, so_far| {
-            assert!(so_far[0].as_ref().is_ok_and(|timed| timed.samples.len() == round as usize));
-            log.borrow_mut().push_str(&round.to_string());
-            Ok(())
-        })
-        .unwrap();
-        drop(tasks);
-        assert_eq!(log.into_inner(), "0abc1ab2a");
-        let counts: Vec<_> =
-            results.iter().map(|r| r.as_ref().map(|timed| timed.samples.len()).ok()).collect();
-        assert_eq!(counts, [Some(3), Some(2), None]);
+        let mut turns: Alternation = Alternation::new(vec![3, 2, 3], Vec::new());
+        for round in 0..3 {
+            log.push_str(&round.to_string());
+            turns.round(round, |at, _| {
+                log.push(['a', 'b', 'c'][at]);
+                if at == 2 { Err(Error::new("no", "", "")) } else { Ok(s) }
+            });
+        }
+        turns.finish();
+        assert_eq!(log, "0abc1ab2a");
+        assert_eq!(counts(&turns), [Some(3), Some(2), None]);
+        let results = turns.results();
         let measured = results[0].as_ref().unwrap().measurement().unwrap();
         assert_eq!((measured.time.n, measured.device, measured.time.p50), (3, Some(measured.time), 1.0));
         assert_eq!(measured.noise().unwrap().few, Some(3), "three runs are few");
         assert_eq!(measured.others.is_some(), CpuTimes::now().is_some(), "also of what takes no time");
         assert_eq!(Measurement::from_samples(&[]), None);
         // Without a device time, wall times are compared, and are not reported as device times.
-        let by_wall =
-            Measurement::from_samples(&[Sample { device_ms: None, dispatch_ms: None, wall_ms: 2.0 }])
-                .unwrap();
+        let by_wall = Measurement::from_samples(&[Sample::on_host(2.0)]).unwrap();
         assert_eq!((by_wall.device, by_wall.dispatch, by_wall.wall), (None, None, Some(by_wall.time)));
         assert_eq!(by_wall.time.p50, 2.0);
         let impossible = Sample { device_ms: Some(f64::NAN), ..s };

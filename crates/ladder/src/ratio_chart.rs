@@ -2,11 +2,8 @@
 //! ratio of the times on a logarithmic axis. An interval right of the line at 1 means faster, one left of it slower; one that
 //! contains 1 shows no difference.
 
-use std::fmt::{self, Write};
-
 use super::chart::{
-    LINE_HEIGHT, MARGIN, ROW_HEIGHT, WIDTH, escaped, truncated, write_document, write_line, write_lines,
-    write_text,
+    LINE_HEIGHT, MARGIN, ROW_HEIGHT, WIDTH, document, escaped, truncated, write_line, write_lines, write_text,
 };
 use super::compare::{Compared, Comparison};
 use base::timing::Verdict;
@@ -31,37 +28,30 @@ const TICKS: [f64; 12] = [1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 5.0, 10.0, 20.0, 100.0
 /// Returns a chart as SVG text. `before` is a description of the result with which all others are compared. Each panel consists
 /// of the description of another result, and the comparisons of its rows.
 pub fn svg(before: &str, panels: &[(&str, &[Comparison])]) -> String {
-    let mut svg = String::new();
-    // Writing to a String does not fail.
-    let _ = write_svg(&mut svg, before, panels);
-    svg
-}
-
-fn write_svg(out: &mut String, before: &str, panels: &[(&str, &[Comparison])]) -> fmt::Result {
     let title = format!("How many times as fast as in A, with intervals of 99 % confidence. A: {before}");
     let compared = panels.iter().flat_map(|(_, rows)| rows.iter()).filter_map(|row| row.result.as_ref().ok());
     let end = compared.map(|c| c.ratio.high.max(1.0 / c.ratio.low)).fold(MIN_END, f64::max).min(MAX_END);
     let mut body = format!("<style>\n{STYLE}</style>\n");
     let mut description = Vec::new();
-    let mut y = write_lines(&mut body, "panel", &title, MARGIN + LINE_HEIGHT)?;
+    let mut y = write_lines(&mut body, "panel", &title, MARGIN + LINE_HEIGHT);
     for (after, rows) in panels {
-        y = write_lines(&mut body, "panel", &format!("B: {after}"), y + LINE_HEIGHT)?;
+        y = write_lines(&mut body, "panel", &format!("B: {after}"), y + LINE_HEIGHT);
         description.push(format!("B: {after}"));
         for rows in rows.chunk_by(|a, b| (&a.device, &a.case) == (&b.device, &b.case)) {
             let titles = [rows[0].device.as_str(), rows[0].case.as_str()];
             let titles = titles.into_iter().filter(|title| !title.is_empty()).collect::<Vec<_>>().join(" · ");
-            y = write_lines(&mut body, "small", &titles, y)?;
+            y = write_lines(&mut body, "small", &titles, y);
             let bottom = y + ROW_HEIGHT * rows.len() as f64;
-            write_axis(&mut body, end, (y, bottom))?;
+            write_axis(&mut body, end, (y, bottom));
             for row in rows {
-                write_row(&mut body, row, end, y)?;
+                write_row(&mut body, row, end, y);
                 description.push(sentence(row));
                 y += ROW_HEIGHT;
             }
             y += 2.0 * LINE_HEIGHT;
         }
     }
-    write_document(out, (&title, &description.join("\n")), y, &body)
+    document((&title, &description.join("\n")), y, &body)
 }
 
 /// Returns the x coordinate of a ratio; `end` is the ratio at the end of the axis.
@@ -71,23 +61,25 @@ fn x_of(ratio: f64, end: f64) -> f64 {
 }
 
 /// Draws the vertical line at the ratio 1, and up to three ticks of the axis on either side of it.
-fn write_axis(out: &mut String, end: f64, (top, bottom): (f64, f64)) -> fmt::Result {
-    write_line(out, "even", x_of(1.0, end), (top, bottom))?;
-    write_text(out, "tick", x_of(1.0, end), bottom + 14.0, "1×")?;
+fn write_axis(out: &mut String, end: f64, (top, bottom): (f64, f64)) {
+    let mut mark = |class: &str, ratio: f64, word: &str| {
+        let x = x_of(ratio, end);
+        write_line(out, class, [(x, top), (x, bottom)]);
+        write_text(out, "tick", x, bottom + 14.0, word);
+    };
+    mark("even", 1.0, "1×");
     for tick in TICKS.into_iter().rev().filter(|tick| *tick <= end).step_by(2).take(3) {
         for (ratio, word) in [(tick, "faster"), (1.0 / tick, "slower")] {
-            write_line(out, "grid", x_of(ratio, end), (top, bottom))?;
-            write_text(out, "tick", x_of(ratio, end), bottom + 14.0, &format!("{tick}× {word}"))?;
+            mark("grid", ratio, &format!("{tick}× {word}"));
         }
     }
-    Ok(())
 }
 
 /// Draws a row with its upper edge at y = `top`: the name, the interval, and the verdict.
-fn write_row(out: &mut String, row: &Comparison, end: f64, top: f64) -> fmt::Result {
+fn write_row(out: &mut String, row: &Comparison, end: f64, top: f64) {
     let middle = top + 0.5 * ROW_HEIGHT;
-    writeln!(out, "<g class=\"row\"><title>{}</title>", escaped(&sentence(row)))?;
-    write_text(out, "name", MARGIN, middle + 4.5, &truncated(&row.row, 26))?;
+    *out += &format!("<g class=\"row\"><title>{}</title>\n", escaped(&sentence(row)));
+    write_text(out, "name", MARGIN, middle + 4.5, &truncated(&row.row, 26));
     match &row.result {
         Ok(Compared { ratio, verdict, .. }) => {
             let class = match verdict {
@@ -96,16 +88,15 @@ fn write_row(out: &mut String, row: &Comparison, end: f64, top: f64) -> fmt::Res
                 Verdict::NoDifferenceShown { .. } => "same",
             };
             let [low, at, high] = [ratio.low, ratio.estimate, ratio.high].map(|ratio| x_of(ratio, end));
-            writeln!(
-                out,
+            *out += &format!(
                 "<line class=\"interval {class}\" x1=\"{low:.1}\" y1=\"{middle:.1}\" x2=\"{high:.1}\" \
-                 y2=\"{middle:.1}\"/>\n<circle class=\"{class}\" cx=\"{at:.1}\" cy=\"{middle:.1}\" r=\"4\"/>"
-            )?;
-            write_text(out, "small", AXIS.1 + 16.0, middle + 4.0, &verdict.to_string())?;
+                 y2=\"{middle:.1}\"/>\n<circle class=\"{class}\" cx=\"{at:.1}\" cy=\"{middle:.1}\" r=\"4\"/>\n"
+            );
+            write_text(out, "small", AXIS.1 + 16.0, middle + 4.0, &verdict.to_string());
         }
-        Err(why) => write_text(out, "small", AXIS.1 + 16.0, middle + 4.0, why.kind.as_str())?,
+        Err(why) => write_text(out, "small", AXIS.1 + 16.0, middle + 4.0, why.kind.as_str()),
     }
-    writeln!(out, "</g>")
+    *out += "</g>\n";
 }
 
 /// Returns a sentence that describes a row, for its tooltip.

@@ -25,12 +25,12 @@ use base::error::{Error, Result};
 use base::metadata::Metadata;
 use base::text::escaped;
 use base::timing::noise::Noisy;
-use base::timing::{Precision, Ratio, Series};
+use base::timing::{Precision, Series};
 use base::verify::Checked;
 use base::{load, save};
 use compute::KernelFile;
 use compute::sample::Sample;
-use compute::work::Transfer;
+use compute::work::LaunchWork;
 
 /// The version of the file format.
 const SCHEMA: u32 = 2;
@@ -212,8 +212,8 @@ pub struct RowReport {
     /// The throughput in billions of operations per second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gflop_s: Option<f64>,
-    /// The reads, writes and operations of the kernels in a run.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The reads, writes and operations of the kernels in a run; not read from files.
+    #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
     pub work: Option<WorkReport>,
     /// Sentences that explain the time, if `--why` requested them.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -260,18 +260,11 @@ pub struct RatioReport {
     verdict: String,
 }
 
-impl From<Ratio> for RatioReport {
-    fn from(ratio: Ratio) -> Self {
-        let Ratio { low, estimate, high } = ratio;
-        Self { ratio: estimate, low, high, verdict: ratio.verdict().to_string() }
-    }
-}
-
 /// The reads, writes and operations of a variant's kernels in one run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct WorkReport {
     /// The word for an element of the input.
-    unit: String,
+    unit: &'static str,
     reads_per_unit: f64,
     writes_per_unit: f64,
     /// The number of bytes that any implementation must move in a run.
@@ -289,16 +282,11 @@ pub struct WorkReport {
     kernels: Vec<LaunchReport>,
 }
 
-/// The reads, writes and operations of one launch of a kernel.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// The reads, writes and operations of one launch of a kernel, its time and its registers.
+#[derive(Debug, Clone, PartialEq, Serialize)]
 struct LaunchReport {
-    kernel: String,
-    reads: Transfer,
-    writes: Transfer,
-    operations: u64,
-    barriers: Option<u64>,
-    work_items: u64,
-    group_size: u64,
+    #[serde(flatten)]
+    work: LaunchWork,
     ms: Option<f64>,
     registers: Option<u64>,
     spilled_bytes: Option<u64>,

@@ -5,9 +5,7 @@
 //!
 //! [`Roofline::marks`] returns the lines, dots and texts; [`svg`] writes them as SVG, and the window paints them.
 
-use std::fmt::{self, Write};
-
-use super::chart::{escaped, write_text};
+use super::chart::{Axis, LINE_HEIGHT, MARGIN, escaped, write_line, write_text};
 use super::rows::{CaseRun, Row};
 use super::why::{DevicePeaks, Rates};
 use base::timing::number;
@@ -15,14 +13,10 @@ use compute::work::WorkTotals;
 
 /// The width of the chart.
 const WIDTH: f64 = 920.0;
-/// The margin of the chart on all sides.
-const MARGIN: f64 = 16.0;
 /// The x coordinates of the left and the right end of the plot.
 const PLOT_X: (f64, f64) = (70.0, 560.0);
 /// The height of a plot.
 const PLOT_HEIGHT: f64 = 300.0;
-/// The height of a line of text.
-const LINE_HEIGHT: f64 = 18.0;
 
 /// The style sheet of the SVG.
 const STYLE: &str = "\
@@ -141,12 +135,12 @@ impl Roofline {
         let y = Axis::new(fastest, bottom_top);
         let ((left, right), (bottom, top)) = (left_right, bottom_top);
         let mut marks = Vec::new();
-        for (value, word) in x.ticks() {
+        for (_, value, word) in x.ticks(&[1]) {
             let at = x.at(value);
             marks.push(Mark::Grid([(at, top), (at, bottom)]));
             marks.push(Mark::Tick((at, bottom + 14.0), Anchor::Middle, word));
         }
-        for (value, word) in y.ticks() {
+        for (_, value, word) in y.ticks(&[1]) {
             let at = y.at(value);
             marks.push(Mark::Grid([(left, at), (right, at)]));
             marks.push(Mark::Tick((left - 6.0, at + 4.0), Anchor::End, word));
@@ -191,113 +185,66 @@ fn slope((x, y): (Axis, Axis), gb_s: f64, most: Option<f64>) -> Option<[(f64, f6
 
 /// Returns a chart with a roofline for each panel, as SVG text. `ladder` is the ladder's name for the title.
 pub fn svg(ladder: &str, panels: &[Panel]) -> String {
-    let (mut body, mut svg) = (String::new(), String::new());
-    // Writing to a String does not fail.
-    let _ = write_body(&mut body, ladder, panels)
-        .and_then(|height| write_document(&mut svg, ladder, height, &body));
-    svg
-}
-
-fn write_document(out: &mut String, ladder: &str, height: f64, body: &str) -> fmt::Result {
-    writeln!(
-        out,
+    let mut body = String::new();
+    let height = write_body(&mut body, ladder, panels);
+    format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" viewBox=\"0 0 {WIDTH} {height}\" \
          role=\"img\">\n<title>{}: roofline</title>\n<style>\n{STYLE}</style>\n\
-         <rect width=\"{WIDTH}\" height=\"{height}\" fill=\"#ffffff\"/>\n{body}</svg>",
+         <rect width=\"{WIDTH}\" height=\"{height}\" fill=\"#ffffff\"/>\n{body}</svg>\n",
         escaped(ladder)
     )
 }
 
 /// Writes all panels; returns the height of the chart.
-fn write_body(out: &mut String, ladder: &str, panels: &[Panel]) -> Result<f64, fmt::Error> {
+fn write_body(out: &mut String, ladder: &str, panels: &[Panel]) -> f64 {
     let mut y = MARGIN + LINE_HEIGHT;
-    write_text(out, "head", MARGIN, y, &format!("{ladder}: operations per second over operations per byte"))?;
+    write_text(out, "head", MARGIN, y, &format!("{ladder}: operations per second over operations per byte"));
     for panel in panels {
         y += 1.5 * LINE_HEIGHT;
-        write_text(out, "panel", MARGIN, y, &format!("{} · {}", panel.device, panel.run.case.title))?;
+        write_text(out, "panel", MARGIN, y, &format!("{} · {}", panel.device, panel.run.case.title));
         y += LINE_HEIGHT;
         let roofline = Roofline::new(panel.peaks, panel.run.rows.iter().filter_map(Dot::of).collect());
         if roofline.dots.is_empty() {
-            write_text(out, "small", MARGIN, y, "No variant has a time and a known number of operations.")?;
+            write_text(out, "small", MARGIN, y, "No variant has a time and a known number of operations.");
             continue;
         }
-        write_panel(out, &roofline, y)?;
+        write_panel(out, &roofline, y);
         y += f64::max(PLOT_HEIGHT + 2.0 * LINE_HEIGHT, LINE_HEIGHT * (roofline.dots.len() + 1) as f64);
     }
-    Ok((y + MARGIN).ceil())
-}
-
-/// A logarithmic axis over whole powers of ten.
-#[derive(Debug, Clone, Copy)]
-struct Axis {
-    /// The exponents of ten at both ends.
-    powers: (i32, i32),
-    /// The coordinates of both ends.
-    ends: (f64, f64),
-}
-
-impl Axis {
-    /// Creates an axis that includes all `values`; `ends` are the coordinates of its two ends.
-    fn new(values: impl Iterator<Item = f64>, ends: (f64, f64)) -> Self {
-        let (low, high) = values
-            .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)));
-        let low = low.log10().floor() as i32;
-        Self { powers: (low, (high.log10().ceil() as i32).max(low + 1)), ends }
-    }
-
-    /// Returns the coordinate of a value on the axis.
-    fn at(self, value: f64) -> f64 {
-        let (low, high) = (f64::from(self.powers.0), f64::from(self.powers.1));
-        self.ends.0 + (value.log10() - low) / (high - low) * (self.ends.1 - self.ends.0)
-    }
-
-    /// Returns the ticks of the axis, which are at powers of ten: the value and the label of each.
-    fn ticks(self) -> impl Iterator<Item = (f64, String)> {
-        (self.powers.0..=self.powers.1).map(|power| {
-            let decimals = power.min(0).unsigned_abs() as usize;
-            (10f64.powi(power), format!("{:.decimals$}", 10f64.powi(power)))
-        })
-    }
+    (y + MARGIN).ceil()
 }
 
 /// Writes one roofline below `top`, and the list of its dots next to it.
-fn write_panel(out: &mut String, roofline: &Roofline, top: f64) -> fmt::Result {
+fn write_panel(out: &mut String, roofline: &Roofline, top: f64) {
     for mark in roofline.marks(PLOT_X, (top + PLOT_HEIGHT, top)) {
         match mark {
-            Mark::Grid(line) => write_line(out, "grid", line)?,
-            Mark::Roof(line) => write_line(out, "roof", line)?,
+            Mark::Grid(line) => write_line(out, "grid", line),
+            Mark::Roof(line) => write_line(out, "roof", line),
             Mark::Tick((x, y), anchor, words) => {
                 let class = match anchor {
                     Anchor::Start => "small",
                     Anchor::Middle => "tick",
                     Anchor::End => "tick-y",
                 };
-                write_text(out, class, x, y, &words)?;
+                write_text(out, class, x, y, &words);
             }
             Mark::RoofName((x, y), anchor, words) => {
                 let class = if anchor == Anchor::End { "roof-name-left" } else { "roof-name" };
-                write_text(out, class, x, y, &words)?;
+                write_text(out, class, x, y, &words);
             }
             Mark::Dot((x, y), index) => {
                 let words = roofline.dots[index].words();
-                writeln!(
-                    out,
-                    "<g><title>{}</title><circle class=\"dot\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"8\"/>",
+                *out += &format!(
+                    "<g><title>{}</title><circle class=\"dot\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"8\"/>\n",
                     escaped(&words)
-                )?;
-                write_text(out, "dot-number", x, y + 3.5, &(index + 1).to_string())?;
-                writeln!(out, "</g>")?;
+                );
+                write_text(out, "dot-number", x, y + 3.5, &(index + 1).to_string());
+                *out += "</g>\n";
                 let line = top + LINE_HEIGHT * (index as f64 + 0.7);
-                write_text(out, "legend", PLOT_X.1 + 20.0, line, &format!("{}  {words}", index + 1))?;
+                write_text(out, "legend", PLOT_X.1 + 20.0, line, &format!("{}  {words}", index + 1));
             }
         }
     }
-    Ok(())
-}
-
-/// Writes a line with a style class.
-fn write_line(out: &mut String, class: &str, [(x1, y1), (x2, y2)]: [(f64, f64); 2]) -> fmt::Result {
-    writeln!(out, "<line class=\"{class}\" x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\"/>")
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 use super::Outcome;
 use super::outcome::{VariantResult, fail};
 use super::rows::{CaseRun, Row, Turn, folder_letter, not_timed};
-use super::runner::{CaseBuffers, ComparedRun, Ladder, LadderRunner, PreparedVariant};
+use super::runner::{CaseBuffers, Ladder, LadderRunner, PreparedVariant, describe_case};
 use crate::clock_speed::ClockSpeed;
 use crate::measure::{self, Alternation};
 use base::device::Reading;
@@ -14,8 +14,7 @@ use base::error::Result;
 use base::timing::Series;
 use base::verify::{Accuracy, Checked};
 use compute::BackEnd;
-use compute::sample::Sample;
-use compute::sample::{last_commands_ms, named};
+use compute::sample::{Sample, last_commands_ms, named};
 use compute::variant::{Variant, Work};
 use opencl::clock_speed::ClockReader;
 use opencl::watch;
@@ -88,9 +87,6 @@ struct Timing {
     /// The index of the next round.
     round: u32,
     readings: Vec<Reading>,
-    /// The largest error of each variant's output so far, with the index of the variant's row; only for outputs that need not
-    /// be exact.
-    exact: Vec<(usize, Accuracy)>,
     /// The times of the kernel launches of each row.
     launches: Vec<LaunchTimes>,
 }
@@ -113,7 +109,7 @@ impl<'b, 'a, L: Ladder> Benchmark<'b, 'a, L> {
             options,
             case,
             buffers: runner.allocate(case),
-            run: CaseRun::new(runner.case(case)),
+            run: CaseRun::new(describe_case(runner.ladder, case)),
             variants: variants.collect(),
             ready: Vec::new(),
             peaks: Vec::new(),
@@ -202,10 +198,7 @@ impl<L: Ladder> CaseBench<'_, '_, L> {
         match prepared {
             Ok((rounds, checked, prepared)) => {
                 row.checked = checked;
-                prepared.describe(runner, self.case, &mut row);
-                if options.registers {
-                    prepared.describe_registers(runner, &mut row);
-                }
+                prepared.describe(runner, self.case, options.registers, &mut row);
                 let compared = ComparedRounds::new(rounds, number_of(&self.run.case.title));
                 self.ready.push(Ready { row: at, compared, prepared });
             }
@@ -232,8 +225,12 @@ impl<L: Ladder> CaseBench<'_, '_, L> {
             turns.push(Turn::Row(ready.row));
         }
         for (at, outcome) in self.run.peaks.iter_mut().enumerate() {
-            let peak = turns.contains(&Turn::Peak(at)).then(|| warm_peak(self.runner, at, buffers));
-            self.peaks.push(match peak {
+            let warm = || -> VariantResult<L::Built> {
+                let peak = self.runner.peak(at, buffers)?;
+                self.runner.run(&peak, buffers).map_err(fail)?;
+                Ok(peak)
+            };
+            self.peaks.push(match turns.contains(&Turn::Peak(at)).then(warm) {
                 Some(Ok(peak)) => Some(peak),
                 Some(Err(why)) => {
                     *outcome = *why;
@@ -248,7 +245,9 @@ impl<L: Ladder> CaseBench<'_, '_, L> {
         });
         let rounds = turns.iter().map(|turn| match turn {
             Turn::Peak(_) => self.options.rounds,
-            Turn::Row(row) => self.ready(*row).map_or(0, |ready| ready.compared.rounds),
+            Turn::Row(row) => {
+                self.ready.iter().find(|ready| ready.row == *row).map_or(0, |it| it.compared.rounds)
+            }
         });
         let folder_of = |turn: Option<&Turn>| match turn {
             Some(Turn::Row(row)) => self.run.rows[*row].folder,
@@ -261,21 +260,16 @@ impl<L: Ladder> CaseBench<'_, '_, L> {
         // The reading before the first round belongs to the warm-up, and counts only if it is the only one.
         let readings = self.read_clock();
         let launches = vec![Vec::new(); self.run.rows.len()];
-        self.timing = Some(Timing { turns, alternation, round: 0, readings, exact: Vec::new(), launches });
+        self.timing = Some(Timing { turns, alternation, round: 0, readings, launches });
     }
 
     fn read_clock(&self) -> Vec<Reading> {
         self.runner.clock_reader.iter().filter_map(ClockReader::read).collect()
     }
 
-    /// Returns the checked variant of the row with this index; `None` if the row will not be timed.
-    fn ready(&self, row: usize) -> Option<&Ready<L>> {
-        self.ready.iter().find(|ready| ready.row == row)
-    }
-
     fn results(&self, timing: &Timing) -> CaseRun {
         let clock_speed = ClockSpeed::new(&self.runner.clock_reader, &timing.readings);
-        CaseRun { clock_speed, ..self.run.with(&timing.turns, timing.alternation.results(), &timing.exact) }
+        CaseRun { clock_speed, ..self.run.with(&timing.turns, timing.alternation.results()) }
     }
 
     /// Runs all variants and peak kernels of a round once. Returns the results so far, or `None` after the last round.
@@ -286,26 +280,24 @@ impl<L: Ladder> CaseBench<'_, '_, L> {
         let round = timing.round;
         let is_compared = self.ready.iter().any(|ready| ready.compared.contains(round));
         self.runner.load_round(round, is_compared, buffers)?;
-        let Timing { turns, alternation, exact, launches, .. } = &mut timing;
+        let Timing { turns, alternation, launches, .. } = &mut timing;
+        let Self { runner, ready, peaks, run, .. } = self;
         alternation.round(round, |at, round| match turns[at] {
             Turn::Peak(at) => {
-                let Some(peak) = &self.peaks[at] else { return Err(Box::new(not_timed())) };
-                named(self.run.case.peaks[at].name, || self.runner.run(peak, buffers)).map_err(fail)
+                let Some(peak) = &peaks[at] else { return Err(Box::new(not_timed())) };
+                named(run.case.peaks[at].name, || runner.run(peak, buffers)).map_err(fail)
             }
             Turn::Row(row) => {
-                let ready = self.ready.iter().find(|ready| ready.row == row);
+                let ready = ready.iter().find(|ready| ready.row == row);
                 let Some(ready) = ready else { return Err(Box::new(not_timed())) };
-                let run = || ready.run(self.runner, round, buffers);
-                let (sample, accuracy) = named(&self.run.rows[row].entry.name, run)?;
+                let Row { entry, accuracy: worst, .. } = &mut run.rows[row];
+                let (sample, accuracy) = named(&entry.name, || ready.run(runner, round, buffers))?;
                 if round.is_some() {
                     launches[row].push(last_commands_ms());
                 }
-                let Some(accuracy) = accuracy else { return Ok(sample) };
-                match exact.iter_mut().find(|(known, _)| *known == row) {
-                    Some((_, worst)) if worst.max_error >= accuracy.max_error => {}
-                    Some((_, worst)) => *worst = accuracy,
-                    None => exact.push((row, accuracy)),
-                }
+                let is_worse =
+                    |accuracy: &Accuracy| worst.is_none_or(|worst| accuracy.max_error > worst.max_error);
+                *worst = accuracy.filter(is_worse).or(*worst);
                 Ok(sample)
             }
         });
@@ -340,7 +332,7 @@ impl<L: Ladder> Ready<L> {
         };
         // The last round overwrites the memory, so that a variant that stops writing is detected, too.
         let keeps_memory = ![0, self.compared.last].contains(&round);
-        runner.run_compared(ComparedRun { round: Some(round), keeps_memory }, built, buffers)
+        runner.run_compared((Some(round), keeps_memory), built, buffers)
     }
 }
 
@@ -363,18 +355,6 @@ fn prepare_variant<L: Ladder>(
         _ => runner.check(variant.id, &prepared, buffers)?,
     };
     Ok((rounds, checked, prepared))
-}
-
-/// Builds the peak kernel with the index `index` in [`LadderInfo::peaks`](super::runner::LadderInfo::peaks), runs it once as a
-/// warm-up, and returns it.
-fn warm_peak<L: Ladder>(
-    runner: &LadderRunner<L>,
-    index: usize,
-    buffers: &mut CaseBuffers<L>,
-) -> VariantResult<L::Built> {
-    let peak = runner.peak(index, buffers)?;
-    runner.run(&peak, buffers).map_err(fail)?;
-    Ok(peak)
 }
 
 /// Returns the median time of each launch over all rounds; empty if rounds have different numbers of launches, or no times are
@@ -487,12 +467,12 @@ mod tests {
         record
     }
 
+    /// Three rounds with all checks.
+    const OPTIONS: BenchOptions =
+        BenchOptions { rounds: 3, fail_fast: false, selected_by_name: false, registers: false, checks: true };
+
     fn run_three_rounds(names: &[&str], cases: &[u32], fail_fast: bool) -> (Record, Vec<String>) {
-        run_benchmark(
-            names,
-            cases,
-            BenchOptions { rounds: 3, fail_fast, selected_by_name: false, registers: false, checks: true },
-        )
+        run_benchmark(names, cases, BenchOptions { fail_fast, ..OPTIONS })
     }
 
     fn words(run: &CaseRun) -> Vec<&'static str> {
@@ -535,13 +515,7 @@ mod tests {
     #[test]
     fn variants_that_take_minutes_are_left_out_unless_selected() {
         let run_with = |selected_by_name| {
-            let options = BenchOptions {
-                rounds: 3,
-                fail_fast: false,
-                selected_by_name,
-                registers: false,
-                checks: true,
-            };
+            let options = BenchOptions { selected_by_name, ..OPTIONS };
             let (observer, calls) = run_benchmark(&["good", "half a minute", "slow"], &[TIMED_CASE], options);
             let run = observer.runs.last().unwrap().1.clone();
             (run, calls.contains(&"poison half a minute".to_owned()))
@@ -587,13 +561,7 @@ mod tests {
         // Returns the rounds in which the outputs of the variants were wrong.
         let rounds_of_mismatches = |has_one_input| {
             let ladder = FakeLadder { has_one_input, ..FakeLadder::new(by_name) };
-            let options = BenchOptions {
-                rounds: ROUNDS,
-                fail_fast: false,
-                selected_by_name: false,
-                registers: false,
-                checks: true,
-            };
+            let options = BenchOptions { rounds: ROUNDS, ..OPTIONS };
             let cases = (&["good", "once", "cached"][..], &[TIMED_CASE][..]);
             let mut observer = run_ladder((&ladder, None), cases, options, &mut |_| {});
             let (_, run) = observer.runs.pop().unwrap();
@@ -638,13 +606,7 @@ mod tests {
             folder.with(SPEED, b"500000");
             folder.with(&SPEED.replace("scaling_cur", "cpuinfo_max"), b"2500000");
             let clock = ClockReader::of_processors(&folder.file("")).unwrap();
-            let options = BenchOptions {
-                rounds: speeds_mhz.len() as u32,
-                fail_fast: false,
-                selected_by_name: false,
-                registers: false,
-                checks: true,
-            };
+            let options = BenchOptions { rounds: speeds_mhz.len() as u32, ..OPTIONS };
             let mut round = 0;
             let mut govern = |step: &str| {
                 if step.starts_with("timing") {

@@ -305,18 +305,9 @@ impl CaseRun {
     }
 
     /// Returns a copy of these results to which the results of the timed tasks are added. `turns` contains for each of
-    /// `results` the peak kernel or row that it belongs to; `exact` contains the accuracies of outputs, each with the index of
-    /// its row.
-    pub(super) fn with(
-        &self,
-        turns: &[Turn],
-        results: &TaskResults<Box<Outcome>>,
-        exact: &[(usize, Accuracy)],
-    ) -> Self {
+    /// `results` the peak kernel or row that it belongs to.
+    pub(super) fn with(&self, turns: &[Turn], results: &TaskResults<Box<Outcome>>) -> Self {
         let mut run = self.clone();
-        for (at, accuracy) in exact {
-            run.rows.iter_mut().skip(*at).take(1).for_each(|row| row.accuracy = Some(*accuracy));
-        }
         for (turn, timed) in turns.iter().zip(results) {
             let to = match *turn {
                 Turn::Peak(at) => run.peaks.get_mut(at),

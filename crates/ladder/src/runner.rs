@@ -11,7 +11,7 @@ pub use super::definition::{
 use super::growth::{SmallerBuffers, predict_if_long};
 use super::ladder_trial;
 use super::outcome::{VariantResult, fail, predict, require_match};
-use super::rows::{AutoChoice, Case, Entry, Row};
+use super::rows::{AutoChoice, Entry, Row};
 use super::search::{MAX_RATIO_TO_BEST, TrialResult, coordinate_descent};
 use crate::Outcome;
 use base::device::ClockState;
@@ -73,17 +73,6 @@ impl<L: Ladder> Allocation<L> {
     }
 }
 
-/// A timed run whose output is compared with the reference.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct ComparedRun {
-    /// The number of the round; `None` for a run that belongs to no round.
-    pub round: Option<u32>,
-    /// True to leave the results of earlier runs in memory, in ladders in which each round has its own input. A variant that
-    /// reuses results of an earlier round instead of computing them then differs from the reference. If the memory were
-    /// overwritten, it might compute them again and pass.
-    pub keeps_memory: bool,
-}
-
 /// A variant that has been built and has passed a first check, with a prediction of its time.
 pub struct PreparedVariant<L: Ladder> {
     /// The variant, ready to run.
@@ -98,8 +87,9 @@ pub struct PreparedVariant<L: Ladder> {
 
 impl<L: Ladder> PreparedVariant<L> {
     /// Adds to a row the kernel file, the parameters, and the exact reads, writes and operations of the variant's kernels at a
-    /// case. Those of edited kernels are not known.
-    pub(super) fn describe(&self, runner: &LadderRunner<L>, case: &L::Case, row: &mut Row) {
+    /// case. Those of edited kernels are not known. If `registers` is true, also adds the number of registers of each kernel; the
+    /// kernels are compiled once more to determine it.
+    pub(super) fn describe(&self, runner: &LadderRunner<L>, case: &L::Case, registers: bool, row: &mut Row) {
         row.auto_choice = self.auto_choice.clone();
         let (Some(cl), Some((_, config))) = (&runner.cl, &self.kernels) else { return };
         let (file, sources) = (config.code().file(), cl.sources());
@@ -109,12 +99,7 @@ impl<L: Ladder> PreparedVariant<L> {
             let case = runner.ladder.case_of(&self.built, case);
             row.work = runner.ladder.work(config, &cl.device.info, &case);
         }
-    }
-
-    /// Adds to a row the number of registers of each kernel. The kernels are compiled once more to determine it.
-    pub(super) fn describe_registers(&self, runner: &LadderRunner<L>, row: &mut Row) {
-        let (Some(cl), Some((_, config))) = (&runner.cl, &self.kernels) else { return };
-        if let Ok((binary, log)) = program::binary_and_log(cl, config.code().file(), &config.options()) {
+        if registers && let Ok((binary, log)) = program::binary_and_log(cl, file, &config.options()) {
             row.registers = machine_code::registers(&binary, &log);
         }
     }
@@ -152,11 +137,6 @@ impl<'a, L: Ladder> LadderRunner<'a, L> {
     pub fn clock(&self) -> &ClockState {
         let calibrate = || self.cl.as_ref().map_or(ClockState::Uncalibrated(None), clock::calibrate);
         self.clock.get_or_init(calibrate)
-    }
-
-    /// Returns the titles, the peak kernels and other properties of a case that reports need.
-    pub fn case(&self, case: &L::Case) -> Case {
-        describe_case(self.ladder, case)
     }
 
     /// Returns the names, the technology and the peak kernel of a variant, for reports.
@@ -454,13 +434,18 @@ impl<'a, L: Ladder> LadderRunner<'a, L> {
     }
 
     /// Overwrites the output, makes a timed run on the loaded input, and compares every element of the new output with the
-    /// reference. Returns the times, and the accuracy of the output if it need not be exact.
+    /// reference. Returns the times, and the accuracy of the output if it need not be exact. `round` is the number of the round;
+    /// `None` for a run that belongs to no round.
+    ///
+    /// If `keeps_memory` is true, the results of earlier runs are left in memory, in ladders in which each round has its own input.
+    /// A variant that reuses results of an earlier round instead of computing them then differs from the reference. If the memory
+    /// were overwritten, it might compute them again and pass.
     ///
     /// # Errors
     /// Returns the outcome that replaces the variant's times.
     pub fn run_compared(
         &self,
-        ComparedRun { round, keeps_memory }: ComparedRun,
+        (round, keeps_memory): (Option<u32>, bool),
         built: &L::Built,
         buffers: &mut CaseBuffers<L>,
     ) -> VariantResult<(Sample, Option<Accuracy>)> {

@@ -91,16 +91,12 @@ mod tests {
     }
 
     #[test]
-    fn stop_ends_the_search() {
+    fn stop_and_an_error_end_the_search() {
         let (found, tried) = search(|_, _| TrialResult::Stop);
         assert_eq!((found, tried.len()), (None, 1));
         let (found, tried) =
             search(|_, b| if b == 16 { TrialResult::Stop } else { TrialResult::Time(f64::from(b)) });
         assert_eq!((found.as_deref(), tried.len()), (Some("A=1 B=8 C=1: 8"), 3));
-    }
-
-    #[test]
-    fn an_error_ends_the_search() {
         let mut calls = 0;
         let found = coordinate_descent(config(&FIRST_CODE, 1, 8), &DeviceInfo::made_up(), |_| {
             calls += 1;

@@ -15,10 +15,10 @@ use std::time::Instant;
 
 use crate::Outcome;
 use crate::clock_speed::ClockSpeed;
-use crate::measure::{self, Measurement, TimedTask};
+use crate::measure::{self, Alternation, Measurement};
 use crate::outcome::to_error;
 use crate::rows::{CaseRun, Row};
-use crate::runner::{CaseBuffers, ComparedRun, Ladder, LadderRunner, Part};
+use crate::runner::{CaseBuffers, Ladder, LadderRunner, Part, describe_case};
 use crate::search::{MAX_RATIO_TO_BEST, TrialResult, coordinate_descent};
 use base::device::{ClockState, DeviceInfo, Reading};
 use base::error::{Error, Result};
@@ -27,8 +27,7 @@ use base::verify::{Checked, MismatchReport};
 use compute::KernelFile;
 use compute::cache::{Class, Entry};
 use compute::config::{Config, Param, Tunable};
-use compute::sample::Sample;
-use compute::sample::named;
+use compute::sample::{Sample, named};
 use opencl::cl::ClContext;
 use opencl::clock_speed::ClockReader;
 use opencl::sources::Sources;
@@ -66,7 +65,7 @@ impl Status {
 }
 
 /// A trial: one configuration that a search has measured, and the result.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Trial<C: 'static> {
     /// The variant's id.
     pub variant: &'static str,
@@ -85,20 +84,6 @@ pub struct Trial<C: 'static> {
     /// The reasons why the times are noisy: those of the final runs if [`median_ms`](Self::median_ms) is set, else those of the
     /// timed runs; `None` if the times are not noisy or there are none.
     pub noise: Option<Noise>,
-}
-
-impl<C> Clone for Trial<C> {
-    fn clone(&self) -> Self {
-        Self {
-            variant: self.variant,
-            config: self.config.clone(),
-            compile_ms: self.compile_ms,
-            status: self.status.clone(),
-            median_ms: self.median_ms,
-            is_kept: self.is_kept,
-            noise: self.noise,
-        }
-    }
 }
 
 impl<C> Trial<C> {
@@ -175,7 +160,7 @@ impl<C: Tunable> Search<C> {
 
     /// Returns the final runs as benchmark results, to be saved: a row for each finalist.
     pub fn case_run<L: Ladder<Code = C>>(&self, runner: &LadderRunner<L>, case: &L::Case) -> CaseRun {
-        let mut run = CaseRun::new(runner.case(case));
+        let mut run = CaseRun::new(describe_case(runner.ladder, case));
         if let (Some(outcome), Some(peak)) = (run.peaks.first_mut(), &self.peak) {
             *outcome = Outcome::Ok(peak.clone());
         }
@@ -289,21 +274,22 @@ pub fn search<L: Ladder>(
         runner,
         cl,
         buffers: RefCell::new(buffers),
-        best_ms: None,
         trials: Vec::new(),
         checked: Vec::new(),
         finalists: Vec::new(),
         defaults: Vec::new(),
-        finals: Vec::new(),
-        choice: None,
         readings: Vec::new(),
         observer,
         stopped: false,
     };
     match tuner.run(variants, peak) {
-        Ok(peak) => {
+        Ok((peak, finals)) => {
             let clock_speed = ClockSpeed::new(&runner.clock_reader, &tuner.readings);
-            let Tuner { trials, checked, finals, choice, .. } = tuner;
+            let Tuner { mut trials, checked, .. } = tuner;
+            let choice = choose(&trials, &finals);
+            if let Some(Choice { kept, .. }) = choice {
+                trials[kept].is_kept = true;
+            }
             let (clock, sources) = (runner.clock().clone(), cl.sources().clone());
             Ok(Some(Search { peak, trials, checked, clock, clock_speed, finals, choice, sources }))
         }
@@ -338,13 +324,14 @@ fn min_ms<C>(trial: &Trial<C>) -> f64 {
     trial.ms().unwrap_or(f64::INFINITY)
 }
 
+/// The times of the final runs: those of the peak kernel, and those of each finalist with the index of its trial.
+type Finals = (Option<Measurement>, Vec<(usize, Measurement)>);
+
 /// A search in progress.
 struct Tuner<'c, 'a, 'w, L: Ladder> {
     runner: &'c LadderRunner<'a, L>,
     cl: &'c ClContext,
     buffers: RefCell<CaseBuffers<L>>,
-    /// The minimum time of the best trial so far, in milliseconds; `None` before the first trial with a time.
-    best_ms: Option<f64>,
     trials: Vec<Trial<L::Code>>,
     checked: Vec<Checked>,
     /// For each variant, the index in `trials` of its best trial, and the compiled kernels of that trial.
@@ -352,25 +339,10 @@ struct Tuner<'c, 'a, 'w, L: Ladder> {
     /// For each variant whose best trial is not its default configuration, the index in `trials` of the default configuration's
     /// trial, and the compiled kernels of that trial.
     defaults: Vec<(usize, L::Built)>,
-    /// The times of the final runs of each finalist, with the index of its trial in `trials`.
-    finals: Vec<(usize, Measurement)>,
-    choice: Option<Choice>,
     /// The speed of the device's clock after each round of the final runs.
     readings: Vec<Reading>,
     observer: &'w mut dyn SearchObserver<L::Code>,
     stopped: bool,
-}
-
-/// The result of measuring a configuration: its status, and the noise of its times.
-struct TrialOutcome {
-    status: Status,
-    noise: Option<Noise>,
-}
-
-impl TrialOutcome {
-    fn without_times(status: Status) -> Self {
-        Self { status, noise: None }
-    }
 }
 
 /// Asks the observer for permission to continue; sets `stopped` to true if it refuses.
@@ -385,11 +357,7 @@ fn check_continue<C: 'static>(observer: &mut dyn SearchObserver<C>, stopped: &mu
 impl<L: Ladder> Tuner<'_, '_, '_, L> {
     /// Runs the whole search on `variants`. Returns the times of the peak kernel; `None` if there is no peak kernel or it has
     /// no times.
-    fn run(
-        &mut self,
-        variants: InitialConfigs<L::Code>,
-        peak: Option<L::Built>,
-    ) -> Result<Option<Measurement>> {
+    fn run(&mut self, variants: InitialConfigs<L::Code>, peak: Option<L::Built>) -> Result<Finals> {
         let device = self.cl.device.info.clone();
         for (variant, first) in variants {
             let first_trial = self.trials.len();
@@ -419,14 +387,15 @@ impl<L: Ladder> Tuner<'_, '_, '_, L> {
 
     /// Measures all pairs of values of the two parameters with the most values, around the best configuration of all variants.
     fn search_grid(&mut self, device: &DeviceInfo) -> Result<()> {
-        let Some(best) = fastest(self.trials.iter()).cloned() else { return Ok(()) };
-        let [a, b] = grid_params(best.config.code())[..] else { return Ok(()) };
+        let Some(best) = fastest(self.trials.iter()) else { return Ok(()) };
+        let (variant, best) = (best.variant, best.config.clone());
+        let [a, b] = grid_params(best.code())[..] else { return Ok(()) };
         for &y in b.values {
             for &x in a.values {
-                let config = best.config.clone().with(a.name, x).with(b.name, y);
-                let known = self.trials.iter().any(|t| t.variant == best.variant && t.config == config);
+                let config = best.clone().with(a.name, x).with(b.name, y);
+                let known = self.trials.iter().any(|t| t.variant == variant && t.config == config);
                 if !known && config.is_allowed(device) {
-                    self.run_trial(best.variant, &config)?;
+                    self.run_trial(variant, &config)?;
                 }
             }
         }
@@ -460,9 +429,9 @@ impl<L: Ladder> Tuner<'_, '_, '_, L> {
             let measured = named(&name, || self.measure_config(&ready, compile_ms))?;
             Ok((measured, ready))
         });
-        let (TrialOutcome { status, noise }, ready) = match measured {
+        let ((status, noise), ready) = match measured {
             Err(error) if self.stopped => return Err(error),
-            Err(error) => (TrialOutcome::without_times(Status::Failed(error.to_string())), None),
+            Err(error) => ((Status::Failed(error.to_string()), None), None),
             Ok((measured, ready)) => (measured, Some(ready)),
         };
         let at = self.trials.len();
@@ -490,18 +459,21 @@ impl<L: Ladder> Tuner<'_, '_, '_, L> {
     }
 
     /// Predicts the time of the compiled configuration `built`, checks its output, and times it. Adds the time of the first
-    /// launch to `compile_ms`, because some drivers finish compiling then.
-    fn measure_config(&mut self, built: &L::Built, compile_ms: &mut Option<f64>) -> Result<TrialOutcome> {
+    /// launch to `compile_ms`, because some drivers finish compiling then. Returns the status, and the noise of the times.
+    fn measure_config(
+        &mut self,
+        built: &L::Built,
+        compile_ms: &mut Option<f64>,
+    ) -> Result<(Status, Option<Noise>)> {
         let began = CpuTimes::now();
-        let known_ms = self.best_ms;
-        let hopeless = |ms| known_ms.is_some_and(|best| ms > MAX_RATIO_TO_BEST * best + 0.1);
-        let differs = |report| Ok(TrialOutcome::without_times(Status::Mismatch(report)));
+        let best_ms = fastest(self.trials.iter()).map(min_ms);
+        let hopeless = |ms| best_ms.is_some_and(|best| ms > MAX_RATIO_TO_BEST * best + 0.1);
         check_continue(&mut *self.observer, &mut self.stopped)?;
         let (report, launched_ms) = self.runner.quick_check(built, &self.buffers.borrow())?;
         // Some drivers finish compiling at the first launch.
         *compile_ms = compile_ms.map(|compiled_ms| compiled_ms + launched_ms);
         if let Some(report) = report {
-            return differs(report);
+            return Ok((Status::Mismatch(report), None));
         }
         // No time is taken before the clock is calibrated.
         let _ = self.runner.clock();
@@ -517,7 +489,7 @@ impl<L: Ladder> Tuner<'_, '_, '_, L> {
         }
         let _watchdog = watch::step("a configuration is checked and timed", predicted);
         if hopeless(predicted) {
-            return Ok(TrialOutcome::without_times(Status::Abandoned(predicted)));
+            return Ok((Status::Abandoned(predicted), None));
         }
         let (observer, stopped) = (&mut *self.observer, &mut self.stopped);
         let all = self.runner.check_small_cases((built, ""), &self.buffers.borrow(), &mut || {
@@ -525,16 +497,16 @@ impl<L: Ladder> Tuner<'_, '_, '_, L> {
         })?;
         let checked = match all {
             Ok(checked) => checked,
-            Err(report) => return differs(*report),
+            Err(report) => return Ok((Status::Mismatch(*report), None)),
         };
         check_continue(&mut *self.observer, &mut self.stopped)?;
-        let first = self.runner.run_compared(ComparedRun::default(), built, &mut self.buffers.borrow_mut());
+        let first = self.runner.run_compared((None, false), built, &mut self.buffers.borrow_mut());
         let first = match first {
             Ok((sample, _)) => sample,
             Err(outcome) => {
                 // The variant may have changed the input that all others share.
                 self.runner.reload(built, &mut self.buffers.borrow_mut())?;
-                return Ok(TrialOutcome::without_times(Status::from_outcome(*outcome)));
+                return Ok((Status::from_outcome(*outcome), None));
             }
         };
         if self.checked.is_empty() {
@@ -548,17 +520,16 @@ impl<L: Ladder> Tuner<'_, '_, '_, L> {
             samples.push(self.sample(built)?);
         }
         let Some(Measurement { time: series, .. }) = Measurement::from_samples(&samples) else {
-            return Ok(TrialOutcome::without_times(Status::Failed("It was not measured.".to_owned())));
+            return Ok((Status::Failed("It was not measured.".to_owned()), None));
         };
         let others = began.and_then(|began| CpuTimes::now()?.others_since(&began));
-        self.best_ms = Some(known_ms.map_or(series.min, |best| best.min(series.min)));
-        let noise = Noise::of(&series, others);
-        Ok(TrialOutcome { status: Status::Scored(series.min), noise })
+        Ok((Status::Scored(series.min), Noise::of(&series, others)))
     }
 
     /// Makes the final runs: times the best configuration of each variant, the default configurations and the peak kernel in
-    /// turn, and chooses the configuration that is kept. Returns the times of the peak kernel; `None` if it has none.
-    fn time_finalists(&mut self, peak: Option<L::Built>) -> Result<Option<Measurement>> {
+    /// turn. Returns the times of the peak kernel, if it has any, and those of each finalist with the index of its trial in
+    /// `trials`.
+    fn time_finalists(&mut self, peak: Option<L::Built>) -> Result<Finals> {
         // The default configurations of the variant that is expected to be the fastest, and of the one that is.
         let fastest = fastest(self.trials.iter()).map(|trial| trial.variant);
         let first = self.trials.first().map(|trial| trial.variant);
@@ -567,28 +538,30 @@ impl<L: Ladder> Tuner<'_, '_, '_, L> {
             variant == fastest || variant == first
         });
         self.finalists.extend(defaults);
-        let (runner, buffers) = (self.runner, &self.buffers);
-        let sample = &|built: &L::Built| runner.run(built, &mut buffers.borrow_mut());
-        let mut tasks: Vec<TimedTask> = Vec::new();
         if let Some(peak) = &peak {
-            sample(peak)?; // warm up
-            tasks.push(TimedTask { rounds: FINAL_ROUNDS, run: Box::new(|_| sample(peak)) });
+            self.sample(peak)?; // warm up
         }
-        for (at, ready) in &self.finalists {
-            let rounds = measure::rounds_for(min_ms(&self.trials[*at]), FINAL_ROUNDS, false).unwrap_or(1);
-            let name = self.trials[*at].name();
-            tasks.push(TimedTask { rounds, run: Box::new(move |_| named(&name, || sample(ready))) });
-        }
-        let (observer, stopped) = (&mut *self.observer, &mut self.stopped);
-        let readings = &mut self.readings;
-        let results = measure::alternate(FINAL_ROUNDS, &mut tasks, |round, _| {
+        let rounds = |(at, _): &(usize, _)| {
+            measure::rounds_for(min_ms(&self.trials[*at]), FINAL_ROUNDS, false).unwrap_or(1)
+        };
+        let rounds = peak.iter().map(|_| FINAL_ROUNDS).chain(self.finalists.iter().map(rounds));
+        let mut turns = Alternation::new(rounds.collect(), Vec::new());
+        for round in 0..FINAL_ROUNDS {
             if round > 0 {
-                readings.extend(runner.clock_reader.iter().filter_map(ClockReader::read));
+                self.readings.extend(self.runner.clock_reader.iter().filter_map(ClockReader::read));
             }
-            check_continue(observer, stopped)
-        })?;
-        drop(tasks);
-        let mut measured = results.into_iter().map(|timed| timed.map(|timed| timed.measurement()));
+            check_continue(&mut *self.observer, &mut self.stopped)?;
+            turns.round(round, |at, _| match (&peak, at) {
+                (Some(peak), 0) => self.sample(peak),
+                _ => {
+                    let (trial, built) = &self.finalists[at - usize::from(peak.is_some())];
+                    named(&self.trials[*trial].name(), || self.sample(built))
+                }
+            });
+        }
+        turns.finish();
+        let results = turns.results().clone().into_iter();
+        let mut measured = results.map(|timed| timed.map(|timed| timed.measurement()));
         let peak = match peak.and_then(|_| measured.next()).transpose() {
             Ok(peak) => peak.flatten(),
             Err(error) => {
@@ -596,14 +569,14 @@ impl<L: Ladder> Tuner<'_, '_, '_, L> {
                 None
             }
         };
-        let mut failure = None;
+        let (mut finals, mut failure) = (Vec::new(), None);
         for ((at, _), measured) in self.finalists.iter().zip(measured) {
             let trial = &mut self.trials[*at];
             match measured {
                 Ok(measured) => {
                     trial.median_ms = measured.as_ref().map(|m| m.time.p50);
                     trial.noise = measured.as_ref().and_then(Measurement::noise);
-                    self.finals.extend(measured.map(|measured| (*at, measured)));
+                    finals.extend(measured.map(|measured| (*at, measured)));
                 }
                 Err(error) => {
                     trial.status = Status::Failed(error.to_string());
@@ -611,16 +584,12 @@ impl<L: Ladder> Tuner<'_, '_, '_, L> {
                 }
             }
         }
-        self.choice = choose(&self.trials, &self.finals);
-        if let Some(Choice { kept, .. }) = self.choice {
-            self.trials[kept].is_kept = true;
-        }
         match failure {
             // No finalist has a time: the device is at fault.
             Some(error) if self.finalists.iter().all(|(at, _)| self.trials[*at].median_ms.is_none()) => {
                 Err(error)
             }
-            _ => Ok(peak),
+            _ => Ok((peak, finals)),
         }
     }
 }

@@ -102,11 +102,6 @@ impl<'a> Evidence<'a> {
     pub fn rates(&self) -> Option<Rates> {
         Rates::new(self.work?.totals(), self.ms)
     }
-
-    /// Returns the registers and spilled bytes of the kernel with this name; `None` if the driver does not report them.
-    pub fn registers_of(&self, kernel: &str) -> Option<&'a KernelRegisters> {
-        self.registers.iter().find(|registers| registers.kernel == kernel)
-    }
 }
 
 /// Returns sentences that explain a variant's time on a device from the measured numbers `evidence`; none if nothing can be

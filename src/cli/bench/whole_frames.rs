@@ -3,7 +3,6 @@
 //! release) are timed, too.
 
 use std::borrow::Cow;
-use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
@@ -25,7 +24,7 @@ use engine::sharing::Sharing;
 use engine::stats::Stage;
 use engine::{Engine, Pipeline, Request, Slot};
 use ladder::Outcome;
-use ladder::measure::{TaskSamples, TimedTask, alternate, rounds_for};
+use ladder::measure::{Alternation, TaskSamples, rounds_for};
 use ladder::outcome::{VariantResult, fail};
 use ladder::results::{RowReport, RunReport};
 use ladder::rounds;
@@ -222,29 +221,21 @@ impl<'a> Client<'a> {
                 Err(outcome) => rows.push(row(id, *outcome, [None; STAGES.len()])),
             }
         }
-        let (client, times) = (RefCell::new(self), RefCell::new(vec![Vec::new(); ready.len()]));
-        let now = Cell::new(0);
-        let (client, times, now) = (&client, &times, &now);
-        let task = |(at, &(id, rounds, ms)): (usize, &(VariantId, u32, f64))| TimedTask {
-            rounds,
-            run: Box::new(move |_| {
-                let _watched = watch::step("whole frames are timed", ms);
-                let one = client.borrow_mut().filter(id, radius).map_err(fail)?;
-                // Only the last run of a round counts.
-                let frames = &mut times.borrow_mut()[at];
-                frames.truncate(now.get());
-                frames.push(one);
-                Ok(Sample { device_ms: None, dispatch_ms: None, wall_ms: one.frame_ms })
-            }),
-        };
-        let mut tasks: Vec<TimedTask<Box<Outcome>>> = ready.iter().enumerate().map(task).collect();
-        let results = alternate(options.rounds, &mut tasks, |round, _| {
-            now.set(round as usize);
+        let mut turns: Alternation<Box<Outcome>> =
+            Alternation::new(ready.iter().map(|(_, rounds, _)| *rounds).collect(), Vec::new());
+        let mut times = vec![Vec::new(); ready.len()];
+        for round in 0..options.rounds {
             show(&format!("timing whole frames, r={radius}, round {}", round + 1));
-            Ok(())
-        })?;
-        drop(tasks);
-        for (((id, ..), result), times) in ready.iter().zip(&results).zip(times.borrow().iter()) {
+            turns.round(round, |at, timed| {
+                let (id, _, ms) = ready[at];
+                let _watched = watch::step("whole frames are timed", ms);
+                let one = self.filter(id, radius).map_err(fail)?;
+                times[at].extend(timed.map(|_| one));
+                Ok(Sample { device_ms: None, dispatch_ms: None, wall_ms: one.frame_ms })
+            });
+        }
+        turns.finish();
+        for (((id, ..), result), times) in ready.iter().zip(turns.results()).zip(&times) {
             rows.push(match result.as_ref().map(TaskSamples::measurement) {
                 Ok(Some(frame)) => row(*id, Outcome::Ok(frame), series(times)),
                 Ok(None) => continue,

@@ -1,7 +1,5 @@
 //! The rows of saved results, each with its case and device.
 
-use std::collections::{BTreeMap, HashMap};
-
 use super::Times;
 use crate::results::{DeviceReport, Report, RowReport, RunReport};
 use base::timing::Series;
@@ -10,8 +8,11 @@ use base::timing::Series;
 const MOST_OTHERS: f64 = 0.99;
 
 /// A row of a saved result, with its case and device.
-#[derive(Clone, Copy)]
 pub(super) struct Place<'a> {
+    /// The name of the row; that of a peak kernel is in parentheses.
+    pub(super) name: String,
+    /// The index of the device in the result.
+    device_at: usize,
     pub(super) device: &'a DeviceReport,
     pub(super) run: &'a RunReport,
     pub(super) row: &'a RowReport,
@@ -20,10 +21,6 @@ pub(super) struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    pub(super) fn name(&self) -> String {
-        if self.is_peak { format!("({})", self.row.id) } else { self.row.name() }
-    }
-
     /// Returns the case whose peak kernel and clock speed show how the machine has changed between two runs: the row's own
     /// case, or the device's first case if the row's case has no peak kernels.
     pub(super) fn control_run(&self) -> &'a RunReport {
@@ -62,53 +59,37 @@ impl<'a> Place<'a> {
 /// Returns all rows of a saved result.
 pub(super) fn places(saved: &Report) -> Vec<Place<'_>> {
     let mut places = Vec::new();
-    for device in &saved.devices {
+    for (device_at, device) in saved.devices.iter().enumerate() {
         for run in &device.runs {
-            let place = |row, is_peak| Place { device, run, row, is_peak };
+            let place = |name, row, is_peak| Place { name, device_at, device, run, row, is_peak };
             let peaks = run.peaks.iter().filter(|peak| peak.samples.is_some());
-            places.extend(peaks.map(|peak| place(peak, true)));
-            places.extend(run.variants.iter().map(|row| place(row, false)));
+            places.extend(peaks.map(|peak| place(format!("({})", peak.id), peak, true)));
+            places.extend(run.variants.iter().map(|row| place(row.name(), row, false)));
         }
     }
     places
 }
 
-/// An index of a result's rows, to find the row that corresponds to a row of another result.
-pub(super) struct Index<'a> {
-    /// The indices of the rows: first by the name of the row, then by the index of the device and the title of the case. If
-    /// several rows have the same name, device and case, only the first one is in the index.
-    by_name: HashMap<String, BTreeMap<(usize, &'a str), usize>>,
+/// Returns the index of the row with the same name and case as `wanted` on the same device, for which `is_same_device` returns
+/// true. If there is none, returns the row with this name that has most in common with `wanted`, so that the difference can be
+/// reported as the reason for no verdict; `None` if no row has this name.
+pub(super) fn find(
+    places: &[Place],
+    wanted: &Place,
+    is_same_device: impl Fn(&Place) -> bool,
+) -> Option<usize> {
+    let named = places.iter().enumerate().filter(|(_, place)| place.name == wanted.name);
+    let found = named.min_by_key(|(_, place)| {
+        let title = &place.run.title;
+        (*title != wanted.run.title, !is_same_device(place), place.device_at, title)
+    });
+    found.map(|(at, _)| at)
 }
 
-impl<'a> Index<'a> {
-    /// Creates the index of `places`, the rows of `saved`.
-    pub(super) fn new(saved: &'a Report, places: &[Place<'a>]) -> Self {
-        let mut by_name: HashMap<String, BTreeMap<(usize, &str), usize>> = HashMap::new();
-        for (at, place) in places.iter().enumerate() {
-            let device = saved.devices.iter().position(|device| std::ptr::eq(device, place.device));
-            let key = (device.unwrap_or_default(), place.run.title.as_str());
-            by_name.entry(place.name()).or_default().entry(key).or_insert(at);
-        }
-        Self { by_name }
-    }
-
-    /// Returns the indices of the rows in their order. Of several rows with the same name, device and case, only the first one
-    /// is included.
-    pub(super) fn visible(&self) -> impl Iterator<Item = usize> {
-        let mut all: Vec<usize> = self.by_name.values().flat_map(|rows| rows.values().copied()).collect();
-        all.sort_unstable();
-        all.into_iter()
-    }
-
-    /// Returns the index of the row with the same name, case and device as `wanted`. If there is none, returns the row with
-    /// this name that has most in common with `wanted`, so that the difference can be reported as the reason for no verdict;
-    /// `None` if no row has this name. `same` contains the indices of the devices that are the same as that of `wanted`.
-    pub(super) fn find(&self, name: &str, wanted: &Place<'_>, same: &[usize]) -> Option<usize> {
-        let rows = self.by_name.get(name)?;
-        let title = wanted.run.title.as_str();
-        let of_both = || same.iter().find_map(|device| rows.get(&(*device, title)));
-        let of_case = || rows.iter().find(|((_, of), _)| *of == title).map(|(_, at)| at);
-        let of_device = || rows.iter().find(|((device, _), _)| same.contains(device)).map(|(_, at)| at);
-        of_both().or_else(of_case).or_else(of_device).or_else(|| rows.values().next()).copied()
-    }
+/// Returns true for the first of several rows with the same name, device and case.
+pub(super) fn is_first(places: &[Place], at: usize) -> bool {
+    let Place { name, device_at, run, .. } = &places[at];
+    let is_same =
+        |other: &Place| (other.device_at, &other.run.title, &other.name) == (*device_at, &run.title, name);
+    !places[..at].iter().any(is_same)
 }

@@ -1,6 +1,6 @@
 //! Creates reports from measured cases.
 
-use super::{ClockReport, LaunchReport, RowReport, RunReport, Samples, WorkReport};
+use super::{ClockReport, LaunchReport, RatioReport, RowReport, RunReport, Samples, WorkReport};
 use crate::Outcome;
 use crate::clock_speed::ClockSpeed;
 use crate::measure::Measurement;
@@ -79,7 +79,12 @@ impl RowReport {
             parameters: row.parameters.clone(),
             folder: row.folder,
             configuration: row.configuration.clone(),
-            compared: run.ratio_of_folders(row).map(Into::into),
+            compared: run.ratio_of_folders(row).map(|ratio| RatioReport {
+                ratio: ratio.estimate,
+                low: ratio.low,
+                high: ratio.high,
+                verdict: ratio.verdict().to_string(),
+            }),
             chosen: row.auto_choice.as_ref().map(|chosen| chosen.config.clone()),
             tuned: row.auto_choice.as_ref().and_then(|chosen| chosen.from_cache),
             max_error: match outcome {
@@ -113,20 +118,14 @@ impl WorkReport {
         let kernels = work.launches.iter().enumerate().map(|(index, launch)| {
             let registers = row.registers.iter().find(|kernel| kernel.kernel == launch.kernel);
             LaunchReport {
-                kernel: launch.kernel.to_owned(),
-                reads: launch.reads,
-                writes: launch.writes,
-                operations: launch.operations,
-                barriers: launch.barriers,
-                work_items: launch.work_items,
-                group_size: launch.group_size,
+                work: *launch,
                 ms: row.launch_ms.get(index).copied(),
                 registers: registers.map(|kernel| kernel.registers),
                 spilled_bytes: registers.map(|kernel| kernel.spilled_bytes),
             }
         });
         Some(Self {
-            unit: work.unit.to_owned(),
+            unit: work.unit,
             reads_per_unit: work.reads_per_unit(),
             writes_per_unit: work.writes_per_unit(),
             bytes: work.least_bytes,

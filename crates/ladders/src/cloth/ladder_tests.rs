@@ -9,7 +9,7 @@ use compute::config::Config;
 use compute::trial::Child;
 use compute::variant::Work;
 use ladder::Outcome;
-use ladder::runner::{ComparedRun, LadderRunner};
+use ladder::runner::LadderRunner;
 use opencl::cl::{Buffer, ClContext, list_devices};
 use opencl::sources::Sources;
 
@@ -40,7 +40,7 @@ fn every_variant_is_right() {
             };
             let checked = runner.check(variant.id, &prepared, &mut buffers);
             let compared = checked
-                .and_then(|_| runner.run_compared(ComparedRun::default(), &prepared.built, &mut buffers));
+                .and_then(|_| runner.run_compared((None, false), &prepared.built, &mut buffers));
             let (_, accuracy) =
                 compared.unwrap_or_else(|outcome| panic!("{} {}: {outcome:?}", variant.id, case.title()));
             let times = [0; 5].map(|_| runner.run(&prepared.built, &mut buffers).unwrap().ms());
