@@ -11,16 +11,15 @@ use bytemuck::cast_slice;
 use super::case::Case;
 use super::codes::Transfer;
 use super::data::{PARTICLE_SHAPE, POSE_SHAPE, floats, rest_positions};
-use super::host::{self, Character, Motion, POSE_FLOATS, VERTEX_FLOATS};
+use super::host::{self, Characters, Motion, POSE_FLOATS};
 use super::kernels::{Program, StepRun};
 use super::layout::{Layout, Shape};
-use super::model::{BodyVertex, Figure, PARTICLES, SHIRT_VERTICES, Walk, army};
+use super::model::{BodyVertex, Figure, PARTICLES, Walk, army};
 use super::reference::expected;
 use super::steps::StepId;
 use super::transfers::{DeviceArrays, HostCopies};
 use base::error::{Error, Result};
 use base::random::mix;
-use base::threads::share;
 use base::timing::ms_since;
 use base::verify;
 use compute::plan;
@@ -40,6 +39,9 @@ pub(super) struct Arrangement {
 }
 
 impl Arrangement {
+    /// The arrangement of the peak kernel.
+    pub(super) const PEAK: Self = Self { layout: Layout::Planes(1), transfer: Transfer::Resident };
+
     /// Returns the arrangement that the compiled kernels of `program` expect.
     pub(super) fn new(program: &Program) -> Self {
         Self { layout: program.layout, transfer: program.scheme().transfer }
@@ -51,8 +53,7 @@ impl Arrangement {
 pub struct Buffers {
     pub(super) case: Case,
     pub(super) figure: Arc<Figure>,
-    /// The vertices that are skinned: first those of the body, then the drivers, which are the points of its surface that
-    /// particles follow.
+    /// The vertices that are skinned, of the body and the drivers.
     all: Vec<BodyVertex>,
     motion: Motion,
     cl: Option<ClContext>,
@@ -74,8 +75,7 @@ impl Buffers {
     /// Creates the memory of a case, with guards of `guard` bytes. Arrays on the device are allocated when a variant first uses
     /// them.
     pub(super) fn new(cl: Option<&ClContext>, case: Case, figure: Arc<Figure>, guard: usize) -> Self {
-        let all = figure.body.vertices.iter().chain(&figure.shirt.drivers).copied().collect();
-        let guard = guard / 4;
+        let (all, guard) = (figure.skinned_points(), guard / 4);
         let output = vec![0.0; case.army as usize * case.output(&figure).numbers_per_character() + 2 * guard];
         let motion = Motion { carry: 0.97, fall: -0.0027, at: [0.0, 1.1, 0.1, 0.0], pull: [0.0; 4] };
         let (inputs, device) = (Default::default(), BTreeMap::new());
@@ -127,53 +127,41 @@ impl Buffers {
     fn reference(&self) -> Vec<f32> {
         let mut parts = [Vec::new(), Vec::new()];
         for character in 0..self.army() {
-            for (part, of_one) in parts.iter_mut().zip(expected(self.case.step, &self.character(character))) {
+            for (part, of_one) in
+                parts.iter_mut().zip(expected(self.case.step, &self.characters().one(character, self.army())))
+            {
                 part.extend(of_one);
             }
         }
         parts.concat()
     }
 
-    /// Returns the part of the input arrays that belongs to one character.
-    fn character(&self, character: usize) -> Character<'_> {
-        let shapes = self.shapes();
-        let inputs = std::array::from_fn(|at| {
-            let each = shapes[at].numbers_per_character();
-            self.inputs[at].get(character * each..(character + 1) * each).unwrap_or_default()
-        });
-        Character { figure: &self.figure, points: &self.all, motion: &self.motion, inputs }
+    /// Returns the inputs of all characters.
+    fn characters(&self) -> Characters<'_> {
+        let inputs = self.inputs.each_ref().map(Vec::as_slice);
+        Characters { figure: &self.figure, points: &self.all, motion: &self.motion, inputs }
     }
 
     /// Runs the case on the host on `threads` threads, each of which computes some of the characters.
     pub(super) fn run_on_host(&mut self, threads: usize) -> Sample {
         // Taken out of `self`, because it is written while the inputs are borrowed.
-        let mut whole_output = std::mem::take(&mut self.output);
-        let end = whole_output.len() - self.guard;
-        let output = &mut whole_output[self.guard..end];
+        let mut output = std::mem::take(&mut self.output);
+        let end = output.len() - self.guard;
         let begin = Instant::now();
-        let (army, body) = (self.army(), self.figure.body.vertices.len());
-        let is_vertices = self.case.is_vertices();
-        let shirts = if is_vertices { army * SHIRT_VERTICES * VERTEX_FLOATS } else { output.len() };
-        let (first, second) = output.split_at_mut(shirts);
-        let first = first.chunks_exact_mut((shirts / army).max(1));
-        // Only an output of vertices has a second part.
-        let mut second = second.chunks_exact_mut(body * VERTEX_FLOATS);
-        let seconds = std::iter::repeat_with(move || second.next().unwrap_or_default());
-        let shared = &*self;
-        share((0..army).zip(first.zip(seconds)), threads, |(character, (first, second))| {
-            shared.character(character).run(shared.case.step, first, second);
-        });
+        self.characters().run(self.case.step, (self.army(), threads), &mut output[self.guard..end]);
         let wall_ms = ms_since(begin);
-        self.output = whole_output;
+        self.output = output;
         Sample::on_host(wall_ms)
     }
 
     /// Returns the layout and the shape of the output on the device, for a variant whose input arrays have the layout `layout`.
     fn output_layout(&self, layout: Layout) -> (Layout, Shape) {
         let shape = self.case.output(&self.figure);
-        // Vertices are stored one number after the other.
-        let whole = Shape { items: shape.numbers_per_character(), numbers: 1 };
-        (self.case.output_layout(layout), if self.case.is_vertices() { whole } else { shape })
+        match self.case.is_vertices() {
+            // Vertices always have OpenGL's layout: one number after the other, without padding.
+            true => (Layout::Structs, Shape { items: shape.numbers_per_character(), numbers: 1 }),
+            false => (layout, shape),
+        }
     }
 
     /// Returns the device's arrays in an arrangement, after allocating them and uploading the inputs if necessary.
@@ -297,7 +285,7 @@ impl Buffers {
 
     /// Runs the peak kernel, which writes as many bytes as the output has.
     pub(super) fn run_peak(&mut self, program: &plan::Program<[usize; 2]>) -> Result<Sample> {
-        let arrangement = Arrangement { layout: Layout::Planes(1), transfer: Transfer::Resident };
+        let arrangement = Arrangement::PEAK;
         let (army, shape) = (self.army(), self.shapes()[3]);
         let (output_layout, output) = self.output_layout(arrangement.layout);
         let lens = [output_layout.len(output, army) / 4, arrangement.layout.len(shape, army) / 4];

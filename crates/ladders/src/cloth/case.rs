@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::layout::{Layout, Shape};
+use super::layout::Shape;
 use super::model::{Figure, PARTICLES, SHIRT_VERTICES};
 use super::steps::StepId;
 use base::verify::Elements;
@@ -67,21 +67,13 @@ impl Case {
         matches!(self.step, Some(StepId::Write) | None)
     }
 
-    /// Returns the layout of the output in device memory, for a variant whose other arrays have the layout `layout`. Vertices
-    /// always have OpenGL's layout.
-    pub(super) fn output_layout(self, layout: Layout) -> Layout {
-        // One number after the other, without padding.
-        if self.is_vertices() { Layout::Structs } else { layout }
-    }
-
     /// Returns the largest error that an element of the output may have, in metres for positions. A component of a normal,
     /// which has length 1, may have an error of ten times this number.
     pub(super) fn bound(self) -> f64 {
         match self.step {
-            Some(StepId::Skin | StepId::Integrate | StepId::Drive) => 2e-5,
             // Errors of the first constraints propagate to all that follow.
             Some(StepId::Distances) => 5e-5,
-            Some(StepId::Write) => 2e-5,
+            Some(_) => 2e-5,
             None => 1e-3,
         }
     }

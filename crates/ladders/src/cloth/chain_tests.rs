@@ -1,8 +1,8 @@
 //! Tests that the simulation stays stable, and that steps can change between host and device.
 
 use super::*;
-use crate::cloth::geometry::cross;
-use crate::cloth::model::{BodyVertex, PARTICLES, SHIRT_VERTICES};
+use crate::cloth::geometry::{add, cross, dot, scale};
+use crate::cloth::model::{BodyVertex, PARTICLES, SHIRT_VERTICES, Walk};
 use base::random::Xorshift;
 use opencl::cl::list_devices;
 use opencl::sources::Sources;
@@ -132,7 +132,7 @@ fn at_rest_at(chain: &Chain, seconds: f32) -> Vec<Vec<[f32; 3]>> {
         host::skin(drivers, walk.pose(seconds).as_flattened(), &mut skinned);
         skinned.chunks_exact(6).map(|v| [v[0], v[1], v[2]]).collect()
     };
-    chain.data.walks.iter().map(one).collect()
+    chain.walks.iter().map(one).collect()
 }
 
 /// Tests that a device's thread can take the chain for a frame, and return it.
@@ -236,7 +236,7 @@ fn bodies_stay_inside_their_shirts() {
             chain.step(1.0 / rate as f32, None).unwrap();
             // The simulation begins at rest.
             if frame >= 2 * rate {
-                let figure = chain.data.figure.clone();
+                let figure = chain.figure.clone();
                 worst = worst.max(deepest(chain.vertices().unwrap(), &figure));
             }
         }

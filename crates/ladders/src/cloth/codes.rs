@@ -6,8 +6,7 @@ use super::model::{PARTICLES, SHIRT_VERTICES};
 use super::steps::StepId;
 use base::threads::Threads;
 use compute::config::Param;
-use compute::plan;
-use compute::plan::{Arg, Pass, Types, group, single};
+use compute::plan::{self, Arg, Pass, Types, group, single};
 use compute::variant::Variant;
 use opencl::kernel::Value;
 
@@ -91,17 +90,6 @@ const PREVIOUS: Arg<Launch, Scheme> = Arg::Memory(2, POINTS);
 const NEXT: Arg<Launch, Scheme> = Arg::Memory(3, POINTS);
 const SKINNED: Arg<Launch, Scheme> = Arg::Memory(4, POINTS);
 const VERTICES: Arg<Launch, Scheme> = Arg::Memory(5, FLOATS);
-/// The argument for the vertices of the figure at rest; their type depends on the layout.
-const FIGURE: Arg<Launch, Scheme> = Arg::Memory(6, &[]);
-/// The argument for the indices of the two particles of each constraint.
-const PAIRS: Arg<Launch, Scheme> = Arg::Memory(7, &["uint2*"]);
-/// The argument for the length at rest of each constraint, and the shares by which its two particles are moved.
-const LENGTHS: Arg<Launch, Scheme> = Arg::Memory(8, &["float4*"]);
-/// The argument for the end of the range of constraints of each colour (constraints of one colour share no particle).
-const ENDS: Arg<Launch, Scheme> = Arg::Memory(9, &["uint*"]);
-/// The argument for the greatest distance of each particle from its driver, the point of the body that it follows.
-const REACH: Arg<Launch, Scheme> = Arg::Memory(10, FLOATS);
-const UV: Arg<Launch, Scheme> = Arg::Memory(11, &["float2*"]);
 const FIRST: Arg<Launch, Scheme> = Arg::Value(&["uint"], |launch| Value::Uint(launch.first));
 const ARMY: Arg<Launch, Scheme> = Arg::Value(&["uint"], |launch| Value::Uint(launch.army));
 
@@ -121,9 +109,11 @@ fn groups_of(config: &Config, launch: &Launch, count: usize) -> [usize; 2] {
     [count.div_ceil(items), launch.blocks]
 }
 
-const SKIN: Pass<Launch, Scheme> = pass("skin", &[FIGURE, POSE, SKINNED, FIRST, ARMY], |config, launch| {
-    groups_of(config, launch, launch.body + PARTICLES)
-});
+/// The first argument is the vertices of the figure at rest; their type depends on the layout.
+const SKIN: Pass<Launch, Scheme> =
+    pass("skin", &[Arg::Memory(6, &[]), POSE, SKINNED, FIRST, ARMY], |config, launch| {
+        groups_of(config, launch, launch.body + PARTICLES)
+    });
 const INTEGRATE: Pass<Launch, Scheme> = pass(
     "integrate",
     &[
@@ -146,9 +136,12 @@ const DISTANCES: Pass<Launch, Scheme> = pass(
     &[
         POSITIONS,
         NEXT,
-        PAIRS,
-        LENGTHS,
-        ENDS,
+        // The indices of the two particles of each constraint.
+        Arg::Memory(7, &["uint2*"]),
+        // The length at rest of each constraint, and the shares by which its two particles are moved.
+        Arg::Memory(8, &["float4*"]),
+        // The end of the range of constraints of each colour (constraints of one colour share no particle).
+        Arg::Memory(9, &["uint*"]),
         Arg::Value(&["uint"], |launch| Value::Uint(launch.constraints[0])),
         Arg::Value(&["uint"], |launch| Value::Uint(launch.constraints[1])),
         FIRST,
@@ -156,8 +149,9 @@ const DISTANCES: Pass<Launch, Scheme> = pass(
     ],
     |_, launch| [1, launch.blocks],
 );
+/// The third argument is the greatest distance of each particle from its driver, the point of the body that it follows.
 const DRIVE: Pass<Launch, Scheme> =
-    pass("drive", &[POSITIONS, SKINNED, REACH, NEXT, FIRST, ARMY], |config, launch| {
+    pass("drive", &[POSITIONS, SKINNED, Arg::Memory(10, FLOATS), NEXT, FIRST, ARMY], |config, launch| {
         groups_of(config, launch, PARTICLES)
     });
 const WRITE_SHIRT: Pass<Launch, Scheme> =
@@ -165,7 +159,7 @@ const WRITE_SHIRT: Pass<Launch, Scheme> =
         groups_of(config, launch, SHIRT_VERTICES)
     });
 const WRITE_BODY: Pass<Launch, Scheme> =
-    pass("write_body", &[SKINNED, UV, VERTICES, FIRST, ARMY], |config, launch| {
+    pass("write_body", &[SKINNED, Arg::Memory(11, &["float2*"]), VERTICES, FIRST, ARMY], |config, launch| {
         groups_of(config, launch, launch.body)
     });
 

@@ -4,10 +4,9 @@
 //! Points are three floats each, skinned vertices six: position and normal.
 
 use super::geometry::{Point, add, cross, dot, scale, sub};
-use super::model::{
-    BONES, BodyVertex, COLUMNS, Constraint, Figure, PARTICLES, ROWS, SHIRT_VERTICES, VERTEX_COLUMNS,
-};
+use super::model::{BONES, BodyVertex, COLUMNS, Constraint, Figure, ROWS, SHIRT_VERTICES, VERTEX_COLUMNS};
 use super::steps::StepId;
+use base::threads::share;
 
 /// The number of passes over all constraints in a time step.
 pub(super) const ITERATIONS: usize = 4;
@@ -69,7 +68,7 @@ pub(super) fn skin(vertices: &[BodyVertex], pose: &[f32], skinned: &mut [f32]) {
 /// Integration Method", 2005).
 pub(super) fn integrate(positions: &[f32], previous: &[f32], motion: &Motion, moved: &mut [f32]) {
     let Motion { carry, fall, at: [ax, ay, az, sharp], pull: [px, py, pz, _] } = *motion;
-    for i in 0..PARTICLES {
+    for i in 0..positions.len() / 3 {
         let p = point(positions, i);
         let mut step = scale(sub(p, point(previous, i)), carry);
         step[1] += fall;
@@ -142,21 +141,45 @@ pub(super) fn write_body(skinned: &[f32], body: &[BodyVertex], vertices: &mut [f
     }
 }
 
-/// One character's inputs of the simulation steps.
+/// The inputs of the simulation steps: those of one character, or of several characters of the same figure, one after the other.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Character<'a> {
+pub(super) struct Characters<'a> {
     pub figure: &'a Figure,
     /// The vertices that are skinned: first those of the body, then the drivers.
     pub points: &'a [BodyVertex],
     pub motion: &'a Motion,
-    /// The pose, the positions, the previous positions, and the skinned vertices.
+    /// The poses, the positions, the previous positions, and the skinned vertices.
     pub inputs: [&'a [f32]; 4],
 }
 
-impl Character<'_> {
-    /// Runs a step, or all steps in a row, and writes the output to `first`. In an output of vertices, `first` receives those
-    /// of the shirt and `second` those of the body.
-    pub(super) fn run(&self, step: Option<StepId>, first: &mut [f32], second: &mut [f32]) {
+impl<'a> Characters<'a> {
+    /// Returns the inputs of one of `army` characters.
+    pub(super) fn one(&self, character: usize, army: usize) -> Self {
+        let of_one = |all: &'a [f32]| {
+            let each = all.len() / army;
+            &all[each * character..][..each]
+        };
+        Self { inputs: self.inputs.map(of_one), ..*self }
+    }
+
+    /// Runs a step of `army` characters on `threads` threads, or all steps in a row if `step` is `None`. In an output of
+    /// vertices, all shirts come before the bodies.
+    pub(super) fn run(&self, step: Option<StepId>, (army, threads): (usize, usize), output: &mut [f32]) {
+        let is_vertices = matches!(step, Some(StepId::Write) | None);
+        let shirts = if is_vertices { army * SHIRT_VERTICES * VERTEX_FLOATS } else { output.len() };
+        let (first, second) = output.split_at_mut(shirts);
+        let first = first.chunks_exact_mut(shirts / army);
+        // Only an output of vertices has a second part.
+        let mut second = second.chunks_exact_mut(self.figure.body.vertices.len() * VERTEX_FLOATS);
+        let second = std::iter::repeat_with(move || second.next().unwrap_or_default());
+        share((0..army).zip(first.zip(second)), threads, |(character, (first, second))| {
+            self.one(character, army).run_one(step, first, second);
+        });
+    }
+
+    /// Runs a step of one character, or all steps in a row, and writes the output to `first`. In an output of vertices, `first`
+    /// receives those of the shirt and `second` those of the body.
+    fn run_one(&self, step: Option<StepId>, first: &mut [f32], second: &mut [f32]) {
         let Self { points, motion, inputs: [pose, positions, previous, skinned], .. } = *self;
         let Figure { body, shirt } = self.figure;
         let drivers = 6 * body.vertices.len();

@@ -7,7 +7,7 @@ use bytemuck::cast_slice;
 use super::codes::{COPY_AT, Config, ConstraintMapping, DISTANCES_AT, Launch, Scheme, Transfer, passes_of};
 use super::host::{ITERATIONS, Motion};
 use super::layout::Layout;
-use super::model::{COLUMNS, Figure, ROWS};
+use super::model::{BodyVertex, COLUMNS, Figure, ROWS};
 use super::steps::StepId;
 use base::error::Result;
 use compute::plan;
@@ -15,16 +15,14 @@ use compute::plan::Operands;
 use opencl::cl::{Answer, Buffer, ClContext, Event, Mem, Queue, failed};
 use opencl::memory::allocation_flags;
 
-/// The device memory that a step reads and writes: pose, positions, previous positions, the memory that receives the particles, skinned
-/// vertices, and vertices. The memory that receives the particles may be that of the positions, or for [`StepId::Integrate`] that of the
-/// previous positions.
-pub(super) type StepMemory<'a> = [&'a Mem; 6];
-
 /// The parameters of a run of a step: its queue and memory, and the number of characters.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StepRun<'a> {
     pub queue: &'a Queue,
-    pub memory: StepMemory<'a>,
+    /// The device memory that the step reads and writes: pose, positions, previous positions, the memory that receives the
+    /// particles, skinned vertices, and vertices. The memory that receives the particles may be that of the positions, or for
+    /// [`StepId::Integrate`] that of the previous positions.
+    pub memory: [&'a Mem; 6],
     pub motion: &'a Motion,
     /// The number of characters in the crowd.
     pub army: usize,
@@ -158,13 +156,11 @@ fn figure_buffers(cl: &ClContext, figure: &Figure, is_structs: bool) -> Result<[
     };
     // Integers are stored as the floats with the same bits.
     let word = |number: u32| f32::from_bits(number);
-    let all = figure.body.vertices.iter().chain(&figure.shirt.drivers);
-    let numbers: Vec<f32> = all
-        .flat_map(|v| {
-            let first = v.position.into_iter().chain(v.normal).chain(v.weights);
-            first.chain(v.bones.map(word)).chain(v.uv)
-        })
-        .collect();
+    let of_vertex = |v: BodyVertex| {
+        let first = v.position.into_iter().chain(v.normal).chain(v.weights);
+        first.chain(v.bones.map(word)).chain(v.uv)
+    };
+    let numbers: Vec<f32> = figure.skinned_points().into_iter().flat_map(of_vertex).collect();
     let count = numbers.len() / 20;
     let planes = || (0..20 * count).map(|at| numbers[at % count * 20 + at / count]).collect::<Vec<f32>>();
     let shirt = &figure.shirt;

@@ -1,14 +1,13 @@
 //! The cloth ladder: each step, and all steps in a row, for a crowd of characters.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock};
 
 use serde_json::json;
 
 use super::buffers::{self, Arrangement, Buffers};
 use super::case::{Case, MAX_ARMY, NearElements};
-use super::codes::{self, Code, Transfer};
+use super::codes::{self, Code};
 use super::kernels::Program;
-use super::layout::Layout;
 use super::model::Figure;
 use base::error::Result;
 use base::threads::Threads;
@@ -37,12 +36,8 @@ pub enum Built {
     Peak(plan::Program<[usize; 2]>),
 }
 
-/// Returns the figure, which is generated once.
-fn figure() -> Arc<Figure> {
-    /// The figure; empty until it was generated.
-    static FIGURE: OnceLock<Arc<Figure>> = OnceLock::new();
-    FIGURE.get_or_init(|| Arc::new(Figure::new())).clone()
-}
+/// The figure, which is generated once.
+static FIGURE: LazyLock<Arc<Figure>> = LazyLock::new(|| Arc::new(Figure::new()));
 
 impl Ladder for Cloth {
     type Case = Case;
@@ -66,16 +61,11 @@ impl Ladder for Cloth {
     }
 
     fn cases(&self, sizes: &Sizes) -> Result<Vec<Case>, String> {
-        let mut cases = Vec::new();
-        for [army] in sizes.get("army", &[[25]])? {
-            if !(1..=MAX_ARMY).contains(&army) {
-                return Err(format!("{army} is no --army of cloth: choose 1 to {MAX_ARMY}"));
-            }
-            if !cases.iter().any(|case: &Case| case.army == army) {
-                cases.extend(Case::all(army));
-            }
-        }
-        Ok(cases)
+        let armies = sizes.cases("army", [25_u32], |[army]| match army {
+            1..=MAX_ARMY => Ok(army),
+            _ => Err(format!("{army} is no --army of cloth: choose 1 to {MAX_ARMY}")),
+        })?;
+        Ok(armies.into_iter().flat_map(Case::all).collect())
     }
 
     fn variants(&self) -> &'static [Variant<Code, Threads>] {
@@ -88,7 +78,7 @@ impl Ladder for Cloth {
     }
 
     fn describe(&self, case: &Case) -> CaseInfo {
-        let output = case.army as usize * case.output(&figure()).numbers_per_character() * 4;
+        let output = case.army as usize * case.output(&FIGURE).numbers_per_character() * 4;
         CaseInfo {
             title: case.title(),
             json: json!({ "step": case.name(), "army": case.army }),
@@ -117,7 +107,7 @@ impl Ladder for Cloth {
     fn build(&self, part: Part<Code, Threads>) -> Result<Built> {
         Ok(match part {
             Part::Host(threads) => Built::Host(threads.count()),
-            Part::Kernels(cl, config) => Built::Kernels(Box::new(Program::compile(cl, config, &figure())?)),
+            Part::Kernels(cl, config) => Built::Kernels(Box::new(Program::compile(cl, config, &FIGURE)?)),
             Part::Peak(cl, _) => {
                 let config = Config::for_device(&codes::PEAK, &cl.device.info);
                 Built::Peak(plan::Program::compile(cl, &config)?)
@@ -126,7 +116,7 @@ impl Ladder for Cloth {
     }
 
     fn allocate(&self, cl: Option<&ClContext>, case: &Case, guard: usize) -> Result<Buffers> {
-        Ok(Buffers::new(cl, *case, figure(), guard))
+        Ok(Buffers::new(cl, *case, FIGURE.clone(), guard))
     }
 
     fn load(&self, buffers: &mut Buffers, input: &str) -> Result<Expected> {
@@ -158,7 +148,7 @@ fn arrangement_of(built: &Built) -> Option<Arrangement> {
     match built {
         Built::Host(_) => None,
         Built::Kernels(program) => Some(Arrangement::new(program)),
-        Built::Peak(_) => Some(Arrangement { transfer: Transfer::Resident, layout: Layout::Planes(1) }),
+        Built::Peak(_) => Some(Arrangement::PEAK),
     }
 }
 

@@ -39,8 +39,8 @@ fn every_variant_is_right() {
                 }
             };
             let checked = runner.check(variant.id, &prepared, &mut buffers);
-            let compared = checked
-                .and_then(|_| runner.run_compared((None, false), &prepared.built, &mut buffers));
+            let compared =
+                checked.and_then(|_| runner.run_compared((None, false), &prepared.built, &mut buffers));
             let (_, accuracy) =
                 compared.unwrap_or_else(|outcome| panic!("{} {}: {outcome:?}", variant.id, case.title()));
             let times = [0; 5].map(|_| runner.run(&prepared.built, &mut buffers).unwrap().ms());
@@ -74,7 +74,7 @@ fn driving_waits_for_the_skinning_queue() {
 #[test]
 fn values_outside_the_bounds_and_nan_are_not_near() {
     for case in Case::all(2) {
-        let near = NearElements { case, shape: case.output(&figure()) };
+        let near = NearElements { case, shape: case.output(&FIGURE) };
         let bound = case.bound();
         assert!(near.is_close(0, 1.0 + 0.9 * bound, 1.0) && !near.is_close(0, 1.0 + 1.1 * bound, 1.0));
         assert!(!near.is_close(0, f64::NAN, 1.0) && !near.is_close(0, f64::INFINITY, 1.0));

@@ -116,6 +116,12 @@ impl Figure {
     pub fn new() -> Self {
         Self { body: body(), shirt: shirt::new() }
     }
+
+    /// Returns the vertices that are skinned: first those of the body, then the drivers, which are the points of its surface
+    /// that particles follow.
+    pub(super) fn skinned_points(&self) -> Vec<BodyVertex> {
+        [&self.body.vertices[..], &self.shirt.drivers].concat()
+    }
 }
 
 impl Default for Figure {
@@ -232,34 +238,19 @@ impl Body {
         self.tubes.push(Tube { first, rows: rings.len(), columns });
     }
 
-    /// Adds an ellipsoid whose vertices are moved by one bone.
-    fn ellipsoid(&mut self, middle: Point, radii: Point, bone: u32, material: f32) {
+    /// Adds an ellipsoid whose vertices are moved by one bone. If `has_jaw` is true, the lower half is a jaw, which is narrower than the
+    /// skull and further forward.
+    fn ellipsoid(&mut self, [x, y, z]: Point, radii: Point, (bone, material): (u32, f32), has_jaw: bool) {
         let rings: Vec<Ring> = (0..=10)
             .map(|ring| {
                 let (sin, cos) = (ring as f32 / 10.0 * TAU / 2.0).sin_cos();
-                let size = sin.max(0.02);
-                (add(middle, [0.0, cos * radii[1], 0.0]), [size * radii[0], size * radii[2]])
-            })
-            .collect();
-        self.tube(&rings, 16, |_| material, |_, _| [(bone, 1.0), (HIPS, 0.0), (HIPS, 0.0), (HIPS, 0.0)]);
-    }
-
-    /// Adds the head, whose jaw is narrower than the skull and further forward. u is 0 at the back and 1 at the face.
-    fn head(&mut self, [x, y, z]: Point, radii: Point) {
-        let rings: Vec<Ring> = (0..=10)
-            .map(|ring| {
-                let (sin, cos) = (ring as f32 / 10.0 * TAU / 2.0).sin_cos();
-                let jaw = (-cos).max(0.0);
+                let jaw = if has_jaw { (-cos).max(0.0) } else { 0.0 };
                 let size = sin.max(0.02).powf(1.0 - 0.2 * jaw);
                 let middle = [x, y + cos * radii[1], z + 0.014 * jaw];
                 (middle, [size * radii[0] * (1.0 - 0.24 * jaw), size * radii[2] * (1.0 - 0.18 * jaw)])
             })
             .collect();
-        let first = self.vertices.len();
-        self.tube(&rings, 16, |_| HEAD_MATERIAL, |_, _| [(HEAD, 1.0), (HIPS, 0.0), (HIPS, 0.0), (HIPS, 0.0)]);
-        for vertex in &mut self.vertices[first..] {
-            vertex.uv[0] = 0.5 - 0.5 * (TAU * vertex.uv[0]).cos();
-        }
+        self.tube(&rings, 16, |_| material, |_, _| [(bone, 1.0), (HIPS, 0.0), (HIPS, 0.0), (HIPS, 0.0)]);
     }
 
     /// Adds a limb: a tube along joints, each with its radius and the bone below it. An arm has a sleeve; `sleeve` is the u
@@ -403,16 +394,21 @@ fn body() -> Body {
         |row| if row < 4 { SKIN_MATERIAL } else { TROUSERS_MATERIAL },
         |point, _| torso_bones(point),
     );
-    body.head([0.0, 1.675, 0.012], [0.080, 0.125, 0.1]);
+    let head = body.vertices.len();
+    body.ellipsoid([0.0, 1.675, 0.012], [0.080, 0.125, 0.1], (HEAD, HEAD_MATERIAL), true);
+    // u is 0 at the back of the head and 1 at the face.
+    for vertex in &mut body.vertices[head..] {
+        vertex.uv[0] = 0.5 - 0.5 * (TAU * vertex.uv[0]).cos();
+    }
     for side in [0, 1] {
         let at = |point| mirrored_to_side(point, side);
         let (arm, leg) = (ARMS[side], LEGS[side]);
         let sleeve = Some(0.25 + 0.5 * side as f32);
         let joints = [(at(SHOULDER), 0.052, arm), (at(ELBOW), 0.043, arm + 1), (at(WRIST), 0.032, arm + 1)];
         body.limb(&joints, sleeve);
-        body.ellipsoid(at([0.238, 0.79, 0.02]), [0.022, 0.075, 0.038], arm + 1, SKIN_MATERIAL);
+        body.ellipsoid(at([0.238, 0.79, 0.02]), [0.022, 0.075, 0.038], (arm + 1, SKIN_MATERIAL), false);
         body.limb(&[(at(HIP), 0.073, leg), (at(KNEE), 0.054, leg + 1), (at(ANKLE), 0.042, leg + 1)], None);
-        body.ellipsoid(at(SHOE), SHOE_SIZE, leg + 2, SHOES_MATERIAL);
+        body.ellipsoid(at(SHOE), SHOE_SIZE, (leg + 2, SHOES_MATERIAL), false);
     }
     body.set_normals();
     body

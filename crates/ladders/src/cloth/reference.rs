@@ -1,7 +1,7 @@
 //! The reference for the cloth ladder: the five steps of one character in double precision, written independently of the
 //! kernels.
 
-use super::host::{Character, ITERATIONS, Motion};
+use super::host::{Characters, ITERATIONS, Motion};
 use super::model::{BodyVertex, COLUMNS, Figure, ROWS, Shirt};
 use super::steps::StepId;
 
@@ -118,8 +118,8 @@ fn floats(points: &[Vector]) -> Vec<f32> {
 
 /// Returns the expected output of a step, or of all steps in a row if `step` is `None`. An output of vertices has two parts:
 /// those of the shirt, and those of the body.
-pub(super) fn expected(step: Option<StepId>, character: &Character) -> [Vec<f32>; 2] {
-    let Character { points, motion, inputs: [pose, positions, previous, skinned], .. } = *character;
+pub(super) fn expected(step: Option<StepId>, character: &Characters) -> [Vec<f32>; 2] {
+    let Characters { points, motion, inputs: [pose, positions, previous, skinned], .. } = *character;
     let Figure { body, shirt } = character.figure;
     let (positions, previous, count) = (vectors(positions), vectors(previous), body.vertices.len());
     let skinned = || vectors(skinned).chunks_exact(2).map(|both| [both[0], both[1]]).collect::<Vec<_>>();

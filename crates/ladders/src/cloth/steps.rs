@@ -22,12 +22,6 @@ impl StepId {
 
     /// Returns the name of the step in files and on the screen.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Skin => "skin",
-            Self::Integrate => "integrate",
-            Self::Distances => "distances",
-            Self::Drive => "drive",
-            Self::Write => "write-back",
-        }
+        ["skin", "integrate", "distances", "drive", "write-back"][self as usize]
     }
 }
