@@ -93,7 +93,7 @@ fn the_reference_equals_conversions_in_rust() {
 fn edges(of: Type) -> (Values, impl Iterator<Item = u64>) {
     let values = Values::new(of, Depth::Quick, 3);
     // The edges come first, then random numbers.
-    let special = values.count() - if values.is_exhaustive() { 0 } else { 1 << 20 };
+    let special = values.count - if values.is_exhaustive { 0 } else { 1 << 20 };
     let all = values.clone();
     (values, (0..special).map(move |i| all.at(i)))
 }
@@ -107,7 +107,7 @@ fn the_bulk_reference_equals_the_single_one() {
         let numbers: Vec<u64> = (0..COUNT)
             .map(|i| match i % 2 {
                 0 => i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (i % 64) & case.from.mask(),
-                _ => values.at(i * values.count() / COUNT),
+                _ => values.at(i * values.count / COUNT),
             })
             .chain(edges)
             .collect();

@@ -196,7 +196,7 @@ fn conditions(device: &Device) -> Conditions {
 fn resume_test(saved: Saved) -> Result<(Saved, Vec<Device>)> {
     let refused =
         |why: String| Error::new("The test cannot be resumed.", why, "Start a new one without --resume.");
-    let count = |of: Type| (of, Values::new(of, saved.depth(), saved.seed).count());
+    let count = |of: Type| (of, Values::new(of, saved.depth(), saved.seed).count);
     let counts: BTreeMap<Type, u64> = Type::ALL.into_iter().map(count).collect();
     let present = working_devices();
     let mut devices = Vec::new();

@@ -61,27 +61,19 @@ fn convert_one_by_one(case: Case, input: &[u8], output: &mut [u8], care: &mut [u
     }
 }
 
-/// Generates a module with a loop for each pair of types, compiled for the CPU features `$feature`.
+/// Generates a module with a loop for each pair of types, compiled for the CPU features `$feature`. `$index` are the indices of
+/// all types.
 macro_rules! pairs {
-    ($module:ident, $entry:ident $(, $feature:literal)?) => {
+    ($module:ident, [$($index:literal)*] $(, $feature:literal)?) => {
         mod $module {
             use super::*;
 
             $(#[target_feature(enable = $feature)])?
             /// Converts all numbers by the loop for the two types of `case`.
-            pub(super) fn $entry(case: Case, input: &[u8], output: &mut [u8], care: &mut [u8]) {
+            pub(super) fn dispatch(case: Case, input: &[u8], output: &mut [u8], care: &mut [u8]) {
                 match case.from as usize {
-                    0 => dispatch_source::<0>(case, input, output, care),
-                    1 => dispatch_source::<1>(case, input, output, care),
-                    2 => dispatch_source::<2>(case, input, output, care),
-                    3 => dispatch_source::<3>(case, input, output, care),
-                    4 => dispatch_source::<4>(case, input, output, care),
-                    5 => dispatch_source::<5>(case, input, output, care),
-                    6 => dispatch_source::<6>(case, input, output, care),
-                    7 => dispatch_source::<7>(case, input, output, care),
-                    8 => dispatch_source::<8>(case, input, output, care),
-                    9 => dispatch_source::<9>(case, input, output, care),
-                    _ => dispatch_source::<10>(case, input, output, care),
+                    $($index => dispatch_source::<$index>(case, input, output, care),)*
+                    _ => {}
                 }
             }
 
@@ -89,17 +81,8 @@ macro_rules! pairs {
             /// Calls the loop for the source type with the index `FROM` and the destination type of a case.
             fn dispatch_source<const FROM: usize>(case: Case, input: &[u8], output: &mut [u8], care: &mut [u8]) {
                 match case.to as usize {
-                    0 => convert_pair::<FROM, 0>(case, input, output, care),
-                    1 => convert_pair::<FROM, 1>(case, input, output, care),
-                    2 => convert_pair::<FROM, 2>(case, input, output, care),
-                    3 => convert_pair::<FROM, 3>(case, input, output, care),
-                    4 => convert_pair::<FROM, 4>(case, input, output, care),
-                    5 => convert_pair::<FROM, 5>(case, input, output, care),
-                    6 => convert_pair::<FROM, 6>(case, input, output, care),
-                    7 => convert_pair::<FROM, 7>(case, input, output, care),
-                    8 => convert_pair::<FROM, 8>(case, input, output, care),
-                    9 => convert_pair::<FROM, 9>(case, input, output, care),
-                    _ => convert_pair::<FROM, 10>(case, input, output, care),
+                    $($index => convert_pair::<FROM, $index>(case, input, output, care),)*
+                    _ => {}
                 }
             }
 
@@ -125,9 +108,9 @@ macro_rules! pairs {
 }
 
 #[cfg(target_arch = "x86_64")]
-pairs!(x86, dispatch, "avx2,bmi1,bmi2,lzcnt");
+pairs!(x86, [0 1 2 3 4 5 6 7 8 9 10], "avx2,bmi1,bmi2,lzcnt");
 #[cfg(not(target_arch = "x86_64"))]
-pairs!(pairs, dispatch);
+pairs!(pairs, [0 1 2 3 4 5 6 7 8 9 10]);
 
 impl Modes {
     #[inline(always)]

@@ -30,7 +30,11 @@ pub struct Expected {
 /// Returns the expected result of a conversion on a device that rounds to nearest by default. [`bulk`](super::bulk) computes
 /// the same results for many numbers.
 pub fn convert(case: Case, bits: u64) -> Expected {
-    compose(case, decompose(case.from, bits))
+    let number = decompose(case.from, bits);
+    match case.to.kind() {
+        Kind::Integer { signed } => to_integer(number, signed, case),
+        Kind::Float(format) => to_float(number, case.to, format, case.rounding),
+    }
 }
 
 /// Returns true if OpenCL C leaves some results of a case undefined: those of floating-point numbers out of range, and the bits
@@ -43,20 +47,18 @@ pub fn has_undefined_bits(case: Case) -> bool {
 /// subnormal numbers the device may replace by zeros.
 pub fn accepts(case: Case, input: u64, got: u64, flushes: impl Fn(Type) -> bool) -> bool {
     let wanted = convert(case, input);
-    let to = |bits: u64| match case.to.kind() {
-        Kind::Float(format) => Some((format, bits)),
-        Kind::Integer { .. } => None,
-    };
-    if (got ^ wanted.bits) & wanted.care == 0 && !is_nan_of(to(wanted.bits), case.to) {
-        return true;
+    if let Kind::Float(format) = case.to.kind() {
+        let is_nan = |bits: u64| bits & (case.to.mask() >> 1) > exponent_mask(case.to, format);
+        if is_nan(wanted.bits) {
+            return is_nan(got);
+        }
+        // A zero of either sign is correct in place of a subnormal result.
+        let is_zero = got & (case.to.mask() >> 1) == 0;
+        if is_zero && flushes(case.to) && is_subnormal(format, case.to, wanted.bits) {
+            return true;
+        }
     }
-    if is_nan_of(to(wanted.bits), case.to) {
-        return is_nan_of(to(got), case.to);
-    }
-    // A zero of either sign is correct in place of a subnormal result.
-    let zero = |format: Format, bits: u64| bits & (magnitude_mask(case.to, format)) == 0;
-    let flushed = |(format, bits)| is_subnormal(format, case.to, bits) && zero(format, got);
-    if flushes(case.to) && to(wanted.bits).is_some_and(flushed) {
+    if (got ^ wanted.bits) & wanted.care == 0 {
         return true;
     }
     match case.from.kind() {
@@ -67,19 +69,9 @@ pub fn accepts(case: Case, input: u64, got: u64, flushes: impl Fn(Type) -> bool)
     }
 }
 
-/// Returns a mask of all bits of a type except the sign.
-fn magnitude_mask(ty: Type, _: Format) -> u64 {
-    ty.mask() >> 1
-}
-
 /// Returns a mask of the exponent's bits; it equals the bits of positive infinity.
 fn exponent_mask(ty: Type, format: Format) -> u64 {
     (ty.mask() >> 1) & !((1 << (format.precision - 1)) - 1)
-}
-
-/// Returns true if the number is a NaN. `number` is the format of a floating-point number and its bits; false if it is `None`.
-fn is_nan_of(number: Option<(Format, u64)>, ty: Type) -> bool {
-    number.is_some_and(|(format, bits)| bits & (ty.mask() >> 1) > exponent_mask(ty, format))
 }
 
 /// Returns true if the bits are those of a subnormal number.
@@ -109,14 +101,6 @@ fn decompose(from: Type, bits: u64) -> Number {
             let exponent = exponent.max(1) as i32 - 1 + lowest - stored as i32;
             Number::Finite { negative, magnitude, exponent }
         }
-    }
-}
-
-/// Composes a number in the destination type of the case.
-fn compose(case: Case, number: Number) -> Expected {
-    match case.to.kind() {
-        Kind::Integer { signed } => to_integer(number, signed, case),
-        Kind::Float(format) => to_float(number, case.to, format, case.rounding),
     }
 }
 

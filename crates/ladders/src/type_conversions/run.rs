@@ -60,10 +60,9 @@ pub fn run(device: &Device, options: &TestOptions, stop: &Cancel, watch: Observe
     let ended: Mutex<(Times, Result<()>)> = Mutex::new((Times::default(), Ok(())));
     let work = || {
         let mut child = Child::new(device);
-        let work = TestThread { options, stop, watch };
         let mut done = Ok(());
         while let Some(group) = next().filter(|_| done.is_ok() && !stop.is_cancelled()) {
-            done = work.try_group(group, &mut child);
+            done = try_group(group, &mut child, options, (stop, watch));
         }
         let mut ended = ended.lock();
         ended.0.add(child.times);
@@ -85,58 +84,49 @@ pub fn run(device: &Device, options: &TestOptions, stop: &Cancel, watch: Observe
 /// Cases with the same types, each with the number of values for which it has been tested.
 type Group = Vec<(Case, u64)>;
 
-/// A thread of the conformance test, which tests one group of cases after another.
-struct TestThread<'a> {
-    options: &'a TestOptions,
-    stop: &'a Cancel,
-    watch: Observer<'a>,
-}
-
-impl TestThread<'_> {
-    /// Tests a group of cases completely in the child process `child`, one part of the numbers after another.
-    ///
-    /// # Errors
-    /// Returns an error if the device cannot be used at all.
-    fn try_group(&self, group: Group, child: &mut Child) -> Result<()> {
-        let mut waiting = vec![group];
-        while let Some(mut cases) = waiting.pop() {
-            while !cases.is_empty() && !self.stop.is_cancelled() {
-                match child.ask(&cases, self.options) {
-                    Ok(states) => cases = self.note(&cases, states),
-                    Err(TrialError::Case(case, error)) => {
-                        (self.watch)(case, State::Failed(error.to_string()));
-                        cases.retain(|(of, _)| *of != case);
-                    }
-                    // One of the cases crashed the compiler. Compiling each alone shows which one.
-                    Err(TrialError::FailedTogether) => waiting.extend(cases.drain(..).map(|case| vec![case])),
-                    // The first such error may be due to these cases; the next one is the device's.
-                    Err(TrialError::Device(error)) if child.has_answered => {
-                        child.has_answered = false;
-                        for (case, _) in cases.drain(..) {
-                            (self.watch)(case, State::Failed(error.to_string()));
+/// Tests a group of cases completely in the child process `child`, one part of the numbers after another, until `stop` is
+/// cancelled. Reports the state of each case to `watch`, if it has changed.
+///
+/// # Errors
+/// Returns an error if the device cannot be used at all.
+fn try_group(
+    group: Group,
+    child: &mut Child,
+    options: &TestOptions,
+    (stop, watch): (&Cancel, Observer),
+) -> Result<()> {
+    let mut waiting = vec![group];
+    while let Some(mut cases) = waiting.pop() {
+        while !cases.is_empty() && !stop.is_cancelled() {
+            match child.ask(&cases, options) {
+                Ok(states) => {
+                    let asked = std::mem::take(&mut cases);
+                    for (case, state) in states {
+                        if let State::Partial(done) = state {
+                            cases.push((case, done));
+                            if asked.contains(&(case, done)) {
+                                continue;
+                            }
                         }
+                        watch(case, state);
                     }
-                    Err(TrialError::Device(error)) => return Err(error),
                 }
+                Err(TrialError::Case(case, error)) => {
+                    watch(case, State::Failed(error.to_string()));
+                    cases.retain(|(of, _)| *of != case);
+                }
+                // One of the cases crashed the compiler. Compiling each alone shows which one.
+                Err(TrialError::FailedTogether) => waiting.extend(cases.drain(..).map(|case| vec![case])),
+                // The first such error may be due to these cases; the next one is the device's.
+                Err(TrialError::Device(error)) if child.has_answered => {
+                    child.has_answered = false;
+                    for (case, _) in cases.drain(..) {
+                        watch(case, State::Failed(error.to_string()));
+                    }
+                }
+                Err(TrialError::Device(error)) => return Err(error),
             }
         }
-        Ok(())
     }
-
-    /// Reports the new `states` of cases to the observer, except those of cases that have made no progress since the counts in
-    /// `asked`. Returns the cases that are not finished, each with the number of values for which it has been tested.
-    fn note(&self, asked: &[(Case, u64)], states: Vec<(Case, State)>) -> Group {
-        let mut going = Group::new();
-        for (case, state) in states {
-            let before = asked.iter().find(|(of, _)| *of == case).map(|(_, done)| *done);
-            if let State::Partial(done) = state {
-                going.push((case, done));
-                if before == Some(done) {
-                    continue;
-                }
-            }
-            (self.watch)(case, state);
-        }
-        going
-    }
+    Ok(())
 }

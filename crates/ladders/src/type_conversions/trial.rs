@@ -171,15 +171,12 @@ fn mangled_name(symbol: &str) -> Option<&str> {
     rest.get(digits..)?.get(..length)
 }
 
-/// The cases that were compiled last, their kernels, and the cases that failed to compile with their errors.
-type CompiledProgram = (Vec<Case>, Program, Vec<(Case, Error)>);
-
 /// The objects that a child process keeps from one request to the next.
 struct ChildState {
     device: Identity,
     cl: ClContext,
     memory: TestBuffers,
-    compiled: Option<CompiledProgram>,
+    compiled: Option<Program>,
 }
 
 /// Serves requests until the parent closes the connection, then exits the process; runs in the child. `frame` is the file
@@ -206,75 +203,68 @@ fn run_request(
     let mut began = Instant::now();
     let mut child = match kept.take().filter(|child| child.device == request.device) {
         Some(known) => known,
-        None => ChildState::new(&request.device)?,
+        None => {
+            let unknown = || {
+                let why = "The child process does not find the OpenCL device.";
+                Error::new("Conversions could not be tested.", why, "")
+            };
+            let device = by_identity(&request.device).ok_or_else(unknown)?;
+            // The next test reuses compiled kernels.
+            let cl = ClContext::new(&device, Sources::from_environment())?.with_kept_binaries();
+            let memory = TestBuffers::new(&cl);
+            ChildState { device: request.device.clone(), cl, memory, compiled: None }
+        }
     };
     add_elapsed(&mut began, &mut times.start);
     let cases: Vec<Case> = request.cases.iter().map(|(case, _)| *case).collect();
     // Some of the cases that were compiled together may be finished.
-    let known = child.compiled.take().filter(|(of, program, _)| {
-        program.widths == request.widths && cases.iter().all(|case| of.contains(case))
+    let known = child.compiled.take().filter(|program| {
+        let is_compiled = |case: &Case| program.kernels.iter().any(|(of, _)| of == case);
+        program.widths == request.widths && cases.iter().all(is_compiled)
     });
-    let (of, program, failures) = match known {
+    let program = match known {
         Some(known) => known,
-        None => {
-            let (program, failures) = Program::compile(&child.cl, &cases, request.widths)?;
-            (cases, program, failures)
-        }
+        None => Program::compile(&child.cl, &cases, request.widths)?,
     };
     add_elapsed(&mut began, &mut times.compile);
-    let Some(from) = of.first().map(|case| case.from) else { return Ok(Vec::new()) };
+    let Some(from) = cases.first().map(|case| case.from) else { return Ok(Vec::new()) };
     let values = Values::new(from, request.depth, request.seed);
-    let first = request.cases.iter().map(|(_, done)| *done).min().unwrap_or(0).min(values.count());
-    let count = (values.count() - first).min(PART_NUMBERS as u64) as usize;
+    let first = request.cases.iter().map(|(_, done)| *done).min().unwrap_or(0).min(values.count);
+    let count = (values.count - first).min(PART_NUMBERS as u64) as usize;
     child.memory.load(&values, first, count)?;
     add_elapsed(&mut began, &mut times.numbers);
     let end = first + count as u64;
     let (mut states, mut is_lost) = (Vec::new(), false);
     for &(case, done) in &request.cases {
-        let failure = failures.iter().find(|(of, _)| *of == case);
-        let state = if let Some((_, error)) = failure {
-            match missing_function(case, &error.why) {
+        let kernel = program.kernels.iter().find(|(of, _)| *of == case).map(|(_, kernel)| kernel);
+        let state = match kernel {
+            // A case that was not run must not count as right.
+            None => State::Failed(format!("There is no kernel for {case}.")),
+            Some(Err(error)) => match missing_function(case, &error.why) {
                 Some(name) => State::MissingInDriver(format!("The driver has no {name}().")),
                 None => State::Failed(error.to_string()),
-            }
-        } else if done >= end && done < values.count() {
+            },
             // Other cases are behind this one.
-            State::Partial(done)
-        } else {
-            talk.step(&case.to_string());
-            match child.memory.check(&program, case, times) {
-                Ok(Some(failure)) => State::Wrong(end, Box::new(failure)),
-                Ok(None) if end == values.count() => State::Ok(end),
-                Ok(None) => State::Partial(end),
-                Err(error) => {
-                    is_lost = true;
-                    State::Failed(error.to_string())
+            Some(Ok(_)) if done >= end && done < values.count => State::Partial(done),
+            Some(Ok(kernel)) => {
+                talk.step(&case.to_string());
+                match child.memory.check(kernel, (case, request.widths), times) {
+                    Ok(Some(failure)) => State::Wrong(end, Box::new(failure)),
+                    Ok(None) if end == values.count => State::Ok(end),
+                    Ok(None) => State::Partial(end),
+                    Err(error) => {
+                        is_lost = true;
+                        State::Failed(error.to_string())
+                    }
                 }
             }
         };
         states.push((case, state));
     }
-    child.compiled = Some((of, program, failures));
+    child.compiled = Some(program);
     // A context in which a command failed may be broken. The next conversions must not fail because of it.
     *kept = (!is_lost).then_some(child);
     Ok(states)
-}
-
-impl ChildState {
-    fn new(device: &Identity) -> Result<Self> {
-        let unknown = || {
-            Error::new(
-                "Conversions could not be tested.",
-                "The child process does not find the OpenCL device.",
-                "",
-            )
-        };
-        // The next test reuses compiled kernels.
-        let listed = by_identity(device).ok_or_else(unknown)?;
-        let cl = ClContext::new(&listed, Sources::from_environment())?.with_kept_binaries();
-        let memory = TestBuffers::new(&cl);
-        Ok(Self { device: device.clone(), cl, memory, compiled: None })
-    }
 }
 
 #[cfg(test)]
@@ -284,27 +274,28 @@ mod tests {
 
     #[test]
     fn a_missing_function_is_told_from_other_errors() {
-        let missing = |case: &str, log: &str| missing_function(Case::named(case).unwrap(), log);
         let undeclared = "input.cl:9:1: error: use of undeclared identifier 'convert_uchar_sat_rte'";
-        assert_eq!(missing("uchar_sat_rte_float", undeclared).as_deref(), Some("convert_uchar_sat_rte"));
         let implicit = "warning: odd\nx.cl:9: error: implicit declaration of function 'convert_int16_rtz' is invalid in OpenCL\n\
                         x.cl:9: error: passing 'int' to parameter of incompatible type";
-        assert_eq!(missing("int_rtz_float", implicit).as_deref(), Some("convert_int16_rtz"));
         let unresolved = "(file=input,line=0): Unresolved external reference to \"_Z15convert_int_rtzc\".";
-        assert_eq!(missing("int_rtz_char", unresolved).as_deref(), Some("convert_int_rtz"));
-        assert_eq!(
-            missing("int_rtz_char", "Unresolved external reference to \"_Z99convert_int_rtzc\"."),
-            None
-        );
-        // The function of another case, an error in the text, and an error in the use of the function.
-        assert_eq!(missing("uchar_sat_float", undeclared), None);
-        assert_eq!(missing("char_sat_rte_float", undeclared), None);
-        assert_eq!(missing("int_sat_float", "error: use of undeclared identifier 'nonsense'"), None);
-        assert_eq!(
-            missing("int_sat_float", "error: no matching function for call to 'convert_int_sat'"),
-            None
-        );
-        assert_eq!(missing("int_sat_float", ""), None);
+        for (case, log, missing) in [
+            ("uchar_sat_rte_float", undeclared, Some("convert_uchar_sat_rte")),
+            ("int_rtz_float", implicit, Some("convert_int16_rtz")),
+            ("int_rtz_char", unresolved, Some("convert_int_rtz")),
+            ("int_rtz_char", "Unresolved external reference to \"_Z99convert_int_rtzc\".", None),
+            // The function of another case, an error in the text, and an error in the use of the function.
+            ("uchar_sat_float", undeclared, None),
+            ("char_sat_rte_float", undeclared, None),
+            ("int_sat_float", "error: use of undeclared identifier 'nonsense'", None),
+            ("int_sat_float", "error: no matching function for call to 'convert_int_sat'", None),
+            ("int_sat_float", "", None),
+        ] {
+            assert_eq!(
+                missing_function(Case::named(case).unwrap(), log).as_deref(),
+                missing,
+                "{case}: {log}"
+            );
+        }
     }
 
     #[test]

@@ -69,32 +69,30 @@ impl Type {
         Type::Double,
     ];
 
+    /// The name in OpenCL C, the size in bytes and the representation of each type, in the order of [`ALL`](Self::ALL).
+    const PROPERTIES: [(&str, usize, Kind); 11] = [
+        ("char", 1, Kind::Integer { signed: true }),
+        ("uchar", 1, Kind::Integer { signed: false }),
+        ("short", 2, Kind::Integer { signed: true }),
+        ("ushort", 2, Kind::Integer { signed: false }),
+        ("int", 4, Kind::Integer { signed: true }),
+        ("uint", 4, Kind::Integer { signed: false }),
+        ("long", 8, Kind::Integer { signed: true }),
+        ("ulong", 8, Kind::Integer { signed: false }),
+        ("half", 2, Kind::Float(Format { precision: 11, lowest: -14 })),
+        ("float", 4, Kind::Float(Format { precision: 24, lowest: -126 })),
+        ("double", 8, Kind::Float(Format { precision: 53, lowest: -1022 })),
+    ];
+
     /// Returns the name of the type in OpenCL C.
     pub fn name(self) -> &'static str {
-        match self {
-            Type::Char => "char",
-            Type::UChar => "uchar",
-            Type::Short => "short",
-            Type::UShort => "ushort",
-            Type::Int => "int",
-            Type::UInt => "uint",
-            Type::Long => "long",
-            Type::ULong => "ulong",
-            Type::Half => "half",
-            Type::Float => "float",
-            Type::Double => "double",
-        }
+        Self::PROPERTIES[self as usize].0
     }
 
     /// Returns the size of the type in bytes.
     #[inline]
     pub fn bytes(self) -> usize {
-        match self {
-            Type::Char | Type::UChar => 1,
-            Type::Short | Type::UShort | Type::Half => 2,
-            Type::Int | Type::UInt | Type::Float => 4,
-            Type::Long | Type::ULong | Type::Double => 8,
-        }
+        Self::PROPERTIES[self as usize].1
     }
 
     #[inline]
@@ -111,13 +109,7 @@ impl Type {
     /// Returns the representation of the type: a signed or unsigned integer, or a floating-point format.
     #[inline]
     pub(crate) fn kind(self) -> Kind {
-        match self {
-            Type::Char | Type::Short | Type::Int | Type::Long => Kind::Integer { signed: true },
-            Type::UChar | Type::UShort | Type::UInt | Type::ULong => Kind::Integer { signed: false },
-            Type::Half => Kind::Float(Format { precision: 11, lowest: -14 }),
-            Type::Float => Kind::Float(Format { precision: 24, lowest: -126 }),
-            Type::Double => Kind::Float(Format { precision: 53, lowest: -1022 }),
-        }
+        Self::PROPERTIES[self as usize].2
     }
 
     /// Returns true for an integer type.
@@ -151,13 +143,7 @@ impl Rounding {
     /// Returns the suffix that names this rounding mode in the name of a conversion, such as `_rte`; empty for
     /// [`Rounding::Default`].
     pub(crate) fn suffix(self) -> &'static str {
-        match self {
-            Rounding::Default => "",
-            Rounding::Nearest => "_rte",
-            Rounding::Zero => "_rtz",
-            Rounding::Up => "_rtp",
-            Rounding::Down => "_rtn",
-        }
+        ["", "_rte", "_rtz", "_rtp", "_rtn"][self as usize]
     }
 }
 
@@ -192,9 +178,10 @@ impl fmt::Display for Form {
     }
 }
 
-/// A set of vector widths. Width 1 stands for scalars, and for assignments of scalars.
+/// A set of vector widths, as a bit mask with a bit for each width, the lowest for scalars. Width 1 stands for scalars, and for
+/// assignments of scalars.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Widths(u8);
+pub struct Widths(pub(crate) u8);
 
 impl Widths {
     /// The set of all vector widths of OpenCL C: 1 (scalars), 2, 3, 4, 8 and 16.
@@ -218,11 +205,6 @@ impl Widths {
     pub(crate) fn contains(self, form: Form) -> bool {
         let scalar = if form == Form::Implicit { Form::Width(1) } else { form };
         Form::ALL.iter().position(|of| *of == scalar).is_some_and(|bit| self.0 >> bit & 1 == 1)
-    }
-
-    /// Returns the set as a bit mask with a bit for each width, the lowest for scalars.
-    pub(crate) fn bits(self) -> u8 {
-        self.0
     }
 }
 
@@ -256,18 +238,13 @@ impl Case {
         let mut cases = Vec::new();
         for &from in types {
             for &to in types {
-                cases.extend(Case::of_types(from, to));
+                let saturations = if to.is_integer() { &[false, true][..] } else { &[false] };
+                for &saturates in saturations {
+                    cases.extend(Rounding::ALL.map(|rounding| Case { from, to, saturates, rounding }));
+                }
             }
         }
         cases
-    }
-
-    /// Returns all conversions from one type to another.
-    fn of_types(from: Type, to: Type) -> impl Iterator<Item = Case> {
-        let kinds = if to.is_integer() { &[false, true][..] } else { &[false] };
-        kinds.iter().flat_map(move |&saturates| {
-            Rounding::ALL.into_iter().map(move |rounding| Case { from, to, saturates, rounding })
-        })
     }
 
     /// Returns the case with this name, as [`Display`](fmt::Display) writes it; `None` if there is no such case.
@@ -310,7 +287,7 @@ mod tests {
         let case = Case::named("int_float").unwrap();
         assert_eq!(case.forms(Widths::ALL), Form::ALL);
         let some = Widths::new(&[16, 1, 16]).unwrap();
-        assert_eq!((some.to_string().as_str(), some.bits()), ("1,16", 0b10_0001));
+        assert_eq!((some.to_string().as_str(), some.0), ("1,16", 0b10_0001));
         assert_eq!(case.forms(some), [Form::Width(1), Form::Width(16), Form::Implicit]);
         let names: Vec<String> = case.forms(some).iter().map(Form::to_string).collect();
         assert_eq!(Widths::from_forms(&names), Some(some));

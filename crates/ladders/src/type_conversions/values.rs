@@ -42,8 +42,9 @@ pub struct Values {
     /// The numbers that are tested before the random ones; empty if all numbers of the type are tested.
     special: Vec<u64>,
     /// The count of numbers that are tested.
-    count: u64,
-    is_exhaustive: bool,
+    pub count: u64,
+    /// True if these are all numbers of the type.
+    pub is_exhaustive: bool,
 }
 
 impl Values {
@@ -58,16 +59,6 @@ impl Values {
             (false, Depth::Full) => special.len() as u64 + FULL_RANDOM_NUMBERS,
         };
         Self { from, seed: u64::from(seed), special, count, is_exhaustive }
-    }
-
-    /// Returns the count of numbers that are tested.
-    pub fn count(&self) -> u64 {
-        self.count
-    }
-
-    /// Returns true if these are all numbers of the type.
-    pub fn is_exhaustive(&self) -> bool {
-        self.is_exhaustive
     }
 
     /// Returns the bits of the number at `index`. Beyond the last number the series repeats.
@@ -89,15 +80,11 @@ impl Values {
         let padded = count.next_multiple_of(COUNT_MULTIPLE) as u64;
         into.clear();
         let bytes = self.from.bytes();
-        if self.is_exhaustive && first + padded <= self.count {
-            // Consecutive numbers need no division each.
-            for bits in first..first + padded {
-                into.extend_from_slice(&bits.to_le_bytes()[..bytes]);
-            }
-            return;
-        }
+        // Consecutive numbers need no division each.
+        let is_index = self.is_exhaustive && first + padded <= self.count;
         for index in first..first + padded {
-            into.extend_from_slice(&self.at(index).to_le_bytes()[..bytes]);
+            let bits = if is_index { index } else { self.at(index) };
+            into.extend_from_slice(&bits.to_le_bytes()[..bytes]);
         }
     }
 
@@ -254,9 +241,9 @@ mod tests {
     fn small_types_are_tested_with_all_values_and_others_with_special_ones() {
         let all: Vec<u64> = (0..1 << 16).collect();
         let half = Values::new(Type::Half, Depth::Quick, 1);
-        assert_eq!((0..half.count()).map(|i| half.at(i)).collect::<Vec<_>>(), all);
-        assert!(half.is_exhaustive() && !Values::new(Type::Double, Depth::Full, 1).is_exhaustive());
-        assert_eq!(Values::new(Type::UInt, Depth::Full, 1).count(), 1 << 32);
+        assert_eq!((0..half.count).map(|i| half.at(i)).collect::<Vec<_>>(), all);
+        assert!(half.is_exhaustive && !Values::new(Type::Double, Depth::Full, 1).is_exhaustive);
+        assert_eq!(Values::new(Type::UInt, Depth::Full, 1).count, 1 << 32);
         let floats = special_numbers(Type::Float);
         for number in
             [0.5_f32, 127.5, 128.0, 255.5, -0.5, -128.5, 4_294_967_296.0, f32::MIN_POSITIVE, f32::MAX]
@@ -272,14 +259,18 @@ mod tests {
         }
     }
 
+    /// Asserts that numbers, given by their bits, are among the special ones.
+    fn has_all(from: Type, numbers: impl Iterator<Item = u64>) {
+        let all = special_numbers(from);
+        for bits in numbers.map(|bits| bits & from.mask()) {
+            assert!(all.binary_search(&bits).is_ok(), "{}: {bits:x}", from.name());
+        }
+    }
+
     /// Asserts that a number with two neighbours on each side is among the special ones, with both signs.
     fn has_near(from: Type, number: f64) {
-        let (all, at) = (special_numbers(from), bits_of(from, number));
-        for bits in at - 2..=at + 2 {
-            for sign in [0, (from.mask() >> 1) + 1] {
-                assert!(all.binary_search(&(bits | sign)).is_ok(), "{} of {number:e}: {bits:x}", from.name());
-            }
-        }
+        let (at, sign) = (bits_of(from, number), (from.mask() >> 1) + 1);
+        has_all(from, (at - 2..=at + 2).flat_map(|bits| [bits, bits | sign]));
     }
 
     #[test]
@@ -309,13 +300,7 @@ mod tests {
 
     #[test]
     fn the_largest_exact_integers_and_the_ties_beside_them_are_included() {
-        let near = |from: Type, number: i128| {
-            let all = special_numbers(from);
-            for beside in number - 2..=number + 2 {
-                let bits = beside as u64 & from.mask();
-                assert!(all.binary_search(&bits).is_ok(), "{} {beside}", from.name());
-            }
-        };
+        let near = |number: i128| (number - 2..=number + 2).map(|beside| beside as u64);
         for from in [Type::Int, Type::UInt, Type::Long, Type::ULong] {
             let has_sign = matches!(from.kind(), Kind::Integer { signed: true });
             let bits = from.bits() - u32::from(has_sign);
@@ -325,12 +310,8 @@ mod tests {
             if bits > 54 {
                 numbers.extend([top - (1 << (bits - 53)), top - (1 << (bits - 54))]);
             }
-            for number in numbers {
-                near(from, number);
-                if has_sign {
-                    near(from, -number);
-                }
-            }
+            let negative = numbers.iter().filter(|_| has_sign).map(|number| -number).collect::<Vec<_>>();
+            has_all(from, numbers.into_iter().chain(negative).flat_map(near));
         }
     }
 }

@@ -17,14 +17,12 @@ use serde_json::json;
 use super::device::{options, work_items};
 use super::types::{Case as Conversion, Rounding, Type};
 use super::values::COUNT_MULTIPLE;
-use crate::counts;
 use base::device::{DeviceInfo, DeviceKind};
 use base::error::Result;
 use base::threads::{Threads, all_threads};
 use base::verify::Elements;
 use compute::config::{Config, Param};
-use compute::plan;
-use compute::plan::{Arg, Pass, group};
+use compute::plan::{self, Arg, Pass, group};
 use compute::sample::Sample;
 use compute::variant::Variant;
 use ladder::rows::PeakKernel;
@@ -266,10 +264,10 @@ pub struct HostStrategies;
 /// A variant that is ready to run.
 #[derive(Debug)]
 pub enum Built {
-    /// A variant that runs on the host alone, and its number of threads.
-    Host(Host, usize),
-    /// The compiled kernels, which one thread at a time may use; the kind of the device, and its number of compute units.
-    Kernels(Box<Mutex<Program>>, (DeviceKind, u32)),
+    /// A variant that runs on the host alone.
+    Host(Host),
+    /// The compiled kernels, which one thread at a time may use.
+    Kernels(Box<Mutex<Program>>),
 }
 
 /// A variant that runs on the host alone, to measure what the host's part of the test costs.
@@ -282,14 +280,6 @@ pub enum Host {
         /// True if results are compared with vector instructions, false if byte by byte.
         vectors: bool,
     },
-}
-
-impl Host {
-    /// Prepares the variant to run.
-    fn built(self) -> Built {
-        let threads = if let Host::Reference(threads) = self { threads } else { Threads::One };
-        Built::Host(self, threads.count())
-    }
 }
 
 /// The memory for the numbers and the results of a case.
@@ -377,7 +367,10 @@ impl Ladder for HostStrategies {
     }
 
     fn cases(&self, sizes: &Sizes) -> Result<Vec<u64>, String> {
-        counts::requested_counts(sizes, "conversions", MAX_COUNT)
+        sizes.cases("count", [1_u64 << 24], |[count]| match count {
+            1..=MAX_COUNT => Ok(count),
+            _ => Err(format!("{count} is no --count of conversions: choose 1 to {MAX_COUNT}")),
+        })
     }
 
     fn variants(&self) -> &'static [Variant<Code, Host>] {
@@ -416,11 +409,10 @@ impl Ladder for HostStrategies {
 
     fn build(&self, part: Part<Code, Host>) -> Result<Built> {
         match part {
-            Part::Host(host) => Ok(host.built()),
-            Part::Peak(..) => Ok(Host::Reference(Threads::All).built()),
+            Part::Host(host) => Ok(Built::Host(host)),
+            Part::Peak(..) => Ok(Built::Host(Host::Reference(Threads::All))),
             Part::Kernels(cl, config) => {
-                let device = (cl.device.info.kind, cl.device.info.units);
-                Ok(Built::Kernels(Box::new(Mutex::new(Program::compile(cl, config)?)), device))
+                Ok(Built::Kernels(Box::new(Mutex::new(Program::compile(cl, config)?))))
             }
         }
     }

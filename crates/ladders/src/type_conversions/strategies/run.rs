@@ -5,17 +5,18 @@ use std::ops::Range;
 use std::sync::atomic::{Ordering, compiler_fence};
 use std::time::Instant;
 
-use super::slot::{DeviceBuffers, Kernels, Mapping, Slot, trace};
+use super::slot::{DeviceBuffers, Mapping, Slot, conversion_error, trace};
 use super::{
-    Buffers, Built, CONVERSION, FAULT_INTERVAL, Host, PART_NUMBERS, Strategy, THREAD_PART_NUMBERS, WIDTHS,
-    parts, stretches,
+    Buffers, Built, CONVERSION, FAULT_INTERVAL, Host, PART_NUMBERS, Program, Strategy, THREAD_PART_NUMBERS,
+    WIDTHS, parts, stretches,
 };
 use crate::type_conversions::bulk::convert_all;
 use base::error::{Error, Result};
 use base::threads::{all_threads, share};
 use base::timing::ms_since;
 use compute::sample::Sample;
-use opencl::cl;
+use ocl::ffi;
+use opencl::cl::{self, flush};
 use opencl::watch;
 use parking_lot::Mutex;
 
@@ -34,34 +35,26 @@ fn grown_slice(memory: &mut Vec<u8>, len: usize) -> &mut [u8] {
     &mut memory[..len]
 }
 
-/// A generator of numbers and their expected results.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct InputGenerator {
-    faults: bool,
-}
-
 /// The number of values that are generated and converted at once. Numbers and results of this many fit into a core's cache.
 const BLOCK_NUMBERS: usize = 1 << 14;
 
-impl InputGenerator {
-    /// Writes the numbers from index `first` on to `numbers`, and their expected results to `wanted`. The series contains all
-    /// 2^32 numbers, in a mixed order, before it repeats.
-    fn generate(self, first: u64, numbers: &mut [u8], wanted: &mut [u8]) {
-        trace("numbers and reference", || {
-            let blocks = numbers.chunks_mut(4 * BLOCK_NUMBERS).zip(wanted.chunks_mut(4 * BLOCK_NUMBERS));
-            for (first, (numbers, wanted)) in (first..).step_by(BLOCK_NUMBERS).zip(blocks) {
-                let (words, _) = numbers.as_chunks_mut::<4>();
-                for (index, word) in (0..).zip(words) {
-                    *word = (first as u32).wrapping_add(index).wrapping_mul(0x9e37_79b1).to_le_bytes();
-                }
-                convert_all(CONVERSION, numbers, wanted, &mut []);
+/// Writes the numbers from index `first` on to `numbers`, and their expected results to `wanted`. The series contains all
+/// 2^32 numbers, in a mixed order, before it repeats. If `faults` is true, some of the expected results are made wrong.
+fn generate(faults: bool, first: u64, numbers: &mut [u8], wanted: &mut [u8]) {
+    trace("numbers and reference", || {
+        let blocks = numbers.chunks_mut(4 * BLOCK_NUMBERS).zip(wanted.chunks_mut(4 * BLOCK_NUMBERS));
+        for (first, (numbers, wanted)) in (first..).step_by(BLOCK_NUMBERS).zip(blocks) {
+            let (words, _) = numbers.as_chunks_mut::<4>();
+            for (index, word) in (0..).zip(words) {
+                *word = (first as u32).wrapping_add(index).wrapping_mul(0x9e37_79b1).to_le_bytes();
             }
-            if self.faults {
-                let before = (FAULT_INTERVAL - (first % FAULT_INTERVAL as u64) as usize) % FAULT_INTERVAL;
-                wanted.iter_mut().skip(4 * before).step_by(4 * FAULT_INTERVAL).for_each(|byte| *byte ^= 1);
-            }
-        });
-    }
+            convert_all(CONVERSION, numbers, wanted, &mut []);
+        }
+        if faults {
+            let before = (FAULT_INTERVAL - (first % FAULT_INTERVAL as u64) as usize) % FAULT_INTERVAL;
+            wanted.iter_mut().skip(4 * before).step_by(4 * FAULT_INTERVAL).for_each(|byte| *byte ^= 1);
+        }
+    });
 }
 
 /// Returns the number of results in `got` that equal the expected results `wanted`. Blocks are first compared as bytes, and
@@ -99,27 +92,26 @@ fn count_equal_bytewise(got: &[u8], wanted: &[u8]) -> u32 {
 /// Runs a variant once on the numbers of a case. Returns the count of right results for each width, and the times.
 pub(super) fn run(built: &Built, buffers: &mut Buffers) -> Result<([u64; 6], Sample)> {
     let Buffers { count, faults, host, device, .. } = buffers;
-    let (began, generator) = (Instant::now(), InputGenerator { faults: *faults });
+    let (began, faults) = (Instant::now(), *faults);
     let (mut all, mut compared_ms) = ([0; 6], None);
     for numbers in stretches(*count) {
         let right = match (built, device.as_mut()) {
-            (Built::Host(work, threads), _) => {
+            (Built::Host(work), _) => {
                 // The watchdog for drivers does not apply here.
                 let _no_driver = watch::on_host();
                 match work {
-                    Host::Reference(_) => run_reference(&numbers, generator, *threads, host),
+                    Host::Reference(threads) => run_reference(&numbers, faults, threads.count(), host),
                     Host::Compare { vectors } => {
-                        let (right, ms) = run_comparison(&numbers, generator, *vectors, host);
+                        let (right, ms) = run_comparison(&numbers, faults, *vectors, host);
                         *compared_ms.get_or_insert(0.0) += ms;
                         right
                     }
                 }
             }
-            (Built::Kernels(program, kind), Some(device)) => {
-                DeviceRun { kernels: Kernels { program, device: *kind }, numbers, generator }
-                    .run(device, host)?
+            (Built::Kernels(program), Some(device)) => {
+                DeviceRun { program, numbers, faults }.run(device, host)?
             }
-            (Built::Kernels(..), None) => {
+            (Built::Kernels(_), None) => {
                 let why = "The device has not enough memory for them.";
                 return Err(Error::new("Numbers cannot be converted.", why, ""));
             }
@@ -134,12 +126,7 @@ pub(super) fn run(built: &Built, buffers: &mut Buffers) -> Result<([u64; 6], Sam
 
 /// Generates the numbers and computes the expected results on the host, which is all that this variant is timed for. Returns
 /// the counts of right results that a correct device would give.
-fn run_reference(
-    numbers: &Range<u64>,
-    generator: InputGenerator,
-    threads: usize,
-    host: &mut HostBuffers,
-) -> [u32; 6] {
+fn run_reference(numbers: &Range<u64>, faults: bool, threads: usize, host: &mut HostBuffers) -> [u32; 6] {
     let HostBuffers { input, wanted: [wanted, _], .. } = host;
     // Each thread has a part of the memory, and parts of the numbers that fit.
     let share_of = if threads > 1 { THREAD_PART_NUMBERS } else { PART_NUMBERS };
@@ -150,18 +137,18 @@ fn run_reference(
     let buffers = input.chunks_mut(4 * share_of).zip(wanted.chunks_mut(4 * share_of));
     share(buffers, threads, |(input, wanted)| {
         while let Some((first, numbers)) = next() {
-            generator.generate(first, &mut input[..4 * numbers], &mut wanted[..4 * numbers]);
+            generate(faults, first, &mut input[..4 * numbers], &mut wanted[..4 * numbers]);
             std::hint::black_box(&wanted);
         }
     });
-    [super::count_right(numbers, generator.faults) as u32; 6]
+    [super::count_right(numbers, faults) as u32; 6]
 }
 
 /// Compares results for all vector widths on the host, without a device. Returns the counts of right results, and the time of
 /// the comparisons alone in milliseconds.
 fn run_comparison(
     numbers: &Range<u64>,
-    generator: InputGenerator,
+    faults: bool,
     vectors: bool,
     host: &mut HostBuffers,
 ) -> ([u32; 6], f64) {
@@ -169,8 +156,8 @@ fn run_comparison(
     let (mut right, mut ms) = ([0; 6], 0.0);
     for (first, numbers) in parts(numbers, PART_NUMBERS) {
         let [input, wanted, got] = [&mut *input, wanted, got].map(|memory| grown_slice(memory, 4 * numbers));
-        InputGenerator { faults: false }.generate(first, input, got);
-        generator.generate(first, input, wanted);
+        generate(false, first, input, got);
+        generate(faults, first, input, wanted);
         let began = Instant::now();
         for right in &mut right {
             *right += match vectors {
@@ -183,11 +170,11 @@ fn run_comparison(
     (right, ms)
 }
 
-/// A run of a variant's kernels on a range of numbers.
+/// A run of a variant's kernels on a range of numbers. If `faults` is true, some of the expected results are made wrong.
 struct DeviceRun<'a> {
-    kernels: Kernels<'a>,
+    program: &'a Mutex<Program>,
     numbers: Range<u64>,
-    generator: InputGenerator,
+    faults: bool,
 }
 
 /// A part of the numbers on which the device works: the mappings of its results with their width, the events of its kernels,
@@ -201,12 +188,11 @@ struct PendingPart {
 impl DeviceRun<'_> {
     /// Runs the kernels according to their strategy; returns the counts of right results for each vector width.
     fn run(&self, device: &mut DeviceBuffers, host: &mut HostBuffers) -> Result<[u32; 6]> {
-        let code = self.kernels.program.lock().config.code();
-        match code.extra {
+        let strategy = self.program.lock().config.code().extra;
+        match strategy {
             Strategy::Copied => self.run_copied(device, host),
             Strategy::Mapped { slots, batch } => self.run_mapped((slots, batch), device, &mut host.wanted),
-            Strategy::Checked { threads: true } => self.run_on_threads(device),
-            Strategy::Checked { threads: false } => self.run_checked(device, code.passes.len()),
+            Strategy::Checked { threads } => self.run_checked(device, threads),
         }
     }
 
@@ -217,15 +203,15 @@ impl DeviceRun<'_> {
         for (first, numbers) in parts(&self.numbers, PART_NUMBERS) {
             let [input, wanted, got] =
                 [&mut *input, wanted, got].map(|memory| grown_slice(memory, 4 * numbers));
-            self.generator.generate(first, input, wanted);
+            generate(self.faults, first, input, wanted);
             for (at, (output, right)) in slot.outputs.iter().zip(&mut right).enumerate() {
-                slot.write(&slot.input, input)?;
+                trace("write", || slot.input.write(&slot.queue, input).map_err(conversion_error))?;
                 let enqueued = Instant::now();
-                let events = slot.run(self.kernels, at..=at, numbers)?;
+                let events = slot.run(self.program, at..=at, numbers)?;
                 let until = Instant::now();
                 slot.finish()?;
                 slot.trace_device(&events, (enqueued, until));
-                slot.read(output, got)?;
+                trace("read", || output.read(&slot.queue, got).map_err(conversion_error))?;
                 *right += count_equal(got, wanted);
             }
         }
@@ -243,8 +229,7 @@ impl DeviceRun<'_> {
         let mut right = [0; 6];
         let mut done = |slot: &Slot, started: PendingPart, wanted: &[u8]| -> Result<()> {
             for (width, mut got) in started.got {
-                got.wait()?;
-                let got_bytes = got.bytes();
+                let got_bytes = got.wait()?;
                 right[width] += count_equal(got_bytes, &wanted[..got_bytes.len()]);
                 slot.unmap(&slot.outputs[width], &got)?;
             }
@@ -255,15 +240,15 @@ impl DeviceRun<'_> {
         for (index, (first, numbers)) in parts(&self.numbers, PART_NUMBERS).enumerate() {
             let at = index % slots;
             let slot = &device.slots[at];
-            generate(self.generator, first, slot, grown_slice(&mut wanted[at], 4 * numbers))?;
+            generate_mapped(self.faults, first, slot, grown_slice(&mut wanted[at], 4 * numbers))?;
             for left in (0..WIDTHS.len()).step_by(batch) {
                 let began = Instant::now();
                 let (mut got, mut events) = (Vec::new(), Vec::new());
                 for width in left..left + batch {
-                    events.extend(slot.run(self.kernels, width..=width, numbers)?);
-                    got.push((width, slot.map_for_reading(&slot.outputs[width], 4 * numbers)?));
+                    events.extend(slot.run(self.program, width..=width, numbers)?);
+                    got.push((width, slot.map(&slot.outputs[width], ffi::CL_MAP_READ, 4 * numbers)?));
                 }
-                slot.flush()?;
+                flush(&slot.queue)?;
                 let started = PendingPart { got, events, enqueued: (began, Instant::now()) };
                 if slots == 1 {
                     done(slot, started, &wanted[at])?;
@@ -278,22 +263,31 @@ impl DeviceRun<'_> {
         Ok(right)
     }
 
-    /// Runs the strategy [`Strategy::Checked`] with threads: each thread generates its own parts of the numbers and enqueues
-    /// their kernels, without waiting for another thread.
-    fn run_on_threads(&self, device: &mut DeviceBuffers) -> Result<[u32; 6]> {
+    /// Runs the strategy [`Strategy::Checked`]: expected results are uploaded, the kernels convert and compare on the device, and
+    /// a count of right results for each vector width is read back. If `threads` is true, each thread generates its own parts of
+    /// the numbers and enqueues their kernels, without waiting for another thread.
+    fn run_checked(&self, device: &mut DeviceBuffers, threads: bool) -> Result<[u32; 6]> {
         device.clear()?;
-        let left = Mutex::new(parts(&self.numbers, THREAD_PART_NUMBERS));
+        let kernels = self.program.lock().config.code().passes.len();
+        let (slots, threads, part) = match threads {
+            true => (device.thread_slots.as_mut_slice(), all_threads(), THREAD_PART_NUMBERS),
+            false => (device.slots.as_mut_slice(), 1, PART_NUMBERS),
+        };
+        let left = Mutex::new(parts(&self.numbers, part));
         let next = || left.lock().next();
         let done = Mutex::new((Vec::new(), Ok(())));
-        share(device.thread_slots.chunks_mut(2), all_threads(), |slots| {
+        share(slots.chunks_mut(2), threads, |slots| {
             let mut traces = Vec::new();
             let mut work = || {
                 for at in (0..slots.len()).cycle() {
                     let (slot, Some((first, numbers))) = (&slots[at], next()) else { break };
-                    generate_both(self.generator, first, slot, numbers)?;
+                    // The mapping waits only for kernels that still read this slot.
+                    let mut wanted = slot.map(&slot.wanted, WRITE, 4 * numbers)?;
+                    generate_mapped(self.faults, first, slot, wanted.wait()?)?;
+                    slot.unmap(&slot.wanted, &wanted)?;
                     let enqueued = Instant::now();
-                    let events = slot.run(self.kernels, 0..1, numbers)?;
-                    slot.flush()?;
+                    let events = slot.run(self.program, 0..kernels, numbers)?;
+                    flush(&slot.queue)?;
                     traces.push((events, (enqueued, Instant::now())));
                 }
                 Ok(())
@@ -311,41 +305,14 @@ impl DeviceRun<'_> {
         }
         Ok(right)
     }
-
-    /// Runs the first `kernels` kernels, which convert and compare on the device: expected results are uploaded, and a count of
-    /// right results for each vector width is read back.
-    fn run_checked(&self, device: &DeviceBuffers, kernels: usize) -> Result<[u32; 6]> {
-        device.clear()?;
-        let mut traces = Vec::new();
-        for (index, (first, numbers)) in parts(&self.numbers, PART_NUMBERS).enumerate() {
-            let slot = &device.slots[index % 2];
-            generate_both(self.generator, first, slot, numbers)?;
-            let enqueued = Instant::now();
-            let events = slot.run(self.kernels, 0..kernels, numbers)?;
-            slot.flush()?;
-            traces.push((events, (enqueued, Instant::now())));
-        }
-        let right = device.read_counts()?;
-        for (events, enqueued) in traces {
-            device.slots[0].trace_device(&events, enqueued);
-        }
-        Ok(right)
-    }
 }
+
+/// Maps memory for the host to write; its old contents are lost.
+const WRITE: ffi::cl_map_flags = ffi::CL_MAP_WRITE_INVALIDATE_REGION;
 
 /// Generates numbers in mapped device memory, and their expected results on the host.
-fn generate(generator: InputGenerator, first: u64, slot: &Slot, wanted: &mut [u8]) -> Result<()> {
-    let mut input = slot.map_for_writing(&slot.input, wanted.len())?;
-    input.wait()?;
-    generator.generate(first, input.bytes(), wanted);
+fn generate_mapped(faults: bool, first: u64, slot: &Slot, wanted: &mut [u8]) -> Result<()> {
+    let mut input = slot.map(&slot.input, WRITE, wanted.len())?;
+    generate(faults, first, input.wait()?, wanted);
     slot.unmap(&slot.input, &input)
-}
-
-/// Generates numbers and expected results in mapped device memory. The mapping waits only for kernels that still read this
-/// slot.
-fn generate_both(generator: InputGenerator, first: u64, slot: &Slot, numbers: usize) -> Result<()> {
-    let mut wanted = slot.map_for_writing(&slot.wanted, 4 * numbers)?;
-    wanted.wait()?;
-    generate(generator, first, slot, wanted.bytes())?;
-    slot.unmap(&slot.wanted, &wanted)
 }

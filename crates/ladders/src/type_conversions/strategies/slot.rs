@@ -13,10 +13,10 @@ use base::error::Result;
 use base::timing::log::{self, Event};
 use compute::plan::Operands;
 use compute::sample::device_spans;
-use opencl::cl::{self, Answer, Buffer, ClContext, Mem, Queue, Status, enqueue_unmap, failed, flush};
+use opencl::cl::{self, Answer, Buffer, ClContext, Mem, Queue, Status, enqueue_unmap, failed};
 use opencl::memory::allocation_flags;
 
-fn conversion_error(status: Status) -> base::error::Error {
+pub(super) fn conversion_error(status: Status) -> base::error::Error {
     failed("Numbers could not be converted on the device.", &status)
 }
 
@@ -34,20 +34,14 @@ pub(super) struct DeviceBuffers {
 /// Device memory for one part of the numbers, with a queue of its own, so that its mappings do not wait for other parts.
 #[derive(Debug)]
 pub(super) struct Slot {
-    queue: Queue,
+    pub(super) queue: Queue,
+    /// The kind of the device, and its number of compute units.
+    device: (DeviceKind, u32),
     pub(super) input: Buffer,
     pub(super) wanted: Buffer,
     pub(super) outputs: Vec<Buffer>,
     /// The counts of right results, one for each vector width, which all slots share.
     right: Buffer,
-}
-
-/// A variant's compiled kernels, and the properties of the device on which they run.
-#[derive(Clone, Copy)]
-pub(super) struct Kernels<'a> {
-    pub(super) program: &'a Mutex<Program>,
-    /// The kind of the device, and its number of compute units.
-    pub(super) device: (DeviceKind, u32),
 }
 
 /// A mapping of device memory into host memory.
@@ -65,10 +59,11 @@ impl DeviceBuffers {
             buffer.map_err(|e| failed("Memory for conversions could not be had on the device.", &e))
         };
         let right = new(4 * WIDTHS.len())?;
+        let device = (cl.device.info.kind, cl.device.info.units);
         let slot = |numbers: usize, outputs: usize| {
             let (queue, bytes) = (cl.extra_queue()?, 4 * numbers);
             let outputs = (0..outputs).map(|_| new(bytes)).collect::<Result<_>>()?;
-            Ok(Slot { input: new(bytes)?, wanted: new(bytes)?, outputs, queue, right: right.clone() })
+            Ok(Slot { input: new(bytes)?, wanted: new(bytes)?, outputs, queue, device, right: right.clone() })
         };
         let two = || Ok([slot(numbers, WIDTHS.len())?, slot(numbers, WIDTHS.len())?]);
         let thread_slots =
@@ -93,28 +88,18 @@ impl DeviceBuffers {
 }
 
 impl Slot {
-    /// Copies bytes to a buffer of the device, and waits.
-    pub(super) fn write(&self, to: &Buffer, bytes: &[u8]) -> Result<()> {
-        trace("write", || to.write(&self.queue, bytes).map_err(conversion_error))
-    }
-
-    /// Copies bytes from a buffer of the device, and waits.
-    pub(super) fn read(&self, from: &Buffer, bytes: &mut [u8]) -> Result<()> {
-        trace("read", || from.read(&self.queue, bytes).map_err(conversion_error))
-    }
-
     /// Enqueues those of a variant's kernels whose indices are in `at`, for the first `count` numbers of the slot.
     pub(super) fn run(
         &self,
-        kernels: Kernels,
+        program: &Mutex<Program>,
         at: impl Iterator<Item = usize>,
         count: usize,
     ) -> Result<Vec<cl::Event>> {
-        let program = kernels.program.lock();
+        let program = program.lock();
         let own = [&self.input, &self.wanted, &self.right];
         let memory: Vec<&Mem> = own.into_iter().chain(&self.outputs).map(Buffer::mem).collect();
         let on = Operands { memory: &memory, scratch: &[] };
-        let launch = Launch { count, device: kernels.device };
+        let launch = Launch { count, device: self.device };
         let one = |at| program.bind(at, (on, 0), &launch)?.enqueue(&self.queue, &[]);
         at.map(one).collect::<Answer<_>>().map_err(conversion_error)
     }
@@ -125,28 +110,13 @@ impl Slot {
         log::record(|| device_spans(self.queue.clock(), "convert", events, enqueued));
     }
 
-    /// Submits the commands in the slot's queue to the device.
-    pub(super) fn flush(&self) -> Result<()> {
-        flush(&self.queue)
-    }
-
     /// Waits for all commands in the slot's queue.
     pub(super) fn finish(&self) -> Result<()> {
         trace("wait", || self.queue.finish().map_err(|e| failed("The device failed while it was timed.", &e)))
     }
 
-    /// Enqueues the mapping of the first `bytes` bytes of `results` for the host to read.
-    pub(super) fn map_for_reading(&self, results: &Buffer, bytes: usize) -> Result<Mapping> {
-        self.enqueue_mapping(results, ffi::CL_MAP_READ, bytes)
-    }
-
-    /// Enqueues the mapping of the first `bytes` bytes of `buffer` for the host to write; their old contents are lost.
-    pub(super) fn map_for_writing(&self, buffer: &Buffer, bytes: usize) -> Result<Mapping> {
-        self.enqueue_mapping(buffer, ffi::CL_MAP_WRITE_INVALIDATE_REGION, bytes)
-    }
-
     /// Enqueues the mapping of the first `bytes` bytes of `buffer` with these flags.
-    fn enqueue_mapping(&self, buffer: &Buffer, flags: ffi::cl_map_flags, bytes: usize) -> Result<Mapping> {
+    pub(super) fn map(&self, buffer: &Buffer, flags: ffi::cl_map_flags, bytes: usize) -> Result<Mapping> {
         let mapped = buffer.enqueue_map(&self.queue, flags, bytes);
         let (at, event) = mapped.map_err(conversion_error)?;
         Ok(Mapping { at, event, bytes })
@@ -159,15 +129,11 @@ impl Slot {
 }
 
 impl Mapping {
-    /// Waits until the mapped memory may be accessed.
-    pub(super) fn wait(&self) -> Result<()> {
-        trace("wait", || self.event.wait_for().map_err(conversion_error))
-    }
-
-    /// Returns the mapped bytes. Call [`Mapping::wait`] first.
-    pub(super) fn bytes(&mut self) -> &mut [u8] {
-        // SAFETY: the mapping has this many bytes, and nobody else accesses them until it ends.
-        unsafe { std::slice::from_raw_parts_mut(self.at.as_ptr(), self.bytes) }
+    /// Waits until the mapped memory may be accessed, and returns its bytes.
+    pub(super) fn wait(&mut self) -> Result<&mut [u8]> {
+        trace("wait", || self.event.wait_for().map_err(conversion_error))?;
+        // SAFETY: the mapping is complete and has this many bytes, and nobody else accesses them until it ends.
+        Ok(unsafe { std::slice::from_raw_parts_mut(self.at.as_ptr(), self.bytes) })
     }
 }
 
