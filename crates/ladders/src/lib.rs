@@ -7,7 +7,6 @@
 
 pub mod box_filter;
 pub mod cloth;
-mod counts;
 pub mod histogram;
 pub mod matmul;
 pub mod peaks;

@@ -164,3 +164,22 @@ fn sum_products<T: Accumulator, const COLUMNS: usize, const FUSED: bool>(
     }
     sums
 }
+
+/// Computes each element of the product by adding one product at a time. Each addition waits for the preceding one, so the compiler
+/// cannot vectorize the sum.
+pub(super) fn multiply_one_by_one(
+    shape: &Shape,
+    matrices: &[&[f32]],
+    product: &mut [f32],
+    threads: usize,
+) -> Result<()> {
+    let (n, k) = (shape.n as usize, shape.k as usize);
+    share(product.chunks_mut(n).enumerate(), threads, |(row, product)| {
+        let a = &matrices[0][row * k..(row + 1) * k];
+        for (column, to) in product.iter_mut().enumerate() {
+            let b = matrices[1].iter().skip(column).step_by(n);
+            *to = a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>() + 0.0;
+        }
+    });
+    Ok(())
+}

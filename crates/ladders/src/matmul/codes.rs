@@ -3,20 +3,16 @@
 
 use ocl::ffi::{CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT};
 
-use super::shape::Shape;
-use super::{host, work};
+use super::blocks::{multiply, multiply_one_by_one};
+use super::shape::{Code, Config, Shape, panel_columns, panel_rows, value};
+use super::work;
 use base::device::DeviceKind;
+use base::threads::Threads;
 use compute::config::Param;
-use compute::plan;
 use compute::plan::{Arg, Host, Pass, Types, WorkFormula, group, single};
 use compute::variant::Variant;
 use opencl::cl::Device;
 use opencl::kernel::Value;
-
-/// A kernel file of matrix multiplication.
-pub(super) type Code = plan::Code<Shape>;
-/// A configuration of a kernel file: a value for each of its parameters.
-pub(super) type Config = compute::config::Config<Code>;
 
 /// The OpenCL type of matrices.
 const MATRIX: Types = &["float*"];
@@ -75,27 +71,12 @@ fn panel_counts(config: &Config, shape: &Shape) -> [usize; 2] {
     [(shape.m as usize).div_ceil(panel_rows(config)), (shape.n as usize).div_ceil(panel_columns(config))]
 }
 
-/// Returns a parameter's value, at least 1.
-pub(super) fn value(config: &Config, name: &str) -> usize {
-    config.get(name).max(1) as usize
-}
-
 /// Returns the number of columns and the number of rows of a work-group, computed from `GROUP`, `GROUP_X`, `GROUP_Y` or `TILE`,
 /// whichever of these parameters the file has.
 fn group_shape(config: &Config) -> [usize; 2] {
     let get = |name| value(config, name);
     // Parameters that a file does not have are 1.
     [get("GROUP") * get("GROUP_X") * get("TILE"), get("GROUP_Y") * get("TILE")]
-}
-
-/// Returns the number of rows in a panel of the left matrix.
-pub(super) fn panel_rows(config: &Config) -> usize {
-    value(config, "ROWS")
-}
-
-/// Returns the number of columns in a panel of the right matrix.
-pub(super) fn panel_columns(config: &Config) -> usize {
-    value(config, "VECTORS") * value(config, "WIDTH")
 }
 
 /// Returns the number of work-items that together compute one tile of the product.
@@ -136,16 +117,14 @@ const GROUP_SIDES: &[Param] =
 /// The parameter for the side of square tiles, which is also the side of their work-groups.
 const TILE: &[Param] = &[param("TILE", 16, 16, &[8, 16, 32])];
 
-/// Returns the size in bytes of the local memory for one square tile of each matrix, whose rows are padded by one float.
-fn square_bytes(config: &Config) -> usize {
-    let side = value(config, "TILE");
-    4 * 2 * side * (side + 1)
-}
-
 /// Describes a kernel file whose last kernel uses square tiles in local memory. `passes` are the file's launches.
 const fn square_tiles(file: &'static str, passes: &'static [Pass<Shape>]) -> Code {
     Code {
-        allows: |config, device| square_bytes(config) as u64 <= device.local_memory(),
+        // One tile of each matrix, whose rows are padded by one float.
+        allows: |config, device| {
+            let side = value(config, "TILE") as u64;
+            4 * 2 * side * (side + 1) <= device.local_memory()
+        },
         ..Code::new(file, passes, TILE)
     }
 }
@@ -180,13 +159,23 @@ pub(super) fn peak(device: &Device) -> Config {
 
 /// The variants of the matrix multiplication ladder, in the order in which tables list them.
 pub(super) static VARIANTS: [Variant<Code, Host<Shape>>; 15] = [
-    Variant::host("serial", "Serial", "One thread, one product at a time.", host::SERIAL),
-    Variant::host("threads", "Threads", "The same on all cores.", host::THREADS),
+    Variant::host(
+        "serial",
+        "Serial",
+        "One thread, one product at a time.",
+        Host { threads: Threads::One, run: multiply_one_by_one },
+    ),
+    Variant::host(
+        "threads",
+        "Threads",
+        "The same on all cores.",
+        Host { threads: Threads::All, run: multiply_one_by_one },
+    ),
     Variant::host(
         "threads-vectors",
         "Threads, vectors",
         "All cores, in blocks that caches and registers hold, in vectors.",
-        host::THREADS_VECTORS,
+        Host { threads: Threads::All, run: multiply::<f32, 16> },
     ),
     Variant::kernels(
         "naive",

@@ -6,7 +6,6 @@
 
 mod blocks;
 mod codes;
-mod host;
 mod inputs;
 pub mod reference;
 pub mod shape;

@@ -126,31 +126,22 @@ mod tests {
         [[1, 1, 1], [3, 2, 0], [7, 19, 5], [17, 33, 300], [40, 9, 513], [64, 64, 64], [13, 70, 1025]];
 
     #[test]
-    fn the_reference_is_the_sum_of_the_products() {
+    fn the_reference_is_the_sum_of_the_products_and_sums_in_any_order_are_within_the_bound() {
         for shape in SHAPES.map(|mnk| Shape::new(mnk).unwrap()) {
             for name in inputs::INPUT_NAMES {
                 let (a, b) = matrices(name, shape);
-                let want = plain(shape, 0..shape.k, 0.0, |sum, x, y| sum + f64::from(a[x]) * f64::from(b[y]));
-                let got = floats(&reference(&shape, &[&a, &b]).unwrap());
-                assert_eq!(got.len(), want.len());
-                for (got, want) in got.iter().zip(&want) {
-                    let same = *got == *want as f32 || got.is_nan() && want.is_nan();
+                let bytes = reference(&shape, &[&a, &b]).unwrap();
+                let (want, sums) = (floats(&bytes), ProductElements::new(name, &shape, &[&a, &b]));
+                let exact =
+                    plain(shape, 0..shape.k, 0.0, |sum, x, y| sum + f64::from(a[x]) * f64::from(b[y]));
+                assert_eq!(want.len(), exact.len());
+                for (want, exact) in want.iter().zip(&exact) {
+                    let same = *want == *exact as f32 || want.is_nan() && exact.is_nan();
                     // Sums in double precision in another order differ slightly before they are rounded.
-                    let near = (f64::from(*got) - want).abs() <= want.abs() * UNIT_ROUNDOFF * 1.01 + 1e-12;
-                    assert!(same || *name == "noise" && near, "{name} {shape:?}: {got} {want}");
-                    assert!(*got != 0.0 || got.is_sign_positive(), "{name} {shape:?}");
+                    let near = (f64::from(*want) - exact).abs() <= exact.abs() * UNIT_ROUNDOFF * 1.01 + 1e-12;
+                    assert!(same || *name == "noise" && near, "{name} {shape:?}: {want} {exact}");
+                    assert!(*want != 0.0 || want.is_sign_positive(), "{name} {shape:?}");
                 }
-            }
-        }
-    }
-
-    #[test]
-    fn sums_in_any_order_are_within_the_bound() {
-        for shape in SHAPES.map(|mnk| Shape::new(mnk).unwrap()) {
-            for name in inputs::INPUT_NAMES {
-                let (a, b) = matrices(name, shape);
-                let (want, sums) =
-                    (reference(&shape, &[&a, &b]).unwrap(), ProductElements::new(name, &shape, &[&a, &b]));
                 let add = |sum: f32, x: usize, y: usize| sum + a[x] * b[y];
                 let fused = |sum: f32, x: usize, y: usize| a[x].mul_add(b[y], sum);
                 for got in [
@@ -158,24 +149,24 @@ mod tests {
                     plain(shape, (0..shape.k).rev(), 0.0, add),
                     plain(shape, (0..shape.k).step_by(2).chain((1..shape.k).step_by(2)), 0.0, fused),
                 ] {
-                    let bytes: Vec<u8> = got.iter().flat_map(|x| x.to_le_bytes()).collect();
-                    let report = base::verify::compare(&want, &bytes, &sums, 0);
+                    let got: Vec<u8> = got.iter().flat_map(|x| x.to_le_bytes()).collect();
+                    let report = base::verify::compare(&bytes, &got, &sums, 0);
                     assert!(report.is_none(), "{name} {shape:?}: {report:?}");
                 }
-                let value = |at: usize| f64::from(floats(&want)[at]);
-                for at in (0..shape.product_len()).filter(|at| value(*at).is_finite() && shape.k > 0) {
+                for (at, value) in want.iter().map(|want| f64::from(*want)).enumerate() {
+                    if !value.is_finite() || shape.k == 0 {
+                        continue;
+                    }
                     let (rows, columns) = &*sums.lengths;
                     let allowed = sums.bound * rows[at / sums.n] * columns[at % sums.n];
-                    let near = |times: f64| sums.is_close(at, value(at) + times * allowed, value(at));
+                    let is_close = |got: f64| sums.is_close(at, got, value);
+                    let near = |times: f64| is_close(value + times * allowed);
                     if allowed > 0.0 {
                         assert!(near(0.99) && near(-0.99) && !near(1.01) && !near(-1.01), "{name} {shape:?}");
                     }
-                    let far = if value(at) == 0.0 { 1.0 } else { 2.0 * value(at) };
-                    assert!(sums.bound > 0.0 || !sums.is_close(at, far, value(at)));
-                    assert!(
-                        !sums.is_close(at, f64::NAN, value(at))
-                            && !sums.is_close(at, f64::INFINITY, value(at))
-                    );
+                    let far = if value == 0.0 { 1.0 } else { 2.0 * value };
+                    assert!(sums.bound > 0.0 || !is_close(far));
+                    assert!(!is_close(f64::NAN) && !is_close(f64::INFINITY));
                 }
             }
         }

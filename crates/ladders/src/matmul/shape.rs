@@ -1,11 +1,18 @@
-//! A case of matrix multiplication: the sizes of the matrices, and the numbers computed from them.
+//! A case of matrix multiplication: the sizes of the matrices, and the numbers computed from them. Also the parameters of its
+//! kernel files, from which both their launches and their work are computed.
 
+use compute::plan;
 use serde::{Deserialize, Serialize};
 
 /// The maximum number of rows or columns of the product.
 pub(crate) const MAX_SIDE: u32 = 65_535;
 /// The maximum number of elements of a matrix. Kernels count in 32 bits.
 pub(crate) const MAX_NUMBERS: u64 = 1 << 30;
+
+/// A kernel file of matrix multiplication.
+pub(super) type Code = plan::Code<Shape>;
+/// A configuration of a kernel file: a value for each of its parameters.
+pub(super) type Config = compute::config::Config<Code>;
 
 /// The sizes of a matrix product: an `m`×`k` matrix is multiplied with a `k`×`n` matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -101,28 +108,48 @@ impl Shape {
     }
 }
 
+/// Returns a parameter's value, at least 1.
+pub(super) fn value(config: &Config, name: &str) -> usize {
+    config.get(name).max(1) as usize
+}
+
+/// Returns the number of rows in a panel of the left matrix.
+pub(super) fn panel_rows(config: &Config) -> usize {
+    value(config, "ROWS")
+}
+
+/// Returns the number of columns in a panel of the right matrix.
+pub(super) fn panel_columns(config: &Config) -> usize {
+    value(config, "VECTORS") * value(config, "WIDTH")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn smaller(mnk: [u32; 3]) -> Vec<[u32; 3]> {
-        Shape::new(mnk).unwrap().smaller().into_iter().map(|Shape { m, n, k }| [m, n, k]).collect()
-    }
-
     #[test]
-    fn large_squares_have_three_smaller_ones() {
-        let three = [[256; 3], [512; 3], [1024; 3]];
-        assert_eq!(smaller([2048; 3]), three);
-        assert_eq!(smaller([4096; 3]), three);
-        assert_eq!(smaller([1024; 3]), three[..2], "none of its own size");
-    }
-
-    #[test]
-    fn long_shapes_are_halved_along_the_longest_side() {
-        assert_eq!(smaller([4096, 4096, 64]), [[512, 512, 64], [1024, 2048, 64]]);
-        assert_eq!(smaller([16, 4096, 65_536]), [[16, 1024, 1024], [16, 2048, 4096]]);
-        assert_eq!(smaller([1, 65_535, 16_384]), [[1, 4096, 4096], [1, 8192, 16_384]]);
-        assert_eq!(smaller([1, 1, 1 << 30]), [[1, 1, 1 << 24], [1, 1, 1 << 27]]);
+    fn long_shapes_are_halved_along_the_longest_side_and_small_ones_have_no_smaller_ones() {
+        let three: &[_] = &[[256; 3], [512; 3], [1024; 3]];
+        for (mnk, want) in [
+            ([2048; 3], three),
+            ([4096; 3], three),
+            // None of its own size; eight times as much is worth a look before.
+            ([1024; 3], &three[..2]),
+            ([512; 3], &three[..1]),
+            ([4096, 4096, 64], &[[512, 512, 64], [1024, 2048, 64]]),
+            ([16, 4096, 65_536], &[[16, 1024, 1024], [16, 2048, 4096]]),
+            ([1, 65_535, 16_384], &[[1, 4096, 4096], [1, 8192, 16_384]]),
+            ([1, 1, 1 << 30], &[[1, 1, 1 << 24], [1, 1, 1 << 27]]),
+            ([1, 1, 0], &[]),
+            ([65_535, 16_384, 0], &[]),
+            ([1, 1, 1], &[]),
+            ([3, 5, 7], &[]),
+            ([256; 3], &[]),
+            ([400; 3], &[]),
+        ] {
+            let smaller = Shape::new(mnk).unwrap().smaller().into_iter();
+            assert_eq!(smaller.map(|Shape { m, n, k }| [m, n, k]).collect::<Vec<_>>(), want, "{mnk:?}");
+        }
     }
 
     #[test]
@@ -139,14 +166,6 @@ mod tests {
                 assert!(Shape::new([small.m, small.n, small.k]).is_ok(), "{mnk:?}: {all:?}");
             }
         }
-    }
-
-    #[test]
-    fn small_and_empty_shapes_have_no_smaller_ones() {
-        for mnk in [[1, 1, 0], [65_535, 16_384, 0], [1, 1, 1], [3, 5, 7], [256; 3], [400; 3]] {
-            assert_eq!(smaller(mnk), [[0; 3]; 0], "{mnk:?}");
-        }
-        assert_eq!(smaller([512; 3]), [[256; 3]], "eight times as much is worth a look before");
     }
 
     #[test]

@@ -2,8 +2,7 @@
 //! depend on the shape and the kernels' parameters, and follow the kernel files statement by statement; tests/work.rs compares
 //! them with a count. An element is a float. Reads of constant memory count like those of global memory.
 
-use super::codes::{Config, panel_columns, panel_rows, value};
-use super::shape::Shape;
+use super::shape::{Config, Shape, panel_columns, panel_rows, value};
 use compute::plan::Launched;
 use compute::work::{LaunchWork, Transfer};
 
