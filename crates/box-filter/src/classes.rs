@@ -63,10 +63,7 @@ mod tests {
         for (class, (last, sample)) in RADIUS_RANGES.into_iter().enumerate() {
             assert_eq!((radius_class(last), radius_class(sample)), (class, class));
         }
-        assert_eq!((radius_class(0), radius_class(4), radius_class(MAX_RADIUS)), (0, 1, 3));
-        assert_eq!(
-            (radius_range(0), radius_range(7), radius_range(MAX_RADIUS)),
-            ((0, 3), (4, 15), (64, MAX_RADIUS))
-        );
+        assert_eq!([0, 4, MAX_RADIUS].map(radius_class), [0, 1, 3]);
+        assert_eq!([0, 7, MAX_RADIUS].map(radius_range), [(0, 3), (4, 15), (64, MAX_RADIUS)]);
     }
 }

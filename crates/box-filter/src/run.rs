@@ -226,10 +226,7 @@ mod tests {
             for (rows, step) in [(1, 1), (1, 64), (33, 1), (65, 64), (720, 64), (720, 1), (7, 1024)] {
                 let all = bands.ranges(rows, step);
                 assert!(all.iter().all(|band| band.start < band.end));
-                assert_eq!(
-                    all.iter().flat_map(|band| band.clone()).collect::<Vec<_>>(),
-                    (0..rows).collect::<Vec<_>>()
-                );
+                assert!(all.into_iter().flatten().eq(0..rows));
             }
         }
         assert_eq!(Bands::Odd.ranges(13, 64), [0..1, 1..4, 4..11, 11..13]);

@@ -46,20 +46,15 @@ fn compare_one(before: &Value, after: &Value) -> Comparison {
 fn rows_are_faster_slower_or_not_different() {
     let before = result(10.0, 1.0, 1);
     let verdict = |after: &Value| compare_one(&before, after).result.unwrap().verdict;
-    assert!(
-        matches!(verdict(&result(8.0, 1.0, 5)), Verdict::Faster(ratio) if (ratio.estimate - 1.25).abs() < 0.02)
-    );
-    assert!(
-        matches!(verdict(&result(50.0, 1.0, 5)), Verdict::Slower(ratio) if (ratio.estimate - 5.0).abs() < 0.1)
-    );
+    let near = |ratio: Ratio, want: f64, off: f64| (ratio.estimate - want).abs() < off;
+    assert!(matches!(verdict(&result(8.0, 1.0, 5)), Verdict::Faster(ratio) if near(ratio, 1.25, 0.02)));
+    assert!(matches!(verdict(&result(50.0, 1.0, 5)), Verdict::Slower(ratio) if near(ratio, 5.0, 0.1)));
     assert!(matches!(verdict(&result(10.0, 1.0, 5)), Verdict::NoDifferenceShown { below } if below < 6.0));
     // The whole machine was slower, or the peak kernel was faster for no cause: the variant is not slower.
     for peak_ms in [1.2, 0.8] {
         let verdict = verdict(&result(12.0, peak_ms, 5));
-        assert!(
-            matches!(verdict, Verdict::NoDifferenceShown { below } if below > 20.0),
-            "{peak_ms}: {verdict:?}"
-        );
+        let is_same = matches!(verdict, Verdict::NoDifferenceShown { below } if below > 20.0);
+        assert!(is_same, "{peak_ms}: {verdict:?}");
     }
     let all = compare(&saved(&before), &saved(&result(12.0, 1.2, 5)));
     assert_eq!(all.len(), 2, "the peak kernel is a row of its own");

@@ -471,17 +471,13 @@ mod tests {
     const OPTIONS: BenchOptions =
         BenchOptions { rounds: 3, fail_fast: false, selected_by_name: false, registers: false, checks: true };
 
-    fn run_three_rounds(names: &[&str], cases: &[u32], fail_fast: bool) -> (Record, Vec<String>) {
-        run_benchmark(names, cases, BenchOptions { fail_fast, ..OPTIONS })
-    }
-
     fn words(run: &CaseRun) -> Vec<&'static str> {
         run.rows.iter().map(|row| row.outcome.word()).collect()
     }
 
     #[test]
     fn tasks_run_in_turn_and_first_runs_are_compared() {
-        let (observer, calls) = run_three_rounds(&["good", "wrong", "slow"], &[TIMED_CASE], false);
+        let (observer, calls) = run_benchmark(&["good", "wrong", "slow"], &[TIMED_CASE], OPTIONS);
         let checked = |name| {
             let steps = ["build", "look", "run", "run", "look", "check"];
             steps.map(|step| format!("{step} {name}")).join(", ")
@@ -532,7 +528,7 @@ mod tests {
     #[test]
     fn a_failure_affects_its_variant_only() {
         let (observer, _) =
-            run_three_rounds(&["unbuilt", "broken", "good"], &[NO_MEMORY_CASE, TIMED_CASE], false);
+            run_benchmark(&["unbuilt", "broken", "good"], &[NO_MEMORY_CASE, TIMED_CASE], OPTIONS);
         let of = |case| &observer.runs.iter().rfind(|(of, _)| *of == case).unwrap().1;
         assert_eq!(words(of(0)), ["failed"; 3], "nothing of a case without memory");
         assert_eq!(words(of(1)), ["failed", "failed", "ok"]);
@@ -542,14 +538,15 @@ mod tests {
 
     #[test]
     fn fail_fast_stops_at_the_first_failure() {
+        let fail_fast = BenchOptions { fail_fast: true, ..OPTIONS };
         let (early, calls) =
-            run_three_rounds(&["good", "unbuilt", "broken"], &[TIMED_CASE, TIMED_CASE], true);
+            run_benchmark(&["good", "unbuilt", "broken"], &[TIMED_CASE, TIMED_CASE], fail_fast);
         assert_eq!((early.runs.len(), words(&early.runs[0].1)), (1, vec!["skipped", "failed", "skipped"]));
         assert!(!calls.iter().any(|line| line.starts_with("poison") || line.ends_with("broken")));
-        let (late, _) = run_three_rounds(&["good", "wrong"], &[TIMED_CASE, TIMED_CASE], true);
+        let (late, _) = run_benchmark(&["good", "wrong"], &[TIMED_CASE, TIMED_CASE], fail_fast);
         assert!(late.runs.iter().all(|(case, _)| *case == 0));
         assert_eq!(words(&late.runs.last().unwrap().1), ["ok", "mismatch"]);
-        let (on, _) = run_three_rounds(&["good", "wrong"], &[TIMED_CASE, TIMED_CASE], false);
+        let (on, _) = run_benchmark(&["good", "wrong"], &[TIMED_CASE, TIMED_CASE], OPTIONS);
         assert!(on.runs.iter().any(|(case, _)| *case == 1));
     }
 

@@ -178,10 +178,8 @@ mod tests {
         for (name, shape, least) in [("whole", [9, 8, 300], 0.6), ("noise", [9, 8, 1025], 0.6)] {
             let shape = Shape::new(shape).unwrap();
             let (a, b) = matrices(name, shape);
-            let (want, sums) = (
-                floats(&reference(&shape, &[&a, &b]).unwrap()),
-                ProductElements::new(name, &shape, &[&a, &b]),
-            );
+            let want = floats(&reference(&shape, &[&a, &b]).unwrap());
+            let sums = ProductElements::new(name, &shape, &[&a, &b]);
             let short = plain(shape, 1..shape.k, 0.0, |sum, x, y| sum + a[x] * b[y]);
             let seen = (0..want.len())
                 .filter(|&at| !sums.is_close(at, short[at].into(), want[at].into()) && short[at] != want[at]);
@@ -195,11 +193,8 @@ mod tests {
         assert!((bound(100) / UNIT_ROUNDOFF - 101.0).abs() < 0.01);
         assert!((bound(10_000) / UNIT_ROUNDOFF - 1001.0).abs() < 0.1);
         let shape = Shape { m: 2, n: 3, k: 2 };
-        let sums = ProductElements::new(
-            "special",
-            &shape,
-            &[&[0.0, 0.0, 3.0, 4.0], &[1.0, 2.0, 3.0, 1.0, 2.0, 4.0]],
-        );
+        let (a, b) = ([0.0, 0.0, 3.0, 4.0], [1.0, 2.0, 3.0, 1.0, 2.0, 4.0]);
+        let sums = ProductElements::new("special", &shape, &[&a, &b]);
         assert_eq!(sums.lengths.0, [0.0, 5.0]);
         assert!((sums.lengths.1[2] - 5.0).abs() < 1e-12);
         assert_eq!(sums.position(4), "row 1, column 1");

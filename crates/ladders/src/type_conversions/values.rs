@@ -244,19 +244,13 @@ mod tests {
         assert_eq!((0..half.count).map(|i| half.at(i)).collect::<Vec<_>>(), all);
         assert!(half.is_exhaustive && !Values::new(Type::Double, Depth::Full, 1).is_exhaustive);
         assert_eq!(Values::new(Type::UInt, Depth::Full, 1).count, 1 << 32);
-        let floats = special_numbers(Type::Float);
-        for number in
-            [0.5_f32, 127.5, 128.0, 255.5, -0.5, -128.5, 4_294_967_296.0, f32::MIN_POSITIVE, f32::MAX]
-        {
-            assert!(floats.contains(&u64::from(number.to_bits())), "{number}");
-        }
-        for bits in [0, 0x7f80_0000, 0xff80_0000, 0x7fc0_0000, 0x7f80_0001, 1, 0x8000_0001] {
-            assert!(floats.contains(&bits), "{bits:x}");
-        }
-        let longs = special_numbers(Type::Long);
-        for number in [i64::MIN, i64::MAX, -1, 127, 128, -129, 1 << 53, (1 << 53) + 1] {
-            assert!(longs.contains(&(number as u64)), "{number}");
-        }
+        let numbers =
+            [0.5_f32, 127.5, 128.0, 255.5, -0.5, -128.5, 4_294_967_296.0, f32::MIN_POSITIVE, f32::MAX];
+        has_all(Type::Float, numbers.into_iter().map(|number| number.to_bits().into()));
+        let bits = [0, 0x7f80_0000, 0xff80_0000, 0x7fc0_0000, 0x7f80_0001, 1, 0x8000_0001];
+        has_all(Type::Float, bits.into_iter());
+        let longs = [i64::MIN, i64::MAX, -1, 127, 128, -129, 1 << 53, (1 << 53) + 1];
+        has_all(Type::Long, longs.into_iter().map(|number| number as u64));
     }
 
     /// Asserts that numbers, given by their bits, are among the special ones.
