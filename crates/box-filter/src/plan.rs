@@ -14,13 +14,13 @@ use opencl::memory::Storage;
 /// A compiled program: one variant with one configuration.
 #[derive(Debug, Clone)]
 pub(super) struct Program {
-    pub(super) id: VariantId,
-    pub(super) program: opencl::cl::Program,
-    pub(super) config: Config,
+    pub id: VariantId,
+    pub program: opencl::cl::Program,
+    pub config: Config,
     /// True if samples have two bytes; false for RGBA pictures.
-    pub(super) is_wide: bool,
+    pub is_wide: bool,
     /// True if the kernels are modified, so that their numbers of reads, writes and operations are unknown.
-    pub(super) is_modified: bool,
+    pub is_modified: bool,
 }
 
 /// A variant's kernels with their arguments, for one source, one destination, one size and one radius.

@@ -102,7 +102,7 @@ pub(super) fn document((title, description): (&str, &str), bottom: f64, body: &s
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Axis {
     /// The exponents of ten at both ends.
-    pub(super) powers: (i32, i32),
+    pub powers: (i32, i32),
     /// The coordinates of both ends.
     ends: (f64, f64),
 }

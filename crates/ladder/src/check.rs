@@ -141,7 +141,7 @@ impl<L: Ladder> VariantChecker<'_, L> {
             require_sub_buffers(cl)?;
         }
         let way = if self.config_note.is_empty() { String::new() } else { format!("{}, ", self.config_note) };
-        let case = || format!("{way}{input}, {}", info.mismatch_label());
+        let case = || format!("{way}{input}, {}", info.mismatch_label.as_deref().unwrap_or(&info.title));
         Ok((report.map(|report| MismatchReport { case: case(), ..report }), ms))
     }
 }

@@ -104,11 +104,6 @@ pub struct CaseInfo {
 }
 
 impl CaseInfo {
-    /// Returns the label of the case in mismatch reports.
-    pub(super) fn mismatch_label(&self) -> &str {
-        self.mismatch_label.as_deref().unwrap_or(&self.title)
-    }
-
     /// Returns the entry of the case in lists of what was checked, without the kinds of input, which the caller adds.
     pub(super) fn check_label(&self) -> Checked {
         match self.check_label.sizes.is_empty() {

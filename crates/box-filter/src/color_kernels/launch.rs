@@ -52,9 +52,9 @@ pub(super) struct KernelProgram {
 
 /// A kernel in a file, and the accepted types of each of its arguments; an empty list accepts any type.
 pub(super) struct KernelSource {
-    pub(super) file: &'static str,
-    pub(super) name: &'static str,
-    pub(super) types: &'static [&'static [&'static str]],
+    pub file: &'static str,
+    pub name: &'static str,
+    pub types: &'static [&'static [&'static str]],
 }
 
 /// Builds a program. Returns an error unless the kernel's arguments have the types of its source.
@@ -97,9 +97,9 @@ impl KernelCache {
 
 /// A kernel, with the context and the queue for its launch.
 pub(super) struct Launch<'a> {
-    pub(super) cl: &'a ClContext,
-    pub(super) queue: &'a Queue,
-    pub(super) kernel: &'a Kernel,
+    pub cl: &'a ClContext,
+    pub queue: &'a Queue,
+    pub kernel: &'a Kernel,
 }
 
 impl Launch<'_> {

@@ -6,7 +6,6 @@
 mod child;
 
 use std::borrow::Cow;
-use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -109,7 +108,8 @@ pub struct TrialReport {
 /// Runs the trials of one thread. The child process ends together with the thread that sent the first request.
 #[derive(Debug)]
 pub struct Trials {
-    child: Child,
+    /// The child process.
+    pub child: Child,
     /// The requests so far with their results, except those of [`LaunchMode::Whole`].
     results: Vec<(TrialRequest, Result<Option<MismatchReport>>)>,
 }
@@ -154,17 +154,6 @@ impl Trials {
     /// Starts the child process in advance, so that the next trial begins at once.
     pub fn make_ready(&mut self, cl: &ClContext) {
         self.child.make_ready(&TrialRequest::new(cl, None));
-    }
-
-    /// Sets the channel that gets a message when the child process has compiled the kernels; `None` for no messages.
-    pub fn tell_when_compiled(&mut self, compiled: Option<Sender<()>>) {
-        self.child.tell_when_compiled(compiled);
-    }
-
-    /// Returns true if the last error was a crash or a timeout of the child process. All other errors would occur in this
-    /// process, too, and do no harm.
-    pub fn is_fault(&self) -> bool {
-        self.child.is_fault()
     }
 
     /// Runs kernels in the child process, and compares their output with the reference. Returns `None` without running them if

@@ -10,14 +10,14 @@ const MOST_OTHERS: f64 = 0.99;
 /// A row of a saved result, with its case and device.
 pub(super) struct Place<'a> {
     /// The name of the row; that of a peak kernel is in parentheses.
-    pub(super) name: String,
+    pub name: String,
     /// The index of the device in the result.
     device_at: usize,
-    pub(super) device: &'a DeviceReport,
-    pub(super) run: &'a RunReport,
-    pub(super) row: &'a RowReport,
+    pub device: &'a DeviceReport,
+    pub run: &'a RunReport,
+    pub row: &'a RowReport,
     /// True if the row is a peak kernel, whose output is not compared with a reference.
-    pub(super) is_peak: bool,
+    pub is_peak: bool,
 }
 
 impl<'a> Place<'a> {

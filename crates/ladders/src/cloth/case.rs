@@ -83,8 +83,8 @@ impl Case {
 /// case.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct NearElements {
-    pub(super) case: Case,
-    pub(super) shape: Shape,
+    pub case: Case,
+    pub shape: Shape,
 }
 
 impl Elements for NearElements {

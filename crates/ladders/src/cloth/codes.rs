@@ -6,7 +6,7 @@ use super::model::{PARTICLES, SHIRT_VERTICES};
 use super::steps::StepId;
 use base::threads::Threads;
 use compute::config::Param;
-use compute::plan::{self, Arg, Pass, Types, group, single};
+use compute::plan::{self, Types, group, single};
 use compute::variant::Variant;
 use opencl::kernel::Value;
 
@@ -61,6 +61,10 @@ pub struct Scheme {
 pub(super) type Code = plan::Code<Launch, Scheme>;
 /// A configuration of a kernel file: a value for each of its parameters.
 pub(super) type Config = compute::config::Config<Code>;
+/// An argument of a kernel.
+type Arg = plan::Arg<Launch, Scheme>;
+/// A launch of a kernel file.
+type Pass = plan::Pass<Launch, Scheme>;
 
 /// The values on which a launch of a step depends.
 #[derive(Debug, Clone, Copy)]
@@ -83,23 +87,23 @@ pub struct Launch {
 const POINTS: Types = &["float4*", "float*"];
 /// The OpenCL type of arrays of numbers.
 const FLOATS: Types = &["float*"];
-const POSE: Arg<Launch, Scheme> = Arg::Memory(0, FLOATS);
-const POSITIONS: Arg<Launch, Scheme> = Arg::Memory(1, POINTS);
-const PREVIOUS: Arg<Launch, Scheme> = Arg::Memory(2, POINTS);
+const POSE: Arg = Arg::Memory(0, FLOATS);
+const POSITIONS: Arg = Arg::Memory(1, POINTS);
+const PREVIOUS: Arg = Arg::Memory(2, POINTS);
 /// The argument for the array that receives the new positions of the particles.
-const NEXT: Arg<Launch, Scheme> = Arg::Memory(3, POINTS);
-const SKINNED: Arg<Launch, Scheme> = Arg::Memory(4, POINTS);
-const VERTICES: Arg<Launch, Scheme> = Arg::Memory(5, FLOATS);
-const FIRST: Arg<Launch, Scheme> = Arg::Value(&["uint"], |launch| Value::Uint(launch.first));
-const ARMY: Arg<Launch, Scheme> = Arg::Value(&["uint"], |launch| Value::Uint(launch.army));
+const NEXT: Arg = Arg::Memory(3, POINTS);
+const SKINNED: Arg = Arg::Memory(4, POINTS);
+const VERTICES: Arg = Arg::Memory(5, FLOATS);
+const FIRST: Arg = Arg::Value(&["uint"], |launch| Value::Uint(launch.first));
+const ARMY: Arg = Arg::Value(&["uint"], |launch| Value::Uint(launch.army));
 
 /// Returns a launch in which a work-item processes `ITEMS` items. `items` returns the number of items in each block of
 /// characters.
 const fn pass(
     kernel: &'static str,
-    args: &'static [Arg<Launch, Scheme>],
+    args: &'static [Arg],
     groups: fn(&Config, &Launch) -> [usize; 2],
-) -> Pass<Launch, Scheme> {
+) -> Pass {
     Pass { kernel, args, local: group, groups, work: None }
 }
 
@@ -110,11 +114,10 @@ fn groups_of(config: &Config, launch: &Launch, count: usize) -> [usize; 2] {
 }
 
 /// The first argument is the vertices of the figure at rest; their type depends on the layout.
-const SKIN: Pass<Launch, Scheme> =
-    pass("skin", &[Arg::Memory(6, &[]), POSE, SKINNED, FIRST, ARMY], |config, launch| {
-        groups_of(config, launch, launch.body + PARTICLES)
-    });
-const INTEGRATE: Pass<Launch, Scheme> = pass(
+const SKIN: Pass = pass("skin", &[Arg::Memory(6, &[]), POSE, SKINNED, FIRST, ARMY], |config, launch| {
+    groups_of(config, launch, launch.body + PARTICLES)
+});
+const INTEGRATE: Pass = pass(
     "integrate",
     &[
         POSITIONS,
@@ -131,7 +134,7 @@ const INTEGRATE: Pass<Launch, Scheme> = pass(
 );
 /// The launch of the step that applies the constraints, with a work-item for each constraint, or a work-group for each block of
 /// characters.
-const DISTANCES: Pass<Launch, Scheme> = pass(
+const DISTANCES: Pass = pass(
     "distances",
     &[
         POSITIONS,
@@ -150,15 +153,14 @@ const DISTANCES: Pass<Launch, Scheme> = pass(
     |_, launch| [1, launch.blocks],
 );
 /// The third argument is the greatest distance of each particle from its driver, the point of the body that it follows.
-const DRIVE: Pass<Launch, Scheme> =
+const DRIVE: Pass =
     pass("drive", &[POSITIONS, SKINNED, Arg::Memory(10, FLOATS), NEXT, FIRST, ARMY], |config, launch| {
         groups_of(config, launch, PARTICLES)
     });
-const WRITE_SHIRT: Pass<Launch, Scheme> =
-    pass("write_shirt", &[POSITIONS, VERTICES, FIRST, ARMY], |config, launch| {
-        groups_of(config, launch, SHIRT_VERTICES)
-    });
-const WRITE_BODY: Pass<Launch, Scheme> =
+const WRITE_SHIRT: Pass = pass("write_shirt", &[POSITIONS, VERTICES, FIRST, ARMY], |config, launch| {
+    groups_of(config, launch, SHIRT_VERTICES)
+});
+const WRITE_BODY: Pass =
     pass("write_body", &[SKINNED, Arg::Memory(11, &["float2*"]), VERTICES, FIRST, ARMY], |config, launch| {
         groups_of(config, launch, launch.body)
     });
@@ -168,10 +170,10 @@ pub(super) const DISTANCES_AT: usize = 2;
 /// The index of the launch that copies the particles, in the file that has one.
 pub(super) const COPY_AT: usize = 6;
 /// The launches of a file, in the order of the steps; the last step has two.
-const PASSES: &[Pass<Launch, Scheme>] = &[SKIN, INTEGRATE, DISTANCES, DRIVE, WRITE_SHIRT, WRITE_BODY];
+const PASSES: &[Pass] = &[SKIN, INTEGRATE, DISTANCES, DRIVE, WRITE_SHIRT, WRITE_BODY];
 
 /// Returns the launch changed to a single work-item.
-const fn alone(pass: Pass<Launch, Scheme>) -> Pass<Launch, Scheme> {
+const fn alone(pass: Pass) -> Pass {
     Pass { local: single, groups: |_, _| [1, 1], ..pass }
 }
 
@@ -248,13 +250,13 @@ pub(super) static TWO_QUEUES: Code = Code::with(
 /// output has, and how many the input has.
 pub(super) static PEAK: plan::Code<[usize; 2]> = plan::Code::new(
     "cloth/limit.cl",
-    &[Pass {
+    &[plan::Pass {
         kernel: "stream",
         args: &[
-            Arg::Memory(0, &["float4*"]),
-            Arg::Memory(1, &["float4*"]),
-            Arg::Value(&["uint"], |lens| Value::Uint(lens[0] as u32)),
-            Arg::Value(&["uint"], |lens| Value::Uint(lens[1].max(1) as u32)),
+            plan::Arg::Memory(0, &["float4*"]),
+            plan::Arg::Memory(1, &["float4*"]),
+            plan::Arg::Value(&["uint"], |lens| Value::Uint(lens[0] as u32)),
+            plan::Arg::Value(&["uint"], |lens| Value::Uint(lens[1].max(1) as u32)),
         ],
         local: |_| [64, 1],
         groups: |_, lens| [lens[0].div_ceil(64).min(1 << 10), 1],

@@ -238,8 +238,8 @@ impl Body {
         self.tubes.push(Tube { first, rows: rings.len(), columns });
     }
 
-    /// Adds an ellipsoid whose vertices are moved by one bone. If `has_jaw` is true, the lower half is a jaw, which is narrower than the
-    /// skull and further forward.
+    /// Adds an ellipsoid whose vertices are moved by one bone. If `has_jaw` is true, the lower half is a jaw, which is narrower
+    /// than the skull and further forward.
     fn ellipsoid(&mut self, [x, y, z]: Point, radii: Point, (bone, material): (u32, f32), has_jaw: bool) {
         let rings: Vec<Ring> = (0..=10)
             .map(|ring| {

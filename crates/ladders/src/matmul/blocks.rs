@@ -165,8 +165,8 @@ fn sum_products<T: Accumulator, const COLUMNS: usize, const FUSED: bool>(
     sums
 }
 
-/// Computes each element of the product by adding one product at a time. Each addition waits for the preceding one, so the compiler
-/// cannot vectorize the sum.
+/// Computes each element of the product by adding one product at a time. Each addition waits for the preceding one, so the
+/// compiler cannot vectorize the sum.
 pub(super) fn multiply_one_by_one(
     shape: &Shape,
     matrices: &[&[f32]],

@@ -55,7 +55,7 @@ impl std::fmt::Display for Failure {
 #[derive(Debug, Default)]
 pub(crate) struct Numbers {
     /// The numbers as packed bytes.
-    pub(crate) input: Vec<u8>,
+    pub input: Vec<u8>,
     /// The expected results as packed bytes.
     bytes: Vec<u8>,
     /// A mask of the defined bits of each result; empty if all bits are defined.

@@ -62,8 +62,8 @@ pub(super) struct Child {
     device: Identity,
     client: Client,
     /// True if the child has replied to the last request.
-    pub(super) has_answered: bool,
-    pub(super) times: Times,
+    pub has_answered: bool,
+    pub times: Times,
 }
 
 impl Child {
@@ -290,11 +290,8 @@ mod tests {
             ("int_sat_float", "error: no matching function for call to 'convert_int_sat'", None),
             ("int_sat_float", "", None),
         ] {
-            assert_eq!(
-                missing_function(Case::named(case).unwrap(), log).as_deref(),
-                missing,
-                "{case}: {log}"
-            );
+            let found = missing_function(Case::named(case).unwrap(), log);
+            assert_eq!(found.as_deref(), missing, "{case}: {log}");
         }
     }
 

@@ -108,9 +108,9 @@ pub(super) fn correction(corrected: bool) -> Correction {
 
 /// The converter and the corrector of one device, whose programs are checked.
 pub(super) struct Checks {
-    pub(super) cl: ClContext,
-    pub(super) converter: Converter,
-    pub(super) corrector: Corrector,
+    pub cl: ClContext,
+    pub converter: Converter,
+    pub corrector: Corrector,
 }
 
 impl Checks {

@@ -181,7 +181,7 @@ pub fn run_device(
             Some((_, error)) => Err(error.clone()),
             None => run_trials(trials, cl, source, ask),
         };
-        if let (Err(error), None, true) = (&tried, known, trials.is_fault()) {
+        if let (Err(error), None, true) = (&tried, known, trials.child.is_fault()) {
             crashed.push((source, error.clone()));
         }
         let checked = tried.and_then(|()| checks.check(&mut source_results, source, ask));

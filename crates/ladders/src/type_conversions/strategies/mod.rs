@@ -22,7 +22,7 @@ use base::error::Result;
 use base::threads::{Threads, all_threads};
 use base::verify::Elements;
 use compute::config::{Config, Param};
-use compute::plan::{self, Arg, Pass, group};
+use compute::plan::{self, group};
 use compute::sample::Sample;
 use compute::variant::Variant;
 use ladder::rows::PeakKernel;
@@ -77,6 +77,8 @@ pub enum Strategy {
 /// A kernel file, its kernels and the strategy that uses them.
 type Code = plan::Code<Launch, Strategy>;
 type Program = plan::Program<Launch, Strategy>;
+type Arg = plan::Arg<Launch, Strategy>;
+type Pass = plan::Pass<Launch, Strategy>;
 
 /// The values on which a launch depends: how many numbers are converted, the kind of the device, and its number of compute
 /// units.
@@ -97,31 +99,31 @@ impl Launch {
 }
 
 /// The argument for the numbers to convert.
-const IN: Arg<Launch, Strategy> = Arg::Memory(0, &["float*"]);
+const IN: Arg = Arg::Memory(0, &["float*"]);
 /// The argument for the expected results.
-const WANTED: Arg<Launch, Strategy> = Arg::Memory(1, &["int*"]);
+const WANTED: Arg = Arg::Memory(1, &["int*"]);
 /// The argument for the counts of right results, one for each width.
-const RIGHT: Arg<Launch, Strategy> = Arg::Memory(2, &["uint*"]);
+const RIGHT: Arg = Arg::Memory(2, &["uint*"]);
 /// The argument for the count of numbers.
-const COUNT: Arg<Launch, Strategy> = Arg::Value(&["uint"], |launch| Value::Uint(launch.count as u32));
+const COUNT: Arg = Arg::Value(&["uint"], |launch| Value::Uint(launch.count as u32));
 
 /// Returns the launch of a kernel with these arguments.
-const fn pass(kernel: &'static str, args: &'static [Arg<Launch, Strategy>]) -> Pass<Launch, Strategy> {
+const fn pass(kernel: &'static str, args: &'static [Arg]) -> Pass {
     Pass { kernel, args, local: group, groups: |config, launch| launch.groups(config, 1), work: None }
 }
 
 /// Returns the argument for the results of the width with the index `WIDTH`.
-const fn out<const WIDTH: usize>() -> Arg<Launch, Strategy> {
+const fn out<const WIDTH: usize>() -> Arg {
     Arg::Memory(3 + WIDTH, &["int*"])
 }
 
 /// Returns the launch of a kernel that converts in the width with the index `WIDTH`.
-const fn convert<const WIDTH: usize>(kernel: &'static str) -> Pass<Launch, Strategy> {
+const fn convert<const WIDTH: usize>(kernel: &'static str) -> Pass {
     pass(kernel, const { &[IN, out::<WIDTH>(), COUNT] })
 }
 
 /// Returns the launch of the kernel that compares the results of the width with the index `WIDTH`.
-const fn compare<const WIDTH: usize>() -> Pass<Launch, Strategy> {
+const fn compare<const WIDTH: usize>() -> Pass {
     let args = const {
         &[out::<WIDTH>(), WANTED, RIGHT, COUNT, Arg::Value(&["uint"], |_| Value::Uint(WIDTH as u32))]
     };
@@ -129,12 +131,12 @@ const fn compare<const WIDTH: usize>() -> Pass<Launch, Strategy> {
 }
 
 /// Returns the launch of a kernel that converts the numbers and compares the results.
-const fn check(kernel: &'static str) -> Pass<Launch, Strategy> {
+const fn check(kernel: &'static str) -> Pass {
     pass(kernel, &[IN, WANTED, RIGHT, COUNT])
 }
 
 /// The launches of the kernels that convert, one for each vector width in [`WIDTHS`].
-const CONVERT: &[Pass<Launch, Strategy>] = &[
+const CONVERT: &[Pass] = &[
     convert::<0>("convert1"),
     convert::<1>("convert2"),
     convert::<2>("convert3"),
@@ -144,7 +146,7 @@ const CONVERT: &[Pass<Launch, Strategy>] = &[
 ];
 /// The launches of the kernels that convert, one for each vector width, each followed by the launch of the kernel that compares
 /// its results.
-const CONVERT_AND_COMPARE: &[Pass<Launch, Strategy>] = &[
+const CONVERT_AND_COMPARE: &[Pass] = &[
     convert::<0>("convert1"),
     compare::<0>(),
     convert::<1>("convert2"),
@@ -159,10 +161,10 @@ const CONVERT_AND_COMPARE: &[Pass<Launch, Strategy>] = &[
     compare::<5>(),
 ];
 /// The launches of the kernels that both convert and compare, one for each vector width in [`WIDTHS`].
-const CHECK: &[Pass<Launch, Strategy>] =
+const CHECK: &[Pass] =
     &[check("check1"), check("check2"), check("check3"), check("check4"), check("check8"), check("check16")];
 /// The launch of the kernel that converts in all vector widths and compares.
-const CHECK_ALL: &[Pass<Launch, Strategy>] =
+const CHECK_ALL: &[Pass] =
     &[Pass { groups: |config, launch| launch.groups(config, 16), ..check("check_all") }];
 
 /// The name of the kernel file with a kernel for each vector width, and one that compares results.
@@ -174,7 +176,7 @@ const CHECKED_FILE: &str = "conversions/03_checked.cl";
 const GROUP: Param = Param { name: "GROUP", cpu: 1, gpu: 256, values: &[64, 128, 256, 512] };
 
 /// Describes a kernel file with these launches.
-const fn code(file: &'static str, passes: &'static [Pass<Launch, Strategy>], strategy: Strategy) -> Code {
+const fn code(file: &'static str, passes: &'static [Pass], strategy: Strategy) -> Code {
     let options = |device: &DeviceInfo| {
         format!("{} -DMODE={}", options(device, CONVERSION.from, CONVERSION.to), CONVERSION.mode())
     };

@@ -24,22 +24,22 @@ pub(super) fn conversion_error(status: Status) -> base::error::Error {
 /// counts of right results.
 #[derive(Debug)]
 pub(super) struct DeviceBuffers {
-    pub(super) slots: [Slot; 2],
+    pub slots: [Slot; 2],
     /// Two smaller slots for each thread, without buffers for results, for the strategy in which each thread generates its own
     /// parts of the numbers.
-    pub(super) thread_slots: Vec<Slot>,
+    pub thread_slots: Vec<Slot>,
     right: Buffer,
 }
 
 /// Device memory for one part of the numbers, with a queue of its own, so that its mappings do not wait for other parts.
 #[derive(Debug)]
 pub(super) struct Slot {
-    pub(super) queue: Queue,
+    pub queue: Queue,
     /// The kind of the device, and its number of compute units.
     device: (DeviceKind, u32),
-    pub(super) input: Buffer,
-    pub(super) wanted: Buffer,
-    pub(super) outputs: Vec<Buffer>,
+    pub input: Buffer,
+    pub wanted: Buffer,
+    pub outputs: Vec<Buffer>,
     /// The counts of right results, one for each vector width, which all slots share.
     right: Buffer,
 }
