@@ -5,7 +5,6 @@
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::check::VariantChecker;
 use super::definition::{Ladder, Part};
@@ -21,11 +20,11 @@ use opencl::sandbox::{ParentConnection, START};
 
 /// The kernels to run in the trial (those of one variant, or the peak kernel), and the case.
 #[derive(Debug, Serialize, Deserialize)]
-struct Task {
+struct Task<C> {
     /// The variant's id and its parameter values by name; `None` for the first peak kernel.
     kernels: Option<(String, Vec<(String, u32)>)>,
-    /// The case at which the kernels are to be timed, in JSON.
-    case: Value,
+    /// The case at which the kernels are to be timed.
+    case: C,
 }
 
 /// Runs a variant's kernels in the child process, at the case at which they are to be timed. `kernels` is the variant's id and
@@ -43,17 +42,15 @@ pub(super) fn run_trial<L: Ladder>(
     let params = |config: &Config<L::Code>| {
         config.code().params().iter().map(|p| (p.name.to_owned(), config.get(p.name))).collect()
     };
-    let task = Task {
-        kernels: kernels.map(|(id, config)| (id.to_owned(), params(config))),
-        case: serde_json::to_value(case).unwrap_or_default(),
-    };
+    let kernels = kernels.map(|(id, config)| (id.to_owned(), params(config)));
+    let task = Task { kernels, case: case.clone() };
     child.ask(name, &Request::new(cl, task), &|| Ok(Cow::Borrowed(&[])), &mut [])
 }
 
 /// Runs the trials that the parent requests until it closes the connection, then exits the process. Called in the child
 /// process. `frame` is the file descriptor of the memory that parent and child share.
 pub fn serve_requests<L: Ladder>(ladder: &L, frame: u32) -> ! {
-    trial::serve(frame, |cl, task: &Task, talk| check_kernels(ladder, cl, task, talk))
+    trial::serve(frame, |cl, task: &Task<L::Case>, talk| check_kernels(ladder, cl, task, talk))
 }
 
 /// Builds the requested kernels, verifies them at the ladder's small cases, and runs them once at the requested case. Returns a
@@ -61,13 +58,12 @@ pub fn serve_requests<L: Ladder>(ladder: &L, frame: u32) -> ! {
 fn check_kernels<L: Ladder>(
     ladder: &L,
     cl: &ClContext,
-    task: &Task,
+    task: &Task<L::Case>,
     talk: &mut ParentConnection,
 ) -> Result<Option<MismatchReport>> {
     let unknown = || {
         Error::new("The trial of the modified kernels failed.", "Its request names no variant or case.", "")
     };
-    let case: L::Case = serde_json::from_value(task.case.clone()).map_err(|_| unknown())?;
     let built = match &task.kernels {
         None => ladder.build(Part::Peak(cl, 0))?,
         Some((id, params)) => {
@@ -79,7 +75,7 @@ fn check_kernels<L: Ladder>(
         }
     };
     let checker = VariantChecker { ladder, cl: Some(cl), built: &built, config_note: "" };
-    let result = checker.check(&ladder.case_of(&built, &case), &mut || {
+    let result = checker.check(&ladder.case_of(&built, &task.case), &mut || {
         talk.step("small");
         Ok(())
     })?;
@@ -91,7 +87,7 @@ fn check_kernels<L: Ladder>(
         return Ok(Some(*report));
     }
     talk.step(START);
-    let case = ladder.case_of(&built, &case);
+    let case = ladder.case_of(&built, &task.case);
     let mut buffers = ladder.allocate(Some(cl), &case, 0)?;
     ladder.load(&mut buffers, ladder.info().inputs[0])?;
     let mut predicted = 0.0;

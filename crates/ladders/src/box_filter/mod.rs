@@ -4,7 +4,7 @@
 
 pub mod whole_frames;
 
-use std::cell::{Cell, OnceCell, RefCell};
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::rc::Rc;
@@ -175,8 +175,8 @@ impl Case {
 
 /// A variant that is ready to run, or the peak kernel, which only copies the picture.
 pub enum Built {
-    /// Kernels: the context, the variant, and the variant built to write images, which is built when a check first needs it.
-    Kernels(Box<ClContext>, Box<BuiltVariant>, OnceCell<Box<BuiltVariant>>),
+    /// Kernels: the context, the variant, and the variant built to write images; `None` if it is not checked with them.
+    Kernels(Box<ClContext>, Box<BuiltVariant>, Option<Box<BuiltVariant>>),
     /// Shaders, and the number of the input picture that they have loaded (see [`Buffers::input`]).
     Shaders(Rc<dyn Shaders>, Cell<u64>),
     /// The filter in Rust, on this number of threads.
@@ -535,14 +535,10 @@ impl Ladder for BoxFilter<'_> {
                 let all = sizes.chain(radii).filter(|case| case.layout().is_some());
                 all.chain([Case { kind: Kind::Planes(None), ..large }]).collect()
             }
-            Built::Kernels(cl, variant, _) => {
-                let code = variant.config(size, radius).map(|(_, config)| config.code());
-                let into_image = code.is_some_and(|code| code.to_image)
-                    && cl.device.info.image_support
-                    && self.into_images;
+            Built::Kernels(.., into_image) => {
                 let mut all: Vec<Case> = Self::small_cases_on(kind, radius).collect();
                 all.insert(CHECK_SIZES.iter().map(|(_, bands)| bands.len()).sum(), large);
-                if into_image {
+                if into_image.is_some() {
                     all.push(Case { kind: Kind::IntoImage, ..large });
                     all.extend(Self::small_cases_on(Kind::IntoImage, radius));
                 }
@@ -582,7 +578,10 @@ impl Ladder for BoxFilter<'_> {
                     || Error::new("There is no variant with these kernels.", config.code().file, "");
                 let id = VariantId::with_code(config.code()).ok_or_else(unknown)?;
                 let variant = Box::new(BuiltVariant::build_with(cl, id, config)?);
-                Ok(Built::Kernels(Box::new(cl.clone()), variant, OnceCell::new()))
+                let has_images = config.code().to_image && cl.device.info.image_support;
+                let into_image = (has_images && self.into_images)
+                    .then(|| BuiltVariant::build_into(cl, id, config, Storage::Image).map(Box::new));
+                Ok(Built::Kernels(Box::new(cl.clone()), variant, into_image.transpose()?))
             }
         }
     }
@@ -688,17 +687,11 @@ impl Ladder for BoxFilter<'_> {
     fn run(&self, built: &Built, buffers: &mut Buffers) -> Result<Sample> {
         let case = buffers.case;
         match built {
-            Built::Kernels(cl, variant, into_image) => {
-                let mut variant = variant;
-                if case.kind == Kind::IntoImage {
-                    if into_image.get().is_none() {
-                        let unknown = || Error::new("It is not built.", "", "");
-                        let (id, config) = variant.config(case.size, case.radius).ok_or_else(unknown)?;
-                        let built = BuiltVariant::build_into(cl, id, config, Storage::Image)?;
-                        let _set = into_image.set(Box::new(built));
-                    }
-                    variant = into_image.get().ok_or_else(unusable_memory)?;
-                }
+            Built::Kernels(_, variant, into_image) => {
+                let variant = match into_image {
+                    Some(into_image) if case.kind == Kind::IntoImage => into_image,
+                    _ => variant,
+                };
                 let device = buffers.device()?;
                 let queue = device.cl.queue.clone();
                 let plan = device.plan(variant, &case)?;
