@@ -170,8 +170,8 @@ fn launch_per_pixels(config: &Config, pixels: u32, e: &Extent) -> Launch {
 
 /// Parameters for the size of work-groups. On CPUs groups are wide, so that a band of one row keeps several cores busy.
 const GROUP_PARAMS: &[Param] = &[
-    Param { name: "GROUP_X", cpu: 64, gpu: 32, values: &[8, 16, 32, 64, 128, 256] },
-    Param { name: "GROUP_Y", cpu: 1, gpu: 4, values: &[1, 2, 4, 8, 16] },
+    Param::new("GROUP_X", 64, 32, &[8, 16, 32, 64, 128, 256]),
+    Param::new("GROUP_Y", 1, 4, &[1, 2, 4, 8, 16]),
 ];
 
 /// The default fields for the declarations of code in this file: one pixel per work-item, which reads one row or column of its
@@ -276,11 +276,11 @@ static RUNNING_SUM: Code = Code {
     file: "box_filter/05_running_sum.cl",
     passes: &two_passes(["box_running_sum_rows", "box_running_sum_columns"]),
     params: &[
-        Param { name: "STRIP_X", cpu: 4096, gpu: 64, values: &[16, 32, 64, 128, 256, 4096] },
-        Param { name: "STRIP_Y", cpu: 1024, gpu: 16, values: &[16, 32, 64, 128, 360, 1024] },
-        Param { name: "QUADS", cpu: 4, gpu: 1, values: &[1, 2, 4, 8] },
-        Param { name: "GROUP_ROWS", cpu: 8, gpu: 64, values: &[1, 8, 64] },
-        Param { name: "GROUP_COLUMNS", cpu: 4, gpu: 64, values: &[1, 4, 64] },
+        Param::new("STRIP_X", 4096, 64, &[16, 32, 64, 128, 256, 4096]),
+        Param::new("STRIP_Y", 1024, 16, &[16, 32, 64, 128, 360, 1024]),
+        Param::new("QUADS", 4, 1, &[1, 2, 4, 8]),
+        Param::new("GROUP_ROWS", 8, 64, &[1, 8, 64]),
+        Param::new("GROUP_COLUMNS", 4, 64, &[1, 4, 64]),
     ],
     large_defaults: &[("STRIP_X", 256)],
     launch: |config, pass, e| match pass {
@@ -306,7 +306,7 @@ static RUNNING_SUM: Code = Code {
 static FUSED_CPU: Code = Code {
     file: "box_filter/06_fused.cl",
     passes: &[Pass { kernel: "box_fused", arguments: SINGLE_WITH_SUMS }],
-    params: &[Param { name: "STRIPS", cpu: 2, gpu: 64, values: &[1, 2, 3, 4, 8] }],
+    params: &[Param::new("STRIPS", 2, 64, &[1, 2, 3, 4, 8])],
     launch: |config, _, e| Launch::new([fused_strips(config, e), 1], [1, 1]),
     reads_per_pixel: |config, _, e| {
         let strip = e.rows.div_ceil(fused_strips(config, e)).max(1);
@@ -324,12 +324,12 @@ static FUSED_GPU: Code = Code {
     file: "box_filter/07_march.cl",
     passes: &[Pass { kernel: "box_march", arguments: SINGLE }],
     params: &[
-        Param { name: "COLUMNS", cpu: 8, gpu: 4, values: &[4, 8] },
-        Param { name: "GROUP", cpu: 64, gpu: 128, values: &[64, 128, 256] },
-        Param { name: "ROWS", cpu: 1, gpu: 1, values: &[1, 2] },
-        Param { name: "AHEAD", cpu: 1, gpu: 1, values: &[0, 1] },
-        Param { name: "START", cpu: 4, gpu: 4, values: &[4, 8] },
-        Param { name: "STRIPS", cpu: 2, gpu: 3, values: &[1, 2, 3, 4, 6, 8] },
+        Param::new("COLUMNS", 8, 4, &[4, 8]),
+        Param::new("GROUP", 64, 128, &[64, 128, 256]),
+        Param::new("ROWS", 1, 1, &[1, 2]),
+        Param::new("AHEAD", 1, 1, &[0, 1]),
+        Param::new("START", 4, 4, &[4, 8]),
+        Param::new("STRIPS", 2, 3, &[1, 2, 3, 4, 6, 8]),
     ],
     large_defaults: &[("COLUMNS", 8)],
     // The widest window and one block of columns must fit a group, and the column sums local memory. Drivers need a

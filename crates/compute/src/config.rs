@@ -18,6 +18,13 @@ pub struct Param {
     pub values: &'static [u32],
 }
 
+impl Param {
+    /// Creates a parameter from its name, its default values on CPU devices and on all others, and the values for a search.
+    pub const fn new(name: &'static str, cpu: u32, gpu: u32, values: &'static [u32]) -> Self {
+        Self { name, cpu, gpu, values }
+    }
+}
+
 /// Kernel code with tuning parameters. Each ladder implements this for its own type of code.
 pub trait Tunable: Sized + 'static {
     /// Returns the path of the kernel file below `kernels/`.

@@ -73,14 +73,14 @@ const fn counting(kernel: &'static str) -> Pass<Case> {
 }
 
 /// The parameter for the size of the work-groups.
-const GROUP: Param = Param { name: "GROUP", cpu: 256, gpu: 256, values: &[64, 128, 256, 512] };
+const GROUP: Param = Param::new("GROUP", 256, 256, &[64, 128, 256, 512]);
 
 /// The name of the kernel file of the variants that count in local memory.
 const LOCAL_FILE: &str = "histogram/02_local.cl";
 /// The launches of the kernels that count in local memory.
 const LOCAL_PASSES: &[Pass<Case>] = &[CLEAR, counting("histogram_local")];
 /// The parameter for the number of pixels that each work-item counts.
-const EACH: Param = Param { name: "EACH", cpu: 64, gpu: 16, values: &[4, 8, 16, 32, 64, 256] };
+const EACH: Param = Param::new("EACH", 64, 16, &[4, 8, 16, 32, 64, 256]);
 
 /// Returns the implementation that counts on these threads.
 const fn on(threads: Threads) -> Host<Case> {
@@ -113,11 +113,7 @@ static VARIANTS: [Variant<Code, Host<Case>>; 8] = [
         "copies",
         "Copies",
         "Several histograms a group: neighbours count in different ones.",
-        &Code::new(
-            LOCAL_FILE,
-            LOCAL_PASSES,
-            &[GROUP, EACH, Param { name: "COPIES", cpu: 2, gpu: 8, values: &[2, 4, 8, 16] }],
-        ),
+        &Code::new(LOCAL_FILE, LOCAL_PASSES, &[GROUP, EACH, Param::new("COPIES", 2, 8, &[2, 4, 8, 16])]),
     ),
     Variant::kernels(
         "private",
@@ -126,7 +122,7 @@ static VARIANTS: [Variant<Code, Host<Case>>; 8] = [
         &Code::new(
             "histogram/03_private.cl",
             &[CLEAR, counting("histogram_private")],
-            &[Param { name: "EACH", cpu: 65_536, gpu: 1024, values: &[1024, 16_384, 65_536, 262_144] }],
+            &[Param::new("EACH", 65_536, 1024, &[1024, 16_384, 65_536, 262_144])],
         ),
     ),
     Variant::AUTO,

@@ -184,9 +184,9 @@ pub(super) fn passes_of(step: StepId) -> std::ops::Range<usize> {
 }
 
 /// The parameter for the size of the work-groups.
-const GROUP: Param = Param { name: "GROUP", cpu: 64, gpu: 64, values: &[32, 64, 128, 256] };
+const GROUP: Param = Param::new("GROUP", 64, 64, &[32, 64, 128, 256]);
 /// The parameter for the number of characters in each vector, fixed at 1.
-const ONE_LANE: Param = Param { name: "LANES", cpu: 1, gpu: 1, values: &[] };
+const ONE_LANE: Param = Param::new("LANES", 1, 1, &[]);
 
 /// The scheme of a variant that has one work-item for each item of an array, and arrays of structures. The other schemes below
 /// are changes of this one.
@@ -212,10 +212,7 @@ const GROUP_FILE: &str = "cloth/06_group.cl";
 
 /// Returns the kernels that are fast on a CPU, for variants whose data is in the host's memory.
 const fn from_host(transfer: Transfer) -> Code {
-    let params = &[
-        Param { name: "GROUP", cpu: 64, gpu: 64, values: &[] },
-        Param { name: "LANES", cpu: 8, gpu: 4, values: &[] },
-    ];
+    let params = const { &[Param::new("GROUP", 64, 64, &[]), Param::new("LANES", 8, 4, &[])] };
     Code::with(PLANES_FILE, PASSES, params, Scheme { transfer, ..CHAIN_ONLY })
 }
 
@@ -223,26 +220,18 @@ const fn from_host(transfer: Transfer) -> Code {
 pub(super) static PLANES: Code = Code::with(PLANES_FILE, PASSES, &[GROUP, ONE_LANE], ON_PLANES);
 
 /// The kernels of the variant `group`.
-pub(super) static GROUPED: Code = Code::with(
-    GROUP_FILE,
-    PASSES,
-    &[Param { name: "GROUP", cpu: 64, gpu: 256, values: &[64, 128, 256, 512] }],
-    IN_GROUPS,
-);
+pub(super) static GROUPED: Code =
+    Code::with(GROUP_FILE, PASSES, &[Param::new("GROUP", 64, 256, &[64, 128, 256, 512])], IN_GROUPS);
 
 /// The kernels of the variant `lanes`.
-pub(super) static LANES: Code = Code::with(
-    PLANES_FILE,
-    PASSES,
-    &[GROUP, Param { name: "LANES", cpu: 8, gpu: 4, values: &[4, 8, 16] }],
-    ON_PLANES,
-);
+pub(super) static LANES: Code =
+    Code::with(PLANES_FILE, PASSES, &[GROUP, Param::new("LANES", 8, 4, &[4, 8, 16])], ON_PLANES);
 
 /// The kernels of the variant `two-queues`.
 pub(super) static TWO_QUEUES: Code = Code::with(
     GROUP_FILE,
     PASSES,
-    &[Param { name: "GROUP", cpu: 64, gpu: 256, values: &[] }],
+    &[Param::new("GROUP", 64, 256, &[])],
     Scheme { changed_steps: &[], transfer: Transfer::TwoQueues, ..IN_GROUPS },
 );
 
@@ -328,7 +317,7 @@ pub(super) static VARIANTS: [Variant<Code, Threads>; 17] = [
         &Code::with(
             PLANES_FILE,
             PASSES,
-            &[GROUP, ONE_LANE, Param { name: "ITEMS", cpu: 4, gpu: 4, values: &[2, 4, 8] }],
+            &[GROUP, ONE_LANE, Param::new("ITEMS", 4, 4, &[2, 4, 8])],
             // The constraints of a character stay with one work-item.
             Scheme {
                 changed_steps: &[StepId::Skin, StepId::Integrate, StepId::Drive, StepId::Write],

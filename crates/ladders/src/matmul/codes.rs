@@ -101,21 +101,15 @@ fn tiles_fit(config: &Config) -> bool {
     whole && (16..=512).contains(&tile_items(config)) && get("ROWS") * get("COLUMNS") <= 128
 }
 
-/// Describes a parameter: its name, its defaults for CPUs and GPUs, and the values that a search for the fastest configuration
-/// uses.
-const fn param(name: &'static str, cpu: u32, gpu: u32, values: &'static [u32]) -> Param {
-    Param { name, cpu, gpu, values }
-}
-
 /// The parameter for the size of work-groups along a row.
-const GROUP: Param = param("GROUP", 64, 64, &[]);
+const GROUP: Param = Param::new("GROUP", 64, 64, &[]);
 
 /// The parameters for the sizes of work-groups along a row and along a column.
 const GROUP_SIDES: &[Param] =
-    &[param("GROUP_X", 8, 8, &[4, 8, 16, 32, 64]), param("GROUP_Y", 8, 8, &[1, 2, 4, 8, 16, 32])];
+    &[Param::new("GROUP_X", 8, 8, &[4, 8, 16, 32, 64]), Param::new("GROUP_Y", 8, 8, &[1, 2, 4, 8, 16, 32])];
 
 /// The parameter for the side of square tiles, which is also the side of their work-groups.
-const TILE: &[Param] = &[param("TILE", 16, 16, &[8, 16, 32])];
+const TILE: &[Param] = &[Param::new("TILE", 16, 16, &[8, 16, 32])];
 
 /// Describes a kernel file whose last kernel uses square tiles in local memory. `passes` are the file's launches.
 const fn square_tiles(file: &'static str, passes: &'static [Pass<Shape>]) -> Code {
@@ -140,10 +134,10 @@ pub(super) static PEAK: Code = Code::new(
         ..elements("multiply_adds", work::in_register)
     }],
     &[
-        param("GROUP", 1, 256, &[]),
-        param("WIDTH", 16, 1, &[]),
-        param("CHAINS", 12, 16, &[]),
-        param("GROUPS", 256, 2112, &[]),
+        Param::new("GROUP", 1, 256, &[]),
+        Param::new("WIDTH", 16, 1, &[]),
+        Param::new("CHAINS", 12, 16, &[]),
+        Param::new("GROUPS", 256, 2112, &[]),
     ],
 );
 
@@ -264,11 +258,11 @@ pub(super) static VARIANTS: [Variant<Code, Host<Shape>>; 15] = [
                 "matmul/08_register_tiles.cl",
                 &[tiles("matmul_register_tiles", work::tiles)],
                 &[
-                    param("TILE_M", 64, 64, &[32, 64, 128]),
-                    param("TILE_N", 64, 64, &[32, 64, 128]),
-                    param("TILE_K", 16, 16, &[8, 16, 32]),
-                    param("ROWS", 4, 4, &[2, 4, 8]),
-                    param("COLUMNS", 4, 4, &[2, 4, 8]),
+                    Param::new("TILE_M", 64, 64, &[32, 64, 128]),
+                    Param::new("TILE_N", 64, 64, &[32, 64, 128]),
+                    Param::new("TILE_K", 16, 16, &[8, 16, 32]),
+                    Param::new("ROWS", 4, 4, &[2, 4, 8]),
+                    Param::new("COLUMNS", 4, 4, &[2, 4, 8]),
                 ],
             )
         },
@@ -283,11 +277,11 @@ pub(super) static VARIANTS: [Variant<Code, Host<Shape>>; 15] = [
                 "matmul/09_vector_loads.cl",
                 &[tiles("matmul_vector_loads", work::tiles)],
                 &[
-                    param("TILE_M", 64, 128, &[32, 64, 128]),
-                    param("TILE_N", 64, 128, &[32, 64, 128]),
-                    param("TILE_K", 16, 16, &[8, 16, 32]),
-                    param("ROWS", 4, 8, &[4, 8]),
-                    param("COLUMNS", 8, 8, &[4, 8, 16]),
+                    Param::new("TILE_M", 64, 128, &[32, 64, 128]),
+                    Param::new("TILE_N", 64, 128, &[32, 64, 128]),
+                    Param::new("TILE_K", 16, 16, &[8, 16, 32]),
+                    Param::new("ROWS", 4, 8, &[4, 8]),
+                    Param::new("COLUMNS", 8, 8, &[4, 8, 16]),
                 ],
             )
         },
@@ -302,12 +296,12 @@ pub(super) static VARIANTS: [Variant<Code, Host<Shape>>; 15] = [
                 "matmul/10_double_buffered.cl",
                 &[tiles("matmul_double_buffered", work::double_tiles)],
                 &[
-                    param("TILE_M", 64, 128, &[32, 64, 128, 256]),
-                    param("TILE_N", 64, 128, &[32, 64, 128, 256]),
-                    param("TILE_K", 8, 16, &[8, 16, 32]),
-                    param("ROWS", 4, 16, &[4, 8, 16]),
-                    param("COLUMNS", 8, 8, &[4, 8, 16]),
-                    param("BAND", 8, 8, &[1, 4, 8, 16]),
+                    Param::new("TILE_M", 64, 128, &[32, 64, 128, 256]),
+                    Param::new("TILE_N", 64, 128, &[32, 64, 128, 256]),
+                    Param::new("TILE_K", 8, 16, &[8, 16, 32]),
+                    Param::new("ROWS", 4, 16, &[4, 8, 16]),
+                    Param::new("COLUMNS", 8, 8, &[4, 8, 16]),
+                    Param::new("BAND", 8, 8, &[1, 4, 8, 16]),
                 ],
             )
         },
@@ -351,13 +345,13 @@ pub(super) static VARIANTS: [Variant<Code, Host<Shape>>; 15] = [
                     },
                 ],
                 &[
-                    param("ROWS", 8, 4, &[4, 6, 8, 12, 14]),
-                    param("VECTORS", 3, 1, &[1, 2, 3, 4]),
-                    param("WIDTH", 16, 4, &[4, 8, 16]),
-                    param("DOWN", 8, 1, &[4, 8, 16]),
-                    param("ACROSS", 8, 1, &[2, 4, 8]),
-                    param("DEPTH", 256, 256, &[128, 256, 512]),
-                    param("CHUNK", 64, 64, &[]),
+                    Param::new("ROWS", 8, 4, &[4, 6, 8, 12, 14]),
+                    Param::new("VECTORS", 3, 1, &[1, 2, 3, 4]),
+                    Param::new("WIDTH", 16, 4, &[4, 8, 16]),
+                    Param::new("DOWN", 8, 1, &[4, 8, 16]),
+                    Param::new("ACROSS", 8, 1, &[2, 4, 8]),
+                    Param::new("DEPTH", 256, 256, &[128, 256, 512]),
+                    Param::new("CHUNK", 64, 64, &[]),
                 ],
             )
         },

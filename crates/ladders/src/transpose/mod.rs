@@ -58,10 +58,9 @@ impl Size {
 }
 
 /// The parameter for the size of the work-groups.
-const GROUP: &[Param] =
-    &[Param { name: "GROUP", cpu: 1024, gpu: 256, values: &[64, 128, 256, 512, 1024, 4096] }];
+const GROUP: &[Param] = &[Param::new("GROUP", 1024, 256, &[64, 128, 256, 512, 1024, 4096])];
 /// The parameter for the side of square tiles, each of which is a work-group.
-const TILE: &[Param] = &[Param { name: "TILE", cpu: 16, gpu: 16, values: &[8, 16, 32] }];
+const TILE: &[Param] = &[Param::new("TILE", 16, 16, &[8, 16, 32])];
 /// The OpenCL types of matrices; the peak kernel copies them as integers.
 const MATRIX: Types = &["float*", "uint*"];
 

@@ -24,7 +24,7 @@ use opencl::kernel::Value;
 pub(crate) const MAX_COUNT: u32 = 1 << 30;
 
 /// The parameter for the size of the work-groups.
-const GROUP: Param = Param { name: "GROUP", cpu: 1024, gpu: 256, values: &[64, 128, 256, 512, 1024, 4096] };
+const GROUP: Param = Param::new("GROUP", 1024, 256, &[64, 128, 256, 512, 1024, 4096]);
 /// The OpenCL types of arrays; the peak kernel copies them as integers.
 const ARRAY: Types = &["float*", "uint*"];
 
@@ -50,11 +50,8 @@ const fn pass(kernel: &'static str) -> Pass<u32> {
 }
 
 /// The peak kernel: reads two arrays and writes their bitwise xor.
-static PEAK: Code<u32> = Code::new(
-    "vector_add/limit.cl",
-    &[pass("three_streams")],
-    &[Param { name: "WIDTH", cpu: 8, gpu: 4, values: &[] }, GROUP],
-);
+static PEAK: Code<u32> =
+    Code::new("vector_add/limit.cl", &[pass("three_streams")], &[Param::new("WIDTH", 8, 4, &[]), GROUP]);
 
 /// The vector addition ladder. A case is the number of floats in each array.
 pub static VECTOR_ADD: ArrayLadder<u32> = ArrayLadder {
@@ -89,11 +86,7 @@ pub static VECTOR_ADD: ArrayLadder<u32> = ArrayLadder {
             &Code::new(
                 "vector_add/02_vector.cl",
                 &[pass("vector_add_vector")],
-                &[
-                    Param { name: "WIDTH", cpu: 8, gpu: 4, values: &[2, 4, 8, 16] },
-                    GROUP,
-                    Param { name: "ITEMS", cpu: 1, gpu: 1, values: &[1, 2, 4, 8] },
-                ],
+                &[Param::new("WIDTH", 8, 4, &[2, 4, 8, 16]), GROUP, Param::new("ITEMS", 1, 1, &[1, 2, 4, 8])],
             ),
         ),
         Variant::AUTO,

@@ -173,7 +173,7 @@ const WIDTHS_FILE: &str = "conversions/02_widths.cl";
 const CHECKED_FILE: &str = "conversions/03_checked.cl";
 
 /// The parameter for the size of the work-groups.
-const GROUP: Param = Param { name: "GROUP", cpu: 1, gpu: 256, values: &[64, 128, 256, 512] };
+const GROUP: Param = Param::new("GROUP", 1, 256, &[64, 128, 256, 512]);
 
 /// Describes a kernel file with these launches.
 const fn code(file: &'static str, passes: &'static [Pass], strategy: Strategy) -> Code {
