@@ -220,10 +220,7 @@ impl Strip<'_> {
         sum.chunks_exact_mut(4).for_each(|pixel| pixel.copy_from_slice(&first_window_sums));
         let mut at = 0;
         while at < row {
-            let window: &[i32; VECTOR_CHANNELS + 12] = match changes[at + 4..].first_chunk() {
-                Some(window) => window,
-                None => return,
-            };
+            let Some(window) = changes[at + 4..].first_chunk::<{ VECTOR_CHANNELS + 12 }>() else { return };
             for lane in 0..VECTOR_CHANNELS {
                 sum[lane] += (window[lane] + window[lane + 4]) + (window[lane + 8] + window[lane + 12]);
             }

@@ -172,10 +172,7 @@ impl BuiltVariant {
         }
         let is_modified = cl.sources().is_changed(code.file);
         let program = |is_wide| {
-            let options = match id.reads_planes() {
-                true => planar::launch::options(is_wide),
-                false => options.clone(),
-            };
+            let options = if id.reads_planes() { planar::launch::options(is_wide) } else { options.clone() };
             let program = program::build(cl, code.file, &options)?;
             Ok(Program { id, program, config: config.clone(), is_wide, is_modified })
         };

@@ -1,24 +1,22 @@
 //! Device memory for intermediate results of a filter, kept from frame to frame.
 
 use base::error::Result;
-use opencl::cl::{Answer, Buffer, Channel, ClContext, Image, Mem, failed};
-use opencl::memory::{Storage, allocation_flags, image};
+use opencl::cl::{Answer, Buffer, Channel, ClContext, Mem, failed};
+use opencl::memory::{Picture, Storage, allocation_flags, image};
 
 /// Memory for the row sums between two passes, and for column sums within a pass. All plans of one in-order queue may share
 /// it: a frame's second pass has read it before the next frame's first pass writes it.
 pub struct Scratch {
     pub(super) cl: ClContext,
-    /// Row sums of image variants, with the picture's size.
-    image: Option<((u32, u32), Image)>,
-    /// Row sums of buffer variants, with the picture's size.
-    buffer: Option<((u32, u32), Buffer)>,
+    /// Row sums of image variants and of buffer variants, each with the picture's size.
+    row_sums: Vec<((u32, u32), Picture)>,
     column_sums: Option<Buffer>,
 }
 
 impl Scratch {
     /// Returns an empty `Scratch`; plans allocate what they need.
     pub fn new(cl: &ClContext) -> Self {
-        Self { cl: cl.clone(), image: None, buffer: None, column_sums: None }
+        Self { cl: cl.clone(), row_sums: Vec::new(), column_sums: None }
     }
 
     /// Fills all scratch memory with implausible values, so that results of an earlier run cannot make a wrong kernel look
@@ -27,12 +25,12 @@ impl Scratch {
         let queue = &self.cl.queue;
         // Four channels.
         let pixel = 0xa7d3_a7d3_a7d3_a7d3_u64.to_le_bytes();
-        let image = self.image.as_ref().map(|((width, height), image)| {
-            image.write(queue, &pixel.repeat(*width as usize * *height as usize))
+        let fill = |buffer: &Buffer| buffer.enqueue_fill(queue, &pixel, buffer.len()).map(drop);
+        let row_sums = self.row_sums.iter().map(|((width, height), picture)| match picture {
+            Picture::Image(image) => image.write(queue, &pixel.repeat(*width as usize * *height as usize)),
+            Picture::Buffer(buffer) => fill(buffer),
         });
-        let buffers = self.buffer.as_ref().map(|(_, buffer)| buffer).into_iter().chain(&self.column_sums);
-        let buffers = buffers.map(|buffer| buffer.enqueue_fill(queue, &pixel, buffer.len()).map(drop));
-        let written: Answer<()> = image.into_iter().chain(buffers).collect();
+        let written: Answer<()> = row_sums.chain(self.column_sums.iter().map(fill)).collect();
         written.map_err(|e| failed("The row sums could not be prepared for a check.", &e))
     }
 
@@ -44,18 +42,20 @@ impl Scratch {
 
     /// Returns memory for the row sums of a picture, with four 16-bit channels; it is kept until the size changes.
     pub(super) fn row_sums(&mut self, storage: Storage, size: (u32, u32)) -> Result<Mem> {
-        let failed = |e| failed("Memory for the row sums could not be allocated on the device.", &e);
+        self.row_sums.retain(|(of, kept)| *of == size || kept.storage() != storage);
+        if let Some((_, kept)) = self.row_sums.iter().find(|(_, kept)| kept.storage() == storage) {
+            return Ok(kept.mem().clone());
+        }
         let (cl, w, h) = (&self.cl, size.0 as usize, size.1 as usize);
-        Ok(match storage {
-            Storage::Image => {
-                let new = || image(cl, Channel::Uint16, w, h).map_err(failed);
-                kept(&mut self.image, size, new)?.mem().clone()
-            }
-            Storage::Buffer => {
-                let new = || Buffer::new(&cl.context, allocation_flags(cl), w * h * 8).map_err(failed);
-                kept(&mut self.buffer, size, new)?.mem().clone()
-            }
-        })
+        let made = match storage {
+            Storage::Image => image(cl, Channel::Uint16, w, h).map(Picture::Image),
+            Storage::Buffer => Buffer::new(&cl.context, allocation_flags(cl), w * h * 8).map(Picture::Buffer),
+        };
+        let what = "Memory for the row sums could not be allocated on the device.";
+        let made = made.map_err(|e| failed(what, &e))?;
+        let memory = made.mem().clone();
+        self.row_sums.push((size, made));
+        Ok(memory)
     }
 }
 
@@ -72,17 +72,4 @@ pub(crate) fn reserve<'a>(
         None => Buffer::new(&cl.context, allocation_flags(cl), bytes).map_err(|e| failed(what, &e))?,
     };
     Ok(slot.insert(buffer).mem())
-}
-
-/// Returns the memory that was kept for this size, or replaces it by new memory.
-fn kept<T>(
-    memory: &mut Option<((u32, u32), T)>,
-    size: (u32, u32),
-    new: impl FnOnce() -> Result<T>,
-) -> Result<&T> {
-    let of_size = match memory.take().filter(|(of, _)| *of == size) {
-        Some(kept) => kept,
-        None => (size, new()?),
-    };
-    Ok(&memory.insert(of_size).1)
 }

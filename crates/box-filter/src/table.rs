@@ -292,10 +292,8 @@ static RUNNING_SUM: Code = Code {
     },
     // A strip begins with a whole line of the window.
     reads_per_pixel: |config, pass, e| {
-        let strip = match pass {
-            0 => config.get("STRIP_X").min(e.width),
-            _ => config.get("STRIP_Y").min(e.rows),
-        };
+        let strip =
+            if pass == 0 { config.get("STRIP_X").min(e.width) } else { config.get("STRIP_Y").min(e.rows) };
         2.0 + f64::from(2 * e.radius + 1) / f64::from(strip.max(1))
     },
     work: Some(work::running_sum),

@@ -53,11 +53,9 @@ pub(super) fn two_passes(_: &Config, pass: usize, e: &Extent, launch: LaunchWork
 /// pixels together, also beyond the right border.
 pub(super) fn vectorized(_: &Config, pass: usize, e: &Extent, launch: LaunchWork) -> LaunchWork {
     let [read, written] = sizes(pass);
-    let summed_pixels = match pass {
-        0 => u64::from(e.width.next_multiple_of(4)) * u64::from(e.rows),
-        _ => pixels(e),
-    };
-    summed(launch, Transfer::new(summed_pixels * line(e), read), Transfer::new(pixels(e), written))
+    let width = if pass == 0 { e.width.next_multiple_of(4) } else { e.width };
+    let reads = Transfer::new(u64::from(width) * u64::from(e.rows) * line(e), read);
+    summed(launch, reads, Transfer::new(pixels(e), written))
 }
 
 /// Returns the launch with the reads, writes and operations of a kernel of `running-sum`: each strip begins with a row or
