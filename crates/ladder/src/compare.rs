@@ -242,10 +242,8 @@ fn compare_rows(
         },
     })?;
     let controls = then.control(first.clock()).zip(now.control(first.clock()));
-    let ratio = match controls.and_then(|(then, now)| of_medians(&then, &now)) {
-        Some(control) => ratio.widened_by(control),
-        None => ratio,
-    };
+    let control = controls.and_then(|(then, now)| of_medians(&then, &now));
+    let ratio = control.map_or(ratio, |control| ratio.widened_by(control));
     let ratio = match on_processor(now.device) || first.is_by_wall() {
         true => ratio.widened_by(load_factor([then.others(), now.others()])),
         false => ratio,

@@ -253,10 +253,7 @@ mod tests {
             turns.round(round, |at, round| {
                 let (name, wall_ms) = [('a', 0.5), ('b', 2.0), ('c', 0.5)][at];
                 runs.push(if round.is_some() { name.to_ascii_uppercase() } else { name });
-                match runs.ends_with('c') {
-                    true => Err(Error::new("no", "", "")),
-                    false => Ok(Sample::on_host(wall_ms)),
-                }
+                if runs.ends_with('c') { Err(Error::new("no", "", "")) } else { Ok(Sample::on_host(wall_ms)) }
             });
         }
         assert_eq!(runs, "ABCaABcaAB", "the one that fails in the run before drops out, too");

@@ -18,10 +18,7 @@ pub(super) fn convert(mut document: Value) -> Value {
 
 /// Removes a list from its object and returns it; returns an empty list if there is none.
 fn take_list(from: &mut Map<String, Value>, key: &str) -> Vec<Value> {
-    match from.remove(key) {
-        Some(Value::Array(list)) => list,
-        _ => Vec::new(),
-    }
+    if let Some(Value::Array(list)) = from.remove(key) { list } else { Vec::new() }
 }
 
 /// Converts the results of a device: its lists of whole frames and of type conversions become cases.

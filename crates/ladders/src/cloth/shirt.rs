@@ -66,10 +66,7 @@ pub(super) fn new() -> Shirt {
         BodyVertex { normal: [x, y, z, 0.0], ..vertex(point, torso_bones(point), uv) }
     };
     let rest: Vec<Point> = grid().map(at_rest).collect();
-    let reach = |(row, _): (usize, usize)| match row {
-        0 => 0.0,
-        _ => 0.040 + 0.214 * part(row) * part(row),
-    };
+    let reach = |(row, _): (usize, usize)| if row == 0 { 0.0 } else { 0.040 + 0.214 * part(row) * part(row) };
     let reach: Vec<f32> = grid().map(reach).collect();
     let (constraints, colours) = constraints(&rest, &reach);
     let vertices = || (0..ROWS).flat_map(|row| (0..VERTEX_COLUMNS).map(move |column| (row, column)));

@@ -128,10 +128,7 @@ fn shift_rounded(magnitude: u64, shift: u32, negative: bool, rounding: Rounding)
 fn to_integer(number: Number, signed: bool, case: Case) -> Expected {
     let Case { from, to, saturates, rounding } = case;
     let all = to.mask();
-    let (most, least) = match signed {
-        true => (all >> 1, (all >> 1) + 1),
-        false => (all, 0),
-    };
+    let (most, least) = if signed { (all >> 1, (all >> 1) + 1) } else { (all, 0) };
     let edge = |negative: bool| if negative { least.wrapping_neg() & all } else { most };
     let open = Expected { bits: 0, care: 0 };
     match number {

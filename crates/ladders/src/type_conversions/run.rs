@@ -49,11 +49,8 @@ pub fn run(device: &Device, options: &TestOptions, stop: &Cancel, watch: Observe
     groups.make_contiguous().sort_by_key(|group| {
         std::cmp::Reverse(group.first().map(|(case, _)| case.from.bytes() + case.to.bytes()))
     });
-    let threads = match device.info.kind {
-        DeviceKind::Cpu => all_threads(),
-        _ => all_threads().max(2),
-    };
-    let threads = threads.min(MAX_THREADS).min(groups.len());
+    let least = if device.info.kind == DeviceKind::Cpu { 1 } else { 2 };
+    let threads = all_threads().max(least).min(MAX_THREADS).min(groups.len());
     let groups = Mutex::new(groups);
     let next = || groups.lock().pop_front();
     // A device that cannot be used causes one error, not one for each case.

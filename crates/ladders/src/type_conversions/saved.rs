@@ -121,22 +121,19 @@ impl CaseResult {
 
     /// Updates the result with a new state of the case.
     fn note(&mut self, state: State) {
-        let (outcome, values) = match &state {
-            State::Partial(values) => ("partial", *values),
-            State::Ok(values) => ("ok", *values),
-            State::Wrong(values, _) => ("wrong", *values),
-            State::Unsupported(_) => ("unsupported", self.values),
-            State::MissingInDriver(_) => (MISSING_IN_DRIVER, self.values),
-            State::Failed(_) => ("failed", self.values),
+        let (outcome, values, why) = match state {
+            State::Partial(values) => ("partial", values, None),
+            State::Ok(values) => ("ok", values, None),
+            State::Wrong(values, failure) => {
+                self.failure = Some(*failure);
+                ("wrong", values, None)
+            }
+            State::Unsupported(why) => ("unsupported", self.values, Some(why)),
+            State::MissingInDriver(why) => (MISSING_IN_DRIVER, self.values, Some(why)),
+            State::Failed(why) => ("failed", self.values, Some(why)),
         };
         (self.outcome, self.values) = (outcome.to_owned(), values);
-        match state {
-            State::Wrong(_, failure) => self.failure = Some(*failure),
-            State::Unsupported(why) | State::MissingInDriver(why) | State::Failed(why) => {
-                self.reason = Some(why);
-            }
-            State::Partial(_) | State::Ok(_) => {}
-        }
+        self.reason = why.or(self.reason.take());
     }
 
     /// Returns true if the test of the case is finished and need not be continued.

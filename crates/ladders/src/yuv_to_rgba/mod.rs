@@ -163,10 +163,7 @@ pub fn run_device(
     let mut crashed: Vec<(Source, Error)> = Vec::new();
     for source in sources {
         next(&format!("checking the conversion of {}", source.id()));
-        let is_movies = match source {
-            Source::Planes(format, _) => Some(format) == movie_format,
-            Source::Rgba => true,
-        };
+        let is_movies = !matches!(source, Source::Planes(format, _) if Some(format) != movie_format);
         let mut source_results = Vec::new();
         for &to in storages(cl) {
             for corrected in [false, true] {
@@ -206,10 +203,7 @@ pub fn run_device(
     let measured = time(&mut checks, &timed, ask)?;
     for ((at, ..), measured) in timed.iter().zip(measured) {
         let row = &mut rows[*at];
-        row.outcome = match measured {
-            Ok(timed) => Ok(timed.measurement()),
-            Err(error) => Err(Outcome::Failed(error)),
-        };
+        row.outcome = measured.map(|timed| timed.measurement()).map_err(Outcome::Failed);
         row.clock_reason =
             row.outcome.as_ref().ok().and_then(Option::as_ref).and_then(|times| clock_reason(&clock, times));
     }
