@@ -12,11 +12,14 @@ use glutin::context::{
     AsRawContext as _, ContextApi, ContextAttributesBuilder, GlProfile, PossiblyCurrentContext, RawContext,
     Version,
 };
-use glutin::display::{AsRawDisplay as _, Display, DisplayApiPreference, GlDisplay as _, RawDisplay};
+use glutin::display::{
+    AsRawDisplay as _, Display, DisplayApiPreference, GetGlDisplay as _, GlDisplay as _, RawDisplay,
+};
 use glutin::prelude::*;
 use glutin::surface::{Surface, SurfaceAttributesBuilder, SwapInterval, WindowSurface};
 use ocl::builders::ContextProperties;
 use raw_window_handle::{HasDisplayHandle as _, HasWindowHandle as _, RawWindowHandle};
+use serde::{Deserialize, Serialize};
 use winit::dpi::PhysicalSize;
 use winit::event_loop::ActiveEventLoop;
 use winit::window::{Window, WindowAttributes};
@@ -24,6 +27,7 @@ use winit::window::{Window, WindowAttributes};
 use base::error::{Error, Result};
 use base::memory::picture_memory;
 
+use crate::options::values::from_environment;
 use crate::window_system::WindowSystem;
 
 /// The hint in the error message if OpenGL is not available.
@@ -31,7 +35,7 @@ const HINT: &str = "Install an OpenGL driver (on Debian and Ubuntu the packages 
                     or try a display server that offers OpenGL 3.0 or OpenGL ES 3.0.";
 
 /// The interface between the window system and OpenGL.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
 pub enum Interface {
     /// For X11
     Glx,
@@ -40,21 +44,10 @@ pub enum Interface {
 }
 
 impl Interface {
-    /// Returns the interface's name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Interface::Glx => "glx",
-            Interface::Egl => "egl",
-        }
-    }
-
     /// Returns the interface to try first: `option`, or else the one that the environment variable `CLREEL_GL` names, or else
     /// GLX.
     pub fn preferred(option: Option<Self>) -> Self {
-        let variable = || base::environment::text("CLREEL_GL");
-        let interface =
-            option.or_else(|| variable().and_then(|name| clap::ValueEnum::from_str(&name, true).ok()));
-        interface.unwrap_or(Interface::Glx)
+        option.or_else(|| from_environment("CLREEL_GL")).unwrap_or(Interface::Glx)
     }
 }
 
@@ -70,7 +63,6 @@ pub struct GlWindow {
     pub reason: Option<String>,
     surface: Surface<WindowSurface>,
     context: PossiblyCurrentContext,
-    display: Display,
     /// The window itself. It is declared last, because the surface and the context must be dropped first.
     pub window: Window,
 }
@@ -89,29 +81,25 @@ impl GlWindow {
     ) -> Result<Self> {
         make_gl_visible();
         let mut reasons = Vec::new();
-        let hook = || Box::new(winit::platform::x11::register_xlib_error_hook as fn(_));
-        let mut interfaces =
-            vec![("GLX", DisplayApiPreference::Glx(hook())), ("EGL", DisplayApiPreference::Egl)];
+        let hook = Box::new(winit::platform::x11::register_xlib_error_hook as fn(_));
+        let mut interfaces = [("GLX", DisplayApiPreference::Glx(hook)), ("EGL", DisplayApiPreference::Egl)];
         if first == Interface::Egl {
             interfaces.reverse();
         }
         for (name, api) in interfaces {
-            match Self::open_with(event_loop, attributes.clone(), api, vsync) {
-                Ok(mut window) => {
-                    window.renderer = describe_renderer(name, &window.gl);
-                    return Ok(Self { reason: reasons.pop(), ..window });
-                }
+            match Self::open_with(event_loop, attributes.clone(), (name, api), vsync) {
+                Ok(window) => return Ok(Self { reason: reasons.pop(), ..window }),
                 Err(reason) => reasons.push(format!("{name}: {reason}")),
             }
         }
         Err(Error::new("OpenGL could not be started in a window.", format!("{}.", reasons.join("; ")), HINT))
     }
 
-    /// Opens a window with OpenGL through this interface. The caller sets its field `renderer`.
+    /// Opens a window with OpenGL through this interface.
     fn open_with(
         event_loop: &ActiveEventLoop,
         attributes: WindowAttributes,
-        api: DisplayApiPreference,
+        (name, api): (&str, DisplayApiPreference),
         vsync: bool,
     ) -> Result<Self, Box<dyn std::error::Error>> {
         let raw_display = event_loop.display_handle()?.as_raw();
@@ -150,12 +138,11 @@ impl GlWindow {
             return Err(format!("the driver offers only OpenGL {}.{}", version.major, version.minor).into());
         }
         Ok(Self {
+            renderer: describe_renderer(name, &gl),
             gl: Arc::new(gl),
-            renderer: String::new(),
             reason: None,
             surface,
             context,
-            display,
             window,
         })
     }
@@ -163,7 +150,7 @@ impl GlWindow {
     /// Returns the properties for an OpenCL context that shares objects with this OpenGL context. Must be called on the
     /// window's thread.
     pub fn opencl_properties(&self) -> ContextProperties {
-        match (self.context.raw_context(), self.display.raw_display()) {
+        match (self.context.raw_context(), self.context.display().raw_display()) {
             (RawContext::Egl(context), RawDisplay::Egl(display)) => {
                 egl_properties([context.cast_mut(), display.cast_mut()])
             }
@@ -174,10 +161,8 @@ impl GlWindow {
 
     /// Returns the interface that the context uses.
     pub fn interface(&self) -> Interface {
-        match self.context.raw_context() {
-            RawContext::Egl(_) => Interface::Egl,
-            _ => Interface::Glx,
-        }
+        let is_egl = matches!(self.context.raw_context(), RawContext::Egl(_));
+        if is_egl { Interface::Egl } else { Interface::Glx }
     }
 
     pub(crate) fn window_system(&self) -> WindowSystem {
@@ -275,10 +260,8 @@ pub(crate) fn make_gl_visible() {
 }
 
 fn system_of(window: RawWindowHandle) -> WindowSystem {
-    match window {
-        RawWindowHandle::Wayland(_) => WindowSystem::Wayland,
-        _ => WindowSystem::X11,
-    }
+    let is_wayland = matches!(window, RawWindowHandle::Wayland(_));
+    if is_wayland { WindowSystem::Wayland } else { WindowSystem::X11 }
 }
 
 /// Returns the width and height, with 1 in place of 0.

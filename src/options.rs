@@ -14,11 +14,6 @@ use box_filter::{VariantId, join_ids};
 use ladder::sizes::Sizes;
 use video::{Language, Languages, OpenPolicy, References};
 
-/// Returns the help text of `--variant`, with the ids of all variants.
-fn variant_help() -> String {
-    format!("The filter: {}", join_ids(VariantId::all(), "or"))
-}
-
 /// Option that selects a device.
 #[derive(Debug, Clone, Args)]
 pub struct DeviceArgs {
@@ -36,10 +31,10 @@ pub struct AnyDeviceArgs {
 }
 
 /// Options that select the filter and its device, or two filters at once.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 pub struct FilterArgs {
     /// The filter
-    #[arg(long, value_name = "ID", default_value_t = VariantId::initial(), help = variant_help())]
+    #[arg(long, value_name = "ID", default_value_t = VariantId::initial(), help = format!("The filter: {}", join_ids(VariantId::all(), "or")))]
     pub variant: VariantId,
     /// Radius of the box in pixels: each pixel becomes the mean of (2N+1)×(2N+1) pixels
     #[arg(long, value_name = "N", default_value_t = 7, value_parser = values::one_radius, allow_hyphen_values = true)]
@@ -85,31 +80,31 @@ pub struct SizeArgs {
     /// Numbers of elements, separated by commas (vector-add, conversions); `tune` keeps one result per size class [default:
     /// 16777216]
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = values::large_count)]
-    pub count: Option<Vec<u64>>,
+    pub count: Vec<u64>,
     /// Edges of the blocks in pixels, separated by commas: 16, 32 or 64 (reduction) [default: 64]
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = values::count)]
     pub block: Vec<u32>,
     /// Sizes of the matrices, M×K by K×N; repeatable (matmul); `tune` keeps one result per size class [default:
     /// 1024,1024,1024]
     #[arg(long, value_name = "M,N,K", value_parser = values::sizes::<3>)]
-    pub mnk: Option<Vec<[u32; 3]>>,
+    pub mnk: Vec<[u32; 3]>,
     /// Rows and columns of the matrix; repeatable (transpose) [default: 4096,4096]
     #[arg(long, value_name = "M,N", value_parser = values::sizes::<2>)]
-    pub mn: Option<Vec<[u32; 2]>>,
+    pub mn: Vec<[u32; 2]>,
     /// Numbers of walking figures, separated by commas (cloth); `tune` keeps one result per size class [default: 25]
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = values::count)]
-    pub army: Option<Vec<u32>>,
+    pub army: Vec<u32>,
 }
 
 impl SizeArgs {
     /// Returns the selected cases by option name; `size` adds the picture sizes (width, height) of `--size`.
     pub(crate) fn sizes(&self, size: &[(u32, u32)]) -> Sizes {
         Sizes::default()
-            .with("count", self.count.iter().flatten().map(|count| [*count]))
+            .with("count", self.count.iter().map(|count| [*count]))
             .with("block", self.block.iter().map(|block| [*block]))
-            .with("mnk", self.mnk.iter().flatten().copied())
-            .with("mn", self.mn.iter().flatten().copied())
-            .with("army", self.army.iter().flatten().map(|army| [*army]))
+            .with("mnk", self.mnk.iter().copied())
+            .with("mn", self.mn.iter().copied())
+            .with("army", self.army.iter().map(|army| [*army]))
             .with("size", size.iter().map(|&(width, height)| [width, height]))
     }
 }
@@ -148,7 +143,7 @@ pub enum SceneId {
 }
 
 /// Options of `clreel [FILE…]`, which opens the window.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 pub struct PlayArgs {
     /// Movies to play one after another, in a loop [default: the bundled clip]
     #[arg(value_name = "FILE", value_parser = values::movie())]

@@ -22,6 +22,7 @@ use winit::event_loop::ActiveEventLoop;
 use winit::window::{WindowAttributes, WindowId};
 
 use crate::gl_window::{GlWindow, Interface};
+use crate::options::values::name_of;
 use crate::window_system::{self, WindowSystem};
 use base::device::DeviceInfo;
 use base::exit;
@@ -52,9 +53,9 @@ impl Work {
     /// window system (`None`: the preferred one).
     fn start(&self, interface: Interface, system: Option<WindowSystem>) -> io::Result<Sandbox> {
         let (mut command, folder) = drivers::sandboxed(SUBCOMMAND)?;
-        command.arg(serde_json::to_string(self)?).env("CLREEL_GL", interface.name());
+        command.arg(serde_json::to_string(self)?).env("CLREEL_GL", name_of(&interface));
         if let Some(system) = system {
-            command.env(window_system::VARIABLE, system.name());
+            command.env(window_system::VARIABLE, name_of(&system));
         }
         Sandbox::start(command, folder)
     }
@@ -67,10 +68,10 @@ enum ChildMessage {
     OpenGl(String),
     /// No window could be opened, for this reason.
     NoWindow(String),
-    /// The result for the device at this index of the list: the reason why it does not share textures, or `None` if it does.
-    Device(usize, Option<String>),
-    /// The device that drives OpenGL, according to the driver of the device at this index; `None` if that driver does not know.
-    Driving(usize, Option<Identity>),
+    /// The result for the next device of the list: the reason why it does not share textures, or `None` if it does.
+    Device(Option<String>),
+    /// The device that drives OpenGL, according to the driver of that device; `None` if that driver does not know.
+    Driving(Option<Identity>),
     /// The device has a context that shares objects with OpenGL; the cases begin.
     Shares,
     /// The device shares no objects with OpenGL, for this reason.
@@ -140,18 +141,14 @@ const UNKNOWN_DEVICE: &str = "which device OpenGL runs on is not known";
 /// device get to OpenGL. Blocks while a window is opened and the devices are listed, and for the drivers' timeout for each
 /// device that hangs.
 pub(crate) fn test_all(devices: &[Device]) -> (String, Vec<Sharing>) {
-    let has_display = ["DISPLAY", "WAYLAND_DISPLAY"]
-        .iter()
-        .any(|n| base::environment::get(n).is_some_and(|v| !v.is_empty()));
+    let has_display = WindowSystem::ALL.into_iter().any(|system| system.display().is_some());
     if devices.is_empty() || !has_display {
         let reason = "sharing with OpenGL is tested in a window, and there is no display";
         return (String::new(), vec![Sharing::copy(reason); devices.len()]);
     }
     let mut sharing = vec![Sharing::copy("it was not tested"); devices.len()];
-    let all: Vec<usize> = (0..devices.len()).collect();
-    let interface = Interface::preferred(None);
-    let opengl =
-        test_devices(devices, all, (interface, None), &mut |at, tested| sharing[at] = tested.sharing);
+    let (all, opengl) = ((0..devices.len()).collect(), (Interface::preferred(None), None));
+    let opengl = test_devices(devices, all, opengl, &mut |at, tested| sharing[at] = tested.sharing);
     (opengl, sharing)
 }
 
@@ -183,7 +180,7 @@ pub(crate) fn test_devices(
                 break;
             }
         };
-        let mut results: Vec<Option<SharingTest>> = vec![None; remaining.len()];
+        let mut results: Vec<SharingTest> = Vec::new();
         let (mut window, mut why) = (false, "the test of sharing had no result".to_owned());
         let mut since = Instant::now();
         let ending = loop {
@@ -197,21 +194,18 @@ pub(crate) fn test_devices(
                 ChildMessage::NoWindow(reason) => {
                     why = format!("no window could be opened to test it: {reason}")
                 }
-                ChildMessage::Device(at, reason) => {
+                ChildMessage::Device(reason) => {
                     let sharing = reason.map_or(Sharing::ZeroCopy, Sharing::copy);
-                    let tested =
-                        SharingTest { sharing, survived: true, driving: DrivingDevice::NotQueryable };
-                    results.iter_mut().skip(at).take(1).for_each(|answer| *answer = Some(tested.clone()));
+                    let driving = DrivingDevice::NotQueryable;
+                    results.push(SharingTest { sharing, survived: true, driving });
                 }
-                ChildMessage::Driving(at, found) => {
-                    let index = found.and_then(|wanted| position(devices, &wanted));
-                    let driving = match (index, remaining.get(at)) {
-                        (None, _) => DrivingDevice::Unknown,
-                        (Some(index), Some(own)) if index == *own => DrivingDevice::Same,
-                        (Some(index), _) => DrivingDevice::Other(index, devices[index].info.name.clone()),
-                    };
-                    if let Some(Some(tested)) = results.get_mut(at) {
-                        tested.driving = driving;
+                ChildMessage::Driving(found) => {
+                    if let Some((tested, own)) = results.iter_mut().zip(&remaining).next_back() {
+                        tested.driving = match found.and_then(|wanted| position(devices, &wanted)) {
+                            None => DrivingDevice::Unknown,
+                            Some(index) if index == *own => DrivingDevice::Same,
+                            Some(index) => DrivingDevice::Other(index, devices[index].info.name.clone()),
+                        };
                     }
                 }
                 // Messages about cases.
@@ -219,24 +213,19 @@ pub(crate) fn test_devices(
             }
         };
         let crashed_in_test =
-            results.iter().flatten().all(|tested| tested.driving != DrivingDevice::NotQueryable);
-        let mut answers = results.into_iter();
-        remaining.retain(|&at| match answers.next().flatten() {
-            Some(tested) => {
-                let sharing = tested.explain(&devices[at].info, tested.sharing.clone());
-                report(at, SharingTest { sharing, ..tested });
-                false
-            }
-            None => true,
-        });
+            results.last().is_none_or(|tested| tested.driving != DrivingDevice::NotQueryable);
+        for (at, tested) in remaining.drain(..results.len().min(remaining.len())).zip(results) {
+            let sharing = tested.explain(&devices[at].info, tested.sharing.clone());
+            report(at, SharingTest { sharing, ..tested });
+        }
         match ending.cause {
             Cause::Exit(0) => remaining.drain(..).for_each(|at| report(at, SharingTest::unknown(&why))),
             // The child crashed in the query after a test: the next child continues with the next device.
             _ if !crashed_in_test => {}
             // The first device without a result has failed, or the window has.
             _ => {
-                let (what, count) =
-                    if window { ("driver", 1.min(remaining.len())) } else { ("window", remaining.len()) };
+                let all = remaining.len();
+                let (what, count) = if window { ("driver", all.min(1)) } else { ("window", all) };
                 let reason = format!("the {what} {ending} in the test of sharing");
                 remaining.drain(..count).for_each(|at| report(at, SharingTest::unknown(&reason)));
             }
@@ -292,21 +281,20 @@ impl ApplicationHandler for Tester {
 fn test(window: &GlWindow, list: &[Identity]) {
     sandbox::send(&ChildMessage::OpenGl(window.renderer.clone()));
     let devices = list_devices();
-    let names: Vec<Identity> = (0..devices.len()).map(|at| identity(&devices, at)).collect();
-    for (index, wanted) in list.iter().enumerate() {
-        let device = names.iter().position(|name| name == wanted).map(|at| &devices[at]);
+    for wanted in list {
+        let device = position(&devices, wanted).map(|at| &devices[at]);
         let reason = match device {
             Some(device) => try_device(window, device),
             None => Some("its driver no longer lists it".to_owned()),
         };
-        sandbox::send(&ChildMessage::Device(index, reason));
+        sandbox::send(&ChildMessage::Device(reason));
         let driving = device.and_then(|device| {
             let twins: Vec<Device> =
                 devices.iter().filter(|other| other.platform == device.platform).cloned().collect();
             let driving = sharing::driving_device(&twins, &window.opencl_properties())?;
-            devices.iter().position(|other| other.id == driving.id).map(|at| names[at].clone())
+            devices.iter().position(|other| other.id == driving.id).map(|at| identity(&devices, at))
         });
-        sandbox::send(&ChildMessage::Driving(index, driving));
+        sandbox::send(&ChildMessage::Driving(driving));
     }
 }
 

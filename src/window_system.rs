@@ -4,19 +4,19 @@
 //! under GLX only, which needs X11: with that driver, X11 is preferred. Otherwise winit chooses Wayland if there is a
 //! compositor.
 
+use std::ffi::OsString;
+
 use winit::error::EventLoopError;
 use winit::event_loop::EventLoop;
 use winit::platform::wayland::EventLoopBuilderExtWayland as _;
 use winit::platform::x11::EventLoopBuilderExtX11 as _;
 
+use crate::options::values::from_environment;
 use base::error::Error;
 use opencl::cards;
 
 /// The environment variable that chooses the window system.
 pub(crate) const VARIABLE: &str = "CLREEL_WINDOW_SYSTEM";
-/// The environment variable that names the driver of OpenGL under X11.
-const VENDOR_VARIABLE: &str = "__GLX_VENDOR_LIBRARY_NAME";
-
 /// A window system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum WindowSystem {
@@ -27,13 +27,7 @@ pub enum WindowSystem {
 }
 
 impl WindowSystem {
-    /// Returns the window system's name on the command line.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Wayland => "wayland",
-            Self::X11 => "x11",
-        }
-    }
+    pub(crate) const ALL: [Self; 2] = [Self::Wayland, Self::X11];
 
     /// Returns the name of the environment variable that contains the display of this window system.
     fn display_variable(self) -> &'static str {
@@ -43,45 +37,25 @@ impl WindowSystem {
         }
     }
 
+    /// Returns the display of this window system, as the environment names it; `None` if there is none.
+    pub(crate) fn display(self) -> Option<OsString> {
+        base::environment::get(self.display_variable()).filter(|display| !display.is_empty())
+    }
+
     /// Returns the window system to use: `option`, or else the one that the environment variable [`VARIABLE`] names, or else
     /// the one that suits the desktop and the OpenGL driver. `None` leaves the choice to winit.
     pub(crate) fn preferred(option: Option<Self>) -> Option<Self> {
-        let variable = || base::environment::text(VARIABLE);
-        let requested =
-            option.or_else(|| variable().and_then(|name| clap::ValueEnum::from_str(&name, true).ok()));
-        choose(requested, Desktop::detect())
+        let vendor = base::environment::text("__GLX_VENDOR_LIBRARY_NAME").filter(|vendor| !vendor.is_empty());
+        let is_nvidia = vendor.map_or_else(cards::only_nvidia, |vendor| vendor == "nvidia");
+        let has_both = Self::ALL.into_iter().all(|system| system.display().is_some());
+        choose(option.or_else(|| from_environment(VARIABLE)), has_both, is_nvidia)
     }
 }
 
-/// The properties of a desktop on which the choice of a window system depends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Desktop {
-    has_wayland: bool,
-    has_x11: bool,
-    /// True if OpenGL uses NVIDIA's own driver.
-    is_nvidia: bool,
-}
-
-impl Desktop {
-    /// Detects the properties of the desktop on which this process runs.
-    fn detect() -> Self {
-        let is_set = |system: WindowSystem| {
-            base::environment::get(system.display_variable()).is_some_and(|display| !display.is_empty())
-        };
-        let vendor = base::environment::text(VENDOR_VARIABLE).filter(|vendor| !vendor.is_empty());
-        Self {
-            has_wayland: is_set(WindowSystem::Wayland),
-            has_x11: is_set(WindowSystem::X11),
-            is_nvidia: vendor.map_or_else(cards::only_nvidia, |vendor| vendor == "nvidia"),
-        }
-    }
-}
-
-/// Returns the window system to use: `requested`, or else the one that suits the desktop. `None` leaves the choice to winit,
-/// which prefers Wayland.
-fn choose(requested: Option<WindowSystem>, desktop: Desktop) -> Option<WindowSystem> {
-    let Desktop { has_wayland, has_x11, is_nvidia } = desktop;
-    requested.or((has_wayland && has_x11 && is_nvidia).then_some(WindowSystem::X11))
+/// Returns the window system to use: `requested`, or else the one that suits the desktop. `has_both` is true if the desktop has
+/// both, `is_nvidia` if OpenGL uses NVIDIA's own driver. `None` leaves the choice to winit, which prefers Wayland.
+fn choose(requested: Option<WindowSystem>, has_both: bool, is_nvidia: bool) -> Option<WindowSystem> {
+    requested.or((has_both && is_nvidia).then_some(WindowSystem::X11))
 }
 
 /// Creates the event loop of this window system; `None` leaves the choice to winit. A process can do this once.
@@ -100,17 +74,16 @@ pub(crate) fn event_loop<T: 'static>(system: Option<WindowSystem>) -> Result<Eve
 
 /// Returns the error for a missing display of this window system, instead of winit's, which names source files.
 pub(crate) fn no_display(system: Option<WindowSystem>) -> Error {
-    let variables: Vec<&str> = match system {
-        Some(system) => vec![system.display_variable()],
-        None => [WindowSystem::Wayland, WindowSystem::X11].map(WindowSystem::display_variable).into(),
-    };
-    let values = variables.iter().filter_map(|name| {
-        base::environment::text(name).filter(|value| !value.is_empty()).map(|value| format!("{name}={value}"))
+    let systems = system.map_or(WindowSystem::ALL.to_vec(), |system| vec![system]);
+    let named = systems.iter().filter_map(|system| {
+        Some(format!("{}={}", system.display_variable(), system.display()?.into_string().ok()?))
     });
-    let named: Vec<String> = values.collect();
-    let why = match (&named[..], &variables[..]) {
-        ([], [name]) => format!("There is no display of this window system: {name} is not set."),
-        ([], _) => "There is no display: neither WAYLAND_DISPLAY nor DISPLAY is set.".to_owned(),
+    let named: Vec<String> = named.collect();
+    let why = match (&named[..], system) {
+        ([], Some(system)) => {
+            format!("There is no display of this window system: {} is not set.", system.display_variable())
+        }
+        ([], None) => "There is no display: neither WAYLAND_DISPLAY nor DISPLAY is set.".to_owned(),
         _ => format!("No display server answers at {}.", named.join(" or ")),
     };
     let other = match system {
@@ -123,23 +96,18 @@ pub(crate) fn no_display(system: Option<WindowSystem>) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use super::WindowSystem::{Wayland, X11};
+    use super::WindowSystem::X11;
     use super::*;
 
     #[test]
     fn nvidia_gets_x11_where_a_wayland_desktop_has_it() {
-        for (has_wayland, has_x11, is_nvidia, chosen) in [
-            (true, true, true, Some(X11)),
-            (true, true, false, None),
-            (true, false, true, None),
-            (false, true, true, None),
-            (false, false, true, None),
-        ] {
-            let desktop = Desktop { has_wayland, has_x11, is_nvidia };
-            assert_eq!(choose(None, desktop), chosen, "{desktop:?}");
+        for (has_both, is_nvidia, chosen) in
+            [(true, true, Some(X11)), (true, false, None), (false, true, None), (false, false, None)]
+        {
+            assert_eq!(choose(None, has_both, is_nvidia), chosen, "{has_both} {is_nvidia}");
             // A request is followed on any desktop.
-            for system in [Wayland, X11] {
-                assert_eq!(choose(Some(system), desktop), Some(system), "{desktop:?}");
+            for system in WindowSystem::ALL {
+                assert_eq!(choose(Some(system), has_both, is_nvidia), Some(system));
             }
         }
     }

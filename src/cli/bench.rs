@@ -7,14 +7,12 @@
 
 mod box_filter;
 mod conversions;
-mod generic;
-mod reasons;
-mod report;
 mod results;
 mod table;
 mod whole_frames;
 mod why;
 
+use crate::cli::ladders::selected_cases;
 use crate::cli::live::LiveRun;
 use crate::cli::{BenchArgs, deduplicate, exit, selected_devices, usage, working_devices};
 use base::error::{Error, Result};
@@ -25,33 +23,31 @@ use compute::variant::Variant;
 use ladder::rounds::{BenchOptions, Benchmark};
 use ladder::runner::{Ladder, LadderRunner};
 use opencl::cl::Device;
-use opencl::sandbox;
 use opencl::sources::Sources;
+use opencl::{sandbox, watch};
 
 pub(super) use box_filter::run as box_filter;
-pub(super) use generic::run as generic;
 use results::Results;
 
 /// The value of `--variant` that selects all variants.
 const ALL: &str = "all";
 
-/// Returns the variants that the value of `--variant` names, from `all`, the pairs of id and variant. They are in the order of
-/// the value, without duplicates; the value "all" selects all of them.
+/// Returns the variants that the value of `--variant` names, from `all`. They are in the order of the value, without
+/// duplicates; the value "all" selects all of them.
 ///
 /// # Errors
 /// A usage message if an id is unknown.
-fn selected_variants<'a, T>(
+fn selected_variants<C: 'static, H: 'static>(
     list: &str,
-    all: impl Iterator<Item = (&'a str, T)> + Clone,
-) -> Result<Vec<T>, String> {
+    all: impl Iterator<Item = &'static Variant<C, H>> + Clone,
+) -> Result<Vec<&'static Variant<C, H>>, String> {
     if list.trim() == ALL {
-        return Ok(all.map(|(_, variant)| variant).collect());
+        return Ok(all.collect());
     }
     let names: Vec<&str> = list.split(',').map(str::trim).collect();
     let find = |name: &str| {
-        let variant = all.clone().find(|(known, _)| *known == name).map(|(_, variant)| variant);
-        variant.ok_or_else(|| {
-            let known: Vec<_> = all.clone().map(|(known, _)| known).collect();
+        all.clone().find(|variant| variant.id == name).ok_or_else(|| {
+            let known: Vec<_> = all.clone().map(|variant| variant.id).collect();
             format!(
                 "invalid value '{list}' for '--variant <ID,…>': no variant is named '{name}'; expected all, or a list of {}",
                 known.join(", ")
@@ -77,16 +73,33 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8> {
         save::can_write(file)?;
     }
     if args.kernels.len() > 2 {
-        return Ok(usage("bench", "--kernels may be given twice, to compare the kernels of two folders"));
+        usage("bench", "--kernels may be given twice, to compare the kernels of two folders");
     }
     if args.threshold.is_some() && args.kernels.len() < 2 {
-        return Ok(usage("bench", "--threshold applies to two folders: --kernels A --kernels B"));
+        usage("bench", "--threshold applies to two folders: --kernels A --kernels B");
     }
     args.ladder.ladder.bench(args)
 }
 
-/// The variants of a ladder that are timed.
-type Variants<'a, L> = &'a [&'static Variant<<L as Ladder>::Code, <L as Ladder>::Host>];
+/// Runs the benchmark of a ladder other than the box filter; returns the exit code.
+pub(super) fn generic<L: Ladder>(ladder: &L, args: &BenchArgs) -> Result<u8> {
+    let cases =
+        selected_cases(ladder, &args.ladder, args.size.as_slice()).unwrap_or_else(|why| usage("bench", &why));
+    let variants =
+        selected_variants(&args.variant, ladder.variants().iter()).unwrap_or_else(|why| usage("bench", &why));
+    let devices = devices(args, variants.iter().map(|variant| variant.back_end()))?;
+    let results = Results::new(args, ladder, &cases, &devices);
+    let mut session = Session::start(args, results, Sources::from_environment(), variants.len())?;
+    for (index, device) in devices.iter().enumerate() {
+        if !session.should_continue() {
+            break;
+        }
+        let name = device.as_ref().map(|device| device.info.name.as_str());
+        let _watched = name.map(|name| watch::on_device(name, "the variants are checked"));
+        session.time(ladder, (index, device.as_ref()), (&variants, &cases));
+    }
+    Ok(session.live.finish()?.exit_code())
+}
 
 /// A running benchmark: its progress bar and results, and the source texts of the kernels, from one folder or from two that are
 /// compared.
@@ -125,7 +138,7 @@ impl<'a> Session<'a> {
         &mut self,
         ladder: &L,
         (index, device): (usize, Option<&Device>),
-        (variants, cases): (Variants<'_, L>, &[L::Case]),
+        (variants, cases): (&[&'static Variant<L::Code, L::Host>], &[L::Case]),
     ) {
         let Self { args, live, sources, second_sources, children: [child, second_child] } = self;
         let runner = LadderRunner::new(ladder, device, sources.clone(), child);

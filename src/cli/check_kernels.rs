@@ -8,7 +8,6 @@ pub(crate) mod count;
 mod oclgrind;
 
 use std::path::Path;
-use std::process::Command;
 
 use super::output::{print_json, print_line};
 use super::{CheckKernelsArgs, usage};
@@ -25,16 +24,14 @@ use opencl::sandbox::{Cause, Limit, PREPARATION, end_with_parent};
 use opencl::sources::Sources;
 use video::color::Layout;
 
-pub(crate) use oclgrind::CheckedCode;
-use oclgrind::checker;
+use oclgrind::parse_faults;
+pub(crate) use oclgrind::{CheckedCode, checker};
 
 /// The name of the hidden subcommand that runs kernels once, under Oclgrind.
 pub(crate) const RUN_SUBCOMMAND: &str = "run-kernels";
 /// The name of the hidden subcommand that runs kernels once for each of several cases, under Oclgrind, so that their reads and
 /// writes are counted.
 pub(crate) const COUNT_SUBCOMMAND: &str = "count-kernels";
-/// The name of this subcommand, for usage errors.
-const SUBCOMMAND: &str = "check-kernels";
 /// The size in pixels of the picture on which kernels run. It takes more than one work-group in each direction, with an odd
 /// remainder at the edges.
 const SIZE: (u32, u32) = (70, 9);
@@ -46,20 +43,14 @@ const LARGE_RADIUS: u32 = 50;
 const MAX_READS_PER_PIXEL: f64 = 1000.0;
 
 /// The kernels of a variant for one kind of device (CPU or GPU).
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct VariantCode {
-    id: VariantId,
-    kind: DeviceKind,
-}
+type VariantCode = (VariantId, DeviceKind);
 
-impl VariantCode {
-    /// Returns the variant's name, followed by the kind of device if the variant has different kernels for each kind.
-    fn name(self) -> String {
-        match (has_two_codes(self.id), self.kind) {
-            (false, _) => self.id.to_string(),
-            (true, DeviceKind::Cpu) => format!("{}, for CPUs", self.id),
-            (true, _) => format!("{}, for graphics cards", self.id),
-        }
+/// Returns the name of a variant, followed by the kind of device if the variant has different kernels for each kind.
+fn name((id, kind): VariantCode) -> String {
+    match (has_two_codes(id), kind) {
+        (false, _) => id.to_string(),
+        (true, DeviceKind::Cpu) => format!("{id}, for CPUs"),
+        (true, _) => format!("{id}, for graphics cards"),
     }
 }
 
@@ -76,7 +67,8 @@ pub(crate) fn run(args: &CheckKernelsArgs) -> Result<u8> {
     let sources = Sources::from_environment();
     // An unreadable folder is reported once, not for each kernel file.
     sources.require_readable()?;
-    let has_own = has_own(&sources);
+    // A kernel of the user's own that cannot be read counts as existing, since running it reports the error.
+    let has_own = sources.text(OWN_FILE).map_or_else(|e| e.kind == ErrorKind::KernelsUnreadable, |_| true);
     let mut reasons: Vec<String> =
         args.variant.iter().filter_map(|id| exclusion(*id, args.machine_code, has_own)).collect();
     reasons.dedup();
@@ -84,7 +76,7 @@ pub(crate) fn run(args: &CheckKernelsArgs) -> Result<u8> {
     if codes.is_empty() {
         let nothing =
             if args.machine_code { "there is no machine code" } else { "there is nothing to check" };
-        return Ok(usage(SUBCOMMAND, &format!("{nothing}: {}", reasons.join("; "))));
+        usage("check-kernels", &format!("{nothing}: {}", reasons.join("; ")));
     }
     for reason in reasons {
         print_message(format_args!("Skipped: {reason}."));
@@ -110,33 +102,27 @@ fn exclusion(id: VariantId, machine_code: bool, has_own: bool) -> Option<String>
     Some(format!("'{id}' {why}"))
 }
 
-/// Returns true if `sources` contain a kernel that the user has added to the folder. A file that cannot be read counts as
-/// existing, since running it reports the error.
-fn has_own(sources: &Sources) -> bool {
-    sources.text(OWN_FILE).map_or_else(|error| error.kind == ErrorKind::KernelsUnreadable, |_| true)
-}
-
-pub(crate) fn has_oclgrind() -> bool {
-    checker().is_some()
-}
-
-fn missing_oclgrind() -> Error {
-    Error::new(
-        "Oclgrind is not installed.",
-        "It detects data races and out-of-bounds accesses of kernels.",
-        "On Debian: apt-get install oclgrind.",
-    )
-}
-
 /// Checks the kernels of all `codes` under Oclgrind, even if some fail; returns the exit code.
 fn check_all(codes: &[VariantCode], args: &CheckKernelsArgs, sources: &Sources) -> Result<u8> {
-    let checker = checker().ok_or_else(missing_oclgrind)?;
+    let checker = checker()?;
     let limit = Limit::new(args.kernel_timeout, PREPARATION);
+    // A reason that several variants share is printed once.
     let (mut checked, mut printed) = (Vec::new(), Vec::new());
     for code in codes {
         let code = check(&checker, *code, args.kernels.as_deref(), sources, limit);
         if !args.json {
-            print_code(&code, &mut printed)?;
+            for (sentence, lines) in code.fault_sentences() {
+                print_line(sentence)?;
+                lines.iter().try_for_each(print_line)?;
+            }
+            code.no_faults_text().into_iter().try_for_each(print_line)?;
+            if let Some(error) = &code.error {
+                let reason = error.to_string().replace(&format!("'{}'", code.name), "");
+                if !printed.contains(&reason) {
+                    print_message(error);
+                    printed.push(reason);
+                }
+            }
         }
         checked.push(code);
     }
@@ -145,42 +131,18 @@ fn check_all(codes: &[VariantCode], args: &CheckKernelsArgs, sources: &Sources) 
     if args.json {
         print_json(&checked)?;
     } else if !failed.is_empty() && codes.len() > 1 {
-        print_message(format_args!(
-            "{} of {} were not checked: {}.",
-            failed.len(),
-            codes.len(),
-            failed.join("; ")
-        ));
+        let (count, all) = (failed.len(), codes.len());
+        print_message(format_args!("{count} of {all} were not checked: {}.", failed.join("; ")));
     }
     let is_faulty = checked.iter().any(|code| !code.faults.is_empty());
     Ok(exit::check_code(is_faulty, !failed.is_empty()))
-}
-
-/// Prints the results of checking a variant's kernels. A reason that several variants share is printed once; `printed` contains
-/// the reasons so far.
-fn print_code(code: &CheckedCode, printed: &mut Vec<String>) -> Result<()> {
-    for (sentence, lines) in code.fault_sentences() {
-        print_line(sentence)?;
-        lines.iter().try_for_each(print_line)?;
-    }
-    if let Some(sentence) = code.no_faults_text() {
-        print_line(sentence)?;
-    }
-    if let Some(error) = &code.error {
-        let reason = error.to_string().replace(&format!("'{}'", code.name), "");
-        if !printed.contains(&reason) {
-            print_message(error);
-            printed.push(reason);
-        }
-    }
-    Ok(())
 }
 
 /// Prints the machine code that the first device's driver compiles for all `codes`, even if some fail; returns the exit code.
 fn machine_code(codes: &[VariantCode], sources: Sources) -> Result<u8> {
     let device = list_devices().into_iter().next().ok_or_else(no_device)?;
     let cl = ClContext::new(&device, sources)?;
-    let mut ids: Vec<VariantId> = codes.iter().map(|code| code.id).collect();
+    let mut ids: Vec<VariantId> = codes.iter().map(|(id, _)| *id).collect();
     ids.dedup();
     let pictures = PictureInfo { size: (1280, 720), radius: 7, wide: false };
     let mut exit_code = exit::DONE;
@@ -201,21 +163,15 @@ fn machine_code(codes: &[VariantCode], sources: Sources) -> Result<u8> {
 /// Returns the kernels of these variants, or of all variants if the list is empty, without the variants that are skipped. A
 /// variant with different kernels for GPUs and CPUs has two entries.
 fn selected_code(variants: &[VariantId], machine_code: bool, has_own: bool) -> Vec<VariantCode> {
-    let is_selected = |id: &VariantId| match variants.is_empty() {
-        true => (!id.is_own() || has_own) && !id.is_auto(),
-        false => variants.contains(id),
+    let is_selected = |id: &VariantId| {
+        let is_named = if variants.is_empty() { !id.is_auto() } else { variants.contains(id) };
+        is_named && exclusion(*id, machine_code, has_own).is_none()
     };
-    let mut all = Vec::new();
-    for id in VariantId::with_own().filter(is_selected) {
-        if exclusion(id, machine_code, has_own).is_some() {
-            continue;
-        }
-        all.push(VariantCode { id, kind: DeviceKind::Gpu });
-        if has_two_codes(id) {
-            all.push(VariantCode { id, kind: DeviceKind::Cpu });
-        }
-    }
-    all
+    let codes = |id| {
+        let for_cpus = has_two_codes(id).then_some((id, DeviceKind::Cpu));
+        [(id, DeviceKind::Gpu)].into_iter().chain(for_cpus)
+    };
+    VariantId::with_own().filter(is_selected).flat_map(codes).collect()
 }
 
 /// Runs a variant's kernels in a process under Oclgrind, and returns the faults that Oclgrind finds.
@@ -226,25 +182,20 @@ fn check(
     sources: &Sources,
     limit: Limit,
 ) -> CheckedCode {
-    let name = code.name();
+    let name = name(code);
+    let (id, kind) = code;
     let failed = |why: String, hint| Error::new(format!("'{name}' could not run under Oclgrind."), why, hint);
-    let arguments = |command: &mut Command| {
-        command.arg(RUN_SUBCOMMAND).arg(code.id.name);
-        if code.kind == DeviceKind::Cpu {
-            command.arg("--cpu");
-        }
-        if let Some(folder) = kernels {
-            // The process gets the folder from the environment, too, but hints in errors name the option.
-            command.arg("--kernels").arg(folder);
-        }
-    };
-    let (faults, ending) = match oclgrind::run(checker, arguments, sources, limit) {
+    let options = ["--data-races", "--max-errors", "5", "--log", "/dev/stdout"];
+    let arguments = [RUN_SUBCOMMAND, id.name];
+    let is_cpu = kind == DeviceKind::Cpu;
+    let (log, ending) = match oclgrind::run(checker, &options, &arguments, is_cpu, kernels, limit) {
         Ok(run) => run,
         Err(e) => {
             let error = Some(failed(format!("{e}."), "Try the kernels with `clreel bench`."));
             return CheckedCode { name, faults: Vec::new(), error };
         }
     };
+    let faults = parse_faults(&log, sources);
     let error = match ending.cause {
         Cause::Exit(0) => None,
         Cause::Timeout(_) => Some(Error::new(
@@ -254,12 +205,19 @@ fn check(
         )),
         // The faults explain the failure.
         _ if !faults.is_empty() => None,
-        _ => {
-            let why = ending.error().map_or_else(|| format!("It {ending}."), str::to_owned);
-            Some(failed(why, ""))
-        }
+        _ => Some(failed(ending.error().map_or_else(|| format!("It {ending}."), str::to_owned), "")),
     };
     CheckedCode { name, faults, error }
+}
+
+/// Opens Oclgrind's device for a hidden subcommand. Returns its context, and the kind of device whose kernels run there: CPUs if
+/// `cpu` is true, else GPUs.
+fn open_under_oclgrind(cpu: bool) -> Result<(ClContext, DeviceKind)> {
+    // The process under which it runs may be killed: then this one ends, too.
+    end_with_parent();
+    let device = list_devices().into_iter().next().ok_or_else(no_device)?;
+    let cl = ClContext::new(&device, Sources::from_environment())?;
+    Ok((cl, if cpu { DeviceKind::Cpu } else { DeviceKind::Gpu }))
 }
 
 /// Runs a variant's kernels on the first device, for the hidden subcommand; returns the exit code. If `cpu` is true, runs the
@@ -269,11 +227,7 @@ fn check(
 /// # Errors
 /// If there is no device, or the kernels cannot run.
 pub(crate) fn run_kernels(id: VariantId, cpu: bool, accesses: bool) -> Result<u8> {
-    // The checking process may be killed: then this one ends, too.
-    end_with_parent();
-    let device = list_devices().into_iter().next().ok_or_else(no_device)?;
-    let cl = ClContext::new(&device, Sources::from_environment())?;
-    let kind = if cpu { DeviceKind::Cpu } else { DeviceKind::Gpu };
+    let (cl, kind) = open_under_oclgrind(cpu)?;
     let (width, height) = SIZE;
     let built = BuiltVariant::build_as(&cl, id, kind)?;
     if id.reads_planes() {
@@ -286,12 +240,12 @@ pub(crate) fn run_kernels(id: VariantId, cpu: bool, accesses: bool) -> Result<u8
         return Ok(exit::DONE);
     }
     if accesses {
-        return accesses::run_on_one_pixel(&cl, &built);
+        accesses::run_on_one_pixel(&cl, &built)?;
+        return Ok(exit::DONE);
     }
-    let storage = built.input;
-    if storage == Storage::Image {
+    if built.input == Storage::Image {
         // Accesses to an image cannot be out of bounds.
-        drop(Picture::alloc(&cl, storage, width, height)?);
+        drop(Picture::alloc(&cl, Storage::Image, width, height)?);
     }
     for radius in radii(id, kind) {
         let whole = Extent::rgba(SIZE, *radius);
@@ -324,18 +278,14 @@ mod tests {
         for id in VariantId::all() {
             for machine_code in [false, true] {
                 let codes = selected_code(&[id], machine_code, false);
-                assert_eq!(
-                    codes.is_empty(),
-                    exclusion(id, machine_code, false).is_some(),
-                    "{id} {machine_code}"
-                );
-                assert!(codes.iter().all(|code| code.id == id), "{codes:?}");
+                let is_excluded = exclusion(id, machine_code, false).is_some();
+                assert_eq!(codes.is_empty(), is_excluded, "{id} {machine_code}");
+                assert!(codes.iter().all(|code| code.0 == id), "{codes:?}");
             }
         }
-        let names: Vec<String> =
-            selected_code(&[], false, false).into_iter().map(VariantCode::name).collect();
-        for name in ["naive", "planar, for CPUs", "planar, for graphics cards", "fused, for CPUs"] {
-            assert_eq!(names.iter().filter(|other| *other == name).count(), 1, "{names:?}");
+        let names: Vec<String> = selected_code(&[], false, false).into_iter().map(name).collect();
+        for wanted in ["naive", "planar, for CPUs", "planar, for graphics cards", "fused, for CPUs"] {
+            assert_eq!(names.iter().filter(|other| *other == wanted).count(), 1, "{names:?}");
         }
         let most = |id| radii(id, DeviceKind::Cpu).len();
         assert_eq!(VariantId::all().filter(|id| most(*id) == 1).count(), 1);

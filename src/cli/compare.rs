@@ -1,29 +1,26 @@
 //! `clreel compare`: compares saved results of `bench` or `conformance` with the first of them. Prints a table, Markdown, CSV or
 //! JSON on stdout.
 
-mod print;
-
-use std::io::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
+use serde::Serialize;
 
-use super::conformance::changes;
+use super::output::{join_counts, print_json, print_line, table, write_svg};
 use super::usage;
 use crate::options::values;
 use base::error::Result;
+use base::exit;
 use base::stderr::print_message;
-use base::{exit, save};
-use ladder::compare::{Comparison, compare};
+use base::text::escaped;
+use base::timing::Verdict;
+use ladder::compare::{Compared, Comparison, compare};
 use ladder::ratio_chart;
 use ladder::results::{Report, kind_of};
-use ladders::type_conversions::saved::Saved as SavedConformance;
-
-/// The kind of the saved results of `clreel conformance`.
-const CONFORMANCE: &str = "conformance";
+use ladders::type_conversions::saved::{Change, DeviceResult, Saved, changes};
 
 /// Options of `clreel compare`.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 pub struct CompareArgs {
     /// Saved results (`bench --save`, `conformance --save`); each is compared with the first one
     #[arg(value_name = "FILE.json", required = true, num_args = 2..)]
@@ -48,12 +45,8 @@ pub struct CompareArgs {
     pub chart: Option<PathBuf>,
 }
 
-/// The comparison of the first saved result with one of the others.
-struct ResultComparison {
-    /// The descriptions of the first result and of the other one.
-    titles: [String; 2],
-    rows: Vec<Comparison>,
-}
+/// The description of a saved result, and the comparison of the first result with it.
+type ResultComparison = (String, Vec<Comparison>);
 
 /// Compares the saved results with the first of them; returns the exit code: 3 if an output was right in the first result and
 /// is wrong in another, 4 if a row became slower than the threshold allows, 1 if nothing could be compared or a required row is
@@ -63,42 +56,31 @@ struct ResultComparison {
 /// If a file cannot be read or is no saved result, or the chart cannot be written.
 pub(super) fn run(args: &CompareArgs) -> Result<u8> {
     let kinds = args.files.iter().map(|file| kind_of(file)).collect::<Result<Vec<_>>>()?;
-    if kinds.iter().any(|kind| kind.as_deref() != Some(CONFORMANCE)) {
+    if kinds.iter().any(|kind| kind.as_deref() != Some("conformance")) {
         let saved = args.files.iter().map(|file| Report::read(file)).collect::<Result<Vec<_>>>()?;
-        return compare_benchmarks(args, &saved);
+        let before = saved[0].describe();
+        let compared = |other: &Report| (other.describe(), compare(&saved[0], other));
+        let all: Vec<ResultComparison> = saved[1..].iter().map(compared).collect();
+        // The results are printed even if the chart cannot be written.
+        let charted = write_svg(args.chart.as_ref(), || {
+            let panels: Vec<_> = all.iter().map(|(after, rows)| (after.as_str(), rows.as_slice())).collect();
+            ratio_chart::svg(&before, &panels)
+        });
+        print(args, &before, &all)?;
+        charted?;
+        return Ok(exit_code(&all, args));
     }
     if args.markdown || args.csv || args.chart.is_some() || args.require_all {
-        let why = "--markdown, --csv, --chart and --require-all apply to results of `clreel bench`";
-        return Ok(usage("compare", why));
+        usage("compare", "--markdown, --csv, --chart and --require-all apply to results of `clreel bench`");
     }
-    let saved = args.files.iter().map(|file| SavedConformance::read(file)).collect::<Result<Vec<_>>>()?;
-    let Some((first, others)) = saved.split_first() else { return Ok(exit::USAGE) };
-    let codes = others.iter().map(|other| changes::print(first, other, args.json));
+    let saved = args.files.iter().map(|file| Saved::read(file)).collect::<Result<Vec<_>>>()?;
+    let codes = saved[1..].iter().map(|other| print_changes(&saved[0], other, args.json));
     codes.collect::<Result<Vec<_>>>().map(|codes| codes.into_iter().max().unwrap_or(exit::DONE))
-}
-
-/// Compares the saved results of benchmarks with the first of them; returns the exit code.
-fn compare_benchmarks(args: &CompareArgs, saved: &[Report]) -> Result<u8> {
-    let Some((first, others)) = saved.split_first() else { return Ok(exit::USAGE) };
-    let compared = |other: &Report| ResultComparison {
-        titles: [first.describe(), other.describe()],
-        rows: compare(first, other),
-    };
-    let all: Vec<ResultComparison> = others.iter().map(compared).collect();
-    // The results are printed even if the chart cannot be written.
-    let charted = args.chart.as_ref().map_or(Ok(()), |path| {
-        let panels: Vec<_> = all.iter().map(|one| (one.titles[1].as_str(), one.rows.as_slice())).collect();
-        let svg = ratio_chart::svg(&first.describe(), &panels);
-        save::atomically(path, |file| file.write_all(svg.as_bytes()))
-    });
-    print::print(args, &all)?;
-    charted?;
-    Ok(exit_code(&all, args))
 }
 
 /// Returns the exit code that follows from all comparisons. Prints which rows are missing, or that no row has a verdict.
 fn exit_code(all: &[ResultComparison], args: &CompareArgs) -> u8 {
-    let rows = || all.iter().flat_map(|one| &one.rows);
+    let rows = || all.iter().flat_map(|(_, rows)| rows);
     let verdicts = || rows().filter_map(|row| row.result.as_ref().ok());
     let missing = rows().filter(|row| args.require_all && row.is_missing());
     let missing: Vec<String> = missing.map(|row| format!("{} ({})", row.row, row.case)).collect();
@@ -109,12 +91,204 @@ fn exit_code(all: &[ResultComparison], args: &CompareArgs) -> u8 {
         exit::MISMATCH
     } else if verdicts().any(|compared| compared.verdict.is_slower_by(args.threshold)) {
         exit::SLOWER
-    } else if verdicts().next().is_none() {
-        print_message("No row has a verdict.");
-        exit::FAILED
-    } else if missing.is_empty() {
-        exit::DONE
     } else {
-        exit::FAILED
+        let has_verdict = verdicts().next().is_some();
+        if !has_verdict {
+            print_message("No row has a verdict.");
+        }
+        exit::check_code(false, !has_verdict || !missing.is_empty())
     }
+}
+
+/// The JSON output of `clreel compare`.
+#[derive(Serialize)]
+struct JsonOutput<'a> {
+    schema: u32,
+    comparisons: Vec<ComparisonEntry<'a>>,
+}
+
+/// The comparison of the first result with another one, in the JSON output.
+#[derive(Serialize)]
+struct ComparisonEntry<'a> {
+    before: &'a str,
+    after: &'a str,
+    rows: Vec<RowEntry<'a>>,
+}
+
+/// The comparison of a row (a variant or peak kernel at a case), in the JSON and CSV outputs.
+#[derive(Serialize)]
+struct RowEntry<'a> {
+    device: &'a str,
+    case: &'a str,
+    row: &'a str,
+    /// "faster", "slower" or "no difference shown"; without a verdict "gone", "other device", "not comparable" or "no verdict"
+    verdict: &'static str,
+    /// The reason why there is no verdict.
+    reason: Option<&'a str>,
+    before_ms: Option<f64>,
+    after_ms: Option<f64>,
+    /// The earlier time divided by the later one.
+    ratio: Option<f64>,
+    ratio_low: Option<f64>,
+    ratio_high: Option<f64>,
+    kernel_changed: Option<bool>,
+}
+
+impl<'a> RowEntry<'a> {
+    fn new(row: &'a Comparison) -> Self {
+        let Comparison { device, case, row, result, times, .. } = row;
+        let compared = result.as_ref().ok();
+        let [before_ms, after_ms] = times.map(|times| times.map(|times| times.series.p50));
+        Self {
+            device,
+            case,
+            row,
+            verdict: match result {
+                Ok(Compared { verdict: Verdict::Faster(_), .. }) => "faster",
+                Ok(Compared { verdict: Verdict::Slower(_), .. }) => "slower",
+                Ok(Compared { verdict: Verdict::NoDifferenceShown { .. }, .. }) => "no difference shown",
+                Err(why) => why.kind.as_str(),
+            },
+            reason: result.as_ref().err().map(|why| why.reason.as_str()),
+            before_ms,
+            after_ms,
+            ratio: compared.map(|compared| compared.ratio.estimate),
+            ratio_low: compared.map(|compared| compared.ratio.low),
+            ratio_high: compared.map(|compared| compared.ratio.high),
+            kernel_changed: compared.and_then(|compared| compared.changed_kernel),
+        }
+    }
+
+    /// Returns the fields as a line of CSV.
+    fn csv(&self) -> String {
+        let quoted = |text: &str| format!("\"{}\"", escaped(text).replace('"', "\"\""));
+        let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
+        let changed = self.kernel_changed.map(|changed| changed.to_string()).unwrap_or_default();
+        let texts = [self.device, self.case, self.row].map(quoted);
+        let numbers =
+            [self.before_ms, self.after_ms, self.ratio, self.ratio_low, self.ratio_high].map(number);
+        let reason = self.reason.map(quoted).unwrap_or_default();
+        [texts.join(","), self.verdict.to_owned(), reason, numbers.join(","), changed].join(",")
+    }
+}
+
+/// Prints all comparisons in the format that the user chose.
+fn print(args: &CompareArgs, before: &str, all: &[ResultComparison]) -> Result<()> {
+    if args.json {
+        let comparisons = all.iter().map(|(after, rows)| ComparisonEntry {
+            before,
+            after,
+            rows: rows.iter().map(RowEntry::new).collect(),
+        });
+        return print_json(&JsonOutput { schema: 1, comparisons: comparisons.collect() });
+    }
+    if args.csv {
+        print_line(
+            "device,case,row,verdict,reason,before_ms,after_ms,ratio,ratio_low,ratio_high,kernel_changed",
+        )?;
+        let rows = all.iter().flat_map(|(_, rows)| rows);
+        return rows.map(RowEntry::new).try_for_each(|row| print_line(row.csv()));
+    }
+    for (after, all_rows) in all {
+        let gap = if args.markdown { "  " } else { "" };
+        print_line(format!("A: {before}{gap}\nB: {after}\n"))?;
+        for rows in all_rows.chunk_by(|a, b| (&a.device, &a.case) == (&b.device, &b.case)) {
+            let title = [rows[0].device.as_str(), rows[0].case.as_str()].map(escaped);
+            let title = title.iter().filter(|part| !part.is_empty()).map(AsRef::as_ref);
+            print_line(title.collect::<Vec<_>>().join(" · "))?;
+            if args.markdown {
+                print_markdown(rows)?;
+            } else {
+                let mut table = table(HEADER, 1..3);
+                rows.iter().for_each(|row| _ = table.add_row(cells(row)));
+                print_line(table)?;
+            }
+            print_line("")?;
+        }
+        print_line(summary(all_rows))?;
+    }
+    Ok(())
+}
+
+/// The header of tables. A is the first result, B the other one; times are in milliseconds.
+const HEADER: [&str; 4] = ["row", "A ms", "B ms", "B compared with A"];
+
+/// Returns the cells for the comparison of a row, in the order of [`HEADER`].
+fn cells(row: &Comparison) -> [String; 4] {
+    let [before, after] = row.medians().map(|median| median.unwrap_or_else(|| "–".to_owned()));
+    let result = match &row.result {
+        Ok(Compared { verdict, changed_kernel: Some(true), .. }) => format!("{verdict}; other kernel"),
+        Ok(Compared { verdict, .. }) => verdict.to_string(),
+        Err(why) => escaped(&why.to_string()).into_owned(),
+    };
+    [escaped(&row.row).into_owned(), before, after, result]
+}
+
+fn print_markdown(rows: &[Comparison]) -> Result<()> {
+    let line = |cells: [String; 4]| {
+        // Names from a file must neither end a cell nor become markup.
+        let special = ['\\', '|', '<', '`', '*', '_', '['];
+        let cell = |text: String| -> String {
+            text.chars().flat_map(|c| special.contains(&c).then_some('\\').into_iter().chain([c])).collect()
+        };
+        format!("| {} |", cells.map(cell).join(" | "))
+    };
+    print_line("")?;
+    print_line(line(HEADER.map(str::to_owned)))?;
+    print_line("|---|---:|---:|---|")?;
+    rows.iter().try_for_each(|row| print_line(line(cells(row))))
+}
+
+/// Returns a sentence that says how many rows have each verdict.
+fn summary(rows: &[Comparison]) -> String {
+    let count = |verdict: &str| rows.iter().filter(|row| RowEntry::new(row).verdict == verdict).count();
+    let verdicts =
+        ["faster", "slower", "no difference shown", "no verdict", "other device", "not comparable", "gone"];
+    match join_counts(verdicts.map(|verdict| (count(verdict), verdict))).as_str() {
+        "" => "The results have no row in common.".to_owned(),
+        counts => format!("{counts}."),
+    }
+}
+
+/// The JSON output on the changes between two saved results.
+#[derive(Serialize)]
+struct ComparisonReport {
+    schema: u32,
+    before: Vec<String>,
+    after: Vec<String>,
+    changes: Vec<Change>,
+}
+
+/// Prints the changes from the saved result `before` to the saved result `after`, as text or JSON; returns the exit code: 3 if a
+/// conversion is right in `before` and not in `after`.
+fn print_changes(before: &Saved, after: &Saved, json: bool) -> Result<u8> {
+    let changes = changes(before, after);
+    let broke = changes.iter().filter(|change| change.broke).count();
+    let code = if broke > 0 { exit::MISMATCH } else { exit::DONE };
+    let describe =
+        |device: &DeviceResult| format!("{} ({}, driver {})", device.name, device.version, device.driver);
+    let names = |saved: &Saved| saved.devices.iter().map(describe).collect::<Vec<_>>();
+    if json {
+        print_json(&ComparisonReport { schema: 1, before: names(before), after: names(after), changes })?;
+        return Ok(code);
+    }
+    for (word, saved) in [("before", before), ("after", after)] {
+        let name = names(saved).join(", ");
+        print_line(format!("{word}: {name}; {}, seed {}, {}", saved.depth, saved.seed, saved.program))?;
+    }
+    let several = after.devices.len() > 1;
+    for change in &changes {
+        let Change { device, case, before, after, reason, broke } = change;
+        let mark = if *broke { "BROKE " } else { "" };
+        let on = if several { format!(" on {device}") } else { String::new() };
+        print_line(format!("{mark}{case}{on}: was {before}, is {after}"))?;
+        if let Some(reason) = reason {
+            print_line(format!("  {reason}"))?;
+        }
+    }
+    print_line(match changes.len() {
+        0 => "Nothing changed.".to_owned(),
+        count => format!("{count} changed, {broke} broke."),
+    })?;
+    Ok(code)
 }

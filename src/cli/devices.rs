@@ -9,32 +9,24 @@ use crate::probe;
 use base::device::{DeviceInfo, UNNAMED};
 use base::error::Result;
 use base::stderr::print_message;
-use engine::sharing::Sharing;
 use opencl::cards;
 use opencl::cl::{list_devices, no_device};
 use opencl::drivers::{self, Driver, Verdict};
 
 /// An OpenCL device in the JSON output of `clreel devices`.
 #[derive(Serialize)]
-struct DeviceEntry {
+struct DeviceEntry<'a> {
     #[serde(flatten)]
-    info: DeviceInfo,
+    info: &'a DeviceInfo,
     sharing: &'static str,
-    sharing_reason: String,
-}
-
-impl DeviceEntry {
-    fn new(info: &DeviceInfo, sharing: &Sharing) -> Self {
-        let sharing_reason = sharing.reason().to_owned();
-        Self { info: info.clone(), sharing: sharing.name(), sharing_reason }
-    }
+    sharing_reason: &'a str,
 }
 
 /// The JSON output of `clreel devices`.
 #[derive(Serialize)]
-struct List {
+struct List<'a> {
     schema: u32,
-    devices: Vec<DeviceEntry>,
+    devices: Vec<DeviceEntry<'a>>,
     /// The OpenGL driver with which it was tested whether the devices share textures.
     opengl: String,
     drivers: Vec<Driver>,
@@ -48,7 +40,12 @@ struct List {
 pub(crate) fn run(json: bool) -> Result<u8> {
     let listed = list_devices();
     let (opengl, sharing) = probe::test_all(&listed);
-    let devices: Vec<_> = listed.iter().zip(&sharing).map(|(d, s)| DeviceEntry::new(&d.info, s)).collect();
+    let entries = listed.iter().zip(&sharing).map(|(device, sharing)| DeviceEntry {
+        info: &device.info,
+        sharing: sharing.name(),
+        sharing_reason: sharing.reason(),
+    });
+    let devices: Vec<_> = entries.collect();
     let drivers = drivers::findings();
     if json {
         print_json(&List { schema: 1, devices, opengl, drivers })?;
@@ -60,20 +57,21 @@ pub(crate) fn run(json: bool) -> Result<u8> {
         print_line(device_table(&devices))?;
         for entry in &devices {
             let index = entry.info.index;
-            print_line(match entry.sharing_reason.as_str() {
+            print_line(match entry.sharing_reason {
                 "" => format!("{index}: shares textures with OpenGL ({opengl})"),
                 reason => format!("{index}: copies frames to OpenGL: {reason}"),
             })?;
         }
     }
     for driver in drivers {
-        if let Some(text) = problem(&driver) {
-            print_line(text)?;
-        }
+        // Sentences that explain why a driver provides no device.
+        let problem = match &driver.verdict {
+            Verdict::Failed { .. } => driver.failure().map(|failure| failure.to_string()),
+            _ => driver.left_out(),
+        };
+        problem.into_iter().try_for_each(print_line)?;
     }
-    for remark in cards::remarks(&listed) {
-        print_line(remark)?;
-    }
+    cards::remarks(&listed).into_iter().try_for_each(print_line)?;
     Ok(exit::DONE)
 }
 
@@ -81,7 +79,7 @@ pub(crate) fn run(json: bool) -> Result<u8> {
 fn device_table(devices: &[DeviceEntry]) -> Table {
     let header = ["", "device", "type", "units", "MHz", "memory", "images", "OpenCL", "driver"];
     let mut table = table(header, 0..0);
-    for d in devices.iter().map(|d| &d.info) {
+    for d in devices.iter().map(|d| d.info) {
         let version = d.version.split_whitespace().take(2).collect::<Vec<_>>().join(" ");
         let images = match (d.image_support, d.max_image) {
             (false, _) => "none".to_owned(),
@@ -117,12 +115,4 @@ fn format_number(number: u32) -> String {
 /// Returns a text for the table: `text`, or [`UNKNOWN`] if it is empty because the driver does not report it.
 fn text_or_dash(text: &str) -> &str {
     if text.is_empty() || text == UNNAMED { UNKNOWN } else { text }
-}
-
-/// Returns sentences that explain why a driver provides no device; `None` if it provides one.
-fn problem(driver: &Driver) -> Option<String> {
-    match &driver.verdict {
-        Verdict::Failed { .. } => driver.failure().map(|failure| failure.to_string()),
-        _ => driver.left_out(),
-    }
 }

@@ -1,10 +1,10 @@
 //! Blocking use of the engine, for `snapshot` and `bench`: submits a frame and waits for its filtered picture.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 
+use crate::cli::live::progress_bar;
 use base::error::{Error, Result};
 use base::memory::picture_memory;
 use compute::BackEnd;
@@ -21,24 +21,15 @@ pub(super) fn no_waker() -> Waker {
     Arc::new(|| {})
 }
 
-/// Filters a frame into `slot` (the memory or texture for one picture) and waits for the result. Returns the slot with the
-/// picture, and the times of the stages.
+/// Waits until the next of the submitted frames is filtered; calls `on_progress` while it waits. Returns the slot (the memory or
+/// texture for one picture) with the picture, and the times of the stages.
 ///
 /// # Errors
-/// If the engine rejects the request or the frame fails.
-pub(super) fn filter_frame(
+/// If the frame fails.
+pub(super) fn wait_for_next(
     engine: &mut Engine,
-    frame: &Frame,
-    request: Request,
-    slot: Slot,
+    on_progress: impl FnMut(Progress),
 ) -> Result<(Slot, Stages)> {
-    engine.submit(frame, request, slot).map_err(|(_, refusal)| refusal.into_error())?;
-    wait_for_next(engine, |_| ())
-}
-
-/// Waits until the next of the submitted frames is filtered; calls `on_progress` while it waits. Returns the slot with the
-/// picture, and the times of the stages.
-fn wait_for_next(engine: &mut Engine, on_progress: impl FnMut(Progress)) -> Result<(Slot, Stages)> {
     match engine.wait_with_progress(on_progress)? {
         Some(Finished { outcome: Outcome::Done, slot, stages, .. }) => Ok((slot, stages)),
         Some(Finished { outcome: Outcome::Failed(error), .. }) => Err(error),
@@ -56,37 +47,18 @@ pub(super) fn pixels(slot: &Slot, bytes: usize) -> Result<&[u8]> {
     slot.pixels().filter(|pixels| pixels.len() == bytes).ok_or_else(missing)
 }
 
-/// The time after which a progress bar is shown for a frame, if stderr is a terminal.
-const BAR_DELAY: Duration = Duration::from_secs(1);
-
-/// The progress bar of a frame; `None` until the frame has taken longer than [`BAR_DELAY`].
-#[derive(Default)]
-struct Bar(Option<ProgressBar>);
-
-impl Bar {
-    /// Shows the progress of the frame if it has taken longer than [`BAR_DELAY`].
-    fn show(&mut self, progress: Progress) {
-        if progress.elapsed_s() < BAR_DELAY.as_secs_f64() {
-            return;
-        }
-        // A terminal that is stopped (Ctrl+S) must not count as a driver that hangs.
-        let _host = watch::on_host();
-        let bar = self.0.get_or_insert_with(|| {
-            let style = ProgressStyle::with_template("{bar:30} {percent} % of the frame, {msg}");
-            style.map_or_else(|_| ProgressBar::new(1000), |style| ProgressBar::new(1000).with_style(style))
-        });
-        bar.set_position((progress.fraction * 1e3) as u64);
-        let all = progress.total_s().map_or_else(String::new, |all| format!(" of about {all:.0}"));
-        bar.set_message(format!("{:.0}{all} s", progress.elapsed_s()));
+/// Shows the progress of a frame that has taken longer than a second, if stderr is a terminal. `bar` is cleared when it is
+/// dropped; `None` until it is shown.
+fn show_progress(bar: &mut Option<ProgressBar>, progress: Progress) {
+    if progress.elapsed_s() < 1.0 {
+        return;
     }
-}
-
-impl Drop for Bar {
-    fn drop(&mut self) {
-        if let Some(bar) = &self.0 {
-            bar.finish_and_clear();
-        }
-    }
+    // A terminal that is stopped (Ctrl+S) must not count as a driver that hangs.
+    let _host = watch::on_host();
+    let bar = bar.get_or_insert_with(|| progress_bar(1000, "{bar:30} {percent} % of the frame, {msg}"));
+    bar.set_position((progress.fraction * 1e3) as u64);
+    let all = progress.total_s().map_or_else(String::new, |all| format!(" of about {all:.0}"));
+    bar.set_message(format!("{:.0}{all} s", progress.elapsed_s()));
 }
 
 /// A renderer that filters frames with an engine, and with headless OpenGL if a request needs shaders.
@@ -136,23 +108,20 @@ impl FrameRenderer {
         // Submitted frames are awaited even if a later request was rejected.
         let pictures: Vec<Result<Vec<u8>>> = (0..submitted)
             .map(|_| {
-                let mut bar = Bar::default();
-                let (slot, _) = wait_for_next(&mut self.engine, |progress| bar.show(progress))?;
-                self.read_pixels(slot, (width, height))
+                let mut bar = None;
+                let (mut slot, _) =
+                    wait_for_next(&mut self.engine, |progress| show_progress(&mut bar, progress))?;
+                // The picture is in a texture or in host memory.
+                if let Some((headless, texture)) = self.headless.as_ref().zip(slot.texture()) {
+                    slot.show();
+                    return read_texture(&headless.gl, texture, (width, height));
+                }
+                let mut rgba = picture_memory(width, height)?;
+                let bytes = rgba.len();
+                rgba.copy_from_slice(pixels(&slot, bytes)?);
+                Ok(rgba)
             })
             .collect();
         rejected.map_or_else(|| pictures.into_iter().collect(), Err)
-    }
-
-    /// Reads the picture from a finished slot, which is in a texture or in host memory.
-    fn read_pixels(&self, mut slot: Slot, (width, height): (u32, u32)) -> Result<Vec<u8>> {
-        if let Some((headless, texture)) = self.headless.as_ref().zip(slot.texture()) {
-            slot.show();
-            return read_texture(&headless.gl, texture, (width, height));
-        }
-        let mut rgba = picture_memory(width, height)?;
-        let bytes = rgba.len();
-        rgba.copy_from_slice(pixels(&slot, bytes)?);
-        Ok(rgba)
     }
 }

@@ -16,7 +16,7 @@ use opencl::sandbox::{self, builds};
 macro_rules! ladders {
     ($($(#[doc = $about:literal])* $name:ident, $json:literal, $ladder:expr;)*) => {
         /// A ladder, by its name on the command line.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+        #[derive(Debug, Clone, Copy, clap::ValueEnum)]
         pub enum LadderName {
             /// The mean of a square window around each pixel of a movie
             #[value(alias = "box_filter")]
@@ -71,25 +71,22 @@ macro_rules! ladders {
 
 /// Builds or runs programs for the parent process: handles requests from stdin until the parent closes it, then exits. `target`
 /// names the programs: those of a ladder, the type conversions, programs that are only built, or the filters of the window and
-/// of `snapshot`. `frame` is the file descriptor of the memory that both processes share. Returns the exit code if there are no
-/// programs with the name `target`.
-pub(super) fn serve(target: &str, frame: u32) -> u8 {
+/// of `snapshot`. `frame` is the file descriptor of the memory that both processes share.
+pub(super) fn serve(target: &str, frame: u32) -> ! {
     match target {
         type_conversions::trial::NAME => type_conversions::trial::serve_requests(frame),
         builds::NAME => builds::run_child(frame),
         box_filter::trial::NAME => box_filter::trial::run_child(frame),
-        _ => match LadderName::from_str(target, true) {
-            Ok(ladder) => ladder.serve(frame),
-            Err(why) => usage(sandbox::TRY_SUBCOMMAND, &why),
-        },
+        _ => LadderName::from_str(target, true)
+            .unwrap_or_else(|why| usage(sandbox::TRY_SUBCOMMAND, &why))
+            .serve(frame),
     }
 }
 
 /// Returns the ids of the options in [`SizeArgs`], which select cases of the ladders other than the box filter.
-pub(super) fn size_option_ids() -> impl Iterator<Item = String> {
+pub(super) fn size_option_ids() -> Vec<String> {
     let options = SizeArgs::augment_args(Command::new(""));
-    let ids: Vec<_> = options.get_arguments().map(|option| option.get_id().to_string()).collect();
-    ids.into_iter()
+    options.get_arguments().map(|option| option.get_id().to_string()).collect()
 }
 
 impl LadderArgs {
@@ -115,14 +112,14 @@ pub(super) fn selected_cases<L: Ladder>(
     size: &[(u32, u32)],
 ) -> Result<Vec<L::Case>, String> {
     let options = BOX_FILTER_OPTIONS.into_iter().map(str::to_owned).chain(size_option_ids());
-    match args.first_explicit(options.filter(|name| !ladder.info().options.contains(&name.as_str()))) {
-        Some(name) => {
-            let accepted: Vec<_> = ladder.info().options.iter().map(|name| format!("--{name}")).collect();
-            let (own, accepted) = (ladder.info().name.replace('_', "-"), accepted.join(" and "));
-            Err(format!("{name} does not apply to --ladder {own}, which accepts {accepted}"))
-        }
-        None => ladder.cases(&args.sizes.sizes(size)),
-    }
+    let info = ladder.info();
+    let Some(name) = args.first_explicit(options.filter(|name| !info.options.contains(&name.as_str())))
+    else {
+        return ladder.cases(&args.sizes.sizes(size));
+    };
+    let accepted: Vec<_> = info.options.iter().map(|name| format!("--{name}")).collect();
+    let (own, accepted) = (info.name.replace('_', "-"), accepted.join(" and "));
+    Err(format!("{name} does not apply to --ladder {own}, which accepts {accepted}"))
 }
 
 each_ladder!(ladders);

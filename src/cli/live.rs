@@ -45,6 +45,15 @@ pub(crate) trait LiveResults: Send + 'static {
     }
 }
 
+/// Creates a progress bar, which is drawn on stderr, and only where that is a terminal.
+pub(super) fn progress_bar(steps: u64, template: &str) -> ProgressBar {
+    let bar = ProgressBar::new(steps);
+    match ProgressStyle::with_template(template) {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
+    }
+}
+
 /// A measurement in progress, with its progress bar and its results so far.
 pub(crate) struct LiveRun<R> {
     bar: ProgressBar,
@@ -54,11 +63,7 @@ pub(crate) struct LiveRun<R> {
 impl<R: LiveResults> LiveRun<R> {
     /// Starts the progress bar. From now on, SIGINT, SIGTERM and SIGHUP print the results so far before they end the process.
     pub(crate) fn start(results: R, steps: usize) -> Self {
-        // Drawn on stderr, and only where that is a terminal.
-        let bar = ProgressBar::new(steps as u64);
-        if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}") {
-            bar.set_style(style);
-        }
+        let bar = progress_bar(steps as u64, "{bar:30} {pos}/{len} {msg}");
         let results = Arc::new(Mutex::new(results));
         let (interrupted, visible_bar) = (results.clone(), bar.clone());
         cleanup::on_interrupt(move || {
@@ -91,12 +96,10 @@ impl<R: LiveResults> LiveRun<R> {
         self.set_message(text);
         let (done, steps) = (self.bar.position(), self.bar.length().unwrap_or_default());
         // The results must be unlocked during the wait.
-        let mut must_wait = false;
-        if let Some(results) = self.results().for_window() {
+        let sent = self.results().for_window().map(|results| {
             sandbox::send(&Step { done, steps, next: Some(text.to_owned()), results });
-            must_wait = true;
-        }
-        if must_wait {
+        });
+        if sent.is_some() {
             sandbox::receive_line();
         }
         self.bar.inc(1);

@@ -47,30 +47,30 @@ pub use compare::CompareArgs;
 pub use conformance::ConformanceArgs;
 pub use ladders::LadderName;
 
-/// Returns the section "Examples" of `--help`: commands with explanations. The keys in the examples are those of the first and
-/// the last variant in the group [`Group::Steps`].
-fn examples() -> String {
-    let steps = VariantId::all().filter(|id| matches!(id.group, Group::Steps));
-    let keys: Vec<char> = steps.map(|id| id.key).collect();
-    let (first, last) = (keys.first().unwrap_or(&'1'), keys.last().unwrap_or(&'1'));
-    format!(
-        "Examples:
-  clreel movie.mp4                        play it; {first} to {last} select a kernel, - and = its radius
-  clreel bench --radius 3,7,31            time every kernel on the bundled clip
-  clreel snapshot movie.mp4 --at 12.5 --variant naive --out frame.png
-  clreel devices                          list the OpenCL devices"
-    )
-}
+/// The name and the version of this program, as results name it.
+const PROGRAM: &str = concat!("clreel ", env!("CARGO_PKG_VERSION"));
 
-/// Returns the examples and the most important keys, for `--help`.
+/// Returns examples of commands and the most important keys, for `--help`.
 fn after_help() -> String {
     let keys = |steps: bool| {
         let is_step = |id: &VariantId| matches!(id.group, Group::Off | Group::Steps);
         let variants = VariantId::all().filter(|id| is_step(id) == steps);
         variants.map(|id| format!("{} {id},", id.key)).collect::<Vec<_>>().join(" ")
     };
-    let others = "- = radius, Space pause, i overlay, q quit.";
-    format!("{}\n\nIn the window: {}\n{} {others}", examples(), keys(true), keys(false))
+    let mut steps = VariantId::all().filter(|id| matches!(id.group, Group::Steps)).map(|id| id.key);
+    let (first, last) = (steps.next().unwrap_or('1'), steps.next_back().unwrap_or('1'));
+    format!(
+        "Examples:
+  clreel movie.mp4                        play it; {first} to {last} select a kernel, - and = its radius
+  clreel bench --radius 3,7,31            time every kernel on the bundled clip
+  clreel snapshot movie.mp4 --at 12.5 --variant naive --out frame.png
+  clreel devices                          list the OpenCL devices
+
+In the window: {}
+{} - = radius, Space pause, i overlay, q quit.",
+        keys(true),
+        keys(false)
+    )
 }
 
 /// The command line: a subcommand, or the options of the window.
@@ -170,7 +170,7 @@ pub enum Command {
 
 /// Parses the command line of this process. Exits on `--help`, `--version` and usage errors.
 pub fn parse() -> Cli {
-    suggestion::exit_if_mistyped(std::env::args_os().skip(1));
+    suggestion::exit_if_mistyped();
     let matches = Cli::command().get_matches();
     let mut cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     if let Some(Command::Bench(BenchArgs { ladder, .. }) | Command::Tune(TuneArgs { ladder, .. })) =
@@ -189,8 +189,9 @@ pub fn parse() -> Cli {
 /// # Errors
 /// Any error of the command; [`report`](base::exit::report) turns it into a message and an exit code.
 pub fn run(cli: &Cli) -> Result<u8> {
+    let command = cli.command.as_ref();
     let of = |trial: &TrialArgs| (trial.kernels.clone(), Some(trial.timeouts));
-    let (kernels, timeouts) = match &cli.command {
+    let (kernels, timeouts) = match command {
         None => of(&cli.play.trial),
         Some(Command::Bench(args)) => (args.kernels.first().cloned(), Some(args.timeouts)),
         Some(Command::Tune(args)) => of(&args.trial),
@@ -202,23 +203,20 @@ pub fn run(cli: &Cli) -> Result<u8> {
     if let Some(folder) = &kernels {
         process::set_kernels(folder);
     }
-    let separated = match &cli.command {
+    let runs_kernels = matches!(command, Some(Command::Bench(_) | Command::Tune(_) | Command::Snapshot(_)));
+    let is_under_oclgrind =
+        matches!(command, Some(Command::RunKernels { .. } | Command::CountKernels { .. }));
+    let is_child =
+        matches!(command, Some(Command::AskDriver | Command::AskSharing { .. } | Command::TryKernels { .. }));
+    let separated = match command {
         None => stdout::capture(),
         // Their standard output is a pipe to another process of clreel, which expects the text that drivers print.
-        Some(
-            Command::AskDriver
-            | Command::AskSharing { .. }
-            | Command::TryKernels { .. }
-            | Command::RunKernels { .. }
-            | Command::CountKernels { .. },
-        ) => Ok(()),
+        Some(_) if is_child || is_under_oclgrind => Ok(()),
         Some(_) => stdout::separate(std::io::stderr()),
     };
     separated.map_err(|e| Error::new("The standard output cannot be used.", format!("{e}."), ""))?;
-    if matches!(
-        cli.command,
-        Some(Command::Bench(_) | Command::Tune(_) | Command::Snapshot(_) | Command::CheckKernels(_))
-    ) && let Some(folder) = sources::named_folder()
+    if (runs_kernels || matches!(command, Some(Command::CheckKernels(_))))
+        && let Some(folder) = sources::named_folder()
     {
         // Otherwise each variant would fail with this error, some after minutes of measurement. The window waits for the
         // folder.
@@ -226,31 +224,23 @@ pub fn run(cli: &Cli) -> Result<u8> {
     }
     // The link leads to the running program even if its file has been replaced.
     sandbox::set_program("/proc/self/exe".into());
-    if !matches!(
-        cli.command,
-        Some(
-            Command::AskDriver
-                | Command::AskSharing { .. }
-                | Command::TryKernels { .. }
-                // These commands need no driver.
-                | Command::Compare(_)
-        )
-    ) {
+    // A comparison needs no driver.
+    if !is_child && !matches!(command, Some(Command::Compare(_))) {
         drivers::test_before_loading(&cli.skip_platform);
-        if !matches!(cli.command, Some(Command::RunKernels { .. } | Command::CountKernels { .. })) {
+        if !is_under_oclgrind {
             crash::install();
         }
-        if cli.command.is_some() {
+        if command.is_some() {
             cleanup::install_signal_handlers();
             if let Some(timeouts) = timeouts {
                 watch::end_process_after(timeouts.device_timeout);
             }
         }
     }
-    if matches!(cli.command, Some(Command::Bench(_) | Command::Tune(_) | Command::Snapshot(_))) {
+    if runs_kernels {
         program::print_warnings();
     }
-    match &cli.command {
+    match command {
         None => crate::app::run(&cli.play).map(|()| exit::DONE),
         Some(Command::Bench(args)) => traced(&args.trace, || bench::run(args)),
         Some(Command::Tune(args)) => args.ladder.ladder.tune(args),
@@ -269,9 +259,12 @@ pub fn run(cli: &Cli) -> Result<u8> {
         }
         Some(Command::Devices { json }) => devices::run(*json),
         Some(Command::Environment) => output::print_line(environment::HELP).map(|()| exit::DONE),
-        Some(Command::AskDriver) => drivers::run_child(platforms_and_unusable),
+        Some(Command::AskDriver) => drivers::run_child(|| {
+            let Listing { devices, unusable } = list();
+            (devices.into_iter().map(|device| device.info.platform).collect(), unusable)
+        }),
         Some(Command::AskSharing { work }) => probe::run_child(work),
-        Some(Command::TryKernels { target, frame }) => Ok(ladders::serve(target, *frame)),
+        Some(Command::TryKernels { target, frame }) => ladders::serve(target, *frame),
     }
 }
 
@@ -288,20 +281,12 @@ fn traced(args: &TraceArgs, work: impl FnOnce() -> Result<u8>) -> Result<u8> {
     done.and_then(|code| written.map(|()| code))
 }
 
-/// Prints a usage error of `subcommand` with the message `why`; returns the exit code.
-pub(crate) fn usage(subcommand: &str, why: &str) -> u8 {
+/// Prints a usage error of `subcommand` with the message `why`, and exits.
+pub(crate) fn usage(subcommand: &str, why: &str) -> ! {
     let mut command = Cli::command();
     command.build();
-    let command = command.find_subcommand_mut(subcommand);
-    // If stderr is closed, the error cannot be reported either.
-    let _ = command.map(|command| command.error(ErrorKind::ValueValidation, why).print());
-    exit::USAGE
-}
-
-/// Returns the platform of each usable device, and a sentence for each unusable one.
-fn platforms_and_unusable() -> (Vec<String>, Vec<String>) {
-    let Listing { devices, unusable } = list();
-    (devices.into_iter().map(|device| device.info.platform).collect(), unusable)
+    let mut command = command.find_subcommand(subcommand).cloned().unwrap_or(command);
+    command.error(ErrorKind::ValueValidation, why).exit()
 }
 
 /// Returns the usable devices, and prints to stderr which drivers failed.
@@ -434,7 +419,7 @@ pub struct TuneArgs {
 }
 
 /// Options of `clreel snapshot`.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 pub struct SnapshotArgs {
     /// Movie [default: the bundled clip]
     #[arg(value_name = "FILE", value_parser = values::movie())]
@@ -463,7 +448,7 @@ pub struct SnapshotArgs {
 }
 
 /// Options of `clreel check-kernels`.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 pub struct CheckKernelsArgs {
     /// Variants to check, separated by commas [default: all with kernels of their own]
     #[arg(long, value_name = "ID,…", value_delimiter = ',')]

@@ -2,13 +2,14 @@
 
 use std::io::{ErrorKind, Write as _};
 use std::ops::Range;
+use std::path::PathBuf;
 
 use comfy_table::{CellAlignment, Row, Table, presets};
 use serde::Serialize;
 
 use base::error::{Error, Result};
-use base::stdout;
 use base::text::{escaped_lines, is_control};
+use base::{save, stdout};
 
 /// Prints one or more lines of the result on stdout, with control characters escaped. A closed pipe, as in `clreel devices |
 /// head`, is no error.
@@ -45,4 +46,27 @@ pub(crate) fn table(header: impl Into<Row>, numeric: Range<usize>) -> Table {
         column.set_cell_alignment(CellAlignment::Right);
     }
     table
+}
+
+/// Writes the SVG that `svg` returns to the file at `path`, if there is one.
+pub(crate) fn write_svg(path: Option<&PathBuf>, svg: impl FnOnce() -> String) -> Result<()> {
+    path.map_or(Ok(()), |path| save::atomically(path, |file| file.write_all(svg().as_bytes())))
+}
+
+/// Groups pairs of a key and a name by their keys; keys and names keep their order.
+pub(crate) fn grouped<K: PartialEq, N>(pairs: impl Iterator<Item = (K, N)>) -> Vec<(K, Vec<N>)> {
+    let mut groups: Vec<(K, Vec<N>)> = Vec::new();
+    for (key, name) in pairs {
+        match groups.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, names)) => names.push(name),
+            None => groups.push((key, vec![name])),
+        }
+    }
+    groups
+}
+
+/// Joins counts with their words, as in "3 ok, 1 wrong"; counts of 0 are left out.
+pub(crate) fn join_counts<'a>(counts: impl IntoIterator<Item = (usize, &'a str)>) -> String {
+    let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+    counts.map(|(count, word)| format!("{count} {word}")).collect::<Vec<_>>().join(", ")
 }

@@ -17,7 +17,7 @@ use base::save;
 use base::stderr::print_message;
 use box_filter::color_kernels::{Conversion, Converter, check};
 use box_filter::color_test_pictures;
-use box_filter::trial::{Case, LaunchMode, Source, Target, TrialReport, Trials};
+use box_filter::trial::{Case, LaunchMode, Source, Target, Trials};
 use box_filter::{BuiltVariant, VariantId};
 use compute::BackEnd;
 use engine::glsl;
@@ -31,45 +31,39 @@ use video::color::planes::pack;
 use video::color::{Correction, Layout, RgbaConverter, unpremultiply};
 use video::{Frame, bundled_clip, read_frame_at};
 
-/// The sandbox in which modified kernels of the filters run; this process never runs these.
-struct SandboxedKernels(Trials);
-
-impl SandboxedKernels {
-    /// Filters an RGBA picture in the sandbox with the modified kernels of a variant; `None` if the variant's kernels are not
-    /// modified.
-    fn variant(&mut self, cl: &ClContext, id: VariantId, case: &Case) -> Result<Option<Vec<u8>>> {
-        let target = Target::Variant { id, layout: None, to_image: false };
-        Ok(picture(id.name, self.0.run(cl, target, case)?))
+/// Filters a picture in the sandbox with the modified kernels of a variant: the RGBA bytes `src`, or planes with this layout,
+/// whose result is converted to RGBA. Returns the picture even if it is wrong, since the author of the kernels wants to see it,
+/// and prints on stderr how it differs from the reference; `None` if the variant's kernels are not modified.
+fn filter_in_sandbox(
+    trials: &mut Trials,
+    cl: &ClContext,
+    request: &Request,
+    layout: Option<Layout>,
+    (src, size): (&[u8], (u32, u32)),
+) -> Result<Option<Vec<u8>>> {
+    let Request { variant: id, radius, .. } = *request;
+    let case = Case { src: Source::Bytes(src), size, radius, launch: LaunchMode::Whole };
+    let trial = trials.run(cl, Target::Variant { id, layout, to_image: false }, &case)?;
+    // Modified conversions that passed the sandbox may run here: their result is compared with the reference.
+    let is_modified = layout.is_none() || cl.sources().any_changed("box_filter/");
+    let Some(trial) = trial.filter(|_| is_modified) else { return Ok(None) };
+    if let Some(report) = &trial.report {
+        print_message(format_args!("The modified kernels of '{id}' differ from the reference: {report}."));
     }
+    Ok(trial.picture)
+}
 
-    /// Filters a frame's planes in the sandbox with the modified kernels of a variant, and converts the result to RGBA; `None`
-    /// if the variant's kernels are not modified, or no kernel reads the frame's pixel format.
-    fn planar(
-        &mut self,
-        cl: &ClContext,
-        frame: &Video,
-        Request { variant: id, radius, .. }: Request,
-    ) -> Result<Option<Vec<u8>>> {
-        let Some((layout, block)) = packed_planes(frame)? else { return Ok(None) };
-        let target = Target::Variant { id, layout: Some(layout), to_image: false };
-        let trial = self.0.run(cl, target, &case(&block, (layout.width, layout.height), radius))?;
-        // Modified conversions that passed the sandbox may run here: their result is compared with the reference.
-        Ok(picture(id.name, trial.filter(|_| cl.sources().any_changed("box_filter/"))))
-    }
-
-    /// Returns true if this process may convert a frame's planes on the device: the conversions are not modified, or they
-    /// neither crash nor hang in the sandbox. Otherwise prints the reason on stderr and returns false.
-    fn allows_conversion(&mut self, cl: &ClContext, frame: &Video) -> bool {
-        let trial = packed_planes(frame).and_then(|packed| match packed {
-            Some((layout, block)) => {
-                let case = case(&block, (layout.width, layout.height), 0);
-                let target = Target::Convert(Conversion { layout, storage: Storage::Buffer });
-                self.0.run(cl, target, &case).map(drop)
-            }
-            None => Ok(()),
-        });
-        trial.inspect_err(|error| print_message(error)).is_ok()
-    }
+/// Returns true if this process may convert a frame's planes on the device: the conversions are not modified, or they neither
+/// crash nor hang in the sandbox. Otherwise prints the reason on stderr and returns false.
+fn allows_conversion(trials: &mut Trials, cl: &ClContext, frame: &Video) -> bool {
+    let trial = packed_planes(frame).and_then(|packed| {
+        let Some((layout, block)) = packed else { return Ok(()) };
+        let size = (layout.width, layout.height);
+        let case = Case { src: Source::Bytes(&block), size, radius: 0, launch: LaunchMode::Whole };
+        let target = Target::Convert(Conversion { layout, storage: Storage::Buffer });
+        trials.run(cl, target, &case).map(drop)
+    });
+    trial.inspect_err(|error| print_message(error)).is_ok()
 }
 
 /// Returns a frame's planes, one after another in one block of memory, with their layout; `None` if no kernel reads the frame's
@@ -81,33 +75,23 @@ fn packed_planes(frame: &Video) -> Result<Option<(Layout, Vec<u8>)>> {
     Ok(Some((layout, block)))
 }
 
-/// Returns the case for a trial of the box filter: the RGBA bytes `src` of a picture, filtered with this radius in one launch.
-fn case(src: &[u8], size: (u32, u32), radius: u32) -> Case<'_> {
-    Case { src: Source::Bytes(src), size, radius, launch: LaunchMode::Whole }
-}
-
-/// Returns the picture that kernels have computed in their trial, even if it is wrong, since the author of the kernels wants to
-/// see it; `None` without a trial or a picture. Prints on stderr how a wrong picture differs from the reference; `name` is the
-/// variant.
-fn picture(name: &str, trial: Option<TrialReport>) -> Option<Vec<u8>> {
-    let trial = trial?;
-    if let Some(report) = &trial.report {
-        print_message(format_args!("The modified kernels of '{name}' differ from the reference: {report}."));
-    }
-    trial.picture
-}
-
 /// Runs `clreel snapshot`: reads the frame shown at `--at`, filters it and writes it to `--out`; returns the exit code.
 ///
 /// # Errors
 /// If the file has no decodable frame, the filter cannot run, or the PNG cannot be written.
 pub(crate) fn run(args: &SnapshotArgs) -> Result<u8> {
     let frame = match args.scene {
-        SceneId::Movie | SceneId::Cloth => movie_frame(args)?,
-        SceneId::Card if args.file.is_some() => {
-            return Ok(usage("snapshot", "--scene card takes no FILE"));
+        SceneId::Movie | SceneId::Cloth => {
+            let file = args.file.clone().map_or_else(bundled_clip, Ok)?;
+            let (frame, warning) = read_frame_at(&file, args.at, args.references.policy(&[]))?;
+            warning.iter().for_each(print_message);
+            frame
         }
-        SceneId::Card => card_frame(args)?,
+        SceneId::Card if args.file.is_some() => usage("snapshot", "--scene card takes no FILE"),
+        SceneId::Card => {
+            let lines: Vec<String> = requests(args).iter().map(Request::to_string).collect();
+            card::frame_at(args.at, &lines)?
+        }
     };
     let mut image = filtered_image(args, frame)?;
     if args.scene == SceneId::Cloth {
@@ -146,16 +130,6 @@ fn context(device: &Device) -> Result<ClContext> {
     ClContext::new(device, Sources::from_environment()).map(ClContext::with_kept_binaries)
 }
 
-/// Reads the frame of the movie that `--at` selects.
-fn movie_frame(args: &SnapshotArgs) -> Result<Frame> {
-    let file = args.file.clone().map_or_else(bundled_clip, Ok)?;
-    let (frame, warning) = read_frame_at(&file, args.at, args.references.policy(&[]))?;
-    if let Some(warning) = warning {
-        print_message(&warning);
-    }
-    Ok(frame)
-}
-
 /// Returns the request for one filter, or for both sides of a wipe.
 fn requests(args: &SnapshotArgs) -> Vec<Request> {
     let FilterArgs { variant, radius, .. } = args.filter;
@@ -163,20 +137,22 @@ fn requests(args: &SnapshotArgs) -> Vec<Request> {
     args.filter.wipe.map_or_else(|| vec![Request::new(variant, radius)], |sides| sides.map(side).to_vec())
 }
 
-/// Returns the test card's frame, labelled with the requests.
-fn card_frame(args: &SnapshotArgs) -> Result<Frame> {
-    let lines: Vec<String> = requests(args).iter().map(Request::to_string).collect();
-    card::frame_at(args.at, &lines)
-}
-
 /// Filters the frame according to the options: one filter, a wipe, or a map of differences.
 fn filtered_image(args: &SnapshotArgs, frame: Frame) -> Result<Image> {
-    let mut renderer = SnapshotRenderer { args, frame, cl: None };
+    let trials = Trials::new(args.trial.timeouts.kernel_timeout);
+    let mut renderer = SnapshotRenderer { args, frame, trials, cl: None };
     let sides = requests(args);
     let mut pictures = renderer.images(&sides)?;
     match (pictures.pop(), pictures.pop()) {
         (Some(right), Some(left)) if args.filter.difference => renderer.difference(&sides, [left, right]),
-        (Some(right), Some(left)) => Ok(join_halves([left, right])),
+        (Some((_, right)), Some((size, mut left))) => {
+            // If the width is odd, the middle column is that of the second image.
+            let (row, half) = ((size.0 as usize * 4).max(1), size.0 as usize / 2 * 4);
+            for (left, right) in left.chunks_exact_mut(row).zip(right.chunks_exact(row)) {
+                left[half..].copy_from_slice(&right[half..]);
+            }
+            Ok((size, left))
+        }
         (Some(picture), None) => Ok(picture),
         (None, _) => Err(Error::new("No filter was selected.", "", "Choose a variant.")),
     }
@@ -189,44 +165,39 @@ type Image = ((u32, u32), Vec<u8>);
 struct SnapshotRenderer<'a> {
     args: &'a SnapshotArgs,
     frame: Frame,
+    /// The sandbox in which modified kernels of the filters run; this process never runs these.
+    trials: Trials,
     /// The device's context, created on first use.
     cl: Option<ClContext>,
 }
 
 impl SnapshotRenderer<'_> {
-    /// Filters the frame once for each of `requests`, and rotates the results as the movie is displayed. The frame is uploaded
-    /// and converted once for all requests, unless one of them filters planes.
+    /// Filters the frame once for each of `requests`, on the device unless no request needs one, and rotates the results as the
+    /// movie is displayed. The frame is uploaded and converted once for all requests, unless one of them filters planes.
     fn images(&mut self, requests: &[Request]) -> Result<Vec<Image>> {
+        let is_device_chosen = self.args.filter.on.device.is_some();
+        // As in the window, variants without OpenCL get pictures that the CPU has converted.
+        let without_opencl = |request: &Request| {
+            let is_off = request.variant == VariantId::OFF && !is_device_chosen;
+            is_off || request.variant.back_end().does_without_opencl()
+        };
         let reads_planes = |request: &Request| request.variant.reads_planes();
         let at_once = if requests.iter().any(reads_planes) { 1 } else { requests.len().max(1) };
+        let size = (self.frame.width(), self.frame.height());
         let mut pictures = Vec::new();
         for requests in requests.chunks(at_once) {
-            for rgba in self.filtered(requests)? {
-                let size = (self.frame.width(), self.frame.height());
+            let filtered = if requests.iter().all(without_opencl) {
+                FrameRenderer::new(requests)?.render(&self.frame, requests)?
+            } else {
+                let cl = self.cl("the frame is filtered")?;
+                let _watched = watch::on_device(&cl.device.info.name, "the frame is filtered");
+                on_device(&cl, &self.frame, requests, &mut self.trials)?
+            };
+            for rgba in filtered {
                 pictures.push(self.frame.orientation().turn(size, rgba)?);
             }
         }
         Ok(pictures)
-    }
-
-    /// Filters the frame once for each of `requests`, on the device unless no request needs one.
-    fn filtered(&mut self, requests: &[Request]) -> Result<Vec<Vec<u8>>> {
-        // As in the window, variants without OpenCL get pictures that the CPU has converted.
-        let without_opencl = |request: &Request| {
-            let is_off = request.variant == VariantId::OFF && self.args.filter.on.device.is_none();
-            is_off || request.variant.back_end().does_without_opencl()
-        };
-        if requests.iter().all(without_opencl) {
-            return FrameRenderer::new(requests)?.render(&self.frame, requests);
-        }
-        let cl = self.cl("the frame is filtered")?;
-        let _watched = watch::on_device(&cl.device.info.name, "the frame is filtered");
-        on_device(
-            &cl,
-            &self.frame,
-            requests,
-            &mut SandboxedKernels(Trials::new(self.args.trial.timeouts.kernel_timeout)),
-        )
     }
 
     /// Returns the map of the differences between two images, and prints a summary of them on stdout.
@@ -262,22 +233,12 @@ impl Drop for SnapshotRenderer<'_> {
     }
 }
 
-/// Joins the left half of the first image and the right half of the second, which must have equal sizes; if the width is odd,
-/// the middle column is that of the second image.
-fn join_halves([(size, mut left), (_, right)]: [Image; 2]) -> Image {
-    let (row, half) = (size.0 as usize * 4, size.0 as usize / 2 * 4);
-    for (left, right) in left.chunks_exact_mut(row.max(1)).zip(right.chunks_exact(row.max(1))) {
-        left[half..].copy_from_slice(&right[half..]);
-    }
-    (size, left)
-}
-
 /// Filters the frame on a device: modified kernels in the sandbox, all others in this process.
 fn on_device(
     cl: &ClContext,
     frame: &Frame,
     requests: &[Request],
-    trials: &mut SandboxedKernels,
+    trials: &mut Trials,
 ) -> Result<Vec<Vec<u8>>> {
     if let [request] = requests
         && request.variant.reads_planes()
@@ -290,10 +251,10 @@ fn on_device(
     let mut pipeline = Pipeline::new(cl.clone(), &Sharing::copy("there is no window"));
     let (mut sandboxed, mut unmodified) = (Vec::new(), Vec::new());
     for request in requests {
-        let Request { variant, radius, .. } = *request;
+        let variant = request.variant;
         let is_for_device = variant.back_end() == BackEnd::OpenCl;
         let picture = match is_for_device {
-            true => trials.variant(cl, variant, &case(&right, size, radius))?,
+            true => filter_in_sandbox(trials, cl, request, None, (&right, size))?,
             false => None,
         };
         if picture.is_none() {
@@ -308,7 +269,7 @@ fn on_device(
         Vec::new()
     } else {
         // As in the window, GPUs convert by a kernel; otherwise the CPU converts.
-        let by_kernel = !cl.is_cpu() && trials.allows_conversion(cl, &frame.picture);
+        let by_kernel = !cl.is_cpu() && allows_conversion(trials, cl, &frame.picture);
         in_process(frame, &unmodified, pipeline, by_kernel.then_some(&right))?
     };
     let mut pictures = pictures.into_iter();
@@ -350,19 +311,18 @@ fn in_process(
 
 /// Filters the frame's planes on a device. The conversion of the filtered planes to RGBA is compared with the reference; if it
 /// differs, the reference's picture is returned.
-fn planar_on_device(
-    cl: &ClContext,
-    frame: &Frame,
-    request: Request,
-    trials: &mut SandboxedKernels,
-) -> Result<Vec<u8>> {
-    if let Some(picture) = trials.planar(cl, &frame.picture, request)? {
+fn planar_on_device(cl: &ClContext, frame: &Frame, request: Request, trials: &mut Trials) -> Result<Vec<u8>> {
+    let packed = packed_planes(&frame.picture)?;
+    if let Some((layout, block)) = &packed
+        && let Some(picture) =
+            filter_in_sandbox(trials, cl, &request, Some(*layout), (block, (layout.width, layout.height)))?
+    {
         return Ok(picture);
     }
     let mut pipeline = Pipeline::new(cl.clone(), &Sharing::copy("there is no window"));
     pipeline.variants.add(BuiltVariant::build(cl, request.variant)?);
-    let filtered = Converter::supports(&frame.picture)
-        .map(|layout| Conversion { layout: layout.filtered(), storage: Storage::Buffer });
+    let filtered =
+        packed.map(|(layout, _)| Conversion { layout: layout.filtered(), storage: Storage::Buffer });
     if let Some(filtered) = filtered {
         pipeline.conversions.build(filtered)?;
     }

@@ -10,9 +10,9 @@ use super::Cli;
 
 /// Prints a suggestion and exits if the first argument is not a file and resembles the name of a subcommand. Runs before clap,
 /// which would only report the options of that subcommand as unknown.
-pub(super) fn exit_if_mistyped(arguments: impl Iterator<Item = OsString>) {
+pub(super) fn exit_if_mistyped() {
     let mut command = Cli::command();
-    if let Some((typed, meant)) = suggest(&command, arguments) {
+    if let Some((typed, meant)) = suggest(&command, std::env::args_os().skip(1)) {
         let typed = base::text::escaped(&typed);
         let text = format!("there is no file '{typed}'; did you mean the command `clreel {meant}`?");
         command.error(clap::error::ErrorKind::InvalidSubcommand, text).exit();
@@ -41,14 +41,8 @@ mod tests {
     fn similar_commands_are_suggested() {
         let meant =
             |typed: &str| suggest(&Cli::command(), [typed.into()].into_iter()).map(|(_, meant)| meant);
-        let near = [
-            ("bnech", "bench"),
-            ("benhc", "bench"),
-            ("device", "devices"),
-            ("snapsht", "snapshot"),
-            ("tun", "tune"),
-        ];
-        for (typed, command) in near {
+        let near = [("bnech", "bench"), ("benhc", "bench"), ("device", "devices"), ("tun", "tune")];
+        for (typed, command) in near.into_iter().chain([("snapsht", "snapshot")]) {
             assert_eq!(meant(typed).as_deref(), Some(command), "{typed}");
         }
         for typed in

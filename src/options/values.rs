@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use clap::ValueEnum;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 
 use box_filter::{MAX_RADIUS, VariantId};
@@ -138,6 +139,17 @@ pub(crate) fn json_file(s: &str) -> Result<PathBuf, String> {
     file(s, &[Some("json")], "the name must end in .json")
 }
 
+/// Returns the value that the environment variable contains, as a user of the command line writes it; `None` if it is not set
+/// or invalid.
+pub(crate) fn from_environment<T: ValueEnum>(variable: &str) -> Option<T> {
+    T::from_str(&base::environment::text(variable)?, true).ok()
+}
+
+/// Returns a value as a user of the command line writes it.
+pub(crate) fn name_of(value: &impl ValueEnum) -> String {
+    value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+}
+
 /// Parses a file name with one of these extensions, in lower or upper case; `None` stands for no extension. `why` is the error
 /// message for all other names.
 fn file(s: &str, extensions: &[Option<&str>], why: &str) -> Result<PathBuf, String> {
@@ -154,16 +166,8 @@ mod tests {
 
     #[test]
     fn times_are_seconds_or_have_colons() {
-        let good = [
-            ("12.5", 12.5),
-            ("0", 0.0),
-            ("90", 90.0),
-            ("1:30", 90.0),
-            ("0:01.25", 1.25),
-            ("61:05", 3665.0),
-            ("1:02:03.5", 3723.5),
-        ];
-        for (text, seconds) in good {
+        let good = [("12.5", 12.5), ("0", 0.0), ("90", 90.0), ("1:30", 90.0), ("0:01.25", 1.25)];
+        for (text, seconds) in good.into_iter().chain([("61:05", 3665.0), ("1:02:03.5", 3723.5)]) {
             assert_eq!(time(text), Ok(seconds), "{text}");
         }
         let bad = [
@@ -182,37 +186,23 @@ mod tests {
         assert_eq!(wipe("off, flat:0"), Ok([(off, None), (flat, Some(0))]));
         let why = "invalid radius in 'flat:129': expected an integer from 0 to 128";
         assert_eq!(wipe("off, flat:129"), Err(why.to_owned()));
-        for text in [
-            "",
-            "flat",
-            "flat:7",
-            "flat:7,",
-            "flat:7,native:129",
-            "flat:7,native:-1",
-            "flat,x",
-            "flat,flat,flat",
-        ] {
+        let bad = ["", "flat", "flat:7", "flat:7,", "flat:7,native:-1", "flat,x", "flat,flat,flat"];
+        for text in bad {
             assert!(wipe(text).is_err(), "{text}");
         }
     }
 
     #[test]
-    fn charts_are_svg() {
+    fn charts_are_svg_and_pictures_are_png() {
         for name in ["a.svg", "a.SVG", "/dev/stdout"] {
             assert_eq!(svg_file(name), Ok(name.into()));
         }
-        for name in ["", "movie.mp4", "a.png", "a."] {
-            assert!(svg_file(name).is_err(), "{name}");
-        }
-    }
-
-    #[test]
-    fn pictures_are_png() {
         for name in ["a.png", "a.PNG", "/dev/stdout", "a.b/c"] {
             assert_eq!(png_file(name), Ok(name.into()));
         }
-        for name in ["", "a.jpg", "a.png.bmp", "a."] {
-            assert!(png_file(name).is_err(), "{name}");
+        for name in ["", "movie.mp4", "a.jpg", "a.png.bmp", "a."] {
+            assert!(svg_file(name).is_err() && png_file(name).is_err(), "{name}");
         }
+        assert!(svg_file("a.png").is_err());
     }
 }

@@ -21,36 +21,21 @@ use opengl::headless::Headless;
 /// The number of crashes and timeouts after which no further case is tested.
 const MAX_ENDINGS: usize = 16;
 
-/// The API through which OpenGL's context is created.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Api {
-    /// GLX, in a window.
-    Glx,
-    /// EGL, in a window.
-    Egl,
-    /// EGL without a window and without a display server.
-    EglHeadless,
-}
+/// The API through which OpenGL's context is created: an interface in a window, or `None` for EGL without a window and without
+/// a display server.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct Api(Option<Interface>);
 
 impl Api {
     /// All APIs.
-    pub(crate) const ALL: [Self; 3] = [Self::Glx, Self::Egl, Self::EglHeadless];
+    pub(crate) const ALL: [Self; 3] = [Self(Some(Interface::Glx)), Self(Some(Interface::Egl)), Self(None)];
 
     /// Returns the API's name for messages and JSON.
     pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Glx => "GLX",
-            Self::Egl => "EGL",
-            Self::EglHeadless => "EGL without a window",
-        }
-    }
-
-    /// Returns the interface with which a window is opened for this API; `None` if it needs no window.
-    fn interface(self) -> Option<Interface> {
-        match self {
-            Self::Glx => Some(Interface::Glx),
-            Self::Egl => Some(Interface::Egl),
-            Self::EglHeadless => None,
+        match self.0 {
+            Some(Interface::Glx) => "GLX",
+            Some(Interface::Egl) => "EGL",
+            None => "EGL without a window",
         }
     }
 }
@@ -64,71 +49,67 @@ pub(super) struct CasesOfDevice {
     cases: Vec<Case>,
 }
 
-/// A message to the caller about the test of a device with one API.
-#[derive(Debug)]
-pub(crate) enum Report {
-    /// OpenGL was opened: interface, renderer and version.
-    OpenGl(String),
-    /// OpenGL cannot be opened, for this reason.
-    NoOpenGl(String),
-    /// The device shares nothing with this OpenGL, for this reason.
-    SharesNothing(String),
-    /// The driver crashed or timed out before the first case.
-    Failed(String),
-    /// This case of the test has this outcome.
-    Case(Case, Outcome),
-}
-
-/// Runs all cases of the sharing test on a device with one API, and calls `report` with each result. Blocks for the drivers'
-/// timeout for each case that hangs.
-pub(crate) fn run_cases(device: &Device, api: Api, seed: u32, report: &mut dyn FnMut(Report)) {
+/// Runs all cases of the sharing test on a device with one API. Calls `on_opengl` with OpenGL's interface, renderer and version,
+/// and `on_case` with the outcome of each case. Blocks for the drivers' timeout for each case that hangs.
+///
+/// # Errors
+/// The outcome "unsupported" with the reason if OpenGL cannot be opened or the device shares nothing with it, or "failed" if the
+/// driver crashed or timed out before the first case.
+pub(crate) fn run_cases(
+    device: &Device,
+    api: Api,
+    seed: u32,
+    on_opengl: impl Fn(String),
+    on_case: impl Fn(Case, Outcome),
+) -> Result<(), (&'static str, String)> {
     let (mut cases, mut endings) = (Case::all(), 0);
     while !cases.is_empty() {
         let work = CasesOfDevice { api, device: identity_of(device), seed, cases: cases.clone() };
         // GLX needs X11, even on a Wayland desktop.
-        let system = (api == Api::Glx).then_some(WindowSystem::X11);
-        let mut child = match Work::Cases(work).start(api.interface().unwrap_or(Interface::Egl), system) {
-            Ok(child) => child,
-            Err(e) => return report(Report::Failed(format!("the sandbox could not be started: {e}"))),
-        };
+        let interface = api.0.unwrap_or(Interface::Egl);
+        let system = (interface == Interface::Glx).then_some(WindowSystem::X11);
+        let started = Work::Cases(work).start(interface, system);
+        let mut child = started.map_err(|e| ("failed", format!("the sandbox could not be started: {e}")))?;
         let (mut is_open, mut shares, mut since) = (false, false, Instant::now());
         let ending = loop {
             match child.answer(&mut since, drivers::test_limit()) {
                 Ok((ChildMessage::OpenGl(name), _)) => {
                     is_open = true;
-                    report(Report::OpenGl(name));
+                    on_opengl(name);
                 }
-                Ok((ChildMessage::NoWindow(why), _)) => return report(Report::NoOpenGl(why)),
-                Ok((ChildMessage::SharesNothing(why), _)) => return report(Report::SharesNothing(why)),
+                Ok((ChildMessage::NoWindow(why) | ChildMessage::SharesNothing(why), _)) => {
+                    return Err(("unsupported", why));
+                }
                 Ok((ChildMessage::Shares, _)) => shares = true,
-                Ok((ChildMessage::Case(outcome), _)) => report(Report::Case(cases.remove(0), outcome)),
-                Ok((ChildMessage::Device(..) | ChildMessage::Driving(..), _)) => {}
+                Ok((ChildMessage::Case(outcome), _)) => on_case(cases.remove(0), outcome),
+                Ok((ChildMessage::Device(_) | ChildMessage::Driving(_), _)) => {}
                 Err(ending) => break ending,
             }
             if cases.is_empty() {
-                return;
+                return Ok(());
             }
             since = Instant::now();
         };
         if !shares {
             let what = if is_open { "the driver" } else { "OpenGL" };
-            return report(Report::Failed(format!("{what} {ending}")));
+            return Err(("failed", format!("{what} {ending}")));
         }
         endings += 1;
-        report(Report::Case(cases.remove(0), Outcome::Failed(format!("the driver {ending}"))));
+        on_case(cases.remove(0), Outcome::Failed(format!("the driver {ending}")));
         if endings == MAX_ENDINGS {
             for case in cases.drain(..) {
                 let why = format!("not tested after {MAX_ENDINGS} crashes or timeouts");
-                report(Report::Case(case, Outcome::Failed(why)));
+                on_case(case, Outcome::Failed(why));
             }
         }
     }
+    Ok(())
 }
 
 impl CasesOfDevice {
     /// Runs the cases in the child process, with the OpenGL context of its window.
     pub(super) fn run_in(&self, window: &GlWindow) {
-        if self.api.interface() == Some(window.interface()) {
+        if self.api.0 == Some(window.interface()) {
             self.run(GlAccess::Here(window.gl.clone()), &window.renderer, window.opencl_properties());
         } else {
             let why = window.reason.as_deref().unwrap_or("the window has another interface");
@@ -138,7 +119,7 @@ impl CasesOfDevice {
 
     /// Runs the cases in the child process without a window. Returns false if they need one.
     pub(super) fn run_headless(&self) -> bool {
-        if self.api.interface().is_some() {
+        if self.api.0.is_some() {
             return false;
         }
         make_gl_visible();

@@ -25,7 +25,7 @@ const MAX_ENTRIES: usize = 64;
 const SCHEMA: u32 = 2;
 
 /// The key of an entry in the cache file: everything on which the result of a sharing test depends.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Key {
     platform: String,
     device: String,
@@ -36,7 +36,7 @@ struct Key {
 }
 
 /// An entry of the cache file: the result of the sharing test of one device.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Entry {
     #[serde(flatten)]
     key: Key,
@@ -59,7 +59,7 @@ impl Entry {
 }
 
 /// The contents of the cache file.
-#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct File {
     schema: u32,
     devices: Vec<Entry>,
@@ -149,10 +149,7 @@ impl SharingCache {
 
 /// Returns the reason why textures are not shared; `None` if they are.
 fn reason(sharing: &Sharing) -> Option<String> {
-    match sharing {
-        Sharing::ZeroCopy => None,
-        Sharing::Copy { reason } => Some(reason.clone()),
-    }
+    (*sharing != Sharing::ZeroCopy).then(|| sharing.reason().to_owned())
 }
 
 /// Reads the cache file; a missing or invalid file counts as empty. Returns `None` if the path is not that of a regular file,
@@ -196,20 +193,17 @@ fn write(path: &Path, file: &File) {
 mod tests {
     use super::*;
     use base::device::DeviceKind;
+    use testkit::movie::Folder;
 
     fn device(name: &str, driver: &str) -> DeviceInfo {
         let (name, driver, kind) = (name.into(), driver.into(), DeviceKind::Gpu);
         DeviceInfo { name, driver, kind, ..DeviceInfo::made_up() }
     }
 
-    fn folder(name: &str) -> PathBuf {
-        std::env::temp_dir().join(format!("clreel-known-{name}-{}", std::process::id()))
-    }
-
     #[test]
     fn an_entry_is_valid_for_the_same_device_driver_and_opengl() {
-        let folder = folder("same");
-        let path = folder.join("not/yet/sharing.json");
+        let folder = Folder::new("known-same");
+        let path = folder.file("not/yet/sharing.json");
         let known = SharingCache::at(Some(path.clone()), "GLX, one");
         let (first, second) = (device("first", "1"), device("second", "1"));
         let tested = |sharing| SharingTest { sharing, survived: true, driving: DrivingDevice::Unknown };
@@ -232,13 +226,12 @@ mod tests {
         }
         assert_eq!(read(&path).unwrap().devices.len(), MAX_ENTRIES);
         assert_eq!(known.get(&second), None, "the oldest ones go");
-        std::fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]
     fn a_driver_that_cannot_be_queried_is_remembered() {
-        let folder = folder("driving");
-        let path = folder.join("sharing.json");
+        let folder = Folder::new("known-driving");
+        let path = folder.file("sharing.json");
         let known = SharingCache::at(Some(path.clone()), "GLX");
         let first = device("first", "1");
         let driving = || known.get(&first).map(|tested| tested.driving);
@@ -257,14 +250,12 @@ mod tests {
         let text = std::fs::read_to_string(&path).unwrap();
         std::fs::write(&path, text.replace("\"schema\": 2", "\"schema\": 1")).unwrap();
         assert_eq!(driving(), None);
-        std::fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]
     fn a_damaged_or_unwritable_file_only_causes_tests() {
-        let folder = folder("damaged");
-        std::fs::create_dir_all(&folder).unwrap();
-        let path = folder.join("sharing.json");
+        let folder = Folder::new("known-damaged");
+        let path = folder.file("sharing.json");
         let known = SharingCache::at(Some(path.clone()), "GLX");
         let first = device("first", "1");
         for text in ["", "{", "{\"schema\":99,\"devices\":[]}", "[1,2]", "\u{0}\u{1}"] {
@@ -274,13 +265,12 @@ mod tests {
             assert_eq!(known.get(&first).map(|tested| tested.sharing), Some(Sharing::ZeroCopy), "{text:?}");
         }
         // A folder cannot be created where a file is.
-        let nowhere = SharingCache::at(Some(path.join("deeper/sharing.json")), "GLX");
-        nowhere.remember(&first, &Sharing::ZeroCopy);
-        assert_eq!(nowhere.get(&first), None);
-        let homeless = SharingCache::at(None, "GLX");
-        homeless.remember(&first, &Sharing::ZeroCopy);
-        assert_eq!(homeless.get(&first), None);
-        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1, "nothing is left beside it");
-        std::fs::remove_dir_all(&folder).unwrap();
+        for nowhere in [Some(path.join("deeper/sharing.json")), None] {
+            let unwritable = SharingCache::at(nowhere, "GLX");
+            unwritable.remember(&first, &Sharing::ZeroCopy);
+            assert_eq!(unwritable.get(&first), None);
+        }
+        let folder = path.parent().unwrap();
+        assert_eq!(std::fs::read_dir(folder).unwrap().count(), 1, "nothing is left beside it");
     }
 }

@@ -1,14 +1,12 @@
 //! Scenes: ways of showing filtered pictures in the window.
 //!
 //! A [`Scene`] draws the pictures of one [`frame_loop`](engine::frame_loop), which all scenes share. Two scenes show the movie,
-//! which continues when the user changes the scene: [`movie`] shows it as it is, [`cloth`] on the shirts of walking figures.
-//! [`card`] plays a test card instead. Scenes in 3D use a [`depth`] buffer and [`mesh`]es.
+//! which continues when the user changes the scene: [`PlainMovie`] shows it as it is, [`cloth`] on the shirts of walking figures.
+//! [`card`] plays a test card instead. Scenes in 3D use [`mesh`]es and a depth buffer.
 
 pub(crate) mod card;
 pub(crate) mod cloth;
-mod depth;
 mod mesh;
-mod movie;
 
 use std::sync::Arc;
 
@@ -16,10 +14,8 @@ use crate::options::SceneId;
 use base::error::{Error, Result};
 use card::Card;
 use cloth::Cloth;
-use engine::frame_loop::{FrameLoop, Tick};
+use engine::frame_loop::{FrameLoop, ParkedMovie, Tick};
 use engine::present::{Picture, VideoQuad, Viewport, letterbox};
-use movie::{Movie, PlainMovie};
-use opencl::event::Waker;
 use overlay::MovieSummary;
 use video::{Decoder, Orientation};
 
@@ -165,9 +161,27 @@ pub(crate) fn size(id: SceneId) -> Option<(f64, f64)> {
     (id != SceneId::Movie).then_some((width as f64, height as f64))
 }
 
-/// All scenes, and the index of the current one.
+/// The scene that shows the movie without anything else.
+struct PlainMovie;
+
+impl Scene for PlainMovie {
+    fn id(&self) -> SceneId {
+        SceneId::Movie
+    }
+
+    /// Draws the picture as large as fits.
+    fn draw(&mut self, _: &FrameLoop, screen: &Screen) -> Result<()> {
+        screen.show_picture();
+        Ok(())
+    }
+}
+
+/// All scenes, the current one, and the movie, which more than one scene shows.
 pub(crate) struct Scenes {
-    movie: Movie,
+    /// The properties of the movie, even while the current scene plays something else.
+    pub(crate) movie: MovieSummary,
+    /// The movie's decoder and state, taken out of the frame loop while the current scene does not show the movie.
+    parked: Option<ParkedMovie>,
     /// All scenes, in the order in which the key `v` selects them.
     all: [Box<dyn Scene>; 3],
     /// The index of the current scene in `all`.
@@ -175,12 +189,10 @@ pub(crate) struct Scenes {
 }
 
 impl Scenes {
-    /// Creates all scenes. The current scene is the movie player, for the movie with the properties `facts`. `waker` is called
-    /// when a picture is ready.
-    pub(crate) fn new(facts: MovieSummary, waker: &Waker) -> Self {
-        let all: [Box<dyn Scene>; 3] =
-            [Box::new(PlainMovie), Box::new(Card::new(waker.clone())), Box::new(Cloth::new(waker.clone()))];
-        Self { movie: Movie::new(facts), all, current: 0 }
+    /// Creates all scenes. The current scene is the movie player, for the movie with the properties `facts`.
+    pub(crate) fn new(facts: MovieSummary) -> Self {
+        let all: [Box<dyn Scene>; 3] = [Box::new(PlainMovie), Box::new(Card::new()), Box::new(Cloth::new())];
+        Self { movie: facts, parked: None, all, current: 0 }
     }
 
     pub(crate) fn current(&self) -> &dyn Scene {
@@ -203,24 +215,23 @@ impl Scenes {
 
     /// Returns the properties of the movie or picture that the current scene plays.
     pub(crate) fn facts(&self) -> &MovieSummary {
-        self.current().facts().unwrap_or(&self.movie.facts)
+        self.current().facts().unwrap_or(&self.movie)
     }
 
     /// Returns the properties that [`facts`](Self::facts) returns, so that they can be updated for the picture on the screen.
     pub(crate) fn facts_mut(&mut self) -> &mut MovieSummary {
-        self.all[self.current].facts_mut().unwrap_or(&mut self.movie.facts)
-    }
-
-    /// Returns the properties of the movie, even while the current scene plays something else.
-    pub(crate) fn movie(&self) -> &MovieSummary {
-        &self.movie.facts
+        self.all[self.current].facts_mut().unwrap_or(&mut self.movie)
     }
 
     /// Plays another movie. If the current scene does not show the movie, it begins when a scene that does becomes the current
     /// one.
     pub(crate) fn play(&mut self, decoder: Decoder, facts: MovieSummary, frames: &mut FrameLoop) {
-        let is_shown = self.plays_movie();
-        self.movie.play(decoder, facts, is_shown.then_some(frames));
+        self.movie = facts;
+        if self.plays_movie() {
+            frames.play(ParkedMovie::new(decoder));
+        } else if let Some(before) = self.parked.replace(ParkedMovie::new(decoder)) {
+            before.retire();
+        }
     }
 
     /// Makes a scene the current one.
@@ -233,13 +244,13 @@ impl Scenes {
             return Ok(());
         }
         let (showed, shows) = (self.plays_movie(), self.all[next].facts().is_none());
-        if shows && !showed && self.movie.facts.is_opening() {
+        if shows && !showed && self.movie.is_opening() {
             let hint = "Open one with o, or drop it on the window.";
             return Err(Error::new("There is no movie to show.", "None has been opened yet.", hint));
         }
         self.current_mut().leave(frames);
         if showed && !shows {
-            self.movie.park(frames);
+            self.parked = Some(frames.park());
         }
         let before = std::mem::replace(&mut self.current, next);
         let entered = self.enter(frames);
@@ -253,8 +264,10 @@ impl Scenes {
     /// Enters the current scene, and resumes the movie if the scene shows it.
     fn enter(&mut self, frames: &mut FrameLoop) -> Result<()> {
         self.current_mut().enter(frames)?;
-        if self.plays_movie() {
-            self.movie.resume(frames);
+        if self.plays_movie()
+            && let Some(parked) = self.parked.take()
+        {
+            frames.play(parked);
         }
         Ok(())
     }
@@ -268,7 +281,7 @@ impl Scenes {
     /// these threads have ended.
     pub(crate) fn end(&mut self) -> bool {
         // All are ended, even if the first one returns false.
-        let movie = self.movie.end();
+        let movie = self.parked.as_mut().is_none_or(|parked| parked.decoder.end());
         self.all.iter_mut().map(|scene| scene.end()).fold(movie, |all, ended| all && ended)
     }
 

@@ -46,6 +46,7 @@ use super::wake::Wake;
 use crate::app::size::{DEFAULT_SIZE, WindowSize, displayed_size, frame_size};
 use crate::gl_window::{GlWindow, Interface};
 use crate::options::PlayArgs;
+use crate::options::values::name_of;
 use crate::scene;
 use crate::window_system::WindowSystem;
 use base::device::DeviceKind;
@@ -202,7 +203,7 @@ impl<'a> Player<'a> {
         let other_interface = args.gl.and(gl_window.reason.as_ref()).map(|reason| {
             let what = format!(
                 "--gl {} was asked for, but OpenGL runs with {}.",
-                interface.name(),
+                name_of(&interface),
                 gl_window.renderer
             );
             let hint = match gl_window.window_system() {
@@ -215,7 +216,7 @@ impl<'a> Player<'a> {
         if let Some(info) = info {
             check_texture_size(&gl, info.width, info.height)?;
         }
-        let movies = Movies::new(playlist, info, waker);
+        let movies = Movies::new(playlist, info);
         let (store, settings, unreadable) = Store::open(settings);
         let surface = Surface::new(event_loop, &gl, settings.ui_scale, waker)?;
         let (variant, radius) = match args.filter.wipe {

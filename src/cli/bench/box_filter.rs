@@ -1,11 +1,9 @@
 //! `clreel bench` for the box filter: times the variants on the frames of a movie, and the conversions from YUV to RGBA.
 
-use std::path::PathBuf;
-
 use super::results::Results;
 use super::whole_frames::Client;
 use super::why;
-use super::{Session, conversions, devices, options, selected_variants};
+use super::{Session, devices, options, selected_variants};
 use crate::cli::ladders::size_option_ids;
 use crate::cli::{BenchArgs, deduplicate, usage};
 use base::error::{Error, Result};
@@ -15,7 +13,8 @@ use box_filter::trial::Trials;
 use box_filter::{Code, OWN_FILE, VariantId};
 use compute::variant::{Variant, Work};
 use ladder::results::Input;
-use ladder::runner::{Ladder as _, describe_case};
+use ladder::rows::CaseRun;
+use ladder::runner::Ladder as _;
 use ladders::box_filter::whole_frames::TestFrame;
 use ladders::box_filter::{BoxFilter, NonClVariant, all_variants};
 use ladders::yuv_to_rgba::{self, Selection};
@@ -26,15 +25,12 @@ use opencl::watch;
 /// The maximum number of frames of the movie that are decoded. The timed rounds use them in turn.
 const MAX_FRAMES: usize = 30;
 
-/// Returns the id and the variant of each box filter, in the order of [`VariantId::all`]; also that of the user's own kernel if
-/// `sources` contain one.
-fn filters(
-    sources: &Sources,
-) -> impl Iterator<Item = (&'static str, &'static Variant<Code, NonClVariant>)> + Clone + use<> {
+/// Returns the variants of the box filter, in the order of [`VariantId::all`]; also that of the user's own kernel if `sources`
+/// contain one.
+fn filters(sources: &Sources) -> impl Iterator<Item = &'static Variant<Code, NonClVariant>> + Clone + use<> {
     let has_own = sources.text(OWN_FILE).is_ok();
     let is_there = move |id: &str| has_own || id != VariantId::own().name;
-    let filters = all_variants().iter().filter(move |variant| is_there(variant.id) && !is_native(variant));
-    filters.map(|variant| (variant.id, variant))
+    all_variants().iter().filter(move |variant| is_there(variant.id) && !is_native(variant))
 }
 
 /// Returns true if this is one of the filters in Rust, which are timed only with `--native`.
@@ -45,23 +41,16 @@ fn is_native(variant: &Variant<Code, NonClVariant>) -> bool {
 /// Runs the benchmark of the box filter; returns the exit code.
 pub(crate) fn run(args: &BenchArgs) -> Result<u8> {
     if let Some(name) = args.ladder.first_explicit(size_option_ids()) {
-        return Ok(usage(
-            "bench",
-            &format!("{name} does not apply to the box filter, which filters the frames of a movie"),
-        ));
+        let why = format!("{name} does not apply to the box filter, which filters the frames of a movie");
+        usage("bench", &why);
     }
     let sources = Sources::from_environment();
-    let mut variants = match selected_variants(&args.variant, filters(&sources)) {
-        Ok(variants) => variants,
-        Err(why) => return Ok(usage("bench", &why)),
-    };
+    let mut variants =
+        selected_variants(&args.variant, filters(&sources)).unwrap_or_else(|why| usage("bench", &why));
     let devices = devices(args, variants.iter().map(|variant| variant.back_end()))?;
     variants.extend(all_variants().iter().filter(|variant| args.native && is_native(variant)));
     let radii = deduplicate(&args.radius);
-    let file: PathBuf = match &args.file {
-        Some(file) => file.clone(),
-        None => video::bundled_clip()?,
-    };
+    let file = args.file.clone().map_or_else(video::bundled_clip, Ok)?;
     if let Some(size) = args.size {
         // Fails before the frames are scaled, which takes time.
         let ladder = BoxFilter::on_noise(size);
@@ -80,22 +69,20 @@ pub(crate) fn run(args: &BenchArgs) -> Result<u8> {
         return Err(Error::new("There is nothing to time.", "The movie has no decodable frame.", ""));
     };
     let mut original = TestFrame::from_rgba(first, size)?;
+    // The input for the conversions; `None` if no kernel converts the movie's pixel format.
     let movie = match args.conversions {
         Selection::None => None,
-        Selection::All | Selection::Input => conversions::input(&file, size, args.references.get())?,
-    };
-
-    let input = Input {
-        file: file.display().to_string(),
-        width: size.0,
-        height: size.1,
-        frames: clip.frames.len(),
-        at_s: args.at,
+        Selection::All | Selection::Input => {
+            let (frame, _) = video::read_frame_at(&file, 0.0, args.references.get())?;
+            yuv_to_rgba::Input::of(&frame.picture, size)
+        }
     };
     let ladder = BoxFilter::on_noise(size);
     let cases: Vec<_> = radii.iter().map(|radius| ladder.case(*radius)).collect();
-    let named = cases.iter().map(|case| describe_case(&ladder, case)).collect();
-    let results = Results { input: Some(input), ..Results::new(args, BoxFilter::INFO.name, named, &devices) };
+    let mut results = Results::new(args, &ladder, &cases, &devices);
+    let (width, height) = size;
+    let (file, frames) = (file.display().to_string(), clip.frames.len());
+    results.input = Some(Input { file, width, height, frames, at_s: args.at });
     let mut session = Session::start(args, results, sources.clone(), variants.len())?;
     let mut trials = Trials::new(args.timeouts.kernel_timeout);
     for (index, device) in devices.iter().enumerate() {
@@ -151,13 +138,12 @@ fn time_whole_frames(session: &Session, device: usize, client: &mut Client, radi
         if !session.should_continue() {
             return;
         }
-        let mut timed = Vec::new();
-        for (_, run) in live.results().devices[device].runs.iter().filter(|(of, _)| *of == case) {
-            let ids = run.timed().filter(|(row, _)| row.entry.extra.is_none()).map(|(row, _)| row.entry.id);
-            timed.extend(ids.filter_map(|id| id.parse::<VariantId>().ok()));
-        }
+        let run = live.results().devices[device].runs.get(case).cloned();
+        let rows = run.iter().flat_map(CaseRun::timed).filter(|(row, _)| row.entry.extra.is_none());
+        let timed: Vec<VariantId> = rows.filter_map(|(row, _)| row.entry.id.parse().ok()).collect();
         match client.time(&timed, *radius, options(args), |message| live.set_message(message)) {
-            Ok(rows) => live.results().devices[device].whole_frames.get_or_insert_default().extend(rows),
+            Ok(run) if run.variants.is_empty() => {}
+            Ok(run) => live.results().devices[device].whole_frames.push(run),
             Err(error) => print_message(&error),
         }
     }

@@ -1,43 +1,18 @@
 //! Results of the YUV to RGBA conversions in `bench`, as a table and as JSON.
 
-use std::path::Path;
-
 use serde_json::json;
 
-use super::reasons::Reasons;
+use super::table::{cells, rate_cells, reason_lines};
 use crate::cli::output::{print_line, table};
 use base::error::Result;
-use base::timing::believed;
 use base::verify::Checked;
 use compute::BackEnd;
 use ladder::measure::Measurement;
 use ladder::results::{RowReport, RunReport};
+use ladder::rows::Throughput;
 use ladder::{NOT_TIMED, Outcome};
-use ladders::yuv_to_rgba::{Input, Row};
+use ladders::yuv_to_rgba::Row;
 use opencl::memory::Storage;
-use video::{References, read_frame_at};
-
-/// Reads the first frame of a movie and scales it to `size`, as the input for the conversions; `None` if no kernel converts its
-/// pixel format.
-///
-/// # Errors
-/// If the movie has no decodable frame.
-pub(super) fn input(file: &Path, size: (u32, u32), references: References) -> Result<Option<Input>> {
-    let (frame, _) = read_frame_at(file, 0.0, references)?;
-    Ok(Input::of(&frame.picture, size))
-}
-
-fn measurement(row: &Row) -> Option<&Measurement> {
-    row.outcome.as_ref().ok().and_then(Option::as_ref)
-}
-
-/// Returns the text that explains a row's outcome: the failure or the difference of a conversion, with the picture concerned;
-/// for an exact conversion, the reason why its time is wall time. `None` if there is nothing to explain.
-fn reason(row: &Row) -> Option<String> {
-    let Err(outcome) = &row.outcome else { return row.clock_reason.clone() };
-    let case = if row.case.is_empty() { String::new() } else { format!("{}: ", row.case) };
-    outcome.reason().map(|reason| format!("{case}{reason}"))
-}
 
 /// Returns the word for the kind of memory that a conversion writes: buffer or image.
 fn destination(row: &Row) -> &'static str {
@@ -55,7 +30,7 @@ pub(super) fn name(row: &Row) -> String {
 
 /// Returns the name and the times of each conversion that has times.
 pub(super) fn times(rows: &[Row]) -> impl Iterator<Item = (String, &Measurement)> {
-    rows.iter().filter_map(|row| Some((name(row), measurement(row)?)))
+    rows.iter().filter_map(|row| Some((name(row), row.outcome.as_ref().ok()?.as_ref()?)))
 }
 
 /// Returns the results of the conversions as a case of the report; `None` if there are none. The times of each run are included
@@ -68,6 +43,7 @@ pub(super) fn report(rows: &[Row], has_samples: bool) -> Option<RunReport> {
             Err(outcome) => outcome.clone(),
         };
         let report = RowReport::of_outcome(name(row), &outcome, has_samples);
+        let case = if row.case.is_empty() { String::new() } else { format!("{}: ", row.case) };
         let checked = Checked {
             sizes: row.sizes.iter().map(|(width, height)| format!("{width}x{height}")).collect(),
             inputs: vec![format!("{} pictures", row.pictures)],
@@ -76,7 +52,11 @@ pub(super) fn report(rows: &[Row], has_samples: bool) -> Option<RunReport> {
         RowReport {
             kind: Some(BackEnd::OpenCl.as_str().to_owned()),
             outcome: row.outcome.as_ref().err().map_or("ok", Outcome::word).to_owned(),
-            reason: reason(row),
+            // The failure or the difference, with the picture concerned, or the reason why the time is wall time.
+            reason: match &row.outcome {
+                Ok(_) => row.clock_reason.clone(),
+                Err(outcome) => outcome.reason().map(|reason| format!("{case}{reason}")),
+            },
             implementation: Some(json!({
                 "conversion": row.id,
                 "kernel": row.kernel,
@@ -106,7 +86,7 @@ pub(super) fn print(
     device: &str,
     (width, height): (u32, u32),
     rows: &[Row],
-    reasons: &mut Reasons,
+    reasons: &mut Vec<String>,
 ) -> Result<()> {
     if rows.is_empty() {
         return Ok(());
@@ -116,15 +96,7 @@ pub(super) fn print(
     print_line(format!("{device} · {width}×{height} · conversions to RGBA · {clock} in ms"))?;
     let mut table = table(["conversion", "min", "p50", "p95", "n", "fps"], 1..6);
     for (name, m) in times(rows) {
-        let (s, precision) = (&m.time, [m.precision()]);
-        table.add_row([
-            name,
-            believed(s.min, &precision),
-            believed(s.p50, &precision),
-            believed(s.p95, &precision),
-            s.n.to_string(),
-            believed(1000.0 / s.p50.max(1e-6), &precision),
-        ]);
+        table.add_row(cells(&name, m, rate_cells(Throughput::Frames, m, None)));
     }
     if times(rows).next().is_some() {
         print_line(table)?;
@@ -142,6 +114,6 @@ pub(super) fn print(
     let failures = rows
         .iter()
         .filter_map(|row| Some((name_with_kernel(row), row.outcome.as_ref().err()?, row.case.as_str())));
-    reasons.lines(failures).into_iter().try_for_each(print_line)?;
+    reason_lines(failures, reasons).into_iter().try_for_each(print_line)?;
     print_line("")
 }

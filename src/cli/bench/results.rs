@@ -1,25 +1,24 @@
 //! The results of a benchmark of any ladder, which are updated during the measurement, and printed at its end.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::{conversions, report, table, whole_frames};
+use super::table::print_run;
+use super::{conversions, whole_frames, why};
 use crate::cli::live::LiveResults;
-use crate::cli::output::print_json;
-use crate::cli::{BenchArgs, exit};
+use crate::cli::output::{print_json, print_line, write_svg};
+use crate::cli::{BenchArgs, PROGRAM, exit};
 use base::device::DeviceInfo;
 use base::error::{Error, Result};
 use base::metadata::Metadata;
-use base::save;
 use base::stderr::print_message;
-use base::timing::{Noise, noise};
+use base::timing::noise;
 use ladder::chart;
-use ladder::measure::Measurement;
-use ladder::results::Input;
+use ladder::results::{DeviceReport, Input, Report, RunReport};
 use ladder::roofline::{self, Panel};
-use ladder::rows::{Case, CaseRun};
+use ladder::rows::{Case, CaseRun, folder_letter};
+use ladder::runner::{Ladder, describe_case};
 use ladder::why::DevicePeaks;
 use ladder::{NOT_TIMED, Outcome};
 use ladders::yuv_to_rgba;
@@ -39,15 +38,24 @@ pub(super) struct Results {
 
 impl Results {
     /// Creates the results of a benchmark that has not begun, for a ladder on generated data.
-    pub(super) fn new(
+    pub(super) fn new<L: Ladder>(
         args: &BenchArgs,
-        ladder: &'static str,
-        cases: Vec<Case>,
+        ladder: &L,
+        cases: &[L::Case],
         devices: &[Option<Device>],
     ) -> Self {
-        let metadata = Metadata::now(concat!("clreel ", env!("CARGO_PKG_VERSION")));
-        let devices = devices.iter().map(|device| DeviceResults::new(device.as_ref())).collect();
-        Self { args: args.clone(), metadata, ladder, input: None, cases, devices }
+        let device = |device: &Option<Device>| DeviceResults {
+            device: device.as_ref().map(|device| device.info.clone()),
+            ..DeviceResults::default()
+        };
+        Self {
+            args: args.clone(),
+            metadata: Metadata::now(PROGRAM),
+            ladder: ladder.info().name,
+            input: None,
+            cases: cases.iter().map(|case| describe_case(ladder, case)).collect(),
+            devices: devices.iter().map(device).collect(),
+        }
     }
 
     /// Returns the two folders of kernels that are compared; empty if there are not two.
@@ -57,15 +65,16 @@ impl Results {
 }
 
 /// The results of a benchmark on one device.
+#[derive(Default)]
 pub(super) struct DeviceResults {
     /// The properties of the device; `None` if there is no OpenCL device and no variant needs one.
     pub device: Option<DeviceInfo>,
-    /// The results of each case that was run, with the index of the case in [`Results::cases`].
-    pub runs: Vec<(usize, CaseRun)>,
+    /// The results of the cases that were run, in the order of [`Results::cases`].
+    pub runs: Vec<CaseRun>,
     /// The results of the conversions from YUV to RGBA; empty if none are checked.
     pub conversions: Vec<yuv_to_rgba::Row>,
-    /// The times of whole frames; `None` without `--whole-frames`.
-    pub whole_frames: Option<Vec<whole_frames::Row>>,
+    /// The times of whole frames, a case for each radius; empty without `--whole-frames`.
+    pub whole_frames: Vec<RunReport>,
     /// The measured peaks of the device; `None` without `--why` and `--roofline`.
     pub peaks: Option<DevicePeaks>,
     /// Sentences on how modified kernels access memory, each with the id of its variant.
@@ -73,30 +82,17 @@ pub(super) struct DeviceResults {
 }
 
 impl DeviceResults {
-    /// Creates the results of a device on which nothing has been measured yet; `None` stands for no device.
-    pub(crate) fn new(device: Option<&Device>) -> Self {
-        let device = device.map(|device| device.info.clone());
-        Self {
-            device,
-            runs: Vec::new(),
-            conversions: Vec::new(),
-            whole_frames: None,
-            peaks: None,
-            accesses: Vec::new(),
-        }
-    }
-
     /// Replaces the stored results of the case with this index by newer ones.
     pub(crate) fn update(&mut self, case: usize, run: CaseRun) {
-        match self.runs.iter_mut().find(|(known, _)| *known == case) {
-            Some((_, known)) => *known = run,
-            None => self.runs.push((case, run)),
+        match self.runs.get_mut(case) {
+            Some(known) => *known = run,
+            None => self.runs.push(run),
         }
     }
 
     /// Returns true if a variant failed with this error.
     pub(crate) fn has_error(&self, wanted: &Error) -> bool {
-        let mut outcomes = self.runs.iter().flat_map(|(_, run)| run.outcomes());
+        let mut outcomes = self.runs.iter().flat_map(CaseRun::outcomes);
         outcomes.any(|outcome| matches!(outcome, Outcome::Failed(error) if error == wanted))
     }
 
@@ -110,14 +106,34 @@ impl LiveResults for Results {
     /// Prints the results as JSON or as tables, and writes the requested charts and the file of saved results.
     fn print(&self, interrupted: Option<&str>) -> Result<()> {
         // The results are printed even if a file cannot be written, and vice versa.
-        let charted = self.write_chart(interrupted).and(self.write_roofline());
-        let saved =
-            self.args.save.as_ref().map_or(Ok(()), |path| report::report(self, interrupted, true).save(path));
+        let title = self.ladder.replace('_', " ");
+        let charted = write_svg(self.args.chart.as_ref(), || {
+            let panels: Vec<_> = self.runs().map(|(device, run)| (device.name(), run)).collect();
+            chart::svg(&title, &panels, interrupted)
+        });
+        let charted = charted.and(write_svg(self.args.roofline.as_ref(), || {
+            let panels = self.runs().map(|(device, run)| {
+                let peaks = device.peaks.unwrap_or_default();
+                Panel { device: device.name(), run, peaks }
+            });
+            roofline::svg(&title, &panels.collect::<Vec<_>>())
+        }));
+        let report = |has_samples| self.report(interrupted, has_samples);
+        let saved = self.args.save.as_ref().map_or(Ok(()), |path| report(true).save(path));
         match self.args.json {
-            true => print_json(&report::report(self, interrupted, false))?,
-            false => table::print(self)?,
+            true => print_json(&report(false))?,
+            false => self.print_tables()?,
         }
-        if let Some(noisy) = noise::summary(&self.noise_by_row()) {
+        let mut rows = Vec::new();
+        for (_, run) in self.runs() {
+            let peaks = run.timed_peaks().map(|(peak, measured)| (peak.name, measured));
+            let timed = run.timed().map(|(row, measured)| (row.entry.name.as_str(), measured));
+            let all = peaks.chain(timed);
+            rows.extend(all.map(|(name, of)| (format!("{name}, {}", run.case.short), of.noise())));
+        }
+        let conversions = self.devices.iter().flat_map(|device| conversions::times(&device.conversions));
+        rows.extend(conversions.map(|(name, measured)| (name, measured.noise())));
+        if let Some(noisy) = noise::summary(&rows) {
             print_message(&noisy);
         }
         charted.and(saved)
@@ -125,15 +141,14 @@ impl LiveResults for Results {
 
     /// Returns a sentence about the results that an interrupted benchmark lacks.
     fn describe_missing(&self) -> String {
-        let mut missing = Vec::new();
-        let mut few = Vec::new();
+        let (mut missing, mut few) = (Vec::new(), Vec::new());
         for device in &self.devices {
             let on = match self.devices.len() {
                 2.. => format!(" on {}", device.name()),
                 _ => String::new(),
             };
             for (index, Case { short, .. }) in self.cases.iter().enumerate() {
-                let Some((_, run)) = device.runs.iter().find(|(of, _)| *of == index) else {
+                let Some(run) = device.runs.get(index) else {
                     missing.push(format!("all variants at {short}{on}"));
                     continue;
                 };
@@ -157,50 +172,74 @@ impl LiveResults for Results {
     /// Returns the JSON report for the window, with the times of each run, which the window may save; `None` if no window
     /// started this process.
     fn for_window(&self) -> Option<impl Serialize> {
-        self.args.live.then(|| report::report(self, None, true))
+        self.args.live.then(|| self.report(None, true))
     }
 }
 
 impl Results {
-    /// Writes the bar chart as an SVG file, if one was requested.
-    fn write_chart(&self, interrupted: Option<&str>) -> Result<()> {
-        let Some(path) = &self.args.chart else { return Ok(()) };
-        let mut panels = Vec::new();
-        for device in &self.devices {
-            panels.extend(device.runs.iter().map(|(_, run)| (device.name(), run)));
+    /// Returns the results of all cases on all devices.
+    fn runs(&self) -> impl Iterator<Item = (&DeviceResults, &CaseRun)> {
+        self.devices.iter().flat_map(|device| device.runs.iter().map(move |run| (device, run)))
+    }
+
+    /// Prints all tables, and the reasons and notes below them.
+    fn print_tables(&self) -> Result<()> {
+        for (index, folder) in self.folders().iter().enumerate() {
+            print_line(format!("{}: {}", folder_letter(index), base::text::name(folder)))?;
         }
-        let svg = chart::svg(&self.ladder_title(), &panels, interrupted);
-        save::atomically(path, |file| file.write_all(svg.as_bytes()))
+        for device in &self.devices {
+            let mut reasons = Vec::new();
+            device.runs.iter().try_for_each(|run| print_run(device.name(), run, &mut reasons))?;
+            // Printed once, since it is the same for all cases.
+            let unread = device.runs.iter().filter(|run| run.timed().next().is_some());
+            if let Some(why) = unread.filter_map(|run| run.clock_speed.as_ref().err()).next() {
+                print_line(format!("The speed of this device's clock cannot be read. {why}\n"))?;
+            }
+            why::print(device)?;
+            if let Some(Input { width, height, .. }) = self.input {
+                whole_frames::print(device.name(), (width, height), &device.whole_frames)?;
+                conversions::print(device.name(), (width, height), &device.conversions, &mut reasons)?;
+            }
+        }
+        Ok(())
     }
 
-    /// Writes the roofline chart as an SVG file, if one was requested.
-    fn write_roofline(&self) -> Result<()> {
-        let Some(path) = &self.args.roofline else { return Ok(()) };
-        let panels = self.devices.iter().flat_map(|device| {
-            let panel = |run| Panel { device: device.name(), run, peaks: device.peaks.unwrap_or_default() };
-            device.runs.iter().map(move |(_, run)| panel(run))
-        });
-        let svg = roofline::svg(&self.ladder_title(), &panels.collect::<Vec<_>>());
-        save::atomically(path, |file| file.write_all(svg.as_bytes()))
-    }
-
-    /// Returns the name of the ladder, for the titles of charts.
-    fn ladder_title(&self) -> String {
-        self.ladder.replace('_', " ")
+    /// Creates the report that `compare` and the Lab read, with the times of each run if `has_samples` is true. `interrupted` is
+    /// a sentence about the missing results if a signal ended the benchmark.
+    fn report(&self, interrupted: Option<&str>, has_samples: bool) -> Report {
+        let sharing = ("copy", "bench opens no window; `clreel devices` tests sharing");
+        let device = |of: &DeviceResults| {
+            let run = |run: &CaseRun| RunReport::of(run, of.peaks, |row| why::why(of, row), has_samples);
+            let frames = of.whole_frames.iter().cloned().map(|mut run| {
+                if !has_samples {
+                    run.variants.iter_mut().for_each(|row| row.samples = None);
+                }
+                run
+            });
+            let runs = of.runs.iter().map(run).chain(frames);
+            DeviceReport {
+                peaks: of.peaks,
+                runs: runs.chain(conversions::report(&of.conversions, has_samples)).collect(),
+                ..DeviceReport::new(of.device.as_ref(), sharing)
+            }
+        };
+        Report {
+            input: self.input.clone(),
+            interrupted: interrupted.map(str::to_owned),
+            folders: self.folders().iter().map(base::text::unicode).collect(),
+            devices: self.devices.iter().map(device).collect(),
+            ..Report::new(self.metadata.clone(), self.ladder)
+        }
     }
 
     /// Returns the exit code of the results so far: 3 if a variant differs from the reference, else 1 if one failed, else 4 if
     /// a kernel of the second folder is slower than that of the first one by more than the threshold, else 0.
     pub(crate) fn exit_code(&self) -> u8 {
-        let runs = || self.devices.iter().flat_map(|device| device.runs.iter().map(|(_, run)| run));
-        let mut ratios = runs().flat_map(|run| run.rows.iter().filter_map(|row| run.ratio_of_folders(row)));
+        let mut ratios =
+            self.runs().flat_map(|(_, run)| run.rows.iter().filter_map(|row| run.ratio_of_folders(row)));
+        let threshold = self.args.threshold.unwrap_or_default();
         match self.check_code() {
-            exit::DONE
-                if ratios
-                    .any(|ratio| ratio.verdict().is_slower_by(self.args.threshold.unwrap_or_default())) =>
-            {
-                exit::SLOWER
-            }
+            exit::DONE if ratios.any(|ratio| ratio.verdict().is_slower_by(threshold)) => exit::SLOWER,
             code => code,
         }
     }
@@ -210,33 +249,18 @@ impl Results {
     pub(crate) fn check_code(&self) -> u8 {
         let (mut differs, mut fails) = (false, false);
         for device in &self.devices {
-            let variants = device.runs.iter().flat_map(|(_, run)| run.outcomes());
+            let variants = device.runs.iter().flat_map(CaseRun::outcomes);
             let conversions = device.conversions.iter().filter_map(|row| row.outcome.as_ref().err());
-            let frames = device.whole_frames.iter().flatten().filter_map(whole_frames::Row::failure);
-            for outcome in variants.chain(conversions).chain(frames) {
+            for outcome in variants.chain(conversions) {
                 differs |= matches!(outcome, Outcome::Mismatch(_));
                 fails |= matches!(outcome, Outcome::Failed(_));
             }
+            for row in device.whole_frames.iter().flat_map(|run| &run.variants) {
+                differs |= row.outcome == "mismatch";
+                fails |= row.outcome == "failed";
+            }
         }
         exit::check_code(differs, fails)
-    }
-
-    /// Returns the name of each timed row on all devices, and the reasons why its times are noisy (`None` if they are not).
-    fn noise_by_row(&self) -> Vec<(String, Option<Noise>)> {
-        let mut rows = Vec::new();
-        for (_, run) in self.devices.iter().flat_map(|device| &device.runs) {
-            let peaks = run.timed_peaks().map(|(peak, measured)| (peak.name, measured));
-            let timed = run.timed().map(|(row, measured)| (row.entry.name.as_str(), measured));
-            let row_of = |(name, measured): (&str, &Measurement)| {
-                (format!("{name}, {}", run.case.short), measured.noise())
-            };
-            rows.extend(peaks.chain(timed).map(row_of));
-        }
-        for device in &self.devices {
-            let times = conversions::times(&device.conversions);
-            rows.extend(times.map(|(name, measured)| (name, measured.noise())));
-        }
-        rows
     }
 }
 
@@ -247,26 +271,25 @@ mod tests {
     use box_filter::{VariantId, named};
     use clap::Parser as _;
     use compute::sample::Sample;
+    use ladder::measure::Measurement;
     use ladder::rows::{Entry, Row};
-    use ladder::runner::describe_case;
     use ladders::box_filter::{BoxFilter, all_variants};
     use opencl::memory::Rgba;
 
     fn results(runs: Vec<(u32, Vec<(VariantId, Outcome)>)>) -> Results {
         let ladder = BoxFilter::on_noise((1, 1));
-        let case = |radius| describe_case(&ladder, &ladder.case(radius));
-        let cases = [1, 7, 31].map(case).to_vec();
-        let runs = runs.into_iter().enumerate().map(|(index, (radius, outcomes))| {
+        let cases = [1, 7, 31].map(|radius| ladder.case(radius));
+        let runs = runs.into_iter().map(|(radius, outcomes)| {
             let row = |(id, outcome): (VariantId, Outcome)| {
                 let variant = all_variants().iter().find(|variant| variant.id == id.name).unwrap();
                 Row::new(Entry::new(variant, None), outcome)
             };
             let rows = outcomes.into_iter().map(row).collect();
-            (index, CaseRun { rows, ..CaseRun::new(case(radius)) })
+            CaseRun { rows, ..CaseRun::new(describe_case(&ladder, &ladder.case(radius))) }
         });
         let cli = Cli::parse_from(["clreel", "bench", "--frames", "9"]);
         let Some(Command::Bench(args)) = cli.command else { panic!("{cli:?}") };
-        let mut results = Results::new(&args, BoxFilter::INFO.name, cases, &[None]);
+        let mut results = Results::new(&args, &ladder, &cases, &[None]);
         results.devices[0].runs = runs.collect();
         results
     }
@@ -284,7 +307,7 @@ mod tests {
         assert_eq!(code(vec![failed.clone()]), exit::FAILED);
         assert_eq!(code(vec![failed.clone(), Outcome::Mismatch(report), failed.clone()]), exit::MISMATCH);
         let mut peak = results(vec![(1, Vec::new())]);
-        peak.devices[0].runs[0].1.peaks[0] = failed;
+        peak.devices[0].runs[0].peaks[0] = failed;
         assert_eq!(peak.exit_code(), exit::FAILED, "a failed peak kernel counts, too");
     }
 

@@ -5,25 +5,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::process::Command;
 
-use super::oclgrind::checker;
-use super::{RUN_SUBCOMMAND, missing_oclgrind};
+use super::RUN_SUBCOMMAND;
+use super::oclgrind::{self, checker, messages};
 use base::error::{Error, Result};
-use base::exit;
 use box_filter::{BuiltVariant, Extent, Scratch, VariantId};
 use opencl::cl::ClContext;
 use opencl::memory::{Picture, Storage};
-use opencl::sandbox::{Limit, Sandbox};
+use opencl::sandbox::Limit;
 
 /// The size of the picture that the kernels filter, in pixels; it takes several rows of work-groups.
 const SIZE: (u32, u32) = (64, 8);
-/// The radius of the filter in pixels; it is small, since each access is reported.
-const RADIUS: u32 = 1;
-/// The maximum number of accesses that are reported.
-const MAX_ACCESSES: usize = 100_000;
-/// The maximum length of Oclgrind's log that is read, in bytes.
-const MAX_LOG: usize = 64 << 20;
 /// The distance in bytes above which the accesses of neighbouring work-items share no cache line.
 const CACHE_LINE: u64 = 64;
 /// A kernel is reported to have few active work-items if fewer than one pixel in this number has a work-item that accesses a
@@ -31,9 +23,8 @@ const CACHE_LINE: u64 = 64;
 const FEW_ACTIVE: usize = 8;
 
 /// An access of a work-item to a picture.
-#[derive(Debug, Clone, PartialEq)]
-struct Access {
-    kernel: String,
+struct Access<'a> {
+    kernel: &'a str,
     is_read: bool,
     address: u64,
     /// The work-item's global id in both dimensions.
@@ -55,65 +46,42 @@ pub(crate) fn sentences(
 ) -> Result<Vec<String>> {
     let failed =
         |e: std::io::Error| Error::new("The accesses of kernels could not be found.", format!("{e}."), "");
-    let mut command = Command::new(checker().ok_or_else(missing_oclgrind)?);
-    command.args(["--max-errors", &MAX_ACCESSES.to_string(), "--build-options", "-cl-opt-disable"]);
-    command.args(["--log", "/dev/stdout"]);
-    command.arg(std::env::current_exe().map_err(failed)?).args([RUN_SUBCOMMAND, id.name, "--accesses"]);
-    if cpu {
-        command.arg("--cpu");
-    }
-    if let Some(folder) = kernels {
-        command.arg("--kernels").arg(folder);
-    }
-    let child = Sandbox::start(command, None).map_err(failed)?;
-    let (log, _) = child.output(MAX_LOG, |passed| limit.exceeded_by(passed));
+    let options = ["--max-errors", "100000", "--build-options", "-cl-opt-disable", "--log", "/dev/stdout"];
+    let arguments = [RUN_SUBCOMMAND, id.name, "--accesses"];
+    let (log, _) = oclgrind::run(&checker()?, &options, &arguments, cpu, kernels, limit).map_err(failed)?;
     Ok(describe(&parse(&log)))
 }
 
-/// Runs a built variant once with pictures of a single pixel, for the hidden subcommand; returns the exit code.
+/// Runs a built variant once with pictures of a single pixel, for the hidden subcommand.
 ///
 /// # Errors
 /// If the kernels cannot run.
-pub(super) fn run_on_one_pixel(cl: &ClContext, built: &BuiltVariant) -> Result<u8> {
+pub(super) fn run_on_one_pixel(cl: &ClContext, built: &BuiltVariant) -> Result<()> {
     // Images have no invalid accesses.
     if built.input == Storage::Buffer {
         let [input, output] =
             [Picture::alloc(cl, Storage::Buffer, 1, 1)?, Picture::alloc(cl, Storage::Buffer, 1, 1)?];
-        let plan = built.plan([&input, &output], &mut Scratch::new(cl), Extent::rgba(SIZE, RADIUS))?;
+        // The radius is small, since each access is reported.
+        let plan = built.plan([&input, &output], &mut Scratch::new(cl), Extent::rgba(SIZE, 1))?;
         plan.enqueue_all(&cl.queue)?;
         cl.queue.finish().map_err(|e| opencl::cl::failed("The kernels could not run.", &e))?;
     }
-    Ok(exit::DONE)
+    Ok(())
 }
 
-/// Parses the accesses in Oclgrind's log.
-fn parse(log: &str) -> Vec<Access> {
-    log.split("\n\n").filter_map(parse_access).collect()
-}
-
-/// Parses one message of Oclgrind's log; `None` unless it reports an access to global memory.
-fn parse_access(message: &str) -> Option<Access> {
-    let mut lines = message.lines().map(str::trim).filter(|line| !line.is_empty());
-    let (what, address) = lines.next()?.split_once(" at global memory address 0x")?;
-    let mut access = Access {
-        kernel: String::new(),
-        is_read: what.starts_with("Invalid read"),
-        address: u64::from_str_radix(address.trim(), 16).ok()?,
-        item: (0, 0),
-        place: String::new(),
-    };
-    for line in lines {
-        if let Some(name) = line.strip_prefix("Kernel: ") {
-            access.kernel = name.to_owned();
-        } else if let Some((_, ids)) = line.split_once("Global(") {
-            let mut ids = ids.split(')').next()?.split(',').map(str::parse);
-            access.item = (ids.next()?.ok()?, ids.next()?.ok()?);
-        } else if let Some((line, file)) = line.strip_prefix("At line ").and_then(|at| at.split_once(" of "))
-        {
-            access.place = format!("{}:{}", file.trim_end_matches(':'), line.split(' ').next()?);
-        }
-    }
-    (!access.kernel.is_empty()).then_some(access)
+/// Parses the accesses to global memory in Oclgrind's log.
+fn parse(log: &str) -> Vec<Access<'_>> {
+    let accesses = messages(log).filter_map(|message| {
+        let (what, address) = message.what.split_once(" at global memory address 0x")?;
+        Some(Access {
+            kernel: message.kernel,
+            is_read: what.starts_with("Invalid read"),
+            address: u64::from_str_radix(address.trim(), 16).ok()?,
+            item: message.item,
+            place: message.found_at(),
+        })
+    });
+    accesses.collect()
 }
 
 /// Returns sentences on kernels with few active work-items, and on kernels whose neighbouring work-items access distant
@@ -121,17 +89,13 @@ fn parse_access(message: &str) -> Option<Access> {
 fn describe(accesses: &[Access]) -> Vec<String> {
     let mut sentences = Vec::new();
     let pixels = (SIZE.0 * SIZE.1) as usize;
-    let kernels: BTreeSet<&str> = accesses.iter().map(|access| access.kernel.as_str()).collect();
+    let kernels: BTreeSet<&str> = accesses.iter().map(|access| access.kernel).collect();
     for kernel in kernels {
         let of_kernel = || accesses.iter().filter(move |access| access.kernel == kernel);
         let active: BTreeSet<(u32, u32)> = of_kernel().map(|access| access.item).collect();
         if active.len() * FEW_ACTIVE < pixels {
-            let items = if active.len() == 1 {
-                "1 work-item".to_owned()
-            } else {
-                format!("{} work-items", active.len())
-            };
-            sentences.push(format!("{kernel}: {items} for {pixels} pixels."));
+            let (count, plural) = (active.len(), if active.len() == 1 { "" } else { "s" });
+            sentences.push(format!("{kernel}: {count} work-item{plural} for {pixels} pixels."));
         }
         for is_read in [true, false] {
             // The first access of each work-item in each line.

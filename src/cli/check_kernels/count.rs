@@ -1,84 +1,63 @@
 //! Counts what kernels read and write: runs them once under Oclgrind, without the compiler's optimizations, and reads its
 //! histogram of instructions. The result can be compared with [`Ladder::work`], which predicts these counts.
 
-use std::process::Command;
-
 use serde::Serialize;
 use serde_json::Value;
 
-use super::oclgrind::checker;
-use super::{COUNT_SUBCOMMAND, missing_oclgrind};
+use super::oclgrind::{self, checker};
+use super::{COUNT_SUBCOMMAND, open_under_oclgrind};
 use crate::cli::output::{print_json, print_line};
-use base::device::{DeviceInfo, DeviceKind};
+use base::device::DeviceInfo;
 use base::error::{Error, Result};
 use base::exit;
 use compute::config::Config;
 use compute::work::Transfer;
 use ladder::runner::{Ladder, Part};
-use opencl::cl::{ClContext, list_devices, no_device};
-use opencl::sandbox::{Cause, Limit, PREPARATION, Sandbox, end_with_parent};
-use opencl::sources::Sources;
-
-/// The maximum length of Oclgrind's histograms that is read, in bytes.
-const MAX_OUTPUT: usize = 4 << 20;
+use opencl::sandbox::{Cause, Limit, PREPARATION};
 
 /// The reads and writes of one launch of a kernel, as counted by Oclgrind.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub(crate) struct CountedLaunch {
-    pub(crate) kernel: String,
+#[derive(Debug, Default, PartialEq, Serialize)]
+struct CountedLaunch {
+    kernel: String,
     /// Reads of buffers, in instructions and bytes.
-    pub(crate) loads: Transfer,
+    loads: Transfer,
     /// Writes of buffers, in instructions and bytes.
-    pub(crate) stores: Transfer,
+    stores: Transfer,
     /// Pixels read from images.
-    pub(crate) image_reads: u64,
+    image_reads: u64,
     /// Pixels written to images.
-    pub(crate) image_writes: u64,
+    image_writes: u64,
     /// Barriers, summed over all work-items.
-    pub(crate) barriers: u64,
+    barriers: u64,
 }
 
 /// A case, with the work that [`Ladder::work`] predicts and the work that was counted.
 #[derive(Debug, Serialize)]
-pub(crate) struct CountedCase {
+struct CountedCase {
     /// The predicted [`KernelWork`](compute::work::KernelWork) in JSON; null if the ladder cannot predict it.
-    pub(crate) work: Value,
-    pub(crate) launches: Vec<CountedLaunch>,
+    work: Value,
+    launches: Vec<CountedLaunch>,
 }
 
-/// Runs the kernels of a variant of `ladder` in a process under Oclgrind, once for each of `cases` in JSON; returns the
-/// predicted and the counted work of each case.
+/// Runs the kernels of a variant of `ladder` in a process under Oclgrind, once for each of `cases` in JSON. Prints the
+/// predicted and the counted work of each case as JSON, for the hidden subcommand; returns the exit code.
 ///
 /// # Errors
 /// If Oclgrind is missing, or the kernels cannot run there.
-pub(crate) fn count(ladder: &str, id: &str, cpu: bool, cases: &[String]) -> Result<Vec<CountedCase>> {
-    let checker = checker().ok_or_else(missing_oclgrind)?;
+pub(crate) fn run(ladder: &str, id: &str, cpu: bool, cases: &[String]) -> Result<u8> {
     let what = || format!("The reads and writes of '{id}' could not be counted.");
     let failed = |why: String| Error::new(what(), why, "Try the kernels with `clreel check-kernels`.");
-    let mut command = Command::new(checker);
-    command.args(["--inst-counts", "--build-options", "-cl-opt-disable"]);
-    // As much as GPUs have: the largest tiles need it.
-    command.args(["--local-mem-size", "65536"]);
-    let program = std::env::current_exe().map_err(|e| failed(format!("{e}.")))?;
-    command.arg(program).args([COUNT_SUBCOMMAND, "--run", ladder, id]).args(cases);
-    if cpu {
-        command.arg("--cpu");
-    }
+    // As much local memory as GPUs have: the largest tiles need it.
+    let options = ["--inst-counts", "--build-options", "-cl-opt-disable", "--local-mem-size", "65536"];
+    let mut arguments = vec![COUNT_SUBCOMMAND, "--run", ladder, id];
+    arguments.extend(cases.iter().map(String::as_str));
     let limit = Limit::new(None, PREPARATION);
-    let child = Sandbox::start(command, None).map_err(|e| failed(format!("{e}.")))?;
-    let (output, ending) = child.output(MAX_OUTPUT, |passed| limit.exceeded_by(passed));
+    let (output, ending) = oclgrind::run(&checker()?, &options, &arguments, cpu, None, limit)
+        .map_err(|e| failed(format!("{e}.")))?;
     if ending.cause != Cause::Exit(0) {
         return Err(failed(ending.error().map_or_else(|| format!("Oclgrind {ending}."), str::to_owned)));
     }
-    Ok(parse(&output))
-}
-
-/// Prints the predicted and the counted work of each case as JSON, for the hidden subcommand; returns the exit code.
-///
-/// # Errors
-/// Returns the errors of [`count`].
-pub(crate) fn run(ladder: &str, id: &str, cpu: bool, cases: &[String]) -> Result<u8> {
-    print_json(&count(ladder, id, cpu, cases)?)?;
+    print_json(&parse(&output))?;
     Ok(exit::DONE)
 }
 
@@ -145,11 +124,7 @@ impl CountedLaunch {
 /// # Errors
 /// If there is no device, no such variant or case, or the kernels cannot run.
 pub(crate) fn run_cases<L: Ladder>(ladder: &L, id: &str, cpu: bool, cases: &[String]) -> Result<u8> {
-    // The counting process may be killed: then this one ends, too.
-    end_with_parent();
-    let device = list_devices().into_iter().next().ok_or_else(no_device)?;
-    let cl = ClContext::new(&device, Sources::from_environment())?;
-    let kind = if cpu { DeviceKind::Cpu } else { DeviceKind::Gpu };
+    let (cl, kind) = open_under_oclgrind(cpu)?;
     let info = DeviceInfo { kind, ..cl.device.info.clone() };
     let unknown = |what: &str| Error::new("Nothing can be counted.", format!("{what} is unknown."), "");
     let variant = ladder.variants().iter().find(|variant| variant.id == id);

@@ -6,16 +6,12 @@ use std::process::Command;
 
 use serde::{Deserialize, Serialize};
 
-use base::error::Error;
+use base::error::{Error, Result};
 use opencl::sandbox::{Ending, Limit, Sandbox};
 use opencl::sources::Sources;
 
-/// Name of Oclgrind's executable.
-const CHECKER: &str = "oclgrind";
-/// Maximum number of faults that are reported for one variant.
-const MAX_FAULTS: usize = 5;
 /// Maximum length of Oclgrind's log that is read, in bytes.
-const MAX_LOG: usize = 4 << 20;
+const MAX_LOG: usize = 64 << 20;
 
 /// The results of checking a variant's kernels under Oclgrind.
 #[derive(Debug, Serialize, Deserialize)]
@@ -56,66 +52,105 @@ pub(crate) struct Fault {
     pub lines: Vec<String>,
 }
 
-/// Returns the path of Oclgrind's executable; `None` if it is not installed.
-pub(super) fn checker() -> Option<PathBuf> {
-    let path = base::environment::get("PATH")?;
-    std::env::split_paths(&path).map(|folder| folder.join(CHECKER)).find(|file| file.is_file())
+/// Returns the path of Oclgrind's executable.
+///
+/// # Errors
+/// If it is not installed.
+pub(crate) fn checker() -> Result<PathBuf> {
+    let path = base::environment::get("PATH").unwrap_or_default();
+    let file = std::env::split_paths(&path).map(|folder| folder.join("oclgrind")).find(|file| file.is_file());
+    file.ok_or_else(|| {
+        Error::new(
+            "Oclgrind is not installed.",
+            "It detects data races and out-of-bounds accesses of kernels.",
+            "On Debian: apt-get install oclgrind.",
+        )
+    })
 }
 
-/// Runs this program under Oclgrind, with arguments that `arguments` adds to the command. Returns the faults that Oclgrind has
-/// found, and how the process ended. `sources` are the kernels that the process runs.
+/// Runs this program under Oclgrind with these `arguments`, for a variant's kernels for CPUs if `cpu` is true. `options` are
+/// Oclgrind's. Returns its output, and how the process ended.
 ///
 /// # Errors
 /// If the process cannot be started.
 pub(super) fn run(
     checker: &Path,
-    arguments: impl FnOnce(&mut Command),
-    sources: &Sources,
+    options: &[&str],
+    arguments: &[&str],
+    cpu: bool,
+    kernels: Option<&Path>,
     limit: Limit,
-) -> io::Result<(Vec<Fault>, Ending)> {
+) -> io::Result<(String, Ending)> {
     let mut command = Command::new(checker);
-    // The log goes through a pipe, since a file would remain if this process is killed.
-    command.args(["--data-races", "--max-errors", &MAX_FAULTS.to_string(), "--log", "/dev/stdout"]);
-    arguments(command.arg(std::env::current_exe()?));
-    let (log, ending) = Sandbox::start(command, None)?.output(MAX_LOG, |passed| limit.exceeded_by(passed));
-    Ok((parse_faults(&log, sources), ending))
+    command.args(options).arg(std::env::current_exe()?).args(arguments);
+    if cpu {
+        command.arg("--cpu");
+    }
+    if let Some(folder) = kernels {
+        // The process gets the folder from the environment, too, but hints in errors name the option.
+        command.arg("--kernels").arg(folder);
+    }
+    Ok(Sandbox::start(command, None)?.output(MAX_LOG, |passed| limit.exceeded_by(passed)))
 }
 
-/// Parses the faults in Oclgrind's log; faults of the same kernel at the same line are reported once.
-fn parse_faults(log: &str, sources: &Sources) -> Vec<Fault> {
-    let mut faults: Vec<Fault> = Vec::new();
-    for part in log.split("\n\n") {
+/// A message in Oclgrind's log on a kernel.
+pub(super) struct Message<'a> {
+    /// Oclgrind's description, such as "Invalid read of size 4 at global memory address 0x1000".
+    pub what: &'a str,
+    pub kernel: &'a str,
+    /// The work-item's global id in the first two dimensions; 0 if the message names none.
+    pub item: (u32, u32),
+    /// The kernel file and the line; a data race has two of them.
+    places: Vec<(&'a str, &'a str)>,
+}
+
+impl Message<'_> {
+    /// Returns the file and the line, such as `box_filter/03_flat.cl:25`; those of a data race are joined by " and ".
+    pub(super) fn found_at(&self) -> String {
+        let places: Vec<String> = self.places.iter().map(|(file, line)| format!("{file}:{line}")).collect();
+        places.join(" and ")
+    }
+}
+
+/// Parses Oclgrind's log; messages that name no kernel are left out.
+pub(super) fn messages(log: &str) -> impl Iterator<Item = Message<'_>> {
+    log.split("\n\n").filter_map(|part| {
         let mut lines = part.lines().map(str::trim).filter(|line| !line.is_empty());
-        let Some(what) = lines.next() else { continue };
-        let (mut kernel, mut places) = (String::new(), Vec::new());
+        let mut message = Message { what: lines.next()?, kernel: "", item: (0, 0), places: Vec::new() };
         for line in lines {
             if let Some(name) = line.strip_prefix("Kernel: ") {
-                kernel = name.to_owned();
+                message.kernel = name;
+            } else if let Some((_, ids)) = line.split_once("Global(") {
+                let mut ids = ids.split(')').next()?.split(',').map(|id| id.parse().unwrap_or(0));
+                message.item = (ids.next().unwrap_or(0), ids.next().unwrap_or(0));
             } else if let Some((line, file)) =
                 line.strip_prefix("At line ").and_then(|at| at.split_once(" of "))
             {
-                let line = line.split(' ').next().unwrap_or_default();
-                // A race names two places.
-                places.push((file.trim_end_matches(':'), line));
+                message.places.push((file.trim_end_matches(':'), line.split(' ').next()?));
             }
         }
-        let found_at: Vec<String> = places.iter().map(|(file, line)| format!("{file}:{line}")).collect();
-        let found_at = found_at.join(" and ");
-        if !kernel.is_empty()
-            && !faults.iter().any(|fault| fault.found_at == found_at && fault.kernel == kernel)
-        {
-            let lines = places.iter().filter_map(|(file, line)| source_line(sources, file, line)).collect();
-            faults.push(Fault { what: what.to_owned(), kernel, found_at, lines });
+        (!message.kernel.is_empty()).then_some(message)
+    })
+}
+
+/// Parses the faults in Oclgrind's log; faults of the same kernel at the same line are reported once.
+pub(super) fn parse_faults(log: &str, sources: &Sources) -> Vec<Fault> {
+    // The text of a line of a kernel file, preceded by its number.
+    let source_line = |(file, number): &(&str, &str)| {
+        let source = sources.text(file).ok()?;
+        let index = number.parse::<usize>().ok()?.checked_sub(1)?;
+        Some(format!("  {number} | {}", source.lines().nth(index)?.trim_end()))
+    };
+    let mut faults: Vec<Fault> = Vec::new();
+    for message in messages(log) {
+        let (what, kernel) = (message.what.to_owned(), message.kernel.to_owned());
+        let found_at = message.found_at();
+        if !faults.iter().any(|fault| fault.found_at == found_at && fault.kernel == kernel) {
+            let lines = message.places.iter().filter_map(source_line).collect();
+            faults.push(Fault { what, kernel, found_at, lines });
         }
     }
     faults
-}
-
-/// Returns the text of the line `number` of a kernel file, preceded by its number; `None` if there is no such line.
-fn source_line(sources: &Sources, file: &str, number: &str) -> Option<String> {
-    let source = sources.text(file).ok()?;
-    let index = number.parse::<usize>().ok()?.checked_sub(1)?;
-    Some(format!("  {number} | {}", source.lines().nth(index)?.trim_end()))
 }
 
 #[cfg(test)]
@@ -130,17 +165,13 @@ mod tests {
         let log = format!("{one}{one}\nOclgrind: 2 errors generated - suppressing further errors\n");
         let found = parse_faults(&log, &Sources::default());
         let [fault] = found.as_slice() else { panic!("{found:?}") };
-        assert_eq!(
-            (fault.kernel.as_str(), fault.found_at.as_str()),
-            ("box_flat_rows", "box_filter/03_flat.cl:25")
-        );
+        let found_at = "box_filter/03_flat.cl:25";
+        assert_eq!((fault.kernel.as_str(), fault.found_at.as_str()), ("box_flat_rows", found_at));
         assert!(fault.lines.len() == 1 && fault.lines[0].starts_with("  25 | "), "{:?}", fault.lines);
         let code = CheckedCode { name: "flat".to_owned(), faults: found, error: None };
         let (text, _) = code.fault_sentences().next().unwrap();
-        assert!(
-            text.starts_with("flat: Invalid write of size 8") && code.no_faults_text().is_none(),
-            "{text}"
-        );
+        assert!(text.starts_with("flat: Invalid write of size 8"), "{text}");
+        assert_eq!(code.no_faults_text(), None);
         assert_eq!(parse_faults("", &Sources::default()), []);
     }
 }

@@ -2,7 +2,6 @@
 //! The result can be saved during the test, resumed, and compared with another result (`clreel compare`). With `--sharing` it checks what OpenCL
 //! and OpenGL share instead.
 
-pub(super) mod changes;
 mod report;
 mod sharing;
 
@@ -14,7 +13,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use clap::Args;
 
 use super::live::LiveRun;
-use super::{selected_devices, usage, working_devices};
+use super::{PROGRAM, deduplicate, selected_devices, usage, working_devices};
 use crate::options::{AnyDeviceArgs, values};
 use base::error::{Error, Result};
 use base::jobs::Cancel;
@@ -32,7 +31,7 @@ use opencl::sources::Sources;
 use report::Report;
 
 /// Options of `clreel conformance`.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 pub struct ConformanceArgs {
     /// The option that selects the devices.
     #[command(flatten)]
@@ -75,49 +74,45 @@ pub struct ConformanceArgs {
 /// If the selected device does not exist, or a file cannot be read or written.
 pub(super) fn run(args: &ConformanceArgs) -> Result<u8> {
     if args.sharing {
-        return sharing::run(
-            selected_devices(working_devices(), args.on.device.as_deref())?,
-            seed(args),
-            args.json,
-        );
+        let devices = selected_devices(working_devices(), args.on.device.as_deref())?;
+        return sharing::run(devices, seed(args), args.json);
     }
     let (saved, devices) = match &args.resume {
         Some(path) => resume_test(Saved::read(path)?)?,
         None => {
-            let cases = match selected_cases(&args.types) {
-                Ok(cases) => cases,
-                Err(why) => return Ok(usage("conformance", &why)),
-            };
+            let cases = selected_cases(&args.types).unwrap_or_else(|why| usage("conformance", &why));
             let widths = if args.widths.is_empty() { Some(Widths::ALL) } else { Widths::new(&args.widths) };
-            let Some(widths) = widths else {
-                return Ok(usage("conformance", "expected vector widths of 1 (scalar), 2, 3, 4, 8 or 16"));
-            };
+            let why = "expected vector widths of 1 (scalar), 2, 3, 4, 8 or 16";
+            let widths = widths.unwrap_or_else(|| usage("conformance", why));
             new_test(args, cases, widths)?
         }
     };
-    let file = args.save.clone().or_else(|| args.resume.clone());
-    let unnamed = || PathBuf::from(format!("clreel-conformance-{}.json", saved.seed));
-    let file = file.or_else(|| (saved.depth() == Depth::Full).then(unnamed));
+    let (widths, depth, seed) = (saved.widths(), saved.depth(), saved.seed);
+    let unnamed = || PathBuf::from(format!("clreel-conformance-{seed}.json"));
+    let file = args.save.as_ref().or(args.resume.as_ref()).cloned();
+    let file = file.or_else(|| (depth == Depth::Full).then(unnamed));
     if let Some(file) = &file {
         save::can_write(file)?;
         print_message(format_args!("The result is saved in '{}' during the test.", base::text::name(file)));
     }
-    print_message(format_args!("The seed of the random numbers is {}.", saved.seed));
-    let (widths, depth, seed) = (saved.widths(), saved.depth(), saved.seed);
-    let limit = args.kernel_timeout;
-    let steps = saved.devices.iter().map(|device| device.cases.len()).sum();
-    let before =
-        saved.devices.iter().map(|device| device.cases.iter().filter(|case| case.is_settled()).count());
-    let before = before.sum();
-    let live = LiveRun::start(Report::new(saved, file, args.json), steps);
+    print_message(format_args!("The seed of the random numbers is {seed}."));
+    let cases = || saved.devices.iter().flat_map(|device| &device.cases);
+    let (steps, before) = (cases().count(), cases().filter(|case| case.is_settled()).count());
+    let live = LiveRun::start(Report { saved, file, json: args.json, write_at: Instant::now() }, steps);
     live.skip_to(before);
     let estimated = AtomicBool::new(depth == Depth::Quick);
     for (at, device) in devices.iter().enumerate() {
-        let cases = live.results().remaining_cases(at);
+        let (cases, (resumed_work, _)) = {
+            let results = live.results();
+            let saved = &results.saved.devices[at];
+            let left = saved.cases.iter().filter(|case| !case.is_settled());
+            let named = left.filter_map(|case| Some((Case::named(&case.case)?, case.values)));
+            (named.collect(), report::work(saved))
+        };
         let began = Instant::now();
         let watch = |case: Case, state| {
             let settled = live.results().record(at, case, state, device);
-            let left = live.results().seconds_left(at, began);
+            let left = live.results().seconds_left(at, began, resumed_work);
             let message =
                 format!("{case}{}", left.map(|s| format!(", about {s:.0} s left")).unwrap_or_default());
             if settled {
@@ -130,9 +125,9 @@ pub(super) fn run(args: &ConformanceArgs) -> Result<u8> {
                 live.print_line(&format!("About {} left.", duration(left)));
             }
         };
-        let options = TestOptions { cases, widths, depth, seed, limit };
+        let options = TestOptions { cases, widths, depth, seed, limit: args.kernel_timeout };
         let seconds = run::run(device, &options, &Cancel::default(), &watch)?;
-        live.results().add_times(at, seconds);
+        live.results().saved.devices[at].seconds.add(seconds);
     }
     live.results().saved.complete = true;
     Ok(live.finish()?.exit_code())
@@ -154,23 +149,19 @@ fn seed(args: &ConformanceArgs) -> u32 {
 }
 
 /// Prepares a new test; returns its result, in which nothing is tested yet, and its devices, in the same order.
-fn new_test(
-    args: &ConformanceArgs,
-    cases: Option<Vec<Case>>,
-    widths: Widths,
-) -> Result<(Saved, Vec<Device>)> {
+fn new_test(args: &ConformanceArgs, cases: Vec<Case>, widths: Widths) -> Result<(Saved, Vec<Device>)> {
     let devices = selected_devices(working_devices(), args.on.device.as_deref())?;
     let depth = if args.full { Depth::Full } else { Depth::Quick };
     let seed = seed(args);
     let of_device = |device: &Device| {
-        let cases = cases.clone().unwrap_or_else(|| Case::all(&Abilities::of(device).types()));
-        let cases = cases.into_iter().map(|case| CaseResult::new(case, widths, depth, seed)).collect();
+        let all = if cases.is_empty() { Case::all(&Abilities::of(device).types()) } else { cases.clone() };
+        let cases = all.into_iter().map(|case| CaseResult::new(case, widths, depth, seed)).collect();
         DeviceResult::new(&device.info, conditions(device), cases)
     };
     let saved = Saved {
         schema: 1,
         kind: "conformance".to_owned(),
-        program: concat!("clreel ", env!("CARGO_PKG_VERSION")).to_owned(),
+        program: PROGRAM.to_owned(),
         depth: depth.name().to_owned(),
         seed,
         complete: false,
@@ -201,23 +192,20 @@ fn resume_test(saved: Saved) -> Result<(Saved, Vec<Device>)> {
     let present = working_devices();
     let mut devices = Vec::new();
     for earlier in &saved.devices {
-        let is_it = |device: &&Device| {
-            (&device.info.name, &device.info.platform) == (&earlier.name, &earlier.platform)
-        };
-        let device = present.iter().find(is_it);
-        let device = device
-            .ok_or_else(|| refused(format!("There is no OpenCL device '{}' any more.", earlier.name)))?;
+        let DeviceResult { name, platform, version, driver, .. } = earlier;
+        let is_it = |device: &&Device| (&device.info.name, &device.info.platform) == (name, platform);
+        let gone = || refused(format!("There is no OpenCL device '{name}' any more."));
+        let device = present.iter().find(is_it).ok_or_else(gone)?;
         let info = &device.info;
-        if (&info.driver, &info.version) != (&earlier.driver, &earlier.version) {
+        if (&info.driver, &info.version) != (driver, version) {
             return Err(refused(format!(
-                "The driver of '{}' was {} ({}), and is {} ({}).",
-                earlier.name, earlier.driver, earlier.version, info.driver, info.version
+                "The driver of '{name}' was {driver} ({version}), and is {} ({}).",
+                info.driver, info.version
             )));
         }
         if conditions(device) != earlier.conditions {
-            return Err(refused(
-                "The kernels, or the device's handling of subnormal numbers, have changed.".to_owned(),
-            ));
+            let why = "The kernels, or the device's handling of subnormal numbers, have changed.";
+            return Err(refused(why.to_owned()));
         }
         // Cases that are done must have tested the same numbers.
         if let Some(other) = earlier.cases.iter().find(|case| !case.matches_counts(&counts)) {
@@ -225,42 +213,33 @@ fn resume_test(saved: Saved) -> Result<(Saved, Vec<Device>)> {
         }
         devices.push(device.clone());
     }
-    let own = concat!("clreel ", env!("CARGO_PKG_VERSION"));
-    match saved.program == own {
+    match saved.program == PROGRAM {
         true => Ok((Saved { complete: false, ..saved }, devices)),
-        false => Err(refused(format!("It was started by {}; this is {own}.", saved.program))),
+        false => Err(refused(format!("It was started by {}; this is {PROGRAM}.", saved.program))),
     }
 }
 
 /// Returns the type conversions to test: those whose name equals one of `names`, such as `int_sat_rte_float`, or matches one
-/// that is a pattern, such as `uchar*`. Each string may contain several names, separated by spaces. Returns `None` if `names`
-/// is empty; then all conversions of the device are tested.
+/// that is a pattern, such as `uchar*`. Each string may contain several names, separated by spaces. Returns nothing if
+/// `names` is empty; then all conversions of the device are tested.
 ///
 /// # Errors
 /// A usage message if a name matches nothing.
-fn selected_cases(names: &[String]) -> Result<Option<Vec<Case>>, String> {
+fn selected_cases(names: &[String]) -> Result<Vec<Case>, String> {
     let names: Vec<&str> = names.iter().flat_map(|name| name.split_whitespace()).collect();
-    if names.is_empty() {
-        return Ok(None);
-    }
     let all: Vec<(String, Case)> =
         Case::all(&Type::ALL).into_iter().map(|case| (case.to_string(), case)).collect();
     let mut cases: Vec<Case> = Vec::new();
     for name in names {
-        let found: Vec<Case> =
-            all.iter().filter(|(known, _)| matches(name, known)).map(|(_, case)| *case).collect();
-        if found.is_empty() {
+        let before = cases.len();
+        cases.extend(all.iter().filter(|(known, _)| matches(name, known)).map(|(_, case)| *case));
+        if cases.len() == before {
             return Err(format!(
                 "no conversion is named '{name}'; expected destination, _sat, rounding and source, as in int_sat_rte_float, or * for any part"
             ));
         }
-        for case in found {
-            if !cases.contains(&case) {
-                cases.push(case);
-            }
-        }
     }
-    Ok(Some(cases))
+    Ok(deduplicate(&cases))
 }
 
 /// Returns true if `name` matches `pattern`, in which `*` matches any characters.
@@ -281,13 +260,13 @@ mod tests {
     fn patterns_match_several_names() {
         let count = |names: &[&str]| {
             let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-            selected_cases(&names).map(|cases| cases.map(|cases| cases.len()))
+            selected_cases(&names).map(|cases| cases.len())
         };
-        assert_eq!(count(&[]), Ok(None));
-        assert_eq!(count(&["int_sat_rte_float"]), Ok(Some(1)));
-        assert_eq!(count(&["int_sat_rte_float int_float", "int_float"]), Ok(Some(2)));
-        assert_eq!(count(&["int*_float"]), Ok(Some(10)));
-        assert_eq!(count(&["*"]), Ok(Some(1045)));
+        assert_eq!(count(&[]), Ok(0));
+        assert_eq!(count(&["int_sat_rte_float"]), Ok(1));
+        assert_eq!(count(&["int_sat_rte_float int_float", "int_float"]), Ok(2));
+        assert_eq!(count(&["int*_float"]), Ok(10));
+        assert_eq!(count(&["*"]), Ok(1045));
         assert!(count(&["int_sat_rte"]).is_err_and(|why| why.contains("'int_sat_rte'")));
     }
 }

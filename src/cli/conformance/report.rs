@@ -9,11 +9,10 @@ use comfy_table::Table;
 
 use crate::cli::exit;
 use crate::cli::live::LiveResults;
-use crate::cli::output::{print_json, print_line, table};
+use crate::cli::output::{join_counts, print_json, print_line, table};
 use base::error::Result;
 use base::save;
 use base::stderr::print_message;
-use ladders::type_conversions::Times;
 use ladders::type_conversions::saved::{CaseResult, DeviceResult, MISSING_IN_DRIVER, Saved};
 use ladders::type_conversions::state::State;
 use ladders::type_conversions::types::{Case, Type, Widths};
@@ -32,18 +31,15 @@ const ESTIMATE_AFTER: f64 = 20.0;
 /// The result of the test so far, and the file to which it is saved.
 pub(super) struct Report {
     pub saved: Saved,
-    file: Option<PathBuf>,
-    json: bool,
+    pub file: Option<PathBuf>,
+    pub json: bool,
     /// The time when the file is written next: at the first result, then every [`SAVE_INTERVAL`].
-    write_at: Instant,
-    /// For each device, the work that had been done when the test was resumed, as the number of tested values; 0 for a new
-    /// test.
-    resumed_work: Vec<f64>,
+    pub write_at: Instant,
 }
 
 /// Returns the finished work and the total work of a device's test, both as numbers of tested values. Compiling a case counts
 /// as [`COMPILE_COST`] values.
-fn work(device: &DeviceResult) -> (f64, f64) {
+pub(super) fn work(device: &DeviceResult) -> (f64, f64) {
     // Unsupported cases take no time.
     device.cases.iter().filter(|case| case.outcome != "unsupported").fold((0.0, 0.0), |(done, all), case| {
         let of = case.total as f64 + COMPILE_COST;
@@ -52,26 +48,12 @@ fn work(device: &DeviceResult) -> (f64, f64) {
 }
 
 impl Report {
-    /// Creates the report of a new or resumed test; `file` is the file to which the result is saved.
-    pub(super) fn new(saved: Saved, file: Option<PathBuf>, json: bool) -> Self {
-        let resumed_work = saved.devices.iter().map(|device| work(device).0).collect();
-        Self { saved, file, json, write_at: Instant::now(), resumed_work }
-    }
-
-    /// Returns the cases (type conversions) of a device that have no final result, each with the number of values tested so
-    /// far.
-    pub(super) fn remaining_cases(&self, device: usize) -> Vec<(Case, u64)> {
-        let cases = self.saved.devices.get(device).map(|device| device.cases.as_slice()).unwrap_or_default();
-        let remaining = cases.iter().filter(|case| !case.is_settled());
-        remaining.filter_map(|case| Some((Case::named(&case.case)?, case.values))).collect()
-    }
-
     /// Records the state of a case, and saves the result if [`SAVE_INTERVAL`] has passed. Returns true if the state is final.
     pub(super) fn record(&mut self, device: usize, case: Case, state: State, on: &Device) -> bool {
-        let (seed, depth, widths) = (self.saved.seed, self.saved.depth.clone(), self.saved.widths());
+        let widths = self.saved.widths();
         let is_fault = matches!(state, State::Wrong(..) | State::Failed(_));
-        let known = self.saved.devices.get_mut(device).and_then(|device| device.note(case, state));
-        let Some(known) = known else { return false };
+        let Saved { seed, depth, devices, .. } = &mut self.saved;
+        let Some(known) = devices[device].note(case, state) else { return false };
         if is_fault {
             let device = on.info.index;
             let width = if widths == Widths::ALL { String::new() } else { format!(" --width {widths}") };
@@ -91,20 +73,13 @@ impl Report {
     }
 
     /// Estimates the remaining time of a device's test in seconds; `None` while too small a part of the test is done. `began`
-    /// is the time when the device's test was started or resumed.
-    pub(super) fn seconds_left(&self, device: usize, began: Instant) -> Option<f64> {
-        let (done, all) = work(self.saved.devices.get(device)?);
-        let recent = done - self.resumed_work.get(device)?;
+    /// is the time when the device's test was started or resumed, and `resumed_work` the [`work`] that had been done then.
+    pub(super) fn seconds_left(&self, device: usize, began: Instant, resumed_work: f64) -> Option<f64> {
+        let (done, all) = work(&self.saved.devices[device]);
+        let recent = done - resumed_work;
         let elapsed = began.elapsed().as_secs_f64();
         let enough = recent > 0.02 * all || elapsed > ESTIMATE_AFTER && recent > 0.0;
         enough.then(|| elapsed * (all - done) / recent)
-    }
-
-    /// Adds these durations to those of the phases of a device's test, such as compiling.
-    pub(super) fn add_times(&mut self, device: usize, seconds: Times) {
-        if let Some(device) = self.saved.devices.get_mut(device) {
-            device.seconds.add(seconds);
-        }
     }
 
     /// Saves the result to its file; does nothing if there is none.
@@ -142,10 +117,9 @@ impl LiveResults for Report {
     fn describe_missing(&self) -> String {
         let left: usize =
             self.saved.devices.iter().map(|device| device.count("missing") + device.count("partial")).sum();
-        let hint = match &self.file {
-            Some(file) => format!(" Resume with `clreel conformance --resume {}`.", base::text::name(file)),
-            None => String::new(),
-        };
+        let hint = self.file.as_ref().map_or_else(String::new, |file| {
+            format!(" Resume with `clreel conformance --resume {}`.", base::text::name(file))
+        });
         format!("The test was interrupted; {left} conversions are missing.{hint}")
     }
 }
@@ -157,13 +131,8 @@ fn print(device: &DeviceResult, saved: &Saved) -> Result<()> {
     let counts = [("ok", "right"), ("wrong", "wrong"), ("failed", "failed"), ("unsupported", "unsupported")];
     let unfinished = [("partial", "incomplete"), ("missing", "missing")];
     let counts = counts.into_iter().chain([(MISSING_IN_DRIVER, "missing in the driver")]).chain(unfinished);
-    let counts: Vec<String> = counts
-        .filter_map(|(outcome, word)| match device.count(outcome) {
-            0 => None,
-            count => Some(format!("{count} {word}")),
-        })
-        .collect();
-    print_line(format!("{} conversions: {}; seed {}", device.cases.len(), counts.join(", "), saved.seed))?;
+    let counts = join_counts(counts.map(|(outcome, word)| (device.count(outcome), word)));
+    print_line(format!("{} conversions: {counts}; seed {}", device.cases.len(), saved.seed))?;
     print_line(test_size(device, saved.widths()))?;
     for flushed in &device.conditions.flushes {
         print_line(format!(
@@ -235,9 +204,8 @@ fn matrix(device: &DeviceResult) -> Table {
     let cases: Vec<(Case, &CaseResult)> =
         device.cases.iter().filter_map(|known| Some((Case::named(&known.case)?, known))).collect();
     let used = |pick: fn(&Case) -> Type| {
-        let has =
-            move |of: &Type, cases: &[(Case, &CaseResult)]| cases.iter().any(|(case, _)| pick(case) == *of);
-        Type::ALL.into_iter().filter(|of| has(of, &cases)).collect::<Vec<_>>()
+        let is_used = |of: &Type| cases.iter().any(|(case, _)| pick(case) == *of);
+        Type::ALL.into_iter().filter(is_used).collect::<Vec<_>>()
     };
     let (sources, destinations) = (used(|case| case.from), used(|case| case.to));
     let titles = destinations.iter().map(|to| format!("to {}", to.name()));
@@ -254,11 +222,7 @@ fn matrix(device: &DeviceResult) -> Table {
                 ("unsupported", "-"),
                 (MISSING_IN_DRIVER, "missing"),
             ];
-            let parts = words.iter().filter_map(|(outcome, word)| match count(outcome) {
-                0 => None,
-                count => Some(format!("{count} {word}")),
-            });
-            row.push(parts.collect::<Vec<_>>().join(", "));
+            row.push(join_counts(words.map(|(outcome, word)| (count(outcome), word))));
         }
         table.add_row(row);
     }

@@ -1,15 +1,13 @@
 //! `clreel conformance --sharing`: checks the bytes that OpenCL and OpenGL exchange in shared textures and buffers, with each
 //! API of OpenGL that can be opened. Prints a table for each API, or JSON.
 
-use std::collections::BTreeMap;
-
 use comfy_table::Table;
 use serde::Serialize;
 
-use crate::cli::exit;
 use crate::cli::live::{LiveResults, LiveRun};
-use crate::cli::output::{print_json, print_line, table};
-use crate::probe::cases::{Api, Report, run_cases};
+use crate::cli::output::{grouped, join_counts, print_json, print_line, table};
+use crate::cli::{PROGRAM, exit};
+use crate::probe::cases::{Api, run_cases};
 use base::device::DeviceInfo;
 use base::error::Result;
 use base::stderr::print_message;
@@ -37,12 +35,10 @@ struct DeviceResult {
     version: String,
     driver: String,
     apis: Vec<ApiResult>,
-    #[serde(skip)]
-    index: usize,
 }
 
 /// The result of the test on one device with one API of OpenGL.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct ApiResult {
     api: &'static str,
     /// OpenGL's interface, renderer and version; `None` if OpenGL could not be opened.
@@ -78,16 +74,14 @@ impl CaseResult {
             Outcome::Unsupported(why) => ("unsupported", None, None, Some(why)),
             Outcome::Failed(why) => ("failed", None, None, Some(why)),
         };
-        Self {
-            format: case.format.name(),
-            direction: case.direction.name(),
-            order: case.order.name(),
-            outcome: word,
-            wrong_bytes,
-            bytes,
-            reason,
-            repeat: matches!(word, "wrong" | "failed").then(|| repeat.to_owned()),
-        }
+        let Case { format, direction, order } = case;
+        let (format, direction, order) = (format.name(), direction.name(), order.name());
+        let repeat = matches!(word, "wrong" | "failed").then(|| repeat.to_owned());
+        Self { format, direction, order, outcome: word, wrong_bytes, bytes, reason, repeat }
+    }
+
+    fn name(&self) -> String {
+        [self.format, self.direction, self.order].join(", ")
     }
 
     /// Returns a sentence about the case, for the lines below the table; `None` if it is ok.
@@ -109,13 +103,13 @@ impl CaseResult {
 pub(super) fn run(devices: Vec<Device>, seed: u32, json: bool) -> Result<u8> {
     print_message(format_args!("The seed of the random bytes is {seed}."));
     let of_device = |device: &Device| {
-        let DeviceInfo { index, name, platform, version, driver, .. } = device.info.clone();
-        DeviceResult { name, platform, version, driver, apis: Vec::new(), index }
+        let DeviceInfo { name, platform, version, driver, .. } = device.info.clone();
+        DeviceResult { name, platform, version, driver, apis: Vec::new() }
     };
     let result = SharingResult {
         schema: 1,
         kind: "sharing",
-        program: concat!("clreel ", env!("CARGO_PKG_VERSION")),
+        program: PROGRAM,
         seed,
         complete: false,
         devices: devices.iter().map(of_device).collect(),
@@ -123,68 +117,34 @@ pub(super) fn run(devices: Vec<Device>, seed: u32, json: bool) -> Result<u8> {
     };
     let count = Case::all().len();
     let live = LiveRun::start(result, devices.len() * Api::ALL.len() * count);
-    let apis = || Api::ALL.into_iter().enumerate();
-    for (at, device, (number, api)) in
-        devices.iter().enumerate().flat_map(|(at, device)| apis().map(move |api| (at, device, api)))
-    {
-        live.set_message(api.name());
-        live.results().begin(at, api);
-        run_cases(device, api, seed, &mut |report| {
-            if let Report::Case(case, _) = &report {
-                live.next_step(&format!("{}: {}", api.name(), describe(*case)));
+    for (at, device) in devices.iter().enumerate() {
+        let repeat = format!("clreel conformance --sharing --device {} --seed {seed}", device.info.index);
+        for (number, api) in Api::ALL.into_iter().enumerate() {
+            live.set_message(api.name());
+            let result = ApiResult { api: api.name(), outcome: "tested", ..ApiResult::default() };
+            live.results().devices[at].apis.push(result);
+            let on_opengl = |name| live.results().devices[at].apis[number].opengl = Some(name);
+            let on_case = |case: Case, outcome| {
+                let result = CaseResult::new(case, outcome, &repeat);
+                live.next_step(&format!("{}: {}", api.name(), result.name()));
+                live.results().devices[at].apis[number].cases.push(result);
+            };
+            if let Err((outcome, why)) = run_cases(device, api, seed, on_opengl, on_case) {
+                let mut results = live.results();
+                let result = &mut results.devices[at].apis[number];
+                (result.outcome, result.reason) = (outcome, Some(why));
             }
-            live.results().record(at, report);
-        });
-        live.skip_to((at * Api::ALL.len() + number + 1) * count);
+            live.skip_to((at * Api::ALL.len() + number + 1) * count);
+        }
     }
     live.results().complete = true;
-    Ok(live.finish()?.exit_code())
-}
-
-fn describe(case: Case) -> String {
-    format!("{}, {}, {}", case.format.name(), case.direction.name(), case.order.name())
-}
-
-impl SharingResult {
-    fn begin(&mut self, device: usize, api: Api) {
-        let (opengl, reason, cases) = (None, None, Vec::new());
-        let result = ApiResult { api: api.name(), opengl, outcome: "tested", reason, cases };
-        if let Some(device) = self.devices.get_mut(device) {
-            device.apis.push(result);
-        }
-    }
-
-    /// Adds a message of the test to the results of the device and API whose test was begun last.
-    fn record(&mut self, device: usize, report: Report) {
-        let seed = self.seed;
-        let Some(device) = self.devices.get_mut(device) else { return };
-        let repeat = format!("clreel conformance --sharing --device {} --seed {seed}", device.index);
-        let Some(api) = device.apis.last_mut() else { return };
-        match report {
-            Report::OpenGl(name) => api.opengl = Some(name),
-            Report::NoOpenGl(why) | Report::SharesNothing(why) => {
-                (api.outcome, api.reason) = ("unsupported", Some(why));
-            }
-            Report::Failed(why) => (api.outcome, api.reason) = ("failed", Some(why)),
-            Report::Case(case, outcome) => api.cases.push(CaseResult::new(case, outcome, &repeat)),
-        }
-    }
-
-    fn exit_code(&self) -> u8 {
-        let apis = || self.devices.iter().flat_map(|device| &device.apis);
-        let any = |outcome| apis().flat_map(|api| &api.cases).any(|case| case.outcome == outcome);
-        let has_opengl = |device: &DeviceResult| device.apis.iter().any(|api| api.opengl.is_some());
-        if any("wrong") {
-            exit::MISMATCH
-        } else if any("failed")
-            || apis().any(|api| api.outcome == "failed")
-            || !self.devices.iter().all(has_opengl)
-        {
-            exit::FAILED
-        } else {
-            exit::DONE
-        }
-    }
+    let results = live.finish()?;
+    let apis = || results.devices.iter().flat_map(|device| &device.apis);
+    let any = |outcome| {
+        apis().any(|api| api.outcome == outcome || api.cases.iter().any(|case| case.outcome == outcome))
+    };
+    let has_opengl = |device: &DeviceResult| device.apis.iter().any(|api| api.opengl.is_some());
+    Ok(exit::check_code(any("wrong"), any("failed") || !results.devices.iter().all(has_opengl)))
 }
 
 impl LiveResults for SharingResult {
@@ -216,22 +176,17 @@ fn print(api: &ApiResult, seed: u32) -> Result<()> {
     print_line(matrix(api))?;
     let words = [("ok", "ok"), ("wrong", "wrong"), ("failed", "failed"), ("unsupported", "not offered")];
     let count = |outcome| api.cases.iter().filter(|case| case.outcome == outcome).count();
-    let counts = words.map(|(outcome, word)| (count(outcome), word)).into_iter().filter(|(n, _)| *n > 0);
-    let counts: Vec<String> = counts.map(|(count, word)| format!("{count} {word}")).collect();
-    print_line(format!("{} cases: {}; seed {seed}", api.cases.len(), counts.join(", ")))?;
+    let counts = join_counts(words.map(|(outcome, word)| (count(outcome), word)));
+    print_line(format!("{} cases: {counts}; seed {seed}", api.cases.len()))?;
     // Cases with the same remark share a line.
-    let mut remarks: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for case in &api.cases {
-        if let Some(remark) = case.remark() {
-            let name = format!("{}, {}, {}", case.format, case.direction, case.order);
-            remarks.entry(remark).or_default().push(name);
-        }
-    }
+    let remarks = api.cases.iter().filter_map(|case| Some((case.remark()?, case)));
+    let mut remarks = grouped(remarks);
+    remarks.sort_by(|(a, _), (b, _)| a.cmp(b));
     for (remark, cases) in remarks {
         let more = if cases.len() > 1 { format!(" (and {} more)", cases.len() - 1) } else { String::new() };
-        print_line(match (remark.starts_with("not offered"), cases.first()) {
-            (false, Some(first)) => format!("{first}{more}: {remark}"),
-            _ => remark,
+        print_line(match remark.starts_with("not offered") {
+            false => format!("{}{more}: {remark}", cases[0].name()),
+            true => remark,
         })?;
     }
     if let Some(why) = &api.reason {

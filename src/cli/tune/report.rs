@@ -8,13 +8,13 @@ use base::timing::{Precision, believed, number};
 use base::verify::Checked;
 use compute::BackEnd;
 use compute::config::Tunable;
+use ladder::Outcome;
 use ladder::clock_speed::ClockSpeed;
 use ladder::measure::Measurement;
 use ladder::results::{RowReport, RunReport, TuningReport};
 use ladder::rows::{Case, CaseRun};
 use ladder::runner::{CaseInfo, Ladder, describe_case};
 use ladder::tune::{Search, Status, Trial};
-use ladder::{NOT_TIMED, Outcome};
 
 /// The description of the case for which a search finds the best configurations.
 #[derive(Clone)]
@@ -44,24 +44,14 @@ impl Target {
     }
 }
 
-/// A row of the table of trials: a configuration, its times, and the reason if it has none.
-pub(super) struct TrialRow {
-    pub(super) variant: &'static str,
-    pub(super) configuration: String,
-    outcome: &'static str,
-    reason: Option<String>,
-    gb_s: Option<f64>,
-    pub(super) noise: Option<Noise>,
-    pub(super) tuning: TuningReport,
-}
-
 /// The results of a search, complete or in progress, as they are printed.
 pub(super) struct Run {
     pub(super) target: Target,
     /// The results of the final runs, with the peak kernel and the state of the clock; without times while the search is in
     /// progress.
-    finals: CaseRun,
-    pub(super) trials: Vec<TrialRow>,
+    pub(super) finals: CaseRun,
+    /// The row of each trial, with the time of each final run, and the noise of its times.
+    pub(super) trials: Vec<(RowReport, Option<Noise>)>,
     /// A sentence that says which configuration is kept for `auto`, and why; `None` if none is kept.
     choice: Option<String>,
     /// The comparisons with the reference that were passed by each trial with a time.
@@ -71,26 +61,25 @@ pub(super) struct Run {
 impl Run {
     /// Converts the trials of a search in progress to a printable result.
     pub(super) fn in_progress<C: Tunable>(target: &Target, trials: &[Trial<C>]) -> Self {
-        Self {
-            target: target.clone(),
-            finals: CaseRun::new(target.case.clone()),
-            trials: trials.iter().map(|trial| row(target, None, trial)).collect(),
-            choice: None,
-            checked: Vec::new(),
-        }
+        Self::of(target, None, trials, CaseRun::new(target.case.clone()))
     }
 
     /// Converts a search with its final runs to a printable result.
     pub(super) fn new<C: Tunable>(target: &Target, search: &Search<C>, finals: CaseRun) -> Self {
-        let trials = search.trials.iter().map(|trial| row(target, search.peak.as_ref(), trial));
         let (choice, checked) = (search.choice_text(), search.checked.clone());
-        Self { target: target.clone(), finals, trials: trials.collect(), choice, checked }
+        Self { choice, checked, ..Self::of(target, search.peak.as_ref(), &search.trials, finals) }
     }
 
-    /// Returns the reason, as a sentence, why the speed of the device's clock is unknown; `None` if it is known or the search
-    /// is in progress.
-    pub(super) fn clock_speed_error(&self) -> Option<&String> {
-        self.finals.clock_speed.as_ref().err().filter(|why| *why != NOT_TIMED)
+    fn of<C: Tunable>(
+        target: &Target,
+        peak: Option<&Measurement>,
+        trials: &[Trial<C>],
+        finals: CaseRun,
+    ) -> Self {
+        let of_finals = RunReport::of(&finals, None, |_| None, true).variants;
+        let row = |trial: &Trial<C>| (row(target, peak, trial, &of_finals), trial.noise);
+        let trials = trials.iter().map(row).collect();
+        Self { target: target.clone(), finals, trials, choice: None, checked: Vec::new() }
     }
 
     /// Returns the times of the peak kernel; `None` if it has none.
@@ -101,34 +90,31 @@ impl Run {
     /// Returns the report on the search. If `has_samples` is true, it contains only the configurations with final runs and the
     /// time of each run, since the others have no such times.
     pub(super) fn report(&self, has_samples: bool) -> RunReport {
-        let run = RunReport::of(&self.finals, None, |_| None, has_samples);
-        let row = |trial: &TrialRow| {
-            let configuration = Some(trial.configuration.clone()).filter(|text| !text.is_empty());
-            let is_same = |row: &&RowReport| row.id == trial.variant && row.configuration == configuration;
-            let finalist = run.variants.iter().find(is_same).cloned();
-            RowReport {
-                kind: Some(BackEnd::OpenCl.as_str().to_owned()),
-                outcome: trial.outcome.to_owned(),
-                reason: trial.reason.clone(),
-                configuration,
-                trial: Some(trial.tuning.clone()),
-                gb_s: trial.gb_s,
-                noisy: Noisy::from(trial.noise),
-                checked: if trial.tuning.ms.is_some() { self.checked.clone() } else { Vec::new() },
-                ..finalist.unwrap_or_else(|| RowReport::unknown(trial.variant))
-            }
+        let row = |(row, _): &(RowReport, _)| RowReport {
+            checked: match &row.trial {
+                Some(TuningReport { ms: Some(_), .. }) => self.checked.clone(),
+                _ => Vec::new(),
+            },
+            samples: row.samples.clone().filter(|_| has_samples),
+            ..row.clone()
         };
         let rows = self.trials.iter().map(row);
         RunReport {
             class: Some(self.target.class.to_owned()),
             variants: rows.filter(|row| !has_samples || row.samples.is_some()).collect(),
             remark: self.choice.clone(),
-            ..run
+            ..RunReport::of(&self.finals, None, |_| None, has_samples)
         }
     }
 }
 
-fn row<C: Tunable>(target: &Target, peak: Option<&Measurement>, trial: &Trial<C>) -> TrialRow {
+/// Returns the row of a trial. `finals` has the rows of the final runs, whose times it contains.
+fn row<C: Tunable>(
+    target: &Target,
+    peak: Option<&Measurement>,
+    trial: &Trial<C>,
+    finals: &[RowReport],
+) -> RowReport {
     let ms = trial.median_ms.or(trial.ms());
     let (outcome, status, reason) = match &trial.status {
         Status::Scored(_) if trial.is_kept => ("ok", "kept", None),
@@ -140,21 +126,25 @@ fn row<C: Tunable>(target: &Target, peak: Option<&Measurement>, trial: &Trial<C>
         Status::Mismatch(report) => ("mismatch", "mismatch", Some(report.to_string())),
         Status::Failed(why) => ("failed", "failed", Some(why.clone())),
     };
-    TrialRow {
-        variant: trial.variant,
-        configuration: trial.config.to_string(),
-        outcome,
+    let configuration = Some(trial.config.to_string()).filter(|text| !text.is_empty());
+    let is_same = |row: &&RowReport| row.id == trial.variant && row.configuration == configuration;
+    let finalist = finals.iter().find(is_same).cloned();
+    RowReport {
+        kind: Some(BackEnd::OpenCl.as_str().to_owned()),
+        outcome: outcome.to_owned(),
         reason,
-        gb_s: ms.map(|ms| target.bytes / (ms * 1e6)),
-        noise: trial.noise,
-        tuning: TuningReport {
+        configuration,
+        trial: Some(TuningReport {
             status: status.to_owned(),
             compile_ms: trial.compile_ms,
             ms,
             min_ms: trial.ms(),
             median_ms: trial.median_ms,
             percent_of_peak: peak.zip(ms).map(|(peak, ms)| 100.0 * peak.time.p50 / ms),
-        },
+        }),
+        gb_s: ms.map(|ms| target.bytes / (ms * 1e6)),
+        noisy: Noisy::from(trial.noise),
+        ..finalist.unwrap_or_else(|| RowReport::unknown(trial.variant))
     }
 }
 
@@ -170,25 +160,28 @@ pub(super) fn print_run(device: &str, run: &Run) -> Result<()> {
         value.map(|value| believed(value, precision)).unwrap_or_default()
     };
     let mut printed: Vec<&String> = Vec::new();
-    for trial in &run.trials {
-        let TuningReport { status, compile_ms, min_ms, median_ms, percent_of_peak, .. } = &trial.tuning;
-        let precision = [Precision::from(trial.noise)];
+    for (row, noise) in &run.trials {
+        let Some(TuningReport { status, compile_ms, min_ms, median_ms, percent_of_peak, .. }) = &row.trial
+        else {
+            continue;
+        };
+        let precision = [Precision::from(*noise)];
         let of_peak = run.peak().map(Measurement::precision);
         table.add_row([
-            trial.variant.to_owned(),
-            trial.configuration.clone(),
+            row.id.clone(),
+            row.configuration.clone().unwrap_or_default(),
             compile_ms.map_or_else(|| "–".to_owned(), number),
             show(*min_ms, &precision),
             show(*median_ms, &precision),
-            show(trial.gb_s, &precision),
+            show(row.gb_s, &precision),
             show(*percent_of_peak, &[precision[0], of_peak.unwrap_or(precision[0])]),
-            match (&trial.reason, status.as_str()) {
+            match (&row.reason, status.as_str()) {
                 (Some(reason), "abandoned") => format!("abandoned: {reason}"),
                 (_, status) => status.to_owned(),
             },
         ]);
         // A reason that several configurations share is printed once.
-        if let (Some(reason), "mismatch" | "failed") = (&trial.reason, status.as_str())
+        if let (Some(reason), "mismatch" | "failed") = (&row.reason, status.as_str())
             && !printed.contains(&reason)
         {
             table.add_row(["", reason]);
@@ -199,7 +192,7 @@ pub(super) fn print_run(device: &str, run: &Run) -> Result<()> {
     run.choice.iter().try_for_each(print_line)?;
     run.finals.clock.note().into_iter().try_for_each(print_line)?;
     run.finals.clock_speed.iter().flat_map(ClockSpeed::notes).try_for_each(print_line)?;
-    if run.trials.iter().any(|trial| trial.noise.is_some()) {
+    if run.trials.iter().any(|(_, noise)| noise.is_some()) {
         print_line("~ noisy, rounded to its significant digits")?;
     }
     if !run.checked.is_empty() {
@@ -238,11 +231,8 @@ mod tests {
         let mut run =
             Run { checked: vec![checked], ..Run::in_progress(&Target::new(ladder, case, None), &trials) };
         run.finals.peaks[0] = Outcome::Ok(Measurement::from_samples(&[sample; 9]).unwrap());
-        format!(
-            "# {}\n{}",
-            ladder.info().name,
-            shape::shape(&serde_json::to_value(run.report(false)).unwrap())
-        )
+        let keys = shape::shape(&serde_json::to_value(run.report(false)).unwrap());
+        format!("# {}\n{keys}", ladder.info().name)
     }
 
     #[test]

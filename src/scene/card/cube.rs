@@ -5,8 +5,7 @@ use std::sync::Arc;
 use glow::HasContext as _;
 
 use super::picture::BACKGROUND_GREY;
-use crate::scene::depth::DepthBuffer;
-use crate::scene::mesh::{Mesh, Vertex};
+use crate::scene::mesh::{DepthBuffer, Mesh, Vertex};
 use base::error::Result;
 use engine::present::Viewport;
 use opengl::shader;
@@ -20,8 +19,6 @@ const FOCUS: f32 = 2.4;
 pub(super) struct Cube {
     gl: Arc<glow::Context>,
     program: glow::Program,
-    turn: Option<glow::UniformLocation>,
-    view: Option<glow::UniformLocation>,
     mesh: Mesh,
     depth: DepthBuffer,
 }
@@ -35,11 +32,8 @@ impl Cube {
         let vertex = ("cube.vert", include_str!("../../../shaders/cube.vert"));
         let fragment = ("cube.frag", include_str!("../../../shaders/cube.frag"));
         let program = shader::program(gl, "cube", vertex, fragment)?;
-        // SAFETY: the context is current on this thread, and the program is this context's.
-        let (turn, view) =
-            unsafe { (gl.get_uniform_location(program, "turn"), gl.get_uniform_location(program, "view")) };
         let mesh = Mesh::new(gl.clone(), &faces())?;
-        Ok(Self { gl: gl.clone(), program, turn, view, mesh, depth: DepthBuffer::new(gl.clone())? })
+        Ok(Self { gl: gl.clone(), program, mesh, depth: DepthBuffer::new(gl.clone())? })
     }
 
     /// Draws the cube with the picture `texture` on its faces in the rectangle `at` of the window, on a grey background of the
@@ -55,8 +49,9 @@ impl Cube {
             // SAFETY: the context is current on this thread; all objects are alive and this context's.
             unsafe {
                 gl.use_program(Some(self.program));
-                gl.uniform_matrix_3_f32_slice(self.turn.as_ref(), false, &turn(angles));
-                gl.uniform_3_f32_slice(self.view.as_ref(), &view);
+                let uniform = |name: &str| gl.get_uniform_location(self.program, name);
+                gl.uniform_matrix_3_f32_slice(uniform("turn").as_ref(), false, &turn(angles));
+                gl.uniform_3_f32_slice(uniform("view").as_ref(), &view);
                 gl.active_texture(glow::TEXTURE0);
                 gl.bind_texture(glow::TEXTURE_2D, Some(texture));
                 mesh.draw();

@@ -3,7 +3,6 @@
 //! picture on its faces.
 
 mod cube;
-mod letters;
 mod picture;
 
 use std::path::Path;
@@ -17,7 +16,6 @@ use cube::Cube;
 use engine::frame_loop::{FrameLoop, ParkedMovie, Tick};
 use engine::present::Viewport;
 use engine::stats::Stage;
-use opencl::event::Waker;
 use overlay::MovieSummary;
 use parking_lot::Mutex;
 use picture::{FIELD, Painter};
@@ -34,41 +32,38 @@ const FRAME_RATE: u32 = 25;
 const REFRESH: Duration = Duration::from_millis(500);
 /// The speed at which the cube rotates, in radians per second.
 const SPIN: f64 = 0.5;
-/// The initial rotation angles of the cube in radians: about its vertical axis, then towards the eye.
-const TILT: [f32; 2] = [0.4, 0.5];
 /// The angle in radians by which dragging the mouse over the window's height rotates the cube.
 const ANGLE_PER_DRAG: f32 = 3.0;
 
 /// The scene that shows a test card with a rotating cube.
 pub(super) struct Card {
     facts: MovieSummary,
-    waker: Waker,
     /// The index of the card's size in [`SIZES`].
     size: usize,
     lines: Arc<Mutex<Vec<String>>>,
     refreshed: Option<Instant>,
     cube: Option<Cube>,
+    /// The rotation angles of the cube in radians: about its vertical axis, then towards the eye.
     turned: [f32; 2],
 }
 
 impl Card {
     /// Creates the scene; the card is not played yet.
-    pub(super) fn new(waker: Waker) -> Self {
+    pub(super) fn new() -> Self {
         Self {
             facts: MovieSummary::while_opening(Path::new("test card")),
-            waker,
             size: INITIAL_SIZE,
             lines: Arc::default(),
             refreshed: None,
             cube: None,
-            turned: TILT,
+            turned: [0.4, 0.5],
         }
     }
 
     /// Plays the test card from its beginning, in the current size.
     fn play(&mut self, frames: &mut FrameLoop) -> Result<()> {
-        let (width, height) = SIZES[self.size.min(SIZES.len() - 1)];
-        let (waker, lines) = (self.waker.clone(), self.lines.clone());
+        let (width, height) = SIZES[self.size];
+        let (waker, lines) = (frames.filters.workers.waker.clone(), self.lines.clone());
         let mut painter = None;
         let paint = move |number: u64, canvas: &mut Canvas| {
             let lines = lines.lock().clone();

@@ -6,7 +6,6 @@
 //! gratings and a grid │ lines of text │ a dark field
 //! ```
 
-use super::letters::{CELL, dots};
 use video::Canvas;
 use video::color::Matrix;
 
@@ -19,10 +18,6 @@ const COLUMNS: [f64; 2] = [0.30, 0.76];
 pub(super) const BACKGROUND_GREY: f32 = 0.1;
 /// The number of frames in which the moving line crosses all ramps once.
 const SWEEP: u64 = 100;
-
-/// The mark that shows when the card's sound ticks: its lower right corner, as fractions of the picture's width and height, and
-/// its height, as a fraction of the picture's height.
-const TICK_MARK: ([f64; 2], f64) = ([COLUMNS[1], 1.0], 0.08);
 
 /// A colour: red, green and blue from 0 to 1.
 type Rgb = [f32; 3];
@@ -77,9 +72,8 @@ fn at(part: f64, size: usize) -> usize {
 
 /// Paints the mark for a tick of the sound: a white rectangle in the lower right corner of the field with the text.
 pub(super) fn paint_tick(canvas: &mut Canvas) {
-    let ([right, bottom], side) = TICK_MARK;
-    let side = at(side, canvas.height).max(1);
-    let (left, bottom) = (at(right, canvas.width).saturating_sub(side), at(bottom, canvas.height));
+    let (side, bottom) = (at(0.08, canvas.height).max(1), canvas.height);
+    let left = at(COLUMNS[1], canvas.width).saturating_sub(side);
     fill(canvas, (left, bottom.saturating_sub(side)), (side, bottom));
 }
 
@@ -135,6 +129,64 @@ fn grating((x, y): (usize, usize), (width, height): (usize, usize)) -> Rgb {
 /// The position of the dark field as fractions of the picture: left, top, width, height.
 pub(super) const FIELD: [f64; 4] = [COLUMNS[1], ROWS[4], 1.0 - COLUMNS[1], 1.0 - ROWS[4]];
 
+/// The width and the height of a letter with its spacing, in dots.
+const CELL: (usize, usize) = (6, 9);
+
+/// The characters of the font, each with its rows of dots from top to bottom. Each row has five bits; the highest bit is the
+/// leftmost dot.
+const LETTERS: &[(char, [u8; 7])] = &[
+    ('0', [0x0e, 0x11, 0x13, 0x15, 0x19, 0x11, 0x0e]),
+    ('1', [0x04, 0x0c, 0x04, 0x04, 0x04, 0x04, 0x0e]),
+    ('2', [0x0e, 0x11, 0x01, 0x02, 0x04, 0x08, 0x1f]),
+    ('3', [0x1f, 0x02, 0x04, 0x02, 0x01, 0x11, 0x0e]),
+    ('4', [0x02, 0x06, 0x0a, 0x12, 0x1f, 0x02, 0x02]),
+    ('5', [0x1f, 0x10, 0x1e, 0x01, 0x01, 0x11, 0x0e]),
+    ('6', [0x06, 0x08, 0x10, 0x1e, 0x11, 0x11, 0x0e]),
+    ('7', [0x1f, 0x01, 0x02, 0x04, 0x08, 0x08, 0x08]),
+    ('8', [0x0e, 0x11, 0x11, 0x0e, 0x11, 0x11, 0x0e]),
+    ('9', [0x0e, 0x11, 0x11, 0x0f, 0x01, 0x02, 0x0c]),
+    ('A', [0x0e, 0x11, 0x11, 0x1f, 0x11, 0x11, 0x11]),
+    ('B', [0x1e, 0x11, 0x11, 0x1e, 0x11, 0x11, 0x1e]),
+    ('C', [0x0e, 0x11, 0x10, 0x10, 0x10, 0x11, 0x0e]),
+    ('D', [0x1e, 0x11, 0x11, 0x11, 0x11, 0x11, 0x1e]),
+    ('E', [0x1f, 0x10, 0x10, 0x1e, 0x10, 0x10, 0x1f]),
+    ('F', [0x1f, 0x10, 0x10, 0x1e, 0x10, 0x10, 0x10]),
+    ('G', [0x0e, 0x11, 0x10, 0x17, 0x11, 0x11, 0x0f]),
+    ('H', [0x11, 0x11, 0x11, 0x1f, 0x11, 0x11, 0x11]),
+    ('I', [0x0e, 0x04, 0x04, 0x04, 0x04, 0x04, 0x0e]),
+    ('J', [0x07, 0x02, 0x02, 0x02, 0x02, 0x12, 0x0c]),
+    ('K', [0x11, 0x12, 0x14, 0x18, 0x14, 0x12, 0x11]),
+    ('L', [0x10, 0x10, 0x10, 0x10, 0x10, 0x10, 0x1f]),
+    ('M', [0x11, 0x1b, 0x15, 0x15, 0x11, 0x11, 0x11]),
+    ('N', [0x11, 0x19, 0x15, 0x13, 0x11, 0x11, 0x11]),
+    ('O', [0x0e, 0x11, 0x11, 0x11, 0x11, 0x11, 0x0e]),
+    ('P', [0x1e, 0x11, 0x11, 0x1e, 0x10, 0x10, 0x10]),
+    ('Q', [0x0e, 0x11, 0x11, 0x11, 0x15, 0x12, 0x0d]),
+    ('R', [0x1e, 0x11, 0x11, 0x1e, 0x14, 0x12, 0x11]),
+    ('S', [0x0f, 0x10, 0x10, 0x0e, 0x01, 0x01, 0x1e]),
+    ('T', [0x1f, 0x04, 0x04, 0x04, 0x04, 0x04, 0x04]),
+    ('U', [0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x0e]),
+    ('V', [0x11, 0x11, 0x11, 0x11, 0x11, 0x0a, 0x04]),
+    ('W', [0x11, 0x11, 0x11, 0x15, 0x15, 0x1b, 0x11]),
+    ('X', [0x11, 0x11, 0x0a, 0x04, 0x0a, 0x11, 0x11]),
+    ('Y', [0x11, 0x11, 0x0a, 0x04, 0x04, 0x04, 0x04]),
+    ('Z', [0x1f, 0x01, 0x02, 0x04, 0x08, 0x10, 0x1f]),
+    ('.', [0x00, 0x00, 0x00, 0x00, 0x00, 0x0c, 0x0c]),
+    ('-', [0x00, 0x00, 0x00, 0x1f, 0x00, 0x00, 0x00]),
+    ('=', [0x00, 0x00, 0x1f, 0x00, 0x1f, 0x00, 0x00]),
+];
+
+/// Returns the positions x and y of all dots of `text`. Characters that the font lacks are left blank.
+fn dots(text: &str) -> impl Iterator<Item = (usize, usize)> + '_ {
+    text.chars().enumerate().flat_map(|(n, c)| {
+        let letter = LETTERS.iter().find(|(known, _)| *known == c.to_ascii_uppercase());
+        let rows = letter.map_or([0; 7], |(_, rows)| *rows);
+        (0..7).flat_map(move |y| {
+            (0..5).filter(move |x| rows[y] >> (4 - x) & 1 == 1).map(move |x| (n * CELL.0 + x, y))
+        })
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -143,17 +195,8 @@ mod tests {
     fn the_card_has_its_bars_and_ramps() {
         let size = (1280, 720);
         let bars = [0, 1, 2, 3, 4, 5, 6, 7].map(|n| color((n * 160 + 80, 100), size));
-        let of = |r, g, b| [r, g, b].map(|on: u8| 0.75 * f32::from(on));
-        let expected = [
-            of(1, 1, 1),
-            of(1, 1, 0),
-            of(0, 1, 1),
-            of(0, 1, 0),
-            of(1, 0, 1),
-            of(1, 0, 0),
-            of(0, 0, 1),
-            of(0, 0, 0),
-        ];
+        let on = [[1, 1, 1], [1, 1, 0], [0, 1, 1], [0, 1, 0], [1, 0, 1], [1, 0, 0], [0, 0, 1], [0, 0, 0]];
+        let expected = on.map(|on| on.map(|on: u8| 0.75 * f32::from(on)));
         assert_eq!(bars, expected);
         assert_eq!((color((0, 300), size), color((1279, 300), size)), ([0.0; 3], [1.0; 3]));
         assert_eq!(color((1279, 360), size), [1.0, 0.0, 0.0]);
@@ -177,5 +220,16 @@ mod tests {
             paint_tick(&mut canvas);
             assert!(canvas != first || width == 1, "the mark of the tick");
         }
+    }
+
+    #[test]
+    fn every_letter_is_one_of_its_own() {
+        for (n, (c, rows)) in LETTERS.iter().enumerate() {
+            assert!(rows.iter().all(|row| *row < 32) && rows.iter().any(|row| *row > 0), "{c}");
+            assert!(LETTERS[..n].iter().all(|(other, others)| other != c && others != rows), "{c}");
+        }
+        let small: Vec<_> = dots("l-").collect();
+        assert_eq!(small.iter().filter(|dot| dot.0 == 0).count(), 7);
+        assert_eq!(small[small.len() - 5..], [(6, 3), (7, 3), (8, 3), (9, 3), (10, 3)]);
     }
 }

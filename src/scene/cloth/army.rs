@@ -1,18 +1,14 @@
-//! The vertices of the figures in OpenGL's memory.
+//! The vertices of the figures in OpenGL's memory, and their level of detail.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use glow::HasContext as _;
 
-use super::detail::{Detail, Meshes};
 use crate::scene::mesh;
 use base::error::Result;
 use engine::sharing::vertex_buffer::VertexBuffer;
 use ladders::cloth::model::{Figure, SHIRT_VERTICES};
-
-/// The size of a vertex in bytes.
-const VERTEX_BYTES: usize = 32;
 
 /// A vertex buffer with its vertex array. While one of two such buffers is drawn, the other one is written.
 struct DrawBuffer {
@@ -132,7 +128,7 @@ impl Army {
             all.extend((0..count).flat_map(one));
             from..all.len()
         };
-        let Meshes { picture: [shirt, torso], shadow } = detail.meshes(figure, count);
+        let ([shirt, torso], shadow) = detail.meshes(figure, count);
         let [sleeve, torso] = figure.body.sleeves(&torso);
         let shirts = of_all(&shirt, 0, SHIRT_VERTICES);
         let [sleeves, bodies] = [sleeve, torso].map(|of| of_all(&of, count * SHIRT_VERTICES, body));
@@ -141,7 +137,7 @@ impl Army {
             first..of_all(&torso, count * SHIRT_VERTICES, body).end
         });
         let all: Vec<u8> = all.iter().flat_map(|index| index.to_ne_bytes()).collect();
-        let bytes = count * (SHIRT_VERTICES + body) * VERTEX_BYTES;
+        let bytes = count * (SHIRT_VERTICES + body) * size_of::<mesh::Vertex>();
         let indices = mesh::upload(gl, &all)?;
         let half = || DrawBuffer::new(gl, indices, bytes);
         let (front, back) = (half()?, half()?);
@@ -244,5 +240,89 @@ impl Army {
         unsafe { self.gl.delete_buffer(self.indices) };
         self.front.destroy(&self.gl);
         self.back.destroy(&self.gl);
+    }
+}
+
+/// The level of detail at which the figures are drawn: number of triangles, kind of shaders, and size of the shadow map. If
+/// OpenGL runs on the CPU (Mesa's llvmpipe), triangles of one or two pixels and filtered shadows would take most of the time for
+/// a picture, and would hardly be visible. A GPU draws all of them.
+#[derive(Clone, Copy)]
+pub(super) enum Detail {
+    /// All triangles, for GPUs.
+    Fine,
+    /// Fewer triangles for small figures, for OpenGL on the CPU.
+    Coarse,
+}
+
+/// Lists of the vertex indices of a figure's triangles: one for the shirt, one for the body.
+type Triangles = [Vec<u32>; 2];
+
+impl Detail {
+    /// Returns the width and height of the shadow map in pixels.
+    pub(super) fn shadow_size(self) -> i32 {
+        match self {
+            Self::Fine => 1024,
+            Self::Coarse => 512,
+        }
+    }
+
+    /// Returns the name and the source of the vertex shader and of the fragment shader for a kind of object, such as the
+    /// shirts; `may_be_shaded` is true if shadows may fall on it.
+    pub(super) fn shaders(self, kind: usize, may_be_shaded: bool) -> [(&'static str, String); 2] {
+        // The number of samples of the shadow map that are averaged for each pixel.
+        let (samples, files) = match self {
+            Self::Fine => (
+                4,
+                [
+                    ("cloth.vert", include_str!("../../../shaders/cloth.vert")),
+                    ("cloth.frag", include_str!("../../../shaders/cloth.frag")),
+                ],
+            ),
+            Self::Coarse => (
+                1,
+                [
+                    ("cloth_coarse.vert", include_str!("../../../shaders/cloth_coarse.vert")),
+                    ("cloth_coarse.frag", include_str!("../../../shaders/cloth_coarse.frag")),
+                ],
+            ),
+        };
+        let taps = if may_be_shaded { samples } else { 0 };
+        files.map(|(name, source)| (name, format!("#define KIND {kind}\n#define TAPS {taps}\n{source}")))
+    }
+
+    /// Returns the triangles with which each of `count` figures is drawn, and those that cast shadows; `None` if these are the
+    /// same. The more figures there are, the fewer triangles each has.
+    fn meshes(self, figure: &Figure, count: usize) -> (Triangles, Option<Triangles>) {
+        let thinned = |shirt: usize, rows: usize, columns: usize| {
+            [figure.shirt.coarser_triangles(shirt), figure.body.coarser_triangles(rows, columns)]
+        };
+        match (self, count) {
+            (Self::Fine, _) => (thinned(1, 1, 1), None),
+            (Self::Coarse, ..=1) => (thinned(1, 1, 1), Some(thinned(2, 2, 2))),
+            (Self::Coarse, ..=4) => (thinned(1, 2, 2), Some(thinned(2, 2, 2))),
+            (Self::Coarse, ..=25) => (thinned(2, 3, 2), Some(thinned(4, 3, 4))),
+            (Self::Coarse, _) => (thinned(4, 3, 4), Some(thinned(4, 3, 4))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_more_there_are_the_fewer_triangles_each_has() {
+        let figure = Figure::new();
+        let triangles = |meshes: &Triangles| (meshes[0].len() + meshes[1].len()) / 3;
+        let all = triangles(&[figure.shirt.indices.clone(), figure.body.indices.clone()]);
+        let mut before = usize::MAX;
+        for count in [1, 4, 9, 25, 100] {
+            let (fine, coarse) = (Detail::Fine.meshes(&figure, count), Detail::Coarse.meshes(&figure, count));
+            assert!(triangles(&fine.0) == all && fine.1.is_none(), "{count}");
+            let (picture, shadow) = (triangles(&coarse.0), triangles(&coarse.1.unwrap()));
+            assert!(picture <= before && shadow <= picture, "{count}: {picture} triangles, shadow {shadow}");
+            before = picture;
+        }
+        assert!(before * 8 < all, "{before} of {all}");
     }
 }

@@ -1,11 +1,11 @@
-//! The camera and the light: matrices, and rays through pixels.
+//! The camera and the light: matrices, rays through pixels, and the particle of a shirt that a ray hits.
 //!
 //! Matrices have 4×4 elements in column-major order, as in OpenGL. Lengths are in metres; y points upward.
 
 use std::f32::consts::FRAC_PI_2;
 
 use ladders::cloth::geometry::{Point, add, cross, dot, scale, sub};
-use ladders::cloth::model::SPACING;
+use ladders::cloth::model::{COLUMNS, PARTICLES, SHIRT_VERTICES, SPACING, VERTEX_COLUMNS};
 
 /// A 4×4 matrix in column-major order.
 pub(super) type Matrix = [f32; 16];
@@ -25,7 +25,7 @@ const PITCH: (f32, f32) = (-0.02, 1.4);
 pub(super) const LIGHT: Point = [-0.54, 0.70, 0.46];
 
 /// A ray that begins at a point.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Clone, Copy)]
 pub(super) struct Ray {
     pub from: Point,
     /// The direction, of length 1.
@@ -33,7 +33,7 @@ pub(super) struct Ray {
 }
 
 /// The camera, which orbits the middle of the crowd of figures.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Default)]
 pub(super) struct Camera {
     about: f32,
     up: f32,
@@ -80,25 +80,16 @@ impl Camera {
         self.radius / HALF_FIELD_OF_VIEW * 1.08
     }
 
-    /// Returns the directions of the camera's axes: to the right, upward, and forward.
-    fn axes(&self) -> [Point; 3] {
-        axes(sub(self.middle, self.eye()))
-    }
-
     /// Returns the matrix that transforms points of the scene to clip coordinates; `wide` is the picture's width divided by its
     /// height.
     pub(super) fn view(&self, wide: f32) -> Matrix {
-        let [right, up, forward] = self.axes();
         let eye = self.eye();
+        let [right, up, forward] = axes(sub(self.middle, eye));
         let [across, high] = self.focus(wide);
         let (depth, shift) = ((FAR + NEAR) / (FAR - NEAR), -2.0 * FAR * NEAR / (FAR - NEAR));
-        let row = |axis: Point, by: f32| {
-            let [x, y, z] = scale(axis, by);
-            [x, y, z, -dot(scale(axis, by), eye)]
-        };
-        let mut z = row(forward, depth);
+        let mut z = row(scale(forward, depth), eye);
         z[3] += shift;
-        from_rows([row(right, across), row(up, high), z, row(forward, 1.0)])
+        from_rows([row(scale(right, across), eye), row(scale(up, high), eye), z, row(forward, eye)])
     }
 
     /// Returns the width and height that an object of size 1 at distance 1 has in the picture, in halves of the picture's width
@@ -112,14 +103,15 @@ impl Camera {
     /// Returns the ray from the eye through a position in the picture. Positions are from 0 to 1, from left to right and from
     /// top to bottom. `wide` is the picture's width divided by its height.
     pub(super) fn ray(&self, [x, y]: [f32; 2], wide: f32) -> Ray {
-        let ([right, up, forward], [across, high]) = (self.axes(), self.focus(wide));
+        let from = self.eye();
+        let ([right, up, forward], [across, high]) = (axes(sub(self.middle, from)), self.focus(wide));
         let sideward = add(scale(right, (2.0 * x - 1.0) / across), scale(up, (1.0 - 2.0 * y) / high));
-        Ray { from: self.eye(), along: unit(add(forward, sideward)) }
+        Ray { from, along: unit(add(forward, sideward)) }
     }
 
     /// Returns the point on a ray that has the same depth as `point`, as seen from the camera.
     pub(super) fn point_at_depth_of(&self, point: Point, ray: Ray) -> Point {
-        let [_, _, forward] = self.axes();
+        let [_, _, forward] = axes(sub(self.middle, self.eye()));
         let speed = dot(ray.along, forward).max(0.05);
         add(ray.from, scale(ray.along, dot(sub(point, ray.from), forward) / speed))
     }
@@ -127,12 +119,9 @@ impl Camera {
     /// Returns the matrix that transforms points of the scene to the shadow map, which contains everything that casts shadows.
     pub(super) fn light(&self) -> Matrix {
         let [right, up, forward] = axes(scale(LIGHT, -1.0));
-        let reach = self.shadow_half_width();
-        let row = |axis: Point| {
-            let [x, y, z] = scale(axis, 1.0 / reach);
-            [x, y, z, -dot([x, y, z], self.middle)]
-        };
-        from_rows([row(right), row(up), row(forward), [0.0, 0.0, 0.0, 1.0]])
+        let [right, up, forward] =
+            [right, up, forward].map(|axis| row(scale(axis, 1.0 / self.shadow_half_width()), self.middle));
+        from_rows([right, up, forward, [0.0, 0.0, 0.0, 1.0]])
     }
 
     /// Returns half the width of the area of the floor that the shadow map covers, in metres.
@@ -172,6 +161,11 @@ fn axes(forward: Point) -> [Point; 3] {
     [right, cross(right, forward), forward]
 }
 
+/// Returns the row of a matrix that measures along `axis`, from the point `origin`.
+fn row(axis: Point, origin: Point) -> [f32; 4] {
+    [axis[0], axis[1], axis[2], -dot(axis, origin)]
+}
+
 fn from_rows(rows: [[f32; 4]; 4]) -> Matrix {
     std::array::from_fn(|at| rows[at % 4][at / 4])
 }
@@ -181,9 +175,66 @@ fn unit(a: Point) -> Point {
     scale(a, 1.0 / dot(a, a).sqrt().max(1e-6))
 }
 
+/// The number of floats of a vertex.
+const VERTEX_FLOATS: usize = 8;
+
+/// Returns the index of the particle of the cloth that the ray hits, which is the vertex nearest to its first intersection with
+/// a shirt, and the point of that intersection; `None` if the ray hits no shirt. `army` is the number of figures. `vertices`
+/// are the vertices that are drawn, those of the shirts first. `indices` are the vertex indices of the triangles of one shirt.
+pub(super) fn hit_particle(
+    ray: Ray,
+    army: usize,
+    indices: &[u32],
+    vertices: &[f32],
+) -> Option<(usize, Point)> {
+    let shirts = vertices.chunks_exact(SHIRT_VERTICES * VERTEX_FLOATS).take(army);
+    let mut nearest: Option<(f32, usize)> = None;
+    for (character, shirt) in shirts.enumerate() {
+        for triangle in indices.chunks_exact(3) {
+            let corners = [0, 1, 2].map(|n| corner(shirt, triangle[n] as usize));
+            let [Some(a), Some(b), Some(c)] = corners else { continue };
+            let Some(far) = intersection_distance(ray, [a, b, c]) else { continue };
+            if nearest.is_some_and(|(before, _)| before <= far) {
+                continue;
+            }
+            let at = add(ray.from, scale(ray.along, far));
+            let off = [a, b, c].map(|corner| dot(sub(corner, at), sub(corner, at)));
+            let closest = (0..3).min_by(|a, b| off[*a].total_cmp(&off[*b])).unwrap_or(0);
+            let vertex = triangle[closest] as usize;
+            let (row, column) = (vertex / VERTEX_COLUMNS, vertex % VERTEX_COLUMNS % COLUMNS);
+            nearest = Some((far, character * PARTICLES + row * COLUMNS + column));
+        }
+    }
+    nearest.map(|(far, particle)| (particle, add(ray.from, scale(ray.along, far))))
+}
+
+/// Returns the position of the vertex with this index of a shirt; `None` if there is no such vertex.
+fn corner(shirt: &[f32], vertex: usize) -> Option<Point> {
+    let numbers = shirt.get(vertex * VERTEX_FLOATS..vertex * VERTEX_FLOATS + 3)?;
+    numbers.try_into().ok()
+}
+
+/// Returns the distance from the start of the ray to its intersection with a triangle, from either side of the triangle; `None`
+/// if the ray misses it (T. Möller, B. Trumbore, "Fast, Minimum Storage Ray/Triangle Intersection", 1997).
+fn intersection_distance(ray: Ray, [a, b, c]: [Point; 3]) -> Option<f32> {
+    let (ab, ac) = (sub(b, a), sub(c, a));
+    let across = cross(ray.along, ac);
+    let area = dot(ab, across);
+    if area.abs() < 1e-12 {
+        return None;
+    }
+    let from = sub(ray.from, a);
+    let u = dot(from, across) / area;
+    let along = cross(from, ab);
+    let v = dot(ray.along, along) / area;
+    let far = dot(ac, along) / area;
+    (u >= 0.0 && v >= 0.0 && u + v <= 1.0 && far > 0.0).then_some(far)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ladders::cloth::chain::Chain;
 
     /// Returns the point `p` transformed by the matrix and divided by w: x, y and z are from -1 to 1 if it is visible.
     fn brought(m: Matrix, p: Point) -> Point {
@@ -202,10 +253,8 @@ mod tests {
                         let at = [walk.at[0], y, walk.at[1]];
                         for wide in [0.5, 1.0, 16.0 / 9.0] {
                             let p = brought(camera.view(wide), at);
-                            assert!(
-                                p.iter().all(|x| x.abs() <= 1.05),
-                                "{army} {turn:?} {wide}: {at:?} {p:?}"
-                            );
+                            let is_in = p.iter().all(|x| x.abs() <= 1.05);
+                            assert!(is_in, "{army} {turn:?} {wide}: {at:?} {p:?}");
                         }
                         let p = brought(camera.light(), at);
                         assert!(p.iter().all(|x| x.abs() <= 1.0), "light, {army}: {at:?} {p:?}");
@@ -246,5 +295,24 @@ mod tests {
             let off = sub(camera.point_at_depth_of(point, ray), point);
             assert!(dot(off, off) < 1e-6, "{point:?}: {off:?}");
         }
+    }
+
+    #[test]
+    fn a_ray_finds_the_nearest_shirt_and_its_particle() {
+        let mut chain = Chain::new(4, None).unwrap();
+        chain.step(0.01, None).unwrap();
+        let vertices = chain.vertices().unwrap().to_vec();
+        let indices = chain.figure().shirt.indices.clone();
+        let at = |x: f32| Ray { from: [x, 1.2, 5.0], along: [0.0, 0.0, -1.0] };
+        // The figures of the front row stand at -0.65 and 0.65: the ray hits their chests, not the figures behind them.
+        for (x, character) in [(-0.65, 0), (0.65, 1)] {
+            let (particle, point) = hit_particle(at(x), 4, &indices, &vertices).unwrap();
+            assert_eq!(particle / PARTICLES, character);
+            let column = particle % PARTICLES % COLUMNS;
+            assert!(column.abs_diff(COLUMNS / 2) < 6, "the chest, not column {column}");
+            assert!(point[2] > 0.05 && point[2] < 0.3 && (point[1] - 1.2).abs() < 1e-4, "{point:?}");
+        }
+        assert_eq!(hit_particle(at(0.0), 4, &indices, &vertices), None, "between them is nothing");
+        assert_eq!(hit_particle(at(0.65), 4, &indices, &[]), None);
     }
 }

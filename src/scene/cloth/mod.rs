@@ -7,43 +7,35 @@
 
 mod army;
 mod camera;
-mod detail;
-mod frame_timer;
 mod pace;
 mod panel;
-mod pick;
 pub(crate) mod picture;
-mod shadow;
 mod shared_buffers;
-mod times;
 mod walker;
 mod world;
 
 #[cfg(test)]
 mod shared_tests;
 
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
 use super::{Input, Scene, Screen};
 use crate::options::SceneId;
-use army::LendResult;
+use army::{Detail, LendResult};
 use base::error::{Error, Result};
-use base::jobs::Waker;
 use camera::Camera;
-use detail::Detail;
 use engine::frame_loop::{FrameLoop, Tick};
 use engine::present::Viewport;
 use engine::sharing::Sharing;
 use ladders::cloth::geometry::Point;
 use ladders::cloth::steps::StepId;
 use opencl::cl::ClContext;
+use opengl::renderer::is_software;
 use pace::Pace;
-use panel::ClothPanel;
-use times::Times;
+use panel::{ClothPanel, Times};
 use walker::{FrameRequest, Hand, Report, Walker};
-use world::{World, WorldView};
+use world::World;
 
 /// The numbers of figures that the user can choose.
 const ARMIES: [usize; 5] = [1, 4, 9, 25, 100];
@@ -56,12 +48,10 @@ const STALL_TIMEOUT: Duration = Duration::from_secs(2);
 /// The maximum time that a closing window waits for the walker's thread.
 const THREAD_TIMEOUT: Duration = Duration::from_millis(300);
 
-/// The reason, shown to the user, why vertex buffers are not shared if OpenGL does not see what OpenCL writes into them.
-const NOT_SEEN_BY_OPENGL: &str = "what OpenCL wrote into a vertex buffer did not reach OpenGL in a test";
-
 /// The object that the user drags in the cloth scene since the mouse button was pressed.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Default, Clone, Copy)]
 enum Grip {
+    #[default]
     Nothing,
     /// The button was pressed at this position in the window; the walker has not found out yet what is there.
     Unknown([f32; 2]),
@@ -74,8 +64,8 @@ enum Grip {
 }
 
 /// The scene with walking figures whose shirts show the movie: its walker, its camera, and its OpenGL objects.
+#[derive(Default)]
 pub(super) struct Cloth {
-    waker: Waker,
     /// The index in [`ARMIES`] of the chosen number of figures.
     army: usize,
     camera: Camera,
@@ -111,30 +101,8 @@ pub(super) struct Cloth {
 
 impl Cloth {
     /// Creates the scene; nothing is simulated yet.
-    pub(super) fn new(waker: Waker) -> Self {
-        Self {
-            waker,
-            army: 0,
-            camera: Camera::new(ARMIES[0]),
-            grip: Grip::Nothing,
-            wide: 1.0,
-            walker: None,
-            has_failed: false,
-            device: None,
-            awaited: None,
-            changed: None,
-            fresh: None,
-            memory: Vec::new(),
-            requested_at: None,
-            stopped: Duration::ZERO,
-            last: None,
-            seconds: 0.0,
-            times: Times::default(),
-            pace: Pace::default(),
-            panel: ClothPanel::default(),
-            world: None,
-            error: None,
-        }
+    pub(super) fn new() -> Self {
+        Self { camera: Camera::new(ARMIES[0]), ..Self::default() }
     }
 
     /// Requests the context of the frame loop's device, if the device has changed.
@@ -161,13 +129,10 @@ impl Cloth {
             self.walker = None;
         }
         self.panel.device = cl.as_ref().map(|cl| cl.device.info.name.clone());
-        self.panel.copies = match sharing {
-            Sharing::Copy { reason } => Some(reason),
-            // Attempted even if textures are shared on the window's thread only: NVIDIA's driver shares buffers on any thread.
-            Sharing::ZeroCopy => None,
-        };
-        self.times.clear();
-        self.pace.clear();
+        // Sharing is attempted even if textures are shared on the window's thread only: NVIDIA's driver shares buffers on any
+        // thread.
+        self.panel.copies = (sharing != Sharing::ZeroCopy).then(|| sharing.reason().to_owned());
+        (self.times, self.pace) = (Times::default(), Pace::default());
         (self.changed, self.has_failed) = (Some(cl), false);
     }
 
@@ -198,7 +163,10 @@ impl Cloth {
 
     /// Uses the vertices of a report for drawing from now on; keeps the report if OpenGL's objects do not exist yet.
     fn take(&mut self, mut report: Report) {
-        self.keep_error(report.error.take());
+        if let Some(error) = report.error.take() {
+            // The army continues on the host.
+            (self.panel.device, self.error) = (None, Some(error));
+        }
         // The refusal of the previous device is obsolete.
         if let Some(why) = report.refused.take().filter(|_| self.changed.is_none()) {
             self.panel.copies = Some(why);
@@ -208,20 +176,14 @@ impl Cloth {
             return;
         };
         match world.take(&mut report) {
-            Ok(false) if self.changed.is_none() => self.panel.copies = Some(NOT_SEEN_BY_OPENGL.to_owned()),
+            Ok(false) if self.changed.is_none() => {
+                self.panel.copies =
+                    Some("what OpenCL wrote into a vertex buffer did not reach OpenGL in a test".to_owned());
+            }
             Ok(_) => {}
             Err(error) => self.error = Some(error),
         }
         self.memory = report.vertices;
-    }
-
-    /// Stores an error, which the next call of [`draw`](Scene::draw) returns. The simulation of the figures continues on the
-    /// host.
-    fn keep_error(&mut self, error: Option<Error>) {
-        if let Some(error) = error {
-            // The army continues on the host.
-            (self.panel.device, self.error) = (None, Some(error));
-        }
     }
 
     /// Sends the next request to the walker if it is due. Returns the time when it will be due; `None` if a request is running
@@ -230,26 +192,21 @@ impl Cloth {
         if self.has_failed || self.awaited.is_some() {
             return None;
         }
-        let walker = match &mut self.walker {
-            Some(walker) => walker,
-            None => match Walker::start(&self.waker) {
-                Ok(walker) => self.walker.insert(walker),
-                Err(error) => {
-                    (self.has_failed, self.error) = (true, Some(error));
-                    return None;
-                }
-            },
-        };
-        if walker.busy_for().is_some() {
+        if self.walker.is_none() {
+            match Walker::start(&frames.filters.workers.waker) {
+                Ok(walker) => self.walker = Some(walker),
+                Err(error) => (self.has_failed, self.error) = (true, Some(error)),
+            }
+        }
+        if self.walker.as_ref()?.busy_for().is_some() {
             return None;
         }
-        let army = ARMIES.get(self.army).copied().unwrap_or(1);
-        let wanted = (army, self.panel.on_host(), self.panel.hands_over_twice());
+        let wanted = (ARMIES[self.army], self.panel.on_host.get(), self.panel.twice.get());
+        let (army, on_host, twice) = wanted;
+        let is_paused = frames.schedule.is_paused();
         let grabs = matches!(self.grip, Grip::Unknown(_));
-        let stands =
-            frames.schedule.is_paused() && self.last == Some(wanted) && !grabs && self.changed.is_none();
         let now = Instant::now();
-        if stands {
+        if is_paused && self.last == Some(wanted) && !grabs && self.changed.is_none() {
             // The duration of the pause does not count.
             self.requested_at = None;
             return None;
@@ -257,20 +214,26 @@ impl Cloth {
         if let Some(next) = self.requested_at.map(|at| at + MIN_REQUEST_INTERVAL).filter(|next| *next > now) {
             return Some(next);
         }
-        let lent = match self.lend(army, wanted.1) {
-            LendResult::Busy => return Some(now + POLL_INTERVAL),
-            LendResult::NoArmy => None,
-            LendResult::Buffer(buffer) => Some(buffer),
+        // Nothing is lent if the device shares no buffers, or if the write-back runs on the host.
+        let is_shared = self.panel.device.is_some() && self.panel.copies.is_none();
+        let is_lending = is_shared && !on_host[StepId::Write as usize];
+        let lent = match self.world.as_mut().filter(|_| is_lending).map(|world| world.lend(army)) {
+            Some(Ok(LendResult::Busy)) => return Some(now + POLL_INTERVAL),
+            Some(Ok(LendResult::Buffer(buffer))) => Some(buffer),
+            Some(Ok(LendResult::NoArmy)) | None => None,
+            Some(Err(error)) => {
+                self.error = Some(error);
+                None
+            }
         };
-        let Some(walker) = &mut self.walker else { return None };
         if self.last != Some(wanted) {
-            self.pace.clear();
+            self.pace = Pace::default();
         }
         let before = std::mem::replace(&mut self.stopped, frames.stops.total());
         let stopped = self.stopped.saturating_sub(before);
         let passed = self.requested_at.map_or(MIN_REQUEST_INTERVAL, |at| (now - at).saturating_sub(stopped));
         let passed = passed.as_secs_f64() * frames.schedule.clock.speed();
-        let dt = if frames.schedule.is_paused() { 0.0 } else { self.pace.limited_advance(passed) as f32 };
+        let dt = if is_paused { 0.0 } else { self.pace.limited_advance(passed) as f32 };
         self.panel.slow_pace = self.pace.slow_pace();
         let hand = match self.grip {
             Grip::Unknown(at) => Hand::Grab(self.camera.ray(at, self.wide)),
@@ -278,39 +241,17 @@ impl Cloth {
             Grip::Nothing | Grip::Camera => Hand::Off,
         };
         let (device, memory) = (self.changed.take(), std::mem::take(&mut self.memory));
-        walker.send(FrameRequest {
-            army,
-            dt,
-            on_host: wanted.1,
-            twice: wanted.2,
-            hand,
-            device,
-            lent,
-            memory,
-        });
+        self.walker.as_mut()?.send(FrameRequest { army, dt, on_host, twice, hand, device, lent, memory });
         (self.requested_at, self.last) = (Some(now), Some(wanted));
         None
     }
 
-    /// Lends a vertex buffer for a crowd of `army` figures to the device. Returns [`LendResult::NoArmy`] if the device shares
-    /// no buffers, if the write-back runs on the host, or if lending fails.
-    fn lend(&mut self, army: usize, on_host: [bool; 5]) -> LendResult {
-        let is_shared = self.panel.device.is_some() && self.panel.copies.is_none();
-        let Some(world) = self.world.as_mut().filter(|_| is_shared && !on_host[StepId::Write as usize])
-        else {
-            return LendResult::NoArmy;
-        };
-        world.lend(army).unwrap_or_else(|error| {
-            self.error = Some(error);
-            LendResult::NoArmy
-        })
-    }
-
     /// Draws the figures in the rectangle `at` of the window, with the movie's picture on their shirts.
-    fn draw_world(&mut self, gl: &Arc<glow::Context>, at: Viewport, screen: &Screen) -> Result<()> {
+    fn draw_world(&mut self, at: Viewport, screen: &Screen) -> Result<()> {
         if self.world.is_none() {
-            let detail = Detail::for_renderer(gl);
-            self.panel.is_coarse = detail == Detail::Coarse;
+            let gl = screen.gl;
+            self.panel.is_coarse = is_software(gl);
+            let detail = if self.panel.is_coarse { Detail::Coarse } else { Detail::Fine };
             self.world = Some(World::new(gl, detail)?);
         }
         if let Some(report) = self.fresh.take() {
@@ -318,7 +259,7 @@ impl Cloth {
         }
         let Some(world) = &mut self.world else { return Ok(()) };
         let (picture, orientation) = (screen.picture.map(|(texture, ..)| texture), screen.orientation);
-        world.draw(at, &WorldView { camera: &self.camera, seconds: self.seconds, picture, orientation })
+        world.draw(at, &self.camera, self.seconds, picture, orientation)
     }
 }
 
@@ -350,7 +291,7 @@ impl Scene for Cloth {
         self.wide = width as f32 / height.max(1) as f32;
         let at = Viewport { x: 0, y: 0, width: width as i32, height: height as i32 };
         screen.quad.make_ready(screen.size);
-        let drawn = self.draw_world(screen.gl, at, screen);
+        let drawn = self.draw_world(at, screen);
         if drawn.is_err() {
             screen.quad.clear(screen.size);
         }
@@ -378,14 +319,15 @@ impl Scene for Cloth {
             Input::Size(step) => {
                 let before = self.army;
                 self.army = self.army.saturating_add_signed(step).min(ARMIES.len() - 1);
-                let count = ARMIES.get(self.army).copied().unwrap_or(1);
+                let count = ARMIES[self.army];
                 if self.army != before {
                     (self.grip, self.requested_at) = (Grip::Nothing, None);
                     self.camera.look_at(count);
                 }
-                let figures = if count == 1 { "one figure" } else { "figures" };
-                let number = if count == 1 { String::new() } else { format!("{count} ") };
-                return Ok(Some(format!("An army of {number}{figures}")));
+                return Ok(Some(match count {
+                    1 => "An army of one figure".to_owned(),
+                    _ => format!("An army of {count} figures"),
+                }));
             }
         }
         Ok(Some(String::new()))

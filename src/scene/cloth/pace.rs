@@ -51,11 +51,6 @@ impl Pace {
         Some(advanced / passed)
             .filter(|part| *part < MAX_REPORTED_PACE && self.advanced.len() == RECENT_PICTURES)
     }
-
-    /// Drops all times, because the number of figures or the device has changed.
-    pub(super) fn clear(&mut self) {
-        *self = Self::default();
-    }
 }
 
 /// Appends a value, and drops the oldest one if there are more than [`RECENT_PICTURES`].
@@ -85,10 +80,7 @@ mod tests {
 
     #[test]
     fn who_keeps_up_has_all_steps_and_who_does_not_is_slower_and_no_later() {
-        assert_eq!(
-            (run(0.001, 0.030, true).0, run(0.001, 0.030, true).1),
-            (run(0.001, 0.030, false).0, None)
-        );
+        assert_eq!(run(0.001, 0.030, true), (run(0.001, 0.030, false).0, None));
         // Pictures at 5 a second have their 12 steps if these are cheap.
         assert_eq!(run(0.001, 0.188, true).1, None);
         // Without a limit, each picture has more steps than the one before.
@@ -108,7 +100,7 @@ mod tests {
         assert_eq!(pace.limited_advance(0.1), 0.1);
         (0..RECENT_PICTURES).for_each(|_| pace.note(1.0));
         assert_eq!(pace.limited_advance(0.1), f64::from(MAX_STEP_S));
-        pace.clear();
+        pace = Pace::default();
         assert_eq!((pace.limited_advance(0.1), pace.slow_pace()), (0.1, None));
         assert_eq!(pace.limited_advance(9.0), f64::from(MAX_FRAME_S));
     }

@@ -2,10 +2,10 @@
 //! host.
 
 use std::cell::Cell;
+use std::collections::VecDeque;
 
 use egui::{Color32, Sense, Ui, vec2};
 
-use super::times::Times;
 use base::timing::Series;
 use engine::stats::ClothTimes;
 use overlay::theme;
@@ -27,8 +27,10 @@ const BAR_WIDTH: f32 = 90.0;
 /// The state of the cloth panel: the user's choice of where steps run, and what the panel shows about the device.
 #[derive(Default)]
 pub(super) struct ClothPanel {
-    on_host: Cell<[bool; 5]>,
-    twice: Cell<bool>,
+    /// For each simulation step, true if the user wants it to run on the host.
+    pub on_host: Cell<[bool; 5]>,
+    /// True if OpenCL is to acquire OpenGL's vertex buffer twice per frame, false if once.
+    pub twice: Cell<bool>,
     /// The device's name; `None` if there is no device, so that all steps run on the host.
     pub device: Option<String>,
     /// The reason why vertices are copied through the host; `None` if the device writes into OpenGL's buffers.
@@ -40,16 +42,6 @@ pub(super) struct ClothPanel {
 }
 
 impl ClothPanel {
-    /// Returns an element for each simulation step, which is true if the user wants the step to run on the host.
-    pub(super) fn on_host(&self) -> [bool; 5] {
-        self.on_host.get()
-    }
-
-    /// Returns true if OpenCL is to acquire OpenGL's vertex buffer twice per frame, false if once.
-    pub(super) fn hands_over_twice(&self) -> bool {
-        self.twice.get()
-    }
-
     /// Lays out the panel's contents: where the simulation runs, and a row for each step with its time and its button.
     pub(super) fn show(&self, ui: &mut Ui, times: &Times) {
         // First, so that it is visible in a low panel.
@@ -58,11 +50,13 @@ impl ClothPanel {
             (Some(device), Some(why)) => format!("On {device}. Vertices are copied: {why}."),
             (None, _) => "There is no OpenCL device: plain Rust moves the shirts.".to_owned(),
         };
-        ui.add(egui::Label::new(theme_text(&runs_on, theme::WEAK)).wrap());
+        let explain =
+            |ui: &mut Ui, text: &str| ui.add(egui::Label::new(theme_text(text, theme::WEAK)).wrap());
+        explain(ui, &runs_on);
         if let Some(part) = self.slow_pace {
             let percent = (part * 100.0).round();
             let slow = format!("It walks at {percent} % of its pace: more steps would make pictures later.");
-            ui.add(egui::Label::new(theme_text(&slow, theme::WEAK)).wrap());
+            explain(ui, &slow);
         }
         let rows: Vec<_> = (0..EXPLANATIONS.len()).map(|at| times.row(at)).collect();
         let most = rows.iter().flatten().filter_map(|row| row.ms).map(|ms| ms.p50).fold(0.0, f64::max);
@@ -78,8 +72,25 @@ impl ClothPanel {
                 ui.label(theme_text(name, theme::TEXT)).on_hover_text(words);
                 let runs = row.map(|row| row.on_host);
                 match at.checked_sub(ClothTimes::FIRST_STEP).and_then(|step| on_host.get_mut(step)) {
-                    Some(wanted) => *wanted ^= self.switch(ui, name, runs),
-                    None if at == 0 => self.switch_handovers(ui, row.and_then(|row| row.handovers)),
+                    Some(wanted) => {
+                        let text = match (&self.device, runs) {
+                            (None, _) | (_, Some(true)) => "host",
+                            (_, Some(false)) => "device",
+                            (_, None) => theme::UNKNOWN,
+                        };
+                        let hover = format!("Have '{name}' done on the other side");
+                        *wanted ^= button(ui, text, self.device.is_some(), &hover);
+                    }
+                    None if at == 0 => {
+                        let text = match row.map_or(0, |row| row.handovers) {
+                            1 => "once",
+                            2 => "twice",
+                            _ => theme::UNKNOWN,
+                        };
+                        let is_shared = self.device.is_some() && self.copies.is_none();
+                        let hover = "Hand it over for skin and for write-back, or once for the whole chain";
+                        self.twice.set(self.twice.get() ^ button(ui, text, is_shared, hover));
+                    }
                     None => {
                         ui.label("");
                     }
@@ -96,45 +107,19 @@ impl ClothPanel {
         self.on_host.set(on_host);
         if self.is_coarse {
             let coarse = "OpenGL draws without a graphics card: figures that are small have fewer triangles, all are lit by their corners, shadows have harder edges.";
-            ui.add(egui::Label::new(theme_text(coarse, theme::WEAK)).wrap());
+            explain(ui, coarse);
         }
         ui.label(theme_text(
             "Drag a shirt, or turn the camera; PageUp and PageDown change the army.",
             theme::WEAK,
         ));
     }
+}
 
-    /// Lays out the button that switches between one and two handovers of the vertex buffer to OpenCL per frame. `handovers` is
-    /// their number in the last frame, `None` if the buffer is not shared.
-    fn switch_handovers(&self, ui: &mut Ui, handovers: Option<usize>) {
-        let text = match handovers {
-            Some(1) => "once",
-            Some(2) => "twice",
-            _ => theme::UNKNOWN,
-        };
-        let is_shared = self.device.is_some() && self.copies.is_none();
-        let button = ui.add_enabled(is_shared, egui::Button::new(theme_text(text, theme::STRONG)));
-        if button
-            .on_hover_text("Hand it over for skin and for write-back, or once for the whole chain")
-            .clicked()
-        {
-            self.twice.set(!self.twice.get());
-        }
-    }
-
-    /// Lays out the button that moves a simulation step from the device to the host or back. `runs` is true if the step ran on
-    /// the host in the last frame, `None` before the first one. Returns true if the button was clicked.
-    fn switch(&self, ui: &mut Ui, name: &str, runs: Option<bool>) -> bool {
-        let on_host = if self.device.is_none() { Some(true) } else { runs };
-        let text = match on_host {
-            Some(true) => "host",
-            Some(false) => "device",
-            None => theme::UNKNOWN,
-        };
-        let button =
-            ui.add_enabled(self.device.is_some(), egui::Button::new(theme_text(text, theme::STRONG)));
-        button.on_hover_text(format!("Have '{name}' done on the other side")).clicked()
-    }
+/// Lays out a button that moves work to the other side; returns true if it was clicked.
+fn button(ui: &mut Ui, text: &str, is_enabled: bool, hover: &str) -> bool {
+    let button = egui::Button::new(theme_text(text, theme::STRONG));
+    ui.add_enabled(is_enabled, button).on_hover_text(hover).clicked()
 }
 
 /// Returns a text in the panel's font and this colour.
@@ -152,6 +137,61 @@ fn draw_bar(ui: &mut Ui, ms: Option<Series>, most: f64, on_host: bool) {
         let color = if on_host { theme::SELECT } else { theme::FILTER };
         let filled = egui::Rect::from_min_size(rect.min, vec2((BAR_WIDTH * part).max(1.0), rect.height()));
         ui.painter().rect_filled(filled, 1.0, color);
+    }
+}
+
+/// The number of frames, of the last seconds, whose times are kept.
+const MAX_FRAMES: usize = 240;
+
+/// The data of a row of the cloth panel, which shows one part of the work for a frame.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Row {
+    /// True if the step ran on the host in the last frame.
+    on_host: bool,
+    /// The number of handovers of the vertex buffer that the row's time includes; 0 if vertices are not shared, and for
+    /// simulation steps.
+    handovers: usize,
+    /// The statistics of the row's times in milliseconds, over the frames that did this work in the same place as the last
+    /// frame; `None` if there are none.
+    ms: Option<Series>,
+}
+
+/// The times of the last simulated frames, from which the rows of the cloth panel are computed.
+#[derive(Default)]
+pub(super) struct Times {
+    frames: VecDeque<ClothTimes>,
+}
+
+impl Times {
+    /// Adds the times of a frame. If the number of figures has changed, drops all earlier times first.
+    pub(super) fn note(&mut self, frame: ClothTimes) {
+        if self.frames.back().is_some_and(|last| last.figures != frame.figures) {
+            self.frames.clear();
+        }
+        self.frames.push_back(frame);
+        if self.frames.len() > MAX_FRAMES {
+            self.frames.pop_front();
+        }
+    }
+
+    /// Returns the data for the row of the panel with this index in [`ClothTimes::NAMES`]; `None` before the first frame. A row
+    /// that is not a simulation step has times only if the last frame had them.
+    fn row(&self, at: usize) -> Option<Row> {
+        let last = self.frames.back()?;
+        let wanted = placement(last, at);
+        let same = self.frames.iter().filter(|frame| placement(frame, at) == wanted);
+        let samples: Vec<f64> = same.map(|frame| frame.ms[at]).collect();
+        let (on_host, _, handovers) = wanted;
+        Some(Row { on_host, handovers, ms: Series::of(&samples) })
+    }
+}
+
+/// Returns where a frame did the work of the row `at`, an index in [`ClothTimes::NAMES`]: true if on the host, true if it did
+/// the work at all, and the number of handovers that the row's time includes. Only times with equal placements can be compared.
+fn placement(frame: &ClothTimes, at: usize) -> (bool, bool, usize) {
+    match at.checked_sub(ClothTimes::FIRST_STEP).and_then(|step| frame.on_host.get(step)) {
+        Some(on_host) => (*on_host, true, 0),
+        None => (false, frame.ms[at].is_finite(), frame.handovers),
     }
 }
 
@@ -179,5 +219,50 @@ mod tests {
     fn steps_of_some_microseconds_have_digits() {
         assert_eq!(texts(0.0037).iter().filter(|text| *text == "0.0037").count(), 3 * EXPLANATIONS.len());
         assert_eq!(texts(12.345).iter().filter(|text| *text == "12.3").count(), 3 * EXPLANATIONS.len());
+    }
+
+    /// Returns a frame whose steps took `ms` on the host or the device, and whose vertices were shared or copied.
+    fn frame(figures: usize, ms: f64, on_host: bool, is_shared: bool) -> ClothTimes {
+        let only = |there: bool| if there { ms } else { f64::NAN };
+        let (shared, copied) = (only(is_shared), only(!is_shared && !on_host));
+        ClothTimes {
+            figures,
+            ms: [shared, ms, ms, ms, ms, ms, shared, copied],
+            on_host: [on_host; 5],
+            handovers: usize::from(is_shared),
+        }
+    }
+
+    #[test]
+    fn times_stand_beside_what_they_belong_to() {
+        let mut times = Times::default();
+        assert_eq!(times.row(1), None);
+        for ms in [1.0, 2.0, 3.0] {
+            times.note(frame(4, ms, false, false));
+        }
+        let row = times.row(1).unwrap();
+        assert_eq!((row.on_host, row.ms.map(|ms| (ms.p50, ms.n))), (false, Some((2.0, 3))));
+        assert_eq!((times.row(0).unwrap().ms, times.row(7).unwrap().ms.map(|ms| ms.n)), (None, Some(3)));
+        // If vertices are shared, nothing is copied, and earlier copies do not count.
+        times.note(frame(4, 2.0, false, true));
+        assert_eq!(times.row(7).unwrap().ms, None);
+        assert_eq!([0, 6].map(|at| times.row(at).unwrap().ms.map(|ms| ms.n)), [Some(1); 2]);
+        assert_eq!(times.row(1).unwrap().ms.map(|ms| ms.n), Some(4));
+        // Times with two handovers are not those with one; the steps between them are the same.
+        times.note(ClothTimes { handovers: 2, ..frame(4, 5.0, false, true) });
+        assert_eq!([0, 6].map(|at| times.row(at).unwrap().ms.map(|ms| (ms.p50, ms.n))), [Some((5.0, 1)); 2]);
+        assert_eq!(times.row(1).unwrap().ms.map(|ms| ms.n), Some(5));
+        // On the host, only the first time counts; nothing is copied there.
+        times.note(frame(4, 9.0, true, false));
+        let row = times.row(1).unwrap();
+        assert_eq!((row.on_host, row.ms.map(|ms| (ms.max, ms.n))), (true, Some((9.0, 1))));
+        assert_eq!([0, 6, 7].map(|at| times.row(at).unwrap().ms), [None; 3]);
+        // A step that did not run has no time.
+        times.note(frame(4, f64::NAN, true, false));
+        assert_eq!(times.row(1).unwrap().ms.map(|ms| ms.n), Some(1));
+        times.note(frame(9, 5.0, false, false));
+        assert_eq!(times.row(1).unwrap().ms.map(|ms| ms.n), Some(1));
+        (0..MAX_FRAMES * 2).for_each(|_| times.note(frame(9, 5.0, false, false)));
+        assert_eq!(times.row(1).unwrap().ms.map(|ms| ms.n), Some(MAX_FRAMES));
     }
 }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use glow::HasContext as _;
 
+use super::army::Detail;
 use super::camera::Camera;
-use super::detail::Detail;
-use super::world::{World, WorldView};
+use super::world::World;
 use crate::gl_window::read_pixels;
 use base::error::Result;
 use engine::present::Viewport;
@@ -73,16 +73,11 @@ fn draw_figures(
     chain: &Chain,
     worn: glow::Texture,
 ) -> Result<Vec<u8>> {
-    let look = WorldView {
-        camera: &Camera::new(chain.army()),
-        seconds: chain.seconds(),
-        picture: Some(worn),
-        orientation: Orientation::default(),
-    };
     let (width, height) = SIZE;
     let at = Viewport { x: 0, y: 0, width: width as i32, height: height as i32 };
-    world.draw(at, &look)?;
-    read_pixels(gl, Some(world.framebuffer()), SIZE)
+    let camera = Camera::new(chain.army());
+    world.draw(at, &camera, chain.seconds(), Some(worn), Orientation::default())?;
+    read_pixels(gl, Some(world.depth.framebuffer), SIZE)
 }
 
 #[cfg(test)]

@@ -59,10 +59,8 @@ fn stored(army: usize) -> Vec<u8> {
     let mut reader = png::Decoder::new(BufReader::new(file)).read_info().unwrap();
     let mut means = vec![0; reader.output_buffer_size().unwrap()];
     let info = reader.next_frame(&mut means).unwrap();
-    assert_eq!(
-        (info.width as usize, info.height as usize, info.color_type),
-        (COLUMNS, ROWS, png::ColorType::Rgb)
-    );
+    let size = (info.width as usize, info.height as usize);
+    assert_eq!((size, info.color_type), ((COLUMNS, ROWS), png::ColorType::Rgb));
     means
 }
 
@@ -110,11 +108,7 @@ fn the_picture_is_the_stored_one_and_faults_are_seen() {
         }
         let others = count_different(&now, &stored(army));
         println!("an army of {army}: {others} blocks are others");
-        assert!(
-            others <= MAX_DIFFERENT,
-            "an army of {army}: {others} blocks of {} are others",
-            COLUMNS * ROWS
-        );
+        assert!(others <= MAX_DIFFERENT, "an army of {army}: {others} blocks are others");
     }
     // Each fault changes more than the tolerance permits.
     let caught = |what: &str, army: usize, now: &[u8]| {
@@ -122,26 +116,26 @@ fn the_picture_is_the_stored_one_and_faults_are_seen() {
         println!("{what}: {others} blocks are others");
         assert!(others > 2 * MAX_DIFFERENT, "{what} is not seen: {others} blocks are others");
     };
-    let spoilt = |world: &mut World, army: usize, change: &dyn Fn(&mut [f32])| {
-        draw_means(gl, world, &mut Chain::new(army, None).unwrap(), change)
-    };
     let shirt = SHIRT_VERTICES * VERTEX;
-    let flipped = spoilt(&mut world, 1, &|numbers| {
+    let flip = |numbers: &mut [f32]| {
         numbers.chunks_exact_mut(VERTEX).for_each(|v| v[3..6].iter_mut().for_each(|x| *x = -*x));
-    });
-    caught("normals that are flipped", 1, &flipped);
-    let turned = spoilt(&mut world, 1, &|numbers| {
+    };
+    let turn = |numbers: &mut [f32]| {
         numbers[..shirt].chunks_exact_mut(VERTEX).for_each(|v| v[7] = 1.0 - v[7]);
-    });
-    caught("a picture that is upside down", 1, &turned);
-    let shifted = spoilt(&mut world, 4, &|numbers| {
-        // The second character's shirt is where the first one's is.
-        let (first, rest) = numbers.split_at_mut(shirt);
-        rest[..shirt].copy_from_slice(first);
-    });
-    caught("a character at another one's place", 4, &shifted);
+    };
+    // The second character's shirt is where the first one's is.
+    let shift = |numbers: &mut [f32]| numbers.copy_within(..shirt, shirt);
+    let faults: [(&str, usize, &dyn Fn(&mut [f32])); 3] = [
+        ("normals that are flipped", 1, &flip),
+        ("a picture that is upside down", 1, &turn),
+        ("a character at another one's place", 4, &shift),
+    ];
+    for (what, army, change) in faults {
+        let mut chain = Chain::new(army, None).unwrap();
+        caught(what, army, &draw_means(gl, &mut world, &mut chain, change));
+    }
     world.without_shadows = true;
-    let bright = spoilt(&mut world, 1, &as_it_is);
+    let bright = draw_means(gl, &mut world, &mut Chain::new(1, None).unwrap(), as_it_is);
     caught("no shadow", 1, &bright);
     world.without_shadows = false;
     let mut figure = Figure::new();
@@ -171,10 +165,7 @@ fn what_is_drawn_coarsely_is_nearly_the_same_picture() {
         let [off, faulty] = [coarse, bright].map(|seen| count_different(&seen, &fine));
         println!("an army of {army}: {off} blocks are others, {faulty} without a shadow");
         assert!(off <= MAX_DIFFERENT_COARSE, "an army of {army}: {off} blocks are others");
-        assert!(
-            faulty > off + MAX_DIFFERENT,
-            "an army of {army}: that there is no shadow is not seen: {faulty} blocks"
-        );
+        assert!(faulty > off + MAX_DIFFERENT, "an army of {army}: no shadow is not seen: {faulty} blocks");
     }
     worlds.into_iter().for_each(World::destroy);
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use base::error::Error;
 use engine::sharing::vertex_buffer::{SharedVertices, VertexBuffer};
 use ladders::cloth::steps::StepId;
-use opencl::cl::{Buffer, ClContext, Event};
+use opencl::cl::{ClContext, Event};
 
 /// The maximum number of vertex buffers whose OpenCL objects are kept. A crowd of figures has two buffers; further ones replace
 /// buffers that were never given back.
@@ -14,21 +14,12 @@ const MAX_BUFFERS: usize = 4;
 /// The OpenCL objects of the vertex buffers that OpenGL has lent to one device.
 #[derive(Default)]
 pub(super) struct SharedBuffers {
-    buffers: Vec<SharedVertices>,
+    /// Dropped when the number of figures changes, since the new crowd has other buffers.
+    pub(super) buffers: Vec<SharedVertices>,
     /// True once a call of the driver has failed. From then on, no buffer is acquired any more.
     is_over: bool,
-    refusal: Option<String>,
-}
-
-/// The result of handing a vertex buffer to OpenCL for a frame and back to OpenGL.
-#[derive(Default)]
-pub(super) struct HandoverResult {
-    /// True if the buffer was released to OpenGL with the frame's vertices in it.
-    pub is_written: bool,
-    /// True if the driver has failed to release the buffer to OpenGL, which must not use it then.
-    pub is_kept: bool,
-    /// The OpenCL events of the acquisitions (first element), and of the releases (second element).
-    pub events: [Vec<Event>; 2],
+    /// The error of a driver's call for sharing a buffer that has failed since the last report; else `None`.
+    pub(super) refusal: Option<String>,
 }
 
 /// A vertex buffer that is handed over to OpenCL for a frame. OpenCL acquires it once for all steps, or twice, for skinning and
@@ -36,7 +27,8 @@ pub(super) struct HandoverResult {
 pub(super) struct Handover<'a> {
     shares: &'a mut SharedBuffers,
     cl: &'a ClContext,
-    shared: SharedVertices,
+    /// The OpenCL object of the vertex buffer.
+    pub(super) shared: SharedVertices,
     /// True if it has not been verified yet that OpenGL sees what OpenCL writes into this buffer.
     pub(super) is_new: bool,
     /// True if the buffer is acquired twice, so that OpenGL has it between skinning and write-back.
@@ -45,49 +37,39 @@ pub(super) struct Handover<'a> {
     is_held: bool,
     /// True if the driver has failed to release the buffer to OpenGL.
     is_kept: bool,
-    /// True once a step has been given the events of the first acquisition to wait for.
-    is_first_used: bool,
+    /// The events of acquisitions for which the next step has to wait.
+    pending: Vec<Event>,
     /// The OpenCL events of the acquisitions, and of the releases.
     events: [Vec<Event>; 2],
 }
 
 impl Handover<'_> {
-    /// Returns the OpenCL object of the vertex buffer.
-    pub(super) fn memory(&self) -> &Buffer {
-        &self.shared.memory
-    }
-
     /// Prepares the buffer for a simulation step: enqueues the acquisition or the release that must precede the step, if any.
     /// Returns the events for which the step has to wait; `None` if the buffer could not be acquired a second time, so that the
     /// step must not use it.
     pub(super) fn prepare_step(&mut self, step: StepId) -> Option<Vec<Event>> {
-        if !std::mem::replace(&mut self.is_first_used, true) {
-            return Some(self.events[0].clone());
-        }
-        if !self.twice {
-            return Some(Vec::new());
-        }
-        if self.is_held && self.events[0].len() == 1 && step != StepId::Skin {
+        if self.twice && self.is_held && self.events[0].len() == 1 && step != StepId::Skin {
             self.release();
         }
-        if self.is_held || step != StepId::Write {
-            return Some(Vec::new());
+        if !self.is_held && step == StepId::Write {
+            if self.is_kept {
+                return None;
+            }
+            let event =
+                self.shared.hand_over(self.cl, true).inspect_err(|error| self.shares.refuse(error)).ok()?;
+            self.is_held = true;
+            self.events[0].push(event.clone());
+            self.pending.push(event);
         }
-        if self.is_kept {
-            return None;
-        }
-        let event =
-            self.shared.hand_over(self.cl, true).inspect_err(|error| self.shares.refuse(error)).ok()?;
-        self.is_held = true;
-        self.events[0].push(event.clone());
-        Some(vec![event])
+        Some(std::mem::take(&mut self.pending))
     }
 
     /// Ends the handover: enqueues the release of the buffer to OpenGL, unless it is released already. Must be called also
-    /// after an error.
-    pub(super) fn end(mut self) -> HandoverResult {
+    /// after an error. Returns true if the buffer was released with the frame's vertices in it, then true if the driver has
+    /// failed to release it, so that OpenGL must not use it, and the OpenCL events of the acquisitions and of the releases.
+    pub(super) fn end(mut self) -> (bool, bool, [Vec<Event>; 2]) {
         let is_written = self.is_held && self.release();
-        HandoverResult { is_written, is_kept: self.is_kept, events: self.events }
+        (is_written, self.is_kept, self.events)
     }
 
     /// Enqueues the release of the buffer to OpenGL; returns true if the driver accepts it.
@@ -122,7 +104,6 @@ impl SharedBuffers {
         if is_new && self.buffers.len() < MAX_BUFFERS {
             self.buffers.push(shared.clone());
         }
-        let events = [vec![event], Vec::new()];
         Some(Handover {
             shares: self,
             cl,
@@ -131,14 +112,9 @@ impl SharedBuffers {
             twice,
             is_held: true,
             is_kept: false,
-            is_first_used: false,
-            events,
+            pending: vec![event.clone()],
+            events: [vec![event], Vec::new()],
         })
-    }
-
-    /// Drops the OpenCL objects of all buffers, because the number of figures has changed and the new crowd has other buffers.
-    pub(super) fn clear(&mut self) {
-        self.buffers.clear();
     }
 
     /// Stops sharing buffers with OpenGL because a call of the driver has failed with this error.
@@ -146,10 +122,5 @@ impl SharedBuffers {
         self.is_over = true;
         let why = format!("{} {}", error.what, error.why);
         self.refusal = Some(why.trim_end_matches('.').to_owned());
-    }
-
-    /// Returns the error if a driver's call for sharing a buffer has failed since the last call of this function; else `None`.
-    pub(super) fn take_refusal(&mut self) -> Option<String> {
-        self.refusal.take()
     }
 }

@@ -4,16 +4,14 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 
-use super::army::LendResult;
+use super::army::{Detail, LendResult};
 use super::camera::Camera;
-use super::detail::Detail;
 use super::picture::SIZE;
 use super::walker::{ArmySimulation, FrameRequest, Hand, Report};
-use super::world::{World, WorldView};
-use crate::gl_window::read_pixels;
+use super::world::World;
+use crate::gl_window::{egl_properties, read_pixels};
 use engine::present::Viewport;
 use engine::sharing::{self, GlAccess, Sharing};
-use ocl::builders::ContextProperties;
 use opencl::cl::{ClContext, list_devices};
 use opencl::sources::Sources;
 use opengl::headless::Headless;
@@ -39,10 +37,7 @@ fn is_twice(n: usize) -> bool {
 /// Returns a context of the first device that shares objects with OpenGL.
 fn open(headless: &Headless) -> ClContext {
     let device = list_devices().into_iter().next().unwrap();
-    let mut properties = ContextProperties::new();
-    let [context, display] = headless.egl().unwrap();
-    properties.set_gl_context(context);
-    properties.set_egl_display(display);
+    let properties = egl_properties(headless.egl().unwrap());
     let gl = GlAccess::Here(headless.gl.clone());
     let (cl, sharing) = sharing::open(&device, &gl, Ok(properties), Sources::default()).unwrap();
     assert_eq!(sharing, Sharing::ZeroCopy, "{}", sharing.reason());
@@ -53,17 +48,7 @@ impl Side {
     fn new(gl: &Arc<glow::Context>, cl: &ClContext, shares: bool) -> Self {
         let mut simulation = ArmySimulation::default();
         let device = Some(Some(cl.clone()));
-        let order = FrameRequest {
-            army: 9,
-            dt: 0.0,
-            on_host: [false; 5],
-            twice: false,
-            hand: Hand::Off,
-            device,
-            lent: None,
-            memory: Vec::new(),
-        };
-        simulation.execute(order);
+        simulation.execute(FrameRequest { army: 9, device, ..FrameRequest::default() });
         Self { simulation, world: World::new(gl, Detail::Fine).unwrap(), shares }
     }
 
@@ -76,16 +61,7 @@ impl Side {
         };
         let ray = Camera::new(army).ray([0.5, 0.45], 16.0 / 9.0);
         let hand = if n == 5 { Hand::Grab(ray) } else { Hand::Off };
-        let order = FrameRequest {
-            army,
-            dt: 1.0 / 30.0,
-            on_host: [false; 5],
-            twice,
-            hand,
-            device: None,
-            lent,
-            memory: Vec::new(),
-        };
+        let order = FrameRequest { army, dt: 1.0 / 30.0, twice, hand, lent, ..FrameRequest::default() };
         let mut report = self.simulation.execute(order);
         assert!(report.error.is_none(), "{:?}", report.error);
         let is_back = report.lent.is_some();
@@ -100,12 +76,8 @@ impl Side {
 
     fn picture(&mut self, gl: &glow::Context, army: usize) -> Vec<u8> {
         let at = Viewport { x: 0, y: 0, width: SIZE.0 as i32, height: SIZE.1 as i32 };
-        let camera = Camera::new(army);
-        let orientation = Orientation::default();
-        self.world
-            .draw(at, &WorldView { camera: &camera, seconds: 0.0, picture: None, orientation })
-            .unwrap();
-        read_pixels(gl, Some(self.world.framebuffer()), SIZE).unwrap()
+        self.world.draw(at, &Camera::new(army), 0.0, None, Orientation::default()).unwrap();
+        read_pixels(gl, Some(self.world.depth.framebuffer), SIZE).unwrap()
     }
 }
 

@@ -5,30 +5,30 @@
 //! makes no OpenGL calls, and handles one request at a time. If the device fails, the simulation continues on the host.
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
-use super::camera::Ray;
-use super::frame_timer::{FrameCommands, FrameTimer};
-use super::pick;
+use super::camera::{Ray, hit_particle};
 use super::shared_buffers::{Handover, SharedBuffers};
 use base::error::{Error, Result};
 use base::jobs::{Job, JobMessage, Reporter, Waker};
+use base::timing::log::{self, Track};
 use engine::sharing::vertex_buffer::VertexBuffer;
 use engine::stats::ClothTimes;
-use ladders::cloth::chain::{Chain, Hold, Pull, State};
+use ladders::cloth::chain::{Chain, Hold, Pull, State, StepExecution};
 use ladders::cloth::geometry::Point;
 use ladders::cloth::steps::StepId;
-use opencl::cl::ClContext;
-use opencl::timer::DeviceClock;
+use opencl::cl::{ClContext, Event};
+use opencl::timer::{DeviceClock, ms};
 
 /// The radius around the mouse pointer within which cloth is dragged, in metres.
 const HAND_RADIUS: f32 = 0.12;
 
 /// The action of the mouse pointer on the cloth in a frame.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Default, Clone, Copy)]
 pub(super) enum Hand {
     /// The mouse holds nothing.
+    #[default]
     Off,
     /// The mouse grabs the cloth that this ray meets first.
     Grab(Ray),
@@ -37,6 +37,7 @@ pub(super) enum Hand {
 }
 
 /// A request to simulate one frame.
+#[derive(Default)]
 pub(super) struct FrameRequest {
     /// The number of figures.
     pub army: usize,
@@ -56,6 +57,7 @@ pub(super) struct FrameRequest {
 }
 
 /// The report on a simulated frame.
+#[derive(Default)]
 pub(super) struct Report {
     pub army: usize,
     /// The lent buffer, which is given back; `None` if the request had none, or the driver failed to release it to OpenGL.
@@ -93,8 +95,14 @@ impl Walker {
     /// If the system cannot start a thread.
     pub(super) fn start(waker: &Waker) -> Result<Self> {
         let (requests, received) = channel();
+        // Simulates the requested frames until the window has closed the channel of requests.
         let work = move |reporter: &Reporter<(), Report>| {
-            serve_requests(&received, reporter);
+            let mut simulation = ArmySimulation::default();
+            while let Ok(request) = received.recv() {
+                if reporter.is_cancelled() || !reporter.report(simulation.execute(request)) {
+                    break;
+                }
+            }
             Ok(())
         };
         let job = Job::spawn("cloth", "The shirts do not move.", waker, work)?;
@@ -136,17 +144,6 @@ impl Walker {
     }
 }
 
-/// Runs the loop of the thread: simulates the requested frames and sends the reports, until the window has closed the channel
-/// of requests.
-fn serve_requests(requests: &Receiver<FrameRequest>, reporter: &Reporter<(), Report>) {
-    let mut simulation = ArmySimulation::default();
-    while let Ok(request) = requests.recv() {
-        if reporter.is_cancelled() || !reporter.report(simulation.execute(request)) {
-            return;
-        }
-    }
-}
-
 /// The simulation of all figures and their cloth, on the walker's thread.
 #[derive(Default)]
 pub(super) struct ArmySimulation {
@@ -174,22 +171,16 @@ impl ArmySimulation {
         let mut report = Report {
             army: request.army,
             lent: request.lent.take(),
-            is_written: false,
             vertices: std::mem::take(&mut request.memory),
-            refused: None,
-            seconds: 0.0,
-            grabbed: None,
             times: ClothTimes {
                 figures: request.army,
                 ms: [f64::NAN; 8],
                 on_host: request.on_host,
                 handovers: 0,
             },
-            step: None,
-            error: None,
+            ..Report::default()
         };
-        let result = self.step(&mut report, &request);
-        if let Err(error) = result {
+        if let Err(error) = self.step(&mut report, &request) {
             // The state on the device is lost.
             self.drop_chain();
             (self.cl, self.held) = (None, None);
@@ -200,7 +191,7 @@ impl ArmySimulation {
                 report.vertices.clear();
             }
         }
-        report.refused = self.shares.take_refusal();
+        report.refused = self.shares.refusal.take();
         report.error = self.error.take();
         report
     }
@@ -208,7 +199,7 @@ impl ArmySimulation {
     /// Drops the simulation steps first, and then the OpenCL objects of OpenGL's buffers, which the steps may use.
     fn drop_chain(&mut self) {
         self.chain = None;
-        self.shares.clear();
+        self.shares.buffers.clear();
     }
 
     /// Moves the simulation with its current state to another device, or to the host if `cl` is `None`.
@@ -269,22 +260,22 @@ impl ArmySimulation {
             }
             _ => Pull::Nothing,
         };
-        let mut taken = FrameTimer::begin();
+        let began = Instant::now();
         let mut handover = match (&self.cl, &report.lent) {
             (Some(cl), Some(lent)) if !chain.is_on_host(StepId::Write) => {
                 self.shares.begin(cl, lent, request.twice)
             }
             _ => None,
         };
-        chain.write_to(handover.as_ref().map(|handover| handover.memory().clone()));
+        chain.write_to(handover.as_ref().map(|handover| handover.shared.memory.clone()));
         let done = chain.step_between(request.dt, pull, &mut |step| {
             handover.as_mut().map_or_else(|| Some(Vec::new()), |handover| handover.prepare_step(step))
         });
-        taken.note_enqueued();
+        let enqueued = Instant::now();
         let picked = done.and_then(|done| {
             if let Hand::Grab(ray) = request.hand {
-                let (army, indices) = (chain.army(), chain.figure().shirt.indices.clone());
-                let found = pick::particle(ray, army, &indices, chain.vertices()?);
+                let indices = chain.figure().shirt.indices.clone();
+                let found = hit_particle(ray, chain.army(), &indices, chain.vertices()?);
                 self.held = found.map(|(particle, _)| particle);
                 report.grabbed = Some(found.map(|(_, at)| at));
             }
@@ -295,26 +286,90 @@ impl ArmySimulation {
             Ok(done)
         });
         // Releases the buffer also after an error.
-        let handed = handover.map_or_else(Default::default, Handover::end);
-        if handed.is_kept {
+        let (is_written, is_kept, handed) = handover.map(Handover::end).unwrap_or_default();
+        if is_kept {
             // The crowd of figures replaces a buffer that is not given back.
             report.lent = None;
         }
         let done = picked?;
         chain.finish()?;
         let steps = done.iter().filter(|(step, _)| *step == StepId::Integrate).count();
-        report.step = (steps > 0).then(|| taken.elapsed().as_secs_f64() / steps as f64);
-        report.is_written = handed.is_written;
-        let began = Instant::now();
-        let is_copied = !report.is_written && chain.read_vertices(&mut report.vertices)?;
-        let copied = is_copied.then(|| (began, Instant::now()));
+        report.step = (steps > 0).then(|| began.elapsed().as_secs_f64() / steps as f64);
+        report.is_written = is_written;
+        let copying = Instant::now();
+        let is_copied = !is_written && chain.read_vertices(&mut report.vertices)?;
+        let copied = is_copied.then(|| (copying, Instant::now()));
         report.seconds = chain.seconds();
-        taken.note(
-            &mut report.times,
-            &mut self.clock,
-            &FrameCommands { done: &done, handed: &handed.events, copied },
-        );
+        let commands = FrameCommands { began, enqueued, done: &done, handed: &handed, copied };
+        commands.note(&mut report.times, &mut self.clock);
         Ok(())
+    }
+}
+
+/// The commands of a completed frame, whose times are recorded.
+struct FrameCommands<'a> {
+    /// The time before the frame's first command.
+    began: Instant,
+    /// The time at which all steps had been enqueued on the device, or done on the host.
+    enqueued: Instant,
+    done: &'a [(StepId, StepExecution)],
+    /// The OpenCL events of the acquisitions of the vertex buffer (first element), and of its releases (second element).
+    handed: &'a [Vec<Event>; 2],
+    /// The start and the end of copying vertices to the host; `None` if they were not copied.
+    copied: Option<(Instant, Instant)>,
+}
+
+impl FrameCommands<'_> {
+    /// Stores the times of the frame in `times`, and records the frame's events for the trace.
+    fn note(&self, times: &mut ClothTimes, clock: &mut DeviceClock) {
+        let duration = |event: &Event| clock.span_ns(event, Some(self.began.elapsed())).map_or(f64::NAN, ms);
+        let between = |from: Instant, to: Instant| to.saturating_duration_since(from).as_secs_f64() * 1e3;
+        let [acquired, steps @ .., released, copied] = &mut times.ms;
+        for (step, done) in self.done {
+            let (ms, on_host) = match done {
+                StepExecution::Host(from, to) => (between(*from, *to), true),
+                StepExecution::Device(events) => (events.iter().map(duration).sum::<f64>(), false),
+            };
+            let all = &mut steps[*step as usize];
+            // A late frame runs each step several times.
+            *all = if all.is_nan() { ms } else { *all + ms };
+            times.on_host[*step as usize] = on_host;
+        }
+        for (all, events) in [acquired, released].into_iter().zip(self.handed) {
+            *all = events.iter().map(duration).reduce(|sum, ms| sum + ms).unwrap_or(f64::NAN);
+        }
+        times.handovers = self.handed[0].len();
+        *copied = self.copied.map_or(f64::NAN, |(from, to)| between(from, to));
+        log::record(|| self.events(times.figures, clock));
+    }
+
+    /// Returns the trace events of the frame.
+    fn events(&self, figures: usize, clock: &mut DeviceClock) -> Vec<log::Event> {
+        let whole = log::Event::span(Track::Cloth, "cloth frame", self.began, Instant::now());
+        let mut events = vec![whole.with(format!("an army of {figures}"))];
+        let mut commands: Vec<(&'static str, &Event)> = Vec::new();
+        for (step, done) in self.done {
+            match done {
+                StepExecution::Host(from, to) => {
+                    events.push(log::Event::span(Track::Cloth, step.name(), *from, *to));
+                }
+                StepExecution::Device(all) => commands.extend(all.iter().map(|event| (step.name(), event))),
+            }
+        }
+        events.extend(self.copied.map(|(from, to)| log::Event::span(Track::Cloth, "cloth copy", from, to)));
+        let first = self.handed[0].first().or(commands.first().map(|(_, event)| *event));
+        if first.is_none_or(|first| clock.adjust(first, self.began, self.enqueued).is_err()) {
+            return events;
+        }
+        // These names differ from those for the movie's frames.
+        for (name, handed) in ["cloth acquire", "cloth release"].into_iter().zip(self.handed) {
+            commands.extend(handed.iter().map(|event| (name, event)));
+        }
+        events.extend(commands.into_iter().filter_map(|(name, event)| {
+            let (from, to) = clock.span_ns(event, Some(self.began.elapsed()))?;
+            Some(log::Event::span(Track::ClothQueue, name, clock.instant(from)?, clock.instant(to)?))
+        }));
+        events
     }
 }
 

@@ -8,25 +8,15 @@ use opencl::sources::Sources;
 const DEVICE: [bool; 5] = [false; 5];
 
 fn order(army: usize, hand: Hand) -> FrameRequest {
-    FrameRequest {
-        army,
-        dt: 1.0 / 60.0,
-        on_host: DEVICE,
-        twice: false,
-        hand,
-        device: None,
-        lent: None,
-        memory: Vec::new(),
-    }
+    FrameRequest { army, dt: 1.0 / 60.0, hand, ..FrameRequest::default() }
 }
 
 /// Returns the position of the vertex with this index in a report.
 fn place(report: &Report, vertex: usize) -> Point {
-    let number = |n: usize| {
+    [0, 1, 2].map(|n| {
         let at = (vertex * 8 + n) * 4;
         f32::from_ne_bytes(report.vertices[at..at + 4].try_into().unwrap())
-    };
-    [number(0), number(1), number(2)]
+    })
 }
 
 fn off(a: Point, b: Point) -> f32 {
@@ -46,8 +36,8 @@ fn assert_sane(report: &Report) {
 fn what_is_held_stays_where_it_is_held_and_goes_home_when_it_is_let_go() {
     let mut simulation = ArmySimulation::default();
     (0..30).for_each(|_| assert_sane(&simulation.execute(order(1, Hand::Off))));
-    let nothing =
-        simulation.execute(order(1, Hand::Grab(Ray { from: [5.0, 5.0, 5.0], along: [0.0, 1.0, 0.0] })));
+    let ray = Ray { from: [5.0, 5.0, 5.0], along: [0.0, 1.0, 0.0] };
+    let nothing = simulation.execute(order(1, Hand::Grab(ray)));
     assert_eq!(nothing.grabbed, Some(None), "the sky is no shirt");
     // The hem of the shirt, in front.
     let ray = Ray { from: [0.0, 0.87, 5.0], along: [0.0, 0.0, -1.0] };
@@ -76,22 +66,15 @@ fn armies_come_and_go_and_wild_orders_leave_them_sane() {
     let camera = Camera::new(4);
     for (turn, army) in [1, 4, 9, 4, 1, 25].into_iter().enumerate() {
         for dt in [0.0, 1.0 / 1000.0, 0.2, f32::NAN, 1e9, -1.0] {
-            let hand = [
-                Hand::Off,
-                Hand::Grab(camera.ray([0.5, 0.4], 1.6)),
-                Hand::Hold([f32::NAN; 3]),
-                Hand::Hold([9.0; 3]),
-            ];
-            let report = simulation.execute(FrameRequest { dt, ..order(army, hand[turn % 4]) });
-            assert_eq!(report.army, army);
-            assert!(report.error.is_none());
+            let grab = Hand::Grab(camera.ray([0.5, 0.4], 1.6));
+            let hand = [Hand::Off, grab, Hand::Hold([f32::NAN; 3]), Hand::Hold([9.0; 3])][turn % 4];
+            let report = simulation.execute(FrameRequest { dt, ..order(army, hand) });
+            assert!(report.army == army && report.error.is_none());
             assert_sane(&report);
         }
     }
-    assert_eq!(
-        simulation.execute(order(25, Hand::Off)).vertices.len(),
-        25 * simulation.execute(order(1, Hand::Off)).vertices.len()
-    );
+    let [all, one] = [25, 1].map(|army| simulation.execute(order(army, Hand::Off)).vertices.len());
+    assert_eq!(all, 25 * one);
 }
 
 #[test]
@@ -109,10 +92,8 @@ fn another_device_goes_on_where_the_one_before_was_and_each_step_changes_sides()
         };
         let mut on_host = DEVICE;
         on_host[frame % 5] = frame > 20;
-        let (same, report) = (
-            plain.execute(order(4, Hand::Off)),
-            simulation.execute(FrameRequest { device: changed, on_host, ..order(4, Hand::Off) }),
-        );
+        let same = plain.execute(order(4, Hand::Off));
+        let report = simulation.execute(FrameRequest { device: changed, on_host, ..order(4, Hand::Off) });
         assert!(report.error.is_none(), "{:?}", report.error);
         assert!((report.seconds - same.seconds).abs() < 1e-9, "time goes on");
         let on_device = (10..30).contains(&frame);

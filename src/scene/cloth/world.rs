@@ -4,14 +4,11 @@ use std::sync::Arc;
 
 use glow::HasContext as _;
 
-use super::army::{Army, LendResult};
+use super::army::{Army, Detail, LendResult};
 use super::camera::{Camera, LIGHT, Matrix};
-use super::detail::Detail;
-use super::shadow::Shadow;
 use super::walker::Report;
-use crate::scene::depth::DepthBuffer;
-use crate::scene::mesh::{Mesh, Vertex};
-use base::error::Result;
+use crate::scene::mesh::{DepthBuffer, Mesh, Vertex};
+use base::error::{Error, Result};
 use engine::present::{Viewport, texture_matrix};
 use ladders::cloth::geometry::{Point, dot, scale};
 use ladders::cloth::model::{Figure, SPEED};
@@ -34,19 +31,17 @@ const SLEEVES: usize = 2;
 const SHIRTS: usize = 3;
 /// The kind of object for the shaders: the part of the floor on which no shadow can fall.
 const BRIGHT_FLOORS: usize = 4;
-/// The colour of shirts without a picture: light grey, RGBA.
-const BARE_COLOR: [u8; 4] = [201, 201, 201, 255];
-
 /// The OpenGL objects of the scene: floor, figures, shadow map and shader programs.
 pub(super) struct World {
     gl: Arc<glow::Context>,
     detail: Detail,
     /// The shader program of each kind of object.
     programs: Vec<glow::Program>,
-    depth: DepthBuffer,
+    /// The depth buffer, whose framebuffer contains the picture that was drawn last.
+    pub(super) depth: DepthBuffer,
     shadow: Shadow,
     floor: Mesh,
-    /// A texture of one pixel with the colour [`BARE_COLOR`].
+    /// A texture of one pixel with the colour of shirts without a picture: light grey.
     bare: glow::Texture,
     figure: Figure,
     army: Option<Army>,
@@ -55,37 +50,23 @@ pub(super) struct World {
     pub(super) without_shadows: bool,
 }
 
-/// The parameters for drawing the scene.
-pub(super) struct WorldView<'a> {
-    pub camera: &'a Camera,
-    /// The time for which the figures have walked, in seconds.
-    pub seconds: f64,
-    /// The picture on the shirts; `None` for shirts without a picture.
-    pub picture: Option<glow::Texture>,
-    /// The orientation of the picture on the shirts.
-    pub orientation: Orientation,
-}
-
 impl World {
     /// Creates the OpenGL objects of the scene at this level of detail, without figures.
     ///
     /// # Errors
     /// If the shaders do not compile, or OpenGL cannot create the objects.
     pub(super) fn new(gl: &Arc<glow::Context>, detail: Detail) -> Result<Self> {
-        let program = |kind: usize| {
+        let mut programs = Vec::new();
+        for kind in [FLOORS, BODIES, SLEEVES, SHIRTS, BRIGHT_FLOORS] {
             let (kind, may_be_shaded) = if kind == BRIGHT_FLOORS { (FLOORS, false) } else { (kind, true) };
             let [(vertex, of_vertices), (fragment, of_pixels)] = detail.shaders(kind, may_be_shaded);
-            shader::program(gl, "cloth", (vertex, &of_vertices), (fragment, &of_pixels))
-        };
-        let programs = [FLOORS, BODIES, SLEEVES, SHIRTS, BRIGHT_FLOORS]
-            .into_iter()
-            .map(program)
-            .collect::<Result<_>>()?;
+            programs.push(shader::program(gl, "cloth", (vertex, &of_vertices), (fragment, &of_pixels))?);
+        }
         let depth = DepthBuffer::new(gl.clone())?;
         let shadow = Shadow::new(gl, detail.shadow_size())?;
         let floor = Mesh::new(gl.clone(), &floor())?;
         let bare = texture::create(gl, 1, 1)?;
-        texture::fill(gl, bare, (1, 1), &BARE_COLOR);
+        texture::fill(gl, bare, (1, 1), &[201, 201, 201, 255]);
         Ok(Self {
             gl: gl.clone(),
             detail,
@@ -148,12 +129,24 @@ impl World {
         Ok(is_seen)
     }
 
-    /// Draws the scene in the rectangle `at` of the window.
+    /// Draws the scene in the rectangle `at` of the window, after the figures have walked for this time in seconds. `picture` is
+    /// the picture on the shirts; `None` for shirts without a picture.
     ///
     /// # Errors
     /// If OpenGL has not enough memory.
-    pub(super) fn draw(&mut self, at: Viewport, look: &WorldView) -> Result<()> {
-        let light = look.camera.light();
+    pub(super) fn draw(
+        &mut self,
+        at: Viewport,
+        camera: &Camera,
+        seconds: f64,
+        picture: Option<glow::Texture>,
+        orientation: Orientation,
+    ) -> Result<()> {
+        let (light, view) = (camera.light(), camera.view(at.width as f32 / at.height.max(1) as f32));
+        // Modulo the period of the floor's pattern, for precision after long walks.
+        let walked = (seconds * f64::from(SPEED)).rem_euclid(1.3) as f32;
+        let far = (camera.distance() * 2.0 + 8.0).min(FLOOR);
+        let lamp = scale(LIGHT, 1.0 / dot(LIGHT, LIGHT).sqrt());
         #[cfg(test)]
         let casts = !self.without_shadows;
         #[cfg(not(test))]
@@ -161,10 +154,9 @@ impl World {
         self.shadow
             .draw(&light, || self.army.iter().filter(|_| casts).for_each(|army| army.draw(&army.shadow)));
         let gl = &self.gl;
-        let shaded = shadow_bounds(look.camera, at);
-        let seen = SceneUniforms { at, look, light: &light };
+        let shaded = shadow_bounds(camera, at);
         let (army, shadow, floor) = (&self.army, &self.shadow, &self.floor);
-        let (programs, worn) = (&self.programs, look.picture.unwrap_or(self.bare));
+        let (programs, worn) = (&self.programs, picture.unwrap_or(self.bare));
         self.depth.draw(at, BACKGROUND, || {
             // SAFETY: the context is current on this thread; all objects are alive and this context's.
             unsafe {
@@ -174,9 +166,20 @@ impl World {
                 gl.bind_texture(glow::TEXTURE_2D, Some(worn));
                 // Front to back, so that hidden parts of bodies and of the floor are not shaded.
                 for kind in [SHIRTS, SLEEVES, BODIES, FLOORS, BRIGHT_FLOORS] {
-                    let Some(program) = programs.get(kind) else { continue };
-                    gl.use_program(Some(*program));
-                    seen.set(gl, *program);
+                    gl.use_program(Some(programs[kind]));
+                    // Uniforms that a program does not have are ignored.
+                    let uniform = |name: &str| gl.get_uniform_location(programs[kind], name);
+                    gl.uniform_matrix_4_f32_slice(uniform("view").as_ref(), false, &view);
+                    gl.uniform_matrix_4_f32_slice(uniform("light").as_ref(), false, &light);
+                    gl.uniform_3_f32_slice(uniform("lamp").as_ref(), &lamp);
+                    gl.uniform_3_f32_slice(uniform("eye").as_ref(), &camera.eye());
+                    gl.uniform_3_f32_slice(uniform("ground").as_ref(), &BACKGROUND);
+                    gl.uniform_1_f32(uniform("walked").as_ref(), walked);
+                    gl.uniform_1_f32(uniform("far").as_ref(), far);
+                    let orientation = texture_matrix(orientation);
+                    gl.uniform_matrix_2_f32_slice(uniform("orientation").as_ref(), false, &orientation);
+                    gl.uniform_1_i32(uniform("picture").as_ref(), 0);
+                    gl.uniform_1_i32(uniform("shadow").as_ref(), 1);
                     match (kind, army) {
                         (FLOORS, _) => draw_floor(gl, floor, &[shaded]),
                         (BRIGHT_FLOORS, _) => draw_floor(gl, floor, &rectangles_around(shaded, at)),
@@ -199,11 +202,6 @@ impl World {
         })
     }
 
-    /// Returns the framebuffer in which the scene was last drawn.
-    pub(super) fn framebuffer(&self) -> glow::Framebuffer {
-        self.depth.framebuffer
-    }
-
     /// Deletes the OpenGL objects; call it while the context is current.
     pub(super) fn destroy(self) {
         self.depth.destroy();
@@ -223,17 +221,12 @@ impl World {
 
 /// Returns the rectangle of the window in which shadows may fall on the floor, in pixels: left, bottom, right, top.
 fn shadow_bounds(camera: &Camera, at: Viewport) -> [i32; 4] {
-    let size = [at.width, at.height];
-    match camera.shadow_area(at.width as f32 / at.height.max(1) as f32) {
-        Some([left, bottom, right, top]) => {
-            let [left, bottom] =
-                [(left, size[0]), (bottom, size[1])].map(|(part, of)| (part * of as f32) as i32);
-            let [right, top] =
-                [(right, size[0]), (top, size[1])].map(|(part, of)| (part * of as f32).ceil() as i32);
-            [left, bottom, right, top]
-        }
-        None => [0, 0, at.width, at.height],
-    }
+    let area = camera.shadow_area(at.width as f32 / at.height.max(1) as f32);
+    let [left, bottom, right, top] = area.unwrap_or([0.0, 0.0, 1.0, 1.0]);
+    let [across, down] = [at.width as f32, at.height as f32];
+    let [left, bottom] = [left * across, bottom * down].map(|edge| edge as i32);
+    let [right, top] = [right * across, top * down].map(|edge| edge.ceil() as i32);
+    [left, bottom, right, top]
 }
 
 /// Returns four rectangles that together cover all pixels of `at` outside the given rectangle.
@@ -255,53 +248,108 @@ fn draw_floor(gl: &glow::Context, floor: &Mesh, parts: &[[i32; 4]]) {
     }
 }
 
-/// The values from which the uniforms of the shader programs are set.
-struct SceneUniforms<'a> {
-    at: Viewport,
-    look: &'a WorldView<'a>,
-    light: &'a Matrix,
+/// Returns the two triangles of the floor, a square on which the fragment shader draws tiles.
+fn floor() -> [Vertex; 6] {
+    let corners = [[-1.0, 1.0], [1.0, 1.0], [-1.0, -1.0], [-1.0, -1.0], [1.0, 1.0], [1.0, -1.0]];
+    corners.map(|[x, z]| Vertex {
+        position: [x * FLOOR, 0.0, z * FLOOR],
+        normal: [0.0, 1.0, 0.0],
+        uv: [0.0; 2],
+    })
 }
 
-impl SceneUniforms<'_> {
-    /// Sets the uniforms of a shader program, which must be in use.
-    fn set(&self, gl: &glow::Context, program: glow::Program) {
-        let Self { at, look, .. } = self;
-        // Uniforms that a program does not have are ignored.
-        // SAFETY: the context is current on this thread, and the program is this context's.
-        let uniform = |name: &str| unsafe { gl.get_uniform_location(program, name) };
-        // Modulo the period of the floor's pattern, for precision after long walks.
-        let walked = (look.seconds * f64::from(SPEED)).rem_euclid(1.3) as f32;
-        let far = (look.camera.distance() * 2.0 + 8.0).min(FLOOR);
-        let lamp = scale(LIGHT, 1.0 / dot(LIGHT, LIGHT).sqrt());
-        let view = look.camera.view(at.width as f32 / at.height.max(1) as f32);
-        // SAFETY: as above, and the program is in use.
+/// The shadow map: a depth texture that stores the depth of the nearest surface as seen from the light (L. Williams, "Casting
+/// Curved Shadows on Curved Surfaces", 1978).
+struct Shadow {
+    gl: Arc<glow::Context>,
+    program: glow::Program,
+    framebuffer: glow::Framebuffer,
+    /// The depth texture of the shadow map.
+    texture: glow::Texture,
+    /// The width and height of the texture in pixels.
+    size: i32,
+}
+
+impl Shadow {
+    /// Creates an empty shadow map, `size` pixels wide and high.
+    ///
+    /// # Errors
+    /// If the shaders do not compile, or OpenGL cannot create the texture.
+    fn new(gl: &Arc<glow::Context>, size: i32) -> Result<Self> {
+        let vertex = ("cloth_shadow.vert", include_str!("../../../shaders/cloth_shadow.vert"));
+        let fragment = ("cloth_shadow.frag", include_str!("../../../shaders/cloth_shadow.frag"));
+        let program = shader::program(gl, "cloth_shadow", vertex, fragment)?;
+        let target = glow::TEXTURE_2D;
+        // SAFETY: the context is current on this thread, and the objects are this context's.
         unsafe {
-            gl.uniform_matrix_4_f32_slice(uniform("view").as_ref(), false, &view);
-            gl.uniform_matrix_4_f32_slice(uniform("light").as_ref(), false, self.light);
-            gl.uniform_3_f32_slice(uniform("lamp").as_ref(), &lamp);
-            gl.uniform_3_f32_slice(uniform("eye").as_ref(), &look.camera.eye());
-            gl.uniform_3_f32_slice(uniform("ground").as_ref(), &BACKGROUND);
-            gl.uniform_1_f32(uniform("walked").as_ref(), walked);
-            gl.uniform_1_f32(uniform("far").as_ref(), far);
-            gl.uniform_matrix_2_f32_slice(
-                uniform("orientation").as_ref(),
-                false,
-                &texture_matrix(look.orientation),
-            );
-            gl.uniform_1_i32(uniform("picture").as_ref(), 0);
-            gl.uniform_1_i32(uniform("shadow").as_ref(), 1);
+            let texture = gl.create_texture().map_err(shadow_map_error)?;
+            gl.bind_texture(target, Some(texture));
+            let (inner, outer, kind) =
+                (glow::DEPTH_COMPONENT24 as i32, glow::DEPTH_COMPONENT, glow::UNSIGNED_INT);
+            let none = glow::PixelUnpackData::Slice(None);
+            gl.tex_image_2d(target, 0, inner, size, size, 0, outer, kind, none);
+            for (name, value) in [
+                (glow::TEXTURE_MIN_FILTER, glow::LINEAR),
+                (glow::TEXTURE_MAG_FILTER, glow::LINEAR),
+                (glow::TEXTURE_WRAP_S, glow::CLAMP_TO_EDGE),
+                (glow::TEXTURE_WRAP_T, glow::CLAMP_TO_EDGE),
+                (glow::TEXTURE_COMPARE_MODE, glow::COMPARE_REF_TO_TEXTURE),
+                (glow::TEXTURE_COMPARE_FUNC, glow::LEQUAL),
+            ] {
+                gl.tex_parameter_i32(target, name, value as i32);
+            }
+            gl.bind_texture(target, None);
+            let framebuffer = gl.create_framebuffer().map_err(shadow_map_error)?;
+            gl.bind_framebuffer(glow::FRAMEBUFFER, Some(framebuffer));
+            let attachment = glow::DEPTH_ATTACHMENT;
+            gl.framebuffer_texture_2d(glow::FRAMEBUFFER, attachment, target, Some(texture), 0);
+            gl.draw_buffers(&[glow::NONE]);
+            gl.read_buffer(glow::NONE);
+            let status = gl.check_framebuffer_status(glow::FRAMEBUFFER);
+            gl.bind_framebuffer(glow::FRAMEBUFFER, None);
+            if status != glow::FRAMEBUFFER_COMPLETE {
+                return Err(shadow_map_error(format!("its status is 0x{status:x}")));
+            }
+            Ok(Self { gl: gl.clone(), program, framebuffer, texture, size })
+        }
+    }
+
+    /// Calls `draw` with the shadow map as the render target; `light` is the matrix that transforms points of the scene to the
+    /// shadow map.
+    fn draw(&self, light: &Matrix, draw: impl FnOnce()) {
+        let gl = &self.gl;
+        // SAFETY: the context is current on this thread; all objects are alive and this context's.
+        unsafe {
+            gl.bind_framebuffer(glow::FRAMEBUFFER, Some(self.framebuffer));
+            gl.viewport(0, 0, self.size, self.size);
+            gl.enable(glow::DEPTH_TEST);
+            gl.depth_func(glow::LESS);
+            gl.depth_mask(true);
+            gl.clear(glow::DEPTH_BUFFER_BIT);
+            gl.enable(glow::POLYGON_OFFSET_FILL);
+            gl.polygon_offset(2.0, 4.0);
+            gl.use_program(Some(self.program));
+            let at = gl.get_uniform_location(self.program, "light");
+            gl.uniform_matrix_4_f32_slice(at.as_ref(), false, light);
+            draw();
+            gl.use_program(None);
+            gl.disable(glow::POLYGON_OFFSET_FILL);
+            gl.disable(glow::DEPTH_TEST);
+            gl.bind_framebuffer(glow::FRAMEBUFFER, None);
+        }
+    }
+
+    /// Deletes the OpenGL objects; call it while the context is current.
+    fn destroy(&self) {
+        // SAFETY: the context is current, and the objects are not used again.
+        unsafe {
+            self.gl.delete_framebuffer(self.framebuffer);
+            self.gl.delete_texture(self.texture);
+            self.gl.delete_program(self.program);
         }
     }
 }
 
-/// Returns the two triangles of the floor, a square on which the fragment shader draws tiles.
-fn floor() -> [Vertex; 6] {
-    let corner = |x: f32, z: f32| Vertex {
-        position: [x * FLOOR, 0.0, z * FLOOR],
-        normal: [0.0, 1.0, 0.0],
-        uv: [0.0; 2],
-    };
-    let [far_left, far_right] = [corner(-1.0, -1.0), corner(1.0, -1.0)];
-    let [near_left, near_right] = [corner(-1.0, 1.0), corner(1.0, 1.0)];
-    [near_left, near_right, far_left, far_left, near_right, far_right]
+fn shadow_map_error(why: String) -> Error {
+    Error::new("OpenGL gives no picture for shadows.", format!("{why}."), "Update the OpenGL driver.")
 }

@@ -84,7 +84,8 @@ pub struct Workers {
     local: WorkerHandle,
     device: Option<DeviceInUse>,
     pub(super) abandoned: AbandonedDevices,
-    waker: Waker,
+    /// Wakes the window's loop.
+    pub waker: Waker,
 }
 
 impl Workers {

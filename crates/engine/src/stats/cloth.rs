@@ -1,7 +1,7 @@
 //! The times of one rendered frame of the cloth simulation.
 
 /// The times of one rendered frame of the cloth simulation, which moves walking figures and their clothes.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Default, Clone, Copy, PartialEq)]
 pub struct ClothTimes {
     /// The number of figures.
     pub figures: usize,

@@ -36,13 +36,13 @@ pub(super) struct Movies {
 
 impl Movies {
     /// Creates the state at the start; `info` describes the first movie if that is already open.
-    pub(super) fn new(playlist: Playlist, info: Option<&MovieInfo>, waker: &Waker) -> Self {
+    pub(super) fn new(playlist: Playlist, info: Option<&MovieInfo>) -> Self {
         let facts = match info {
             Some(info) => MovieSummary::new(playlist.current(), info),
             None => MovieSummary::while_opening(playlist.current()),
         };
         Self {
-            scenes: Scenes::new(facts, waker),
+            scenes: Scenes::new(facts),
             playlist,
             navigation: Navigation::default(),
             completion: None,
@@ -126,7 +126,7 @@ impl Movies {
         // More files may have been dropped while this one was being opened.
         decoder.set_looping(self.playlist.count() == 1);
         // The window was opened before the movie's size was known.
-        let sizes = self.scenes.movie().is_opening() && self.scenes.is_movie();
+        let sizes = self.scenes.movie.is_opening() && self.scenes.is_movie();
         let sized = sizes.then(|| decoder.info().clone());
         self.playlist.take_obsolete_errors().iter().for_each(|error| cx.notices.hide(error));
         // The shown error is about the previous movie.
