@@ -7,9 +7,9 @@
 
 mod conversions;
 mod judging;
-mod texts;
 mod worker;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
@@ -20,13 +20,13 @@ use base::error::{Error, Result};
 use base::jobs::{Job, JobMessage, Reporter, Waker};
 use base::verify::MismatchReport;
 use box_filter::VariantId;
+use box_filter::machine_code::PictureInfo;
 use engine::{Need, Pipeline, TrialCase};
-pub(crate) use judging::{JudgeRequest, MachineCodeRequest};
+pub(crate) use judging::JudgeRequest;
 use opencl::cl::{ClContext, Device};
 use opencl::sources::Sources;
 use overlay::{Subject, Validation};
-use parking_lot::{Condvar, Mutex};
-use texts::KernelTexts;
+use parking_lot::{Condvar, MappedMutexGuard, Mutex, MutexGuard};
 use worker::Worker;
 
 /// A message from the builder (the job that compiles programs) to the window.
@@ -121,8 +121,9 @@ pub(crate) enum Request {
     Again(VariantId),
     /// Validates and builds the edited kernels of one version.
     Judge(JudgeRequest),
-    /// Disassembles the program of a variant.
-    MachineCode(MachineCodeRequest),
+    /// Disassembles the program of a variant for pictures of this size and format. `version` is the number of the version of the
+    /// edited kernels, which has these sources; 0 for built-in kernels.
+    MachineCode { version: u64, sources: Sources, variant: VariantId, pictures: PictureInfo },
 }
 
 /// A request to build programs for a new context.
@@ -140,8 +141,9 @@ pub(crate) struct Start {
 
 /// The window's handle of the builder (the thread that compiles programs), for sending requests and polling messages.
 pub(crate) struct Builder {
-    /// The channel to the builder's thread; `None` once the builder has been told to end.
-    requests: Option<Sender<Request>>,
+    /// The channel to the builder's thread, by which other threads can send requests, too; `None` once the builder has been told
+    /// to end.
+    pub requests: Option<Sender<Request>>,
     job: Job<(), BuilderMessage>,
     shared: Arc<SharedState>,
     /// True if the thread of an earlier, replaced job may still be in a driver call.
@@ -181,29 +183,50 @@ impl SharedState {
         Self { state: Mutex::new(state), changed: Condvar::new(), sources }
     }
 
-    /// Stores `first`, the kernel sources when clreel started, unless an earlier job has stored them.
-    fn begin(&self, first: Sources) {
-        self.state.lock().texts.get_or_insert_with(|| KernelTexts::begin(first));
+    /// Returns the kernel sources from which programs are built.
+    fn texts(&self) -> MappedMutexGuard<'_, KernelTexts> {
+        MutexGuard::map(self.state.lock(), |state| state.texts.get_or_insert_default())
+    }
+}
+
+/// The kernel sources from which each variant and the conversions are built: those at the start, then versions that were
+/// validated. They are kept when a new builder thread replaces one that is stuck in a driver call.
+///
+/// If a version of the edited kernels is refused, other devices and parameters still use the sources from before that version.
+/// Variants that the version does not change are still built; without a watched folder, from the built-in sources.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct KernelTexts {
+    /// The kernel sources when clreel started. Variants and conversions are built from them until a later version of their
+    /// kernels has passed validation.
+    first: Sources,
+    /// The sources from which each variant and the conversions were built last, or which have passed validation since.
+    built_from: HashMap<Subject, Sources>,
+}
+
+impl KernelTexts {
+    /// Creates the state; `first` are the kernel sources when clreel started.
+    fn begin(first: Sources) -> Self {
+        Self { first, ..Self::default() }
     }
 
-    /// Calls `work` with the kernel sources from which programs are built, and returns its result.
-    fn with_texts<T>(&self, work: impl FnOnce(&mut KernelTexts) -> T) -> T {
-        work(self.state.lock().texts.get_or_insert_default())
+    /// Returns true if the folder of kernels that the user named did not exist when clreel started, so that nothing could be
+    /// built then.
+    fn appeared_late(&self) -> bool {
+        self.first.is_unreadable()
     }
 
-    /// Waits until a picture of this version of the edited kernels is on the screen, or there is a newer version, for at most
-    /// [`MAX_SCREEN_WAIT`], since a hidden window may show no picture.
-    fn wait_until_shown(&self, version: u64) {
-        let waits = |state: &mut State| state.version == version && state.shown != version;
-        let mut state = self.state.lock();
-        state.busy = None;
-        self.changed.wait_while_for(&mut state, waits, MAX_SCREEN_WAIT);
-    }
-
-    /// Changes the state, and wakes the job if it waits for a change.
-    fn update(&self, change: impl FnOnce(&mut State)) {
-        change(&mut self.state.lock());
-        self.changed.notify_all();
+    /// Returns the sources from which to build a variant or the conversions: those that passed validation last or, if none did,
+    /// the sources when clreel started. `newest`, the sources that were saved last, replace the latter for the user's own
+    /// kernel, and if the folder of kernels appeared after the start.
+    fn sources(&mut self, subject: Subject, newest: &Sources) -> Sources {
+        // The user's own kernel has no earlier sources; if the named folder appeared later, no kernel has.
+        let has_none = subject == Subject::Variant(VariantId::own()) || self.appeared_late();
+        let first = if has_none { newest } else { &self.first };
+        let built_from = self.built_from.entry(subject).or_insert_with(|| first.clone());
+        if built_from.is_unreadable() {
+            built_from.clone_from(first);
+        }
+        built_from.clone()
     }
 }
 
@@ -269,21 +292,18 @@ impl Builder {
         state.at != number && state.busy.is_some_and(|since| since.elapsed() > STALL_TIMEOUT)
     }
 
-    /// Returns a channel by which other threads can send requests; `None` if the builder has been told to end.
-    pub(crate) fn sender(&self) -> Option<Sender<Request>> {
-        self.requests.clone()
-    }
-
     /// Tells the job that a picture of this version of the edited kernels is on the screen.
     pub(crate) fn report_shown(&self, version: u64) {
-        self.shared.update(|state| state.shown = version);
+        self.shared.state.lock().shown = version;
+        self.shared.changed.notify_all();
     }
 
     pub(crate) fn request(&self, request: Request) {
         if let Request::Judge(judge) = &request
             && !judge.is_second_side
         {
-            self.shared.update(|state| state.version = judge.version);
+            self.shared.state.lock().version = judge.version;
+            self.shared.changed.notify_all();
         }
         if let Some(requests) = &self.requests {
             // The thread ends only when this channel is closed, or with an error that `poll` returns.
@@ -332,5 +352,43 @@ mod tests {
         builder.requests = None;
         assert!(builder.job.end(Duration::from_secs(60)), "it has begun, and ended");
         assert_eq!(builder.shared.state.lock().texts, Some(known));
+    }
+
+    fn texts(text: &str) -> Sources {
+        Sources::from_texts([("box_filter/03_flat.cl".to_owned(), text.to_owned())].into()).unwrap()
+    }
+
+    fn flat_subject() -> Subject {
+        Subject::Variant(named("flat"))
+    }
+
+    #[test]
+    fn a_version_that_must_not_run_keeps_nothing_from_being_built() {
+        let [first, good, refused] = ["first", "good", "refused"].map(texts);
+        let mut all = KernelTexts::begin(first.clone());
+        assert!(!all.appeared_late());
+        assert_eq!(all.sources(flat_subject(), &refused), first);
+        all.built_from.insert(flat_subject(), good.clone());
+        assert_eq!(all.sources(flat_subject(), &refused), good);
+        assert_eq!(all.sources(Subject::Variant(named("fused")), &refused), first);
+        assert_eq!(all.sources(Subject::Variant(VariantId::own()), &refused), refused, "none from before");
+        assert_eq!(all.sources(Subject::Conversion, &refused), first);
+        all.built_from.insert(Subject::Conversion, good.clone());
+        assert_eq!(all.sources(Subject::Conversion, &refused), good);
+    }
+
+    #[test]
+    fn before_there_was_a_folder_that_was_what_is_built_in_unless_one_was_named() {
+        let refused = texts("late");
+        let mut copied = KernelTexts::begin(Sources::default());
+        assert!(!copied.appeared_late());
+        assert_eq!(copied.sources(flat_subject(), &refused), Sources::default());
+        assert_eq!(copied.sources(Subject::Conversion, &refused), Sources::default());
+        let missing = Sources::from(Err(Error::new("There is no folder.", "", "")));
+        let mut late = KernelTexts::begin(missing.clone());
+        assert!(late.appeared_late());
+        assert_eq!(late.sources(flat_subject(), &missing), missing);
+        assert_eq!(late.sources(flat_subject(), &refused), refused);
+        assert_eq!(late.sources(Subject::Conversion, &refused), refused);
     }
 }

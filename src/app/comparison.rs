@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 use crate::app::lane::Worker;
 use base::error::{Error, Result};
 use base::memory::picture_memory;
-use base::timing::Ratio;
 use base::timing::log::{self, Event};
 use base::timing::ratio::MIN_SAMPLES;
 use box_filter::VariantId;
@@ -22,6 +21,7 @@ use ladder::runner::LadderRunner;
 use ladders::box_filter::{BoxFilter, all_variants};
 use opencl::cl::Device;
 use opencl::sources::Sources;
+use overlay::SpeedState;
 use video::Frame;
 use video::color::RgbaConverter;
 
@@ -57,24 +57,14 @@ pub(crate) struct ComparisonRequest {
     pub kernel_timeout: Option<Duration>,
 }
 
-/// The measured ratio of the times of two versions.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Compared {
-    pub ratio: Ratio,
-    /// The number of rounds in which both versions were timed.
-    pub rounds: usize,
-    /// The number of rows of the frame that were filtered; `None` for all.
-    pub rows: Option<u32>,
-}
-
 /// Times both versions in turns on the task's thread. Returns `None` if the comparison was cancelled.
 ///
 /// # Errors
 /// If the two versions cannot be compared; the error says why.
 pub(crate) fn compare(
     request: &ComparisonRequest,
-    worker: &Worker<'_, Compared>,
-) -> Result<Option<Compared>> {
+    worker: &Worker<'_, SpeedState>,
+) -> Result<Option<SpeedState>> {
     let ComparisonRequest { device, sources, variant, radius, kernel_timeout, .. } = request;
     let began = Instant::now();
     let picture = &request.frame.picture;
@@ -83,7 +73,7 @@ pub(crate) fn compare(
     RgbaConverter::new().convert(picture, &mut pixels)?;
     let first_rows = |rows: u32| vec![pixels[..rows as usize * width as usize * 4].to_vec()];
     let Some(variant) = all_variants().iter().find(|known| known.id == variant.name) else {
-        return Err(no_verdict(format!("'{variant}' has no kernels to compare.")));
+        return Err(Error::new(format!("'{variant}' has no kernels to compare."), "", ""));
     };
     let mut children = [(); 2].map(|()| Child::new(BoxFilter::INFO.name, *kernel_timeout));
     let [child, second_child] = &mut children;
@@ -98,7 +88,7 @@ pub(crate) fn compare(
             let mut buffers = runner.allocate(&ladder.case(*radius))?;
             match runner.prepare(variant, &mut buffers) {
                 Ok(prepared) => f64::from(rows) * MAX_RUN_MS / prepared.predicted_ms.max(1e-6),
-                Err(outcome) => return Err(no_verdict(reason(&outcome))),
+                Err(outcome) => return Err(Error::new(reason(&outcome), "", "")),
             }
         }
     };
@@ -143,20 +133,16 @@ pub(crate) fn compare(
     let Some(ratio) = run.ratio_of_folders(row) else {
         let failed = run.rows.iter().map(|row| &row.outcome).find(|outcome| outcome.measured().is_none());
         let few = || format!("Fewer than {MIN_SAMPLES} rounds fit into {} s.", BUDGET.as_secs());
-        return Err(no_verdict(failed.map_or_else(few, reason)));
+        return Err(Error::new(failed.map_or_else(few, reason), "", ""));
     };
     let rounds = row.outcome.measured().map_or(0, |measured| measured.time.n);
-    Ok(Some(Compared { ratio, rounds, rows: (rows < height).then_some(rows) }))
-}
-
-/// Returns the error of a comparison that has failed for this reason.
-fn no_verdict(why: String) -> Error {
-    Error::new(why, "", "")
+    let rows = (rows < height).then_some(rows);
+    Ok(Some(SpeedState::Compared { verdict: ratio.verdict(), rounds, rows }))
 }
 
 /// Returns the first line of the reason for which a version has no times.
 fn reason(outcome: &Outcome) -> String {
-    outcome
-        .reason()
-        .map_or_else(|| outcome.word().to_owned(), |why| why.lines().next().unwrap_or_default().to_owned())
+    let why = outcome.reason();
+    let first_line = why.as_deref().map(|why| why.lines().next().unwrap_or_default());
+    first_line.unwrap_or(outcome.word()).to_owned()
 }

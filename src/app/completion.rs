@@ -73,17 +73,18 @@ fn complete(typed: String, home: Option<&Path>, is_cancelled: impl Fn() -> bool)
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::app::test_folder;
 
     #[test]
     fn paths_are_completed_as_far_as_there_is_no_choice() {
-        let folder = std::env::temp_dir().join(format!("clreel-completion-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&folder);
+        let folder = test_folder("completion");
+        let folder = &folder.0;
         std::fs::create_dir_all(folder.join("movies")).unwrap();
         for name in ["first.mkv", "first-half.mkv", "zoë one.mkv", "zoé two.mkv", ".hidden.mkv"] {
             std::fs::write(folder.join(name), "").unwrap();
         }
         let of = |typed: String| {
-            let completed = complete(typed, Some(&folder), || false);
+            let completed = complete(typed, Some(folder), || false);
             (completed.text, completed.names.len())
         };
         let home = folder.display();
@@ -100,6 +101,5 @@ mod tests {
         assert_eq!(of(format!("file://{home}/mov")), (format!("{home}/movies/"), 1));
         let root = of("/tm".to_owned());
         assert!(root.0.starts_with("/tm"), "{root:?}");
-        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -35,8 +35,6 @@ type ExitHandler = unsafe extern "C" fn(*mut c_void, *mut c_void);
 type SetIoErrorHandler = unsafe extern "C" fn(Option<IoErrorHandler>) -> Option<IoErrorHandler>;
 /// The type of the function `XSetIOErrorExitHandler`.
 type SetExitHandler = unsafe extern "C" fn(*mut c_void, Option<ExitHandler>, *mut c_void);
-/// The type of the function `XGetXCBConnection`.
-type GetConnection = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
 /// The type of the function `xcb_connection_has_error`.
 type HasError = unsafe extern "C" fn(*mut c_void) -> c_int;
 
@@ -70,7 +68,8 @@ pub(crate) fn watch(display: RawDisplayHandle, waker: Waker) {
     // SAFETY: the types are those of Xlib's headers (Xlib.h, Xlib-xcb.h, xcb.h), and the libraries stay loaded. The
     // display is open; the handlers are functions of this program that do not unwind.
     unsafe {
-        let connection: Option<GetConnection> = function(c"libX11-xcb.so.1", c"XGetXCBConnection");
+        let connection: Option<unsafe extern "C" fn(*mut c_void) -> *mut c_void> =
+            function(c"libX11-xcb.so.1", c"XGetXCBConnection");
         let has_error: Option<HasError> = function(c"libxcb.so.1", c"xcb_connection_has_error");
         if let (Some(connection), Some(has_error)) = (connection, has_error) {
             let _ = HAS_ERROR.set(has_error);

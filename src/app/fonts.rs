@@ -24,12 +24,10 @@ const MAX_FONT_BYTES: u64 = 64 << 20;
 /// The maximum memory of all added fonts together, in bytes.
 const MAX_MEMORY: usize = 128 << 20;
 
-/// The font that was found for each requested character; `None` if no font has the character, or the search is running.
-type FontCache = HashMap<char, Option<FontInsert>>;
-
 /// State shared by the window's thread and the job that finds fonts.
 struct SharedFonts {
-    known: Mutex<FontCache>,
+    /// The font that was found for each requested character; `None` if no font has the character, or the search is running.
+    known: Mutex<HashMap<char, Option<FontInsert>>>,
     /// True if a font was found since the last call of [`SystemFonts::poll`].
     news: AtomicBool,
 }
@@ -58,21 +56,15 @@ impl FontProvider for Provider {
 
 /// The system's fonts, which egui uses for characters that its own fonts lack.
 pub(crate) struct SystemFonts {
-    shared: Arc<SharedFonts>,
     provider: Arc<Provider>,
     /// The job that finds fonts; ends when the provider's channel is closed.
     _job: Option<Job<()>>,
 }
 
 impl SystemFonts {
-    /// Starts to provide the egui context `ctx` with fonts of the system; `waker` is called whenever a font was found.
-    pub(crate) fn provide(ctx: &egui::Context, waker: Waker) -> Self {
-        Self::named_by(fontconfig, ctx, waker)
-    }
-
-    /// Starts to provide the egui context `ctx` with fonts. `names` returns the font for a fontconfig pattern, as `fc-match`
-    /// does.
-    fn named_by(names: impl FontQuery, ctx: &egui::Context, waker: Waker) -> Self {
+    /// Starts to provide the egui context `ctx` with fonts; `waker` is called whenever a font was found. `names` returns the font
+    /// for a fontconfig pattern, as [`fontconfig`] does.
+    pub(crate) fn provide(names: impl FontQuery, ctx: &egui::Context, waker: Waker) -> Self {
         let shared = Arc::new(SharedFonts { known: Mutex::default(), news: AtomicBool::new(false) });
         let (wanted, requests) = channel();
         let found = shared.clone();
@@ -83,14 +75,14 @@ impl SystemFonts {
         };
         // If the thread cannot be started, no fonts are found.
         let job = Job::spawn("fonts", "No fonts of the system can be used.", &waker, find).ok();
-        let provider = Arc::new(Provider { shared: shared.clone(), wanted });
+        let provider = Arc::new(Provider { shared, wanted });
         ctx.add_font_provider(provider.clone());
-        Self { shared, provider, _job: job }
+        Self { provider, _job: job }
     }
 
     /// Makes the egui context `ctx` use the fonts that were found since the last call; returns true if any were found.
     pub(crate) fn poll(&self, ctx: &egui::Context) -> bool {
-        let news = self.shared.news.swap(false, Ordering::Relaxed);
+        let news = self.provider.shared.news.swap(false, Ordering::Relaxed);
         if news {
             // egui caches missing glyphs, and drops that cache when the providers are set.
             ctx.set_font_providers(vec![self.provider.clone()]);
@@ -119,7 +111,12 @@ fn serve_requests(requests: &Receiver<char>, shared: &SharedFonts, waker: &Waker
                 shared.news.store(true, Ordering::Relaxed);
                 waker();
             }
-            let next = (left > 0 && !wanted.is_empty()).then(|| best_font(&wanted, names)).flatten();
+            // The font that fontconfig proposes, if that has outlines.
+            let charset = wanted.iter().take(100).map(|c| format!("{:x}", u32::from(*c)));
+            let charset = charset.collect::<Vec<_>>().join(" ");
+            let pattern = format!(":charset={charset}:outline=true:color=false");
+            let found = (left > 0 && !wanted.is_empty()).then(|| names(&pattern)).flatten();
+            let next = found.and_then(|found| FontMatch::parse(found.split(|byte| *byte == b'\n').next()?));
             // A font with none of the characters is only the nearest match.
             let Some(next) = next.filter(|next| wanted.iter().any(|c| next.has(*c))) else { break };
             let Some((font, bytes)) = next.read(left) else {
@@ -178,7 +175,7 @@ impl FontMatch {
 }
 
 /// A function that returns a line in [`FORMAT`] that describes the font for a fontconfig pattern.
-trait FontQuery: Fn(&str) -> Option<Vec<u8>> + Send + 'static {}
+pub(crate) trait FontQuery: Fn(&str) -> Option<Vec<u8>> + Send + 'static {}
 
 impl<F: Fn(&str) -> Option<Vec<u8>> + Send + 'static> FontQuery for F {}
 
@@ -186,22 +183,17 @@ impl<F: Fn(&str) -> Option<Vec<u8>> + Send + 'static> FontQuery for F {}
 const FORMAT: &str = "%{file}\t%{index}\t%{outline}\t%{charset}\n";
 
 /// Returns the output of `fc-match` for a fontconfig pattern; `None` if it cannot be run.
-fn fontconfig(pattern: &str) -> Option<Vec<u8>> {
+pub(crate) fn fontconfig(pattern: &str) -> Option<Vec<u8>> {
     let mut command = Command::new("fc-match");
     command.args(["-f", FORMAT, pattern]).stdin(Stdio::null()).stderr(Stdio::null());
     Some(command.output().ok()?.stdout)
 }
 
-/// Returns the font that fontconfig proposes for the characters `wanted`; `None` if it proposes no font with outlines.
-fn best_font(wanted: &BTreeSet<char>, names: &impl FontQuery) -> Option<FontMatch> {
-    let charset: Vec<String> = wanted.iter().take(100).map(|c| format!("{:x}", u32::from(*c))).collect();
-    let pattern = format!(":charset={}:outline=true:color=false", charset.join(" "));
-    FontMatch::parse(names(&pattern)?.split(|byte| *byte == b'\n').next()?)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::app::test_folder;
+    use opencl::folders::Folder;
 
     #[test]
     fn a_line_of_fontconfig_is_a_font() {
@@ -235,7 +227,7 @@ mod tests {
             let (woken, wakes) = channel();
             let woken = Mutex::new(woken);
             let waker: Waker = Arc::new(move || _ = woken.lock().send(()));
-            let fonts = SystemFonts::named_by(names, &ctx, waker);
+            let fonts = SystemFonts::provide(names, &ctx, waker);
             Self { ctx, fonts, wakes }
         }
 
@@ -253,19 +245,17 @@ mod tests {
     }
 
     /// Creates a folder with a copy of egui's font that has arrows; returns its path.
-    fn folder(name: &str) -> std::path::PathBuf {
-        let folder = std::env::temp_dir().join(format!("clreel-fonts-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&folder);
-        std::fs::create_dir_all(&folder).unwrap();
+    fn folder(name: &str) -> Folder {
+        let folder = test_folder(name);
         let all = egui::FontDefinitions::default().font_data;
-        std::fs::write(folder.join("arrows.ttf"), (*all["Hack"].font).as_ref()).unwrap();
+        std::fs::write(folder.0.join("arrows.ttf"), (*all["Hack"].font).as_ref()).unwrap();
         folder
     }
 
     #[test]
     fn what_the_own_fonts_lack_comes_from_the_font_that_is_named() {
-        let folder = folder("named");
-        let line = format!("{}\t0\tTrue\t20-7e 2190-21ff\n", folder.join("arrows.ttf").display());
+        let folder = folder("fonts-named");
+        let line = format!("{}\t0\tTrue\t20-7e 2190-21ff\n", folder.0.join("arrows.ttf").display());
         let (asks, requests) = channel();
         let shown = Shown::new(move |pattern: &str| {
             asks.send(pattern.to_owned()).unwrap();
@@ -279,7 +269,6 @@ mod tests {
         assert_eq!(requests.try_iter().collect::<Vec<_>>(), [":charset=2192:outline=true:color=false"]);
         // Characters that this font also has need no query.
         assert_eq!((shown.pass("\u{2190}"), requests.try_recv().ok()), (vec![true], None));
-        std::fs::remove_dir_all(folder).unwrap();
     }
 
     /// Returns, for each character of `wanted`, true if it gets a font; and the number of calls of `names`.
@@ -305,8 +294,8 @@ mod tests {
 
     #[test]
     fn a_font_that_cannot_be_used_keeps_no_other_away() {
-        let folder = folder("used");
-        let there = folder.join("arrows.ttf").display().to_string();
+        let folder = folder("fonts-used");
+        let there = folder.0.join("arrows.ttf").display().to_string();
         let line = move |file: &str, rows: &str| Some(format!("{file}\t0\tTrue\t{rows}\n").into_bytes());
         let real = there.clone();
         let both = move |pattern: &str| match pattern.contains("3b1") {
@@ -319,7 +308,6 @@ mod tests {
         assert_eq!(answered("\u{3b1}", near), (vec![false], 1));
         assert_eq!(answered("\u{3b1}", |_: &str| None), (vec![false], 1));
         assert_eq!(answered("\u{3b1}", |_: &str| Some(b"/f.pcf\t0\tFalse\t3b1".to_vec())), (vec![false], 1));
-        std::fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]

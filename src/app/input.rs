@@ -4,7 +4,7 @@
 mod characters;
 
 use winit::event::{ElementState, KeyEvent};
-use winit::keyboard::{Key, ModifiersState, NamedKey};
+use winit::keyboard::{Key, ModifiersState};
 
 use characters::PressedKey;
 
@@ -35,36 +35,23 @@ fn action_of(key: &PressedKey, modifiers: ModifiersState, talks: bool) -> Option
             let shifted = key.is_shifted.then(|| overlay::action_of(&format!("Shift+{name}"), talks));
             shifted.flatten().or_else(|| overlay::action_of(name, talks))
         }
-        _ if is_shortcut => key.characters().find_map(|c| shortcut_action(c, modifiers)),
+        _ if is_shortcut => key.characters().find_map(|c| {
+            // On many keyboards, a plus sign needs Shift. Combinations with other modifiers are left to the desktop.
+            let ignored =
+                if matches!(c, '+' | '=') { ModifiersState::SHIFT } else { ModifiersState::empty() };
+            let is_control = modifiers - ignored == ModifiersState::CONTROL;
+            is_control.then(|| overlay::action_of(&format!("Ctrl+{c}"), false)).flatten()
+        }),
         _ => key.characters().find_map(|c| overlay::action_of(&c.to_string(), talks)),
     }
 }
 
-/// Returns the action of a character key pressed together with Ctrl; `None` if there is none. Combinations with other modifiers
-/// are left to the desktop.
-fn shortcut_action(key: char, modifiers: ModifiersState) -> Option<Action> {
-    // On many keyboards, a plus sign needs Shift.
-    let ignored = if matches!(key, '+' | '=') { ModifiersState::SHIFT } else { ModifiersState::empty() };
-    let is_control = modifiers - ignored == ModifiersState::CONTROL;
-    is_control.then(|| overlay::action_of(&format!("Ctrl+{key}"), false)).flatten()
-}
-
-pub(crate) fn is_escape(event: &KeyEvent) -> bool {
-    event.state == ElementState::Pressed && event.logical_key == Key::Named(NamedKey::Escape)
-}
-
 #[cfg(test)]
 mod tests {
-    use box_filter::{VariantId, named};
-    use winit::keyboard::{KeyCode, PhysicalKey};
+    use box_filter::named;
+    use winit::keyboard::{KeyCode, NamedKey, PhysicalKey};
 
     use super::*;
-
-    #[test]
-    fn digits_choose_the_ladder_in_order() {
-        let digits = VariantId::all().map(|id| id.key).filter(char::is_ascii_digit);
-        assert!(digits.collect::<String>().starts_with("012345"), "the steps have their numbers");
-    }
 
     #[test]
     fn every_key_has_one_action() {
@@ -76,12 +63,6 @@ mod tests {
             keys.sort_unstable();
             assert!(keys.windows(2).all(|two| two[0] != two[1]), "{keys:?}");
         }
-    }
-
-    #[test]
-    fn case_matters() {
-        assert_eq!(overlay::action_of("q", false), Some(Action::Quit));
-        assert_eq!(overlay::action_of("Q", false), None);
     }
 
     /// Creates a pressed key. `plain` is the key's character without modifiers.
@@ -150,11 +131,8 @@ mod tests {
             assert_eq!(action(name, false, true), Some(Action::ChangeVariant(places)), "{name:?}");
             assert_ne!(action(name, false, false), Some(Action::ChangeVariant(places)), "{name:?}");
         }
-        assert_eq!(
-            action(NamedKey::ArrowRight, true, true),
-            Some(Action::SeekBy { seconds: 1.0, exact: true }),
-            "Shift seeks"
-        );
+        let seek = Action::SeekBy { seconds: 1.0, exact: true };
+        assert_eq!(action(NamedKey::ArrowRight, true, true), Some(seek), "Shift seeks");
         assert_eq!(action(NamedKey::Space, false, true), Some(Action::TogglePause));
     }
 }

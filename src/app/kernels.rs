@@ -1,17 +1,18 @@
-//! Watches a folder of kernels by notifications of the system and by polling ([`disk`]), and reads its [`Sources`] whenever an
+//! Watches a folder of kernels by notifications of the system and by polling ([`Disk`]), and reads its [`Sources`] whenever an
 //! editor has saved a change.
 //!
 //! Editors save in several ways: they write into the file, in one piece or several, or write another file and rename it. A
 //! close or rename ends a save; after a write the watcher waits longer for a close. Changes without a notification, such as
 //! another folder that replaces this one, are found by polling twice a second, and read once the folder no longer changes.
 
-mod current;
-mod disk;
 pub(crate) mod history;
 #[cfg(test)]
 mod tests;
 
-use std::path::PathBuf;
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
@@ -20,9 +21,8 @@ use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher as _};
 
 use base::error::{Error, Result};
 use base::jobs::{Job, JobMessage, Reporter, Waker};
-pub(crate) use current::CurrentSources;
-use disk::{Disk, Places};
 use opencl::sources::{self, Sources, is_kernel_file};
+use parking_lot::Mutex;
 
 /// The waiting time for further notifications after a file was closed or renamed, before the folder is read.
 const WAIT_AFTER_CLOSE: Duration = Duration::from_millis(2);
@@ -34,6 +34,38 @@ const WAIT_AFTER_WRITE: Duration = Duration::from_millis(300);
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// The first sentence of the error when the folder cannot be watched.
 const WATCH_FAILED: &str = "Changes of kernels are not noticed.";
+
+/// The kernel sources from which new contexts compile: the version of the edited kernels that was saved or chosen last. Before
+/// the first version, these are the files in the folder that the environment names, or else the built-in files. Clones share
+/// the sources. The window's thread must not wait for a disk, so the first of the other threads that needs the sources reads
+/// the folder.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct CurrentSources(Arc<Mutex<Option<Sources>>>);
+
+impl CurrentSources {
+    /// Returns the sources. The first call reads the folder; as long as the folder cannot be read, each call attempts it again.
+    pub(crate) fn get(&self) -> Sources {
+        let mut current = self.0.lock();
+        if let Some(sources) = &*current {
+            return sources.clone();
+        }
+        let sources = Sources::from_environment();
+        if !sources.is_unreadable() {
+            *current = Some(sources.clone());
+        }
+        sources
+    }
+
+    /// Returns the sources if they were already read or set; `None` otherwise, or while another thread reads them. Never waits.
+    pub(crate) fn loaded(&self) -> Option<Sources> {
+        self.0.try_lock()?.clone()
+    }
+
+    /// Sets the sources from which contexts compile that are created from now on.
+    pub(crate) fn set(&self, sources: Sources) {
+        *self.0.lock() = Some(sources);
+    }
+}
 
 /// A message to the window from the thread that watches a folder of kernels.
 pub(crate) enum FolderMessage {
@@ -53,7 +85,7 @@ pub(crate) enum FolderMessage {
 }
 
 /// A message to the thread that watches a folder of kernels.
-enum Message {
+pub(crate) enum Message {
     Changed(notify::Result<Event>),
     Rebuild,
 }
@@ -65,18 +97,12 @@ pub(crate) struct FolderWatcher {
 }
 
 impl FolderWatcher {
-    /// Starts a thread that watches the folder, and that reads it at once. If the environment names the folder, `current` has
-    /// the sources from which programs have been built.
+    /// Starts a thread that watches the folder through the notifications of the watcher that `watcher` creates, and that reads
+    /// the folder at once. If the environment names the folder, `current` has the sources from which programs have been built.
     ///
     /// # Errors
     /// If the system cannot start a thread.
-    pub(crate) fn start(folder: PathBuf, current: &CurrentSources, waker: &Waker) -> Result<Self> {
-        Self::start_with(folder, current, waker, system_watcher)
-    }
-
-    /// Starts a thread that watches the folder through the notifications of the watcher that `watcher` creates, and that reads
-    /// the folder at once.
-    fn start_with(
+    pub(crate) fn start(
         folder: PathBuf,
         current: &CurrentSources,
         waker: &Waker,
@@ -84,20 +110,14 @@ impl FolderWatcher {
     ) -> Result<Self> {
         let current = current.clone();
         let (messages, received) = channel();
-        let system = System { watcher, messages: messages.clone(), running: None, places: Places::default() };
+        let sender = messages.clone();
         let job = Job::spawn("kernels", WATCH_FAILED, waker, move |reporter| {
             let named = sources::named_folder().map(|_| current.get());
             let known = named.filter(|sources| !sources.is_unreadable());
-            Folder {
-                path: folder,
-                reporter,
-                system,
-                disk: Disk::default(),
-                known,
-                is_gone: false,
-                is_slow: None,
-            }
-            .watch(&received)
+            let (path, places, disk) = (folder, Places::default(), Disk::default());
+            let (notifications, is_gone, is_slow) = (None, false, None);
+            Folder { path, reporter, watcher, sender, notifications, places, disk, known, is_gone, is_slow }
+                .watch(&received)
         })?;
         Ok(Self { job, messages })
     }
@@ -118,10 +138,13 @@ impl FolderWatcher {
 }
 
 /// The type of a function that creates a watcher of folders. The watcher sends a message for each change.
-type MakeWatcher = fn(Sender<Message>, &Places) -> notify::Result<RecommendedWatcher>;
+pub(crate) type MakeWatcher = fn(Sender<Message>, &Places) -> notify::Result<RecommendedWatcher>;
 
 /// Creates a watcher of these folders that uses the notifications of the operating system.
-fn system_watcher(messages: Sender<Message>, places: &Places) -> notify::Result<RecommendedWatcher> {
+pub(crate) fn system_watcher(
+    messages: Sender<Message>,
+    places: &Places,
+) -> notify::Result<RecommendedWatcher> {
     let send = move |event| drop(messages.send(Message::Changed(event)));
     let mut watcher = notify::recommended_watcher(send)?;
     for folder in places.folders.keys() {
@@ -134,23 +157,32 @@ fn system_watcher(messages: Sender<Message>, places: &Places) -> notify::Result<
     Ok(watcher)
 }
 
-/// The operating system's notifications of changes in the watched folders.
-struct System {
+/// The watched folder and its state, used by the watching thread only.
+struct Folder<'a> {
+    path: PathBuf,
+    reporter: &'a Reporter<(), FolderMessage>,
     watcher: MakeWatcher,
-    messages: Sender<Message>,
-    running: Option<RecommendedWatcher>,
+    sender: Sender<Message>,
+    /// The operating system's notifications of changes in `places`.
+    notifications: Option<RecommendedWatcher>,
     places: Places,
+    disk: Disk,
+    known: Option<Sources>,
+    /// True if the last attempt to read the folder failed.
+    is_gone: bool,
+    /// The last message that the system does not notify of changes; `None` if it does.
+    is_slow: Option<Error>,
 }
 
-impl System {
+impl Folder<'_> {
     /// Watches these folders from now on, and no others.
-    fn watch(&mut self, places: Places) -> notify::Result<()> {
-        if self.running.is_some() && places == self.places {
+    fn watch_places(&mut self, places: Places) -> notify::Result<()> {
+        if self.notifications.is_some() && places == self.places {
             return Ok(());
         }
         // The watcher is dropped before the next one is created, since the system may allow only one.
-        (self.running, self.places) = (None, places);
-        self.running = Some((self.watcher)(self.messages.clone(), &self.places)?);
+        (self.notifications, self.places) = (None, places);
+        self.notifications = Some((self.watcher)(self.sender.clone(), &self.places)?);
         Ok(())
     }
 
@@ -181,22 +213,7 @@ impl System {
             _ => Some(WAIT_AFTER_OTHERS),
         }
     }
-}
 
-/// The watched folder and its state, used by the watching thread only.
-struct Folder<'a> {
-    path: PathBuf,
-    reporter: &'a Reporter<(), FolderMessage>,
-    system: System,
-    disk: Disk,
-    known: Option<Sources>,
-    /// True if the last attempt to read the folder failed.
-    is_gone: bool,
-    /// The last message that the system does not notify of changes; `None` if it does.
-    is_slow: Option<Error>,
-}
-
-impl Folder<'_> {
     /// Runs the watching thread: reads the folder when it has changed, until the window drops its handle.
     fn watch(mut self, received: &Receiver<Message>) -> Result<()> {
         if let Some(sources) = self.known.clone() {
@@ -212,7 +229,7 @@ impl Folder<'_> {
                 Ok(Message::Changed(event)) => {
                     // After an error events may be lost.
                     let patience =
-                        event.as_ref().map_or(Some(WAIT_AFTER_OTHERS), |event| self.system.wait_after(event));
+                        event.as_ref().map_or(Some(WAIT_AFTER_OTHERS), |event| self.wait_after(event));
                     let later = patience.map(|patience| Instant::now() + patience);
                     // A change that was found by polling may be a folder that is being copied, file by file.
                     due = if was_found { due.max(later) } else { later.or(due) };
@@ -231,7 +248,14 @@ impl Folder<'_> {
             if due.is_none_or(|due| now < due) {
                 continue;
             }
-            let is_at_rest = self.poll_disk();
+            let disk = Disk::read(&self.path);
+            let is_at_rest = disk == self.disk;
+            self.disk = disk;
+            let is_slow = self.watch_places(self.disk.places()).err().map(|e| slow_notifications_error(&e));
+            if is_slow != self.is_slow {
+                self.is_slow = is_slow.clone();
+                self.reporter.report(FolderMessage::Slow(is_slow));
+            }
             if was_found && !is_at_rest {
                 due = Some(Instant::now() + WAIT_AFTER_WRITE);
                 continue;
@@ -242,20 +266,6 @@ impl Folder<'_> {
         Ok(())
     }
 
-    /// Compares the state of the folder on the disk with the state at the last call, and watches the folders that it now
-    /// contains. Returns true if nothing has changed.
-    fn poll_disk(&mut self) -> bool {
-        let disk = Disk::read(&self.path);
-        let is_at_rest = disk == self.disk;
-        self.disk = disk;
-        let is_slow = self.system.watch(self.disk.places()).err().map(|e| slow_notifications_error(&e));
-        if is_slow != self.is_slow {
-            self.is_slow = is_slow.clone();
-            self.reporter.report(FolderMessage::Slow(is_slow));
-        }
-        is_at_rest
-    }
-
     /// Reads the kernels of the folder. Sends them to the window if they have changed, if the folder could not be read before,
     /// or if `asked` is true.
     fn read(&mut self, asked: bool) {
@@ -263,7 +273,9 @@ impl Folder<'_> {
             Ok(sources) => {
                 let was_gone = std::mem::take(&mut self.is_gone);
                 if asked || was_gone || self.known.as_ref() != Some(&sources) {
-                    let is_built = self.known.is_none() && is_copy(&sources);
+                    // Programs were built at the start from the built-in kernels if the environment names no folder.
+                    let is_built =
+                        self.known.is_none() && sources::named_folder().is_none() && sources.is_built_in();
                     self.known = Some(sources.clone());
                     self.reporter.report(FolderMessage::Read { sources, asked, is_built });
                 }
@@ -280,15 +292,81 @@ impl Folder<'_> {
     }
 }
 
+/// The recorded state of a path: identity of the file or folder, size in bytes, and time of the last change (seconds,
+/// nanoseconds). `None` if nothing exists at the path.
+type Stamp = Option<(FileId, u64, (i64, i64))>;
+/// The device number and the inode number of a file.
+type FileId = (u64, u64);
+
+fn stamp(path: &Path) -> Stamp {
+    let of = std::fs::metadata(path).ok()?;
+    // `ctime` is used since programs that copy files reset `mtime`.
+    Some(((of.dev(), of.ino()), of.size(), (of.ctime(), of.ctime_nsec())))
+}
+
+/// The states of all files and folders in a folder of kernels, as last read; it is polled for changes, and lists the folders to
+/// watch.
+///
+/// The system notifies of changes in one folder, also after it was renamed, but not of another folder that replaces it, of
+/// changes in a link's target, or of files on another machine. Polling detects those, too, by one `stat` for each file and
+/// folder.
+#[derive(Default, PartialEq)]
+struct Disk {
+    /// The state of each path in the folder, by path; paths may contain symbolic links.
+    stamps: BTreeMap<PathBuf, Stamp>,
+}
+
+impl Disk {
+    /// Reads the current state of the folder.
+    fn read(folder: &Path) -> Self {
+        let stamps = sources::paths(folder).into_iter().map(|path| {
+            let stamp = stamp(&path);
+            (path, stamp)
+        });
+        Self { stamps: stamps.collect() }
+    }
+
+    /// Returns true if something in the folder has changed since this state was read. Opens no file and no folder, since the
+    /// system would send notifications about that.
+    fn has_changed(&self) -> bool {
+        self.stamps.iter().any(|(path, before)| stamp(path) != *before)
+    }
+
+    /// Returns the folders that must be watched to notice changes of these files.
+    fn places(&self) -> Places {
+        let mut places = Places::default();
+        for path in self.stamps.keys() {
+            let Ok(real) = path.canonicalize() else { continue };
+            let folder = if real.is_dir() {
+                real
+            } else if path.is_symlink() {
+                let folder = real.parent().unwrap_or(Path::new("/")).to_owned();
+                places.targets.insert(real);
+                folder
+            } else {
+                continue;
+            };
+            if let Some((id, ..)) = stamp(&folder) {
+                places.folders.insert(folder, id);
+            }
+        }
+        places
+    }
+}
+
+/// The folders to watch for changes of kernels, and the targets of symbolic links.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Places {
+    /// The folders to watch, by path with links resolved: those with kernel files, and those that contain targets of symbolic
+    /// links.
+    folders: BTreeMap<PathBuf, FileId>,
+    /// The targets of symbolic links in the folder of kernels; their names may differ from those of kernel files.
+    targets: BTreeSet<PathBuf>,
+}
+
 /// The hint of the error when the watched folder cannot be read any more.
 const UNREADABLE_HINT: &str =
     "What was built from them goes on. They are read again when the folder is back.";
-
-/// Returns true if these sources equal the built-in kernels, from which programs were built at the start, since the environment
-/// names no folder.
-fn is_copy(sources: &Sources) -> bool {
-    sources::named_folder().is_none() && sources.is_built_in()
-}
 
 /// Returns the error for a folder that is only polled, because the system cannot notify of changes.
 fn slow_notifications_error(e: &notify::Error) -> Error {

@@ -71,12 +71,6 @@ impl Task {
         self.facts().1
     }
 
-    /// Returns true if child processes make the driver calls of the task. Then the task can continue when this process changes
-    /// to another device, and a call that hangs ends with its child process.
-    fn runs_in_child(self) -> bool {
-        matches!(self, Task::Conversions | Task::Lab | Task::Races)
-    }
-
     /// Returns the reason that other tasks show for waiting while this task uses the device; `None` if it does not use the
     /// device.
     fn wait(self) -> Option<Wait> {
@@ -103,21 +97,6 @@ struct Gate {
 struct SharedGate(Mutex<Gate>, Condvar);
 
 impl SharedGate {
-    /// Opens the gate if there is no reason to wait (`None`) and no results must be drawn first; closes it otherwise. Returns
-    /// true if results must be drawn.
-    fn set_obstacle(&self, obstacle: Option<Wait>) -> bool {
-        let mut gate = self.0.lock();
-        let has_results = std::mem::take(&mut gate.has_results);
-        gate.is_open = obstacle.is_none() && !has_results;
-        gate.obstacle = obstacle;
-        if gate.is_open {
-            // The task counts as working from now on, even if the gate is closed before the task's thread runs.
-            gate.is_waiting = false;
-            self.1.notify_all();
-        }
-        has_results
-    }
-
     /// Returns the state of the task for the overlay; the task must not have ended.
     fn state(&self) -> JobState {
         let gate = self.0.lock();
@@ -131,7 +110,7 @@ impl SharedGate {
 
 /// The handle through which a task's thread reports results and waits until it may use the device.
 pub(crate) struct Worker<'a, T, P = ()> {
-    pub(crate) reporter: &'a Reporter<Option<T>, P>,
+    pub reporter: &'a Reporter<Option<T>, P>,
     gate: Arc<SharedGate>,
     waker: Waker,
 }
@@ -195,11 +174,6 @@ impl Entry {
         let gate = self.gate.0.lock();
         self.task.wait().is_some() && !self.is_abandoned && !gate.is_waiting && !gate.has_ended
     }
-
-    /// Returns true if the task needs the device, is not cancelled, and may use it at this moment of the movie.
-    fn is_permitted(&self, moment: &Moment) -> bool {
-        self.task.wait().is_some() && !self.cancel.is_cancelled() && moment.obstacle(self.task).is_none()
-    }
 }
 
 /// The queue of all background measurements, which takes care that one at a time uses the device.
@@ -222,19 +196,35 @@ impl Lane {
         let is_other = std::mem::replace(&mut self.device, device) != device;
         self.queue.retain(|entry| !entry.gate.0.lock().has_ended);
         for entry in &mut self.queue {
-            if is_other && entry.task.wait().is_some() && !entry.task.runs_in_child() {
+            // If child processes make the driver calls of a task, it can continue when this process changes to another device,
+            // and a call that hangs ends with its child process.
+            let runs_in_child = matches!(entry.task, Task::Conversions | Task::Lab | Task::Races);
+            if is_other && entry.task.wait().is_some() && !runs_in_child {
                 entry.cancel.cancel();
                 entry.is_abandoned = true;
             }
         }
-        let next = self.queue.iter().position(|entry| entry.is_permitted(moment));
+        let next = self.queue.iter().position(|entry| {
+            // The task needs the device, is not cancelled, and may use it at this moment of the movie.
+            entry.task.wait().is_some()
+                && !entry.cancel.is_cancelled()
+                && moment.obstacle(entry.task).is_none()
+        });
         let working = self.queue.iter().position(Entry::is_working);
         let mut must_draw = false;
         for (at, entry) in self.queue.iter().enumerate() {
             let others = || [next, working].into_iter().flatten().find(|other| *other != at);
             let wait = || entry.task.wait().and_then(|_| self.queue[others()?].task.wait());
             let obstacle = moment.obstacle(entry.task).or_else(wait);
-            must_draw |= entry.gate.set_obstacle(obstacle);
+            let mut gate = entry.gate.0.lock();
+            let has_results = std::mem::take(&mut gate.has_results);
+            (gate.is_open, gate.obstacle) = (obstacle.is_none() && !has_results, obstacle);
+            if gate.is_open {
+                // The task counts as working from now on, even if the gate is closed before the task's thread runs.
+                gate.is_waiting = false;
+                entry.gate.1.notify_all();
+            }
+            must_draw |= has_results;
         }
         must_draw
     }
@@ -265,20 +255,18 @@ impl Lane {
 
 /// The messages and the result that a task has sent since the last call of [`Slot::poll`].
 pub(crate) struct News<T, P> {
-    pub(crate) progress: Vec<P>,
+    pub progress: Vec<P>,
     /// The result, if the task has ended without being cancelled; otherwise `None`.
-    pub(crate) result: Option<Result<T>>,
+    pub result: Option<Result<T>>,
     /// True if messages have arrived or the task's state has changed.
-    pub(crate) is_new: bool,
+    pub is_new: bool,
 }
-
-/// The job and the gate of a task that has not ended.
-type Running<T, P> = (Job<Option<T>, P>, Arc<SharedGate>);
 
 /// A place for one task at a time, and the state of that task. Dropping the slot cancels the task.
 pub(crate) struct Slot<T, P = ()> {
-    running: Option<Running<T, P>>,
-    pub(crate) state: JobState,
+    /// The job and the gate of a task that has not ended.
+    running: Option<(Job<Option<T>, P>, Arc<SharedGate>)>,
+    pub state: JobState,
 }
 
 impl<T, P> Default for Slot<T, P> {
@@ -319,9 +307,7 @@ impl<T: Send + 'static, P: Send + 'static> Slot<T, P> {
         self.running = Some((job, gate));
         Ok(())
     }
-}
 
-impl<T, P> Slot<T, P> {
     pub(crate) fn stop(&mut self) {
         if self.running.take().is_some() {
             self.state = JobState::Stopped;
@@ -338,13 +324,11 @@ impl<T, P> Slot<T, P> {
         let mut news = News { progress: Vec::new(), result: None, is_new: false };
         let Some((job, gate)) = &self.running else { return news };
         let mut state = gate.state();
-        let mut has_ended = false;
         while let Some(message) = job.poll() {
             news.is_new = true;
             match message {
                 JobMessage::Progress(progress) => news.progress.push(progress),
                 JobMessage::Done(done) => {
-                    has_ended = true;
                     news.result = done.transpose();
                     state = match &news.result {
                         None => JobState::Stopped,
@@ -353,11 +337,10 @@ impl<T, P> Slot<T, P> {
                             JobState::Failed(format!("{} {}", error.what, error.why).trim().to_owned())
                         }
                     };
+                    self.running = None;
+                    break;
                 }
             }
-        }
-        if has_ended {
-            self.running = None;
         }
         news.is_new |= state != self.state;
         self.state = state;

@@ -1,17 +1,26 @@
 //! The list of movies: paths that come from the command line, were dropped on the window, chosen in a dialog or typed. A job
 //! opens each movie, because that reads from the disk.
+//!
+//! The dialog is shown by a service of the desktop (the portal, over D-Bus) or by `zenity`; a job waits for its result. If
+//! neither is available, the caller must ask for a path in another way.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::dialog::{DesktopDialog, Dialog, DialogResult};
 use crate::gl_window::GlWindow;
 use base::error::{Error, Result};
 use base::jobs::{Job, Waker};
+use base::load;
 use base::stderr::print_message;
 use video::address::path_of;
 use video::{Decoder, OpenOptions};
+
+/// The D-Bus interface that a back end of the desktop portal needs for showing the file dialog.
+const CHOOSER: &str = "org.freedesktop.impl.portal.FileChooser";
+/// The maximum time for which the window waits, when the user requests a dialog, for the job that finds out whether the desktop
+/// has one.
+const DETECTION_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// A movie that a job is opening.
 struct MovieOpening {
@@ -35,14 +44,16 @@ pub(crate) struct Playlist {
     /// The errors of files that could not be opened, before the user last requested a movie.
     refused_before: Vec<Error>,
     /// True if the user has requested a movie since the start.
-    pub(crate) has_request: bool,
+    pub has_request: bool,
     any_opened: bool,
-    /// True if all files of the list were tried and no file could be opened since the start.
-    hopeless: bool,
-    /// True if the first file of a drop on the window has arrived, so that the next files belong to the same drop.
-    dropping: bool,
-    desktop: DesktopDialog,
-    dialog: Option<Dialog>,
+    /// True if the first file of a drop on the window has arrived, so that the next files belong to the same drop. Set to false
+    /// when files are dragged over the window.
+    pub dropping: bool,
+    /// The job that finds out whether the desktop can show a dialog for choosing files. It is a job since it reads folders.
+    detection: Option<Job<bool>>,
+    has_dialog: bool,
+    /// The job that shows a dialog; `None` if no dialog is open.
+    dialog: Option<Job<Option<Vec<PathBuf>>>>,
     /// The error for which no thread could be started to open a movie; `None` if there was none.
     no_thread: Option<Error>,
     options: OpenOptions,
@@ -50,8 +61,11 @@ pub(crate) struct Playlist {
 }
 
 impl Playlist {
-    /// Starts to open the first of `files`, or the next ones if that fails; [`Playlist::poll`] returns the result.
+    /// Starts to open the first of `files`, or the next ones if that fails; [`Playlist::poll`] returns the result. Also finds
+    /// out whether the desktop has a dialog.
     pub(crate) fn new(files: Vec<PathBuf>, options: OpenOptions, waker: Waker) -> Self {
+        let look = |_: &_| Ok(has_dialog(base::environment::get));
+        let detection = Job::spawn("desktop", "The desktop could not be asked for a dialog.", &waker, look);
         let mut list = Self {
             files,
             next: None,
@@ -62,9 +76,9 @@ impl Playlist {
             refused_before: Vec::new(),
             has_request: false,
             any_opened: false,
-            hopeless: false,
             dropping: false,
-            desktop: DesktopDialog::detect(&waker),
+            detection: detection.ok(),
+            has_dialog: false,
             dialog: None,
             no_thread: None,
             options,
@@ -83,7 +97,7 @@ impl Playlist {
         let end = Instant::now() + time;
         loop {
             let left = end.saturating_duration_since(Instant::now());
-            match self.poll_for(left) {
+            match self.poll(left) {
                 None if left.is_zero() => return Ok(None),
                 None => {}
                 Some(Ok(decoder)) => return Ok(Some(decoder)),
@@ -95,7 +109,7 @@ impl Playlist {
 
     /// Returns true if all files were tried and no file could be opened since the start.
     pub(crate) fn is_hopeless(&self) -> bool {
-        self.hopeless && self.opening.is_none()
+        !self.any_opened && self.opening.is_none() && self.failures > 0 && self.failures >= self.files.len()
     }
 
     /// Returns the path of the movie that plays or, before the first movie, of the movie that is to be opened.
@@ -151,11 +165,6 @@ impl Playlist {
         }
     }
 
-    /// Handles files being dragged over the window: the next file that is dropped begins a new list.
-    pub(crate) fn begin_drop(&mut self) {
-        self.dropping = false;
-    }
-
     /// Handles a file that was dropped on the window: the first file of a drop replaces the list, the others are appended.
     pub(crate) fn dropped(&mut self, path: PathBuf) {
         if std::mem::replace(&mut self.dropping, true) {
@@ -165,27 +174,44 @@ impl Playlist {
         }
     }
 
-    /// Opens the desktop's dialog for choosing movies. Returns false if the desktop has no dialog, or if the dialog is open
-    /// already and perhaps hidden.
+    /// Opens the desktop's dialog for choosing movies over `window`. Returns false if the desktop has no dialog or that is still
+    /// unknown after [`DETECTION_TIMEOUT`], or if the dialog is open already and perhaps hidden.
     pub(crate) fn open_dialog(&mut self, window: &GlWindow) -> bool {
-        if self.dialog.is_some() || !self.desktop.has_dialog() {
+        if let Some(answer) = Job::take_result(&mut self.detection, DETECTION_TIMEOUT) {
+            self.has_dialog = answer.unwrap_or(false);
+        }
+        if self.dialog.is_some() || !self.has_dialog {
             return false;
         }
         let folder = std::path::absolute(self.current()).ok();
         let folder = folder.as_deref().and_then(Path::parent).map(Path::to_path_buf);
-        self.dialog = Dialog::open(window, folder, &self.waker);
+        let title = if window.lacks_drops() {
+            "Open movies (on Wayland they cannot be dropped on the window)"
+        } else {
+            "Open movies"
+        };
+        let dialog = rfd::FileDialog::new().set_title(title).set_parent(&window.window);
+        let ask = move |_: &_| {
+            let dialog = match folder.filter(|folder| folder.is_dir()) {
+                Some(folder) => dialog.set_directory(folder),
+                None => dialog,
+            };
+            Ok(dialog.pick_files())
+        };
+        self.dialog = Job::spawn("dialog", "The dialog could not be shown.", &self.waker, ask).ok();
         self.dialog.is_some()
     }
 
     /// Opens the movies that the user has chosen in the desktop's dialog once that is closed. Returns true if the dialog could
     /// not be displayed.
     pub(crate) fn poll_dialog(&mut self) -> bool {
-        let Some(answer) = self.dialog.as_ref().and_then(Dialog::poll) else { return false };
-        self.dialog = None;
-        if let DialogResult::Chosen(files) = &answer {
-            self.open_instead(files.clone());
+        match Job::take_result(&mut self.dialog, Duration::ZERO) {
+            Some(Ok(Some(files))) if !files.is_empty() => self.open_instead(files),
+            // The user has cancelled the dialog, or has not closed it. A dialog that could not be displayed returns no list.
+            Some(Ok(Some(_))) | None => {}
+            Some(Ok(None) | Err(_)) => return true,
         }
-        answer == DialogResult::Failed
+        false
     }
 
     /// Opens the movie at a path that the user has typed.
@@ -218,7 +244,7 @@ impl Playlist {
         let waker = self.waker.clone();
         let job = Job::spawn("opener", "The next movie could not be opened.", &self.waker, move |reporter| {
             let cancel = reporter.canceller();
-            open_decoder(&path, OpenOptions { cancel, ..options }, &waker)
+            Decoder::open(&path, OpenOptions { cancel, ..options }, Box::new(move || waker()))
         });
         match job {
             Ok(job) => self.opening = Some(MovieOpening { index, step, job }),
@@ -226,26 +252,19 @@ impl Playlist {
         }
     }
 
-    /// Returns the decoder of a movie that was opened since the last call, or the error of a movie that could not be opened;
-    /// `None` if there is no result. After an error, starts to open the next movie, until all were tried; returns each error
-    /// once.
-    pub(crate) fn poll(&mut self) -> Option<Result<Decoder>> {
-        self.poll_for(Duration::ZERO)
-    }
-
-    /// Waits for at most `time` for a result, and returns it as [`poll`](Self::poll) does.
-    fn poll_for(&mut self, time: Duration) -> Option<Result<Decoder>> {
+    /// Waits for at most `time` for the decoder of a movie that was opened since the last call, or the error of a movie that
+    /// could not be opened; returns `None` if there is no result. After an error, starts to open the next movie, until all were
+    /// tried; returns each error once.
+    pub(crate) fn poll(&mut self, time: Duration) -> Option<Result<Decoder>> {
         if let Some(error) = self.no_thread.take() {
             return Some(Err(error));
         }
-        let opening = self.opening.as_ref()?;
-        let result = opening.job.wait(time)?;
-        let (index, step) = (opening.index, opening.step);
-        if let (Ok(_), Some(opening)) = (&result, &mut self.opening) {
+        let result = self.opening.as_ref()?.job.wait(time)?;
+        let MovieOpening { index, step, mut job } = self.opening.take()?;
+        if result.is_ok() {
             // Without this, dropping the job would cancel the decoder's reading.
-            opening.job.keep();
+            job.keep();
         }
-        self.opening = None;
         match &result {
             Ok(_) => {
                 if let Some(files) = self.next.take() {
@@ -267,11 +286,9 @@ impl Playlist {
                 } else if self.next.take().is_some() {
                     // The current movie continues.
                     self.failures = 0;
-                } else {
-                    self.hopeless = !self.any_opened;
                 }
                 // A list is played repeatedly, so each error is reported only once.
-                if is_known && !self.hopeless {
+                if is_known && !self.is_hopeless() {
                     return None;
                 }
             }
@@ -290,15 +307,34 @@ fn typed_path(text: &str, home: Option<&Path>) -> PathBuf {
     }
 }
 
-/// Opens a movie; `waker` is called whenever a frame was decoded.
-fn open_decoder(path: &Path, options: OpenOptions, waker: &Waker) -> Result<Decoder> {
-    let waker = waker.clone();
-    Decoder::open(path, options, Box::new(move || waker()))
+/// Returns true if a dialog for choosing files is likely to work: there is a session bus, and a portal with a file chooser or
+/// `zenity`. The bus itself is not queried, since a query could start the bus, or wait for a service that never responds. `get`
+/// returns the values of environment variables.
+fn has_dialog(get: impl Fn(&str) -> Option<OsString>) -> bool {
+    let named = get("DBUS_SESSION_BUS_ADDRESS").is_some_and(|a| !a.is_empty());
+    let socket = get("XDG_RUNTIME_DIR").is_some_and(|d| Path::new(&d).join("bus").exists());
+    if !(named || socket) {
+        return false;
+    }
+    let data = get("XDG_DATA_DIRS").filter(|d| !d.is_empty());
+    let data = data.unwrap_or_else(|| "/usr/local/share:/usr/share".into());
+    let has_chooser = |path: PathBuf| {
+        path.extension() == Some(OsStr::new("portal"))
+            && load::text(&path, load::MAX_LIST_BYTES).is_ok_and(|text| text.contains(CHOOSER))
+    };
+    let portal = std::env::split_paths(&data).any(|folder| {
+        let back_ends = std::fs::read_dir(folder.join("xdg-desktop-portal/portals"));
+        folder.join("dbus-1/services/org.freedesktop.portal.Desktop.service").exists()
+            && back_ends.into_iter().flatten().flatten().any(|entry| has_chooser(entry.path()))
+    });
+    let path = get("PATH").unwrap_or_default();
+    portal || std::env::split_paths(&path).any(|folder| folder.join("zenity").is_file())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::app::test_folder;
 
     #[test]
     fn paths_are_what_their_user_means() {
@@ -316,19 +352,48 @@ mod tests {
         let long = Duration::from_secs(60);
         let files = vec!["/nowhere/a.mp4".into(), video::bundled_clip().unwrap()];
         let mut list = Playlist::new(files, OpenOptions::default(), std::sync::Arc::new(|| ()));
-        assert!(list.poll_for(long).unwrap().is_err());
-        assert!(list.poll_for(long).unwrap().is_ok());
+        assert!(list.poll(long).unwrap().is_err());
+        assert!(list.poll(long).unwrap().is_ok());
         list.advance();
-        assert!(list.poll_for(long).is_none(), "it was told before");
-        assert!(list.poll_for(long).unwrap().is_ok());
+        assert!(list.poll(long).is_none(), "it was told before");
+        assert!(list.poll(long).unwrap().is_ok());
         list.go(1);
-        assert!(list.poll_for(long).unwrap().is_err());
+        assert!(list.poll(long).unwrap().is_err());
         let mut hopeless = Playlist::new(
             vec!["/nowhere/a.mp4".into(); 2],
             OpenOptions::default(),
             std::sync::Arc::new(|| ()),
         );
-        let told = [hopeless.poll_for(long), hopeless.poll_for(long)];
+        let told = [hopeless.poll(long), hopeless.poll(long)];
         assert!(told.iter().all(|told| told.as_ref().is_some_and(Result::is_err)) && hopeless.is_hopeless());
+    }
+
+    #[test]
+    fn a_dialog_needs_a_bus_and_a_service() {
+        let folder = test_folder("dialog");
+        let folder = &folder.0;
+        let (services, portals) = (folder.join("dbus-1/services"), folder.join("xdg-desktop-portal/portals"));
+        std::fs::create_dir_all(&services).unwrap();
+        std::fs::create_dir_all(&portals).unwrap();
+        let with = |bus: &str, path: &str| {
+            let (bus, path, data) = (bus.to_owned(), path.to_owned(), folder.clone());
+            has_dialog(move |name| match name {
+                "DBUS_SESSION_BUS_ADDRESS" => Some((&bus).into()),
+                "XDG_DATA_DIRS" => Some((&data).into()),
+                "PATH" => Some((&path).into()),
+                _ => None,
+            })
+        };
+        assert!(!with("unix:path=/x", "/nowhere"));
+        std::fs::write(services.join("org.freedesktop.portal.Desktop.service"), "").unwrap();
+        std::fs::write(portals.join("other.portal"), "Interfaces=org.freedesktop.impl.portal.Print").unwrap();
+        assert!(!with("unix:path=/x", "/nowhere"), "no part of the portal shows files");
+        std::fs::write(portals.join("gtk.portal"), format!("Interfaces={CHOOSER};")).unwrap();
+        assert!(with("unix:path=/x", "/nowhere"));
+        assert!(!with("", "/nowhere"), "no bus");
+        std::fs::remove_dir_all(&portals).unwrap();
+        assert!(!with("unix:path=/x", "/nowhere"));
+        std::fs::write(folder.join("zenity"), "").unwrap();
+        assert!(with("unix:path=/x", folder.to_str().unwrap()));
     }
 }

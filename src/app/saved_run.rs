@@ -135,6 +135,7 @@ fn row(of: &Setting, frames: &[&FrameSample], c: &ExportContext) -> RowReport {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::app::test_folder;
     use base::device::ClockState;
     use base::metadata::Metadata;
     use base::timing::Verdict;
@@ -186,11 +187,10 @@ mod tests {
             recorder.push(wiped);
             recorder
         };
-        let folder = std::env::temp_dir().join(format!("clreel-saved-run-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
+        let folder = test_folder("saved-run");
         // The result as `clreel compare` reads it from a file.
         let saved = |recorder: &Recorder, context: &ExportContext| {
-            let path = folder.join("run.json");
+            let path = folder.0.join("run.json");
             results(recorder, context).unwrap().save(&path).unwrap();
             Report::read(&path).unwrap()
         };
@@ -198,10 +198,8 @@ mod tests {
         let verdict = |factor: f64| {
             let rows = compare(&first, &saved(&record(factor, 60), &context()));
             assert_eq!(rows.len(), 1, "{rows:?}");
-            assert_eq!(
-                (rows[0].row.as_str(), rows[0].case.as_str()),
-                ("naive", "1280×720 · radius 7, in the window")
-            );
+            let compared = (rows[0].row.as_str(), rows[0].case.as_str());
+            assert_eq!(compared, ("naive", "1280×720 · radius 7, in the window"));
             rows[0].result.as_ref().unwrap().verdict
         };
         assert!(matches!(verdict(1.0), Verdict::NoDifferenceShown { .. }));
@@ -222,6 +220,5 @@ mod tests {
         // If there is nothing to save, an error says so.
         let error = results(&record(1.0, 0), &context()).unwrap_err();
         assert!(error.why.contains("No frame of this movie has a time"), "{error}");
-        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -19,8 +19,6 @@ use base::jobs::{Job, Waker};
 use base::load::{self, Unread};
 use overlay::SavedState;
 
-/// The environment variable that names another settings file.
-pub(crate) const SETTINGS_VARIABLE: &str = "CLREEL_SETTINGS";
 /// The allowed range of the user's scale of the overlay, which is a factor of the scale that follows from the window's size.
 pub(crate) const UI_SCALE: std::ops::RangeInclusive<f32> = 0.5..=4.0;
 /// The maximum number of folders of kernels that are remembered.
@@ -129,34 +127,11 @@ impl Default for Settings {
 /// settings, and an error (`None` if there was none).
 type ReadResult = (Option<PathBuf>, Settings, Option<Error>);
 
-/// A job that reads the settings file when the window is opened.
-pub(crate) struct SettingsReader {
-    path: Option<PathBuf>,
-    job: Result<Job<ReadResult>>,
-    waker: Waker,
-}
-
-impl SettingsReader {
-    /// Starts to read the settings file of the user.
-    pub(crate) fn start(waker: &Waker) -> Self {
-        use base::environment::get;
-        Self::at(path(get(SETTINGS_VARIABLE), get("XDG_CONFIG_HOME"), get("HOME")), waker)
-    }
-
-    /// Starts to read the settings file at this path; if there is no path, the settings are the defaults.
-    fn at(path: Option<PathBuf>, waker: &Waker) -> Self {
-        let of = path.clone();
-        let job = Job::spawn("settings", "The settings cannot be read.", waker, move |_: &_| {
-            Ok(read_or_default(of))
-        });
-        Self { path, job, waker: waker.clone() }
-    }
-}
-
-/// The settings file, and the state of writing it.
+/// The settings file, and the state of reading and writing it.
 pub(crate) struct Store {
     /// The path of the settings file; `None` if no settings are saved.
     path: Option<PathBuf>,
+    reading: Result<Job<ReadResult>>,
     written: Settings,
     written_at: Option<Instant>,
     /// The job that is writing the settings; `None` if nothing is being written.
@@ -165,20 +140,28 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// Waits for the settings for at most [`FILE_TIMEOUT`]. Returns the settings file, the settings, and an error (`None` if
-    /// there was none). An invalid file is renamed to `.bad`, and the settings are then the defaults.
-    pub(crate) fn open(reading: SettingsReader) -> (Self, Settings, Option<Error>) {
-        let SettingsReader { path, job, waker } = reading;
-        let silent = |path: PathBuf| unsaved_settings_error(&path, "It was not read in time.");
-        let (path, settings, error) = match job.map(|job| job.wait(FILE_TIMEOUT)) {
+    /// Starts to read the settings file at this path; if there is no path, the settings are the defaults.
+    pub(crate) fn start(path: Option<PathBuf>, waker: &Waker) -> Self {
+        let of = path.clone();
+        let read = move |_: &_| Ok(read_or_default(of));
+        let reading = Job::spawn("settings", "The settings cannot be read.", waker, read);
+        let (written, waker) = (Settings::default(), waker.clone());
+        Self { path, reading, written, written_at: None, writing: None, waker }
+    }
+
+    /// Waits for the settings for at most [`FILE_TIMEOUT`]. Returns the settings, and an error (`None` if there was none). An
+    /// invalid file is renamed to `.bad`, and the settings are then the defaults.
+    pub(crate) fn read(&mut self) -> (Settings, Option<Error>) {
+        let silent = |path: &PathBuf| unsaved_settings_error(path, "It was not read in time.");
+        let (path, settings, error) = match self.reading.as_ref().map(|job| job.wait(FILE_TIMEOUT)) {
             Ok(Some(Ok(found))) => found,
-            Ok(None) => (None, Settings::default(), path.map(silent)),
-            Ok(Some(Err(error))) | Err(error) => (None, Settings::default(), Some(error)),
+            Ok(None) => (None, Settings::default(), self.path.as_ref().map(silent)),
+            Ok(Some(Err(error))) => (None, Settings::default(), Some(error)),
+            Err(error) => (None, Settings::default(), Some(error.clone())),
         };
         // There is a path only if the file was read.
-        let written = settings.with_panels_closed();
-        let store = Self { path, written, written_at: None, writing: None, waker };
-        (store, settings, error)
+        (self.path, self.written) = (path, settings.with_panels_closed());
+        (settings, error)
     }
 
     /// Starts to write `settings`, with the panels closed, if they have changed since the last write. If that was less than
@@ -252,8 +235,7 @@ fn read_or_default(path: Option<PathBuf>) -> ReadResult {
             (Some(path), settings, None)
         }
         Err(Unread::WrongKind(reason)) => {
-            let error = unsaved_settings_error(&path, &reason);
-            (None, Settings::default(), Some(error))
+            (None, Settings::default(), Some(unsaved_settings_error(&path, &reason)))
         }
         Err(reason) => {
             let (path, error) = set_aside(path, &reason.to_string());
@@ -274,11 +256,15 @@ fn path(named: Option<OsString>, config: Option<OsString>, home: Option<OsString
     Some(config.or_else(home)?.join("clreel/settings.json"))
 }
 
+/// Returns the path of the user's settings file; `None` if no settings are saved.
+pub(crate) fn file() -> Option<PathBuf> {
+    use base::environment::get;
+    path(get("CLREEL_SETTINGS"), get("XDG_CONFIG_HOME"), get("HOME"))
+}
+
 /// Returns the folder of the settings file, in which other files of the user are kept, too; `None` if no settings are saved.
 pub(crate) fn folder() -> Option<PathBuf> {
-    use base::environment::get;
-    let file = path(get(SETTINGS_VARIABLE), get("XDG_CONFIG_HOME"), get("HOME"))?;
-    Some(std::path::absolute(file).ok()?.parent()?.to_owned())
+    Some(std::path::absolute(file()?).ok()?.parent()?.to_owned())
 }
 
 /// Reads the settings file and checks its contents.
@@ -345,18 +331,20 @@ fn write(path: &Path, settings: &Settings) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::app::test_folder;
     use overlay::{ColumnState, Panel};
 
     /// Reads the settings file at `path` as the next start of clreel would.
     fn open(path: &Path) -> (Store, Settings, Option<Error>) {
         let waker: Waker = std::sync::Arc::new(|| {});
-        Store::open(SettingsReader::at(Some(path.to_owned()), &waker))
+        let mut store = Store::start(Some(path.to_owned()), &waker);
+        let (settings, error) = store.read();
+        (store, settings, error)
     }
 
-    fn folder(name: &str) -> PathBuf {
-        let folder = std::env::temp_dir().join(format!("clreel-settings-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&folder);
-        folder
+    fn opened(settings: &Settings) -> Vec<Panel> {
+        let is_open = |panel: &Panel| settings.overlay.open[*panel as usize];
+        Panel::ALL.into_iter().filter(is_open).collect()
     }
 
     fn with_hint_seen(settings: &Settings) -> Settings {
@@ -367,8 +355,8 @@ mod tests {
 
     #[test]
     fn settings_come_back_as_they_were_written() {
-        let folder = folder("back");
-        let file = folder.join("new/settings.json");
+        let folder = test_folder("settings-back");
+        let file = folder.0.join("new/settings.json");
         let (mut store, settings, error) = open(&file);
         assert_eq!((settings, error), (Settings::default(), None));
         let folders = vec!["/home/user/kernels".to_owned()];
@@ -388,17 +376,12 @@ mod tests {
         store.keep_now(&again).unwrap();
         let (_, found, error) = open(&file);
         assert_eq!((found, error), (again, None));
-        std::fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]
     fn panels_that_were_open_when_the_process_died_start_closed() {
-        let folder = folder("died");
-        let file = folder.join("settings.json");
-        let opened = |settings: &Settings| {
-            let is_open = |panel: &Panel| settings.overlay.open[*panel as usize];
-            Panel::ALL.into_iter().filter(is_open).collect::<Vec<_>>()
-        };
+        let folder = test_folder("settings-died");
+        let file = folder.0.join("settings.json");
         let (mut store, mut settings, _) = open(&file);
         settings.overlay.open[Panel::Scopes as usize] = true;
         settings.overlay.folded[Panel::Scopes as usize] = Some(true);
@@ -419,7 +402,6 @@ mod tests {
         store.keep(&after).unwrap();
         store.poll(Duration::from_secs(60)).unwrap();
         assert_eq!(opened(&open(&file).1), []);
-        std::fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]
@@ -427,57 +409,49 @@ mod tests {
         // An earlier program also wrote the places of panels.
         let text = r#"{"stages_open": true, "graph_folded": false, "numbers_at": [1.5, 2.0], "correction_at": null}"#;
         let settings: Settings = serde_json::from_str(text).unwrap();
-        let SavedState { open, folded, .. } = settings.overlay;
-        let opened = |panel: &Panel| open[*panel as usize];
-        let opened: Vec<Panel> = Panel::ALL.into_iter().filter(opened).collect();
         // Settings that the file does not name are those of the first start.
-        assert_eq!(opened, [Panel::Stages, Panel::Scene]);
-        assert_eq!(folded[Panel::Graph as usize], Some(false));
+        assert_eq!(opened(&settings), [Panel::Stages, Panel::Scene]);
+        assert_eq!(settings.overlay.folded[Panel::Graph as usize], Some(false));
         assert!(serde_json::from_str::<Settings>(r#"{"graph_folded": "there"}"#).is_err());
     }
 
     #[test]
     fn a_damaged_file_is_kept_aside() {
-        let folder = folder("bad");
-        std::fs::create_dir_all(&folder).unwrap();
-        let file = folder.join("settings.json");
+        let folder = test_folder("settings-bad");
+        let file = folder.0.join("settings.json");
         for (n, aside) in ["settings.json.bad", "settings.json.bad1"].into_iter().enumerate() {
             let text = format!("{{ damaged {n}");
             std::fs::write(&file, &text).unwrap();
             let (mut store, settings, error) = open(&file);
             assert_eq!(settings, Settings::default());
             assert!(error.unwrap().hint.contains(aside));
-            assert_eq!(std::fs::read_to_string(folder.join(aside)).unwrap(), text);
+            assert_eq!(std::fs::read_to_string(folder.0.join(aside)).unwrap(), text);
             store.keep_now(&with_hint_seen(&settings)).unwrap();
             assert!(open(&file).1.overlay.hint_seen);
         }
-        std::fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]
     fn a_file_that_cannot_be_written_is_told_once() {
-        let folder = folder("told");
-        std::fs::create_dir_all(&folder).unwrap();
-        let (mut store, settings, _) = open(&folder.join("settings.json"));
-        std::fs::remove_dir_all(&folder).unwrap();
+        let folder = test_folder("settings-told");
+        let (mut store, settings, _) = open(&folder.0.join("settings.json"));
+        std::fs::remove_dir_all(&folder.0).unwrap();
         // A folder cannot be created where a file is.
-        std::fs::write(&folder, "").unwrap();
+        std::fs::write(&folder.0, "").unwrap();
         assert!(store.keep_now(&with_hint_seen(&settings)).is_err());
         let mut hatched = settings;
         hatched.overlay.hatched = true;
         assert_eq!(store.keep_now(&hatched), Ok(()));
-        std::fs::remove_file(folder).unwrap();
+        std::fs::remove_file(&folder.0).unwrap();
     }
 
     #[test]
     fn missing_and_strange_fields_do_no_harm() {
-        let folder = folder("fields");
-        std::fs::create_dir_all(&folder).unwrap();
-        let file = folder.join("settings.json");
+        let folder = test_folder("settings-fields");
+        let file = folder.0.join("settings.json");
         std::fs::write(&file, r#"{"ui_scale": 1e30, "of_a_later_version": [1]}"#).unwrap();
         let (_, settings, error) = open(&file);
         assert_eq!((settings, error), (Settings { ui_scale: 4.0, ..Settings::default() }, None));
-        std::fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]

@@ -12,7 +12,8 @@ pub(crate) struct WindowSize {
     /// The width and height in pixels of the picture as displayed.
     shown: (f64, f64),
     screen: Option<(u32, u32)>,
-    given: (u32, u32),
+    /// The size of the window's contents in pixels.
+    pub(super) given: PhysicalSize<u32>,
 }
 
 impl WindowSize {
@@ -22,12 +23,7 @@ impl WindowSize {
         let monitor = event_loop.primary_monitor().or_else(|| event_loop.available_monitors().next());
         let screen = monitor.map(|m| m.size()).filter(|s| s.width > 0 && s.height > 0);
         let screen = screen.map(|s| (s.width, s.height));
-        Self { shown, screen, given: fit_to_screen(shown, screen, frame) }
-    }
-
-    /// Returns the width and height of the window's contents in pixels.
-    pub(super) fn get(&self) -> PhysicalSize<u32> {
-        PhysicalSize::new(self.given.0, self.given.1)
+        Self { shown, screen, given: fit_to_screen(shown, screen, frame).into() }
     }
 
     /// Returns winit's attributes for creating the window, which is not visible at first.
@@ -36,7 +32,7 @@ impl WindowSize {
         let attributes = Window::default_attributes()
             .with_title("clreel")
             .with_visible(false)
-            .with_inner_size(self.get())
+            .with_inner_size(self.given)
             .with_min_inner_size(PhysicalSize::new(MIN_SIZE.0, MIN_SIZE.1));
         let attributes = x11::WindowAttributesExtX11::with_name(attributes, "clreel", "clreel");
         wayland::WindowAttributesExtWayland::with_name(attributes, "clreel", "clreel")
@@ -46,15 +42,12 @@ impl WindowSize {
     /// known only once the window is open. Returns `None` if the window fits on the screen, or if the user or the window
     /// manager has resized it.
     pub(super) fn with_frame(&mut self, window: &Window) -> Option<PhysicalSize<u32>> {
-        let has: (u32, u32) = window.inner_size().into();
-        if has != self.given {
-            return None;
-        }
-        let fits = fit_to_screen(self.shown, self.screen, frame_size(window));
-        let is_smaller = fits.0 < has.0 || fits.1 < has.1;
-        is_smaller.then(|| {
+        let has = window.inner_size();
+        let fits: PhysicalSize<u32> = fit_to_screen(self.shown, self.screen, frame_size(window)).into();
+        let is_smaller = fits.width < has.width || fits.height < has.height;
+        (has == self.given && is_smaller).then(|| {
             self.given = fits;
-            self.get()
+            fits
         })
     }
 }

@@ -15,8 +15,7 @@ use winit::window::WindowId;
 
 use super::player::{Player, Setup};
 use super::playlist::Playlist;
-use super::wake::Wake;
-use crate::app::display;
+use crate::app::{Wake, display};
 use crate::options::{PlayArgs, SceneId};
 use crate::window_system::{self, WindowSystem};
 use base::error::{Error, Result};
@@ -49,10 +48,8 @@ pub(crate) fn run(args: &PlayArgs) -> Result<()> {
     };
     let proxy: Arc<OnceLock<EventLoopProxy<Wake>>> = Arc::default();
     quit_on_signals(proxy.clone());
-    let device = match &args.filter.on.device {
-        Some(selector) => Some(select(&list_devices(), Some(selector))?),
-        None => None,
-    };
+    let selector = args.filter.on.device.as_ref();
+    let device = selector.map(|selector| select(&list_devices(), Some(selector))).transpose()?;
     let waker: Waker = {
         let proxy = proxy.clone();
         Arc::new(move || {
@@ -78,11 +75,17 @@ pub(crate) fn run(args: &PlayArgs) -> Result<()> {
     let _ = proxy.set(event_loop.create_proxy());
     if let Ok(handle) = event_loop.display_handle() {
         display::watch(handle.as_raw(), waker.clone());
-        hide_panics_without_display();
+        // Winit panics when the X server is gone, which the error of `display_gone` reports.
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            if !display::is_lost() {
+                before(panic);
+            }
+        }));
     }
 
-    let (proxy, setup) = (event_loop.create_proxy(), Some(Setup { playlist, decoder, device }));
-    let mut app = App { args, waker, proxy, setup, window: None, quit: false, result: Ok(()) };
+    let setup = Some(Setup { playlist, decoder, device, proxy: event_loop.create_proxy() });
+    let mut app = App { args, waker, setup, window: None, quit: false, result: Ok(()) };
     // Winit panics where the X server does not answer any more.
     let ran = catch_unwind(AssertUnwindSafe(|| event_loop.run_app(&mut app)));
     app.leave_if_lost();
@@ -91,8 +94,9 @@ pub(crate) fn run(args: &PlayArgs) -> Result<()> {
         Ok(ran) => ran.map_err(|e| display_gone(&format!("The window's event loop ended: {e}."))),
         Err(panic) => resume_unwind(panic),
     };
-    let idle = app.finish();
-    let result = app.result.and(ran);
+    display::stop_using();
+    let (written, idle) = app.window.take().map_or((Ok(()), true), Player::close);
+    let result = app.result.and(written).and(ran);
     // The child process that tests sharing may still run.
     base::cleanup::remove_all();
     if !idle {
@@ -108,16 +112,6 @@ fn display_gone(why: &str) -> Error {
         why,
         "What was measured until then has been kept; start clreel again once there is a display.",
     )
-}
-
-/// Hides the messages of panics that winit causes when the X server is gone, since the error of [`display_gone`] reports that.
-fn hide_panics_without_display() {
-    let before = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |panic| {
-        if !display::is_lost() {
-            before(panic);
-        }
-    }));
 }
 
 /// Makes SIGINT, SIGTERM and SIGHUP close the window as the key `q` does, so that statistics are written. Must be called before
@@ -146,7 +140,6 @@ fn quit_on_signals(proxy: Arc<OnceLock<EventLoopProxy<Wake>>>) {
 struct App<'a> {
     args: &'a PlayArgs,
     waker: Waker,
-    proxy: EventLoopProxy<Wake>,
     /// The data with which the window is opened; `None` once it is open.
     setup: Option<Setup>,
     window: Option<Player<'a>>,
@@ -156,15 +149,6 @@ struct App<'a> {
 }
 
 impl App<'_> {
-    /// Opens the window with the movies and the device of `setup`.
-    fn open(&mut self, event_loop: &ActiveEventLoop) -> Result<()> {
-        let Some(setup) = self.setup.take() else { return Ok(()) };
-        let mut player = Player::open(event_loop, self.args, setup, &self.waker)?;
-        player.show_window(event_loop, self.proxy.clone());
-        self.window = Some(player);
-        Ok(())
-    }
-
     /// Ends the event loop if `result` is an error, or if the user has quit and all files are written.
     fn check(&mut self, event_loop: &ActiveEventLoop, result: Result<()>) {
         self.leave_if_lost();
@@ -194,24 +178,14 @@ impl App<'_> {
             display_gone("The connection to the X server broke: it has ended, or it ended the window.");
         opencl::process::exit_now(base::exit::report(Err(error)));
     }
-
-    /// Writes all files and shuts the window down. Returns true if OpenCL is idle, so that the process can end normally.
-    fn finish(&mut self) -> bool {
-        display::stop_using();
-        let Some(player) = self.window.take() else { return true };
-        let (written, idle) = player.close();
-        if self.result.is_ok() {
-            self.result = written;
-        }
-        idle
-    }
 }
 
 impl ApplicationHandler<Wake> for App<'_> {
     /// Opens the window when winit permits it.
     fn resumed(&mut self, event_loop: &ActiveEventLoop) {
-        if self.window.is_none() {
-            let opened = self.open(event_loop);
+        if let Some(setup) = self.setup.take() {
+            let opened = Player::open(event_loop, self.args, setup, &self.waker);
+            let opened = opened.map(|player| self.window = Some(player));
             self.check(event_loop, opened);
         }
     }

@@ -4,20 +4,11 @@
 use std::collections::VecDeque;
 
 use super::judging::BuiltConversion;
-use super::{News, Part};
-use base::error::{Error, Result};
-use base::verify::MismatchReport;
-use box_filter::color_kernels::storages;
-use box_filter::color_kernels::{Conversion, Converter, Corrector};
+use super::*;
+use box_filter::color_kernels::{Conversion, Converter, Corrector, storages};
 use engine::Check;
-use opencl::cl::ClContext;
-use opencl::sources::Sources;
 use video::color::Matrix;
 
-/// The hint of an error about a wrong YUV to RGBA conversion for the case that the CPU converts the frames instead.
-const CPU_CONVERTS_HINT: &str = "The CPU converts them instead; 'planar' needs the device.";
-/// The hint of an error about a wrong YUV to RGBA conversion for the case that another kernel replaces it.
-const OTHER_KERNEL_HINT: &str = "Another kernel converts them instead.";
 /// The size in pixels of the pictures of checks. It is no multiple of a work-group's size, so that incomplete work-groups
 /// occur.
 const ODD_SIZE: (u32, u32) = (67, 9);
@@ -30,30 +21,21 @@ pub(super) struct Conversions {
     /// True if the kernels in use were edited and are known to differ from the reference, so that their output is not checked.
     differ: bool,
     /// Pending checks of conversions and colour corrections, which are made when nothing is left to build.
-    later: VecDeque<Check>,
+    pub later: VecDeque<Check>,
 }
-
-/// A function that compares the output of a conversion with the reference. Returns the differences, `None` if the output is
-/// right.
-type CheckFn = fn(&mut Converter, &Conversion) -> Result<Option<MismatchReport>>;
 
 impl Conversions {
     /// Creates the state without programs; compiles nothing.
-    pub(crate) fn new(cl: &ClContext) -> Self {
-        Self {
-            cl: cl.clone(),
-            converter: Converter::new(cl),
-            corrector: Corrector::new(cl),
-            differ: false,
-            later: VecDeque::new(),
-        }
+    pub(super) fn new(cl: &ClContext) -> Self {
+        let (converter, corrector) = (Converter::new(cl), Corrector::new(cl));
+        Self { cl: cl.clone(), converter, corrector, differ: false, later: VecDeque::new() }
     }
 
     /// Builds the program of a conversion, unless it was built before, and verifies some rows of its output.
-    pub(crate) fn conversion(&mut self, conversion: Conversion) -> Part {
-        let built = self.converter.prepare(&conversion).map_err(ConversionFault::from);
+    pub(super) fn conversion(&mut self, conversion: Conversion) -> Part {
+        let built = self.converter.prepare(&conversion);
         let made = built.and_then(|()| self.first_correct(&conversion, Converter::check_few_rows));
-        self.conversion_part(conversion, made)
+        self.conversion_part(conversion, made.flatten())
     }
 
     /// Compiles from these kernel sources from now on; drops programs that were compiled from other sources.
@@ -73,25 +55,15 @@ impl Conversions {
         self.differ = differ;
     }
 
-    pub(crate) fn add_check(&mut self, check: Check) {
-        self.later.push_back(check);
-    }
-
-    pub(crate) fn is_idle(&self) -> bool {
-        self.later.is_empty()
-    }
-
     /// Makes the next pending check. Returns a message with the error if the output is wrong; `None` otherwise, or if no check
     /// is pending.
-    pub(crate) fn check_next(&mut self) -> Option<Part> {
+    pub(super) fn check_next(&mut self) -> Option<Part> {
         match self.later.pop_front()? {
             Check::Conversion(conversion) => {
-                let checked = self.first_correct(&conversion, Converter::check_whole);
-                match checked {
-                    Ok(None) => None,
+                match self.first_correct(&conversion, Converter::check_whole) {
                     // Frames that use it report the failure, if it persists.
-                    Err(ConversionFault::Failed(_)) => None,
-                    made => Some(self.conversion_part(conversion, made)),
+                    Ok(Ok(None)) | Err(_) => None,
+                    Ok(made) => Some(self.conversion_part(conversion, made)),
                 }
             }
             Check::Correction(size, from, to) => {
@@ -103,32 +75,36 @@ impl Conversions {
         }
     }
 
-    /// Verifies the output of a conversion program with `check`. If the output is wrong, replaces the program by the
-    /// alternative program, if there is one, and verifies the output of that. Returns `Ok(None)` if the first program is right
-    /// or is not verified, `Ok(Some(error))` with an error to report if the alternative program replaces it, and `Err` if no
-    /// program is right or one cannot be run.
+    /// Verifies the output of a conversion program with `check`, which returns the differences from the reference (`None` if the
+    /// output is right). If the output is wrong, replaces the program by the alternative program, if there is one, and verifies
+    /// the output of that. Returns `Ok(None)` if the first program is right or is not verified, `Ok(Some(error))` with an error
+    /// to report if the alternative program replaces it, and `Err` if no program is right.
+    ///
+    /// # Errors
+    /// If a program cannot be run.
     fn first_correct(
         &mut self,
         conversion: &Conversion,
-        check: CheckFn,
-    ) -> Result<Option<Error>, ConversionFault> {
+        check: fn(&mut Converter, &Conversion) -> Result<Option<MismatchReport>>,
+    ) -> Result<Result<Option<Error>>> {
         let mut replaced = None;
         while !self.differ
             && let Some(report) = check(&mut self.converter, conversion)?
         {
             let error = |of: &Converter, hint| of.mismatch_error(conversion, &report, hint);
-            let other = error(&self.converter, OTHER_KERNEL_HINT);
+            let other = error(&self.converter, "Another kernel converts them instead.");
             if replaced.is_some() || !self.converter.disable_row_kernel(conversion)? {
-                return Err(ConversionFault::Differs(error(&self.converter, CPU_CONVERTS_HINT)));
+                let hint = "The CPU converts them instead; 'planar' needs the device.";
+                return Ok(Err(error(&self.converter, hint)));
             }
             replaced = Some(other);
         }
-        Ok(replaced)
+        Ok(Ok(replaced))
     }
 
     /// Returns the builder's message about a conversion: its program with an error to report, if there is one, or the reason
     /// why the conversion must not be used.
-    fn conversion_part(&self, conversion: Conversion, made: Result<Option<Error>, ConversionFault>) -> Part {
+    fn conversion_part(&self, conversion: Conversion, made: Result<Option<Error>>) -> Part {
         let program = made.and_then(|error| Ok((self.converter.program(&conversion)?, error)));
         match program {
             Ok((program, error)) => {
@@ -137,9 +113,7 @@ impl Conversions {
                     pipeline.conversions.add(program, conversion, replaces);
                 })
             }
-            Err(ConversionFault::Differs(error)) | Err(ConversionFault::Failed(error)) => {
-                no_conversion(conversion, error)
-            }
+            Err(error) => no_conversion(conversion, error),
         }
     }
 }
@@ -170,18 +144,4 @@ pub(super) fn corrector(cl: &ClContext) -> Option<Part> {
         }
     }
     Some(Part::new(News::Installed, move |pipeline| pipeline.conversions.corrector = Some(corrector)))
-}
-
-/// The reason why a YUV to RGBA conversion must not be used.
-enum ConversionFault {
-    /// The output of the conversion differs from the reference.
-    Differs(Error),
-    /// Building or running the conversion failed.
-    Failed(Error),
-}
-
-impl From<Error> for ConversionFault {
-    fn from(error: Error) -> Self {
-        ConversionFault::Failed(error)
-    }
 }

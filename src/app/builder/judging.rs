@@ -3,30 +3,19 @@
 //! reference.
 
 use std::borrow::Cow;
-use std::sync::Arc;
-use std::sync::mpsc::channel;
-use std::time::Instant;
 
-use super::{Judged, News, Part};
-use base::error::{Error, Result};
+use super::*;
 use base::memory::{picture_memory, rgba_bytes, zeroed};
 use base::timing::log::{self, Event};
-use base::verify::MismatchReport;
-use box_filter::VariantId;
 use box_filter::color_kernels::{Conversion, ConvertProgram, Converter};
 use box_filter::color_test_pictures;
-use box_filter::machine_code::PictureInfo;
 use box_filter::opencl::BuiltVariant;
 use box_filter::planar::planar_quick;
 use box_filter::trial::{Case, LaunchMode, Source, Target, TrialReport, Trials};
-use engine::TrialCase;
-use opencl::cl::ClContext;
 use opencl::program::CompiledProgram;
-use opencl::sources::Sources;
-use overlay::{Subject, Validation};
 use video::Frame;
+use video::color::RgbaConverter;
 use video::color::planes::pack;
-use video::color::{Layout, RgbaConverter};
 
 /// A request to validate the kernels of one version of the edited kernels, and to build those that may run.
 pub(crate) struct JudgeRequest {
@@ -43,17 +32,6 @@ pub(crate) struct JudgeRequest {
     pub radius: u32,
     /// True if the kernels are for the second side of a wipe between two versions.
     pub is_second_side: bool,
-}
-
-/// A request for the machine code of a variant.
-pub(crate) struct MachineCodeRequest {
-    /// The number of the version of the edited kernels; 0 if built-in kernels run.
-    pub version: u64,
-    /// The kernel sources of the variant.
-    pub sources: Sources,
-    pub variant: VariantId,
-    /// The size and format of the pictures that the variant filters.
-    pub pictures: PictureInfo,
 }
 
 /// A compiled program, and the YUV to RGBA conversion for which it was built.
@@ -143,8 +121,17 @@ impl Validator<'_> {
     /// Runs a trial of one conversion in the sandbox, and builds the conversion. Returns the differences between its output and
     /// the reference (`None` if it is exact), and the program.
     fn conversion(&mut self, conversion: Conversion) -> Result<(Option<MismatchReport>, BuiltConversion)> {
-        let layout = &conversion.layout;
-        let block = block_of(&self.request.frame, layout, self.request.radius)?;
+        let (layout, picture) = (&conversion.layout, &self.request.frame.picture);
+        // The frame's planes if they have this layout, the frame's planes filtered if those have it, otherwise a test pattern.
+        let of = Converter::supports(picture);
+        let block = match of.filter(|own| own == layout || own.filtered() == *layout) {
+            None => color_test_pictures::block(layout, color_test_pictures::Pattern::Mixed, 1)?,
+            Some(own) => {
+                let mut block = zeroed(own.bytes())?;
+                pack(picture, &own, &mut block)?;
+                if own == *layout { block } else { planar_quick(&own, &block, self.request.radius)? }
+            }
+        };
         let (size, launch) = ((layout.width, layout.height), LaunchMode::Extremes);
         let case = Case { src: Source::Bytes(&block), size, radius: 0, launch };
         let report = accept(self.trials.run(self.cl, Target::Convert(conversion), &case)?)?;
@@ -204,16 +191,4 @@ impl Validator<'_> {
         let version = self.request.version;
         log::record(|| [Event::since("judge", began).with(format!("version {version} of {of}"))]);
     }
-}
-
-/// Returns the input of the trial of a conversion from `layout`: the frame's planes if they have this layout, the frame's
-/// planes filtered at `radius` if those have it, otherwise a test pattern.
-fn block_of(frame: &Frame, layout: &Layout, radius: u32) -> Result<Vec<u8>> {
-    let of = Converter::supports(&frame.picture);
-    let Some(own) = of.filter(|own| own == layout || own.filtered() == *layout) else {
-        return color_test_pictures::block(layout, color_test_pictures::Pattern::Mixed, 1);
-    };
-    let mut block = zeroed(own.bytes())?;
-    pack(&frame.picture, &own, &mut block)?;
-    if own == *layout { Ok(block) } else { planar_quick(&own, &block, radius) }
 }

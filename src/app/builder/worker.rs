@@ -1,37 +1,22 @@
 //! The builder's thread: handles the window's requests, and builds pending programs while there are no requests.
 
 use std::sync::mpsc::{Receiver, TryRecvError};
-use std::time::{Duration, Instant};
 
-use super::conversions::{self, Conversions};
-use super::judging::{JudgeRequest, Validator, accept};
-use super::{BuilderMessage, Judged, News, Part, Request, SharedState, Start};
-use base::error::{Error, Result};
-use base::jobs::Reporter;
+use super::conversions::Conversions;
+use super::judging::{Validator, accept};
+use super::*;
 use base::memory::rgba_bytes;
 use box_filter::color_kernels::Conversion;
-use box_filter::machine_code;
 use box_filter::pictures::noise as bytes;
 use box_filter::trial::{Case, LaunchMode, Source, Target, TrialReport, Trials};
-use box_filter::{BuiltVariant, VariantId};
-use engine::{Comparer, Need, Pipeline, Scopes, TrialCase};
-use opencl::cl::{ClContext, is_device_failure, list_devices};
+use box_filter::{BuiltVariant, machine_code};
+use engine::{Comparer, Scopes};
+use opencl::cl::{is_device_failure, list_devices};
 use opencl::memory::Storage;
 use opencl::process::trim_memory;
-use opencl::sources::{Sources, named_folder};
+use opencl::sources::named_folder;
 use opencl::watch;
-use overlay::{Subject, Validation};
 use video::color::Layout;
-
-/// Adds the names of the device and the variant to an error of a trial if the device has failed; returns other errors
-/// unchanged.
-fn add_names(id: VariantId, cl: &ClContext, error: Error) -> Error {
-    if !is_device_failure(&error) {
-        return error;
-    }
-    let what = format!("'{id}' could not be tried on '{}'.", cl.device.info.name);
-    Error { why: format!("{} {}", error.what, error.why), what, hint: String::new(), ..error }
-}
 
 /// The size in pixels of the picture in the first trial of edited kernels.
 const TINY_SIZE: (u32, u32) = (70, 3);
@@ -40,11 +25,6 @@ const TINY_SIZE: (u32, u32) = (70, 3);
 /// bands of rows.
 fn tiny_case(src: &[u8]) -> Case<'_> {
     Case { src: Source::Bytes(src), size: TINY_SIZE, radius: 1, launch: LaunchMode::Bands }
-}
-
-/// Returns the random bytes of a picture: planes in this layout, or RGBA pixels of this size if there is no layout.
-fn random_picture(layout: Option<&Layout>, size: (u32, u32)) -> Vec<u8> {
-    bytes(layout.map_or(rgba_bytes(size), Layout::bytes))
 }
 
 /// Runs a trial of a variant's edited kernels in the child process on a picture of random bytes, which is filtered in bands of
@@ -56,16 +36,8 @@ fn try_case(
     to_image: bool,
 ) -> Result<Option<TrialReport>> {
     let TrialCase { variant: id, size, radius, layout, .. } = *case;
-    let src = random_picture(layout.as_ref(), size);
+    let src = bytes(layout.map_or(rgba_bytes(size), |layout| layout.bytes()));
     trials.run(cl, Target::Variant { id, layout, to_image }, &Case { size, radius, ..tiny_case(&src) })
-}
-
-/// Runs a trial of a conversion's kernels on a small picture in the child process, before this process builds them.
-fn try_conversion(trials: &mut Trials, cl: &ClContext, conversion: Conversion) -> Result<()> {
-    let layout = conversion.layout;
-    let block = bytes(layout.bytes());
-    let case = Case { size: (layout.width, layout.height), ..tiny_case(&block) };
-    trials.run(cl, Target::Convert(conversion), &case).map(drop)
 }
 
 /// Removes and returns the next variant to build: `wanted` if it is pending, else the first pending one; `None` if none is
@@ -91,21 +63,6 @@ struct Context {
     /// True if the colour correction is still to be built.
     corrector: bool,
     conversions: Conversions,
-}
-
-impl Context {
-    /// Creates the state for a request to build for a new context; `newest` are the kernel sources that were saved last.
-    fn new(start: Start, newest: &Sources) -> Self {
-        let Start { number, cl, to_texture, variants: pending, corrector } = start;
-        let cl = cl.with_sources(newest.clone()).with_kept_binaries();
-        let conversions = Conversions::new(&cl);
-        Self { number, cl, to_texture, pending, corrector, conversions }
-    }
-
-    /// Returns true if nothing is left to build or check.
-    fn is_idle(&self) -> bool {
-        self.pending.is_empty() && !self.corrector && self.conversions.is_idle()
-    }
 }
 
 /// The builder's thread and its state, which outlives contexts.
@@ -134,15 +91,20 @@ impl<'a> Worker<'a> {
 
     /// Runs the builder's thread: handles requests until their channel is closed. If `list` is true, lists the devices first.
     pub(super) fn run(mut self, list: bool, requests: &Receiver<Request>) {
-        self.shared.begin(self.newest.clone());
+        let first = self.newest.clone();
+        self.shared.state.lock().texts.get_or_insert_with(|| KernelTexts::begin(first));
         if list && self.send(BuilderMessage::Devices(list_devices())).is_err() {
             return;
         }
         let mut context: Option<Context> = None;
         loop {
-            let request = if context.as_ref().is_none_or(Context::is_idle) {
+            // Nothing is left to build or check.
+            let is_idle =
+                |of: &Context| of.pending.is_empty() && !of.corrector && of.conversions.later.is_empty();
+            let request = if context.as_ref().is_none_or(is_idle) {
                 // A child process is started now, so that the next save of an edited kernel need not wait for it.
-                if let Some(context) = context.as_ref().filter(|_| self.is_edited()) {
+                let is_edited = named_folder().is_some() || self.shared.state.lock().version > 0;
+                if let Some(context) = context.as_ref().filter(|_| is_edited) {
                     self.trials.make_ready(&context.cl);
                 }
                 self.shared.state.lock().busy = None;
@@ -162,11 +124,17 @@ impl<'a> Worker<'a> {
             let name = context.as_ref().map(|context| context.cl.device.info.name.clone());
             let _watched = name.map(|name| watch::on_compiler(&name, "programs are built"));
             let done = match (request, &mut context) {
-                (Ok(request), Some(context)) => self.handle(context, request),
-                (Ok(Request::Start(start)), None) => {
-                    context = Some(self.new_context(start));
+                (Ok(Request::Start(start)), _) => {
+                    // If the folder of kernels has appeared meanwhile, programs that are requested before the next `Judge`
+                    // would otherwise fail for good.
+                    self.newest = self.shared.sources.get();
+                    let Start { number, cl, to_texture, variants: pending, corrector } = start;
+                    let cl = cl.with_sources(self.newest.clone()).with_kept_binaries();
+                    let conversions = Conversions::new(&cl);
+                    context = Some(Context { number, cl, to_texture, pending, corrector, conversions });
                     Ok(())
                 }
+                (Ok(request), Some(context)) => self.handle(context, request),
                 (Err(TryRecvError::Empty), Some(context)) => self.build_next(context),
                 (Err(TryRecvError::Disconnected), _) => Err(WindowClosed),
                 (_, None) => Ok(()),
@@ -177,23 +145,14 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Creates the state for a request to build for a new context. Reads the newest kernel sources: if the folder of kernels
-    /// has appeared meanwhile, programs that are requested before the next `Judge` would otherwise fail for good.
-    fn new_context(&mut self, start: Start) -> Context {
-        self.newest = self.shared.sources.get();
-        Context::new(start, &self.newest)
-    }
-
     /// Handles a request that concerns the current context.
     fn handle(&mut self, context: &mut Context, request: Request) -> SendResult {
         let part = match request {
-            Request::Start(start) => {
-                *context = self.new_context(start);
-                None
-            }
+            // This request concerns no context: `run` creates one.
+            Request::Start(_) => None,
             Request::Need(Need::Conversion(conversion)) => Some(self.convert(context, conversion)),
             Request::Need(Need::Check(check)) => {
-                context.conversions.add_check(check);
+                context.conversions.later.push_back(check);
                 None
             }
             Request::Need(Need::Trial(case)) => {
@@ -236,10 +195,10 @@ impl<'a> Worker<'a> {
                 context.cl = context.cl.with_sources(judge.sources.clone());
                 return self.judge(context, &judge);
             }
-            Request::MachineCode(asm) => {
-                let cl = context.cl.with_sources(asm.sources);
-                let code = machine_code::disassemble(&cl, asm.variant, &asm.pictures);
-                Some(News::MachineCode(asm.version, asm.variant, code).into())
+            Request::MachineCode { version, sources, variant, pictures } => {
+                let cl = context.cl.with_sources(sources);
+                let code = machine_code::disassemble(&cl, variant, &pictures);
+                Some(News::MachineCode(version, variant, code).into())
             }
         };
         self.send_part(context.number, part)
@@ -257,11 +216,8 @@ impl<'a> Worker<'a> {
         }
         let part = match std::mem::take(&mut context.corrector) {
             true => {
-                match self.trials.run(
-                    &context.cl,
-                    Target::Correct,
-                    &tiny_case(&random_picture(None, TINY_SIZE)),
-                ) {
+                let src = bytes(rgba_bytes(TINY_SIZE));
+                match self.trials.run(&context.cl, Target::Correct, &tiny_case(&src)) {
                     Ok(_) => conversions::corrector(&context.cl),
                     Err(error) => Some(conversions::no_corrector(error)),
                 }
@@ -296,7 +252,12 @@ impl<'a> Worker<'a> {
         }
         let part = match tried.and_then(|_| BuiltVariant::build_for(&cl, id, to_image)) {
             Ok(built) => Part::new(News::Variant(id, Ok(())), |pipeline| pipeline.variants.add(built)),
-            Err(error) => News::Variant(id, Err(add_names(id, &cl, error))).into(),
+            Err(error) if is_device_failure(&error) => {
+                let what = format!("'{id}' could not be tried on '{}'.", cl.device.info.name);
+                let why = format!("{} {}", error.what, error.why);
+                News::Variant(id, Err(Error { what, why, hint: String::new(), ..error })).into()
+            }
+            Err(error) => News::Variant(id, Err(error)).into(),
         };
         self.send_part(context.number, part)
     }
@@ -304,34 +265,31 @@ impl<'a> Worker<'a> {
     /// Runs a trial of a conversion's kernels in the child process if they were edited, then builds the conversion and verifies
     /// its output. Returns the message with the program or the error.
     fn convert(&mut self, context: &mut Context, conversion: Conversion) -> Part {
-        let sources = self.sources(Subject::Conversion);
-        match try_conversion(&mut self.trials, &context.cl.with_sources(sources), conversion) {
-            Ok(()) => self.conversions(context).conversion(conversion),
+        let cl = context.cl.with_sources(self.sources(Subject::Conversion));
+        let layout = conversion.layout;
+        let block = bytes(layout.bytes());
+        let case = Case { size: (layout.width, layout.height), ..tiny_case(&block) };
+        match self.trials.run(&cl, Target::Convert(conversion), &case) {
+            Ok(_) => self.conversions(context).conversion(conversion),
             Err(error) => conversions::no_conversion(conversion, error),
         }
     }
 
     /// Returns the kernel sources from which a variant or the conversions are to be built now.
     fn sources(&self, subject: Subject) -> Sources {
-        self.shared.with_texts(|texts| texts.sources(subject, &self.newest))
+        self.shared.texts().sources(subject, &self.newest)
     }
 
     /// Builds a variant or the conversions from the sources of this request from now on, since its kernels have passed
     /// validation.
     fn note_passed(&self, subject: Subject, judge: &JudgeRequest) {
-        self.shared.with_texts(|texts| texts.note_passed(subject, &judge.sources));
+        self.shared.texts().built_from.insert(subject, judge.sources.clone());
     }
 
     /// Returns the context's conversions, after making them compile from the sources that passed validation last.
     fn conversions<'c>(&self, context: &'c mut Context) -> &'c mut Conversions {
-        let sources = self.sources(Subject::Conversion);
-        context.conversions.compile_from(sources);
+        context.conversions.compile_from(self.sources(Subject::Conversion));
         &mut context.conversions
-    }
-
-    /// Returns true if a folder of kernels is in use, so that kernels may have been edited.
-    fn is_edited(&self) -> bool {
-        named_folder().is_some() || self.shared.state.lock().version > 0
     }
 
     /// Creates the validator of this request's version of the edited kernels.
@@ -370,7 +328,7 @@ impl<'a> Worker<'a> {
                 self.note_passed(Subject::Variant(variant), judge);
             }
             // If there were no earlier sources, the refused kernels would be built once more.
-            if passed || self.shared.with_texts(|texts| texts.appeared_late()) {
+            if passed || self.shared.texts().appeared_late() {
                 let waits = context.pending.contains(&variant);
                 context.pending.retain(|id| *id != variant);
                 // The window shows a variant as being built until it gets the result of a build.
@@ -384,7 +342,11 @@ impl<'a> Worker<'a> {
             self.send_part(context.number, part)?;
             if passed && variant == wanted {
                 // Further work, even a new child process, would delay its first picture.
-                self.shared.wait_until_shown(judge.version);
+                let waits =
+                    |state: &mut State| state.version == judge.version && state.shown != judge.version;
+                let mut state = self.shared.state.lock();
+                state.busy = None;
+                self.shared.changed.wait_while_for(&mut state, waits, MAX_SCREEN_WAIT);
             }
         }
         if may_run && !judge.variants.is_empty() {

@@ -39,7 +39,15 @@ impl PressedKey {
         let (logical, plain) = (single(&self.logical), single(&self.plain));
         // Other levels of the layout, such as that of AltGr, have other characters.
         let is_plain = matches!((logical, plain), (Some(logical), Some(plain)) if is_same(logical, plain));
-        let own = if is_plain { plain.map(|plain| with_case(plain, self.is_shifted)) } else { logical };
+        let own = match plain {
+            Some(plain) if is_plain => {
+                // Shift makes it a capital letter, if that is one character.
+                let mut upper = plain.to_uppercase();
+                let upper = upper.next().filter(|_| self.is_shifted && upper.next().is_none());
+                upper.or(Some(plain))
+            }
+            _ => logical,
+        };
         let is_base = is_plain || own.is_none() && plain.is_none();
         let candidates = match own {
             _ if is_letter_key && self.is_foreign(plain) => [us, own],
@@ -82,15 +90,6 @@ fn single(key: &Key) -> Option<char> {
 /// Returns true if the characters are equal except for case. The small letter of the Turkish `İ` counts as `i`.
 fn is_same(one: char, other: char) -> bool {
     one.to_lowercase().next() == other.to_lowercase().next()
-}
-
-/// Returns the letter as a capital if Shift is pressed, otherwise unchanged.
-fn with_case(c: char, is_shifted: bool) -> char {
-    let mut upper = c.to_uppercase();
-    match (upper.next(), upper.next()) {
-        (Some(upper), None) if is_shifted => upper,
-        _ => c,
-    }
 }
 
 /// Returns true if the character is a letter or mark of a script other than Latin. Returns false for private-use characters,
@@ -152,131 +151,92 @@ mod tests {
     /// Keys of the layouts of X without Shift, and the characters that they must stand for.
     #[test]
     fn each_layout_has_its_letters_its_digits_and_its_signs() {
-        for (layout, code, text, stands_for) in [
-            ("us", KeyP, "p", "p"),
-            ("us", Digit6, "6", "6"),
-            ("us", Minus, "-", "--"),
-            ("dvorak", KeyR, "p", "p"),
-            ("dvorak", Quote, "-", "-'"),
-            ("dvorak", KeyQ, "'", "'"),
-            ("dvorak", KeyW, ",", ","),
-            ("dvorak", KeyE, ".", "."),
-            ("dvorak", KeyZ, ";", ";"),
-            ("dvorak", Minus, "[", "[-"),
-            ("colemak", KeyP, ";", ";"),
-            ("ru", KeyP, "з", "pз"),
-            ("ru", KeyQ, "й", "qй"),
-            ("ru", BracketLeft, "х", "х["),
-            ("ru", Comma, "б", "б,"),
-            ("ru", Slash, ".", "./"),
-            ("ru", Digit1, "1", "1"),
-            ("gr", KeyY, "υ", "yυ"),
-            ("gr", KeyQ, ";", "q;"),
-            ("gr", BracketLeft, "[", "[["),
-            ("bg", KeyQ, ",", "q,"),
-            ("il", KeyQ, "/", "q/"),
-            ("il", KeyW, "'", "w'"),
-            ("il", KeyP, "פ", "pפ"),
-            ("il", Comma, "ת", "ת,"),
-            ("ar", KeyY, "غ", "yغ"),
-            ("ir", Digit4, "۴", "4۴"),
-            ("th", KeyP, "ย", "pย"),
+        let layouts: &[(&str, &[(KeyCode, &str, &str)])] = &[
+            ("us", &[(KeyP, "p", "p"), (Digit6, "6", "6"), (Minus, "-", "--")]),
+            ("dvorak", &[(KeyR, "p", "p"), (Quote, "-", "-'"), (KeyQ, "'", "'"), (KeyW, ",", ",")]),
+            ("dvorak", &[(KeyE, ".", "."), (KeyZ, ";", ";"), (Minus, "[", "[-")]),
+            ("colemak", &[(KeyP, ";", ";")]),
+            ("ru", &[(KeyP, "з", "pз"), (KeyQ, "й", "qй"), (BracketLeft, "х", "х["), (Comma, "б", "б,")]),
+            ("ru", &[(Slash, ".", "./"), (Digit1, "1", "1")]),
+            ("gr", &[(KeyY, "υ", "yυ"), (KeyQ, ";", "q;"), (BracketLeft, "[", "[[")]),
+            ("bg", &[(KeyQ, ",", "q,")]),
+            ("il", &[(KeyQ, "/", "q/"), (KeyW, "'", "w'"), (KeyP, "פ", "pפ"), (Comma, "ת", "ת,")]),
+            ("ar", &[(KeyY, "غ", "yغ")]),
+            ("ir", &[(Digit4, "۴", "4۴")]),
+            ("th", &[(KeyP, "ย", "pย")]),
             // A vowel sign, which is no letter by itself.
-            ("th", KeyU, "\u{e35}", "u\u{e35}"),
-            ("th", Digit3, "-", "3-"),
-            ("th", Digit2, "/", "2/"),
-            ("th", Minus, "ข", "ข-"),
-            ("in", KeyD, "\u{94d}", "d\u{94d}"),
-            ("kz", Digit6, ",", "6,"),
-            ("kz", Digit2, "ә", "2ә"),
-            ("jp", BracketRight, "[", "[]"),
-            ("cz", Digit1, "+", "1+"),
-            ("cz", Digit2, "ě", "2ě"),
-            ("cz", KeyZ, "y", "y"),
-            ("cz", Minus, "=", "=-"),
-            ("cz", BracketLeft, "ú", "ú"),
-            ("fr", Digit6, "-", "6-"),
-            ("fr", Digit0, "à", "0à"),
-            ("fr", KeyQ, "a", "a"),
-            ("fr", KeyM, ",", ","),
-            ("fr", Semicolon, "m", "m"),
-            ("fr", Minus, ")", ")-"),
-            ("fr", BracketLeft, "", "["),
-            ("bepo", KeyY, "", ""),
-            ("bepo", KeyW, "é", "é"),
-            ("bepo", Digit8, "-", "8-"),
-            ("de", Slash, "-", "-/"),
-            ("de", BracketRight, "+", "+]"),
-            ("de", BracketLeft, "ü", "ü"),
-            ("de", Backquote, "", "`"),
-            ("de", Minus, "ß", "ß"),
-            ("hu", Backquote, "0", "0"),
-            ("hu", Digit0, "ö", "0ö"),
-            ("tr", KeyI, "ı", "i"),
-            ("tr", Quote, "i", "i"),
-            ("tr f", KeyE, "ğ", "ğ"),
-            ("vn", Digit8, "\u{301}", "8\u{301}"),
-            ("lt", Digit1, "ą", "1ą"),
-            ("numpad", Numpad6, "6", "6"),
-        ] {
-            assert_eq!(characters(&key(code, text, text, false)), stands_for, "{layout}: {code:?} {text}");
+            ("th", &[(KeyU, "\u{e35}", "u\u{e35}"), (Digit3, "-", "3-"), (Digit2, "/", "2/")]),
+            ("th", &[(Minus, "ข", "ข-")]),
+            ("in", &[(KeyD, "\u{94d}", "d\u{94d}")]),
+            ("kz", &[(Digit6, ",", "6,"), (Digit2, "ә", "2ә")]),
+            ("jp", &[(BracketRight, "[", "[]")]),
+            ("cz", &[(Digit1, "+", "1+"), (Digit2, "ě", "2ě"), (KeyZ, "y", "y"), (Minus, "=", "=-")]),
+            ("cz", &[(BracketLeft, "ú", "ú")]),
+            ("fr", &[(Digit6, "-", "6-"), (Digit0, "à", "0à"), (KeyQ, "a", "a"), (KeyM, ",", ",")]),
+            ("fr", &[(Semicolon, "m", "m"), (Minus, ")", ")-"), (BracketLeft, "", "[")]),
+            ("bepo", &[(KeyY, "", ""), (KeyW, "é", "é"), (Digit8, "-", "8-")]),
+            ("de", &[(Slash, "-", "-/"), (BracketRight, "+", "+]"), (BracketLeft, "ü", "ü")]),
+            ("de", &[(Backquote, "", "`"), (Minus, "ß", "ß")]),
+            ("hu", &[(Backquote, "0", "0"), (Digit0, "ö", "0ö")]),
+            ("tr", &[(KeyI, "ı", "i"), (Quote, "i", "i")]),
+            ("tr f", &[(KeyE, "ğ", "ğ")]),
+            ("vn", &[(Digit8, "\u{301}", "8\u{301}")]),
+            ("lt", &[(Digit1, "ą", "1ą")]),
+            ("numpad", &[(Numpad6, "6", "6")]),
+        ];
+        for (layout, keys) in layouts {
+            for &(code, text, stands_for) in *keys {
+                let found = characters(&key(code, text, text, false));
+                assert_eq!(found, stands_for, "{layout}: {code:?} {text}");
+            }
         }
     }
 
     #[test]
     fn shift_makes_capital_letters_and_the_signs_of_the_layout() {
-        for (layout, code, shifted, plain, stands_for) in [
-            ("us", KeyD, "D", "d", "D"),
-            ("us", Slash, "?", "/", "??"),
-            ("us", Digit1, "!", "1", "!!"),
-            ("dvorak", KeyH, "D", "d", "D"),
-            ("ru", KeyD, "В", "в", "DВ"),
-            ("ru", KeyL, "Д", "д", "LД"),
-            ("ru", Digit7, "?", "7", "?&"),
-            ("ru", Comma, "Б", "б", "Б<"),
-            ("ru", Slash, ",", ".", ",?"),
-            ("gr", KeyS, "Σ", "σ", "SΣ"),
-            ("gr", KeyQ, ":", ";", "Q:"),
-            ("il", KeyD, "D", "ג", "DD"),
-            ("ar", KeyD, "]", "ي", "D]"),
-            ("ar", KeyL, "/", "م", "L/"),
-            ("th", KeyM, "?", "ท", "M?"),
-            ("fr", Digit6, "6", "-", "6"),
-            ("fr", Comma, ".", ";", ".<"),
-            ("cz", Digit1, "1", "+", "1"),
-            ("de", Digit0, "=", "0", "=)"),
-            ("de", Minus, "?", "ß", "?_"),
-            ("tr", Quote, "İ", "i", "I"),
-        ] {
-            assert_eq!(
-                characters(&key(code, shifted, plain, true)),
-                stands_for,
-                "{layout}: {code:?} {shifted}"
-            );
+        let layouts: &[(&str, &[(KeyCode, &str, &str, &str)])] = &[
+            ("us", &[(KeyD, "D", "d", "D"), (Slash, "?", "/", "??"), (Digit1, "!", "1", "!!")]),
+            ("dvorak", &[(KeyH, "D", "d", "D")]),
+            ("ru", &[(KeyD, "В", "в", "DВ"), (KeyL, "Д", "д", "LД"), (Digit7, "?", "7", "?&")]),
+            ("ru", &[(Comma, "Б", "б", "Б<"), (Slash, ",", ".", ",?")]),
+            ("gr", &[(KeyS, "Σ", "σ", "SΣ"), (KeyQ, ":", ";", "Q:")]),
+            ("il", &[(KeyD, "D", "ג", "DD")]),
+            ("ar", &[(KeyD, "]", "ي", "D]"), (KeyL, "/", "م", "L/")]),
+            ("th", &[(KeyM, "?", "ท", "M?")]),
+            ("fr", &[(Digit6, "6", "-", "6"), (Comma, ".", ";", ".<")]),
+            ("cz", &[(Digit1, "1", "+", "1")]),
+            ("de", &[(Digit0, "=", "0", "=)"), (Minus, "?", "ß", "?_")]),
+            ("tr", &[(Quote, "İ", "i", "I")]),
+        ];
+        for (layout, keys) in layouts {
+            for &(code, shifted, plain, stands_for) in *keys {
+                let found = characters(&key(code, shifted, plain, true));
+                assert_eq!(found, stands_for, "{layout}: {code:?} {shifted}");
+            }
         }
     }
 
     #[test]
     fn caps_lock_changes_nothing() {
-        for (layout, code, locked, plain) in [
-            ("us", KeyP, "P", "p"),
-            ("us", KeyS, "S", "s"),
-            ("ru", KeyY, "Н", "н"),
-            ("gr", KeyP, "Π", "π"),
+        let layouts: &[(&str, &[(KeyCode, &str, &str)])] = &[
+            ("us", &[(KeyP, "P", "p"), (KeyS, "S", "s")]),
+            ("ru", &[(KeyY, "Н", "н")]),
+            ("gr", &[(KeyP, "Π", "π")]),
             // Layouts with Latin letters on some keys only.
-            ("il", KeyQ, "Q", "/"),
-            ("il", KeyS, "S", "ד"),
-            ("cz", Digit2, "Ě", "ě"),
-            ("fr", Digit2, "É", "é"),
-            ("bepo", Digit8, "8", "-"),
-            ("tr", Quote, "İ", "i"),
-            ("tr", KeyI, "I", "ı"),
-            ("ca multix", Digit1, "!", "1"),
-            ("ca multix", Minus, "_", "-"),
-        ] {
-            let is_ours = |c: &char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-=[],.".contains(*c);
-            let first = |logical| key(code, logical, plain, false).characters().find(is_ours);
-            assert_eq!(first(locked), first(plain), "{layout}: {code:?}");
+            ("il", &[(KeyQ, "Q", "/"), (KeyS, "S", "ד")]),
+            ("cz", &[(Digit2, "Ě", "ě")]),
+            ("fr", &[(Digit2, "É", "é")]),
+            ("bepo", &[(Digit8, "8", "-")]),
+            ("tr", &[(Quote, "İ", "i"), (KeyI, "I", "ı")]),
+            ("ca multix", &[(Digit1, "!", "1"), (Minus, "_", "-")]),
+        ];
+        for (layout, keys) in layouts {
+            for &(code, locked, plain) in *keys {
+                let is_ours =
+                    |c: &char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-=[],.".contains(*c);
+                let first = |logical| key(code, logical, plain, false).characters().find(is_ours);
+                assert_eq!(first(locked), first(plain), "{layout}: {code:?}");
+            }
         }
         // CapsLock has no effect together with Shift either, although other programs then produce a small letter.
         assert_eq!(characters(&key(KeyD, "d", "d", true)), "D");

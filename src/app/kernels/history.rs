@@ -13,7 +13,6 @@ use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
-use crate::app::settings;
 use base::error::{Error, Result};
 use base::load::{self, Unread};
 use base::save;
@@ -34,12 +33,14 @@ pub(crate) struct StoredVersion {
     /// The files in which the version differs from the version before it.
     pub files: Vec<String>,
     pub sources: Sources,
+    /// The hash of the texts, which also is in the name of the version's file.
+    pub hash: u64,
 }
 
 impl StoredVersion {
     /// Creates a version with the current time.
     pub(crate) fn new(sources: Sources, files: Vec<String>, is_exact: bool) -> Self {
-        Self { saved: SystemTime::now(), is_exact, files, sources }
+        Self { saved: SystemTime::now(), is_exact, files, hash: fingerprint(&sources), sources }
     }
 }
 
@@ -76,12 +77,7 @@ pub(crate) struct History {
 }
 
 impl History {
-    /// Returns the history of a folder of kernels, given by its absolute path; `None` if the user wants nothing saved.
-    pub(crate) fn of(kernels: &Path) -> Option<Self> {
-        Some(Self::at(&settings::folder()?.join("versions"), kernels))
-    }
-
-    /// Returns the history of a folder of kernels that is stored below the folder `root`.
+    /// Returns the history of a folder of kernels, given by its absolute path, that is stored below the folder `root`.
     pub(crate) fn at(root: &Path, kernels: &Path) -> Self {
         let kernels = base::text::unicode(kernels);
         Self { path: root.join(format!("{:016x}", hash(kernels.as_bytes()))), kernels }
@@ -92,7 +88,8 @@ impl History {
     pub(crate) fn load(&self) -> (Vec<StoredVersion>, Option<Error>) {
         let (mut versions, mut ignored) = (Vec::new(), Vec::new());
         for path in self.files().into_iter().take(MAX_STORED) {
-            match self.read(&path) {
+            let contents = load::bytes(&path, load::MAX_LIST_BYTES);
+            match contents.and_then(|contents| self.parse(&contents)) {
                 Ok(version) => versions.push(version),
                 // Another window has removed the file.
                 Err(Unread::Missing) => {}
@@ -118,11 +115,6 @@ impl History {
         files
     }
 
-    /// Reads the file of a version and checks its contents.
-    fn read(&self, path: &Path) -> Result<StoredVersion, Unread> {
-        self.parse(&load::bytes(path, load::MAX_LIST_BYTES)?)
-    }
-
     /// Parses the contents of a version's file and checks them.
     pub(crate) fn parse(&self, contents: &[u8]) -> Result<StoredVersion, Unread> {
         let file: VersionFile = load::json(contents)?;
@@ -136,12 +128,9 @@ impl History {
             return Err(Unread::damaged(format!("'{name}' is no kernel file")));
         }
         let saved = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(file.saved));
-        Ok(StoredVersion {
-            saved: saved.ok_or_else(|| Unread::damaged("its time is impossible"))?,
-            is_exact: file.is_exact,
-            files: file.files,
-            sources: Sources::from_texts(file.texts).map_err(Unread::damaged)?,
-        })
+        let saved = saved.ok_or_else(|| Unread::damaged("its time is impossible"))?;
+        let sources = Sources::from_texts(file.texts).map_err(Unread::damaged)?;
+        Ok(StoredVersion { saved, ..StoredVersion::new(sources, file.files, file.is_exact) })
     }
 
     /// Writes a version, in place of a stored version with the same texts, and removes the oldest versions beyond
@@ -167,7 +156,7 @@ impl History {
         if bytes.len() as u64 > load::MAX_LIST_BYTES {
             return Err(failed(&format!("its texts are longer than {} MiB", load::MAX_LIST_BYTES >> 20)));
         }
-        let ending = format!("-{:016x}.json", fingerprint(&version.sources));
+        let ending = format!("-{:016x}.json", version.hash);
         // An error of the folder shows when the file is written.
         let _ = std::fs::create_dir_all(&self.path);
         let path = self.path.join(format!("{saved:012}{ending}"));
@@ -229,53 +218,43 @@ pub(crate) fn texts_to_restore(wanted: &Sources, now: &Sources) -> Vec<(String, 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::app::test_folder;
 
     const FLAT: &str = "box_filter/03_flat.cl";
 
-    fn root(name: &str) -> PathBuf {
-        let root = std::env::temp_dir().join(format!("clreel-history-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&root);
-        root
-    }
-
     /// Creates a version that was saved at this second, with this text of one file.
     fn version(seconds: u64, text: &str) -> StoredVersion {
-        StoredVersion {
-            saved: SystemTime::UNIX_EPOCH + Duration::from_secs(seconds),
-            is_exact: true,
-            files: vec![FLAT.to_owned()],
-            sources: Sources::from_texts([(FLAT.to_owned(), text.to_owned())].into()).unwrap(),
-        }
+        let saved = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+        let sources = Sources::from_texts([(FLAT.to_owned(), text.to_owned())].into()).unwrap();
+        StoredVersion { saved, ..StoredVersion::new(sources, vec![FLAT.to_owned()], true) }
     }
 
     #[test]
     fn versions_come_back_newest_first_and_equal_texts_once() {
-        let root = root("back");
-        let history = History::at(&root, Path::new("/kernels"));
+        let root = test_folder("history-back");
+        let history = History::at(&root.0, Path::new("/kernels"));
         assert_eq!(history.load(), (Vec::new(), None), "there is no folder yet");
         let [one, two, again] = [version(10, "one"), version(20, "two"), version(30, "one")];
         [&one, &two, &again].into_iter().for_each(|version| history.store(version).unwrap());
         assert_eq!(history.load(), (vec![again, two], None));
-        assert_eq!(History::at(&root, Path::new("/other")).load().0, [], "another folder has its own");
-        std::fs::remove_dir_all(root).unwrap();
+        assert_eq!(History::at(&root.0, Path::new("/other")).load().0, [], "another folder has its own");
     }
 
     #[test]
     fn the_newest_hundred_stay() {
-        let root = root("hundred");
-        let history = History::at(&root, Path::new("/kernels"));
+        let root = test_folder("history-hundred");
+        let history = History::at(&root.0, Path::new("/kernels"));
         (0..MAX_STORED as u64 + 3).for_each(|n| history.store(&version(n, &n.to_string())).unwrap());
         let (kept, error) = history.load();
         assert_eq!((kept.len(), error), (MAX_STORED, None));
         assert_eq!(kept.last(), Some(&version(3, "3")));
         assert_eq!(history.files().len(), MAX_STORED);
-        std::fs::remove_dir_all(root).unwrap();
     }
 
     #[test]
     fn damaged_and_hostile_files_are_ignored_with_one_sentence() {
-        let root = root("hostile");
-        let history = History::at(&root, Path::new("/kernels"));
+        let root = test_folder("history-hostile");
+        let history = History::at(&root.0, Path::new("/kernels"));
         history.store(&version(10, "good")).unwrap();
         let good = std::fs::read_to_string(&history.files()[0]).unwrap();
         let put = |n: u32, text: &str| {
@@ -302,33 +281,29 @@ mod tests {
         assert!(error.why.contains("It is a folder, not a regular file."), "{error}");
         // Each of these files is ignored on its own.
         for text in hostile {
-            let path = history.path.join(format!("{:012}-{:016x}.json", 100, 100));
-            std::fs::write(&path, &text).unwrap();
-            assert!(history.read(&path).is_err(), "{text}");
+            assert!(history.parse(text.as_bytes()).is_err(), "{text}");
         }
-        std::fs::remove_dir_all(root).unwrap();
     }
 
     #[test]
     fn a_full_disk_is_an_error_and_removes_nothing() {
-        let root = root("full");
-        let history = History::at(&root, Path::new("/kernels"));
+        let root = test_folder("history-full");
+        let history = History::at(&root.0, Path::new("/kernels"));
         history.store(&version(10, "one")).unwrap();
         // The next file is a link to a device that is always full.
         let next = version(20, "two");
-        let name = format!("{:012}-{:016x}.json", 20, fingerprint(&next.sources));
+        let name = format!("{:012}-{:016x}.json", 20, next.hash);
         std::os::unix::fs::symlink("/dev/full", history.path.join(name)).unwrap();
         let error = history.store(&next).unwrap_err();
         assert!(error.why.contains("No space left"), "{error}");
         let (kept, error) = history.load();
         assert_eq!(kept, [version(10, "one")]);
         assert!(error.is_some(), "the device is no version");
-        std::fs::remove_dir_all(root).unwrap();
     }
 
     #[test]
     fn restoring_writes_only_what_differs_and_removes_nothing() {
-        let root = root("restore");
+        let root = test_folder("history-restore");
         let (own, mean) = ("box_filter/own.cl", "common/mean.clh");
         let sources = |texts: &[(&str, &str)]| {
             let texts = texts.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
@@ -339,11 +314,10 @@ mod tests {
         let texts = texts_to_restore(&wanted, &now);
         let names: Vec<&str> = texts.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, [FLAT, mean], "the version has no {own}, and does not remove it");
-        write_texts(&root, &texts).unwrap();
-        assert_eq!(std::fs::read_to_string(root.join(FLAT)).unwrap(), "old");
+        write_texts(&root.0, &texts).unwrap();
+        assert_eq!(std::fs::read_to_string(root.0.join(FLAT)).unwrap(), "old");
         let built_in = Sources::default().text(mean).unwrap();
-        assert_eq!(std::fs::read_to_string(root.join(mean)).unwrap(), built_in);
+        assert_eq!(std::fs::read_to_string(root.0.join(mean)).unwrap(), built_in);
         assert!(texts_to_restore(&now, &now).is_empty());
-        std::fs::remove_dir_all(root).unwrap();
     }
 }

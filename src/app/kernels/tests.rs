@@ -1,10 +1,10 @@
 //! Tests of watching a folder of kernels: the ways in which editors save files, and in which the folder may be replaced.
 
 use std::os::unix::fs::symlink;
-use std::path::Path;
-use std::sync::Arc;
 
 use super::*;
+use crate::app::test_folder;
+use opencl::folders::Folder;
 
 const LONG: Duration = Duration::from_secs(60);
 const FLAT: &str = "box_filter/03_flat.cl";
@@ -12,29 +12,26 @@ const MEAN: &str = "common/mean.clh";
 
 /// A folder of kernels within an otherwise empty folder, and its watcher.
 struct Watched {
-    root: PathBuf,
+    root: Folder,
     watching: FolderWatcher,
 }
 
 impl Watched {
     fn new(name: &str, watcher: MakeWatcher) -> Self {
-        let root = std::env::temp_dir().join(format!("clreel-watch-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&root);
-        std::fs::create_dir_all(&root).unwrap();
-        sources::write_built_in(&root.join("kernels")).unwrap();
+        let root = test_folder(&format!("watch-{name}"));
+        let kernels = root.0.join("kernels");
+        sources::write_built_in(&kernels).unwrap();
         let waker: Waker = Arc::new(|| ());
-        let watching =
-            FolderWatcher::start_with(root.join("kernels"), &CurrentSources::default(), &waker, watcher)
-                .unwrap();
+        let watching = FolderWatcher::start(kernels, &CurrentSources::default(), &waker, watcher).unwrap();
         Self { root, watching }
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.root.join(name)
+        self.root.0.join(name)
     }
 
     fn kernel(&self, name: &str) -> PathBuf {
-        self.root.join("kernels").join(name)
+        self.root.0.join("kernels").join(name)
     }
 
     fn news(&self) -> FolderMessage {
@@ -67,12 +64,6 @@ impl Watched {
     fn save(&self, name: &str, text: &str) {
         std::fs::write(self.kernel(name), text).unwrap();
         self.wait_for(name, text);
-    }
-}
-
-impl Drop for Watched {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.root);
     }
 }
 
@@ -211,11 +202,11 @@ fn a_folder_that_is_gone_is_said_to_be_and_is_read_when_it_is_back() {
     assert_eq!(watched.next().text(FLAT).unwrap(), "first");
     watched.save(FLAT, "second");
     // The parent folder has another name for a while.
-    let parent = watched.root.with_extension("renamed");
-    std::fs::rename(&watched.root, &parent).unwrap();
+    let parent = watched.root.0.with_extension("renamed");
+    std::fs::rename(&watched.root.0, &parent).unwrap();
     assert!(is_gone());
     std::fs::write(parent.join("kernels").join(FLAT), "third").unwrap();
-    std::fs::rename(&parent, &watched.root).unwrap();
+    std::fs::rename(&parent, &watched.root.0).unwrap();
     watched.wait_for(FLAT, "third");
     watched.save(FLAT, "fourth");
 }

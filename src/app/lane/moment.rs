@@ -14,19 +14,19 @@ const RECENT_S: f64 = 2.0;
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Moment {
     /// True if no other frame is going to be shown: the movie is paused or has ended, or the scene shows a still picture.
-    pub(crate) is_still: bool,
+    pub is_still: bool,
     /// True if filtering a frame takes long.
-    pub(crate) is_slow: bool,
+    pub is_slow: bool,
     /// True if the first frame of the chosen filter is not on the screen yet.
-    pub(crate) is_awaited: bool,
+    pub is_awaited: bool,
     /// True if frames are shown as fast as possible, without regard to their time stamps.
-    pub(crate) is_unpaced: bool,
+    pub is_unpaced: bool,
     /// True if the device in use is the CPU, which also decodes the movie.
-    pub(crate) is_cpu: bool,
+    pub is_cpu: bool,
     /// True if a frame was late or was dropped in the last [`RECENT_S`] seconds.
-    pub(crate) is_late: bool,
+    pub is_late: bool,
     /// True if filtering and showing the last frames has left enough time for measurements.
-    pub(crate) has_time: bool,
+    pub has_time: bool,
 }
 
 impl Moment {

@@ -6,21 +6,16 @@ use super::*;
 use base::error::Error;
 
 const TUNING: Task = Task::Tuning { is_requested: true };
-const STILL: &Moment = &Moment {
-    is_still: true,
-    is_slow: false,
-    is_awaited: false,
-    is_unpaced: false,
-    is_cpu: false,
-    is_late: false,
-    has_time: false,
-};
 /// The number of the device that is in use in the tests.
 const DEVICE: Option<u64> = Some(1);
 
+fn still() -> Moment {
+    Moment { is_still: true, ..Moment::default() }
+}
+
 fn lane() -> Lane {
     let mut lane = Lane::new(&(Arc::new(|| {}) as Waker));
-    lane.update(DEVICE, STILL);
+    lane.update(DEVICE, &still());
     lane
 }
 
@@ -49,6 +44,13 @@ impl Pieces {
         };
         slot.start((lane, task), "first", work).unwrap();
         Self { slot, ends, begun }
+    }
+
+    /// Starts a task that begins its first piece of work.
+    fn begin(lane: &mut Lane, task: Task) -> Self {
+        let mut pieces = Self::start(lane, task);
+        pieces.wait_for_begin(lane, &still());
+        pieces
     }
 
     /// Updates the lane until the task begins a piece of work.
@@ -82,37 +84,35 @@ fn turn_until(lane: &mut Lane, moment: &Moment, mut is: impl FnMut(&Lane) -> boo
 fn one_task_at_a_time_uses_the_device_in_the_order_of_the_queue() {
     let mut lane = lane();
     assert!(!lane.uses_device());
-    let mut tuning = Pieces::start(&mut lane, TUNING);
-    tuning.wait_for_begin(&mut lane, STILL);
+    let mut tuning = Pieces::begin(&mut lane, TUNING);
     assert_eq!((&tuning.slot.state, lane.uses_device()), (&JobState::Running("first".to_owned()), true));
     let mut peaks = Pieces::start(&mut lane, Task::Peaks);
     let mut lab = Pieces::start(&mut lane, Task::Lab);
-    lab.wait_for(&mut lane, STILL, &JobState::Waiting(Wait::Tuning));
-    tuning.wait_for(&mut lane, STILL, &JobState::Ending(Wait::Lab));
-    peaks.wait_for(&mut lane, STILL, &JobState::Waiting(Wait::Lab));
+    lab.wait_for(&mut lane, &still(), &JobState::Waiting(Wait::Tuning));
+    tuning.wait_for(&mut lane, &still(), &JobState::Ending(Wait::Lab));
+    peaks.wait_for(&mut lane, &still(), &JobState::Waiting(Wait::Lab));
     // When the running task reaches its gate, the first task in the queue continues.
     tuning.ends.send(true).unwrap();
-    lab.wait_for_begin(&mut lane, STILL);
-    tuning.wait_for(&mut lane, STILL, &JobState::Waiting(Wait::Lab));
+    lab.wait_for_begin(&mut lane, &still());
+    tuning.wait_for(&mut lane, &still(), &JobState::Waiting(Wait::Lab));
     lab.ends.send(false).unwrap();
-    tuning.wait_for_begin(&mut lane, STILL);
+    tuning.wait_for_begin(&mut lane, &still());
     let news = lab.slot.poll();
     assert!(matches!(news.result, Some(Ok(7))) && lab.slot.state == JobState::Done);
     assert!(!lab.slot.is_under_way() && !lab.slot.poll().is_new);
-    peaks.wait_for(&mut lane, STILL, &JobState::Waiting(Wait::Tuning));
+    peaks.wait_for(&mut lane, &still(), &JobState::Waiting(Wait::Tuning));
     tuning.ends.send(false).unwrap();
-    peaks.wait_for_begin(&mut lane, STILL);
+    peaks.wait_for_begin(&mut lane, &still());
 }
 
 #[test]
 fn tasks_without_the_device_wait_for_nobody() {
     let mut lane = lane();
-    let mut tuning = Pieces::start(&mut lane, TUNING);
-    tuning.wait_for_begin(&mut lane, STILL);
+    let mut tuning = Pieces::begin(&mut lane, TUNING);
     let mut races = Pieces::start(&mut lane, Task::Races);
     races.begun.recv_timeout(Duration::from_secs(60)).unwrap();
     tuning.ends.send(true).unwrap();
-    tuning.wait_for_begin(&mut lane, STILL);
+    tuning.wait_for_begin(&mut lane, &still());
     races.slot.poll();
     assert!(matches!(races.slot.state, JobState::Running(_)));
 }
@@ -127,7 +127,7 @@ fn a_task_waits_while_the_movie_needs_the_device() {
     let mut versions = Pieces::start(&mut lane, Task::Versions);
     versions.wait_for_begin(&mut lane, playing);
     versions.ends.send(false).unwrap();
-    lab.wait_for_begin(&mut lane, STILL);
+    lab.wait_for_begin(&mut lane, &still());
     lab.wait_for(&mut lane, playing, &JobState::Ending(Wait::Plays));
     let mut versions = Pieces::start(&mut lane, Task::Versions);
     versions.wait_for(&mut lane, playing, &JobState::Waiting(Wait::Lab));
@@ -135,12 +135,12 @@ fn a_task_waits_while_the_movie_needs_the_device() {
     lab.ends.send(true).unwrap();
     lab.wait_for(&mut lane, playing, &JobState::Waiting(Wait::Plays));
     // While the window is hidden, no gate is open.
-    lab.wait_for_begin(&mut lane, STILL);
+    lab.wait_for_begin(&mut lane, &still());
     lane.hold();
     lab.ends.send(true).unwrap();
     std::thread::sleep(Duration::from_millis(30));
     assert!(lab.begun.try_recv().is_err());
-    lab.wait_for_begin(&mut lane, STILL);
+    lab.wait_for_begin(&mut lane, &still());
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn a_step_begins_after_the_results_before_it_were_drawn() {
     };
     slot.start((&mut lane, Task::Lab), "first", work).unwrap();
     let began = Instant::now();
-    while !lane.update(DEVICE, STILL) {
+    while !lane.update(DEVICE, &still()) {
         assert!(began.elapsed() < Duration::from_secs(60), "no results");
         std::thread::sleep(Duration::from_millis(1));
     }
@@ -164,54 +164,51 @@ fn a_step_begins_after_the_results_before_it_were_drawn() {
     assert!(begun.try_recv().is_err(), "its results are not drawn yet");
     assert_eq!(slot.poll().progress, [1]);
     assert_eq!(slot.state, JobState::Running("second".to_owned()));
-    assert!(!lane.update(DEVICE, STILL));
+    assert!(!lane.update(DEVICE, &still()));
     assert_eq!(begun.recv_timeout(Duration::from_secs(60)), Ok(true));
 }
 
 #[test]
 fn a_cancelled_task_ends_at_its_gate_and_uses_the_device_until_then() {
     let mut lane = lane();
-    let mut tuning = Pieces::start(&mut lane, TUNING);
-    tuning.wait_for_begin(&mut lane, STILL);
+    let mut tuning = Pieces::begin(&mut lane, TUNING);
     tuning.slot.stop();
     assert!(tuning.slot.state == JobState::Stopped && !tuning.slot.is_under_way());
     let mut peaks = Pieces::start(&mut lane, Task::Peaks);
-    peaks.wait_for(&mut lane, STILL, &JobState::Waiting(Wait::Tuning));
+    peaks.wait_for(&mut lane, &still(), &JobState::Waiting(Wait::Tuning));
     tuning.ends.send(true).unwrap();
-    peaks.wait_for_begin(&mut lane, STILL);
+    peaks.wait_for_begin(&mut lane, &still());
     assert!(tuning.begun.try_recv().is_err() && !tuning.slot.poll().is_new);
     // A waiting task that is cancelled ends without having used the device, even if its slot is dropped.
     let mut second = Pieces::start(&mut lane, TUNING);
-    second.wait_for(&mut lane, STILL, &JobState::Waiting(Wait::Peaks));
+    second.wait_for(&mut lane, &still(), &JobState::Waiting(Wait::Peaks));
     drop(second);
-    turn_until(&mut lane, STILL, |lane| lane.queue.len() == 1);
+    turn_until(&mut lane, &still(), |lane| lane.queue.len() == 1);
 }
 
 #[test]
 fn another_device_cancels_tasks_that_use_the_one_before_in_this_process() {
     let mut lane = lane();
-    let mut lab = Pieces::start(&mut lane, Task::Lab);
-    lab.wait_for_begin(&mut lane, STILL);
+    let mut lab = Pieces::begin(&mut lane, Task::Lab);
     lab.ends.send(true).unwrap();
-    lab.wait_for_begin(&mut lane, STILL);
+    lab.wait_for_begin(&mut lane, &still());
     let mut tuning = Pieces::start(&mut lane, TUNING);
     let playing = &Moment { has_time: true, ..Moment::default() };
     lab.ends.send(true).unwrap();
     // The task hangs in a call.
     tuning.wait_for_begin(&mut lane, playing);
-    lane.update(Some(2), STILL);
-    lab.wait_for_begin(&mut lane, STILL);
+    lane.update(Some(2), &still());
+    lab.wait_for_begin(&mut lane, &still());
     tuning.ends.send(true).unwrap();
-    tuning.wait_for(&mut lane, STILL, &JobState::Stopped);
+    tuning.wait_for(&mut lane, &still(), &JobState::Stopped);
     lab.ends.send(false).unwrap();
-    lab.wait_for(&mut lane, STILL, &JobState::Done);
+    lab.wait_for(&mut lane, &still(), &JobState::Done);
 }
 
 #[test]
 fn the_end_cancels_all_tasks_and_knows_whether_they_have_ended() {
     let mut lane = lane();
-    let mut hangs = Pieces::start(&mut lane, Task::Peaks);
-    hangs.wait_for_begin(&mut lane, STILL);
+    let hangs = Pieces::begin(&mut lane, Task::Peaks);
     let waits = Pieces::start(&mut lane, TUNING);
     assert!(!lane.shut_down(), "a call of the driver has not returned");
     assert!(waits.begun.try_recv().is_err());
@@ -226,8 +223,7 @@ fn a_task_that_fails_or_panics_lets_the_next_one_begin() {
     let fail = |_: &Worker<'_, ()>| Err(Error::new("It failed.", "It was unplugged.", "Try again."));
     failing.start((&mut lane, Task::Lab), "", fail).unwrap();
     panicking.start((&mut lane, TUNING), "", |_| panic!("on purpose")).unwrap();
-    let mut peaks = Pieces::start(&mut lane, Task::Peaks);
-    peaks.wait_for_begin(&mut lane, STILL);
+    let _peaks = Pieces::begin(&mut lane, Task::Peaks);
     let failed = failing.poll().result.unwrap().unwrap_err();
     assert_eq!((failed.what.as_str(), failing.is_under_way()), ("It failed.", false));
     assert_eq!(failing.state, JobState::Failed("It failed. It was unplugged.".to_owned()));

@@ -3,17 +3,12 @@
 //! Each thread of the task has a child process that calls the driver and that ends with the thread. A driver that crashes or
 //! hangs costs only the case that is being checked; the window is not affected.
 
-use std::time::{Duration, Instant};
-
-use super::PlayerContext;
-use super::devices::Devices;
-use crate::app::lane::{Lane, Slot, Task, Worker};
-use base::error::Result;
-use ladders::type_conversions::run;
+use super::*;
+use crate::app::lane::{Slot, Task, Worker};
 use ladders::type_conversions::state::{State, TestOptions};
 use ladders::type_conversions::types::{Case, Widths};
 use ladders::type_conversions::values::Depth;
-use ladders::type_conversions::{Abilities, Times};
+use ladders::type_conversions::{Abilities, Times, run};
 use opencl::cl::Device;
 use overlay::{Conversions, JobState};
 use parking_lot::Mutex;
@@ -21,18 +16,8 @@ use parking_lot::Mutex;
 /// The seed of the random inputs. It is constant, so that a fault can be reproduced.
 const SEED: u32 = 1;
 
-/// The environment variable that names the type conversions to check, separated by commas.
-const VARIABLE: &str = "CLREEL_CHECK_CASES";
-
-/// Returns the cases of `all` that are named in the comma-separated list `names`; all cases if none is named.
-fn named(all: Vec<Case>, names: &str) -> Vec<Case> {
-    let named: Vec<Case> = names.split(',').filter_map(|name| Case::named(name.trim())).collect();
-    let some: Vec<Case> = all.iter().copied().filter(|case| named.contains(case)).collect();
-    if some.is_empty() { all } else { some }
-}
-
 /// A progress message from the task that checks type conversions.
-enum Progress {
+pub(super) enum Progress {
     /// The cases that are going to be checked.
     Cases(Vec<Case>),
     /// The new state of one case.
@@ -42,26 +27,20 @@ enum Progress {
 /// The task that checks type conversions, and its results, also after it has ended.
 #[derive(Default)]
 pub(super) struct ConversionCheck {
-    task: Slot<Times, Progress>,
+    /// The task. If it is stopped, the results so far stay on the screen.
+    pub task: Slot<Times, Progress>,
     began: Option<Instant>,
     /// The state and the results of the check, as the overlay shows them.
-    pub(super) shown: Conversions,
+    pub shown: Conversions,
 }
 
 impl ConversionCheck {
-    /// Stops the check; the results so far stay on the screen.
-    pub(super) fn stop(&mut self) {
-        self.task.stop();
-        self.shown.state = self.task.state.clone();
-    }
-
     /// Starts to check the type conversions of the device in use.
     pub(super) fn start(&mut self, devices: &Devices, cx: &mut PlayerContext) {
-        cx.repaints.redraw_soon();
-        self.stop();
+        self.task.stop();
+        self.shown = Conversions::default();
         let Some(device) = devices.running.device().cloned() else {
-            let state = JobState::Failed("There is no OpenCL device that is ready.".to_owned());
-            self.shown = Conversions { state, ..Conversions::default() };
+            self.task.state = JobState::Failed("There is no OpenCL device that is ready.".to_owned());
             return;
         };
         self.shown = Conversions::new(&device.info.name, SEED);
@@ -83,9 +62,6 @@ impl ConversionCheck {
     /// Takes the results that have arrived since the last call; returns true if there were any.
     pub(super) fn update(&mut self) -> bool {
         let news = self.task.poll();
-        if !news.is_new {
-            return false;
-        }
         for progress in news.progress {
             match progress {
                 Progress::Cases(cases) => self.shown.set_cases(cases),
@@ -98,7 +74,7 @@ impl ConversionCheck {
             }
             (state, _) => state.clone(),
         };
-        true
+        news.is_new
     }
 }
 
@@ -108,8 +84,8 @@ fn check(
     limit: Option<Duration>,
     worker: &Worker<'_, Times, Progress>,
 ) -> Result<Option<Times>> {
-    let names = base::environment::text(VARIABLE).unwrap_or_default();
-    let cases = named(Case::all(&Abilities::of(device).types()), &names);
+    let names = base::environment::text("CLREEL_CHECK_CASES").unwrap_or_default();
+    let cases = selected(Case::all(&Abilities::of(device).types()), &names, Case::named);
     worker.reporter.report(Progress::Cases(cases.clone()));
     let cases = cases.into_iter().map(|case| (case, 0)).collect();
     let ask = TestOptions { cases, widths: Widths::ALL, depth: Depth::Quick, seed: SEED, limit };
@@ -123,13 +99,9 @@ fn check(
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
     use std::sync::Arc;
 
     use super::*;
-    use crate::app::lane::moment::Moment;
-    use base::jobs::Waker;
-    use ladders::type_conversions::types::Type;
 
     fn run(
         work: impl FnOnce(&Worker<'_, Times, Progress>) -> Result<Option<Times>> + Send + 'static,
@@ -164,16 +136,5 @@ mod tests {
         });
         let failed = JobState::Failed("The device is gone. It was unplugged.".to_owned());
         assert_eq!((&lost.shown.state, lost.shown.progress()), (&failed, (1, 1)), "what is known stays");
-    }
-
-    #[test]
-    fn few_conversions_can_be_named() {
-        let all = || Case::all(&Type::ALL);
-        let some = named(all(), "int_float, uchar_sat_rtz_double,none");
-        assert_eq!(
-            some.iter().map(Case::to_string).collect::<BTreeSet<_>>(),
-            ["int_float", "uchar_sat_rtz_double"].map(str::to_owned).into()
-        );
-        assert_eq!([named(all(), ""), named(all(), "none")].map(|cases| cases.len()), [all().len(); 2]);
     }
 }

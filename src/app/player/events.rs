@@ -1,16 +1,19 @@
 //! Handling of window events, keyboard commands, and actions of the overlay.
 
-use winit::event::WindowEvent;
+use winit::event::{ElementState, WindowEvent};
+use winit::keyboard::NamedKey;
 use winit::window::Fullscreen;
 
-use super::movies::navigate;
 use super::surface::INPUT_REPAINT;
-use super::{Player, PlayerContext, wipe};
-use crate::app::input;
+use super::*;
+use crate::app::{completion, input};
 use crate::scene::Input;
-use base::error::Result;
 use box_filter::MAX_RADIUS;
 use overlay::{Action, variant_after};
+use video::Seek;
+
+/// The slowest and the fastest speed at which the movie can be played, as multiples of its own speed.
+const SPEEDS: (f64, f64) = (0.25, 4.0);
 
 impl Player<'_> {
     /// Handles an event of the window.
@@ -20,7 +23,7 @@ impl Player<'_> {
     pub(crate) fn event(&mut self, event: &WindowEvent) -> Result<()> {
         self.cx.frames.update();
         self.visibility.check_soon();
-        let ending = self.last.are_being_written();
+        let ending = self.saves.are_being_written();
         match event {
             // While the window is being closed, drawing may be impossible.
             WindowEvent::RedrawRequested if ending => return self.draw().or(Ok(())),
@@ -29,9 +32,13 @@ impl Player<'_> {
                 self.quit = true;
                 return Ok(());
             }
-            WindowEvent::HoveredFile(_) => self.movies.playlist.begin_drop(),
+            WindowEvent::HoveredFile(_) => self.movies.playlist.dropping = false,
             WindowEvent::DroppedFile(path) if !ending => {
-                self.movies.dropped(path.clone(), &self.cx.frames);
+                self.movies.playlist.dropped(path.clone());
+                if self.movies.playlist.count() > 1 {
+                    // Until now, the first file of the drop was the only movie, which is repeated.
+                    self.cx.frames.intake.decoder.set_looping(false);
+                }
                 return Ok(());
             }
             WindowEvent::Resized(size) => {
@@ -54,9 +61,17 @@ impl Player<'_> {
                 self.cx.gl_window.window.reset_dead_keys();
                 let talks = self.cx.overlay.is_talk_visible();
                 if let Some(action) = input::action(key, self.modifiers, talks) {
-                    self.press(action);
+                    let Self { movies, devices, surface, cx, .. } = self;
+                    // A user who presses keys needs no hint.
+                    cx.overlay.dismiss_hint();
+                    cx.repaints.redraw_soon();
+                    // The key may arrive before a redraw that updates the mouse's position.
+                    surface.mouse().into_iter().for_each(|mouse| cx.overlay.wipe_line.set_pointer(mouse));
+                    if !wipe::apply_to_second(&action, movies, devices, cx) {
+                        self.act(action);
+                    }
                 }
-            } else if input::is_escape(key) {
+            } else if key.state == ElementState::Pressed && key.logical_key == NamedKey::Escape {
                 // The prompt is closed at once, so that the next key is a command again.
                 self.cx.overlay.path_prompt.close();
                 self.cx.repaints.redraw_soon();
@@ -74,19 +89,6 @@ impl Player<'_> {
         }
     }
 
-    /// Executes the action of a key that was pressed.
-    fn press(&mut self, action: Action) {
-        let Self { movies, devices, surface, cx, .. } = self;
-        // A user who presses keys needs no hint.
-        cx.overlay.dismiss_hint();
-        cx.repaints.redraw_soon();
-        // The key may arrive before a redraw that updates the mouse's position.
-        surface.mouse().into_iter().for_each(|mouse| cx.overlay.wipe_line.set_pointer(mouse));
-        if !wipe::apply_to_second(&action, movies, devices, cx) {
-            self.act(action);
-        }
-    }
-
     /// Executes an action that the user has requested by a key or in the overlay.
     pub(super) fn act(&mut self, action: Action) {
         let Self { movies, devices, kernels, tuning, cx, .. } = self;
@@ -95,22 +97,26 @@ impl Player<'_> {
                 Ok(()) => cx.frames.choice.choose(id, cx.frames.choice.filter().1),
                 Err(error) => cx.notify(error, true),
             },
-            Action::SetRadius(radius) => {
-                cx.frames.choice.choose(cx.frames.choice.filter().0, radius.min(MAX_RADIUS))
-            }
+            Action::SetRadius(radius) => cx.frames.choice.choose(cx.chosen(), radius.min(MAX_RADIUS)),
             Action::ChangeRadius(step) => {
                 let (id, radius) = cx.frames.choice.filter();
                 cx.frames.choice.choose(id, radius.saturating_add_signed(step).min(MAX_RADIUS));
             }
             Action::ChangeVariant(steps) => {
-                let rows = devices.running.rows().map(|(id, status)| (id, status.clone()));
+                let rows = devices.running.statuses.rows().map(|(id, status)| (id, status.clone()));
                 let rows: Vec<_> = rows.collect();
-                let next = variant_after(&rows, cx.frames.choice.filter().0, steps);
+                let next = variant_after(&rows, cx.chosen(), steps);
                 next.into_iter().for_each(|id| self.act(Action::SetVariant(id)));
             }
             Action::ChangeMovie(step) => movies.playlist.go(step),
-            Action::SetCorrection(correction) => self.colors.set(correction, &mut cx.frames),
-            Action::ToggleCorrection => self.colors.toggle(&mut cx.frames),
+            Action::SetCorrection(sliders) => {
+                self.sliders = sliders.limited();
+                cx.frames.choice.set_correction(self.is_corrected.then_some(self.sliders));
+            }
+            Action::ToggleCorrection => {
+                self.is_corrected ^= true;
+                cx.frames.choice.set_correction(self.is_corrected.then_some(self.sliders));
+            }
             Action::ToggleHeat => {
                 cx.overlay.switches.heat ^= true;
                 show_switch("Heat map", cx.overlay.switches.heat, cx);
@@ -131,14 +137,31 @@ impl Player<'_> {
                     movies.go_to_chapter(step, cx);
                 }
             }
-            Action::Step { back } => navigate::step(back, &mut cx.frames),
-            Action::ChangeSpeed(factor) => navigate::change_speed(factor, &mut cx.frames),
+            Action::Step { back: false } => cx.frames.schedule.step(),
+            Action::Step { back: true } => {
+                if !cx.frames.schedule.is_paused() {
+                    cx.frames.schedule.toggle_pause();
+                }
+                cx.frames.seek(Seek::Before(cx.frames.presenter.screen.position_s()));
+            }
+            Action::ChangeSpeed(factor) => {
+                let clock = &mut cx.frames.schedule.clock;
+                let speed = factor.map_or(1.0, |by| (clock.speed() * by).clamp(SPEEDS.0, SPEEDS.1));
+                clock.set_speed(speed);
+            }
             Action::MarkPart => movies.navigation.mark_part(&cx.frames),
-            Action::ToggleLoop => navigate::toggle_loop(&cx.frames),
+            Action::ToggleLoop => {
+                let decoder = &cx.frames.intake.decoder;
+                decoder.set_looping(!decoder.is_looping());
+            }
             Action::StartDrag(at) => _ = movies.input(Input::Grab(at), cx),
             Action::Drag { by, at } => _ = movies.input(Input::Drag { by, at }, cx),
             Action::EndDrag => _ = movies.input(Input::LetGo, cx),
-            Action::NextScene => movies.next_scene(cx),
+            Action::NextScene => {
+                if let Err(error) = movies.go_to(movies.scenes.next(), &mut cx.frames) {
+                    cx.notices.add(error, true);
+                }
+            }
             Action::ToggleWipe => wipe::toggle(movies, devices, cx),
             Action::SwapSides => wipe::swap(devices, cx),
             Action::ToggleDifference => wipe::toggle_difference(movies, devices, cx),
@@ -165,9 +188,13 @@ impl Player<'_> {
                 cx.overlay.show_message(text);
             }
             Action::TogglePause => cx.frames.schedule.toggle_pause(),
-            Action::AskForMovie => movies.ask(cx),
+            Action::AskForMovie => {
+                if !movies.playlist.open_dialog(&cx.gl_window) {
+                    cx.overlay.path_prompt.open();
+                }
+            }
             Action::Open(path) => movies.playlist.open_typed(&path),
-            Action::Complete(typed) => movies.complete(typed, &cx.waker),
+            Action::Complete(typed) => movies.completion = completion::start(typed, &cx.waker),
             Action::ToggleOverlay => cx.overlay.toggle_visible(),
             Action::ToggleTalk => cx.overlay.toggle_talk(),
             Action::ToggleKeys => cx.overlay.switches.keys ^= true,
@@ -180,14 +207,14 @@ impl Player<'_> {
             Action::Toggle(panel) => cx.overlay.panels.toggle(panel),
             Action::Freeze(frame) => cx.overlay.panels.freeze(frame, &cx.frames.recorder),
             Action::Zoom(factor) => self.surface.zoom(factor),
-            Action::TuneNow => tuning.tune_now(devices, cx),
+            Action::TuneNow => tuning.tune_now(devices),
             Action::StopTuning => tuning.stop(),
             Action::Measure { ladder, size } => self.lab.start((ladder, size), (devices, kernels), cx),
             Action::Benchmark(radii) => self.lab.start_benchmark((radii, movies), (devices, kernels), cx),
             Action::SaveBenchmark => self.save_results("bench", self.lab.report()),
-            Action::StopMeasuring => self.lab.stop(),
+            Action::StopMeasuring => self.lab.measurement.stop(),
             Action::CheckConversions => self.check.start(devices, cx),
-            Action::StopChecking => self.check.stop(),
+            Action::StopChecking => self.check.task.stop(),
             Action::CopyKernels => kernels.copy_built_in(cx),
             Action::ReopenKernels(index) => kernels.reopen(index, cx),
             Action::RebuildKernels => kernels.rebuild(cx),
@@ -196,13 +223,14 @@ impl Player<'_> {
             Action::CheckRaces => self.races.toggle(kernels.saved(), cx),
             Action::UseKernels(number) => kernels.use_version(number, cx),
             Action::MakeOwnKernel => kernels.make_own(cx),
-            Action::DiffKernels(version) => kernels.show_diff(version, cx),
+            Action::DiffKernels(version) => kernels.show_diff(version),
             Action::RestoreKernels(version) => kernels.restore(version, cx),
             Action::SaveAsOwnKernel(version) => kernels.save_as_own(version, devices, cx),
             Action::ExportStats => self.export_stats(),
             Action::SaveRun => self.save_run(),
-            Action::SaveLab => self.save_results("lab", self.lab.results()),
-            Action::DismissNotice(index) => cx.notices.dismiss(index),
+            Action::SaveLab => self.save_results("lab", self.lab.results.clone()),
+            Action::DismissNotice(index) if index < cx.notices.all.len() => _ = cx.notices.all.remove(index),
+            Action::DismissNotice(_) => {}
             Action::Quit => self.quit = true,
         }
     }

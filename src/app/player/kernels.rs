@@ -3,7 +3,6 @@
 //! [`Versions`] has the versions with their results; [`LiveKernels`] watches the folder and handles the user's requests.
 
 mod controller;
-mod refusals;
 mod shown;
 mod speed;
 mod stored;
@@ -17,10 +16,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::devices::{Devices, no_own_kernel_error};
+use super::notices::is_same_error;
 use super::{PlayerContext, save};
-use crate::app::builder::{JudgeRequest, Judged, MachineCodeRequest, News, Request};
+use crate::app::builder::{JudgeRequest, Judged, News, Request};
 use crate::app::kernels::history::{MAX_STORED, StoredVersion, fingerprint};
-use crate::app::kernels::{CurrentSources, FolderMessage, FolderWatcher};
+use crate::app::kernels::{CurrentSources, FolderMessage, FolderWatcher, system_watcher};
 use base::device::DeviceKind;
 use base::error::{Error, ErrorKind, Result};
 use base::jobs::{Job, Waker};
@@ -35,13 +35,35 @@ use overlay::{
     FilterTime, Kernels, Panel, Source, Subject, Validation, ValidationRequest, Version, VersionId,
     VersionResult, result_to_show,
 };
-use refusals::{Refusals, is_same_error};
 use speed::SpeedComparison;
 
 /// The maximum number of versions that are kept although they are neither exact nor the first version.
 const MAX_OTHERS: usize = 10;
 /// The minimum number of measured frames whose median time is stored as the time of a filter.
 const MIN_TIMED_FRAMES: usize = 5;
+
+/// The refusal of the kernels of a variant or the conversion, because they cannot be built or must not run.
+struct Refusal {
+    subject: Subject,
+    /// The sources that were refused; `None` for the sources at the start of clreel, until the folder has been read.
+    sources: Option<Sources>,
+    error: Error,
+    /// True if the refusal is obsolete, since other sources run or are being validated.
+    is_over: bool,
+}
+
+/// Records the result of validating or building these sources of a variant or the conversion: `error` if they were refused,
+/// `None` if they may run. Earlier refusals of that variant or conversion become obsolete.
+fn note_refusal(
+    refusals: &mut Vec<Refusal>,
+    subject: Subject,
+    sources: Option<Sources>,
+    error: Option<Error>,
+) {
+    let earlier = refusals.iter_mut().filter(|refusal| refusal.subject == subject);
+    earlier.for_each(|refusal| refusal.is_over = true);
+    refusals.extend(error.map(|error| Refusal { subject, sources, error, is_over: false }));
+}
 
 /// The versions of the edited kernels (a version is the text of all kernels at one save), and the contents of the overlay's
 /// kernels panel.
@@ -50,8 +72,8 @@ struct Versions {
     /// The versions that are kept, oldest first. The newest version, the current version, and the versions whose kernels run
     /// are among them.
     kept: VecDeque<KeptVersion>,
-    /// The versions that were stored on the disk when the folder was first read, newest first, each with the hash of its texts.
-    earlier: Vec<(u64, StoredVersion)>,
+    /// The versions that were stored on the disk when the folder was first read, newest first.
+    earlier: Vec<StoredVersion>,
     /// The texts in the folder when it was last read; `None` before the first time.
     in_folder: Option<Sources>,
     /// The number of the version that was saved or chosen last.
@@ -71,7 +93,9 @@ struct Versions {
     is_late: bool,
     /// The number of the version whose kernels run, for each variant and for the conversion from YUV to RGBA.
     running: HashMap<Subject, u64>,
-    refusals: Refusals,
+    /// The variants (or the conversion) whose kernels were refused when they were last validated or built, with the errors. Once
+    /// other sources run in their place, such an error is obsolete and its banner is removed.
+    refusals: Vec<Refusal>,
     /// The kernels whose machine code is shown or was requested: number of the version, variant, pictures, and index of the
     /// device. `None` before the first request.
     code_of: Option<(u64, VariantId, PictureInfo, usize)>,
@@ -168,7 +192,7 @@ impl Versions {
         let is_built = self.is_built;
         let Some(first) = self.kept.iter_mut().find(|kept| kept.row.number == 1 && is_built) else { return };
         let built_in = Sources::default();
-        for refusal in self.refusals.first_mut() {
+        for refusal in self.refusals.iter_mut().filter(|refusal| refusal.sources.is_none()) {
             refusal.sources = Some(first.sources.clone());
             let Subject::Variant(variant) = refusal.subject else { continue };
             let mut kinds = [DeviceKind::Cpu, DeviceKind::Gpu].into_iter();
@@ -226,7 +250,7 @@ impl Versions {
         if !is_device_failure(&error) {
             let runs = self.version_in_use(subject).filter(|kept| kept.row.number > 1 || !self.is_built);
             let sources = runs.map(|kept| kept.sources.clone());
-            self.refusals.note(subject, sources, Some(error));
+            note_refusal(&mut self.refusals, subject, sources, Some(error));
             self.note_refused_first();
         }
         None
@@ -237,7 +261,7 @@ impl Versions {
     fn process_verdict(&mut self, judged: Judged) -> Option<(Subject, Validation)> {
         let Judged { version: number, subject, validation, warnings, .. } = judged;
         let sources = self.version(number)?.sources.clone();
-        self.refusals.note(subject, Some(sources), validation.refusal().cloned());
+        note_refusal(&mut self.refusals, subject, Some(sources), validation.refusal().cloned());
         let before = self.version_in_use(subject).map(|kept| kept.row.number);
         let kept = self.version_mut(number)?;
         let result = kept.set(subject, validation.clone());
@@ -251,6 +275,15 @@ impl Versions {
         }
         // Results of older versions are not reported.
         (number == self.current).then_some((subject, validation))
+    }
+
+    /// Removes the obsolete refusals. Returns their errors, except those that another refusal shares, so that the banners can
+    /// be removed.
+    fn take_obsolete_errors(&mut self) -> Vec<Error> {
+        let over: Vec<Refusal> = self.refusals.extract_if(.., |refusal| refusal.is_over).collect();
+        let is_repeated =
+            |error: &Error| self.refusals.iter().any(|other| is_same_error(error, &other.error));
+        over.into_iter().map(|refusal| refusal.error).filter(|error| !is_repeated(error)).collect()
     }
 
     /// Takes the numbers of changes of the device and of restarts of the builder. If the device has changed, drops times
@@ -271,13 +304,17 @@ impl Versions {
         }
     }
 
-    /// Stores the time of a filter with the version whose kernels the filter runs. Does nothing if too few frames were
-    /// measured.
+    /// Stores the time of a filter with the version whose kernels the filter runs. Does nothing if too few frames were measured.
+    /// Keeps a stored time if that was measured with more frames than `time`, and `time` with fewer than [`MIN_MEDIAN_FRAMES`].
     fn time(&mut self, of: Circumstances, time: FilterTime) {
         let running = self.running.get(&Subject::Variant(of.variant));
         let number = running.copied().filter(|_| time.n >= MIN_TIMED_FRAMES);
-        if let Some(kept) = number.and_then(|number| self.version_mut(number)) {
-            kept.note(of, time);
+        let Some(kept) = number.and_then(|number| self.version_mut(number)) else { return };
+        match kept.times.iter_mut().find(|(known, _)| *known == of) {
+            // After a seek, a median of few frames is less reliable than the stored one of many.
+            Some((_, known)) if time.n < known.n.min(MIN_MEDIAN_FRAMES) => {}
+            Some((_, known)) => *known = time,
+            None => kept.times.push((of, time)),
         }
     }
 
@@ -353,7 +390,10 @@ impl Versions {
             Subject::Variant(variant) => !is_same(variant, kind, &kept.sources, other),
             Subject::Conversion => files.iter().any(|file| !kept.sources.is_same(other, file)),
         };
-        self.refusals.end(|subject, refused| !is_due(&subject) && differs(subject, refused));
+        for refusal in &mut self.refusals {
+            let differs = |refused| differs(refusal.subject, refused);
+            refusal.is_over |= !is_due(&refusal.subject) && refusal.sources.as_ref().is_some_and(differs);
+        }
         let all = [Subject::Variant(VariantId::auto()), Subject::Conversion];
         let is_edited = all.into_iter().any(|subject| differs(subject, &Sources::default()));
         kept.row.request = match subjects.is_empty() && is_first && is_edited {
@@ -411,16 +451,10 @@ impl KeptVersion {
     fn new(number: u64, sources: Sources, before: &Sources) -> Self {
         let files = sources.changed_since(before);
         let lost_own = files.iter().any(|file| file == OWN_FILE) && !sources.has(OWN_FILE);
-        let row = Version {
-            number,
-            files,
-            results: Vec::new(),
-            request: ValidationRequest::Waiting,
-            lost_own,
-            time: None,
-            failures: 0,
-        };
-        let (is_replaced, is_stored, failures, times) = (false, false, 0, Vec::new());
+        let (results, time, failures) = (Vec::new(), None, 0);
+        let request = ValidationRequest::Waiting;
+        let row = Version { number, files, results, request, lost_own, time, failures };
+        let (is_replaced, is_stored, times) = (false, false, Vec::new());
         Self { hash: fingerprint(&sources), sources, is_replaced, is_stored, failures, times, row }
     }
 
@@ -460,16 +494,5 @@ impl KeptVersion {
     /// has its texts.
     fn is_lasting(&self) -> bool {
         self.row.number == 1 || self.is_replaced || self.is_exact()
-    }
-
-    /// Stores the time of a filter under these conditions. Keeps a stored time if that was measured with more frames than
-    /// `time`, and `time` with fewer than [`MIN_MEDIAN_FRAMES`].
-    fn note(&mut self, of: Circumstances, time: FilterTime) {
-        match self.times.iter_mut().find(|(known, _)| *known == of) {
-            // After a seek, a median of few frames is less reliable than the stored one of many.
-            Some((_, known)) if time.n < known.n.min(MIN_MEDIAN_FRAMES) => {}
-            Some((_, known)) => *known = time,
-            None => self.times.push((of, time)),
-        }
     }
 }

@@ -4,22 +4,17 @@
 //! A child process runs `clreel bench`, one step at a time: a driver that crashes or stalls affects only that process, which
 //! ends with an error if a device does not respond in time.
 
-mod code;
-
 use std::ffi::OsString;
-use std::time::Duration;
 
-use super::PlayerContext;
-use super::devices::Devices;
-use super::kernels::LiveKernels;
-use super::movies::Movies;
+use super::*;
 use crate::app::lane::{Slot, Task, Worker};
 use crate::cli::live::Step;
-use base::error::{Error, Result};
+use base::device::MachineCode;
 use ladder::results::{DeviceReport, Report};
-use opencl::drivers;
+use opencl::cl::ClContext;
 use opencl::sandbox::{Event, Sandbox};
-use overlay::{Benchmark, BenchmarkFrame, JobState, Lab};
+use opencl::{drivers, machine_code, program};
+use overlay::{Benchmark, BenchmarkFrame, JobState, Lab, LabCode, Source};
 
 /// The interval at which a measurement checks whether it was cancelled.
 const CANCEL_CHECK_INTERVAL: Duration = Duration::from_millis(50);
@@ -34,46 +29,22 @@ type Progress = ((u64, u64), Report);
 /// The measurement of a ladder, and its results.
 #[derive(Default)]
 pub(super) struct LabMeasurement {
-    measurement: Slot<(), Progress>,
+    /// The task that measures. If it is stopped, the results so far stay on the screen.
+    pub measurement: Slot<(), Progress>,
     /// The results of the ladder that the Lab shows, in the format of `clreel bench --save`; `None` before the first ones.
-    results: Option<Report>,
+    pub results: Option<Report>,
     /// The state and the results of the measurement, as the overlay shows them.
     pub(crate) shown: Lab,
     /// The last results of the box filter without those of the devices, which `shown` has; `None` before the first ones.
     benchmark: Option<Report>,
-    code: code::CodeRequest,
+    /// The number of the version of the edited kernels, and the index of the device, for which the code of the selected variant
+    /// was read.
+    code_of: (u64, Option<usize>),
+    /// The task that compiles the kernels of the selected variant for their machine code.
+    compiling: Slot<MachineCode>,
 }
 
 impl LabMeasurement {
-    /// Returns the results that can be saved; `None` before the first ones.
-    pub(crate) fn results(&self) -> Option<Report> {
-        self.results.clone()
-    }
-
-    /// Stops the measurement; the results so far stay on the screen.
-    pub(crate) fn stop(&mut self) {
-        self.measurement.stop();
-        self.shown.state = self.measurement.state.clone();
-    }
-
-    /// Stores the results that the measurement has sent before its next step.
-    fn take_progress(&mut self, (steps, mut report): Progress) {
-        self.shown.steps = steps;
-        if self.shown.case.is_some_and(|(ladder, _)| ladder == overlay::BOX_FILTER) {
-            let known = &mut self.shown.benchmark.devices;
-            for device in std::mem::take(&mut report.devices) {
-                match known.iter_mut().find(|known| identity(known) == identity(&device)) {
-                    Some(before) => *before = device,
-                    None => known.push(device),
-                }
-            }
-            self.benchmark = Some(report);
-        } else if let Some(run) = report.devices.first().and_then(|device| device.runs.first()) {
-            self.shown.run = run.clone();
-            self.results = Some(report);
-        }
-    }
-
     /// Returns the results of the box filter on all devices, in the format of `clreel bench --save`; `None` if there are none.
     pub(super) fn report(&self) -> Option<Report> {
         let measured = self.shown.benchmark.devices.iter().filter(|device| !device.runs.is_empty());
@@ -83,10 +54,25 @@ impl LabMeasurement {
     /// Takes the results that the measurement has sent since the last call.
     pub(super) fn update(&mut self, cx: &mut PlayerContext) {
         let news = self.measurement.poll();
-        if news.is_new {
-            news.progress.into_iter().for_each(|progress| self.take_progress(progress));
+        if news.is_new || self.shown.state != self.measurement.state {
             self.shown.state = self.measurement.state.clone();
             cx.repaints.redraw_soon();
+        }
+        for (steps, mut report) in news.progress {
+            self.shown.steps = steps;
+            if self.shown.case.is_some_and(|(ladder, _)| ladder == overlay::BOX_FILTER) {
+                let known = &mut self.shown.benchmark.devices;
+                for device in std::mem::take(&mut report.devices) {
+                    match known.iter_mut().find(|known| identity(known) == identity(&device)) {
+                        Some(before) => *before = device,
+                        None => known.push(device),
+                    }
+                }
+                self.benchmark = Some(report);
+            } else if let Some(run) = report.devices.first().and_then(|device| device.runs.first()) {
+                self.shown.run = run.clone();
+                self.results = Some(report);
+            }
         }
     }
 
@@ -125,8 +111,7 @@ impl LabMeasurement {
         self.begin((overlay::BOX_FILTER, ""), Some(Benchmark { frame, radii, devices: Vec::new() }), on.0);
         if !movies.scenes.plays_movie() || size.is_none() {
             let why = "The scene shows no frame of a movie. Choose another scene (v).";
-            self.shown.state = JobState::Failed(why.to_owned());
-            cx.repaints.redraw_soon();
+            self.measurement.state = JobState::Failed(why.to_owned());
             return;
         }
         self.run(case, on, cx);
@@ -135,7 +120,7 @@ impl LabMeasurement {
     /// Stops the running measurement, and shows the state of the next one, which has no results yet. `benchmark` is the case of
     /// the box filter if that is to be measured.
     fn begin(&mut self, case: (&'static str, &'static str), benchmark: Option<Benchmark>, devices: &Devices) {
-        self.stop();
+        self.measurement.stop();
         self.results = None;
         let Lab { benchmark: mut before, code, .. } = std::mem::take(&mut self.shown);
         let device = devices.running.info.as_ref();
@@ -160,10 +145,9 @@ impl LabMeasurement {
         (devices, kernels): (&Devices, &LiveKernels),
         cx: &mut PlayerContext,
     ) {
-        cx.repaints.redraw_soon();
         let Some(device) = devices.running.device() else {
             let why = "There is no OpenCL device that is ready.";
-            self.shown.state = JobState::Failed(why.to_owned());
+            self.measurement.state = JobState::Failed(why.to_owned());
             return;
         };
         let name = device.info.name.clone();
@@ -183,7 +167,44 @@ impl LabMeasurement {
         let measure = move |worker: &Worker<'_, (), Progress>| follow(start_bench(&arguments), &name, worker);
         // An error is shown in the panel.
         let _ = self.measurement.start((&mut cx.lane, Task::Lab), "the drivers are loaded", measure);
-        self.shown.state = self.measurement.state.clone();
+    }
+
+    /// Reads the source of the selected variant again if the variant, the saved kernels or the device have changed. Starts to
+    /// compile the machine code once that is to be shown.
+    pub(crate) fn update_code(&mut self, devices: &Devices, kernels: &LiveKernels, cx: &mut PlayerContext) {
+        if let Some(code) = self.compiling.poll().result {
+            self.shown.code.machine_code = Some(code);
+            cx.repaints.redraw_soon();
+        }
+        let (version, sources) = kernels.saved().unwrap_or_default();
+        let (device, kernel) = (devices.running.device(), cx.overlay.lab_kernel());
+        let of = (version, device.map(|device| device.info.index));
+        if self.code_of != of || self.shown.code.kernel.as_ref() != kernel {
+            let text =
+                kernel.and_then(|kernel| Some((kernel.file.clone(), sources.text(&kernel.file).ok()?)));
+            let source = text.map(|(file, text)| Source::new(file, &text, None));
+            self.shown.code = LabCode { kernel: kernel.cloned(), source, machine_code: None };
+            self.code_of = of;
+            self.compiling.stop();
+            cx.repaints.redraw_soon();
+        }
+        let is_wanted = cx.overlay.switches.machine_code && self.shown.code.machine_code.is_none();
+        if let (Some(kernel), Some(device)) = (&self.shown.code.kernel, device)
+            && is_wanted
+            && !self.compiling.is_under_way()
+        {
+            let (device, kernel) = (device.clone(), kernel.clone());
+            let compile = move |_: &Worker<'_, _>| {
+                let cl = ClContext::new(&device, sources)?;
+                let options = kernel.parameters.split_whitespace().map(|parameter| format!("-D {parameter}"));
+                let options: Vec<String> = options.collect();
+                let (binary, log) = program::binary_and_log(&cl, &kernel.file, &options.join(" "))?;
+                machine_code::from_binary(&binary, &log).map(Some)
+            };
+            if let Err(error) = self.compiling.start((&mut cx.lane, Task::MachineCode), "", compile) {
+                self.shown.code.machine_code = Some(Err(error));
+            }
+        }
     }
 }
 
@@ -251,9 +272,6 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::app::lane::Lane;
-    use crate::app::lane::moment::Moment;
-    use base::jobs::Waker;
 
     #[test]
     fn results_of_another_device_are_refused() {

@@ -4,12 +4,9 @@
 //! [`Player::turn`] is called whenever a result may have arrived or a frame may be due. Each part of the player has its own
 //! fields; all parts share the [`PlayerContext`].
 
-mod clock_monitor;
-mod colors;
 mod conversions;
 mod devices;
 mod draw;
-mod end;
 mod events;
 mod files;
 mod kernels;
@@ -17,14 +14,10 @@ mod lab;
 mod movies;
 mod notices;
 mod peaks;
-mod presses;
 mod races;
-mod repaints;
 mod save;
 mod sound;
 mod surface;
-mod talk;
-mod texts;
 mod tuning;
 mod visibility;
 mod wipe;
@@ -41,8 +34,8 @@ use super::kernels::CurrentSources;
 use super::lane::Lane;
 use super::lane::moment::Moment;
 use super::playlist::Playlist;
-use super::settings::{SettingsReader, Store};
-use super::wake::Wake;
+use super::settings::{self, Store};
+use crate::app::Wake;
 use crate::app::size::{DEFAULT_SIZE, WindowSize, displayed_size, frame_size};
 use crate::gl_window::{GlWindow, Interface};
 use crate::options::PlayArgs;
@@ -53,18 +46,16 @@ use base::device::DeviceKind;
 use base::error::{Error, Result};
 use base::timing::CpuLoad;
 use box_filter::VariantId;
-use clock_monitor::ClockMonitor;
-use colors::Colors;
 use compute::BackEnd;
 use conversions::ConversionCheck;
 use devices::Devices;
 use engine::Measurements;
-use engine::frame_loop::{FrameLoop, Tick};
+use engine::frame_loop::{FrameLoop, Tick, VariantStatus};
 use engine::stats::Recorder;
 use kernels::LiveKernels;
 use lab::LabMeasurement;
 use movies::Movies;
-use notices::Notices;
+use notices::{Notices, Repaints};
 use opencl::cl::Selection;
 use opencl::event::Waker;
 use opencl::sandbox::builds;
@@ -72,11 +63,10 @@ use opengl::renderer::{max_texture_size, too_large};
 use overlay::Overlay;
 use peaks::PeakMeasurement;
 use races::RaceCheck;
-use repaints::Repaints;
 use surface::Surface;
-use talk::Talk;
 use tuning::BackgroundTuning;
 use video::Decoder;
+use video::color::Correction;
 use visibility::Visibility;
 
 /// The interval of repaints of the overlay while filtering a frame takes long, since the overlay must respond while the device
@@ -134,6 +124,11 @@ impl PlayerContext<'_> {
         self.frames.recorder.set_other_work(self.lane.uses_device());
     }
 
+    /// Returns the variant that the user has chosen.
+    fn chosen(&self) -> VariantId {
+        self.frames.choice.filter().0
+    }
+
     /// Chooses `off` (no filter), because the chosen variant is unavailable.
     fn choose_off(&mut self) {
         self.frames.choice.choose(VariantId::OFF, self.frames.choice.filter().1);
@@ -141,13 +136,15 @@ impl PlayerContext<'_> {
     }
 }
 
-/// The movies and the device with which the window opens.
+/// The movies and the device with which the window opens, and the sender of events to it.
 pub(crate) struct Setup {
-    pub(crate) playlist: Playlist,
+    pub playlist: Playlist,
     /// The decoder of the first movie; `None` if the playlist is still opening it.
-    pub(crate) decoder: Option<Decoder>,
+    pub decoder: Option<Decoder>,
     /// The device that the command line selects; `None` if it selects none.
-    pub(crate) device: Option<Selection>,
+    pub device: Option<Selection>,
+    /// The sender of events to the window's event loop, for the requests of screen readers.
+    pub proxy: EventLoopProxy<Wake>,
 }
 
 /// The open window with all parts of the player. Fields are dropped in order, and the window (in `cx`) is the last: fields
@@ -156,9 +153,10 @@ pub(crate) struct Player<'a> {
     surface: Surface,
     movies: Movies,
     saves: save::SaveJobs,
-    last: end::LastFiles,
     settings: Store,
-    colors: Colors,
+    /// The values of the sliders of the colour correction.
+    sliders: Correction,
+    is_corrected: bool,
     devices: Devices,
     tuning: BackgroundTuning,
     lab: LabMeasurement,
@@ -166,21 +164,19 @@ pub(crate) struct Player<'a> {
     check: ConversionCheck,
     kernels: LiveKernels,
     races: RaceCheck,
-    talk: Talk,
     sound: SoundControl,
     visibility: Visibility,
     cpu: CpuLoad,
-    clock_monitor: ClockMonitor,
     modifiers: ModifiersState,
     presented: u64,
     /// True if the user has quit, or the number of frames that the command line requests was presented.
-    pub(crate) quit: bool,
+    pub quit: bool,
     size: WindowSize,
     cx: PlayerContext<'a>,
 }
 
 impl<'a> Player<'a> {
-    /// Opens the window and starts all parts.
+    /// Opens the window, starts all parts, and lets screen readers read the overlay.
     ///
     /// # Errors
     /// If the window gets no OpenGL context, or OpenGL cannot build its programs.
@@ -190,13 +186,13 @@ impl<'a> Player<'a> {
         setup: Setup,
         waker: &Waker,
     ) -> Result<Self> {
-        let Setup { playlist, decoder, device } = setup;
+        let Setup { playlist, decoder, device, proxy } = setup;
         let movie = || decoder.as_ref().map_or(DEFAULT_SIZE, |decoder| displayed_size(decoder.info()));
         let size = WindowSize::new(event_loop, scene::size(args.scene).unwrap_or_else(movie), (0, 0));
         let (device, remark) =
             device.map_or((None, None), |Selection { device, remark }| (Some(device), remark));
         // A job reads the settings while the window is opened.
-        let settings = SettingsReader::start(waker);
+        let mut store = Store::start(settings::file(), waker);
         let (attributes, interface) = (size.attributes(), Interface::preferred(args.gl));
         let gl_window = GlWindow::open(event_loop, attributes, !args.unpaced, interface)?;
         let gl = gl_window.gl.clone();
@@ -214,10 +210,13 @@ impl<'a> Player<'a> {
         });
         let info = decoder.as_ref().map(Decoder::info);
         if let Some(info) = info {
-            check_texture_size(&gl, info.width, info.height)?;
+            let limit = max_texture_size(&gl);
+            if info.width.max(info.height) > limit {
+                return Err(too_large(info.width, info.height, limit));
+            }
         }
         let movies = Movies::new(playlist, info);
-        let (store, settings, unreadable) = Store::open(settings);
+        let (settings, unreadable) = store.read();
         let surface = Surface::new(event_loop, &gl, settings.ui_scale, waker)?;
         let (variant, radius) = match args.filter.wipe {
             Some([(first, radius), _]) => (first, radius.unwrap_or(args.filter.radius)),
@@ -252,10 +251,10 @@ impl<'a> Player<'a> {
         let mut player = Self {
             surface,
             movies,
-            saves: save::SaveJobs::new(waker),
-            last: end::LastFiles::begin(args.trace.trace.as_deref(), waker)?,
+            saves: save::SaveJobs::begin(args.trace.trace.as_deref(), waker)?,
             settings: store,
-            colors: Colors::new(),
+            sliders: Correction::NEUTRAL,
+            is_corrected: false,
             devices,
             tuning: BackgroundTuning::default(),
             lab: LabMeasurement::default(),
@@ -263,11 +262,9 @@ impl<'a> Player<'a> {
             check: ConversionCheck::default(),
             kernels: LiveKernels::begin(settings.kernel_folders, &cx.sources, waker)?,
             races: RaceCheck::default(),
-            talk: Talk::default(),
             sound: SoundControl::start(&mut cx, waker),
             visibility: Visibility::default(),
             cpu: CpuLoad::new(),
-            clock_monitor: ClockMonitor::default(),
             modifiers: ModifiersState::empty(),
             presented: 0,
             quit: false,
@@ -286,19 +283,22 @@ impl<'a> Player<'a> {
         if let Some(title) = player.movies.title(&player.cx.frames) {
             player.cx.gl_window.window.set_title(&title);
         }
+        // AccessKit requires this before the window is visible for the first time.
+        let window = &player.cx.gl_window.window;
+        player.surface.input.init_accesskit(event_loop, window, proxy);
+        window.set_visible(true);
         Ok(player)
     }
 
-    /// Makes the window visible, and lets screen readers read the overlay. Their requests arrive as events of `proxy`.
-    pub(crate) fn show_window(&mut self, event_loop: &ActiveEventLoop, proxy: EventLoopProxy<Wake>) {
-        let window = &self.cx.gl_window.window;
-        self.surface.offer_access(event_loop, window, proxy);
-        window.set_visible(true);
-    }
-
-    /// Passes the request of a screen reader to the overlay.
+    /// Handles a request of a screen reader. Before the first request, egui does not build the overlay's accessibility tree.
     pub(crate) fn access(&mut self, event: accesskit_winit::WindowEvent) {
-        self.surface.access(event);
+        use accesskit_winit::WindowEvent;
+        let Surface { egui, input, .. } = &mut self.surface;
+        match event {
+            WindowEvent::InitialTreeRequested => egui.enable_accesskit(),
+            WindowEvent::ActionRequested(request) => input.on_accesskit_action_request(request),
+            WindowEvent::AccessibilityDeactivated => egui.disable_accesskit(),
+        }
         self.cx.repaints.redraw_soon();
     }
 
@@ -317,7 +317,7 @@ impl<'a> Player<'a> {
     /// Takes the results of other threads, and advances the frames. Returns the time at which the next turn is due; `None` if
     /// only an event requires one. Events may cause an earlier turn.
     fn advance(&mut self, event_loop: &ActiveEventLoop) -> Result<Option<Instant>> {
-        if self.last.are_being_written() {
+        if self.saves.are_being_written() {
             self.wait_for_last_files(event_loop);
             return Ok(None);
         }
@@ -336,9 +336,9 @@ impl<'a> Player<'a> {
         kernels.judge(devices, cx);
         if let Some(info) = movies.update(cx)? {
             self.size = WindowSize::new(event_loop, displayed_size(&info), frame_size(&cx.gl_window.window));
-            cx.gl_window.request_size(self.size.get());
+            cx.gl_window.request_size(self.size.given);
         }
-        if self.surface.poll_fonts() {
+        if self.surface.fonts.poll(&self.surface.egui) {
             cx.repaints.redraw_soon();
         }
         self.update_saved_files();
@@ -348,7 +348,9 @@ impl<'a> Player<'a> {
         cx.frames.choice.measuring = Measurements { readings, levels };
         wipe::update(movies, devices, cx);
         // The frames of a script wait until the first device has a context, or creating it has failed.
-        let waits = cx.args.frames.is_some() && devices.is_opening_first();
+        let waits = cx.args.frames.is_some()
+            && devices.candidate.opening().is_some()
+            && devices.running.device().is_none();
         let tick = match waits {
             true => Tick { redraw: false, wake_at: None },
             false => movies.scenes.current_mut().tick(&mut cx.frames),
@@ -358,9 +360,7 @@ impl<'a> Player<'a> {
         cx.update_lane(devices);
         self.lab.update(cx);
         kernels.update(devices, cx);
-        let kind = devices.running.kind();
-        self.races.update(kernels, kind, cx);
-        self.talk.update(devices, kernels, cx);
+        self.races.update(kernels, devices.running.kind(), cx);
         self.lab.update_code(devices, kernels, cx);
         kernels.compare(devices, cx);
         self.peaks.update(devices, cx);
@@ -368,13 +368,12 @@ impl<'a> Player<'a> {
         if self.check.update() {
             cx.repaints.redraw_soon();
         }
-        if cx.args.frames.is_some() && movies.is_finished(&cx.frames) && !cx.frames.schedule.is_paused() {
-            // A movie that cannot loop has fewer frames than the number requested.
-            self.quit = true;
-        }
+        // A movie that cannot loop may have fewer frames than the number requested.
+        let is_finished = movies.playlist.count() == 1 && cx.frames.is_finished();
+        self.quit |= cx.args.frames.is_some() && is_finished && !cx.frames.schedule.is_paused();
         for (variant, error) in std::mem::take(&mut cx.frames.errors) {
             if let Some(id) = variant {
-                devices.running.set_unavailable(id, error.clone());
+                devices.running.statuses.set(id, VariantStatus::Unavailable(error.clone()));
             } else if cx.frames.presenter.screen.size().is_none() {
                 // Not even the first picture could be shown.
                 return Err(error);
@@ -400,14 +399,10 @@ impl<'a> Player<'a> {
     }
 }
 
-/// Tests whether OpenGL can create textures of this size.
-///
-/// # Errors
-/// If OpenGL cannot create them.
-fn check_texture_size(gl: &glow::Context, width: u32, height: u32) -> Result<()> {
-    let limit = max_texture_size(gl);
-    if width <= limit && height <= limit {
-        return Ok(());
-    }
-    Err(too_large(width, height, limit))
+/// Returns the items of `all` that are named in the comma-separated list `names`, whose parts `parse` reads; all items if none
+/// is named.
+fn selected<T: PartialEq>(all: Vec<T>, names: &str, parse: impl Fn(&str) -> Option<T>) -> Vec<T> {
+    let named: Vec<T> = names.split(',').filter_map(|name| parse(name.trim())).collect();
+    let has_none = all.iter().all(|item| !named.contains(item));
+    all.into_iter().filter(|item| has_none || named.contains(item)).collect()
 }

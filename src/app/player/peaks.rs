@@ -1,39 +1,31 @@
 //! Properties of the device and of the kernels in use, for the panel of stages. While the panel is open, a job measures the
-//! peak rates of each device once in a session, and another job reads from the compiler how many registers the kernels use.
+//! peak rates of each device once in a session, another job reads from the compiler how many registers the kernels use, and a
+//! third one reads the clock frequency of the device once a second.
 
-use super::PlayerContext;
-use super::devices::Devices;
+use super::*;
 use crate::app::lane::{Slot, Task, Worker};
-use base::device::{DeviceKind, KernelRegisters};
-use base::error::Result;
-use box_filter::{Config, VariantId};
+use base::device::{ClockSnapshot, KernelRegisters};
+use box_filter::Config;
 use compute::config::Tunable;
 use ladder::why::DevicePeaks;
 use opencl::cl::{ClContext, Device};
-use opencl::machine_code;
-use opencl::program;
+use opencl::clock_speed::ClockReader;
+use opencl::{machine_code, program};
 use overlay::{DeviceFacts, JobState, Panel};
-
-/// The kernels whose registers are wanted: device (see [`device_key`]), variant, number of the version, and configuration.
-type KernelsKey = (String, VariantId, u64, Config);
 
 /// The measurement of the device's peak rates, and the reading of the kernels' registers.
 #[derive(Default)]
 pub(super) struct PeakMeasurement {
-    /// The peak rates of each device that was measured in this session, by the text of [`device_key`].
+    /// The peak rates of each device that was measured in this session, by a text for the device and its driver.
     known: Vec<(String, DevicePeaks)>,
     measurement: Slot<(String, DevicePeaks)>,
     registers: Slot<Vec<KernelRegisters>>,
-    /// The kernels whose registers were read or are being read; `None` if there are none.
-    kernels: Option<KernelsKey>,
+    /// The kernels whose registers were read or are being read: text for the device and its driver, variant, number of the
+    /// version, and configuration. `None` if there are none.
+    kernels: Option<(String, VariantId, u64, Config)>,
     /// The known facts about the device in use and the kernels on the screen, for the panel of stages.
     pub(crate) shown: DeviceFacts,
-}
-
-/// Returns a text that differs for different devices and for different drivers of a device.
-fn device_key(device: &Device) -> String {
-    let info = &device.info;
-    format!("{} {} {} {:?}", info.platform, info.driver, info.name, info.pci_address)
+    pub clock_monitor: ClockMonitor,
 }
 
 impl PeakMeasurement {
@@ -43,14 +35,20 @@ impl PeakMeasurement {
         self.known.extend(measured);
         let before = self.shown.clone();
         let device = devices.running.device();
-        let key = device.map(device_key);
+        // The text differs for different devices and for different drivers of a device.
+        let key = device.map(|Device { info, .. }| {
+            format!("{} {} {} {:?}", info.platform, info.driver, info.name, info.pci_address)
+        });
         let known = self.known.iter().find(|(of, _)| Some(of) == key.as_ref()).map(|(_, peaks)| *peaks);
         self.shown.peaks = known;
         // A script that counts frames measures the movie alone.
         let is_open = cx.overlay.is_panel_visible(Panel::Stages) && cx.args.frames.is_none();
         if let (Some(device), Some(key), true) = (device, key, is_open) {
             if known.is_none() && !self.measurement.is_under_way() {
-                self.measure(device, key.clone(), cx);
+                let (device, key) = (device.clone(), key.clone());
+                let measure = move |_: &Worker<'_, _>| Ok(Some((key, ladders::peaks::measure(&device))));
+                let started = self.measurement.start((&mut cx.lane, Task::Peaks), "", measure);
+                cx.or_notify(started);
             }
             if let Err(error) = self.read_registers(device, key, cx) {
                 cx.notify(error, false);
@@ -67,14 +65,6 @@ impl PeakMeasurement {
         if self.shown != before {
             cx.repaints.redraw_soon();
         }
-    }
-
-    /// Starts to measure the peak rates of a device; `key` is the device's text from [`device_key`].
-    fn measure(&mut self, device: &Device, key: String, cx: &mut PlayerContext) {
-        let device = device.clone();
-        let measure = move |_: &Worker<'_, _>| Ok(Some((key, ladders::peaks::measure(&device))));
-        let started = self.measurement.start((&mut cx.lane, Task::Peaks), "", measure);
-        cx.or_notify(started);
     }
 
     /// Starts to read the registers of the kernels on the screen if the kernels have changed, and takes the result. On a CPU
@@ -107,5 +97,81 @@ impl PeakMeasurement {
             self.shown.registers = registers?;
         }
         Ok(())
+    }
+}
+
+/// The time between two readings of the clock.
+const CLOCK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The last reading of a device's clock, or the reason (a sentence) why the clock cannot be read.
+type ClockReading = Result<ClockSnapshot, String>;
+
+/// The task that reads the clock of the device in use, and the last reading.
+#[derive(Default)]
+pub(super) struct ClockMonitor {
+    /// The task that reads the clock while the table of stages is open.
+    task: Slot<(), ClockReading>,
+    /// The name and driver of the device that the task reads; compared in order to notice a change of the device.
+    device: Option<String>,
+    reading: Option<ClockReading>,
+}
+
+impl ClockMonitor {
+    /// Returns the last reading of the clock of `device`; `None` before the first reading. Starts the task if `is_visible` is
+    /// true, and ends it otherwise or if the device has changed. Without a device, reads the clocks of the CPUs.
+    pub(super) fn sample(
+        &mut self,
+        device: Option<&Device>,
+        is_visible: bool,
+        lane: &mut Lane,
+    ) -> Option<&ClockReading> {
+        let key = device.map(|device| format!("{}/{:?}", device.info.name, device.info.pci_address));
+        if !is_visible || key != self.device {
+            self.task.stop();
+            self.reading = None;
+            self.device = key;
+        }
+        if is_visible && !self.task.is_under_way() && self.reading.is_none() {
+            let device = device.cloned();
+            let read = move |worker: &Worker<'_, (), ClockReading>| {
+                match ClockReader::new(device.as_ref()) {
+                    Ok(reader) => {
+                        while worker.reporter.report(Ok(reader.snapshot())) && !worker.reporter.is_cancelled()
+                        {
+                            worker.pause(CLOCK_INTERVAL);
+                        }
+                    }
+                    Err(why) => _ = worker.reporter.report(Err(why)),
+                }
+                Ok(Some(()))
+            };
+            if let Err(error) = self.task.start((lane, Task::Clock), "", read) {
+                self.reading = Some(Err(error.to_string()));
+            }
+        }
+        let news = self.task.poll();
+        let failed = news.result.and_then(Result::err).map(|error| Err(error.to_string()));
+        self.reading = news.progress.into_iter().chain(failed).next_back().or_else(|| self.reading.take());
+        self.reading.as_ref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    #[test]
+    fn reads_only_while_visible() {
+        let mut lane = Lane::new(&(Arc::new(|| ()) as Waker));
+        let mut monitor = ClockMonitor::default();
+        assert_eq!(monitor.sample(None, false, &mut lane), None);
+        let began = Instant::now();
+        while monitor.sample(None, true, &mut lane).is_none() {
+            assert!(began.elapsed() < Duration::from_secs(60), "no reading and no reason");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert_eq!(monitor.sample(None, false, &mut lane), None, "an old reading is not shown");
+        assert!(!monitor.task.is_under_way());
     }
 }

@@ -3,15 +3,11 @@
 //! The folder of kernels may change while Oclgrind runs, so the child process gets a copy of the kernels.
 
 use std::process::Command;
-use std::time::Duration;
 
-use super::PlayerContext;
-use super::kernels::{LiveKernels, is_same};
+use super::kernels::is_same;
+use super::*;
 use crate::app::lane::{Slot, Task, Worker};
 use crate::cli::CheckedCode;
-use base::device::DeviceKind;
-use base::error::{Error, Result};
-use box_filter::VariantId;
 use opencl::folders::Folder;
 use opencl::sandbox::{Cause, Sandbox};
 use opencl::sources::Sources;
@@ -35,15 +31,14 @@ pub(super) struct RaceCheck {
     compared: Option<(u64, bool)>,
 }
 
-/// The report that is shown if the checked kernels are not those of the current version.
-static NO_REPORT: RaceReport = RaceReport::Unknown;
-
 impl RaceCheck {
     /// Returns the report of the check for the overlay. What the check has found is shown only while the current version has
     /// the kernels that were checked.
     pub(super) fn shown(&self) -> &RaceReport {
         match self.shown {
-            RaceReport::Found(..) if self.compared.is_some_and(|(_, is_same)| !is_same) => &NO_REPORT,
+            RaceReport::Found(..) if self.compared.is_some_and(|(_, is_same)| !is_same) => {
+                &RaceReport::Unknown
+            }
             _ => &self.shown,
         }
     }
@@ -51,10 +46,9 @@ impl RaceCheck {
     /// Compares the kernels that were checked with those of the current version, once for each version. Returns true if this
     /// call has compared them.
     pub(super) fn compare(&mut self, kernels: &LiveKernels, kind: DeviceKind) -> bool {
-        let current = kernels.shown().current;
+        let (current, sources) = kernels.saved().unwrap_or_default();
         let is_known = self.compared.is_some_and(|(number, _)| number == current);
         let Some(of) = self.of.filter(|_| !is_known) else { return false };
-        let sources = kernels.saved().map(|(_, sources)| sources).unwrap_or_default();
         self.compared = Some((current, is_same(of.variant, kind, &sources, &self.sources)));
         true
     }
@@ -88,7 +82,7 @@ impl RaceCheck {
         let (version, sources) = saved.unzip();
         let sources = sources.unwrap_or_default();
         let checked = sources.clone();
-        let of = CheckedKernels { variant: cx.frames.choice.filter().0, version };
+        let of = CheckedKernels { variant: cx.chosen(), version };
         let work = move |worker: &Worker<'_, Vec<RaceLine>, u64>| check(of.variant, &checked, worker);
         let started = self.task.start((&mut cx.lane, Task::Races), "", work);
         if cx.or_notify(started).is_some() {

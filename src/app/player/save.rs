@@ -6,19 +6,18 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use base::date;
 use base::error::{Error, Result};
 use base::jobs::{Job, Waker};
-use base::load;
+use base::{date, load};
 use video::Orientation;
 use video::color::unpremultiply;
 
 /// The pixels of a frame or of the window that are to be saved, and their orientation.
 pub(super) struct SavedPicture {
-    pub(super) size: (u32, u32),
+    pub size: (u32, u32),
     /// The premultiplied RGBA pixels, 8 bits a channel, top row first.
-    pub(super) rgba: Vec<u8>,
-    pub(super) orientation: Orientation,
+    pub rgba: Vec<u8>,
+    pub orientation: Orientation,
 }
 
 impl SavedPicture {
@@ -33,81 +32,95 @@ impl SavedPicture {
 /// The jobs that save files, requests to save pictures at the next redraw, and the screenshot that is written at the end.
 pub(super) struct SaveJobs {
     running: Vec<Job<Vec<PathBuf>>>,
+    /// The errors of jobs that could not be started.
+    failed: Vec<Error>,
     waker: Waker,
     /// True if the frame on the screen is to be saved at the next redraw.
-    pub(super) wants_frame: bool,
+    pub wants_frame: bool,
     /// True if the window's picture is to be saved at the next redraw.
-    pub(super) wants_window: bool,
+    pub wants_window: bool,
     /// The window's picture for the option `--screenshot`, which is written when the window is closed; `None` if it is not to
     /// be written.
-    pub(super) screenshot: Option<SavedPicture>,
+    pub screenshot: Option<SavedPicture>,
+    /// The job that tests at the start whether the file of the trace can be written.
+    pub trial: Option<Job<()>>,
+    /// The job that writes the files of the end.
+    pub last: Option<Job<()>>,
+    pub last_result: Option<Result<()>>,
 }
 
 impl SaveJobs {
-    /// Creates the state without jobs. `waker` is called whenever a job has finished.
-    pub(super) fn new(waker: &Waker) -> Self {
-        let (running, waker) = (Vec::new(), waker.clone());
-        Self { running, waker, wants_frame: false, wants_window: false, screenshot: None }
-    }
-
-    /// Starts to save a picture in a new file named `clreel-KIND-TIME.png`.
+    /// Creates the state. Starts a job that tests whether the file `trace` can be written, since the file system may not respond;
+    /// does nothing if `trace` is `None`. `waker` is called whenever a job has finished.
     ///
     /// # Errors
     /// If the system cannot start a thread.
-    pub(super) fn picture(&mut self, kind: &'static str, picture: SavedPicture) -> Result<()> {
-        let write = move |paths: &[PathBuf]| paths.first().map_or(Ok(()), |path| picture.write(path));
-        self.begin(kind, &["png"], write)
+    pub(super) fn begin(trace: Option<&Path>, waker: &Waker) -> Result<Self> {
+        let trial = trace.map(|trace| {
+            let trace = trace.to_path_buf();
+            let work = move |_: &_| base::save::can_write(&trace);
+            Job::spawn("trial", "Whether the trace can be written is not known.", waker, work)
+        });
+        let (running, failed, waker, trial) = (Vec::new(), Vec::new(), waker.clone(), trial.transpose()?);
+        let (wants_frame, wants_window, screenshot, last, last_result) = (false, false, None, None, None);
+        Ok(Self { running, failed, waker, wants_frame, wants_window, screenshot, trial, last, last_result })
+    }
+
+    /// Returns true if the files of the end are being written: screenshot, last frame, statistics and trace.
+    pub(super) fn are_being_written(&self) -> bool {
+        self.last.is_some()
+    }
+
+    /// Waits for at most `time` until the files of the end are written; returns true if each file was written or has failed.
+    pub(super) fn wait_for_last(&mut self, time: Duration) -> bool {
+        if let Some(done) = Job::take_result(&mut self.last, time) {
+            self.last_result = Some(done);
+        }
+        self.last_result.is_some()
+    }
+
+    /// Starts to save a picture in a new file named `clreel-KIND-TIME.png`.
+    pub(super) fn picture(&mut self, kind: &'static str, picture: SavedPicture) {
+        self.save(kind, &["png"], move |paths| paths.first().map_or(Ok(()), |path| picture.write(path)));
     }
 
     /// Starts to save files named `clreel-KIND-TIME.ENDING`, one for each of `endings`. They are created in the first writable
     /// folder of [`folders`], under a name that is free for all endings. `write` gets their paths in the order of `endings`,
     /// and writes their contents.
-    ///
-    /// # Errors
-    /// If the system cannot start a thread.
-    pub(super) fn begin(
+    pub(super) fn save(
         &mut self,
         kind: &'static str,
         endings: &[&'static str],
         write: impl FnOnce(&[PathBuf]) -> Result<()> + Send + 'static,
-    ) -> Result<()> {
-        let files = Files { kind, time: SystemTime::now(), endings: endings.to_vec() };
-        let save = move |_: &_| save_in(&folders(), &files, write);
-        self.running.push(Job::spawn("save", "A file could not be saved.", &self.waker, save)?);
-        Ok(())
+    ) {
+        let (time, endings) = (SystemTime::now(), endings.to_vec());
+        let save = move |_: &_| save_in(&folders(), kind, time, &endings, write);
+        match Job::spawn("save", "A file could not be saved.", &self.waker, save) {
+            Ok(job) => self.running.push(job),
+            Err(error) => self.failed.push(error),
+        }
     }
 
-    /// Returns the result of each job that has finished since the last call: the paths of the saved files, or the error. If
+    /// Returns the result of each job that has finished or could not be started since the last call: the paths of the saved files, or the error. If
     /// `wait` is true, waits for all jobs.
     pub(super) fn take_finished(&mut self, wait: bool) -> Vec<Result<Vec<PathBuf>>> {
         let time = if wait { Duration::MAX } else { Duration::ZERO };
-        let mut saved = Vec::new();
-        self.running.retain(|job| match job.wait(time) {
-            Some(done) => {
-                saved.push(done);
-                false
-            }
-            None => true,
-        });
+        let mut saved: Vec<_> = self.failed.drain(..).map(Err).collect();
+        self.running.retain(|job| job.wait(time).map(|done| saved.push(done)).is_none());
         saved
     }
 }
 
-/// The name and the endings of files that are saved together, as `clreel-KIND-TIME.ENDING`.
-struct Files {
-    kind: &'static str,
-    time: SystemTime,
-    endings: Vec<&'static str>,
-}
-
-/// Creates the files in the first of `folders` that is writable, and makes `write` write them. Returns their paths.
+/// Creates files named `clreel-KIND-TIME.ENDING`, one for each of `endings`, in the first of `folders` that is writable, and
+/// makes `write` write them. Returns their paths.
 fn save_in(
     folders: &[PathBuf],
-    files: &Files,
+    kind: &str,
+    time: SystemTime,
+    endings: &[&str],
     write: impl FnOnce(&[PathBuf]) -> Result<()>,
 ) -> Result<Vec<PathBuf>> {
-    let Files { kind, time, endings } = files;
-    let (what, stem) = (format!("The {kind} could not be saved."), format!("clreel-{kind}-{}", stamp(*time)));
+    let (what, stem) = (format!("The {kind} could not be saved."), format!("clreel-{kind}-{}", stamp(time)));
     let paths = create_in(folders, &stem, what, |path| reserve(path, endings))?;
     let written = write(&paths);
     if written.is_err() {
@@ -204,6 +217,7 @@ fn stamp(now: SystemTime) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::app::test_folder;
 
     fn at(seconds: u64) -> SystemTime {
         SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
@@ -221,9 +235,8 @@ mod tests {
 
     #[test]
     fn names_in_use_are_left_alone() {
-        let folder = std::env::temp_dir().join(format!("clreel-save-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&folder);
-        std::fs::create_dir_all(&folder).unwrap();
+        let folder = test_folder("save");
+        let folder = &folder.0;
         let taken = folder.join(format!("clreel-stats-{}.json", stamp(at(0))));
         std::fs::write(&taken, "mine").unwrap();
         let fill = |paths: &[PathBuf]| {
@@ -232,16 +245,15 @@ mod tests {
         };
         let nowhere = folder.join("missing");
         let folders = [nowhere, folder.clone()];
-        let files = Files { kind: "stats", time: at(0), endings: vec!["csv", "json"] };
-        let made = save_in(&folders, &files, fill).unwrap();
+        let endings = ["csv", "json"];
+        let made = save_in(&folders, "stats", at(0), &endings, fill).unwrap();
         let name = |ending| folder.join(format!("clreel-stats-{}-2.{ending}", stamp(at(0))));
         assert_eq!(made, [name("csv"), name("json")]);
         assert_eq!(std::fs::read_to_string(&taken).unwrap(), "mine");
         // If writing fails, no file is left.
         let fail = |_: &[PathBuf]| Err(Error::new("No.", "", ""));
-        assert!(save_in(&folders, &files, fail).is_err());
+        assert!(save_in(&folders, "stats", at(0), &endings, fail).is_err());
         assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 3);
-        std::fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]

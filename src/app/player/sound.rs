@@ -1,9 +1,8 @@
 //! The movie's sound: it follows the movie's clock, and its measured position corrects that clock. Also the keys for volume and
 //! tracks.
 
-use super::PlayerContext;
+use super::*;
 use ::sound::{Sound, SoundStatus, Transport};
-use base::error::Error;
 use base::jobs::Waker;
 use engine::frame_loop::Schedule;
 use overlay::SoundView;
@@ -20,12 +19,8 @@ pub(super) struct SoundControl {
     feed: Option<SoundFeed>,
     /// The index of the sound track that plays.
     track: usize,
-    pub(super) volume: u32,
-    pub(super) is_muted: bool,
-    /// The status of the audio device and the track from which `view` was made.
-    status: SoundStatus,
-    /// The state of the sound that the overlay shows; `None` if the movie has no sound, or the user wants none.
-    pub(super) view: Option<SoundView>,
+    pub volume: u32,
+    pub is_muted: bool,
 }
 
 impl SoundControl {
@@ -34,15 +29,7 @@ impl SoundControl {
         let is_refused = cx.args.no_audio || base::environment::get("CLREEL_NO_AUDIO").is_some();
         let is_wanted = !is_refused && !cx.args.unpaced;
         let sound = is_wanted.then(|| Sound::start(waker.clone())).and_then(|sound| cx.or_notify(sound));
-        let control = Self {
-            sound,
-            feed: None,
-            track: 0,
-            volume: cx.args.volume,
-            is_muted: false,
-            status: SoundStatus::default(),
-            view: None,
-        };
+        let control = Self { sound, feed: None, track: 0, volume: cx.args.volume, is_muted: false };
         control.apply_volume();
         control
     }
@@ -70,11 +57,14 @@ impl SoundControl {
         let is_late = schedule.clock.give_up_sound();
         sound.take_errors().into_iter().for_each(|error| cx.notify(error, false));
         if is_late {
-            cx.notify(late_sound(&status), false);
-        }
-        if status != self.status {
-            self.status = status;
-            self.describe();
+            let device = match status {
+                SoundStatus::Device(name) => {
+                    format!("The audio device '{name}' has played nothing for two seconds.")
+                }
+                _ => "The audio device could not be opened within two seconds.".to_owned(),
+            };
+            let hint = "If nothing is heard, close other programs that use the device, or choose another one in the desktop's settings.";
+            cx.notify(Error::new("The sound begins later than the picture.", device, hint), false);
         }
     }
 
@@ -86,21 +76,16 @@ impl SoundControl {
         }
     }
 
-    /// Updates what the overlay shows about the sound.
-    fn describe(&mut self) {
-        self.view = self.described();
-    }
-
     /// Returns what the overlay shows about the sound; `None` if the movie has no sound, or the user wants none.
-    fn described(&self) -> Option<SoundView> {
-        let tracks = self.feed.as_ref().filter(|_| self.sound.is_some())?.tracks();
+    pub(super) fn view(&self) -> Option<SoundView> {
+        let (sound, tracks) = (self.sound.as_ref()?, self.feed.as_ref()?.tracks());
         let track = tracks.get(self.track)?;
         let name = if track.name.is_empty() { String::new() } else { format!(", {}", track.name) };
         let number = match tracks.len() {
             1 => String::new(),
             count => format!("track {} of {count}{name}: ", self.track + 1),
         };
-        let device = match &self.status {
+        let device = match sound.status() {
             SoundStatus::Device(name) => format!("Device: {name}."),
             SoundStatus::Opening => "The device is being opened.".to_owned(),
             SoundStatus::NoTrack => "This track cannot be played.".to_owned(),
@@ -116,12 +101,11 @@ impl SoundControl {
     }
 
     /// Makes the sound's thread play the current movie and track.
-    fn play(&mut self) {
+    fn play(&self) {
         if let Some(sound) = &self.sound {
             let feed = self.feed.clone().filter(|feed| !feed.tracks().is_empty());
             sound.play(feed.map(|feed| (feed, self.track)));
         }
-        self.describe();
     }
 
     fn apply_volume(&self) {
@@ -134,7 +118,6 @@ impl SoundControl {
     pub(super) fn set_volume(&mut self, percent: u32, is_muted: bool) -> String {
         (self.volume, self.is_muted) = (percent.min(MAX_VOLUME), is_muted);
         self.apply_volume();
-        self.describe();
         match (self.silence_reason(), self.is_muted) {
             (Some(reason), _) => reason.to_owned(),
             (None, true) => "Muted".to_owned(),
@@ -177,14 +160,4 @@ impl SoundControl {
     pub(super) fn end(&mut self) -> bool {
         self.sound.take().is_none_or(|mut sound| sound.end())
     }
-}
-
-/// Returns the warning that the picture is played although the sound has not begun.
-fn late_sound(status: &SoundStatus) -> Error {
-    let device = match status {
-        SoundStatus::Device(name) => format!("The audio device '{name}' has played nothing for two seconds."),
-        _ => "The audio device could not be opened within two seconds.".to_owned(),
-    };
-    let hint = "If nothing is heard, close other programs that use the device, or choose another one in the desktop's settings.";
-    Error::new("The sound begins later than the picture.", device, hint)
 }

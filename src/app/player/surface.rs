@@ -1,20 +1,21 @@
 //! The overlay's surface: passes the window's events to egui, and draws what egui has laid out with OpenGL.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use egui_winit::accesskit_winit;
+use egui::Event;
+use serde::Serialize;
 use winit::event::WindowEvent;
-use winit::event_loop::{ActiveEventLoop, EventLoopProxy};
+use winit::event_loop::ActiveEventLoop;
 use winit::window::Window;
 
-use super::{presses, texts};
-use crate::app::fonts::SystemFonts;
+use crate::app::fonts::{SystemFonts, fontconfig};
 use crate::app::settings::UI_SCALE;
-use crate::app::wake::Wake;
 use crate::gl_window::GlWindow;
 use base::error::{Error, Result};
 use base::jobs::Waker;
+use base::stderr::print_message;
 use engine::present::VideoQuad;
 use opengl::renderer::is_software;
 use opengl::timer::{GlTimer, Timing};
@@ -35,20 +36,20 @@ fn texture_side(most: usize, zooms: usize) -> usize {
 /// The painters of the picture and of the overlay in the window's OpenGL context, and the state of egui's input.
 pub(super) struct Surface {
     /// The painter that draws the picture (a frame or a scene's output) on the window.
-    pub(super) quad: VideoQuad,
+    pub quad: VideoQuad,
     painter: egui_glow::Painter,
-    egui: egui::Context,
-    fonts: SystemFonts,
-    input: egui_winit::State,
+    pub egui: egui::Context,
+    pub fonts: SystemFonts,
+    pub input: egui_winit::State,
     /// The user's scale of the overlay, as a factor of the scale that follows from the window's size.
-    pub(super) scale: f32,
+    pub scale: f32,
     /// The number of changes of egui's zoom so far.
     zooms: usize,
     /// The last event that moved the mouse; `None` if the mouse is not over the window.
     moved: Option<WindowEvent>,
     /// Input events that were held back for the next pass of egui, so that quick clicks are noticed.
-    later: Vec<egui::Event>,
-    texts: texts::TextFile,
+    later: Vec<Event>,
+    texts: TextFile,
     /// True if OpenGL is rendered by the CPU. Then glyphs are drawn without interpolation, which is faster.
     is_software: bool,
 }
@@ -71,7 +72,7 @@ impl Surface {
         })?;
         let egui = egui::Context::default();
         overlay::theme::apply(&egui);
-        let fonts = SystemFonts::provide(&egui, waker.clone());
+        let fonts = SystemFonts::provide(fontconfig, &egui, waker.clone());
         let is_software = is_software(gl);
         // Prerasterized discs would be scaled from the atlas, with interpolation.
         egui.options_mut(|options| options.tessellation_options.prerasterized_discs = !is_software);
@@ -79,42 +80,8 @@ impl Surface {
         egui.options_mut(|options| options.zoom_with_keyboard = false);
         let (root, side) = (egui::ViewportId::ROOT, Some(texture_side(painter.max_texture_side(), 0)));
         let input = egui_winit::State::new(egui.clone(), root, event_loop, None, None, side);
-        let texts = texts::TextFile::new();
-        Ok(Self {
-            quad,
-            painter,
-            egui,
-            fonts,
-            input,
-            scale,
-            zooms: 0,
-            moved: None,
-            later: Vec::new(),
-            texts,
-            is_software,
-        })
-    }
-
-    /// Lets screen readers read the overlay and act on it. Must be called before the window is visible for the first time, as
-    /// AccessKit requires. Requests of screen readers arrive as events of `proxy`.
-    pub(super) fn offer_access(
-        &mut self,
-        event_loop: &ActiveEventLoop,
-        window: &Window,
-        proxy: EventLoopProxy<Wake>,
-    ) {
-        self.input.init_accesskit(event_loop, window, proxy);
-    }
-
-    /// Handles a request of a screen reader. Before the first request, egui does not build the overlay's accessibility tree.
-    pub(super) fn access(&mut self, event: accesskit_winit::WindowEvent) {
-        match event {
-            accesskit_winit::WindowEvent::InitialTreeRequested => self.egui.enable_accesskit(),
-            accesskit_winit::WindowEvent::ActionRequested(request) => {
-                self.input.on_accesskit_action_request(request);
-            }
-            accesskit_winit::WindowEvent::AccessibilityDeactivated => self.egui.disable_accesskit(),
-        }
+        let (zooms, moved, later, texts) = (0, None, Vec::new(), TextFile::new());
+        Ok(Self { quad, painter, egui, fonts, input, scale, zooms, moved, later, texts, is_software })
     }
 
     /// Multiplies the user's scale of the overlay by a factor; `None` resets the scale to 1.
@@ -141,14 +108,9 @@ impl Surface {
         let response = self.input.on_window_event(window, event);
         if !has_field {
             // The key that opens a field is not typed into it.
-            self.input.egui_input_mut().events.retain(|event| !matches!(event, egui::Event::Text(_)));
+            self.input.egui_input_mut().events.retain(|event| !matches!(event, Event::Text(_)));
         }
         response.repaint
-    }
-
-    /// Makes egui use the fonts that were found since the last call; returns true if any were found.
-    pub(super) fn poll_fonts(&self) -> bool {
-        self.fonts.poll(&self.egui)
     }
 
     /// Lays out and draws the overlay, which `contents` builds, in this window. Returns the delay until the overlay must be
@@ -164,12 +126,15 @@ impl Surface {
         self.fit(window, size);
         let mut raw_input = self.input.take_egui_input(window);
         raw_input.events.splice(0..0, self.later.drain(..));
-        self.later = presses::hold_back(&mut raw_input.events);
+        self.later = hold_back(&mut raw_input.events);
         let mut output = self.egui.run_ui(raw_input, contents);
         self.input.handle_platform_output(window, output.platform_output);
         self.texts.write(&output.shapes, output.pixels_per_point);
         if self.is_software {
-            use_nearest_glyph_pixels(&mut output.textures_delta);
+            // Glyphs begin at whole pixels, and everything else uses one white pixel of the atlas, so the picture is the same
+            // without interpolation, with less work for the CPU.
+            let atlas = output.textures_delta.set.get_mut(&egui::TextureId::default());
+            atlas.into_iter().flatten().for_each(|image| image.options = egui::TextureOptions::NEAREST);
         }
         let primitives = self.egui.tessellate(output.shapes, output.pixels_per_point);
         let (size, scale) = ([size.0, size.1], output.pixels_per_point);
@@ -213,16 +178,78 @@ impl Surface {
     }
 }
 
-/// Makes egui draw glyphs without interpolation. Glyphs begin at whole pixels, and everything else uses one white pixel of the
-/// atlas, so the picture is the same, with less work for a CPU that renders OpenGL.
-fn use_nearest_glyph_pixels(delta: &mut egui::TexturesDelta) {
-    let of_atlas = delta.set.iter_mut().filter(|(id, _)| **id == egui::TextureId::default());
-    of_atlas.flat_map(|(_, images)| images).for_each(|image| image.options = egui::TextureOptions::NEAREST);
+/// Delays quick clicks, so that egui sees press and release of a mouse button in different passes: egui ignores a click on a
+/// slider or seek bar whose press and release are in one pass, which happens where drawing takes long. If `events` contain a press
+/// and the release of the same button, removes the release and all later events from `events`, and returns them for the next
+/// pass; returns nothing otherwise.
+fn hold_back(events: &mut Vec<Event>) -> Vec<Event> {
+    let mut down = Vec::new();
+    let at = events.iter().position(|event| match event {
+        Event::PointerButton { button, pressed: true, .. } => {
+            down.push(*button);
+            false
+        }
+        Event::PointerButton { button, pressed: false, .. } => down.contains(button),
+        _ => false,
+    });
+    at.map_or_else(Vec::new, |at| events.split_off(at))
+}
+
+/// A text in the overlay, and its rectangle in pixels of the window, as a JSON object.
+#[derive(Serialize)]
+struct Text<'a> {
+    text: &'a str,
+    x: f32,
+    y: f32,
+    width: f32,
+    height: f32,
+}
+
+/// The file for the overlay's texts, for tests: a JSON list of [`Text`]s, written whenever the texts change. Also its last
+/// contents.
+struct TextFile {
+    path: Option<PathBuf>,
+    written: Vec<u8>,
+}
+
+impl TextFile {
+    /// Takes the path of the file from the environment; no file is written if that names none.
+    fn new() -> Self {
+        let path = base::environment::get("CLREEL_TEXTS").filter(|path| !path.is_empty()).map(PathBuf::from);
+        Self { path, written: Vec::new() }
+    }
+
+    /// Writes the texts among these shapes to the file if they have changed; `scale` is the number of pixels per point. After
+    /// an error nothing is written any more.
+    fn write(&mut self, shapes: &[egui::epaint::ClippedShape], scale: f32) {
+        let Some(path) = &self.path else { return };
+        let texts = overlay::texts(shapes);
+        let rows = texts.iter().map(|(text, rect)| Text {
+            text,
+            x: rect.left() * scale,
+            y: rect.top() * scale,
+            width: rect.width() * scale,
+            height: rect.height() * scale,
+        });
+        let Ok(json) = serde_json::to_vec(&rows.collect::<Vec<_>>()) else { return };
+        if json == self.written {
+            return;
+        }
+        // The file is written under another name and then renamed, so that nobody reads an incomplete file.
+        let part = path.with_extension("part");
+        if let Err(error) = std::fs::write(&part, &json).and_then(|()| std::fs::rename(&part, path)) {
+            print_message(format_args!("'{}' cannot be written: {error}.", base::text::name(path)));
+            self.path = None;
+        }
+        self.written = json;
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::texture_side;
+    use egui::{Modifiers, PointerButton, pos2};
+
+    use super::*;
 
     #[test]
     fn the_atlas_has_the_glyphs_of_one_zoom() {
@@ -245,5 +272,30 @@ mod tests {
             output.textures_delta.clear();
         }
         assert_eq!(largest, first);
+    }
+
+    fn button(button: PointerButton, pressed: bool) -> Event {
+        Event::PointerButton { pos: pos2(1.0, 2.0), button, pressed, modifiers: Modifiers::NONE }
+    }
+
+    #[test]
+    fn a_release_comes_a_pass_after_its_press() {
+        let (left, right) = (PointerButton::Primary, PointerButton::Secondary);
+        let moved = Event::PointerMoved(pos2(3.0, 4.0));
+        // The release of a button that was pressed before, then two clicks.
+        let (down, up) = (button(left, true), button(left, false));
+        let other = button(right, false);
+        let click = [down.clone(), up.clone()];
+        let mut events = vec![up.clone(), down, other, moved.clone(), up];
+        events.extend(click);
+        let all = events.clone();
+        let mut passes = Vec::new();
+        while !events.is_empty() {
+            let later = hold_back(&mut events);
+            passes.push(std::mem::replace(&mut events, later));
+        }
+        assert_eq!(passes, [all[..4].to_vec(), all[4..6].to_vec(), all[6..].to_vec()]);
+        let mut none = vec![moved];
+        assert!(hold_back(&mut none).is_empty() && none.len() == 1);
     }
 }

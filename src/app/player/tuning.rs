@@ -6,15 +6,12 @@
 //! automatically when `auto` is chosen and the cache has no result; on CPU devices, which also decode the movie, only in a
 //! pause. The button *Tune* starts a search in any case.
 
-use std::time::{Duration, Instant};
-
-use super::PlayerContext;
-use super::devices::Devices;
+use super::*;
 use crate::app::builder::Request;
 use crate::app::lane::{Slot, Task, Worker};
 use base::timing::log::{self, Event, Track};
 use box_filter::tuned::{self, RADIUS_RANGES, SizeClass, radius_class};
-use box_filter::{Code, Config, VariantId};
+use box_filter::{Code, Config};
 use compute::cache::{self, Cache};
 use compute::trial::Child;
 use ladder::runner::{LadderRunner, cache_class};
@@ -25,16 +22,6 @@ use overlay::{JobState, Tuning};
 
 /// The delay before a search starts after a change of device, size or radius: a slider may move on.
 const SEARCH_DELAY: Duration = Duration::from_secs(1);
-/// The environment variable that names the variants among which is searched, separated by commas.
-const VARIABLE: &str = "CLREEL_TUNE_VARIANTS";
-
-/// Returns the variants in a comma-separated list of names that can be tuned; all variants that can be tuned if the list has
-/// none of them.
-fn named_variants(names: &str) -> Vec<VariantId> {
-    let named: Vec<VariantId> = names.split(',').filter_map(|name| name.trim().parse().ok()).collect();
-    let known: Vec<_> = tuned::variants().into_iter().filter(|id| named.contains(id)).collect();
-    if known.is_empty() { tuned::variants() } else { known }
-}
 
 /// The case of a search: the index of the device, the group of picture sizes that share a result, and the number of the
 /// group of radii that share a result.
@@ -54,15 +41,6 @@ pub(super) struct BackgroundTuning {
     /// True if `shown` belongs to the current search. A search that started automatically is shown only once it measures, since
     /// it may have to wait or may find a result in the cache.
     is_shown: bool,
-}
-
-/// Returns what a search would apply to now, with the device in use and the size of the pictures; `None` if there is no device
-/// or no picture.
-fn search_key(devices: &Devices, cx: &PlayerContext) -> Option<(Key, Device, (u32, u32))> {
-    let device = devices.running.device()?.clone();
-    let size = cx.frames.presenter.screen.size()?;
-    let class = radius_class(cx.frames.choice.filter().1);
-    Some(((device.info.index, SizeClass::of(size.0, size.1), class), device, size))
 }
 
 impl BackgroundTuning {
@@ -86,7 +64,11 @@ impl BackgroundTuning {
     /// the results of the search.
     pub(super) fn update(&mut self, devices: &Devices, cx: &mut PlayerContext) {
         self.poll(devices, cx);
-        let now = search_key(devices, cx);
+        // What a search would apply to now, with the device in use and the size of the pictures.
+        let class = radius_class(cx.frames.choice.filter().1);
+        let now = devices.running.device().cloned().zip(cx.frames.presenter.screen.size());
+        let now = now
+            .map(|(device, size)| ((device.info.index, SizeClass::of(size.0, size.1), class), device, size));
         if now.as_ref().map(|(key, ..)| *key) != self.key.map(|(key, _)| key) {
             self.cancel();
             self.key = now.as_ref().map(|(key, ..)| (*key, Instant::now()));
@@ -94,30 +76,32 @@ impl BackgroundTuning {
         }
         let (Some(subject), Some((_, since))) = (now, self.key) else { return };
         // A script that counts frames measures the movie alone.
-        let auto = cx.frames.choice.filter().0.is_auto() && cx.args.frames.is_none();
+        let auto = cx.chosen().is_auto() && cx.args.frames.is_none();
         if !auto && !self.is_requested {
             return self.cancel();
         }
         let wait = SEARCH_DELAY.saturating_sub(since.elapsed());
-        match self.search.is_under_way() || self.is_over && !self.is_requested {
-            true => {}
-            false if self.is_requested || wait.is_zero() => self.start(subject, cx),
+        if self.search.is_under_way() || self.is_over && !self.is_requested {
+            return;
+        }
+        match self.is_requested || wait.is_zero() {
+            true => self.start(subject, cx),
             false => cx.repaints.redraw_within(wait),
         }
     }
 
     /// Requests a search for the fastest variant, even if the cache has a result already.
-    pub(super) fn tune_now(&mut self, devices: &Devices, cx: &mut PlayerContext) {
+    pub(super) fn tune_now(&mut self, devices: &Devices) {
         self.cancel();
         self.is_requested = devices.running.device().is_some();
-        cx.repaints.redraw_soon();
     }
 
     /// Starts a search on this device for pictures of this size; `key` is what the search applies to.
     fn start(&mut self, (key, device, size): (Key, Device, (u32, u32)), cx: &mut PlayerContext) {
         let (_, size_class, class) = key;
         let (_, radius) = RADIUS_RANGES[class.min(RADIUS_RANGES.len() - 1)];
-        let variants = named_variants(&base::environment::text(VARIABLE).unwrap_or_default());
+        let names = base::environment::text("CLREEL_TUNE_VARIANTS").unwrap_or_default();
+        let variants = selected(tuned::variants(), &names, |name| name.parse().ok());
         let ladder = BoxFilter::on_noise(size);
         let mut configs = tune::initial_configs(&ladder, &device.info, &ladder.case(0));
         configs.retain(|(variant, _)| variants.iter().any(|id| id.name == *variant));
@@ -180,7 +164,7 @@ impl BackgroundTuning {
             Some(Ok(search)) => {
                 self.shown.copy_ms = search.peak.map(|peak| peak.time.p50);
                 self.shown.trials = search.trials;
-                devices.builds.request(Request::Again(VariantId::auto()));
+                devices.builds.builder.request(Request::Again(VariantId::auto()));
             }
             Some(Err(error)) => {
                 self.is_shown = true;
@@ -222,10 +206,11 @@ mod tests {
 
     #[test]
     fn a_variable_narrows_the_search_down() {
-        assert_eq!(named_variants("flat, fused"), [named("fused"), named("flat")]);
-        assert_eq!(named_variants("flat,nonsense"), [named("flat")]);
+        let selected = |names| selected(tuned::variants(), names, |name| name.parse().ok());
+        assert_eq!(selected("flat, fused"), [named("fused"), named("flat")]);
+        assert_eq!(selected("flat,nonsense"), [named("flat")]);
         for nothing in ["", "nonsense", "off"] {
-            assert_eq!(named_variants(nothing), tuned::variants());
+            assert_eq!(selected(nothing), tuned::variants());
         }
     }
 }

@@ -1,12 +1,9 @@
 //! The user's control of the wipe, which shows two filters of one frame, separated by a line: the filter of the second side,
 //! and the comparison of both sides.
 
-use super::PlayerContext;
-use super::devices::Devices;
-use super::movies::Movies;
-use base::error::Error;
+use super::*;
 use box_filter::MAX_RADIUS;
-use engine::frame_loop::{SecondFilter, VariantStatus};
+use engine::frame_loop::SecondFilter;
 use overlay::Action;
 
 /// Applies the key of a variant or radius to the second side of the wipe if the mouse is over that side. Returns true if the
@@ -84,9 +81,14 @@ fn prefer_second(second: SecondFilter, devices: &mut Devices, cx: &mut PlayerCon
 /// comparison of the sides if there is no device. Shows the error that has ended or stopped either.
 pub(super) fn update(movies: &Movies, devices: &Devices, cx: &mut PlayerContext) {
     cx.frames.wipe.is_suspended = !movies.is_movie();
-    devices.builds.end_stale_wipe(&devices.running, cx);
+    let (wiped_on, number) = (devices.builds.wiped_on, devices.running.number());
+    if (wiped_on.is_none() || wiped_on != number)
+        && cx.frames.wipe.second().is_some_and(|second| second.version.is_some())
+    {
+        cx.frames.wipe.set_second(None);
+    }
     if let Some(SecondFilter { filter: (variant, _), version: None }) = cx.frames.wipe.second()
-        && let Some(VariantStatus::Unavailable(error)) = devices.running.status(variant)
+        && let Some(VariantStatus::Unavailable(error)) = devices.running.statuses.get(variant)
     {
         cx.frames.wipe.end(error.clone());
     }

@@ -1,43 +1,27 @@
 //! The window's requests to the builder (the thread that compiles programs), and the processing of the builder's results.
 
-use super::candidate::Candidate;
-use super::opening::PreparedDevice;
-use super::running::RunningDevice;
-use crate::app::builder::{Builder, BuilderMessage, Judged, News, Part, Request, Start};
-use crate::app::player::PlayerContext;
-use base::error::Error;
-use box_filter::VariantId;
-use engine::frame_loop::{SecondFilter, VariantStatus};
-use engine::sharing::Sharing;
+use super::*;
+use crate::app::builder::{Judged, Start};
+use engine::frame_loop::SecondFilter;
 use engine::{Measurements, TrialCase};
-use opencl::cl::is_device_failure;
 use overlay::{Subject, Validation};
 
 /// The window's handle of the builder, results that the window has yet to process, and the state of requests.
 pub(crate) struct Builds {
-    builder: Builder,
-    /// The results that [`Builds::take_news`] has yet to return.
-    news: Vec<News>,
+    pub builder: Builder,
+    /// The results for the device in use that [`LiveKernels`](super::super::kernels::LiveKernels) has yet to process.
+    pub news: Vec<News>,
     /// The number of the newest version of the chosen variant's kernels until a picture made with it is on the screen; `None`
     /// afterwards.
-    unseen: Option<u64>,
+    pub(super) unseen: Option<u64>,
     /// The number of the context for which the version on the second side of a wipe was built; `None` if none was built.
-    wiped_on: Option<u64>,
+    pub wiped_on: Option<u64>,
     /// The number of times that the builder was restarted for the device in use. Requests from before a restart may stay
     /// unanswered.
-    pub(crate) restarts: u32,
+    pub restarts: u32,
 }
 
 impl Builds {
-    /// Creates the state without requests.
-    pub(super) fn new(builder: Builder) -> Self {
-        Self { builder, news: Vec::new(), unseen: None, wiped_on: None, restarts: 0 }
-    }
-
-    pub(super) fn poll(&self) -> Option<BuilderMessage> {
-        self.builder.poll()
-    }
-
     /// Notifies the builder once a picture made with the newest version of the edited kernels is on the screen.
     pub(super) fn report_shown(&mut self, cx: &mut PlayerContext) {
         if let Some(version) = self.unseen.take_if(|_| !cx.frames.presenter.screen.is_outdated()) {
@@ -53,7 +37,7 @@ impl Builds {
         running: &mut RunningDevice,
         cx: &mut PlayerContext,
     ) -> Option<(VariantId, Error)> {
-        let chosen = cx.frames.choice.filter().0;
+        let chosen = cx.chosen();
         match &part.news {
             News::Variant(id, Ok(())) => {
                 cx.frames.waits_for_filter &= *id != chosen;
@@ -126,28 +110,6 @@ impl Builds {
         running.report_failed_trials(cx);
     }
 
-    /// Ends the wipe between two versions of the edited kernels if its second side was built for another device than the one in
-    /// use.
-    pub(crate) fn end_stale_wipe(&self, running: &RunningDevice, cx: &mut PlayerContext) {
-        let is_current = self.wiped_on.is_some() && self.wiped_on == running.number();
-        if !is_current && cx.frames.wipe.second().is_some_and(|second| second.version.is_some()) {
-            cx.frames.wipe.set_second(None);
-        }
-    }
-
-    pub(crate) fn request(&self, request: Request) {
-        self.builder.request(request);
-    }
-
-    pub(super) fn prefer(&self, id: VariantId) {
-        self.builder.prefer(id);
-    }
-
-    /// Removes and returns the results for the device in use that arrived since the last call.
-    pub(crate) fn take_news(&mut self) -> Vec<News> {
-        std::mem::take(&mut self.news)
-    }
-
     /// Starts to build all programs for a context. If the builder's thread is stuck in a driver call for another context, a new
     /// thread replaces it.
     pub(super) fn start(&mut self, start: Start, cx: &mut PlayerContext) {
@@ -155,17 +117,8 @@ impl Builds {
             let renewed = self.builder.renew(cx.args.trial.timeouts.kernel_timeout, &cx.waker);
             cx.or_notify(renewed);
         }
-        self.builder.prefer(cx.frames.choice.filter().0);
+        self.builder.prefer(cx.chosen());
         self.builder.request(Request::Start(start));
-    }
-
-    /// If the builder's thread is stuck in a driver call for the previous device, replaces it by a new thread, which builds for
-    /// the prepared device.
-    pub(super) fn avoid_stalled(&mut self, prepared: Option<&PreparedDevice>, cx: &mut PlayerContext) {
-        let stalled = |prepared: &&PreparedDevice| self.builder.is_stalled_for_other(prepared.start.number);
-        if let Some(start) = prepared.filter(stalled).map(|prepared| prepared.start.clone()) {
-            self.start(start, cx);
-        }
     }
 
     /// Restarts the builder for the device in use, after the builder has worked for a device that cannot be used, or if nothing
@@ -175,7 +128,7 @@ impl Builds {
         self.restarts += 1;
         let variants = running.statuses.rebuild();
         let to_texture = running.sharing == Sharing::ZeroCopy;
-        let Some(requests) = self.builder.sender() else { return };
+        let Some(requests) = self.builder.requests.clone() else { return };
         cx.frames.filters.workers.forget_requests();
         cx.frames.filters.workers.with_pipeline(move |pipeline| {
             let (cl, corrector) = (pipeline.cl.clone(), !pipeline.conversions.can_correct());
@@ -197,26 +150,7 @@ impl Builds {
             (cx.frames.choice.measuring != Measurements::default(), cx.frames.wipe.compares());
         let measured_size = cx.frames.presenter.screen.size().filter(|_| measures);
         for need in cx.frames.filters.workers.take_needs(measured_size, compares) {
-            self.request(Request::Need(need));
-        }
-    }
-
-    /// Ends the builder. Returns true if its thread has ended and dropped its context; false if the thread may still run.
-    #[must_use]
-    pub(super) fn shut_down(&mut self) -> bool {
-        self.builder.shut_down()
-    }
-}
-
-impl PreparedDevice {
-    /// Adds the programs of a builder's result to the pipeline of the prepared device, and updates the statuses of its
-    /// variants.
-    pub(super) fn add(&mut self, part: Part) {
-        if let News::Variant(id, made) = part.news {
-            self.statuses.set(id, made.err().map_or(VariantStatus::Ready, VariantStatus::Unavailable));
-        }
-        if let Some(pipeline) = self.held.pipeline_mut() {
-            (part.install)(pipeline);
+            self.builder.request(Request::Need(need));
         }
     }
 }

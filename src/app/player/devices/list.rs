@@ -6,25 +6,22 @@
 //! device only after a child process has done so without a crash.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use crate::app::player::PlayerContext;
+use super::*;
 use crate::probe::{self, DrivingDevice, SharingCache, SharingTest};
 use base::device::{DeviceInfo, DeviceKind};
-use base::error::{Error, Result};
-use base::jobs::{Job, JobMessage, Reporter};
-use engine::sharing::{self, Sharing};
+use base::jobs::{JobMessage, Reporter};
+use engine::sharing;
 use opencl::cards;
-use opencl::cl::{Device, select_device};
+use opencl::cl::select_device;
 use opencl::drivers::{self, Driver};
-use opencl::watch;
-use overlay::{DeviceRow, DeviceState};
+use overlay::DeviceState;
 
 /// A device, and the results of using it since the window was opened.
-struct ListedDevice {
+pub(super) struct ListedDevice {
     device: Device,
     /// The way in which this process shares textures with the device; `None` until the device was opened here.
-    sharing: Option<Sharing>,
+    pub sharing: Option<Sharing>,
     /// The result of testing in a child process whether the device shares textures, now or at an earlier start; `None` while it
     /// is unknown.
     tested: Option<SharingTest>,
@@ -39,7 +36,7 @@ pub(crate) struct DeviceList {
     /// True once the machine's devices are known.
     pub(super) is_complete: bool,
     /// Messages about drivers that provide no device, and about GPUs for which there is no device or more than one.
-    pub(crate) remarks: Vec<String>,
+    pub remarks: Vec<String>,
     known: Option<Arc<SharingCache>>,
     /// The job that tests the sharing of devices without a known result. It reports results with positions in `devices`.
     tests: Option<Job<(), (usize, SharingTest)>>,
@@ -48,7 +45,8 @@ pub(crate) struct DeviceList {
 }
 
 impl DeviceList {
-    /// Sets the machine's devices, and starts to test those for which it is unknown whether they share textures.
+    /// Sets the machine's devices. Reads the cached results of sharing tests, and starts a child process that tests the devices
+    /// without a result. With `--no-sharing`, no device is tested.
     pub(super) fn fill(&mut self, devices: Vec<Device>, cx: &mut PlayerContext) {
         if !devices.is_empty() {
             drivers::failures().into_iter().for_each(|failure| cx.notify(failure, false));
@@ -58,63 +56,6 @@ impl DeviceList {
         let listed = |device| ListedDevice { device, sharing: None, tested: None, failure: None };
         self.devices = devices.into_iter().map(listed).collect();
         self.is_complete = true;
-        self.test_sharing(cx);
-    }
-
-    /// Returns the devices in the order of their indices.
-    pub(super) fn devices(&self) -> impl Iterator<Item = &Device> {
-        self.devices.iter().map(|listed| &listed.device)
-    }
-
-    pub(super) fn device(&self, index: usize) -> Option<&Device> {
-        self.get(index).map(|listed| &listed.device)
-    }
-
-    /// Returns the position of the device after the one with this index; the first device comes after the last one. Returns the
-    /// position of the first device if no device has this index, and `None` if the list is empty.
-    pub(super) fn next_position(&self, index: Option<usize>) -> Option<usize> {
-        let at = self.devices().position(|device| Some(device.info.index) == index);
-        let next = at.map_or(0, |at| (at + 1) % self.devices.len());
-        (next < self.devices.len()).then_some(next)
-    }
-
-    fn get(&self, index: usize) -> Option<&ListedDevice> {
-        self.devices.iter().find(|listed| listed.device.info.index == index)
-    }
-
-    fn get_mut(&mut self, index: usize) -> Option<&mut ListedDevice> {
-        self.devices.iter_mut().find(|listed| listed.device.info.index == index)
-    }
-
-    /// Returns the result of testing whether a device shares textures; `None` while it is unknown.
-    pub(super) fn tested(&self, device: &Device) -> Option<&SharingTest> {
-        self.get(device.info.index)?.tested.as_ref()
-    }
-
-    /// Sets the error for which the device with this index cannot be used; `None` marks it as usable.
-    pub(super) fn set_failure(&mut self, index: usize, error: Option<&Error>) {
-        if let Some(listed) = self.get_mut(index) {
-            listed.failure = error.cloned();
-        }
-    }
-
-    /// Stores how a device that was opened in this process shares textures.
-    pub(super) fn set_sharing(&mut self, device: &Device, sharing: Sharing) {
-        if let Some(listed) = self.get_mut(device.info.index) {
-            listed.sharing = Some(sharing);
-        }
-    }
-
-    /// Returns the overlay's row for each device; `None` until the devices are known. `running` is the index of the device in
-    /// use, and `next` that of the device that is being prepared.
-    pub(super) fn rows(&self, running: Option<usize>, next: Option<usize>) -> Option<Vec<DeviceRow<'_>>> {
-        let row = |listed| row(listed, running, next);
-        self.is_complete.then(|| self.devices.iter().map(row).collect())
-    }
-
-    /// Reads the cached results of sharing tests, and starts a child process that tests the devices without a result. With
-    /// `--no-sharing`, no device is tested.
-    fn test_sharing(&mut self, cx: &mut PlayerContext) {
         if cx.args.no_sharing {
             return self.end_tests("--no-sharing was given");
         }
@@ -143,6 +84,52 @@ impl DeviceList {
             Ok(job) => self.tests = Some(job),
             Err(error) => self.end_tests(&error.why),
         }
+    }
+
+    /// Returns the devices in the order of their indices.
+    pub(super) fn devices(&self) -> impl Iterator<Item = &Device> {
+        self.devices.iter().map(|listed| &listed.device)
+    }
+
+    pub(super) fn device(&self, index: usize) -> Option<&Device> {
+        self.get(index).map(|listed| &listed.device)
+    }
+
+    fn get(&self, index: usize) -> Option<&ListedDevice> {
+        self.devices.iter().find(|listed| listed.device.info.index == index)
+    }
+
+    pub(super) fn get_mut(&mut self, index: usize) -> Option<&mut ListedDevice> {
+        self.devices.iter_mut().find(|listed| listed.device.info.index == index)
+    }
+
+    /// Returns the result of testing whether a device shares textures; `None` while it is unknown.
+    pub(super) fn tested(&self, device: &Device) -> Option<&SharingTest> {
+        self.get(device.info.index)?.tested.as_ref()
+    }
+
+    /// Sets the error for which the device with this index cannot be used; `None` marks it as usable.
+    pub(super) fn set_failure(&mut self, index: usize, error: Option<&Error>) {
+        if let Some(listed) = self.get_mut(index) {
+            listed.failure = error.cloned();
+        }
+    }
+
+    /// Returns the overlay's row for each device; `None` until the devices are known. `running` is the index of the device in
+    /// use, and `next` that of the device that is being prepared.
+    pub(super) fn rows(&self, running: Option<usize>, next: Option<usize>) -> Option<Vec<DeviceRow<'_>>> {
+        let rows = self.devices.iter().map(|listed| {
+            let info = &listed.device.info;
+            let state = match Some(info.index) {
+                index if next == index => DeviceState::Preparing,
+                index if running == index => DeviceState::InUse,
+                _ => DeviceState::Idle,
+            };
+            let tested = listed.tested.as_ref().map(|tested| &tested.sharing);
+            let sharing = listed.sharing.as_ref().or(tested);
+            DeviceRow { info, sharing, state, failure: listed.failure.as_ref() }
+        });
+        self.is_complete.then(|| rows.collect())
     }
 
     /// Processes the results of sharing tests that have arrived since the last call.
@@ -210,13 +197,21 @@ impl DeviceList {
             }
             let driving = match &self.driving {
                 Some(_) => Job::take_result(&mut self.driving, Duration::ZERO)?,
-                None => match query_driving_device(safe, cx) {
-                    Ok(job) => {
-                        self.driving = Some(job);
-                        return None;
+                None => {
+                    // The drivers are asked in a job, since each call may stall.
+                    let properties = cx.gl_window.opencl_properties();
+                    let ask = move |_: &_| {
+                        let _watched = watch::on_device("", "it is asked which device drives the window");
+                        Ok(sharing::driving_device(&safe, &properties).map(|device| device.info.index))
+                    };
+                    match Job::spawn("driving", "The drivers could not be asked.", &cx.waker, ask) {
+                        Ok(job) => {
+                            self.driving = Some(job);
+                            return None;
+                        }
+                        Err(error) => Err(error),
                     }
-                    Err(error) => Err(error),
-                },
+                }
             };
             if let Ok(Some(driving)) = driving {
                 return self.device(driving).cloned().map(Ok);
@@ -225,26 +220,4 @@ impl DeviceList {
         let all: Vec<Device> = self.devices().cloned().collect();
         Some(select_device(&all, None))
     }
-}
-
-/// Returns the overlay's row for a device.
-fn row(listed: &ListedDevice, running: Option<usize>, next: Option<usize>) -> DeviceRow<'_> {
-    let info = &listed.device.info;
-    let state = match Some(info.index) {
-        index if next == index => DeviceState::Preparing,
-        index if running == index => DeviceState::InUse,
-        _ => DeviceState::Idle,
-    };
-    let tested = listed.tested.as_ref().map(|tested| &tested.sharing);
-    let sharing = listed.sharing.as_ref().or(tested);
-    DeviceRow { info, sharing, state, failure: listed.failure.as_ref() }
-}
-
-/// Starts a job that asks the drivers of these devices which device renders the window. It is a job since each call may stall.
-fn query_driving_device(safe: Vec<Device>, cx: &mut PlayerContext) -> Result<Job<Option<usize>>> {
-    let properties = cx.gl_window.opencl_properties();
-    Job::spawn("driving", "The drivers could not be asked.", &cx.waker, move |_: &_| {
-        let _watched = watch::on_device("", "it is asked which device drives the window");
-        Ok(sharing::driving_device(&safe, &properties).map(|device| device.info.index))
-    })
 }

@@ -11,44 +11,44 @@
 mod builds;
 mod candidate;
 mod list;
-mod opening;
 mod recovery;
 mod running;
-mod selection;
-mod silence;
-mod statuses;
 
 use std::time::{Duration, Instant};
 
 use super::PlayerContext;
-use crate::app::builder::{Builder, BuilderMessage, Part, Request};
+use crate::app::builder::{Builder, BuilderMessage, News, Part, Request};
 use crate::app::kernels::CurrentSources;
 use base::error::{Error, Result};
 use base::jobs::Job;
 use box_filter::{OWN_FILE, VariantId};
 use builds::Builds;
-use candidate::Candidate;
+use candidate::{Candidate, DeviceOpening, PreparedDevice};
 use compute::BackEnd;
 use engine::frame_loop::{FrameLoop, VariantStatus};
 use engine::sharing::Sharing;
 use list::DeviceList;
 use opencl::cl::{Device, is_device_failure};
+use opencl::clock::Clock;
 use opencl::watch;
-use opening::{DeviceOpening, PreparedDevice};
-use overlay::DeviceRow;
+use overlay::{DeviceRow, Notice};
 use recovery::{DeviceFailure, Recovery};
-use running::RunningDevice;
-use silence::SilenceNotice;
-use statuses::Statuses;
+use running::{RunningDevice, Statuses};
+
+/// The time that a driver may spend in one call before the user is told that it does not respond.
+const NOTICE_DELAY: Duration = Duration::from_millis(1500);
 
 /// The state of all OpenCL devices: the list of devices, the device in use, the device that is to replace it, and the builder.
 pub(super) struct Devices {
-    pub(super) list: DeviceList,
-    pub(super) running: RunningDevice,
-    pub(super) candidate: Candidate,
-    pub(super) builds: Builds,
-    pub(super) recovery: Recovery,
-    silence: SilenceNotice,
+    pub list: DeviceList,
+    pub running: RunningDevice,
+    pub candidate: Candidate,
+    pub builds: Builds,
+    pub recovery: Recovery,
+    /// The number of contexts that were opened so far; numbers new contexts.
+    contexts: u64,
+    /// The message that tells the user that a driver does not respond; `None` while all drivers respond.
+    silence: Option<Error>,
     /// The device that the command line selects; `None` if it selects none.
     named: Option<Device>,
 }
@@ -62,13 +62,17 @@ impl Devices {
         frames: &FrameLoop,
         sources: &CurrentSources,
     ) -> Self {
+        let (in_use, info, clock, has_reported) = (None, None, Clock::default(), false);
+        let (statuses, sharing) = (Statuses::new(frames, sources), Sharing::copy("OpenCL is not there yet"));
+        let running = RunningDevice { in_use, info, clock, statuses, sharing, has_reported };
         Self {
             list: DeviceList::default(),
-            running: RunningDevice::new(Statuses::new(frames, sources)),
+            running,
             candidate: Candidate::default(),
-            builds: Builds::new(builder),
+            builds: Builds { builder, news: Vec::new(), unseen: None, wiped_on: None, restarts: 0 },
             recovery: Recovery::default(),
-            silence: SilenceNotice::default(),
+            contexts: 0,
+            silence: None,
             named,
         }
     }
@@ -76,19 +80,32 @@ impl Devices {
     /// Processes new results of the jobs that find devices, build programs and test sharing; opens and prepares the requested
     /// device. Must be called in each turn of the event loop.
     pub(crate) fn update(&mut self, cx: &mut PlayerContext) {
-        while let Some(message) = self.builds.poll() {
+        while let Some(message) = self.builds.builder.poll() {
             self.take_built(message, cx);
         }
         self.builds.report_shown(cx);
         self.list.poll_tests(cx);
-        self.choose_first(cx);
-        if let Some(device) = self.candidate.to_open()
-            && self.list.may_share(&device).is_some()
+        if matches!(self.candidate, Candidate::First) {
+            // The device that the command line selects, or the best device.
+            match self.named.clone().map(Ok).or_else(|| self.list.first_device(cx)) {
+                Some(Ok(device)) => self.candidate = Candidate::Requested { device, is_drawn: true },
+                Some(Err(error)) => {
+                    self.candidate = Candidate::None;
+                    self.mark_opencl_unavailable(&error, cx);
+                    cx.notify(error, true);
+                }
+                None => {}
+            }
+        }
+        if let Candidate::Requested { device, is_drawn: true } = &self.candidate
+            && self.list.may_share(device).is_some()
         {
-            self.candidate.clear();
-            match DeviceOpening::start(&device, true, &self.list, cx) {
-                Ok(opening) => self.candidate.open(opening),
-                Err(failure) => self.candidate_failed(failure, cx),
+            match DeviceOpening::start(device, true, &self.list, cx) {
+                Ok(opening) => self.candidate = Candidate::Opening(opening),
+                Err(failure) => {
+                    self.candidate = Candidate::None;
+                    self.candidate_failed(failure, cx);
+                }
             }
         }
         self.poll_opening(cx);
@@ -107,14 +124,9 @@ impl Devices {
         self.running_failed(Error::new(what, error.why, ""), false, cx);
     }
 
-    /// Returns true if the context of the first device is being created.
-    pub(crate) fn is_opening_first(&self) -> bool {
-        self.candidate.opening().is_some() && self.running.device().is_none()
-    }
-
     /// Returns true if clreel is still searching for devices or preparing one, so that a device may still come into use.
     pub(crate) fn is_awaited(&self) -> bool {
-        !self.list.is_complete || self.candidate.is_some()
+        !self.list.is_complete || !matches!(self.candidate, Candidate::None)
     }
 
     /// Returns true if edited kernels can be validated now: a device is in use, and no other one is being prepared.
@@ -136,12 +148,13 @@ impl Devices {
             }
             Some(VariantStatus::Unavailable(_)) => {
                 self.running.statuses.set(id, VariantStatus::Building);
-                self.builds.request(Request::Again(id));
+                self.builds.builder.request(Request::Again(id));
             }
             _ => {}
         }
-        self.builds.prefer(id);
-        self.recovery.forget_variant();
+        self.builds.builder.prefer(id);
+        // The user has chosen another variant than the one that was to be chosen again.
+        self.recovery.variant_to_restore = None;
         Ok(())
     }
 
@@ -163,9 +176,8 @@ impl Devices {
     /// it makes no driver calls any more.
     #[must_use]
     pub(crate) fn shut_down(&mut self) -> bool {
-        let idle = self.builds.shut_down();
-        self.candidate.clear();
-        idle
+        self.candidate = Candidate::None;
+        self.builds.builder.shut_down()
     }
 
     /// Processes a message of the builder.
@@ -186,7 +198,13 @@ impl Devices {
                 let prepared =
                     self.candidate.prepared_mut().filter(|prepared| prepared.start.number == number);
                 if let Some(prepared) = prepared {
-                    prepared.add(part);
+                    if let News::Variant(id, made) = part.news {
+                        let status = made.err().map_or(VariantStatus::Ready, VariantStatus::Unavailable);
+                        prepared.statuses.set(id, status);
+                    }
+                    if let Some((pipeline, ..)) = &mut prepared.held.0 {
+                        (part.install)(pipeline);
+                    }
                 } else if self.running.number() == Some(number) {
                     self.add_to_running(part, cx);
                 } else {
@@ -215,8 +233,12 @@ impl Devices {
 
     /// Marks all OpenCL variants as unavailable because of this error, and chooses `off` (no filter) if one of them was chosen.
     fn mark_opencl_unavailable(&mut self, error: &Error, cx: &mut PlayerContext) {
-        self.running.statuses.fail_opencl(error);
-        if cx.frames.choice.filter().0.back_end() == BackEnd::OpenCl {
+        let statuses = &mut self.running.statuses;
+        statuses.judged.1.clear();
+        for id in statuses.with_opencl() {
+            statuses.set(id, VariantStatus::Unavailable(error.clone()));
+        }
+        if cx.chosen().back_end() == BackEnd::OpenCl {
             cx.choose_off();
         }
     }
@@ -243,8 +265,8 @@ impl Devices {
 
     /// Stops using the device that has failed, and opens another one. If no device is left, reports that.
     fn recover(&mut self, mut failure: DeviceFailure, cx: &mut PlayerContext) {
-        self.running.abandon();
-        self.candidate.clear();
+        self.running.in_use = None;
+        self.candidate = Candidate::None;
         // The next attempt may need the memory of the failed device.
         cx.frames.set_device(None);
         loop {
@@ -257,7 +279,10 @@ impl Devices {
                 break;
             };
             match DeviceOpening::start(device, share, &self.list, cx) {
-                Ok(opening) => return self.candidate.open(opening),
+                Ok(opening) => {
+                    self.candidate = Candidate::Opening(opening);
+                    return;
+                }
                 Err(other) => failure = other,
             }
         }
@@ -270,33 +295,55 @@ impl Devices {
     /// for it. If opening has failed, opens another device or continues with the device in use. Also replaces the builder's
     /// thread if that does not return from a driver call for the previous device.
     fn poll_opening(&mut self, cx: &mut PlayerContext) {
-        self.builds.avoid_stalled(self.candidate.prepared(), cx);
-        match self.candidate.poll_opening(&mut self.list, cx) {
-            Ok(Some(prepared)) => {
-                self.builds.start(prepared.start.clone(), cx);
-                self.recovery.opened(&prepared.device, &prepared.sharing, cx);
+        let stalled =
+            |prepared: &&PreparedDevice| self.builds.builder.is_stalled_for_other(prepared.start.number);
+        if let Some(prepared) = self.candidate.prepared().filter(stalled) {
+            self.builds.start(prepared.start.clone(), cx);
+        }
+        if let Some(opened) = self.candidate.opening().and_then(|opening| opening.poll(&cx.gl_window.gl))
+            && let Candidate::Opening(opening) = std::mem::take(&mut self.candidate)
+        {
+            match opened {
+                Ok(opened) => {
+                    self.contexts += 1;
+                    let prepared = opening.prepare(opened, self.contexts, &mut self.list, cx);
+                    self.builds.start(prepared.start.clone(), cx);
+                    self.recovery.opened(&prepared.device, &prepared.sharing, cx);
+                    self.candidate = Candidate::Prepared(Box::new(prepared));
+                }
+                Err(error) => self.candidate_failed(opening.failed(error), cx),
             }
-            Ok(None) => {}
-            Err(failure) => self.candidate_failed(failure, cx),
         }
     }
 
     /// Makes the prepared device the device in use once the chosen variant is built for it. Rejects the prepared device if that
     /// variant is unavailable on it.
     fn promote_if_ready(&mut self, cx: &mut PlayerContext) {
-        let chosen = cx.frames.choice.filter().0;
-        let is_ready = |prepared: &PreparedDevice| {
-            chosen.back_end() != BackEnd::OpenCl || prepared.held.has_built(chosen)
-        };
-        if self.running.device().is_none() || self.candidate.prepared().is_some_and(is_ready) {
-            self.promote(cx);
+        let chosen = cx.chosen();
+        if let Some(prepared) = self.candidate.prepared()
+            && (self.running.device().is_none()
+                || chosen.back_end() != BackEnd::OpenCl
+                || prepared.held.0.as_ref().is_some_and(|(of, ..)| of.variants.has((chosen, None))))
+            && let Candidate::Prepared(mut prepared) = std::mem::take(&mut self.candidate)
+            && let Some(device) = prepared.held.0.take()
+        {
+            self.list.set_failure(prepared.device.info.index, None);
+            cx.frames.set_device(Some(device));
+            if prepared.start.number > 1 && !cx.overlay.is_device_list_visible() {
+                cx.overlay.show_message(format!("OpenCL device: {}", prepared.device.info.name));
+            }
+            let PreparedDevice { device, statuses, sharing, start, .. } = *prepared;
+            let (info, clock) = (Some(device.info.clone()), start.cl.clock().clone());
+            let in_use = Some((device, start.number));
+            self.running = RunningDevice { in_use, info, clock, statuses, sharing, has_reported: false };
+            cx.repaints.redraw_soon();
         }
         if let Some(prepared) = self.candidate.prepared()
             && let Some(VariantStatus::Unavailable(error)) = prepared.statuses.get(chosen)
         {
             let shared = prepared.sharing == Sharing::ZeroCopy;
             let failure = DeviceFailure::new(&prepared.device, error.clone(), shared);
-            self.candidate.clear();
+            self.candidate = Candidate::None;
             self.candidate_failed(failure, cx);
         }
         // Nothing is to be waited for if the chosen variant needs no OpenCL or has been built.
@@ -304,27 +351,14 @@ impl Devices {
             cx.frames.waits_for_filter = false;
             if self.running.device().is_some() {
                 self.recovery.confirm(cx);
-                if let Some(variant) = self.recovery.take_variant()
-                    && cx.frames.choice.filter().0 == VariantId::OFF
+                if let Some(variant) = self.recovery.variant_to_restore.take()
+                    && cx.chosen() == VariantId::OFF
                     && cx.or_notify(self.prefer(variant)).is_some()
                 {
                     cx.frames.choice.choose(variant, cx.frames.choice.filter().1);
                 }
             }
         }
-    }
-
-    /// Makes the prepared device the device in use, in place of the previous one.
-    fn promote(&mut self, cx: &mut PlayerContext) {
-        let Some(mut prepared) = self.candidate.take_prepared() else { return };
-        self.list.set_failure(prepared.device.info.index, None);
-        let Some(device) = prepared.held.0.take() else { return };
-        cx.frames.set_device(Some(device));
-        if prepared.start.number > 1 && !cx.overlay.is_device_list_visible() {
-            cx.overlay.show_message(format!("OpenCL device: {}", prepared.device.info.name));
-        }
-        self.running.replace(prepared);
-        cx.repaints.redraw_soon();
     }
 
     /// Shows which driver does not respond. Stops using the device in use, and stops opening the device that is being opened,
@@ -334,13 +368,25 @@ impl Devices {
         let opening = self.candidate.opening().map(|opening| &opening.device);
         let prepared = self.candidate.prepared().map(|prepared| &prepared.device);
         let awaited = [self.running.device(), opening, prepared];
-        let is_choosing = !self.list.is_complete || self.candidate.is_first();
+        let is_choosing = !self.list.is_complete || matches!(self.candidate, Candidate::First);
         // While drivers are asked for their devices, the device's name is empty.
         let is_awaited = |name: &str| {
             let mut awaited = awaited.into_iter().flatten();
             awaited.any(|device| device.info.name == name) || name.is_empty() && is_choosing
         };
-        let next = self.silence.update(is_awaited, cx);
+        let silent = watch::longest_overdue(NOTICE_DELAY, is_awaited);
+        let error = silent.map(|(device, what, _)| watch::not_responding(&device, what, NOTICE_DELAY));
+        if error != self.silence {
+            if let Some(before) = &self.silence {
+                cx.notices.hide(before);
+            }
+            if let Some(error) = error.clone() {
+                // The notice precedes all others, since it explains why the picture does not change.
+                cx.notices.all.insert(0, Notice { error, serious: true });
+            }
+            self.silence = error;
+            cx.repaints.redraw_soon();
+        }
         let limit = cx.args.trial.timeouts.device_timeout;
         let timed_out = |device: &Device, call, silent| watch::timed_out(&device.info.name, call, silent);
         let silent = cx.frames.filters.workers.silent_for();
@@ -349,14 +395,49 @@ impl Devices {
         {
             self.running_failed(timed_out(running, "a frame is filtered", silent), true, cx);
         }
-        let silent = self.candidate.opening().map_or(Duration::ZERO, |opening| opening.elapsed(cx));
-        if watch::is_given_up(silent, limit)
-            && let Some(opening) = self.candidate.take_opening()
+        if let Some(opening) = self.candidate.opening()
+            && let silent = opening.elapsed(cx)
+            && watch::is_given_up(silent, limit)
         {
             let failure = opening.failed(timed_out(&opening.device, "a context is made", silent));
+            self.candidate = Candidate::None;
             self.candidate_failed(DeviceFailure { is_silent: true, ..failure }, cx);
         }
-        next
+        watch::next_check(NOTICE_DELAY)
+    }
+
+    /// Stores the list of the machine's devices, as found by the builder.
+    fn found(&mut self, devices: Vec<Device>, cx: &mut PlayerContext) {
+        if devices.is_empty() {
+            self.running.sharing = Sharing::copy("there is no OpenCL device");
+        }
+        self.list.fill(devices, cx);
+        self.candidate = Candidate::First;
+    }
+
+    /// Requests the device after the current one in the list; if the list has only one device, opens that device again.
+    pub(crate) fn next_device(&mut self, cx: &mut PlayerContext) {
+        // A second press of the key changes to the device after the requested one.
+        let current = self.candidate.device().or(self.running.device()).map(|device| device.info.index);
+        let count = self.list.devices().count();
+        if count == 0 {
+            let why = "No OpenCL device was found when clreel started.";
+            return cx.notify(Error::new("There is no device to change to.", why, ""), false);
+        }
+        let at = self.list.devices().position(|device| Some(device.info.index) == current);
+        self.set_device(at.map_or(0, |at| (at + 1) % count), cx);
+        if count == 1 {
+            cx.overlay.show_message("There is no other OpenCL device: this one is started anew".to_owned());
+        }
+    }
+
+    /// Requests the device at this position of the list, which is opened after the next redraw of the window. If it cannot be
+    /// used, the device in use stays.
+    pub(crate) fn set_device(&mut self, position: usize, cx: &mut PlayerContext) {
+        let Some(device) = self.list.devices().nth(position).cloned() else { return };
+        self.recovery.end(cx);
+        self.candidate = Candidate::Requested { device, is_drawn: false };
+        cx.overlay.panels.show_devices();
     }
 }
 

@@ -7,22 +7,15 @@
 //!
 //! One banner reports the failure and the current attempt. It reports success only once the chosen variant runs.
 
-use std::time::{Duration, Instant};
-
-use crate::app::player::PlayerContext;
-use base::error::Error;
+use super::*;
 use base::stderr::print_message;
-use box_filter::VariantId;
-use compute::BackEnd;
-use engine::sharing::Sharing;
-use opencl::cl::Device;
 
 /// The time after which earlier attempts are forgotten: if a device has run the chosen variant for longer before it fails, all
 /// attempts can be made again.
 const FORGIVEN_AFTER: Duration = Duration::from_secs(30);
 
 /// An attempt to use a device after a failure: the index of the device, and true if its context is to share textures.
-pub(super) type Attempt = (usize, bool);
+type Attempt = (usize, bool);
 
 /// Returns the attempt to make after the device with index `failed` has failed; `None` if no attempt is left. `shared` is true
 /// if that device shared textures. `devices` are the indices of all devices. `tried` are the attempts made so far.
@@ -39,6 +32,7 @@ fn next_attempt(
 }
 
 /// The failure of a device.
+#[derive(Clone)]
 pub(super) struct DeviceFailure {
     /// The index of the device.
     pub device: usize,
@@ -56,24 +50,15 @@ impl DeviceFailure {
     }
 }
 
-/// A failure for which the banner is shown while another device, or the failed one again, is opened and prepared.
-struct ReportedFailure {
-    error: Error,
-    /// The index of the device that has failed.
-    device: usize,
-    shared: bool,
-    /// The hint that the banner gets once the new device runs the chosen variant; empty while the device is being opened.
-    success: String,
-}
-
 /// The stages of the recovery.
 #[derive(Default)]
 enum State {
     /// No device has failed since the chosen variant last ran on a device.
     #[default]
     Idle,
-    /// A device is being opened or prepared in place of the one that failed.
-    Trying(ReportedFailure),
+    /// A device is being opened or prepared in place of the one that failed, for which the banner is shown. The text is the hint
+    /// that the banner gets once the new device runs the chosen variant; it is empty while the device is being opened.
+    Trying(DeviceFailure, String),
     /// No attempt is left, and the movie is shown unfiltered.
     GivenUp,
 }
@@ -87,7 +72,7 @@ pub(crate) struct Recovery {
     works_since: Option<Instant>,
     banner: Option<Error>,
     /// The variant that was chosen when no attempt was left; it is chosen again once a device works. `None` if there is none.
-    variant_to_restore: Option<VariantId>,
+    pub(super) variant_to_restore: Option<VariantId>,
 }
 
 impl Recovery {
@@ -98,16 +83,15 @@ impl Recovery {
         failure: &DeviceFailure,
         devices: impl Iterator<Item = usize>,
     ) -> Option<Attempt> {
-        let DeviceFailure { device, ref error, shared, is_silent } = *failure;
+        let DeviceFailure { device, shared, is_silent, .. } = *failure;
         if self.works_since.take().is_some_and(|since| since.elapsed() > FORGIVEN_AFTER) {
             self.tried.clear();
         }
         if is_silent {
             self.tried.extend([(device, true), (device, false)]);
         }
-        if !matches!(self.state, State::Trying(_)) {
-            let (error, success) = (error.clone(), String::new());
-            self.state = State::Trying(ReportedFailure { error, device, shared, success });
+        if !matches!(self.state, State::Trying(..)) {
+            self.state = State::Trying(failure.clone(), String::new());
         }
         let next = next_attempt(device, shared, devices, &self.tried);
         self.tried.extend(next);
@@ -117,7 +101,7 @@ impl Recovery {
     /// Reports that no attempt is left. Returns the error for which all OpenCL variants become unavailable; `None` if there is
     /// no failure to report.
     pub(super) fn give_up(&mut self, cx: &mut PlayerContext) -> Option<Error> {
-        let chosen = cx.frames.choice.filter().0;
+        let chosen = cx.chosen();
         let hint = match chosen.back_end() {
             BackEnd::OpenCl => {
                 self.variant_to_restore = Some(chosen);
@@ -126,29 +110,20 @@ impl Recovery {
             _ => "Ctrl+D tries the next device.",
         };
         match std::mem::replace(&mut self.state, State::GivenUp) {
-            State::Trying(failure) => Some(self.report(failure.error, hint.to_owned(), cx)),
+            State::Trying(failure, _) => Some(self.report(failure.error, hint.to_owned(), cx)),
             State::Idle | State::GivenUp => None,
         }
     }
 
-    /// Forgets the variant that was to be chosen again once a device works, because the user has chosen another one.
-    pub(super) fn forget_variant(&mut self) {
-        self.variant_to_restore = None;
-    }
-
-    /// Removes and returns the variant that is to be chosen again, because a device works; `None` if there is none.
-    pub(super) fn take_variant(&mut self) -> Option<VariantId> {
-        self.variant_to_restore.take()
-    }
-
     /// Shows in the banner which device was opened after the failure; `sharing` says how it shares textures.
     pub(super) fn opened(&mut self, device: &Device, sharing: &Sharing, cx: &mut PlayerContext) {
-        let State::Trying(failure) = &mut self.state else { return };
+        let State::Trying(failure, success) = &mut self.state else { return };
         let same = device.info.index == failure.device;
         // The device may have been opened without sharing this time.
         let copies = failure.shared && *sharing != Sharing::ZeroCopy;
         let name = &device.info.name;
-        let (attempt, success) = match (same, copies) {
+        let hint;
+        (hint, *success) = match (same, copies) {
             (true, false) => ("clreel starts it anew.".to_owned(), "clreel has started it anew.".to_owned()),
             (true, true) => (
                 "clreel starts it anew, and copies each frame.".to_owned(),
@@ -156,8 +131,7 @@ impl Recovery {
             ),
             (false, _) => (format!("clreel tries '{name}'."), format!("clreel goes on with '{name}'.")),
         };
-        failure.success = success;
-        let error = Error { hint: attempt, ..failure.error.clone() };
+        let error = Error { hint, ..failure.error.clone() };
         self.show(error, cx);
     }
 
@@ -167,7 +141,7 @@ impl Recovery {
         self.works_since.get_or_insert_with(Instant::now);
         match std::mem::take(&mut self.state) {
             State::Idle => {}
-            State::Trying(failure) => _ = self.report(failure.error, failure.success, cx),
+            State::Trying(failure, success) => _ = self.report(failure.error, success, cx),
             State::GivenUp => self.hide(cx),
         }
     }
@@ -176,8 +150,8 @@ impl Recovery {
     /// led to the attempt.
     pub(crate) fn end(&mut self, cx: &mut PlayerContext) {
         self.tried.clear();
-        if matches!(self.state, State::Trying(_))
-            && let State::Trying(failure) = std::mem::take(&mut self.state)
+        if matches!(self.state, State::Trying(..))
+            && let State::Trying(failure, _) = std::mem::take(&mut self.state)
         {
             self.report(failure.error, String::new(), cx);
         }
@@ -194,7 +168,7 @@ impl Recovery {
     /// Shows the banner with this error, in place of the previous banner.
     fn show(&mut self, error: Error, cx: &mut PlayerContext) {
         self.hide(cx);
-        cx.notices.show(error.clone(), true);
+        cx.notices.all.push(Notice { error: error.clone(), serious: true });
         self.banner = Some(error);
         cx.repaints.redraw_soon();
     }
@@ -224,10 +198,8 @@ mod tests {
     #[test]
     fn a_failed_device_is_opened_again_then_without_sharing_then_the_others() {
         assert_eq!(attempts(0, 1, vec![]), [(0, true), (0, false)]);
-        assert_eq!(
-            attempts(1, 3, vec![]),
-            [(1, true), (1, false), (0, true), (0, false), (2, true), (2, false)]
-        );
+        let all = [(1, true), (1, false), (0, true), (0, false), (2, true), (2, false)];
+        assert_eq!(attempts(1, 3, vec![]), all);
         // A device that was used without sharing is not opened without sharing again.
         assert_eq!(next_attempt(0, false, 0..2, &[(0, true)]), Some((1, true)));
     }

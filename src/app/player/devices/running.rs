@@ -1,50 +1,26 @@
-//! The device in use, and the statuses of its variants.
+//! The device in use, and the status of each variant on one device: ready, being built, or unavailable.
 
-use super::opening::PreparedDevice;
-use super::statuses::Statuses;
-use crate::app::player::PlayerContext;
-use base::device::{ClockState, DeviceInfo, DeviceKind};
-use base::error::Error;
-use box_filter::VariantId;
-use engine::frame_loop::VariantStatus;
-use engine::sharing::Sharing;
-use opencl::cl::Device;
-use opencl::clock::Clock;
-
-/// A device in use, the number of its context, and whether its failed variants were reported.
-struct DeviceInUse {
-    device: Device,
-    number: u64,
-    /// True once the variants with which the device failed were reported.
-    has_reported: bool,
-}
+use super::*;
+use base::device::{DeviceInfo, DeviceKind};
 
 /// The device in use, and the statuses of its variants. If no device is in use, the properties of the last one remain.
 pub(crate) struct RunningDevice {
-    in_use: Option<DeviceInUse>,
+    /// The device in use, with the number of its context.
+    pub(super) in_use: Option<(Device, u64)>,
     /// The properties of the device in use or, if there is none, of the last one; `None` before the first device.
-    pub(crate) info: Option<DeviceInfo>,
-    clock: Clock,
-    pub(super) statuses: Statuses,
-    pub(crate) sharing: Sharing,
+    pub info: Option<DeviceInfo>,
+    /// The clock of the device in use or, if there is none, of the last one.
+    pub clock: Clock,
+    pub statuses: Statuses,
+    pub sharing: Sharing,
+    /// True once the variants with which the device in use failed were reported.
+    pub(super) has_reported: bool,
 }
 
 impl RunningDevice {
-    /// Creates the state before the first device is in use.
-    pub(super) fn new(statuses: Statuses) -> Self {
-        let sharing = Sharing::copy("OpenCL is not there yet");
-        Self { in_use: None, info: None, clock: Clock::default(), statuses, sharing }
-    }
-
     /// Returns the device in use; `None` if there is none.
     pub(crate) fn device(&self) -> Option<&Device> {
-        self.in_use.as_ref().map(|in_use| &in_use.device)
-    }
-
-    /// Returns the state of the clock (whether device times are used, or wall times) of the device in use or, if there is none,
-    /// of the last one.
-    pub(crate) fn clock(&self) -> ClockState {
-        self.clock.state()
+        self.in_use.as_ref().map(|(device, _)| device)
     }
 
     /// Returns the kind of the device in use or, if there is none, of the last one; a CPU before the first one.
@@ -52,56 +28,214 @@ impl RunningDevice {
         self.info.as_ref().map_or(DeviceKind::Cpu, |info| info.kind)
     }
 
-    /// Returns each variant with its status.
-    pub(crate) fn rows(&self) -> impl Iterator<Item = (VariantId, &VariantStatus)> {
-        self.statuses.rows()
-    }
-
-    /// Returns the status of a variant; `None` if the variant is not offered.
-    pub(crate) fn status(&self, id: VariantId) -> Option<&VariantStatus> {
-        self.statuses.get(id)
-    }
-
-    /// Marks these variants as being validated in this version of the edited kernels, and no others any more.
-    pub(crate) fn begin_judging(&mut self, version: u64, variants: &[VariantId]) {
-        self.statuses.judged = (version, variants.to_vec());
-    }
-
     /// Returns the number of the context of the device in use; `None` if no device is in use.
     pub(crate) fn number(&self) -> Option<u64> {
-        self.in_use.as_ref().map(|in_use| in_use.number)
-    }
-
-    /// Makes a prepared device the device in use.
-    pub(super) fn replace(&mut self, prepared: PreparedDevice) {
-        let PreparedDevice { device, statuses, sharing, start, .. } = prepared;
-        self.clock = start.cl.clock().clone();
-        (self.statuses, self.sharing, self.info) = (statuses, sharing, Some(device.info.clone()));
-        self.in_use = Some(DeviceInUse { device, number: start.number, has_reported: false });
-    }
-
-    /// Records that no device is in use any more.
-    pub(super) fn abandon(&mut self) {
-        self.in_use = None;
-    }
-
-    /// Marks a variant as unavailable on the device in use.
-    pub(crate) fn set_unavailable(&mut self, id: VariantId, error: Error) {
-        self.statuses.set(id, VariantStatus::Unavailable(error));
+        self.in_use.as_ref().map(|(_, number)| *number)
     }
 
     /// Reports the variants for which the device in use has failed, once no variant is being built any more. Reports them only
     /// once.
     pub(super) fn report_failed_trials(&mut self, cx: &mut PlayerContext) {
-        let Some(in_use) = self.in_use.as_mut().filter(|in_use| !in_use.has_reported) else { return };
+        let Some((device, _)) = self.in_use.as_ref().filter(|_| !self.has_reported) else { return };
         if !self.statuses.building().is_empty() {
             return;
         }
-        in_use.has_reported = true;
-        let failed: Vec<_> = self.statuses.device_failures().collect();
-        let Some((_, first)) = failed.first() else { return };
-        let names: Vec<_> = failed.iter().map(|(id, _)| format!("'{id}'")).collect();
-        let what = format!("{} could not be tried on '{}'.", names.join(", "), in_use.device.info.name);
+        self.has_reported = true;
+        let failures = self.statuses.rows.iter().filter_map(|(id, status)| match status {
+            VariantStatus::Unavailable(error) if is_device_failure(error) => Some((format!("'{id}'"), error)),
+            _ => None,
+        });
+        let (names, errors): (Vec<_>, Vec<_>) = failures.unzip();
+        let Some(first) = errors.first() else { return };
+        let what = format!("{} could not be tried on '{}'.", names.join(", "), device.info.name);
         cx.notify(Error::new(what, first.why.clone(), "Select a variant to try it again."), false);
+    }
+}
+
+/// The status of each variant on one device, in the order of the overlay's buttons.
+///
+/// An unavailable variant whose edited kernels are being validated has the status "being built", since these kernels may run.
+pub(crate) struct Statuses {
+    rows: Vec<(VariantId, VariantStatus)>,
+    /// The number of the newest version of the edited kernels, and the variants that are still being validated in it.
+    pub judged: (u64, Vec<VariantId>),
+}
+
+impl Statuses {
+    /// Returns the statuses before any program is built. If `sources` are already known to contain the user's own kernel, it is
+    /// among the variants.
+    pub(super) fn new(frames: &FrameLoop, sources: &CurrentSources) -> Self {
+        let status = |id: VariantId| match id.back_end() {
+            BackEnd::Nothing | BackEnd::Native => VariantStatus::Ready,
+            BackEnd::Glsl => match &frames.glsl {
+                Err(Some(error)) => VariantStatus::Unavailable(error.clone()),
+                _ => VariantStatus::Ready,
+            },
+            BackEnd::OpenCl => VariantStatus::Building,
+        };
+        let own = sources.loaded().filter(|sources| sources.has(OWN_FILE)).map(|_| VariantId::own());
+        let rows = VariantId::all().chain(own).map(|id| (id, status(id))).collect();
+        Self { rows, judged: (0, Vec::new()) }
+    }
+
+    /// Returns each variant with its status.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (VariantId, &VariantStatus)> {
+        self.rows.iter().map(|(id, status)| match status {
+            VariantStatus::Unavailable(_) if self.is_judged(*id) => (*id, &VariantStatus::Building),
+            status => (*id, status),
+        })
+    }
+
+    /// Returns the status of a variant; `None` if the variant is not offered.
+    pub(crate) fn get(&self, id: VariantId) -> Option<&VariantStatus> {
+        self.rows().find(|(of, _)| *of == id).map(|(_, status)| status)
+    }
+
+    /// Sets the status of a variant; does nothing if the variant is not offered.
+    pub(crate) fn set(&mut self, id: VariantId, status: VariantStatus) {
+        if let Some(row) = self.rows.iter_mut().find(|(of, _)| *of == id) {
+            row.1 = status;
+        }
+    }
+
+    /// Returns true if the kernels of a variant are being validated in the newest version.
+    pub(super) fn is_judged(&self, id: VariantId) -> bool {
+        self.judged.1.contains(&id)
+    }
+
+    /// Processes the result of validating a variant's kernels in this version; `refused` is the error if they must not run.
+    /// Returns true if the variant is now unavailable, because no earlier version of its kernels runs and no newer version is
+    /// being validated.
+    pub(super) fn take_verdict(&mut self, version: u64, id: VariantId, refused: Option<&Error>) -> bool {
+        let is_last = self.judged.0 == version && self.is_judged(id);
+        if is_last {
+            self.judged.1.retain(|judged| *judged != id);
+        }
+        let Some((_, status)) = self.rows.iter_mut().find(|(of, _)| *of == id) else { return false };
+        let Some(error) = refused else {
+            *status = VariantStatus::Ready;
+            return false;
+        };
+        // The user's own kernel has no earlier version that could continue.
+        let is_first = id.is_own() && *status == VariantStatus::Building;
+        let has_none = is_first || matches!(status, VariantStatus::Unavailable(_));
+        if has_none {
+            *status = VariantStatus::Unavailable(error.clone());
+        }
+        has_none && (is_first || is_last)
+    }
+
+    /// Adds the user's own kernel to the variants if `has_own` is true and it is not among them; removes it if `has_own` is
+    /// false.
+    pub(super) fn update_own_row(&mut self, has_own: bool) {
+        self.rows.retain(|(id, _)| has_own || !id.is_own());
+        if has_own && self.rows.iter().all(|(id, _)| !id.is_own()) {
+            self.rows.push((VariantId::own(), VariantStatus::Building));
+        }
+    }
+
+    /// Marks all variants that are being built as unavailable because of this error, including those whose edited kernels are
+    /// being validated.
+    pub(super) fn fail_building(&mut self, error: &Error) {
+        for id in self.rebuild() {
+            self.set(id, VariantStatus::Unavailable(error.clone()));
+        }
+    }
+
+    /// Returns the variants that use OpenCL.
+    pub(super) fn with_opencl(&self) -> Vec<VariantId> {
+        self.rows.iter().map(|(id, _)| *id).filter(|id| id.back_end() == BackEnd::OpenCl).collect()
+    }
+
+    fn building(&self) -> Vec<VariantId> {
+        self.rows().filter(|(_, status)| **status == VariantStatus::Building).map(|(id, _)| id).collect()
+    }
+
+    /// Returns the variants that a restarted builder must build: those that are being built, and those whose edited kernels
+    /// were being validated. Forgets these validations.
+    pub(super) fn rebuild(&mut self) -> Vec<VariantId> {
+        let building = self.building();
+        self.judged.1.clear();
+        building.iter().for_each(|id| self.set(*id, VariantStatus::Building));
+        building
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use box_filter::named;
+
+    fn error(what: &str) -> Error {
+        Error::new(what, "", "")
+    }
+
+    fn cannot(what: &str) -> VariantStatus {
+        VariantStatus::Unavailable(error(what))
+    }
+
+    /// Returns two variants with these statuses while kernels of both are being validated in this version.
+    fn judged(version: u64, statuses: [VariantStatus; 2]) -> Statuses {
+        let ids = ["flat", "fused"].map(named);
+        Statuses { rows: ids.into_iter().zip(statuses).collect(), judged: (version, ids.to_vec()) }
+    }
+
+    /// Returns two variants that could not be built from earlier kernels, while the first version of the edited kernels is being
+    /// validated.
+    fn begun() -> Statuses {
+        judged(1, [cannot("no folder"), cannot("no folder")])
+    }
+
+    fn status(statuses: &Statuses) -> [&VariantStatus; 2] {
+        [statuses.get(named("flat")).unwrap(), statuses.get(named("fused")).unwrap()]
+    }
+
+    #[test]
+    fn what_is_judged_can_be_chosen_until_it_is_refused() {
+        let mut all = begun();
+        assert_eq!(status(&all), [&VariantStatus::Building; 2]);
+        assert!(!all.take_verdict(1, named("flat"), None), "it runs");
+        assert!(all.take_verdict(1, named("fused"), Some(&error("syntax"))), "nothing of it runs");
+        assert_eq!(status(&all), [&VariantStatus::Ready, &cannot("syntax")]);
+        assert!(!all.take_verdict(1, named("fused"), Some(&error("syntax"))), "it is told once");
+    }
+
+    #[test]
+    fn what_ran_before_goes_on() {
+        let mut all = judged(2, [VariantStatus::Ready, VariantStatus::Building]);
+        assert_eq!(status(&all), [&VariantStatus::Ready, &VariantStatus::Building]);
+        assert!(!all.take_verdict(2, named("flat"), Some(&error("syntax"))));
+        assert_eq!(status(&all), [&VariantStatus::Ready, &VariantStatus::Building]);
+        // This result is about the sources of the previous version, on which the builder was still working.
+        assert!(all.is_judged(named("fused")) && !all.is_judged(named("flat")));
+        all.set(named("fused"), cannot("no folder"));
+        assert_eq!(status(&all), [&VariantStatus::Ready, &VariantStatus::Building]);
+        assert!(all.take_verdict(2, named("fused"), Some(&error("syntax"))));
+        assert_eq!(status(&all), [&VariantStatus::Ready, &cannot("syntax")]);
+    }
+
+    #[test]
+    fn a_newer_version_takes_the_place_of_the_one_before() {
+        let mut all = begun();
+        all.judged = (2, vec![named("flat")]);
+        assert_eq!(status(&all), [&VariantStatus::Building, &cannot("no folder")]);
+        // The result of an older version arrives late.
+        assert!(!all.take_verdict(1, named("flat"), Some(&error("syntax"))));
+        assert_eq!(status(&all)[0], &VariantStatus::Building);
+        all.judged = (3, vec![]);
+        assert_eq!(status(&all)[0], &cannot("syntax"));
+        // The same with kernels that pass validation.
+        let mut all = begun();
+        all.judged = (2, vec![named("flat")]);
+        assert!(!all.take_verdict(1, named("flat"), None));
+        assert!(!all.take_verdict(2, named("flat"), Some(&error("syntax"))));
+        assert_eq!(status(&all)[0], &VariantStatus::Ready);
+        // A restarted builder builds the kernels that were being validated.
+        all.judged = (3, vec![named("fused")]);
+        assert_eq!(all.rebuild(), [named("fused")]);
+        assert!(
+            !all.take_verdict(3, named("fused"), Some(&error("syntax"))) && !all.is_judged(named("fused"))
+        );
+        assert_eq!(status(&all)[1], &VariantStatus::Building);
     }
 }

@@ -1,18 +1,18 @@
 //! Control of edited kernels: the watched folder, requests for validation, messages about its results, and wipes between two
 //! versions.
 
-use super::shown::ShownSource;
+use super::shown::{SourceKey, updated_source};
 use super::stored::Storage;
 use super::*;
 use crate::app::kernels::history::History;
-use crate::app::settings::MAX_KERNEL_FOLDERS;
+use crate::app::settings::{self, MAX_KERNEL_FOLDERS};
 use base::numbers::thousands;
 use box_filter::color_kernels::Converter;
 use box_filter::tuned::auto_variants;
 use compute::KernelFile;
 use compute::cache::Cache;
 use engine::stats::{Setting, UsedKernel};
-use overlay::EditedFolder;
+use overlay::{EditedFolder, heart};
 
 /// The watched folder of kernels, and the versions of its kernels.
 #[derive(Default)]
@@ -21,9 +21,10 @@ pub(crate) struct LiveKernels {
     copying: Option<Job<PathBuf>>,
     pub(super) versions: Versions,
     pub(super) storage: Storage,
-    source: ShownSource,
+    /// Identifies the source text that the kernels panel shows; `None` before the first one.
+    source: Option<SourceKey>,
     /// The paths of the folders of kernels that were edited, newest first, for the settings file.
-    pub(crate) folders: Vec<String>,
+    pub folders: Vec<String>,
     /// The job that checks which of the folders edited before can still be read: a disk may not respond.
     reading: Option<Job<Vec<EditedFolder>>>,
 }
@@ -66,8 +67,10 @@ impl LiveKernels {
             self.folders.truncate(MAX_KERNEL_FOLDERS);
         }
         leave_out_watched(&mut self.versions.shown);
-        self.storage = Storage::open(&folder, History::of(&folder), waker)?;
-        self.watching = Some(FolderWatcher::start(folder, current, waker)?);
+        // Nothing is stored if the user wants nothing saved.
+        let history = settings::folder().map(|root| History::at(&root.join("versions"), &folder));
+        self.storage = Storage::open(&folder, history, waker)?;
+        self.watching = Some(FolderWatcher::start(folder, current, waker, system_watcher)?);
         Ok(())
     }
 
@@ -82,11 +85,13 @@ impl LiveKernels {
         versions.version(versions.current).map(|kept| (kept.row.number, kept.sources.clone()))
     }
 
-    /// Returns the number and the sources of the version whose kernels are in use for a variant; 0 and the built-in sources if
-    /// no version is.
-    pub(crate) fn in_use(&self, variant: VariantId) -> (u64, Sources) {
+    /// Returns the heart of the kernels that are in use for a variant, for the talk: the few most important lines of the source,
+    /// which a comment marks. Returns `None` if the variant has no kernel file.
+    pub(crate) fn heart(&self, variant: VariantId, kind: DeviceKind) -> Option<String> {
         let kept = self.versions.version_in_use(Subject::Variant(variant));
-        kept.map(|kept| (kept.row.number, kept.sources.clone())).unwrap_or_default()
+        let sources = kept.map(|kept| kept.sources.clone()).unwrap_or_default();
+        let text = sources.text(variant.files(kind)?.first()?);
+        Some(text.map_or_else(|_| String::new(), |text| heart(&text)))
     }
 
     /// Returns name and hash of the kernel file of a variant in a version, for the metadata of written files; `None` if the
@@ -125,7 +130,7 @@ impl LiveKernels {
             self.versions.shown.remembered = read.unwrap_or_default();
             leave_out_watched(&mut self.versions.shown);
         }
-        for news in devices.builds.take_news() {
+        for news in std::mem::take(&mut devices.builds.news) {
             is_new = true;
             if let Some((subject, validation)) = self.versions.process(news) {
                 report(subject, validation, cx);
@@ -136,7 +141,7 @@ impl LiveKernels {
         }
         self.versions.note_device(cx.frames.device_changes, devices.builds.restarts);
         self.judge(devices, cx);
-        for over in self.versions.refusals.take_obsolete_errors() {
+        for over in self.versions.take_obsolete_errors() {
             cx.notices.hide_all(|error| is_same_error(error, &over));
             cx.repaints.redraw_with_next_frame();
         }
@@ -163,7 +168,7 @@ impl LiveKernels {
             let auto = size.filter(|_| chosen.is_auto());
             let auto = auto.and_then(|size| cx.frames.filters.workers.auto(size, radius));
             let chosen = auto.map_or(chosen, |auto| auto.variant);
-            if let Some(source) = self.source.update(&self.versions, chosen, kind) {
+            if let Some(source) = updated_source(&mut self.source, &self.versions, chosen, kind) {
                 self.versions.shown.source = source;
             }
         }
@@ -184,7 +189,7 @@ impl LiveKernels {
 
     /// Updates the rows of the kernels panel from the versions and the measured times.
     pub(super) fn refresh(&mut self, cx: &PlayerContext) {
-        self.versions.refresh(cx.frames.choice.filter().0, circumstances(cx));
+        self.versions.refresh(cx.chosen(), circumstances(cx));
         self.versions.shown.copying = self.copying.is_some();
     }
 
@@ -227,12 +232,12 @@ impl LiveKernels {
         if !has_own {
             let own = Subject::Variant(VariantId::own());
             versions.running.remove(&own);
-            versions.refusals.note(own, None, None);
+            note_refusal(&mut versions.refusals, own, None, None);
             if let Some(asked) = versions.version_mut(versions.asked) {
-                asked
-                    .row
-                    .results
-                    .retain(|result| result.subject != own || result.validation != Validation::Pending);
+                let is_left = |result: &VersionResult| {
+                    result.subject != own || result.validation != Validation::Pending
+                };
+                asked.row.results.retain(is_left);
             }
         }
         devices.update_own_row(has_own);
@@ -240,7 +245,7 @@ impl LiveKernels {
             cx.notices.hide(&no_own_kernel_error());
             return;
         }
-        if cx.frames.choice.filter().0.is_own() {
+        if cx.chosen().is_own() {
             cx.choose_off();
             cx.notify(no_own_kernel_error(), true);
         }
@@ -270,7 +275,7 @@ impl LiveKernels {
         let mut variants = versions.changed(kind, &parts, asked.then_some(chosen));
         // `auto` is validated last: it uses all other variants, and is seldom the one that is being edited.
         variants.sort_by_key(|variant| (*variant != chosen, variant.is_auto()));
-        devices.running.begin_judging(versions.current, &variants);
+        devices.running.statuses.judged = (versions.current, variants.clone());
         // The builder may be about to restart, and would validate for the previous device.
         if cx.frames.filters.workers.is_installing() {
             return;
@@ -280,16 +285,13 @@ impl LiveKernels {
         let wanted = layout.map_or_else(Vec::new, |layout| status.conversions_to_test(&layout));
         versions.waits = None;
         let files: Vec<&str> = wanted.iter().map(|(_, file)| *file).collect();
-        let conversions: Vec<_> = wanted
-            .into_iter()
-            .filter(|(_, file)| versions.changes_conversion(file, asked))
-            .map(|(conversion, _)| conversion)
-            .collect();
+        let changed = wanted.iter().filter(|(_, file)| versions.changes_conversion(file, asked));
+        let conversions: Vec<_> = changed.map(|(conversion, _)| *conversion).collect();
         let mut subjects: Vec<_> = variants.iter().copied().map(Subject::Variant).collect();
         subjects.extend((!conversions.is_empty()).then_some(Subject::Conversion));
         versions.note_requested(&subjects, kind, &files);
         if let (false, Some(kept)) = (subjects.is_empty(), versions.version(versions.current)) {
-            devices.builds.request(Request::Judge(JudgeRequest {
+            devices.builds.builder.request(Request::Judge(JudgeRequest {
                 version: versions.current,
                 sources: kept.sources.clone(),
                 variants,
@@ -312,7 +314,7 @@ impl LiveKernels {
             cx.overlay.show_message(format!("'{variant}' has no kernels on RGBA pictures to wipe."));
             return;
         }
-        devices.builds.request(Request::Judge(JudgeRequest {
+        devices.builds.builder.request(Request::Judge(JudgeRequest {
             version: number,
             sources: kept.sources.clone(),
             variants: vec![variant],
@@ -341,12 +343,7 @@ impl LiveKernels {
         }
         let sources = runs.map(|kept| kept.sources.clone()).unwrap_or_default();
         (versions.code_of, versions.shown.machine_code) = (Some(of), None);
-        devices.builds.request(Request::MachineCode(MachineCodeRequest {
-            version: of.0,
-            sources,
-            variant,
-            pictures,
-        }));
+        devices.builds.builder.request(Request::MachineCode { version: of.0, sources, variant, pictures });
     }
 
     /// Makes the watching thread read the folder again, and rebuilds its kernels even if they have not changed.
@@ -359,8 +356,12 @@ impl LiveKernels {
 
     /// Starts to copy the built-in kernels into a new folder, which is watched afterwards.
     pub(crate) fn copy_built_in(&mut self, cx: &mut PlayerContext) {
-        let job = Job::spawn("copy", "The kernels could not be copied.", &cx.waker, |_| copy());
-        self.copying = cx.or_notify(job);
+        const FAILED: &str = "The kernels could not be copied.";
+        let copy = |_: &_| {
+            let write = |folder: &Path| sources::write_built_in(folder).map(|()| folder.to_owned());
+            save::create_in(&save::folders(), "clreel-kernels", FAILED, write)
+        };
+        self.copying = cx.or_notify(Job::spawn("copy", FAILED, &cx.waker, copy));
     }
 
     /// Starts to watch the folder at this position of the kernels panel's list of folders, if it can still be read.
@@ -395,7 +396,7 @@ fn leave_out_watched(Kernels { folder, remembered, .. }: &mut Kernels) {
 /// Shows the result of validating the chosen variant or the conversion as a message, unless the kernels panel is open, which
 /// shows it.
 fn report(subject: Subject, validation: Validation, cx: &mut PlayerContext) {
-    if ![Subject::Conversion, Subject::Variant(cx.frames.choice.filter().0)].contains(&subject) {
+    if ![Subject::Conversion, Subject::Variant(cx.chosen())].contains(&subject) {
         return;
     }
     let is_open = cx.overlay.is_panel_visible(Panel::Kernels);
@@ -408,10 +409,4 @@ fn report(subject: Subject, validation: Validation, cx: &mut PlayerContext) {
         Validation::Refused(error) if !is_open => cx.notify(error, true),
         Validation::Refused(_) | Validation::Pending => {}
     }
-}
-
-/// Copies all built-in kernels into a new folder; returns the path of the folder.
-fn copy() -> Result<PathBuf> {
-    let write = |folder: &Path| sources::write_built_in(folder).map(|()| folder.to_owned());
-    save::create_in(&save::folders(), "clreel-kernels", "The kernels could not be copied.", write)
 }

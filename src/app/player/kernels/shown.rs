@@ -3,7 +3,7 @@
 use super::stored::local_time;
 use super::*;
 use base::error::SourceLine;
-use overlay::EarlierVersion;
+use overlay::{EarlierVersion, Speed};
 
 impl Versions {
     /// Updates the rows of the kernels panel for the variant `chosen`. The rows show the times that were measured under the
@@ -24,7 +24,11 @@ impl Versions {
             // The time of the user's own kernel is shown even if it computes something else.
             let is_timed = result.validation == Validation::Exact || variant.is_own();
             let time = time(kept, of).filter(|_| is_timed);
-            VersionResult { runs, time, speed: self.speed(kept, &of), ..result.clone() }
+            let speed = self.pair(kept, &of).map(|pair| {
+                // Compared with the version before it.
+                Speed { before: pair.versions[0], state: self.comparison.state(pair) }
+            });
+            VersionResult { runs, time, speed, ..result.clone() }
         };
         let (mut rows, mut failures) = (Vec::new(), 0);
         for kept in &self.kept {
@@ -42,9 +46,9 @@ impl Versions {
             });
         }
         rows.reverse();
-        let is_earlier = |(hash, _): &&(u64, StoredVersion)| self.kept.iter().all(|kept| kept.hash != *hash);
-        let earlier = self.earlier.iter().filter(is_earlier).map(|(hash, version)| EarlierVersion {
-            hash: *hash,
+        let is_earlier = |version: &&StoredVersion| self.kept.iter().all(|kept| kept.hash != version.hash);
+        let earlier = self.earlier.iter().filter(is_earlier).map(|version| EarlierVersion {
+            hash: version.hash,
             time: local_time(version.saved),
             files: version.files.clone(),
             is_exact: version.is_exact,
@@ -64,54 +68,48 @@ impl Versions {
     }
 }
 
-/// The source text that the kernels panel shows, and what it depends on.
-#[derive(Default)]
-pub(super) struct ShownSource {
-    /// The number of the version, the chosen variant, the kind of device, and the lines with errors from the compiler's log for
-    /// which the text was determined; `None` before the first call of [`Self::update`].
-    of: Option<(u64, VariantId, DeviceKind, Vec<SourceLine>)>,
-}
+/// Identifies the source text that the kernels panel shows: the number of the version, the chosen variant, the kind of device,
+/// and the lines with errors from the compiler's log.
+pub(super) type SourceKey = (u64, VariantId, DeviceKind, Vec<SourceLine>);
 
-impl ShownSource {
-    /// Returns the source text to show; `None` if it has not changed since the last call. The text is the file in which the
-    /// compiler found an error; without errors, the included file that has changed; otherwise the kernels of the chosen variant
-    /// as they were saved last. The inner value is `None` if there is no such text.
-    pub(super) fn update(
-        &mut self,
-        versions: &Versions,
-        chosen: VariantId,
-        kind: DeviceKind,
-    ) -> Option<Option<Source>> {
-        let current = versions.version(versions.current);
-        let result = current.and_then(|kept| result_to_show(&kept.row.results, chosen));
-        let errors = match result.and_then(|result| result.validation.refusal()).map(|error| &error.kind) {
-            Some(ErrorKind::KernelDoesNotBuild(lines)) => lines.clone(),
-            _ => Vec::new(),
-        };
-        let of = Some((versions.current, chosen, kind, errors.clone()));
-        if std::mem::replace(&mut self.of, of.clone()) == of {
+/// Returns the source text to show; `None` if it has not changed since the last call, which has set `key`. The text is the file
+/// in which the compiler found an error; without errors, the included file that has changed; otherwise the kernels of the chosen
+/// variant as they were saved last. The inner value is `None` if there is no such text.
+pub(super) fn updated_source(
+    key: &mut Option<SourceKey>,
+    versions: &Versions,
+    chosen: VariantId,
+    kind: DeviceKind,
+) -> Option<Option<Source>> {
+    let current = versions.version(versions.current);
+    let result = current.and_then(|kept| result_to_show(&kept.row.results, chosen));
+    let errors = match result.and_then(|result| result.validation.refusal()).map(|error| &error.kind) {
+        Some(ErrorKind::KernelDoesNotBuild(lines)) => lines.clone(),
+        _ => Vec::new(),
+    };
+    let of = Some((versions.current, chosen, kind, errors.clone()));
+    if std::mem::replace(key, of.clone()) == of {
+        return None;
+    }
+    let sources = current.map(|kept| kept.sources.clone()).unwrap_or_default();
+    let text = |file: &str| sources.text(file).ok();
+    let own = chosen.files(kind).unwrap_or_default();
+    let named = || errors.iter().map(|line| line.file.as_str());
+    // If several files have errors, the first file that the compiler names is shown.
+    let refused =
+        named().find(|file| own.contains(file)).or_else(|| named().find(|file| text(file).is_some()));
+    let earlier = versions.kept.iter().rev().find(|kept| kept.row.number < versions.current);
+    let included = current.zip(earlier).zip(own.first()).and_then(|((now, before), file)| {
+        let is_own = now.sources.text(file).ok() != before.sources.text(file).ok();
+        if is_own || now.sources.is_same(&before.sources, file) {
             return None;
         }
-        let sources = current.map(|kept| kept.sources.clone()).unwrap_or_default();
-        let text = |file: &str| sources.text(file).ok();
-        let own = chosen.files(kind).unwrap_or_default();
-        let named = || errors.iter().map(|line| line.file.as_str());
-        // If several files have errors, the first file that the compiler names is shown.
-        let refused =
-            named().find(|file| own.contains(file)).or_else(|| named().find(|file| text(file).is_some()));
-        let earlier = versions.kept.iter().rev().find(|kept| kept.row.number < versions.current);
-        let included = current.zip(earlier).zip(own.first()).and_then(|((now, before), file)| {
-            let is_own = now.sources.text(file).ok() != before.sources.text(file).ok();
-            if is_own || now.sources.is_same(&before.sources, file) {
-                return None;
-            }
-            let mut files = now.row.files.iter().map(String::as_str);
-            files.find(|file| file.ends_with(".clh") && text(file).is_some())
-        });
-        Some(refused.or(included).or(own.first().copied()).and_then(|file| {
-            let before = earlier.and_then(|kept| kept.sources.text(file).ok());
-            let source = Source::new(file.to_owned(), &text(file)?, before.as_deref());
-            Some(source.with_version(versions.current, &errors))
-        }))
-    }
+        let mut files = now.row.files.iter().map(String::as_str);
+        files.find(|file| file.ends_with(".clh") && text(file).is_some())
+    });
+    Some(refused.or(included).or(own.first().copied()).and_then(|file| {
+        let before = earlier.and_then(|kept| kept.sources.text(file).ok());
+        let source = Source::new(file.to_owned(), &text(file)?, before.as_deref());
+        Some(source.with_version(versions.current, &errors))
+    }))
 }

@@ -6,22 +6,20 @@ use std::time::Instant;
 
 use super::controller::circumstances;
 use super::*;
-use crate::app::comparison::{self, Compared, ComparisonRequest};
+use crate::app::comparison::{self, ComparisonRequest};
 use crate::app::lane::{Slot, Task, Worker};
-use overlay::{Speed, SpeedState};
+use overlay::SpeedState;
 
 /// The delay before a comparison starts after a change of version, variant, radius or size: a slider may move on, and the first
 /// pictures of a new version need the device.
 const DELAY: Duration = Duration::from_millis(500);
 
-/// Two versions of a variant's kernels, and the size, radius and device with which their speed is compared.
+/// Two versions of a variant's kernels, and the conditions and the device with which their speed is compared.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Pair {
     /// The numbers of the earlier and of the later version. The verdict says how fast the later one is.
     pub versions: [u64; 2],
-    pub variant: VariantId,
-    pub radius: u32,
-    pub size: (u32, u32),
+    pub of: Circumstances,
     /// The number of changes of the device so far, which identifies the device.
     pub device: u32,
 }
@@ -29,40 +27,27 @@ pub(super) struct Pair {
 /// The comparison of the speed of two versions that is running, and the results of earlier comparisons.
 #[derive(Default)]
 pub(super) struct SpeedComparison {
-    task: Slot<Compared>,
+    task: Slot<SpeedState>,
     /// The comparison that the task makes or made last; `None` before the first one.
     of: Option<Pair>,
     /// The comparison to make, and the time since which it has been wanted; `None` if none is wanted.
     wanted: Option<(Pair, Instant)>,
-    results: Vec<(Pair, Result<Compared, String>)>,
+    results: Vec<(Pair, SpeedState)>,
 }
 
 impl SpeedComparison {
     /// Returns the state of the comparison of two versions.
     pub(super) fn state(&self, of: Pair) -> SpeedState {
         match self.results.iter().find(|(known, _)| *known == of) {
-            Some((_, Ok(compared))) => SpeedState::Compared {
-                verdict: compared.ratio.verdict(),
-                rounds: compared.rounds,
-                rows: compared.rows,
-            },
-            Some((_, Err(why))) => SpeedState::Failed(why.clone()),
+            Some((_, state)) => state.clone(),
             None if self.wanted.is_some_and(|(wanted, _)| wanted == of) => SpeedState::Comparing,
             None => SpeedState::Unknown,
         }
     }
 
-    /// Stores the result of a comparison. Drops results that can no longer be shown: those of another device, and those of
-    /// versions for which `is_kept` returns false.
-    pub(super) fn store(
-        &mut self,
-        of: Pair,
-        result: Result<Compared, String>,
-        is_kept: impl Fn(u64) -> bool,
-    ) {
-        self.results.retain(|(known, _)| {
-            *known != of && known.device == of.device && known.versions.into_iter().all(&is_kept)
-        });
+    /// Stores the result of a comparison. Drops results that can no longer be shown, those of another device.
+    pub(super) fn store(&mut self, of: Pair, result: SpeedState) {
+        self.results.retain(|(known, _)| *known != of && known.device == of.device);
         self.results.push((of, result));
     }
 
@@ -84,7 +69,7 @@ impl Versions {
     /// Returns the comparison that shows the speed of the version `kept` for a variant: with the version whose kernels it
     /// replaced. Skips replaced versions whose output differs. Returns `None` if the version's kernels of this variant are not
     /// exact, or there is no version to compare with.
-    fn pair(&self, kept: &KeptVersion, of: &Circumstances) -> Option<Pair> {
+    pub(super) fn pair(&self, kept: &KeptVersion, of: &Circumstances) -> Option<Pair> {
         let subject = Subject::Variant(of.variant);
         kept.row.result(subject).filter(|result| result.validation == Validation::Exact)?;
         let before = |kept: &KeptVersion| self.version(kept.row.result(subject)?.replaced?);
@@ -94,8 +79,8 @@ impl Versions {
         let mut all = std::iter::successors(before(kept), |kept| before(kept)).take(self.kept.len());
         let before = all.find(|kept| !kept.row.result(subject).is_some_and(differs))?.row.number;
         let (versions, device) = ([before, kept.row.number], self.epoch.0);
-        let Circumstances { variant, radius, size, .. } = *of;
-        (before != kept.row.number).then_some(Pair { versions, variant, radius, size, device })
+        let of = Circumstances { beside: None, ..*of };
+        (before != kept.row.number).then_some(Pair { versions, of, device })
     }
 
     /// Returns the comparison to make now: that of the version that runs. `None` if a newer version is being validated or there
@@ -105,13 +90,6 @@ impl Versions {
         let is_settled = self.waits.is_none() && !self.is_asked(subject);
         self.pair(self.version_in_use(subject).filter(|_| is_settled)?, of)
     }
-
-    /// Returns the speed of the version `kept` for a variant, compared with the version before it; `None` if they cannot be
-    /// compared.
-    pub(super) fn speed(&self, kept: &KeptVersion, of: &Circumstances) -> Option<Speed> {
-        let pair = self.pair(kept, of)?;
-        Some(Speed { before: pair.versions[0], state: self.comparison.state(pair) })
-    }
 }
 
 impl LiveKernels {
@@ -119,15 +97,14 @@ impl LiveKernels {
     pub(crate) fn compare(&mut self, devices: &Devices, cx: &mut PlayerContext) {
         let versions = &mut self.versions;
         let result = versions.comparison.task.poll().result;
-        if let (Some(result), Some(of)) = (result, versions.comparison.of) {
-            if let Ok(compared) = &result {
-                let text = compared.ratio.verdict();
-                let [before, now] = of.versions;
-                cx.overlay.show_message(format!("{} {now} against {before}: {text}", of.variant));
+        if let (Some(result), Some(pair)) = (result, versions.comparison.of) {
+            let failed = |error: Error| format!("{} {}", error.what, error.why).trim().to_owned();
+            let result = result.unwrap_or_else(|error| SpeedState::Failed(failed(error)));
+            if let SpeedState::Compared { verdict, .. } = &result {
+                let [before, now] = pair.versions;
+                cx.overlay.show_message(format!("{} {now} against {before}: {verdict}", pair.of.variant));
             }
-            let kept: Vec<u64> = versions.kept.iter().map(|kept| kept.row.number).collect();
-            let result = result.map_err(|error| format!("{} {}", error.what, error.why).trim().to_owned());
-            versions.comparison.store(of, result, |number| kept.contains(&number));
+            versions.comparison.store(pair, result);
             self.refresh(cx);
             cx.repaints.redraw_soon();
         }
@@ -135,33 +112,28 @@ impl LiveKernels {
         if cx.args.frames.is_some() {
             return;
         }
-        let of = circumstances(cx).map(|of| Circumstances { beside: None, ..of });
         let versions = &mut self.versions;
-        let wanted = of.and_then(|of| versions.wanted_pair(&of));
+        let wanted = circumstances(cx).and_then(|of| versions.wanted_pair(&of));
         if let Some((pair, since)) = versions.comparison.want(wanted) {
             let wait = DELAY.saturating_sub(since);
+            let kept = pair.versions.map(|number| versions.version(number));
             if !wait.is_zero() {
                 cx.repaints.redraw_within(wait);
-            } else if let (Some(device), Some(frame)) =
-                (devices.running.device().cloned(), cx.frames.presenter.screen.frame())
+            } else if let (Some(device), Some(frame), [Some(before), Some(now)]) =
+                (devices.running.device().cloned(), cx.frames.presenter.screen.frame(), kept)
             {
-                let sources =
-                    pair.versions.map(|number| versions.version(number).map(|kept| kept.sources.clone()));
-                let [Some(before), Some(now)] = sources else { return };
-                let Pair { variant, radius, size, .. } = pair;
-                let of = Circumstances { variant, radius, size, beside: None };
-                let known = |number: u64| versions.version(number).and_then(|kept| kept.time(&of));
-                let [before_version, now_version] = pair.versions;
-                let frame_ms = known(now_version).or_else(|| known(before_version)).map(|time| time.ms);
-                let sources = [before, now];
+                let Circumstances { variant, radius, .. } = pair.of;
+                let time = now.time(&pair.of).or_else(|| before.time(&pair.of));
+                let (sources, frame_ms) =
+                    ([before, now].map(|kept| kept.sources.clone()), time.map(|time| time.ms));
                 let kernel_timeout = cx.args.trial.timeouts.kernel_timeout;
                 let request =
                     ComparisonRequest { device, sources, variant, frame, radius, frame_ms, kernel_timeout };
-                let compare = move |worker: &Worker<'_, Compared>| comparison::compare(&request, worker);
+                let compare = move |worker: &Worker<'_, SpeedState>| comparison::compare(&request, worker);
                 let comparison = &mut versions.comparison;
                 comparison.of = Some(pair);
                 if let Err(error) = comparison.task.start((&mut cx.lane, Task::Versions), "", compare) {
-                    comparison.store(pair, Err(error.to_string()), |_| true);
+                    comparison.store(pair, SpeedState::Failed(error.to_string()));
                 }
             }
         }

@@ -28,14 +28,9 @@ pub(super) struct Storage {
     storing: Option<(Job<()>, u64)>,
     /// The number of the newest version at the time when storing failed. Storing is retried once there is a newer version.
     failed_at: Option<u64>,
-    writing: Option<Job<Written>>,
-}
-
-/// The result of writing the texts of a version to the files in the folder.
-struct Written {
-    /// The texts that were in the folder before; `None` if no existing file was replaced.
-    before: Option<Sources>,
-    files: Vec<String>,
+    /// The job that writes the texts of a version to the files in the folder. Its result: the texts that were in the folder
+    /// before (`None` if no existing file was replaced), and the names of the files.
+    writing: Option<Job<(Option<Sources>, Vec<String>)>>,
 }
 
 /// Formats a time as local time, such as "2026-11-27 14:03".
@@ -68,7 +63,7 @@ impl Storage {
         let mut is_new = self.take_earlier(versions, Duration::ZERO);
         if let Some(written) = Job::take_result(&mut self.writing, Duration::ZERO) {
             is_new = true;
-            if let Some(Written { before, files }) = cx.or_notify(written) {
+            if let Some((before, files)) = cx.or_notify(written) {
                 if let Some(before) = before {
                     versions.keep_replaced(before);
                 }
@@ -87,9 +82,7 @@ impl Storage {
     pub(super) fn take_earlier(&mut self, versions: &mut Versions, time: Duration) -> bool {
         let Some(loaded) = Job::take_result(&mut self.loading, time) else { return false };
         let (earlier, error) = loaded.unwrap_or_else(|error| (Vec::new(), Some(error)));
-        versions.earlier =
-            earlier.into_iter().map(|version| (fingerprint(&version.sources), version)).collect();
-        versions.shown.history_error = error.clone();
+        (versions.earlier, versions.shown.history_error) = (earlier, error.clone());
         self.ignored = error;
         true
     }
@@ -129,20 +122,6 @@ impl Storage {
         versions.shown.history_error != before
     }
 
-    /// Waits until all versions are stored, for at most [`STORE_TIMEOUT`].
-    pub(super) fn finish(&mut self, versions: &mut Versions, waker: &Waker) {
-        let end = Instant::now() + STORE_TIMEOUT;
-        let left = || end.saturating_duration_since(Instant::now());
-        self.store_next(versions, Duration::ZERO, waker);
-        while self.storing.is_some() && !left().is_zero() {
-            self.store_next(versions, left(), waker);
-        }
-        // A restored file is written completely or not at all.
-        if let Some(writing) = &self.writing {
-            let _ = writing.wait(left());
-        }
-    }
-
     /// Starts to write files in the watched folder. `texts` receives the current sources in the folder, and returns the names
     /// and texts of the files to write. If that replaces existing files, their texts are stored first.
     fn write(
@@ -160,24 +139,24 @@ impl Storage {
         let work = move |_: &_| {
             let before = Sources::read(&folder)?;
             let texts = texts(&before);
-            let replaced: Vec<&str> =
-                texts.iter().map(|(name, _)| name.as_str()).filter(|name| before.has(name)).collect();
-            for name in &replaced {
+            let mut is_replaced = false;
+            for (name, _) in texts.iter().filter(|(name, _)| before.has(name)) {
                 // A text that cannot be read cannot be stored.
                 before.text(name)?;
+                is_replaced = true;
             }
-            let is_replaced = !replaced.is_empty();
             if let Some(history) = history.filter(|_| is_replaced) {
                 let files = before.changed_since(&Sources::default());
-                let is_exact = exact.contains(&fingerprint(&before));
-                history.store(&StoredVersion::new(before.clone(), files, is_exact)).map_err(|error| {
+                let mut version = StoredVersion::new(before.clone(), files, false);
+                version.is_exact = exact.contains(&version.hash);
+                history.store(&version).map_err(|error| {
                     let what = "Nothing was written, since the present texts could not be kept.";
                     Error::new(what, error.why, "Save the files elsewhere, then copy the lines by hand.")
                 })?;
             }
             write_texts(&folder, &texts)?;
             let files = texts.into_iter().map(|(name, _)| name).collect();
-            Ok(Written { before: is_replaced.then_some(before), files })
+            Ok((is_replaced.then_some(before), files))
         };
         let job = Job::spawn("restore", "The files could not be written.", &cx.waker, work);
         self.writing = cx.or_notify(job);
@@ -192,7 +171,7 @@ impl Versions {
                 self.version(number).map(|kept| (&kept.sources, format!("version {number}")))
             }
             VersionId::Earlier(hash) => {
-                let (_, version) = self.earlier.iter().find(|(known, _)| *known == hash)?;
+                let version = self.earlier.iter().find(|version| version.hash == hash)?;
                 Some((&version.sources, format!("the version of {}", local_time(version.saved))))
             }
         }
@@ -226,14 +205,24 @@ impl Versions {
 }
 
 impl LiveKernels {
+    /// Waits until all versions are stored, for at most [`STORE_TIMEOUT`].
     pub(crate) fn finish_storing(&mut self, waker: &Waker) {
-        self.storage.finish(&mut self.versions, waker);
+        let Self { storage, versions, .. } = self;
+        let end = Instant::now() + STORE_TIMEOUT;
+        let left = || end.saturating_duration_since(Instant::now());
+        storage.store_next(versions, Duration::ZERO, waker);
+        while storage.storing.is_some() && !left().is_zero() {
+            storage.store_next(versions, left(), waker);
+        }
+        // A restored file is written completely or not at all.
+        if let Some(writing) = &storage.writing {
+            let _ = writing.wait(left());
+        }
     }
 
     /// Shows the lines in which a version differs from the files in the folder; `None` shows the source text again.
-    pub(crate) fn show_diff(&mut self, id: Option<VersionId>, cx: &mut PlayerContext) {
+    pub(crate) fn show_diff(&mut self, id: Option<VersionId>) {
         self.versions.compare_with_files(id);
-        cx.repaints.redraw_soon();
     }
 
     /// Starts to write the texts of a version to the files in the folder, so that this version is restored.
@@ -245,7 +234,7 @@ impl LiveKernels {
     /// Starts to save the chosen variant's kernel file in a version as the user's own kernel.
     pub(crate) fn save_as_own(&mut self, id: VersionId, devices: &Devices, cx: &mut PlayerContext) {
         let kind = devices.running.kind();
-        let chosen = cx.frames.choice.filter().0;
+        let chosen = cx.chosen();
         let file = chosen.files(kind).and_then(<[_]>::first).copied();
         let found = self.versions.find(id).zip(file);
         let text = found.and_then(|((sources, _), file)| sources.text(file).ok());
@@ -271,8 +260,11 @@ impl LiveKernels {
 /// it and, if it has exactly one kernel, renames that to `own`. A text that has a kernel `own` already is returned unchanged.
 pub(super) fn own_text(text: &str) -> String {
     let contract = OWN_TEMPLATE.split_once("\n\n").map_or("", |(head, _)| head);
-    let names: Vec<&str> = kernel_names(text).collect();
-    match names.as_slice() {
+    let names = text.split("__kernel").skip(1).filter_map(|rest| {
+        let (before, _) = rest.split_once("void").and_then(|(_, rest)| rest.split_once('('))?;
+        Some(before.trim())
+    });
+    match names.collect::<Vec<_>>().as_slice() {
         names if names.contains(&"own") => text.to_owned(),
         [name] => {
             // A comment or another function before the kernel may have its name.
@@ -281,12 +273,4 @@ pub(super) fn own_text(text: &str) -> String {
         }
         _ => format!("{contract}\n\n{text}"),
     }
-}
-
-/// Returns the names of the kernels that a source text defines.
-fn kernel_names(text: &str) -> impl Iterator<Item = &str> {
-    text.split("__kernel").skip(1).filter_map(|rest| {
-        let (before, _) = rest.split_once("void").and_then(|(_, rest)| rest.split_once('('))?;
-        Some(before.trim())
-    })
 }

@@ -2,15 +2,13 @@
 
 use super::super::races::RaceCheck;
 use super::stored::Storage;
-use super::tests::{RADIUS, flat_subject, frames, request, save, sources, verdict_on};
+use super::tests::{
+    RADIUS, differs, flat, flat_and_naive, flat_subject, frames, request, save, sources, verdict_on,
+};
 use super::*;
 use crate::app::kernels::history::History;
+use crate::app::test_folder;
 use box_filter::named;
-
-/// Returns kernels in which the file of the variant `flat` has this text.
-fn flat(text: &str) -> Sources {
-    sources(serde_json::json!({ "box_filter/03_flat.cl": { "Ok": text } }))
-}
 
 /// Saves a text of the kernel file of `flat` as a new version, and reports this result of its validation.
 fn save_and_judge(live: &mut Versions, text: &str, validation: Validation) {
@@ -108,20 +106,20 @@ fn stored_below(root: &Path, waker: &Waker) -> LiveKernels {
 fn earlier(live: &mut LiveKernels) -> Vec<String> {
     live.versions.refresh(named("flat"), None);
     let hashes: Vec<u64> = live.versions.shown.earlier.iter().map(|version| version.hash).collect();
-    let find = |hash: &u64| live.versions.earlier.iter().find(|(known, _)| known == hash).unwrap();
-    hashes.iter().map(|hash| find(hash).1.sources.text("box_filter/03_flat.cl").unwrap()).collect()
+    let find = |hash: &u64| live.versions.earlier.iter().find(|known| known.hash == *hash).unwrap();
+    hashes.iter().map(|hash| find(hash).sources.text("box_filter/03_flat.cl").unwrap()).collect()
 }
 
 #[test]
 fn exact_versions_are_there_at_the_next_start_and_a_full_disk_loses_none() {
-    let root = std::env::temp_dir().join(format!("clreel-stored-{}", std::process::id()));
-    let (waker, _) = (std::sync::Arc::new(|| {}) as Waker, std::fs::remove_dir_all(&root));
+    let (folder, waker) = (test_folder("stored"), std::sync::Arc::new(|| {}) as Waker);
+    let root = folder.0.join("versions");
     let mut live = stored_below(&root, &waker);
     let versions = &mut live.versions;
     versions.read(Sources::default(), false, true);
     save_and_judge(versions, "good", Validation::Exact);
     save_and_judge(versions, "bad", refused());
-    save_and_judge(versions, "wrong", Validation::Differs(base::verify::MismatchReport::default()));
+    save_and_judge(versions, "wrong", differs());
     versions.keep_replaced(flat("wrong"));
     live.finish_storing(&waker);
     assert_eq!(live.versions.shown.history_error, None);
@@ -148,7 +146,6 @@ fn exact_versions_are_there_at_the_next_start_and_a_full_disk_loses_none() {
     let mut texts = earlier(&mut stored_below(&root, &waker));
     texts.sort_unstable();
     assert_eq!(texts, ["stored", "unstored"]);
-    std::fs::remove_dir_all(root).unwrap();
 }
 
 #[test]
@@ -157,10 +154,8 @@ fn the_text_of_another_kernel_becomes_ones_own_with_its_contract() {
     let text = "// mine\n__kernel void own(int x) {}\n";
     assert_eq!(own(text), text);
     let renamed = own("__kernel __attribute__((x(1, 2, 3)))\nvoid box_fused(int x) { box_fused_step(); }\n");
-    assert!(
-        renamed.starts_with("// ") && renamed.contains("void own(int x) { box_fused_step(); }"),
-        "{renamed}"
-    );
+    assert!(renamed.starts_with("// "), "{renamed}");
+    assert!(renamed.contains("void own(int x) { box_fused_step(); }"), "{renamed}");
     let mentioned = own("// sum() adds.\n__kernel void sum(int x) {}\n");
     assert!(mentioned.ends_with("// sum() adds.\n__kernel void own(int x) {}\n"), "{mentioned}");
     let two = "__kernel void rows(int x) {}\n__kernel void columns(int x) {}\n";
@@ -174,21 +169,17 @@ fn findings_of_oclgrind_are_shown_only_with_the_kernels_that_have_them() {
     save_and_judge(&mut live.versions, "race", Validation::Exact);
     let of = overlay::CheckedKernels { variant: named("flat"), version: Some(2) };
     let mut check = RaceCheck::with_fault(of, flat("race"));
-    let mut is_shown = |live: &mut LiveKernels| {
-        live.versions.refresh(named("flat"), None);
+    let mut is_shown = |live: &LiveKernels| {
         check.compare(live, DeviceKind::Cpu);
         matches!(check.shown(), overlay::RaceReport::Found(..))
     };
-    assert!(is_shown(&mut live));
-    let both = serde_json::json!({
-        "box_filter/03_flat.cl": { "Ok": "race" }, "box_filter/01_naive.cl": { "Ok": "mine" },
-    });
-    live.versions.read(sources(both), false, false);
-    assert!(is_shown(&mut live), "another file was saved");
+    assert!(is_shown(&live));
+    live.versions.read(flat_and_naive("race", "mine"), false, false);
+    assert!(is_shown(&live), "another file was saved");
     save_and_judge(&mut live.versions, "no race", Validation::Exact);
-    assert!(!is_shown(&mut live));
+    assert!(!is_shown(&live));
     live.versions.use_version(2, false);
-    assert!(is_shown(&mut live), "its version is chosen again");
+    assert!(is_shown(&live), "its version is chosen again");
 }
 
 #[test]
@@ -196,7 +187,7 @@ fn saving_ones_own_kernel_changes_no_other_variant() {
     let mut live = Versions::default();
     live.read(Sources::default(), false, true);
     for text in ["one", "two"] {
-        let own = sources(serde_json::json!({ OWN_FILE: { "Ok": text } }));
+        let own = sources([(OWN_FILE, text)]);
         assert_eq!(save(&mut live, own), [VariantId::own()]);
         live.process(verdict_on(live.newest(), Subject::Variant(VariantId::own()), Validation::Exact));
     }
@@ -220,8 +211,7 @@ fn warnings_belong_to_the_version_whose_compiler_gave_them() {
 #[test]
 fn a_wrong_kernel_of_ones_own_has_a_time() {
     let mut live = Versions::default();
-    live.read(sources(serde_json::json!({ OWN_FILE: { "Ok": "mine" } })), false, false);
-    let differs = || Validation::Differs(base::verify::MismatchReport::default());
+    live.read(sources([(OWN_FILE, "mine")]), false, false);
     live.process(verdict_on(1, Subject::Variant(VariantId::own()), differs()));
     live.process(verdict_on(1, flat_subject(), differs()));
     for variant in [VariantId::own(), named("flat")] {
@@ -232,5 +222,5 @@ fn a_wrong_kernel_of_ones_own_has_a_time() {
     let times: Vec<_> =
         live.shown.versions[0].results.iter().map(|result| result.time.map(|time| time.ms)).collect();
     assert_eq!(times, [Some(4.0), None]);
-    assert_eq!(live.speed(live.version(1).unwrap(), &frames(VariantId::own(), RADIUS, None)), None);
+    assert_eq!(live.pair(live.version(1).unwrap(), &frames(VariantId::own(), RADIUS, None)), None);
 }

@@ -1,8 +1,7 @@
 //! Tests of versions and results of validation, without a window.
 
-use super::shown::ShownSource;
+use super::shown::updated_source;
 use super::*;
-use crate::app::comparison::Compared;
 use base::timing::{Noise, Ratio};
 use box_filter::named;
 use engine::TrialCase;
@@ -17,9 +16,29 @@ pub(super) fn verdict_on(version: u64, subject: Subject, validation: Validation)
     News::Judged(Judged { version, subject, validation, warnings: String::new(), is_second_side: false })
 }
 
+/// Returns kernels in which these files have these texts.
+pub(super) fn sources<const N: usize>(texts: [(&str, &str); N]) -> Sources {
+    let texts = texts.map(|(name, text)| (name.to_owned(), text.to_owned()));
+    Sources::from_texts(texts.into()).unwrap()
+}
+
+/// Returns kernels in which the file of the variant `flat` has this text.
+pub(super) fn flat(text: &str) -> Sources {
+    sources([("box_filter/03_flat.cl", text)])
+}
+
+/// Returns kernels in which the files of `flat` and `naive` have these texts.
+pub(super) fn flat_and_naive(flat: &str, naive: &str) -> Sources {
+    sources([("box_filter/03_flat.cl", flat), ("box_filter/01_naive.cl", naive)])
+}
+
+pub(super) fn differs() -> Validation {
+    Validation::Differs(base::verify::MismatchReport::default())
+}
+
 /// Returns kernels in which this file has a text that differs from the built-in one.
 fn other(file: &str) -> Sources {
-    sources(serde_json::json!({ file: { "Ok": "mine" } }))
+    sources([(file, "mine")])
 }
 
 /// Saves `sources` as a new version; returns the variants that must be validated in it.
@@ -40,7 +59,7 @@ pub(super) fn request(live: &mut Versions, variants: &[VariantId]) {
 fn edited() -> Versions {
     let mut live = Versions::default();
     assert!(save(&mut live, Sources::default()).is_empty());
-    assert_eq!(save(&mut live, other("box_filter/03_flat.cl")), [named("flat")]);
+    assert_eq!(save(&mut live, flat("mine")), [named("flat")]);
     request(&mut live, &[named("flat")]);
     live
 }
@@ -70,25 +89,21 @@ fn what_was_not_told_is_asked_again() {
     assert!(live.changes_conversion("convert/01_planes.cl", false));
     assert!(save(&mut live, Sources::default()).contains(&named("flat")));
     // The validation is requested again for another device.
-    let mut live = edited();
-    live.waits = None;
-    live.note_device(1, 0);
-    assert_eq!(live.waits, Some(false));
+    let waits = |live: &mut Versions, devices, restarts| {
+        live.waits = None;
+        live.note_device(devices, restarts);
+        live.waits
+    };
+    assert_eq!(waits(&mut edited(), 1, 0), Some(false));
     let mut live = edited();
     live.process(verdict_on(2, flat_subject(), Validation::Exact));
-    live.waits = None;
-    live.note_device(1, 0);
-    assert_eq!(live.waits, None, "all is known");
+    assert_eq!(waits(&mut live, 1, 0), None, "all is known");
     // The validation is requested again after a restart of the builder for the same device, whose times are kept.
     let mut live = edited();
-    live.waits = None;
     let pictures = PictureInfo { size: (4, 4), radius: 2, wide: false };
     live.code_of = Some((2, named("flat"), pictures, 0));
-    live.note_device(0, 1);
-    assert_eq!((live.waits, live.code_of), (Some(false), None));
-    live.waits = None;
-    live.note_device(0, 1);
-    assert_eq!(live.waits, None, "it was asked");
+    assert_eq!((waits(&mut live, 0, 1), live.code_of), (Some(false), None));
+    assert_eq!(waits(&mut live, 0, 1), None, "it was asked");
 }
 
 #[test]
@@ -101,7 +116,7 @@ fn a_named_folder_that_comes_late_is_told_once() {
     assert!(all.contains(&named("flat")) && all.contains(&named("planar")), "{all:?}");
     assert!(live.changes_conversion("convert/01_planes.cl", false));
     assert!(std::mem::take(&mut live.is_late));
-    live.keep(other("box_filter/03_flat.cl"), false);
+    live.keep(flat("mine"), false);
     assert!(!live.is_late, "a later version");
     let mut live = with_folder();
     live.keep(Sources::default(), true);
@@ -120,12 +135,9 @@ fn what_could_not_be_built_at_first_is_said_of_the_first_version() {
         live.refresh(named("flat"), None);
         (live.shown.versions[0].results.iter().map(|judged| judged.subject).collect::<Vec<_>>(), live)
     };
-    let (subjects, mut live) = refused(other("box_filter/03_flat.cl"));
-    assert_eq!(
-        (&*subjects, live.shown.running),
-        (&[flat_subject()][..], None),
-        "'naive' is as it is built in"
-    );
+    let (subjects, mut live) = refused(flat("mine"));
+    assert_eq!(subjects, [flat_subject()], "'naive' is as it is built in");
+    assert_eq!(live.shown.running, None);
     let case = TrialCase { variant: named("flat"), version: None, size: (4, 4), radius: 2, layout: None };
     live.process(News::Tried(case, Ok(None)));
     live.refresh(named("flat"), None);
@@ -187,10 +199,10 @@ fn wanted(live: &mut Versions, radius: u32) -> Option<[u64; 2]> {
 fn store(live: &mut Versions, [low, high]: [f64; 2]) -> base::timing::Verdict {
     let pair = live.wanted_pair(&frames(named("flat"), RADIUS, None)).unwrap();
     let ratio = Ratio { low, estimate: (low * high).sqrt(), high };
-    let kept: Vec<u64> = live.kept.iter().map(|kept| kept.row.number).collect();
-    let compared = Compared { ratio, rounds: 200, rows: None };
-    live.comparison.store(pair, Ok(compared), |number| kept.contains(&number));
-    ratio.verdict()
+    let verdict = ratio.verdict();
+    let state = SpeedState::Compared { verdict, rounds: 200, rows: None };
+    live.comparison.store(pair, state);
+    verdict
 }
 
 #[test]
@@ -220,7 +232,7 @@ fn a_newer_save_ends_the_comparison_and_follows_in_it() {
     pass(&mut live);
     assert_eq!(wanted(&mut live, RADIUS), Some([1, 2]));
     // A newer version is saved, and then validated.
-    live.keep(sources(serde_json::json!({ "box_filter/03_flat.cl": { "Ok": "yours" } })), false);
+    live.keep(flat("yours"), false);
     live.use_version(3, false);
     assert_eq!(wanted(&mut live, RADIUS), None);
     live.waits = None;
@@ -236,13 +248,12 @@ fn a_newer_save_ends_the_comparison_and_follows_in_it() {
     pass(&mut live);
     assert_eq!(wanted(&mut live, RADIUS), Some([3, 2]));
     // A version whose output differs has no verdict on its speed, and no version is compared with it.
-    live.keep(sources(serde_json::json!({ "box_filter/03_flat.cl": { "Ok": "wrong" } })), false);
+    live.keep(flat("wrong"), false);
     live.use_version(4, false);
     live.waits = None;
-    let differs = Validation::Differs(base::verify::MismatchReport::default());
-    live.process(verdict_on(4, flat_subject(), differs));
+    live.process(verdict_on(4, flat_subject(), differs()));
     assert_eq!((wanted(&mut live, RADIUS), speed(&mut live, 4, RADIUS)), (None, None));
-    live.keep(sources(serde_json::json!({ "box_filter/03_flat.cl": { "Ok": "right" } })), false);
+    live.keep(flat("right"), false);
     live.use_version(5, false);
     pass(&mut live);
     assert_eq!(wanted(&mut live, RADIUS), Some([2, 5]));
@@ -259,7 +270,6 @@ fn what_was_measured_of_a_version_stays() {
     live.process(verdict_on(2, flat_subject(), Validation::Exact));
     time(&mut live, 8.25);
     save(&mut live, other("box_filter/01_naive.cl"));
-    let differs = || Validation::Differs(base::verify::MismatchReport::default());
     live.process(verdict_on(3, flat_subject(), differs()));
     live.process(verdict_on(2, flat_subject(), Validation::Exact));
     time(&mut live, 8.5);
@@ -284,9 +294,8 @@ fn what_was_measured_of_a_version_stays() {
 #[test]
 fn what_a_save_has_changed_is_shown_also_where_it_is_included() {
     let mut live = edited();
-    let source = |live: &Versions, chosen| {
-        ShownSource::default().update(live, chosen, DeviceKind::Cpu).flatten().unwrap()
-    };
+    let source =
+        |live: &Versions, chosen| updated_source(&mut None, live, chosen, DeviceKind::Cpu).flatten().unwrap();
     let shown = |live: &mut Versions, chosen| source(live, chosen).name;
     assert_eq!(shown(&mut live, named("flat")), "box_filter/03_flat.cl");
     save(&mut live, Sources::default());
@@ -297,17 +306,9 @@ fn what_a_save_has_changed_is_shown_also_where_it_is_included() {
     save(&mut live, other("common/mean.clh"));
     assert_eq!(shown(&mut live, named("naive")), "box_filter/01_naive.cl");
     // The variant's own file, and the included one.
-    save(
-        &mut live,
-        sources(serde_json::json!({
-            "common/mean.clh": { "Ok": "yours" }, "box_filter/01_naive.cl": { "Ok": "#include \"../common/mean.clh\"" },
-        })),
-    );
+    let include = ("box_filter/01_naive.cl", "#include \"../common/mean.clh\"");
+    save(&mut live, sources([("common/mean.clh", "yours"), include]));
     assert_eq!(shown(&mut live, named("naive")), "box_filter/01_naive.cl");
-}
-
-pub(super) fn sources(texts: serde_json::Value) -> Sources {
-    Ok(serde_json::from_value(texts).unwrap()).into()
 }
 
 /// Checks that a refusal counts until other sources of the variant run, or sources are chosen that ran before.
@@ -321,44 +322,37 @@ fn a_refusal_is_over_where_its_texts_are() {
     let next = |live: &mut Versions, texts: Sources| {
         let variants = save(live, texts);
         request(live, &variants);
-        live.refusals.take_obsolete_errors()
+        live.take_obsolete_errors()
     };
-    let flat = || other("box_filter/03_flat.cl");
     let mut live = edited();
     refuse(&mut live, "no");
-    assert_eq!(live.refusals.take_obsolete_errors(), []);
+    assert_eq!(live.take_obsolete_errors(), []);
     // Another kernel is saved, and the refused kernel is unchanged.
-    let both = sources(serde_json::json!({
-        "box_filter/03_flat.cl": { "Ok": "mine" }, "box_filter/01_naive.cl": { "Ok": "mine" },
-    }));
-    assert_eq!(next(&mut live, both), []);
+    assert_eq!(next(&mut live, flat_and_naive("mine", "mine")), []);
     refuse(&mut live, "no");
-    assert_eq!(live.refusals.take_obsolete_errors(), [], "the same is said again");
+    assert_eq!(live.take_obsolete_errors(), [], "the same is said again");
     // The sources are those that run, so they are not validated again.
     assert_eq!(next(&mut live, Sources::default()), [error("no")]);
     // A refusal becomes obsolete by a refusal for another reason, by the choice of an earlier version, and by a version that
     // runs.
     let mut live = edited();
     refuse(&mut live, "no");
-    assert_eq!(
-        next(&mut live, sources(serde_json::json!({ "box_filter/03_flat.cl": { "Ok": "yours" } }))),
-        []
-    );
+    assert_eq!(next(&mut live, flat("yours")), []);
     refuse(&mut live, "neither");
-    assert_eq!(live.refusals.take_obsolete_errors(), [error("no")]);
+    assert_eq!(live.take_obsolete_errors(), [error("no")]);
     live.current = 1;
     request(&mut live, &[]);
-    assert_eq!(live.refusals.take_obsolete_errors(), [error("neither")]);
+    assert_eq!(live.take_obsolete_errors(), [error("neither")]);
     let mut live = edited();
     refuse(&mut live, "no");
-    next(&mut live, sources(serde_json::json!({ "box_filter/03_flat.cl": { "Ok": "yours" } })));
+    next(&mut live, flat("yours"));
     live.process(verdict_on(3, flat_subject(), Validation::Exact));
-    assert_eq!(live.refusals.take_obsolete_errors(), [error("no")]);
+    assert_eq!(live.take_obsolete_errors(), [error("no")]);
     // A kernel that runs at one radius fails at another.
     live.process(News::Variant(named("flat"), Err(error("too slow"))));
-    assert_eq!(next(&mut live, flat()), [], "it is being tried");
+    assert_eq!(next(&mut live, flat("mine")), [], "it is being tried");
     live.process(verdict_on(4, flat_subject(), Validation::Exact));
-    assert_eq!(live.refusals.take_obsolete_errors(), [error("too slow")]);
+    assert_eq!(live.take_obsolete_errors(), [error("too slow")]);
     // The result of an older version is not reported.
     save(&mut live, Sources::default());
     assert!(live.process(verdict_on(4, flat_subject(), Validation::Refused(error("late")))).is_none());
@@ -368,10 +362,7 @@ fn a_refusal_is_over_where_its_texts_are() {
 #[test]
 fn texts_that_were_refused_at_first_are_refused_again() {
     let error = || Error::new("It does not build.", "", "");
-    let (first, second) = (
-        other("box_filter/03_flat.cl"),
-        sources(serde_json::json!({ "box_filter/03_flat.cl": { "Ok": "yours" } })),
-    );
+    let (first, second) = (flat("mine"), flat("yours"));
     let mut live = Versions::default();
     save(&mut live, first.clone());
     live.process(News::Variant(named("flat"), Err(error())));
@@ -379,8 +370,5 @@ fn texts_that_were_refused_at_first_are_refused_again() {
         assert_eq!(save(&mut live, texts), [named("flat")]);
         live.process(verdict_on(number, flat_subject(), Validation::Refused(error())));
     }
-    let both = sources(serde_json::json!({
-        "box_filter/03_flat.cl": { "Ok": "mine" }, "box_filter/01_naive.cl": { "Ok": "mine" },
-    }));
-    assert_eq!(save(&mut live, both), [named("naive")]);
+    assert_eq!(save(&mut live, flat_and_naive("mine", "mine")), [named("naive")]);
 }

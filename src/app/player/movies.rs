@@ -1,34 +1,30 @@
-//! The movie and the scenes that show it, the list of movies, and navigation ([`navigate`]).
+//! The movie and the scenes that show it, the list of movies, and navigation in the movie: seeking, and the section that is
+//! repeated.
 
-pub(super) mod navigate;
-
-use std::path::PathBuf;
-use std::time::Duration;
-
-use super::PlayerContext;
-use crate::app::completion::{self, CompletedPath};
-use crate::app::playlist::Playlist;
+use super::*;
+use crate::app::completion::CompletedPath;
 use crate::options::SceneId;
 use crate::scene::{Input, Scenes};
-use base::error::{Error, Result};
-use base::jobs::{Job, Waker};
-use box_filter::VariantId;
-use engine::frame_loop::FrameLoop;
-use navigate::Navigation;
+use base::jobs::Job;
 use overlay::MovieSummary;
-use video::{Decoder, MovieInfo};
+use video::{MovieInfo, Seek};
+
+/// If a chapter has played for longer than this many seconds, the key for the previous chapter seeks to the beginning of the
+/// current one, as in mpv.
+const RESTART_S: f64 = 5.0;
 
 /// The scenes, the list of movies, and the navigation in the current movie.
 pub(super) struct Movies {
-    pub(super) scenes: Scenes,
-    pub(super) playlist: Playlist,
-    pub(super) navigation: Navigation,
-    completion: Option<Job<CompletedPath>>,
+    pub scenes: Scenes,
+    pub playlist: Playlist,
+    pub navigation: Navigation,
+    /// The job that completes the path that the user is typing.
+    pub completion: Option<Job<CompletedPath>>,
     /// True once the decoder's warning about the current movie was shown.
     warned: bool,
     /// The error about a property of the current movie that clreel cannot show as intended; `None` if there is none.
     /// [`super::Player`] shows the error of the first movie.
-    pub(super) remark: Option<Error>,
+    pub remark: Option<Error>,
     /// The state that the window's title named last: the filter of the picture on the screen (`None` without one), and true if
     /// the movie was paused. `None` before the first title.
     titled: Option<(Option<(VariantId, u32)>, bool)>,
@@ -41,15 +37,9 @@ impl Movies {
             Some(info) => MovieSummary::new(playlist.current(), info),
             None => MovieSummary::while_opening(playlist.current()),
         };
-        Self {
-            scenes: Scenes::new(facts),
-            playlist,
-            navigation: Navigation::default(),
-            completion: None,
-            warned: false,
-            remark: info.and_then(MovieInfo::remark),
-            titled: None,
-        }
+        let (scenes, remark) = (Scenes::new(facts), info.and_then(MovieInfo::remark));
+        let (navigation, completion, warned, titled) = (Navigation::default(), None, false, None);
+        Self { scenes, playlist, navigation, completion, warned, remark, titled }
     }
 
     /// Makes a scene the current one, which the window shows.
@@ -61,14 +51,6 @@ impl Movies {
         frames.intake.decoder.set_repeat_section(None);
         (self.navigation, self.titled) = (Navigation::default(), None);
         self.scenes.go_to(id, frames)
-    }
-
-    /// Makes the scene after the current one the current scene; shows an error if that fails.
-    pub(super) fn next_scene(&mut self, cx: &mut PlayerContext) {
-        if let Err(error) = self.go_to(self.scenes.next(), &mut cx.frames) {
-            cx.notices.add(error, true);
-        }
-        cx.repaints.redraw_soon();
     }
 
     /// Returns true if the current scene is the movie player.
@@ -84,11 +66,11 @@ impl Movies {
             Ok(Some(text)) => cx.overlay.show_message(text),
             Err(error) => cx.notices.add(error, true),
         }
-        cx.repaints.redraw_soon();
         true
     }
 
     /// Opens the next movie of the list when the current one is over, plays a movie that has been opened, and continues seeks.
+    /// Opens the overlay's text field for a path if the desktop's dialog has failed, and shows the completions of the typed path.
     /// Returns information about a new movie if the window is to be resized to fit it.
     ///
     /// # Errors
@@ -99,7 +81,7 @@ impl Movies {
         if several && plays && !cx.frames.schedule.is_paused() && cx.frames.playing().ended {
             self.playlist.advance();
         }
-        let sized = match self.playlist.poll() {
+        let sized = match self.playlist.poll(Duration::ZERO) {
             Some(Ok(decoder)) => self.play(decoder, cx),
             Some(Err(error)) if self.playlist.is_hopeless() && self.scenes.plays_movie() => {
                 return Err(error);
@@ -110,7 +92,14 @@ impl Movies {
             }
             None => None,
         };
-        self.update_path_prompt(cx);
+        if self.playlist.poll_dialog() {
+            cx.overlay.path_prompt.open();
+            cx.repaints.redraw_soon();
+        }
+        if let Some(Ok(done)) = Job::take_result(&mut self.completion, Duration::ZERO) {
+            cx.overlay.path_prompt.complete(&done.typed, done.text, &done.names);
+            cx.repaints.redraw_soon();
+        }
         self.navigation.update(cx);
         if !self.warned
             && let Some(warning) = cx.frames.intake.decoder.warning()
@@ -159,7 +148,7 @@ impl Movies {
         let frame_s = cx.frames.presenter.screen.frame_interval_ns().map_or(0.0, |ns| ns as f64 / 1e9);
         let chapters = &self.scenes.facts().chapters;
         let starts: Vec<f64> = chapters.iter().map(|chapter| chapter.start_s).collect();
-        let next = navigate::chapter(&starts, self.navigation.position_s(cx), frame_s, step);
+        let next = chapter(&starts, self.navigation.position_s(cx), frame_s, step);
         let Some((next, chapter)) = next.and_then(|next| Some((next, chapters.get(next)?))) else {
             let text =
                 if starts.is_empty() { "This movie has no chapters" } else { "This is the last chapter" };
@@ -169,45 +158,6 @@ impl Movies {
         let (count, to_s) = (starts.len(), chapter.start_s);
         cx.overlay.show_message(format!("Chapter {} of {count}{colon}{}", next + 1, chapter.title));
         self.seek(to_s, true, cx);
-    }
-
-    /// Opens a movie that was dropped on the window, or appends it to the list.
-    pub(super) fn dropped(&mut self, path: PathBuf, frames: &FrameLoop) {
-        self.playlist.dropped(path);
-        if self.playlist.count() > 1 {
-            // Until now, the first file of the drop was the only movie, which is repeated.
-            frames.intake.decoder.set_looping(false);
-        }
-    }
-
-    /// Opens the desktop's dialog for choosing a movie, or the overlay's text field for a path if the desktop has no dialog.
-    pub(super) fn ask(&mut self, cx: &mut PlayerContext) {
-        if !self.playlist.open_dialog(&cx.gl_window) {
-            cx.overlay.path_prompt.open();
-        }
-    }
-
-    /// Starts a job that completes the path that the user is typing.
-    pub(super) fn complete(&mut self, typed: String, waker: &Waker) {
-        self.completion = completion::start(typed, waker);
-    }
-
-    /// Opens the overlay's text field for a path if the desktop's dialog has failed, and shows the completions of the typed
-    /// path.
-    fn update_path_prompt(&mut self, cx: &mut PlayerContext) {
-        if self.playlist.poll_dialog() {
-            cx.overlay.path_prompt.open();
-            cx.repaints.redraw_soon();
-        }
-        if let Some(Ok(done)) = Job::take_result(&mut self.completion, Duration::ZERO) {
-            cx.overlay.path_prompt.complete(&done.typed, done.text, &done.names);
-            cx.repaints.redraw_soon();
-        }
-    }
-
-    /// Returns true if all frames of the only movie in the list were shown.
-    pub(super) fn is_finished(&self, frames: &FrameLoop) -> bool {
-        self.playlist.count() == 1 && frames.is_finished()
     }
 
     /// Returns the overlay's text about repetition: the marked section, or `once` if the movie is not repeated. Returns an
@@ -265,5 +215,111 @@ impl Movies {
     pub(super) fn end(&mut self, frames: &mut FrameLoop) -> bool {
         let (plays, waits) = (frames.intake.decoder.end(), self.scenes.end());
         !self.playlist.is_opening() && plays && waits
+    }
+}
+
+/// The seeks in progress, and the section that is repeated. While a key is held, positions are requested faster than they can
+/// be shown.
+#[derive(Debug, Default)]
+pub(crate) struct Navigation {
+    /// The target of the last seek in seconds, from which relative seeks start; `None` once its frame is on the screen and no
+    /// seek key is held.
+    pub target_s: Option<f64>,
+    /// The seek that starts once the frame of the previous seek is on the screen; `None` if there is none.
+    next_seek: Option<Seek>,
+    /// True while a seek key is held, so that only key frames are shown.
+    is_coarse: bool,
+    /// The beginning and the end of the repeated section in seconds; each is `None` while it is not marked.
+    pub part: (Option<f64>, Option<f64>),
+}
+
+impl Navigation {
+    /// Returns the position in seconds from which relative seeks start: the target of a seek in progress, else the position of
+    /// the picture on the screen.
+    pub(crate) fn position_s(&self, cx: &PlayerContext) -> f64 {
+        self.target_s.unwrap_or_else(|| cx.frames.presenter.screen.position_s())
+    }
+
+    /// Seeks to a time within the movie, in seconds. If `exact` is false, because a key is held, shows the nearest key frame;
+    /// [`Navigation::refine`] then shows the exact frame when the key is released.
+    fn seek_to(&mut self, to_s: f64, exact: bool, cx: &mut PlayerContext) {
+        (self.target_s, self.is_coarse) = (Some(to_s), !exact);
+        self.next_seek = Some(if exact { Seek::Exact(to_s) } else { Seek::Keyframe(to_s) });
+        if exact || cx.frames.schedule.has_started {
+            self.seek_now(cx);
+        }
+    }
+
+    /// Seeks to the exact frame of the last target, after the seek key was released. Does nothing if key frames were not shown.
+    pub(crate) fn refine(&mut self, cx: &mut PlayerContext) {
+        if let Some(to_s) = self.target_s.filter(|_| self.is_coarse) {
+            self.seek_to(to_s, true, cx);
+        }
+    }
+
+    /// Marks the frame on the screen as the beginning of the repeated section; a second call marks the end, and a third call
+    /// removes both marks.
+    pub(crate) fn mark_part(&mut self, frames: &FrameLoop) {
+        let here = frames.presenter.screen.position_s();
+        self.part = match self.part {
+            (None, _) => (Some(here), None),
+            (Some(a), None) if a != here => (Some(a.min(here)), Some(a.max(here))),
+            _ => (None, None),
+        };
+        frames.intake.decoder.set_repeat_section(self.part.0.zip(self.part.1));
+    }
+
+    /// Starts the pending seek once the frame of the previous seek is on the screen. Clears the target of the last seek once
+    /// its frame is on the screen, unless a seek key is held.
+    pub(super) fn update(&mut self, cx: &mut PlayerContext) {
+        if !cx.frames.schedule.has_started {
+            return;
+        }
+        if self.next_seek.is_some() {
+            self.seek_now(cx);
+        } else if !self.is_coarse {
+            // While key frames are shown, the next seek starts from the last target, since the shown key frame may lie far
+            // before that.
+            self.target_s = None;
+        }
+    }
+
+    /// Starts the pending seek; does nothing if there is none.
+    fn seek_now(&mut self, cx: &mut PlayerContext) {
+        if let Some(to) = self.next_seek.take() {
+            cx.frames.seek(to);
+            cx.repaints.redraw_soon();
+        }
+    }
+}
+
+/// Returns the index of the chapter `step` chapters after the one at the position `here` (before it if `step` is negative);
+/// `None` if that is after the last chapter. `starts` are the beginnings of the chapters; all times are in seconds. A chapter
+/// that begins while a picture is shown, for `frame_s` seconds, counts as begun, since a seek to that chapter shows that
+/// picture.
+fn chapter(starts: &[f64], here: f64, frame_s: f64, step: isize) -> Option<usize> {
+    // Before the first chapter there is none.
+    let begun = starts.iter().filter(|start| **start < here + frame_s.max(1e-3)).count() as isize;
+    let entered = usize::try_from(begun - 1).ok().and_then(|present| starts.get(present));
+    let is_late = entered.is_some_and(|start| here - start > RESTART_S);
+    let to = begun - 1 + step + isize::from(step < 0 && is_late);
+    usize::try_from(to.max(0)).ok().filter(|to| *to < starts.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chapters_follow_each_other() {
+        let starts = [0.0, 10.01, 30.0];
+        let to = |here, step| chapter(&starts, here, 0.04, step);
+        assert_eq!([to(0.0, 1), to(9.9, 1), to(12.0, 1), to(31.0, 1)], [Some(1), Some(1), Some(2), None]);
+        // The picture that a seek to 10.01 s shows begins before it.
+        assert_eq!([to(10.0, 1), to(10.0, -1), to(12.0, -1)], [Some(2), Some(0), Some(0)]);
+        assert_eq!([to(20.0, -1), to(0.5, -1), to(29.0, -1)], [Some(1), Some(0), Some(1)]);
+        assert_eq!(chapter(&[], 1.0, 0.04, 1), None);
+        assert_eq!(chapter(&[5.0], 1.0, 0.04, 1), Some(0), "what comes before the first one");
+        assert_eq!(chapter(&[5.0], 1.0, 0.04, -1), Some(0));
     }
 }
