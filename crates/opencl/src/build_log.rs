@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use crate::includes::Unit;
 use crate::sources::{EMBEDDED, Sources, is_kernel_file};
 use base::error::SourceLine;
 
@@ -11,16 +10,16 @@ const MAX_LOG_LINES: usize = 24;
 /// The maximum length of a quoted line, in characters.
 const MAX_LINE_CHARS: usize = 400;
 
-/// Returns the beginning of a build log, with the source lines that its messages name. `unit` is the compiled text; the source
+/// Returns the beginning of a build log, with the source lines that its messages name. `text` is the compiled text; the source
 /// lines come from `sources`.
-pub(super) fn excerpt(log: &str, unit: &Unit, sources: &Sources) -> String {
-    annotate(&with_file_lines(log, unit), &|file| sources.text(file).ok())
+pub(super) fn excerpt(log: &str, text: &str, sources: &Sources) -> String {
+    annotate(&with_file_lines(log, text), &|file| sources.text(file).ok())
 }
 
 /// Returns the warnings of a build log with the source lines that they name. Leaves out warnings about built-in files that were
-/// not edited: some compilers print these at each build, and the user cannot fix them. `unit` is the compiled text.
-pub(super) fn warnings(log: &str, unit: &Unit, sources: &Sources) -> String {
-    let log = with_file_lines(log, unit);
+/// not edited: some compilers print these at each build, and the user cannot fix them. `text` is the compiled text.
+pub(super) fn warnings(log: &str, text: &str, sources: &Sources) -> String {
+    let log = with_file_lines(log, text);
     let (mut kept, mut is_kept) = (Vec::new(), false);
     for line in log.lines() {
         if line.contains("warning: ") {
@@ -80,22 +79,13 @@ fn is_end(line: &str) -> bool {
 /// The file name in messages of Oclgrind, whose line numbers count the lines of the whole compiled text and ignore `#line`.
 const WHOLE_TEXT: &str = "input.cl:";
 
-/// Converts the line numbers in a build log that count the lines of a compiled text or header to the names and line numbers of the
-/// source files.
-fn with_file_lines(log: &str, unit: &Unit) -> String {
+/// Converts the line numbers in a build log that count the lines of the compiled text to the names and line numbers of the source
+/// files.
+fn with_file_lines(log: &str, text: &str) -> String {
     let named = |line: &str| {
-        let headers = unit.headers.iter().map(|(name, text)| (format!("{name}:"), text));
-        let texts = headers.chain([(WHOLE_TEXT.to_owned(), &unit.text)]);
-        texts.into_iter().find_map(|(name, text)| {
-            let (before, after) = line.split_once(name.as_str())?;
-            let before = before.strip_suffix("/remapped/").unwrap_or(before);
-            if !matches!(before, "" | "In file included from ") {
-                return None;
-            }
-            let (number, rest) = after.split_once(':')?;
-            let (file, number) = file_at(text, number.parse().ok()?)?;
-            Some(format!("{before}{file}:{number}:{rest}"))
-        })
+        let (number, rest) = line.strip_prefix(WHOLE_TEXT)?.split_once(':')?;
+        let (file, number) = file_at(text, number.parse().ok()?)?;
+        Some(format!("{file}:{number}:{rest}"))
     };
     let lines: Vec<String> = log.lines().map(|line| named(line).unwrap_or_else(|| line.to_owned())).collect();
     lines.join("\n")
@@ -192,15 +182,14 @@ mod tests {
     fn warnings_are_those_about_edited_files() {
         let flat = "box_filter/03_flat.cl";
         let sources = Sources::from_texts([(flat.to_owned(), "first\nsecond\n".to_owned())].into()).unwrap();
-        let unit = Unit { text: String::new(), headers: Vec::new() };
         let log = "warning: common/mean.clh:17:30 <a.h:842:28>: the ABI changes\n  17 | int16 mean16\n\
                    box_filter/03_flat.cl:2:5: warning: unused variable\nwarning: odd option\n2 warnings generated.";
         assert_eq!(
-            warnings(log, &unit, &sources),
+            warnings(log, "", &sources),
             "box_filter/03_flat.cl:2:5: warning: unused variable\n  2 | second\nwarning: odd option"
         );
-        assert_eq!(warnings("", &unit, &sources), "");
-        assert_eq!(warnings("note: nothing", &unit, &sources), "");
+        assert_eq!(warnings("", "", &sources), "");
+        assert_eq!(warnings("note: nothing", "", &sources), "");
     }
 
     #[test]
@@ -235,8 +224,7 @@ mod tests {
     fn a_log_that_counts_all_lines_names_those_of_the_files() {
         let file = "box_filter/03_flat.cl";
         let sources = Sources::default();
-        let unit = sources.unit(file, &sources.text(file).unwrap()).unwrap();
-        let text = &unit.text;
+        let text = sources.whole_text(file).unwrap();
         let find = |part: &str| text.lines().position(|line| line.contains(part)).unwrap() + 1;
         let own = |name: &str, part: &str| {
             Sources::default().text(name).unwrap().lines().position(|line| line.contains(part)).unwrap() + 1
@@ -249,9 +237,9 @@ mod tests {
         let files = format!(
             "{file}:{here}:17: error: a\n    int4 sum = 0\ncommon/mean.clh:{there}:1: note: b\n<x>:1:2: warning: c"
         );
-        assert_eq!(with_file_lines(&log, &unit), files);
+        assert_eq!(with_file_lines(&log, &text), files);
         assert_eq!(
-            with_file_lines("input.cl:99999999999999999999:1: x\ninput.cl:0:1: y", &unit),
+            with_file_lines("input.cl:99999999999999999999:1: x\ninput.cl:0:1: y", &text),
             "input.cl:99999999999999999999:1: x\ninput.cl:0:1: y"
         );
     }

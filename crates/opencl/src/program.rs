@@ -1,21 +1,18 @@
 //! Compiles kernel files for a device. The texts come from the context's [`Sources`](crate::sources::Sources).
 
-mod header_test;
-
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::ffi::{CStr, CString, NulError};
+use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use ocl::ffi::{CL_BUILD_PROGRAM_FAILURE, CL_COMPILE_PROGRAM_FAILURE, CL_LINK_PROGRAM_FAILURE};
+use ocl::ffi::{CL_BUILD_PROGRAM_FAILURE, CL_COMPILER_NOT_AVAILABLE};
 use parking_lot::Mutex;
 
 use crate::binaries::BinaryFile;
 use crate::build_log;
-use crate::cl::{self, ClContext, CompilerInput, Program, Refused, Source};
+use crate::cl::{self, ClContext, CompilerInput, Program, Refused};
 use crate::crash;
-use crate::includes::Unit;
 use crate::sandbox::{self, BUILD, LAUNCH, PREPARATION, builds};
 use crate::watch;
 use base::error::{Error, ErrorKind, Result};
@@ -35,7 +32,7 @@ fn watched<T, E>(compile: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
 impl CompiledProgram {
     /// Returns the compiler's warnings about edited files, with the source lines that they name; empty if there are none.
     pub fn warnings(&self, cl: &ClContext) -> String {
-        build_log::warnings(&self.log, &self.input.unit, cl.sources())
+        build_log::warnings(&self.log, &self.input.text, cl.sources())
     }
 }
 
@@ -53,23 +50,17 @@ impl CompilerInput {
     /// # Errors
     /// Returns an error if the includes are too long together, or there is a zero in the text.
     fn new(cl: &ClContext, file: &str, text: &str, options: &str) -> Result<Self> {
-        let mut unit = cl.sources().unit(file, text)?;
-        if !unit.headers.is_empty() && !header_test::takes_headers(cl) {
-            unit = cl.sources().unit_without_headers(file, text)?;
+        let text = cl.sources().with_includes(file, text)?;
+        let source = CString::new(base::text::to_bytes(&text));
+        let options = CString::new(format!("-cl-kernel-arg-info {options}"));
+        match (source, options) {
+            (Ok(source), Ok(options)) => Ok(Self { text, source, options }),
+            (Err(e), _) | (_, Err(e)) => {
+                let what = format!("The kernel file '{file}' does not build.");
+                let kind = ErrorKind::KernelDoesNotBuild(Vec::new());
+                Err(Error { kind, ..Error::new(what, format!("{e}."), "") })
+            }
         }
-        Self::of_unit(unit, options).map_err(|e| {
-            let what = format!("The kernel file '{file}' does not build.");
-            let kind = ErrorKind::KernelDoesNotBuild(Vec::new());
-            Error { kind, ..Error::new(what, format!("{e}."), "") }
-        })
-    }
-
-    /// Returns the input for a text with its headers.
-    fn of_unit(unit: Unit, options: &str) -> Result<Self, NulError> {
-        let bytes = |text: &str| CString::new(base::text::to_bytes(text));
-        let headers = unit.headers.iter().map(|(name, text)| Ok((bytes(name)?, bytes(text)?)));
-        let source = Source { text: bytes(&unit.text)?, headers: headers.collect::<Result<_, _>>()? };
-        Ok(Self { unit, source, options: CString::new(format!("-cl-kernel-arg-info {options}"))? })
     }
 
     fn options(&self) -> Cow<'_, str> {
@@ -101,7 +92,7 @@ pub fn build_text(cl: &ClContext, file: &str, text: &str, options: &str) -> Resu
     if let Some(compiled) = cl.compiled.iter().find(|compiled| compiled.input == input) {
         return Ok(compiled.program.clone());
     }
-    let binary_file = BinaryFile::of(cl, &input.unit.whole(), &input.options());
+    let binary_file = BinaryFile::of(cl, &input.text, &input.options());
     let began = Instant::now();
     let event = |name| [Event::since(name, began).with(format!("{file} {}", input.options()))];
     let _building = crash::mark_building(file, &cl.device.info.name, &input.options());
@@ -124,18 +115,20 @@ pub fn build_text(cl: &ClContext, file: &str, text: &str, options: &str) -> Resu
             Ok(program)
         }
         // A failure of the device that no kernel file causes: all files have the same message.
-        Err(Refused { status, .. }) if status.0 == ocl::ffi::CL_COMPILER_NOT_AVAILABLE => {
+        Err(Refused { status, .. }) if status.0 == CL_COMPILER_NOT_AVAILABLE => {
             let what = format!("The driver of '{}' compiles no kernels.", cl.device.info.name);
             let hint = "Choose another device with --device; `clreel devices` lists them.".to_owned();
             Err(Error { hint, ..cl::failed(&what, &status) })
         }
         Err(Refused { status, log }) => {
             let failed = cl::failed(&what(), &status);
-            let log = build_log::excerpt(&log, &input.unit, cl.sources());
-            let is_text = [CL_BUILD_PROGRAM_FAILURE, CL_COMPILE_PROGRAM_FAILURE, CL_LINK_PROGRAM_FAILURE]
-                .contains(&status.0);
-            let lines = || build_log::error_lines(&log).collect();
-            let kind = if is_text { ErrorKind::KernelDoesNotBuild(lines()) } else { failed.kind };
+            let log = build_log::excerpt(&log, &input.text, cl.sources());
+            let kind = match status.0 {
+                CL_BUILD_PROGRAM_FAILURE => {
+                    ErrorKind::KernelDoesNotBuild(build_log::error_lines(&log).collect())
+                }
+                _ => failed.kind,
+            };
             let why = if log.is_empty() { failed.why } else { format!("The compiler says:\n{log}") };
             let hint = "Correct the kernel, or choose another variant.".to_owned();
             Err(Error { why, hint, kind, ..failed })
@@ -156,14 +149,14 @@ pub fn print_warnings() {
 fn report_warnings(cl: &ClContext, file: &str, input: &CompilerInput) {
     /// The program texts whose warnings were printed.
     static PRINTED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
-    let is_new = || PRINTED.lock().insert(input.unit.whole());
+    let is_new = || PRINTED.lock().insert(input.text.clone());
     if !PRINTS_WARNINGS.load(Ordering::Relaxed) || !cl.sources().is_changed(file) || !is_new() {
         return;
     }
     let options = format!("{} -D CLREEL_WARNINGS={}", input.options(), unique_number());
     let again = CString::new(options).map(|options| CompilerInput { options, ..input.clone() });
     let Some(Ok((_, log))) = again.ok().map(|again| watched(|| again.compile(cl))) else { return };
-    let warnings = build_log::warnings(&log, &input.unit, cl.sources());
+    let warnings = build_log::warnings(&log, &input.text, cl.sources());
     if !warnings.is_empty() {
         print_message(format!("The compiler warns about kernels:\n{warnings}"));
     }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::includes::{self, Unit};
+use crate::includes;
 use base::error::{Error, ErrorKind, Result};
 use base::load::{self, Unread};
 
@@ -144,28 +144,20 @@ impl Sources {
         self.files()?.get(name).cloned().unwrap_or_else(built_in)
     }
 
-    /// Returns the text of a kernel file with the texts of the files that it includes, in a form for comparisons.
+    /// Returns the text of a kernel file with the texts of the files that it includes.
     ///
     /// # Errors
     /// Returns an error as [`Sources::text`] does, or if the included files are too long together.
     pub(super) fn whole_text(&self, name: &str) -> Result<String> {
-        self.unit(name, &self.text(name)?).map(|unit| unit.whole())
+        self.with_includes(name, &self.text(name)?)
     }
 
     /// Returns `text`, taken as the text of the file `name`, with the files that it includes.
     ///
     /// # Errors
     /// Returns an error if the included files are too long together.
-    pub(super) fn unit(&self, name: &str, text: &str) -> Result<Unit> {
+    pub(super) fn with_includes(&self, name: &str, text: &str) -> Result<String> {
         includes::resolve(name, text, &|name| self.text(name))
-    }
-
-    /// Returns `text` as [`Sources::unit`] does, but without headers, for compilers that take none.
-    ///
-    /// # Errors
-    /// Returns an error if the included files are too long together.
-    pub(super) fn unit_without_headers(&self, name: &str, text: &str) -> Result<Unit> {
-        includes::repeat(name, text, &|name| self.text(name))
     }
 
     /// Returns true if the folder of kernels has the file `name` with another text than the built-in one.
@@ -454,8 +446,7 @@ mod tests {
     #[test]
     fn every_embedded_file_is_one_text() {
         for (name, text) in EMBEDDED {
-            let unit = Sources::default().unit(name, text).unwrap();
-            assert!(!unit.text.contains("#include") && unit.headers.is_empty(), "{name}");
+            assert!(!Sources::default().with_includes(name, text).unwrap().contains("#include"), "{name}");
         }
     }
 

@@ -1,24 +1,15 @@
 //! Programs of a context, released with their last clone.
 
-use std::ffi::{CStr, CString, c_char, c_void};
+use std::ffi::{CStr, CString, c_void};
 use std::ptr;
 
 use ocl::ffi;
-use serde::{Deserialize, Serialize};
 
 use super::device::Device;
 use super::handle::{Handle, lines_of};
 use super::queue::Context;
 use super::status::{Answer, Status};
-use crate::includes::Unit;
 use base::memory::zeroed;
-
-/// The text of a program and the headers that it includes by name, as they are passed to a compiler.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Source {
-    pub(crate) text: CString,
-    pub(crate) headers: Vec<(CString, CString)>,
-}
 
 /// The failure to compile a program.
 #[derive(Debug)]
@@ -54,71 +45,22 @@ impl Program {
         }
     }
 
-    /// Compiles a program for the device, and waits until it is built. Returns it with the compiler's log. Headers are passed to
-    /// `clCompileProgram`; without any, `clBuildProgram` compiles the text.
+    /// Compiles a program for the device, and waits until it is built. Returns it with the compiler's log.
     ///
     /// # Errors
     /// Returns an error if the program does not compile.
     pub(crate) fn compile(
         context: &Context,
         device: &Device,
-        source: &Source,
+        source: &CStr,
         options: &CStr,
     ) -> Result<(Self, String), Refused> {
-        let program = Self::from_source(context, &source.text)?;
-        let refused = |program: &Self, status| Refused { status, log: program.build_log(device) };
-        if source.headers.is_empty() {
-            program.build(device, options).map_err(|status| refused(&program, status))?;
-            let log = program.build_log(device);
-            return Ok((program, log));
-        }
-        let headers = source.headers.iter().map(|(_, text)| Self::from_source(context, text));
-        let headers = headers.collect::<Answer<Vec<Self>>>()?;
-        let raw: Vec<*mut c_void> = headers.iter().map(Self::raw).collect();
-        let names: Vec<*const c_char> = source.headers.iter().map(|(name, _)| name.as_ptr()).collect();
-        let (id, count) = (device.id.raw(), names.len() as u32);
-        // SAFETY: program, device and headers are alive; there are as many names as headers, and each ends with a zero, as the
-        // options do. No callback is passed: the call waits.
-        let compiled = Status::check(unsafe {
-            let (options, raw, names) = (options.as_ptr(), raw.as_ptr(), names.as_ptr());
-            ffi::clCompileProgram(program.raw(), 1, &id, options, count, raw, names, None, ptr::null_mut())
-        });
-        compiled.map_err(|status| refused(&program, status))?;
-        // PoCL 3.1 keeps the types of arguments only with this option, which Intel's linker refuses.
-        let linked = program.link(context, device, c"-cl-kernel-arg-info");
-        let linked = linked.or_else(|_| program.link(context, device, c""))?;
-        Ok((linked, program.build_log(device)))
-    }
-
-    /// Links a compiled program.
-    ///
-    /// # Errors
-    /// Returns an error if the program refers to functions that it lacks.
-    fn link(&self, context: &Context, device: &Device, options: &CStr) -> Result<Self, Refused> {
-        let (id, compiled, mut status) = (device.id.raw(), self.raw(), 0);
-        // SAFETY: context, device and program are alive, and the options end with a zero. No callback is passed: the call waits.
-        let raw = unsafe {
-            let options = options.as_ptr();
-            ffi::clLinkProgram(
-                context.raw(),
-                1,
-                &id,
-                options,
-                1,
-                &compiled,
-                None,
-                ptr::null_mut(),
-                &mut status,
-            )
-        };
-        // After a failure there may be a program that has the log.
-        // SAFETY: the reference that came back is given away.
-        let program = (!raw.is_null()).then(|| unsafe { Handle::new(raw, 0, ffi::clReleaseProgram) });
-        let program = program.transpose()?.map(Self);
-        match (program, Status::check(status)) {
-            (Some(program), Ok(())) => Ok(program),
-            (Some(program), Err(status)) => Err(Refused { status, log: program.build_log(device) }),
-            (None, result) => Err(result.err().unwrap_or(Status(ffi::CL_LINK_PROGRAM_FAILURE)).into()),
+        let program = Self::from_source(context, source)?;
+        let built = program.build(device, options);
+        let log = program.build_log(device);
+        match built {
+            Ok(()) => Ok((program, log)),
+            Err(status) => Err(Refused { status, log }),
         }
     }
 
@@ -187,9 +129,9 @@ impl Program {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct CompilerInput {
     /// The text of the file with the files that it includes.
-    pub(crate) unit: Unit,
-    /// The text and its headers as they are passed to the compiler.
-    pub(crate) source: Source,
+    pub(crate) text: String,
+    /// The text as it is passed to the compiler.
+    pub(crate) source: CString,
     pub(crate) options: CString,
 }
 

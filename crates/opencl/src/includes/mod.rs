@@ -2,9 +2,9 @@
 //!
 //! The conditions around a directive are left to the compiler, since only the compiler knows its predefined macros. Each
 //! include is replaced by the text of its file. An include of a missing file is replaced by an `#error`, which the compiler
-//! ignores wherever it would have ignored the include. Only files that include themselves cannot be replaced in this way. They
-//! are passed to `clCompileProgram` as named headers. No name that a kernel file has written reaches the compiler, since
-//! drivers look such names up on the disk.
+//! ignores wherever it would have ignored the include. The text of a file that includes itself is repeated, since the compiler
+//! ends that by its conditions. No name that a kernel file has written reaches the compiler, since drivers look such names up on
+//! the disk.
 
 mod macros;
 mod pieces;
@@ -17,8 +17,8 @@ use std::fmt::Write as _;
 use base::error::{Error, ErrorKind, Result, SourceLine};
 use base::load::MAX_KERNEL_BYTES;
 use macros::{Condition, HeaderName, Macros};
-use pieces::{Piece, PieceWriter, definition_marker, error_line, header_name, line_name, once_marker};
-use scan::{Directive, Scan, scan};
+use pieces::{Piece, PieceWriter, definition_marker, error_line, line_name, once_marker};
+use scan::{Directive, scan};
 use shape::{fault, guard, has_once, is_include, is_once};
 
 /// The maximum depth of nested includes, as in clang.
@@ -28,62 +28,26 @@ const MAX_ROUNDS: usize = 8;
 /// The maximum length of a text with its includes, in bytes.
 const MAX_BYTES: usize = 4 * MAX_KERNEL_BYTES as usize;
 
-/// The text of a program, and the headers that it includes by name.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Unit {
-    /// The text of the kernel file.
-    pub(crate) text: String,
-    /// The names and texts of headers; empty if the text includes none.
-    pub(crate) headers: Vec<(String, String)>,
-}
+/// The depths to which the text of a file that includes itself is repeated: the greatest one that fits into the maximum length.
+const RECURSION_DEPTHS: [usize; 7] = [MAX_DEPTH, 100, 50, 20, 10, 5, 2];
 
-impl Unit {
-    /// Returns the text and its headers as one string, which is equal for equal units only.
-    pub(crate) fn whole(&self) -> String {
-        let mut whole = self.text.clone();
-        for (name, text) in &self.headers {
-            let _ = write!(whole, "\n// {name} {}\n{text}", text.len());
-        }
-        whole
-    }
-}
-
-/// Resolves the includes of `text`, the text of the kernel file `name`. `load` returns the text of another kernel file by its
-/// path.
+/// Returns `text`, the text of the kernel file `name`, with the texts of the files that it includes. `load` returns the text of
+/// another kernel file by its path.
 ///
 /// # Errors
 /// Returns an error if the includes are too long together.
-pub(crate) fn resolve(name: &str, text: &str, load: &dyn Fn(&str) -> Result<String>) -> Result<Unit> {
+pub(crate) fn resolve(name: &str, text: &str, load: &dyn Fn(&str) -> Result<String>) -> Result<String> {
     let files = Files::read(name, text, load);
-    let mut expansion = Expansion::new(&files, Form::Inline);
-    match expansion.write(0) {
-        Ok(()) => Ok(Unit { text: expansion.out, headers: Vec::new() }),
-        Err(Stop::TooLong(file, line)) => {
-            Err(build_error(&files.all[file].name, line, "Its includes are too long together"))
-        }
-        Err(Stop::Cycle) => Ok(Unit { text: files.named(0), headers: files.headers() }),
-    }
-}
-
-/// Resolves includes as [`resolve`] does, for compilers that take no named headers: the text of a file that includes itself is
-/// repeated, to the greatest depth that fits into the maximum length.
-///
-/// # Errors
-/// Returns an error if the includes are too long together.
-pub(crate) fn repeat(name: &str, text: &str, load: &dyn Fn(&str) -> Result<String>) -> Result<Unit> {
-    let files = Files::read(name, text, load);
-    let mut failed = Ok(());
-    for depth in [MAX_DEPTH, 100, 50, 20, 10, 5, 2] {
-        let mut expansion = Expansion::new(&files, Form::Repeated(depth));
-        failed = expansion.write(0);
-        if failed.is_ok() {
-            return Ok(Unit { text: expansion.out, headers: Vec::new() });
+    let mut too_long_at = (0, 1);
+    for max_recursion in RECURSION_DEPTHS {
+        let mut expansion =
+            Expansion { files: &files, max_recursion, out: String::new(), around: Vec::new() };
+        match expansion.write(0) {
+            Ok(()) => return Ok(expansion.out),
+            Err(place) => too_long_at = place,
         }
     }
-    let (file, line) = match failed {
-        Err(Stop::TooLong(file, line)) => (file, line),
-        _ => (0, 1),
-    };
+    let (file, line) = too_long_at;
     Err(build_error(&files.all[file].name, line, "Its includes are too long together"))
 }
 
@@ -94,29 +58,13 @@ fn build_error(name: &str, number: usize, why: &str) -> Error {
     Error { kind, ..Error::new(what, format!("{why}, at line {number}."), "") }
 }
 
-/// The form in which includes are written.
-#[derive(Clone, Copy, PartialEq)]
-enum Form {
-    /// The text of the included file; an error if a file includes itself.
-    Inline,
-    /// The text of the included file, up to this depth of nested includes.
-    Repeated(usize),
-    /// An include of the file by its name.
-    Named,
-}
-
-/// The reason why a text cannot be written.
-enum Stop {
-    /// A file includes itself.
-    Cycle,
-    /// The text becomes too long in the file with this index, at this line.
-    TooLong(usize, usize),
-}
-
 /// A kernel file that may be included.
 struct File {
     name: String,
     text: String,
+    directives: Vec<Directive>,
+    /// The macro definitions by the index of their directive: the numbers of the macro and of the definition.
+    definitions: BTreeMap<usize, (usize, usize)>,
     pieces: Vec<Piece>,
     /// A sentence about a fault that would affect the files that include this one; `None` if there is none.
     fault: Option<&'static str>,
@@ -132,10 +80,7 @@ struct File {
 /// Kernel files, beginning with the one that is compiled.
 struct Files<'a> {
     all: Vec<File>,
-    scans: Vec<Scan>,
     macros: Macros,
-    /// For each file, the macro definitions by the index of their directive: the numbers of the macro and of the definition.
-    definitions: Vec<BTreeMap<usize, (usize, usize)>>,
     load: &'a dyn Fn(&str) -> Result<String>,
     /// The errors of files that cannot be included, by path.
     refused: BTreeMap<String, Error>,
@@ -144,22 +89,14 @@ struct Files<'a> {
 impl<'a> Files<'a> {
     /// Reads a file and all files that it may include.
     fn read(name: &str, text: &str, load: &'a dyn Fn(&str) -> Result<String>) -> Self {
-        let mut files = Self {
-            all: Vec::new(),
-            scans: Vec::new(),
-            macros: Macros::default(),
-            definitions: Vec::new(),
-            load,
-            refused: BTreeMap::new(),
-        };
+        let mut files = Self { all: Vec::new(), macros: Macros::default(), load, refused: BTreeMap::new() };
         files.add(name, text);
         // Each round may read further files, with further definitions of macros that includes name.
         for _ in 0..MAX_ROUNDS {
             let known = (files.all.len(), files.refused.len());
             let mut at = 0;
             while at < files.all.len() {
-                for index in 0..files.scans[at].directives.len() {
-                    let directive = files.scans[at].directives[index].clone();
+                for directive in files.all[at].directives.clone() {
                     if is_include(&directive) {
                         drop(files.targets(at, &directive));
                     } else if directive.operand.contains(HAS_INCLUDE) {
@@ -172,9 +109,9 @@ impl<'a> Files<'a> {
                 break;
             }
         }
-        let all = files.scans.iter().flat_map(|scan| &scan.directives);
-        let undefined: BTreeSet<&str> =
-            all.filter(|one| one.name == "undef").map(Directive::first_name).collect();
+        let all = files.all.iter().flat_map(|file| &file.directives);
+        let undefs = all.filter(|one| one.name == "undef");
+        let undefined: BTreeSet<String> = undefs.map(|one| one.first_name().to_owned()).collect();
         for file in &mut files.all {
             file.ends_recursion |= file.guard.as_deref().is_some_and(|guard| !undefined.contains(guard));
         }
@@ -190,8 +127,7 @@ impl<'a> Files<'a> {
     /// Adds a file; returns its index.
     fn add(&mut self, name: &str, text: &str) -> usize {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n").replace('\r', "\n");
-        let text = text.as_str();
-        let scan = scan(text);
+        let scan = scan(&text);
         let mut definitions = BTreeMap::new();
         for (index, directive) in scan.directives.iter().enumerate() {
             if directive.name == "define" {
@@ -201,16 +137,16 @@ impl<'a> Files<'a> {
         let is_main = self.all.is_empty();
         self.all.push(File {
             name: name.to_owned(),
-            text: text.to_owned(),
-            pieces: Vec::new(),
             fault: fault(&scan).filter(|_| !is_main),
             guard: guard(&scan),
             ends_recursion: !is_main && is_once(&scan),
             has_once: !is_main && has_once(&scan),
             is_imported: false,
+            text,
+            directives: scan.directives,
+            definitions,
+            pieces: Vec::new(),
         });
-        self.scans.push(scan);
-        self.definitions.push(definitions);
         self.all.len() - 1
     }
 
@@ -277,7 +213,7 @@ impl Files<'_> {
     /// marker.
     fn pieces(&mut self, at: usize, needed: &BTreeSet<usize>) -> Vec<Piece> {
         let text = self.all[at].text.clone();
-        let directives = self.scans[at].directives.clone();
+        let directives = self.all[at].directives.clone();
         let mut writer = PieceWriter::new(&self.all[at].name, &text);
         // For each conditional around the current line: whether it has lines that are not in the file. If the compiler skips them,
         // it skips their `#line` directives, too.
@@ -312,7 +248,7 @@ impl Files<'_> {
                         .is_some_and(|number| needed.contains(&number)) =>
                 {
                     let number = self.macros.number(directive.first_name()).unwrap_or_default();
-                    let chosen = self.definitions[at].get(&index).map_or(0, |(_, chosen)| *chosen);
+                    let chosen = self.all[at].definitions.get(&index).map_or(0, |(_, chosen)| *chosen);
                     let marker = definition_marker(number);
                     writer.insert(directive, &format!("#undef {marker}\n#define {marker} {chosen}\n"));
                 }
@@ -339,11 +275,9 @@ impl Files<'_> {
     /// Returns the macros on which the name in an include of any file may depend.
     fn macros_of_includes(&self) -> BTreeSet<usize> {
         let mut needed = BTreeSet::new();
-        for (scan, file) in self.scans.iter().zip(&self.all) {
-            let all = scan
-                .directives
-                .iter()
-                .filter(|one| is_include(one) && HeaderName::parse(&one.operand).is_none());
+        for file in &self.all {
+            let all = file.directives.iter();
+            let all = all.filter(|one| is_include(one) && HeaderName::parse(&one.operand).is_none());
             let names = all.filter_map(|one| self.macros.header_names(&one.operand, &file.name)).flatten();
             needed.extend(names.flat_map(|(condition, _)| condition.into_keys()));
         }
@@ -373,37 +307,21 @@ impl Files<'_> {
         }
         out + rest
     }
-
-    /// Returns the text of the file with this index, in which includes name their files instead of being replaced.
-    fn named(&self, at: usize) -> String {
-        let mut expansion = Expansion::new(self, Form::Named);
-        // Without the texts of other files it neither becomes too long nor contains itself.
-        let _ = expansion.write(at);
-        expansion.out
-    }
-
-    /// Returns the names and texts of all files, to be included by name.
-    fn headers(&self) -> Vec<(String, String)> {
-        (0..self.all.len()).map(|at| (header_name(at), self.named(at))).collect()
-    }
 }
 
 /// A text that is being written with its includes.
 struct Expansion<'a> {
     files: &'a Files<'a>,
-    form: Form,
+    /// The depth of nested includes up to which a file may include itself.
+    max_recursion: usize,
     out: String,
     /// The files around the current position, from the outermost one.
     around: Vec<usize>,
 }
 
-impl<'a> Expansion<'a> {
-    fn new(files: &'a Files<'a>, form: Form) -> Self {
-        Self { files, form, out: String::new(), around: Vec::new() }
-    }
-
-    /// Appends a file with its includes.
-    fn write(&mut self, at: usize) -> Result<(), Stop> {
+impl Expansion<'_> {
+    /// Appends a file with its includes. If the text becomes too long, returns the index of a file, and the line of its include.
+    fn write(&mut self, at: usize) -> Result<(), (usize, usize)> {
         let files = self.files;
         let file = &files.all[at];
         let is_limited = file.has_once || file.is_imported;
@@ -442,26 +360,18 @@ impl<'a> Expansion<'a> {
     }
 
     /// Appends an include of the file with this index, which stands at this line of the innermost file.
-    fn write_include(&mut self, file: usize, line: usize) -> Result<(), Stop> {
-        if self.form == Form::Named {
-            let _ = writeln!(self.out, "#include \"{}\"", header_name(file));
+    fn write_include(&mut self, file: usize, line: usize) -> Result<(), (usize, usize)> {
+        let includes_itself = self.around.contains(&file);
+        if includes_itself && self.files.all[file].ends_recursion {
             return Ok(());
         }
-        let mut max_depth = MAX_DEPTH;
-        if self.around.contains(&file) {
-            match self.form {
-                _ if self.files.all[file].ends_recursion => return Ok(()),
-                Form::Repeated(depth) => max_depth = depth,
-                _ => return Err(Stop::Cycle),
-            }
-        }
-        if self.around.len() > max_depth {
+        if self.around.len() > if includes_itself { self.max_recursion } else { MAX_DEPTH } {
             self.out += &error_line("The includes nest too deeply.");
             return Ok(());
         }
         let from = self.around.last().copied().unwrap_or_default();
         self.write(file)?;
-        if self.out.len() > MAX_BYTES { Err(Stop::TooLong(from, line)) } else { Ok(()) }
+        if self.out.len() > MAX_BYTES { Err((from, line)) } else { Ok(()) }
     }
 }
 

@@ -116,11 +116,6 @@ pub(super) fn definition_marker(number: usize) -> String {
     format!("CLREEL_DEFINITION_{number}")
 }
 
-/// Returns the name by which a file is included if its text is passed to the compiler as a named header.
-pub(super) fn header_name(file: usize) -> String {
-    format!("clreel-include-{file}.clh")
-}
-
 /// Returns a file's name as it stands in `#line` directives.
 pub(super) fn line_name(name: &str) -> String {
     name.replace('\\', "\\\\").replace('"', "\\\"")

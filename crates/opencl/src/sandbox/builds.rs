@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::{Cause, Client, Ending, Limit, PREPARATION, START, is_sandboxed, serve};
-use crate::cl::{ClContext, CompilerInput, Program, Source};
+use crate::cl::{ClContext, CompilerInput, Program};
 use crate::identity::{Identity, by_identity, identity_of};
 use crate::process::has_low_priority;
 use crate::sources::{Sources, hash};
@@ -35,7 +35,7 @@ const IDLE_S: libc::c_uint = 30;
 #[derive(Debug, Serialize, Deserialize)]
 struct Request {
     device: Identity,
-    source: Source,
+    source: CString,
     options: CString,
 }
 
@@ -71,7 +71,7 @@ pub(crate) fn try_first(cl: &ClContext, file: &str, input: &CompilerInput) -> Re
     }
     let device = &cl.device;
     let options = input.options.to_string_lossy();
-    let key = binaries::key(&device.info, &binaries::loader_layers(), &input.unit.whole(), &options);
+    let key = binaries::key(&device.info, &binaries::loader_layers(), &input.text, &options);
     let hash = hash(key.as_bytes());
     let known = KNOWN_RESULTS.get_or_init(|| Mutex::new(read_known()));
     if let Some(done) = known.lock().get(&hash) {
