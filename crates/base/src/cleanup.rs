@@ -6,17 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
 /// The registered paths, which are removed if a signal ends the process.
 static REGISTERED_PATHS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
-
-fn lock_registered_paths() -> MutexGuard<'static, Vec<PathBuf>> {
-    REGISTERED_PATHS.lock()
-}
 
 /// A file or folder that is removed if a signal ends the process. Dropping this value ends the registration and keeps the file.
 #[derive(Debug)]
@@ -25,40 +21,33 @@ pub struct CleanupPath(PathBuf);
 impl CleanupPath {
     /// Registers a path. Call it before the file or folder is created.
     pub fn new(path: &Path) -> Self {
-        lock_registered_paths().push(path.to_owned());
+        REGISTERED_PATHS.lock().push(path.to_owned());
         Self(path.to_owned())
     }
 }
 
 impl Drop for CleanupPath {
     fn drop(&mut self) {
-        let mut paths = lock_registered_paths();
+        let mut paths = REGISTERED_PATHS.lock();
         if let Some(at) = paths.iter().position(|path| *path == self.0) {
             paths.swap_remove(at);
         }
     }
 }
 
-/// A function to call before a signal ends the process.
-type Callback = Box<dyn FnOnce() + Send>;
-
 /// The callback set by [`on_interrupt`]; `None` before that, and once it was called or removed.
-static CALLBACK: Mutex<Option<Callback>> = Mutex::new(None);
-
-fn lock_callback() -> MutexGuard<'static, Option<Callback>> {
-    CALLBACK.lock()
-}
+static CALLBACK: Mutex<Option<Box<dyn FnOnce() + Send>>> = Mutex::new(None);
 
 /// Sets the callback that runs before a signal ends the process, on a thread of its own. A second signal ends the process at
 /// once, without waiting for the callback.
 pub fn on_interrupt(run: impl FnOnce() + Send + 'static) {
-    *lock_callback() = Some(Box::new(run));
+    *CALLBACK.lock() = Some(Box::new(run));
 }
 
 /// Runs the callback set by [`on_interrupt`], if there is one, before the process ends for another reason than a signal. Waits
 /// for at most `timeout`, since a stalled thread may hold a lock that the callback needs.
 pub fn run_interrupt_callback(timeout: Duration) {
-    let Some(run) = lock_callback().take() else { return };
+    let Some(run) = CALLBACK.lock().take() else { return };
     let (done, result) = channel();
     let run = move || {
         run();
@@ -73,7 +62,7 @@ pub fn run_interrupt_callback(timeout: Duration) {
 /// Removes the callback set by [`on_interrupt`]. If a signal has already started the callback, this function never returns,
 /// since the process is ending. Must only be called after [`on_interrupt`].
 pub fn clear_on_interrupt() {
-    if lock_callback().take().is_none() {
+    if CALLBACK.lock().take().is_none() {
         loop {
             std::thread::park();
         }
@@ -84,13 +73,16 @@ pub fn clear_on_interrupt() {
 /// process by the same signal. Ignored signals, as under `nohup`, stay ignored. For commands only: the window handles
 /// signals itself.
 pub fn install_signal_handlers() {
-    let ignored = ignored_signals();
+    // The mask of ignored signals; signal 1 is bit 0 (proc_pid_status(5)).
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
     let handled = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| ignored & (1 << (signal - 1)) == 0);
     let Ok(mut signals) = Signals::new(handled) else { return };
     let handle = signals.handle();
     let thread = std::thread::Builder::new().name("signals".into()).spawn(move || {
         for signal in signals.forever() {
-            let run = lock_callback().take();
+            let run = CALLBACK.lock().take();
             let Some(run) = run else { end_by_signal(signal) };
             let run = move || {
                 run();
@@ -111,7 +103,7 @@ pub fn install_signal_handlers() {
 /// Removes the registered paths and ends the process by the signal `signal`.
 fn end_by_signal(signal: i32) -> ! {
     // The lock is held until the process ends, so that no other path is registered.
-    let paths = lock_registered_paths();
+    let paths = REGISTERED_PATHS.lock();
     remove_paths(&paths);
     let _ = emulate_default_handler(signal);
     std::process::abort()
@@ -119,7 +111,7 @@ fn end_by_signal(signal: i32) -> ! {
 
 /// Removes all registered files and folders, for a process that exits while other threads are running.
 pub fn remove_all() {
-    remove_paths(&lock_registered_paths());
+    remove_paths(&REGISTERED_PATHS.lock());
 }
 
 /// Removes these files and folders; errors are ignored.
@@ -138,13 +130,6 @@ fn remove_paths(paths: &[PathBuf]) {
     }
 }
 
-/// Returns the mask of the signals that this process ignores; signal 1 is bit 0 (proc_pid_status(5)).
-fn ignored_signals() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -156,10 +141,10 @@ mod tests {
         let registered = [CleanupPath::new(&folder), CleanupPath::new(&file)];
         fs::create_dir_all(folder.join("inner")).unwrap();
         fs::write(&file, "half").unwrap();
-        assert!(lock_registered_paths().contains(&folder) && lock_registered_paths().contains(&file));
+        assert!(REGISTERED_PATHS.lock().contains(&folder) && REGISTERED_PATHS.lock().contains(&file));
         remove_paths(&[file.clone(), folder.clone(), folder.join("was-never-made")]);
         assert!(!folder.exists());
         drop(registered);
-        assert!(!lock_registered_paths().contains(&folder) && !lock_registered_paths().contains(&file));
+        assert!(!REGISTERED_PATHS.lock().contains(&folder) && !REGISTERED_PATHS.lock().contains(&file));
     }
 }

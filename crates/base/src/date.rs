@@ -4,20 +4,8 @@ use std::time::SystemTime;
 
 /// Formats a time in UTC as in RFC 3339: "2026-11-27T10:28:09Z".
 pub fn utc(time: SystemTime) -> String {
-    let seconds = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
-    let (days, second) = (seconds / 86_400, seconds % 86_400);
-    // H. Hinnant, "chrono-Compatible Low-Level Date Algorithms", 2013: years begin on the first of March, and eras of 400 years
-    // have 146,097 days.
-    let days = days + 719_468;
-    let (era, day) = (days / 146_097, days % 146_097);
-    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let (day, month_of_year) =
-        (day - (153 * month + 2) / 5 + 1, if month < 10 { month + 3 } else { month - 9 });
-    let year = 400 * era + year + u64::from(month_of_year <= 2);
-    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-    format!("{year:04}-{month_of_year:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+    let [year, month, day, hour, minute, second] = parts(time, libc::gmtime_r).unwrap_or_default();
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
 /// Returns a time as year, month, day, hour, minute and second in the machine's time zone.
@@ -25,13 +13,20 @@ pub fn utc(time: SystemTime) -> String {
 /// # Errors
 /// Returns the seconds since 1970 if the system cannot convert them to local time.
 pub fn local(time: SystemTime) -> Result<[i64; 6], u64> {
+    parts(time, libc::localtime_r)
+}
+
+/// A function of the C library that converts a time to its parts.
+type Convert = unsafe extern "C" fn(*const libc::time_t, *mut libc::tm) -> *mut libc::tm;
+
+fn parts(time: SystemTime, convert: Convert) -> Result<[i64; 6], u64> {
     let seconds = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
     let since = libc::time_t::try_from(seconds).map_err(|_| seconds)?;
     // SAFETY: `parts` is a plain struct of numbers (and a pointer that is not used), which the call fills; it reads the
     // environment, which this program changes at its start alone, before there are other threads.
     let parts = unsafe {
         let mut parts: libc::tm = std::mem::zeroed();
-        (!libc::localtime_r(&since, &mut parts).is_null()).then_some(parts)
+        (!convert(&since, &mut parts).is_null()).then_some(parts)
     };
     let p = parts.ok_or(seconds)?;
     let (year, month) = (i64::from(p.tm_year) + 1900, i64::from(p.tm_mon) + 1);

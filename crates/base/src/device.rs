@@ -3,10 +3,11 @@
 use serde::{Serialize, Serializer};
 
 /// The kind of a device (`CL_DEVICE_TYPE`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DeviceKind {
     /// A CPU.
+    #[default]
     Cpu,
     /// A GPU.
     Gpu,
@@ -30,7 +31,7 @@ pub const UNNAMED: &str = "unnamed device";
 
 /// Properties of a device that need no context. A number that the driver does not report, or that is implausible, is 0, and a
 /// missing text is empty; in JSON both are `null`.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct DeviceInfo {
     /// The device's index in the list of the machine's devices, stable while the machine's drivers stay the same.
     pub index: usize,
@@ -117,15 +118,21 @@ impl DeviceInfo {
         if self.local_memory_bytes == 0 { 32 << 10 } else { self.local_memory_bytes }
     }
 
+    /// Returns the major and the minor number of the device's OpenCL version; `None` if the version string has another format.
+    pub fn opencl_version(&self) -> Option<(u32, u32)> {
+        let numbers = self.version.strip_prefix("OpenCL ")?.split_whitespace().next()?;
+        let (major, minor) = numbers.split_once('.')?;
+        Some((major.parse().ok()?, minor.parse().ok()?))
+    }
+
     /// Returns the compiler option that selects the language version in which kernels can use the device's sub-groups; `None`
     /// if the device has no sub-groups. A device has sub-groups if it lists `cl_khr_subgroups`, or reports a maximum number of
     /// them (OpenCL C 3's feature `__opencl_c_subgroups`).
     pub fn language_of_sub_groups(&self) -> Option<&'static str> {
         let is_listed = self.extensions.iter().any(|extension| extension == "cl_khr_subgroups");
-        let version = self.version.strip_prefix("OpenCL ")?;
-        match version.split_once('.')? {
-            ("1", _) => None,
-            ("2", _) => is_listed.then_some("-cl-std=CL2.0"),
+        match self.opencl_version()?.0 {
+            1 => None,
+            2 => is_listed.then_some("-cl-std=CL2.0"),
             _ => (is_listed || self.max_sub_groups > 0).then_some("-cl-std=CL3.0"),
         }
     }
@@ -134,15 +141,10 @@ impl DeviceInfo {
     #[doc(hidden)]
     pub fn made_up() -> Self {
         Self {
-            index: 0,
             name: "Device".into(),
             platform: "Platform".into(),
             version: "OpenCL 3.0".into(),
             driver: "1".into(),
-            vendor_id: 0,
-            pci_address: None,
-            uuid: None,
-            kind: DeviceKind::Cpu,
             units: 2,
             clock_mhz: 1000,
             global_memory_bytes: 1 << 30,
@@ -150,10 +152,9 @@ impl DeviceInfo {
             max_allocation_bytes: 1 << 30,
             local_memory_bytes: 1 << 15,
             max_work_group_size: 256,
-            max_sub_groups: 0,
             image_support: true,
             max_image: (4096, 4096),
-            extensions: Vec::new(),
+            ..Self::default()
         }
     }
 }
@@ -242,6 +243,18 @@ pub struct KernelRegisters {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn versions_are_read() {
+        let of =
+            |version: &str| DeviceInfo { version: version.into(), ..DeviceInfo::made_up() }.opencl_version();
+        assert_eq!(
+            ["OpenCL 1.0 ", "OpenCL 1.1 Mesa 20.3", "OpenCL 1.1"].map(of),
+            [(1, 0), (1, 1), (1, 1)].map(Some)
+        );
+        assert_eq!(["OpenCL 1.2 ", "OpenCL 3.0 PoCL HSTR: cpu"].map(of), [Some((1, 2)), Some((3, 0))]);
+        assert_eq!(["OpenCL 1.10", "", "1.1"].map(of), [Some((1, 10)), None, None]);
+    }
 
     #[test]
     fn what_a_driver_does_not_tell_is_null_and_no_limit() {

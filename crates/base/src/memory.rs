@@ -1,7 +1,7 @@
 //! Allocation of memory for whole pictures. Failures are errors; Rust's collections would abort the process.
 
-use std::alloc::{Layout, alloc_zeroed};
-
+use bytemuck::Zeroable;
+use bytemuck::allocation::try_zeroed_vec;
 use sysinfo::System;
 
 use crate::error::{Error, Result};
@@ -25,16 +25,15 @@ pub fn picture_memory(width: u32, height: u32) -> Result<Vec<u8>> {
 /// # Errors
 /// Returns an error if there is not enough memory.
 pub fn zeroed(len: usize) -> Result<Vec<u8>> {
-    if len == 0 {
-        return Ok(Vec::new());
-    }
-    let layout = Layout::array::<u8>(len).map_err(|_| no_memory(len))?;
-    // SAFETY: the layout has a size above zero. It is that of a vector of `len` bytes, which owns it from here on; all
-    // of them are initialised. The system gives zeroed pages only when they are touched, as for `vec![0; len]`.
-    unsafe {
-        let start = alloc_zeroed(layout);
-        if start.is_null() { Err(no_memory(len)) } else { Ok(Vec::from_raw_parts(start, len, len)) }
-    }
+    zeros(len)
+}
+
+/// Allocates `count` zeros. The system gives zeroed pages only when they are touched, as for `vec![0; len]`.
+///
+/// # Errors
+/// Returns an error if there is not enough memory.
+pub fn zeros<T: Zeroable>(count: usize) -> Result<Vec<T>> {
+    try_zeroed_vec(count).map_err(|()| no_memory(count.saturating_mul(size_of::<T>())))
 }
 
 /// Checks that `len` bytes are free, for work that allocates them in many pieces. Linux promises more memory than it has and

@@ -12,3 +12,8 @@ pub fn thousands(value: f64) -> String {
     }
     text
 }
+
+/// Formats a number of things, as in "1 instruction" and "1,200 instructions".
+pub fn counted(number: u64, what: &str) -> String {
+    format!("{} {what}{}", thousands(number as f64), if number == 1 { "" } else { "s" })
+}

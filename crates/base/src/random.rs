@@ -19,6 +19,19 @@ impl Xorshift {
     }
 }
 
+#[cfg(test)]
+impl Xorshift {
+    /// Returns a number from 0 to 1.
+    pub(crate) fn uniform(&mut self) -> f64 {
+        f64::from(self.draw()) / f64::from(u32::MAX)
+    }
+
+    /// Returns a number from a distribution like the standard normal one: a sum of twelve uniform numbers.
+    pub(crate) fn normal(&mut self) -> f64 {
+        (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
+    }
+}
+
 /// Returns the bits of `number` mixed, so that similar numbers give unrelated results (Murmur3's finalizer: A. Appleby, 2011).
 pub fn mix(number: u32) -> u32 {
     let mut bits = number.wrapping_add(1);

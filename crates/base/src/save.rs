@@ -16,12 +16,20 @@ use crate::stdout;
 /// Returns an error if writing fails. The temporary file is then removed, and an existing file at `path` stays.
 pub fn atomically(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> Result<()> {
     let target = target_of(path);
-    let result = if fs::metadata(&target).is_ok_and(|m| !m.is_file()) {
-        File::options().write(true).open(&target).and_then(|file| write_all(file, write).map(drop))
-    } else {
-        write_and_rename(&target, write)
-    };
-    result.map_err(|e| write_error(path, &e))
+    if fs::metadata(&target).is_ok_and(|m| !m.is_file()) {
+        let file = File::options().write(true).open(&target);
+        return file.and_then(|file| write_all(file, write).map(drop)).map_err(|e| write_error(path, &e));
+    }
+    let part = temporary_path(&target);
+    let _cleanup = CleanupPath::new(&part);
+    let written = File::create(&part)
+        .and_then(|file| write_all(file, write)?.sync_all())
+        .and_then(|()| fs::rename(&part, &target));
+    written.map_err(|e| {
+        // The first error is reported; the file may not exist.
+        let _ = fs::remove_file(&part);
+        write_error(path, &e)
+    })
 }
 
 /// Checks that [`atomically`] can write a file at `path`, without changing an existing file.
@@ -52,23 +60,6 @@ pub fn can_write(path: &Path) -> Result<()> {
 fn target_of(path: &Path) -> PathBuf {
     let path = stdout::named(path);
     fs::canonicalize(&path).unwrap_or(path)
-}
-
-/// Writes a temporary file next to `target`, syncs it, and renames it to `target`.
-fn write_and_rename(
-    target: &Path,
-    write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
-) -> io::Result<()> {
-    let part = temporary_path(target);
-    let _cleanup = CleanupPath::new(&part);
-    let written = File::create(&part)
-        .and_then(|file| write_all(file, write)?.sync_all())
-        .and_then(|()| fs::rename(&part, target));
-    if written.is_err() {
-        // The first error is reported; the file may not exist.
-        let _ = fs::remove_file(&part);
-    }
-    written
 }
 
 fn temporary_path(target: &Path) -> PathBuf {

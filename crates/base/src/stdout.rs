@@ -4,7 +4,7 @@
 use parking_lot::Mutex;
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
-use std::os::fd::{AsFd, AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd as _};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -50,15 +50,9 @@ unsafe extern "C" {
 /// # Errors
 /// Returns an error if the system reports one.
 pub fn capture() -> io::Result<()> {
-    let mut ends = [0; 2];
-    // SAFETY: there is room for two descriptors.
-    if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the descriptors are new, and nobody else has them.
-    let [reader, writer] = ends.map(|end| unsafe { OwnedFd::from_raw_fd(end) });
+    let (reader, writer) = io::pipe()?;
     let read = move || {
-        let mut reader = BufReader::new(File::from(reader));
+        let mut reader = BufReader::new(reader);
         loop {
             let mut line = Vec::new();
             match reader.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line) {

@@ -80,29 +80,21 @@ fn foreign_byte(c: char) -> Option<u8> {
 /// becomes a character that represents it, which messages show as, for example, `\xff`.
 pub fn from_bytes(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
-    let push = |text: &mut String, byte: &u8| text.extend(char::from_u32(FIRST_FOREIGN + u32::from(*byte)));
+    let foreign = |byte: u8| char::from_u32(FIRST_FOREIGN + u32::from(byte));
     for chunk in bytes.utf8_chunks() {
-        let valid = chunk.valid();
-        if valid.contains(|c| foreign_byte(c).is_some()) {
-            for c in valid.chars() {
-                match foreign_byte(c) {
-                    None => text.push(c),
-                    Some(_) => c.encode_utf8(&mut [0; 4]).bytes().for_each(|byte| push(&mut text, &byte)),
-                }
+        for c in chunk.valid().chars() {
+            match foreign_byte(c) {
+                None => text.push(c),
+                Some(_) => text.extend(c.encode_utf8(&mut [0; 4]).bytes().filter_map(foreign)),
             }
-        } else {
-            text += valid;
         }
-        chunk.invalid().iter().for_each(|byte| push(&mut text, byte));
+        text.extend(chunk.invalid().iter().copied().filter_map(foreign));
     }
     text
 }
 
 /// Converts a text from [`from_bytes`] back to the original bytes.
-pub fn to_bytes(text: &str) -> Cow<'_, [u8]> {
-    if !text.contains(|c| foreign_byte(c).is_some()) {
-        return Cow::Borrowed(text.as_bytes());
-    }
+pub fn to_bytes(text: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());
     for c in text.chars() {
         match foreign_byte(c) {
@@ -110,7 +102,7 @@ pub fn to_bytes(text: &str) -> Cow<'_, [u8]> {
             None => bytes.extend(c.encode_utf8(&mut [0; 4]).bytes()),
         }
     }
-    Cow::Owned(bytes)
+    bytes
 }
 
 /// Appends the escape of a byte that is not UTF-8, such as `\xff`.

@@ -12,6 +12,7 @@ use crate::definition::{CaseInfo, Expected, Ladder, LadderInfo, Output, Part};
 use crate::sizes::Sizes;
 use base::device::DeviceInfo;
 use base::error::{Error, Result};
+use base::memory::zeros;
 use base::timing::ms_since;
 use base::verify;
 use compute::config::Config;
@@ -20,7 +21,7 @@ use compute::sample::{Sample, sample};
 use compute::variant::Variant;
 use compute::work::KernelWork;
 use opencl::cl::{ClContext, Device, Mem};
-use opencl::guarded::{GuardedArray, zeroed};
+use opencl::guarded::GuardedArray;
 
 /// A ladder whose inputs and output are arrays of 32-bit numbers; `S` is the type of its cases.
 #[derive(Debug)]
@@ -177,7 +178,7 @@ impl<S: Debug + Copy + PartialEq + Serialize + DeserializeOwned> Ladder for Arra
                 scratch: Vec::new(),
             })
         };
-        let on_host = |len: usize| zeroed::<f32>(len + 2 * guard);
+        let on_host = |len: usize| zeros::<f32>(len + 2 * guard);
         let device = cl.filter(|cl| self.supports(&cl.device, None, case).is_ok());
         Ok(Buffers {
             case: *case,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::rows::Row;
 use base::device::{DeviceInfo, DeviceKind, KernelRegisters};
-use base::numbers::thousands;
+use base::numbers::{counted, thousands};
 use base::timing::{Precision, believed, number};
 use compute::work::{KernelWork, LaunchWork, WorkTotals};
 
@@ -178,15 +178,12 @@ fn slowest_kernel(launch_ms: &[f64], work: &KernelWork) -> Option<String> {
 fn idle_sentence(launch: &LaunchWork, device: &DeviceInfo) -> Option<String> {
     let units = u64::from(device.units);
     let groups = launch.work_items / launch.group_size.max(1);
-    let count = |number: u64, what: &str| {
-        format!("{} {what}{}", thousands(number as f64), if number == 1 { "" } else { "s" })
-    };
-    let of_device = count(units, "compute unit");
+    let of_device = counted(units, "compute unit");
     if groups < units {
-        return Some(format!("{}: {} for {of_device}.", launch.kernel, count(groups, "work group")));
+        return Some(format!("{}: {} for {of_device}.", launch.kernel, counted(groups, "work group")));
     }
     let is_few = device.kind == DeviceKind::Gpu && launch.work_items < ITEMS_PER_UNIT * units;
-    is_few.then(|| format!("{}: {} for {of_device}.", launch.kernel, count(launch.work_items, "work-item")))
+    is_few.then(|| format!("{}: {} for {of_device}.", launch.kernel, counted(launch.work_items, "work-item")))
 }
 
 #[cfg(test)]

@@ -23,18 +23,6 @@ const NO_COPY: &str = "Numbers could not be copied to or from the device.";
 /// The first sentence of the error when memory cannot be allocated.
 const NO_ROOM: &str = "Memory for the numbers could not be allocated on the device.";
 
-/// Returns `count` zeros in host memory.
-///
-/// # Errors
-/// Returns an error if memory runs out.
-pub fn zeroed<T: Default + Clone>(count: usize) -> Result<Vec<T>> {
-    let mut numbers = Vec::new();
-    let bytes = count.saturating_mul(size_of::<T>());
-    numbers.try_reserve_exact(count).map_err(|_| memory::no_memory(bytes))?;
-    numbers.resize(count, T::default());
-    Ok(numbers)
-}
-
 impl GuardedArray {
     /// Allocates `count` floats on the device, with `guard` floats on each side.
     ///

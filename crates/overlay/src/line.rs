@@ -84,7 +84,9 @@ impl Numbers {
 
     /// Returns the frames per second that correspond to the median frame time, as text.
     pub(crate) fn rate(&self) -> String {
-        let rate = |frame: Summary| theme::fps(frame.p50, frame.noise.map(Noise::for_paced_frames));
+        // Intervals that follow a clock may vary; their median has two significant digits nevertheless.
+        let paced = |noise: Noise| Noise { digits: noise.digits.max(2), ..noise };
+        let rate = |frame: Summary| theme::fps(frame.p50, frame.noise.map(paced));
         self.frame.map_or_else(facts::no_rate, rate)
     }
 }

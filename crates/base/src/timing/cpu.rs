@@ -4,6 +4,8 @@ use std::time::{Duration, Instant};
 
 use sysinfo::{Pid, ProcessRefreshKind, ProcessesToUpdate, System};
 
+use crate::threads::all_threads;
+
 /// Minimum time between two readings; shorter intervals are inaccurate and cost more.
 const INTERVAL: Duration = Duration::from_millis(500);
 
@@ -130,10 +132,7 @@ const MAX_LOAD: f64 = 6.0;
 
 /// Returns the number of runnable processes per core, 1 to 6, by which timeouts are multiplied on a busy machine.
 pub fn load_per_core() -> f64 {
-    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    let load = text.split(' ').next().and_then(|load| load.parse::<f64>().ok()).unwrap_or(0.0);
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    (load / cores as f64).clamp(1.0, MAX_LOAD)
+    (System::load_average().one / all_threads() as f64).clamp(1.0, MAX_LOAD)
 }
 
 #[cfg(test)]

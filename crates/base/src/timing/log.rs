@@ -145,14 +145,7 @@ impl Recording {
     }
 }
 
-/// A log with a limited number of events.
-struct Log {
-    is_on: AtomicBool,
-    cost_ns: AtomicU64,
-    state: Mutex<Option<State>>,
-}
-
-/// The contents of a log.
+/// The contents of the log, whose number of events is limited.
 struct State {
     began: (Instant, SystemTime),
     limit: usize,
@@ -162,61 +155,42 @@ struct State {
     first_whole_frame: u32,
 }
 
-static LOG: Log = Log::new();
+static IS_ON: AtomicBool = AtomicBool::new(false);
+static COST_NS: AtomicU64 = AtomicU64::new(0);
+static STATE: Mutex<Option<State>> = Mutex::new(None);
 
 /// Starts recording with a limit of `limit` events; if it has been started before, only the limit changes.
 pub fn start(limit: usize) {
-    LOG.start(limit);
+    STATE.lock().get_or_insert_with(State::new).limit = limit.max(BLOCK_EVENTS);
+    IS_ON.store(true, Ordering::Release);
 }
 
 /// Records the events that `events` returns. Before [`start`], `events` is not called.
 pub fn record<E: IntoIterator<Item = Event>>(events: impl FnOnce() -> E) {
-    LOG.record(events);
+    if !IS_ON.load(Ordering::Acquire) {
+        return;
+    }
+    let began = Instant::now();
+    let events = events();
+    if let Some(state) = &mut *STATE.lock() {
+        events.into_iter().for_each(|event| state.push(event));
+    }
+    let took = began.elapsed().as_nanos();
+    COST_NS.fetch_add(u64::try_from(took).unwrap_or(u64::MAX), Ordering::Relaxed);
 }
 
 /// Returns a copy of the log; `None` before [`start`]. Constant time, since blocks are shared.
 pub fn copy() -> Option<Recording> {
-    LOG.copy()
-}
-
-impl Log {
-    /// Returns a log that does not record yet.
-    const fn new() -> Self {
-        Self { is_on: AtomicBool::new(false), cost_ns: AtomicU64::new(0), state: Mutex::new(None) }
-    }
-
-    // A panic under the lock leaves the state consistent.
-
-    fn start(&self, limit: usize) {
-        self.state.lock().get_or_insert_with(State::new).limit = limit.max(BLOCK_EVENTS);
-        self.is_on.store(true, Ordering::Release);
-    }
-
-    fn record<E: IntoIterator<Item = Event>>(&self, events: impl FnOnce() -> E) {
-        if !self.is_on.load(Ordering::Acquire) {
-            return;
-        }
-        let began = Instant::now();
-        let events = events();
-        if let Some(state) = &mut *self.state.lock() {
-            events.into_iter().for_each(|event| state.push(event));
-        }
-        let took = began.elapsed().as_nanos();
-        self.cost_ns.fetch_add(u64::try_from(took).unwrap_or(u64::MAX), Ordering::Relaxed);
-    }
-
-    fn copy(&self) -> Option<Recording> {
-        let state = self.state.lock();
-        let state = state.as_ref()?;
-        let newest = Arc::new(state.newest.clone());
-        Some(Recording {
-            began: state.began,
-            blocks: state.full.iter().cloned().chain([newest]).collect(),
-            forgotten: state.forgotten,
-            first_whole_frame: state.first_whole_frame,
-            cost_ns: self.cost_ns.load(Ordering::Relaxed),
-        })
-    }
+    let state = STATE.lock();
+    let state = state.as_ref()?;
+    let newest = Arc::new(state.newest.clone());
+    Some(Recording {
+        began: state.began,
+        blocks: state.full.iter().cloned().chain([newest]).collect(),
+        forgotten: state.forgotten,
+        first_whole_frame: state.first_whole_frame,
+        cost_ns: COST_NS.load(Ordering::Relaxed),
+    })
 }
 
 impl State {
@@ -256,27 +230,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_recorded_before_the_start() {
-        let log = Log::new();
-        log.record(|| -> [Event; 0] { panic!("recording has not started") });
-        assert!(log.copy().is_none());
-        log.start(10);
-        log.record(|| [Event::instant(Track::Window, "drop", Instant::now())]);
-        let recorded = log.copy().unwrap();
-        assert_eq!((recorded.events().count(), recorded.forgotten), (1, 0));
-        assert!(recorded.cost_ns > 0);
-    }
-
-    #[test]
-    fn the_oldest_events_are_dropped_and_counted() {
-        let log = Log::new();
-        log.start(3 * BLOCK_EVENTS);
+    fn events_are_recorded_from_the_start_on_and_the_oldest_are_dropped_and_counted() {
+        record(|| -> [Event; 0] { panic!("recording has not started") });
+        assert!(copy().is_none());
+        start(3 * BLOCK_EVENTS);
         let (at, each) = (Instant::now(), 10);
         let frames = BLOCK_EVENTS as u64;
         for frame in 0..frames {
-            log.record(|| (0..each).map(|_| Event::span(Track::Window, "take", at, at).with_frame(frame)));
+            record(|| (0..each).map(|_| Event::span(Track::Window, "take", at, at).with_frame(frame)));
         }
-        let recorded = log.copy().unwrap();
+        let recorded = copy().unwrap();
+        assert!(recorded.cost_ns > 0);
         let left = recorded.events().count();
         assert!(left <= 3 * BLOCK_EVENTS && left > 2 * BLOCK_EVENTS, "{left}");
         assert_eq!(left as u64 + recorded.forgotten, frames * each);

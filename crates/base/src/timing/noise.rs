@@ -63,12 +63,6 @@ impl Noise {
         };
         (noise.few.is_some() || noise.spread.is_some() || noise.others.is_some()).then_some(noise)
     }
-
-    /// Returns this noise for intervals that follow a clock, such as those between frames: even if such intervals vary, their
-    /// median has two significant digits.
-    pub fn for_paced_frames(self) -> Self {
-        Self { digits: self.digits.max(2), ..self }
-    }
 }
 
 /// Returns the indices of the two among `n` sorted samples that are the ends of the 95 % confidence interval of the median;
@@ -234,14 +228,9 @@ mod tests {
     }
 
     #[test]
-    fn values_without_noise_keep_their_digits() {
-        let quiet = series(&[1.0, 1.01, 1.02, 1.0, 1.4]);
-        assert_eq!(Noise::of(&quiet, Some(0.1)), None);
-        assert_eq!(Noise::of(&quiet, None), None);
-    }
-
-    #[test]
     fn each_reason_alone_makes_a_row_noisy() {
+        let quiet = series(&[1.0, 1.01, 1.02, 1.0, 1.4]);
+        assert_eq!((Noise::of(&quiet, Some(0.1)), Noise::of(&quiet, None)), (None, None));
         let few = Noise::of(&series(&[1.0, 1.0, 1.01, 1.0]), None).unwrap();
         assert_eq!((few.few, few.spread, few.others), (Some(4), None, None));
         assert_eq!((few.to_string().as_str(), few.digits), ("Only 4 runs.", 2));

@@ -1,7 +1,6 @@
 //! The median of samples, and the ranks between which it lies with a confidence.
 
 /// The level of confidence of an interval.
-#[derive(Debug, Clone, Copy)]
 pub(super) struct Confidence {
     /// The probability that the interval does not contain the true value.
     error: f64,

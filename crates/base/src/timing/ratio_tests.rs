@@ -97,24 +97,15 @@ impl NoisyMachine {
         Self { random: Xorshift::new(seed), drift: 0.0 }
     }
 
-    /// Returns a number from 0 to 1.
-    fn uniform(&mut self) -> f64 {
-        f64::from(self.random.draw()) / f64::from(u32::MAX)
-    }
-
-    /// Returns a number from a distribution like the standard normal one: a sum of twelve uniform numbers.
-    fn normal(&mut self) -> f64 {
-        (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
-    }
-
     /// Returns the times of two tasks that run in turns in `rounds` rounds; each takes the given milliseconds on an idle machine.
     fn run(&mut self, rounds: usize, ms: [f64; 2]) -> [Vec<f64>; 2] {
         let mut times = [Vec::new(), Vec::new()];
         for _ in 0..rounds {
-            self.drift = 0.9 * self.drift + 0.05 * self.normal();
+            self.drift = 0.9 * self.drift + 0.05 * self.random.normal();
             for (times, ms) in times.iter_mut().zip(ms) {
-                let other = if self.uniform() < 0.15 { 1.2 + 2.0 * self.uniform() } else { 1.0 };
-                let own = 0.04 * self.normal();
+                let other =
+                    if self.random.uniform() < 0.15 { 1.2 + 2.0 * self.random.uniform() } else { 1.0 };
+                let own = 0.04 * self.random.normal();
                 times.push(ms * other * (self.drift + own).exp());
             }
         }

@@ -21,11 +21,10 @@ const WAVES: usize = 32;
 const LIKE: f64 = 2.0;
 
 /// The median of a run, and its interval, as natural logarithms of the times.
-#[derive(Debug, Clone, Copy)]
 pub(super) struct RunMedian {
-    pub(super) low: f64,
-    pub(super) estimate: f64,
-    pub(super) high: f64,
+    pub low: f64,
+    pub estimate: f64,
+    pub high: f64,
 }
 
 /// The reason why a run has no interval.

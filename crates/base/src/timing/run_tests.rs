@@ -5,23 +5,8 @@ use super::*;
 use crate::random::{Xorshift, mix};
 use crate::timing::{Ratio, Verdict};
 
-/// A source of random numbers.
-struct Numbers(Xorshift);
-
-impl Numbers {
-    fn new(seed: u32) -> Self {
-        Self(Xorshift::new(seed.wrapping_mul(7919)))
-    }
-
-    /// Returns a number from 0 to 1.
-    fn uniform(&mut self) -> f64 {
-        f64::from(self.0.draw()) / f64::from(u32::MAX)
-    }
-
-    /// Returns a number from a distribution like the standard normal one: a sum of twelve uniform numbers.
-    fn normal(&mut self) -> f64 {
-        (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
-    }
+fn seeded(seed: u32) -> Xorshift {
+    Xorshift::new(seed.wrapping_mul(7919))
 }
 
 /// A model of the times of a run, in milliseconds.
@@ -42,8 +27,8 @@ enum Model {
 }
 
 impl Model {
-    fn run(self, n: usize, numbers: &mut Numbers) -> Vec<f64> {
-        let offset = numbers.0.draw() as usize;
+    fn run(self, n: usize, numbers: &mut Xorshift) -> Vec<f64> {
+        let offset = numbers.draw() as usize;
         let mut state = numbers.normal();
         let mut octaves: Vec<f64> = (0..12).map(|_| numbers.normal()).collect();
         let mut log = |at: usize| match self {
@@ -56,7 +41,7 @@ impl Model {
                 0.05 * state
             }
             Model::Periodic(period, noise) => {
-                let mut pattern = Numbers::new(1 + (period + (at + offset) % period * 1000) as u32);
+                let mut pattern = seeded(1 + (period + (at + offset) % period * 1000) as u32);
                 pattern.uniform();
                 0.3 * pattern.uniform() + noise * numbers.normal()
             }
@@ -89,7 +74,7 @@ const COMPARISONS: u32 = 100;
 /// Returns how many comparisons of two runs of `n` times tell them apart, and how many find the second one slower if it takes 1.1
 /// times as long.
 fn rates(model: Model, n: usize) -> (usize, usize) {
-    let mut numbers = Numbers::new(n as u32);
+    let mut numbers = seeded(n as u32);
     let (mut wrong, mut found) = (0, 0);
     for _ in 0..COMPARISONS {
         let [before, after] = [(); 2].map(|()| model.run(n, &mut numbers));
@@ -131,7 +116,7 @@ fn ten_percent_are_found_in_a_run_of_ten_seconds() {
 #[test]
 fn long_runs_are_not_thinned_out() {
     for model in [Model::Alternating(2, 0.0), Model::Periodic(25, 0.0)] {
-        let mut numbers = Numbers::new(1);
+        let mut numbers = seeded(1);
         let [before, after] = [(); 2].map(|()| model.run(4000, &mut numbers));
         let ratio = Ratio::of_runs(&before, &after).unwrap();
         assert!((ratio.estimate - 1.0).abs() < 1e-9, "{model:?}: {ratio}");
@@ -141,7 +126,7 @@ fn long_runs_are_not_thinned_out() {
 
 #[test]
 fn a_period_beyond_an_eighth_of_the_run_is_named() {
-    let mut numbers = Numbers::new(3);
+    let mut numbers = seeded(3);
     let steady = vec![10.0; 4000];
     for (n, period) in [(100, 13), (100, 50), (200, 30), (390, 50), (1000, 130), (1000, 400), (4000, 1000)] {
         for model in [Model::Periodic(period, 0.01), Model::Alternating(period, 0.01)] {
@@ -172,7 +157,7 @@ fn what_does_not_repeat_has_no_period() {
     ];
     for model in models {
         for n in [8, 20, 60, 250, 1000] {
-            let mut numbers = Numbers::new(n as u32);
+            let mut numbers = seeded(n as u32);
             let has_period = |_: &u32| {
                 let logs: Vec<f64> = model.run(n, &mut numbers).iter().map(|ms| ms.ln()).collect();
                 matches!(RunMedian::of(&logs), Err(NoInterval::LongPeriod { .. }))
@@ -185,7 +170,7 @@ fn what_does_not_repeat_has_no_period() {
 
 /// Returns the width of the interval of a run's median, as a logarithm.
 fn width(model: Model, n: usize) -> f64 {
-    let mut numbers = Numbers::new(5);
+    let mut numbers = seeded(5);
     let logs: Vec<f64> = model.run(n, &mut numbers).iter().map(|ms| ms.ln()).collect();
     let RunMedian { low, high, .. } = RunMedian::of(&logs).unwrap();
     high - low

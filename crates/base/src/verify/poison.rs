@@ -6,22 +6,13 @@ use crate::error::{Error, Result};
 /// The pattern of the bytes that an output buffer has before a run: filler bytes to detect elements that are not written
 /// (poison), and known bytes around them to detect writes out of bounds (canaries). The first and the second run have different
 /// patterns.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(super) enum Poison {
     First,
     Second,
 }
 
 impl Poison {
-    /// Returns the canary byte at an offset in the guarded output: a pattern that no kernel writes by chance.
-    fn canary(self, at: usize) -> u8 {
-        let byte = (at as u8).wrapping_mul(167) ^ 0x5c;
-        match self {
-            Poison::First => byte,
-            Poison::Second => byte ^ 0xe3,
-        }
-    }
-
     /// Returns the filler byte to write before a run where the byte `want` is expected. It always differs from `want`, so that
     /// a byte that is not written is detected.
     pub(super) fn poison_byte(self, want: u8) -> u8 {
@@ -31,14 +22,19 @@ impl Poison {
         }
     }
 
-    /// Returns the canary pattern, which repeats every 256 bytes, from offset 0.
-    fn canaries(self) -> [u8; 256] {
-        std::array::from_fn(|at| self.canary(at))
+    /// Returns the canary bytes, which repeat every 256 bytes, from an offset in the guarded output on: a pattern that no kernel
+    /// writes by chance.
+    fn canaries_from(self, from: usize) -> [u8; 256] {
+        let mask = match self {
+            Poison::First => 0x5c,
+            Poison::Second => 0x5c ^ 0xe3,
+        };
+        std::array::from_fn(|at| ((from + at) as u8).wrapping_mul(167) ^ mask)
     }
 
     /// Returns `middle` with `guard` canary bytes on each side.
     fn surround(self, guard: usize, middle: impl ExactSizeIterator<Item = u8>) -> Vec<u8> {
-        let canaries = self.canaries();
+        let canaries = self.canaries_from(0);
         let end = guard + middle.len();
         let mut bytes = Vec::with_capacity(end + guard);
         let fill = |bytes: &mut Vec<u8>, to: usize| {
@@ -51,13 +47,6 @@ impl Poison {
         bytes.extend(middle);
         fill(&mut bytes, end + guard);
         bytes
-    }
-
-    /// Returns the canary pattern from offset `from` on.
-    fn canaries_from(self, from: usize) -> [u8; 256] {
-        let mut canaries = self.canaries();
-        canaries.rotate_left(from % 256);
-        canaries
     }
 
     /// Returns the contents of an output buffer before a run: a filler byte for each byte of `want`, with canaries on both
@@ -84,22 +73,13 @@ pub fn between_canaries(bytes: &[u8], guard: usize) -> Vec<u8> {
     Poison::First.surround(guard, bytes.iter().copied())
 }
 
-/// The contents of an output buffer with its canaries after one run or, if the first run was not conclusive, after two.
-pub(super) struct Outputs {
-    runs: Vec<(Poison, Vec<u8>)>,
-    guard: usize,
-    len: usize,
-    /// Number of canary bytes that changed in any run.
-    pub(super) overrun: usize,
-}
-
-/// Returns the number of canary bytes that changed in any of the runs, in a part of the output from offset `from` on. A
-/// written byte may equal the canary of one run, but not of both.
-fn count_changed(from: usize, runs: &[(Poison, &[u8])]) -> usize {
-    let runs: Vec<_> = runs.iter().map(|(poison, bytes)| (poison.canaries_from(from), *bytes)).collect();
-    let len = runs.first().map_or(0, |(_, bytes)| bytes.len());
-    let of_part = |start: usize| {
-        let end = len.min(start + 256);
+/// Returns the number of canary bytes that changed in any of the runs, in a part of the output. A written byte may equal the
+/// canary of one run, but not of both.
+fn count_changed(part: std::ops::Range<usize>, runs: &[(Poison, Vec<u8>)]) -> usize {
+    let runs: Vec<_> =
+        runs.iter().map(|(poison, all)| (poison.canaries_from(part.start), &all[part.clone()])).collect();
+    let of_block = |start: usize| {
+        let end = part.len().min(start + 256);
         let same = |(canaries, bytes): &([u8; 256], &[u8])| bytes[start..end] == canaries[..end - start];
         if runs.iter().all(same) {
             return 0;
@@ -107,7 +87,16 @@ fn count_changed(from: usize, runs: &[(Poison, &[u8])]) -> usize {
         let wrong = |at: &usize| runs.iter().any(|(canaries, bytes)| bytes[*at] != canaries[at - start]);
         (start..end).filter(wrong).count()
     };
-    (0..len).step_by(256).map(of_part).sum()
+    (0..part.len()).step_by(256).map(of_block).sum()
+}
+
+/// The contents of an output buffer with its canaries after one run or, if the first run was not conclusive, after two.
+pub(super) struct Outputs {
+    runs: Vec<(Poison, Vec<u8>)>,
+    /// The bytes of the output without its canaries.
+    own: std::ops::Range<usize>,
+    /// Number of canary bytes that changed in any run.
+    pub overrun: usize,
 }
 
 impl Outputs {
@@ -118,27 +107,21 @@ impl Outputs {
         first: &[u8],
         mut run: impl FnMut(&[u8]) -> Result<Vec<u8>>,
     ) -> Result<Self> {
-        let mut outputs =
-            Self { runs: Vec::new(), guard: guard_bytes(want.len()), len: want.len(), overrun: 0 };
-        let (guard, end) = (outputs.guard, outputs.guard + outputs.len);
+        let guard = guard_bytes(want.len());
+        let (end, all) = (guard + want.len(), want.len() + 2 * guard);
+        let mut outputs = Self { runs: Vec::new(), own: guard..end, overrun: 0 };
         for poison in [Poison::First, Poison::Second] {
             let after = match poison {
                 Poison::First => run(first)?,
                 Poison::Second => run(&poison.guarded_poison(want))?,
             };
-            if after.len() != outputs.len + 2 * guard {
-                return Err(Error::new(
-                    "The output could not be checked.",
-                    format!("It has {} bytes, expected {}.", after.len(), outputs.len + 2 * guard),
-                    "",
-                ));
+            if after.len() != all {
+                let why = format!("It has {} bytes, expected {all}.", after.len());
+                return Err(Error::new("The output could not be checked.", why, ""));
             }
             outputs.runs.push((poison, after));
-            let of = |part: std::ops::Range<usize>| {
-                let runs = outputs.runs.iter().map(|(poison, after)| (*poison, &after[part.clone()]));
-                count_changed(part.start, &runs.collect::<Vec<_>>())
-            };
-            outputs.overrun = of(0..guard) + of(end..end + guard);
+            let changed = [0..guard, end..all].map(|part| count_changed(part, &outputs.runs));
+            outputs.overrun = changed.iter().sum();
             let is_poison = |(got, want): (&u8, &u8)| got != want && *got == Poison::First.poison_byte(*want);
             if outputs.overrun == 0 && !outputs.got().iter().zip(want).any(is_poison) {
                 break;
@@ -149,13 +132,14 @@ impl Outputs {
 
     /// Returns the output after the first run, without canaries.
     pub(super) fn got(&self) -> &[u8] {
-        self.runs.first().map_or(&[], |(_, after)| &after[self.guard..self.guard + self.len])
+        self.runs.first().map_or(&[], |(_, after)| &after[self.own.clone()])
     }
 
     /// Returns true if the byte at `at`, expected to be `want`, was not written: after each run it has the value from before
     /// the run.
     pub(super) fn is_untouched(&self, at: usize, want: u8) -> bool {
-        self.runs.len() > 1
-            && self.runs.iter().all(|(poison, after)| after[self.guard + at] == poison.poison_byte(want))
+        let is_poison =
+            |(poison, after): &(Poison, Vec<u8>)| after[self.own.start + at] == poison.poison_byte(want);
+        self.runs.len() > 1 && self.runs.iter().all(is_poison)
     }
 }

@@ -4,10 +4,12 @@
 //! the caches. A few rows of the left matrix are multiplied with each panel in registers (after K. Goto, R. A. van de Geijn,
 //! "Anatomy of High-Performance Matrix Multiplication", 2008). The compiler vectorizes the inner loops.
 
+use bytemuck::Zeroable;
+
 use super::shape::Shape;
 use base::error::Result;
+use base::memory::zeros;
 use base::threads::share;
-use opencl::guarded::zeroed;
 
 /// The number of rows of the left matrix that are multiplied with a panel at once.
 const ROWS: usize = 6;
@@ -17,7 +19,7 @@ const DEPTH: usize = 256;
 const BLOCKS_PER_TASK: usize = 4;
 
 /// A number type in which products are summed.
-pub(super) trait Accumulator: Copy + Default + Send + Sync {
+pub(super) trait Accumulator: Copy + Default + Send + Sync + Zeroable {
     /// Converts a float.
     fn from_f32(float: f32) -> Self;
     /// Returns `self` + `a`·`b`, with separate rounding of product and sum.
@@ -61,7 +63,7 @@ pub(super) fn multiply<T: Accumulator, const COLUMNS: usize>(
 ) -> Result<()> {
     let (n, k, a) = (shape.n as usize, shape.k as usize, matrices[0]);
     product.fill(T::default());
-    let mut packed = zeroed::<T>(n.next_multiple_of(COLUMNS) * DEPTH.min(k))?;
+    let mut packed = zeros::<T>(n.next_multiple_of(COLUMNS) * DEPTH.min(k))?;
     for first in (0..k).step_by(DEPTH) {
         let depth = DEPTH.min(k - first);
         let b = &matrices[1][first * n..(first + depth) * n];

@@ -13,9 +13,9 @@ use super::blocks::multiply;
 use super::inputs;
 use super::shape::Shape;
 use base::error::Result;
+use base::memory::zeros;
 use base::threads::all_threads;
 use base::verify::Elements;
-use opencl::guarded::zeroed;
 
 /// The unit roundoff of floats: half the distance from 1 to the next float.
 const UNIT_ROUNDOFF: f64 = 1.0 / (1 << 24) as f64;
@@ -86,7 +86,7 @@ impl Elements for ProductElements {
 /// # Errors
 /// Returns an error if there is not enough memory.
 pub fn reference(shape: &Shape, matrices: &[&[f32]]) -> Result<Vec<u8>> {
-    let mut product = zeroed::<f64>(shape.product_len())?;
+    let mut product = zeros::<f64>(shape.product_len())?;
     multiply::<f64, 8>(shape, matrices, &mut product, all_threads())?;
     Ok(product.into_iter().flat_map(|sum| (sum as f32).to_le_bytes()).collect())
 }
