@@ -5,7 +5,7 @@ use base::error::Result;
 use base::memory::zeroed;
 use base::random::Xorshift;
 use opencl::watch;
-use video::color::{Correction, Layout, Matrix, convert_reference_threaded};
+use video::color::{Correction, Layout, Matrix, convert_reference};
 
 /// The kinds of samples with which a test picture is filled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,7 +79,7 @@ fn store(layout: &Layout, block: &mut [u8], at: usize, value: u32) {
 pub fn expected(layout: &Layout, block: &[u8], correction: &Correction) -> Result<Vec<u8>> {
     let _host = watch::on_host();
     let mut rgba = zeroed(layout.rgba_bytes())?;
-    convert_reference_threaded(layout, block, &mut rgba)?;
+    convert_reference(layout, block, &mut rgba)?;
     corrected(&mut rgba, correction, layout.matrix);
     Ok(rgba)
 }
@@ -94,7 +94,7 @@ pub fn corrected(rgba: &mut [u8], correction: &Correction, matrix: Matrix) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use video::color::convert_reference;
+    use video::color::reference::convert_rows;
 
     #[test]
     fn a_mixed_picture_has_levels_of_all_kinds() {
@@ -115,7 +115,7 @@ mod tests {
         let layout = Layout::planar_420(31, 19, false);
         let block = block(&layout, Pattern::Mixed, 3).unwrap();
         let mut plain = vec![0; layout.rgba_bytes()];
-        convert_reference(&layout, &block, &mut plain).unwrap();
+        convert_rows(&layout, &block, 0, &mut plain);
         assert_eq!(expected(&layout, &block, &Correction::NEUTRAL).unwrap(), plain);
     }
 

@@ -51,7 +51,7 @@ impl Loader {
                 stages.pack_ms = pipeline.load_planes(slot, frame, &layout)?;
                 stages.record(Stage::Upload, began);
                 pipeline.took_planes = true;
-                return Ok(RgbaColors::of_layout(&layout));
+                return Ok(RgbaColors { matrix: layout.matrix, has_alpha: layout.alpha });
             }
         }
         let began = Instant::now();

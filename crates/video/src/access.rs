@@ -35,15 +35,15 @@ const MAX_OPEN_REQUESTS: u32 = 256;
 
 /// A movie's file, and the rules by which FFmpeg's callbacks open other files. Boxed, since FFmpeg keeps its address.
 pub(super) struct FileAccess {
-    path: PathBuf,
-    pub(crate) url: CString,
-    file: Arc<File>,
-    pub(crate) read_control: ReadControl,
+    pub path: PathBuf,
+    pub url: CString,
+    pub file: Arc<File>,
+    pub read_control: ReadControl,
     /// The number of files that FFmpeg has opened while the movie is being opened; `u32::MAX` afterwards, when there is no
     /// limit.
-    open_requests: AtomicU32,
+    pub open_requests: AtomicU32,
     /// The first file that FFmpeg asked to open and was refused; `None` if there is none.
-    refused: Mutex<Option<RefusedFile>>,
+    pub refused: Mutex<Option<RefusedFile>>,
 }
 
 impl FileAccess {
@@ -69,10 +69,6 @@ impl FileAccess {
             open_requests: AtomicU32::new(0),
             refused: Mutex::default(),
         }))
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
     }
 
     /// Returns the current size of the movie's file in bytes; 0 if the system does not report it.
@@ -103,21 +99,6 @@ impl FileAccess {
             && (&start[..4], &start[8..16], start[20] & 2) == (b"RIFF".as_slice(), b"WEBPVP8X".as_slice(), 2)
     }
 
-    /// Returns a new I/O context at the beginning of the movie's file, with a read position independent of other contexts;
-    /// `None` when memory has run out.
-    pub(crate) fn open_io(&self) -> Option<IoContext> {
-        IoContext::new(self.file.clone(), &self.read_control)
-    }
-
-    /// Removes the limit [`MAX_OPEN_REQUESTS`], once the movie is open.
-    pub(crate) fn allow_all_requests(&self) {
-        self.open_requests.store(u32::MAX, Ordering::Relaxed);
-    }
-
-    pub(crate) fn refused(&self) -> Option<RefusedFile> {
-        self.refused.lock().clone()
-    }
-
     /// Opens the file of a URL that FFmpeg requests. Returns an `errno` value if the file must not or cannot be opened.
     fn open_reference(&self, url: &[u8]) -> Result<Arc<File>, c_int> {
         let refuse = |errno: c_int| {
@@ -129,7 +110,7 @@ impl FileAccess {
             errno
         };
         let own = url == self.url.as_bytes();
-        if !own && self.read_control.references() == References::Refused {
+        if !own && self.read_control.policy().references == References::Refused {
             return Err(refuse(libc::EPERM));
         }
         // The movie's own file counts too: a playlist may contain itself.
@@ -164,7 +145,7 @@ impl FileAccess {
 }
 
 /// A file that FFmpeg asked to open and was refused.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) struct RefusedFile {
     pub url: String,
     /// True if the file was refused because FFmpeg had opened [`MAX_OPEN_REQUESTS`] files already.
@@ -204,8 +185,9 @@ struct Reader {
 }
 
 impl IoContext {
-    /// Returns a context at the beginning of `file`; `None` when memory has run out.
-    fn new(file: Arc<File>, read_control: &ReadControl) -> Option<Self> {
+    /// Returns a context at the beginning of `file`, with a read position independent of other contexts; `None` when memory has run
+    /// out.
+    pub(crate) fn new(file: Arc<File>, read_control: &ReadControl) -> Option<Self> {
         let reader = Box::into_raw(Box::new(Reader { file, offset: 0, read_control: read_control.clone() }));
         // SAFETY: the buffer comes from FFmpeg's allocator, as avio_alloc_context requires. Reader and buffer go to the
         // context, or are freed here.
@@ -312,16 +294,14 @@ pub(super) unsafe extern "C" fn open(
         if flags & ffi::AVIO_FLAG_WRITE as c_int != 0 || url.is_null() {
             return -libc::EPERM;
         }
-        match access.open_reference(CStr::from_ptr(url).to_bytes()) {
-            Ok(file) => match IoContext::new(file, &access.read_control) {
-                Some(opened) => {
-                    *io = opened.0;
-                    // FFmpeg owns the context until `close`.
-                    std::mem::forget(opened);
-                    0
-                }
-                None => -libc::ENOMEM,
-            },
+        let file = access.open_reference(CStr::from_ptr(url).to_bytes());
+        match file.and_then(|file| IoContext::new(file, &access.read_control).ok_or(libc::ENOMEM)) {
+            Ok(opened) => {
+                *io = opened.0;
+                // FFmpeg owns the context until `close`.
+                std::mem::forget(opened);
+                0
+            }
             Err(errno) => -errno,
         }
     }

@@ -136,10 +136,15 @@ impl Clock {
 mod tests {
     use super::*;
 
+    /// Returns a time, and the function that returns the time some milliseconds after it.
+    fn start() -> (Instant, impl Fn(u64) -> Instant) {
+        let start = Instant::now();
+        (start, move |ms| start + Duration::from_millis(ms))
+    }
+
     #[test]
     fn runs_pauses_and_resumes() {
-        let start = Instant::now();
-        let at = |ms: u64| start + Duration::from_millis(ms);
+        let (start, at) = start();
         let mut clock = Clock::new(5_000_000, start);
         assert_eq!(clock.now_ns_at(at(10)), 15_000_000);
         clock.pause(at(20));
@@ -155,8 +160,7 @@ mod tests {
 
     #[test]
     fn speed_changes_without_a_jump() {
-        let start = Instant::now();
-        let at = |ms: u64| start + Duration::from_millis(ms);
+        let (start, at) = start();
         let mut clock = Clock::new(0, start);
         clock.set_speed(2.0, at(100));
         assert_eq!(clock.now_ns_at(at(100)), 100_000_000);
@@ -178,8 +182,7 @@ mod tests {
 
     #[test]
     fn excluded_time_does_not_count() {
-        let start = Instant::now();
-        let at = |ms: u64| start + Duration::from_millis(ms);
+        let (start, at) = start();
         let mut clock = Clock::new(0, start);
         clock.set_speed(2.0, start);
         clock.exclude(Duration::from_secs(15));

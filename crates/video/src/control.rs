@@ -2,7 +2,6 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::duration::MovieDuration;
 use super::frame::nanoseconds;
 use super::queue::FrameQueue;
 use super::read_control::ReadControl;
@@ -35,7 +34,7 @@ impl Seek {
 }
 
 /// Requests that the decoder's thread has not handled yet, and settings that it follows.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Requests {
     /// The newest seek; `None` once the decoder's thread has taken it.
     pub seek: Option<Seek>,
@@ -46,13 +45,20 @@ pub(super) struct Requests {
     pub section: Option<(i64, i64)>,
 }
 
+impl Requests {
+    /// Returns true if the movie, or a section of it, plays again when it has ended.
+    pub(crate) fn repeats(&self) -> bool {
+        self.looping || self.section.is_some()
+    }
+}
+
 /// State that the window's thread and the decoder's thread share.
 pub(super) struct Control {
     pub queue: FrameQueue,
     /// The first warning about the movie, if there is one.
-    warning: Mutex<Option<Error>>,
+    pub warning: Mutex<Option<Error>>,
     /// A remark, worded as a clause, about packets that are marked as damaged, but could be decoded; `None` if there are none.
-    note: Mutex<Option<String>>,
+    pub note: Mutex<Option<String>>,
     requests: Mutex<Requests>,
     /// Notified when a request or the cancellation has changed.
     changed: Condvar,
@@ -63,7 +69,7 @@ pub(super) struct Control {
     pub has_failed: AtomicBool,
     pub duration: MovieDuration,
     /// The memory that the planes of the next frames are packed into; `None` if planes are not packed.
-    staging: Mutex<Option<Staging>>,
+    pub staging: Mutex<Option<Staging>>,
     /// The handle to the movie's sound. The decoder's thread publishes in it where the pictures continue after seeks and loops.
     pub sound: SoundFeed,
 }
@@ -92,26 +98,10 @@ impl Control {
         }
     }
 
-    pub(crate) fn warning(&self) -> Option<Error> {
-        self.warning.lock().clone()
-    }
-
     /// Stores a warning about the movie, unless there is one already. Does nothing if `warning` is `None`.
     pub(crate) fn set_warning(&self, warning: Option<Error>) {
         let mut present = self.warning.lock();
         *present = present.take().or(warning);
-    }
-
-    pub(crate) fn note(&self) -> Option<String> {
-        self.note.lock().clone()
-    }
-
-    pub(crate) fn set_note(&self, note: Option<String>) {
-        *self.note.lock() = note;
-    }
-
-    pub(crate) fn staging(&self) -> Option<Staging> {
-        self.staging.lock().clone()
     }
 
     pub(crate) fn set_staging(&self, staging: Option<Staging>) {
@@ -145,15 +135,6 @@ impl Control {
         self.changed.notify_one();
     }
 
-    /// Takes the newest seek that was not handled yet, and makes it the current one of [`ReadControl`]; `None` if there is
-    /// none.
-    pub(crate) fn take_seek(&self) -> Option<Seek> {
-        let mut requests = self.requests();
-        let seek = requests.seek.take()?;
-        self.read_control.begin_newest_seek();
-        Some(seek)
-    }
-
     /// Waits at the end of the movie for a seek or, if `may_repeat`, until looping or repeating is turned on. Returns `false`
     /// when the decoder is being dropped.
     pub(crate) fn wait(&self, may_repeat: bool) -> bool {
@@ -162,7 +143,7 @@ impl Control {
             if self.read_control.is_cancelled() {
                 return false;
             }
-            if requests.seek.is_some() || (may_repeat && (requests.looping || requests.section.is_some())) {
+            if requests.seek.is_some() || (may_repeat && requests.repeats()) {
                 return true;
             }
             self.changed.wait(&mut requests);
@@ -173,5 +154,71 @@ impl Control {
     /// Locks the requests, to read or to change them.
     pub(crate) fn requests(&self) -> MutexGuard<'_, Requests> {
         self.requests.lock()
+    }
+}
+
+/// The duration of a movie in nanoseconds, shared by several threads: as the file states it, until the end of the file was read.
+#[derive(Default)]
+pub(super) struct MovieDuration(Mutex<DurationState>);
+
+#[derive(Default)]
+struct DurationState {
+    /// The duration; `None` while it is not known.
+    ns: Option<i64>,
+    /// The size of the file in bytes when its end was read; `None` before that.
+    seen_bytes: Option<u64>,
+}
+
+impl MovieDuration {
+    /// Sets the duration that the file states (`None` if it states none) while it has `bytes` bytes. Does nothing if the end of
+    /// the file was already read at that size.
+    pub(super) fn state(&self, ns: Option<i64>, bytes: u64) {
+        let mut state = self.0.lock();
+        if state.seen_bytes != Some(bytes) {
+            *state = DurationState { ns, seen_bytes: None };
+        }
+    }
+
+    /// Extends a known duration to `end_ns` if that is later. A file that is still being written, or whose header is wrong,
+    /// lasts longer than it states.
+    pub(super) fn extend(&self, end_ns: i64) {
+        let mut state = self.0.lock();
+        state.ns = state.ns.map(|ns| ns.max(end_ns));
+    }
+
+    /// Sets the duration that was found by reading to the end of a file of `bytes` bytes.
+    pub(super) fn set_seen(&self, end_ns: i64, bytes: u64) {
+        *self.0.lock() = DurationState { ns: Some(end_ns), seen_bytes: Some(bytes) };
+    }
+
+    /// Returns the duration; `None` while it is not known.
+    pub(super) fn get(&self) -> Option<i64> {
+        self.0.lock().ns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_seen_replaces_what_the_file_states() {
+        let duration = MovieDuration::default();
+        duration.extend(5);
+        assert_eq!(duration.get(), None, "a duration that nobody states is known at the end");
+        duration.state(Some(100), 1000);
+        duration.extend(50);
+        assert_eq!(duration.get(), Some(100));
+        duration.set_seen(80, 1000);
+        duration.state(Some(100), 1000);
+        assert_eq!(duration.get(), Some(80));
+        // A growing file is followed.
+        let duration = MovieDuration::default();
+        duration.state(Some(100), 1000);
+        duration.extend(120);
+        assert_eq!(duration.get(), Some(120));
+        duration.set_seen(130, 1200);
+        duration.state(Some(150), 1500);
+        assert_eq!(duration.get(), Some(150), "more was written since");
     }
 }

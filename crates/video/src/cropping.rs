@@ -3,11 +3,12 @@
 
 use ffmpeg_next as ffmpeg;
 use ffmpeg_next::ffi;
+use ffmpeg_next::frame::Video;
 
 use crate::libav;
 
 /// The number of columns and rows at each edge that are not shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, PartialEq)]
 pub(super) struct Cropping {
     top: usize,
     bottom: usize,
@@ -25,18 +26,14 @@ impl Cropping {
     fn parse(data: &[u8]) -> Option<Self> {
         let [top, bottom, left, right] =
             data.as_chunks().0.first_chunk()?.map(|edge| u32::from_le_bytes(edge) as usize);
-        Some(Self { top, bottom, left, right })
-            .filter(|cropping| [top, bottom, left, right] != [0; 4] && cropping.fits())
-    }
-
-    /// Returns true if the numbers are small enough to be added without overflow.
-    fn fits(&self) -> bool {
-        let limit = i32::MAX as usize / 2;
-        [self.top, self.bottom, self.left, self.right].iter().all(|edge| *edge <= limit)
+        // Larger numbers could overflow when they are added.
+        let fits = |edge: &usize| *edge <= i32::MAX as usize / 2;
+        let edges = [top, bottom, left, right];
+        (edges != [0; 4] && edges.iter().all(fits)).then_some(Self { top, bottom, left, right })
     }
 
     /// Crops a picture, unless nothing would be left of it.
-    pub(super) fn apply(&self, picture: &mut ffmpeg::frame::Video) {
+    pub(super) fn apply(&self, picture: &mut Video) {
         let (width, height) = (picture.width() as usize, picture.height() as usize);
         if self.left + self.right >= width || self.top + self.bottom >= height {
             return;
@@ -71,7 +68,7 @@ mod tests {
     #[test]
     fn edges_are_cropped_from_pictures() {
         for format in [Pixel::YUV420P, Pixel::NV12, Pixel::RGB24, Pixel::YUV444P10LE, Pixel::YUVA420P] {
-            let mut whole = ffmpeg::frame::Video::new(format, 40, 24);
+            let mut whole = Video::new(format, 40, 24);
             for plane in 0..whole.planes() {
                 whole
                     .data_mut(plane)
@@ -79,7 +76,7 @@ mod tests {
                     .enumerate()
                     .for_each(|(at, byte)| *byte = (at * 7 % 120) as u8);
             }
-            let rgba_of = |picture: &ffmpeg::frame::Video| {
+            let rgba_of = |picture: &Video| {
                 let mut rgba = vec![0; 4 * (picture.width() * picture.height()) as usize];
                 RgbaConverter::new().convert(picture, &mut rgba).unwrap();
                 rgba
@@ -102,7 +99,7 @@ mod tests {
     #[test]
     fn impossible_cropping_is_ignored() {
         for edges in [[0, 0, 40, 0], [12, 12, 0, 0], [0, 0, 20, 20], [u32::MAX / 2, 0, 0, 0]] {
-            let mut picture = ffmpeg::frame::Video::new(Pixel::YUV420P, 40, 24);
+            let mut picture = Video::new(Pixel::YUV420P, 40, 24);
             if let Some(cropping) = Cropping::parse(&side_data(edges)) {
                 cropping.apply(&mut picture);
             }

@@ -128,46 +128,34 @@ impl Decoder {
     pub fn open(path: &Path, options: OpenOptions, wake: Box<dyn Fn() + Send>) -> Result<Self> {
         let read_control = ReadControl::new(options.policy.clone(), options.cancel.clone());
         run_with_timeout(path, &read_control, move |path, read_control| {
-            Self::open_here(path, &options, read_control, wake)
+            let start_ns = nanoseconds(options.start_s);
+            let (mut pass, reached) = Pass::open_at(path, start_ns, read_control)?;
+            let tracks = match options.preload {
+                // The frames in memory are played as fast as they are wanted.
+                Some(_) => Vec::new(),
+                None => pass.source.container().sound_tracks(),
+            };
+            let preferred = pass.source.container().sound;
+            let references = options.policy.references;
+            let sound =
+                SoundFeed::of_file(path.to_owned(), references, (tracks, preferred), options.cancel.clone());
+            let control = Control::new(options.looping, read_control.clone(), sound, wake);
+            let from_beginning = !reached || start_ns == 0;
+            if !reached && pass.peek().is_some() {
+                let (end_s, instead) = (seconds(pass.movie_end_ns()), "It plays from its beginning.");
+                control.set_warning(Some(past_the_end(path, options.start_s, end_s, instead)));
+                pass = Pass::open(path, read_control)?;
+            }
+            let Some(first) = pass.peek() else { return Err(pass.source.no_pictures_error()) };
+            let info = movie_info(path, &pass, first);
+            control.set_warning(pass.source.alpha_warning());
+            let Some(count) = options.preload else {
+                return Self::start(info, control, move |worker| worker.play(pass, from_beginning));
+            };
+            let (pictures, warning) = preload(&mut pass, count);
+            control.set_warning(warning);
+            Self::start(info, control, move |worker| worker.play_preloaded(&pictures))
         })
-    }
-
-    /// Opens a movie on the calling thread; see [`Decoder::open`].
-    fn open_here(
-        path: &Path,
-        options: &OpenOptions,
-        read_control: &ReadControl,
-        wake: Box<dyn Fn() + Send>,
-    ) -> Result<Self> {
-        let start_ns = nanoseconds(options.start_s);
-        let (mut pass, reached) = Pass::open_at(path, start_ns, read_control)?;
-        let tracks = match options.preload {
-            // The frames in memory are played as fast as they are wanted.
-            Some(_) => Vec::new(),
-            None => pass.source.container().sound_tracks(),
-        };
-        let preferred = pass.source.container().sound;
-        let references = options.policy.references;
-        let sound =
-            SoundFeed::of_file(path.to_owned(), references, (tracks, preferred), options.cancel.clone());
-        let control = Control::new(options.looping, read_control.clone(), sound, wake);
-        let from_beginning = !reached || start_ns == 0;
-        if !reached && pass.peek().is_some() {
-            let (end_s, instead) = (seconds(pass.movie_end_ns()), "It plays from its beginning.");
-            control.set_warning(Some(past_the_end(path, options.start_s, end_s, instead)));
-            pass = Pass::open(path, read_control)?;
-        }
-        let Some(first) = pass.peek() else {
-            return Err(pass.source.no_pictures_error());
-        };
-        let info = movie_info(path, &pass, first);
-        control.set_warning(pass.source.alpha_warning());
-        let Some(count) = options.preload else {
-            return Self::start(info, control, move |worker| worker.play(pass, from_beginning));
-        };
-        let (pictures, warning) = preload(&mut pass, count);
-        control.set_warning(warning);
-        Self::start(info, control, move |worker| worker.play_preloaded(&pictures))
     }
 
     /// Starts the decoder's thread, on which `work` fills the queue.
@@ -306,16 +294,15 @@ impl Decoder {
     /// Returns a remark, worded as a clause, about packets that the file marks as damaged, if all of them could be decoded;
     /// `None` if no such packet was read yet, or one could not be decoded.
     pub fn note(&self) -> Option<String> {
-        self.control.note()
+        self.control.note.lock().clone()
     }
 
     /// Returns a warning about a movie that plays nevertheless, such as a file that is cut off. The warning may appear
     /// while playing, and then stays.
     pub fn warning(&self) -> Option<Error> {
         let read_control = &self.control.read_control;
-        self.control
-            .warning()
-            .or_else(|| read_control.is_stalled().then(|| read_control.too_slow(&self.info.path)))
+        let warning = self.control.warning.lock().clone();
+        warning.or_else(|| read_control.is_stalled().then(|| read_control.too_slow(&self.info.path)))
     }
 }
 
@@ -332,9 +319,7 @@ fn preload(pass: &mut Pass, count: u32) -> (Vec<TimedPicture>, Option<Error>) {
     let mut pictures = Vec::new();
     let mut bytes = 0_usize;
     while pictures.len() < count as usize {
-        let Some(picture) = pass.next() else {
-            return (pictures, pass.warning());
-        };
+        let Some(picture) = pass.next() else { return (pictures, pass.warning()) };
         bytes = bytes.saturating_add(picture_bytes(&picture.video));
         pictures.push(picture);
         if bytes > budget {
@@ -364,7 +349,7 @@ fn movie_info(path: &Path, pass: &Pass, first: &TimedPicture) -> MovieInfo {
         fps: source.container().fps(),
         duration_s: pass.stated_duration_ns().map(seconds),
         chapters: pass.chapters(),
-        codec: source.codec_name().to_owned(),
+        codec: source.decoder.id().name().to_owned(),
         pixel_format: matrix::format_name(&first.video),
         matrix,
         range,

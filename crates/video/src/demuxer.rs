@@ -66,7 +66,6 @@ pub(super) enum PacketRead {
 }
 
 /// A position in a file to which a seek leads.
-#[derive(Debug, Clone, Copy)]
 pub(super) enum FilePlace {
     /// The last key frame whose time stamp, in nanoseconds, is this one or earlier.
     StampNs(i64),
@@ -76,11 +75,11 @@ pub(super) enum FilePlace {
 
 /// An opened file, and the packet that was read last.
 pub(super) struct Demuxer {
-    pub(super) container: Container,
+    pub container: Container,
     /// The packet that was read last.
-    pub(super) packet: ffmpeg::Packet,
+    pub packet: ffmpeg::Packet,
     /// The part of the file that has been read so far. Scans for key frames do not count.
-    pub(super) extent: ReadExtent,
+    pub extent: ReadExtent,
 }
 
 impl Demuxer {
@@ -101,20 +100,10 @@ impl Demuxer {
         Ok(Self { container, packet: ffmpeg::Packet::empty(), extent: ReadExtent::default() })
     }
 
-    pub(super) fn container_mut(&mut self) -> &mut Container {
-        &mut self.container
-    }
-
-    /// Reads the next packet of any stream, and adds it to the extent.
-    fn read_packet(&mut self) -> Ffmpeg<()> {
-        self.read_untracked()?;
-        self.extent.add(&self.packet, &self.container);
-        Ok(())
-    }
-
-    /// Reads the next packet of any stream, and distinguishes errors that end reading from those after which reading continues.
+    /// Reads the next packet of any stream, adds it to the extent, and distinguishes errors that end reading from those after which reading continues.
     pub(super) fn read_for_decoder(&mut self) -> PacketRead {
-        match self.read_packet() {
+        let read = self.read_untracked().inspect(|()| self.extent.add(&self.packet, &self.container));
+        match read {
             Ok(()) if self.is_selected_packet() => PacketRead::Selected,
             Ok(()) => PacketRead::Other,
             Err(error) if is_recoverable(error) => PacketRead::Damaged,

@@ -3,6 +3,7 @@
 
 use ffmpeg_next as ffmpeg;
 use ffmpeg_next::codec::Id;
+use ffmpeg_next::frame::Video;
 
 use crate::libav;
 
@@ -19,7 +20,7 @@ const PROFILES_WITH_COMPATIBILITY: [u8; 3] = [8, AV1_PROFILE, 20];
 /// otherwise `None`.
 ///
 /// The stream's configuration record decides. Without a record, as in a raw stream, the picture's own metadata decide.
-pub(super) fn remark(stream: Option<&ffmpeg::Stream>, picture: &ffmpeg::frame::Video) -> Option<String> {
+pub(super) fn remark(stream: Option<&ffmpeg::Stream>, picture: &Video) -> Option<String> {
     let profile = match stream.and_then(record) {
         Some(Record { profile, compatibility }) => {
             let is_incompatible = profile == INCOMPATIBLE_PROFILE
@@ -72,8 +73,8 @@ mod tests {
 
     use super::*;
 
-    fn with_metadata(profile: u8, full_range: u8) -> ffmpeg::frame::Video {
-        let mut picture = ffmpeg::frame::Video::new(Pixel::YUV420P10LE, 16, 16);
+    fn with_metadata(profile: u8, full_range: u8) -> Video {
+        let mut picture = Video::new(Pixel::YUV420P10LE, 16, 16);
         let mut metadata = 40_usize.to_ne_bytes().to_vec();
         metadata.resize(40 + 11, 0xff);
         (metadata[40 + 4], metadata[40 + 10]) = (profile, full_range);
@@ -93,7 +94,7 @@ mod tests {
         for compatible in [(1, 0), (1, 1), (0, 0)] {
             assert_eq!(remark(None, &with_metadata(compatible.0, compatible.1)), None);
         }
-        assert_eq!(remark(None, &ffmpeg::frame::Video::new(Pixel::YUV420P, 16, 16)), None);
+        assert_eq!(remark(None, &Video::new(Pixel::YUV420P, 16, 16)), None);
         assert_eq!(is_incompatible(&[0; 5]), None);
         assert_eq!(is_incompatible(&usize::MAX.to_ne_bytes()), None);
     }

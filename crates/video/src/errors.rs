@@ -10,6 +10,18 @@ use base::text;
 /// The hint in errors about files whose decoder is missing or incomplete.
 pub(super) const CONVERT_HINT: &str = "Install a complete or a newer FFmpeg, or convert the file.";
 
+/// The hint in warnings about damaged files.
+pub(super) const DAMAGE_HINT: &str = "What could be decoded is played; a new copy of the file may be whole.";
+
+/// Returns a sentence about packets that could not be decoded; `None` if there are none.
+pub(super) fn undecoded_packets(count: u64) -> Option<String> {
+    match count {
+        0 => None,
+        1 => Some("1 packet could not be decoded.".to_owned()),
+        n => Some(format!("{n} packets could not be decoded.")),
+    }
+}
+
 /// The result of a call of FFmpeg.
 pub(super) type Ffmpeg<T> = Result<T, ffmpeg::Error>;
 

@@ -1,13 +1,13 @@
 //! The container formats that are opened: all that FFmpeg offers, except those that refer to other files, run programs or
 //! render text.
 
-use std::ffi::CStr;
 use std::path::Path;
 use std::sync::OnceLock;
 
 use ffmpeg_next::ffi;
 
 use super::errors::{not_a_movie, not_playable};
+use super::libav;
 use base::error::{Error, Result};
 
 /// The only format among those that are opened whose demuxer opens its files itself; it does so by
@@ -19,18 +19,22 @@ const OPENS_FILES: &str = "image2";
 fn opened() -> &'static [String] {
     static OPENED: OnceLock<Vec<String>> = OnceLock::new();
     OPENED.get_or_init(|| {
-        let mut opened = Vec::new();
-        let mut state = std::ptr::null_mut();
+        let opens_files = |names: &str, flags| flags & ffi::AVFMT_NOFILE != 0 && names != OPENS_FILES;
+        let is_opened =
+            |(names, flags): &(String, i32)| !opens_files(names, *flags) && !names.split(',').any(is_refused);
+        let opened: Vec<_> = demuxers().filter(is_opened).collect();
+        opened.iter().flat_map(|(names, _)| names.split(',').map(str::to_owned)).collect()
+    })
+}
+
+/// Returns the names, separated by commas, and the flags of each of FFmpeg's demuxers.
+fn demuxers() -> impl Iterator<Item = (String, i32)> {
+    let mut state = std::ptr::null_mut();
+    std::iter::from_fn(move || {
         // SAFETY: the iterator's state begins as null; formats are static.
-        while let Some(format) = unsafe { ffi::av_demuxer_iterate(&mut state).as_ref() } {
-            // SAFETY: every format has a name.
-            let names = unsafe { CStr::from_ptr(format.name) }.to_string_lossy();
-            let opens_files = format.flags & ffi::AVFMT_NOFILE != 0 && names != OPENS_FILES;
-            if !opens_files && !names.split(',').any(is_refused) {
-                opened.extend(names.split(',').map(str::to_owned));
-            }
-        }
-        opened
+        let format = unsafe { ffi::av_demuxer_iterate(&mut state).as_ref() }?;
+        // SAFETY: every format has a name.
+        Some((unsafe { libav::string(format.name) }, format.flags))
     })
 }
 
@@ -119,33 +123,15 @@ mod tests {
         }
     }
 
-    /// Returns the names and the flags of all demuxers.
-    fn demuxers() -> Vec<(&'static str, i32)> {
-        let mut demuxers = Vec::new();
-        let mut state = std::ptr::null_mut();
-        // SAFETY: the iterator's state starts as null; formats are static.
-        while let Some(format) = unsafe { ffi::av_demuxer_iterate(&mut state).as_ref() } {
-            // SAFETY: every format has a name.
-            demuxers.push((unsafe { CStr::from_ptr(format.name) }.to_str().unwrap(), format.flags));
-        }
-        demuxers
-    }
-
     /// Checks that every format of the library is opened unless a list of refused formats names it.
     #[test]
     fn the_formats_are_those_of_the_library() {
         let list = whitelist();
         for (names, flags) in demuxers() {
-            let is_opened = flags & ffi::AVFMT_NOFILE == 0 && !names.split(',').any(is_refused);
-            assert_eq!(
-                check(Path::new("x"), names, "").is_ok(),
-                is_opened || names == OPENS_FILES,
-                "{names}"
-            );
-            assert_eq!(
-                names.split(',').all(|name| list.split(',').any(|one| one == name)),
-                is_opened || names == OPENS_FILES
-            );
+            let opens_no_files = flags & ffi::AVFMT_NOFILE == 0 && !names.split(',').any(is_refused);
+            let is_opened = opens_no_files || names == OPENS_FILES;
+            assert_eq!(check(Path::new("x"), &names, "").is_ok(), is_opened, "{names}");
+            assert_eq!(names.split(',').all(|name| list.split(',').any(|one| one == name)), is_opened);
         }
         for usual in
             ["mov", "matroska", "mpegts", "avi", "flv", "ogg", "gif", "png_pipe", "webp_pipe", "mp3", "dcstr"]
@@ -157,7 +143,7 @@ mod tests {
     #[test]
     fn formats_that_refer_to_others_are_known_to_the_library() {
         for name in ["hls", "concat", "tty", "vobsub", "sdp"] {
-            assert!(demuxers().iter().any(|(names, _)| names.split(',').any(|one| one == name)), "{name}");
+            assert!(demuxers().any(|(names, _)| names.split(',').any(|one| one == name)), "{name}");
             assert!(!whitelist().split(',').any(|one| one == name), "{name}");
         }
     }
@@ -165,11 +151,8 @@ mod tests {
     /// Checks that of the demuxers that open files themselves, most of which FFmpeg marks by a flag, only `image2` is allowed.
     #[test]
     fn image2_is_the_only_allowed_format_that_opens_files_itself() {
-        let of_files = demuxers().into_iter().filter(|(_, flags)| flags & ffi::AVFMT_NOFILE != 0);
-        let allowed: Vec<_> = of_files
-            .map(|(names, _)| names)
-            .filter(|names| check(Path::new("x"), names, "").is_ok())
-            .collect();
+        let of_files = demuxers().filter(|(_, flags)| flags & ffi::AVFMT_NOFILE != 0).map(|(names, _)| names);
+        let allowed: Vec<_> = of_files.filter(|names| check(Path::new("x"), names, "").is_ok()).collect();
         assert_eq!(allowed, [OPENS_FILES]);
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use ffmpeg_next as ffmpeg;
+use ffmpeg_next::frame::Video;
 use parking_lot::Mutex;
 
 use super::SECOND_NS;
@@ -24,7 +25,7 @@ pub enum FieldOrder {
 
 impl FieldOrder {
     /// Returns the field order that the file states for the picture.
-    pub(super) fn of_picture(picture: &ffmpeg::frame::Video) -> Self {
+    pub(super) fn of_picture(picture: &Video) -> Self {
         match (picture.is_interlaced(), picture.is_top_first()) {
             (false, _) => Self::Progressive,
             (true, true) => Self::TopFirst,
@@ -33,39 +34,13 @@ impl FieldOrder {
     }
 }
 
-/// An optional copy of a picture's planes in memory that a device can upload from. Locked, since the queue removes it when
-/// the device is closed.
-#[derive(Default)]
-pub struct PackedPlanes(Mutex<Option<Arc<PackedPicture>>>);
-
-impl PackedPlanes {
-    pub(crate) fn new(packed: Option<Arc<PackedPicture>>) -> Self {
-        Self(Mutex::new(packed))
-    }
-
-    /// Returns the packed planes, if there are any.
-    pub fn get(&self) -> Option<Arc<PackedPicture>> {
-        self.0.lock().clone()
-    }
-
-    /// Removes and returns the packed planes, if there are any.
-    pub fn take(&self) -> Option<Arc<PackedPicture>> {
-        self.0.lock().take()
-    }
-
-    pub(crate) fn set(&self, packed: Option<Arc<PackedPicture>>) {
-        // The previous planes drop after the lock is released.
-        let _before = std::mem::replace(&mut *self.0.lock(), packed);
-    }
-}
-
 /// A decoded picture with its times, and with its place among the frames of the movie.
 pub struct Frame {
     /// The picture from the decoder. Its planes may be shared with other frames: do not write them.
-    pub picture: ffmpeg::frame::Video,
+    pub picture: Video,
     /// A copy of the picture's planes in memory that a device can upload from, if the decoder's thread packed them. Removed
     /// when the device is closed.
-    pub packed: PackedPlanes,
+    pub packed: Mutex<Option<Arc<PackedPicture>>>,
     /// The time at which the frame is due on the play timeline, on which times increase across loops and seeks. Strictly
     /// increases from frame to frame. The first frame is at 0, or near the requested start.
     pub pts_ns: i64,
@@ -83,7 +58,7 @@ pub struct Frame {
 
 impl Frame {
     /// Creates a frame that belongs to no queue, with its position in the movie and its duration in nanoseconds.
-    pub(super) fn still(picture: ffmpeg::frame::Video, movie_ns: i64, duration_ns: i64) -> Self {
+    pub(super) fn still(picture: Video, movie_ns: i64, duration_ns: i64) -> Self {
         Self {
             picture,
             packed: Default::default(),
@@ -156,14 +131,14 @@ const MAX_PIXEL_ASPECT: f64 = 10.0;
 
 /// Returns the width of a picture's pixels divided by their height; 1 if the file states no aspect ratio, or an implausible
 /// one.
-pub(super) fn pixel_aspect(picture: &ffmpeg::frame::Video) -> f64 {
+pub(super) fn pixel_aspect(picture: &Video) -> f64 {
     let ratio = f64::from(picture.aspect_ratio());
     if (1.0 / MAX_PIXEL_ASPECT..=MAX_PIXEL_ASPECT).contains(&ratio) { ratio } else { 1.0 }
 }
 
 /// Returns the width and height of a pixel as the file states them, if their ratio is implausible and was therefore ignored;
 /// otherwise `None`.
-pub(super) fn ignored_aspect(picture: &ffmpeg::frame::Video) -> Option<(i32, i32)> {
+pub(super) fn ignored_aspect(picture: &Video) -> Option<(i32, i32)> {
     let ratio = picture.aspect_ratio();
     let (width, height) = (ratio.numerator(), ratio.denominator());
     (width > 0 && height > 0 && f64::from(ratio) != pixel_aspect(picture)).then_some((width, height))
@@ -172,7 +147,7 @@ pub(super) fn ignored_aspect(picture: &ffmpeg::frame::Video) -> Option<(i32, i32
 // The field's type depends on FFmpeg's version.
 /// Returns the memory of a picture's planes in bytes.
 #[allow(clippy::unnecessary_cast)]
-pub(super) fn picture_bytes(picture: &ffmpeg::frame::Video) -> usize {
+pub(super) fn picture_bytes(picture: &Video) -> usize {
     // SAFETY: the frame is valid for as long as `picture`; its buffer references are null or valid.
     unsafe {
         let frame = picture.as_ptr();
@@ -181,8 +156,8 @@ pub(super) fn picture_bytes(picture: &ffmpeg::frame::Video) -> usize {
 }
 
 /// Returns a picture that references the same planes as `picture`; `None` when memory has run out.
-pub(super) fn share_picture(picture: &ffmpeg::frame::Video) -> Option<ffmpeg::frame::Video> {
-    let mut copy = ffmpeg::frame::Video::empty();
+pub(super) fn share_picture(picture: &Video) -> Option<Video> {
+    let mut copy = Video::empty();
     // SAFETY: both frames are valid and `copy` is empty, as av_frame_ref requires.
     let result = unsafe {
         if copy.as_ptr().is_null() {
@@ -195,7 +170,7 @@ pub(super) fn share_picture(picture: &ffmpeg::frame::Video) -> Option<ffmpeg::fr
 
 /// A picture with its position in the movie and the time until the next picture, in nanoseconds.
 pub(super) struct TimedPicture {
-    pub video: ffmpeg::frame::Video,
+    pub video: Video,
     pub movie_ns: i64,
     pub duration_ns: i64,
 }
@@ -219,7 +194,7 @@ mod tests {
 
     #[test]
     fn a_shared_picture_has_the_same_planes() {
-        let picture = ffmpeg::frame::Video::new(ffmpeg::format::Pixel::YUV420P, 33, 7);
+        let picture = Video::new(ffmpeg::format::Pixel::YUV420P, 33, 7);
         let copy = share_picture(&picture).unwrap();
         // SAFETY: both frames are valid.
         unsafe { assert_eq!((*copy.as_ptr()).data[0], (*picture.as_ptr()).data[0]) };
@@ -228,40 +203,29 @@ mod tests {
 
     #[test]
     fn pixel_aspect_defaults_to_square() {
-        let mut frame = Frame {
-            picture: ffmpeg::frame::Video::new(ffmpeg::format::Pixel::GRAY8, 2, 2),
-            packed: PackedPlanes::default(),
-            pts_ns: 0,
-            movie_s: 0.0,
-            duration_ns: 1,
-            number: 0,
-            generation: 0,
-            seeked: false,
-        };
-        assert_eq!(frame.pixel_aspect(), 1.0);
-        // SAFETY: the frame is valid and owned.
-        unsafe { (*frame.picture.as_mut_ptr()).sample_aspect_ratio = ffmpeg::Rational(16, 15).into() };
-        assert_eq!(frame.pixel_aspect(), 16.0 / 15.0);
-        for (ratio, aspect) in [((10, 1), 10.0), ((1, 10), 0.1), ((4, 1), 4.0)] {
-            // SAFETY: as above.
+        let mut picture = Video::new(ffmpeg::format::Pixel::GRAY8, 2, 2);
+        assert_eq!(pixel_aspect(&picture), 1.0);
+        for (ratio, aspect, is_ignored) in [
+            ((16, 15), 16.0 / 15.0, false),
+            ((10, 1), 10.0, false),
+            ((1, 10), 0.1, false),
+            ((4, 1), 4.0, false),
+            ((1, 65535), 1.0, true),
+            ((65535, 1), 1.0, true),
+            ((11, 1), 1.0, true),
+            ((1, 11), 1.0, true),
+            ((i32::MAX, 1), 1.0, true),
+            ((0, 1), 1.0, false),
+            ((0, 0), 1.0, false),
+            ((1, 0), 1.0, false),
+            ((-1, 1), 1.0, false),
+        ] {
+            // SAFETY: the frame is valid and owned.
             unsafe {
-                (*frame.picture.as_mut_ptr()).sample_aspect_ratio = ffmpeg::Rational::from(ratio).into()
+                (*picture.as_mut_ptr()).sample_aspect_ratio = ffmpeg::Rational(ratio.0, ratio.1).into()
             };
-            assert_eq!((frame.pixel_aspect(), ignored_aspect(&frame.picture)), (aspect, None), "{ratio:?}");
-        }
-        for ratio in [(1, 65535), (65535, 1), (11, 1), (1, 11), (i32::MAX, 1)] {
-            // SAFETY: as above.
-            unsafe {
-                (*frame.picture.as_mut_ptr()).sample_aspect_ratio = ffmpeg::Rational(ratio.0, ratio.1).into()
-            };
-            assert_eq!((frame.pixel_aspect(), ignored_aspect(&frame.picture)), (1.0, Some(ratio)));
-        }
-        for ratio in [(0, 1), (0, 0), (1, 0), (-1, 1)] {
-            // SAFETY: as above.
-            unsafe {
-                (*frame.picture.as_mut_ptr()).sample_aspect_ratio = ffmpeg::Rational(ratio.0, ratio.1).into()
-            };
-            assert_eq!((frame.pixel_aspect(), ignored_aspect(&frame.picture)), (1.0, None), "{ratio:?}");
+            let ignored = is_ignored.then_some(ratio);
+            assert_eq!((pixel_aspect(&picture), ignored_aspect(&picture)), (aspect, ignored), "{ratio:?}");
         }
     }
 

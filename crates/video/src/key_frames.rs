@@ -10,7 +10,7 @@ use super::timeline::{MAX_JUMP_BACK_NS, MAX_JUMP_FORWARD_NS};
 pub(super) const MAX_SCAN_BYTES: u64 = 256 << 20;
 
 /// A key frame in the index.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(super) struct KeyFrame {
     /// The key frame's position in the movie, in nanoseconds.
     pub movie_ns: i64,
@@ -21,7 +21,6 @@ pub(super) struct KeyFrame {
 }
 
 /// The key frames of a stream whose time stamps jump, in the order of the file.
-#[derive(Debug)]
 pub(super) struct KeyFrameIndex {
     key_frames: Vec<KeyFrame>,
     /// End of the last frame, in nanoseconds of the movie.
@@ -38,7 +37,6 @@ impl KeyFrameIndex {
 }
 
 /// Builds a [`KeyFrameIndex`] from the time stamps of packets, by the rules by which `timeline` converts those of pictures.
-#[derive(Debug)]
 pub(super) struct KeyFrameScan {
     key_frames: Vec<KeyFrame>,
     origin_ns: i64,

@@ -7,7 +7,6 @@ use ffmpeg_next::ffi;
 use libc::c_int;
 
 use base::error::Error;
-use base::memory;
 use base::text;
 
 /// The maximum number of pixels of a picture, however much memory is free: OpenGL and OpenCL support at most 16384×16384.
@@ -33,19 +32,15 @@ const OTHER_PICTURES: u64 = 24;
 
 /// Limits on a movie's pictures and on FFmpeg's allocations, derived from the free memory and the file's size, both in bytes,
 /// when the movie was opened.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(super) struct MemoryBudget {
-    free: u64,
-    file: u64,
+    /// The memory that is free; `u64::MAX` where the system does not report it.
+    pub free: u64,
+    /// The size of the movie's file; `u64::MAX` if its pictures may be in other files.
+    pub file: u64,
 }
 
 impl MemoryBudget {
-    /// Returns the limits that follow from the memory that is free now (unlimited where the system does not report it) and from
-    /// the size of the movie's file in bytes; `u64::MAX` if its pictures may be in other files.
-    pub(crate) fn from_free_memory(file: u64) -> Self {
-        Self { free: memory::free().unwrap_or(u64::MAX), file }
-    }
-
     /// Returns the maximum number of pixels of a picture that is decoded.
     pub(crate) fn max_pixels(self) -> i64 {
         let plausible = self.file.saturating_mul(PIXELS_PER_BYTE).max(SMALL_FILE_PIXELS);
@@ -87,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn limits_follow_the_free_memory() {
+    fn limits_follow_the_free_memory_and_the_size_of_the_file() {
         let budget = |free| MemoryBudget { free, file: u64::MAX };
         let (small, large) = (budget(256 << 20), budget(1 << 40));
         assert_eq!(small.max_pixels(), 16 << 20);
@@ -97,10 +92,7 @@ mod tests {
         assert_eq!(small.threads(3840, 2160), 1, "one thread even where memory is short");
         assert_eq!(small.threads(320, 180), 0);
         assert_eq!(small.threads(-1, -1), 0);
-    }
-
-    #[test]
-    fn small_files_have_no_huge_pictures() {
+        // Small files have no huge pictures.
         let max_pixels = |file| MemoryBudget { free: 1 << 40, file }.max_pixels();
         assert_eq!((max_pixels(0), max_pixels(32 << 10)), (1 << 24, 1 << 24), "4K twice in any file");
         // A file of 60 KB whose header has a flipped bit, and a flat 8K picture in MJPEG.

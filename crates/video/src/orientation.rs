@@ -2,6 +2,7 @@
 
 use ffmpeg_next as ffmpeg;
 use ffmpeg_next::ffi;
+use ffmpeg_next::frame::Video;
 
 use super::libav;
 use base::error::Result;
@@ -36,7 +37,7 @@ impl Orientation {
 
     /// Returns the orientation by the picture's display matrix; if it has none, the orientation in which the picture is
     /// displayed as stored.
-    pub(super) fn of_picture(picture: &ffmpeg::frame::Video) -> Self {
+    pub(super) fn of_picture(picture: &Video) -> Self {
         let data = picture.side_data(ffmpeg::frame::side_data::Type::DisplayMatrix);
         data.and_then(|data| matrix(data.data())).map_or_else(Self::default, |m| Self::from_matrix(&m))
     }
@@ -92,7 +93,7 @@ pub(super) fn matrix_of_stream(stream: &ffmpeg::Stream) -> Option<Matrix> {
 }
 
 /// Attaches the display matrix `matrix` to a picture that has none of its own.
-pub(super) fn default_matrix(picture: &mut ffmpeg::frame::Video, matrix: &Matrix) {
+pub(super) fn default_matrix(picture: &mut Video, matrix: &Matrix) {
     let kind = ffi::AVFrameSideDataType::AV_FRAME_DATA_DISPLAYMATRIX;
     // SAFETY: the frame is valid and owned. The side data are allocated with this size and filled; without memory there are
     // none, and the picture is shown as stored.
@@ -133,21 +134,30 @@ mod tests {
     }
 
     #[test]
-    fn matrices_are_rotations_and_mirrors() {
-        let cases = [
-            (of(ONE, 0, 0, ONE), [false, false, false]),
+    fn matrices_are_rotations_and_mirrors_and_pictures_are_turned_as_they_are_shown() {
+        // 1 2 3
+        // 4 5 6
+        let stored: Vec<u8> = (1..=6).flat_map(|i| [i, i + 10, i + 20, 255]).collect();
+        for (matrix, [swapped, flip_x, flip_y], shown) in [
+            ([ONE, 0, 0, ONE], [false, false, false], [1, 2, 3, 4, 5, 6]),
             // Clockwise: stored right is shown down, stored down is shown left.
-            (of(0, ONE, -ONE, 0), [true, true, false]),
-            (of(-ONE, 0, 0, -ONE), [false, true, true]),
-            (of(0, -ONE, ONE, 0), [true, false, true]),
-            (of(-ONE, 0, 0, ONE), [false, true, false]),
+            ([0, ONE, -ONE, 0], [true, true, false], [4, 1, 5, 2, 6, 3]),
+            ([-ONE, 0, 0, -ONE], [false, true, true], [6, 5, 4, 3, 2, 1]),
+            ([0, -ONE, ONE, 0], [true, false, true], [3, 6, 2, 5, 1, 4]),
+            ([-ONE, 0, 0, ONE], [false, true, false], [3, 2, 1, 6, 5, 4]),
             // Mirrored first, then turned: stored left is shown down, stored down is shown left.
-            (of(0, -ONE, -ONE, 0), [true, true, true]),
-            (of(ONE, 0, 0, -ONE), [false, false, true]),
-            (of(0, ONE, ONE, 0), [true, false, false]),
-        ];
-        for (orientation, [swapped, flip_x, flip_y]) in cases {
-            assert_eq!(orientation, Orientation { swapped, flip_x, flip_y });
+            ([0, -ONE, -ONE, 0], [true, true, true], [6, 3, 5, 2, 4, 1]),
+            ([ONE, 0, 0, -ONE], [false, false, true], [4, 5, 6, 1, 2, 3]),
+            ([0, ONE, ONE, 0], [true, false, false], [1, 4, 2, 5, 3, 6]),
+        ] {
+            let [a, b, c, d] = matrix;
+            let orientation = of(a, b, c, d);
+            assert_eq!(orientation, Orientation { swapped, flip_x, flip_y }, "{matrix:?}");
+            let (size, rgba) = orientation.turn((3, 2), stored.clone()).unwrap();
+            assert_eq!(size, if swapped { (2, 3) } else { (3, 2) });
+            let whole = |p: &[u8; 4]| p[1] == p[0] + 10 && p[2] == p[0] + 20 && p[3] == 255;
+            assert!(rgba.as_chunks().0.iter().all(whole));
+            assert!(rgba.iter().step_by(4).eq(&shown), "{matrix:?}");
         }
         assert_eq!(of(0, 0, 0, 0), Orientation::default());
         assert_eq!(of(i32::MIN, 0, 0, i32::MIN), of(-ONE, 0, 0, -ONE));
@@ -156,27 +166,8 @@ mod tests {
     }
 
     #[test]
-    fn pictures_are_turned_as_they_are_shown() {
-        // 1 2 3
-        // 4 5 6
-        let stored: Vec<u8> = (1..=6).flat_map(|i| [i, i + 10, i + 20, 255]).collect();
-        let turned = |a, b, c, d| {
-            let (size, rgba) = of(a, b, c, d).turn((3, 2), stored.clone()).unwrap();
-            let whole = |p: &[u8; 4]| p[1] == p[0] + 10 && p[2] == p[0] + 20 && p[3] == 255;
-            assert!(rgba.as_chunks().0.iter().all(whole));
-            (size, rgba.iter().step_by(4).copied().collect::<Vec<_>>())
-        };
-        assert_eq!(turned(ONE, 0, 0, ONE), ((3, 2), vec![1, 2, 3, 4, 5, 6]));
-        assert_eq!(turned(0, ONE, -ONE, 0), ((2, 3), vec![4, 1, 5, 2, 6, 3]), "clockwise");
-        assert_eq!(turned(-ONE, 0, 0, -ONE), ((3, 2), vec![6, 5, 4, 3, 2, 1]));
-        assert_eq!(turned(0, -ONE, ONE, 0), ((2, 3), vec![3, 6, 2, 5, 1, 4]), "anticlockwise");
-        assert_eq!(turned(-ONE, 0, 0, ONE), ((3, 2), vec![3, 2, 1, 6, 5, 4]), "mirrored");
-        assert_eq!(turned(0, ONE, ONE, 0), ((2, 3), vec![1, 4, 2, 5, 3, 6]), "along the diagonal");
-    }
-
-    #[test]
     fn a_picture_keeps_a_matrix_of_its_own() {
-        let mut picture = ffmpeg::frame::Video::new(ffmpeg::format::Pixel::GRAY8, 2, 2);
+        let mut picture = Video::new(ffmpeg::format::Pixel::GRAY8, 2, 2);
         assert_eq!(Orientation::of_picture(&picture), Orientation::default());
         default_matrix(&mut picture, &[0, ONE, 0, -ONE, 0, 0, 0, 0, 1 << 30]);
         assert_eq!(Orientation::of_picture(&picture), of(0, ONE, -ONE, 0));

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::SECOND_NS;
 use super::container::Chapter;
 use super::demuxer::FilePlace;
-use super::errors::no_memory;
+use super::errors::{DAMAGE_HINT, no_memory, undecoded_packets};
 use super::frame::{TimedPicture, seconds};
 use super::key_frames::KeyFrameIndex;
 use super::picture_cache::PictureCache;
@@ -34,13 +34,13 @@ const MAX_LEAD_NS: i64 = 60 * SECOND_NS;
 /// A reader of a movie's pictures in display order. It decodes one picture ahead, so that a picture's duration is the distance
 /// to the next one.
 pub(super) struct Pass {
-    pub(crate) source: Source,
+    pub source: Source,
     timeline: Timeline,
     /// The timeline as it was after the first picture; a seek restores the origin of its time stamps.
     start_timeline: Timeline,
     /// Pictures that were decoded and not returned yet: at most two.
     lookahead: VecDeque<TimedPicture>,
-    pub(crate) cache: PictureCache,
+    pub cache: PictureCache,
     /// The index of key frames: `None` until the file was scanned, `Some(None)` if its time stamps do not jump.
     key_frame_index: Option<Option<KeyFrameIndex>>,
     /// End of the last decoded picture, in nanoseconds of the movie.
@@ -72,7 +72,7 @@ impl Pass {
     /// Opens the movie's file again at its beginning, to read the contents that it has now.
     pub(crate) fn reopen(&mut self) -> Result<()> {
         let (path, read_control) =
-            (self.source.container().access.path().to_owned(), self.source.read_control().clone());
+            (self.source.container().access.path.clone(), self.source.read_control().clone());
         let key_frame_index = self.key_frame_index.take();
         *self = Self::open(&path, &read_control)?;
         self.key_frame_index = key_frame_index;
@@ -101,17 +101,22 @@ impl Pass {
     pub(crate) fn origin_at(&self, movie_ns: i64) -> (i64, Option<i64>) {
         match self.key_frame_index().and_then(|index| index.last_at_or_before(movie_ns)) {
             Some(key_frame) => (key_frame.origin_ns, Some(key_frame.byte)),
-            None => (self.start_timeline.origin_ns.unwrap_or(0), None),
+            None => (self.start_ns(), None),
         }
     }
 
     /// Returns the duration of the movie as the file states it, in nanoseconds; `None` if it states none.
     pub(crate) fn stated_duration_ns(&self) -> Option<i64> {
-        self.source.container().stated_duration_ns(self.start_timeline.origin_ns.unwrap_or(0))
+        self.source.container().stated_duration_ns(self.start_ns())
+    }
+
+    /// Returns the time stamp in nanoseconds of the movie's beginning; 0 without a picture.
+    fn start_ns(&self) -> i64 {
+        self.start_timeline.origin_ns.unwrap_or(0)
     }
 
     pub(crate) fn chapters(&self) -> Vec<Chapter> {
-        self.source.container().chapters(self.start_timeline.origin_ns.unwrap_or(0))
+        self.source.container().chapters(self.start_ns())
     }
 
     /// Seeks so that the picture shown at `at_ns` comes next. If that picture has been shown for [`MIN_HELD_NS`] by then, it
@@ -183,10 +188,8 @@ impl Pass {
             self.source.set_skip_before(skip_unreferenced.then_some(origin.saturating_add(wanted)));
             let reached = self.decode_to(at_ns);
             self.source.set_skip_before(None);
-            if self.source.is_interrupted() || self.peek().is_some_and(|first| first.movie_ns >= wanted) {
-                return Ok(reached);
-            }
-            if !skip_unreferenced {
+            let has_wanted = self.peek().is_some_and(|first| first.movie_ns >= wanted);
+            if has_wanted || !skip_unreferenced || self.source.is_interrupted() {
                 return Ok(reached);
             }
         }
@@ -199,7 +202,14 @@ impl Pass {
     /// # Errors
     /// As for [`Pass::seek`].
     pub(crate) fn seek_key_frame(&mut self, at_ns: i64) -> Result<bool> {
-        self.scan_for_jumps();
+        // In formats that allow jumps of time stamps, the file is scanned once for them.
+        if self.key_frame_index.is_none()
+            && self.source.container().allows_jumps()
+            && let Some(origin) = self.start_timeline.origin_ns
+        {
+            let key_frame_index = self.source.scan_key_frames(origin);
+            self.key_frame_index = (!self.source.is_interrupted()).then_some(key_frame_index);
+        }
         // There are no index entries far after the end.
         let known_end = match self.key_frame_index() {
             Some(index) => index.end_ns,
@@ -290,7 +300,7 @@ impl Pass {
         if self.source.is_interrupted() {
             return None;
         }
-        let (path, damage) = (self.source.container().access.path(), &self.source.damage);
+        let (path, damage) = (&self.source.container().access.path, &self.source.damage);
         if damage.no_memory {
             return Some(no_memory(path));
         }
@@ -298,25 +308,17 @@ impl Pass {
         if let Some(error) = &damage.read_error {
             reasons.push(format!("Reading stopped at {:.1} s: {error}.", seconds(self.end_ns)));
         }
-        match damage.bad_packets {
+        reasons.extend(undecoded_packets(damage.bad_packets));
+        match damage.damaged_pictures {
+            _ if damage.flagged_packets == 0 => {}
             0 => {}
-            1 => reasons.push("1 packet could not be decoded.".into()),
-            n => reasons.push(format!("{n} packets could not be decoded.")),
-        }
-        if damage.flagged_packets > 0 {
-            match damage.damaged_pictures {
-                0 => {}
-                1 => reasons.push("1 picture has errors.".into()),
-                n => reasons.push(format!("{n} pictures have errors.")),
-            }
+            1 => reasons.push("1 picture has errors.".into()),
+            n => reasons.push(format!("{n} pictures have errors.")),
         }
         reasons.extend(self.missing_end_sentence());
         (!reasons.is_empty()).then(|| {
-            Error::new(
-                format!("'{}' is damaged or cut off.", text::name(path)),
-                reasons.join(" "),
-                "What could be decoded is played; a new copy of the file may be whole.",
-            )
+            let what = format!("'{}' is damaged or cut off.", text::name(path));
+            Error::new(what, reasons.join(" "), DAMAGE_HINT)
         })
     }
 
@@ -337,7 +339,7 @@ impl Pass {
             return None;
         }
         // Some formats count the duration from time stamp 0, wherever the first picture is.
-        let start_ns = self.start_timeline.origin_ns.unwrap_or(0).max(0);
+        let start_ns = self.start_ns().max(0);
         let others_ns = extent.other_streams_end_ns.filter(|_| !declared.of_pictures);
         let end_ns = self.end_ns.saturating_add(start_ns).max(others_ns.unwrap_or(i64::MIN));
         let is_short = seconds(end_ns) + declared.tolerance_s < declared.end_s;
@@ -370,23 +372,9 @@ impl Pass {
         self.key_frame_index.as_ref()?.as_ref()
     }
 
-    /// Scans the file once for jumps of time stamps, in formats that allow them. The caller must seek afterwards.
-    fn scan_for_jumps(&mut self) {
-        if self.key_frame_index.is_some() || !self.source.container().allows_jumps() {
-            return;
-        }
-        let Some(origin) = self.start_timeline.origin_ns else { return };
-        let key_frame_index = self.source.scan_key_frames(origin);
-        if !self.source.is_interrupted() {
-            self.key_frame_index = Some(key_frame_index);
-        }
-    }
-
     /// Seeks to the key frame at or before `at_ns`; returns `false` if the file cannot seek.
     fn try_seek(&mut self, at_ns: i64) -> bool {
-        let Some(origin) = self.start_timeline.origin_ns else {
-            return false;
-        };
+        let Some(origin) = self.start_timeline.origin_ns else { return false };
         let key_frame = self.key_frame_index().and_then(|index| index.last_at_or_before(at_ns));
         let (place, origin) = match key_frame {
             Some(key_frame) => (FilePlace::Byte(key_frame.byte), key_frame.origin_ns),

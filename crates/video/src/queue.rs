@@ -187,7 +187,7 @@ impl FrameQueue {
             return false;
         }
         // The device may have been closed during the wait.
-        frame.packed.set(frame.packed.take().filter(|packed| !packed.is_closed()));
+        frame.packed.lock().take_if(|packed| packed.is_closed());
         state.end_ns = frame.pts_ns.saturating_add(frame.duration_ns);
         let was_empty = state.frames.is_empty();
         state.bytes += frame.bytes();
@@ -231,7 +231,7 @@ impl FrameQueue {
     /// Removes the packed planes of all queued frames, which returns their memory to its device. The frames stay in the queue.
     pub(super) fn release_packed(&self) {
         let state = self.state.lock();
-        let packed: Vec<_> = state.frames.iter().filter_map(|frame| frame.packed.take()).collect();
+        let packed: Vec<_> = state.frames.iter().filter_map(|frame| frame.packed.lock().take()).collect();
         drop(state);
         drop(packed);
     }

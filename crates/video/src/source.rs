@@ -6,6 +6,7 @@ use std::path::Path;
 
 use ffmpeg_next as ffmpeg;
 use ffmpeg_next::ffi;
+use ffmpeg_next::frame::Video;
 
 use super::SECOND_NS;
 use super::alpha;
@@ -16,14 +17,13 @@ use super::errors::{CONVERT_HINT, Ffmpeg, cannot_decode, is_unsupported, no_memo
 use super::key_frames::{self, KeyFrameIndex};
 use super::orientation::{self, Matrix};
 use super::read_control::ReadControl;
-use super::sound_start::SoundStart;
 use base::error::{Error, Result};
 
 /// The flag by which FFmpeg marks pictures whose references are missing, such as the first ones after a cut.
 const FF_DECODE_ERROR_MISSING_REFERENCE: libc::c_int = 2;
 
 /// The damage found so far: the packets that could not be read or decoded, and the reasons.
-#[derive(Debug, Clone, Default)]
+#[derive(Default)]
 pub(super) struct Damage {
     /// The number of packets that the demuxer or the decoder refused.
     pub bad_packets: u64,
@@ -57,13 +57,13 @@ impl Damage {
 
 /// A decoded picture with the file's time stamp and its expected duration, in nanoseconds.
 pub(super) struct DecodedPicture {
-    pub video: ffmpeg::frame::Video,
+    pub video: Video,
     pub stamp_ns: Option<i64>,
     pub duration_ns: i64,
 }
 
 /// The kinds of packets that are skipped instead of decoded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq)]
 pub(super) enum Skip {
     /// No packet is skipped: every packet is decoded.
     Nothing,
@@ -76,25 +76,28 @@ pub(super) enum Skip {
 
 /// An opened movie file with its decoder.
 pub(super) struct Source {
-    pub(crate) demuxer: Demuxer,
-    decoder: ffmpeg::decoder::Video,
+    pub demuxer: Demuxer,
+    pub decoder: ffmpeg::decoder::Video,
     /// The duration of a frame in nanoseconds, from the frame rate that the file states; 1/25 s if it states none.
-    pub(crate) frame_ns: i64,
+    pub frame_ns: i64,
     /// True if the pixel aspect ratio that the file states is a print resolution, and must be ignored.
     ignores_aspect: bool,
     /// The display matrix of the whole stream, if it has one.
     matrix: Option<Matrix>,
-    sound_start: SoundStart,
+    /// The decoder of the sound; `None` once the first sample was found or is not needed any more, or without sound.
+    sound_decoder: Option<ffmpeg::decoder::Audio>,
+    /// The time stamp in nanoseconds of the first sample of the sound that plays with the pictures.
+    first_sound_ns: Option<i64>,
     /// The cropping that the container states, if it states any.
     cropping: Option<Cropping>,
-    pub(crate) skip: Skip,
+    pub skip: Skip,
     /// Pictures with an earlier time stamp will be discarded, so pictures before it that no other picture references are
     /// not decoded.
     skip_before_ns: Option<i64>,
     /// True once the file has ended and the decoder returns its last pictures.
     is_draining: bool,
     errors_in_a_row: u32,
-    pub(crate) damage: Damage,
+    pub damage: Damage,
     /// The number of packets passed to the decoder so far.
     #[cfg(test)]
     pub sent: u64,
@@ -110,14 +113,15 @@ impl Source {
         let matrix = container.played().and_then(|video| orientation::matrix_of_stream(&video));
         let cropping = container.played().and_then(|video| Cropping::of_stream(&video));
         let ignores_aspect = container.is_still_image(decoder.id());
-        let sound_start = SoundStart::new(container);
+        let sound_decoder = container.sound.and_then(|stream| container.open_sound_decoder(stream).ok());
         Ok(Self {
             demuxer,
             decoder,
             frame_ns,
             ignores_aspect,
             matrix,
-            sound_start,
+            sound_decoder,
+            first_sound_ns: None,
             cropping,
             skip: Skip::Nothing,
             skip_before_ns: None,
@@ -145,7 +149,7 @@ impl Source {
     /// Returns the error for a movie without a single decodable picture.
     pub(crate) fn no_pictures_error(&self) -> Error {
         let (container, damage) = (self.container(), &self.damage);
-        let path = container.access.path();
+        let path = &container.access.path;
         if damage.no_memory {
             return no_memory(path);
         }
@@ -174,7 +178,7 @@ impl Source {
     pub(crate) fn next_picture(&mut self) -> Option<DecodedPicture> {
         loop {
             self.read_control().note_progress();
-            let mut video = ffmpeg::frame::Video::empty();
+            let mut video = Video::empty();
             // SAFETY: the pointer is only compared; an allocation that failed must not reach FFmpeg.
             if unsafe { video.as_ptr().is_null() } {
                 self.damage.read_error = Some("memory has run out".into());
@@ -203,9 +207,7 @@ impl Source {
     fn send_packet(&mut self) {
         match self.demuxer.read_for_decoder() {
             PacketRead::Selected => {}
-            PacketRead::Other => {
-                return self.sound_start.add(&self.demuxer.packet, &self.demuxer.container);
-            }
+            PacketRead::Other => return self.find_first_sound(),
             PacketRead::Damaged => return self.count_error(),
             PacketRead::End(error) => {
                 self.damage.read_error = error.or(self.damage.read_error.take());
@@ -258,8 +260,8 @@ impl Source {
     }
 
     /// Adds to a decoded picture its time stamp, its duration, and the properties that the stream states for all its pictures.
-    fn complete(&mut self, mut video: ffmpeg::frame::Video) -> DecodedPicture {
-        let container = self.demuxer.container_mut();
+    fn complete(&mut self, mut video: Video) -> DecodedPicture {
+        let container = &mut self.demuxer.container;
         let stamp_ns = video.timestamp().map(|stamp| container.nanoseconds(stamp));
         let duration = video.packet().duration;
         let duration_ns = if duration > 0 { container.nanoseconds(duration).max(1) } else { self.frame_ns };
@@ -283,10 +285,31 @@ impl Source {
         DecodedPicture { video, stamp_ns, duration_ns }
     }
 
+    /// Decodes a packet of the sound, unless the first sample is known already; ignores packets of other streams. The decoder
+    /// drops priming samples, and packets that it cannot decode without those before.
+    fn find_first_sound(&mut self) {
+        let (packet, container) = (&self.demuxer.packet, &self.demuxer.container);
+        let is_sound = Some(packet.stream()) == container.sound;
+        let Some(decoder) = self.sound_decoder.as_mut().filter(|_| is_sound) else { return };
+        // A packet that cannot be decoded has no sample.
+        let _ = decoder.send_packet(packet);
+        let mut frame = ffmpeg::frame::Audio::empty();
+        // SAFETY: the pointer is only compared; an allocation that failed must not reach FFmpeg.
+        while unsafe { !frame.as_ptr().is_null() } && decoder.receive_frame(&mut frame).is_ok() {
+            let stamp = frame.timestamp().filter(|_| frame.samples() > 0);
+            self.first_sound_ns = stamp.and_then(|stamp| container.nanoseconds_of(packet.stream(), stamp));
+            if self.first_sound_ns.is_some() {
+                self.sound_decoder = None;
+                return;
+            }
+        }
+    }
+
     /// Ends the search for the first sample of the movie's sound, after the first picture was decoded, and returns its time
-    /// stamp in nanoseconds; `None` without sound.
+    /// stamp in nanoseconds, or else the one that the file states; `None` without sound.
     pub(crate) fn sound_start_ns(&mut self) -> Option<i64> {
-        self.sound_start.finish(&self.demuxer.container)
+        self.sound_decoder = None;
+        self.first_sound_ns.or_else(|| self.container().stated_sound_start_ns())
     }
 
     /// Returns true if the file was read to its end.
@@ -339,11 +362,7 @@ impl Source {
         alpha::warning(
             &container.played()?,
             codec.as_ref().map_or("", |codec| codec.name()),
-            container.access.path(),
+            &container.access.path,
         )
-    }
-
-    pub(crate) fn codec_name(&self) -> &'static str {
-        self.decoder.id().name()
     }
 }

@@ -22,23 +22,18 @@ pub fn read_frame_at(
     policy: impl Into<OpenPolicy>,
 ) -> Result<(Frame, Option<Error>)> {
     let read_control = ReadControl::new(policy, Cancel::default());
-    run_with_timeout(path, &read_control, move |path, read_control| frame_at(path, at_s, read_control))
-}
-
-/// Reads the frame on the calling thread; see [`read_frame_at`].
-fn frame_at(path: &Path, at_s: f64, read_control: &ReadControl) -> Result<(Frame, Option<Error>)> {
-    let (mut pass, reached) = Pass::open_at(path, nanoseconds(at_s), read_control)?;
-    let end_s = seconds(pass.movie_end_ns());
-    let alpha_warning = pass.source.alpha_warning();
-    let Some(picture) = pass.next() else {
-        return Err(pass.source.no_pictures_error());
-    };
-    let warning = (!reached).then(|| {
-        pass.warning().unwrap_or_else(|| past_the_end(path, at_s, end_s, "Its last picture is used."))
-    });
-    let remarks = || remarks_message(path, &picture_remarks(&pass.source, &picture.video));
-    let warning = warning.or(alpha_warning).or_else(remarks);
-    Ok((Frame::still(picture.video, picture.movie_ns, picture.duration_ns), warning))
+    run_with_timeout(path, &read_control, move |path, read_control| {
+        let (mut pass, reached) = Pass::open_at(path, nanoseconds(at_s), read_control)?;
+        let end_s = seconds(pass.movie_end_ns());
+        let alpha_warning = pass.source.alpha_warning();
+        let Some(picture) = pass.next() else { return Err(pass.source.no_pictures_error()) };
+        let warning = (!reached).then(|| {
+            pass.warning().unwrap_or_else(|| past_the_end(path, at_s, end_s, "Its last picture is used."))
+        });
+        let remarks = || remarks_message(path, &picture_remarks(&pass.source, &picture.video));
+        let warning = warning.or(alpha_warning).or_else(remarks);
+        Ok((Frame::still(picture.video, picture.movie_ns, picture.duration_ns), warning))
+    })
 }
 
 /// The first frames of a movie as RGBA8, all of one size.
@@ -67,7 +62,23 @@ pub fn read_frames_rgba(
 ) -> Result<RgbaFrames> {
     let read_control = ReadControl::new(policy, Cancel::default());
     run_with_timeout(path, &read_control, move |path, read_control| {
-        frames_rgba(path, count, size, read_control)
+        let mut pass = Pass::open(path, read_control)?;
+        let Some(first) = pass.peek() else { return Err(pass.source.no_pictures_error()) };
+        let (width, height) = size.unwrap_or((first.video.width(), first.video.height()));
+        let count = count_in_free_memory(count, rgba_bytes((width, height)));
+        let mut converter = RgbaConverter::new();
+        let mut frames = Vec::new();
+        let mut warning = remarks_message(path, &picture_remarks(&pass.source, &first.video));
+        while frames.len() < count {
+            let Some(picture) = pass.next() else {
+                warning = pass.warning().or(warning);
+                break;
+            };
+            let mut rgba = picture_memory(width, height)?;
+            converter.convert_scaled(&picture.video, (width, height), &mut rgba)?;
+            frames.push(rgba);
+        }
+        Ok(RgbaFrames { width, height, frames, warning })
     })
 }
 
@@ -86,32 +97,4 @@ pub fn read_frame_rgba_at(
     let mut rgba = picture_memory(width, height)?;
     RgbaConverter::new().convert_scaled(&frame.picture, (width, height), &mut rgba)?;
     Ok(RgbaFrames { width, height, frames: vec![rgba], warning })
-}
-
-/// Reads the frames on the calling thread; see [`read_frames_rgba`].
-fn frames_rgba(
-    path: &Path,
-    count: usize,
-    size: Option<(u32, u32)>,
-    read_control: &ReadControl,
-) -> Result<RgbaFrames> {
-    let mut pass = Pass::open(path, read_control)?;
-    let Some(first) = pass.peek() else {
-        return Err(pass.source.no_pictures_error());
-    };
-    let (width, height) = size.unwrap_or((first.video.width(), first.video.height()));
-    let count = count_in_free_memory(count, rgba_bytes((width, height)));
-    let mut converter = RgbaConverter::new();
-    let mut frames = Vec::new();
-    let mut warning = remarks_message(path, &picture_remarks(&pass.source, &first.video));
-    while frames.len() < count {
-        let Some(picture) = pass.next() else {
-            warning = pass.warning().or(warning);
-            break;
-        };
-        let mut rgba = picture_memory(width, height)?;
-        converter.convert_scaled(&picture.video, (width, height), &mut rgba)?;
-        frames.push(rgba);
-    }
-    Ok(RgbaFrames { width, height, frames, warning })
 }

@@ -11,11 +11,11 @@ pub(super) const MAX_JUMP_BACK_NS: i64 = SECOND_NS;
 pub(super) const MAX_JUMP_FORWARD_NS: i64 = 10 * SECOND_NS;
 
 /// Converts the time stamps of one pass through a file to positions in the movie.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) struct Timeline {
     /// The time stamp that counts as position 0: that of the movie's beginning, until a jump moves it. `None` before the first
     /// frame.
-    pub(crate) origin_ns: Option<i64>,
+    pub origin_ns: Option<i64>,
     /// The time stamp of the movie's first frame, which is shown from position 0 on; `None` before that frame, and after a jump
     /// or a seek to another origin.
     first_ns: Option<i64>,
@@ -106,29 +106,22 @@ mod tests {
     }
 
     #[test]
-    fn starts_at_zero_wherever_the_stamps_start() {
-        assert_eq!(position(false, &[Some(-5000), Some(-4960)]), [0, 40]);
-        assert_eq!(position(false, &[Some(36_000_000), Some(36_000_033)]), [0, 33]);
-        assert_eq!(position(false, &[Some(i64::MAX / MS), Some(i64::MIN / MS)]), [0, 40]);
-    }
-
-    #[test]
-    fn keeps_variable_rates() {
-        assert_eq!(position(false, &[Some(0), Some(10), Some(500), Some(20_000)]), [0, 10, 500, 20_000]);
-    }
-
-    #[test]
-    fn fills_in_missing_stamps() {
-        assert_eq!(position(false, &[None, None, Some(80), None]), [0, 40, 80, 120]);
-    }
-
-    #[test]
-    fn one_wrong_stamp_does_not_shift_the_rest() {
-        assert_eq!(
-            position(false, &[Some(0), Some(40), Some(40), Some(80), Some(120)]),
-            [0, 40, 60, 80, 120]
-        );
-        assert_eq!(position(false, &[Some(0), Some(40), Some(10), Some(80)]), [0, 40, 60, 80]);
+    fn stamps_become_positions() {
+        let all = |stamps: &[i64]| stamps.iter().copied().map(Some).collect::<Vec<_>>();
+        for (allows_jumps, stamps, positions, why) in [
+            (false, all(&[-5000, -4960]), vec![0, 40], "it starts at zero"),
+            (false, all(&[36_000_000, 36_000_033]), vec![0, 33], "wherever the stamps start"),
+            (false, all(&[i64::MAX / MS, i64::MIN / MS]), vec![0, 40], "at both ends"),
+            (false, all(&[0, 10, 500, 20_000]), vec![0, 10, 500, 20_000], "a variable rate"),
+            (false, vec![None, None, Some(80), None], vec![0, 40, 80, 120], "missing stamps"),
+            (false, all(&[0, 40, 40, 80, 120]), vec![0, 40, 60, 80, 120], "one wrong stamp"),
+            (false, all(&[0, 40, 10, 80]), vec![0, 40, 60, 80], "one stamp that is too early"),
+            (false, all(&[9000, 9040, 0, 40]), vec![0, 40, 80, 120], "a jump back moves the origin"),
+            (true, all(&[0, 60_000, 60_040]), vec![0, 40, 80], "a gap is closed only in formats with jumps"),
+            (false, all(&[0, 60_000, 60_040]), vec![0, 60_000, 60_040], "a gap in another format"),
+        ] {
+            assert_eq!(position(allows_jumps, &stamps), positions, "{why}");
+        }
     }
 
     #[test]
@@ -136,17 +129,6 @@ mod tests {
         let wild = [Some(0), Some(0), Some(0), Some(-900), Some(5), Some(4), None, Some(3)];
         let times = position(false, &wild);
         assert!(times.windows(2).all(|w| w[0] < w[1]), "{times:?}");
-    }
-
-    #[test]
-    fn a_jump_back_moves_the_origin() {
-        assert_eq!(position(false, &[Some(9000), Some(9040), Some(0), Some(40)]), [0, 40, 80, 120]);
-    }
-
-    #[test]
-    fn a_gap_is_closed_only_in_formats_with_jumps() {
-        assert_eq!(position(true, &[Some(0), Some(60_000), Some(60_040)]), [0, 40, 80]);
-        assert_eq!(position(false, &[Some(0), Some(60_000), Some(60_040)]), [0, 60_000, 60_040]);
     }
 
     #[test]

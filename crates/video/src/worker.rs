@@ -8,11 +8,12 @@ use std::time::Instant;
 use super::SECOND_NS;
 use super::canvas::Canvas;
 use super::control::{Control, Seek};
-use super::frame::{Frame, PackedPlanes, TimedPicture, seconds, share_picture};
+use super::frame::{Frame, TimedPicture, seconds, share_picture};
 use super::pass::Pass;
 use super::source::Skip;
 use base::error::{Error, Result};
 use base::timing::log::{self, Event};
+use parking_lot::Mutex;
 
 /// The delay of the decoder behind the clock, in nanoseconds, above which unreferenced frames are skipped if the queue is
 /// nearly empty.
@@ -85,7 +86,7 @@ impl Worker {
         while let Some(picture) = pass.next() {
             count += 1;
             if let Some(note) = pass.source.damage.note() {
-                self.control.set_note(Some(note));
+                *self.control.note.lock() = Some(note);
             }
             log::record(|| [Event::since("decode", began).with(format!("picture {}", self.number))]);
             self.keep_up(pass, self.base_ns.saturating_add(picture.movie_ns));
@@ -118,15 +119,11 @@ impl Worker {
         if pass.source.has_ended() && !pass.source.is_interrupted() {
             self.control.duration.set_seen(pass.movie_end_ns(), pass.source.container().access.bytes());
         }
-        self.control.set_note(pass.source.damage.note());
+        *self.control.note.lock() = pass.source.damage.note();
         self.control.set_warning(pass.warning());
         // A movie of one picture is not looped, unless its sound lasts longer.
         self.control.is_still.store(still, Ordering::Relaxed);
-        let (looping, section) = {
-            let requests = self.control.requests();
-            (requests.looping, requests.section)
-        };
-        let mut again = !still && (looping || section.is_some());
+        let mut again = !still && self.control.requests().repeats();
         if !again {
             if !self.wait_for_request(!still, pass.source.damage.read_error.is_some()) {
                 return None;
@@ -212,7 +209,10 @@ impl Worker {
 
     /// Takes the newest seek, if there is one, and marks the next frame as the first one after the seek.
     fn start_seek(&mut self) -> Option<Seek> {
-        let seek = self.control.take_seek()?;
+        // The lock is held until the newest seek is the current one.
+        let mut requests = self.control.requests();
+        let seek = requests.seek.take()?;
+        self.control.read_control.begin_newest_seek();
         self.seeked = true;
         Some(seek)
     }
@@ -226,19 +226,14 @@ impl Worker {
             let mut end = PassEnd::MovieEnd(0);
             while let Some(picture) = pictures.get(index) {
                 index += 1;
-                let Some(video) = share_picture(&picture.video) else {
-                    continue;
-                };
+                let Some(video) = share_picture(&picture.video) else { continue };
                 if !self.push(video, picture.movie_ns, picture.duration_ns) {
                     end = self.end_reason(picture.movie_ns);
                     break;
                 }
             }
             if matches!(end, PassEnd::MovieEnd(_)) {
-                let repeats = {
-                    let requests = self.control.requests();
-                    pictures.len() > 1 && (requests.looping || requests.section.is_some())
-                };
+                let repeats = pictures.len() > 1 && self.control.requests().repeats();
                 if !repeats && !self.wait_for_request(pictures.len() > 1, false) {
                     return;
                 }
@@ -310,11 +305,11 @@ impl Worker {
     /// Queues a picture that is due `movie_ns` after the beginning of the pass; returns `false` if the queue rejects it.
     fn push(&mut self, picture: ffmpeg_next::frame::Video, movie_ns: i64, duration_ns: i64) -> bool {
         let pts_ns = self.base_ns.saturating_add(movie_ns);
-        let staging = self.control.staging();
+        let staging = self.control.staging.lock().clone();
         let packed = staging.and_then(|staging| staging.try_pack(&picture)).map(Arc::new);
         let frame = Frame {
             picture,
-            packed: PackedPlanes::new(packed),
+            packed: Mutex::new(packed),
             pts_ns,
             movie_s: seconds(movie_ns),
             duration_ns: duration_ns.max(1),

@@ -122,7 +122,7 @@ impl FrameLoop {
         let frames =
             frames.chain(&flights.comparing).chain(self.intake.returned.iter().map(|(frame, _)| frame));
         let frames: Vec<_> = frames.cloned().collect();
-        frames.iter().for_each(|frame| drop(frame.packed.take()));
+        frames.iter().for_each(|frame| drop(frame.packed.lock().take()));
         let parked = self.intake.park(frames);
         self.start_over(true);
         parked

@@ -194,7 +194,7 @@ impl FrameLoop {
         let in_filters = self.filters.flights.list.iter().map(|flight| &flight.origin.frame);
         let returned = self.intake.returned.iter().map(|(frame, _)| frame);
         let frames = frames.chain(in_filters).chain(&self.filters.flights.comparing).chain(returned);
-        frames.for_each(|frame| drop(frame.packed.take()));
+        frames.for_each(|frame| drop(frame.packed.lock().take()));
     }
 }
 

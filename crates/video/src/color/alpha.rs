@@ -47,11 +47,6 @@ pub(super) fn divide_alpha(colour: u8, alpha: u8) -> u8 {
     colour.unwrap_or(0).min(255) as u8
 }
 
-/// Multiplies the colours of straight RGBA8 pixels by their alpha.
-pub(super) fn premultiply(rgba: &mut [u8]) {
-    premultiply_packed::<3>(rgba);
-}
-
 /// Divides the colours of premultiplied RGBA8 pixels by their alpha, for files.
 pub fn unpremultiply(rgba: &mut [u8]) {
     for pixel in rgba.chunks_exact_mut(4).filter(|pixel| pixel[3] != 255) {
@@ -104,19 +99,13 @@ pub(super) fn premultiply_block(layout: &Layout, block: &mut [u8]) {
             let row = &mut colours[plane.offset + y * plane.stride..][..plane.row];
             let mut line = numbers(row);
             premultiply_samples(&mut line, &alphas, layout.depth);
-            match layout.wide {
-                true => {
-                    let pairs = row.as_chunks_mut().0.iter_mut();
-                    pairs.zip(line).for_each(|(bytes, number)| *bytes = (number << shift).to_le_bytes());
-                }
-                false => row.iter_mut().zip(line).for_each(|(byte, number)| *byte = number as u8),
-            }
+            layout.write_row(&line, row);
         }
     }
 }
 
 /// Multiplies the colours of four-byte pixels by their alpha. `ALPHA` is the index of the alpha byte in a pixel.
-fn premultiply_packed<const ALPHA: usize>(pixels: &mut [u8]) {
+pub(super) fn premultiply_packed<const ALPHA: usize>(pixels: &mut [u8]) {
     for pixel in pixels.as_chunks_mut::<4>().0 {
         let mut factors = [u32::from(pixel[ALPHA]); 4];
         // Keeps alpha.
@@ -137,13 +126,13 @@ mod tests {
         for alpha in 0..=255_u8 {
             for colour in 0..=255_u8 {
                 let mut pixel = [colour, 0, alpha, alpha];
-                premultiply(&mut pixel);
+                premultiply_packed::<3>(&mut pixel);
                 let exact = f64::from(colour) * f64::from(alpha) / 255.0;
                 assert!((f64::from(pixel[0]) - exact).abs() < 0.5 && pixel[3] == alpha, "{colour} {alpha}");
                 let multiplied = pixel;
                 unpremultiply(&mut pixel);
                 assert!(alpha > 0 || pixel == [0; 4]);
-                premultiply(&mut pixel);
+                premultiply_packed::<3>(&mut pixel);
                 assert_eq!(pixel, multiplied);
             }
         }

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use super::alpha::{divide_alpha, has_alpha, multiply_alpha};
 use super::matrix;
-use crate::color::{Layout, Matrix};
+use crate::color::Matrix;
 
 /// The settings of the colour correction: brightness, contrast, saturation and gamma.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -110,11 +110,6 @@ impl RgbaColors {
     pub fn of_picture(picture: &Video) -> Self {
         Self { matrix: matrix::of_picture(picture).0, has_alpha: has_alpha(picture) }
     }
-
-    /// Returns the properties of the RGBA picture that planes with this layout are converted to.
-    pub fn of_layout(layout: &Layout) -> Self {
-        Self { matrix: layout.matrix, has_alpha: layout.alpha }
-    }
 }
 
 /// A [`Correction`] as the integers with which the reference and the kernels compute.
@@ -168,7 +163,7 @@ mod tests {
     const MATRICES: [Matrix; 4] = [Matrix::Rgb, Matrix::Bt601, Matrix::Bt709, Matrix::Bt2020];
 
     #[test]
-    fn neutral_is_the_identity() {
+    fn neutral_is_the_identity_and_grey_stays_grey_at_any_saturation() {
         assert!(Correction::default().is_neutral());
         for matrix in MATRICES {
             let tables = Correction::default().tables(matrix);
@@ -176,6 +171,11 @@ mod tests {
                 for rgb in [[i, 255 - i, i / 2], [i, 0, 255], [0, i, i]] {
                     assert_eq!(tables.apply(rgb), rgb);
                 }
+            }
+            for saturation in [0.0, 0.3, 1.7, 4.0] {
+                let tables = Correction { saturation, ..Correction::NEUTRAL }.tables(matrix);
+                assert_eq!(tables.luma.iter().sum::<i32>(), 65536);
+                assert!((0..=255).all(|v| tables.apply([v; 3]) == [v; 3]));
             }
         }
         assert!(!Correction { saturation: 0.99, ..Correction::NEUTRAL }.is_neutral());
@@ -212,17 +212,6 @@ mod tests {
         assert_eq!(above, [200, 0, 0, 100]);
         correct_reference(&mut above, &bright, Matrix::Rgb);
         assert_eq!(above, [100, 20, 20, 100]);
-    }
-
-    #[test]
-    fn grey_stays_grey_at_any_saturation() {
-        for matrix in MATRICES {
-            for saturation in [0.0, 0.3, 1.7, 4.0] {
-                let tables = Correction { saturation, ..Correction::NEUTRAL }.tables(matrix);
-                assert_eq!(tables.luma.iter().sum::<i32>(), 65536);
-                assert!((0..=255).all(|v| tables.apply([v; 3]) == [v; 3]));
-            }
-        }
     }
 
     #[test]

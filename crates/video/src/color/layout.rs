@@ -98,18 +98,23 @@ impl fmt::Display for Layout {
 }
 
 impl Layout {
-    /// Returns the layout of 4:2:0 planes in BT.709 with limited range. Samples have 8 bits, or 12 bits in two bytes if `wide`.
-    pub fn planar_420(width: u32, height: u32, wide: bool) -> Self {
-        let unit = if wide { 2 } else { 1 };
-        let mut layout = Self {
+    /// Returns a layout without planes, of samples without a shift or a fraction: progressive, without alpha, in BT.709 with
+    /// limited range.
+    pub(super) fn without_planes(
+        (width, height): (u32, u32),
+        family: Family,
+        depth: u32,
+        subsampled: (bool, bool),
+    ) -> Self {
+        Self {
             width,
             height,
-            family: Family::Ycbcr,
-            depth: if wide { 12 } else { 8 },
+            family,
+            depth,
             fraction: 0,
             shift: 0,
-            wide,
-            subsampled: (true, true),
+            wide: depth > 8,
+            subsampled,
             interlaced: false,
             siting: (0, 1),
             matrix: Matrix::Bt709,
@@ -117,24 +122,44 @@ impl Layout {
             planes: [Plane::default(); 4],
             components: [Component::default(); 4],
             alpha: false,
-        };
-        layout.pack(unit, 4);
+        }
+    }
+
+    /// Returns the layout of 4:2:0 planes in BT.709 with limited range. Samples have 8 bits, or 12 bits in two bytes if `wide`.
+    pub fn planar_420(width: u32, height: u32, wide: bool) -> Self {
+        let depth = if wide { 12 } else { 8 };
+        let mut layout = Self::without_planes((width, height), Family::Ycbcr, depth, (true, true));
+        layout.pack(4);
         layout
     }
 
-    /// Sets `planes` and `components` for a plane for each component, one plane after the other, with samples of `unit` bytes.
-    /// The length of a row is rounded up to a multiple of `alignment` bytes.
-    pub(super) fn pack(&mut self, unit: usize, alignment: usize) {
-        let mut end = 0;
+    /// Returns the number of bytes of a sample.
+    pub(super) fn sample_bytes(&self) -> usize {
+        if self.wide { 2 } else { 1 }
+    }
+
+    /// Sets `planes` and `components` for a plane for each component, one plane after the other. The length of a row is rounded
+    /// up to a multiple of `alignment` bytes.
+    pub(super) fn pack(&mut self, alignment: usize) {
+        let (unit, mut end) = (self.sample_bytes(), 0);
         for index in 0..self.count() {
             let (width, height) = self.size_of(index);
             let (row, rows) = (unit * width as usize, height as usize);
             let stride = row.next_multiple_of(alignment);
             self.planes[index] = Plane { offset: end, stride, row, rows };
-            let in_samples = |bytes: usize| (bytes / unit) as u32;
             self.components[index] =
-                Component { offset: in_samples(end), stride: in_samples(stride), step: 1 };
+                Component { offset: (end / unit) as u32, stride: (stride / unit) as u32, step: 1 };
             end = (end + stride * rows).next_multiple_of(64);
+        }
+    }
+
+    /// Writes samples to a row of a plane that holds one component, without the bits beyond [`Layout::depth`].
+    pub(super) fn write_row(&self, samples: &[u16], row: &mut [u8]) {
+        if self.wide {
+            let pairs = row.as_chunks_mut().0.iter_mut().zip(samples);
+            pairs.for_each(|(to, sample)| *to = (sample << self.shift).to_le_bytes());
+        } else {
+            row.iter_mut().zip(samples).for_each(|(to, sample)| *to = *sample as u8);
         }
     }
 
@@ -174,8 +199,7 @@ impl Layout {
 
     /// Returns the plane of a component, and the offset in bytes of the component's first sample in each row of that plane.
     pub(crate) fn first_sample_of(&self, component: usize) -> (usize, usize) {
-        let unit = if self.wide { 2 } else { 1 };
-        let first = unit * self.components[component].offset as usize;
+        let first = self.sample_bytes() * self.components[component].offset as usize;
         let plane = self.planes.iter().rposition(|plane| plane.row > 0 && plane.offset <= first).unwrap_or(0);
         (plane, first - self.planes[plane].offset)
     }
@@ -190,14 +214,13 @@ impl Layout {
         let (planes, components) = Default::default();
         let mut filtered =
             Layout { depth: DEPTH, fraction, shift: 0, wide: true, planes, components, ..*self };
-        filtered.pack(2, 64);
+        filtered.pack(64);
         filtered
     }
 
     /// Returns this layout for a picture of `height` rows. The rows of the planes keep their length; the planes follow each
     /// other.
     pub fn with_rows(&self, height: u32) -> Layout {
-        let unit = if self.wide { 2 } else { 1 };
         let mut layout = Layout { height, ..*self }.with_fields(self.interlaced);
         for index in 0..self.count() {
             layout.planes[self.first_sample_of(index).0].rows = layout.size_of(index).1 as usize;
@@ -209,7 +232,8 @@ impl Layout {
         }
         for index in 0..self.count() {
             let (plane, first) = self.first_sample_of(index);
-            layout.components[index].offset = ((layout.planes[plane].offset + first) / unit) as u32;
+            layout.components[index].offset =
+                ((layout.planes[plane].offset + first) / self.sample_bytes()) as u32;
         }
         layout
     }

@@ -7,6 +7,7 @@ use std::fmt;
 
 use ffmpeg_next as ffmpeg;
 use ffmpeg_next::ffi;
+use ffmpeg_next::frame::Video;
 use serde::{Deserialize, Serialize};
 
 use crate::libav;
@@ -112,6 +113,18 @@ const MATRIX_TAGS: [(u32, Matrix); 7] = [
 /// constant luminance, SMPTE 2085, ICtCp and IPT-PQ-C2.
 const NEAREST_MATRICES: [(u32, Matrix); 4] =
     [(10, Matrix::Bt2020), (11, Matrix::Bt2020), (14, Matrix::Bt2020), (15, Matrix::Bt2020)];
+/// The names of unsupported matrices with their tags.
+const UNSUPPORTED_MATRICES: [(u32, &str); 9] = [
+    (0, "RGB in a format for YCbCr"),
+    (10, "BT.2020 constant luminance"),
+    (11, "SMPTE 2085"),
+    (12, "the matrix that follows from the primaries"),
+    (13, "constant luminance by the primaries"),
+    (14, "ICtCp"),
+    (15, "IPT-PQ-C2 (Dolby Vision)"),
+    (16, "YCgCo-Re"),
+    (17, "YCgCo-Ro"),
+];
 /// The tag for an unspecified matrix.
 const UNSPECIFIED_TAG: u32 = 2;
 
@@ -129,64 +142,45 @@ pub(super) enum Model {
 /// picture decide.
 ///
 /// An unsupported matrix is replaced by the nearest supported one; [`super::remarks`] reports the replacement.
-pub(crate) fn of_picture(picture: &ffmpeg::frame::Video) -> (Matrix, Range) {
+pub(crate) fn of_picture(picture: &Video) -> (Matrix, Range) {
     let (space, range) = tags(picture);
     choose_matrix_and_range(model(picture), space, range, (picture.width(), picture.height()))
 }
 
 /// Returns a remark, worded as a clause, if the picture's tagged matrix is not supported; otherwise `None`.
-pub(super) fn unsupported_matrix_remark(picture: &ffmpeg::frame::Video) -> Option<String> {
+pub(super) fn unsupported_matrix_remark(picture: &Video) -> Option<String> {
     let space = tags(picture).0;
-    let name = match space {
-        _ if !matches!(model(picture), Model::Ycbcr | Model::Jpeg)
-            || MATRIX_TAGS.iter().any(|(tag, _)| *tag == space) =>
-        {
-            return None;
-        }
-        UNSPECIFIED_TAG => return None,
-        0 => "RGB in a format for YCbCr",
-        10 => "BT.2020 constant luminance",
-        11 => "SMPTE 2085",
-        12 => "the matrix that follows from the primaries",
-        13 => "constant luminance by the primaries",
-        14 => "ICtCp",
-        15 => "IPT-PQ-C2 (Dolby Vision)",
-        16 => "YCgCo-Re",
-        17 => "YCgCo-Ro",
-        _ => {
-            return Some(format!(
-                "the matrix of number {space} is not known: colours are shown as {}",
-                matrix_name(picture)
-            ));
-        }
+    let is_supported = space == UNSPECIFIED_TAG || MATRIX_TAGS.iter().any(|(tag, _)| *tag == space);
+    if is_supported || !matches!(model(picture), Model::Ycbcr | Model::Jpeg) {
+        return None;
+    }
+    let what = match UNSUPPORTED_MATRICES.iter().find(|(tag, _)| *tag == space) {
+        Some((_, name)) => format!("{name} is not supported"),
+        None => format!("the matrix of number {space} is not known"),
     };
-    Some(format!("{name} is not supported: colours are shown as {}", matrix_name(picture)))
+    let shown = match of_picture(picture).0 {
+        // Constant luminance is not supported.
+        Matrix::Bt2020 => "BT.2020 NCL".to_owned(),
+        matrix => matrix.to_string(),
+    };
+    Some(format!("{what}: colours are shown as {shown}"))
 }
 
 /// Returns true if the primaries in the picture's tags affect its colours; false for grey, which has no colours, and XYZ, which
 /// swscale converts.
-pub(super) fn has_primaries(picture: &ffmpeg::frame::Video) -> bool {
+pub(super) fn has_primaries(picture: &Video) -> bool {
     use ffmpeg::format::Pixel;
     model(picture) != Model::Grey && !matches!(picture.format(), Pixel::XYZ12LE | Pixel::XYZ12BE)
 }
 
-/// Returns the name of the matrix that a picture is converted with.
-fn matrix_name(picture: &ffmpeg::frame::Video) -> String {
-    match of_picture(picture).0 {
-        // Constant luminance is not supported.
-        Matrix::Bt2020 => "BT.2020 NCL".to_owned(),
-        matrix => matrix.to_string(),
-    }
-}
-
 /// Returns FFmpeg's name of the picture's pixel format.
-pub(crate) fn format_name(picture: &ffmpeg::frame::Video) -> String {
+pub(crate) fn format_name(picture: &Video) -> String {
     picture.format().descriptor().map_or("unknown", |format| format.name()).to_owned()
 }
 
 /// Returns the tags of the frame's colour space and range. They come from the file and may be outside of FFmpeg's
 /// enumerations, so they are read as integers.
-fn tags(picture: &ffmpeg::frame::Video) -> (u32, u32) {
+fn tags(picture: &Video) -> (u32, u32) {
     // SAFETY: the frame is valid; both fields are 32-bit enumerations, read as the integers they are in C.
     unsafe {
         let frame = picture.as_ptr();
@@ -203,7 +197,7 @@ pub(super) fn is_jpeg_format(format: ffmpeg::format::Pixel) -> bool {
     matches!(format, Pixel::YUVJ420P | Pixel::YUVJ411P | Pixel::YUVJ422P | Pixel::YUVJ440P | Pixel::YUVJ444P)
 }
 
-fn model(picture: &ffmpeg::frame::Video) -> Model {
+fn model(picture: &Video) -> Model {
     let format = picture.format();
     let (flags, components) =
         libav::descriptor(format).map_or((0, 0), |format| (format.flags as i32, format.nb_components));
@@ -280,40 +274,48 @@ mod tests {
     }
 
     #[test]
-    fn tags_have_priority() {
+    fn tags_have_priority_and_rgb_grey_and_jpeg_are_full_range() {
+        use Matrix::{Bt601, Bt709, Bt2020, Rgb, Ycgco};
+        use Range::{Full, Limited};
         let (small, large) = ((640, 480), (1920, 1080));
-        assert_eq!(choose_matrix_and_range(Model::Ycbcr, 1, 2, small), (Matrix::Bt709, Range::Full));
-        assert_eq!(choose_matrix_and_range(Model::Ycbcr, 5, 1, large), (Matrix::Bt601, Range::Limited));
-        assert_eq!(choose_matrix_and_range(Model::Ycbcr, 9, 0, small), (Matrix::Bt2020, Range::Limited));
-        assert_eq!(choose_matrix_and_range(Model::Jpeg, 8, 0, large), (Matrix::Ycgco, Range::Full));
-        // In the place of what is not supported.
-        assert_eq!(choose_matrix_and_range(Model::Ycbcr, 10, 0, small).0, Matrix::Bt2020);
-        assert_eq!(choose_matrix_and_range(Model::Ycbcr, 14, 0, small).0, Matrix::Bt2020);
-        assert_eq!(choose_matrix_and_range(Model::Ycbcr, 12, 0, large).0, Matrix::Bt709);
-        assert_eq!(choose_matrix_and_range(Model::Grey, UNTAGGED, 1, small).1, Range::Limited);
-    }
-
-    #[test]
-    fn rgb_grey_and_jpeg_are_full_range() {
-        let (small, large) = ((640, 480), (1920, 1080));
-        assert_eq!(choose_matrix_and_range(Model::Rgb, 1, 1, large), (Matrix::Rgb, Range::Full));
-        assert_eq!(choose_matrix_and_range(Model::Grey, UNTAGGED, 0, small).1, Range::Full);
-        assert_eq!(choose_matrix_and_range(Model::Jpeg, UNTAGGED, 1, small), (Matrix::Bt601, Range::Full));
-        assert_eq!(choose_matrix_and_range(Model::Ycbcr, UNTAGGED, 77, small).1, Range::Limited);
+        for (model, space, range, size, expected) in [
+            (Model::Ycbcr, 1, 2, small, (Bt709, Full)),
+            (Model::Ycbcr, 5, 1, large, (Bt601, Limited)),
+            (Model::Ycbcr, 9, 0, small, (Bt2020, Limited)),
+            (Model::Jpeg, 8, 0, large, (Ycgco, Full)),
+            // In the place of what is not supported.
+            (Model::Ycbcr, 10, 0, small, (Bt2020, Limited)),
+            (Model::Ycbcr, 14, 0, small, (Bt2020, Limited)),
+            (Model::Ycbcr, 12, 0, large, (Bt709, Limited)),
+            (Model::Ycbcr, UNTAGGED, 77, small, (Bt601, Limited)),
+            (Model::Grey, UNTAGGED, 1, small, (Bt601, Limited)),
+            (Model::Grey, UNTAGGED, 0, small, (Bt601, Full)),
+            (Model::Rgb, 1, 1, large, (Rgb, Full)),
+            (Model::Jpeg, UNTAGGED, 1, small, (Bt601, Full)),
+        ] {
+            assert_eq!(
+                choose_matrix_and_range(model, space, range, size),
+                expected,
+                "{model:?} {space} {range}"
+            );
+        }
     }
 
     #[test]
     fn formats_have_their_model() {
         use ffmpeg::format::Pixel;
-        let of = |format| model(&ffmpeg::frame::Video::new(format, 16, 16));
-        assert_eq!(of(Pixel::YUVJ420P), Model::Jpeg);
-        assert_eq!(of(Pixel::YUV420P10LE), Model::Ycbcr);
-        assert_eq!(of(Pixel::NV12), Model::Ycbcr);
-        assert_eq!(of(Pixel::GRAY8), Model::Grey);
-        assert_eq!(of(Pixel::YA8), Model::Grey);
-        assert_eq!(of(Pixel::GBRP), Model::Rgb);
-        assert_eq!(of(Pixel::BGRZ), Model::Rgb);
-        assert_eq!(of(Pixel::PAL8), Model::Rgb);
-        assert_eq!(of(Pixel::MonoBlack), Model::Grey);
+        for (format, expected) in [
+            (Pixel::YUVJ420P, Model::Jpeg),
+            (Pixel::YUV420P10LE, Model::Ycbcr),
+            (Pixel::NV12, Model::Ycbcr),
+            (Pixel::GRAY8, Model::Grey),
+            (Pixel::YA8, Model::Grey),
+            (Pixel::GBRP, Model::Rgb),
+            (Pixel::BGRZ, Model::Rgb),
+            (Pixel::PAL8, Model::Rgb),
+            (Pixel::MonoBlack, Model::Grey),
+        ] {
+            assert_eq!(model(&Video::new(format, 16, 16)), expected, "{format:?}");
+        }
     }
 }

@@ -63,10 +63,9 @@ mod staging;
 pub(crate) use alpha::has_alpha;
 pub use alpha::unpremultiply;
 pub use correction::{Correction, CorrectionTables, RgbaColors, correct_reference};
-pub(crate) use layout::Plane;
 pub use layout::{Component, Family, Layout};
 pub use matrix::{Matrix, Range};
-pub use reference::{convert_reference, convert_reference_threaded};
+pub use reference::convert_reference;
 pub use rgba::RgbaConverter;
 pub use staging::{PackedPicture, PlaneMemory, Staging};
 

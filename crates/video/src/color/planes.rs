@@ -6,10 +6,11 @@ use std::ptr;
 
 use ffmpeg_next as ffmpeg;
 use ffmpeg_next::ffi;
+use ffmpeg_next::frame::Video;
 
 use super::alpha;
-use super::matrix::{self, Range};
-use crate::color::{Component, Family, Layout, Plane};
+use super::matrix;
+use crate::color::{Component, Family, Layout};
 use crate::libav;
 use base::error::{Error, Result};
 use base::threads::{all_threads, share};
@@ -23,13 +24,13 @@ const ALIGNMENT: usize = 64;
 /// It covers YCbCr with full or half chroma, planar or interleaved, grey, and RGB with or without alpha: 8 bits, or 9
 /// to 12 bits in two bytes, the low byte first. Examples are yuv420p, yuv422p, yuv444p, nv12, yuyv422, gray, rgb24, bgra, rgb0,
 /// gbrp, yuv420p10le, p010le, yuv444p12le, gray12le.
-pub fn layout_of(frame: &ffmpeg::frame::Video) -> Option<Layout> {
+pub fn layout_of(frame: &Video) -> Option<Layout> {
     color_layout_of(frame).filter(|layout| layout.alpha || !alpha::has_alpha(frame))
 }
 
 /// Returns the layout of the colours of `frame`: as [`layout_of`] does, but also for YCbCr and grey with alpha, whose alpha is
 /// left out of the layout.
-pub(super) fn color_layout_of(frame: &ffmpeg::frame::Video) -> Option<Layout> {
+pub(super) fn color_layout_of(frame: &Video) -> Option<Layout> {
     let (width, height) = (frame.width(), frame.height());
     let format = libav::descriptor(frame.format())?;
     let flags = format.flags as i32;
@@ -50,36 +51,34 @@ pub(super) fn color_layout_of(frame: &ffmpeg::frame::Video) -> Option<Layout> {
     };
     let comp = &format.comp[..count];
     let (depth, shift) = (comp[0].depth as u32, comp[0].shift as u32);
-    let wide = depth > 8;
-    let big_endian = wide && flags & ffi::AV_PIX_FMT_FLAG_BE != 0;
     let chroma = (format.log2_chroma_w, format.log2_chroma_h);
-    let sized = width > 0 && height > 0;
-    if flags & outside != 0 || is_xyz || big_endian || !sized || !(8..=12).contains(&depth) {
+    if flags & outside != 0
+        || is_xyz
+        || depth > 8 && flags & ffi::AV_PIX_FMT_FLAG_BE != 0
+        || width == 0
+        || height == 0
+        || !(8..=12).contains(&depth)
+        || chroma.0.max(chroma.1) > 1
+        || shift + depth > if depth > 8 { 16 } else { 8 }
+    {
         return None;
     }
-    if chroma.0 > 1 || chroma.1 > 1 || shift + depth > if wide { 16 } else { 8 } {
-        return None;
-    }
-    let unit = if wide { 2 } else { 1 };
-    let subsampled = (chroma.0 == 1, chroma.1 == 1);
-
-    let mut planes = [Plane::default(); 4];
+    let mut layout = layout_without_planes(frame, family, depth, (chroma.0 == 1, chroma.1 == 1));
+    (layout.shift, layout.alpha) = (shift, count == 4);
+    let unit = layout.sample_bytes();
     for (index, c) in comp.iter().enumerate() {
         let same = c.depth as u32 == depth && c.shift as u32 == shift;
         let (step, start) = (usize::try_from(c.step).ok()?, usize::try_from(c.offset).ok()?);
         if !same || step == 0 || step % unit != 0 || start % unit != 0 {
             return None;
         }
-        let is_chroma = family == Family::Ycbcr && index > 0;
-        let half =
-            |size: u32, subsampled: bool| if is_chroma && subsampled { size.div_ceil(2) } else { size };
-        let (columns, rows) = (half(width, subsampled.0) as usize, half(height, subsampled.1) as usize);
-        let plane = planes.get_mut(usize::try_from(c.plane).ok()?)?;
-        plane.row = plane.row.max(start + (columns - 1) * step + unit);
-        plane.rows = plane.rows.max(rows);
+        let (columns, rows) = layout.size_of(index);
+        let plane = layout.planes.get_mut(usize::try_from(c.plane).ok()?)?;
+        plane.row = plane.row.max(start + (columns as usize - 1) * step + unit);
+        plane.rows = plane.rows.max(rows as usize);
     }
     let mut end = 0usize;
-    for plane in &mut planes {
+    for plane in &mut layout.planes {
         plane.offset = end;
         plane.stride = plane.row.next_multiple_of(4);
         end = (end + plane.stride * plane.rows).next_multiple_of(ALIGNMENT);
@@ -88,42 +87,36 @@ pub(super) fn color_layout_of(frame: &ffmpeg::frame::Video) -> Option<Layout> {
     if end > i32::MAX as usize || u64::from(width) * u64::from(height) > i32::MAX as u64 / 4 {
         return None;
     }
-    let mut components = [Component::default(); 4];
-    for (to, c) in components.iter_mut().zip(comp) {
-        let plane = planes[c.plane as usize];
-        let in_samples = |bytes: usize| (bytes / unit) as u32;
-        *to = Component {
-            offset: in_samples(plane.offset + c.offset as usize),
-            stride: in_samples(plane.stride),
-            step: in_samples(c.step as usize),
-        };
+    for (to, c) in layout.components.iter_mut().zip(comp) {
+        let plane = layout.planes[c.plane as usize];
+        let [offset, stride, step] = [plane.offset + c.offset as usize, plane.stride, c.step as usize]
+            .map(|bytes| (bytes / unit) as u32);
+        *to = Component { offset, stride, step };
     }
+    Some(layout.with_fields(frame.is_interlaced()))
+}
+
+/// Returns the layout, still without planes, of samples with this colour model, depth and subsampling, with the size of `frame`
+/// and the colours that its tags state.
+pub(super) fn layout_without_planes(
+    frame: &Video,
+    family: Family,
+    depth: u32,
+    subsampled: (bool, bool),
+) -> Layout {
     let (matrix, range) = matrix::of_picture(frame);
-    let range = if family == Family::Rgb { Range::Full } else { range };
-    let siting = siting_of(frame);
-    let layout = Layout {
-        width,
-        height,
-        family,
-        depth,
-        fraction: 0,
-        shift,
-        wide,
-        subsampled,
-        interlaced: false,
-        siting,
+    let size = (frame.width(), frame.height());
+    Layout {
+        siting: siting_of(frame),
         matrix,
         range,
-        planes,
-        components,
-        alpha: count == 4,
-    };
-    Some(layout.with_fields(frame.is_interlaced()))
+        ..Layout::without_planes(size, family, depth, subsampled)
+    }
 }
 
 /// Returns the location of the first chroma sample as [`Layout::siting`]. Untagged pictures follow MPEG-2 and later standards
 /// (left), the JPEG formats follow JPEG and MPEG-1 (centre).
-pub(super) fn siting_of(frame: &ffmpeg::frame::Video) -> (u32, u32) {
+fn siting_of(frame: &Video) -> (u32, u32) {
     use ffi::AVChromaLocation as Location;
     // SAFETY: the frame is valid. The field is a 32-bit enumeration that comes from the file, so it is read as the
     // integer that it is in C.
@@ -146,7 +139,7 @@ pub(super) fn siting_of(frame: &ffmpeg::frame::Video) -> (u32, u32) {
 ///
 /// # Errors
 /// `layout` is another picture's, `block` is too small, or the frame's planes are not in memory.
-pub fn pack(frame: &ffmpeg::frame::Video, layout: &Layout, block: &mut [u8]) -> Result<()> {
+pub fn pack(frame: &Video, layout: &Layout, block: &mut [u8]) -> Result<()> {
     let planes = rows_of(frame, layout)?;
     if block.len() < layout.bytes() {
         return Err(Error::new("A picture could not be copied.", "The memory for it is too small.", ""));
@@ -166,7 +159,7 @@ pub fn pack(frame: &ffmpeg::frame::Video, layout: &Layout, block: &mut [u8]) -> 
 ///
 /// # Errors
 /// `layout` is another picture's, or the frame's planes are not in memory.
-pub(super) fn rows_of<'a>(frame: &'a ffmpeg::frame::Video, layout: &Layout) -> Result<[Rows<'a>; 4]> {
+pub(super) fn rows_of<'a>(frame: &'a Video, layout: &Layout) -> Result<[Rows<'a>; 4]> {
     let refuse = |why: &str| Err(Error::new("A picture could not be read.", why, ""));
     if color_layout_of(frame).as_ref() != Some(layout) {
         return refuse("It has another layout than expected.");

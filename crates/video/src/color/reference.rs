@@ -5,35 +5,19 @@ use super::{Coefficients, Component, Family, Layout};
 use base::error::{Error, Result};
 use base::threads::{all_threads, share};
 
-/// Converts the picture in a packed block to RGBA8, without colour correction.
+/// Converts the picture in a packed block to RGBA8, without colour correction, in strips on all threads.
 ///
 /// # Errors
 /// When the size of `block` or `rgba` does not match `layout`.
 pub fn convert_reference(layout: &Layout, block: &[u8], rgba: &mut [u8]) -> Result<()> {
-    expect_sizes(layout, block, rgba)?;
-    convert_rows(layout, block, 0, rgba);
-    Ok(())
-}
-
-/// Converts the picture in a packed block to RGBA8 as [`convert_reference`] does, in strips on all threads.
-///
-/// # Errors
-/// As for [`convert_reference`].
-pub fn convert_reference_threaded(layout: &Layout, block: &[u8], rgba: &mut [u8]) -> Result<()> {
-    expect_sizes(layout, block, rgba)?;
-    let threads = all_threads();
-    let rows = (layout.height as usize).div_ceil(4 * threads).max(1);
-    let strips = rgba.chunks_mut((rows * layout.width as usize * 4).max(1)).enumerate();
-    share(strips, threads, |(number, out)| convert_rows(layout, block, number * rows, out));
-    Ok(())
-}
-
-/// Returns an error unless `block` and `rgba` have the sizes of `layout`.
-fn expect_sizes(layout: &Layout, block: &[u8], rgba: &[u8]) -> Result<()> {
     if block.len() < layout.bytes() || rgba.len() != layout.rgba_bytes() {
         let why = format!("{} bytes do not fit {}×{} pixels.", rgba.len(), layout.width, layout.height);
         return Err(Error::new("Cannot convert the picture.", why, ""));
     }
+    let threads = all_threads();
+    let rows = (layout.height as usize).div_ceil(4 * threads).max(1);
+    let strips = rgba.chunks_mut((rows * layout.width as usize * 4).max(1)).enumerate();
+    share(strips, threads, |(number, out)| convert_rows(layout, block, number * rows, out));
     Ok(())
 }
 

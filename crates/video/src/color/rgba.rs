@@ -14,8 +14,9 @@ use std::ptr;
 
 use ffmpeg_next as ffmpeg;
 use ffmpeg_next::ffi;
+use ffmpeg_next::frame::Video;
 
-use super::alpha::{has_alpha, premultiply};
+use super::alpha::{has_alpha, premultiply_packed};
 use super::matrix;
 use super::planes::color_layout_of;
 use super::rows::{self, PIXEL_BYTES, expect_size};
@@ -28,24 +29,8 @@ use base::memory::{picture_memory, zeroed};
 /// it.
 const GROUP_PIXELS: u32 = 16;
 
-/// The parameters for which a swscale context was created.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct ContextKey {
-    source: (u32, u32),
-    format: ffmpeg::format::Pixel,
-    target: (u32, u32),
-}
-
-impl ContextKey {
-    /// Returns swscale's flags: bicubic if the picture is scaled, accurate rounding, and a colour for each pixel instead of one
-    /// for two.
-    fn flags(&self) -> i32 {
-        use ffmpeg::software::scaling::Flags;
-        let filter = if self.source == self.target { Flags::BILINEAR } else { Flags::BICUBIC };
-        let flags = filter | Flags::ACCURATE_RND | Flags::FULL_CHR_H_INT | Flags::FULL_CHR_H_INP;
-        flags.bits()
-    }
-}
+/// The parameters of a swscale context: the size and the format of its input, and the size of its output.
+type ContextKey = ((u32, u32), ffmpeg::format::Pixel, (u32, u32));
 
 /// Converts pictures to RGBA8 with rows without gaps. swscale's context is kept until the size or format changes.
 pub struct RgbaConverter {
@@ -69,7 +54,7 @@ impl RgbaConverter {
     ///
     /// # Errors
     /// When `dst` has another size, or the picture's format cannot be read.
-    pub fn convert(&mut self, frame: &ffmpeg::frame::Video, dst: &mut [u8]) -> Result<()> {
+    pub fn convert(&mut self, frame: &Video, dst: &mut [u8]) -> Result<()> {
         let size = (frame.width(), frame.height());
         expect_size(dst, size)?;
         if let Some(layout) = color_layout_of(frame) {
@@ -87,7 +72,7 @@ impl RgbaConverter {
             if let Some(samples) = Samples::of(frame) {
                 samples.copy_alpha(dst);
             }
-            premultiply(dst);
+            premultiply_packed::<3>(dst);
         }
         Ok(())
     }
@@ -96,17 +81,16 @@ impl RgbaConverter {
     ///
     /// # Errors
     /// As for [`RgbaConverter::convert`].
-    pub fn convert_scaled(
-        &mut self,
-        frame: &ffmpeg::frame::Video,
-        size: (u32, u32),
-        dst: &mut [u8],
-    ) -> Result<()> {
+    pub fn convert_scaled(&mut self, frame: &Video, size: (u32, u32), dst: &mut [u8]) -> Result<()> {
         let whole = (frame.width(), frame.height());
         if size == whole {
             return self.convert(frame, dst);
         }
-        let mut converted = new_picture(whole)?;
+        let failed = || {
+            Error::new("Cannot convert the picture.", "There is no memory for it.", "Close other programs.")
+        };
+        let format = ffmpeg::format::Pixel::RGBA;
+        let mut converted = libav::allocate_picture(format, whole.0, whole.1).ok_or_else(failed)?;
         let mut rgba = picture_memory(whole.0, whole.1)?;
         self.convert(frame, &mut rgba)?;
         libav::fill_plane(&mut converted, 0, &rgba, whole.0 as usize * PIXEL_BYTES);
@@ -120,104 +104,66 @@ impl RgbaConverter {
     }
 
     /// Converts and scales `frame` by swscale.
-    fn convert_by_swscale(
-        &mut self,
-        frame: &ffmpeg::frame::Video,
-        size: (u32, u32),
-        dst: &mut [u8],
-    ) -> Result<()> {
+    fn convert_by_swscale(&mut self, frame: &Video, size: (u32, u32), dst: &mut [u8]) -> Result<()> {
         let (width, height) = size;
         let row = width as usize * PIXEL_BYTES;
         expect_size(dst, size)?;
         self.prepare(frame, size)?;
         if width.is_multiple_of(GROUP_PIXELS) {
-            return self.scale(frame, dst, row);
+            return scale(self.context, frame, dst, row);
         }
         let padded_row = width.next_multiple_of(GROUP_PIXELS) as usize * PIXEL_BYTES;
-        let mut padded = std::mem::take(&mut self.padded);
         let len = padded_row * height as usize;
-        if padded.len() != len {
-            drop(padded);
-            padded = zeroed(len)?;
+        if self.padded.len() != len {
+            self.padded = Vec::new();
+            self.padded = zeroed(len)?;
         }
-        let result = self.scale(frame, &mut padded, padded_row);
-        for (to, from) in dst.chunks_exact_mut(row).zip(padded.chunks_exact(padded_row)) {
+        scale(self.context, frame, &mut self.padded, padded_row)?;
+        for (to, from) in dst.chunks_exact_mut(row).zip(self.padded.chunks_exact(padded_row)) {
             to.copy_from_slice(&from[..row]);
         }
-        self.padded = padded;
-        result
+        Ok(())
     }
 
     /// Creates the swscale context for this picture, unless the present context fits.
-    fn prepare(&mut self, frame: &ffmpeg::frame::Video, target: (u32, u32)) -> Result<()> {
+    fn prepare(&mut self, frame: &Video, target: (u32, u32)) -> Result<()> {
+        use ffmpeg::software::scaling::Flags;
         let source = (frame.width(), frame.height());
-        let key = ContextKey { source, format: frame.format(), target };
+        let key = (source, frame.format(), target);
         if self.key == Some(key) {
             return Ok(());
         }
         self.free_context();
-        let unsupported = || {
-            Error::new(
+        // Bicubic if the picture is scaled, accurate rounding, and a colour for each pixel instead of one for two.
+        let filter = if source == target { Flags::BILINEAR } else { Flags::BICUBIC };
+        let flags = filter | Flags::ACCURATE_RND | Flags::FULL_CHR_H_INT | Flags::FULL_CHR_H_INP;
+        let [width, height] = [source.0, source.1].map(|size| size as libc::c_int);
+        let [across, down] = [target.0, target.1].map(|size| size as libc::c_int);
+        let (format, rgba) = (frame.format().into(), ffi::AVPixelFormat::AV_PIX_FMT_RGBA);
+        // SAFETY: all but the missing filters and parameters are numbers; swscale refuses those that it cannot do.
+        self.context = unsafe {
+            let none = ptr::null_mut();
+            ffi::sws_getContext(
+                width,
+                height,
+                format,
+                across,
+                down,
+                rgba,
+                flags.bits(),
+                none,
+                none,
+                ptr::null(),
+            )
+        };
+        if self.context.is_null() {
+            return Err(Error::new(
                 format!("Cannot convert pictures of the format {}.", matrix::format_name(frame)),
                 format!("swscale refuses {}×{} to {}×{} RGBA.", source.0, source.1, target.0, target.1),
                 "Convert the movie to yuv420p first.",
-            )
-        };
-        let format = ffi::AVPixelFormat::from(key.format);
-        // SAFETY: the context is owned, and freed with `self` whatever fails. Options are plain numbers with swscale's own
-        // names for them; it refuses those that it cannot do.
-        unsafe {
-            if ffi::sws_isSupportedInput(format) == 0 {
-                return Err(unsupported());
-            }
-            self.context = ffi::sws_alloc_context();
-            if self.context.is_null() {
-                return Err(unsupported());
-            }
-            let options = [
-                (c"srcw", i64::from(source.0)),
-                (c"srch", i64::from(source.1)),
-                (c"src_format", i64::from(format as i32)),
-                (c"dstw", i64::from(target.0)),
-                (c"dsth", i64::from(target.1)),
-                (c"dst_format", i64::from(ffi::AVPixelFormat::AV_PIX_FMT_RGBA as i32)),
-                (c"sws_flags", i64::from(key.flags())),
-            ];
-            for (name, value) in options {
-                if ffi::av_opt_set_int(self.context.cast(), name.as_ptr(), value, 0) < 0 {
-                    return Err(unsupported());
-                }
-            }
-            if ffi::sws_init_context(self.context, ptr::null_mut(), ptr::null_mut()) < 0 {
-                return Err(unsupported());
-            }
+            ));
         }
         self.key = Some(key);
-        Ok(())
-    }
-
-    /// Runs swscale on `frame` into `dst`, with rows of `stride` bytes.
-    fn scale(&mut self, frame: &ffmpeg::frame::Video, dst: &mut [u8], stride: usize) -> Result<()> {
-        let planes = [dst.as_mut_ptr(), ptr::null_mut(), ptr::null_mut(), ptr::null_mut()];
-        let strides = [stride as i32, 0, 0, 0];
-        // SAFETY: the context was made for this frame's size and format and for rows of the target's width, which
-        // `dst` holds (the callers check). The frame's own pointers and line sizes are passed on, so that pictures
-        // stored bottom-up, with negative line sizes, come out upright.
-        let rows = unsafe {
-            let raw = frame.as_ptr();
-            ffi::sws_scale(
-                self.context,
-                (*raw).data.as_ptr().cast(),
-                (*raw).linesize.as_ptr(),
-                0,
-                (*raw).height,
-                planes.as_ptr(),
-                strides.as_ptr(),
-            )
-        };
-        if rows <= 0 {
-            return Err(Error::new("Cannot convert the picture.", "swscale refused the picture.", ""));
-        }
         Ok(())
     }
 
@@ -241,8 +187,27 @@ impl Drop for RgbaConverter {
     }
 }
 
-fn new_picture((width, height): (u32, u32)) -> Result<ffmpeg::frame::Video> {
-    let failed =
-        || Error::new("Cannot convert the picture.", "There is no memory for it.", "Close other programs.");
-    libav::allocate_picture(ffmpeg::format::Pixel::RGBA, width, height).ok_or_else(failed)
+/// Runs swscale's `context`, which was made for this frame and for rows of the target's width, on `frame` into `dst`, with rows of `stride` bytes.
+fn scale(context: *mut ffi::SwsContext, frame: &Video, dst: &mut [u8], stride: usize) -> Result<()> {
+    let planes = [dst.as_mut_ptr(), ptr::null_mut(), ptr::null_mut(), ptr::null_mut()];
+    let strides = [stride as i32, 0, 0, 0];
+    // SAFETY: the context was made for this frame's size and format and for rows of the target's width, which
+    // `dst` holds (the callers check). The frame's own pointers and line sizes are passed on, so that pictures
+    // stored bottom-up, with negative line sizes, come out upright.
+    let rows = unsafe {
+        let raw = frame.as_ptr();
+        ffi::sws_scale(
+            context,
+            (*raw).data.as_ptr().cast(),
+            (*raw).linesize.as_ptr(),
+            0,
+            (*raw).height,
+            planes.as_ptr(),
+            strides.as_ptr(),
+        )
+    };
+    if rows <= 0 {
+        return Err(Error::new("Cannot convert the picture.", "swscale refused the picture.", ""));
+    }
+    Ok(())
 }

@@ -182,8 +182,8 @@ impl PictureRows<'_> {
     fn read_row(&self, component: usize, y: usize, line: &mut [u16]) {
         let (plane, start) = self.layout.first_sample_of(component);
         let row = self.planes[plane].row(y).get(start..).unwrap_or_default();
-        let unit = if self.layout.wide { 2 } else { 1 };
-        match (self.layout.wide, unit * self.layout.components[component].step) {
+        let step = self.layout.sample_bytes() * self.layout.components[component].step as usize;
+        match (self.layout.wide, step) {
             (false, 1) => line.iter_mut().zip(row).for_each(|(to, sample)| *to = u16::from(*sample)),
             (false, 2) => read_strided::<2>(line, row, |bytes| u16::from(bytes[0])),
             (false, 3) => read_strided::<3>(line, row, |bytes| u16::from(bytes[0])),
@@ -191,7 +191,7 @@ impl PictureRows<'_> {
             (true, 2) => read_strided::<2>(line, row, |bytes| self.read_wide(bytes)),
             (true, 4) => read_strided::<4>(line, row, |bytes| self.read_wide(bytes)),
             (wide, step) => {
-                for (to, bytes) in line.iter_mut().zip(row.chunks(step as usize)) {
+                for (to, bytes) in line.iter_mut().zip(row.chunks(step)) {
                     *to = if wide { self.read_wide(bytes) } else { u16::from(bytes[0]) };
                 }
             }

@@ -5,13 +5,13 @@
 //! floating-point numbers, 12: limited range is shifted, full range is scaled, both to the nearest level. Chroma of which one
 //! sample belongs to four columns or rows (4:1:1, 4:1:0) is interpolated linearly by its siting, to a sample for each pixel.
 
-use ffmpeg_next as ffmpeg;
 use ffmpeg_next::ffi;
 use ffmpeg_next::format::Pixel;
+use ffmpeg_next::frame::Video;
 
-use super::matrix::{self, Range};
-use super::planes::siting_of;
-use super::{Component, Family, Layout, Plane};
+use super::matrix::Range;
+use super::planes::layout_without_planes;
+use super::{Family, Layout};
 use crate::libav;
 use base::error::Result;
 use base::memory::zeroed;
@@ -32,7 +32,7 @@ const MAX_THREADS: usize = 4;
 /// A picture in host memory whose samples can be read, of any format whose FFmpeg description states where its samples are.
 #[derive(Clone, Copy)]
 pub(super) struct Samples<'a> {
-    picture: &'a ffmpeg::frame::Video,
+    picture: &'a Video,
     format: &'static ffi::AVPixFmtDescriptor,
 }
 
@@ -43,7 +43,7 @@ unsafe impl Sync for Samples<'_> {}
 
 impl<'a> Samples<'a> {
     /// Returns the samples of `picture`; `None` for palettes, mosaics, XYZ, and pictures that are not in host memory.
-    pub(super) fn of(picture: &'a ffmpeg::frame::Video) -> Option<Self> {
+    pub(super) fn of(picture: &'a Video) -> Option<Self> {
         let format = libav::descriptor(picture.format())?;
         let outside = ffi::AV_PIX_FMT_FLAG_PAL | ffi::AV_PIX_FMT_FLAG_HWACCEL | ffi::AV_PIX_FMT_FLAG_BAYER;
         let is_xyz = matches!(picture.format(), Pixel::XYZ12LE | Pixel::XYZ12BE);
@@ -99,15 +99,14 @@ impl<'a> Samples<'a> {
 
     /// Reads row `y` of a component, and converts its stored numbers to samples by `levels`.
     fn read_row(&self, component: usize, y: u32, levels: &Levels, to: &mut [u16]) {
-        let scale = levels.scale;
-        match levels.meaning {
-            Meaning::Same => self.read_numbers(component, y, to, |stored| stored as u16),
-            Meaning::Table(ref table) => {
+        match levels {
+            Levels::Same => self.read_numbers(component, y, to, |stored| stored as u16),
+            Levels::Table(table) => {
                 self.read_numbers(component, y, to, |stored| {
                     table.get(stored as usize).copied().unwrap_or(0)
                 });
             }
-            Meaning::Computed => self.read_numbers(component, y, to, |stored| scale.level(stored)),
+            Levels::Computed(scale) => self.read_numbers(component, y, to, |stored| scale.level(stored)),
         }
     }
 
@@ -173,15 +172,14 @@ impl<'a> Samples<'a> {
         let is_float = self.has(ffi::AV_PIX_FMT_FLAG_FLOAT);
         let scale = Scale { bits, depth, range, is_inverted, is_float };
         let pixels = u64::from(self.picture.width()) * u64::from(self.picture.height());
-        let meaning = match bits {
-            _ if bits == depth && !is_inverted && !is_float => Meaning::Same,
+        match bits {
+            _ if bits == depth && !is_inverted && !is_float => Levels::Same,
             // Elsewhere the table takes longer than the samples.
             ..=16 if pixels >> bits > 0 => {
-                Meaning::Table((0..1 << bits).map(|number| scale.level(number)).collect())
+                Levels::Table((0..1 << bits).map(|number| scale.level(number)).collect())
             }
-            _ => Meaning::Computed,
-        };
-        Levels { scale, meaning }
+            _ => Levels::Computed(scale),
+        }
     }
 
     /// Copies the alpha of the picture, if its format has alpha, to the alpha of the RGBA pixels in `rgba`.
@@ -207,13 +205,9 @@ impl<'a> Samples<'a> {
     pub(super) fn to_planes(self) -> Result<(Layout, Vec<u8>)> {
         let layout = self.layout();
         let mut block = zeroed(layout.bytes())?;
-        let mut rest = block.as_mut_slice();
-        let mut end = 0;
         for (component, plane) in layout.planes.iter().enumerate().take(layout.count()) {
-            let (_, from_plane) = rest.split_at_mut(plane.offset - end);
-            let (rows, after) = from_plane.split_at_mut(plane.stride * plane.rows);
+            let rows = &mut block[plane.offset..][..plane.stride * plane.rows];
             self.copy_plane(&layout, component, rows);
-            (rest, end) = (after, plane.offset + plane.stride * plane.rows);
         }
         Ok((layout, block))
     }
@@ -236,25 +230,10 @@ impl<'a> Samples<'a> {
             0..=8 => (8, 0),
             _ => (MAX_DEPTH, 0),
         };
-        let (matrix, range) = matrix::of_picture(self.picture);
-        let mut layout = Layout {
-            width: self.picture.width(),
-            height: self.picture.height(),
-            family,
-            depth,
-            fraction,
-            shift: 0,
-            wide: depth > 8,
-            subsampled: (across == 1, down == 1),
-            interlaced: false,
-            siting: siting_of(self.picture),
-            matrix,
-            range: if family == Family::Rgb { Range::Full } else { range },
-            planes: [Plane::default(); 4],
-            components: [Component::default(); 4],
-            alpha: false,
-        };
-        layout.pack(if layout.wide { 2 } else { 1 }, 4);
+        let subsampled = (across == 1, down == 1);
+        let mut layout =
+            Layout { fraction, ..layout_without_planes(self.picture, family, depth, subsampled) };
+        layout.pack(4);
         layout.with_fields(self.picture.is_interlaced())
     }
 
@@ -265,18 +244,49 @@ impl<'a> Samples<'a> {
         let threads = if rows.len() < MIN_THREADED { 1 } else { all_threads().min(MAX_THREADS) };
         let strip_rows = (rows.len() / stride).div_ceil(threads);
         share(rows.chunks_mut(strip_rows * stride).enumerate(), threads, |(strip, rows)| {
-            let mut reader = PlaneReader::new(self, layout, component, &levels);
             let mut line = vec![0; columns];
             for (y, row) in (strip * strip_rows..).zip(rows.chunks_mut(stride)) {
-                reader.read(y as u32, &mut line);
-                match layout.wide {
-                    true => {
-                        row.as_chunks_mut().0.iter_mut().zip(&line).for_each(|(to, v)| *to = v.to_le_bytes())
-                    }
-                    false => row.iter_mut().zip(&line).for_each(|(to, v)| *to = *v as u8),
-                }
+                self.read_plane_row(layout, component, &levels, y as u32, &mut line);
+                layout.write_row(&line, row);
             }
         });
+    }
+
+    /// Reads row `y` of a component as it is in the planes of `layout`, interpolated if one sample belongs to four columns or rows.
+    fn read_plane_row(&self, layout: &Layout, component: usize, levels: &Levels, y: u32, line: &mut [u16]) {
+        let (across, down) = self.subsampling(component);
+        let (is_wide, is_tall) = (across == u32::from(QUARTER), down == u32::from(QUARTER));
+        if !is_wide && !is_tall {
+            self.read_row(component, y, levels, line);
+            line.iter_mut().for_each(|sample| *sample <<= layout.fraction);
+            return;
+        }
+        let (columns, rows) = self.size_of(component);
+        let mut row = vec![0; columns as usize];
+        // The samples after vertical interpolation; the first and the last one are repeated at the edges.
+        let mut interpolated = vec![0; row.len() + 2];
+        let (above, part) = if is_tall { eighths(y.into(), layout.siting.1) } else { (y.into(), 0) };
+        for (at, weight) in [(above, 8 - part), (above + 1, part)] {
+            if weight > 0 {
+                self.read_row(component, at.clamp(0, i64::from(rows) - 1) as u32, levels, &mut row);
+                let sums = interpolated[1..].iter_mut().zip(&row);
+                sums.for_each(|(to, sample)| *to += weight * u32::from(*sample));
+            }
+        }
+        (interpolated[0], interpolated[row.len() + 1]) = (interpolated[1], interpolated[row.len()]);
+        let sample = |sum: u32, scale: u32| (((sum << layout.fraction) + scale / 2) / scale) as u16;
+        if !is_wide {
+            line.iter_mut().zip(&interpolated[1..]).for_each(|(to, sum)| *to = sample(*sum, 8));
+            return;
+        }
+        // The two samples around each of four pixels are the same relative to these.
+        let around = [0, 1, 2, 3].map(|pixel| eighths(pixel, layout.siting.0));
+        for (to, near) in line.chunks_mut(4).zip(interpolated.windows(3)) {
+            for (to, (left, part)) in to.iter_mut().zip(around) {
+                let left = (left + 1) as usize;
+                *to = sample((8 - part) * near[left] + part * near[left + 1], 64);
+            }
+        }
     }
 }
 
@@ -292,69 +302,6 @@ fn each<const UNIT: usize>(row: &[u8], step: usize, to: &mut [u16], sample: impl
     }
 }
 
-/// A reader of the rows of one component as they are in the planes of a [`Layout`]: it reads the picture's samples, and
-/// interpolates them if necessary.
-struct PlaneReader<'a> {
-    samples: Samples<'a>,
-    component: usize,
-    levels: &'a Levels,
-    fraction: u32,
-    siting: (u32, u32),
-    /// True if one sample of the picture covers four columns of the plane, and true if it covers four rows.
-    is_quarter: (bool, bool),
-    row: Vec<u16>,
-    /// A row of the picture's samples after vertical interpolation; its first and last sample are repeated at the edges.
-    interpolated: Vec<u32>,
-}
-
-impl<'a> PlaneReader<'a> {
-    /// Creates the reader for a component.
-    fn new(samples: Samples<'a>, layout: &Layout, component: usize, levels: &'a Levels) -> Self {
-        let (across, down) = samples.subsampling(component);
-        let columns = samples.size_of(component).0 as usize;
-        let is_quarter = (across == u32::from(QUARTER), down == u32::from(QUARTER));
-        let (fraction, siting) = (layout.fraction, layout.siting);
-        let (row, interpolated) = (vec![0; columns], vec![0; columns + 2]);
-        Self { samples, component, levels, fraction, siting, is_quarter, row, interpolated }
-    }
-
-    /// Reads the plane's row `y`.
-    fn read(&mut self, y: u32, line: &mut [u16]) {
-        if self.is_quarter == (false, false) {
-            self.samples.read_row(self.component, y, self.levels, line);
-            line.iter_mut().for_each(|sample| *sample <<= self.fraction);
-            return;
-        }
-        let last = i64::from(self.samples.size_of(self.component).1) - 1;
-        let (row, part) = if self.is_quarter.1 { eighths(y.into(), self.siting.1) } else { (y.into(), 0) };
-        self.interpolated.fill(0);
-        for (row, weight) in [(row, 8 - part), (row + 1, part)] {
-            if weight > 0 {
-                let row = row.clamp(0, last) as u32;
-                self.samples.read_row(self.component, row, self.levels, &mut self.row);
-                let sums = self.interpolated[1..].iter_mut().zip(&self.row);
-                sums.for_each(|(to, sample)| *to += weight * u32::from(*sample));
-            }
-        }
-        let columns = self.row.len();
-        (self.interpolated[0], self.interpolated[columns + 1]) =
-            (self.interpolated[1], self.interpolated[columns]);
-        let sample = |sum: u32, scale: u32| (((sum << self.fraction) + scale / 2) / scale) as u16;
-        if !self.is_quarter.0 {
-            line.iter_mut().zip(&self.interpolated[1..]).for_each(|(to, sum)| *to = sample(*sum, 8));
-            return;
-        }
-        // The two samples around each of four pixels are the same relative to these.
-        let around = [0, 1, 2, 3].map(|pixel| eighths(pixel, self.siting.0));
-        let around = around.map(|(sample, part)| ((sample + 1) as usize, part));
-        for (to, near) in line.chunks_mut(4).zip(self.interpolated.windows(3)) {
-            for (to, (left, part)) in to.iter_mut().zip(around) {
-                *to = sample((8 - part) * near[left] + part * near[left + 1], 64);
-            }
-        }
-    }
-}
-
 /// Returns the index of the last sample at or before `pixel`, along an axis with one sample for four pixels, and the distance
 /// of the pixel from that sample in eighths of the distance between two samples.
 fn eighths(pixel: i64, siting: u32) -> (i64, u32) {
@@ -363,24 +310,17 @@ fn eighths(pixel: i64, siting: u32) -> (i64, u32) {
 }
 
 /// The way to convert a component's stored numbers to samples.
-struct Levels {
-    scale: Scale,
-    meaning: Meaning,
-}
-
-/// The kinds of conversion from a stored number to a sample.
-enum Meaning {
+enum Levels {
     /// The sample is the stored number.
     Same,
     /// The sample is looked up in this table.
     Table(Vec<u16>),
     /// The sample is computed by [`Scale::level`].
-    Computed,
+    Computed(Scale),
 }
 
 /// The format of a component's stored numbers, which have `bits` bits, and the `depth` of the samples that they are converted
 /// to.
-#[derive(Clone, Copy)]
 struct Scale {
     bits: u32,
     depth: u32,

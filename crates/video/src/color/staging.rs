@@ -38,11 +38,7 @@ pub trait PlaneMemory: Send + Sync {
 /// Blocks must be freed on the device's thread, because that calls the driver. To close a device, call
 /// [`close`](Staging::close) and keep the pool until it [is unused](Staging::is_unused).
 #[derive(Clone, Default)]
-pub struct Staging(Arc<Pool>);
-
-/// The shared state of a [`Staging`] and the pictures packed in its blocks.
-#[derive(Default)]
-struct Pool(Mutex<Blocks>);
+pub struct Staging(Arc<Mutex<Blocks>>);
 
 /// The state of a pool: its free blocks, and the number of all its blocks.
 #[derive(Default)]
@@ -56,17 +52,13 @@ struct Blocks {
     allocated: usize,
 }
 
-impl Pool {
-    // A panic while the lock was held leaves the blocks consistent: nothing under the lock can panic halfway.
-}
-
 impl Staging {
     /// Packs the planes of `picture` into a free block. Returns `None` if no block of this size is free, or if no kernel
     /// converts pictures of this format.
     pub(crate) fn try_pack(&self, picture: &Video) -> Option<PackedPicture> {
         let layout = layout_of(picture)?;
         let free = {
-            let mut blocks = self.0.0.lock();
+            let mut blocks = self.0.lock();
             if blocks.is_closed {
                 return None;
             }
@@ -92,7 +84,7 @@ impl Staging {
         let size = layout.bytes();
         let max_blocks = (MAX_TOTAL_BYTES / size.max(1)).clamp(MIN_BLOCKS, MAX_BLOCKS);
         let (free, other_sizes) = {
-            let mut blocks = self.0.0.lock();
+            let mut blocks = self.0.lock();
             if blocks.block_bytes != size {
                 // Blocks of the previous size that are in use are freed when they return.
                 (blocks.block_bytes, blocks.allocated) = (size, 0);
@@ -110,7 +102,7 @@ impl Staging {
             Some(block) => block,
             None => {
                 let block = allocate()?;
-                self.0.0.lock().allocated += 1;
+                self.0.lock().allocated += 1;
                 block
             }
         };
@@ -120,7 +112,7 @@ impl Staging {
     /// Closes the pool: stops packing, and frees the blocks that are not in use.
     pub fn close(&self) {
         let free = {
-            let mut blocks = self.0.0.lock();
+            let mut blocks = self.0.lock();
             blocks.is_closed = true;
             std::mem::take(&mut blocks.free)
         };
@@ -152,7 +144,7 @@ pub struct PackedPicture {
     pub packing_ms: f64,
     /// The block with the packed planes; `None` only during drop.
     memory: Option<Box<dyn PlaneMemory>>,
-    pool: Arc<Pool>,
+    pool: Arc<Mutex<Blocks>>,
 }
 
 impl PackedPicture {
@@ -168,7 +160,7 @@ impl PackedPicture {
 
     /// Returns true if the pool was closed.
     pub(crate) fn is_closed(&self) -> bool {
-        self.pool.0.lock().is_closed
+        self.pool.lock().is_closed
     }
 
     /// Returns true if the block comes from the pool `staging`.
@@ -181,8 +173,20 @@ impl Drop for PackedPicture {
     fn drop(&mut self) {
         // The block is not freed here: only the device's thread may, and the device may be lost.
         if let Some(memory) = self.memory.take() {
-            self.pool.0.lock().free.push(memory);
+            self.pool.lock().free.push(memory);
         }
+    }
+}
+
+/// Ordinary memory in the place of a device's, for tests.
+#[cfg(test)]
+impl PlaneMemory for Vec<u8> {
+    fn bytes(&self) -> &[u8] {
+        self
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        self
     }
 }
 
@@ -191,18 +195,6 @@ mod tests {
     use super::*;
     use base::error::Error;
     use ffmpeg_next::format::Pixel;
-
-    struct Plain(Vec<u8>);
-
-    impl PlaneMemory for Plain {
-        fn bytes(&self) -> &[u8] {
-            &self.0
-        }
-
-        fn bytes_mut(&mut self) -> &mut [u8] {
-            &mut self.0
-        }
-    }
 
     fn picture(width: u32, grey: u8) -> Video {
         let mut picture = Video::new(Pixel::GRAY8, width, 4);
@@ -216,7 +208,7 @@ mod tests {
         let mut allocated = false;
         let packed = staging.pack(picture, &layout, || {
             allocated = true;
-            Ok(Box::new(Plain(vec![0x5a; layout.bytes()])))
+            Ok(Box::new(vec![0x5a; layout.bytes()]))
         });
         (packed.unwrap(), allocated)
     }
@@ -243,7 +235,7 @@ mod tests {
         assert!(staging.try_pack(&picture(32, 1)).is_none());
         let (large, allocated) = pack_here(&staging, &picture(32, 3));
         assert!(allocated && large.bytes().len() == 128);
-        assert!(staging.0.0.lock().free.is_empty(), "the small one has gone");
+        assert!(staging.0.lock().free.is_empty(), "the small one has gone");
         assert!(staging.try_pack(&picture(16, 1)).is_none());
     }
 
@@ -270,7 +262,7 @@ mod tests {
         drop(packed);
         // The block has come back, and is not packed into any more.
         assert!(decoders.try_pack(&picture(16, 1)).is_none());
-        assert_eq!(staging.0.0.lock().free.len(), 1);
+        assert_eq!(staging.0.lock().free.len(), 1);
         drop(decoders);
         assert!(staging.is_unused());
     }
@@ -283,8 +275,8 @@ mod tests {
         let none = staging.pack(&source, &layout, || Err(Error::new("No.", "", "")));
         assert_eq!(none.err().unwrap().what, "No.");
         // A picture that does not fit the layout returns its block.
-        assert!(staging.pack(&picture(32, 1), &layout, || Ok(Box::new(Plain(vec![0; 64])))).is_err());
-        assert_eq!(staging.0.0.lock().free.len(), 1);
+        assert!(staging.pack(&picture(32, 1), &layout, || Ok(Box::new(vec![0; 64]))).is_err());
+        assert_eq!(staging.0.lock().free.len(), 1);
         assert!(staging.try_pack(&source).is_some());
     }
 }

@@ -9,7 +9,6 @@ use crate::SECOND_NS;
 use crate::frame::{seconds, usable_rate};
 
 /// The duration that a file states in its metadata, by which files that are cut off are recognised.
-#[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct DeclaredDuration {
     /// The time in seconds at which, according to the file's metadata, the video stream ends, or the whole file if the end of
     /// the video stream is not stated.
@@ -65,10 +64,18 @@ impl Container {
             let latest = if self.plays(stream.index()) { &mut played_ns } else { &mut others_ns };
             *latest = end_ns.max(*latest);
         }
-        let Some(file_ns) = file_end_ns(&self.input) else { return played_ns };
+        let duration = self.input.duration();
+        if duration <= 0 {
+            return played_ns;
+        }
+        // SAFETY: the context is valid; the field is a plain number.
+        let start = unsafe { (*self.input.as_ptr()).start_time };
+        let states_end = states_end(&self.input);
+        let start = if start == ffi::AV_NOPTS_VALUE || states_end { 0 } else { start };
+        let unit = ffi::AVRational { num: 1, den: ffi::AV_TIME_BASE };
+        let file_ns = to_nanoseconds(start.saturating_add(duration), unit);
         // A fragmented MP4 states the sum of its fragments.
-        let file_ns =
-            if states_end(&self.input) { file_ns.max(played_ns.unwrap_or(i64::MIN)) } else { file_ns };
+        let file_ns = if states_end { file_ns.max(played_ns.unwrap_or(i64::MIN)) } else { file_ns };
         let is_of_others = others_ns.is_some_and(|end_ns| end_ns.saturating_add(SECOND_NS / 10) >= file_ns);
         Some(played_ns.filter(|_| is_of_others && self.stream_duration_s().is_some()).unwrap_or(file_ns))
     }
@@ -114,16 +121,6 @@ impl Container {
         let duration = self.played()?.duration();
         (duration > 0).then(|| seconds(self.nanoseconds(duration)))
     }
-}
-
-/// Returns the end of the whole file as a time stamp in nanoseconds; `None` if its duration is not known.
-fn file_end_ns(input: &Input) -> Option<i64> {
-    let duration = input.duration();
-    // SAFETY: the context is valid; the field is a plain number.
-    let start = unsafe { (*input.as_ptr()).start_time };
-    let start = if start == ffi::AV_NOPTS_VALUE || states_end(input) { 0 } else { start };
-    let unit = ffi::AVRational { num: 1, den: ffi::AV_TIME_BASE };
-    (duration > 0).then(|| to_nanoseconds(start.saturating_add(duration), unit))
 }
 
 /// Returns true if the stated duration of the file is the time stamp of its end, wherever the first picture is. This is so

@@ -19,14 +19,14 @@ pub(super) use open::refused_reference;
 /// An opened file with one selected stream, of video or of sound. Fields drop in order: FFmpeg reads through `_io` and `access`
 /// as long as `input` exists.
 pub(super) struct Container {
-    pub(crate) input: Input,
+    pub input: Input,
     _io: IoContext,
-    pub(crate) access: Box<FileAccess>,
-    pub(crate) budget: MemoryBudget,
+    pub access: Box<FileAccess>,
+    pub budget: MemoryBudget,
     /// The index of the selected stream in the file.
-    pub(crate) stream: usize,
+    pub stream: usize,
     /// The index of the stream of sound that plays with the pictures; `None` without one, and in a file opened for its sound.
-    pub(crate) sound: Option<usize>,
+    pub sound: Option<usize>,
     /// True if the container itself states a duration for the stream; false if FFmpeg derived that from the duration of the
     /// whole file.
     states_duration: bool,

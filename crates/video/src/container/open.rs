@@ -3,6 +3,7 @@
 use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 
 use ffmpeg_next as ffmpeg;
 use ffmpeg_next::ffi;
@@ -27,7 +28,7 @@ impl Container {
     /// The file cannot be read, has another format or no pictures, or FFmpeg cannot open it.
     pub(crate) fn open(path: &Path, read_control: &ReadControl) -> Result<Self> {
         let mut container = Self::open_stream(path, read_control, |input| video_stream(input, path))?;
-        container.sound = container.preferred_sound(read_control.languages());
+        container.sound = container.preferred_sound(&read_control.policy().languages);
         Ok(container)
     }
 
@@ -40,21 +41,22 @@ impl Container {
         libav::initialise();
         read_control.begin_step();
         let access = FileAccess::new(path, read_control)?;
-        let io = access.open_io().ok_or_else(|| no_memory(path))?;
-        let budget = MemoryBudget::from_free_memory(match read_control.references() {
+        let io = IoContext::new(access.file.clone(), read_control).ok_or_else(|| no_memory(path))?;
+        let file = match read_control.policy().references {
             References::Refused => access.bytes(),
             References::Allowed => u64::MAX,
-        });
+        };
+        let budget = MemoryBudget { free: base::memory::free().unwrap_or(u64::MAX), file };
         budget.limit_allocations();
         let format = probe(&io, path).map_err(|error| open_error(&access, error))?;
-        if read_control.references() == References::Refused {
+        if read_control.policy().references == References::Refused {
             // SAFETY: a format that FFmpeg has found is static, and so are its texts; the long name may be missing.
             let (names, title) =
                 unsafe { (libav::string((*format).name), libav::string((*format).long_name)) };
             formats::check(path, &names, &title)?;
         }
         let (input, states_duration) = open_input(&access, &io, format, budget)?;
-        access.allow_all_requests();
+        access.open_requests.store(u32::MAX, Ordering::Relaxed);
         let selected = select(&input)?;
         let (stream, time_base) = (selected.index(), selected.time_base().into());
         let states_duration = states_duration.get(stream).copied().unwrap_or(false);
@@ -63,11 +65,11 @@ impl Container {
 
     /// Opens the decoder for the video stream, with as many threads as FFmpeg chooses and memory allows.
     pub(crate) fn open_decoder(&self) -> Result<ffmpeg::decoder::Video> {
-        let stream = self.played().ok_or_else(|| not_a_movie(self.access.path(), "It has no stream."))?;
+        let stream = self.played().ok_or_else(|| not_a_movie(&self.access.path, "It has no stream."))?;
         let parameters = stream.parameters();
         let missing = || {
             let why = format!("This FFmpeg does not decode {}.", describe_codec(&stream));
-            cannot_decode(self.access.path(), why, CONVERT_HINT)
+            cannot_decode(&self.access.path, why, CONVERT_HINT)
         };
         let codec = alpha::find_decoder(&stream).or_else(|| ffmpeg::decoder::find(parameters.id()));
         let codec = codec.ok_or_else(missing)?;
@@ -75,7 +77,7 @@ impl Container {
             true => missing(),
             false => {
                 let why = format!("FFmpeg's decoder {} says: {}.", codec.name(), sentence(error));
-                cannot_decode(self.access.path(), why, "")
+                cannot_decode(&self.access.path, why, "")
             }
         };
         let mut context = ffmpeg::codec::Context::new_with_codec(codec);
@@ -137,7 +139,7 @@ fn open_input(
     let interrupt = ffmpeg::util::interrupt::new(Box::new(move || read_control.must_stop()));
     let mut options = ffmpeg::Dictionary::new();
     options.set("protocol_whitelist", "file");
-    if access.read_control.references() == References::Refused {
+    if access.read_control.policy().references == References::Refused {
         options.set("format_whitelist", &formats::whitelist());
     }
     // A percent sign in a name is no pattern for a sequence of pictures.
@@ -170,7 +172,7 @@ fn open_input(
         // FFmpeg fills in the others when it reads the properties of the streams.
         let states_duration = input.streams().map(|stream| stream.duration() > 0).collect();
         read_stream_info(context, budget).map_err(|error| open_error(access, error))?;
-        check_picture_sizes(&stated, &picture_sizes(context), access.path(), budget)?;
+        check_picture_sizes(&stated, &picture_sizes(context), &access.path, budget)?;
         Ok((input, states_duration))
     }
 }
@@ -234,7 +236,7 @@ fn check_picture_sizes(
 
 /// Returns the error to show to the user for a file that FFmpeg failed to open.
 fn open_error(access: &FileAccess, error: ffmpeg::Error) -> Error {
-    let path = access.path();
+    let path = &access.path;
     if access.read_control.timed_out() {
         return access.read_control.too_slow(path);
     }
@@ -254,8 +256,8 @@ fn open_error(access: &FileAccess, error: ffmpeg::Error) -> Error {
 
 /// Returns the error for a movie that referred to a file which was not opened; `None` if it referred to no such file.
 pub(crate) fn refused_reference(access: &FileAccess) -> Option<Error> {
-    let (path, refused) = (access.path(), access.refused()?);
-    Some(match access.read_control.references() {
+    let (path, refused) = (&access.path, access.refused.lock().clone()?);
+    Some(match access.read_control.policy().references {
         References::Refused => {
             formats::refers_to_others(path, &format!("It wants '{}' opened.", refused.url))
         }

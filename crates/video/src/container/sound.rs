@@ -43,7 +43,7 @@ impl Container {
     pub(crate) fn open_sound_decoder(&self, stream: usize) -> Result<ffmpeg::decoder::Audio> {
         let missing = |what: String| {
             let why = format!("Its sound is silent: this FFmpeg does not decode {what}.");
-            cannot_decode(self.access.path(), why, CONVERT_HINT)
+            cannot_decode(&self.access.path, why, CONVERT_HINT)
         };
         let stream = self.input.stream(stream).ok_or_else(|| missing("a stream that has gone".into()))?;
         let parameters = stream.parameters();
@@ -51,7 +51,7 @@ impl Container {
         let failed = |error| {
             let why =
                 format!("Its sound is silent: FFmpeg's decoder {} says: {}.", codec.name(), sentence(error));
-            cannot_decode(self.access.path(), why, "")
+            cannot_decode(&self.access.path, why, "")
         };
         let mut context = ffmpeg::codec::Context::new_with_codec(codec);
         context.set_parameters(parameters).map_err(failed)?;

@@ -1,43 +1,24 @@
 //! Tests of the queue between the decoder's thread and the window's.
 
 use super::*;
+use crate::color::Staging;
 use crate::color::planes::layout_of;
-use crate::color::{PlaneMemory, Staging};
 use ffmpeg_next as ffmpeg;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn frame(pts_ns: i64) -> Frame {
-    let picture = ffmpeg::frame::Video::new(ffmpeg::format::Pixel::GRAY8, 16, 16);
-    Frame {
-        picture,
-        packed: Default::default(),
-        pts_ns,
-        movie_s: pts_ns as f64 / 1e9,
-        duration_ns: 10,
-        number: 0,
-        generation: 0,
-        seeked: false,
-    }
+    Frame::still(ffmpeg::frame::Video::new(ffmpeg::format::Pixel::GRAY8, 16, 16), pts_ns, 10)
 }
 
 #[test]
 fn packed_planes_can_be_released() {
-    struct Block([u8; 64]);
-    impl PlaneMemory for Block {
-        fn bytes(&self) -> &[u8] {
-            &self.0
-        }
-        fn bytes_mut(&mut self) -> &mut [u8] {
-            &mut self.0
-        }
-    }
     let grey = || ffmpeg::frame::Video::new(ffmpeg::format::Pixel::GRAY8, 16, 4);
     let packed = |staging: &Staging, pts_ns| {
         let next = Frame { picture: grey(), ..frame(pts_ns) };
         let layout = layout_of(&next.picture).unwrap();
-        let packed = staging.pack(&next.picture, &layout, || Ok(Box::new(Block([0; 64])))).unwrap();
-        next.packed.set(Some(Arc::new(packed)));
+        let packed = staging.pack(&next.picture, &layout, || Ok(Box::new(vec![0; 64]))).unwrap();
+        *next.packed.lock() = Some(Arc::new(packed));
         next
     };
     let staging = Staging::default();
@@ -47,7 +28,7 @@ fn packed_planes_can_be_released() {
     }
     queue.release_packed();
     assert_eq!(queue.frame_count(), 2);
-    assert!(queue.take_next().unwrap().packed.take().is_none());
+    assert!(queue.take_next().unwrap().packed.lock().is_none());
     // Both blocks are free again.
     let again: Vec<_> = (0..3).map(|_| staging.try_pack(&grey())).collect();
     assert_eq!(again.iter().flatten().count(), 2);
@@ -59,7 +40,7 @@ fn packed_planes_can_be_released() {
     staging.close();
     assert!(queue.push(late));
     let frames: Vec<_> = std::iter::from_fn(|| queue.take_next()).collect();
-    let are_packed: Vec<_> = frames.iter().map(|frame| frame.packed.get().is_some()).collect();
+    let are_packed: Vec<_> = frames.iter().map(|frame| frame.packed.lock().is_some()).collect();
     assert_eq!(are_packed, [false, true, false]);
     drop(frames);
     assert!(staging.is_unused());
@@ -88,33 +69,21 @@ fn takes_the_newest_due_frame_and_counts_the_others() {
     assert_eq!(queue.next_pts_ns(), Some(40));
     assert_eq!(due(&queue, 1_000, 0), (Some(40), 0));
     assert_eq!(due(&queue, 1_000, 0), (None, 0));
-}
-
-#[test]
-fn the_lead_never_drops_a_frame() {
+    // The lead never drops a frame.
     let queue = filled(&[0, 10, 20]);
-    assert_eq!(due(&queue, 5, 100), (Some(0), 0));
-    assert_eq!(due(&queue, 5, 100), (Some(10), 0));
+    assert_eq!((due(&queue, 5, 100), due(&queue, 5, 100)), ((Some(0), 0), (Some(10), 0)));
 }
 
 #[test]
-fn take_next_ignores_the_clock() {
+fn take_next_ignores_the_clock_and_the_end_comes_after_all_frames() {
     let queue = filled(&[100, 200]);
     assert_eq!(queue.take_next().map(|f| f.pts_ns), Some(100));
+    queue.set_finished(0, true);
+    assert!(!queue.is_finished());
     assert_eq!(queue.take_next().map(|f| f.pts_ns), Some(200));
-    assert!(queue.take_next().is_none());
+    assert!(queue.take_next().is_none() && queue.is_finished());
+    queue.set_finished(0, false);
     assert!(!queue.is_finished());
-    queue.set_finished(0, true);
-    assert!(queue.is_finished());
-}
-
-#[test]
-fn finished_only_when_all_frames_are_taken() {
-    let queue = filled(&[0]);
-    queue.set_finished(0, true);
-    assert!(!queue.is_finished());
-    queue.take_next();
-    assert!(queue.is_finished());
 }
 
 #[test]
@@ -133,9 +102,11 @@ fn a_full_queue_waits_for_room_and_for_close() {
 }
 
 #[test]
-fn overdue_frames_are_dropped_and_counted() {
+fn frames_are_late_only_with_a_clock_and_overdue_ones_are_dropped_and_counted() {
     let queue = filled(&[0, 10, 20, 30, 40, 50, 60, 70]);
+    assert_eq!(queue.lateness_ns(-100), 0);
     queue.set_clock(35);
+    assert_eq!((queue.lateness_ns(10), queue.lateness_ns(900)), (25, 0));
     assert!(queue.push(frame(80)), "0, 10 and 20 make way for it");
     assert_eq!(queue.next_pts_ns(), Some(30));
     assert_eq!(queue.frame_count(), 6);
@@ -204,13 +175,4 @@ fn wakes_for_the_first_frame_and_the_end() {
     assert_eq!(calls.load(Ordering::Relaxed), 2);
     queue.set_finished(0, true);
     assert_eq!(calls.load(Ordering::Relaxed), 3);
-}
-
-#[test]
-fn frames_are_late_only_with_a_clock() {
-    let queue = filled(&[]);
-    assert_eq!(queue.lateness_ns(-100), 0);
-    queue.set_clock(500);
-    assert_eq!(queue.lateness_ns(100), 400);
-    assert_eq!(queue.lateness_ns(900), 0);
 }

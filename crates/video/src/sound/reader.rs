@@ -8,6 +8,7 @@ use ffmpeg_next::software::resampling;
 
 use super::{Samples, SoundSegment};
 use crate::demuxer::{Demuxer, FilePlace, MAX_ERRORS_IN_A_ROW, PacketRead};
+use crate::errors::{DAMAGE_HINT, undecoded_packets};
 use crate::read_control::{Cancel, ReadControl, References};
 use crate::timeline::{MAX_JUMP_BACK_NS, MAX_JUMP_FORWARD_NS};
 use base::error::{Error, Result};
@@ -24,18 +25,15 @@ const MAX_SAMPLES: libc::c_int = 1 << 24;
 /// the file format.
 const MAX_ROUNDING_NS: i64 = 30_000_000;
 
-/// Converts samples of one format to pairs of floats.
-struct Resampler {
-    context: resampling::Context,
-    /// The format and rate of the input, its number of channels, and the bit mask of its channel layout.
-    input: (ffmpeg::format::Sample, u32, u16, u64),
-}
+/// The format and rate of a resampler's input, its number of channels, and the bit mask of its channel layout.
+type Input = (ffmpeg::format::Sample, u32, u16, u64);
 
 /// Reads one track of a file.
 pub(super) struct FileReader {
     demuxer: Demuxer,
     decoder: ffmpeg::decoder::Audio,
-    resampler: Option<Resampler>,
+    /// Converts samples of one format to pairs of floats.
+    resampler: Option<(resampling::Context, Input)>,
     /// The rate of the samples that are returned.
     rate: u32,
     stream: usize,
@@ -92,22 +90,17 @@ impl FileReader {
         }
         let stamp_ns = self.origin_ns.saturating_add(movie_ns.saturating_sub(PREROLL_NS));
         let place = segment.byte.map_or(FilePlace::StampNs(stamp_ns), FilePlace::Byte);
-        if self.demuxer.seek(place).is_err() && !self.reopen() {
-            return false;
+        if self.demuxer.seek(place).is_err() {
+            // The file cannot seek.
+            let access = &self.demuxer.container.access;
+            match Demuxer::open_sound(&access.path, self.stream, &access.read_control) {
+                Ok(demuxer) => self.demuxer = demuxer,
+                Err(_) => return false,
+            }
         }
         self.is_at_beginning = false;
         self.decoder.flush();
         self.is_draining = false;
-        true
-    }
-
-    /// Opens the file again at its beginning, because it cannot seek. Returns false if it cannot be opened.
-    fn reopen(&mut self) -> bool {
-        let container = &self.demuxer.container;
-        let (path, read_control) =
-            (container.access.path().to_owned(), container.access.read_control.clone());
-        let Ok(demuxer) = Demuxer::open_sound(&path, self.stream, &read_control) else { return false };
-        self.demuxer = demuxer;
         true
     }
 
@@ -178,15 +171,15 @@ impl FileReader {
             _ => ffmpeg::ChannelLayout::default(channels.into()),
         };
         let input = (frame.format(), rate, channels, layout.bits());
-        if self.resampler.as_ref().is_none_or(|resampler| resampler.input != input) {
+        if self.resampler.as_ref().is_none_or(|(_, of)| *of != input) {
             self.resampler = None;
             // FFmpeg would lower the volume of a single channel by 3 dB.
             let two = if channels == 1 { ffmpeg::ChannelLayout::MONO } else { ffmpeg::ChannelLayout::STEREO };
             let float = ffmpeg::format::Sample::F32(ffmpeg::format::sample::Type::Packed);
             let context = resampling::Context::get(input.0, layout, rate, float, two, self.rate);
-            self.resampler = Some(Resampler { context: context.ok()?, input });
+            self.resampler = Some((context.ok()?, input));
         }
-        let context = &mut self.resampler.as_mut()?.context;
+        let (context, _) = self.resampler.as_mut()?;
         let outputs = if channels == 1 { 1 } else { 2 };
         // SAFETY: the context is open for the frame's format, and the frame has as many samples in each of its planes; the
         // output has memory for `capacity` samples of each channel.
@@ -236,19 +229,12 @@ impl FileReader {
         let (bad_packets, read_error) = (std::mem::take(&mut self.bad_packets), self.read_error.take());
         let mut reasons = Vec::new();
         reasons.extend(read_error.map(|error| format!("Reading stopped: {error}.")));
-        match bad_packets {
-            0 => {}
-            1 => reasons.push("1 packet could not be decoded.".into()),
-            n => reasons.push(format!("{n} packets could not be decoded.")),
-        }
+        reasons.extend(undecoded_packets(bad_packets));
         let container = &self.demuxer.container;
         if reasons.is_empty() || container.access.read_control.is_cancelled() {
             return None;
         }
-        Some(Error::new(
-            format!("The sound of '{}' is damaged.", text::name(container.access.path())),
-            reasons.join(" "),
-            "What could be decoded is played; a new copy of the file may be whole.",
-        ))
+        let what = format!("The sound of '{}' is damaged.", text::name(&container.access.path));
+        Some(Error::new(what, reasons.join(" "), DAMAGE_HINT))
     }
 }
