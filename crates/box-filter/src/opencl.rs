@@ -265,7 +265,8 @@ impl BuiltVariant {
         let code = program.config.code();
         let mut kernels = Vec::with_capacity(code.passes.len());
         for &Pass { kernel: name, arguments } in code.passes {
-            let kernel = Kernel::from_file(&program.program, code.file, name, &what)?;
+            let kernel =
+                Kernel::from_file(&program.program, &scratch.cl.device.info, code.file, name, &what)?;
             // Before a missing argument is set, whose error would name no number.
             expect_count(&kernel, &format!("{} ('{name}')", code.file), arguments.len())?;
             for (index, argument) in (0..).zip(arguments) {

@@ -237,7 +237,7 @@ impl<S, X> Program<S, X> {
         let program = program::build_text(cl, code.file, source, &options.join(" "))?;
         let kernel = |pass: &Pass<S, X>| -> Result<Kernel> {
             let what = format!("The kernel '{}' in {} could not be prepared.", pass.kernel, code.file);
-            let kernel = Kernel::from_file(&program, code.file, pass.kernel, &what)?;
+            let kernel = Kernel::from_file(&program, &cl.device.info, code.file, pass.kernel, &what)?;
             let types: Vec<Types> = pass.args.iter().map(Arg::types).collect();
             expect_types(&kernel, code.file, &types)?;
             Ok(kernel)

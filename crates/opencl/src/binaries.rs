@@ -36,7 +36,6 @@ const MAX_FILES: usize = 256;
 const MAX_TOTAL_BYTES: u64 = 64 << 20;
 
 /// The file of one program's binary, which may not exist yet.
-#[derive(Debug)]
 pub(super) struct BinaryFile {
     path: PathBuf,
     key: String,
@@ -45,9 +44,8 @@ pub(super) struct BinaryFile {
 impl BinaryFile {
     /// Returns the file for the binary of a program; `None` if binaries of this program are not kept.
     pub(super) fn of(cl: &ClContext, text: &str, options: &str) -> Option<Self> {
-        let setting = environment::text(BINARIES_VARIABLE);
         let has_folder = sources::named_folder().is_some() || !cl.sources().is_built_in();
-        let wanted = is_wanted(setting.as_deref(), cl.keeps_binaries) && !has_folder;
+        let wanted = may_use_binaries(cl.keeps_binaries) && !has_folder;
         let folder = wanted.then(folders::cache_folder)??.join("programs");
         Some(Self::in_folder(&folder, key(&cl.device.info, &loader_layers(), text, options)))
     }
@@ -104,11 +102,6 @@ pub fn binary_of<'a>(contents: &'a [u8], key: &str) -> Option<&'a [u8]> {
     (own == key.as_bytes() && !binary.is_empty()).then_some(binary)
 }
 
-/// Returns true unless `CLREEL_BINARIES` forbids the use of binaries that earlier starts of clreel have stored.
-pub(super) fn may_use_binaries() -> bool {
-    environment::text(BINARIES_VARIABLE).as_deref() != Some("0")
-}
-
 /// Returns the layers of the OpenCL loader, as listed in the environment variable `OPENCL_LAYERS`; empty if it is not set.
 pub(super) fn loader_layers() -> String {
     environment::get("OPENCL_LAYERS").unwrap_or_default().to_string_lossy().into_owned()
@@ -120,6 +113,12 @@ pub(super) fn key(device: &DeviceInfo, layers: &str, text: &str, options: &str) 
     let DeviceInfo { platform, name, version, driver, .. } = device;
     // No part contains a zero, since all of them come from or go to C strings.
     [own, platform, name, version, driver, layers, options, text].join("\0")
+}
+
+/// Returns true if binaries that earlier starts of clreel have stored may be used; `by_default` holds unless `CLREEL_BINARIES`
+/// overrides it.
+pub(super) fn may_use_binaries(by_default: bool) -> bool {
+    is_wanted(environment::text(BINARIES_VARIABLE).as_deref(), by_default)
 }
 
 /// Returns true if binaries are kept: `context_keeps` is the context's setting, which `setting`, the value of
@@ -134,8 +133,7 @@ fn is_wanted(setting: Option<&str>, context_keeps: bool) -> bool {
 
 /// Removes the files that were used longest ago, until the folder has at most `max_files` files and `max_bytes` bytes.
 fn remove_oldest(folder: &Path, max_files: usize, max_bytes: u64) {
-    let Ok(entries) = fs::read_dir(folder) else { return };
-    let found = entries.flatten().map(|entry| entry.path());
+    let found = folders::entries(folder).into_iter();
     let ours = found.filter(|path| path.extension().is_some_and(|ending| ending == "bin"));
     let mut files: Vec<(SystemTime, u64, PathBuf)> = ours
         .filter_map(|path| {
@@ -161,26 +159,9 @@ mod tests {
 
     use super::*;
 
-    /// A folder of the test's own, removed at its end.
-    struct Folder(PathBuf);
-
-    impl Folder {
-        fn new(name: &str) -> Self {
-            let path = std::env::temp_dir().join(format!("clreel-binaries-{name}-{}", std::process::id()));
-            let _ = fs::remove_dir_all(&path);
-            Self(path)
-        }
-    }
-
-    impl Drop for Folder {
-        fn drop(&mut self) {
-            let _ = fs::remove_dir_all(&self.0);
-        }
-    }
-
     #[test]
     fn only_the_same_program_on_the_same_driver_has_a_binary() {
-        let folder = Folder::new("key");
+        let folder = folders::test_folder("binaries-key");
         let device = DeviceInfo::made_up();
         let at = |device: &DeviceInfo, layers: &str, text: &str, options: &str| {
             BinaryFile::in_folder(&folder.0, key(device, layers, text, options))
@@ -212,7 +193,7 @@ mod tests {
 
     #[test]
     fn a_damaged_file_is_none() {
-        let folder = Folder::new("damaged");
+        let folder = folders::test_folder("binaries-damaged");
         let file = BinaryFile::in_folder(&folder.0, key(&DeviceInfo::made_up(), "", "text", ""));
         file.put(b"binary");
         let whole = fs::read(&file.path).unwrap();
@@ -239,7 +220,7 @@ mod tests {
 
     #[test]
     fn a_folder_that_others_may_write_to_is_not_used() {
-        let folder = Folder::new("shared");
+        let folder = folders::test_folder("binaries-shared");
         let file = BinaryFile::in_folder(&folder.0, key(&DeviceInfo::made_up(), "", "text", ""));
         file.put(b"binary");
         assert!(file.get().is_some());
@@ -252,7 +233,7 @@ mod tests {
 
     #[test]
     fn what_was_used_longest_ago_makes_room() {
-        let folder = Folder::new("room");
+        let folder = folders::test_folder("binaries-room");
         let files: Vec<BinaryFile> = (0..6)
             .map(|n| {
                 BinaryFile::in_folder(&folder.0, key(&DeviceInfo::made_up(), "", &format!("text {n}"), ""))

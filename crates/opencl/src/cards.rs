@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use crate::cl::Device;
 use crate::drivers::{self, Driver, Verdict};
+use crate::folders::numbered_entries;
 use base::device::{DeviceInfo, DeviceKind};
 use base::error::Error;
 
@@ -19,7 +20,6 @@ const RUSTICL_VARIABLE: &str = "RUSTICL_ENABLE";
 const RUSTICL: &str = "rusticl";
 
 /// A driver of the Linux kernel for graphics cards, and the OpenCL drivers for the same cards.
-#[derive(Debug, PartialEq, Eq)]
 struct KernelDriver {
     /// The name of the kernel module.
     module: &'static str,
@@ -51,22 +51,8 @@ const KERNEL_DRIVERS: [KernelDriver; 5] = [
         mesa: Some("radeonsi"),
         install: "On Debian and Ubuntu install mesa-opencl-icd, and start clreel with RUSTICL_ENABLE=radeonsi.",
     },
-    KernelDriver {
-        module: "i915",
-        card: "Intel graphics card",
-        vendor_id: INTEL,
-        registrations: &["intel"],
-        mesa: Some("iris"),
-        install: INSTALL_INTEL,
-    },
-    KernelDriver {
-        module: "xe",
-        card: "Intel graphics card",
-        vendor_id: INTEL,
-        registrations: &["intel"],
-        mesa: Some("iris"),
-        install: INSTALL_INTEL,
-    },
+    KernelDriver { module: "i915", ..INTEL_DRIVER },
+    KernelDriver { module: "xe", ..INTEL_DRIVER },
     KernelDriver {
         module: NVIDIA_MODULE,
         card: "NVIDIA graphics card",
@@ -85,11 +71,17 @@ const KERNEL_DRIVERS: [KernelDriver; 5] = [
                   RUSTICL_ENABLE=nouveau.",
     },
 ];
-const INSTALL_INTEL: &str = "On Debian and Ubuntu install intel-opencl-icd. If that does not support the card, install \
-                             mesa-opencl-icd, and start clreel with RUSTICL_ENABLE=iris.";
+const INTEL_DRIVER: KernelDriver = KernelDriver {
+    module: "",
+    card: "Intel graphics card",
+    vendor_id: INTEL,
+    registrations: &["intel"],
+    mesa: Some("iris"),
+    install: "On Debian and Ubuntu install intel-opencl-icd. If that does not support the card, install mesa-opencl-icd, and start \
+              clreel with RUSTICL_ENABLE=iris.",
+};
 
 /// A graphics card that has a driver in the Linux kernel.
-#[derive(Debug, PartialEq, Eq)]
 struct Card {
     driver: &'static KernelDriver,
     /// The card's PCI address, such as `0000:03:00.0`; `None` if it is not known.
@@ -123,11 +115,10 @@ fn all_nvidia(cards: &[Card]) -> bool {
 
 /// Lists the graphics cards with one of the [`KERNEL_DRIVERS`]. `root` is the folder that contains `sys` and `dev`.
 fn cards(root: &Path) -> Vec<Card> {
-    let mut cards: Vec<Card> =
-        entries(&root.join("sys/class/drm")).iter().filter_map(|entry| card(root, entry)).collect();
-    let nvidia = |name: &str| is_numbered(name, "nvidia");
+    let listed = numbered_entries(&root.join("sys/class/drm"), "card");
+    let mut cards: Vec<Card> = listed.iter().filter_map(|entry| card(root, entry)).collect();
     if !cards.iter().any(|card| card.driver.module == NVIDIA_MODULE)
-        && let Some(node) = entries(&root.join("dev")).into_iter().find(|path| nvidia(&file_name(path)))
+        && let Some(node) = numbered_entries(&root.join("dev"), "nvidia").into_iter().next()
     {
         let driver = KERNEL_DRIVERS.iter().find(|driver| driver.module == NVIDIA_MODULE);
         cards.extend(driver.map(|driver| Card { driver, address: None, node }));
@@ -135,17 +126,12 @@ fn cards(root: &Path) -> Vec<Card> {
     cards
 }
 
-/// Returns the card of an entry of `/sys/class/drm`; `None` if the entry is no card, such as one for a screen, or its driver is
-/// not known.
+/// Returns the card of an entry of `/sys/class/drm`; `None` if its driver is not known.
 fn card(root: &Path, entry: &Path) -> Option<Card> {
-    if !is_numbered(&file_name(entry), "card") {
-        return None;
-    }
     let device = entry.join("device").canonicalize().ok()?;
     let module = file_name(&fs::read_link(device.join("driver")).ok()?);
     let driver = KERNEL_DRIVERS.iter().find(|driver| driver.module == module)?;
-    let render =
-        entries(&device.join("drm")).into_iter().find(|path| is_numbered(&file_name(path), "renderD"));
+    let render = numbered_entries(&device.join("drm"), "renderD").into_iter().next();
     let node = match module.as_str() {
         NVIDIA_MODULE => root.join("dev/nvidiactl"),
         _ => root.join("dev/dri").join(render?.file_name()?),
@@ -153,21 +139,8 @@ fn card(root: &Path, entry: &Path) -> Option<Card> {
     Some(Card { driver, address: Some(file_name(&device)), node })
 }
 
-/// Returns the paths of the entries of a folder, sorted; empty if it cannot be read.
-fn entries(folder: &Path) -> Vec<PathBuf> {
-    let mut entries: Vec<_> =
-        fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
-    entries.sort();
-    entries
-}
-
 fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
-}
-
-/// Returns true if a name is `prefix` followed by a number.
-fn is_numbered(name: &str, prefix: &str) -> bool {
-    name.strip_prefix(prefix).is_some_and(|number| number.parse::<u32>().is_ok())
 }
 
 /// Tests whether this process may open a node for reading and writing, without opening it, which could wake a card up.
@@ -244,6 +217,15 @@ fn registration_name(driver: &Driver) -> String {
 
 /// Returns a message for each card that several platforms offer as a device.
 fn twins(devices: &[&DeviceInfo]) -> Vec<Error> {
+    // PCI addresses decide, or UUIDs if an address is unknown.
+    let is_same = |one: &DeviceInfo, other: &DeviceInfo| match (&one.pci_address, &other.pci_address) {
+        (Some(one), Some(other)) => one == other,
+        _ => one.uuid.is_some() && one.uuid == other.uuid,
+    };
+    let is_twin = |one: &DeviceInfo, other: &DeviceInfo| {
+        let are_cards = one.kind != DeviceKind::Cpu && other.kind != DeviceKind::Cpu;
+        are_cards && one.platform != other.platform && is_same(one, other)
+    };
     let mut remarks = Vec::new();
     let mut seen: Vec<usize> = Vec::new();
     for device in devices {
@@ -263,17 +245,6 @@ fn twins(devices: &[&DeviceInfo]) -> Vec<Error> {
         ));
     }
     remarks
-}
-
-/// Returns true if two devices of different platforms are the same card: their PCI addresses are equal or, if an address is
-/// unknown, their UUIDs are equal.
-fn is_twin(one: &DeviceInfo, other: &DeviceInfo) -> bool {
-    let is_card = |device: &DeviceInfo| device.kind != DeviceKind::Cpu;
-    let is_same = match (&one.pci_address, &other.pci_address) {
-        (Some(one), Some(other)) => one == other,
-        _ => one.uuid.is_some() && one.uuid == other.uuid,
-    };
-    one.platform != other.platform && is_card(one) && is_card(other) && is_same
 }
 
 #[cfg(test)]

@@ -3,53 +3,47 @@
 use std::os::unix::fs::symlink;
 
 use super::*;
+use crate::folders::{Folder, test_folder};
 
-/// A folder with nodes of graphics cards; removed when dropped.
-struct Nodes(PathBuf);
+/// A folder with nodes of graphics cards.
+struct Nodes(Folder);
 
 impl Nodes {
     fn new(name: &str) -> Self {
-        let root = std::env::temp_dir().join(format!("clreel-cards-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&root);
-        fs::create_dir_all(root.join("sys/class/drm")).unwrap();
-        Self(root)
+        let folder = test_folder(&format!("cards-{name}"));
+        fs::create_dir_all(folder.0.join("sys/class/drm")).unwrap();
+        Self(folder)
     }
 
     /// Adds a card as the kernel lists it, with a screen; with the node `/dev/dri/renderD<n>` if `has_node`.
     fn add(&self, number: u32, module: &str, address: &str, has_node: bool) {
         let render = format!("renderD{}", 128 + number);
-        let device = self.0.join("sys/devices/pci0000:00").join(address);
+        let device = self.0.0.join("sys/devices/pci0000:00").join(address);
         fs::create_dir_all(device.join("drm").join(&render)).unwrap();
         symlink(format!("../../../bus/pci/drivers/{module}"), device.join("driver")).unwrap();
         for name in [format!("card{number}"), format!("card{number}-HDMI-A-1"), render.clone()] {
             let node = device.join("drm").join(&name);
             fs::create_dir_all(&node).unwrap();
             symlink(&device, node.join("device")).unwrap();
-            symlink(node, self.0.join("sys/class/drm").join(name)).unwrap();
+            symlink(node, self.0.0.join("sys/class/drm").join(name)).unwrap();
         }
         if has_node {
-            fs::create_dir_all(self.0.join("dev/dri")).unwrap();
-            fs::write(self.0.join("dev/dri").join(render), "").unwrap();
+            fs::create_dir_all(self.0.0.join("dev/dri")).unwrap();
+            fs::write(self.0.0.join("dev/dri").join(render), "").unwrap();
         }
     }
 
     fn remarks(&self, devices: &[DeviceInfo], drivers: &[Driver], enabled: &str) -> Vec<Error> {
-        let (cards, devices) = (cards(&self.0), devices.iter().collect::<Vec<_>>());
+        let (cards, devices) = (cards(&self.0.0), devices.iter().collect::<Vec<_>>());
         let unused = cards.iter().filter(|card| !has_device(card, &cards, &devices));
         unused.filter_map(|card| without_device(card, access(&card.node), drivers, enabled)).collect()
-    }
-}
-
-impl Drop for Nodes {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 
 #[test]
 fn nvidias_driver_drives_the_screen_if_there_is_no_other_card() {
     let nodes = Nodes::new("only-nvidia");
-    let all_nvidia = || all_nvidia(&cards(&nodes.0));
+    let all_nvidia = || all_nvidia(&cards(&nodes.0.0));
     assert!(!all_nvidia(), "no card");
     nodes.add(0, "nvidia", "0000:01:00.0", true);
     nodes.add(1, "ast", "0000:02:00.0", true);
@@ -58,7 +52,7 @@ fn nvidias_driver_drives_the_screen_if_there_is_no_other_card() {
     assert!(!all_nvidia(), "a laptop with two cards");
     let nouveau = Nodes::new("only-nouveau");
     nouveau.add(0, "nouveau", "0000:01:00.0", true);
-    assert!(!super::all_nvidia(&cards(&nouveau.0)), "Mesa's driver");
+    assert!(!super::all_nvidia(&cards(&nouveau.0.0)), "Mesa's driver");
 }
 
 fn gpu(index: usize, platform: &str, vendor_id: u32, address: Option<&str>) -> DeviceInfo {
@@ -161,7 +155,7 @@ fn a_node_that_cannot_be_opened_is_the_cause() {
     assert!(missing.hint.contains("--device /dev/dri"), "{missing}");
     // Nothing denies access to root, who may run this test.
     let denied = || Err(io::ErrorKind::PermissionDenied.into());
-    let card = &cards(&nodes.0)[0];
+    let card = &cards(&nodes.0.0)[0];
     let denied = without_device(card, denied(), &[], "").unwrap();
     assert!(denied.why.contains("You may not open ") && denied.why.contains("renderD128"), "{denied}");
     assert!(denied.hint.contains("usermod -aG render,video $USER"), "{denied}");
@@ -170,11 +164,11 @@ fn a_node_that_cannot_be_opened_is_the_cause() {
 #[test]
 fn nvidias_nodes_stand_for_a_card_that_is_not_listed() {
     let nodes = Nodes::new("nvidia");
-    fs::create_dir_all(nodes.0.join("dev")).unwrap();
-    fs::write(nodes.0.join("dev/nvidiactl"), "").unwrap();
+    fs::create_dir_all(nodes.0.0.join("dev")).unwrap();
+    fs::write(nodes.0.0.join("dev/nvidiactl"), "").unwrap();
     assert_eq!(nodes.remarks(&[], &[], ""), [], "no card");
     for number in 0..2 {
-        fs::write(nodes.0.join(format!("dev/nvidia{number}")), "").unwrap();
+        fs::write(nodes.0.0.join(format!("dev/nvidia{number}")), "").unwrap();
     }
     let [card] = nodes.remarks(&[], &[], "").try_into().unwrap();
     assert!(card.what.starts_with("The NVIDIA graphics card (kernel driver nvidia) has"), "{card}");

@@ -4,7 +4,6 @@
 //! START, 7e10 seconds (ROCm 7.2). Before device times are shown, a kernel whose work is n, 2n and 4n is therefore timed by
 //! events and by the host's clock. If the two do not grow alike, wall times replace device times.
 
-use std::fmt;
 use std::time::{Duration, Instant};
 
 use ocl::ffi;
@@ -40,31 +39,20 @@ const SLOPE_RANGE: (f64, f64) = (0.8, 1.25);
 /// 1,000 ns.
 const MAX_RESOLUTION_NS: u64 = 1_000;
 
-impl Clock {
-    /// Calibrates the clock of the context's device, once for all clones of the context. It takes some 50 ms of the device's time, and
-    /// should run while the device has no other work. If it fails, the clock stays uncalibrated.
-    ///
-    /// # Errors
-    /// Returns an error if the kernel does not build or does not run.
-    pub fn calibrate(&self, cl: &ClContext) -> Result<&Calibration> {
-        if let Some(known) = self.0.get() {
-            return Ok(known);
-        }
-        let found = measure(cl)?;
-        Ok(self.0.get_or_init(|| found))
-    }
-}
-
-/// Calibrates the clock of a context's device and returns its state.
+/// Calibrates the clock of a context's device, once for all clones of the context, and returns its state. It takes some 50 ms of the
+/// device's time, and should run while the device has no other work. If it fails, the clock stays uncalibrated.
 pub fn calibrate(cl: &ClContext) -> ClockState {
-    match cl.clock().calibrate(cl) {
-        Ok(_) => cl.clock().state(),
-        Err(error) => ClockState::Uncalibrated(Some(error.to_string())),
+    if cl.clock().calibration().is_none() {
+        match measure(cl) {
+            Ok(found) => drop(cl.clock().0.set(found)),
+            Err(error) => return ClockState::Uncalibrated(Some(error.to_string())),
+        }
     }
+    cl.clock().state()
 }
 
 /// The times of one launch of the kernel during a calibration.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 struct Launch {
     wall: Duration,
     /// The times that the driver reports; `None` if it reports none.
@@ -84,7 +72,8 @@ fn measure(cl: &ClContext) -> Result<Calibration> {
     let program = program::build(&cl, KERNEL_FILE, "")?;
     let kernel = Kernel::new(&program, "steps").map_err(|e| failed(what, &e))?;
     let out = Buffer::new(&cl.context, ffi::CL_MEM_READ_WRITE, 4).map_err(|e| failed(what, &e))?;
-    let resolution_ns = cl.device.timer_resolution_ns();
+    let resolution_ns =
+        cl.device.number::<usize>(ffi::CL_DEVICE_PROFILING_TIMER_RESOLUTION).unwrap_or(0) as u64;
     assess(resolution_ns, |outer| launch(&queue, &kernel, &out, outer).map_err(|e| failed(what, &e)))
 }
 
@@ -121,26 +110,6 @@ fn state_after(mut steps: u64) -> u32 {
     x
 }
 
-/// The reason why the times of a calibration's launches are not accepted.
-enum Fault {
-    /// The driver's times or results are impossible.
-    Impossible(String),
-    /// Device times do not grow as wall times do, which other processes may have caused.
-    Growth { wall_ms: f64, device_ms: f64 },
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Impossible(why) => f.write_str(why),
-            Self::Growth { wall_ms, device_ms } => write!(
-                f,
-                "a kernel that took {wall_ms:.1} ms longer by the host's clock took {device_ms:.1} ms longer by the driver's times"
-            ),
-        }
-    }
-}
-
 /// Calibrates a clock. `launch` runs the kernel with the given number of rounds of its outer loop. `reported_ns` is the
 /// resolution that the driver reports, 0 if it reports none.
 fn assess(reported_ns: u64, mut launch: impl FnMut(u32) -> Result<Launch>) -> Result<Calibration> {
@@ -148,7 +117,7 @@ fn assess(reported_ns: u64, mut launch: impl FnMut(u32) -> Result<Launch>) -> Re
     launch(1)?;
     let outer = shortest_work(&mut launch)?;
     let mut launches = [const { Vec::new() }; 3];
-    let mut last = None;
+    let mut last = String::new();
     for _ in 0..ATTEMPTS {
         for _ in 0..ROUNDS {
             for (factor, launches) in FACTORS.iter().zip(&mut launches) {
@@ -157,11 +126,10 @@ fn assess(reported_ns: u64, mut launch: impl FnMut(u32) -> Result<Launch>) -> Re
         }
         match compare(reported_ns, &launches) {
             Ok(calibration) => return Ok(calibration),
-            Err(fault @ Fault::Impossible(_)) => return Ok(Calibration::Rejected(fault.to_string())),
-            Err(fault) => last = Some(fault),
+            Err(growth) => last = growth,
         }
     }
-    Ok(Calibration::Rejected(last.map(|fault| fault.to_string()).unwrap_or_default()))
+    Ok(Calibration::Rejected(last))
 }
 
 /// Returns the number of rounds of the outer loop that take the wall time [`SHORTEST`].
@@ -184,19 +152,18 @@ fn shortest_work(mut launch: impl FnMut(u32) -> Result<Launch>) -> Result<u32> {
 
 /// Compares the device times of launches with their wall times, and returns the result of the calibration. `launches` has the
 /// launches for each amount of work.
-fn compare(reported_ns: u64, launches: &[Vec<Launch>; 3]) -> Result<Calibration, Fault> {
-    let impossible = |why: &str| Err(Fault::Impossible(why.to_owned()));
+///
+/// # Errors
+/// Returns a reason to reject the clock if device times do not grow as wall times do, which other processes may have caused.
+fn compare(reported_ns: u64, launches: &[Vec<Launch>; 3]) -> Result<Calibration, String> {
+    let impossible = |why: &str| Ok(Calibration::Rejected(why.to_owned()));
     let all = || launches.iter().flatten();
     if all().any(|launch| !launch.is_right) {
         return impossible("a kernel was reported as complete that had not run");
     }
-    let mut times = Vec::new();
-    for launch in all() {
-        let Some(device) = launch.device else {
-            return impossible("the driver reports no times of commands");
-        };
-        times.push(device);
-    }
+    let Some(times) = all().map(|launch| launch.device).collect::<Option<Vec<_>>>() else {
+        return impossible("the driver reports no times of commands");
+    };
     let resolution_ns = resolution(reported_ns, &times);
     if resolution_ns > MAX_RESOLUTION_NS {
         return impossible(&format!("the device's clock has steps of {}", format_resolution(resolution_ns)));
@@ -226,15 +193,18 @@ fn compare(reported_ns: u64, launches: &[Vec<Launch>; 3]) -> Result<Calibration,
     let slack = resolution_ns as f64 / wall;
     let slope = slope(&points);
     if !(SLOPE_RANGE.0 - slack..=SLOPE_RANGE.1 + slack).contains(&slope) {
-        return Err(Fault::Growth { wall_ms: wall * 1e-6, device_ms: device * 1e-6 });
+        return Err(format!(
+            "a kernel that took {:.1} ms longer by the host's clock took {:.1} ms longer by the driver's times",
+            wall * 1e-6,
+            device * 1e-6
+        ));
     }
-    let anchor = all().min_by_key(|launch| launch.enqueued.1 - launch.enqueued.0);
-    let anchor = anchor.and_then(|launch| {
-        let (before, after) = launch.enqueued;
-        Some((before + (after - before) / 2, launch.device?.queued))
-    });
-    match anchor {
-        Some(anchor) => Ok(Calibration::Trusted { resolution_ns, anchor }),
+    let pairs = all().map(|launch| launch.enqueued).zip(&times);
+    match pairs.min_by_key(|((before, after), _)| *after - *before) {
+        Some(((before, after), device)) => {
+            let anchor = (before + (after - before) / 2, device.queued);
+            Ok(Calibration::Trusted { resolution_ns, anchor })
+        }
         None => impossible("the driver reports no times of commands"),
     }
 }

@@ -12,6 +12,7 @@ use nvml_wrapper::enum_wrappers::device::Clock;
 use nvml_wrapper::error::NvmlError;
 
 use crate::cl::Device;
+use crate::folders::{entries, numbered_entries};
 use base::device::{ClockSnapshot, DeviceKind, Reading};
 
 /// The folder of the Linux kernel's files about devices.
@@ -76,7 +77,7 @@ impl ClockReader {
     /// # Errors
     /// Returns the reason why they cannot be read, as a sentence.
     pub fn of_processors(sysfs: &Path) -> Result<Self, String> {
-        let cores = folders(&sysfs.join("devices/system/cpu"), "cpu");
+        let cores = numbered_entries(&sysfs.join("devices/system/cpu"), "cpu");
         let files = |name: &str| -> Vec<PathBuf> {
             cores.iter().map(|core| core.join(name)).filter(|file| file.exists()).collect()
         };
@@ -108,7 +109,7 @@ impl ClockReader {
         let levels = folder.join("pp_dpm_sclk");
         if let Ok(text) = fs::read_to_string(&levels) {
             let limit_mhz = text.lines().last().and_then(number);
-            let monitors = folders(&folder.join("hwmon"), "hwmon").into_iter();
+            let monitors = numbered_entries(&folder.join("hwmon"), "hwmon").into_iter();
             let exact = monitors.map(|monitor| monitor.join("freq1_input")).find(|file| file.exists());
             return Ok(match exact {
                 Some(exact) => Self::of_file(exact, 1e6, limit_mhz, Vec::new()),
@@ -123,7 +124,7 @@ impl ClockReader {
             return Ok(Self::of_file(speed, 1.0, read(&xe.join("max_freq")), reasons));
         }
         // i915
-        for card in folders(&folder.join("drm"), "card") {
+        for card in numbered_entries(&folder.join("drm"), "card") {
             let speed = card.join("gt_act_freq_mhz");
             if speed.exists() {
                 let reasons = flags(&card.join("gt/gt0"), "throttle_reason_");
@@ -186,28 +187,13 @@ impl ClockReader {
     }
 }
 
-/// Returns the entries of a folder whose names are `prefix` and a number.
-fn folders(folder: &Path, prefix: &str) -> Vec<PathBuf> {
-    let is_numbered = |path: &PathBuf| {
-        let number = path.file_name().and_then(|name| name.to_str()?.strip_prefix(prefix));
-        number.is_some_and(|number| number.parse::<u32>().is_ok())
-    };
-    entries(folder).filter(is_numbered).collect()
-}
-
 /// Returns the files of a folder whose names begin with `prefix`, each with the rest of its name, except for the summary `status`.
 fn flags(folder: &Path, prefix: &str) -> Vec<(String, PathBuf)> {
     let reason = |path: PathBuf| {
         let name = path.file_name()?.to_str()?.strip_prefix(prefix)?.to_owned();
         (name != "status").then_some((name, path))
     };
-    let mut flags: Vec<_> = entries(folder).filter_map(reason).collect();
-    flags.sort();
-    flags
-}
-
-fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
-    fs::read_dir(folder).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()))
+    entries(folder).into_iter().filter_map(reason).collect()
 }
 
 /// Returns the number in a file: in the line that ends with a star, or else in the first one.
@@ -238,29 +224,14 @@ fn mean(files: &[PathBuf]) -> Option<f64> {
 mod tests {
     use super::*;
     use crate::cl::list_devices;
+    use crate::folders::{Folder, test_folder};
 
-    /// A folder of files as the kernel has them, removed at the end of a test.
-    struct Folder(PathBuf);
-
-    impl Folder {
-        fn new(name: &str) -> Self {
-            let path = std::env::temp_dir().join(format!("clreel-clock-{name}-{}", std::process::id()));
-            fs::create_dir_all(&path).unwrap();
-            Self(path)
-        }
-
-        fn write(&self, files: &[(&str, &str)]) {
-            for (name, text) in files {
-                let path = self.0.join(name);
-                fs::create_dir_all(path.parent().unwrap()).unwrap();
-                fs::write(path, format!("{text}\n")).unwrap();
-            }
-        }
-    }
-
-    impl Drop for Folder {
-        fn drop(&mut self) {
-            let _ = fs::remove_dir_all(&self.0);
+    /// Writes files as the kernel has them into a folder.
+    fn write(folder: &Folder, files: &[(&str, &str)]) {
+        for (name, text) in files {
+            let path = folder.0.join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, format!("{text}\n")).unwrap();
         }
     }
 
@@ -270,25 +241,28 @@ mod tests {
 
     #[test]
     fn the_mean_of_the_processors_is_read() {
-        let folder = Folder::new("processors");
+        let folder = test_folder("clock-processors");
         let sysfs = &folder.0;
         let reason = ClockReader::of_processors(sysfs).unwrap_err();
         assert!(reason.contains("virtual machines"), "{reason}");
         let of = |core: u32, name: &str| format!("devices/system/cpu/cpu{core}/{name}");
         for (core, khz) in [(0, "2000000"), (1, "3000000")] {
-            folder.write(&[
-                (&of(core, "cpufreq/scaling_cur_freq"), khz),
-                (&of(core, "cpufreq/cpuinfo_max_freq"), "3500000"),
-                (&of(core, "cpufreq/scaling_governor"), "powersave"),
-                (&of(core, "thermal_throttle/core_throttle_count"), "7"),
-            ]);
+            write(
+                &folder,
+                &[
+                    (&of(core, "cpufreq/scaling_cur_freq"), khz),
+                    (&of(core, "cpufreq/cpuinfo_max_freq"), "3500000"),
+                    (&of(core, "cpufreq/scaling_governor"), "powersave"),
+                    (&of(core, "thermal_throttle/core_throttle_count"), "7"),
+                ],
+            );
         }
         // This is no core, although its name begins like that of one.
-        folder.write(&[("devices/system/cpu/cpufreq/scaling_cur_freq", "1")]);
+        write(&folder, &[("devices/system/cpu/cpufreq/scaling_cur_freq", "1")]);
         let reader = ClockReader::of_processors(sysfs).unwrap();
         assert_eq!((reader.limit_mhz, reader.governor.as_deref()), (Some(3500.0), Some("powersave")));
         assert_eq!(reader.read(), reading(2500.0, &[]), "what was counted before does not count");
-        folder.write(&[(&of(1, "thermal_throttle/core_throttle_count"), "8")]);
+        write(&folder, &[(&of(1, "thermal_throttle/core_throttle_count"), "8")]);
         assert_eq!(reader.read(), reading(2500.0, &["temperature"]));
         assert_eq!(reader.read(), reading(2500.0, &[]));
     }
@@ -305,44 +279,50 @@ mod tests {
 
     #[test]
     fn the_clock_of_amdgpu_is_read() {
-        let folder = Folder::new("amdgpu");
-        folder.write(&[("pp_dpm_sclk", "0: 500Mhz\n1: 1234Mhz *\n2: 2500Mhz")]);
+        let folder = test_folder("clock-amdgpu");
+        write(&folder, &[("pp_dpm_sclk", "0: 500Mhz\n1: 1234Mhz *\n2: 2500Mhz")]);
         let reader = ClockReader::of_pci_device(&folder.0).unwrap();
         assert_eq!((reader.limit_mhz, reader.read()), (Some(2500.0), reading(1234.0, &[])));
-        folder.write(&[("hwmon/hwmon3/freq1_input", "1871000000")]);
+        write(&folder, &[("hwmon/hwmon3/freq1_input", "1871000000")]);
         let reader = ClockReader::of_pci_device(&folder.0).unwrap();
         assert_eq!((reader.limit_mhz, reader.read()), (Some(2500.0), reading(1871.0, &[])));
     }
 
     #[test]
     fn the_clock_of_i915_is_read() {
-        let folder = Folder::new("i915");
+        let folder = test_folder("clock-i915");
         assert!(ClockReader::of_pci_device(&folder.0).is_err());
-        folder.write(&[
-            ("drm/renderD128/dev", "226:128"),
-            ("drm/card0/gt_act_freq_mhz", "1100"),
-            ("drm/card0/gt_RP0_freq_mhz", "1450"),
-            ("drm/card0/gt/gt0/throttle_reason_status", "1"),
-            ("drm/card0/gt/gt0/throttle_reason_thermal", "1"),
-            ("drm/card0/gt/gt0/throttle_reason_pl1", "1"),
-            ("drm/card0/gt/gt0/throttle_reason_pl2", "0"),
-        ]);
+        write(
+            &folder,
+            &[
+                ("drm/renderD128/dev", "226:128"),
+                ("drm/card0/gt_act_freq_mhz", "1100"),
+                ("drm/card0/gt_RP0_freq_mhz", "1450"),
+                ("drm/card0/gt/gt0/throttle_reason_status", "1"),
+                ("drm/card0/gt/gt0/throttle_reason_thermal", "1"),
+                ("drm/card0/gt/gt0/throttle_reason_pl1", "1"),
+                ("drm/card0/gt/gt0/throttle_reason_pl2", "0"),
+            ],
+        );
         let reader = ClockReader::of_pci_device(&folder.0).unwrap();
         assert_eq!((reader.limit_mhz, reader.read()), (Some(1450.0), reading(1100.0, &["pl1", "thermal"])));
-        folder.write(&[("drm/card0/gt_act_freq_mhz", "0")]);
+        write(&folder, &[("drm/card0/gt_act_freq_mhz", "0")]);
         assert_eq!(reader.read(), None, "it sleeps");
     }
 
     #[test]
     fn the_clock_of_xe_is_read() {
-        let folder = Folder::new("xe");
-        folder.write(&[
-            ("tile0/gt0/freq0/act_freq", "2050"),
-            ("tile0/gt0/freq0/max_freq", "2850"),
-            ("tile0/gt0/freq0/throttle/status", "1"),
-            ("tile0/gt0/freq0/throttle/reason_pl2", "1"),
-            ("tile0/gt0/freq0/throttle/reason_thermal", "0"),
-        ]);
+        let folder = test_folder("clock-xe");
+        write(
+            &folder,
+            &[
+                ("tile0/gt0/freq0/act_freq", "2050"),
+                ("tile0/gt0/freq0/max_freq", "2850"),
+                ("tile0/gt0/freq0/throttle/status", "1"),
+                ("tile0/gt0/freq0/throttle/reason_pl2", "1"),
+                ("tile0/gt0/freq0/throttle/reason_thermal", "0"),
+            ],
+        );
         let reader = ClockReader::of_pci_device(&folder.0).unwrap();
         assert_eq!((reader.limit_mhz, reader.read()), (Some(2850.0), reading(2050.0, &["pl2"])));
     }

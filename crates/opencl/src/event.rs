@@ -7,6 +7,7 @@ use ocl::ffi;
 
 use crate::cl::{Event, Queue, Status, number_of, status_name};
 use crate::crash;
+use crate::transfer::enqueue_failed;
 use base::error::{Error, Result};
 
 pub use base::jobs::Waker;
@@ -61,12 +62,6 @@ pub fn wait_in_queue(queue: &Queue, event: &Event) -> Result<()> {
     let event = event.raw();
     // SAFETY: queue and event are alive and of one context; the list has one event, and none is asked for.
     let code = unsafe { ffi::clEnqueueBarrierWithWaitList(queue.raw(), 1, &event, ptr::null_mut()) };
-    if code == 0 {
-        return Ok(());
-    }
-    Err(Error::new(
-        "A frame could not be handed to the OpenCL device.",
-        format!("The driver returned {}.", status_name(code)),
-        "CLREEL_QUEUES=1 uploads without a queue of its own; 0 shows the movie unfiltered.",
-    ))
+    let hint = "CLREEL_QUEUES=1 uploads without a queue of its own; 0 shows the movie unfiltered.".to_owned();
+    Status::check(code).map_err(|status| Error { hint, ..enqueue_failed(status) })
 }

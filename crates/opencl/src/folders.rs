@@ -37,6 +37,14 @@ impl Drop for Folder {
     }
 }
 
+/// Creates an empty folder for a test.
+#[cfg(test)]
+pub(crate) fn test_folder(name: &str) -> Folder {
+    let path = std::env::temp_dir().join(format!("clreel-{name}-{}", std::process::id()));
+    let _ = fs::remove_dir_all(&path);
+    Folder::create(&path).unwrap()
+}
+
 /// Returns a writable folder for temporary files: the folder of the user's session, the system's folder, `/tmp` or `/dev/shm`,
 /// the first of them that is writable.
 pub(super) fn temporary_folder() -> PathBuf {
@@ -67,7 +75,28 @@ pub(super) fn pocl_cache(variable: impl Fn(&str) -> Option<OsString>) -> Option<
         (None, Some(home)) => PathBuf::from(home).join(".cache"),
         (None, None) => PathBuf::from("/tmp"),
     };
-    if can_be_made(&usual.join("pocl/kcache")) { None } else { private_folder(&temporary_folder()) }
+    // The nearest ancestor that exists decides whether the folder can be made; it may be a file, or a link that leads nowhere.
+    let usual = usual.join("pocl/kcache");
+    let there = usual.ancestors().find(|path| fs::symlink_metadata(path).is_ok());
+    let can_be_made = there.is_some_and(|there| there.is_dir() && is_writable(there));
+    if can_be_made { None } else { private_folder(&temporary_folder()) }
+}
+
+/// Returns the paths of the entries of a folder, sorted; empty if it cannot be read.
+pub(super) fn entries(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut entries: Vec<_> = entries.map(|entry| entry.path()).collect();
+    entries.sort();
+    entries
+}
+
+/// Returns the entries of a folder whose names are `prefix` and a number, sorted by name.
+pub(super) fn numbered_entries(folder: &Path, prefix: &str) -> Vec<PathBuf> {
+    let is_numbered = |path: &PathBuf| {
+        let number = path.file_name().and_then(|name| name.to_str()?.strip_prefix(prefix));
+        number.is_some_and(|number| number.parse::<u32>().is_ok())
+    };
+    entries(folder).into_iter().filter(is_numbered).collect()
 }
 
 /// Creates this user's own folder for PoCL below `parent`, with the same name each time. Returns `None` if the folder cannot be
@@ -91,13 +120,6 @@ fn user_id() -> libc::uid_t {
     unsafe { libc::geteuid() }
 }
 
-/// Returns true if the folder is writable, or can be created and is then writable.
-fn can_be_made(path: &Path) -> bool {
-    // The nearest ancestor that exists decides; it may be a file, or a link that leads nowhere.
-    let there = path.ancestors().find(|path| fs::symlink_metadata(path).is_ok());
-    there.is_some_and(|there| there.is_dir() && is_writable(there))
-}
-
 /// Returns true if this process may create files in the folder.
 fn is_writable(path: &Path) -> bool {
     let Ok(path) = CString::new(OsStr::as_bytes(path.as_os_str())) else { return false };
@@ -111,35 +133,31 @@ mod tests {
 
     #[test]
     fn pocl_gets_another_cache_only_where_its_own_cannot_be_made() {
-        let root = std::env::temp_dir().join(format!("clreel-places-{}", std::process::id()));
-        fs::create_dir_all(&root).unwrap();
+        let Folder(root, _) = &test_folder("places");
         fs::write(root.join("file"), "").unwrap();
         let with = |name: &str, value: &Path| {
             let value = value.as_os_str().to_owned();
             pocl_cache(|asked| (asked == name).then(|| value.clone()))
         };
         assert_eq!(with("XDG_CACHE_HOME", &root.join("not/yet/there")), None);
-        assert_eq!(with("HOME", &root), None);
+        assert_eq!(with("HOME", root), None);
         assert_eq!(with("POCL_CACHE_DIR", &root.join("file")), None, "what the user says stays");
         for other in [with("XDG_CACHE_HOME", &root.join("file")), with("HOME", &root.join("file"))] {
             let other = other.expect("a folder");
             assert!(other.is_dir() && is_writable(&other), "{}", other.display());
         }
-        fs::remove_dir_all(&root).unwrap();
     }
 
     #[test]
     fn a_folder_that_others_may_write_to_is_not_taken() {
         use std::os::unix::fs::PermissionsExt as _;
-        let root = std::env::temp_dir().join(format!("clreel-private-{}", std::process::id()));
-        fs::create_dir_all(&root).unwrap();
-        let made = private_folder(&root).unwrap();
-        assert_eq!(private_folder(&root), Some(made.clone()), "the same each time");
+        let Folder(root, _) = &test_folder("private");
+        let made = private_folder(root).unwrap();
+        assert_eq!(private_folder(root), Some(made.clone()), "the same each time");
         fs::set_permissions(&made, fs::Permissions::from_mode(0o777)).unwrap();
-        assert_eq!(private_folder(&root), None);
+        assert_eq!(private_folder(root), None);
         fs::remove_dir(&made).unwrap();
         std::os::unix::fs::symlink("/tmp", &made).unwrap();
-        assert_eq!(private_folder(&root), None);
-        fs::remove_dir_all(&root).unwrap();
+        assert_eq!(private_folder(root), None);
     }
 }

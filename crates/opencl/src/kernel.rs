@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use ocl::ffi;
 
 use crate::cl::{Answer, Event, Handle, Mem, Program, Queue, Status, WaitList, failed, number_of, text_of};
+use base::device::DeviceInfo;
 use base::error::{Error, ErrorKind, Result};
 
 /// A kernel's argument other than memory.
@@ -45,7 +46,7 @@ impl Value {
 }
 
 /// A kernel's argument.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Argument {
     /// A buffer or an image.
     Memory(Mem),
@@ -62,17 +63,6 @@ impl From<&Mem> for Argument {
 impl From<Value> for Argument {
     fn from(value: Value) -> Self {
         Argument::Value(value)
-    }
-}
-
-impl PartialEq for Argument {
-    /// Returns true if both arguments are the same memory object, or equal values of the same type.
-    fn eq(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Argument::Memory(one), Argument::Memory(other)) => one.raw() == other.raw(),
-            (Argument::Value(one), Argument::Value(other)) => one == other,
-            _ => false,
-        }
     }
 }
 
@@ -103,13 +93,19 @@ impl Kernel {
         Ok(Self { kernel, kept: RefCell::default() })
     }
 
-    /// Creates a kernel from a file that may have been edited. If the driver reports an error, `what` is the first sentence of the
+    /// Creates a kernel of a program that was built for `device` from a file that may have been edited. If the driver reports an error, `what` is the first sentence of the
     /// error.
     ///
     /// # Errors
     /// Returns an error if the file has no kernel of this name, the kernel needs more local memory than the device has, or the
     /// driver reports an error.
-    pub fn from_file(program: &Program, file: &str, name: &str, what: &str) -> Result<Self> {
+    pub fn from_file(
+        program: &Program,
+        device: &DeviceInfo,
+        file: &str,
+        name: &str,
+        what: &str,
+    ) -> Result<Self> {
         let kernel = Self::new(program, name).map_err(|status| {
             if status.0 != ffi::CL_INVALID_KERNEL_NAME {
                 return failed(what, &status);
@@ -120,8 +116,16 @@ impl Kernel {
             Error { kind: ErrorKind::OpenCl(status.0), ..Error::new(what, why, hint) }
         })?;
         // Some drivers abort at the launch instead of returning an error.
-        match kernel.local_memory(program) {
-            Some((wanted, available)) if wanted > available => Err(Error {
+        let wanted = number_of::<u64>(|size, to| {
+            let what = ffi::CL_KERNEL_LOCAL_MEM_SIZE;
+            // The program has one device, which need not be named.
+            let one = ptr::null_mut();
+            // SAFETY: the kernel is alive, and there is room for `size` bytes.
+            unsafe { ffi::clGetKernelWorkGroupInfo(kernel.raw(), one, what, size, to, ptr::null_mut()) }
+        });
+        let available = device.local_memory_bytes;
+        match wanted {
+            Ok(wanted) if available > 0 && wanted > available => Err(Error {
                 kind: ErrorKind::OpenCl(ffi::CL_OUT_OF_RESOURCES),
                 ..Error::new(
                     format!("The kernel '{name}' in {file} needs more local memory than the device has."),
@@ -133,31 +137,6 @@ impl Kernel {
             }),
             _ => Ok(kernel),
         }
-    }
-
-    /// Returns the bytes of local memory that a work-group of the kernel needs, without arguments that were not set, and the
-    /// bytes that the device has; `None` if the kernel needs none, or the driver reports none.
-    fn local_memory(&self, program: &Program) -> Option<(u64, u64)> {
-        let wanted = number_of::<u64>(|size, to| {
-            let what = ffi::CL_KERNEL_LOCAL_MEM_SIZE;
-            // The program has one device, which need not be named.
-            let device = ptr::null_mut();
-            // SAFETY: the kernel is alive, and there is room for `size` bytes.
-            unsafe { ffi::clGetKernelWorkGroupInfo(self.raw(), device, what, size, to, ptr::null_mut()) }
-        });
-        let wanted = wanted.ok().filter(|bytes| *bytes > 0)?;
-        let device = number_of::<usize>(|size, to| {
-            // SAFETY: the program is alive, and there is room for its one device.
-            unsafe {
-                ffi::clGetProgramInfo(program.raw(), ffi::CL_PROGRAM_DEVICES, size, to, ptr::null_mut())
-            }
-        });
-        let device = device.ok()? as *mut c_void;
-        let available = number_of::<u64>(|size, to| {
-            // SAFETY: the device is alive, and there is room for `size` bytes.
-            unsafe { ffi::clGetDeviceInfo(device, ffi::CL_DEVICE_LOCAL_MEM_SIZE, size, to, ptr::null_mut()) }
-        });
-        Some((wanted, available.ok().filter(|bytes| *bytes > 0)?))
     }
 
     /// Sets the argument at `index` for all later launches, unless it already has this value.

@@ -49,16 +49,15 @@ fn check_offset(cl: &ClContext, whole: &Buffer, value: u8) -> Result<()> {
     let mut bytes = vec![0; 3 * SUB_BUFFER_BYTES];
     let failed = |e| failed("A picture could not be copied from the device.", &e);
     whole.read(&cl.queue, &mut bytes).map_err(failed)?;
-    let right = |(at, byte): (usize, &u8)| {
-        *byte == if (SUB_BUFFER_BYTES..2 * SUB_BUFFER_BYTES).contains(&at) { value } else { 0 }
+    let has = |value| {
+        let expected = |at| if (SUB_BUFFER_BYTES..2 * SUB_BUFFER_BYTES).contains(&at) { value } else { 0 };
+        bytes.iter().enumerate().all(|(at, byte)| *byte == expected(at))
     };
-    if bytes.iter().enumerate().all(right) {
+    if has(value) {
         return Ok(());
     }
-    // True if all bytes have the values of the step before, since the kernel did not run at all.
-    let has_not_run =
-        |(at, byte): (usize, &u8)| *byte == u8::from((SUB_BUFFER_BYTES..2 * SUB_BUFFER_BYTES).contains(&at));
-    let why = match value > 1 && bytes.iter().enumerate().all(has_not_run) {
+    // If all bytes have the values of the step before, the kernel did not run at all.
+    let why = match value > 1 && has(1) {
         true => "It reports a kernel as complete that has not run.",
         false => {
             "It ignores the offset of sub-buffers (clCreateSubBuffer), so checks would blame the kernels."

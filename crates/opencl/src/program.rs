@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::ffi::{CStr, CString};
+use std::ffi::CString;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
@@ -97,7 +97,11 @@ pub fn build_text(cl: &ClContext, file: &str, text: &str, options: &str) -> Resu
     let event = |name| [Event::since(name, began).with(format!("{file} {}", input.options()))];
     let _building = crash::mark_building(file, &cl.device.info.name, &input.options());
     let kept = binary_file.as_ref().and_then(BinaryFile::get);
-    if let Some(program) = kept.and_then(|binary| load_binary(cl, &binary, &input.options)) {
+    let load = |binary: Vec<u8>| {
+        let program = Program::from_binary(&cl.context, &cl.device, &binary)?;
+        program.build(&cl.device, &input.options).map(|()| program)
+    };
+    if let Some(Ok(program)) = kept.map(|binary| watched(|| load(binary))) {
         log::record(|| event("load"));
         return Ok(program);
     }
@@ -191,15 +195,6 @@ pub fn binary_and_log(cl: &ClContext, file: &str, options: &str) -> Result<(Vec<
 fn unique_number() -> u128 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     now.map_or(0, |since| since.as_nanos()) << 32 | u128::from(std::process::id())
-}
-
-/// Creates a program from a binary; `None` if the driver does not accept the binary.
-fn load_binary(cl: &ClContext, binary: &[u8], options: &CStr) -> Option<Program> {
-    let built = || {
-        let program = Program::from_binary(&cl.context, &cl.device, binary)?;
-        program.build(&cl.device, options).map(|()| program)
-    };
-    watched(built).ok()
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::folders;
 use crate::includes;
 use base::error::{Error, ErrorKind, Result};
 use base::load::{self, Unread};
@@ -288,10 +289,7 @@ pub fn paths(folder: &Path) -> Vec<PathBuf> {
 /// Calls `visit` for the subfolders of a folder, also behind symbolic links, and for its kernel files. Kernel files are passed with
 /// their name, such as `box_filter/01_naive.cl`, subfolders with `None`.
 fn visit_files(folder: &Path, prefix: &str, depth: usize, visit: &mut impl FnMut(&Path, Option<&str>)) {
-    let Ok(entries) = std::fs::read_dir(folder) else { return };
-    let mut entries: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-    entries.sort();
-    for path in entries {
+    for path in folders::entries(folder) {
         let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
         let name = format!("{prefix}{name}");
         if is_kernel_file(&path) {
@@ -354,8 +352,8 @@ mod tests {
 
     #[test]
     fn a_folder_is_read_once_and_what_is_built_in_is_no_change() {
-        let root = std::env::temp_dir().join(format!("clreel-sources-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&root);
+        let folder = folders::test_folder("sources");
+        let root = folder.0.join("kernels");
         assert!(Sources::read(&root).is_err());
         write_built_in(&root).unwrap();
         assert!(write_built_in(&root).is_err(), "nothing is written over");
@@ -373,22 +371,19 @@ mod tests {
         std::fs::remove_file(&flat).unwrap();
         assert_eq!(second.text("box_filter/03_flat.cl").unwrap(), "mine", "it was read before");
         let copy = root.with_extension("copy");
-        let _ = std::fs::remove_dir_all(&copy);
         second.write(&copy).unwrap();
         assert!(second.write(&copy).is_err(), "nothing is written over");
         let copied = Sources::read(&copy).unwrap();
         assert_eq!(copied.changed_since(&second), ["common/mean.clh"], "all but what is no text");
-        std::fs::remove_dir_all(&copy).unwrap();
         let third = Sources::read(&root).unwrap();
         assert_eq!(third.text("box_filter/03_flat.cl"), Sources::default().text("box_filter/03_flat.cl"));
-        std::fs::remove_dir_all(&root).unwrap();
     }
 
     #[test]
     fn a_header_that_is_a_link_out_of_the_folder_is_not_read() {
         use std::os::unix::fs::symlink;
-        let root = std::env::temp_dir().join(format!("clreel-links-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&root);
+        let folder = folders::test_folder("links");
+        let root = &folder.0;
         let kernels = root.join("kernels");
         std::fs::create_dir_all(kernels.join("common")).unwrap();
         std::fs::create_dir(root.join("out")).unwrap();
@@ -412,7 +407,6 @@ mod tests {
                 assert_eq!(error.why, "It is a link that leaves the folder of kernels.", "{name}");
             }
         }
-        std::fs::remove_dir_all(&root).unwrap();
     }
 
     #[test]
@@ -452,14 +446,14 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_has_a_hint() {
-        let folder = std::env::temp_dir().join(format!("clreel-kernels-{}", std::process::id()));
+        let root = folders::test_folder("kernels");
+        let folder = root.0.join("kernels");
         let error = Sources::read(&folder).unwrap_err();
         assert_eq!(error.kind, ErrorKind::KernelsUnreadable);
         assert!(error.hint.contains("Name another folder. To use the built-in kernels, "), "{error}");
         std::fs::create_dir_all(folder.join("common")).unwrap();
         std::fs::write(folder.join("common/mean.clh"), [0xff, 0xfe]).unwrap();
         let error = Sources::read(&folder).unwrap().text("common/mean.clh").unwrap_err();
-        std::fs::remove_dir_all(&folder).unwrap();
         assert_eq!(error.kind, ErrorKind::KernelsUnreadable);
         assert!(error.hint.contains("Correct or delete it. "), "{error}");
         let unreadable = Sources::from(Err(error.clone()));

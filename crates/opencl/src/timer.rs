@@ -78,8 +78,12 @@ fn min_ns(event: &Event) -> u64 {
     });
     match command {
         Ok(ffi::CL_COMMAND_NDRANGE_KERNEL) => MIN_KERNEL_NS,
-        Ok(ffi::CL_COMMAND_COPY_BUFFER | ffi::CL_COMMAND_COPY_IMAGE) => MIN_COPY_NS,
-        Ok(ffi::CL_COMMAND_COPY_IMAGE_TO_BUFFER | ffi::CL_COMMAND_COPY_BUFFER_TO_IMAGE) => MIN_COPY_NS,
+        Ok(
+            ffi::CL_COMMAND_COPY_BUFFER
+            | ffi::CL_COMMAND_COPY_IMAGE
+            | ffi::CL_COMMAND_COPY_IMAGE_TO_BUFFER
+            | ffi::CL_COMMAND_COPY_BUFFER_TO_IMAGE,
+        ) => MIN_COPY_NS,
         _ => 0,
     }
 }
@@ -90,21 +94,13 @@ pub fn ms((from, to): (u64, u64)) -> f64 {
 }
 
 /// Returns the time that a completed command ran on the device, from START to END, in milliseconds; NaN if the driver reports an
-/// impossible time.
-///
-/// # Errors
-/// Returns an error if the driver reports no times.
-pub fn device_ms(event: &Event) -> Result<f64> {
-    device_ms_within(event, None)
-}
-
-/// Returns the time of a command as [`device_ms`] does; NaN also if it is longer than `within`, the wall time around the command.
+/// impossible time, or one that is longer than `within`, the wall time around the command.
 ///
 /// # Errors
 /// Returns an error if the driver reports no times.
 pub fn device_ms_within(event: &Event, within: Option<Duration>) -> Result<f64> {
     let span = span_ns(event)?;
-    Ok(plausible_span(event, span, within).map_or(f64::NAN, ms))
+    Ok(if is_possible(span, within, || min_ns(event)) { ms(span) } else { f64::NAN })
 }
 
 /// Returns the time that a completed command waited before it ran, from QUEUED to START, in milliseconds; `None` if the driver
@@ -115,26 +111,20 @@ pub fn dispatch_ms(event: &Event, within: Duration) -> Result<Option<f64>> {
     Ok(is_possible(span, Some(within), || 0).then(|| ms(span)))
 }
 
-/// Returns the two timestamps of a command if they are plausible; otherwise `None`.
-fn plausible_span(event: &Event, span: (u64, u64), within: Option<Duration>) -> Option<(u64, u64)> {
-    is_possible(span, within, || min_ns(event)).then_some(span)
-}
-
 /// Returns the timestamps START and END of a completed command in nanoseconds of the device's clock, as the driver reports them.
-pub fn span_ns(event: &Event) -> Result<(u64, u64)> {
+fn span_ns(event: &Event) -> Result<(u64, u64)> {
     let start = nanoseconds(event, ffi::CL_PROFILING_COMMAND_START)?;
     Ok((start, nanoseconds(event, ffi::CL_PROFILING_COMMAND_END)?))
 }
 
-/// Returns the timestamps START and END as [`span_ns`] does. Returns `None` if the driver reports none or impossible ones, such
+/// Returns the timestamps START and END of a completed command in nanoseconds of the device's clock. Returns `None` if the driver reports none or impossible ones, such
 /// as zeros for a handover between OpenCL and OpenGL, if the calibration of `clock` has rejected device times, or if the time
 /// is too short for the resolution of `clock`. `within` is the wall time around the command, if it is known.
 pub fn known_span_ns(event: &Event, clock: &Clock, within: Option<Duration>) -> Option<(u64, u64)> {
-    if !clock.is_usable() {
-        return None;
-    }
-    let span = plausible_span(event, span_ns(event).ok()?, within)?;
-    clock.resolves(span.1.saturating_sub(span.0) as f64).then_some(span)
+    let span = clock.is_usable().then(|| span_ns(event).ok())??;
+    let is_known =
+        is_possible(span, within, || min_ns(event)) && clock.resolves(span.1.saturating_sub(span.0) as f64);
+    is_known.then_some(span)
 }
 
 /// The conversion from timestamps of a device's clock to the host's time. No conversion is known before the first call of

@@ -9,7 +9,7 @@ use crate::memory::Picture;
 use base::error::{Error, Result};
 
 /// Returns the error for when a command that transfers a frame cannot be enqueued.
-fn enqueue_failed(status: Status) -> Error {
+pub(crate) fn enqueue_failed(status: Status) -> Error {
     Error::new(
         "A frame could not be handed to the OpenCL device.",
         format!("The driver returned {}.", status_name(status.0)),

@@ -11,7 +11,7 @@ use super::crash::PRINT_TIME;
 use super::sandbox::{CHECK_INTERVAL, Limit, MIN_STOPPED_TIME, PREPARATION, TIMES_PREDICTED};
 use base::error::Error;
 use base::{cleanup, exit};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 /// An operation that a thread waits for, such as a driver call.
 #[derive(Debug, Clone)]
@@ -30,10 +30,6 @@ struct Work {
 /// All running operations, in the order in which they began: the last entry of a thread is its innermost operation.
 static RUNNING_WORK: Mutex<Vec<Work>> = Mutex::new(Vec::new());
 
-fn running_work() -> MutexGuard<'static, Vec<Work>> {
-    RUNNING_WORK.lock()
-}
-
 /// A guard that keeps an operation of the calling thread in the list of running operations until the guard is dropped.
 #[derive(Debug)]
 pub struct WorkGuard(Option<ThreadId>);
@@ -46,7 +42,7 @@ fn begin(
     is_sandboxed: bool,
 ) -> WorkGuard {
     let thread = std::thread::current().id();
-    let mut all = running_work();
+    let mut all = RUNNING_WORK.lock();
     let outer = || all.iter().rev().find(|work| work.thread == thread).map(|work| work.device.clone());
     let Some(device) = device.map(str::to_owned).or_else(outer) else { return WorkGuard(None) };
     all.push(Work { thread, device, what, predicted, is_sandboxed, since: Instant::now() });
@@ -84,7 +80,7 @@ pub fn on_host() -> WorkGuard {
 /// Restarts the timeout of this thread's innermost operation. Call it when the driver has returned.
 pub fn progress() {
     let thread = std::thread::current().id();
-    if let Some(work) = running_work().iter_mut().rev().find(|work| work.thread == thread) {
+    if let Some(work) = RUNNING_WORK.lock().iter_mut().rev().find(|work| work.thread == thread) {
         work.since = Instant::now();
     }
 }
@@ -93,7 +89,7 @@ impl Drop for WorkGuard {
     fn drop(&mut self) {
         let Some(thread) = self.0 else { return };
         {
-            let mut all = running_work();
+            let mut all = RUNNING_WORK.lock();
             if let Some(at) = all.iter().rposition(|work| work.thread == thread) {
                 all.remove(at);
             }
@@ -164,7 +160,7 @@ pub fn longest_overdue(
     after: Duration,
     matters: impl Fn(&str) -> bool,
 ) -> Option<(String, &'static str, Duration)> {
-    let (all, now) = (running_work(), Instant::now());
+    let (all, now) = (RUNNING_WORK.lock(), Instant::now());
     let is_silent = |predicted: Duration, waited: Duration| match predicted {
         PREPARATION => Limit::new(None, Duration::ZERO).exceeded_by(waited).is_some(),
         _ => waited > after.max(predicted.saturating_mul(TIMES_PREDICTED)),
@@ -179,8 +175,12 @@ pub fn longest_overdue(
 /// Returns the time at which [`longest_overdue`] should be called next; `None` if no operation is running.
 pub fn next_check(after: Duration) -> Option<Instant> {
     let now = Instant::now();
-    let due =
-        running_work().iter().filter(|work| work.predicted.is_some()).map(|work| work.since + after).min();
+    let due = RUNNING_WORK
+        .lock()
+        .iter()
+        .filter(|work| work.predicted.is_some())
+        .map(|work| work.since + after)
+        .min();
     due.map(|due| due.max(now + CHECK_INTERVAL))
 }
 
@@ -209,7 +209,7 @@ pub fn end_process_after(timeout: Option<Duration>) {
             std::thread::sleep(CHECK_INTERVAL);
             let passed = looked.elapsed();
             looked += passed;
-            let mut all = running_work();
+            let mut all = RUNNING_WORK.lock();
             if passed > MIN_STOPPED_TIME {
                 all.iter_mut().for_each(|work| work.since = (work.since + passed).min(looked));
             }
@@ -231,8 +231,9 @@ mod tests {
     #[test]
     fn the_innermost_work_counts_and_the_outer_one_begins_anew() {
         let me = std::thread::current().id();
-        let mine =
-            || -> Vec<Work> { running_work().iter().filter(|work| work.thread == me).cloned().collect() };
+        let mine = || -> Vec<Work> {
+            RUNNING_WORK.lock().iter().filter(|work| work.thread == me).cloned().collect()
+        };
         let name = || {
             let now = Instant::now() + Duration::from_secs(5);
             let all = mine();

@@ -12,7 +12,7 @@ use crate::cli::live::Step;
 use base::device::MachineCode;
 use ladder::results::{DeviceReport, Report};
 use opencl::cl::ClContext;
-use opencl::sandbox::{Event, Sandbox};
+use opencl::sandbox::Sandbox;
 use opencl::{drivers, machine_code, program};
 use overlay::{Benchmark, BenchmarkFrame, JobState, Lab, LabCode, Source};
 
@@ -236,12 +236,12 @@ fn follow(
     let mut bench = bench.map_err(|e| failed(format!("Its process could not be started: {e}.")))?;
     while !worker.reporter.is_cancelled() {
         match bench.receive::<Step<Report>>(CANCEL_CHECK_INTERVAL) {
-            Event::Silence => {}
-            Event::End(ending) => {
+            Ok(None) => {}
+            Err(ending) => {
                 let error = ending.error().and_then(|error| error.lines().next());
                 return Err(failed(error.map_or_else(|| format!("Its process {ending}."), str::to_owned)));
             }
-            Event::Message(step, _) => {
+            Ok(Some((step, _))) => {
                 let Step { done, steps, next, results } = of_device(step, device).map_err(failed)?;
                 worker.reporter.report(((done, steps), results));
                 let Some(next) = next else { return Ok(Some(())) };

@@ -63,7 +63,8 @@ pub(super) fn build(cl: &ClContext, source: &KernelSource, options: &str) -> Res
     let program = program::build(cl, file, options)?;
     let kernel_program = KernelProgram { program, name, number: unique_number() };
     let what = format!("The kernel '{name}' in {file} could not be made.");
-    expect_types(&Kernel::from_file(&kernel_program.program, file, name, &what)?, file, types)?;
+    let kernel = Kernel::from_file(&kernel_program.program, &cl.device.info, file, name, &what)?;
+    expect_types(&kernel, file, types)?;
     Ok(kernel_program)
 }
 

@@ -37,6 +37,12 @@ impl Mem {
     }
 }
 
+impl PartialEq for Mem {
+    fn eq(&self, other: &Self) -> bool {
+        self.raw() == other.raw()
+    }
+}
+
 /// A buffer of bytes in a device's memory. Clones share the memory.
 #[derive(Debug, Clone)]
 pub struct Buffer {
@@ -141,9 +147,6 @@ impl Buffer {
     /// # Errors
     /// Returns an error if there are more bytes than the buffer has, or the driver reports an error.
     pub fn write(&self, queue: &Queue, bytes: &[u8]) -> Answer<()> {
-        if bytes.len() > self.len {
-            return Err(Status(CL_INVALID_VALUE));
-        }
         // SAFETY: the call waits.
         unsafe { self.enqueue_write(queue, bytes, true) }.map(drop)
     }
@@ -153,9 +156,6 @@ impl Buffer {
     /// # Errors
     /// Returns an error if there are more bytes than the buffer has, or the driver reports an error.
     pub fn read(&self, queue: &Queue, bytes: &mut [u8]) -> Answer<()> {
-        if bytes.len() > self.len {
-            return Err(Status(CL_INVALID_VALUE));
-        }
         // SAFETY: the call waits.
         unsafe { self.enqueue_read(queue, bytes, true) }.map(drop)
     }

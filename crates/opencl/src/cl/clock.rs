@@ -34,25 +34,12 @@ impl Clock {
 
     /// Returns true if no calibration has rejected the device's times.
     pub fn is_usable(&self) -> bool {
-        self.rejection().is_none()
-    }
-
-    /// Returns the reason why wall times are used instead of device times, as a clause that follows "since"; `None` if device
-    /// times are used.
-    pub fn rejection(&self) -> Option<&str> {
-        match self.calibration() {
-            Some(Calibration::Rejected(why)) => Some(why),
-            _ => None,
-        }
+        !matches!(self.calibration(), Some(Calibration::Rejected(_)))
     }
 
     /// Returns true if a device time in nanoseconds is long enough to be accurate with the resolution of the device's clock.
     pub fn resolves(&self, ns: f64) -> bool {
-        match self.calibration() {
-            Some(Calibration::Trusted { resolution_ns, .. }) => ns >= MIN_STEPS * *resolution_ns as f64,
-            Some(Calibration::Rejected(_)) => false,
-            None => true,
-        }
+        self.is_usable() && self.resolution_ns().is_none_or(|steps| ns >= MIN_STEPS * steps as f64)
     }
 
     /// Returns the resolution of the device's clock in nanoseconds; `None` if it is not calibrated or not trusted.

@@ -26,11 +26,6 @@ pub struct Device {
 }
 
 impl Device {
-    /// Returns the resolution of the device's clock in nanoseconds, as the driver reports it; 0 if it does not.
-    pub(crate) fn timer_resolution_ns(&self) -> u64 {
-        self.number::<usize>(ffi::CL_DEVICE_PROFILING_TIMER_RESOLUTION).unwrap_or(0) as u64
-    }
-
     /// Queries a numeric property (`CL_DEVICE_…`); `T` must have the size that OpenCL specifies. `None` if the driver does not
     /// report it.
     pub fn number<T: Number>(&self, what: ffi::cl_device_info) -> Option<T> {
@@ -76,7 +71,7 @@ pub fn list() -> Listing {
         unsafe { ffi::clGetPlatformIDs(room, ids, count) }
     });
     drivers::remove_folder();
-    let Listing { mut devices, mut unusable } = Listing::default();
+    let (mut devices, mut unusable) = (Vec::new(), Vec::new());
     for platform in platforms.unwrap_or_default() {
         let name = text_of(|size, to, length| {
             // SAFETY: the platform is one that the driver has named, and there is room for `size` bytes.
@@ -97,15 +92,9 @@ pub fn list() -> Listing {
             }
         }
     }
-    name_twins(&mut devices);
-    Listing { devices, unusable }
-}
-
-/// Appends the PCI address to the name of each device that shares its name with another device of the same platform. A device whose
-/// driver does not report the address keeps its name.
-fn name_twins(devices: &mut [Device]) {
+    // Devices of the same platform that share their name get the PCI address appended, if it is known.
     let names: Vec<_> =
-        devices.iter().map(|device| (device.info.platform.clone(), device.info.name.clone())).collect();
+        devices.iter().map(|one| (one.info.platform.clone(), one.info.name.clone())).collect();
     for (device, name) in devices.iter_mut().zip(&names) {
         if names.iter().filter(|other| *other == name).count() > 1
             && let Some(address) = &device.info.pci_address
@@ -113,6 +102,7 @@ fn name_twins(devices: &mut [Device]) {
             device.info.name = format!("{} ({address})", device.info.name);
         }
     }
+    Listing { devices, unusable }
 }
 
 /// Returns the handles that a function `clGet…IDs` lists. `ask` calls that function with a capacity, the address of an array with

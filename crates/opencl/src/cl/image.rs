@@ -17,24 +17,6 @@ pub enum Channel {
     Uint16,
 }
 
-impl Channel {
-    /// Returns OpenCL's description of RGBA pixels with this data type.
-    fn image_format(self) -> ffi::cl_image_format {
-        let kind = match self {
-            Channel::Unorm8 => ffi::CL_UNORM_INT8,
-            Channel::Uint16 => ffi::CL_UNSIGNED_INT16,
-        };
-        ffi::cl_image_format { image_channel_order: ffi::CL_RGBA, image_channel_data_type: kind }
-    }
-
-    fn pixel_bytes(self) -> usize {
-        match self {
-            Channel::Unorm8 => 4,
-            Channel::Uint16 => 8,
-        }
-    }
-}
-
 /// A two-dimensional image in a device's memory. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Image {
@@ -56,7 +38,7 @@ impl Image {
         size: (usize, usize),
     ) -> Answer<Self> {
         // SAFETY: no host memory is involved.
-        unsafe { Shape { channel, size }.image(context, flags & !CL_MEM_USE_HOST_PTR, ptr::null_mut()) }
+        unsafe { Self::create(context, flags & !CL_MEM_USE_HOST_PTR, channel, size, ptr::null_mut()) }
     }
 
     /// Creates an image of `size` pixels (width and height) that uses host memory in place (`CL_MEM_USE_HOST_PTR`).
@@ -73,7 +55,47 @@ impl Image {
         host: *mut u8,
     ) -> Answer<Self> {
         // SAFETY: the caller vouches for the memory.
-        unsafe { Shape { channel, size }.image(context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, host) }
+        unsafe { Self::create(context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, channel, size, host) }
+    }
+
+    /// Creates an image of `size` pixels (width and height).
+    ///
+    /// # Errors
+    /// Returns an error if there is no memory, or the driver reports an error.
+    ///
+    /// # Safety
+    /// `host` must fit `flags`: it must be null, or hold the whole image.
+    unsafe fn create(
+        context: &Context,
+        flags: MemFlags,
+        channel: Channel,
+        (width, height): (usize, usize),
+        host: *mut u8,
+    ) -> Answer<Self> {
+        let shape = ffi::cl_image_desc {
+            image_type: ffi::CL_MEM_OBJECT_IMAGE2D,
+            image_width: width,
+            image_height: height,
+            image_depth: 1,
+            image_array_size: 0,
+            image_row_pitch: 0,
+            image_slice_pitch: 0,
+            num_mip_levels: 0,
+            num_samples: 0,
+            buffer: ptr::null_mut(),
+        };
+        let (kind, pixel_bytes) = match channel {
+            Channel::Unorm8 => (ffi::CL_UNORM_INT8, 4),
+            Channel::Uint16 => (ffi::CL_UNSIGNED_INT16, 8),
+        };
+        let format =
+            ffi::cl_image_format { image_channel_order: ffi::CL_RGBA, image_channel_data_type: kind };
+        let context = context.raw();
+        // SAFETY: the context is alive, the description has no pitch and no parent, and the caller vouches for the memory.
+        let mem = unsafe {
+            Mem::create(|status| ffi::clCreateImage(context, flags, &format, &shape, host.cast(), status))
+        }?;
+        Ok(Self { mem, region: [width, height, 1], pixel_bytes })
     }
 
     /// Creates an image that shares the OpenGL texture `texture`, which has `size` pixels (width and height) of `pixel_bytes`
@@ -257,40 +279,3 @@ impl Image {
 const ORIGIN: [usize; 3] = [0; 3];
 /// OpenGL's constant `GL_TEXTURE_2D`.
 const TEXTURE_2D: u32 = 0x0de1;
-
-/// The shape of an image: the data type of its channels, and its width and height in pixels.
-struct Shape {
-    channel: Channel,
-    size: (usize, usize),
-}
-
-impl Shape {
-    /// Creates an image of this shape.
-    ///
-    /// # Errors
-    /// Returns an error if there is no memory, or the driver reports an error.
-    ///
-    /// # Safety
-    /// `host` must fit `flags`: it must be null, or hold the whole image.
-    unsafe fn image(self, context: &Context, flags: MemFlags, host: *mut u8) -> Answer<Image> {
-        let Self { channel, size: (width, height) } = self;
-        let shape = ffi::cl_image_desc {
-            image_type: ffi::CL_MEM_OBJECT_IMAGE2D,
-            image_width: width,
-            image_height: height,
-            image_depth: 1,
-            image_array_size: 0,
-            image_row_pitch: 0,
-            image_slice_pitch: 0,
-            num_mip_levels: 0,
-            num_samples: 0,
-            buffer: ptr::null_mut(),
-        };
-        let (context, format) = (context.raw(), channel.image_format());
-        // SAFETY: the context is alive, the description has no pitch and no parent, and the caller vouches for the memory.
-        let mem = unsafe {
-            Mem::create(|status| ffi::clCreateImage(context, flags, &format, &shape, host.cast(), status))
-        }?;
-        Ok(Image { mem, region: [width, height, 1], pixel_bytes: channel.pixel_bytes() })
-    }
-}

@@ -74,7 +74,7 @@ impl ClContext {
     /// Returns an error if the driver makes no queue, or is older than OpenCL 1.2.
     pub fn from_context(device: &Device, context: Context, sources: Sources) -> Result<Self> {
         // Such a driver may lack functions of later versions, which must not be called then.
-        if is_before_1_2(&device.info.version) {
+        if device.info.opencl_version().is_some_and(|version| version < (1, 2)) {
             let why = format!("It supports {}, and clreel needs OpenCL 1.2.", device.info.version);
             return Err(unusable_error(device, why));
         }
@@ -153,35 +153,10 @@ fn unusable_error(device: &Device, why: String) -> Error {
     )
 }
 
-/// Returns true if a device's OpenCL version string, such as "OpenCL 3.0 PoCL", is below 1.2; false if the string has another
-/// format.
-fn is_before_1_2(version: &str) -> bool {
-    let numbers = version.strip_prefix("OpenCL ").and_then(|rest| rest.split_whitespace().next());
-    let numbers = numbers.and_then(|numbers| numbers.split_once('.'));
-    let number = |text: &str| text.parse::<u32>().ok();
-    let numbers = numbers.and_then(|(major, minor)| number(major).zip(number(minor)));
-    numbers.is_some_and(|numbers| numbers < (1, 2))
-}
-
 /// Submits the commands in the queue to the device.
 ///
 /// # Errors
 /// Returns an error if the driver reports one.
 pub fn flush(queue: &Queue) -> Result<()> {
     queue.flush().map_err(|e| failed("The OpenCL queue could not be started.", &e))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_before_1_2;
-
-    #[test]
-    fn drivers_older_than_opencl_1_2_are_known() {
-        for old in ["OpenCL 1.0 ", "OpenCL 1.1 Mesa 20.3", "OpenCL 1.1"] {
-            assert!(is_before_1_2(old), "{old}");
-        }
-        for new in ["OpenCL 1.2 ", "OpenCL 2.0 AMD", "OpenCL 3.0 PoCL HSTR: cpu", "OpenCL 1.10", "", "1.1"] {
-            assert!(!is_before_1_2(new), "{new}");
-        }
-    }
 }

@@ -47,6 +47,6 @@ pub unsafe fn event_of_fence(device: &Device, context: &Context, fence: *mut c_v
     // SAFETY: the context is alive, and the caller vouches for the fence. The reference that comes back is given away.
     unsafe {
         let raw = create(context.raw(), fence, &mut status);
-        Handle::new(raw, status, ffi::clReleaseEvent).map(Event::from_handle)
+        Handle::new(raw, status, ffi::clReleaseEvent).map(Event)
     }
 }

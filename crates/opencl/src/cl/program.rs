@@ -12,12 +12,11 @@ use super::status::{Answer, Status};
 use base::memory::zeroed;
 
 /// The failure to compile a program.
-#[derive(Debug)]
 pub(crate) struct Refused {
     /// The status of the call that failed.
-    pub(crate) status: Status,
+    pub status: Status,
     /// The compiler's log; empty if the driver gives none.
-    pub(crate) log: String,
+    pub log: String,
 }
 
 impl From<Status> for Refused {
@@ -31,20 +30,6 @@ impl From<Status> for Refused {
 pub struct Program(Handle);
 
 impl Program {
-    /// Creates a program from source text, without building it.
-    ///
-    /// # Errors
-    /// Returns an error if the driver reports one.
-    pub fn from_source(context: &Context, text: &CStr) -> Answer<Self> {
-        let (start, len) = (text.as_ptr(), text.to_bytes().len());
-        let mut status = 0;
-        // SAFETY: the context is alive, and there is one text of this length. The reference that comes back is given away.
-        unsafe {
-            let raw = ffi::clCreateProgramWithSource(context.raw(), 1, &start, &len, &mut status);
-            Handle::new(raw, status, ffi::clReleaseProgram).map(Self)
-        }
-    }
-
     /// Compiles a program for the device, and waits until it is built. Returns it with the compiler's log.
     ///
     /// # Errors
@@ -55,7 +40,13 @@ impl Program {
         source: &CStr,
         options: &CStr,
     ) -> Result<(Self, String), Refused> {
-        let program = Self::from_source(context, source)?;
+        let (start, len) = (source.as_ptr(), source.to_bytes().len());
+        let mut status = 0;
+        // SAFETY: the context is alive, and there is one text of this length. The reference that comes back is given away.
+        let program = unsafe {
+            let raw = ffi::clCreateProgramWithSource(context.raw(), 1, &start, &len, &mut status);
+            Handle::new(raw, status, ffi::clReleaseProgram).map(Self)
+        }?;
         let built = program.build(device, options);
         let log = program.build_log(device);
         match built {
@@ -129,10 +120,10 @@ impl Program {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct CompilerInput {
     /// The text of the file with the files that it includes.
-    pub(crate) text: String,
+    pub text: String,
     /// The text as it is passed to the compiler.
-    pub(crate) source: CString,
-    pub(crate) options: CString,
+    pub source: CString,
+    pub options: CString,
 }
 
 /// A compiled program with its whole text and its options, for [`ClContext::with_compiled`](super::ClContext::with_compiled).

@@ -97,7 +97,7 @@ impl Queue {
 
 /// The event of an enqueued command, from which its state and its times can be queried. Clones share it.
 #[derive(Debug, Clone)]
-pub struct Event(Handle);
+pub struct Event(pub(super) Handle);
 
 impl Event {
     /// Enqueues a command and returns its event. `enqueue` calls a function `clEnqueue…` with the address for the event.
@@ -109,10 +109,6 @@ impl Event {
         let status = enqueue(&mut raw);
         // SAFETY: the driver has put an event there with one reference, or nothing.
         unsafe { Handle::new(raw, status, ffi::clReleaseEvent) }.map(Self)
-    }
-
-    pub(super) fn from_handle(handle: Handle) -> Self {
-        Self(handle)
     }
 
     /// Waits until the command of this event is complete.

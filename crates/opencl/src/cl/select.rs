@@ -38,39 +38,33 @@ pub fn select_device(devices: &[Device], sel: Option<&str>) -> Result<Device> {
 /// # Errors
 /// Returns an error as [`select_device`] does.
 pub fn select(devices: &[Device], sel: Option<&str>) -> Result<Selection> {
-    let Some(first) = devices.first() else {
-        return Err(no_device());
-    };
+    let Some(first) = devices.first() else { return Err(no_device()) };
     let Some(sel) = sel else {
         let card = devices.iter().find(|device| device.info.kind == DeviceKind::Gpu);
         return Ok(Selection { device: card.unwrap_or(first).clone(), remark: None });
     };
     let infos: Vec<&DeviceInfo> = devices.iter().map(|device| &device.info).collect();
-    let found: Vec<&Device> = matching_positions(&infos, sel, drivers::is_registered_as)
-        .into_iter()
-        .filter_map(|at| devices.get(at))
-        .collect();
-    let list = |devices: &[&Device]| {
-        let named = |device: &&Device| {
-            let info = &device.info;
-            format!("{}: {} ({})", info.index, info.name, info.platform)
-        };
-        devices.iter().map(named).collect::<Vec<_>>().join(", ")
+    let found = matching_positions(&infos, sel, drivers::is_registered_as);
+    let list = |positions: &[usize]| {
+        let named = |info: &DeviceInfo| format!("{}: {} ({})", info.index, info.name, info.platform);
+        positions.iter().map(|at| named(infos[*at])).collect::<Vec<_>>().join(", ")
     };
     match found.as_slice() {
         [] => Err(Error::new(
             format!("There is no OpenCL device '{sel}'."),
-            format!("This machine has {}.", list(&devices.iter().collect::<Vec<_>>())),
+            format!("This machine has {}.", list(&Vec::from_iter(0..devices.len()))),
             "Choose an index, a part of a platform's or a device's name, cpu or gpu; `clreel devices` lists them.",
         )),
-        [only] => Ok(Selection { device: (*only).clone(), remark: None }),
-        [taken, ..] => {
-            let remark = Error::new(
-                format!("Several OpenCL devices match '{sel}': {}.", list(&found)),
-                format!("The first one is used, '{}'.", taken.info.name),
-                "Choose another one by its index, as in `--device 1`.",
-            );
-            Ok(Selection { device: (*taken).clone(), remark: Some(remark) })
+        [taken, others @ ..] => {
+            let remark = || {
+                Error::new(
+                    format!("Several OpenCL devices match '{sel}': {}.", list(&found)),
+                    format!("The first one is used, '{}'.", infos[*taken].name),
+                    "Choose another one by its index, as in `--device 1`.",
+                )
+            };
+            let remark = (!others.is_empty()).then(remark);
+            Ok(Selection { device: devices[*taken].clone(), remark })
         }
     }
 }
@@ -129,17 +123,13 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_name_comes_before_a_part_of_another_one() {
+    fn whole_names_and_names_of_platforms_come_first() {
         let pocl_6 = [(CPU, "P", "cpu-minimal-haswell-Xeon"), (CPU, "P", "cpu-haswell-Xeon")];
         assert_eq!(of(&pocl_6, "cpu-haswell-xeon"), [1]);
         assert_eq!(of(&pocl_6, "minimal"), [0]);
         assert_eq!(of(&pocl_6, "cpu-"), [0, 1]);
         assert!(of(&pocl_6, "graphics").is_empty());
         assert_eq!(of(&[(CPU, "P", "Xeon, part 1"), (CPU, "P", "Xeon ")], "xeon"), [1]);
-    }
-
-    #[test]
-    fn a_platforms_name_comes_before_a_devices() {
         let all = [
             (CPU, "Portable Computing Language", "pthread-Intel(R) Xeon(R)"),
             (CPU, "Intel(R) OpenCL", "Intel(R) Xeon(R)"),

@@ -11,7 +11,6 @@
 //! no longer responds. Testing takes about as long as listing the devices does anyway.
 
 mod diagnosis;
-mod loader;
 mod registered;
 
 use std::hash::{BuildHasher as _, RandomState};
@@ -145,13 +144,15 @@ pub fn test_before_loading(skip: &[String]) {
     let _ = DRIVER_GUARD.set(DriverGuard { folder, drivers, unusable_variable, skip });
 }
 
+/// Returns the drivers to test; `None` if drivers are loaded untested.
+fn testing_guard() -> Option<&'static DriverGuard> {
+    DRIVER_GUARD.get().filter(|guard| !guard.drivers.is_empty())
+}
+
 /// Returns all registered drivers with the results of their tests. The first call runs the tests, which takes as long as the
 /// slowest driver, at most the time limit. Empty if [`test_before_loading`] was not called, or no driver is registered.
 pub(crate) fn verdicts() -> &'static [Driver] {
-    match DRIVER_GUARD.get() {
-        Some(guard) if !guard.drivers.is_empty() => VERDICTS.get_or_init(|| guard.test_all()),
-        _ => &[],
-    }
+    testing_guard().map_or(&[], |guard| VERDICTS.get_or_init(|| guard.test_all()))
 }
 
 /// Returns the results of the tests as [`verdicts`] does, and an additional entry if an environment variable leads to no
@@ -184,7 +185,7 @@ pub fn test_limit() -> Limit {
 
 /// Returns true if drivers are tested in child processes before this process loads them.
 pub fn are_tested() -> bool {
-    DRIVER_GUARD.get().is_some_and(|guard| !guard.drivers.is_empty())
+    testing_guard().is_some()
 }
 
 /// Returns a command that runs this program with a hidden subcommand in the sandbox, and the folder of drivers that passed their
@@ -197,9 +198,7 @@ pub fn sandboxed(subcommand: &str) -> io::Result<(Command, Option<Folder>)> {
     /// The number of folders created so far, which makes their names different.
     static FOLDER_COUNT: AtomicU32 = AtomicU32::new(0);
     let mut command = sandbox::command(subcommand)?;
-    let Some(guard) = DRIVER_GUARD.get().filter(|guard| !guard.drivers.is_empty()) else {
-        return Ok((command, None));
-    };
+    let Some(guard) = testing_guard() else { return Ok((command, None)) };
     let folder =
         guard.folder_of_passed(&format!("{subcommand}-{}", FOLDER_COUNT.fetch_add(1, Ordering::Relaxed)))?;
     command.env("OCL_ICD_VENDORS", &folder.0);
@@ -242,8 +241,9 @@ impl DriverGuard {
         let mut began = Instant::now();
         let mut verdicts = Vec::new();
         for (i, (driver, asked)) in self.drivers.iter().zip(asked).enumerate() {
-            let mut verdict = match asked {
-                Ok(asked) => verdict_of(asked, &mut began),
+            let mut verdict = match asked.map(|mut asked| asked.answer(&mut began, test_limit())) {
+                Ok(Ok((verdict, _))) => verdict,
+                Ok(Err(ending)) => Verdict::Failed { reason: format!("It {ending}.") },
                 Err(verdict) => verdict,
             };
             if let Verdict::Ok { platforms, .. } = &verdict {
@@ -304,14 +304,6 @@ fn cannot_ask(folder: &Path, error: &io::Error) -> String {
     format!("It could not be tested in a child process: {error} (in {}).", base::text::name(folder))
 }
 
-/// Waits for the end of a driver's test and returns the result. `began` is the time when the test was started.
-fn verdict_of(mut asked: Sandbox, began: &mut Instant) -> Verdict {
-    match asked.answer(began, test_limit()) {
-        Ok((verdict, _)) => verdict,
-        Err(ending) => Verdict::Failed { reason: format!("It {ending}.") },
-    }
-}
-
 /// Runs in the child process: prints the result of testing the drivers that its loader finds, and ends the process. `list` returns
 /// the platform of each device, and a sentence for each device that cannot be used.
 pub fn run_child(list: impl FnOnce() -> (Vec<String>, Vec<String>)) -> ! {
@@ -340,7 +332,7 @@ pub(super) fn loader_at_fault() -> Option<(String, String)> {
         _ => None,
     });
     // If no driver is registered, no library would find one.
-    let brought = loader::from_library_path().filter(|_| !verdicts().is_empty());
+    let brought = diagnosis::from_library_path().filter(|_| !verdicts().is_empty());
     let brought = brought.map(base::text::name);
     let why = match (overlooked, &brought) {
         (Some((driver, file)), _) => {

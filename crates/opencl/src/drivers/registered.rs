@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
+use crate::folders;
 use base::load;
 
 /// The folder of driver registrations that is used unless an environment variable names another one.
@@ -59,8 +60,7 @@ impl RegisteredDriver {
         match &self.source {
             Source::File(path) => {
                 let bytes = load::bytes(path, load::MAX_LIST_BYTES).unwrap_or_default();
-                let line = bytes.split(|b| *b == b'\n').next().unwrap_or_default();
-                OsStr::from_bytes(line).to_owned()
+                OsStr::from_bytes(first_line(&bytes)).to_owned()
             }
             Source::Library(library) => library.clone(),
         }
@@ -73,11 +73,10 @@ impl RegisteredDriver {
             Ok(bytes) => bytes,
             Err(why) => return Some(why.to_string()),
         };
-        let first = bytes.split(|b| *b == b'\n').next().unwrap_or_default();
         let why = match () {
             () if bytes.trim_ascii().is_empty() => "Its file is empty: the path of the library is missing.",
             () if bytes.contains(&0) => "Its file is no plain text, as where it was saved in UTF-16.",
-            () if first.trim_ascii().is_empty() => {
+            () if first_line(&bytes).trim_ascii().is_empty() => {
                 "Its file begins with an empty line: the path belongs there."
             }
             () => return None,
@@ -88,11 +87,8 @@ impl RegisteredDriver {
     /// Returns true if the file name of the registration or of the library contains `part`. `part` is in lower case.
     pub(crate) fn is_named(&self, part: &str) -> bool {
         let file_name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
-        let file = match &self.source {
-            Source::File(path) => file_name(path),
-            Source::Library(_) => String::new(),
-        };
-        file.contains(part) || file_name(Path::new(&self.library())).contains(part)
+        let is_file_named = matches!(&self.source, Source::File(path) if file_name(path).contains(part));
+        is_file_named || file_name(Path::new(&self.library())).contains(part)
     }
 
     /// Registers the driver in `folder`, under a file name that begins with `number` and so keeps the order of drivers.
@@ -103,6 +99,10 @@ impl RegisteredDriver {
             Source::Library(library) => fs::write(link, library.as_bytes()),
         }
     }
+}
+
+fn first_line(bytes: &[u8]) -> &[u8] {
+    bytes.split(|byte| *byte == b'\n').next().unwrap_or_default()
 }
 
 /// The place where loaders look for drivers, in addition to the variable [`FILE_NAMES`].
@@ -117,13 +117,12 @@ enum Place {
 /// `variable` returns the values of environment variables.
 fn search_place(variable: impl Fn(&str) -> Option<OsString>) -> Place {
     let set = |name: &str| variable(name).filter(|value| !value.is_empty());
-    let standard = match set(VENDOR_PATH) {
-        Some(path) => (path.into(), Some(VENDOR_PATH)),
-        None => (PathBuf::from(STANDARD_FOLDER), None),
-    };
-    let Some(path) = set(VENDORS).map(PathBuf::from) else { return Place::Folder(standard.0, standard.1) };
+    let named = set(VENDOR_PATH).map(PathBuf::from);
+    let variable = named.is_some().then_some(VENDOR_PATH);
+    let standard = named.unwrap_or_else(|| STANDARD_FOLDER.into());
+    let Some(path) = set(VENDORS).map(PathBuf::from) else { return Place::Folder(standard, variable) };
     if path.extension() == Some(OsStr::new("icd")) && !path.is_dir() {
-        let in_standard = standard.0.join(&path);
+        let in_standard = standard.join(&path);
         let bare = path.components().count() == 1;
         let path = if bare && in_standard.exists() { in_standard } else { path };
         return Place::Driver(RegisteredDriver { named_by: Some(VENDORS), ..RegisteredDriver::file(path) });
@@ -152,7 +151,16 @@ pub(super) fn registered(variable: impl Fn(&str) -> Option<OsString>) -> Vec<Reg
             found.push(listed);
         }
     }
-    without_duplicates(found)
+    // The devices of a library that is registered twice would be listed twice.
+    let mut seen: Vec<OsString> = Vec::new();
+    found.retain(|driver| {
+        let library = driver.library();
+        let name = Path::new(&library).file_name().unwrap_or(&library).to_owned();
+        let is_new = name.is_empty() || !seen.contains(&name);
+        seen.push(name);
+        is_new
+    });
+    found
 }
 
 /// Returns the environment variable by which the user names a folder without driver registrations: the text `NAME=folder`, and
@@ -174,37 +182,20 @@ fn stem(library: &OsStr) -> String {
     name.split(".so").next().unwrap_or_default().to_owned()
 }
 
-/// Removes registrations whose library is already registered, since its devices would be listed twice.
-fn without_duplicates(all: Vec<RegisteredDriver>) -> Vec<RegisteredDriver> {
-    let mut seen: Vec<OsString> = Vec::new();
-    let is_new = |driver: &RegisteredDriver| {
-        let library = driver.library();
-        let name = Path::new(&library).file_name().unwrap_or(&library).to_owned();
-        let new = name.is_empty() || !seen.contains(&name);
-        seen.push(name);
-        new
-    };
-    all.into_iter().filter(is_new).collect()
-}
-
 /// Returns the drivers that the files of a folder register, ordered by file name.
 fn files_in(folder: &Path) -> Vec<RegisteredDriver> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    let mut files: Vec<_> = entries.filter(|path| path.extension() == Some(OsStr::new("icd"))).collect();
-    files.sort();
-    files.into_iter().map(RegisteredDriver::file).collect()
+    let files = folders::entries(folder).into_iter();
+    files.filter(|path| path.extension() == Some(OsStr::new("icd"))).map(RegisteredDriver::file).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::folders::Folder;
+    use crate::folders::test_folder;
 
     #[test]
     fn the_environment_says_which_drivers_are_registered() {
-        let folder = std::env::temp_dir().join(format!("clreel-registered-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&folder);
-        let folder = Folder::create(&folder).unwrap();
+        let folder = test_folder("registered");
         for (name, library) in [
             ("b.icd", "/lib/libother.so"),
             ("a.icd", "libsome.so.1\nmore\n"),
@@ -238,9 +229,7 @@ mod tests {
 
     #[test]
     fn a_variable_that_leads_to_no_driver_is_named() {
-        let folder = std::env::temp_dir().join(format!("clreel-nowhere-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&folder);
-        let folder = Folder::create(&folder).unwrap();
+        let folder = test_folder("nowhere");
         let with = |variable: &str, value: &Path| {
             let (variable, value) = (variable.to_owned(), value.as_os_str().to_owned());
             dead_variable(move |asked| (asked == variable).then(|| value.clone()))

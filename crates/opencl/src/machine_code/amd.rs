@@ -18,11 +18,6 @@ pub(super) fn is_barrier(name: &str) -> bool {
     ["s_barrier", "s_barrier_wait"].contains(&name)
 }
 
-/// Returns true for an instruction that is only padding after a kernel, if no other instruction follows it.
-pub(super) fn is_padding(code: &str) -> bool {
-    ["s_nop 0", "s_code_end"].contains(&code)
-}
-
 /// The size of a vector register in each work-item, in bytes.
 const REGISTER_BYTES: u64 = 4;
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use base::error::{Error, Result};
 use base::load;
 
-use crate::folders::Folder;
+use crate::folders::{Folder, entries};
 use crate::sandbox::{Cause, Sandbox};
 
 /// The maximum length of a disassembler's output, in bytes.
@@ -33,7 +33,6 @@ const OBJDUMPS: [&str; 10] = [
 const OBJDUMP_ARGUMENTS: [&str; 3] = ["-d", "--no-show-raw-insn", CODE];
 
 /// An external program that disassembles the file [`CODE`] in its current folder.
-#[derive(Debug)]
 pub(super) struct Disassembler {
     /// Names of the program; the first one that is installed is used.
     names: &'static [&'static str],
@@ -126,11 +125,8 @@ impl Disassembler {
 /// Returns the texts of the assembly files that ocloc has written, one for each kernel, each preceded by the name of its
 /// kernel.
 fn assembly_files(folder: &Path) -> Result<String> {
-    let entries = std::fs::read_dir(folder.join(FILES)).map_err(|e| failed(format!("{e}."), ""))?;
-    let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-    files.sort();
     let mut text = String::new();
-    for file in files {
+    for file in entries(&folder.join(FILES)) {
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         let Some(name) = name.strip_suffix(".asm") else { continue };
         // ".text.NAME.asm", or in the older format "NAME_KernelHeap.asm".

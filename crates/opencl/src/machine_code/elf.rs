@@ -103,7 +103,8 @@ fn kernels_of(text: &str) -> Vec<(String, Vec<&str>)> {
         }
     }
     for (_, code) in &mut kernels {
-        while code.last().is_some_and(|code| amd::is_padding(code)) {
+        // AMD's padding after a kernel.
+        while code.last().is_some_and(|code| ["s_nop 0", "s_code_end"].contains(code)) {
             code.pop();
         }
     }
@@ -128,8 +129,8 @@ impl Counts {
         for code in instructions {
             let (name, operands) = code.split_once(char::is_whitespace).unwrap_or((code, ""));
             self.instructions += 1;
-            self.vector_loads += usize::from(amd::loads_vector(name) || loads_vector(name, operands.trim()));
-            self.barriers += usize::from(amd::is_barrier(name));
+            self.vector_loads += u64::from(amd::loads_vector(name) || loads_vector(name, operands.trim()));
+            self.barriers += u64::from(amd::is_barrier(name));
         }
     }
 }

@@ -10,8 +10,8 @@ mod disassembler;
 mod elf;
 
 use base::device::{KernelRegisters, MachineCode};
-use base::error::Result;
-use base::numbers::thousands;
+use base::error::{Error, Result};
+use base::numbers::{counted, thousands};
 
 use disassembler::failed;
 
@@ -34,9 +34,9 @@ pub fn registers(binary: &[u8], log: &str) -> Vec<KernelRegisters> {
 /// The counts of certain instructions in a program's kernels.
 #[derive(Debug, Default, PartialEq)]
 struct Counts {
-    vector_loads: usize,
-    barriers: usize,
-    instructions: usize,
+    vector_loads: u64,
+    barriers: u64,
+    instructions: u64,
 }
 
 /// Returns the machine code in a program's binary; `log` is the compiler's build log.
@@ -50,15 +50,25 @@ pub fn from_binary(binary: &[u8], log: &str) -> Result<MachineCode> {
     if is_ptx(binary) {
         return Ok(from_ptx(&String::from_utf8_lossy(binary), log));
     }
+    let by_text = |what: &str, (name, outputs): (String, Vec<String>), fact: &str| {
+        let text = outputs.concat();
+        let facts = vec![instructions(&text), fact.to_owned()];
+        MachineCode { name: format!("{what}, by {name}"), text: shortened(&text), facts }
+    };
     if is_intel(binary) {
-        return from_intel(binary);
+        let disassembled = disassembler::OCLOC.disassemble(&[binary])?;
+        let fact = "Vector loads, barriers, registers and spills: not counted.";
+        return Ok(by_text("Machine code", disassembled, fact));
     }
     let libraries = elf::libraries(binary);
     if !libraries.is_empty() {
         return elf::machine_code(&libraries);
     }
     if let Some(spirv) = spirv(binary) {
-        return from_spirv(spirv);
+        let fact = "The driver's binary has SPIR-V, not machine code.";
+        let disassembled = disassembler::SPIRV_DIS.disassemble(&[spirv]);
+        let failed = |error: Error| failed(format!("{fact} {}", error.why), error.hint);
+        return Ok(by_text("SPIR-V", disassembled.map_err(failed)?, fact));
     }
     let why = "The driver's binary is neither PTX nor contains ELF files or SPIR-V.";
     let hint = "Machine code can be shown with the drivers of AMD, Intel and NVIDIA, and with PoCL on CPUs.";
@@ -74,14 +84,6 @@ fn is_intel(binary: &[u8]) -> bool {
     binary.starts_with(b"CTNI") || is_elf && (kind == Some(0xff04) || machine == Some(205))
 }
 
-fn from_intel(binary: &[u8]) -> Result<MachineCode> {
-    let (name, outputs) = disassembler::OCLOC.disassemble(&[binary])?;
-    let text = outputs.concat();
-    let facts =
-        vec![instructions(&text), "Vector loads, barriers, registers and spills: not counted.".to_owned()];
-    Ok(MachineCode { name: format!("Machine code, by {name}"), text: shortened(&text), facts })
-}
-
 /// Returns the SPIR-V in a container such as rusticl's, which begins with a header that may have the device's name; `None` if
 /// there is none.
 fn spirv(binary: &[u8]) -> Option<&[u8]> {
@@ -91,23 +93,13 @@ fn spirv(binary: &[u8]) -> Option<&[u8]> {
     Some(&binary[at..])
 }
 
-fn from_spirv(spirv: &[u8]) -> Result<MachineCode> {
-    let about = "The driver's binary has SPIR-V, not machine code.";
-    let disassembled = disassembler::SPIRV_DIS.disassemble(&[spirv]);
-    let (name, outputs) =
-        disassembled.map_err(|error| failed(format!("{about} {}", error.why), error.hint))?;
-    let text = outputs.concat();
-    let facts = vec![instructions(&text), about.to_owned()];
-    Ok(MachineCode { name: format!("SPIR-V, by {name}"), text: shortened(&text), facts })
-}
-
 /// Returns the number of lines that are neither comments nor labels, as in "12 instructions".
 fn instructions(text: &str) -> String {
     let is_instruction = |line: &&str| {
         let line = line.trim();
         !line.is_empty() && !line.starts_with([';', '/']) && !line.ends_with(':')
     };
-    count(text.lines().filter(is_instruction).count(), "instruction")
+    counted(text.lines().filter(is_instruction).count() as u64, "instruction")
 }
 
 /// Returns true if a binary is PTX, which begins with comments and its version.
@@ -129,13 +121,20 @@ fn from_ptx(text: &str, log: &str) -> MachineCode {
             let mut words = statement.split_whitespace();
             // The guard of an instruction stands before its name.
             let name = words.find(|word| !word.starts_with('@')).unwrap_or_default();
-            counts.instructions += usize::from(!name.is_empty() && !name.starts_with('.'));
-            counts.vector_loads += usize::from(loads_vector(name));
-            counts.barriers += usize::from(is_barrier(name));
+            counts.instructions += u64::from(!name.is_empty() && !name.starts_with('.'));
+            counts.vector_loads += u64::from(loads_vector(name));
+            counts.barriers += u64::from(is_barrier(name));
         }
     }
     let mut facts = vec![describe(&counts)];
-    facts.extend(ptx_register_facts(log));
+    facts.extend(ptx_registers(log).into_iter().map(
+        |KernelRegisters { kernel, registers, spilled_bytes }| {
+            format!("{kernel}: {registers} registers, {} bytes spilled", thousands(spilled_bytes as f64))
+        },
+    ));
+    if facts.len() == 1 {
+        facts.push("Registers and spills: not reported by the driver.".to_owned());
+    }
     MachineCode { name: "PTX from the driver".to_owned(), text: shortened(text), facts }
 }
 
@@ -153,25 +152,8 @@ fn is_barrier(name: &str) -> bool {
 
 fn describe(counts: &Counts) -> String {
     let Counts { vector_loads, barriers, instructions } = *counts;
-    [count(instructions, "instruction"), count(vector_loads, "vector load"), count(barriers, "barrier")]
+    [counted(instructions, "instruction"), counted(vector_loads, "vector load"), counted(barriers, "barrier")]
         .join(", ")
-}
-
-fn count(number: usize, what: &str) -> String {
-    format!("{} {what}{}", thousands(number as f64), if number == 1 { "" } else { "s" })
-}
-
-/// Returns a line about the registers of each kernel, read from the log of ptxas, as in "box_flat_rows: 32 registers, 0 bytes
-/// spilled".
-fn ptx_register_facts(log: &str) -> Vec<String> {
-    let line = |KernelRegisters { kernel, registers, spilled_bytes }: KernelRegisters| {
-        format!("{kernel}: {registers} registers, {} bytes spilled", thousands(spilled_bytes as f64))
-    };
-    let facts: Vec<String> = ptx_registers(log).into_iter().map(line).collect();
-    match facts.is_empty() {
-        true => vec!["Registers and spills: not reported by the driver.".to_owned()],
-        false => facts,
-    }
 }
 
 fn ptx_registers(log: &str) -> Vec<KernelRegisters> {
@@ -255,8 +237,10 @@ ptxas info    : Function properties for twice
 
     #[test]
     fn what_is_no_program_is_a_sentence() {
-        for binary in [&b""[..], b"poclbin", b"\x7fELF", &[0x7f; 5000]] {
-            assert!(from_binary(binary, "").unwrap_err().what.contains("cannot be shown"));
+        let truncated = (0..AMD.len()).map(|length| &AMD[..length]);
+        for binary in [&b""[..], b"poclbin", b"\x7fELF", &[0x7f; 5000]].into_iter().chain(truncated) {
+            let error = from_binary(binary, "").unwrap_err();
+            assert!(error.what.contains("cannot be shown"), "{}", binary.len());
         }
     }
 
@@ -285,16 +269,6 @@ ptxas info    : Function properties for twice
         assert_eq!(code.facts, facts);
         assert!(code.name.contains("llvm-objdump"), "{}", code.name);
         assert!(code.text.starts_with("<sums>:\n  s_load_dwordx4 ") && code.text.ends_with("\n  s_endpgm"));
-    }
-
-    #[test]
-    fn a_truncated_code_object_is_a_sentence() {
-        for length in 0..AMD.len() {
-            assert!(
-                from_binary(&AMD[..length], "").unwrap_err().what.contains("cannot be shown"),
-                "{length}"
-            );
-        }
     }
 
     #[test]

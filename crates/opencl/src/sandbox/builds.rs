@@ -32,7 +32,7 @@ const MAX_FILE_BYTES: u64 = 1 << 20;
 const IDLE_S: libc::c_uint = 30;
 
 /// A request to build a program for a device.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Serialize, Deserialize)]
 struct Request {
     device: Identity,
     source: CString,
@@ -41,13 +41,10 @@ struct Request {
 
 /// The results of builds in the sandbox by the hash of the program, from this run of clreel and from earlier ones.
 static KNOWN_RESULTS: OnceLock<Mutex<HashMap<u64, Result<()>>>> = OnceLock::new();
-/// The child processes: one for each device, and another one for each device that builds for threads of low priority, since a
+/// The child processes, by their device, and by true if their priority is low: one for each device, and another one for each device that builds for threads of low priority, since a
 /// child inherits the priority of the thread that starts it. On a busy machine, the window's programs would otherwise wait for
 /// a minute for a child that a background job has started.
-static CHILDREN: Mutex<Vec<(ChildKey, Arc<Mutex<Child>>)>> = Mutex::new(Vec::new());
-
-/// The key of a child: its device, and true if its priority is low.
-type ChildKey = (Identity, bool);
+static CHILDREN: Mutex<Vec<((Identity, bool), Arc<Mutex<Child>>)>> = Mutex::new(Vec::new());
 
 /// The state of the child process for one device.
 struct Child {
@@ -66,14 +63,19 @@ struct Child {
 /// # Errors
 /// Returns an error if the driver crashes or times out.
 pub(crate) fn try_first(cl: &ClContext, file: &str, input: &CompilerInput) -> Result<()> {
-    if is_sandboxed() || !binaries::may_use_binaries() || cl.sources().is_changed(file) {
+    if is_sandboxed() || !binaries::may_use_binaries(true) || cl.sources().is_changed(file) {
         return Ok(());
     }
     let device = &cl.device;
     let options = input.options.to_string_lossy();
     let key = binaries::key(&device.info, &binaries::loader_layers(), &input.text, &options);
     let hash = hash(key.as_bytes());
-    let known = KNOWN_RESULTS.get_or_init(|| Mutex::new(read_known()));
+    let known = KNOWN_RESULTS.get_or_init(|| {
+        let bytes = known_results_path().and_then(|path| load::bytes(&path, MAX_FILE_BYTES).ok());
+        let text = String::from_utf8_lossy(bytes.as_deref().unwrap_or_default()).into_owned();
+        let hashes = text.lines().filter_map(|line| u64::from_str_radix(line, 16).ok());
+        Mutex::new(hashes.map(|hash| (hash, Ok(()))).collect())
+    });
     if let Some(done) = known.lock().get(&hash) {
         return done.clone();
     }
@@ -83,11 +85,8 @@ pub(crate) fn try_first(cl: &ClContext, file: &str, input: &CompilerInput) -> Re
         let mut all = CHILDREN.lock();
         let found = all.iter().find(|(of, _)| *of == child_key).map(|(_, child)| child.clone());
         found.unwrap_or_else(|| {
-            let child = Arc::new(Mutex::new(Child {
-                client: Client::new(NAME),
-                timeout_ending: None,
-                is_absent: false,
-            }));
+            let child = Child { client: Client::new(NAME), timeout_ending: None, is_absent: false };
+            let child = Arc::new(Mutex::new(child));
             all.push((child_key, child.clone()));
             child
         })
@@ -107,11 +106,8 @@ pub(crate) fn try_first(cl: &ClContext, file: &str, input: &CompilerInput) -> Re
     let why = format!("The driver of '{}' compiles each program in the sandbox first.", device.info.name);
     if let Some(ending) = &child.timeout_ending {
         let hint = "Choose another device with --device, or restart with a longer --device-timeout.";
-        return Err(Error::new(
-            format!("The kernel file '{file}' was not built: an earlier one {ending}."),
-            why,
-            hint,
-        ));
+        let what = format!("The kernel file '{file}' was not built: an earlier one {ending}.");
+        return Err(Error::new(what, why, hint));
     }
     let done = match child.client.ask(&request, None, &limit)? {
         // Without a child this process builds the program.
@@ -125,11 +121,8 @@ pub(crate) fn try_first(cl: &ClContext, file: &str, input: &CompilerInput) -> Re
             Ok(())
         }
         Err(ending) => {
-            let error = Error::new(
-                format!("The kernel file '{file}' {ending}."),
-                why,
-                "Try another variant with --variant, or another device with --device.",
-            );
+            let hint = "Try another variant with --variant, or another device with --device.";
+            let error = Error::new(format!("The kernel file '{file}' {ending}."), why, hint);
             child.timeout_ending = Some(ending).filter(|ending| !ending.is_crash());
             Err(error)
         }
@@ -151,13 +144,6 @@ pub fn release_ended_children() {
 /// Returns the path of the file of known results; `None` if the user has no cache folder.
 fn known_results_path() -> Option<PathBuf> {
     folders::cache_folder().map(|folder| folder.join("built.txt"))
-}
-
-fn read_known() -> HashMap<u64, Result<()>> {
-    let bytes =
-        known_results_path().and_then(|path| load::bytes(&path, MAX_FILE_BYTES).ok()).unwrap_or_default();
-    let text = String::from_utf8_lossy(&bytes);
-    text.lines().filter_map(|line| Some((u64::from_str_radix(line, 16).ok()?, Ok(())))).collect()
 }
 
 /// Records that the program with this hash builds. If recording fails, the next start builds the program in the sandbox again.

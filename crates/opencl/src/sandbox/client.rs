@@ -36,7 +36,7 @@ pub const LAUNCH: &str = "launch";
 pub type Payload<'a> = &'a dyn Fn() -> Result<Cow<'a, [u8]>>;
 
 /// A message that the child sends.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Serialize, Deserialize)]
 pub(super) enum Message<A> {
     /// A step begins, such as "build".
     Step(String),
@@ -98,9 +98,12 @@ impl Client {
             let began = Instant::now();
             running.sandbox.send(request);
             let payload = payload.map_or(Ok(Cow::Borrowed(&[][..])), |payload| payload())?;
-            if let Err(e) = running.write(&payload) {
+            let sized = running.frame.set_len(payload.len() as u64);
+            if let Err(e) = sized.and_then(|()| running.frame.write_all_at(&payload, 0)) {
                 return Ok(Err(Ending::not_started(&e)));
             }
+            // The empty line reports that the payload is complete. If the child has ended, reading its next message returns that.
+            let _ = running.sandbox.stdin.write_all(b"\n");
             match self.answer(&mut running.sandbox, began, limit) {
                 Ok(answer) => {
                     // The child has loaded its drivers by now.
@@ -198,14 +201,5 @@ impl RunningChild {
             });
         }
         Ok(Self { sandbox: Sandbox::start(command, folder)?, frame, may_be_damaged: false })
-    }
-
-    /// Writes the payload to the shared memory, and sends an empty line to the child to report that it is complete.
-    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.frame.set_len(bytes.len() as u64)?;
-        self.frame.write_all_at(bytes, 0)?;
-        // If the child has ended, reading its next message returns that.
-        let _ = self.sandbox.stdin.write_all(b"\n");
-        Ok(())
     }
 }

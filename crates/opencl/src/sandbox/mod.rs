@@ -15,7 +15,7 @@ use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
@@ -138,8 +138,8 @@ impl fmt::Display for Ending {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.cause {
             Cause::Exit(code) => write!(f, "ended the sandbox with exit code {code}"),
-            Cause::Signal(number) => match signal_name(*number) {
-                Some(name) => write!(f, "crashed in the sandbox ({name})"),
+            Cause::Signal(number) => match SIGNAL_NAMES.iter().find(|(known, _)| known == number) {
+                Some((_, name)) => write!(f, "crashed in the sandbox ({name})"),
                 None => write!(f, "crashed in the sandbox (signal {number})"),
             },
             Cause::Timeout(limit) => {
@@ -150,19 +150,16 @@ impl fmt::Display for Ending {
     }
 }
 
-/// Returns the name of a signal that ends processes; `None` for other signals.
-fn signal_name(number: i32) -> Option<&'static str> {
-    Some(match number {
-        libc::SIGSEGV => "SIGSEGV",
-        libc::SIGABRT => "SIGABRT",
-        libc::SIGBUS => "SIGBUS",
-        libc::SIGILL => "SIGILL",
-        libc::SIGFPE => "SIGFPE",
-        libc::SIGTERM => "SIGTERM",
-        libc::SIGKILL => "SIGKILL, perhaps for want of memory",
-        _ => return None,
-    })
-}
+/// The names of signals that end processes.
+const SIGNAL_NAMES: [(i32, &str); 7] = [
+    (libc::SIGSEGV, "SIGSEGV"),
+    (libc::SIGABRT, "SIGABRT"),
+    (libc::SIGBUS, "SIGBUS"),
+    (libc::SIGILL, "SIGILL"),
+    (libc::SIGFPE, "SIGFPE"),
+    (libc::SIGTERM, "SIGTERM"),
+    (libc::SIGKILL, "SIGKILL, perhaps for want of memory"),
+];
 
 /// The program whose hidden subcommands run in the sandbox; empty if nothing is sandboxed.
 static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
@@ -185,23 +182,16 @@ pub(super) fn command(subcommand: &str) -> io::Result<Command> {
     Ok(command)
 }
 
-/// The outcome of waiting for a child.
-#[derive(Debug)]
-pub enum Event<A> {
-    /// The child sent this message, which arrived at this time.
-    Message(A, Instant),
-    /// The child sent no message in the given time.
-    Silence,
-    /// The child has ended.
-    End(Ending),
-}
+/// A line or message of a child with the time of its arrival; `None` if there was none in the given time. The error is how and why
+/// the child has ended.
+type Received<A> = Result<Option<(A, Instant)>, Ending>;
 
 /// A child process of the sandbox. Dropping this value kills the child.
 #[derive(Debug)]
 pub struct Sandbox {
     group: Group,
     stdin: ChildStdin,
-    lines: Receiver<(Instant, Vec<u8>)>,
+    lines: Receiver<(Vec<u8>, Instant)>,
     stderr: Receiver<Vec<u8>>,
     drivers: Option<Folder>,
 }
@@ -220,12 +210,16 @@ impl Sandbox {
         let no_pipes = || io::Error::other("it has no pipes");
         let stdin = group.child.stdin.take().ok_or_else(no_pipes)?;
         let (sender, lines) = channel();
-        let each = move |line| sender.send((Instant::now(), line)).is_ok();
+        let each = move |line: Vec<u8>| !line.is_empty() && sender.send((line, Instant::now())).is_ok();
         read_lines(group.child.stdout.take().ok_or_else(no_pipes)?, each)?;
         let (sender, stderr) = channel();
-        let mut tail = StderrTail(Vec::new(), sender);
-        let each = move |line| {
-            tail.add(line);
+        let mut tail = Vec::new();
+        let each = move |line: Vec<u8>| {
+            if line.is_empty() {
+                return sender.send(std::mem::take(&mut tail)).is_ok();
+            }
+            tail.extend(line);
+            tail.drain(..tail.len().saturating_sub(MAX_STDERR_BYTES));
             true
         };
         read_lines(group.child.stderr.take().ok_or_else(no_pipes)?, each)?;
@@ -240,19 +234,17 @@ impl Sandbox {
     }
 
     /// Waits up to `wait` for the child's next message. Lines that do not parse are skipped.
-    pub fn receive<A: DeserializeOwned>(&mut self, wait: Duration) -> Event<A> {
+    ///
+    /// # Errors
+    /// Returns how and why the child ended.
+    pub fn receive<A: DeserializeOwned>(&mut self, wait: Duration) -> Received<A> {
         let until = Instant::now() + wait;
-        loop {
-            match self.line(until.saturating_duration_since(Instant::now())) {
-                Event::Message(line, came) => {
-                    if let Ok(message) = serde_json::from_slice(&line) {
-                        return Event::Message(message, came);
-                    }
-                }
-                Event::Silence => return Event::Silence,
-                Event::End(ending) => return Event::End(ending),
+        while let Some((line, came)) = self.line(until.saturating_duration_since(Instant::now()))? {
+            if let Ok(message) = serde_json::from_slice(&line) {
+                return Ok(Some((message, came)));
             }
         }
+        Ok(None)
     }
 
     /// Waits for the child's next message; returns it with the time of its arrival. If no message arrives within the limit, counted
@@ -267,16 +259,13 @@ impl Sandbox {
     ) -> Result<(A, Instant), Ending> {
         let mut looked = Instant::now();
         loop {
-            let event = self.receive(CHECK_INTERVAL);
+            let received = self.receive(CHECK_INTERVAL);
             skip_stopped_time(&mut looked, since);
-            match event {
-                Event::Message(answer, came) => return Ok((answer, came)),
-                Event::End(ending) => return Err(ending),
-                Event::Silence => {
-                    if let Some(limit) = limit.exceeded_by(since.elapsed()) {
-                        return Err(self.time_out(limit));
-                    }
-                }
+            if let Some(answer) = received? {
+                return Ok(answer);
+            }
+            if let Some(limit) = limit.exceeded_by(since.elapsed()) {
+                return Err(self.time_out(limit));
             }
         }
     }
@@ -290,23 +279,23 @@ impl Sandbox {
         mut limit: impl FnMut(Duration) -> Option<Duration>,
     ) -> (String, Ending) {
         let (mut began, mut looked, mut printed) = (Instant::now(), Instant::now(), Vec::new());
-        let mut take =
-            |line: &[u8]| printed.extend(line.iter().take(max_bytes.saturating_sub(printed.len())));
+        let mut take = |line: Vec<u8>| {
+            printed.extend(line.into_iter().take(max_bytes.saturating_sub(printed.len())));
+        };
         let ending = loop {
-            let event = self.line(CHECK_INTERVAL);
+            let line = self.line(CHECK_INTERVAL);
             skip_stopped_time(&mut looked, &mut began);
-            match event {
-                Event::Message(line, _) => take(&line),
-                Event::End(ending) => break ending,
-                Event::Silence => {}
+            match line {
+                Ok(line) => line.into_iter().for_each(|(line, _)| take(line)),
+                Err(ending) => break ending,
             }
             // If the child has ended, its last lines are still to be read.
             if !self.group.has_ended()
                 && let Some(limit) = limit(began.elapsed())
             {
                 let ending = self.time_out(limit);
-                while let Ok((_, line)) = self.lines.recv_timeout(END_TIMEOUT) {
-                    take(&line);
+                while let Ok((line, _)) = self.lines.recv_timeout(END_TIMEOUT) {
+                    take(line);
                 }
                 break ending;
             }
@@ -317,11 +306,11 @@ impl Sandbox {
     /// Kills the child, which has sent no message for the time `limit`, and returns that as its `Ending`.
     fn time_out(&mut self, limit: Duration) -> Ending {
         self.group.kill();
-        self.ending(|_| Cause::Timeout(limit))
+        self.ending(Some(limit))
     }
 
     /// Waits up to `wait` for the next line of the child's stdout; returns it with its line end.
-    fn line(&mut self, wait: Duration) -> Event<Vec<u8>> {
+    fn line(&mut self, wait: Duration) -> Received<Vec<u8>> {
         let until = Instant::now() + wait;
         loop {
             let left = until.saturating_duration_since(Instant::now());
@@ -331,20 +320,25 @@ impl Sandbox {
                 self.group.kill();
             }
             match self.lines.recv_timeout(if has_ended { END_TIMEOUT } else { left.min(CHECK_INTERVAL) }) {
-                Ok((came, line)) => return Event::Message(line, came),
-                Err(RecvTimeoutError::Timeout) if !has_ended && left.is_zero() => return Event::Silence,
+                Ok(line) => return Ok(Some(line)),
+                Err(RecvTimeoutError::Timeout) if !has_ended && left.is_zero() => return Ok(None),
                 Err(RecvTimeoutError::Timeout) if !has_ended => {}
-                Err(_) => return Event::End(self.ending(cause_of)),
+                Err(_) => return Err(self.ending(None)),
             }
         }
     }
 
-    /// Waits until the child has ended. Returns the cause, which `cause` derives from the exit status (`None` if it is
-    /// unknown), and what the child wrote to stderr.
-    fn ending(&mut self, cause: impl FnOnce(Option<ExitStatus>) -> Cause) -> Ending {
+    /// Waits until the child has ended. Returns what it wrote to stderr, and the cause: the time limit that it has exceeded, if any,
+    /// or else its exit status. Without a status the cause is SIGKILL: a child that only closed its pipes was killed.
+    fn ending(&mut self, exceeded: Option<Duration>) -> Ending {
         let status = self.group.wait();
         let stderr = self.stderr.recv_timeout(END_TIMEOUT).unwrap_or_default();
-        Ending { cause: cause(status), stderr: String::from_utf8_lossy(&stderr).into_owned() }
+        let cause = match (exceeded, status.and_then(|status| status.code())) {
+            (Some(limit), _) => Cause::Timeout(limit),
+            (None, Some(code)) => Cause::Exit(code),
+            (None, None) => Cause::Signal(status.and_then(|status| status.signal()).unwrap_or(libc::SIGKILL)),
+        };
+        Ending { cause, stderr: String::from_utf8_lossy(&stderr).into_owned() }
     }
 }
 
@@ -356,13 +350,6 @@ fn skip_stopped_time(looked: &mut Instant, since: &mut Instant) {
     if passed > MIN_STOPPED_TIME {
         *since = (*since + passed).min(*looked);
     }
-}
-
-/// Converts the exit status of a child to the cause of its end. Without a status the cause is SIGKILL: a child that only closed its
-/// pipes was killed.
-fn cause_of(status: Option<ExitStatus>) -> Cause {
-    let signal = || status.and_then(|status| status.signal()).unwrap_or(libc::SIGKILL);
-    status.and_then(|status| status.code()).map_or_else(|| Cause::Signal(signal()), Cause::Exit)
 }
 
 /// Prepares the calling process, a child between fork and exec: it will leave no core file, and be killed when the thread that
@@ -382,8 +369,8 @@ fn prepare_child(parent: u32) -> io::Result<()> {
     }
 }
 
-/// Reads lines from a child's pipe on a separate thread, and passes each to `each` until that returns false. The thread is not
-/// joined, since a process that the child started may keep the pipe open.
+/// Reads lines from a child's pipe on a separate thread, and passes each to `each` until that returns false, and an empty one once
+/// the pipe is closed. The thread is not joined, since a process that the child started may keep the pipe open.
 fn read_lines(
     from: impl Read + Send + 'static,
     mut each: impl FnMut(Vec<u8>) -> bool + Send + 'static,
@@ -392,30 +379,15 @@ fn read_lines(
         let mut from = BufReader::new(from);
         loop {
             let mut line = Vec::new();
-            match from.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line) {
-                Ok(1..) if each(line) => {}
-                _ => return,
+            // After an error the line may have a part; the next one has nothing.
+            let count = from.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line).unwrap_or(0);
+            line.truncate(count);
+            if !each(line) || count == 0 {
+                return;
             }
         }
     };
     std::thread::Builder::new().name("sandbox".into()).spawn(read).map(drop)
-}
-
-/// Collects the last bytes of a child's stderr, and sends them when the value is dropped, which happens when stderr is closed.
-struct StderrTail(Vec<u8>, Sender<Vec<u8>>);
-
-impl StderrTail {
-    /// Appends a line, and drops the oldest bytes if there are too many.
-    fn add(&mut self, line: Vec<u8>) {
-        self.0.extend(line);
-        self.0.drain(..self.0.len().saturating_sub(MAX_STDERR_BYTES));
-    }
-}
-
-impl Drop for StderrTail {
-    fn drop(&mut self) {
-        let _ = self.1.send(std::mem::take(&mut self.0));
-    }
 }
 
 /// A child process that leads a process group. When this value is dropped, the whole group is killed.
@@ -481,18 +453,16 @@ mod tests {
     }
 
     fn cause(script: &str) -> (Cause, String) {
-        match shell(script).receive::<u32>(LONG) {
-            Event::End(ending) => (ending.cause, ending.stderr),
-            event => panic!("{event:?}"),
-        }
+        let ending = shell(script).receive::<u32>(LONG).unwrap_err();
+        (ending.cause, ending.stderr)
     }
 
     #[test]
     fn messages_go_there_and_come_back_among_other_lines() {
         let mut sandbox = shell("read n; echo hello; echo \"[$n\"; echo \"$n\"; read n");
-        assert!(matches!(sandbox.receive::<u32>(Duration::from_millis(1)), Event::Silence));
+        assert!(sandbox.receive::<u32>(Duration::from_millis(1)).unwrap().is_none());
         sandbox.send(&7);
-        assert!(matches!(sandbox.receive::<u32>(LONG), Event::Message(7, _)));
+        assert!(matches!(sandbox.receive::<u32>(LONG), Ok(Some((7, _)))));
     }
 
     #[test]
@@ -530,31 +500,28 @@ mod tests {
     }
 
     #[test]
-    fn the_error_of_this_program_is_told_from_what_a_compiler_says_before() {
-        let error = |stderr: &str| {
-            let ending = Ending { cause: Cause::Exit(1), stderr: stderr.to_owned() };
-            ending.error().map(str::to_owned)
-        };
+    fn the_error_of_this_program_is_told_from_what_compilers_and_drivers_write() {
+        let ending = |cause, stderr: &str| Ending { cause, stderr: stderr.to_owned() };
         let said = "1 error generated.\nclreel: The kernel file 'a' does not build.\n  The compiler says:\na:1:2: error\n";
         let why = "The kernel file 'a' does not build.\n  The compiler says:\na:1:2: error";
-        assert_eq!(error(said).as_deref(), Some(why));
-        assert_eq!(error("clreel: One.\nclreel: Two.\n").as_deref(), Some("Two."));
-        assert_eq!(error("clreel: One.\n").as_deref(), Some("One."));
-        assert_eq!(error("no such library\n").as_deref(), Some("no such library"));
-        assert_eq!(error(" \n"), None);
-    }
-
-    #[test]
-    fn the_last_line_is_what_the_driver_wrote() {
-        let last = |stderr: &str| {
-            let ending = Ending { cause: Cause::Signal(libc::SIGABRT), stderr: stderr.to_owned() };
-            ending.last_line().map(str::to_owned)
-        };
+        for (stderr, error) in [
+            (said, Some(why)),
+            ("clreel: One.\nclreel: Two.\n", Some("Two.")),
+            ("clreel: One.\n", Some("One.")),
+            ("no such library\n", Some("no such library")),
+            (" \n", None),
+        ] {
+            assert_eq!(ending(Cause::Exit(1), stderr).error(), error);
+        }
         let aborted =
             "warning: odd\nLLVM ERROR: no such type\n \nclreel: The OpenCL driver crashed (SIGABRT).\n";
-        assert_eq!(last(aborted).as_deref(), Some("LLVM ERROR: no such type"));
-        assert_eq!(last("clreel: The OpenCL driver crashed (SIGSEGV).\n"), None);
-        assert_eq!(last(""), None);
+        for (stderr, last) in [
+            (aborted, Some("LLVM ERROR: no such type")),
+            ("clreel: The OpenCL driver crashed (SIGSEGV).\n", None),
+            ("", None),
+        ] {
+            assert_eq!(ending(Cause::Signal(libc::SIGABRT), stderr).last_line(), last);
+        }
     }
 
     #[test]
