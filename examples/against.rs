@@ -71,14 +71,8 @@ type Figures = BTreeMap<String, f64>;
 type Ratios = BTreeMap<String, Vec<(f64, f64)>>;
 
 fn main() -> ExitCode {
-    match compare(&Arguments::parse()) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::from(1),
-        Err(why) => {
-            eprintln!("against: {why}");
-            ExitCode::from(1)
-        }
-    }
+    let compared = compare(&Arguments::parse()).inspect_err(|why| eprintln!("against: {why}"));
+    ExitCode::from(u8::from(!matches!(compared, Ok(true))))
 }
 
 /// Runs the series; returns true if nothing is slower.
@@ -91,17 +85,29 @@ fn compare(arguments: &Arguments) -> Result<bool, Failure> {
 }
 
 fn series(arguments: &Arguments, folder: &Path) -> Result<bool, Failure> {
-    let builds = [
-        Build::new(arguments, &arguments.before, folder.join("before"))?,
-        Build::new(arguments, &arguments.after, folder.join("after"))?,
-    ];
+    let builds = [(&arguments.before, "before"), (&arguments.after, "after")].map(|(program, name)| Build {
+        arguments,
+        program,
+        folder: folder.join(name),
+    });
     eprintln!("against: filling both kernel caches");
     for build in &builds {
+        std::fs::create_dir_all(&build.folder)?;
         build.turn()?;
     }
     let mut suspects: Option<Vec<String>> = None;
     for number in 1..=SERIES {
-        let ratios = one_series(arguments, &builds, number)?;
+        let mut ratios = Ratios::new();
+        for turn in 0..arguments.pairs {
+            eprintln!("against: series {number}, turn {} of {}", turn + 1, arguments.pairs);
+            let first = turn as usize % 2;
+            let mut turns = [builds[first].turn()?, builds[1 - first].turn()?];
+            turns.rotate_left(first);
+            let [before, after] = turns;
+            for (name, pair) in pairs(before, &after)? {
+                ratios.entry(name).or_default().push(pair);
+            }
+        }
         println!("series {number} of at most {SERIES}: {} turns, medians", arguments.pairs);
         println!("{:<26} {:>10} {:>10} {:>8} {:>15}", "figure", "before", "after", "ratio", "least to most");
         for (name, turns) in &ratios {
@@ -120,27 +126,6 @@ fn series(arguments: &Arguments, folder: &Path) -> Result<bool, Failure> {
         suspects = Some(left);
     }
     Ok(false)
-}
-
-fn one_series(arguments: &Arguments, builds: &[Build; 2], number: usize) -> Result<Ratios, Failure> {
-    let mut ratios = Ratios::new();
-    for turn in 0..arguments.pairs {
-        eprintln!("against: series {number}, turn {} of {}", turn + 1, arguments.pairs);
-        let [before, after] = match turn % 2 {
-            0 => {
-                let before = builds[0].turn()?;
-                [before, builds[1].turn()?]
-            }
-            _ => {
-                let after = builds[1].turn()?;
-                [builds[0].turn()?, after]
-            }
-        };
-        for (name, pair) in pairs(before, &after)? {
-            ratios.entry(name).or_default().push(pair);
-        }
-    }
-    Ok(ratios)
 }
 
 /// Returns each figure of a turn, before and after.
@@ -216,12 +201,7 @@ struct Used {
     memory_mib: f64,
 }
 
-impl<'a> Build<'a> {
-    fn new(arguments: &'a Arguments, program: &'a Path, folder: PathBuf) -> Result<Self, Failure> {
-        std::fs::create_dir_all(&folder)?;
-        Ok(Self { arguments, program, folder })
-    }
-
+impl Build<'_> {
     /// Runs one turn: `bench`, the start, and the window without a filter and with one.
     fn turn(&self) -> Result<Figures, Failure> {
         let mut figures = self.bench()?;
@@ -254,12 +234,8 @@ impl<'a> Build<'a> {
             told["devices"][0]["runs"][0]["variants"].as_array().ok_or("bench gave no variants")?;
         let asked = self.arguments.variant.split(',').count();
         if variants.len() < asked {
-            return Err(format!(
-                "bench of {} has {} rows of {asked}",
-                self.program.display(),
-                variants.len()
-            )
-            .into());
+            let (program, rows) = (self.program.display(), variants.len());
+            return Err(format!("bench of {program} has {rows} rows of {asked}").into());
         }
         let mut figures = Figures::new();
         for variant in variants {
@@ -296,8 +272,14 @@ impl<'a> Build<'a> {
         let log = self.folder.join("stderr");
         let began = Instant::now();
         let child = command.stderr(std::fs::File::create(&log)?).spawn()?;
-        let (status, used) = wait(child.id())?;
-        let wall_s = began.elapsed().as_secs_f64();
+        let mut status = 0;
+        // SAFETY: rusage is plain numbers, for which all bits zero are a value.
+        let mut used: libc::rusage = unsafe { std::mem::zeroed() };
+        // SAFETY: both pointers are to values that outlive the call; the child was not waited for yet.
+        if unsafe { libc::wait4(child.id() as libc::pid_t, &mut status, 0, &mut used) } < 0 {
+            return Err(std::io::Error::last_os_error().into());
+        }
+        let (status, wall_s) = (ExitStatus::from_raw(status), began.elapsed().as_secs_f64());
         if !status.success() {
             let said = std::fs::read_to_string(&log).unwrap_or_default();
             return Err(format!("{} ended with {status}: {said}", self.program.display()).into());
@@ -306,19 +288,6 @@ impl<'a> Build<'a> {
         let cpu_s = seconds(used.ru_utime) + seconds(used.ru_stime);
         Ok(Used { wall_s, cpu_s, memory_mib: used.ru_maxrss as f64 / 1024.0 })
     }
-}
-
-/// Waits for a child; returns its status and resource usage.
-fn wait(pid: u32) -> Result<(ExitStatus, libc::rusage), Failure> {
-    let mut status = 0;
-    // SAFETY: rusage is plain numbers, for which all bits zero are a value.
-    let mut used: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: both pointers are to values that outlive the call; the child was not waited for yet.
-    let waited = unsafe { libc::wait4(pid as libc::pid_t, &mut status, 0, &mut used) };
-    if waited < 0 {
-        return Err(std::io::Error::last_os_error().into());
-    }
-    Ok((ExitStatus::from_raw(status), used))
 }
 
 #[cfg(test)]
@@ -356,8 +325,8 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("clreel-against-test-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let build = |name: &str, rows: &str| {
-            let (path, report) =
-                (folder.join(name), format!(r#"{{"devices":[{{"runs":[{{"variants":[{rows}]}}]}}]}}"#));
+            let path = folder.join(name);
+            let report = format!(r#"{{"devices":[{{"runs":[{{"variants":[{rows}]}}]}}]}}"#);
             std::fs::write(&path, format!("#!/bin/sh\nif [ $1 = bench ]; then echo '{report}'; fi\n"))
                 .unwrap();
             std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();

@@ -111,8 +111,12 @@ fn main() -> Result<(), Failure> {
     let mut wrong = 0;
     for size in &arguments.size {
         let (width, height) = size.split_once('x').ok_or("--size is WIDTHxHEIGHT")?;
-        wrong +=
-            Bench::new(&cl, (width.parse()?, height.parse()?))?.time_ways(size, arguments.rounds.max(1))?;
+        let (width, height) = (width.parse()?, height.parse()?);
+        let len = width as usize * height as usize * 4;
+        let frames = noise(FRAMES * len).chunks_exact(len).map(<[u8]>::to_vec).collect();
+        let filter = BuiltVariant::build(&cl, named("fused"))?;
+        let bench = Bench { cl: &cl, uploads: cl.extra_queue()?, filter, size: (width, height), frames };
+        wrong += bench.time_ways(size, arguments.rounds.max(1))?;
     }
     if wrong > 0 {
         eprintln!("{wrong} ways gave other bytes than the first one");
@@ -132,33 +136,16 @@ struct Bench<'a> {
 /// Milliseconds per frame of a series: its steps, then all.
 type Taken = [f64; STEPS.len() + 1];
 
-/// The clock of the steps of a series.
-struct Steps {
-    times: Taken,
-    last: Instant,
-}
-
-impl Steps {
-    fn done(&mut self, step: usize) {
-        self.times[step] += ms_since(self.last);
-        self.last = Instant::now();
-    }
-}
-
-impl<'a> Bench<'a> {
-    fn new(cl: &'a ClContext, size: (u32, u32)) -> Result<Self, Failure> {
-        let len = size.0 as usize * size.1 as usize * 4;
-        let frames = noise(FRAMES * len).chunks_exact(len).map(<[u8]>::to_vec).collect();
-        let filter = BuiltVariant::build(cl, named("fused"))?;
-        Ok(Self { cl, uploads: cl.extra_queue()?, filter, size, frames })
-    }
-
+impl Bench<'_> {
     /// Times all ways and prints them; returns the number of ways with other bytes than the first one.
     fn time_ways(&self, size: &str, rounds: usize) -> Result<usize, Failure> {
-        let mut ways = ways()
-            .into_iter()
-            .map(|way| Ok((way, self.slots(&way)?, Vec::<Taken>::new())))
-            .collect::<Result<Vec<_>, Failure>>()?;
+        let with_slots = |way: Way| {
+            // The kernels of all plans run on one in-order queue, so they can share scratch memory.
+            let mut scratch = Scratch::new(self.cl);
+            let slots = (0..way.slots).map(|_| Slot::new(self, way.memory, &mut scratch));
+            Ok((way, slots.collect::<Result<Vec<_>, _>>()?, Vec::<Taken>::new()))
+        };
+        let mut ways = ways().into_iter().map(with_slots).collect::<Result<Vec<_>, Failure>>()?;
         let mut results: Vec<Vec<Vec<u8>>> = vec![vec![vec![0; self.frames[0].len()]; FRAMES]; ways.len()];
         for round in 0..=rounds {
             for position in 0..ways.len() {
@@ -188,12 +175,6 @@ impl<'a> Bench<'a> {
         Ok(results.iter().filter(|result| **result != results[0]).count())
     }
 
-    fn slots(&self, way: &Way) -> Result<Vec<Slot>, Failure> {
-        // The kernels of all plans run on one in-order queue, so they can share scratch memory.
-        let mut scratch = Scratch::new(self.cl);
-        (0..way.slots).map(|_| Slot::new(self, way.memory, &mut scratch)).collect()
-    }
-
     /// Takes `count` frames through the filter; the last result of each frame is stored in `results`.
     fn series(
         &self,
@@ -205,37 +186,41 @@ impl<'a> Bench<'a> {
         let queue = &self.cl.queue;
         let uploads = if way.uploads { &self.uploads } else { queue };
         let began = Instant::now();
-        let mut steps = Steps { times: [0.0; STEPS.len() + 1], last: began };
+        let (mut times, mut last) = ([0.0; STEPS.len() + 1], began);
+        let mut ends = |step: usize| {
+            times[step] += ms_since(last);
+            last = Instant::now();
+        };
         for n in 0..count + slots.len() {
             let slot = &mut slots[n % way.slots];
             if let Some(frame) = slot.frame.take() {
                 slot.last.drain(..).try_for_each(|event| event.wait_for())?;
                 results[frame].copy_from_slice(slot.output());
-                steps.done(4);
+                ends(4);
             }
             if n >= count {
                 continue;
             }
             slot.input().copy_from_slice(&self.frames[n % FRAMES]);
-            steps.done(0);
+            ends(0);
             let upload = slot.upload(uploads, way.waits)?;
             if way.uploads {
                 uploads.flush()?;
                 wait_in_queue(queue, &upload)?;
             }
-            steps.done(1);
+            ends(1);
             let _filtered = slot.plan.enqueue_all(queue)?;
             if way.waits {
                 queue.finish()?;
             }
-            steps.done(2);
+            ends(2);
             slot.download(queue, way.waits)?;
             queue.flush()?;
             slot.frame = Some(n % FRAMES);
-            steps.done(3);
+            ends(3);
         }
-        steps.times[STEPS.len()] = ms_since(began);
-        Ok(steps.times.map(|ms| ms / count as f64))
+        times[STEPS.len()] = ms_since(began);
+        Ok(times.map(|ms| ms / count as f64))
     }
 }
 

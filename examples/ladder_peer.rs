@@ -59,30 +59,14 @@ fn answer<L: Ladder>(peer: &mut Peer<L>, line: &str) -> Result<String, Failure> 
         return Ok(format!("{} ({}{driver})", info.name, info.version.trim()));
     }
     if let Some(case) = line.strip_prefix("open ") {
-        let case = serde_json::from_str(case)?;
-        return peer.open(&case);
-    }
-    let words: Vec<&str> = line.split_whitespace().collect();
-    let ["run", name, warm] = words.as_slice() else { return Err("This request is not known.".into()) };
-    let (_, built) = peer.ready.iter().find(|(known, _)| known == name).ok_or("Nothing is called so.")?;
-    let buffers = peer.buffers.as_mut().ok_or("Nothing is open.")?;
-    for _ in 0..warm.parse()? {
-        peer.ladder.run(built, buffers)?;
-    }
-    let sample = peer.ladder.run(built, buffers)?;
-    Ok(format!("{:.0} {:.0}", sample.wall_ms * 1e6, sample.ms() * 1e6))
-}
-
-impl<L: Ladder> Peer<'_, L> {
-    fn open(&mut self, case: &L::Case) -> Result<String, Failure> {
-        let (ladder, cl) = (self.ladder, &self.cl);
-        let mut buffers = ladder.allocate(Some(cl), case, 0)?;
+        let (ladder, cl, case) = (peer.ladder, &peer.cl, serde_json::from_str(case)?);
+        let mut buffers = ladder.allocate(Some(cl), &case, 0)?;
         let want = ladder.load(&mut buffers, ladder.info().inputs[0])?.bytes;
-        self.ready = vec![("peak", ladder.build(Part::Peak(cl, 0))?)];
+        peer.ready = vec![("peak", ladder.build(Part::Peak(cl, 0))?)];
         for variant in ladder.variants() {
             let built = match variant.work {
                 Work::Host(host) => ladder.build(Part::Host(host))?,
-                Work::Kernels(code) if ladder.supports(&cl.device, Some(code), case).is_ok() => {
+                Work::Kernels(code) if ladder.supports(&cl.device, Some(code), &case).is_ok() => {
                     let info = &cl.device.info;
                     ladder.build(Part::Kernels(cl, &Config::new(code, info.kind).fit_to_device(info)))?
                 }
@@ -94,9 +78,18 @@ impl<L: Ladder> Peer<'_, L> {
             if ladder.read(&built, &buffers)?.bytes != want {
                 return Err(format!("'{}' differs from the reference.", variant.id).into());
             }
-            self.ready.push((variant.id, built));
+            peer.ready.push((variant.id, built));
         }
-        self.buffers = Some(buffers);
-        Ok(self.ready.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(" "))
+        peer.buffers = Some(buffers);
+        return Ok(peer.ready.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(" "));
     }
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let ["run", name, warm] = words.as_slice() else { return Err("This request is not known.".into()) };
+    let (_, built) = peer.ready.iter().find(|(known, _)| known == name).ok_or("Nothing is called so.")?;
+    let buffers = peer.buffers.as_mut().ok_or("Nothing is open.")?;
+    for _ in 0..warm.parse()? {
+        peer.ladder.run(built, buffers)?;
+    }
+    let sample = peer.ladder.run(built, buffers)?;
+    Ok(format!("{:.0} {:.0}", sample.wall_ms * 1e6, sample.ms() * 1e6))
 }

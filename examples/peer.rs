@@ -17,6 +17,7 @@ use base::device::DeviceKind;
 use base::timing::ms_since;
 use box_filter::VariantId;
 use box_filter::native::{Input, Lanes, Threads};
+use box_filter::pictures::noise;
 use box_filter::reference::reference;
 use box_filter::{BuiltVariant, Extent, Plan, Scratch};
 use compute::BackEnd;
@@ -33,33 +34,16 @@ fn main() -> Result<(), Failure> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["frames", file, width, height, count] => {
-            write_frames(file, width.parse()?, height.parse()?, count.parse()?)
+            let (width, height) = (width.parse()?, height.parse()?);
+            let (clip, size) = (video::bundled_clip()?, Some((width, height)));
+            let clip = video::read_frames_rgba(&clip, count.parse()?, size, video::References::Refused)?;
+            let noise = noise(width as usize * height as usize * 4);
+            Ok(fs::write(file, [clip.frames.concat(), noise].concat())?)
         }
         ["serve"] => serve(None),
         ["serve", device] => serve(Some(device)),
         _ => Err("usage: peer serve [DEVICE] | peer frames FILE WIDTH HEIGHT COUNT".into()),
     }
-}
-
-fn write_frames(file: &str, width: u32, height: u32, count: usize) -> Result<(), Failure> {
-    let clip = video::read_frames_rgba(
-        &video::bundled_clip()?,
-        count,
-        Some((width, height)),
-        video::References::Refused,
-    )?;
-    let mut out = fs::File::create(file)?;
-    for frame in &clip.frames {
-        out.write_all(frame)?;
-    }
-    // Noise by a linear congruential generator, the same at each run.
-    let mut state = 1u32;
-    let noise = std::iter::repeat_with(|| {
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        (state >> 24) as u8
-    });
-    out.write_all(&noise.take(width as usize * height as usize * 4).collect::<Vec<u8>>())?;
-    Ok(())
 }
 
 fn serve(device: Option<&str>) -> Result<(), Failure> {
@@ -96,7 +80,14 @@ fn answer(peer: &mut Peer, words: &[&str]) -> Result<String, Failure> {
             fs::write(file, peer.filter_frame(name, radius.parse()?, frame.parse()?)?)?;
             Ok(String::new())
         }
-        ["compare", got, want] => compare(&fs::read(got)?, &fs::read(want)?),
+        ["compare", got, want] => {
+            let (got, want) = (fs::read(got)?, fs::read(want)?);
+            if got.len() != want.len() {
+                return Err("The pictures are not of one size.".into());
+            }
+            let differences = || got.iter().zip(&want).map(|(a, b)| a.abs_diff(*b)).filter(|d| *d > 0);
+            Ok(format!("{} {} {}", differences().max().unwrap_or(0), differences().count(), got.len()))
+        }
         ["run", name, radius, frame, warm] => {
             let (radius, frame) = (radius.parse()?, frame.parse()?);
             for _ in 0..warm.parse()? {
@@ -107,14 +98,6 @@ fn answer(peer: &mut Peer, words: &[&str]) -> Result<String, Failure> {
         }
         _ => Err("This request is not known.".into()),
     }
-}
-
-fn compare(got: &[u8], want: &[u8]) -> Result<String, Failure> {
-    if got.len() != want.len() {
-        return Err("The pictures are not of one size.".into());
-    }
-    let differences = || got.iter().zip(want).map(|(a, b)| a.abs_diff(*b)).filter(|d| *d > 0);
-    Ok(format!("{} {} {}", differences().max().unwrap_or(0), differences().count(), got.len()))
 }
 
 /// Frames on the host and on the device, and the built variants.
@@ -167,10 +150,10 @@ impl Peer {
         self.out = vec![0; bytes];
         let alloc = |storage| Picture::alloc(&self.cl, storage, width, height);
         self.buffers = Some((alloc(Storage::Buffer)?, alloc(Storage::Buffer)?));
-        self.images = match self.cl.device.info.image_support {
-            true => Some((alloc(Storage::Image)?, alloc(Storage::Image)?)),
-            false => None,
-        };
+        self.images = None;
+        if self.cl.device.info.image_support {
+            self.images = Some((alloc(Storage::Image)?, alloc(Storage::Image)?));
+        }
         let mut names: Vec<&str> =
             VariantId::all().filter(|id| id.kernels(DeviceKind::Cpu).is_some()).map(|id| id.name).collect();
         if self.cl.is_cpu() {
@@ -226,12 +209,9 @@ impl Peer {
                 let (Picture::Buffer(from), Picture::Buffer(to)) = self.pair(Storage::Buffer)? else {
                     return Err("There are no buffers.".into());
                 };
-                let sample = sample(&self.cl.queue, |queue| {
-                    let copied = from.enqueue_copy(queue, to);
-                    Ok(vec![
-                        copied.map_err(|e| cl::failed("A picture could not be copied on the device.", &e))?,
-                    ])
-                })?;
+                let failed = |e| cl::failed("A picture could not be copied on the device.", &e);
+                let sample =
+                    sample(&self.cl.queue, |queue| Ok(vec![from.enqueue_copy(queue, to).map_err(failed)?]))?;
                 Ok((sample.wall_ms, sample.ms()))
             }
             "native" => {
@@ -261,18 +241,15 @@ impl Peer {
         }
         // Clear the output, so that an earlier result cannot pass for a new one.
         self.out.fill(0x5a);
-        let storage = match name.parse::<VariantId>() {
-            Ok(id) if id.back_end() == BackEnd::Native => None,
-            Ok(id) => Some(self.plans.get(&(id, radius)).ok_or("It was not prepared.")?.1),
-            Err(_) => None,
-        };
+        let id = name.parse::<VariantId>().ok().filter(|id| id.back_end() != BackEnd::Native);
+        let plan = id.map(|id| self.plans.get(&(id, radius)).ok_or("It was not prepared.")).transpose()?;
+        let storage = plan.map(|(_, storage)| *storage);
         if let Some(storage) = storage {
             self.pair(storage)?.1.write(&self.cl.queue, &self.out)?;
         }
         self.run(name, radius, frame)?;
         if let Some(storage) = storage {
-            let target = self.pair(storage)?.1.clone();
-            target.read(&self.cl.queue, &mut self.out)?;
+            self.pair(storage)?.1.clone().read(&self.cl.queue, &mut self.out)?;
         }
         Ok(self.out.clone())
     }
@@ -297,9 +274,24 @@ struct Gate {
 impl Copy {
     fn new(threads: usize, bytes: usize) -> Self {
         let (gate, part) = (Arc::new(Gate::default()), bytes.div_ceil(threads).max(1));
-        let go = (1..bytes.div_ceil(part))
-            .map(|n| spawn_copier(gate.clone(), n * part, part.min(bytes - n * part)));
-        Self { go: go.collect(), gate, own: vec![0; part.min(bytes)] }
+        // Starts a thread that copies a part of each frame that it receives.
+        let start = |n: usize| {
+            let (from, to) = (n * part, bytes.min((n + 1) * part));
+            let mut target = vec![0u8; to - from];
+            let (gate, (sender, receiver)) = (gate.clone(), channel::<Arc<[u8]>>());
+            std::thread::spawn(move || {
+                for (turn, frame) in (1..).zip(receiver) {
+                    gate.here.fetch_add(1, Ordering::SeqCst);
+                    wait(&gate.open, turn);
+                    target.copy_from_slice(&frame[from..to]);
+                    std::hint::black_box(&mut target);
+                    gate.done.fetch_add(1, Ordering::SeqCst);
+                }
+            });
+            sender
+        };
+        let go = (1..bytes.div_ceil(part)).map(start).collect();
+        Self { go, gate, own: vec![0; part.min(bytes)] }
     }
 
     fn run(&mut self, frame: &Arc<[u8]>) -> Result<f64, Failure> {
@@ -314,23 +306,6 @@ impl Copy {
         wait(&self.gate.done, turn * self.go.len());
         Ok(ms_since(begin))
     }
-}
-
-/// Starts a thread that copies a part of each frame that it receives.
-fn spawn_copier(gate: Arc<Gate>, from: usize, length: usize) -> Sender<Arc<[u8]>> {
-    let (sender, receiver) = channel::<Arc<[u8]>>();
-    std::thread::spawn(move || {
-        let mut target = vec![0u8; length];
-        for turn in 1.. {
-            let Ok(frame) = receiver.recv() else { return };
-            gate.here.fetch_add(1, Ordering::SeqCst);
-            wait(&gate.open, turn);
-            target.copy_from_slice(&frame[from..from + length]);
-            std::hint::black_box(&mut target);
-            gate.done.fetch_add(1, Ordering::SeqCst);
-        }
-    });
-    sender
 }
 
 /// Spins until the counter reaches `there`, yielding to other threads.

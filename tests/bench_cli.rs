@@ -3,49 +3,30 @@
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Output};
 use std::time::Duration;
 
+use crate::common::reports::{clreel, has_status, rows, trials};
+use crate::common::*;
 use box_filter::VariantId;
-use serde_json::Value;
-use testkit::movie::Folder;
 
-use crate::common::ladder::{has_status, trials};
-use crate::common::process::{COMPILED, json, send_signal, text, with_default_action};
-
-fn clreel(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_clreel"));
-    command.args(args).env_remove("CLREEL_KERNELS").env("POCL_CACHE_DIR", COMPILED);
-    if args.first() == Some(&"bench") {
-        // The checks of conversions have tests of their own: tests/conversions.rs.
-        command.arg("--conversions=none");
-    }
+/// Returns the command of a benchmark without checks of conversions, which have tests of their own: `tests/conversions.rs`.
+fn bench(args: &[&str]) -> Command {
+    let mut command = clreel(&["bench", "--conversions=none"]);
+    command.args(args);
     command
 }
 
-fn run(args: &[&str]) -> Output {
-    clreel(args).output().unwrap()
-}
+const SMALL: [&str; 7] = ["--size", "70x50", "--frames", "2", "--radius", "3", "--json"];
 
-/// A folder of kernels with one modified file; removed when dropped.
-struct Kernels(Folder);
+/// The start of the first kernel of `flat`.
+const BEGINS: &str = "int rows)\n{";
 
-impl Kernels {
-    fn with(test: &str, file: &str, edit: impl FnOnce(String) -> String) -> Self {
-        let original = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("kernels/box_filter").join(file);
-        let original = std::fs::read_to_string(original).unwrap();
-        let edited = edit(original.clone());
-        assert_ne!(original, edited, "the edit changed nothing");
-        let folder = Folder::new(&format!("bench-{test}"));
-        folder.with(&format!("box_filter/{file}"), edited.as_bytes());
-        Self(folder)
-    }
-
-    fn bench(&self, variants: &str) -> Output {
-        let args =
-            ["bench", "--size", "70x50", "--frames", "2", "--radius", "3", "--json", "--variant", variants];
-        clreel(&args).env("CLREEL_KERNELS", &self.0).output().unwrap()
-    }
+/// Runs `bench` with a modified kernel file of `flat`; requires this exit code, and returns the rows and stderr.
+fn bench_flat(variants: &str, edits: &[(&str, &str)], code: i32) -> (Vec<Value>, String) {
+    let kernels = edited_kernels("bench", "box_filter/03_flat.cl", edits);
+    let output = finish(bench(&SMALL).args(["--variant", variants]).env("CLREEL_KERNELS", &kernels), code);
+    (rows(&json(&output)), text(&output.stderr))
 }
 
 fn assert_series(series: &Value, n: u64) {
@@ -59,10 +40,8 @@ fn assert_series(series: &Value, n: u64) {
 
 #[test]
 fn json_has_every_variant_checked_and_timed() {
-    let args = ["bench", "--size", "101x67", "--frames", "3", "--radius", "0,5", "--whole-frames", "--json"];
-    let output = run(&args);
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    let report = json(&output);
+    let args = ["--size", "101x67", "--frames", "3", "--radius", "0,5", "--whole-frames", "--json"];
+    let report = finish_json(bench(&args), 0);
     let all = report["devices"][0]["runs"].as_array().unwrap();
     let of = |key: &'static str| all.iter().filter(move |run| !run["case"][key].is_null());
     let whole: Vec<&Value> = of("whole_frames").flat_map(|run| run["variants"].as_array().unwrap()).collect();
@@ -77,11 +56,9 @@ fn json_has_every_variant_checked_and_timed() {
         assert!(median("convert") > Some(0.0), "{row}");
     }
     assert_eq!((&report["schema"], &report["ladder"]), (&2.into(), &"box_filter".into()));
-    assert_eq!(
-        (report["input"]["width"].as_u64(), report["input"]["height"].as_u64()),
-        (Some(101), Some(67))
-    );
-    assert_eq!(report["input"]["frames"], 3);
+    for (key, value) in [("width", 101), ("height", 67), ("frames", 3)] {
+        assert_eq!(report["input"][key], value, "{key}");
+    }
     let device = &report["devices"][0];
     for field in ["name", "platform", "version", "driver", "sharing", "sharing_reason"] {
         assert!(device[field].as_str().is_some_and(|s| !s.is_empty()), "{field} in {device}");
@@ -108,19 +85,13 @@ fn json_has_every_variant_checked_and_timed() {
             let checked = &variant["checked"];
             let through = checked.as_array().unwrap().last().unwrap();
             assert_eq!(through["ways"][0], "through the engine", "{checked}");
-            assert_eq!(
-                (&checked[0]["timed"], &checked[0]["sizes"][0]),
-                (&true.into(), &"101x67".into()),
-                "{checked}"
-            );
+            assert!(checked[0]["timed"] == true && checked[0]["sizes"][0] == "101x67", "{checked}");
             assert!(checked.as_array().is_some_and(|all| all.len() > 1), "{checked}");
             assert_series(&variant["wall_ms"], 3);
             assert!(variant["noisy"].as_str().is_some_and(|why| why.starts_with("Only 3 runs")), "{variant}");
             for clock in ["device_ms", "dispatch_ms"] {
                 match (kind, clock) {
-                    ("native", _) | ("glsl", "dispatch_ms") => {
-                        assert_eq!(variant[clock], Value::Null, "{variant}")
-                    }
+                    ("native", _) | ("glsl", "dispatch_ms") => assert!(variant[clock].is_null(), "{variant}"),
                     // Not every OpenGL driver has timer queries, nor do these always give a result.
                     ("glsl", _) if variant[clock].is_null() => {}
                     _ => assert_series(&variant[clock], 3),
@@ -132,9 +103,8 @@ fn json_has_every_variant_checked_and_timed() {
 
 #[test]
 fn only_the_table_goes_to_stdout() {
-    let output =
-        run(&["bench", "--size", "64x48", "--frames", "1", "--radius", "2", "--variant", "naive,flat"]);
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let args = ["--size", "64x48", "--frames", "1", "--radius", "2", "--variant", "naive,flat"];
+    let output = finish(bench(&args), 0);
     let table = text(&output.stdout);
     let checked = "timed output: the movie at 64x48";
     let through = "the movie at 64x48 (through the engine)";
@@ -173,20 +143,17 @@ impl Drop for BusyProcesses {
 #[test]
 fn load_from_other_processes_marks_rows_noisy_and_rounds_times() {
     let busy = BusyProcesses::start();
-    let args = ["bench", "--size", "320x180", "--frames", "9", "--radius", "2", "--variant", "flat,fused"];
-    let output = clreel(&args).arg("--json").output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let args = ["--size", "320x180", "--frames", "9", "--radius", "2", "--variant", "flat,fused"];
+    let output = finish(bench(&args).arg("--json"), 0);
     let run = &json(&output)["devices"][0]["runs"][0];
     for noisy in [&run["peaks"][0]["noisy"], &run["variants"][0]["noisy"], &run["variants"][1]["noisy"]] {
-        assert!(
-            noisy.as_str().is_some_and(|why| why.to_lowercase().contains("other processes used")),
-            "{run}"
-        );
+        let why = noisy.as_str().unwrap_or_default().to_lowercase();
+        assert!(why.contains("other processes used"), "{run}");
     }
     let stderr = text(&output.stderr);
     assert_eq!(stderr.matches("rows are noisy").count(), 1, "{stderr}");
     assert!(stderr.contains("other processes used up to "), "{stderr}");
-    let table = text(&run_table(&args).stdout);
+    let table = text(&finish(bench(&args), 0).stdout);
     drop(busy);
     // No number except the count has more than two significant digits.
     for row in table.lines().filter(|line| line.contains(" flat ") || line.contains(" fused ")) {
@@ -201,43 +168,16 @@ fn load_from_other_processes_marks_rows_noisy_and_rounds_times() {
     assert!(table.contains("~ noisy: "), "{table}");
 }
 
-fn run_table(args: &[&str]) -> Output {
-    let output = run(args);
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    output
-}
-
-/// Starts clreel and sends it a signal after a delay, with longer delays until its output is `enough`.
-fn bench_with_signal(args: &[&str], signal: i32, enough: impl Fn(&Output) -> bool) -> Output {
-    for turn in 0..16 {
-        let child = interruptible(clreel(args), signal);
-        std::thread::sleep(Duration::from_millis(200).mul_f64(1.6_f64.powi(turn)));
-        let output = signal_and_wait(signal, child);
-        if enough(&output) {
-            return output;
-        }
-    }
-    panic!("{args:?} never got so far");
-}
-
-/// Starts clreel so that this signal ends it.
-fn interruptible(mut command: Command, signal: i32) -> Child {
-    with_default_action(&mut command, signal).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
-}
-
-/// Sends the process a signal and returns its output.
-fn signal_and_wait(signal: i32, child: Child) -> Output {
-    send_signal(&child, signal);
-    child.wait_with_output().unwrap()
-}
-
 #[test]
 fn ctrl_c_prints_the_finished_rows() {
-    let endless =
-        ["bench", "--size", "64x48", "--frames", "4000000000", "--radius", "1,2", "--variant", "flat,fused"];
-    let has_rows = |output: &Output| text(&output.stdout).contains("wall_ms");
-    let output = bench_with_signal(&[&endless[..], &["--json"]].concat(), libc::SIGINT, has_rows);
-    assert_eq!(output.status.signal(), Some(libc::SIGINT), "{}", text(&output.stderr));
+    let args = ["--size", "64x48", "--frames", "4000000000", "--radius", "1,2", "--variant", "flat,fused"];
+    let endless = |more: &[&str]| {
+        let mut command = bench(&args);
+        command.args(more);
+        command
+    };
+    let has = |output: &Output, word: &str| text(&output.stdout).contains(word);
+    let output = interrupt(|| endless(&["--json"]), libc::SIGINT, |output| has(output, "wall_ms"));
     let report = json(&output);
     let runs = report["devices"][0]["runs"].as_array().unwrap();
     assert_eq!(runs.len(), 1, "the other radius has not begun");
@@ -246,15 +186,12 @@ fn ctrl_c_prints_the_finished_rows() {
         assert!(variant["device_ms"]["n"].as_u64().is_some_and(|n| n > 0), "{variant}");
     }
     let sentence = report["interrupted"].as_str().unwrap();
-    assert!(
-        sentence.contains("interrupted") && sentence.contains("Missing: all variants at r=2."),
-        "{sentence}"
-    );
-    assert!(sentence.contains(" of 4000000000 rounds at r=1."), "{sentence}");
+    for part in ["interrupted", "Missing: all variants at r=2.", " of 4000000000 rounds at r=1."] {
+        assert!(sentence.contains(part), "{sentence}");
+    }
     assert!(text(&output.stderr).contains(sentence), "{}", text(&output.stderr));
 
-    let output = bench_with_signal(&endless, libc::SIGTERM, |output| text(&output.stdout).contains("fused"));
-    assert_eq!(output.status.signal(), Some(libc::SIGTERM), "{}", text(&output.stderr));
+    let output = interrupt(|| endless(&[]), libc::SIGTERM, |output| has(output, "fused"));
     assert!(text(&output.stderr).contains("Missing: all variants at r=2."), "{}", text(&output.stderr));
 }
 
@@ -263,13 +200,14 @@ fn ctrl_c_during_tune_prints_finished_trials_and_keeps_finished_searches() {
     let home = CacheHome::new("interrupted");
     let mut command = clreel(&["tune", "--size", "160x90,320x180", "--json"]);
     command.env("XDG_CACHE_HOME", &home.0);
-    let mut child = interruptible(command, libc::SIGINT);
+    let mut child = spawn_interruptible(command, libc::SIGINT);
     // The result of the first search is stored when it ends, and the second search takes longer than that.
     while !home.file().exists() {
         assert!(child.try_wait().unwrap().is_none(), "it ended without anything that is kept");
         std::thread::sleep(Duration::from_millis(10));
     }
-    let output = signal_and_wait(libc::SIGINT, child);
+    send_signal(&child, libc::SIGINT);
+    let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.signal(), Some(libc::SIGINT), "{}", text(&output.stderr));
     let report = json(&output);
     assert!(trials(&report).iter().any(|trial| has_status(trial, "kept")), "{report}");
@@ -277,62 +215,48 @@ fn ctrl_c_during_tune_prints_finished_trials_and_keeps_finished_searches() {
     assert!(home.file().exists(), "the finished search is in the cache");
 }
 
+/// A faulty kernel fails its own variant only, with the reason. Kernels that only print or warn are timed.
 #[test]
-fn a_kernel_with_wrong_output_is_a_mismatch_without_times() {
-    let kernels = Kernels::with("wrong", "03_flat.cl", |text| text.replace("i <= radius", "i < radius"));
-    let output = kernels.bench("flat,vectorized");
-    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
-    let report = json(&output);
-    let variants = &report["devices"][0]["runs"][0]["variants"];
-    let flat = &variants[0];
-    assert_eq!(flat["outcome"], "mismatch");
-    assert!(flat["max_error"].as_f64().is_some_and(|error| error > 0.0), "{flat}");
-    assert!(flat["reason"].as_str().is_some_and(|r| r.contains("differ")), "{flat}");
+fn a_faulty_kernel_has_no_times_and_others_are_timed_all_the_same() {
+    let (rows, _) = bench_flat("flat,vectorized", &[("i <= radius", "i < radius")], 3);
+    assert_eq!((&rows[0]["outcome"], &rows[1]["outcome"]), (&"mismatch".into(), &"ok".into()));
+    assert!(rows[0]["max_error"].as_f64() > Some(0.0), "{}", rows[0]);
+    assert!(rows[0]["reason"].as_str().unwrap().contains("differ"), "{}", rows[0]);
     for clock in ["device_ms", "dispatch_ms", "wall_ms"] {
-        assert_eq!(flat[clock], Value::Null);
+        assert_eq!(rows[0][clock], Value::Null);
     }
-    assert_eq!(variants[1]["outcome"], "ok", "the others are timed all the same");
-}
-
-#[test]
-fn a_kernel_that_does_not_compile_fails_with_its_log() {
-    let kernels =
-        Kernels::with("broken", "03_flat.cl", |text| text.replace("int4 sum = 0;", "int4 sum = nought;"));
-    let output = kernels.bench("flat,running-sum");
-    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
-    let report = json(&output);
-    let variants = &report["devices"][0]["runs"][0]["variants"];
-    assert_eq!(variants[0]["outcome"], "failed");
-    let reason = variants[0]["reason"].as_str().unwrap();
-    assert!(reason.contains("03_flat.cl") && reason.contains("nought"), "{reason}");
-    assert_eq!(variants[1]["outcome"], "ok");
-}
-
-#[test]
-fn a_kernel_with_other_arguments_fails_before_it_runs() {
-    let kernels = Kernels::with("arguments", "03_flat.cl", |text| text.replace("int rows)", "float rows)"));
-    let output = kernels.bench("flat");
-    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
-    let flat = json(&output)["devices"][0]["runs"][0]["variants"][0].clone();
-    assert!(flat["reason"].as_str().is_some_and(|r| r.contains("float")), "{flat}");
+    let local = format!("{BEGINS} local volatile int huge[4000000]; huge[get_local_id(0)] = 1;");
+    let bytes = "16000000 bytes for each work-group; the device has ";
+    for (from, to, parts) in [
+        ("int4 sum = 0;", "int4 sum = nought;", ["03_flat.cl", "nought"]),
+        ("int rows)", "float rows)", ["float", ""]),
+        (BEGINS, &local, ["needs more local memory than the device has", bytes]),
+    ] {
+        let (rows, _) = bench_flat("flat,running-sum", &[(from, to)], 1);
+        assert_eq!((&rows[0]["outcome"], &rows[1]["outcome"]), (&"failed".into(), &"ok".into()));
+        let reason = rows[0]["reason"].as_str().unwrap();
+        assert!(parts.iter().all(|part| reason.contains(part)), "{reason}");
+        assert!(!reason.contains("outside their memory"), "{reason}");
+    }
+    let (_, stderr) =
+        bench_flat("flat,fused", &[("// Box filter", "#warning look at this\n// Box filter")], 0);
+    assert_eq!(stderr.matches("The compiler warns").count(), 1, "{stderr}");
+    assert!(stderr.contains("box_filter/03_flat.cl:1:2: look at this"), "{stderr}");
 }
 
 #[test]
 fn a_missing_folder_of_kernels_is_an_error_before_anything_is_measured() {
     for command in ["bench", "tune"] {
-        let output = run(&[command, "--kernels", "/nonexistent"]);
-        let (stdout, stderr) =
-            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        assert_eq!((output.status.code(), &*stdout), (Some(1), ""), "{stderr}");
+        let output = finish(clreel(&[command, "--kernels", "/nonexistent"]), 1);
+        let stderr = text(&output.stderr);
+        assert!(output.stdout.is_empty(), "{command}");
         assert!(stderr.contains("The kernels in /nonexistent cannot be read."), "{stderr}");
     }
 }
 
 #[test]
 fn devices_are_listed_and_can_be_selected_by_index() {
-    let output = run(&["devices", "--json"]);
-    assert_eq!(output.status.code(), Some(0));
-    let list = json(&output);
+    let list = finish_json(clreel(&["devices", "--json"]), 0);
     let devices = list["devices"].as_array().unwrap();
     assert!(!devices.is_empty(), "these tests need an OpenCL device");
     for (index, device) in devices.iter().enumerate() {
@@ -343,39 +267,36 @@ fn devices_are_listed_and_can_be_selected_by_index() {
         assert!(device["extensions"].is_array() && device.get("runs").is_none());
     }
     let name = devices[0]["name"].as_str().unwrap();
-    assert!(text(&run(&["devices"]).stdout).contains(name));
-    let args = ["bench", "--device", "0", "--size", "32x32", "--frames", "1", "--variant", "flat", "--json"];
-    assert_eq!(json(&run(&args))["devices"][0]["name"].as_str(), Some(name));
+    assert!(text(&finish(clreel(&["devices"]), 0).stdout).contains(name));
+    let args = ["--device", "0", "--size", "32x32", "--frames", "1", "--variant", "flat", "--json"];
+    assert_eq!(finish_json(bench(&args), 0)["devices"][0]["name"].as_str(), Some(name));
 }
 
 #[test]
 fn variants_without_opencl_are_timed_without_a_driver() {
-    let nowhere = std::env::temp_dir().join("clreel-no-such-vendors");
-    let bench = |variants: &str, more: &[&str]| {
-        let args = ["bench", "--size", "64x48", "--frames", "2", "--radius", "3", "--variant", variants];
-        clreel(&args).args(more).env("OCL_ICD_VENDORS", &nowhere).output().unwrap()
+    let run = |variants: &str, more: &[&str], code: i32| {
+        let mut command =
+            bench(&["--size", "64x48", "--frames", "2", "--radius", "3", "--variant", variants]);
+        finish(command.args(more).env("OCL_ICD_VENDORS", "/nowhere"), code)
     };
-    let output = bench("native,glsl", &["--json", "--native"]);
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    let report = json(&output);
+    let report = json(&run("native,glsl", &["--json", "--native"], 0));
     assert_eq!(report["devices"].as_array().map(Vec::len), Some(1));
-    let (device, run) = (&report["devices"][0], &report["devices"][0]["runs"][0]);
-    assert!(device["name"].is_null() && run["peaks"][0]["wall_ms"].is_null(), "{device}");
-    for (variant, id) in run["variants"].as_array().unwrap().iter().zip(["native", "glsl"]) {
+    let (device, of_device) = (&report["devices"][0], &report["devices"][0]["runs"][0]);
+    assert!(device["name"].is_null() && of_device["peaks"][0]["wall_ms"].is_null(), "{device}");
+    for (variant, id) in of_device["variants"].as_array().unwrap().iter().zip(["native", "glsl"]) {
         assert_eq!((&variant["id"], &variant["outcome"]), (&id.into(), &"ok".into()), "{variant}");
         assert_series(&variant["wall_ms"], 2);
     }
     let is_native = |row: &&Value| row["implementation"]["threads"].is_u64();
-    assert!(run["variants"].as_array().unwrap().iter().filter(is_native).count() > 0, "{run}");
-    let table = text(&bench("native", &[]).stdout);
+    assert!(of_device["variants"].as_array().unwrap().iter().any(|row| is_native(&row)), "{of_device}");
+    let table = text(&run("native", &[], 0).stdout);
     assert!(table.contains("without OpenCL") && !table.contains("(copy)"), "{table}");
     // A variant that needs a device, or an explicit device, is an error.
     for (variants, more) in
         [("native,flat", &[][..]), ("native", &["--device", "gpu"]), ("native", &["--device", "all"])]
     {
-        let output = bench(variants, more);
-        assert_eq!(output.status.code(), Some(1), "{variants} {more:?}");
-        assert!(text(&output.stderr).contains("pocl-opencl-icd"), "{}", text(&output.stderr));
+        let stderr = text(&run(variants, more, 1).stderr);
+        assert!(stderr.contains("pocl-opencl-icd"), "{stderr}");
     }
 }
 
@@ -391,17 +312,15 @@ impl CacheHome {
         self.0.file("clreel/tuning.json")
     }
 
-    fn run(&self, args: &[&str]) -> Output {
-        let output = clreel(args).env("XDG_CACHE_HOME", &self.0).output().unwrap();
-        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-        output
+    fn run(&self, mut command: Command) -> Output {
+        finish(command.env("XDG_CACHE_HOME", &self.0), 0)
     }
 }
 
 #[test]
 fn auto_uses_the_tuned_configuration() {
     let home = CacheHome::new("tune");
-    let tuned = json(&home.run(&["tune", "--size", "160x90", "--radius", "5", "--json"]));
+    let tuned = json(&home.run(clreel(&["tune", "--size", "160x90", "--radius", "5", "--json"])));
     let case = &tuned["devices"][0]["runs"][0]["case"];
     assert_eq!((case["width"].as_u64(), case["radius"].as_u64()), (Some(160), Some(5)));
     let trials = trials(&tuned);
@@ -410,9 +329,8 @@ fn auto_uses_the_tuned_configuration() {
     assert!(trials.iter().all(|trial| trial["trial"]["ms"].is_null() != is_timed(trial)));
     let wanted = format!("{} {}", best["id"].as_str().unwrap(), best["configuration"].as_str().unwrap());
 
-    let bench =
-        ["bench", "--size", "170x80", "--frames", "1", "--variant", "auto", "--json", "--radius", "4,16"];
-    let report = json(&home.run(&bench));
+    let args = ["--size", "170x80", "--frames", "1", "--variant", "auto", "--json", "--radius", "4,16"];
+    let report = json(&home.run(bench(&args)));
     let chosen = |n: usize| report["devices"][0]["runs"][n]["variants"][0]["chosen"].as_str().unwrap();
     assert_eq!(chosen(0), wanted, "a radius of the same range");
     assert!(chosen(1).starts_with("fused "), "nothing was tuned for this one: {}", chosen(1));
@@ -422,48 +340,39 @@ fn auto_uses_the_tuned_configuration() {
 fn a_damaged_tuning_cache_is_ignored_with_one_warning_and_rewritten() {
     let home = CacheHome::new("damaged");
     home.0.with("clreel/tuning.json", b"{\"schema\":1,\"entries\":[{");
-    let small = ["bench", "--size", "64x48", "--frames", "1", "--variant", "auto", "--radius", "1,2"];
-    let warning = text(&home.run(&small).stderr);
+    let small = ["--size", "64x48", "--frames", "1", "--variant", "auto", "--radius", "1,2"];
+    let warning = text(&home.run(bench(&small)).stderr);
     assert_eq!(warning.matches("is ignored").count(), 1, "{warning}");
-    home.run(&["tune", "--size", "64x48", "--radius", "1"]);
-    let stderr = text(&home.run(&small).stderr);
+    home.run(clreel(&["tune", "--size", "64x48", "--radius", "1"]));
+    let stderr = text(&home.run(bench(&small)).stderr);
     assert!(stderr.lines().all(|line| line.contains("rows are noisy")), "{stderr}");
-}
-
-/// Adds a statement at the beginning of the first kernel.
-fn with_statement(text: &str, statement: &str) -> String {
-    text.replacen("\n{", &format!("\n{{\n    {statement}"), 1)
 }
 
 #[test]
 fn what_kernels_print_is_on_stderr_and_stdout_has_results_only() {
     let print = "if (get_global_id(0) + get_global_id(1) == 0) printf(\"printed by a kernel\\n\");";
-    let kernels = Kernels::with("printf", "03_flat.cl", |text| with_statement(&text, print));
-    let output = kernels.bench("flat");
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    assert!(text(&output.stdout).starts_with('{'), "{}", text(&output.stdout));
-    assert_eq!(json(&output)["devices"][0]["runs"][0]["variants"][0]["outcome"], "ok");
-    assert!(text(&output.stderr).contains("\nprinted by a kernel\n"), "{}", text(&output.stderr));
+    let (rows, stderr) = bench_flat("flat", &[(BEGINS, &format!("{BEGINS} {print}"))], 0);
+    assert_eq!(rows[0]["outcome"], "ok");
+    assert!(stderr.contains("\nprinted by a kernel\n"), "{stderr}");
     // Files of results may be named by what was the standard output.
-    let args = ["bench", "--size", "70x50", "--frames", "2", "--radius", "3,4", "--variant", "native"];
-    let output = clreel(&args).args(["--chart", "/dev/stdout"]).output().unwrap();
+    let output = finish(bench(&SMALL[..6]).args(["--variant", "native", "--chart", "/dev/stdout"]), 0);
     assert!(text(&output.stdout).contains("<svg"), "{}", text(&output.stderr));
 }
 
 #[test]
 fn kernels_with_a_byte_order_mark_or_in_latin1_compile() {
-    let kernels = Kernels::with("latin1", "03_flat.cl", |text| format!("\u{feff}{text}"));
-    let mut mean = b"\xef\xbb\xbf// caf\xe9\n".to_vec();
-    mean.extend(
-        std::fs::read(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("kernels/common/mean.clh")).unwrap(),
-    );
-    kernels.0.with("common/mean.clh", &mean);
-    let output = kernels.bench("flat");
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stdout));
+    let kernels = Folder::new("bench-latin1");
+    kernels.with("box_filter/03_flat.cl", format!("\u{feff}{}", kernel("box_filter/03_flat.cl")));
+    let mean = [&b"\xef\xbb\xbf// caf\xe9\n"[..], kernel("common/mean.clh").as_bytes()].concat();
     let utf16: Vec<u8> = "// two bytes".encode_utf16().flat_map(u16::to_le_bytes).collect();
-    kernels.0.with("common/mean.clh", &utf16);
-    let output = kernels.bench("flat");
-    let reason = json(&output)["devices"][0]["runs"][0]["variants"][0]["reason"].to_string();
+    let run = |code: i32| {
+        let mut command = bench(&SMALL);
+        finish_json(command.args(["--variant", "flat"]).env("CLREEL_KERNELS", &kernels), code)
+    };
+    kernels.with("common/mean.clh", mean);
+    run(0);
+    kernels.with("common/mean.clh", utf16);
+    let reason = rows(&run(1))[0]["reason"].to_string();
     assert!(reason.contains("03_flat.cl:") && reason.contains("it is in UTF-16"), "{reason}");
 }
 
@@ -471,42 +380,20 @@ fn kernels_with_a_byte_order_mark_or_in_latin1_compile() {
 fn saved_results_with_a_byte_order_mark_are_read_and_utf16_is_named() {
     let folder = Folder::new("bench-encoding");
     let saved = folder.file("saved.json");
-    let args = ["bench", "--size", "70x50", "--frames", "50", "--radius", "3", "--variant", "native"];
-    let output = clreel(&args).arg("--save").arg(&saved).output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let args = ["--size", "70x50", "--frames", "50", "--radius", "3", "--variant", "native", "--save"];
+    finish(bench(&args).arg(&saved), 0);
     let plain = std::fs::read(&saved).unwrap();
-    folder.with("mark.json", &[&b"\xef\xbb\xbf"[..], &plain].concat());
-    let compare = |name: &str| clreel(&["compare"]).args([&saved, &folder.file(name)]).output().unwrap();
-    assert_eq!(compare("mark.json").status.code(), Some(0), "{}", text(&compare("mark.json").stderr));
     let utf16 = text(&plain).encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>();
-    folder.with("utf16.json", &[&b"\xff\xfe"[..], &utf16].concat());
-    let output = compare("utf16.json");
-    assert_eq!(output.status.code(), Some(1));
-    assert!(
-        text(&output.stderr).contains("It is invalid: it is in UTF-16 or UTF-32; save it in UTF-8."),
-        "{}",
-        text(&output.stderr)
-    );
-}
-
-#[test]
-fn local_memory_beyond_the_devices_is_named_in_bytes() {
-    let array = "local volatile int huge[4000000]; huge[get_local_id(0)] = 1;";
-    let kernels = Kernels::with("local", "03_flat.cl", |text| with_statement(&text, array));
-    let output = kernels.bench("flat");
-    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
-    let reason = json(&output)["devices"][0]["runs"][0]["variants"][0]["reason"].to_string();
-    assert!(reason.contains("needs more local memory than the device has"), "{reason}");
-    assert!(reason.contains("16000000 bytes for each work-group; the device has "), "{reason}");
-    assert!(!reason.contains("outside their memory"), "{reason}");
-}
-
-#[test]
-fn warnings_about_edited_kernels_are_printed_once() {
-    let kernels = Kernels::with("warnings", "03_flat.cl", |text| format!("#warning look at this\n{text}"));
-    let output = kernels.bench("flat,fused");
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    let stderr = text(&output.stderr);
-    assert_eq!(stderr.matches("The compiler warns").count(), 1, "{stderr}");
-    assert!(stderr.contains("box_filter/03_flat.cl:1:2: look at this"), "{stderr}");
+    for (bytes, code, said) in [
+        ([&b"\xef\xbb\xbf"[..], &plain].concat(), 0, ""),
+        (
+            [&b"\xff\xfe"[..], &utf16].concat(),
+            1,
+            "It is invalid: it is in UTF-16 or UTF-32; save it in UTF-8.",
+        ),
+    ] {
+        let stderr =
+            text(&finish(clreel(&["compare"]).args([&saved, &folder.with("b.json", bytes)]), code).stderr);
+        assert!(stderr.contains(said), "{stderr}");
+    }
 }

@@ -6,61 +6,41 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::common::changed_conversions::{ENDLESS_LOOP, TIMEOUT_S};
-use crate::common::ladder::{has_status, trials};
-use crate::common::window;
-use crate::common::window::{
-    Display, Session, clip, clreel, json, png, presented_frames, succeed, wait_for_exit,
-};
+use crate::common::reports::{has_status, trials};
+use crate::common::*;
+use crate::why::{PLAIN, own};
 use box_filter::{VariantId, Work};
-use serde_json::{Value, json};
-use testkit::movie::{Folder, Movie, steady};
+use serde_json::json;
 
 /// A statement that writes to an unmapped address.
 const FAR_WRITE: &str = "*(volatile __global uchar *)((ulong)1 << 46) = 1;";
-/// Half of the work-items wait at a barrier that the others never reach.
-const ODD_BARRIER: &str = "if (get_global_id(0) % 2) barrier(CLK_LOCAL_MEM_FENCE);";
 
-/// Returns a built-in kernel file of the box filter.
-fn original(file: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels/box_filter").join(file);
-    std::fs::read_to_string(path).unwrap()
-}
+/// A statement that changes nothing.
+const HARMLESS: &str = "int unused_by_anyone = 0; (void)unused_by_anyone;";
 
 /// Writes a kernel file with `line` at the start of every kernel into the folder of modified kernels.
 fn change(folder: &Folder, file: &str, line: &str) {
-    let text = original(file);
+    let text = kernel(&format!("box_filter/{file}"));
     let mut changed = String::new();
     let mut rest = text.as_str();
     while let Some(at) = rest.find("__kernel") {
         let body = at + rest[at..].find('{').unwrap() + 1;
-        changed.push_str(&rest[..body]);
-        changed.push_str(&format!(" {line} "));
+        changed += &format!("{} {line} ", &rest[..body]);
         rest = &rest[body..];
     }
-    changed.push_str(rest);
-    assert_ne!(changed, text);
-    let to = folder.file("kernels/box_filter");
-    std::fs::create_dir_all(&to).unwrap();
-    std::fs::write(to.join(file), changed).unwrap();
+    assert!(!changed.is_empty());
+    folder.with(&format!("kernels/box_filter/{file}"), changed + rest);
 }
 
 fn kernels(folder: &Folder) -> PathBuf {
     folder.file("kernels")
 }
 
-/// Runs clreel to its end; returns its exit code, stdout and stderr.
-fn output(folder: &Folder, mut command: Command) -> (Option<i32>, String, String) {
-    let stdout = folder.file("stdout");
-    command.stdout(std::fs::File::create(&stdout).unwrap()).stderr(Stdio::piped());
-    let (code, stderr) = wait_for_exit(command.spawn().unwrap());
-    (code, std::fs::read_to_string(stdout).unwrap(), stderr)
-}
-
 /// Runs a small bench with the modified kernels; returns its exit code and runs.
-fn bench(folder: &Folder, variants: &str, more: &[&str]) -> (Option<i32>, Value) {
+fn bench(folder: &Folder, variants: &str, more: &str) -> (Option<i32>, Value) {
     let mut command = clreel(None);
     command.env("CLREEL_KERNELS", kernels(folder)).args(["bench", "--json", "--frames", "2"]);
-    command.args(["--variant", variants]).args(more);
+    command.args(["--variant", variants, "--kernel-timeout", TIMEOUT_S]).args(more.split(' '));
     let (code, stdout, stderr) = output(folder, command);
     let report: Value = serde_json::from_str(&stdout).unwrap_or_else(|e| panic!("{e}: {stdout}{stderr}"));
     (code, report["devices"][0]["runs"].clone())
@@ -82,22 +62,27 @@ fn bench_keeps_the_rows_of_all_other_variants() {
     let folder = Folder::new("changed-bench");
     change(&folder, "03_flat.cl", FAR_WRITE);
     change(&folder, "04_vectorized.cl", ENDLESS_LOOP);
-    change(&folder, "02_separable.cl", "int unused_by_anyone = 0; (void)unused_by_anyone;");
+    change(&folder, "02_separable.cl", HARMLESS);
+    change(&folder, "08_planes.cl", FAR_WRITE);
     let ids = VariantId::all().filter(|id| matches!(id.work, Work::Kernels(_)));
-    let ids: Vec<&str> = ids.map(|id| id.name).collect();
-    let (code, runs) = bench(
-        &folder,
-        &ids.join(","),
-        &["--size", "70x50", "--radius", "2,5", "--kernel-timeout", TIMEOUT_S],
-    );
+    let ids: Vec<&str> = ids.map(|id| id.name).chain(["planar"]).collect();
+    let (code, runs) = bench(&folder, &ids.join(","), "--size 70x50 --radius 2,5");
     assert_eq!(code, Some(1), "{runs}");
     for run in [0, 1] {
-        assert_failed(row(&runs, run, "flat"), "crashed in the sandbox (SIGSEGV)");
-        assert_failed(row(&runs, run, "vectorized"), &format!("timed out after {TIMEOUT_S} s"));
-        for id in ids.iter().filter(|id| !["flat", "vectorized"].contains(id)) {
-            assert_eq!(row(&runs, run, id)["outcome"], "ok", "{}", row(&runs, run, id));
+        for id in &ids {
+            let row = row(&runs, run, id);
+            match *id {
+                "flat" | "planar" => assert_failed(row, "crashed in the sandbox (SIGSEGV)"),
+                "vectorized" => assert_failed(row, &format!("timed out after {TIMEOUT_S} s")),
+                _ => assert_eq!(row["outcome"], "ok", "{row}"),
+            }
         }
     }
+    // Half of the work-items wait at a barrier that the others never reach: the outcome depends on the driver.
+    change(&folder, "03_flat.cl", "if (get_global_id(0) % 2) barrier(CLK_LOCAL_MEM_FENCE);");
+    let (_, runs) = bench(&folder, "flat,fused", "--size 70x50 --radius 2");
+    assert!(row(&runs, 0, "flat")["outcome"].is_string());
+    assert_eq!(row(&runs, 0, "fused")["outcome"], "ok");
 }
 
 #[test]
@@ -105,11 +90,7 @@ fn a_hang_or_crash_at_the_measured_size_or_radius_only_is_detected() {
     let folder = Folder::new("changed-size");
     change(&folder, "03_flat.cl", &format!("if (width == 161 && radius == 5) {ENDLESS_LOOP}"));
     change(&folder, "04_vectorized.cl", &format!("if (height == 91 && radius == 2) {FAR_WRITE}"));
-    let (code, runs) = bench(
-        &folder,
-        "flat,vectorized",
-        &["--size", "161x91", "--radius", "2,5", "--kernel-timeout", TIMEOUT_S],
-    );
+    let (code, runs) = bench(&folder, "flat,vectorized", "--size 161x91 --radius 2,5");
     assert_eq!(code, Some(1), "{runs}");
     assert_eq!(row(&runs, 0, "flat")["outcome"], "ok");
     assert_failed(row(&runs, 1, "flat"), &format!("timed out after {TIMEOUT_S} s"));
@@ -122,45 +103,18 @@ fn a_hang_or_crash_at_the_measured_size_or_radius_only_is_detected() {
 #[test]
 fn a_kernel_that_returns_a_cached_frame_is_detected() {
     let folder = Folder::new("changed-cache");
-    let (sum, cached) = (
-        "    ushort4 sum = 0;",
-        "    if (sums[y * width + x].w == 255 * (2 * radius + 1)) return; ushort4 sum = 0;",
-    );
-    let text = original("03_flat.cl");
-    assert_eq!(text.matches(sum).count(), 1);
-    folder.with("kernels/box_filter/03_flat.cl", text.replace(sum, cached).as_bytes());
+    let cached = "    if (sums[y * width + x].w == 255 * (2 * radius + 1)) return; ushort4 sum = 0;";
+    folder.with("kernels/box_filter/03_flat.cl", flat("    ushort4 sum = 0;", cached));
     let movie = folder.movie("moving.mp4", &Movie::default());
     let mut command = clreel(None);
     command.env("CLREEL_KERNELS", kernels(&folder)).arg("bench").arg(&movie);
     command.args(["--json", "--frames", "12", "--variant", "flat", "--radius", "2", "--conversions", "none"]);
-    let (code, stdout, stderr) = output(&folder, command);
-    let report: Value = serde_json::from_str(&stdout).unwrap_or_else(|e| panic!("{e}: {stdout}{stderr}"));
+    let report = finish_json(command, 3);
     let flat = row(&report["devices"][0]["runs"], 0, "flat");
-    assert_eq!((code, &flat["outcome"]), (Some(3), &Value::from("mismatch")), "{flat}");
     let reason = flat["reason"].as_str().unwrap();
+    assert_eq!(flat["outcome"], "mismatch", "{flat}");
     assert!(reason.starts_with("the movie, as it is timed in round "), "{reason}");
     assert!(!reason.starts_with("the movie, as it is timed in round 1:"), "{reason}");
-}
-
-#[test]
-fn a_divergent_barrier_fails_no_other_row() {
-    let folder = Folder::new("changed-barrier");
-    change(&folder, "03_flat.cl", ODD_BARRIER);
-    let (_, runs) =
-        bench(&folder, "flat,fused", &["--size", "70x50", "--radius", "2", "--kernel-timeout", TIMEOUT_S]);
-    // The outcome depends on the driver.
-    assert!(row(&runs, 0, "flat")["outcome"].is_string());
-    assert_eq!(row(&runs, 0, "fused")["outcome"], "ok");
-}
-
-#[test]
-fn planar_kernels_are_tried_in_the_sandbox() {
-    let folder = Folder::new("changed-planar");
-    change(&folder, "08_planes.cl", FAR_WRITE);
-    let (code, runs) = bench(&folder, "planar,fused", &["--size", "70x50", "--radius", "2"]);
-    assert_eq!(code, Some(1), "{runs}");
-    assert_failed(row(&runs, 0, "planar"), "SIGSEGV");
-    assert_eq!(row(&runs, 0, "fused")["outcome"], "ok");
 }
 
 #[test]
@@ -171,10 +125,7 @@ fn tune_skips_variants_that_crash_or_hang() {
     let mut command = clreel(None);
     command.env("CLREEL_KERNELS", kernels(&folder)).env("XDG_CACHE_HOME", folder.file("cache"));
     command.args(["tune", "--json", "--radius", "2", "--size", "64x48", "--kernel-timeout", TIMEOUT_S]);
-    let (code, stdout, stderr) = output(&folder, command);
-    assert_eq!(code, Some(0), "{stderr}");
-    let report: Value = serde_json::from_str(&stdout).unwrap();
-    let trials = trials(&report);
+    let trials = trials(&finish_json(command, 0));
     for (id, part) in [("flat", "SIGSEGV"), ("vectorized", "timed out after")] {
         let of: Vec<_> = trials.iter().filter(|t| t["id"] == id).collect();
         assert_eq!(of.len(), 1, "it is not tried again with every value");
@@ -186,17 +137,15 @@ fn tune_skips_variants_that_crash_or_hang() {
     assert!(cache.contains("fused") && !cache.contains("flat") && !cache.contains("vectorized"));
 }
 
-fn snapshot(folder: &Folder, variant: &str) -> (Option<i32>, String) {
+fn snapshot_to_file(folder: &Folder, variant: &str) -> (Option<i32>, String) {
     let mut command = clreel(None);
     command.env("CLREEL_KERNELS", kernels(folder)).arg("snapshot").arg(clip());
     command.args(["--variant", variant, "--radius", "2", "--kernel-timeout", TIMEOUT_S, "--out"]);
-    command.arg(folder.file("out.png"));
-    let (code, _, stderr) = output(folder, command);
-    (code, stderr)
+    run(command.arg(folder.file("out.png")))
 }
 
 #[test]
-fn snapshot_exits_with_1_if_kernels_crash_or_hang() {
+fn snapshot_writes_the_picture_of_modified_kernels_unless_they_crash_or_hang() {
     let folder = Folder::new("changed-snapshot");
     change(&folder, "03_flat.cl", FAR_WRITE);
     change(&folder, "04_vectorized.cl", ENDLESS_LOOP);
@@ -206,59 +155,43 @@ fn snapshot_exits_with_1_if_kernels_crash_or_hang() {
         ("vectorized", "The kernels of 'vectorized' timed out after"),
         ("planar", "The kernels of 'planar' crashed in the sandbox (SIGSEGV)."),
     ] {
-        let (code, stderr) = snapshot(&folder, variant);
-        assert_eq!(code, Some(1), "{stderr}");
-        assert!(stderr.contains(part), "{stderr}");
+        let (code, stderr) = snapshot_to_file(&folder, variant);
+        assert!(code == Some(1) && stderr.contains(part), "{stderr}");
         assert!(!folder.file("out.png").exists());
     }
-}
-
-#[test]
-fn snapshot_writes_the_picture_of_modified_kernels() {
-    let folder = Folder::new("changed-picture");
-    change(&folder, "03_flat.cl", "int unused_by_anyone = 0; (void)unused_by_anyone;");
-    change(&folder, "08_planes.cl", "int unused_by_anyone = 0; (void)unused_by_anyone;");
+    change(&folder, "03_flat.cl", HARMLESS);
+    change(&folder, "08_planes.cl", HARMLESS);
     for variant in ["flat", "planar"] {
-        let (code, stderr) = snapshot(&folder, variant);
-        assert_eq!((code, stderr.as_str()), (Some(0), ""));
-        let got = png(&folder.file("out.png"));
-        let mut own = clreel(None);
-        own.arg("snapshot").arg(clip()).args(["--variant", variant, "--radius", "2", "--out"]);
-        own.arg(folder.file("own.png"));
-        succeed(own);
-        assert!(got == png(&folder.file("own.png")), "{variant}");
+        assert_eq!(snapshot_to_file(&folder, variant), (Some(0), String::new()));
+        let own = snapshot(&folder, &clip(), 0.0, variant, "2");
+        assert!(png(&folder.file("out.png")) == own, "{variant}");
     }
     // A wrong picture is written too, with a message.
     change(&folder, "03_flat.cl", "if (get_global_id(0) == 7) return;");
-    let (code, stderr) = snapshot(&folder, "flat");
+    let (code, stderr) = snapshot_to_file(&folder, "flat");
     assert_eq!(code, Some(0), "{stderr}");
     assert!(stderr.contains("'flat' differ") || stderr.contains("flat differ"), "{stderr}");
     assert!(stderr.contains(" bytes were never written"), "{stderr}");
     // All pixels of this one are written, even if some equal the poison.
-    let text = original("03_flat.cl");
-    let wrong = text.replace("    int4 sum = 0;", "    int4 sum = 2;");
-    assert_ne!(wrong, text);
-    std::fs::write(kernels(&folder).join("box_filter/03_flat.cl"), wrong).unwrap();
-    let (code, stderr) = snapshot(&folder, "flat");
+    std::fs::write(kernels(&folder).join(FLAT), flat("    int4 sum = 0;", "    int4 sum = 2;")).unwrap();
+    let (code, stderr) = snapshot_to_file(&folder, "flat");
     assert_eq!(code, Some(0), "{stderr}");
     assert!(stderr.contains("differ by up to 1,") && !stderr.contains("never written"), "{stderr}");
 }
 
 #[test]
-fn only_modified_kernels_run_in_a_child_process() {
+fn only_modified_kernels_run_in_a_child_process_which_ends_with_its_parent() {
     let folder = Folder::new("changed-not");
     // An unmodified copy in the folder is no modification.
-    let to = folder.file("kernels/box_filter");
-    std::fs::create_dir_all(&to).unwrap();
-    std::fs::write(to.join("03_flat.cl"), original("03_flat.cl")).unwrap();
-    let has_child = |change_it: bool| {
-        if change_it {
-            change(&folder, "03_flat.cl", "int unused_by_anyone = 0; (void)unused_by_anyone;");
-        }
+    folder.with("kernels/box_filter/03_flat.cl", kernel(FLAT));
+    let bench = |timeout: &str| {
         let mut command = clreel(None);
-        command.env("CLREEL_KERNELS", kernels(&folder)).stdout(Stdio::null());
-        command.args(["bench", "--frames", "1", "--size", "64x48", "--variant", "flat"]);
-        let mut running = command.spawn().unwrap();
+        command.env("CLREEL_KERNELS", kernels(&folder)).args(["bench", "--frames", "1", "--size", "64x48"]);
+        command.args(["--variant", "flat", "--kernel-timeout", timeout]);
+        command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    };
+    let has_child = || {
+        let mut running = bench("60");
         // The child process runs until the end, so polling sees it.
         let mut seen = false;
         while running.try_wait().unwrap().is_none() {
@@ -267,8 +200,23 @@ fn only_modified_kernels_run_in_a_child_process() {
         assert!(running.wait().unwrap().success());
         seen
     };
-    assert!(!has_child(false));
-    assert!(has_child(true));
+    assert!(!has_child());
+    change(&folder, "03_flat.cl", HARMLESS);
+    assert!(has_child());
+    change(&folder, "03_flat.cl", ENDLESS_LOOP);
+    let mut parent = bench("80");
+    let began = std::time::Instant::now();
+    let wait_for = |what: &str, is_done: &dyn Fn() -> bool| {
+        while !is_done() {
+            assert!(began.elapsed() < PATIENCE, "{what}");
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    };
+    wait_for("no child", &|| !children(parent.id()).is_empty());
+    let child = format!("/proc/{}", children(parent.id())[0]);
+    parent.kill().unwrap();
+    parent.wait().unwrap();
+    wait_for("the child still runs", &|| !Path::new(&child).exists());
 }
 
 /// Returns the child processes that try kernels for this process.
@@ -286,30 +234,6 @@ fn children(parent: u32) -> Vec<u32> {
     found
 }
 
-#[test]
-fn a_child_process_ends_with_its_parent() {
-    let folder = Folder::new("changed-orphan");
-    change(&folder, "03_flat.cl", ENDLESS_LOOP);
-    let mut command = clreel(None);
-    command.env("CLREEL_KERNELS", kernels(&folder)).args(["bench", "--variant", "flat", "--size", "64x48"]);
-    command.args(["--kernel-timeout", "80"]).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut parent = command.spawn().unwrap();
-    let began = std::time::Instant::now();
-    let child = loop {
-        if let Some(child) = children(parent.id()).first() {
-            break *child;
-        }
-        assert!(began.elapsed() < window::PATIENCE, "no child");
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    };
-    parent.kill().unwrap();
-    parent.wait().unwrap();
-    while Path::new(&format!("/proc/{child}")).exists() {
-        assert!(began.elapsed() < window::PATIENCE, "the child still runs");
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
-}
-
 fn window(display: &Display, folder: &Folder, arguments: &[&str]) -> Command {
     window_with_timeout(TIMEOUT_S, display, folder, arguments)
 }
@@ -319,12 +243,18 @@ fn window_with_timeout(limit: &str, display: &Display, folder: &Folder, argument
     let mut command = clreel(Some(display));
     // A small movie: kernels are tried at the size of its pictures.
     let movie = folder.movie("m.mkv", &Movie { stamps_ms: steady(50), ..Movie::default() });
+    command.env("CLREEL_KERNELS", kernels(folder)).arg(movie);
+    command.args(["--kernel-timeout", limit]).args(arguments);
     command
-        .env("CLREEL_KERNELS", kernels(folder))
-        .arg(movie)
-        .args(["--kernel-timeout", limit])
-        .args(arguments);
-    command
+}
+
+/// Starts a window with `flat` and a folder of kernels, and opens the panel of kernels.
+fn start_with_panel<'a>(display: &'a Display, folder: &Folder, more: &[&str]) -> Session<'a> {
+    folder.folder("kernels/box_filter");
+    let mut command = window(display, folder, &["--variant", "flat", "--radius", "2"]);
+    let mut session = Session::start(display, command.args(more));
+    open_kernel_panel(&mut session);
+    session
 }
 
 #[test]
@@ -359,14 +289,12 @@ fn the_window_continues_without_variants_that_crash_or_hang() {
 fn counted_frames_wait_for_the_trial_of_modified_kernels() {
     let (display, folder) = (Display::start(&[]), Folder::new("changed-counted"));
     for file in ["03_flat.cl", "08_planes.cl"] {
-        change(&folder, file, "int unused_by_anyone = 0; (void)unused_by_anyone;");
+        change(&folder, file, HARMLESS);
     }
     for variant in ["flat", "planar"] {
         let stats = folder.file("stats.json");
-        let mut command = window(&display, &folder, &["--variant", variant, "--frames", "3", "--stats"]);
-        command.arg(&stats);
-        succeed(command);
-        let frames = presented_frames(&json(&stats)).to_vec();
+        succeed(window(&display, &folder, &["--variant", variant, "--frames", "3", "--stats"]).arg(&stats));
+        let frames = presented_frames(&read_json(&stats)).to_vec();
         assert!(frames.len() == 3 && frames.iter().all(|f| f["variant"] == variant), "{frames:?}");
     }
 }
@@ -444,10 +372,9 @@ fn threads_sleep_during_a_trial() {
 fn a_kernel_folder_that_appears_later_is_used() {
     let (display, folder) = (Display::start(&[]), Folder::new("changed-later"));
     let wrong = flat(MEAN_OF, &format!("{MEAN_OF} ^ (uchar4)(1)"));
-    std::fs::create_dir_all(folder.file("later/box_filter")).unwrap();
-    std::fs::write(folder.file("later").join(FLAT), wrong).unwrap();
+    folder.with(&format!("later/{FLAT}"), wrong);
     // A broken file: the built-in one does not replace it.
-    std::fs::write(folder.file("later").join(VECTORIZED), "__kernel void").unwrap();
+    folder.with(&format!("later/{VECTORIZED}"), "__kernel void");
     let trace = folder.file("t.json");
     let mut command = window(&display, &folder, &["--variant", "flat", "--trace"]);
     let mut session = Session::start(&display, command.arg(&trace));
@@ -466,7 +393,7 @@ fn a_kernel_folder_that_appears_later_is_used() {
     session.wait_for_frames();
     session.wait_for_text("flat differs in");
     // Old messages disappear as well; the scopes are built after the filters.
-    session.wait("what is there now is not called missing", |s| !s.shows("cannot be read."));
+    session.wait_for_end_of("cannot be read.");
     session.wait_for_text("not available");
     session.display.key("4");
     session.wait_for_text("The kernel file 'box_filter/04_vectorized.cl' does not build for ");
@@ -492,7 +419,7 @@ fn a_kernel_folder_that_appears_later_is_used() {
     });
     session.wait_for_frames();
     session.quit();
-    let trace = json(&trace);
+    let trace = read_json(&trace);
     let corrects = |event: &Value| event["name"] == "correct" && event["pid"] == 2;
     assert!(trace["traceEvents"].as_array().unwrap().iter().any(corrects), "the device");
 }
@@ -522,145 +449,93 @@ const MEAN_OF: &str = "convert_uchar4(mean4(sum, side * side, scale))";
 
 /// Returns `flat` with `from`, which it contains, replaced by `to`.
 fn flat(from: &str, to: &str) -> String {
-    let text = original("03_flat.cl");
-    assert!(text.contains(from), "{from}");
-    text.replace(from, to)
+    edited_kernel(FLAT, &[(from, to)])
 }
 
 /// Returns a kernel of the user's own: the mean, modified by `then`.
 fn own_kernel(then: &str) -> String {
-    format!(
-        "#include \"../common/mean.clh\"\n\
-         __kernel __attribute__((reqd_work_group_size(GROUP_X, GROUP_Y, 1))) void\n\
-         own(__global const uchar4 *src, __global uchar4 *dst, int width, int height, int radius, int row0, int rows,\n\
-         \x20   float scale)\n{{\n\
-         \x20   const int x = get_global_id(0), y = row0 + (int)get_global_id(1);\n\
-         \x20   if (x >= width || y >= row0 + rows)\n        return;\n\
-         \x20   int4 sum = 0;\n\
-         \x20   for (int dy = -radius; dy <= radius; dy++)\n\
-         \x20       for (int dx = -radius; dx <= radius; dx++)\n\
-         \x20           sum += convert_int4(src[clamp(y + dy, 0, height - 1) * width + clamp(x + dx, 0, width - 1)]);\n\
-         \x20   const int side = 2 * radius + 1;\n\
-         \x20   dst[y * width + x] = {then}(convert_uchar4(mean4(sum, side * side, scale)));\n}}\n"
-    )
+    own(&PLAIN.replace("= mean(", &format!("= {then}(mean(")).replace("x, y);", "x, y));"))
 }
 
-/// An edit: its description, the change of the files, the expected line of the version in the panel, further expected texts,
-/// and the title of the filter that runs afterwards.
-struct Edit {
-    what: &'static str,
-    save: fn(&Folder),
-    line: &'static str,
-    words: &'static [&'static str],
-    runs: &'static str,
-}
-
-const fn edit(
-    what: &'static str,
-    save: fn(&Folder),
-    line: &'static str,
-    words: &'static [&'static str],
-) -> Edit {
-    Edit { what, save, line, words, runs: "flat, r=2" }
-}
+/// An edit: its description, the change of the files, the expected line of the version in the panel, and further expected texts.
+struct Edit(&'static str, fn(&Folder), &'static str, &'static [&'static str]);
 
 const EXACT: &str = "03_flat.cl: flat exact";
 
 /// The edits of every run of the tests.
 const EDITS: &[Edit] = &[
-    edit(
-        "another text, the same bytes",
-        |f| save(f, FLAT, &(original("03_flat.cl") + "// edited\n")),
-        EXACT,
-        &[],
-    ),
-    edit(
+    Edit("another text, the same bytes", |f| save(f, FLAT, &(kernel(FLAT) + "// edited\n")), EXACT, &[]),
+    Edit(
         "a wrong constant",
         |f| save(f, FLAT, &flat(MEAN_OF, &format!("{MEAN_OF} ^ (uchar4)(1)"))),
         "flat differs in",
         &[", first ", "output differs"],
     ),
-    edit(
+    Edit(
         "a syntax error",
-        |f| save(f, FLAT, &original("03_flat.cl").replacen("int", "imt", 1)),
+        |f| save(f, FLAT, &kernel(FLAT).replacen("int", "imt", 1)),
         "does not build",
         &["03_flat.cl:", "imt", "still running version 3"],
     ),
-    edit(
-        "an endless loop",
-        |f| change(f, "03_flat.cl", ENDLESS_LOOP),
-        "timed out after 5 s",
-        &["still running version 3"],
-    ),
-    edit(
-        "a write far outside",
-        |f| change(f, "03_flat.cl", FAR_WRITE),
-        "(SIGSEGV)",
-        &["still running version 3"],
-    ),
-    edit(
+    Edit("an endless loop", |f| change(f, "03_flat.cl", ENDLESS_LOOP), "timed out after 5 s", &[STILL_3]),
+    Edit("a write far outside", |f| change(f, "03_flat.cl", FAR_WRITE), "(SIGSEGV)", &[STILL_3]),
+    Edit(
         "an include that is called otherwise",
         |f| save(f, FLAT, &flat("mean.clh", "maen.clh")),
         "does not build",
-        &[
-            "box_filter/03_flat.cl:10:",
-            "There is no kernel file 'common/maen.clh'.",
-            "still running version 3",
-        ],
+        &["box_filter/03_flat.cl:10:", "There is no kernel file 'common/maen.clh'.", STILL_3],
     ),
-    edit("deleted: what is built in", |f| std::fs::remove_file(kernels(f).join(FLAT)).unwrap(), EXACT, &[]),
-    edit("a kernel of one's own", |f| save(f, OWN, &own_kernel("")), "own.cl: own exact", &["own"]),
+    Edit("deleted: what is built in", |f| std::fs::remove_file(kernels(f).join(FLAT)).unwrap(), EXACT, &[]),
+    Edit("a kernel of one's own", |f| save(f, OWN, &own_kernel("")), "own.cl: own exact", &["own"]),
 ];
+
+const STILL: &str = "still running version";
+const STILL_3: &str = "still running version 3";
 
 /// Further edits, which `tests/edits` makes.
 const FURTHER_EDITS: &[Edit] = &[
-    edit(
+    Edit(
         "a name that nothing has",
         |f| save(f, FLAT, &flat("mean4(", "maen4(")),
         "does not build",
         &["03_flat.cl:", "maen4"],
     ),
-    edit(
+    Edit(
         "a write just behind the picture",
         |f| save(f, FLAT, &flat("    dst[", "    if (x == 0) dst[width * height + 3] = 1;\n    dst[")),
         "Changed kernels write outside the picture.",
-        &["still running version"],
+        &[STILL],
     ),
-    edit(
+    Edit(
         "other arguments",
         |f| save(f, FLAT, &flat("float scale", "int scale")),
         "flat: ",
-        &["float", "still running version"],
+        &["float", STILL],
     ),
-    edit(
+    Edit(
         "a kernel that is called otherwise",
         |f| save(f, FLAT, &flat("box_flat_columns", "box_flat_colums")),
         "flat: ",
-        &["03_flat.cl has no kernel 'box_flat_columns'.", "still running version"],
+        &["03_flat.cl has no kernel 'box_flat_columns'.", STILL],
     ),
-    edit(
-        "an empty file",
-        |f| save(f, FLAT, ""),
-        "flat: ",
-        &["has no kernel 'box_flat_rows'.", "still running version"],
-    ),
-    edit(
+    Edit("an empty file", |f| save(f, FLAT, ""), "flat: ", &["has no kernel 'box_flat_rows'.", STILL]),
+    Edit(
         "no text",
         |f| std::fs::write(kernels(f).join(FLAT), [0xff, 0xfe, 0x00]).unwrap(),
         "cannot be read",
-        &["still running version"],
+        &[STILL],
     ),
-    edit(
+    Edit(
         "an include that includes itself",
-        |f| save(f, FLAT, &format!("#include \"03_flat.cl\"\n{}", original("03_flat.cl"))),
+        |f| save(f, FLAT, &format!("#include \"03_flat.cl\"\n{}", kernel(FLAT))),
         "does not build",
         &["nested too deeply"],
     ),
-    edit(
+    Edit(
         "in two pieces",
         |f| {
             use std::io::Write as _;
-            let text = original("03_flat.cl") + "// in two pieces\n";
+            let text = kernel(FLAT) + "// in two pieces\n";
             let mut file = std::fs::File::create(kernels(f).join(FLAT)).unwrap();
             file.write_all(&text.as_bytes()[..text.len() / 2]).unwrap();
             file.sync_all().unwrap();
@@ -670,35 +545,32 @@ const FURTHER_EDITS: &[Edit] = &[
         EXACT,
         &[],
     ),
-    edit(
+    Edit(
         "half of it, and closed",
         |f| {
-            let text = original("03_flat.cl");
+            let text = kernel(FLAT);
             std::fs::write(kernels(f).join(FLAT), &text[..text.find("__kernel").unwrap() + 60]).unwrap();
         },
         "does not build",
-        &["still running version"],
+        &[STILL],
     ),
-    edit(
+    Edit(
         "the old file kept under another name",
         |f| {
             let path = kernels(f).join(FLAT);
             std::fs::rename(&path, path.with_extension("cl~")).unwrap();
-            std::fs::write(path, original("03_flat.cl") + "// renamed\n").unwrap();
+            std::fs::write(path, kernel(FLAT) + "// renamed\n").unwrap();
         },
         EXACT,
         &[],
     ),
-    edit(
+    Edit(
         "what others include",
-        |f| {
-            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels").join(MEAN);
-            save(f, MEAN, &(std::fs::read_to_string(path).unwrap() + "// edited\n"));
-        },
+        |f| save(f, MEAN, &(kernel(MEAN) + "// edited\n")),
         "mean.clh: flat exact",
         &[],
     ),
-    edit(
+    Edit(
         "a kernel of one's own that does not build",
         |f| save(f, OWN, "__kernel void own_kernel(int"),
         "own.cl: own: ",
@@ -811,8 +683,8 @@ fn now() -> f64 {
 fn every_edit_is_judged_and_shown_while_the_movie_plays() {
     let (display, folder) = (Display::start(&[]), Folder::new("changed-live"));
     let long = std::env::var_os("CLREEL_EDITS").map(PathBuf::from);
-    for below in ["box_filter", "common"] {
-        std::fs::create_dir_all(kernels(&folder).join(below)).unwrap();
+    for below in ["kernels/box_filter", "kernels/common"] {
+        folder.folder(below);
     }
     let small = || folder.movie("m.mkv", &Movie { stamps_ms: steady(50), ..Movie::default() });
     let movie = long.clone().unwrap_or_else(small);
@@ -831,30 +703,26 @@ fn every_edit_is_judged_and_shown_while_the_movie_plays() {
     let mut number = 1;
     let mut made = Vec::new();
     let edits = EDITS.iter().chain(FURTHER_EDITS.iter().filter(|_| long.is_some()));
-    for edit in edits {
+    for Edit(what, save, line, words) in edits {
         number += 1;
         let tries = |session: &Session| children(session.child.as_ref().unwrap().id());
         session.wait("a process for trials", |s| !tries(s).is_empty());
         let before = tries(&session);
         let from = now();
-        (edit.save)(&folder);
+        save(&folder);
         let saved = now();
-        session.wait(
-            &format!("version {number}, {}: {} {:?}", edit.what, edit.line, edit.words),
-            |session| {
-                let texts = session.texts();
-                let is_there = session.version_line(number).is_some_and(|text| text.contains(edit.line));
-                is_there && edit.words.iter().all(|word| texts.iter().any(|text| text.text.contains(word)))
-            },
-        );
-        if edit.words.contains(&"03_flat.cl:") {
-            assert_eq!(tries(&session), before, "{}: nothing ran that needs a new process", edit.what);
+        session.wait(&format!("version {number}, {what}: {line} {words:?}"), |session| {
+            let texts = session.texts();
+            let is_there = session.version_line(number).is_some_and(|text| text.contains(line));
+            is_there && words.iter().all(|word| texts.iter().any(|text| text.text.contains(word)))
+        });
+        if words.contains(&"03_flat.cl:") {
+            assert_eq!(tries(&session), before, "{what}: nothing ran that needs a new process");
         }
-        session.wait_for_title(edit.runs);
+        session.wait_for_title("flat, r=2");
         session.wait_for_frames();
-        let is_accepted =
-            edit.line == EXACT || edit.line.contains("flat differs in") || edit.line.contains("flat exact");
-        made.push((edit.what, number, is_accepted, [from, saved, now()]));
+        let is_accepted = ["flat differs in", "flat exact"].iter().any(|word| line.contains(word));
+        made.push((*what, number, is_accepted, [from, saved, now()]));
     }
     // The user's own kernel becomes a variant with a key, is marked as different, and disappears with its file.
     let from = now();
@@ -893,7 +761,7 @@ fn every_edit_is_judged_and_shown_while_the_movie_plays() {
         std::fs::copy(&trace, &kept).unwrap();
         println!("trace: {}", kept.display());
     }
-    let trace = json(&trace);
+    let trace = read_json(&trace);
     // A save judges only what it changes: nothing is tuned, so `auto` is `fused`.
     let judged =
         |of: &str| trace["traceEvents"].as_array().unwrap().iter().any(|e| e["args"]["detail"] == of);
@@ -922,39 +790,40 @@ fn every_edit_is_judged_and_shown_while_the_movie_plays() {
     assert_eq!(shown, if long.is_some() { 6 } else { 3 }, "accepted edits of flat");
 }
 
-/// A kernel that takes seconds for the current frame is still verified completely, on all pictures and with canaries.
+/// The panel and stderr have the text that a kernel prints. One that takes seconds for the current frame is still verified completely,
+/// on all pictures and with canaries.
 #[test]
-fn a_slow_kernel_is_verified_completely() {
+fn a_slow_kernel_is_verified_completely_and_a_printing_one_is_shown() {
     let (display, folder) = (Display::start(&[]), Folder::new("changed-slow"));
-    std::fs::create_dir_all(kernels(&folder).join("box_filter")).unwrap();
-    let mut command = window(&display, &folder, &["--variant", "flat", "--radius", "2"]);
-    let mut session = Session::start(&display, &mut command);
-    open_kernel_panel(&mut session);
+    let mut session = start_with_panel(&display, &folder, &[]);
+    save(&folder, FLAT, &flat("    dst[", "    if (x + y == 0) printf(\"printed\\n\");\n    dst["));
+    session.wait_for_version(2, EXACT);
+    session.wait_for_text("Printed by kernels:");
+    session.wait_for_text("printed");
+    save(&folder, FLAT, &kernel(FLAT));
+    session.wait_for_end_of("Printed by kernels:");
     // Only the movie's pictures are 64 wide; some of the verifier's are 67.
     let slow = "for (volatile int i = 0; x == 0 && width == 64 && height == 48 && i < 12000000; i++) ;";
     let outside = "if (width == 67 && x == 0 && y == 0) ((__global uchar *)src)[width * height * 4 + 3] = 1;";
     let begins = "    ushort4 sum = 0;";
     save(&folder, FLAT, &flat(begins, &format!("    {slow}\n    {outside}\n{begins}")));
     session.wait_for_text("flat: Changed kernels write outside the picture.");
-    session.wait_for_text("flat: still running version 1");
+    session.wait_for_text("flat: still running version 3");
     session.wait_for_title("flat, r=2");
     session.wait_for_frames();
-    assert_eq!(session.quit(), "", "it is told in the panel");
+    let stderr = session.quit();
+    assert!(stderr.contains("printed\n") && !stderr.contains("clreel: "), "{stderr}");
 }
 
 #[test]
 fn edits_are_seen_after_the_folder_is_replaced_or_linked() {
     let (display, folder) = (Display::start(&[]), Folder::new("changed-replaced"));
-    let text = |comment: &str| format!("{}// {comment}\n", original("03_flat.cl"));
-    let make = |name: &str| {
-        std::fs::create_dir_all(folder.file(name).join("box_filter")).unwrap();
-        std::fs::write(folder.file(name).join(FLAT), text(name)).unwrap();
-    };
-    ["one", "two", "three"].into_iter().for_each(make);
+    let text = |comment: &str| format!("{}// {comment}\n", kernel(FLAT));
+    for name in ["one", "two", "three"] {
+        folder.with(&format!("{name}/{FLAT}"), text(name));
+    }
     std::os::unix::fs::symlink("one", kernels(&folder)).unwrap();
-    let mut command = window(&display, &folder, &["--variant", "flat", "--radius", "2"]);
-    let mut session = Session::start(&display, &mut command);
-    open_kernel_panel(&mut session);
+    let mut session = start_with_panel(&display, &folder, &[]);
     // Written through the symbolic link, and by renaming in its target.
     std::fs::write(kernels(&folder).join(FLAT), text("saved")).unwrap();
     session.wait_for_version(2, EXACT);
@@ -970,7 +839,7 @@ fn edits_are_seen_after_the_folder_is_replaced_or_linked() {
     std::fs::remove_file(kernels(&folder)).unwrap();
     session.wait_for_text("cannot be read.");
     std::fs::rename(folder.file("three"), kernels(&folder)).unwrap();
-    session.wait("the folder", |s| !s.shows("cannot be read."));
+    session.wait_for_end_of("cannot be read.");
     session.wait_for_version(6, EXACT);
     // A kernel file that is a symbolic link.
     std::fs::write(folder.file("mine.txt"), text("linked")).unwrap();
@@ -983,61 +852,42 @@ fn edits_are_seen_after_the_folder_is_replaced_or_linked() {
     assert_eq!(session.quit(), "", "it is told in the panel");
 }
 
-#[test]
-fn what_a_kernel_prints_is_in_the_panel_and_on_stderr() {
-    let (display, folder) = (Display::start(&[]), Folder::new("changed-printf"));
-    std::fs::create_dir_all(kernels(&folder).join("box_filter")).unwrap();
-    let mut command = window(&display, &folder, &["--variant", "flat", "--radius", "2"]);
-    let mut session = Session::start(&display, &mut command);
-    open_kernel_panel(&mut session);
-    save(&folder, FLAT, &flat("    dst[", "    if (x + y == 0) printf(\"printed\\n\");\n    dst["));
-    session.wait_for_version(2, EXACT);
-    session.wait_for_text("Printed by kernels:");
-    session.wait("the line", |s| s.shows("printed"));
-    save(&folder, FLAT, &original("03_flat.cl"));
-    session.wait("no line", |s| !s.shows("Printed by kernels:"));
-    assert!(session.quit().contains("printed\n"));
-}
-
 /// Without the panel, which has a line for each save, a banner has the reason why a version does not run.
 #[test]
 fn messages_of_a_save_disappear_when_it_is_undone() {
     let (display, folder) = (Display::start(&[]), Folder::new("changed-undone"));
-    for below in ["box_filter", "common"] {
-        std::fs::create_dir_all(kernels(&folder).join(below)).unwrap();
+    for below in ["kernels/box_filter", "kernels/common"] {
+        folder.folder(below);
     }
-    let broken = || original("03_flat.cl").replacen("int", "imt", 1);
+    let broken = || kernel(FLAT).replacen("int", "imt", 1);
     save(&folder, FLAT, &broken());
     let mut command = window(&display, &folder, &["--variant", "flat", "--radius", "2"]);
     let mut session = Session::start(&display, &mut command);
     session.resize(1280, 720);
     const REFUSED: &str = "does not build";
-    let is_over = |session: &mut Session, said: &str| {
-        session.wait(&format!("the end of '{said}'"), |s| !s.shows(said));
-    };
     // Broken before the window starts.
     session.wait_for_text(REFUSED);
     session.wait_for_title("- off");
-    save(&folder, FLAT, &original("03_flat.cl"));
-    is_over(&mut session, REFUSED);
+    save(&folder, FLAT, &kernel(FLAT));
+    session.wait_for_end_of(REFUSED);
     session.press_until_title("3", "flat, r=2");
     // The version that runs already: it is not tried again.
-    let edited = original("03_flat.cl") + "// edited\n";
+    let edited = kernel(FLAT) + "// edited\n";
     save(&folder, FLAT, &edited);
     session.wait_for_text("flat r=2, version ");
     save(&folder, FLAT, &broken());
     session.wait_for_text(REFUSED);
     save(&folder, FLAT, &edited);
-    is_over(&mut session, REFUSED);
+    session.wait_for_end_of(REFUSED);
     change(&folder, "03_flat.cl", FAR_WRITE);
     session.wait_for_text("(SIGSEGV)");
     save(&folder, FLAT, &edited);
-    is_over(&mut session, "(SIGSEGV)");
+    session.wait_for_end_of("(SIGSEGV)");
     // An included file is refused, then deleted.
     save(&folder, MEAN, "#error no\n");
     session.wait_for_text(REFUSED);
     std::fs::remove_file(kernels(&folder).join(MEAN)).unwrap();
-    is_over(&mut session, REFUSED);
+    session.wait_for_end_of(REFUSED);
     // Refused twice, with a save of another file between.
     save(&folder, FLAT, &broken());
     session.wait_for_text(REFUSED);
@@ -1045,7 +895,7 @@ fn messages_of_a_save_disappear_when_it_is_undone() {
     session.wait_for_frames();
     assert!(session.shows(REFUSED));
     save(&folder, FLAT, &edited);
-    is_over(&mut session, REFUSED);
+    session.wait_for_end_of(REFUSED);
     // The user's own kernel is created and deleted.
     save(&folder, OWN, &own_kernel(""));
     session.press_until_title("u", "own, r=2");
@@ -1053,9 +903,9 @@ fn messages_of_a_save_disappear_when_it_is_undone() {
     session.wait_for_text(REFUSED);
     std::fs::remove_file(kernels(&folder).join(OWN)).unwrap();
     session.wait_for_text("There is no kernel of your own.");
-    is_over(&mut session, REFUSED);
+    session.wait_for_end_of(REFUSED);
     save(&folder, OWN, &own_kernel(""));
-    is_over(&mut session, "There is no kernel of your own.");
+    session.wait_for_end_of("There is no kernel of your own.");
     session.quit();
 }
 
@@ -1073,18 +923,15 @@ fn wait_for_speed(session: &mut Session, number: u64, mark: &str) {
 #[test]
 fn versions_are_timed_in_turns() {
     let (display, folder) = (Display::start(&[]), Folder::new("changed-speed"));
-    std::fs::create_dir_all(kernels(&folder).join("box_filter")).unwrap();
     let trace = folder.file("trace.json");
-    let mut command = window(&display, &folder, &["--variant", "flat", "--radius", "2", "--trace"]);
-    let mut session = Session::start(&display, command.arg(&trace));
-    open_kernel_panel(&mut session);
-    save(&folder, FLAT, &(original("03_flat.cl") + "// edited\n"));
+    let mut session = start_with_panel(&display, &folder, &["--trace", trace.to_str().unwrap()]);
+    save(&folder, FLAT, &(kernel(FLAT) + "// edited\n"));
     wait_for_speed(&mut session, 2, "no difference shown (below ");
     let begins = "    ushort4 sum = 0;";
     let slow = "    for (volatile int i = 0; i < 300; i++) ;";
     save(&folder, FLAT, &flat(begins, &format!("{slow}\n{begins}")));
     wait_for_speed(&mut session, 3, "× slower, ");
-    save(&folder, FLAT, &original("03_flat.cl"));
+    save(&folder, FLAT, &kernel(FLAT));
     wait_for_speed(&mut session, 4, "× faster, ");
     // The marks of the other versions stay; one whose output differs has none.
     wait_for_speed(&mut session, 3, "× slower, ");
@@ -1095,7 +942,7 @@ fn versions_are_timed_in_turns() {
     assert_eq!(row[4].text, "4", "the line of the next version");
     assert_eq!(session.quit(), "", "it is told in the panel");
     // Kernels' spans have the names of variant and version, and the rounds those of both versions.
-    let trace = json(&trace);
+    let trace = read_json(&trace);
     let of = |cat: &str, name: &str| {
         let events = trace["traceEvents"].as_array().unwrap().iter();
         events.filter(|event| event["cat"] == cat && event["name"] == name).count()

@@ -1,46 +1,24 @@
 //! `clreel bench --chart`: the SVG file with the chart of a benchmark. Needs an OpenCL device.
 
 use std::os::unix::fs::PermissionsExt as _;
-use std::os::unix::process::ExitStatusExt as _;
-use std::process::{Command, Output, Stdio};
-use std::time::Duration;
+use std::process::Command;
 
-use serde_json::Value;
+use crate::common::reports::clreel;
+use crate::common::*;
 
-use crate::common::process::{send_signal, text, with_default_action};
-
-/// A temporary folder; removed when dropped.
-struct Folder(testkit::movie::Folder);
-
-impl Folder {
-    fn new(test: &str) -> Self {
-        Self(testkit::movie::Folder::new(&format!("charts-{test}")))
-    }
-
-    fn file(&self, name: &str) -> String {
-        self.0.file(name).to_str().unwrap().to_owned()
-    }
-
-    /// Returns the names of the files in the folder.
-    fn names(&self) -> Vec<String> {
-        let files = std::fs::read_dir(self.0.file("")).unwrap();
-        files.map(|file| file.unwrap().file_name().to_string_lossy().into_owned()).collect()
-    }
+/// Returns the names of the files in the folder.
+fn names(folder: &Folder) -> Vec<String> {
+    let files = std::fs::read_dir(folder.file("")).unwrap();
+    files.map(|file| file.unwrap().file_name().to_string_lossy().into_owned()).collect()
 }
 
 const PICTURES: &[&str] = &["bench", "--size", "64x48", "--conversions", "none", "--variant", "naive,flat"];
 const NUMBERS: &[&str] = &["bench", "--ladder", "vector-add", "--variant", "serial,scalar"];
 
 fn bench(what: &[&str], args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_clreel"));
-    command.args(what).args(args).env_remove("CLREEL_KERNELS");
+    let mut command = clreel(what);
+    command.args(args);
     command
-}
-
-fn run(mut command: Command, code: i32) -> Output {
-    let output = command.output().unwrap();
-    assert_eq!(output.status.code(), Some(code), "{command:?}: {}", text(&output.stderr));
-    output
 }
 
 /// Counts the occurrences of a part in a text.
@@ -50,15 +28,14 @@ fn count(text: &str, part: &str) -> usize {
 
 #[test]
 fn every_ladder_writes_a_chart_with_the_times_of_its_json() {
-    let folder = Folder::new("ladders");
+    let folder = Folder::new("charts-ladders");
     for (what, cases, ladder, variants) in [
         (PICTURES, ["--radius", "1,3"], "box filter", [">Naive<", ">Flat<"]),
         (NUMBERS, ["--count", "1000,5000"], "vector add", [">Serial<", ">Scalar<"]),
     ] {
         let chart = folder.file("chart.svg");
-        let args = [&cases[..], &["--frames", "6", "--chart", &chart]].concat();
-        let output = run(bench(what, &[&args[..], &["--json"]].concat()), 0);
-        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let args = [&cases[..], &["--frames", "6", "--chart", chart.to_str().unwrap()]].concat();
+        let report = finish_json(bench(what, &args).arg("--json"), 0);
         let svg = std::fs::read_to_string(&chart).unwrap();
         assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"), "{svg}");
         assert!(svg.contains(&format!("<title id=\"title\">{ladder}: ")), "{svg}");
@@ -85,20 +62,17 @@ fn every_ladder_writes_a_chart_with_the_times_of_its_json() {
         }
         // The table does not change with --chart, and an older chart is replaced.
         let before = std::fs::metadata(&chart).unwrap().modified().unwrap();
-        let table = run(bench(what, &args), 0);
+        let table = finish(bench(what, &args), 0);
         assert!(text(&table.stdout).contains("speed-up"), "{}", text(&table.stdout));
         assert_ne!(std::fs::metadata(&chart).unwrap().modified().unwrap(), before);
-        assert_eq!(folder.names(), ["chart.svg"], "nothing else is left");
+        assert_eq!(names(&folder), ["chart.svg"], "nothing else is left");
     }
 }
 
 #[test]
 fn an_unwritable_chart_is_an_error_before_measuring() {
-    let folder = Folder::new("refused");
-    let (locked, taken) = (folder.file("locked"), folder.file("folder.svg"));
-    for path in [&locked, &taken] {
-        std::fs::create_dir(path).unwrap();
-    }
+    let folder = Folder::new("charts-refused");
+    let [locked, taken] = ["locked", "folder.svg"].map(|name| folder.folder(name).display().to_string());
     std::fs::set_permissions(&locked, std::fs::Permissions::from_mode(0o555)).unwrap();
     let locked = format!("{locked}/chart.svg");
     // Root may write there.
@@ -111,45 +85,30 @@ fn an_unwritable_chart_is_an_error_before_measuring() {
     for (path, hint) in &refused {
         for what in [PICTURES, NUMBERS] {
             // This would run for years.
-            let output = run(bench(what, &["--frames", "4000000000", "--chart", path]), 1);
+            let output = finish(bench(what, &["--frames", "4000000000", "--chart", path]), 1);
             let stderr = text(&output.stderr);
             assert!(stderr.contains(&format!("clreel: '{path}' could not be written.")), "{stderr}");
             assert!(stderr.contains(hint) && output.stdout.is_empty(), "{stderr}");
         }
     }
     // A movie is not taken for a chart.
-    let movie = folder.file("movie.mp4");
-    std::fs::write(&movie, "precious").unwrap();
-    let output = run(bench(PICTURES, &["--chart", &movie]), 2);
+    let movie = folder.with("movie.mp4", "precious");
+    let output = finish(bench(PICTURES, &["--chart"]).arg(&movie), 2);
     assert!(text(&output.stderr).contains("must end in .svg"), "{}", text(&output.stderr));
     assert_eq!(std::fs::read_to_string(&movie).unwrap(), "precious");
 }
 
 #[test]
 fn an_interrupted_benchmark_writes_a_chart_of_its_finished_rows() {
-    let folder = Folder::new("interrupted");
+    let folder = Folder::new("charts-interrupted");
     let chart = folder.file("chart.svg");
-    let args = ["--frames", "4000000000", "--radius", "1,2", "--chart", &chart];
-    // Longer delays, until there was something to draw.
-    for turn in 0..16 {
-        let mut command = bench(PICTURES, &args);
-        with_default_action(&mut command, libc::SIGINT);
-        let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-        std::thread::sleep(Duration::from_millis(200).mul_f64(1.6_f64.powi(turn)));
-        send_signal(&child, libc::SIGINT);
-        let output = child.wait_with_output().unwrap();
-        assert_eq!(output.status.signal(), Some(libc::SIGINT), "{}", text(&output.stderr));
-        let svg = std::fs::read_to_string(&chart).unwrap_or_default();
-        if count(&svg, "class=\"row\"") < 2 || svg.contains("not timed") {
-            continue;
-        }
-        assert!(svg.ends_with("</svg>\n"), "{svg}");
-        assert!(
-            svg.contains("class=\"interrupted\"") && svg.contains("Missing: all variants at r=2."),
-            "{svg}"
-        );
-        assert_eq!((count(&svg, "class=\"panel\""), folder.names()), (1, vec!["chart.svg".to_owned()]));
-        return;
+    let args = ["--frames", "4000000000", "--radius", "1,2", "--chart", chart.to_str().unwrap()];
+    let read = || std::fs::read_to_string(&chart).unwrap_or_default();
+    let is_drawn = |svg: String| count(&svg, "class=\"row\"") >= 2 && !svg.contains("not timed");
+    interrupt(|| bench(PICTURES, &args), libc::SIGINT, |_| is_drawn(read()));
+    let svg = read();
+    for part in ["</svg>\n", "class=\"interrupted\"", "Missing: all variants at r=2."] {
+        assert!(svg.contains(part), "{svg}");
     }
-    panic!("nothing was drawn: {:?}", folder.names());
+    assert_eq!((count(&svg, "class=\"panel\""), names(&folder)), (1, vec!["chart.svg".to_owned()]));
 }

@@ -1,49 +1,65 @@
 //! The command line: help, usage errors, exit codes and messages. No display is needed.
 
-use std::path::{Path, PathBuf};
+use std::borrow::BorrowMut;
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use crate::common::*;
 use box_filter::VariantId;
 use ffmpeg_next::codec::Id;
 use ffmpeg_next::format::Pixel;
-use testkit::movie::{Folder, Movie, steady, with_full_disk};
+use testkit::movie::with_full_disk;
 
-fn clip() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/clip.mp4")
+/// Runs clreel; returns its exit code, stdout and stderr.
+fn run(mut command: impl BorrowMut<Command>) -> (i32, String, String) {
+    let output = command.borrow_mut().output().unwrap();
+    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+    assert!(!stderr.contains("panicked"), "{stderr}");
+    (output.status.code().expect("ended by itself"), stdout, stderr)
 }
 
 fn clreel() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_clreel"));
-    command.env_remove("DISPLAY").env_remove("WAYLAND_DISPLAY").stdin(Stdio::null());
+    crate::common::clreel(None)
+}
+
+/// Returns `clreel snapshot` with these arguments.
+fn snapshot(arguments: &[&str]) -> Command {
+    let mut command = clreel();
+    command.arg("snapshot").args(arguments);
     command
 }
 
-fn run(command: &mut Command) -> (i32, String, String) {
-    let Output { status, stdout, stderr } = command.output().unwrap();
-    let (stdout, stderr) = (String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap());
-    assert!(!stderr.contains("panicked"), "{stderr}");
-    (status.code().expect("ended by itself"), stdout, stderr)
+/// Takes a snapshot, which must succeed without a message; returns the bytes of the file, and stdout.
+fn picture(mut command: Command) -> (Picture, String) {
+    let folder = Folder::new("cli-picture");
+    let out = folder.file("out.png");
+    let (code, stdout, stderr) = run(command.arg("--out").arg(&out));
+    assert_eq!((code, stderr.as_str()), (0, ""), "{command:?}");
+    (png(&out), stdout)
 }
 
-fn temporary(name: &str) -> PathBuf {
-    std::env::temp_dir().join(format!("clreel-cli-{}-{name}", std::process::id()))
+/// Returns red, green and blue of a pixel.
+fn pixel(picture: &Picture, x: usize, y: usize) -> [u8; 3] {
+    std::array::from_fn(|channel| picture.2[(y * picture.0 + x) * 4 + channel])
+}
+
+/// Returns the text of a file of the repository.
+fn read(file: &str) -> String {
+    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap()
 }
 
 /// Points the loader to a folder without registered OpenCL drivers.
 fn without_opencl(command: &mut Command) -> &mut Command {
-    command.env("OCL_ICD_VENDORS", temporary("no-vendors"))
+    command.env("OCL_ICD_VENDORS", "/nowhere")
 }
 
 #[test]
 fn help_names_every_command_key_and_option() {
     let (code, stdout, _) = run(clreel().arg("--help"));
     assert_eq!(code, 0);
-    for word in
-        ["bench", "snapshot", "devices", "--variant", "--radius", "--device", "--no-sharing", "--start"]
-    {
-        assert!(stdout.contains(word), "{word} in {stdout}");
-    }
-    for word in ["--unpaced", "--preload", "--frames", "--screenshot", "--stats", "Space", "running-sum"] {
+    let words = "bench snapshot devices --variant --radius --device --no-sharing --start --unpaced --preload --frames \
+                 --screenshot --stats Space running-sum";
+    for word in words.split(' ') {
         assert!(stdout.contains(word), "{word} in {stdout}");
     }
     // In the option's own text, and among the keys.
@@ -57,80 +73,10 @@ fn help_names_every_command_key_and_option() {
     }
     for command in ["bench", "snapshot", "devices"] {
         let (code, stdout, _) = run(clreel().args([command, "--help"]));
-        assert_eq!(code, 0);
-        assert!(stdout.contains("Usage: clreel"), "{stdout}");
+        assert!(code == 0 && stdout.contains("Usage: clreel"), "{stdout}");
     }
     let (code, stdout, _) = run(clreel().arg("--version"));
     assert_eq!((code, stdout.trim()), (0, concat!("clreel ", env!("CARGO_PKG_VERSION"))));
-}
-
-#[test]
-fn invalid_arguments_are_usage_errors() {
-    let cases: &[&[&str]] = &[
-        &["--radius", "129"],
-        &["--radius", "-1"],
-        &["--radius", "seven"],
-        &["--variant", "fastest"],
-        &["--start", "-3"],
-        &["--start", "nan"],
-        &["--frames", "0"],
-        &["--preload", "0"],
-        &["--stats", "numbers.txt"],
-        &["--nonsense"],
-        &["--start", "1:60"],
-        &["--screenshot", "x.jpg"],
-        &["snapshot"],
-        &["snapshot", "movie.mp4"],
-        &["snapshot", "--out", "x.jpg"],
-        &["snapshot", "--out", "x.png", "--at", "0:-1"],
-        &["snapshot", "movie.mp4", "--out", "x.png", "--scene", "card"],
-        &["bench", "--size", "0x10"],
-        &["bench", "--size", "wide"],
-        &["bench", "--variant", "flat,fastest"],
-        &["bench", "--variant", "naive,off"],
-        &["bench", "--variant", ""],
-        &["bench", "--radius", "7,200"],
-        &["bench", "--frames", "0"],
-        &["devices", "extra"],
-        &["devices", "--frames", "1"],
-    ];
-    for arguments in cases {
-        let (code, stdout, stderr) = run(clreel().args(*arguments));
-        assert_eq!(code, 2, "{arguments:?}: {stderr}");
-        assert!(stdout.is_empty() && !stderr.is_empty(), "{arguments:?}");
-    }
-}
-
-/// Values of options that are mistyped are errors that name the allowed values or the likely meaning.
-#[test]
-fn usage_errors_name_allowed_values_or_the_likely_meaning() {
-    let cases: &[(&[&str], &str)] = &[
-        (&["--radius", "-1"], "'-1' for '--radius <N>': expected an integer from 0 to 128"),
-        (
-            &["--radius", "3,x"],
-            "'3,x' for '--radius <N>': expected an integer from 0 to 128; only `clreel bench` and",
-        ),
-        (&["bench", "--radius", "3,x"], "'x' for '--radius <N,…>': expected an integer from 0 to 128"),
-        (&["bench", "--frames", "some"], "'some' for '--frames <N>': expected an integer from 1"),
-        (&["--start", "-3"], "'-3' for '--start <TIME>': expected a time such as"),
-        (&["snapshot", "--out", "x.jpg"], "'x.jpg' for '--out <PNG>': pictures are written as PNG"),
-        (&["bnech"], "there is no file 'bnech'; did you mean the command `clreel bench`?"),
-        (&["bnech", "--json", "--radius", "3,7"], "did you mean the command `clreel bench`?"),
-    ];
-    for (arguments, sentence) in cases {
-        let (code, _, stderr) = run(clreel().args(*arguments));
-        assert!(code == 2 && stderr.contains(sentence), "{arguments:?}: {code} {stderr}");
-    }
-    for address in ["http://example.org/a.mp4", "rtsp://example.org/a"] {
-        let (code, _, stderr) = run(clreel().arg(address));
-        assert!(code == 1 && stderr.contains("an address on the network"), "{stderr}");
-    }
-    let (_, _, stderr) = run(clreel().arg("/nowhere://a.mp4"));
-    assert!(stderr.contains("no such file"), "{stderr}");
-}
-
-#[test]
-fn help_environment_lists_the_variables() {
     let (code, listed, _) = run(clreel().arg("environment"));
     let (help_code, help, _) = run(clreel().args(["help", "environment"]));
     assert_eq!((code, help_code), (0, 0));
@@ -139,147 +85,132 @@ fn help_environment_lists_the_variables() {
     }
 }
 
+/// Values of options that are mistyped are errors that name the allowed values or the likely meaning.
 #[test]
-fn snapshot_uses_the_bundled_clip_and_accepts_times_in_minutes() {
-    let picture = |arguments: &[&str]| {
-        let out = temporary(&format!("{}.png", arguments.join("-").replace('/', "_")));
-        let (code, _, stderr) =
-            run(clreel().args(["snapshot", "--variant", "off", "--out"]).arg(&out).args(arguments));
-        assert_eq!((code, stderr.as_str()), (0, ""), "{arguments:?}");
-        let bytes = std::fs::read(&out).unwrap();
-        std::fs::remove_file(&out).unwrap();
-        bytes
+fn invalid_arguments_are_usage_errors() {
+    let integer = "expected an integer from 0 to 128";
+    for (arguments, sentence) in [
+        ("--radius 129", ""),
+        ("--radius -1", &*format!("'-1' for '--radius <N>': {integer}")),
+        ("--radius seven", ""),
+        ("--radius 3,x", &format!("'3,x' for '--radius <N>': {integer}; only `clreel bench` and")),
+        ("--variant fastest", ""),
+        ("--start -3", "'-3' for '--start <TIME>': expected a time such as"),
+        ("--start nan", ""),
+        ("--frames 0", ""),
+        ("--preload 0", ""),
+        ("--stats numbers.txt", ""),
+        ("--nonsense", ""),
+        ("--start 1:60", ""),
+        ("--screenshot x.jpg", ""),
+        ("snapshot", ""),
+        ("snapshot movie.mp4", ""),
+        ("snapshot --out x.jpg", "'x.jpg' for '--out <PNG>': pictures are written as PNG"),
+        ("snapshot --out x.png --at 0:-1", ""),
+        ("snapshot movie.mp4 --out x.png --scene card", ""),
+        ("bench --size 0x10", ""),
+        ("bench --size wide", ""),
+        ("bench --variant flat,fastest", ""),
+        ("bench --variant naive,off", ""),
+        ("bench --variant ", ""),
+        ("bench --radius 7,200", ""),
+        ("bench --radius 3,x", &format!("'x' for '--radius <N,…>': {integer}")),
+        ("bench --frames 0", ""),
+        ("bench --frames some", "'some' for '--frames <N>': expected an integer from 1"),
+        ("devices extra", ""),
+        ("devices --frames 1", ""),
+        ("bnech", "there is no file 'bnech'; did you mean the command `clreel bench`?"),
+        ("bnech --json --radius 3,7", "did you mean the command `clreel bench`?"),
+    ] {
+        let (code, stdout, stderr) = run(clreel().args(arguments.split(' ')));
+        assert!(code == 2 && stderr.contains(sentence), "{arguments}: {code} {stderr}");
+        assert!(stdout.is_empty() && !stderr.is_empty(), "{arguments}");
+    }
+    for (address, sentence) in [
+        ("http://example.org/a.mp4", "an address on the network"),
+        ("rtsp://example.org/a", "an address on the network"),
+        ("/nowhere://a.mp4", "no such file"),
+    ] {
+        let (code, _, stderr) = run(clreel().arg(address));
+        assert!(code == 1 && stderr.contains(sentence), "{stderr}");
+    }
+}
+
+#[test]
+fn snapshot_filters_one_frame_of_the_bundled_clip() {
+    let named = picture(snapshot(&["--variant", "off", "--at", "2.5", clip().to_str().unwrap()]));
+    assert!(named == picture(snapshot(&["--variant", "off", "--at", "0:02.5"])));
+    assert!(named != picture(snapshot(&["--variant", "off"])), "another time is another picture");
+    let filtered = |variant: &str, radius: &str| {
+        picture(snapshot(&["--variant", variant, "--radius", radius, "--at", "2.5"]))
     };
-    let clip = clip();
-    let named = picture(&[clip.to_str().unwrap(), "--at", "2.5"]);
-    assert_eq!(named, picture(&["--at", "0:02.5"]));
-    assert_ne!(named, picture(&[]), "another time is another picture");
+    let blurred = filtered("running-sum", "7");
+    assert!(named != blurred);
+    assert!(blurred == filtered("flat", "7"), "every variant gives the same bytes");
+    assert!(named == filtered("vectorized", "0"), "radius 0 changes nothing");
 }
 
 #[test]
 fn unplayable_files_exit_with_1_and_a_message() {
-    let text = temporary("text.mp4");
-    std::fs::write(&text, "This is no movie.\n").unwrap();
-    let empty = temporary("empty.mp4");
-    std::fs::write(&empty, "").unwrap();
-    let missing = temporary("missing.mp4");
-    let out = temporary("never.png");
-    for file in [text.as_path(), empty.as_path(), missing.as_path(), &std::env::temp_dir()] {
+    let folder = Folder::new("cli-unplayable");
+    let (text, empty) = (folder.with("text.mp4", "This is no movie.\n"), folder.with("empty.mp4", ""));
+    let (missing, out) = (folder.file("missing.mp4"), folder.file("never.png"));
+    for file in [text, empty, missing, std::env::temp_dir()] {
         let name = file.display().to_string();
-        let mut snapshot = clreel();
-        snapshot.arg("snapshot").arg(file).arg("--out").arg(&out);
-        let (mut bench, mut window) = (clreel(), clreel());
-        bench.arg("bench").arg(file);
-        window.arg(file);
-        for command in [&mut snapshot, &mut bench, &mut window] {
+        let (mut snapshot, mut bench, mut window) = (snapshot(&["--out"]), clreel(), clreel());
+        for command in [snapshot.arg(&out).arg(&file), bench.arg("bench").arg(&file), window.arg(&file)] {
             let (code, stdout, stderr) = run(command);
-            assert_eq!(code, 1, "{name}: {stderr}");
-            assert!(stdout.is_empty(), "{stdout}");
+            assert!(code == 1 && stdout.is_empty(), "{name}: {stdout}{stderr}");
             assert!(stderr.starts_with("clreel: ") && stderr.contains(&name), "{stderr}");
             // The message has three parts: what happened, why, what to try.
             assert!(stderr.trim_end().lines().count() >= 2, "{stderr}");
         }
         assert!(!out.exists());
     }
-    let _ = std::fs::remove_file(text);
-    let _ = std::fs::remove_file(empty);
-}
-
-#[test]
-fn snapshot_filters_one_frame() {
-    let picture = |variant: &str, radius: &str| {
-        let out = temporary(&format!("{variant}-{radius}.png"));
-        let mut command = clreel();
-        command.arg("snapshot").arg(clip()).args(["--variant", variant, "--radius", radius, "--at", "2.5"]);
-        let (code, _, stderr) = run(command.arg("--out").arg(&out));
-        assert_eq!(code, 0, "{stderr}");
-        let bytes = std::fs::read(&out).unwrap();
-        std::fs::remove_file(&out).unwrap();
-        bytes
-    };
-    let plain = picture("off", "7");
-    let blurred = picture("running-sum", "7");
-    assert_ne!(plain, blurred);
-    assert_eq!(blurred, picture("flat", "7"), "every variant gives the same bytes");
-    assert_eq!(plain, picture("vectorized", "0"), "radius 0 changes nothing");
-}
-
-/// Reads a PNG and deletes it; returns its size, and a function for red, green and blue of a pixel.
-fn pixels(file: &Path) -> ((usize, usize), impl Fn(usize, usize) -> [u8; 3] + use<>) {
-    let bytes = std::fs::read(file).unwrap();
-    std::fs::remove_file(file).unwrap();
-    let mut reader = png::Decoder::new(std::io::Cursor::new(bytes)).read_info().unwrap();
-    let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
-    let info = reader.next_frame(&mut pixels).unwrap();
-    let (width, channels) = (info.width as usize, info.color_type.samples());
-    let at = move |x: usize, y: usize| {
-        let at = (y * width + x) * channels;
-        [pixels[at], pixels[at + 1], pixels[at + 2]]
-    };
-    ((width, info.height as usize), at)
 }
 
 /// The bars of 75 %, the moving line, the options in the card's font; and the filter on all of it.
 #[test]
 fn snapshot_shows_the_test_card() {
     let card = |arguments: &[&str]| {
-        let out = temporary("card.png");
-        let (code, _, stderr) =
-            run(clreel().args(["snapshot", "--scene", "card", "--out"]).arg(&out).args(arguments));
-        assert_eq!((code, stderr.as_str()), (0, ""), "{arguments:?}");
-        let (size, at) = pixels(&out);
-        assert_eq!(size, (1280, 720));
-        at
+        let (card, _) = picture(snapshot(&[&["--scene", "card"], arguments].concat()));
+        assert_eq!((card.0, card.1), (1280, 720));
+        card
     };
     let plain = card(&["--variant", "off"]);
-    assert_eq!([plain(80, 100), plain(80 + 7 * 160, 100)], [[191; 3], [0; 3]]);
-    let white = |at: &dyn Fn(usize, usize) -> [u8; 3], (left, right): (usize, usize)| {
-        (432..720)
-            .flat_map(|y| (left..right).map(move |x| (x, y)))
-            .filter(|(x, y)| at(*x, *y) == [255; 3])
-            .count()
-    };
-    assert!(white(&plain, (384, 960)) > 100, "its text");
+    assert_eq!([pixel(&plain, 80, 100), pixel(&plain, 80 + 7 * 160, 100)], [[191; 3], [0; 3]]);
+    let text = (432..720).flat_map(|y| (384..960).map(move |x| (x, y)));
+    assert!(text.filter(|(x, y)| pixel(&plain, *x, *y) == [255; 3]).count() > 100, "its text");
     // The line crosses the ramps in four seconds.
     let later = card(&["--variant", "off", "--at", "2"]);
-    assert_eq!((plain(2, 300), later(642, 300)), ([255; 3], [255; 3]));
-    assert!(plain(642, 300) != [255; 3] && later(2, 300) != [255; 3]);
+    assert_eq!((pixel(&plain, 2, 300), pixel(&later, 642, 300)), ([255; 3], [255; 3]));
+    assert!(pixel(&plain, 642, 300) != [255; 3] && pixel(&later, 2, 300) != [255; 3]);
     let (both, sharp) = (card(&["--wipe", "native:15,off"]), card(&["--wipe", "off,off"]));
-    assert_eq!((both(1120, 100), sharp(1120, 100)), (plain(1120, 100), plain(1120, 100)));
+    for side in [&both, &sharp] {
+        assert_eq!(pixel(side, 1120, 100), pixel(&plain, 1120, 100));
+    }
     // Between two bars.
-    assert!(both(159, 100) != sharp(159, 100) && sharp(159, 100) == plain(159, 100));
+    assert_ne!(pixel(&both, 159, 100), pixel(&sharp, 159, 100));
+    assert_eq!(pixel(&sharp, 159, 100), pixel(&plain, 159, 100));
 }
 
 /// The left half of one picture and the right half of the other; their differences as a map and in words.
 #[test]
 fn snapshot_wipe_shows_two_filters_and_prints_their_differences() {
-    let picture = |name: &str, arguments: &[&str]| {
-        let out = temporary(&format!("wipe-{name}.png"));
-        let mut command = clreel();
-        let (code, stdout, stderr) = run(command
-            .arg("snapshot")
-            .arg(clip())
-            .args(["--at", "2.5"])
-            .args(arguments)
-            .arg("--out")
-            .arg(&out));
-        assert_eq!(code, 0, "{stderr}");
-        let (size, at) = pixels(&out);
-        (size, at, stdout)
-    };
+    let shot = |arguments: &[&str]| picture(snapshot(&[&["--at", "2.5"], arguments].concat()));
     let wipe = "flat:7,native:15";
-    let ((width, height), left, _) = picture("left", &["--variant", "flat", "--radius", "7"]);
-    let (_, right, _) = picture("right", &["--variant", "flat", "--radius", "15"]);
-    let (size, both, stdout) = picture("both", &["--wipe", wipe]);
-    assert_eq!((size, stdout.as_str()), ((width, height), ""));
-    let (_, map, stdout) = picture("map", &["--wipe", wipe, "--difference"]);
+    let (left, _) = shot(&["--variant", "flat", "--radius", "7"]);
+    let (right, _) = shot(&["--variant", "flat", "--radius", "15"]);
+    let (both, stdout) = shot(&["--wipe", wipe]);
+    let (width, height) = (left.0, left.1);
+    assert_eq!((both.0, both.1, stdout.as_str()), (width, height, ""));
+    let (map, stdout) = shot(&["--wipe", wipe, "--difference"]);
     let (mut differing, mut largest) = (0, (0, (0, 0)));
     for (x, y) in (0..height).flat_map(|y| (0..width).map(move |x| (x, y))) {
-        let wanted = if x < width / 2 { left(x, y) } else { right(x, y) };
-        assert_eq!(both(x, y), wanted, "({x}, {y})");
-        let (a, b) = (left(x, y), right(x, y));
+        let (a, b) = (pixel(&left, x, y), pixel(&right, x, y));
+        assert_eq!(pixel(&both, x, y), if x < width / 2 { a } else { b }, "({x}, {y})");
         let levels = (0..3).map(|c| a[c].abs_diff(b[c])).max().unwrap();
-        assert_eq!(map(x, y) == [0; 3], levels == 0, "({x}, {y})");
+        assert_eq!(pixel(&map, x, y) == [0; 3], levels == 0, "({x}, {y})");
         differing += usize::from(levels > 0);
         if levels > largest.0 {
             largest = (levels, (x, y));
@@ -287,71 +218,50 @@ fn snapshot_wipe_shows_two_filters_and_prints_their_differences() {
     }
     let (levels, (x, y)) = largest;
     assert!(levels > 1, "they differ");
-    let grouped = |count: usize| {
-        let (mut digits, mut parts) = (count.to_string(), Vec::new());
-        while digits.len() > 3 {
-            parts.push(digits.split_off(digits.len() - 3));
-        }
-        parts.push(digits);
-        parts.reverse();
-        parts.join(",")
+    let grouped = |count: usize| match count {
+        ..1000 => count.to_string(),
+        _ => format!("{},{:03}", count / 1000, count % 1000),
     };
     let [differing, all] = [differing, width * height].map(grouped);
     let said = format!(
         "flat r=7 and native r=15: {differing} of {all} pixels differ, by at most {levels} levels, first so at ({x}, {y})\n"
     );
     assert_eq!(stdout, said);
-    let (_, map, stdout) =
-        picture("same", &["--wipe", "running-sum,native", "--radius", "3", "--difference"]);
+    let (map, stdout) = shot(&["--wipe", "running-sum,native", "--radius", "3", "--difference"]);
     assert_eq!(stdout, format!("running-sum r=3 and native r=3: identical: {all} pixels compared\n"));
-    assert_eq!(map(width / 2, height / 2), [0; 3]);
+    assert_eq!(pixel(&map, width / 2, height / 2), [0; 3]);
 }
 
 /// Variants without OpenCL ignore --device: the same picture with a device that does not exist, and without OpenCL.
 #[test]
 fn variants_without_opencl_ignore_the_device_option() {
-    let picture = |variant: &str, device: Option<&str>, opencl: bool| {
-        let out = temporary(&format!("{variant}-{}-{opencl}.png", device.is_some()));
-        let mut command = clreel();
-        command.arg("snapshot").arg(clip()).args(["--variant", variant, "--radius", "4", "--at", "1.5"]);
-        command.args(device.iter().flat_map(|name| ["--device", name])).arg("--out").arg(&out);
+    let shot = |variant: &str, device: Option<&str>, opencl: bool| {
+        let mut command = snapshot(&["--variant", variant, "--radius", "4", "--at", "1.5"]);
+        command.args(device.iter().flat_map(|name| ["--device", name]));
         if !opencl {
             without_opencl(&mut command);
         }
-        let (code, _, stderr) = run(&mut command);
-        assert_eq!((code, stderr.as_str()), (0, ""), "{variant} {device:?}");
-        let bytes = std::fs::read(&out).unwrap();
-        std::fs::remove_file(&out).unwrap();
-        bytes
+        picture(command)
     };
-    let native = picture("native", None, true);
+    let native = shot("native", None, true);
     for variant in ["native", "glsl"] {
         for (device, opencl) in [(Some("no such device"), true), (Some("gpu"), false), (None, false)] {
-            assert_eq!(native, picture(variant, device, opencl), "{variant} {device:?} {opencl}");
+            assert!(native == shot(variant, device, opencl), "{variant} {device:?} {opencl}");
         }
     }
 }
 
 #[test]
 fn without_opencl_the_message_names_packages_to_install() {
-    let out = temporary("nocl.png");
-    let snapshot = |variant: &str| {
-        let mut command = clreel();
-        command.arg("snapshot").arg(clip()).args(["--variant", variant, "--out"]).arg(&out);
-        run(without_opencl(&mut command))
-    };
-    let (code, _, stderr) = snapshot("naive");
-    assert_eq!(code, 1, "{stderr}");
-    assert!(stderr.contains("pocl-opencl-icd"), "{stderr}");
-    assert!(!out.exists());
-
-    let (code, _, stderr) = snapshot("off");
-    assert_eq!(code, 0, "{stderr}");
-    std::fs::remove_file(&out).unwrap();
-
-    let (code, stdout, _) = run(without_opencl(clreel().args(["devices", "--json"])));
-    assert_eq!(code, 0);
-    let devices: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    let folder = Folder::new("cli-nocl");
+    let out = folder.file("nocl.png");
+    for (variant, expected, said) in [("naive", 1, "pocl-opencl-icd"), ("off", 0, "")] {
+        let (code, _, stderr) =
+            run(without_opencl(&mut snapshot(&["--variant", variant, "--out"])).arg(&out));
+        assert!(code == expected && stderr.contains(said), "{stderr}");
+        assert_eq!(out.exists(), expected == 0);
+    }
+    let devices = finish_json(without_opencl(clreel().args(["devices", "--json"])), 0);
     assert_eq!(devices["devices"], serde_json::json!([]));
     // The table has the place that was searched.
     let (code, stdout, stderr) = run(without_opencl(clreel().arg("devices")));
@@ -359,27 +269,21 @@ fn without_opencl_the_message_names_packages_to_install() {
     assert!(stdout.starts_with("OCL_ICD_VENDORS=/") && stdout.contains(": no device."), "{stdout}");
 
     let (code, stdout, stderr) = run(without_opencl(clreel().arg("bench")));
-    assert_eq!((code, stdout.as_str()), (1, ""), "{stderr}");
-    assert!(stderr.contains("pocl-opencl-icd"), "{stderr}");
+    assert!(code == 1 && stdout.is_empty() && stderr.contains("pocl-opencl-icd"), "{stderr}");
 }
 
 #[test]
 fn a_kernel_that_does_not_build_prints_its_log() {
-    let kernels = temporary("kernels");
-    std::fs::create_dir_all(kernels.join("box_filter")).unwrap();
-    std::fs::write(kernels.join("box_filter/03_flat.cl"), "__kernel void nonsense( { }\n").unwrap();
-    let out = temporary("broken.png");
-    let mut command = clreel();
-    command.env("CLREEL_KERNELS", &kernels);
-    command.arg("snapshot").arg(clip()).args(["--variant", "flat", "--out"]).arg(&out);
-    let (code, _, stderr) = run(&mut command);
-    std::fs::remove_dir_all(&kernels).unwrap();
+    let folder = Folder::new("cli-broken");
+    folder.with("box_filter/03_flat.cl", "__kernel void nonsense( { }\n");
+    let out = folder.file("broken.png");
+    let mut command = snapshot(&["--variant", "flat", "--out"]);
+    let (code, _, stderr) = run(command.arg(&out).env("CLREEL_KERNELS", &folder));
     assert_eq!(code, 1);
     assert!(stderr.contains("03_flat.cl:1") && stderr.contains("nonsense"), "{stderr}");
     assert!(!out.exists());
     // An empty variable counts as unset.
     let (code, _, stderr) = run(command.env("CLREEL_KERNELS", ""));
-    std::fs::remove_file(&out).unwrap();
     assert_eq!(code, 0, "{stderr}");
 }
 
@@ -400,15 +304,8 @@ fn a_closed_error_output_keeps_the_exit_code() {
 
 #[test]
 fn an_unknown_device_is_named() {
-    let out = temporary("device.png");
-    let mut snapshot = clreel();
-    snapshot.arg("snapshot").arg(clip()).args(["--device", "no such device", "--out"]).arg(&out);
-    let mut bench = clreel();
-    bench.args(["bench", "--device", "no such device"]);
-    let mut window = clreel();
-    window.args(["--device", "no such device"]);
-    for command in [&mut snapshot, &mut bench, &mut window] {
-        let (code, stdout, stderr) = run(command);
+    for arguments in [&["snapshot", "--out", "/nowhere/device.png"][..], &["bench"], &[]] {
+        let (code, stdout, stderr) = run(clreel().args(arguments).args(["--device", "no such device"]));
         assert_eq!((code, stdout.as_str()), (1, ""), "{stderr}");
         assert!(stderr.contains("no such device"), "{stderr}");
     }
@@ -423,7 +320,7 @@ fn run_in(mib: u32, arguments: &[&std::ffi::OsStr]) -> (i32, String, String) {
     command.arg("-c").arg("ulimit -v $1; shift; exec \"$@\"").arg("sh").arg((mib * 1024).to_string());
     command.arg(env!("CARGO_BIN_EXE_clreel")).args(arguments).stdin(Stdio::null());
     let Output { status, stdout, stderr } = command.output().unwrap();
-    let (stdout, stderr) = (String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap());
+    let (stdout, stderr) = (text(&stdout), text(&stderr));
     assert!(!["panicked", "memory allocation of"].iter().any(|own| stderr.contains(own)), "{stderr}");
     (status.code().unwrap_or(CRASHED), stdout, stderr)
 }
@@ -444,10 +341,8 @@ fn too_little_memory_for_a_frame_is_a_message_not_a_crash() {
         // prevent that.
         let driver_fails = code == CRASHED && variant != "off";
         let loads = !stderr.contains("error while loading shared libraries");
-        assert!(
-            driver_fails || !loads || code == 0 || code == 1 && stderr.contains("clreel: "),
-            "{mib} MiB: {code} {stderr}"
-        );
+        let is_told = code == 0 || code == 1 && stderr.contains("clreel: ");
+        assert!(driver_fails || !loads || is_told, "{mib} MiB: {code} {stderr}");
         sentences += u32::from(code == 1 && stderr.contains("emory"));
     }
     assert!(sentences > 1, "{sentences} runs had too little memory");
@@ -455,26 +350,17 @@ fn too_little_memory_for_a_frame_is_a_message_not_a_crash() {
 
 #[test]
 fn an_output_that_cannot_be_written_leaves_no_partial_file() {
-    let out = temporary("no-such-folder").join("frame.png");
-    let mut command = clreel();
-    command.arg("snapshot").arg(clip()).args(["--variant", "off", "--out"]).arg(&out);
-    let (code, _, stderr) = run(&mut command);
-    assert_eq!(code, 1);
-    assert!(stderr.contains("could not be written"), "{stderr}");
-
+    let folder = Folder::new("cli-full");
     // A disk that is full after some kilobytes: the file that existed before does not change.
-    let folder = temporary("full");
-    std::fs::create_dir_all(&folder).unwrap();
-    let before = folder.join("frame.png");
-    std::fs::write(&before, "precious").unwrap();
-    let mut command = with_full_disk(env!("CARGO_BIN_EXE_clreel"));
-    command.arg("snapshot").arg(clip()).args(["--variant", "off", "--out"]).arg(&before);
-    let (code, _, stderr) = run(&mut command);
-    assert_eq!(code, 1, "{stderr}");
-    assert!(stderr.contains("could not be written"), "{stderr}");
+    let before = folder.with("frame.png", "precious");
+    let mut full = with_full_disk(env!("CARGO_BIN_EXE_clreel"));
+    full.args(["snapshot", "--variant", "off", "--out"]).arg(&before);
+    for command in [snapshot(&["--variant", "off", "--out", "/nowhere/frame.png"]), full] {
+        let (code, _, stderr) = run(command);
+        assert!(code == 1 && stderr.contains("could not be written"), "{stderr}");
+    }
     assert_eq!(std::fs::read_to_string(&before).unwrap(), "precious");
-    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1, "no part of a file is left");
-    std::fs::remove_dir_all(&folder).unwrap();
+    assert_eq!(std::fs::read_dir(folder.file("")).unwrap().count(), 1, "no part of a file is left");
 }
 
 #[test]
@@ -488,24 +374,22 @@ fn a_size_beyond_the_memory_is_refused_at_once() {
     }
 }
 
+/// Returns true if a page has a row with this id.
+fn has_row(text: &str, id: &str) -> bool {
+    text.lines().any(|line| line.starts_with('|') && line.contains(&format!("`{id}`")))
+}
+
 /// The pages have a row for every variant and for every key.
 #[test]
 fn every_variant_and_key_is_in_the_documentation() {
-    let read =
-        |file: &str| std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap();
-    let has_row = |text: &str, id: &str| {
-        text.lines().any(|line| line.starts_with('|') && line.contains(&format!("`{id}`")))
-    };
     let (page, kernels) = (read("docs/box_filter.md"), read("kernels/box_filter/README.md"));
     for id in VariantId::all().filter(|id| *id != VariantId::OFF) {
         let row = format!("| {} | `{id}` |", id.key);
         assert!(page.lines().any(|line| line.starts_with(&row)), "docs/box_filter.md has no row for `{id}`");
         for code in id.codes() {
             let file = code.file.trim_start_matches("box_filter/");
-            assert!(
-                kernels.contains(&format!("| [{file}]({file}) |")),
-                "kernels/box_filter/README.md: {file}"
-            );
+            let row = format!("| [{file}]({file}) |");
+            assert!(kernels.contains(&row), "kernels/box_filter/README.md: {file}");
         }
     }
     let keys = read("docs/keys.md");
@@ -526,7 +410,7 @@ fn every_variant_and_key_is_in_the_documentation() {
 /// README is short, and its table has the everyday keys.
 #[test]
 fn readme_is_short() {
-    let readme = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
+    let readme = read("README.md");
     let words = readme.split_whitespace().count();
     assert!(readme.lines().count() < 120 && words < 1100, "{} lines, {words} words", readme.lines().count());
     let everyday = overlay::BINDINGS.iter().filter(|key| key.topic == overlay::Topic::Everyday).count();
@@ -539,11 +423,6 @@ fn readme_is_short() {
 /// The README of every ladder's kernels has a row for each of its variants.
 #[test]
 fn every_variant_of_a_ladder_is_in_its_readme() {
-    let read =
-        |file: &str| std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap();
-    let has_row = |text: &str, id: &str| {
-        text.lines().any(|line| line.starts_with('|') && line.contains(&format!("`{id}`")))
-    };
     for ladder in ladders::all() {
         let kernels = read(&format!("kernels/{}/README.md", ladder.name));
         for variant in (ladder.variants)() {
@@ -555,8 +434,6 @@ fn every_variant_of_a_ladder_is_in_its_readme() {
 /// docs/architecture.md names every module of the window.
 #[test]
 fn every_module_of_the_player_is_in_the_architecture_page() {
-    let read =
-        |file: &str| std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap();
     let (page, player) = (read("docs/architecture.md"), read("src/app/player/mod.rs"));
     let parts = player.lines().filter_map(|line| line.strip_prefix("mod ")?.strip_suffix(';'));
     let parts: Vec<&str> = parts.filter(|part| *part != "tests").collect();
@@ -571,14 +448,9 @@ fn every_module_of_the_player_is_in_the_architecture_page() {
 /// space.
 fn is_heading(line: &str, anchor: &str) -> bool {
     let heading = line.trim_start_matches('#');
+    let words = heading.trim().to_lowercase().replace(' ', "-");
     heading.len() < line.len()
-        && heading
-            .trim()
-            .to_lowercase()
-            .chars()
-            .filter(|c| c.is_alphanumeric() || " -_".contains(*c))
-            .map(|c| if c == ' ' { '-' } else { c })
-            .eq(anchor.chars())
+        && words.replace(|c: char| !c.is_alphanumeric() && !"-_".contains(c), "") == anchor
 }
 
 /// Relative links of the pages lead to existing pages, pictures, folders and headings.
@@ -632,11 +504,8 @@ fn the_stated_rust_version_builds_every_dependency() {
         let is_enough = version_numbers(needed) <= version_numbers(promised);
         assert!(is_enough, "{} needs Rust {needed}, and Cargo.toml promises {promised}", package["name"]);
     }
-    let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
-    assert!(
-        readme.contains(&format!("(https://rustup.rs) {promised} or newer")),
-        "README.md: Rust {promised}"
-    );
+    let sentence = format!("(https://rustup.rs) {promised} or newer");
+    assert!(read("README.md").contains(&sentence), "README.md: Rust {promised}");
 }
 
 /// File managers and browsers pass file:// URLs: they open like paths, whatever bytes the name has.
@@ -651,9 +520,7 @@ fn a_file_url_opens_the_file() {
     let out = folder.file("out.png");
     let snapshot = |address: &str| {
         let _ = std::fs::remove_file(&out);
-        let mut command = clreel();
-        command.args(["snapshot", address, "--variant", "off", "--out"]).arg(&out);
-        (run(&mut command), out.exists())
+        (run(clreel().args(["snapshot", address, "--variant", "off", "--out"]).arg(&out)), out.exists())
     };
     for address in [
         format!("file://{here}sp%20ace%20%2541.mkv"),
@@ -701,28 +568,26 @@ fn names_with_control_characters_are_printed_escaped() {
         ("Zo\u{eb} \u{65e5}\u{672c}.mkv".as_bytes(), "Zo\u{eb} \u{65e5}\u{672c}.mkv"),
     ] {
         let path = movie.with_file_name(std::ffi::OsStr::from_bytes(name));
-        let snapshot = |at: &str| {
-            let mut command = clreel();
-            command.arg("snapshot").arg(&path).args(["--at", at, "--variant", "off", "--out"]);
-            run(command.arg(folder.file("out.png")))
+        let open = |at: &str| {
+            let mut command = snapshot(&["--at", at, "--variant", "off", "--out"]);
+            run(command.arg(folder.file("out.png")).arg(&path))
         };
-        let (code, stdout, stderr) = snapshot("0");
+        let (code, stdout, stderr) = open("0");
         assert!(code == 1 && stderr.contains(shown) && stderr.lines().count() == 3, "{stderr}");
         assert!(is_safe(&stderr) && stdout.is_empty(), "{stderr:?}");
         if std::fs::copy(&movie, &path).is_err() {
             // Some file systems accept only valid Unicode.
             continue;
         }
-        let (code, _, stderr) = snapshot("99");
+        let (code, _, stderr) = open("99");
         assert!(code == 0 && stderr.contains(shown) && is_safe(&stderr), "{stderr:?}");
         // A file that is no movie, an output that cannot be written, and a mistyped option.
         std::fs::write(&path, b"no movie").unwrap();
-        let (code, _, stderr) = snapshot("0");
+        let (code, _, stderr) = open("0");
         assert!(code == 1 && stderr.contains(shown) && is_safe(&stderr), "{stderr:?}");
-        let mut command = clreel();
-        command.arg("snapshot").arg(&movie).args(["--variant", "off", "--out"]);
+        let mut command = snapshot(&["--variant", "off", "--out"]);
         let png = folder.file("none").join(path.file_name().unwrap()).with_extension("png");
-        let (code, _, stderr) = run(command.arg(&png));
+        let (code, _, stderr) = run(command.arg(&png).arg(&movie));
         assert!(code != 0 && is_safe(&stderr), "{stderr:?}");
     }
     // JSON escapes them in its own way, so that the name is exact.

@@ -4,11 +4,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::window::{Display, Session, clreel, json, presented_frames};
+use crate::common::*;
 use ladders::cloth::model::{Figure, SHIRT_VERTICES};
-use serde_json::Value;
-use testkit::layer;
-use testkit::movie::{Folder, Movie, steady};
 
 /// Returns the size of a figure's vertices in bytes.
 fn figure_bytes() -> usize {
@@ -27,11 +24,9 @@ fn count_acquisitions(log: &Path) -> (usize, usize) {
     let is_vertices =
         |bytes: &String| [1, 4].iter().any(|army| *bytes == format!("bytes={}", army * figure_bytes()));
     let calls = layer::calls(log, "clEnqueueAcquireGLObjects");
-    let assert_recorded_steps =
-        calls.iter().filter_map(|call| Some((of(call, "bytes=")?, of(call, "name=")?)));
-    let assert_recorded_steps: Vec<_> =
-        assert_recorded_steps.filter(|(bytes, _)| is_vertices(bytes)).collect();
-    let of_one_army = || assert_recorded_steps.windows(2).filter(|pair| pair[0].0 == pair[1].0);
+    let buffers = calls.iter().filter_map(|call| Some((of(call, "bytes=")?, of(call, "name=")?)));
+    let buffers: Vec<_> = buffers.filter(|(bytes, _)| is_vertices(bytes)).collect();
+    let of_one_army = || buffers.windows(2).filter(|pair| pair[0].0 == pair[1].0);
     let same = of_one_army().filter(|pair| pair[0].1 == pair[1].1).count();
     (same, of_one_army().count() - same)
 }
@@ -58,8 +53,7 @@ fn vertices_are_written_to_opengl_buffers_and_all_are_released() {
     let (log, stats, trace) = (folder.file("log"), folder.file("s.json"), folder.file("t.json"));
     let options = [("FAKE_GPU", "1"), ("POISON", "1"), ("LOG", log.to_str().unwrap())];
     let mut command = window(&display, &folder, &options, &[]);
-    command.arg("--stats").arg(&stats).arg("--trace").arg(&trace);
-    let mut session = Session::start(&display, &mut command);
+    let mut session = Session::start(&display, command.arg("--stats").arg(&stats).arg("--trace").arg(&trace));
     session.wait_for_title("m.mkv on shirts");
     open_panel(&mut session);
     session.wait_for_text("which writes into OpenGL's vertex buffers.");
@@ -99,7 +93,7 @@ fn vertices_are_written_to_opengl_buffers_and_all_are_released() {
         assert!(acquired > 8 && acquired == released, "{army}: {acquired} acquired, {released} released");
     }
     layer::assert_no_misuse(&log, "");
-    assert_recorded_steps(&json(&stats), &json(&trace));
+    assert_recorded_steps(&read_json(&stats), &read_json(&trace));
 }
 
 /// Asserts that statistics and trace have every step under its own name.

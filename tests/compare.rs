@@ -1,108 +1,96 @@
 //! `clreel bench --save`, `clreel compare`, and `bench` with two folders of kernels. Needs an OpenCL device.
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Command;
 
+use crate::common::reports::{clreel, rows};
+use crate::common::*;
 use ladder::results::Report;
-use serde_json::{Value, json};
-use testkit::movie::Folder;
-
-use crate::common::ladder::{Kernels, clreel, rows};
-use crate::common::process::text;
-
-/// Runs a command, and requires this exit code.
-fn run(mut command: Command, code: i32) -> Output {
-    let output = command.env_remove("CLREEL_KERNELS").output().unwrap();
-    assert_eq!(
-        output.status.code(),
-        Some(code),
-        "{command:?}: {}{}",
-        text(&output.stdout),
-        text(&output.stderr)
-    );
-    assert!(!text(&output.stderr).contains("panicked"), "{}", text(&output.stderr));
-    output
-}
+use serde_json::json;
 
 const BENCH: [&str; 8] =
     ["bench", "--ladder", "vector-add", "--count", "5000", "--frames", "40", "--variant"];
 
-/// Runs a small benchmark, saves the result as `name`, and returns it.
-fn save(folder: &Folder, name: &str) -> Value {
+/// Runs a small benchmark, saves the result as `name`, and returns it with the path.
+fn save(folder: &Folder, name: &str) -> (Value, String) {
     let file = folder.file(name);
-    let mut command = clreel(&BENCH);
-    run(
-        {
-            command.arg("serial,scalar").arg("--save").arg(&file);
-            command
-        },
-        0,
-    );
-    serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap()
+    finish(clreel(&BENCH).arg("serial,scalar").arg("--save").arg(&file), 0);
+    let result = read_json(&file);
+    (result.clone(), write(folder, name, &result))
 }
 
 /// Writes a result to a file, and returns its path.
 fn write(folder: &Folder, name: &str, value: &Value) -> String {
-    folder.with(name, value.to_string().as_bytes()).to_str().unwrap().to_owned()
+    folder.with(name, value.to_string()).to_str().unwrap().to_owned()
+}
+
+/// Compares results; requires this exit code, and returns stdout and stderr.
+fn compare(args: &[&str], code: i32) -> (String, String) {
+    let output = finish(clreel(&["compare"]).args(args), code);
+    (text(&output.stdout), text(&output.stderr))
+}
+
+/// Compares results like [`compare`], and returns the JSON.
+fn compare_json(args: &[&str], code: i32) -> Value {
+    finish_json(clreel(&["compare", "--json"]).args(args), code)
+}
+
+/// Returns the row of a variant.
+fn row<'a>(result: &'a mut Value, id: &str) -> &'a mut Value {
+    let rows = result["devices"][0]["runs"][0]["variants"].as_array_mut().unwrap();
+    rows.iter_mut().find(|row| row["id"] == id).unwrap()
+}
+
+/// Multiplies all samples of a row.
+fn scale_row(row: &mut Value, factor: f64) {
+    for times in row["samples"].as_object_mut().unwrap().values_mut() {
+        for ms in times.as_array_mut().into_iter().flatten() {
+            *ms = json!(ms.as_f64().unwrap() * factor);
+        }
+    }
 }
 
 /// Multiplies all samples of the variant `id`.
 fn scale(result: &Value, id: &str, factor: f64) -> Value {
     let mut result = result.clone();
-    for row in result["devices"][0]["runs"][0]["variants"].as_array_mut().unwrap() {
-        if row["id"] == id {
-            for times in row["samples"].as_object_mut().unwrap().values_mut() {
-                for ms in times.as_array_mut().into_iter().flatten() {
-                    *ms = json!(ms.as_f64().unwrap() * factor);
-                }
-            }
-        }
-    }
+    scale_row(row(&mut result, id), factor);
     result
 }
 
 #[test]
 fn saved_results_have_their_samples_and_are_compared() {
     let folder = Folder::new("compare-saved");
-    let result = save(&folder, "a.json");
+    let (result, a) = save(&folder, "a.json");
     for key in ["program", "date", "kind", "schema"] {
         assert!(!result[key].is_null(), "{key}");
     }
     assert!(result["host"]["processors"].as_u64().is_some_and(|count| count > 0));
-    for row in rows(&result) {
+    let peak = &result["devices"][0]["runs"][0]["peaks"][0];
+    for row in rows(&result).iter().chain([peak]) {
         assert_eq!(row["samples"]["wall_ms"].as_array().unwrap().len(), 40, "{row}");
+    }
+    for row in rows(&result) {
         let is_kernel = row["kind"] == "opencl";
         assert_eq!(row["kernel"]["hash"].as_str().is_some_and(|hash| hash.len() == 16), is_kernel, "{row}");
     }
-    assert_eq!(
-        result["devices"][0]["runs"][0]["peaks"][0]["samples"]["wall_ms"].as_array().unwrap().len(),
-        40
-    );
-    let a = write(&folder, "a.json", &result);
     let slow = write(&folder, "slow.json", &scale(&result, "scalar", 1000.0));
-    let output = run(clreel(&["compare", &a, &a]), 0);
-    let told = text(&output.stdout);
+    let told = compare(&[&a, &a], 0).0;
     assert_eq!(told.matches("no difference shown (below").count(), 3, "{told}");
     // Slower, and faster in the other direction.
-    let told = text(&run(clreel(&["compare", &a, &slow]), 4).stdout);
-    assert!(told.contains("× slower, "), "{told}");
-    assert!(told.contains("1 slower, 2 no difference shown."), "{told}");
-    run(clreel(&["compare", &a, &slow, "--threshold", "1000000"]), 0);
-    let told = text(&run(clreel(&["compare", &slow, &a, "--markdown"]), 0).stdout);
+    let told = compare(&[&a, &slow], 4).0;
+    assert!(told.contains("× slower, ") && told.contains("1 slower, 2 no difference shown."), "{told}");
+    compare(&[&a, &slow, "--threshold", "1000000"], 0);
+    let told = compare(&[&slow, &a, "--markdown"], 0).0;
     assert!(told.contains("| scalar |") && told.contains("× faster, "), "{told}");
-    let told = text(&run(clreel(&["compare", &slow, &a, "--csv"]), 0).stdout);
+    let told = compare(&[&slow, &a, "--csv"], 0).0;
     let line = told.lines().find(|line| line.contains(",\"scalar\",")).unwrap();
     assert!(told.lines().count() == 4 && line.contains(",faster,"), "{told}");
     // Each result is compared with the first one.
     let chart = folder.file("chart.svg");
-    let chart = chart.to_str().unwrap();
-    let output = run(clreel(&["compare", &a, &a, &slow, "--json", "--chart", chart]), 4);
-    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let report = compare_json(&[&a, &a, &slow, "--chart", chart.to_str().unwrap()], 4);
     let verdicts = report["comparisons"].as_array().unwrap().iter().map(|one| {
-        let rows = one["rows"].as_array().unwrap().iter();
-        rows.filter(|row| row["verdict"] == "slower")
-            .map(|row| row["row"].as_str().unwrap())
-            .collect::<Vec<_>>()
+        let slower = one["rows"].as_array().unwrap().iter().filter(|row| row["verdict"] == "slower");
+        slower.map(|row| row["row"].as_str().unwrap()).collect::<Vec<_>>()
     });
     assert_eq!(verdicts.collect::<Vec<_>>(), [vec![], vec!["scalar"]]);
     let svg = std::fs::read_to_string(chart).unwrap();
@@ -113,25 +101,17 @@ fn saved_results_have_their_samples_and_are_compared() {
 #[test]
 fn wrong_output_outranks_slower_rows() {
     let folder = Folder::new("compare-wrong");
-    let result = save(&folder, "a.json");
-    let a = write(&folder, "a.json", &result);
+    let (result, a) = save(&folder, "a.json");
     let mut wrong = scale(&result, "serial", 1000.0);
-    for row in wrong["devices"][0]["runs"][0]["variants"].as_array_mut().unwrap() {
-        if row["id"] == "scalar" {
-            row["outcome"] = json!("mismatch");
-        }
-    }
+    row(&mut wrong, "scalar")["outcome"] = json!("mismatch");
     let wrong = write(&folder, "wrong.json", &wrong);
-    let told = text(&run(clreel(&["compare", &a, &wrong]), 3).stdout);
+    let told = compare(&[&a, &wrong], 3).0;
     assert!(told.contains("not comparable: wrong output in the later result"), "{told}");
-    run(clreel(&["compare", &wrong, &a]), 0);
-    let other = write(&folder, "other.json", &{
-        let mut other = result.clone();
-        other["ladder"] = json!("matmul");
-        other
-    });
-    let output = run(clreel(&["compare", &a, &other]), 1);
-    assert!(text(&output.stderr).contains("No row has a verdict."), "{}", text(&output.stderr));
+    compare(&[&wrong, &a], 0);
+    let mut other = result;
+    other["ladder"] = json!("matmul");
+    let told = compare(&[&a, &write(&folder, "other.json", &other)], 1).1;
+    assert!(told.contains("No row has a verdict."), "{told}");
 }
 
 /// Returns the result without the rows of the variant `id`.
@@ -144,84 +124,68 @@ fn without(result: &Value, id: &str) -> Value {
 #[test]
 fn rows_that_are_gone_are_named_and_can_be_required() {
     let folder = Folder::new("compare-gone");
-    let result = save(&folder, "a.json");
-    let a = write(&folder, "a.json", &result);
+    let (result, a) = save(&folder, "a.json");
     let gone = write(&folder, "gone.json", &without(&result, "scalar"));
-    let output = run(clreel(&["compare", &a, &gone]), 0);
-    let told = text(&output.stdout);
+    let told = compare(&[&a, &gone], 0).0;
     assert!(told.contains("gone: the later result does not have this row"), "{told}");
     assert!(told.contains("2 no difference shown, 1 gone."), "{told}");
-    let output = run(clreel(&["compare", &a, &gone, "--require-all"]), 1);
-    let told = text(&output.stderr);
+    let told = compare(&[&a, &gone, "--require-all"], 1).1;
     assert!(told.contains("No times of these rows of the first result: scalar ("), "{told}");
-    run(clreel(&["compare", &a, &a, "--require-all"]), 0);
+    compare(&[&a, &a, "--require-all"], 0);
     // A row that only the later result has is not required.
-    run(clreel(&["compare", &gone, &a, "--require-all"]), 0);
+    compare(&[&gone, &a, "--require-all"], 0);
     // A row that was left out is there, and has no times.
     let mut skipped = result.clone();
-    for row in skipped["devices"][0]["runs"][0]["variants"].as_array_mut().unwrap() {
-        if row["id"] == "scalar" {
-            row["outcome"] = json!("skipped");
-        }
-    }
+    row(&mut skipped, "scalar")["outcome"] = json!("skipped");
     let skipped = write(&folder, "skipped.json", &skipped);
-    run(clreel(&["compare", &a, &skipped]), 0);
-    run(clreel(&["compare", &a, &skipped, "--require-all"]), 1);
+    compare(&[&a, &skipped], 0);
+    compare(&[&a, &skipped, "--require-all"], 1);
     // In each of several results; what became slower comes first.
-    run(clreel(&["compare", &a, &a, &gone, "--require-all"]), 1);
+    compare(&[&a, &a, &gone, "--require-all"], 1);
     let slow = write(&folder, "slow.json", &scale(&without(&result, "scalar"), "serial", 1e6));
-    run(clreel(&["compare", &a, &slow, "--require-all"]), 4);
-    let csv = text(&run(clreel(&["compare", &a, &gone, "--csv"]), 0).stdout);
+    compare(&[&a, &slow, "--require-all"], 4);
+    let csv = compare(&[&a, &gone, "--csv"], 0).0;
     let line = csv.lines().find(|line| line.contains(",\"scalar\",")).unwrap();
     assert!(line.contains(",gone,") && line.ends_with(",,,,,"), "{line}");
-    let report: Value =
-        serde_json::from_slice(&run(clreel(&["compare", &a, &gone, "--json"]), 0).stdout).unwrap();
+    let report = compare_json(&[&a, &gone], 0);
     let rows = report["comparisons"][0]["rows"].as_array().unwrap();
     let row = rows.iter().find(|row| row["row"] == "scalar").unwrap();
-    assert_eq!(
-        (&row["verdict"], row["before_ms"].is_number(), &row["after_ms"]),
-        (&json!("gone"), true, &Value::Null)
-    );
+    assert!(row["verdict"] == "gone" && row["before_ms"].is_number() && row["after_ms"].is_null(), "{row}");
 }
 
 #[test]
 fn results_of_two_devices_stand_side_by_side() {
     let folder = Folder::new("compare-devices");
-    let result = save(&folder, "a.json");
-    let a = write(&folder, "a.json", &result);
-    let mut other = scale(&result, "scalar", 3.0);
-    other["devices"][0]["name"] = json!("Another");
-    let device = write(&folder, "device.json", &other);
-    let mut other = scale(&result, "scalar", 3.0);
-    other["host"]["processor"] = json!("Another");
-    let machine = write(&folder, "machine.json", &other);
-    for other in [&device, &machine] {
-        let output = run(clreel(&["compare", &a, other]), 1);
-        assert!(text(&output.stderr).contains("No row has a verdict."), "{}", text(&output.stderr));
-        let told = text(&output.stdout);
+    let (result, a) = save(&folder, "a.json");
+    let mut device = scale(&result, "scalar", 3.0);
+    let mut machine = device.clone();
+    device["devices"][0]["name"] = json!("Another");
+    machine["host"]["processor"] = json!("Another");
+    for other in [device, machine] {
+        let other = &*write(&folder, "other.json", &other);
+        let (told, stderr) = compare(&[&a, other], 1);
+        assert!(stderr.contains("No row has a verdict."), "{stderr}");
         let line = told.lines().find(|line| line.contains(" scalar ")).unwrap();
         assert!(line.contains("other device: ") && !line.contains('–'), "{told}");
         assert!(told.contains("3 other device."), "{told}");
-        let output = run(clreel(&["compare", &a, other, "--json"]), 1);
-        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
-        for row in report["comparisons"][0]["rows"].as_array().unwrap() {
+        for row in compare_json(&[&a, other], 1)["comparisons"][0]["rows"].as_array().unwrap() {
             assert!(row["before_ms"].is_number() && row["after_ms"].is_number(), "{row}");
             assert_eq!((&row["verdict"], &row["ratio"]), (&json!("other device"), &Value::Null));
         }
         // The rows are there.
-        let output = run(clreel(&["compare", &a, other, "--require-all"]), 1);
-        assert!(!text(&output.stderr).contains("No times"), "{}", text(&output.stderr));
+        let stderr = compare(&[&a, other, "--require-all"], 1).1;
+        assert!(!stderr.contains("No times"), "{stderr}");
     }
 }
 
 #[test]
 fn damaged_and_hostile_files_are_reported_in_a_sentence() {
     let folder = Folder::new("compare-hostile");
-    let result = save(&folder, "a.json");
-    let a = write(&folder, "a.json", &result);
+    let (result, a) = save(&folder, "a.json");
     let whole = result.to_string();
     // After the bracket no number is cut into an invalid one.
     let samples = whole.find("\"wall_ms\":[").unwrap() + "\"wall_ms\":[".len();
+    let many = vec![json!({ "id": "a", "outcome": "" }); 6000];
     let with = |key: &str, value: Value| {
         let mut other = result.clone();
         other[key] = value;
@@ -238,24 +202,15 @@ fn damaged_and_hostile_files_are_reported_in_a_sentence() {
         (with("kind", json!("conformance")), "no saved result of a benchmark"),
         (with("devices", json!("none")), "invalid type"),
         (with("devices", json!([{ "runs": [{ "variants": [{ "id": 1 }] }] }])), "invalid type"),
-        (
-            with(
-                "devices",
-                json!([{ "runs": [{ "variants": vec![json!({ "id": "a", "outcome": "" }); 6000] }] }]),
-            ),
-            "rows",
-        ),
+        (with("devices", json!([{ "runs": [{ "variants": many }] }])), "rows"),
         (whole.replacen("\"wall_ms\":[", "\"wall_ms\":[1e999,", 1), "out of range"),
     ] {
-        let b = folder.with("b.json", text_of.as_bytes());
-        let b = b.to_str().unwrap();
-        let told = text(&run(clreel(&["compare", &a, b]), 1).stderr);
+        let told = compare(&[&a, folder.with("b.json", text_of).to_str().unwrap()], 1).1;
         assert!(told.contains("b.json' cannot be read.") && told.contains(why), "{why}: {told}");
     }
-    let none = folder.file("none.json");
-    run(clreel(&["compare", &a, none.to_str().unwrap()]), 1);
-    run(clreel(&["compare", &a, folder.file("").to_str().unwrap()]), 1);
-    run(clreel(&["compare", &a]), 2);
+    compare(&[&a, folder.file("none.json").to_str().unwrap()], 1);
+    compare(&[&a, folder.file("").to_str().unwrap()], 1);
+    compare(&[&a], 2);
     // Names are escaped, wherever they are printed.
     let mut named = result.clone();
     for (at, name) in [("id", "\u{1b}[2J|<b>\"=1+1"), ("outcome", "ok")] {
@@ -264,10 +219,10 @@ fn damaged_and_hostile_files_are_reported_in_a_sentence() {
     named["devices"][0]["name"] = json!("\u{1b}]0;title\u{7}");
     let named = write(&folder, "named.json", &named);
     let chart = folder.file("chart.svg");
-    let chart = chart.to_str().unwrap();
-    for format in [vec![], vec!["--markdown"], vec!["--csv"], vec!["--json"], vec!["--chart", chart]] {
-        let output = run(clreel(&[&["compare", &named, &named], &format[..]].concat()), 0);
-        assert!(!output.stdout.contains(&0x1b) && !output.stderr.contains(&0x1b), "{format:?}");
+    for format in ["--markdown", "--csv", "--json", "--threshold=1", &format!("--chart={}", chart.display())]
+    {
+        let (stdout, stderr) = compare(&[&named, &named, format], 0);
+        assert!(!stdout.contains('\u{1b}') && !stderr.contains('\u{1b}'), "{format}");
     }
     let svg = std::fs::read_to_string(chart).unwrap();
     assert!(!svg.contains('\u{1b}') && !svg.contains("<b>"), "{svg}");
@@ -275,31 +230,31 @@ fn damaged_and_hostile_files_are_reported_in_a_sentence() {
 
 #[test]
 fn the_kernels_of_two_folders_are_timed_in_turns() {
-    let same = Folder::new("compare-folder-a");
-    let original = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels/vector_add/01_scalar.cl");
-    same.with("vector_add/01_scalar.cl", &std::fs::read(original).unwrap());
-    let slow = Kernels::with(
-        "compare-slow",
-        "vector_add",
-        "01_scalar.cl",
-        "sum[i] = a[i] + b[i];",
-        "{ float x = a[i]; for (int n = 0; n < 20; n++) x = native_sin(x) + a[i]; \
-         sum[i] = x == 123.25f ? x : a[i] + b[i]; }",
-    );
-    let (a, b) = (same.file(""), slow.0.file(""));
-    let folders = ["--kernels", a.to_str().unwrap(), "--kernels", b.to_str().unwrap()];
-    let args = [&BENCH[..], &["serial,scalar"], &folders].concat();
-    let told = text(&run(clreel(&args), 4).stdout);
-    assert!(told.contains("scalar (B) compared with A: ") && told.contains("× slower, "), "{told}");
-    assert!(told.contains("A: ") && told.contains("B: "), "{told}");
-    let report: Value =
-        serde_json::from_slice(&run(clreel(&[&args[..], &["--json"]].concat()), 4).stdout).unwrap();
+    const SCALAR: &str = "vector_add/01_scalar.cl";
+    let slowly = "{ float x = a[i]; for (int n = 0; n < 20; n++) x = native_sin(x) + a[i]; \
+                  sum[i] = x == 123.25f ? x : a[i] + b[i]; }";
+    let same = edited_kernels("compare-same", SCALAR, &[]);
+    let slow = edited_kernels("compare-slow", SCALAR, &[("sum[i] = a[i] + b[i];", slowly)]);
+    let wrong = edited_kernels("compare-wrong", SCALAR, &[("a[i] + b[i];", "a[i] - b[i];")]);
+    let run = |variants: &str, folders: &[&dyn AsRef<std::ffi::OsStr>], more: &[&str], code: i32| {
+        let mut command = clreel(&BENCH);
+        command.arg(variants).args(more);
+        for folder in folders {
+            command.arg("--kernels").arg(folder.as_ref());
+        }
+        finish(command, code)
+    };
+    let both = "serial,scalar";
+    let told = text(&run(both, &[&same, &slow], &[], 4).stdout);
+    for part in ["scalar (B) compared with A: ", "× slower, ", "A: ", "B: "] {
+        assert!(told.contains(part), "{told}");
+    }
+    let report = json(&run(both, &[&same, &slow], &["--json"], 4));
     // A slowdown that is accepted, and the other direction.
-    run(clreel(&[&args[..], &["--threshold", "1000000"]].concat()), 0);
-    let reverse = ["--kernels", b.to_str().unwrap(), "--kernels", a.to_str().unwrap()];
-    run(clreel(&[&BENCH[..], &["serial,scalar"], &reverse].concat()), 0);
-    let once = [&BENCH[..], &["scalar", "--threshold", "5"], &folders[..2]].concat();
-    assert!(text(&run(clreel(&once), 2).stderr).contains("--threshold applies to two folders"));
+    run(both, &[&same, &slow], &["--threshold", "1000000"], 0);
+    run(both, &[&slow, &same], &[], 0);
+    let told = text(&run("scalar", &[&same], &["--threshold", "5"], 2).stderr);
+    assert!(told.contains("--threshold applies to two folders"), "{told}");
     let folders_of: Vec<_> = rows(&report).iter().map(|row| row["folder"].clone()).collect();
     assert_eq!(folders_of, [Value::Null, json!(0), json!(1)], "threads have no kernels");
     let rows = rows(&report);
@@ -307,69 +262,45 @@ fn the_kernels_of_two_folders_are_timed_in_turns() {
     assert!(rows[2]["compared"]["high"].as_f64().unwrap() < 1.0, "{}", rows[2]["compared"]);
     assert!(rows[1]["compared"].is_null());
     // A wrong kernel of the second folder is a mismatch.
-    let wrong = Kernels::with("compare-wrong", "vector_add", "01_scalar.cl", "a[i] + b[i];", "a[i] - b[i];");
-    let wrong = wrong.0.file("");
-    let folders = ["--kernels", a.to_str().unwrap(), "--kernels", wrong.to_str().unwrap()];
-    run(clreel(&[&BENCH[..], &["scalar"], &folders].concat()), 3);
-    let thrice = [&BENCH[..], &["scalar"], &folders, &folders[..2]].concat();
-    run(clreel(&thrice), 2);
-    let missing = ["--kernels", a.to_str().unwrap(), "--kernels", "/nowhere"];
-    run(clreel(&[&BENCH[..], &["scalar"], &missing].concat()), 1);
+    run("scalar", &[&same, &wrong], &[], 3);
+    run("scalar", &[&same, &wrong, &same], &[], 2);
+    run("scalar", &[&same, &"/nowhere"], &[], 1);
 }
 
 /// Rows of the filters in Rust, of conversions and of whole frames are compared, too, and those of `tune`.
 #[test]
 fn all_rows_of_a_result_are_compared() {
     let folder = Folder::new("compare-rows");
-    let file = folder.file("a.json");
-    let mut command =
-        clreel(&["bench", "--size", "64x48", "--frames", "10", "--variant", "flat", "--radius", "2"]);
-    command.args(["--native", "--whole-frames", "--conversions", "input", "--save"]).arg(&file);
-    run(command, 0);
-    let file = file.to_str().unwrap();
-    let mut command = clreel(&["compare", "--json", file]);
-    command.arg(file);
-    let compared: Value = serde_json::from_slice(&run(command, 0).stdout).unwrap();
+    let path = folder.file("a.json");
+    let args =
+        ["bench", "--size", "64x48", "--frames", "10", "--variant", "flat", "--radius", "2", "--native"];
+    finish(clreel(&args).args(["--whole-frames", "--conversions", "input", "--save"]).arg(&path), 0);
+    let file = path.to_str().unwrap();
+    let compared = compare_json(&[file, file], 0);
     let rows = compared["comparisons"][0]["rows"].as_array().unwrap();
-    let verdict_of = |case: &str, row: &str| {
-        let is_it = |one: &&Value| {
-            one["case"].as_str().unwrap().contains(case) && one["row"].as_str().unwrap().starts_with(row)
-        };
-        let found = rows.iter().find(is_it).unwrap_or_else(|| panic!("no {row} of {case}: {rows:?}"));
-        found["verdict"].as_str().unwrap().to_owned()
-    };
     for (case, row) in [
         ("radius 2", "flat"),
         ("radius 2", "native, 1 × plain"),
         ("whole frames · radius 2", "flat"),
         ("conversions", "yuv420p to buffer"),
     ] {
-        assert_eq!(verdict_of(case, row), "no difference shown", "{case}, {row}");
+        let is_it = |one: &&Value| {
+            one["case"].as_str().unwrap().contains(case) && one["row"].as_str().unwrap().starts_with(row)
+        };
+        let found = rows.iter().find(is_it).unwrap_or_else(|| panic!("no {row} of {case}: {rows:?}"));
+        assert_eq!(found["verdict"], "no difference shown", "{case}, {row}");
     }
     // A conversion that became slower is found.
-    let mut slower: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+    let mut slower = read_json(&path);
     let runs = slower["devices"][0]["runs"].as_array_mut().unwrap();
     let conversions = runs.iter_mut().find(|run| run["title"] == "conversions").unwrap();
-    for times in conversions["variants"][0]["samples"].as_object_mut().unwrap().values_mut() {
-        for ms in times.as_array_mut().into_iter().flatten() {
-            // More than a busy machine explains.
-            *ms = json!(ms.as_f64().unwrap() * 1e6);
-        }
-    }
-    let slower = write(&folder, "b.json", &slower);
-    run(clreel(&["compare", file, &slower]), 4);
+    // By more than a busy machine explains.
+    scale_row(&mut conversions["variants"][0], 1e6);
+    compare(&[file, &write(&folder, "b.json", &slower)], 4);
     let tuned = folder.file("t.json");
     let mut command = clreel(&["tune", "--ladder", "vector-add", "--count", "5000", "--save"]);
-    run(
-        {
-            command.arg(&tuned).env("XDG_CACHE_HOME", folder.file("cache"));
-            command
-        },
-        0,
-    );
-    let mut command = clreel(&["compare"]);
-    command.arg(&tuned).arg(&tuned);
-    let table = text(&run(command, 0).stdout);
+    finish(command.arg(&tuned).env("XDG_CACHE_HOME", folder.file("cache")), 0);
+    let table = compare(&[tuned.to_str().unwrap(); 2], 0).0;
     assert!(table.contains("no difference shown") && table.contains("scalar"), "{table}");
 }
 
@@ -382,17 +313,17 @@ fn results_of_schema_1_have_the_verdicts_of_before() {
         let file = |name: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/schema-1").join(name);
         let files = ["a", "b"].map(|end| file(&format!("{kind}-{end}.json")).to_str().unwrap().to_owned());
         let [before, after] = &files;
-        let told = text(&run(clreel(&["compare", before, after, "--csv"]), code).stdout);
+        let told = compare(&[before, after, "--csv"], code).0;
         assert_eq!(told, std::fs::read_to_string(file(&format!("{kind}.csv"))).unwrap(), "{kind}");
         // Saved in today's format it is the same result, and is compared with one of schema 1.
         let read = Report::read(Path::new(after)).unwrap();
         let path = folder.file(&format!("{kind}.json"));
         read.save(&path).unwrap();
         assert_eq!(Report::read(&path).unwrap(), read, "{kind}");
-        let saved: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        let saved = read_json(&path);
         assert_eq!((&saved["schema"], saved["ladder"].is_string()), (&json!(2), true), "{kind}");
         let path = path.to_str().unwrap();
-        assert_eq!(text(&run(clreel(&["compare", before, path, "--csv"]), code).stdout), told, "{kind}");
+        assert_eq!(compare(&[before, path, "--csv"], code).0, told, "{kind}");
     }
 }
 
@@ -419,9 +350,7 @@ fn the_script_of_verdicts_notices_a_verdict_that_is_wrong() {
              while [ \"$1\" != --save ]; do shift; done\nexec cp '{result}' \"$2\"\n"
         );
         let program = folder.with("clreel", script.as_bytes());
-        let mut permissions = std::fs::metadata(&program).unwrap().permissions();
-        std::os::unix::fs::PermissionsExt::set_mode(&mut permissions, 0o755);
-        std::fs::set_permissions(&program, permissions).unwrap();
+        std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
         let mut command = Command::new("python3");
         command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/verdicts")).args(arguments);
         let output =
@@ -430,19 +359,19 @@ fn the_script_of_verdicts_notices_a_verdict_that_is_wrong() {
     };
     let [turns, two] = [&["--runs", "2", "--rounds", "40"][..], &["--pairs", "2", "--bench"][..]];
     let equal = "no difference shown (below 0.1 %)";
-    for arguments in [turns, two] {
-        let (is_right, told) = run_script(equal, 1.0, arguments);
-        assert!(is_right && told.contains("| 2 | 0 |"), "{told}");
-        let (is_right, told) = run_script("9.0× faster, 8.9 to 9.1", 1.0, arguments);
-        assert!(!is_right && told.contains("the program says 'faster'"), "{told}");
+    let [faster, slightly] = ["9.0× faster, 8.9 to 9.1", "1.1× faster, 1.1 to 1.1"];
+    for (verdict, low, arguments, passes, word) in [
+        (equal, 1.0, turns, true, "| 2 | 0 |"),
+        (equal, 1.0, two, true, "| 2 | 0 |"),
+        (faster, 1.0, turns, false, "the program says 'faster'"),
+        (faster, 1.0, two, false, "the program says 'faster'"),
+        // An interval that is not that of the samples; two runs are not computed again, and each false claim counts.
+        (slightly, 1.1, turns, false, "is not"),
+        (slightly, 1.1, two, false, "2 of 2 pairs claim a difference"),
+        ("nothing", 1.0, turns, false, "no verdict: 'nothing'"),
+        (equal, 1.0, &["--runs", "0"], false, "no rows were compared"),
+    ] {
+        let (is_right, told) = run_script(verdict, low, arguments);
+        assert!(is_right == passes && told.contains(word), "{told}");
     }
-    // An interval that is not that of the samples; two runs are not computed again, and each false claim counts.
-    let (is_right, told) = run_script("1.1× faster, 1.1 to 1.1", 1.1, turns);
-    assert!(!is_right && told.contains("is not"), "{told}");
-    let (is_right, told) = run_script("1.1× faster, 1.1 to 1.1", 1.1, two);
-    assert!(!is_right && told.contains("2 of 2 pairs claim a difference"), "{told}");
-    let (is_right, told) = run_script("nothing", 1.0, turns);
-    assert!(!is_right && told.contains("no verdict: 'nothing'"), "{told}");
-    let (is_right, told) = run_script(equal, 1.0, &["--runs", "0"]);
-    assert!(!is_right && told.contains("no rows were compared"), "{told}");
 }

@@ -9,51 +9,16 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Command;
 
-use serde_json::Value;
-use testkit::layer;
-use testkit::pair;
-
-use crate::common::process::{COMPILED, json, send_signal};
-
-/// A temporary folder for modified kernels; removed when dropped.
-struct Folder(testkit::movie::Folder);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        Self(testkit::movie::Folder::new(&format!("conformance-{name}")))
-    }
-
-    /// Replaces `from`, which must occur once in the kernels, by `to`.
-    fn inject(&self, from: &str, to: &str) {
-        self.inject_into(KERNELS, from, to);
-    }
-
-    fn inject_into(&self, file: &str, from: &str, to: &str) {
-        self.inject_all(file, &[(from, to)]);
-    }
-
-    fn inject_all(&self, file: &str, changes: &[(&str, &str)]) {
-        let original = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels").join(file);
-        let mut text = std::fs::read_to_string(original).unwrap();
-        for (from, to) in changes {
-            assert_eq!(text.matches(from).count(), 1, "{from}");
-            text = text.replace(from, to);
-        }
-        self.0.with(file, text.as_bytes());
-    }
-
-    fn file(&self, name: &str) -> String {
-        self.0.file(name).display().to_string()
-    }
-}
+use crate::common::reports::clreel;
+use crate::common::*;
 
 const KERNELS: &str = "conversions/01_all_forms.cl";
+/// The line of the kernel file before which functions are replaced.
+const TOP: &str = "#define PASTED(";
 
 fn conformance(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_clreel"));
-    command.arg("conformance").args(args).env_remove("CLREEL_KERNELS");
-    command.env("POCL_CACHE_DIR", COMPILED);
-    command.env("XDG_CACHE_HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/cache"));
+    let mut command = clreel(&["conformance"]);
+    command.args(args);
     command
 }
 
@@ -64,18 +29,14 @@ fn cases(report: &Value) -> &Vec<Value> {
 
 #[test]
 fn right_conversions_pass_in_every_form() {
-    let output = conformance(&["--type", "ushort_char float_sat_int*", "--json"]).output().unwrap();
-    assert_eq!(output.status.code(), Some(2), "there is no saturation of a float");
-    let output = conformance(&["--type", "*_char_", "--json"]).output().unwrap();
-    assert!(output.status.code() == Some(2) && output.stdout.is_empty());
+    // There is no saturation of a float, no type of no letters, and no width of five.
+    for args in [["--type", "ushort_char float_sat_int*"], ["--type", "*_char_"], ["--width", "5"]] {
+        assert!(finish(conformance(&args).arg("--json"), 2).stdout.is_empty(), "{args:?}");
+    }
     let names = "ushort_char char_sat_rtn_double float_rtp_ulong";
-    let output = conformance(&["--type", names, "--seed", "5", "--json"]).output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-    let report = json(&output);
-    assert_eq!(
-        (&report["seed"], &report["complete"], &report["depth"]),
-        (&5.into(), &true.into(), &"quick".into())
-    );
+    let report = finish_json(conformance(&["--type", names, "--seed", "5", "--json"]), 0);
+    let parts = ["seed", "complete", "depth"].map(|key| &report[key]);
+    assert_eq!(serde_json::json!(parts), serde_json::json!([5, true, "quick"]));
     for (case, (name, exhaustive, forms)) in cases(&report).iter().zip([
         ("ushort_char", true, 7),
         ("char_sat_rtn_double", false, 6),
@@ -83,24 +44,21 @@ fn right_conversions_pass_in_every_form() {
     ]) {
         assert_eq!((&case["case"], &case["outcome"]), (&name.into(), &"ok".into()), "{case}");
         assert_eq!(
-            (&case["exhaustive"], case["forms"].as_array().unwrap().len()),
-            (&exhaustive.into(), forms)
+            (case["exhaustive"] == true, case["forms"].as_array().unwrap().len()),
+            (exhaustive, forms)
         );
         assert_eq!(case["values"], case["of"]);
         assert!(exhaustive && case["values"] == 256 || case["values"].as_u64() > Some(1 << 20), "{case}");
     }
     assert_eq!(cases(&report).len(), 3);
     // Only some widths; JSON lists no other forms.
-    assert_eq!(conformance(&["--width", "5"]).output().unwrap().status.code(), Some(2));
-    let output = conformance(&["--type", "ushort_char", "--width", "3,1", "--json"]).output().unwrap();
-    let report = json(&output);
-    assert_eq!((output.status.code(), &cases(&report)[0]["outcome"]), (Some(0), &"ok".into()), "{report}");
+    let report = finish_json(conformance(&["--type", "ushort_char", "--width", "3,1", "--json"]), 0);
+    assert_eq!(cases(&report)[0]["outcome"], "ok", "{report}");
     assert_eq!(cases(&report)[0]["forms"], serde_json::json!(["width 1", "width 3", "implicit"]));
     // A type that the device lacks is not tested, and is no failure.
-    let output = conformance(&["--type", "half_int", "--json"]).output().unwrap();
-    let report = json(&output);
+    let report = finish_json(conformance(&["--type", "half_int", "--json"]), 0);
     let outcome = cases(&report)[0]["outcome"].as_str().unwrap();
-    assert!(output.status.code() == Some(0) && ["ok", "unsupported"].contains(&outcome), "{outcome}");
+    assert!(["ok", "unsupported"].contains(&outcome), "{outcome}");
 }
 
 /// Each fault fails its own case only; the report names case, form and number, and how to repeat it. All in one program.
@@ -114,7 +72,6 @@ fn each_injected_fault_is_reported_with_case_and_number() {
     };
     let at = |bits: &str, given: &str| format!("(as_ulong(x) == {bits}UL ? {given} : right(x))");
     let crash = "(*(volatile __global int *)16 = 1, right(x))";
-    let top = "#define PASTED(";
     let defined = [
         "#define convert_uchar3_sat_rte(x) convert_uchar3_sat_rtz(x)\n".to_owned(),
         instead(1, "int", "short", "convert_short_rtp", "((x) == 65537 ? (short)2 : right(x))"),
@@ -134,27 +91,22 @@ fn each_injected_fault_is_reported_with_case_and_number() {
             "convert_double_rte",
             &at("0x7ffffffffffffe00", "9223372036854774784.0"),
         ),
-        top.to_owned(),
+        TOP.to_owned(),
     ];
     let scalars = "#define SCALARS(mode)                                                                 \\\n    EACH(i, count)";
-    let folder = Folder::new("planted");
+    let not_written =
+        "if (i != 77 || sizeof(TO) != 2 || sizeof(FROM) != 1) out[i] = CONVERT(TO, , mode)(in[i]);";
+    let fewer = "EACH(i, count / width - (width == 16 && sizeof(TO) == 1 && sizeof(FROM) == 2))";
+    let more = "#define SCALARS(mode) \\\n    EACH(i, count + (sizeof(TO) == 4 && sizeof(FROM) == 1 && (FROM)-1 < 0))";
     // Selects the program by its sizes and by the sign of its source.
-    folder.inject_all(
-        KERNELS,
-        &[
-            (top, &defined.concat()),
-            (
-                "out[i] = CONVERT(TO, , mode)(in[i]);",
-                "if (i != 77 || sizeof(TO) != 2 || sizeof(FROM) != 1) out[i] = CONVERT(TO, , mode)(in[i]);",
-            ),
-            (
-                "EACH(i, count / width)",
-                "EACH(i, count / width - (width == 16 && sizeof(TO) == 1 && sizeof(FROM) == 2))",
-            ),
-            ("out[i] = in[i];", "out[i] = sizeof(TO) == 1 && in[i] == 3 ? 4 : in[i];"),
-            (scalars, "#define SCALARS(mode) \\\n    EACH(i, count + (sizeof(TO) == 4 && sizeof(FROM) == 1 && (FROM)-1 < 0))"),
-        ],
-    );
+    let edits = [
+        (TOP, &*defined.concat()),
+        ("out[i] = CONVERT(TO, , mode)(in[i]);", not_written),
+        ("EACH(i, count / width)", fewer),
+        ("out[i] = in[i];", "out[i] = sizeof(TO) == 1 && in[i] == 3 ? 4 : in[i];"),
+        (scalars, more),
+    ];
+    let kernels = edited_kernels("conformance-planted", KERNELS, &edits);
     // The case, the form, the kind of fault, and the number.
     let wrong = [
         // A wrong rounding in one case and one width, of one number.
@@ -176,23 +128,14 @@ fn each_injected_fault_is_reported_with_case_and_number() {
         // More wrong numbers than are listed.
         ("int_rtz_char", "width 1", "outside", ""),
     ];
-    let right = [
-        "uchar_rte_float",
-        "short_rtn_int",
-        "int_rtn_float",
-        "float_rtp_double",
-        "char_sat_rte_int",
-        "int_rtp_uchar",
-    ];
+    let right = ["uchar_rte_float", "short_rtn_int", "int_rtn_float", "float_rtp_double", "char_sat_rte_int"];
+    let right = right.into_iter().chain(["int_rtp_uchar"]);
     // Kernels that crash, beside some that do not.
     let failed = "int_sat_rtp_uchar";
-    let names: Vec<&str> = wrong.iter().map(|(name, ..)| *name).chain(right).chain([failed]).collect();
-    let output = conformance(&["--type", &names.join(" "), "--seed", "3", "--json"])
-        .env("CLREEL_KERNELS", &folder.0)
-        .output()
-        .unwrap();
-    assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
-    let report = json(&output);
+    let names: Vec<&str> =
+        wrong.iter().map(|(name, ..)| *name).chain(right.clone()).chain([failed]).collect();
+    let mut command = conformance(&["--type", &names.join(" "), "--seed", "3", "--json"]);
+    let report = finish_json(command.env("CLREEL_KERNELS", &kernels), 3);
     assert_eq!(report["devices"][0]["conditions"]["changed_kernels"], true);
     let of = |name: &str| cases(&report).iter().find(|case| case["case"] == name).unwrap();
     for (name, form, what, input) in wrong {
@@ -216,11 +159,10 @@ fn each_injected_fault_is_reported_with_case_and_number() {
 /// A kernel that never ends fails its own case only, and the report has the timeout.
 #[test]
 fn a_conversion_that_never_ends_times_out() {
-    let folder = Folder::new("endless");
     let endless = "uchar endless(char x) { while (*(volatile char *)&x == x); return x; }\n#define convert_uchar_rtz(x) endless(x)\n";
-    folder.inject("#define PASTED(", &format!("{endless}#define PASTED("));
+    let kernels = edited_kernels("conformance-endless", KERNELS, &[(TOP, &format!("{endless}{TOP}"))]);
     let run = |args: &[&str]| {
-        json(&conformance(args).arg("--json").env("CLREEL_KERNELS", &folder.0).output().unwrap())
+        json(&conformance(args).arg("--json").env("CLREEL_KERNELS", &kernels).output().unwrap())
     };
     // Programs that the driver compiles at the launch are cached: they are not part of the time below.
     let alone = run(&["--type", "uchar_rtn_char"]);
@@ -235,14 +177,10 @@ fn a_conversion_that_never_ends_times_out() {
 /// A kernel that does not build fails its own case only.
 #[test]
 fn a_build_failure_fails_its_own_case_only() {
-    let folder = Folder::new("compile");
-    folder.inject("#define PASTED(", "#define convert_int8_sat(x) nonsense(x)\n#define PASTED(");
-    let output = conformance(&["--type", "int_sat_short int_rte_short", "--json"])
-        .env("CLREEL_KERNELS", &folder.0)
-        .output()
-        .unwrap();
-    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
-    let report = json(&output);
+    let edit = (TOP, &*format!("#define convert_int8_sat(x) nonsense(x)\n{TOP}"));
+    let kernels = edited_kernels("conformance-compile", KERNELS, &[edit]);
+    let mut command = conformance(&["--type", "int_sat_short int_rte_short", "--json"]);
+    let report = finish_json(command.env("CLREEL_KERNELS", &kernels), 1);
     let outcomes: Vec<&str> = cases(&report).iter().map(|case| case["outcome"].as_str().unwrap()).collect();
     assert_eq!(outcomes, ["failed", "ok"], "{report}");
     assert!(cases(&report)[0]["reason"].as_str().unwrap().contains("nonsense"));
@@ -252,24 +190,19 @@ fn a_build_failure_fails_its_own_case_only() {
 /// quoted.
 #[test]
 fn functions_that_the_driver_lacks_are_listed_together() {
-    let folder = Folder::new("lacking");
     // There is no vector of seven.
     let changed = "int nan_to_one(float x) { return isnan(x) ? 1 : convert_int_sat(x); }\n\
                    #define convert_int_sat(x) nan_to_one(x)\n#define convert_int8_rte(x) convert_int7_rte(x)\n";
-    folder.inject("#define PASTED(", &format!("{changed}#define PASTED("));
-    let saved = folder.file("saved.json");
-    let run = |names: &str| {
-        let mut command = conformance(&["--type", names, "--width", "1,8", "--save", &saved]);
-        let output = command.env("CLREEL_KERNELS", &folder.0).output().unwrap();
-        let report: Value = serde_json::from_str(&std::fs::read_to_string(&saved).unwrap()).unwrap();
-        (output.status.code(), String::from_utf8(output.stdout).unwrap(), report)
+    let kernels = edited_kernels("conformance-lacking", KERNELS, &[(TOP, &format!("{changed}{TOP}"))]);
+    let saved = kernels.file("saved.json");
+    let run = |names: &str, code: i32| {
+        let mut command = conformance(&["--type", names, "--width", "1,8", "--save"]);
+        let output = finish(command.arg(&saved).env("CLREEL_KERNELS", &kernels), code);
+        (text(&output.stdout), read_json(&saved))
     };
-    let (code, shown, report) = run("int_rte_short int_rtz_short int_rte_char");
-    assert_eq!(code, Some(1), "{report}");
-    assert_eq!(
-        report["devices"][0]["missing_in_driver"],
-        serde_json::json!(["int_rte_char", "int_rte_short"])
-    );
+    let (shown, report) = run("int_rte_short int_rtz_short int_rte_char", 1);
+    let missing = serde_json::json!(["int_rte_char", "int_rte_short"]);
+    assert_eq!(report["devices"][0]["missing_in_driver"], missing);
     let outcomes: Vec<&str> = cases(&report).iter().map(|case| case["outcome"].as_str().unwrap()).collect();
     assert_eq!(outcomes, ["missing_in_driver", "ok", "missing_in_driver"], "{report}");
     assert_eq!(cases(&report)[0]["reason"], "The driver has no convert_int7_rte().");
@@ -279,31 +212,20 @@ fn functions_that_the_driver_lacks_are_listed_together() {
         assert!(shown.contains(part), "{shown}");
     }
     assert!(!shown.contains("NaN"), "{shown}");
-    let (code, shown, _) = run("int_sat_float");
-    assert!(
-        code == Some(3) && shown.contains("\n1 wrong with NaN. OpenCL C: \"When in saturated mode, "),
-        "{shown}"
-    );
+    let (shown, _) = run("int_sat_float", 3);
+    assert!(shown.contains("\n1 wrong with NaN. OpenCL C: \"When in saturated mode, "), "{shown}");
 }
 
 /// Pins a process to one processor, so that the test uses one thread and one child process.
 fn on_one_processor(command: &mut Command) -> &mut Command {
     let pin = || {
-        // SAFETY: both calls get a set and its size, and change nothing but this process.
-        unsafe {
-            let mut all: libc::cpu_set_t = std::mem::zeroed();
-            let size = size_of::<libc::cpu_set_t>();
-            if libc::sched_getaffinity(0, size, &mut all) != 0 {
-                return Err(std::io::Error::last_os_error());
-            }
+        // SAFETY: all bits zero are an empty set; the calls get a set and its size, and change nothing but this process.
+        let status = unsafe {
             let mut one: libc::cpu_set_t = std::mem::zeroed();
-            let first = (0..libc::CPU_SETSIZE as usize).find(|cpu| libc::CPU_ISSET(*cpu, &all));
-            libc::CPU_SET(first.unwrap_or(0), &mut one);
-            if libc::sched_setaffinity(0, size, &one) != 0 {
-                return Err(std::io::Error::last_os_error());
-            }
-        }
-        Ok(())
+            libc::CPU_SET(libc::sched_getcpu() as usize, &mut one);
+            libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &one)
+        };
+        if status == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
     };
     // SAFETY: only system calls are made between fork and exec.
     unsafe { command.pre_exec(pin) }
@@ -312,8 +234,8 @@ fn on_one_processor(command: &mut Command) -> &mut Command {
 /// A command that fails fails its own case only; the next case gets a new context.
 #[test]
 fn a_new_context_is_created_after_a_failed_command() {
-    let folder = Folder::new("context");
-    let calls = folder.0.file("calls");
+    let folder = Folder::new("conformance-context");
+    let calls = folder.file("calls");
     let tried = |plan: &str| {
         let _ = std::fs::remove_file(&calls);
         let names = "uchar_char char_uchar short_char short_uchar uchar_short char_short";
@@ -329,75 +251,60 @@ fn a_new_context_is_created_after_a_failed_command() {
     assert_eq!((failed, more), ([5, 1], contexts + 1), "{report}");
 }
 
-/// Returns `clreel compare` with these arguments.
-fn compare(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_clreel"));
-    command.arg("compare").args(args);
-    command
-}
-
 #[test]
 fn a_result_can_be_saved_compared_and_resumed() {
-    let folder = Folder::new("saved");
-    let (before, after) = (folder.file("before.json"), folder.file("after.json"));
-    let names = "uchar_short char_sat_uchar";
-    let output = conformance(&["--type", names, "--save", &before]).output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-    assert!(String::from_utf8_lossy(&output.stdout).contains("2 conversions: 2 right"));
-    folder.inject("out[i] = in[i];", "out[i] = in[i] + 1;");
-    let changed =
-        conformance(&["--type", names, "--save", &after]).env("CLREEL_KERNELS", &folder.0).output().unwrap();
-    assert_eq!(changed.status.code(), Some(3));
-    let compared = compare(&[&before, &before]).output().unwrap();
-    assert_eq!(compared.status.code(), Some(0));
-    assert!(String::from_utf8_lossy(&compared.stdout).contains("Nothing changed."));
-    let compared = compare(&[&before, &after]).output().unwrap();
-    assert_eq!(compared.status.code(), Some(3));
-    let told = String::from_utf8_lossy(&compared.stdout).into_owned();
-    assert!(
-        told.contains("BROKE uchar_short: was ok, is wrong") && told.contains("1 changed, 1 broke"),
-        "{told}"
-    );
+    let kernels = edited_kernels("conformance-saved", KERNELS, &[("out[i] = in[i];", "out[i] = in[i] + 1;")]);
+    let [before, after] = ["before.json", "after.json"].map(|name| kernels.file(name));
+    let saving = |file: &Path| {
+        let mut command = conformance(&["--type", "uchar_short char_sat_uchar", "--save"]);
+        command.arg(file);
+        command
+    };
+    assert!(text(&finish(saving(&before), 0).stdout).contains("2 conversions: 2 right"));
+    finish(saving(&after).env("CLREEL_KERNELS", &kernels), 3);
+    let compare = |from: &Path, to: &Path| {
+        let mut command = clreel(&["compare"]);
+        command.arg(from).arg(to);
+        command
+    };
+    assert!(text(&finish(compare(&before, &before), 0).stdout).contains("Nothing changed."));
+    let told = text(&finish(compare(&before, &after), 3).stdout);
+    assert!(told.contains("BROKE uchar_short: was ok, is wrong"), "{told}");
+    assert!(told.contains("1 changed, 1 broke"), "{told}");
     // A case that was wrong and is right now is a change, and not broken.
-    let compared = compare(&[&after, &before, "--json"]).output().unwrap();
-    assert_eq!((compared.status.code(), json(&compared)["changes"].as_array().unwrap().len()), (Some(0), 1));
+    let compared = finish_json(compare(&after, &before).arg("--json"), 0);
+    assert_eq!(compared["changes"].as_array().unwrap().len(), 1);
     // With half of the results removed only those are tested again.
-    let mut half: Value = serde_json::from_str(&std::fs::read_to_string(&before).unwrap()).unwrap();
+    let mut half = read_json(&before);
     let of_device = &mut half["devices"][0]["cases"];
     of_device[0]["outcome"] = "wrong".into();
     (of_device[1]["outcome"], of_device[1]["values"]) = ("missing".into(), 0.into());
-    std::fs::write(&before, half.to_string()).unwrap();
-    let resumed = conformance(&["--resume", &before, "--json"]).output().unwrap();
-    assert_eq!(resumed.status.code(), Some(3), "what is settled stays as it is");
-    assert_eq!(cases(&json(&resumed))[1]["outcome"], "ok");
-    let kept: Value = serde_json::from_str(&std::fs::read_to_string(&before).unwrap()).unwrap();
+    let resume = |result: &Value, code: i32| {
+        let file = kernels.with("before.json", result.to_string());
+        finish(conformance(&["--json", "--resume"]).arg(file), code)
+    };
+    // What is settled stays as it is.
+    assert_eq!(cases(&json(&resume(&half, 3)))[1]["outcome"], "ok");
+    let kept = read_json(&before);
     assert_eq!((&kept["complete"], &cases(&kept)[1]["outcome"]), (&true.into(), &"ok".into()));
-    // A result with another count of numbers, as of another version, cannot be resumed.
+    // A result with another count of numbers, as of another version, cannot be resumed, nor can the result of another driver.
     let mut other = half.clone();
     other["devices"][0]["cases"][0]["of"] = 255.into();
-    std::fs::write(&before, other.to_string()).unwrap();
-    let refused = conformance(&["--resume", &before]).output().unwrap();
-    assert_eq!(refused.status.code(), Some(1));
-    let told = String::from_utf8_lossy(&refused.stderr).into_owned();
+    let told = text(&resume(&other, 1).stderr);
     assert!(told.contains("This version tests other numbers of 'uchar_short'."), "{told}");
-    // Nor can the result of another driver.
     half["devices"][0]["driver"] = "0".into();
-    std::fs::write(&before, half.to_string()).unwrap();
-    let refused = conformance(&["--resume", &before]).output().unwrap();
-    assert_eq!(refused.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("The driver of"));
-    std::fs::write(&before, "{}").unwrap();
-    assert_eq!(conformance(&["--resume", &before]).output().unwrap().status.code(), Some(1));
+    assert!(text(&resume(&half, 1).stderr).contains("The driver of"));
+    resume(&serde_json::json!({}), 1);
 }
 
 /// An interrupted test has saved its results, prints them, and can be resumed.
 #[test]
 fn a_signal_loses_no_finished_results() {
     let folder = Folder::new("conformance-signal");
-    let file = folder.file("full.json");
-    let saved = || -> Value {
-        serde_json::from_str(&std::fs::read_to_string(&file).unwrap_or_default()).unwrap_or_default()
-    };
+    let path = folder.file("full.json");
+    let file = path.to_str().unwrap();
+    let saved =
+        || -> Value { serde_json::from_slice(&std::fs::read(file).unwrap_or_default()).unwrap_or_default() };
     // Counts of tested numbers by case, and their sum.
     let done = || -> BTreeMap<String, u64> {
         let saved = saved();
@@ -427,11 +334,11 @@ fn a_signal_loses_no_finished_results() {
         String::from_utf8(output.stdout).unwrap()
     };
     // All numbers of 32 bits as ten types: more than can be tested before the signal.
-    let shown = interrupted_after(&BTreeMap::new(), &["--full", "--type", "*_float", "--save", &file]);
+    let shown = interrupted_after(&BTreeMap::new(), &["--full", "--type", "*_float", "--save", file]);
     assert!(shown.contains("incomplete") || shown.contains("missing"), "{shown}");
     let first = done();
     assert!(sum(&first) > 0, "{first:?}");
-    interrupted_after(&first, &["--resume", &file]);
+    interrupted_after(&first, &["--resume", file]);
     // Counts as after some minutes: a case that started again would have less.
     let mut later = saved();
     for case in later["devices"][0]["cases"].as_array_mut().unwrap() {
@@ -439,54 +346,44 @@ fn a_signal_loses_no_finished_results() {
             (case["outcome"], case["values"]) = ("partial".into(), (1_u64 << 31).into());
         }
     }
-    std::fs::write(&file, later.to_string()).unwrap();
+    std::fs::write(file, later.to_string()).unwrap();
     let before = done();
     assert!(sum(&before) >= 90 << 31, "{before:?}");
-    interrupted_after(&before, &["--resume", &file]);
+    interrupted_after(&before, &["--resume", file]);
 }
 
 /// Each device has an entry of its own, and the exit code covers all of them.
 #[test]
 fn all_devices_are_tested() {
     let names = pair::names(Command::new(env!("CARGO_BIN_EXE_clreel")));
-    let folder = Folder::new("all");
-    let file = folder.file("all.json");
-    let run = |args: &[&str], changed: bool| {
+    let kernels = edited_kernels("conformance-all", KERNELS, &[("out[i] = in[i];", "out[i] = in[i] + 1;")]);
+    let file = kernels.file("all.json");
+    let both = |args: &[&str]| {
         let mut command = conformance(args);
         command.arg("--json").envs(pair::environment());
-        if changed {
-            command.env("CLREEL_KERNELS", &folder.0);
-        }
-        let output = command.output().unwrap();
-        (output.status.code(), json(&output))
+        command
     };
     let of_devices = |report: &Value, what: &dyn Fn(&Value) -> Value| -> Vec<Value> {
         report["devices"].as_array().unwrap().iter().map(what).collect()
     };
     let asked = ["--device", "all", "--type", "uchar_short char_uchar", "--seed", "1"];
-    let (code, report) = run(&[&asked[..], &["--save", &file]].concat(), false);
-    assert_eq!(code, Some(0), "{report}");
+    let mut report = finish_json(both(&asked).arg("--save").arg(&file), 0);
     assert_eq!(of_devices(&report, &|device| device["name"].clone()), names);
     let right = [("uchar_short", "ok", 1 << 16), ("char_uchar", "ok", 1 << 8)];
     for device in report["devices"].as_array().unwrap() {
-        let cases = device["cases"].as_array().unwrap().iter();
-        let found: Vec<_> = cases
-            .map(|case| {
-                let word = |key: &str| case[key].as_str().unwrap();
-                (word("case"), word("outcome"), case["values"].as_u64().unwrap())
-            })
-            .collect();
-        assert_eq!(found, right, "{device}");
+        let found = device["cases"].as_array().unwrap().iter().map(|case| {
+            let word = |key: &str| case[key].as_str().unwrap();
+            (word("case"), word("outcome"), case["values"].as_u64().unwrap())
+        });
+        assert_eq!(found.collect::<Vec<_>>(), right, "{device}");
     }
     // A wrong case on one device is a mismatch.
-    let mut saved: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
-    saved["devices"][1]["cases"][0]["outcome"] = "wrong".into();
-    std::fs::write(&file, saved.to_string()).unwrap();
-    assert_eq!(run(&["--resume", &file], false).0, Some(3));
+    report = read_json(&file);
+    report["devices"][1]["cases"][0]["outcome"] = "wrong".into();
+    std::fs::write(&file, report.to_string()).unwrap();
+    finish(both(&["--resume"]).arg(&file), 3);
     // Each device is tested by itself, and named in the command that repeats a case.
-    folder.inject("out[i] = in[i];", "out[i] = in[i] + 1;");
-    let (code, report) = run(&asked, true);
-    assert_eq!(code, Some(3), "{report}");
+    let report = finish_json(both(&asked).env("CLREEL_KERNELS", &kernels), 3);
     let repeats = of_devices(&report, &|device| device["cases"][0]["repeat"].clone());
     let repeat =
         |index: usize| format!("clreel conformance --device {index} --type uchar_short --quick --seed 1");

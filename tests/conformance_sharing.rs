@@ -4,12 +4,7 @@
 use std::collections::BTreeSet;
 use std::process::{Command, Output};
 
-use serde_json::Value;
-use testkit::display::Display;
-use testkit::layer;
-
-use crate::common::process::{json, text};
-use crate::common::window::clreel;
+use crate::common::*;
 
 const APIS: [&str; 3] = ["GLX", "EGL", "EGL without a window"];
 const ORDERS: [&str; 6] = ["finish", "wait", "fence", "implicit", "together", "repeated"];

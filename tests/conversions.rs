@@ -2,49 +2,33 @@
 //! PoCL's device as a GPU, for code that runs on GPUs only. Needs an OpenCL device.
 
 use std::path::Path;
-use std::process::Command;
 
 use crate::common::changed_conversions::{
     CORRECT, MUTANTS, Mutant, PLANES, ROWS, SIZE, TIMEOUT_S, endless_kernel, kernels, mutant, small_movie,
     take_snapshot,
 };
-use crate::common::ladder;
-use crate::common::process::{json, text};
-use crate::common::window::{clip, clreel};
-use serde_json::Value;
-use testkit::movie::Folder;
+use crate::common::*;
 
-/// Runs `bench` for the conversions; its variant needs no kernel.
-fn bench(movie: &Path, which: &str) -> Command {
+/// Runs `bench` for conversions with a variant that needs no kernel; requires this exit code, and returns the conversions.
+fn bench(movie: &Path, which: &str, changed: Option<&Folder>, more: &[&str], code: i32) -> Vec<Value> {
     let mut command = clreel(None);
-    command.env_remove("CLREEL_KERNELS").arg("bench").arg(movie).args([
-        "--variant",
-        "native",
-        "--radius",
-        "0",
-    ]);
-    command.args(["--frames", "2", "--json", "--conversions", which]);
-    command
-}
-
-fn conversions(mut command: Command, code: i32) -> Vec<Value> {
-    let output = command.output().unwrap();
-    let report = json(&output);
-    assert_eq!(output.status.code(), Some(code), "{} {report:#}", text(&output.stderr));
+    command.arg("bench").arg(movie).args(["--variant", "native", "--radius", "0", "--frames", "2", "--json"]);
+    command.args(["--conversions", which]).args(more);
+    let report = finish_json(command.envs(changed.map(|folder| ("CLREEL_KERNELS", folder))), code);
     // With the keys that name the conversion.
     let named = |mut row: Value| {
         let implementation = row["implementation"].take();
         row.as_object_mut().unwrap().extend(implementation.as_object().unwrap().clone());
         row
     };
-    ladder::conversions(&report["devices"][0]).into_iter().map(named).collect()
+    reports::conversions(&report["devices"][0]).into_iter().map(named).collect()
 }
 
 #[test]
 fn bench_checks_all_conversions_and_times_those_of_the_movie() {
     let folder = Folder::new("conversions-bench");
     let movie = small_movie(&folder);
-    let all = conversions(bench(&movie, "all"), 0);
+    let all = bench(&movie, "all", None, &[], 0);
     let timed = |row: &&Value| !row["device_ms"].is_null();
     for row in &all {
         assert_eq!((&row["outcome"], &row["reason"]), (&"ok".into(), &Value::Null), "{row}");
@@ -54,21 +38,16 @@ fn bench_checks_all_conversions_and_times_those_of_the_movie() {
         assert!(row["pictures"].as_u64() >= Some(sizes.len() as u64), "{row}");
         let own = ["yuv420p", "yuv420p-filtered", "rgba"].map(Value::from).contains(&row["conversion"]);
         assert_eq!(timed(&row), own, "{row}");
-        assert_eq!(
-            sizes.contains(&Value::from(format!("{}x{}", SIZE.0, SIZE.1))),
-            own,
-            "its whole size: {row}"
-        );
+        let whole = Value::from(format!("{}x{}", SIZE.0, SIZE.1));
+        assert_eq!(sizes.contains(&whole), own, "its whole size: {row}");
     }
     for (id, kernel) in [("nv12", PLANES), ("p010le", PLANES), ("yuyv422", PLANES), ("gray-filtered", PLANES)]
     {
         for to in ["buffer", "image"] {
             for corrected in [false, true] {
+                let keys = [("conversion", id.into()), ("to", to.into()), ("corrected", corrected.into())];
                 let is = |row: &&Value| {
-                    row["conversion"] == id
-                        && row["to"] == to
-                        && row["corrected"] == corrected
-                        && row["kernel"] == kernel
+                    keys.iter().all(|(key, value): &(_, Value)| row[key] == *value) && row["kernel"] == kernel
                 };
                 assert_eq!(all.iter().filter(is).count(), 1, "{id} to {to}, {corrected}");
             }
@@ -78,9 +57,9 @@ fn bench_checks_all_conversions_and_times_those_of_the_movie() {
     for row in all.iter().filter(timed) {
         assert_eq!(row["device_ms"]["n"], 2, "{row}");
     }
-    let own = conversions(bench(&movie, "input"), 0);
+    let own = bench(&movie, "input", None, &[], 0);
     assert_eq!(own.len(), all.iter().filter(timed).count());
-    assert!(conversions(bench(&movie, "none"), 0).is_empty());
+    assert!(bench(&movie, "none", None, &[], 0).is_empty());
 }
 
 #[test]
@@ -90,9 +69,7 @@ fn bench_reports_each_faulty_conversion() {
     for mutant in &MUTANTS {
         let &Mutant(name, .., (id, kernel), others) = mutant;
         let changed = kernels(mutant, "bench");
-        let mut command = bench(&movie, if others { "all" } else { "input" });
-        command.env("CLREEL_KERNELS", changed.file(""));
-        let rows = conversions(command, 3);
+        let rows = bench(&movie, if others { "all" } else { "input" }, Some(&changed), &[], 3);
         let wrong: Vec<&Value> = rows.iter().filter(|row| row["outcome"] == "mismatch").collect();
         let named = wrong.iter().filter(|row| row["conversion"] == id && row["kernel"] == kernel);
         assert!(named.count() > 0, "{name}: {wrong:#?}");
@@ -108,9 +85,7 @@ fn fail_fast_stops_at_the_first_faulty_conversion() {
     let folder = Folder::new("conversions-fast");
     let movie = small_movie(&folder);
     let changed = kernels(mutant("alpha"), "fast");
-    let mut command = bench(&movie, "all");
-    command.arg("--fail-fast").env("CLREEL_KERNELS", changed.file(""));
-    let rows = conversions(command, 3);
+    let rows = bench(&movie, "all", Some(&changed), &["--fail-fast"], 3);
     assert!(rows.iter().all(|row| row["conversion"] == "yuv420p" && row["device_ms"].is_null()), "{rows:#?}");
     assert!(rows.iter().any(|row| row["outcome"] == "mismatch"), "{rows:#?}");
 }
@@ -124,19 +99,15 @@ fn bench_continues_without_conversions_that_never_end() {
         [(PLANES, "yuv420p", "rgba"), (CORRECT, "rgba", "yuv420p"), (ROWS, "yuv420p-filtered", "nv12")]
     {
         let changed = endless_kernel(file, "bench");
-        let mut command = bench(&movie, "all");
-        command.args(["--kernel-timeout", TIMEOUT_S]).env("CLREEL_KERNELS", changed.file(""));
-        let rows = conversions(command, 1);
+        let rows = bench(&movie, "all", Some(&changed), &["--kernel-timeout", TIMEOUT_S], 1);
         let of = |id| rows.iter().filter(move |row| row["conversion"] == id);
         for row in of(fails) {
             let why = row["reason"].as_str().unwrap_or_default();
             assert!(row["outcome"] == "failed" && why.contains("timed out after"), "{file}: {row}");
         }
         assert!(of(fails).count() > 0, "{file}");
-        assert!(
-            of(goes_on).count() > 0 && of(goes_on).all(|row| row["outcome"] == "ok"),
-            "{file}: {rows:#?}"
-        );
+        assert!(of(goes_on).count() > 0, "{file}: {rows:#?}");
+        assert!(of(goes_on).all(|row| row["outcome"] == "ok"), "{file}: {rows:#?}");
     }
 }
 

@@ -2,9 +2,9 @@
 //! with each other on the bundled clip and on the hardest edges of chroma. Needs an OpenCL device.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use crate::common::device::context;
+use crate::common::*;
 use box_filter::color_kernels::{ConvertCommand, Converter, KernelCache, PlaneBlock};
 use box_filter::reference::reference;
 use ffmpeg_next::format::Pixel;
@@ -65,24 +65,12 @@ fn edges(format: Pixel, size: (u32, u32), side: usize, axes: (bool, bool)) -> Vi
             for (x, sample) in row.chunks_exact_mut(bytes).enumerate() {
                 let (across, down) = (axes.0 && x / width % 2 == 1, axes.1 && y / side % 2 == 1);
                 let high = (across != down) != (plane == 1);
-                let level: u16 = match (plane, high) {
-                    _ if packed => {
-                        if high {
-                            235
-                        } else {
-                            20
-                        }
-                    }
-                    (0, _) => {
-                        if high {
-                            81
-                        } else {
-                            41
-                        }
-                    }
-                    (_, true) => 240,
-                    (_, false) => 16,
+                let [low, top]: [u16; 2] = match plane {
+                    _ if packed => [20, 235],
+                    0 => [41, 81],
+                    _ => [16, 240],
                 };
+                let level = if high { top } else { low };
                 sample.copy_from_slice(&(unit * level).to_le_bytes()[..bytes]);
             }
         }
@@ -128,15 +116,8 @@ fn temporary(name: &str) -> PathBuf {
 /// Returns the pixels of a snapshot of a movie.
 fn snapshot(movie: &Path, name: &str, options: &[&str]) -> Vec<u8> {
     let out = temporary(&format!("paths-{name}.png"));
-    let mut command = Command::new(env!("CARGO_BIN_EXE_clreel"));
-    command.arg("snapshot").arg(movie).arg("--out").arg(&out);
-    let ran = command.args(options).output().expect("runs");
-    assert!(ran.status.success(), "{name}: {}", String::from_utf8_lossy(&ran.stderr));
-    let file = std::fs::File::open(&out).expect("is written");
-    let mut reader = png::Decoder::new(std::io::BufReader::new(file)).read_info().expect("is a PNG");
-    let mut pixels = vec![0; reader.output_buffer_size().expect("fits in memory")];
-    reader.next_frame(&mut pixels).expect("is whole");
-    pixels
+    finish(clreel(None).arg("snapshot").arg(movie).arg("--out").arg(&out).args(options), 0);
+    png(&out).2
 }
 
 /// Red under an alpha of 0 beside opaque blue, and a gradient of alpha over green. Each path must equal plain Rust on
@@ -152,9 +133,7 @@ fn colours_under_zero_alpha_stay_invisible_on_every_path() {
     };
     let straight: Vec<u8> = (0..width * height).flat_map(pixel).collect();
     let file = temporary("paths-hidden.png");
-    let mut encoder = png::Encoder::new(std::fs::File::create(&file).unwrap(), width as u32, height as u32);
-    encoder.set_color(png::ColorType::Rgba);
-    encoder.write_header().unwrap().write_image_data(&straight).unwrap();
+    write_png(&file, (width as u32, height as u32), &straight);
 
     let multiplied = |straight: &[u8]| -> Vec<u8> {
         let by_alpha = |pixel: &[u8]| {
@@ -171,10 +150,8 @@ fn colours_under_zero_alpha_stay_invisible_on_every_path() {
             let name = format!("hidden-{variant}-{radius}");
             let got = snapshot(&file, &name, &["--variant", variant, "--radius", &radius]);
             let want = if variant == "off" { multiplied(&straight) } else { want.clone() };
-            assert!(
-                got.chunks_exact(4).all(|pixel| pixel[3] > 0 || *pixel == [0; 4]),
-                "{name}: hidden colours"
-            );
+            let is_bare = |pixel: &[u8]| pixel[3] > 0 || *pixel == [0; 4];
+            assert!(got.chunks_exact(4).all(is_bare), "{name}: hidden colours");
             // Filtered planes are rounded once less.
             let most = if variant == "planar" { 1 } else { 0 };
             let off = multiplied(&got).iter().zip(&want).map(|(a, b)| a.abs_diff(*b)).max();

@@ -4,9 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::common::window::{Display, clreel, succeed};
-use testkit::layer;
-use testkit::movie::{Folder, Movie, steady};
+use crate::common::*;
 
 /// The number of frames until the steady state, and of those that are counted after them.
 const WARM_UP: usize = 120;
@@ -59,30 +57,20 @@ fn is_poll(function: &str) -> bool {
     function == "clGetEventInfo"
 }
 
-/// Returns true for calls that are counted in the sum only: many belong to the end of a frame, which may come before or
-/// after the start of the next one.
-fn is_counted_in_sum_only(function: &str) -> bool {
-    ["clGetEventProfilingInfo", "clReleaseEvent"].contains(&function)
-}
-
 /// Returns the calls that submit a frame: those of the majority of frames, which nothing else interrupts.
 fn submission_calls(frames: &[Calls]) -> Calls {
     let mut seen: BTreeMap<Calls, usize> = BTreeMap::new();
     for frame in frames {
+        // Many of the others belong to the end of a frame, which may come before or after the start of the next one.
+        let at_end = ["clGetEventProfilingInfo", "clReleaseEvent"];
         let begins =
-            |(function, _): &(&String, &usize)| !is_poll(function) && !is_counted_in_sum_only(function);
+            |(function, _): &(&String, &usize)| !is_poll(function) && !at_end.contains(&function.as_str());
         let calls = frame.iter().filter(begins).map(|(function, count)| (function.clone(), *count)).collect();
         *seen.entry(calls).or_default() += 1;
     }
     let (calls, count) = seen.iter().max_by_key(|(_, count)| **count).unwrap();
     assert!(*count > frames.len() / 2, "no frame is like the others: {seen:?}");
     calls.clone()
-}
-
-/// Returns the average number of calls of a frame, without polls, rounded.
-fn average_calls(frames: &[Calls]) -> usize {
-    let calls = frames.iter().flatten().filter(|(function, _)| !is_poll(function));
-    (calls.map(|(_, count)| count).sum::<usize>() as f64 / frames.len() as f64).round() as usize
 }
 
 /// The calls that submit a frame on a device with memory of its own, into textures or into host memory, and on one that
@@ -130,7 +118,9 @@ fn a_frame_in_steady_state_creates_no_objects_and_sets_no_arguments() {
     for (variant, options, more, around, [kernels, copies], most) in cases {
         let arguments = [&["--variant", variant, "--radius", "3"][..], more].concat();
         let frames = play(&display, &folder, options, &arguments);
-        let (submission_calls, all) = (submission_calls(&frames), average_calls(&frames));
+        let calls = frames.iter().flatten().filter(|(function, _)| !is_poll(function));
+        let all = (calls.map(|(_, count)| *count as f64).sum::<f64>() / frames.len() as f64).round() as usize;
+        let submission_calls = submission_calls(&frames);
         let case = format!("{variant} {options:?} {more:?}: {all} calls a frame, {submission_calls:?}");
         println!("{case}");
         let mut expected: Calls = around.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect();

@@ -8,13 +8,11 @@
 mod child;
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::process::Command;
 
+use crate::common::*;
 use child::{HEIGHT, LENGTH, WIDTH};
 use ocl::ffi;
-use testkit::display::Display;
-use testkit::layer;
 
 /// Runs a case in a child process under the layer; returns the words that it printed as `name=value`.
 fn case(what: &str, platform: &str, options: &[(&str, &str)]) -> HashMap<String, String> {
@@ -29,38 +27,54 @@ fn case(what: &str, platform: &str, options: &[(&str, &str)]) -> HashMap<String,
     seen.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
-fn temporary(name: &str) -> PathBuf {
-    std::env::temp_dir().join(format!("clreel-gl-sharing-{}-{name}", std::process::id()))
+/// Runs a case like [`case`] with poisoned memory; returns its words, and the layer's log.
+fn poisoned(what: &str, platform: &str) -> (HashMap<String, String>, Log) {
+    let folder = Folder::new("gl-sharing");
+    let log = folder.file("log");
+    let seen = case(what, platform, &[("POISON", "1"), ("LOG", log.to_str().unwrap())]);
+    (seen, Log(folder))
+}
+
+/// The layer's log of a case.
+struct Log(Folder);
+
+impl Log {
+    fn calls(&self, function: &str) -> Vec<String> {
+        layer::calls(&self.0.file("log"), function)
+    }
+
+    /// Asserts that both handovers were called once each, with this number of bytes, and that there was no misuse.
+    fn assert_handovers(&self, bytes: usize, thread: &str) {
+        for function in ["clEnqueueAcquireGLObjects", "clEnqueueReleaseGLObjects"] {
+            let calls = self.calls(function);
+            let begins = format!("{function} objects=1 bytes={bytes} {thread}queue=");
+            assert!(calls.len() == 1 && calls[0].starts_with(&begins), "{calls:?}");
+        }
+        layer::assert_no_misuse(&self.0.file("log"), "");
+    }
 }
 
 #[test]
 fn a_texture_is_shared_both_ways_under_glx_and_egl() {
     for platform in ["glx", "egl"] {
-        for format in ["rgba8", "r8"] {
-            let log = temporary(&format!("{platform}-{format}"));
-            let options = [("POISON", "1"), ("LOG", log.to_str().unwrap())];
-            let seen = case(&format!("share-{format}"), platform, &options);
-            assert_eq!(seen["platform"], platform);
-            assert_eq!(seen["listed"], "true");
-            assert_eq!(seen["created"], "0");
+        for (format, channels) in [("rgba8", 4), ("r8", 1)] {
+            let (seen, log) = poisoned(&format!("share-{format}"), platform);
             // Bytes written by OpenGL are read by a command of OpenCL, and vice versa.
-            assert_eq!(seen["cl_sees_gl"], "true", "{platform} {format}");
-            assert_eq!(seen["gl_sees_cl"], "true", "{platform} {format}");
-            assert_eq!(seen["object"], "0 0x2001 true 0xde1 0");
-            assert_eq!(seen["gl_state_kept"], "true");
-            let bytes = WIDTH * HEIGHT * if format == "rgba8" { 4 } else { 1 };
-            for function in ["clEnqueueAcquireGLObjects", "clEnqueueReleaseGLObjects"] {
-                let calls = layer::calls(&log, function);
-                let begins = format!("{function} objects=1 bytes={bytes} queue=");
-                assert!(calls.len() == 1 && calls[0].starts_with(&begins), "{calls:?}");
+            for (name, value) in [
+                ("platform", platform),
+                ("listed", "true"),
+                ("created", "0"),
+                ("cl_sees_gl", "true"),
+                ("gl_sees_cl", "true"),
+                ("object", "0 0x2001 true 0xde1 0"),
+                ("gl_state_kept", "true"),
+            ] {
+                assert_eq!(seen[name], value, "{name}: {platform} {format}");
             }
+            let bytes = WIDTH * HEIGHT * channels;
+            log.assert_handovers(bytes, "");
             // The log has the calls of the application, not the layer's own copies.
-            assert_eq!(
-                layer::calls(&log, "clEnqueueReadImage"),
-                [format!("clEnqueueReadImage bytes={bytes}")]
-            );
-            layer::assert_no_misuse(&log, "");
-            std::fs::remove_file(log).unwrap();
+            assert_eq!(log.calls("clEnqueueReadImage"), [format!("clEnqueueReadImage bytes={bytes}")]);
         }
     }
 }
@@ -68,18 +82,12 @@ fn a_texture_is_shared_both_ways_under_glx_and_egl() {
 #[test]
 fn with_poison_a_missing_acquire_or_release_gives_wrong_pixels() {
     for platform in ["glx", "egl"] {
-        for forgotten in ["acquire", "release"] {
-            let log = temporary(&format!("{platform}-{forgotten}"));
-            let options = [("POISON", "1"), ("LOG", log.to_str().unwrap())];
-            let seen = case(&format!("forget-{forgotten}"), platform, &options);
+        for (forgotten, misuse) in
+            [("acquire", &["misuse clEnqueueReleaseGLObjects not-acquired"][..]), ("release", &[])]
+        {
+            let (seen, log) = poisoned(&format!("forget-{forgotten}"), platform);
             assert_eq!(seen["gl_sees_cl"], "false", "{platform} {forgotten}");
-            let misuse = layer::calls(&log, "misuse");
-            let expected: &[&str] = match forgotten {
-                "acquire" => &["misuse clEnqueueReleaseGLObjects not-acquired"],
-                _ => &[],
-            };
-            assert_eq!(misuse, expected);
-            std::fs::remove_file(log).unwrap();
+            assert_eq!(log.calls("misuse"), misuse);
         }
         // Without poison a picture may be right by chance: this is why tests use it.
         assert_eq!(case("forget-acquire", platform, &[])["gl_sees_cl"], "true");
@@ -90,21 +98,23 @@ fn with_poison_a_missing_acquire_or_release_gives_wrong_pixels() {
 fn a_thread_without_a_gl_context_can_acquire_and_release() {
     for platform in ["glx", "egl"] {
         for (threads, elsewhere) in [("release", [0, 1]), ("acquire", [1, 0]), ("both", [1, 1])] {
-            let log = temporary(&format!("{platform}-thread-{threads}"));
-            let options = [("POISON", "1"), ("LOG", log.to_str().unwrap())];
-            let seen = case(&format!("thread-{threads}"), platform, &options);
-            assert_eq!((seen["acquired"].as_str(), seen["released"].as_str()), ("0 0 0", "0 0 0"));
-            assert_eq!(seen["cl_sees_gl"], "true true true", "{platform} {threads}");
-            assert_eq!(seen["gl_sees_cl"], "true true true", "{platform} {threads}");
-            assert_eq!(seen["current_again"], "true", "{platform} {threads}");
+            let (seen, log) = poisoned(&format!("thread-{threads}"), platform);
+            for (name, value) in [
+                ("acquired", "0 0 0"),
+                ("released", "0 0 0"),
+                ("cl_sees_gl", "true true true"),
+                ("gl_sees_cl", "true true true"),
+                ("current_again", "true"),
+            ] {
+                assert_eq!(seen[name], value, "{name}: {platform} {threads}");
+            }
             let from_there = ["clEnqueueAcquireGLObjects", "clEnqueueReleaseGLObjects"].map(|function| {
-                let calls = layer::calls(&log, function);
+                let calls = log.calls(function);
                 assert_eq!(calls.len(), 3);
                 calls.iter().filter(|call| call.contains("thread=without-gl")).count() / 3
             });
             assert_eq!(from_there, elsewhere, "{platform} {threads}");
-            layer::assert_no_misuse(&log, "");
-            std::fs::remove_file(log).unwrap();
+            assert!(log.calls("misuse").is_empty());
         }
     }
 }
@@ -112,56 +122,37 @@ fn a_thread_without_a_gl_context_can_acquire_and_release() {
 #[test]
 fn a_buffer_is_shared_both_ways_and_poisoned_if_a_call_is_missing() {
     for platform in ["glx", "egl"] {
-        for what in ["buffer", "buffer-elsewhere"] {
-            let log = temporary(&format!("{platform}-{what}"));
-            let seen = case(what, platform, &[("POISON", "1"), ("LOG", log.to_str().unwrap())]);
+        for (what, thread) in [("buffer", ""), ("buffer-elsewhere", "thread=without-gl ")] {
+            let (seen, log) = poisoned(what, platform);
             assert_eq!(seen["object"], "0x2000 true");
-            assert_eq!(
-                (seen["cl_sees_gl"].as_str(), seen["gl_sees_cl"].as_str()),
-                ("true", "true"),
-                "{what}"
-            );
-            let thread = if what == "buffer" { "" } else { "thread=without-gl " };
-            for function in ["clEnqueueAcquireGLObjects", "clEnqueueReleaseGLObjects"] {
-                let calls = layer::calls(&log, function);
-                let begins = format!("{function} objects=1 bytes={LENGTH} {thread}queue=");
-                assert!(calls.len() == 1 && calls[0].starts_with(&begins), "{calls:?}");
-            }
-            layer::assert_no_misuse(&log, "");
-            std::fs::remove_file(log).unwrap();
+            assert_eq!(["cl_sees_gl", "gl_sees_cl"].map(|name| &*seen[name]), ["true"; 2], "{what}");
+            log.assert_handovers(LENGTH, thread);
         }
     }
-    let poisoned = [("POISON", "1")];
-    let seen = case("buffer-forget-acquire", "glx", &poisoned);
-    assert_eq!((seen["cl_sees_gl"].as_str(), seen["gl_sees_cl"].as_str()), ("false", "false"));
-    let seen = case("buffer-forget-release", "glx", &poisoned);
-    assert_eq!((seen["cl_sees_gl"].as_str(), seen["gl_sees_cl"].as_str()), ("true", "false"));
+    for (forgotten, sees) in [("acquire", ["false", "false"]), ("release", ["true", "false"])] {
+        let (seen, _) = poisoned(&format!("buffer-forget-{forgotten}"), "glx");
+        assert_eq!(["cl_sees_gl", "gl_sees_cl"].map(|name| &*seen[name]), sees, "{forgotten}");
+    }
     let seen = case("no-buffer", "glx", &[]);
     let none = ffi::CL_INVALID_GL_OBJECT.to_string();
     assert_eq!((&seen["unknown"], &seen["empty"]), (&none, &none));
 }
 
 #[test]
-fn only_the_planned_call_fails() {
-    let seen = case("flush-five-times", "glx", &[("FAIL", "clFlush:3:-36,clCreateBuffer:2:-4")]);
-    assert_eq!(seen["flush"], "0 0 -36 0 0");
-    assert_eq!(seen["buffer"], "0 -4 0 0 0");
-    let seen = case("flush-five-times", "glx", &[("FAIL", "clFlush:4+:-5")]);
-    assert_eq!(seen["flush"], "0 0 0 -5 -5");
-    assert_eq!(seen["buffer"], "0 0 0 0 0");
-    assert_eq!(case("share-rgba8", "glx", &[("FAIL", "clCreateContext:1:-1000")])["created"], "-1000");
-}
-
-#[test]
-fn failures_can_be_limited_to_one_device() {
+fn only_the_planned_call_fails_on_the_planned_device() {
     let name = &case("device", "glx", &[])["name"];
-    for (device, flush, buffer) in
-        [(name.as_str(), "0 0 -36 0 0", "0 -4 0 0 0"), ("another", "0 0 0 0 0", "0 0 0 0 0")]
-    {
-        let options = [("FAIL", "clFlush:3:-36,clCreateBuffer:2:-4"), ("FAIL_DEVICE", device)];
-        let seen = case("flush-five-times", "glx", &options);
-        assert_eq!((seen["flush"].as_str(), seen["buffer"].as_str()), (flush, buffer), "{device}");
+    let plan = ("FAIL", "clFlush:3:-36,clCreateBuffer:2:-4");
+    let none = "0 0 0 0 0";
+    for (options, flush, buffer) in [
+        (&[plan][..], "0 0 -36 0 0", "0 -4 0 0 0"),
+        (&[("FAIL", "clFlush:4+:-5")], "0 0 0 -5 -5", none),
+        (&[plan, ("FAIL_DEVICE", name)], "0 0 -36 0 0", "0 -4 0 0 0"),
+        (&[plan, ("FAIL_DEVICE", "another")], none, none),
+    ] {
+        let seen = case("flush-five-times", "glx", options);
+        assert_eq!((seen["flush"].as_str(), seen["buffer"].as_str()), (flush, buffer), "{options:?}");
     }
+    assert_eq!(case("share-rgba8", "glx", &[("FAIL", "clCreateContext:1:-1000")])["created"], "-1000");
 }
 
 #[test]
@@ -175,28 +166,18 @@ fn the_device_of_the_gl_context_can_be_set_or_unknown() {
 }
 
 #[test]
-fn the_extension_can_be_hidden_while_sharing_works() {
+fn the_device_can_be_presented_as_another_kind_and_sharing_be_hidden_or_refused() {
     let seen = case("share-rgba8", "glx", &[("HIDE_EXTENSION", "1")]);
     assert_eq!((seen["listed"].as_str(), seen["gl_sees_cl"].as_str()), ("false", "true"));
-}
-
-#[test]
-fn sharing_can_be_refused_for_egl_only() {
+    // Sharing can be refused for EGL only.
     let options = [("NO_INTEROP_EGL", "1")];
     assert_eq!(case("share-rgba8", "egl", &options)["created"], ffi::CL_INVALID_OPERATION.to_string());
     assert_eq!(case("share-rgba8", "glx", &options)["gl_sees_cl"], "true");
-}
-
-#[test]
-fn the_device_can_be_presented_as_another_kind() {
     let seen = case("device", "glx", &[]);
     assert_eq!((seen["type"].as_str(), seen["images"].as_str()), ("2", "1"));
     let seen = case("device", "glx", &[("FAKE_GPU", "1"), ("NO_IMAGES", "1")]);
     assert_eq!((seen["type"].as_str(), seen["images"].as_str(), seen["unified"].as_str()), ("4", "0", "0"));
-}
-
-#[test]
-fn objects_are_shared_only_with_a_context_created_for_sharing() {
+    // Objects are shared only with a context created for sharing.
     let seen = case("plain-context", "glx", &[]);
     let refused = ffi::CL_INVALID_CONTEXT.to_string();
     assert_eq!((&seen["texture"], &seen["buffer"]), (&refused, &refused));

@@ -6,23 +6,22 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use crate::common::window;
-use crate::common::window::{Display, Session, clreel, succeed};
+use crate::common::*;
 use box_filter::VariantId;
 use clap::CommandFactory as _;
 use compute::BackEnd;
 use overlay::BINDINGS;
-use serde_json::{Value, json};
+use serde_json::json;
 use testkit::golden;
 use testkit::golden::{check, check_by, without_numbers};
-use testkit::layer;
-use testkit::movie::{Folder, Movie};
 use testkit::shape::{same, shape};
 
 /// A movie whose frames are converted by a kernel, so that all stages take time.
 fn small_movie(folder: &Folder) -> std::path::PathBuf {
     folder.movie("small.mkv", &Movie::default())
 }
+
+const FLAT: &str = "box_filter/03_flat.cl";
 
 /// Runs clreel with a cache of its own and a terminal of 100 columns.
 fn output(folder: &Folder, arguments: &[&str]) -> Output {
@@ -94,33 +93,20 @@ fn keys_of_json_and_tables_of_devices_and_bench() {
     let movie = small_movie(&folder);
     let devices = value(&output(&folder, &["devices", "--json"]));
     check_by("json/devices.txt", &shape(&devices), same);
-    let mut bench = vec![
-        "bench",
-        movie.to_str().unwrap(),
-        "--radius",
-        "3",
-        "--frames",
-        "2",
-        "--conversions",
-        "input",
-        "--native",
-    ];
+    let options = "--radius 3 --frames 2 --conversions input --native";
+    let mut bench: Vec<_> =
+        ["bench", movie.to_str().unwrap()].into_iter().chain(options.split(' ')).collect();
     let table = output(&folder, &bench);
     check("tables/bench.txt", &masked_table(&text(&table), &devices, &movie));
     bench.extend(["--whole-frames", "--json"]);
     check_by("json/bench.txt", &shape(&value(&output(&folder, &bench))), same);
     // `mismatch` and `failed` rows have keys that other rows lack.
-    let kernels = folder.file("kernels/box_filter");
-    std::fs::create_dir_all(&kernels).unwrap();
-    let flat = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels/box_filter/03_flat.cl");
-    let wrong = std::fs::read_to_string(flat).unwrap().replace("i <= radius", "i < radius");
-    std::fs::write(kernels.join("03_flat.cl"), wrong).unwrap();
-    std::fs::write(kernels.join("02_separable.cl"), "__kernel void nonsense( { }\n").unwrap();
+    let wrong = edited_kernel(FLAT, &[("i <= radius", "i < radius")]);
+    folder.with(&format!("kernels/{FLAT}"), wrong);
+    folder.with("kernels/box_filter/02_separable.cl", "__kernel void nonsense( { }\n");
     let mut command = clreel(None);
     command.args(&bench).args(["--variant", "flat,separable,fused"]);
-    let output = command.env("CLREEL_KERNELS", folder.file("kernels")).output().unwrap();
-    assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
-    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let report = finish_json(command.env("CLREEL_KERNELS", folder.file("kernels")), 3);
     let rows = report["devices"][0]["runs"][0]["variants"].as_array().unwrap();
     let mut shapes = String::new();
     for (row, outcome) in rows.iter().zip(["mismatch", "failed", "ok"]) {
@@ -174,7 +160,7 @@ fn keys_of_json_of_conformance() {
     command.args(["conformance", "--type", "uchar_char", "--width", "1", "--json", "--save"]).arg(&saved);
     let told = value(&command.env_remove("CLREEL_KERNELS").output().unwrap());
     check_by("json/conformance.txt", &shape(&told), same);
-    check_by("json/conformance-saved.txt", &shape(&window::json(&saved)), same);
+    check_by("json/conformance-saved.txt", &shape(&read_json(&saved)), same);
     // With wrong bytes, so that every key has a value.
     let display = Display::start(&[]);
     let mut command = clreel(Some(&display));
@@ -238,13 +224,13 @@ fn keys_of_json_of_tune_and_of_its_cache() {
     let folder = Folder::new("goldens-tune");
     let tuned = output(&folder, &["tune", "--size", "64x48", "--radius", "3", "--json"]);
     check_by("json/tune.txt", &shape(&timed_rows(value(&tuned))), same);
-    let cache = window::json(&folder.file("cache/clreel/tuning.json"));
+    let cache = read_json(&folder.file("cache/clreel/tuning.json"));
     check_by("json/tuning-cache.txt", &shape(&cache), same);
     // A ladder other than the box filter.
     let folder = Folder::new("goldens-tune-ladder");
     let tuned = output(&folder, &["tune", "--ladder", "vector-add", "--count", "1000", "--json"]);
     check_by("json/tune-ladder.txt", &shape(&timed_rows(value(&tuned))), same);
-    let cache = window::json(&folder.file("cache/clreel/tuning.json"));
+    let cache = read_json(&folder.file("cache/clreel/tuning.json"));
     check_by("json/tuning-cache-ladder.txt", &shape(&cache), same);
 }
 
@@ -271,7 +257,7 @@ fn statistics_and_settings_of_the_window() {
     let header = rows[0];
     check("csv/stats.txt", &header.split(',').map(|name| format!("{name}\n")).collect::<String>());
     assert!(rows.iter().all(|row| row.split(',').count() == header.split(',').count()), "{text}");
-    check_by("json/stats.txt", &shape(&window::json(&json)), same);
+    check_by("json/stats.txt", &shape(&read_json(&json)), same);
 
     let settings = folder.file("settings.json");
     let mut command = clreel(Some(&display));
@@ -279,7 +265,7 @@ fn statistics_and_settings_of_the_window() {
     session.wait_for_frames();
     session.display.key("d");
     session.quit();
-    check_by("json/settings.txt", &shape(&window::json(&settings)), same);
+    check_by("json/settings.txt", &shape(&read_json(&settings)), same);
 }
 
 /// The description, the arguments, and the environment variables of a case.
@@ -294,17 +280,11 @@ fn exit_codes() {
     let cut = std::fs::read(movie).unwrap();
     let damaged = folder.with("damaged.mkv", &cut[..cut.len() * 2 / 3]);
     let text = folder.with("text.mp4", b"This is no movie.\n");
-    let wrong = folder.file("kernels/box_filter");
-    std::fs::create_dir_all(&wrong).unwrap();
-    let flat = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels/box_filter/03_flat.cl");
-    let changed = std::fs::read_to_string(flat).unwrap().replace("i <= radius", "i < radius");
-    std::fs::write(wrong.join("03_flat.cl"), changed).unwrap();
-    let scalar = "kernels/vector_add/01_scalar.cl";
-    let sums = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(scalar)).unwrap();
-    let differences = sums.replace("a[i] + b[i];", "a[i] - b[i];");
-    assert_ne!(sums, differences, "a fault is planted in {scalar}");
-    std::fs::create_dir_all(folder.file("kernels/vector_add")).unwrap();
-    std::fs::write(folder.file(scalar), differences).unwrap();
+    for (file, edit) in
+        [(FLAT, ("i <= radius", "i < radius")), ("vector_add/01_scalar.cl", ("a[i] + b[i];", "a[i] - b[i];"))]
+    {
+        folder.with(&format!("kernels/{file}"), edited_kernel(file, &[edit]));
+    }
     let small = "--size 32x32 --frames 1 --radius 1 --variant flat --conversions none";
     let snapshot = "--out OUT --variant flat";
     let ladder = "bench --ladder vector-add";

@@ -2,29 +2,21 @@
 //! folder; and a compiler's log of megabytes. Each gives a message, and nothing in those places is changed.
 
 use std::os::unix::fs::{FileTypeExt as _, symlink};
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::path::{Path, PathBuf};
 
-use crate::common::window::{Display, Session, clreel, succeed, wait_for_exit};
-use serde_json::Value;
-use testkit::movie::{self, Folder};
+use crate::common::*;
+use testkit::movie;
 
-/// Creates a named pipe, and its folder.
-fn make_pipe(path: &Path) {
+/// Creates a named pipe in the folder, and returns its path.
+fn make_pipe(folder: &Folder, name: &str) -> PathBuf {
+    let path = folder.file(name);
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    movie::make_pipe(path);
+    movie::make_pipe(&path);
+    path
 }
 
 fn is_pipe(path: &Path) -> bool {
     std::fs::symlink_metadata(path).unwrap().file_type().is_fifo()
-}
-
-/// Runs clreel to its end; returns its exit code, stdout and stderr.
-fn output(folder: &Folder, mut command: Command) -> (Option<i32>, String, String) {
-    let stdout = folder.file("stdout");
-    command.stdout(std::fs::File::create(&stdout).unwrap()).stderr(Stdio::piped());
-    let (code, stderr) = wait_for_exit(command.spawn().unwrap());
-    (code, std::fs::read_to_string(stdout).unwrap(), stderr)
 }
 
 /// Runs a small bench with its cache in `folder`.
@@ -39,9 +31,9 @@ fn bench(folder: &Folder, more: &[&str]) -> (Option<i32>, String, String) {
 #[test]
 fn settings_that_are_no_regular_file_are_left_alone() {
     let (display, folder) = (Display::start(&[]), Folder::new("hostile-settings"));
-    make_pipe(&folder.file("pipe"));
+    make_pipe(&folder, "pipe");
     symlink("/dev/zero", folder.file("zero")).unwrap();
-    std::fs::create_dir(folder.file("folder")).unwrap();
+    folder.folder("folder");
     for (name, what) in [("pipe", "a pipe"), ("zero", "a device"), ("folder", "a folder")] {
         let mut command = clreel(Some(&display));
         command.env("CLREEL_SETTINGS", folder.file(name)).args(["--variant", "off"]);
@@ -52,7 +44,7 @@ fn settings_that_are_no_regular_file_are_left_alone() {
         session.wait("a hidden overlay", |s| s.texts().is_empty());
         // A signal ends clreel as usual.
         session.signal(libc::SIGTERM);
-        let (code, stderr) = wait_for_exit(session.child.take().unwrap());
+        let (code, stderr) = session.end();
         assert_eq!(code, Some(0), "{stderr}");
         assert_eq!(stderr.matches(what).count(), 1, "{stderr}");
         assert!(stderr.contains("not remembered"), "{stderr}");
@@ -65,8 +57,7 @@ fn settings_that_are_no_regular_file_are_left_alone() {
 #[test]
 fn a_cache_of_sharing_tests_that_is_a_pipe_is_left_alone() {
     let (display, folder) = (Display::start(&[]), Folder::new("hostile-sharing"));
-    let pipe = folder.file("cache/clreel/sharing.json");
-    make_pipe(&pipe);
+    let pipe = make_pipe(&folder, "cache/clreel/sharing.json");
     let mut command = clreel(Some(&display));
     command.env("XDG_CACHE_HOME", folder.file("cache")).args(["--variant", "flat", "--frames", "2"]);
     let stderr = succeed(command);
@@ -77,8 +68,7 @@ fn a_cache_of_sharing_tests_that_is_a_pipe_is_left_alone() {
 #[test]
 fn a_tuning_cache_that_is_a_pipe_or_device_is_left_alone() {
     let folder = Folder::new("hostile-tuning");
-    let cache = folder.file("cache/clreel/tuning.json");
-    make_pipe(&cache);
+    let cache = make_pipe(&folder, "cache/clreel/tuning.json");
     let (code, stdout, stderr) = bench(&folder, &["--variant", "auto"]);
     assert_eq!(code, Some(0), "{stderr}");
     assert!(stdout.contains("auto: fused"), "{stdout}");
@@ -94,8 +84,7 @@ fn a_tuning_cache_that_is_a_pipe_or_device_is_left_alone() {
 fn tune_refuses_an_unwritable_cache_before_tuning() {
     let folder = Folder::new("hostile-cache");
     // PoCL's cache stays empty: nothing was built, so nothing was tuned.
-    let compiled = folder.file("compiled");
-    std::fs::create_dir(&compiled).unwrap();
+    let compiled = folder.folder("compiled");
     let tune = || {
         let mut command = clreel(None);
         command.env("XDG_CACHE_HOME", folder.file("cache")).env("POCL_CACHE_DIR", &compiled);
@@ -105,8 +94,7 @@ fn tune_refuses_an_unwritable_cache_before_tuning() {
         assert!(!holds_a_program(&compiled), "it searched first");
         stderr
     };
-    let cache = folder.file("cache/clreel/tuning.json");
-    make_pipe(&cache);
+    let cache = make_pipe(&folder, "cache/clreel/tuning.json");
     let stderr = tune();
     assert!(stderr.contains("cannot be kept") && stderr.contains("It is a pipe"), "{stderr}");
     assert!(is_pipe(&cache));
@@ -129,13 +117,13 @@ fn holds_a_program(folder: &Path) -> bool {
 #[test]
 fn a_kernel_that_is_no_regular_file_fails_its_own_variant_only() {
     let folder = Folder::new("hostile-kernel");
-    make_pipe(&folder.file("box_filter/03_flat.cl"));
+    let pipe = make_pipe(&folder, "box_filter/03_flat.cl");
     symlink("/dev/zero", folder.file("box_filter/04_vectorized.cl")).unwrap();
-    std::fs::create_dir(folder.file("box_filter/02_separable.cl")).unwrap();
+    folder.folder("box_filter/02_separable.cl");
     let long = std::fs::File::create(folder.file("box_filter/01_naive.cl")).unwrap();
     long.set_len(4 << 30).unwrap();
-    let (code, stdout, stderr) =
-        bench(&folder, &["--json", "--variant", "naive,separable,flat,vectorized,fused"]);
+    let variants = "naive,separable,flat,vectorized,fused";
+    let (code, stdout, stderr) = bench(&folder, &["--json", "--variant", variants]);
     assert_eq!(code, Some(1), "{stderr}");
     let report: Value = serde_json::from_str(&stdout).unwrap();
     let variants = report["devices"][0]["runs"][0]["variants"].as_array().unwrap();
@@ -150,20 +138,15 @@ fn a_kernel_that_is_no_regular_file_fails_its_own_variant_only() {
             assert!(reason.contains("CLREEL_KERNELS"), "{reason}");
         }
     }
-    assert!(is_pipe(&folder.file("box_filter/03_flat.cl")));
-}
-
-/// Writes kernels whose compiler log is longer than the limit: several lines of a megabyte.
-fn with_endless_errors(folder: &Folder) {
-    std::fs::create_dir_all(folder.file("box_filter")).unwrap();
-    folder.with("box_filter/long.clh", format!("#error {}\n", "no ".repeat(300_000)).as_bytes());
-    folder.with("box_filter/03_flat.cl", "#include \"long.clh\"\n".repeat(4).as_bytes());
+    assert!(is_pipe(&pipe));
 }
 
 #[test]
 fn a_compiler_log_of_megabytes_is_truncated_with_its_length() {
-    let folder = Folder::new("hostile-log");
-    with_endless_errors(&folder);
+    let (display, folder) = (Display::start(&[]), Folder::new("hostile-log"));
+    // Several lines of a megabyte.
+    folder.with("box_filter/long.clh", format!("#error {}\n", "no ".repeat(300_000)));
+    folder.with("box_filter/03_flat.cl", "#include \"long.clh\"\n".repeat(4));
     let (code, stdout, stderr) = bench(&folder, &["--json", "--variant", "flat,fused"]);
     assert_eq!(code, Some(1), "{stderr}");
     assert!(stderr.len() < 30_000, "{} bytes", stderr.len());
@@ -173,21 +156,15 @@ fn a_compiler_log_of_megabytes_is_truncated_with_its_length() {
     assert!(reason.len() < 20_000, "{} bytes", reason.len());
     assert!(reason.contains("03_flat.cl") && reason.contains("… and 899 KB more"), "{reason}");
     assert_eq!(variants[1]["outcome"], "ok");
-}
-
-#[test]
-fn the_banner_has_the_truncated_log() {
-    let (display, folder) = (Display::start(&[]), Folder::new("hostile-banner"));
-    with_endless_errors(&folder);
+    // The banner has the truncated log.
     let mut command = clreel(Some(&display));
-    command.env("CLREEL_KERNELS", folder.file("")).args(["--variant", "flat"]);
+    command.env("CLREEL_KERNELS", &folder).args(["--variant", "flat"]);
     let mut session = Session::start(&display, &mut command);
     session.resize(1280, 720);
     session.wait_for_text("does not build");
     session.press_until_title("8", "fused, r=7");
     session.quit();
     // With --frames the text of the banner is also on stderr.
-    command.args(["--frames", "2"]);
-    let stderr = succeed(command);
+    let stderr = succeed(command.args(["--frames", "2"]));
     assert!(stderr.contains("KB more") && stderr.len() < 30_000, "{} bytes", stderr.len());
 }

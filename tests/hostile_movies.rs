@@ -6,10 +6,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use crate::common::*;
 use base::error::Error;
 use ffmpeg_next::codec::Id;
 use ffmpeg_next::format::Pixel;
-use testkit::movie::{Folder, Movie, index_in, make_pipe};
+use testkit::movie::{index_in, make_pipe};
 use video::{Cancel, Decoder, OpenOptions, References, read_frame_at, read_frames_rgba};
 
 /// Records the names of the files that any process opens in a folder.

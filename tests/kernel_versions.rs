@@ -1,11 +1,10 @@
 //! Versions of edited kernels in the window: folders and versions outlive it, a version is restored to the files, and the panel
 //! makes a kernel of one's own.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
-use crate::common::window::{Display, Session, clreel, json};
-use testkit::movie::{Folder, Movie, steady};
+use crate::common::*;
 
 const FLAT: &str = "box_filter/03_flat.cl";
 const OWN: &str = "box_filter/own.cl";
@@ -17,8 +16,7 @@ fn kernels(folder: &Folder) -> PathBuf {
 
 /// Returns the built-in file of `flat` with a comment at its end.
 fn flat(comment: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels").join(FLAT);
-    format!("{}// {comment}\n", std::fs::read_to_string(path).unwrap())
+    format!("{}// {comment}\n", kernel(FLAT))
 }
 
 /// Writes a file as editors do that replace the old one by renaming.
@@ -75,7 +73,7 @@ fn folder_and_versions_outlive_the_window_and_a_version_is_restored() {
     session.wait_for_version(5, "flat exact");
     session.wait_for_text("2 builds failed");
     assert_eq!(session.quit(), "");
-    let folders = &json(&folder.file("settings/settings.json"))["kernel_folders"];
+    let folders = &read_json(&folder.file("settings/settings.json"))["kernel_folders"];
     assert_eq!(folders[0].as_str(), kernels(&folder).to_str(), "{folders}");
     // The next start runs the built-in kernels and offers the folder.
     let mut session = Session::start(&display, &mut window(&display, &folder));
@@ -97,7 +95,7 @@ fn folder_and_versions_outlive_the_window_and_a_version_is_restored() {
 #[test]
 fn the_panel_makes_a_kernel_of_ones_own_that_leaves_the_ladders_times() {
     let (display, folder) = (Display::start(&[]), Folder::new("versions-own"));
-    std::fs::create_dir_all(kernels(&folder).join("box_filter")).unwrap();
+    folder.folder("clreel-kernels/box_filter");
     let mut command = window(&display, &folder);
     let mut session = Session::start(&display, command.arg("--kernels").arg(kernels(&folder)));
     wait_for_panel(&mut session, true, "Edit the files in");
@@ -108,19 +106,15 @@ fn the_panel_makes_a_kernel_of_ones_own_that_leaves_the_ladders_times() {
     session.press_until_title("3", "flat");
     session.wait_for_frames();
     session.click_until("Make own.cl", "own.cl: own exact");
-    session.wait("the end of the banner", |s| !s.shows("There is no kernel of your own."));
+    session.wait_for_end_of("There is no kernel of your own.");
     session.press_until_title("u", "own, r=2");
     session.wait_for_frames();
     // Another filter than the box filter: its error and its time are known, and the others keep their times.
-    save(
-        &folder,
-        OWN,
-        &read(&folder, OWN).replace("convert_uchar4(mean4", "(uchar4)(2) + convert_uchar4(mean4"),
-    );
-    session.wait_for_text("own differs in");
-    session.wait_for_text("differ by up to ");
-    session.wait_for_text("ms (not comparable)");
-    session.wait_for_text("not timed: output differs");
+    let other = read(&folder, OWN).replace("convert_uchar4(mean4", "(uchar4)(2) + convert_uchar4(mean4");
+    save(&folder, OWN, &other);
+    for said in ["own differs in", "differ by up to ", "ms (not comparable)", "not timed: output differs"] {
+        session.wait_for_text(said);
+    }
     assert!(has_time(&session, "fused") && has_time(&session, "flat"), "{:?}", session.texts());
     // One that takes other arguments than it gets.
     let text = read(&folder, OWN);
@@ -133,8 +127,7 @@ fn the_panel_makes_a_kernel_of_ones_own_that_leaves_the_ladders_times() {
     save(&folder, FLAT, &odd);
     session.press_until_title("3", "flat");
     session.wait_for_text("flat: the compiler warns:");
-    session.wait("the warning", |s| {
-        s.texts().iter().any(|text| text.text.contains("03_flat.cl:") && text.text.contains("unused"))
-    });
+    let is_warning = |text: &Text| text.text.contains("03_flat.cl:") && text.text.contains("unused");
+    session.wait("the warning", |s| s.texts().iter().any(is_warning));
     session.quit();
 }

@@ -2,13 +2,9 @@
 //! (`tests/gl_sharing`). Each fault gives a message and affects only its own numbers; the movie, other ladders and other
 //! devices continue. Needs PoCL, Xvfb and xdotool.
 
-use std::path::Path;
 use std::process::Command;
 
-use crate::common::window::{Display, Session, clreel};
-use testkit::layer;
-use testkit::movie::{Folder, Movie, steady};
-use testkit::pair;
+use crate::common::*;
 
 /// Shown instead of a number that was not measured.
 const UNKNOWN: &str = "\u{2013}";
@@ -27,7 +23,7 @@ fn lab<'a>(
     session.resize(1280, 720);
     session.wait_for_title("flat");
     session.wait_for_frames();
-    session.wait("all programs built", |session| !session.shows("compiling"));
+    session.wait_for_end_of("compiling");
     session.press_until_title("space", "paused");
     session.display.key("b");
     session.click_until(ladder, size);
@@ -46,7 +42,7 @@ fn row(session: &Session, variant: &str) -> Vec<String> {
 /// Continues the movie and pauses it again.
 fn play_and_pause(session: &mut Session) {
     session.press_until_title("space", "flat");
-    session.wait("no pause", |session| !session.title().contains("paused"));
+    session.wait_for_playing();
     session.wait_for_frames();
     session.press_until_title("space", "paused");
 }
@@ -54,25 +50,22 @@ fn play_and_pause(session: &mut Session) {
 #[test]
 fn the_lab_reports_each_faulty_kernel_and_measures_the_rest() {
     let (display, folder) = (Display::start(&[]), Folder::new("lab-changed"));
-    let kernels = folder.file("kernels/transpose");
-    std::fs::create_dir_all(&kernels).unwrap();
     for (file, from, to) in [
         ("01_row_linear.cl", "= a[row * n + column];", "= a[row * n + column] + 1.0f;"),
         ("02_column_linear.cl", "__kernel", "this does not build;\n__kernel"),
         ("03_group_linear.cl", "{\n", "{\n    for (volatile int forever = 1; forever;) forever = 1;\n"),
         ("limit.cl", "{\n", "{\n    *(volatile __global uchar *)((ulong)1 << 46) = 1;\n"),
     ] {
-        let built_in = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels/transpose").join(file);
-        let text = std::fs::read_to_string(built_in).unwrap();
+        let file = format!("transpose/{file}");
+        let text = kernel(&file);
         assert!(text.contains(from), "{file}");
-        std::fs::write(kernels.join(file), text.replacen(from, to, 1)).unwrap();
+        folder.with(&format!("kernels/{file}"), text.replacen(from, to, 1));
     }
     let mut command = clreel(Some(&display));
     command
         .envs(pair::environment())
-        .arg("--kernels")
-        .arg(folder.file("kernels"))
-        .args(["--kernel-timeout", "3"]);
+        .args(["--kernel-timeout", "3", "--kernels"])
+        .arg(folder.file("kernels"));
     let mut session = lab(&display, &folder, &mut command, "transpose", "256\u{b2}");
     session.click_until("Measure", "Stop");
     for said in [
@@ -106,27 +99,17 @@ fn the_lab_benchmarks_the_frame_on_the_screen_and_the_panel_of_stages_says_why()
     let (display, folder) = (Display::start(&[]), Folder::new("lab-frame"));
     let here = folder.file(".");
     let mut command = clreel(Some(&display));
-    command.current_dir(&here);
-    let mut session = lab(&display, &folder, &mut command, "box filter", "r = 1 to 31");
+    let mut session = lab(&display, &folder, command.current_dir(&here), "box filter", "r = 1 to 31");
     session.click_until("Measure", "Stop");
     session.wait_for_text("Done.");
     assert!(session.shows("small.mkv at ") && session.shows("64 \u{d7} 48"), "{:?}", session.texts());
     let naive = row(&session, "naive");
     assert!(naive.len() >= 2 && naive[0] != UNKNOWN, "{naive:?}");
     session.click("Save run");
-    let is_saved = |name: &str| name.starts_with("clreel-bench-") && name.ends_with(".json");
-    let saved = || {
-        let names = std::fs::read_dir(&here).unwrap().map(|file| file.unwrap().path());
-        names.into_iter().find(|path| is_saved(path.file_name().unwrap().to_str().unwrap()))
-    };
-    session.wait("a saved benchmark", |_| {
-        saved().is_some_and(|path| std::fs::metadata(path).unwrap().len() > 0)
-    });
+    let path = session.wait_for_files(&folder.file(""), "clreel-bench-", ".json", 1).remove(0);
     // The file is one of `bench --save`: each row is comparable with itself.
-    let path = saved().unwrap();
-    let output = clreel(None).arg("compare").args([&path, &path]).output().unwrap();
-    let table = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success() && table.contains("no difference shown"), "{table}");
+    let table = text(&finish(clreel(None).arg("compare").args([&path, &path]), 0).stdout);
+    assert!(table.contains("no difference shown"), "{table}");
     // Another device would have a column of its own: the results stay when the panel is left and entered again.
     session.click_until("vector add", "65,536");
     session.click_until("box filter", "r = 1 to 31");

@@ -3,14 +3,11 @@
 
 use std::process::Command;
 
+use crate::common::reports::{assert_mismatches, assert_usage_error, clreel, has_status, rows, trials};
+use crate::common::*;
 use ladder::runner::Ladder;
 use ladders::transpose::TRANSPOSE;
 use ladders::vector_add::VECTOR_ADD;
-use serde_json::Value;
-use testkit::movie::Folder;
-
-use crate::common::ladder::{Kernels as Changed, clreel, has_status, rows, trials};
-use crate::common::process::json;
 
 fn vector_add(args: &[&str]) -> Command {
     let mut command = clreel(&["bench", "--ladder", "vector-add", "--frames", "2", "--json"]);
@@ -20,9 +17,7 @@ fn vector_add(args: &[&str]) -> Command {
 
 #[test]
 fn every_variant_of_vector_add_is_right_and_timed() {
-    let output = vector_add(&["--count", "1,65537"]).output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-    let report = json(&output);
+    let report = finish_json(vector_add(&["--count", "1,65537"]), 0);
     assert_eq!((&report["schema"], &report["ladder"]), (&Value::from(2), &Value::from("vector_add")));
     let runs = report["devices"][0]["runs"].as_array().unwrap();
     let counts: Vec<u64> = runs.iter().map(|run| run["case"]["count"].as_u64().unwrap()).collect();
@@ -57,20 +52,12 @@ fn every_mapping_of_transpose_is_right_and_the_fastest_is_explained() {
     let variants = TRANSPOSE.variants().iter().map(|variant| variant.id).filter(|id| *id != "auto");
     let variants: Vec<&str> = variants.collect();
     let measured = variants.join(",");
-    let transpose = |kernels: Option<&Changed>, args: &[&str]| {
-        let mut command = clreel(&["bench", "--ladder", "transpose", "--frames", "2", "--json"]);
-        command.args(["--variant", &measured]).args(args);
-        command.envs(kernels.map(|kernels| ("CLREEL_KERNELS", &kernels.0)));
-        command.output().unwrap()
-    };
-    let output = transpose(None, &["--mn", "257,300", "--mn", "1,64"]);
-    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-    let report = json(&output);
+    let args = ["bench", "--ladder", "transpose", "--frames", "2", "--json", "--variant", &measured];
+    let report = finish_json(clreel(&args).args(["--mn", "257,300", "--mn", "1,64"]), 0);
     assert_eq!(report["ladder"], "transpose");
     let runs = report["devices"][0]["runs"].as_array().unwrap();
-    let sizes: Vec<_> =
-        runs.iter().map(|run| (run["case"]["m"].as_u64(), run["case"]["n"].as_u64())).collect();
-    assert_eq!(sizes, [(Some(257), Some(300)), (Some(1), Some(64))]);
+    let sizes = runs.iter().map(|run| ["m", "n"].map(|size| run["case"][size].as_u64().unwrap()));
+    assert_eq!(sizes.collect::<Vec<_>>(), [[257, 300], [1, 64]]);
     for run in runs {
         let peak = &run["peaks"][0];
         assert_eq!((&peak["id"], &peak["device_ms"]["n"]), (&"copy".into(), &2.into()));
@@ -80,12 +67,9 @@ fn every_mapping_of_transpose_is_right_and_the_fastest_is_explained() {
         let remark = run["remark"].as_str().unwrap_or_default();
         assert!(remark.starts_with("Which mapping: ") && remark.contains("Probable cause: "), "{run}");
     }
-    let at = "transposed[column * m + row]";
-    let wrong =
-        Changed::with("mapping", "transpose", "02_column_linear.cl", at, "transposed[row * n + column]");
-    let output = transpose(Some(&wrong), &["--mn", "257,300"]);
-    assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
-    let report = json(&output);
+    let edit = ("transposed[column * m + row]", "transposed[row * n + column]");
+    let wrong = edited_kernels("mapping", "transpose/02_column_linear.cl", &[edit]);
+    let report = finish_json(clreel(&args).args(["--mn", "257,300"]).env("CLREEL_KERNELS", &wrong), 3);
     for row in rows(&report) {
         let outcome = if row["id"] == "column-linear" { "mismatch" } else { "ok" };
         assert_eq!(row["outcome"], outcome, "{row}");
@@ -100,151 +84,125 @@ fn live_bench_starts_each_step_on_request_only() {
     use std::process::Stdio;
     let run_live = |leave: usize| {
         let mut command = clreel(&["bench", "--live", "--ladder", "vector-add", "--count", "1000"]);
-        command
-            .args(["--variant", "serial,threads", "--frames", "2"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped());
-        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        command.args(["--variant", "serial,threads", "--frames", "2"]).stderr(Stdio::piped());
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         child.stdin.take().unwrap().write_all("\n".repeat(leave).as_bytes()).unwrap();
         let output = child.wait_with_output().unwrap();
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let steps: Vec<Value> = text.lines().map(|step| serde_json::from_str(step).unwrap()).collect();
+        let steps = text(&output.stdout).lines().map(|step| serde_json::from_str(step).unwrap()).collect();
         (output.status.code(), steps)
     };
-    let (code, steps) = run_live(1);
+    let (code, steps): (_, Vec<Value>) = run_live(1);
     let next: Vec<&str> = steps.iter().map(|step| step["next"].as_str().unwrap()).collect();
     assert_eq!((code, next.len()), (Some(1), 2), "{next:?}");
     assert!(next[0].starts_with("checking serial") && next[1].starts_with("checking threads"), "{next:?}");
     let (code, steps) = run_live(4);
-    assert_eq!(code, Some(0));
-    let last = steps.last().unwrap();
-    assert_eq!(
-        (steps.len(), &last["next"], &last["done"], &last["steps"]),
-        (5, &Value::Null, &4.into(), &4.into())
-    );
+    assert_eq!((code, steps.len()), (Some(0), 5));
+    let last = &steps[4];
+    assert_eq!((&last["next"], &last["done"], &last["steps"]), (&Value::Null, &4.into(), &4.into()));
+    assert!(steps[..3].iter().all(|step| step["results"]["devices"][0]["runs"] == serde_json::json!([])));
     let known =
         |step: &Value| rows(&step["results"]).iter().filter(|row| row["wall_ms"]["n"].is_u64()).count();
-    assert!(
-        steps[..3]
-            .iter()
-            .all(|step| step["results"]["devices"][0]["runs"] == Value::from(Vec::<Value>::new()))
-    );
     assert_eq!((known(&steps[3]), known(last)), (2, 2), "after the first round, and at the end");
 }
 
 #[test]
 fn without_opencl_host_variants_are_timed() {
-    let without = |args: &[&str]| vector_add(args).env("OCL_ICD_VENDORS", "/nowhere").output().unwrap();
-    let output = without(&["--variant", "serial,threads-vectors", "--count", "1000"]);
-    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-    let report = json(&output);
+    let args = ["--variant", "serial,threads-vectors", "--count", "1000"];
+    let report = finish_json(vector_add(&args).env("OCL_ICD_VENDORS", "/nowhere"), 0);
     assert!(report["devices"][0]["runs"][0]["peaks"][0]["wall_ms"].is_null());
     assert!(rows(&report).iter().all(|row| row["outcome"] == "ok"), "{report}");
-    let output = without(&["--count", "1000"]);
-    assert_eq!(output.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("There is no OpenCL device"));
+    let output = finish(vector_add(&["--count", "1000"]).env("OCL_ICD_VENDORS", "/nowhere"), 1);
+    assert!(text(&output.stderr).contains("There is no OpenCL device"));
 }
 
 #[test]
 fn options_and_variants_of_another_ladder_are_usage_errors() {
     for (args, word) in [
-        (&["bench", "--ladder", "vector-add", "--radius", "3"][..], "--radius"),
-        (&["bench", "--ladder", "vector-add", "--size", "64x64"], "--size"),
-        (&["bench", "--ladder", "vector-add", "movie.mp4"], "FILE"),
-        (&["bench", "--ladder", "vector-add", "--allow-references"], "--allow-references"),
+        ("bench --ladder vector-add --radius 3", "--radius"),
+        ("bench --ladder vector-add --size 64x64", "--size"),
+        ("bench --ladder vector-add movie.mp4", "FILE"),
+        ("bench --ladder vector-add --allow-references", "--allow-references"),
         // Options of the box filter are refused even with their default value.
-        (&["bench", "--ladder", "vector-add", "--radius", "7"], "--radius"),
-        (&["bench", "--ladder", "vector-add", "--conversions", "all"], "--conversions"),
-        (&["bench", "--ladder", "vector-add", "--variant", "naive"], "'naive'"),
-        (&["bench", "--ladder", "vector-add", "--count", "0"], "--count"),
-        (&["bench", "--ladder", "no-such"], "no-such"),
-        (&["bench", "--count", "7"], "--count"),
-        (&["bench", "--variant", "scalar"], "'scalar'"),
-        (&["tune", "--ladder", "vector-add", "--radius", "3"], "--radius"),
-        (&["tune", "--ladder", "vector-add", "--size", "64x64"], "--size"),
-        (&["tune", "--ladder", "vector-add", "--count", "1073741825"], "--count"),
-        (&["tune", "--count", "7"], "--count"),
+        ("bench --ladder vector-add --radius 7", "--radius"),
+        ("bench --ladder vector-add --conversions all", "--conversions"),
+        ("bench --ladder vector-add --variant naive", "'naive'"),
+        ("bench --ladder vector-add --count 0", "--count"),
+        ("bench --ladder vector-add --mnk 1,1,1", "--mnk"),
+        ("bench --ladder vector-add --block 16", "--block"),
+        ("bench --ladder no-such", "no-such"),
+        ("bench --count 7", "--count"),
+        ("bench --mnk 1,1,1", "--mnk"),
+        ("bench --block 16", "--block"),
+        ("bench --variant scalar", "'scalar'"),
+        ("tune --ladder vector-add --radius 3", "--radius"),
+        ("tune --ladder vector-add --size 64x64", "--size"),
+        ("tune --ladder vector-add --count 1073741825", "--count"),
+        ("tune --ladder vector-add --mnk 1,1,1", "--mnk"),
+        ("tune --count 7", "--count"),
+        ("tune --mnk 1,1,1", "--mnk"),
+        ("tune --block 16", "--block"),
+        ("bench --ladder matmul --count 7", "--count"),
+        ("bench --ladder matmul --mnk 2,2", "expected three integers"),
+        ("bench --ladder matmul --mnk 2,2,x", "expected three integers"),
+        ("bench --ladder matmul --mnk 0,2,2", "no --mnk of matmul"),
+        ("bench --ladder matmul --mnk 2,65536,2", "no --mnk of matmul"),
+        ("bench --ladder matmul --mnk 40000,40000,1", "no --mnk of matmul"),
+        ("tune --ladder matmul --count 7", "--count"),
+        ("tune --ladder matmul --mnk 1,1", "expected three integers"),
+        ("bench --ladder reduction --block 48", "48 is no --block"),
+        ("bench --ladder reduction --count 5", "--count"),
+        ("bench --ladder reduction --radius 5", "--radius"),
+        ("bench --ladder reduction movie.mp4", "FILE"),
+        ("bench --ladder reduction --variant scalar", "'scalar'"),
+        ("bench --ladder histogram --block 16", "--block"),
+        ("tune --ladder reduction --block 0", "--block"),
+        ("bench --ladder conversions --count 0", "--count"),
+        // All numbers of the source type, and no more.
+        ("bench --ladder conversions --count 4294967297", "--count"),
+        ("bench --ladder conversions --count 18446744073709551616", "--count"),
     ] {
-        let output = clreel(args).output().unwrap();
-        assert_eq!(output.status.code(), Some(2), "{args:?}");
-        assert!(String::from_utf8_lossy(&output.stderr).contains(word), "{args:?}");
-        assert!(output.stdout.is_empty(), "{args:?}");
+        assert_usage_error(&args.split(' ').collect::<Vec<_>>(), word);
     }
 }
 
-/// Creates modified kernels of vector addition.
-struct Kernels;
-
-impl Kernels {
-    fn with(name: &str, file: &str, from: &str, to: &str) -> Changed {
-        Changed::with(name, "vector_add", file, from, to)
-    }
+/// Returns a folder with a modified kernel file of vector addition.
+fn changed(name: &str, file: &str, from: &str, to: &str) -> Folder {
+    edited_kernels(&format!("vector-add-{name}"), &format!("vector_add/{file}"), &[(from, to)])
 }
 
 /// Each fault fails its own variant only; `auto` does not choose that one.
 #[test]
 fn each_injected_fault_of_vector_add_is_a_mismatch_with_its_reason() {
-    for (n, (file, from, to, id, words)) in [
+    let wrong = "a[i] + b[i]; ((__global float *)a)[i] = 0;";
+    let faults = [
         ("01_scalar.cl", "if (i < count)", "if (i <= count)", "scalar", "outside the output"),
         ("01_scalar.cl", "if (i < count)", "if (i + 1 < count)", "scalar", "never written"),
         ("01_scalar.cl", "a[i] + b[i];", "a[i] - b[i];", "scalar", "floats differ"),
-        (
-            "01_scalar.cl",
-            "a[i] + b[i];",
-            "a[i] + b[i]; ((__global float *)a)[i] = 0;",
-            "scalar",
-            "of the source",
-        ),
+        ("01_scalar.cl", "a[i] + b[i];", wrong, "scalar", "of the source"),
         ("02_vector.cl", "i < count", "i + 1 < count", "vector", "never written"),
         ("02_vector.cl", "as[v] + bs[v]", "as[v] + bs[v] * (v == 7 ? 0 : 1)", "vector", "floats differ"),
         ("02_vector.cl", "v == whole", "v == whole && whole > 0", "vector", "never written"),
         ("02_vector.cl", "v < whole", "v < whole + 1", "vector", "outside the output"),
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        let kernels = Kernels::with(&n.to_string(), file, from, to);
-        let output = vector_add(&["--variant", &format!("{id},auto"), "--count", "5000"])
-            .env("CLREEL_KERNELS", &kernels.0)
-            .output()
-            .unwrap();
-        let report = json(&output);
-        let rows = rows(&report);
-        assert_eq!(
-            (output.status.code(), &rows[0]["outcome"]),
-            (Some(3), &"mismatch".into()),
-            "{to}: {report}"
-        );
-        let reason = rows[0]["reason"].as_str().unwrap();
-        assert!(reason.contains(words) && rows[0]["device_ms"].is_null(), "{to}: {reason}");
-        let chosen = rows[1]["chosen"].as_str().unwrap();
-        assert!(rows[1]["outcome"] == "ok" && !chosen.starts_with(id), "{to}: {chosen}");
-    }
+    ];
+    assert_mismatches("vector-add", &["--count", "5000"], "auto", &faults);
+    // The timed case is checked too.
+    let timed = "a[i] + b[i] + (count == 70001 && i == 70000 ? 1.0f : 0.0f);";
+    let fault = ("01_scalar.cl", "a[i] + b[i];", timed, "scalar", "as it is timed|number 70000");
+    assert_mismatches("vector-add", &["--count", "70001"], "serial", &[fault]);
 }
 
 /// Kernels that hang or crash fail their own variant only, with a message.
 #[test]
 fn kernels_that_hang_or_crash_fail_their_own_variant_only() {
-    for (n, (from, to, words)) in [
-        (
-            "if (i < count)",
-            "while (count) { sum[0] += 1.0f; if (sum[0] < 0.0f) break; }\n    if (i < count)",
-            "timed out after",
-        ),
-        ("if (i < count)", "sum[(size_t)1 << 40] = 1.0f;\n    if (i < count)", "crashed in the sandbox"),
-        ("if (i < count)", "if (i <", "does not build"),
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        let kernels = Kernels::with(&format!("hang-{n}"), "01_scalar.cl", from, to);
-        let output =
-            vector_add(&["--count", "1000", "--variant", "scalar,vector,auto", "--kernel-timeout", "2"])
-                .env("CLREEL_KERNELS", &kernels.0)
-                .output()
-                .unwrap();
-        assert_eq!(output.status.code(), Some(1), "{to}: {}", String::from_utf8_lossy(&output.stderr));
-        let rows = rows(&json(&output));
+    let hangs = "while (count) { sum[0] += 1.0f; if (sum[0] < 0.0f) break; }\n    if (i < count)";
+    for (to, words) in [
+        (hangs, "timed out after"),
+        ("sum[(size_t)1 << 40] = 1.0f;\n    if (i < count)", "crashed in the sandbox"),
+        ("if (i <", "does not build"),
+    ] {
+        let kernels = changed("hang", "01_scalar.cl", "if (i < count)", to);
+        let args = ["--count", "1000", "--variant", "scalar,vector,auto", "--kernel-timeout", "2"];
+        let rows = rows(&finish_json(vector_add(&args).env("CLREEL_KERNELS", &kernels), 1));
         let outcomes: Vec<_> = rows.iter().map(|row| row["outcome"].as_str().unwrap()).collect();
         assert_eq!(outcomes, ["failed", "ok", "ok"], "{to}");
         assert!(rows[0]["reason"].as_str().unwrap().contains(words), "{to}: {}", rows[0]["reason"]);
@@ -256,24 +214,15 @@ fn kernels_that_hang_or_crash_fail_their_own_variant_only() {
 #[test]
 fn a_peak_kernel_that_fails_does_not_affect_variants() {
     let name = "__kernel void three_streams(";
-    for (n, (from, to, words, code)) in [
-        (
-            "    const uint v = get_global_id(0);",
-            "    while (count) out[0] = 1;\n    const uint v = get_global_id(0);",
-            "timed out after",
-            1,
-        ),
+    let begins = "    const uint v = get_global_id(0);";
+    for (from, to, words, code) in [
+        (begins, &*format!("    while (count) out[0] = 1;\n{begins}"), "timed out after", 1),
         (name, "__kernel void streams(", "limit.cl has no kernel 'three_streams'", 1),
         ("if (v < whole)", "if (v < whole + 1)", "outside the output", 3),
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        let kernels = Kernels::with(&format!("limit-{n}"), "limit.cl", from, to);
+    ] {
+        let kernels = changed("limit", "limit.cl", from, to);
         let args = ["--count", "1000,2000", "--variant", "serial,scalar", "--kernel-timeout", "2"];
-        let output = vector_add(&args).env("CLREEL_KERNELS", &kernels.0).output().unwrap();
-        assert_eq!(output.status.code(), Some(code), "{to}: {}", String::from_utf8_lossy(&output.stderr));
-        let report = json(&output);
+        let report = finish_json(vector_add(&args).env("CLREEL_KERNELS", &kernels), code);
         for run in report["devices"][0]["runs"].as_array().unwrap() {
             let peak = &run["peaks"][0];
             assert!(peak["wall_ms"].is_null() && peak["noisy"] == false, "{run}");
@@ -282,8 +231,7 @@ fn a_peak_kernel_that_fails_does_not_affect_variants() {
         let rows = rows(&report);
         assert!(rows.len() == 4 && rows.iter().all(|row| row["outcome"] == "ok"), "{report}");
         let mut table = clreel(&["bench", "--ladder", "vector-add", "--frames", "2"]);
-        let output = table.args(args).env("CLREEL_KERNELS", &kernels.0).output().unwrap();
-        let table = String::from_utf8_lossy(&output.stdout);
+        let table = text(&finish(table.args(args).env("CLREEL_KERNELS", &kernels), code).stdout);
         let line = table.lines().find(|line| line.starts_with("(three-stream copy): "));
         assert!(line.is_some_and(|line| line.contains(words)), "{table}");
     }
@@ -296,45 +244,25 @@ fn a_peak_kernel_that_fails_does_not_affect_variants() {
 /// If no kernel is right, `auto` reports how one differs.
 #[test]
 fn auto_without_a_right_kernel_is_a_mismatch() {
-    let kernels = Kernels::with("none", "01_scalar.cl", "a[i] + b[i];", "a[i] - b[i];");
-    let vector = Kernels::with("none-vector", "02_vector.cl", "i < count", "i + 1 < count");
-    std::fs::copy(vector.0.file("vector_add/02_vector.cl"), kernels.0.file("vector_add/02_vector.cl"))
-        .unwrap();
+    let kernels = changed("none", "01_scalar.cl", "a[i] + b[i];", "a[i] - b[i];");
+    let vector = "vector_add/02_vector.cl";
+    kernels.with(vector, edited_kernel(vector, &[("i < count", "i + 1 < count")]));
     let mut command = vector_add(&["--variant", "auto", "--count", "5000"]);
-    let output = command.env("CLREEL_KERNELS", &kernels.0).output().unwrap();
-    let report = json(&output);
-    assert_eq!(output.status.code(), Some(3), "{report}");
-    let row = &rows(&report)[0];
+    let row = &rows(&finish_json(command.env("CLREEL_KERNELS", &kernels), 3))[0];
     assert!(row["outcome"] == "mismatch" && row["wall_ms"].is_null(), "{row}");
     assert!(row["reason"].as_str().unwrap().contains("floats differ"), "{row}");
 }
 
 #[test]
 fn fail_fast_stops_at_the_first_mismatch() {
-    let kernels = Kernels::with("fast", "01_scalar.cl", "a[i] + b[i];", "a[i] - b[i];");
+    let kernels = changed("fast", "01_scalar.cl", "a[i] + b[i];", "a[i] - b[i];");
     let report = |more: &[&str]| {
         let mut command = vector_add(&["--variant", "serial,scalar,vector", "--count", "1000,2000"]);
-        let output = command.args(more).env("CLREEL_KERNELS", &kernels.0).output().unwrap();
-        assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
-        rows(&json(&output)).iter().map(|row| row["outcome"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        let rows = rows(&finish_json(command.args(more).env("CLREEL_KERNELS", &kernels), 3));
+        rows.iter().map(|row| row["outcome"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(report(&[]), ["ok", "mismatch", "ok"].repeat(2));
     assert_eq!(report(&["--fail-fast"]), ["skipped", "mismatch", "skipped"]);
-}
-
-/// The timed case is checked too: a fault that occurs only there is detected.
-#[test]
-fn a_fault_at_the_timed_size_only_is_a_mismatch() {
-    let (from, to) = ("a[i] + b[i];", "a[i] + b[i] + (count == 70001 && i == 70000 ? 1.0f : 0.0f);");
-    let kernels = Kernels::with("timed", "01_scalar.cl", from, to);
-    let output = vector_add(&["--variant", "scalar", "--count", "70001"])
-        .env("CLREEL_KERNELS", &kernels.0)
-        .output()
-        .unwrap();
-    let rows = rows(&json(&output));
-    assert_eq!(rows[0]["outcome"], "mismatch");
-    let reason = rows[0]["reason"].as_str().unwrap();
-    assert!(reason.contains("as it is timed") && reason.contains("number 70000"), "{reason}");
 }
 
 /// A folder for the cache; removed when dropped.
@@ -375,9 +303,7 @@ impl Home {
 #[test]
 fn auto_uses_the_configuration_that_tune_stored_for_the_class() {
     let home = Home::new("tuned");
-    let output = home.tune("5000").output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-    let report = json(&output);
+    let report = finish_json(home.tune("5000"), 0);
     assert_eq!((&report["schema"], &report["ladder"]), (&2.into(), &"vector_add".into()));
     let runs = report["devices"][0]["runs"].as_array().unwrap();
     let [run] = runs.as_slice() else { panic!("{report}") };
@@ -408,10 +334,8 @@ fn auto_uses_the_configuration_that_tune_stored_for_the_class() {
     assert!(!auto[1].1, "nothing was tuned for this class");
     // The table has it in words.
     let table = |count: &str| {
-        let args =
-            ["bench", "--ladder", "vector-add", "--frames", "1", "--variant", "auto", "--count", count];
-        let output = clreel(&args).env("XDG_CACHE_HOME", &home.0).output().unwrap();
-        String::from_utf8(output.stdout).unwrap()
+        let mut command = clreel(&["bench", "--ladder", "vector-add", "--frames", "1", "--variant", "auto"]);
+        text(&finish(command.args(["--count", count]).env("XDG_CACHE_HOME", &home.0), 0).stdout)
     };
     let words = "auto: parameters found by `clreel tune`";
     assert!(table("4000").contains(words) && !table("100000").contains("found by `clreel tune`"));
@@ -422,9 +346,8 @@ fn auto_uses_the_configuration_that_tune_stored_for_the_class() {
 fn tune_reports_a_case_that_replaces_another_of_its_class() {
     let home = Home::new("twice");
     let replaced = |counts: &str| {
-        let output = home.tune(counts).output().unwrap();
+        let output = finish(home.tune(counts), 0);
         let stderr = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(0), "{stderr}");
         stderr.contains("result at 2000 floats replaces the one at 1000 floats")
     };
     assert!(replaced("1000,2000") && !replaced("2000") && !replaced("1000,70000"));
@@ -451,9 +374,9 @@ fn an_entry_for_another_kernel_driver_or_ladder_is_not_used() {
     assert!(!home.chosen_by_auto("1000", |_| {})[0].1, "it is not used");
     home.write_cache(&whole);
     // Another text of the kernel.
-    let kernels = Kernels::with("commented", "01_scalar.cl", "if (i < count)", "/* anew */ if (i < count)");
+    let kernels = changed("commented", "01_scalar.cl", "if (i < count)", "/* anew */ if (i < count)");
     let changed = |command: &mut Command| {
-        command.env("CLREEL_KERNELS", &kernels.0);
+        command.env("CLREEL_KERNELS", &kernels);
     };
     assert!(!home.chosen_by_auto("1000", changed)[0].1);
     // The unit tests in crates/ladder/src/cache.rs cover all other fields.
@@ -475,25 +398,17 @@ fn an_entry_for_another_kernel_driver_or_ladder_is_not_used() {
 
 #[test]
 fn tune_neither_times_nor_stores_wrong_kernels() {
-    for (n, (count, from, to, words)) in [
+    let timed = "a[i] + b[i] + (count == 70001 && i == 70000 ? 1.0f : 0.0f);";
+    for (count, from, to, words) in [
         ("1000", "a[i] + b[i];", "a[i] - b[i];", "floats differ"),
         ("1000", "if (i < count)", "if (i <= count)", "outside the output"),
         // A fault at the timed size only.
-        (
-            "70001",
-            "a[i] + b[i];",
-            "a[i] + b[i] + (count == 70001 && i == 70000 ? 1.0f : 0.0f);",
-            "as it is timed",
-        ),
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        let (home, name) = (Home::new(&format!("wrong-{n}")), format!("tune-wrong-{n}"));
-        let kernels = Kernels::with(&name, "01_scalar.cl", from, to);
+        ("70001", "a[i] + b[i];", timed, "as it is timed"),
+    ] {
+        let (home, kernels) = (Home::new("wrong"), changed("tune-wrong", "01_scalar.cl", from, to));
         // A slow run of some microseconds may be given up as hopeless, and results of runs that are not timed are not
         // compared.
-        let mut tries = (0..5).map(|_| home.tune(count).env("CLREEL_KERNELS", &kernels.0).output().unwrap());
+        let mut tries = (0..5).map(|_| home.tune(count).env("CLREEL_KERNELS", &kernels).output().unwrap());
         let output = tries.find(|output| output.status.code() != Some(0)).expect("a mismatch");
         assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
         let trials = trials(&json(&output));
@@ -514,9 +429,8 @@ fn tune_neither_times_nor_stores_wrong_kernels() {
 fn tune_skips_a_variant_that_crashes() {
     let home = Home::new("crash");
     let (from, to) = ("if (i < count)", "sum[(size_t)1 << 40] = 1.0f;\n    if (i < count)");
-    let kernels = Kernels::with("tune-crash", "01_scalar.cl", from, to);
-    let output = home.tune("1000").env("CLREEL_KERNELS", &kernels.0).output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let kernels = changed("tune-crash", "01_scalar.cl", from, to);
+    let output = finish(home.tune("1000").env("CLREEL_KERNELS", &kernels), 0);
     let trials = trials(&json(&output));
     let scalar: Vec<_> = trials.iter().filter(|trial| trial["id"] == "scalar").collect();
     assert_eq!(scalar.len(), 1);
@@ -529,10 +443,9 @@ fn tune_skips_a_variant_that_crashes() {
 #[test]
 fn tune_continues_without_a_broken_peak_kernel() {
     let home = Home::new("limit");
-    let kernels = Kernels::with("tune-limit", "limit.cl", "__kernel", "__kernel nonsense");
-    let output = home.tune("1000").env("CLREEL_KERNELS", &kernels.0).output().unwrap();
+    let kernels = changed("tune-limit", "limit.cl", "__kernel", "__kernel nonsense");
+    let output = finish(home.tune("1000").env("CLREEL_KERNELS", &kernels), 0);
     let stderr = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{stderr}");
     assert!(stderr.contains("vector_add/limit.cl"), "{stderr}");
     let report = json(&output);
     assert!(report["devices"][0]["runs"][0]["peaks"][0]["wall_ms"].is_null(), "{report}");

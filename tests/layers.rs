@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use box_filter::VariantId;
 
+use crate::checks::files_below;
+
 use paths::{code, modules};
 
 fn root() -> PathBuf {
@@ -131,49 +133,13 @@ fn comments_strings_and_tests_are_no_code() {
 
 /// Ids of variants that are also English words or terms of OpenCL: as words they may occur anywhere, in quotation marks they are
 /// variants.
-const ENGLISH: [&str; 14] = [
-    "apart",
-    "copied",
-    "global",
-    "group",
-    "local",
-    "panels",
-    "private",
-    "reference",
-    "several",
-    "single",
-    "threads",
-    "vector",
-    "work-group",
-    "written",
-];
+const ENGLISH: &str = "apart copied global group local panels private reference several single threads vector \
+    work-group written";
 /// Names of all ladders: the variant that takes the fastest kernel, and back ends.
 const COMMON: [&str; 3] = ["auto", "native", "glsl"];
 /// Words of single ladders. The name of transposition is missing, because `Option` has a method of that name.
-const OF_LADDERS: [&str; 22] = [
-    "radius",
-    "radii",
-    "picture",
-    "pictures",
-    "pixel",
-    "pixels",
-    "rgba",
-    "luminance",
-    "block",
-    "blocks",
-    "mn",
-    "mnk",
-    "matrix",
-    "matrices",
-    "army",
-    "shirt",
-    "shirts",
-    "box_filter",
-    "vector_add",
-    "matmul",
-    "histogram",
-    "cloth",
-];
+const OF_LADDERS: &str = "radius radii picture pictures pixel pixels rgba luminance block blocks mn mnk matrix matrices \
+    army shirt shirts box_filter vector_add matmul histogram cloth";
 
 /// Returns the words of a file of the common part that belong to a single ladder.
 fn words_of_one_ladder(file: &str, text: &str, ids: &BTreeSet<&'static str>) -> Vec<String> {
@@ -181,9 +147,10 @@ fn words_of_one_ladder(file: &str, text: &str, ids: &BTreeSet<&'static str>) -> 
     let words: BTreeSet<&str> = lower.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '-').collect();
     // Variants made up by tests may have any name.
     let is_quoted = |id: &str| !file.ends_with("_tests.rs") && text.contains(&format!("\"{id}\""));
-    let is_named = |id: &&&str| if ENGLISH.contains(id) { is_quoted(id) } else { words.contains(**id) };
+    let is_english = |id: &str| ENGLISH.split(' ').any(|word| word == id);
+    let is_named = |id: &&&str| if is_english(id) { is_quoted(id) } else { words.contains(**id) };
     let ids = ids.iter().filter(|id| !COMMON.contains(id)).filter(is_named);
-    ids.chain(OF_LADDERS.iter().filter(|word| words.contains(**word))).map(|&word| word.to_owned()).collect()
+    ids.copied().chain(OF_LADDERS.split(' ').filter(|word| words.contains(word))).map(str::to_owned).collect()
 }
 
 /// Returns the ids of the variants of all ladders.
@@ -197,25 +164,21 @@ fn all_variant_ids() -> BTreeSet<&'static str> {
 fn common_code_of_ladders_names_no_single_ladder() {
     let ids = all_variant_ids();
     assert!(["running-sum", "register-tiles", "group-linear", "one-pass"].iter().all(|id| ids.contains(id)));
-    assert!(ENGLISH.iter().chain(&COMMON).all(|id| ids.contains(id)), "each is a variant");
-    let mut files = 0;
-    let mut folders = ["ladder", "compute"].map(|name| root().join("crates").join(name).join("src")).to_vec();
-    while let Some(folder) = folders.pop() {
-        let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-        let (below, paths): (Vec<_>, Vec<_>) = entries.partition(|path| path.is_dir());
-        folders.extend(below.into_iter().filter(|folder| !folder.ends_with("reduction")));
-        // Results of schema 1 had keys of a single ladder.
-        for path in paths.into_iter().filter(|path| !path.ends_with("results/schema_1.rs")) {
-            let found = words_of_one_ladder(
-                &path.display().to_string(),
-                &std::fs::read_to_string(&path).unwrap(),
-                &ids,
-            );
-            assert!(found.is_empty(), "{}: {found:?}", path.display());
-            files += 1;
-        }
+    assert!(ENGLISH.split(' ').chain(COMMON).all(|id| ids.contains(id)), "each is a variant");
+    let mut paths = Vec::new();
+    for name in ["ladder", "compute"] {
+        files_below(&root().join("crates").join(name).join("src"), &mut paths);
     }
-    assert!(files >= 6, "it has read them");
+    // Results of schema 1 had keys of a single ladder.
+    paths.retain(|path| {
+        !path.parent().unwrap().ends_with("reduction") && !path.ends_with("results/schema_1.rs")
+    });
+    assert!(paths.len() >= 6, "{paths:?}");
+    for path in paths {
+        let path = path.display().to_string();
+        let found = words_of_one_ladder(&path, &std::fs::read_to_string(&path).unwrap(), &ids);
+        assert!(found.is_empty(), "{path}: {found:?}");
+    }
 }
 
 #[test]
@@ -325,22 +288,14 @@ fn pitfalls(text: &str) -> Vec<(usize, &'static str)> {
 
 #[test]
 fn kernels_avoid_code_that_is_not_portable() {
-    let folder = root().join("kernels");
-    let mut folders = vec![folder.clone()];
-    let mut seen = 0;
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|ending| ending == "cl" || ending == "clh") {
-                let found = pitfalls(&std::fs::read_to_string(&path).unwrap());
-                assert!(found.is_empty(), "{}: {found:?}", path.display());
-                seen += 1;
-            }
-        }
+    let mut paths = Vec::new();
+    files_below(&root().join("kernels"), &mut paths);
+    paths.retain(|path| path.extension().is_some_and(|ending| ending == "cl" || ending == "clh"));
+    assert!(paths.len() > 50, "{paths:?}");
+    for path in paths {
+        let found = pitfalls(&std::fs::read_to_string(&path).unwrap());
+        assert!(found.is_empty(), "{}: {found:?}", path.display());
     }
-    assert!(seen > 50, "{seen}");
 }
 
 #[test]

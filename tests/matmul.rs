@@ -3,12 +3,10 @@
 
 use std::process::Command;
 
+use crate::common::reports::{assert_mismatches, clreel, rows};
+use crate::common::*;
 use ladder::runner::Ladder;
 use ladders::matmul::MATMUL;
-use serde_json::Value;
-
-use crate::common::ladder::{Kernels, clreel, rows};
-use crate::common::process::json;
 
 /// Returns all variants but `auto`, which tries every kernel with many parameters.
 fn all_but_auto() -> String {
@@ -26,9 +24,7 @@ fn matmul(args: &[&str]) -> Command {
 #[test]
 fn every_variant_of_matmul_is_right_and_timed() {
     let cases = ["--mnk", "65,47,129", "--mnk", "3,70,0", "--mnk", "1,1000,31"];
-    let output = matmul(&["--variant", &all_but_auto()]).args(cases).output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-    let report = json(&output);
+    let report = finish_json(matmul(&["--variant", &all_but_auto()]).args(cases), 0);
     assert_eq!((&report["schema"], &report["ladder"]), (&Value::from(2), &Value::from("matmul")));
     let runs = report["devices"][0]["runs"].as_array().unwrap();
     let sizes = runs.iter().map(|run| ["m", "n", "k"].map(|size| run["case"][size].as_u64().unwrap()));
@@ -52,33 +48,9 @@ fn every_variant_of_matmul_is_right_and_timed() {
     }
 }
 
+/// Devices usually have 64 KiB of constant memory, and none has more than some MiB.
 #[test]
-fn too_much_constant_memory_is_unsupported_and_wrong_usage_an_error() {
-    for (mnk, words) in [
-        ("2,2", "expected three integers"),
-        ("2,2,x", "expected three integers"),
-        ("0,2,2", "no --mnk of matmul"),
-        ("2,65536,2", "no --mnk of matmul"),
-        ("40000,40000,1", "no --mnk of matmul"),
-    ] {
-        let output = matmul(&["--mnk", mnk]).output().unwrap();
-        assert_eq!(output.status.code(), Some(2), "{mnk}");
-        assert!(String::from_utf8_lossy(&output.stderr).contains(words), "{mnk}");
-    }
-    for (args, word) in [
-        (&["bench", "--ladder", "matmul", "--count", "7"][..], "--count"),
-        (&["bench", "--ladder", "vector-add", "--mnk", "1,1,1"], "--mnk"),
-        (&["bench", "--mnk", "1,1,1"], "--mnk"),
-        (&["tune", "--mnk", "1,1,1"], "--mnk"),
-        (&["tune", "--ladder", "vector-add", "--mnk", "1,1,1"], "--mnk"),
-        (&["tune", "--ladder", "matmul", "--count", "7"], "--count"),
-        (&["tune", "--ladder", "matmul", "--mnk", "1,1"], "expected three integers"),
-    ] {
-        let output = clreel(args).output().unwrap();
-        assert_eq!(output.status.code(), Some(2), "{args:?}");
-        assert!(String::from_utf8_lossy(&output.stderr).contains(word), "{args:?}");
-    }
-    // Devices usually have 64 KiB of constant memory, and none has more than some MiB.
+fn too_much_constant_memory_is_unsupported() {
     let output = matmul(&["--variant", "serial,constant", "--mnk", "2,4096,4096"]).output().unwrap();
     let rows = rows(&json(&output));
     let reason = rows[1]["reason"].as_str().unwrap_or_default();
@@ -89,7 +61,9 @@ fn too_much_constant_memory_is_unsupported_and_wrong_usage_an_error() {
 /// Each fault fails its own variant only.
 #[test]
 fn each_injected_fault_of_matmul_is_a_mismatch_with_its_reason() {
-    for (n, (file, from, to, id, words)) in [
+    let next_row = "column + 3 < columns)\n            quad.w";
+    let wrong_row = "column + 2 < columns)\n            quad.w";
+    let faults = [
         ("02_private.cl", "column < n", "column <= n", "private", "outside the output"),
         ("02_private.cl", "column < n", "column + 1 < n", "private", "never written"),
         ("02_private.cl", "sum = 0.0f", "sum = -0.0f", "private", "-0, expected 0"),
@@ -105,58 +79,21 @@ fn each_injected_fault_of_matmul_is_a_mismatch_with_its_reason() {
         ("05_local_tiles.cl", "row < m && first + x < k", "row < m", "local-tiles", "NaN, expected"),
         ("09_vector_loads.cl", "first < k", "first + TILE_K <= k", "vector-loads", "floats differ"),
         // A number of the next row, times zero.
-        (
-            "quads.clh",
-            "column + 3 < columns)\n            quad.w",
-            "column + 2 < columns)\n            quad.w",
-            "vector-loads",
-            "NaN, expected",
-        ),
-        (
-            "10_double_buffered.cl",
-            "from_a = tile_a[(tile + 1) % 2]",
-            "from_a = tile_a[0]",
-            "double-buffered",
-            "differ",
-        ),
+        ("quads.clh", next_row, wrong_row, "vector-loads", "NaN, expected"),
+        ("10_double_buffered.cl", "tile_a[(tile + 1) % 2]", "tile_a[0]", "double-buffered", "differ"),
         ("11_panels.cl", "from_a += ROWS", "from_a += ROWS - 1", "panels", "differ"),
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        let kernels = Kernels::with(&n.to_string(), "matmul", file, from, to);
-        let output = matmul(&["--variant", &format!("{id},threads"), "--mnk", "64,64,64"])
-            .env("CLREEL_KERNELS", &kernels.0)
-            .output()
-            .unwrap();
-        let report = json(&output);
-        let rows = rows(&report);
-        let outcomes = (&rows[0]["outcome"], &rows[1]["outcome"]);
-        assert_eq!(outcomes, (&"mismatch".into(), &"ok".into()), "{to}: {report}");
-        assert_eq!(output.status.code(), Some(3), "{to}");
-        let reason = rows[0]["reason"].as_str().unwrap();
-        assert!(reason.contains(words) && rows[0]["device_ms"].is_null(), "{to}: {reason}");
-    }
+    ];
+    assert_mismatches("matmul", &["--mnk", "64,64,64"], "threads", &faults);
+    // The timed case is compared within its bound too.
+    let timed = "= sum + (k == 301 && row == 6 && column == 4 ? 0.01f : 0.0f);";
+    let fault = ("02_private.cl", "= sum;", timed, "private", "as it is timed|row 6, column 4");
+    assert_mismatches("matmul", &["--mnk", "9,8,301"], "serial", &[fault]);
 }
 
 #[test]
 fn the_table_does_not_claim_exactness_for_results_with_a_bound() {
     let args = ["bench", "--ladder", "matmul", "--frames", "1", "--mnk", "5,6,7", "--variant", "naive"];
-    let table = String::from_utf8(clreel(&args).output().unwrap().stdout).unwrap();
+    let table = text(&finish(clreel(&args), 0).stdout);
     assert!(table.contains("checked, every number within its bound: naive"), "{table}");
     assert!(!table.contains("every byte"), "{table}");
-}
-
-/// The timed case is compared within its bound too: a fault that occurs only there is detected.
-#[test]
-fn a_fault_at_the_timed_size_only_is_a_mismatch() {
-    let fault = "= sum + (k == 301 && row == 6 && column == 4 ? 0.01f : 0.0f);";
-    let kernels = Kernels::with("timed", "matmul", "02_private.cl", "= sum;", fault);
-    let output = matmul(&["--variant", "private", "--mnk", "9,8,301"])
-        .env("CLREEL_KERNELS", &kernels.0)
-        .output()
-        .unwrap();
-    let rows = rows(&json(&output));
-    let reason = rows[0]["reason"].as_str().unwrap();
-    assert!(reason.contains("as it is timed") && reason.contains("row 6, column 4"), "{reason}");
 }

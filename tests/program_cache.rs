@@ -3,22 +3,17 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::common::window::{clreel, json, png, succeed};
-use testkit::layer;
-use testkit::movie::{Folder, Movie};
+use crate::common::*;
 
 /// Takes a snapshot; returns its pixels, and how many programs were compiled and how many loaded.
 fn snapshot(folder: &Folder, movie: &Path, variables: &[(&str, &str)]) -> (Vec<u8>, usize, usize) {
     let (picture, trace) = (folder.file("s.png"), folder.file("t.json"));
     let mut command = clreel(None);
-    command.env("XDG_CACHE_HOME", folder.file("cache")).env_remove("CLREEL_KERNELS");
-    command.env_remove("CLREEL_BINARIES").envs(variables.iter().copied());
-    command.arg("snapshot").arg(movie).args(["--variant", "flat", "--radius", "3", "--device", "0"]);
-    succeed({
-        command.arg("--out").arg(&picture).arg("--trace").arg(&trace);
-        command
-    });
-    let trace = json(&trace);
+    command.env("XDG_CACHE_HOME", folder.file("cache")).env_remove("CLREEL_BINARIES");
+    command.envs(variables.iter().copied()).arg("snapshot").arg(movie);
+    command.args(["--variant", "flat", "--radius", "3", "--device", "0"]);
+    succeed(command.arg("--out").arg(&picture).arg("--trace").arg(&trace));
+    let trace = read_json(&trace);
     let events = trace["traceEvents"].as_array().unwrap();
     let count = |name: &str| events.iter().filter(|event| event["name"] == name).count();
     (png(&picture).2, count("build"), count("load"))
@@ -83,8 +78,7 @@ fn without_a_usable_folder_or_if_disabled_no_program_is_cached() {
     let (picture, built, _) = snapshot(&folder, &movie, &[("CLREEL_BINARIES", "0")]);
     assert_eq!(cached_files(&folder), Vec::<PathBuf>::new());
     // A file instead of the folder.
-    std::fs::create_dir_all(folder.file("cache/clreel")).unwrap();
-    std::fs::write(folder.file("cache/clreel/programs"), "").unwrap();
+    folder.with("cache/clreel/programs", "");
     assert_eq!(snapshot(&folder, &movie, &[("CLREEL_BINARIES", "1")]), (picture, built, 0));
 }
 

@@ -4,14 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::window::{Display, clreel, json, png, presented_frames, succeed};
-use testkit::layer;
-use testkit::movie::{Folder, Movie, steady};
-
-/// Writes a movie of odd size whose frames differ.
-fn movie(folder: &Folder) -> std::path::PathBuf {
-    folder.movie("odd.mkv", &Movie { size: (175, 99), stamps_ms: steady(50), ..Movie::default() })
-}
+use crate::common::*;
 
 fn window(display: &Display, movie: &Path, queues: &str, layer_options: &[(&str, &str)]) -> Command {
     let mut command = clreel(Some(display));
@@ -23,7 +16,7 @@ fn window(display: &Display, movie: &Path, queues: &str, layer_options: &[(&str,
 #[test]
 fn one_and_two_queues_give_the_same_bytes_on_every_path() {
     let (display, folder) = (Display::start(&[]), Folder::new("queues-bytes"));
-    let movie = movie(&folder);
+    let movie = odd_movie(&folder);
     type Options = &'static [(&'static str, &'static str)];
     let paths: [(Options, &[&str], &str); 3] = [
         (&[("FAKE_GPU", "1"), ("POISON", "1")], &[], "zero-copy"),
@@ -33,26 +26,22 @@ fn one_and_two_queues_give_the_same_bytes_on_every_path() {
     ];
     for (options, arguments, sharing) in paths {
         for queues in ["1", "2"] {
-            let (log, picture, stats) = (folder.file("log"), folder.file("w.png"), folder.file("s.json"));
+            let [log, picture, stats] = ["log", "w.png", "stats.json"].map(|name| folder.file(name));
             let _ = std::fs::remove_file(&log);
             let options = [options, &[("LOG", log.to_str().unwrap())]].concat();
             let mut command = window(&display, &movie, queues, &options);
             command.args(arguments).args(["--unpaced", "--frames", "40"]);
-            command.arg("--save-frame").arg(&picture).arg("--stats").arg(&stats);
-            let stderr = succeed(command);
+            let stderr = succeed(command.arg("--save-frame").arg(&picture).arg("--stats").arg(&stats));
             let case = format!("{options:?}, {queues} queues: {stderr}");
-            let stats = json(&stats);
+            let stats = read_json(&stats);
             assert_eq!(stats["sharing"], sharing, "{case}");
             let frames = presented_frames(&stats);
             let last = frames.last().unwrap().clone();
             assert_eq!(last["variant"], "separable", "{case}");
             // Frames for a GPU are packed by the decoder's thread, except the first ones.
             let packed = frames.iter().filter(|frame| frame["pack"].is_number()).count();
-            if case.contains("FAKE_GPU") {
-                assert!(packed >= 20, "{packed} frames packed; {case}");
-            } else {
-                assert_eq!(packed, 0, "{case}");
-            }
+            let is_gpu = case.contains("FAKE_GPU");
+            assert!(if is_gpu { packed >= 20 } else { packed == 0 }, "{packed} frames packed; {case}");
 
             // Counted before snapshot adds calls to the same log.
             let waits = layer::calls(&log, "clEnqueueBarrierWithWaitList").len();
@@ -61,18 +50,11 @@ fn one_and_two_queues_give_the_same_bytes_on_every_path() {
             command.envs(layer::environment(&options)).arg("snapshot").arg(&movie);
             let at = (last["pts_s"].as_f64().unwrap() + 1e-4).to_string();
             command.args(["--variant", "separable", "--radius", "3", "--device", "0", "--at", &at, "--out"]);
-            succeed({
-                command.arg(&snapshot);
-                command
-            });
+            succeed(command.arg(&snapshot));
             assert!(png(&picture).2 == png(&snapshot).2, "other bytes than snapshot's; {case}");
 
-            if queues == "1" {
-                assert_eq!(waits, 0, "{case}");
-            } else {
-                // On a CPU device the first use of each slot needs no handover.
-                assert!(waits >= 30, "{waits} waits; {case}");
-            }
+            // On a CPU device the first use of each slot needs no handover.
+            assert!(if queues == "1" { waits == 0 } else { waits >= 30 }, "{waits} waits; {case}");
         }
     }
 }
@@ -80,20 +62,14 @@ fn one_and_two_queues_give_the_same_bytes_on_every_path() {
 #[test]
 fn failures_on_either_queue_are_recovered_from() {
     let (display, folder) = (Display::start(&[]), Folder::new("queues-failures"));
-    let movie = movie(&folder);
+    let movie = odd_movie(&folder);
     for plan in ["clEnqueueBarrierWithWaitList:100:-5", "clEnqueueWriteBuffer:150:-36", "clFlush:301:-36"] {
         for arguments in [&[][..], &["--no-sharing"][..]] {
-            let stats = folder.file("s.json");
-            let mut command = window(
-                &display,
-                &movie,
-                "2",
-                &[("FAKE_GPU", "1"), ("FAIL", plan), ("SPARE_THREAD", "builder")],
-            );
-            command.args(arguments).args(["--unpaced", "--frames", "300", "--stats"]).arg(&stats);
-            let stderr = succeed(command);
+            let options = [("FAKE_GPU", "1"), ("FAIL", plan), ("SPARE_THREAD", "builder")];
+            let mut command = window(&display, &movie, "2", &options);
+            let (stats, stderr) = play(command.args(arguments).args(["--unpaced", "--frames", "300"]));
             assert!(stderr.contains("started it anew"), "{plan} {arguments:?}: {stderr}");
-            let last = presented_frames(&json(&stats)).last().unwrap().clone();
+            let last = presented_frames(&stats).last().unwrap();
             assert_eq!(last["variant"], "separable", "{plan} {arguments:?}: {stderr}");
         }
     }

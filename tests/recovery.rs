@@ -2,32 +2,20 @@
 //! sharing, then replaced by another device; at last the movie continues unfiltered. One banner reports that, and is
 //! true. The tests' layer makes the calls fail (`tests/gl_sharing`).
 
-use std::path::PathBuf;
+use std::path::Path;
 
-use crate::common::window::{Display, Session, clip, clreel, json, presented_frames, succeed};
-use serde_json::Value;
-use testkit::layer;
-use testkit::movie::{Folder, Movie, steady};
-use testkit::pair;
-
-fn movie(folder: &Folder) -> PathBuf {
-    folder.movie("odd.mkv", &Movie { size: (175, 99), stamps_ms: steady(50), ..Movie::default() })
-}
+use crate::common::*;
 
 /// Plays a movie filtered by the running sum; returns its statistics and stderr.
-fn play(
-    display: &Display,
-    folder: &Folder,
+fn play_filtered(
     options: &[(&str, &str)],
     environment: &[(&str, &str)],
     arguments: &[&str],
 ) -> (Value, String) {
-    let stats = folder.file("s.json");
-    let mut command = clreel(Some(display));
+    let (display, folder) = (Display::start(&[]), Folder::new("recovery"));
+    let mut command = clreel(Some(&display));
     command.envs(layer::environment(options)).envs(environment.iter().copied());
-    command.arg(movie(folder)).args(["--variant", "running-sum"]).args(arguments).arg("--stats").arg(&stats);
-    let stderr = succeed(command);
-    (json(&stats), stderr)
+    play(command.arg(odd_movie(&folder)).args(["--variant", "running-sum"]).args(arguments))
 }
 
 fn last_variant(stats: &Value) -> &str {
@@ -41,10 +29,9 @@ fn error_count(stderr: &str) -> usize {
 
 #[test]
 fn without_event_times_the_stages_are_unknown() {
-    let (display, folder) = (Display::start(&[]), Folder::new("recovery-times"));
     // Every query of event times fails with CL_PROFILING_INFO_NOT_AVAILABLE.
     let options = [("FAKE_GPU", "1"), ("FAIL", "clGetEventProfilingInfo:1+:-7")];
-    let (stats, stderr) = play(&display, &folder, &options, &[], &["--frames", "12"]);
+    let (stats, stderr) = play_filtered(&options, &[], &["--frames", "12"]);
     assert_eq!((error_count(&stderr), last_variant(&stats)), (0, "running-sum"), "{stderr}");
     let of_filter = |f: &&Value| f["variant"] == "running-sum";
     let frames: Vec<&Value> = presented_frames(&stats).iter().filter(of_filter).collect();
@@ -62,15 +49,10 @@ fn without_event_times_the_stages_are_unknown() {
 
 #[test]
 fn a_device_that_fails_once_in_the_trial_of_a_variant_is_restarted() {
-    let (display, folder) = (Display::start(&[]), Folder::new("recovery-trial"));
-    for plan in [
-        "clCreateBuffer:1:-4",
-        "clEnqueueNDRangeKernel:1:-5",
-        "clCreateKernel:1:-6",
-        "clEnqueueWriteBuffer:1:-36",
-    ] {
+    let failing = ["clCreateBuffer:1:-4", "clCreateKernel:1:-6", "clEnqueueWriteBuffer:1:-36"];
+    for plan in failing.into_iter().chain(["clEnqueueNDRangeKernel:1:-5"]) {
         let options = [("FAKE_GPU", "1"), ("POISON", "1"), ("FAIL", plan)];
-        let (stats, stderr) = play(&display, &folder, &options, &[], &["--frames", "20"]);
+        let (stats, stderr) = play_filtered(&options, &[], &["--frames", "20"]);
         assert!(stderr.contains("failed when 'running-sum' was tried on it"), "{plan}: {stderr}");
         assert!(stderr.contains("started it anew") && error_count(&stderr) == 1, "{plan}: {stderr}");
         assert_eq!(stats["sharing"], "zero-copy", "{plan}: {stderr}");
@@ -80,12 +62,11 @@ fn a_device_that_fails_once_in_the_trial_of_a_variant_is_restarted() {
 
 #[test]
 fn a_build_failure_does_not_restart_the_device() {
-    let (display, folder) = (Display::start(&[]), Folder::new("recovery-compile"));
-    std::fs::create_dir_all(folder.file("box_filter")).unwrap();
-    folder.with("box_filter/05_running_sum.cl", b"this is no kernel\n");
+    let folder = Folder::new("recovery-compile");
+    folder.with("box_filter/05_running_sum.cl", "this is no kernel\n");
     let kernels = folder.file("");
     let environment = [("CLREEL_KERNELS", kernels.to_str().unwrap())];
-    let (stats, stderr) = play(&display, &folder, &[("FAKE_GPU", "1")], &environment, &["--frames", "20"]);
+    let (stats, stderr) = play_filtered(&[("FAKE_GPU", "1")], &environment, &["--frames", "20"]);
     for part in ["05_running_sum.cl", "does not build", "The compiler says"] {
         assert!(stderr.contains(part), "{part}: {stderr}");
     }
@@ -95,19 +76,14 @@ fn a_build_failure_does_not_restart_the_device() {
 
 #[test]
 fn a_device_without_memory_is_replaced_by_another() {
-    let (display, folder) = (Display::start(&[]), Folder::new("recovery-memory"));
     let names = pair::names(clreel(None));
     for (failing, good) in [(0, 1), (1, 0)] {
         let plan = [("FAIL", "clCreateBuffer:1+:-4"), ("FAIL_DEVICE", names[failing].as_str())];
         let options = [&[("FAKE_GPU", "1"), ("POISON", "1")][..], &plan].concat();
         let arguments = ["--device", &names[failing], "--frames", "30"];
-        let (stats, stderr) = play(&display, &folder, &options, &pair::environment(), &arguments);
+        let (stats, stderr) = play_filtered(&options, &pair::environment(), &arguments);
         assert_eq!(stats["device"]["index"], good, "{stderr}");
-        assert_eq!(
-            (last_variant(&stats), &stats["sharing"]),
-            ("running-sum", &"zero-copy".into()),
-            "{stderr}"
-        );
+        assert!(last_variant(&stats) == "running-sum" && stats["sharing"] == "zero-copy", "{stderr}");
         // One banner: the failure, and the device that takes over.
         assert!(stderr.contains("MEM_OBJECT_ALLOCATION_FAILURE") && error_count(&stderr) == 1, "{stderr}");
         assert!(stderr.contains(&format!("clreel goes on with '{}", names[good])), "{stderr}");
@@ -116,89 +92,61 @@ fn a_device_without_memory_is_replaced_by_another() {
 
 #[test]
 fn a_device_that_cannot_be_restarted_is_replaced_by_another() {
-    let (display, folder) = (Display::start(&[]), Folder::new("recovery-other"));
     let names = pair::names(clreel(None));
     // The first context works; the next ones, with and without sharing and on both threads, cannot be created.
     let failing = [2, 3, 4, 5].map(|n| format!("clCreateContext:{n}:-6")).join(",");
     let plan = &format!("clEnqueueNDRangeKernel:900:-5,{failing}");
     let options = [("FAKE_GPU", "1"), ("POISON", "1"), ("FAIL", plan)];
     let arguments = ["--device", &names[1], "--unpaced", "--frames", "450"];
-    let (stats, stderr) = play(&display, &folder, &options, &pair::environment(), &arguments);
+    let (stats, stderr) = play_filtered(&options, &pair::environment(), &arguments);
     assert!(stderr.contains("failed in the middle of a frame"), "{stderr}");
     assert!(stderr.contains(&format!("clreel goes on with '{}", names[0])), "{stderr}");
     assert_eq!(stats["device"]["index"], 0, "{stderr}");
     assert_eq!((last_variant(&stats), &stats["sharing"]), ("running-sum", &"zero-copy".into()), "{stderr}");
 }
 
+/// Starts a window on the bundled clip; the planned calls fail while the file exists.
+fn start<'a>(display: &'a Display, plan: &str, failing: &Path, more: &[&str]) -> Session<'a> {
+    let fails = [("POISON", "1"), ("FAIL", plan), ("FAIL_WHILE", failing.to_str().unwrap())];
+    let mut command = clreel(Some(display));
+    Session::start(display, command.envs(layer::environment(&fails)).arg(clip()).args(more))
+}
+
 #[test]
 fn without_a_working_device_one_banner_reports_unfiltered_playback() {
     let (display, folder) = (Display::start(&[]), Folder::new("recovery-lost"));
     let failing = folder.file("failing");
-    let mut command = clreel(Some(&display));
-    command.envs(layer::environment(&[
-        ("FAKE_GPU", "1"),
-        ("POISON", "1"),
-        ("FAIL", "clEnqueueNDRangeKernel:1+:-5,clFinish:1+:-36"),
-        ("FAIL_WHILE", failing.to_str().unwrap()),
-    ]));
-    command.arg(clip()).args(["--variant", "flat"]);
-    let mut session = Session::start(&display, &mut command);
-    session.wait_for_title("flat");
-    std::fs::write(&failing, "").unwrap();
-    session.wait_for_text("The movie goes on unfiltered");
-    session.wait_for_title("off");
-    let banners = |s: &Session, part: &str| s.texts().iter().filter(|t| t.text.contains(part)).count();
-    assert_eq!(banners(&session, "The OpenCL device '"), 1, "{:?}", session.texts());
-    for untrue in ["goes on with", "anew", "could not be tried"] {
-        assert_eq!(banners(&session, untrue), 0, "{untrue}: {:?}", session.texts());
+    // A kernel argument that cannot be set is a device failure, too; a frame with the same radius sets none.
+    for (plan, key) in
+        [("clEnqueueNDRangeKernel:1+:-5,clFinish:1+:-36", None), ("clSetKernelArg:1+:-5", Some("equal"))]
+    {
+        let mut session = start(&display, plan, &failing, &["--variant", "flat", "--radius", "3"]);
+        session.wait_for_title("flat");
+        std::fs::write(&failing, "").unwrap();
+        key.into_iter().for_each(|key| display.key(key));
+        session.wait_for_text("The movie goes on unfiltered");
+        session.wait_for_title("off");
+        let banners = |s: &Session, part: &str| s.texts().iter().filter(|t| t.text.contains(part)).count();
+        assert_eq!(banners(&session, "The OpenCL device '"), 1, "{:?}", session.texts());
+        for untrue in ["goes on with", "anew", "could not be tried"] {
+            assert_eq!(banners(&session, untrue), 0, "{untrue}: {:?}", session.texts());
+        }
+        // The device works again: the banner disappears, and the chosen variant runs again.
+        std::fs::remove_file(&failing).unwrap();
+        session.display.key("ctrl+d");
+        session.wait_for_end_of("The movie goes on unfiltered");
+        session.wait_for_title("flat");
+        session.press_until_title("4", "vectorized");
+        session.quit();
     }
-    // The device works again: the banner disappears, and the chosen variant runs again.
-    std::fs::remove_file(&failing).unwrap();
-    session.display.key("ctrl+d");
-    session.wait("no banner", |s| !s.shows("The movie goes on unfiltered"));
-    session.wait_for_title("flat");
-    session.press_until_title("4", "vectorized");
-    session.quit();
-}
-
-#[test]
-fn a_kernel_argument_that_cannot_be_set_is_a_device_failure() {
-    let (display, folder) = (Display::start(&[]), Folder::new("recovery-argument"));
-    let failing = folder.file("failing");
-    let mut command = clreel(Some(&display));
-    command.envs(layer::environment(&[
-        ("FAKE_GPU", "1"),
-        ("POISON", "1"),
-        ("FAIL", "clSetKernelArg:1+:-5"),
-        ("FAIL_WHILE", failing.to_str().unwrap()),
-    ]));
-    command.arg(clip()).args(["--variant", "flat", "--radius", "3"]);
-    let mut session = Session::start(&display, &mut command);
-    session.wait_for_title("flat");
-    std::fs::write(&failing, "").unwrap();
-    // A frame with the same radius sets no argument.
-    session.display.key("equal");
-    session.wait_for_text("The movie goes on unfiltered");
-    std::fs::remove_file(&failing).unwrap();
-    session.display.key("ctrl+d");
-    session.wait("no banner", |s| !s.shows("The movie goes on unfiltered"));
-    session.press_until_title("4", "vectorized");
-    session.quit();
 }
 
 #[test]
 fn failing_trials_of_other_variants_share_one_banner_and_can_be_repeated() {
     let (display, folder) = (Display::start(&[]), Folder::new("recovery-others"));
-    let failing = folder.with("failing", b"");
-    let mut command = clreel(Some(&display));
+    let failing = folder.with("failing", "");
     // A device that uses host memory: unfiltered frames are not sent to it.
-    command.envs(layer::environment(&[
-        ("POISON", "1"),
-        ("FAIL", "clCreateBuffer:1+:-4"),
-        ("FAIL_WHILE", failing.to_str().unwrap()),
-    ]));
-    command.arg(clip()).args(["--variant", "off"]);
-    let mut session = Session::start(&display, &mut command);
+    let mut session = start(&display, "clCreateBuffer:1+:-4", &failing, &["--variant", "off"]);
     session.wait_for_text("could not be tried on");
     let banners: Vec<_> =
         session.texts().into_iter().filter(|t| t.text.contains("could not be tried")).collect();

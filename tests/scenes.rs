@@ -1,20 +1,15 @@
 //! The scenes of the window besides the player, on a virtual display. No time is asserted.
 
-use std::path::{Path, PathBuf};
-
-use crate::common::window::{Display, Session, clip, clreel, json, png, presented_frames, succeed};
-use testkit::movie::Folder;
+use crate::common::*;
 
 /// Plays the test card to its end without the overlay; returns its last filtered picture, the screenshot of the window, and
-/// the path of the statistics.
-fn play_card(display: &Display, folder: &Folder, arguments: &[&str]) -> ((usize, Vec<u8>), Vec<u8>, PathBuf) {
-    let (picture, window, stats) = (folder.file("f.png"), folder.file("w.png"), folder.file("s.json"));
-    let settings = folder.file("settings.json");
-    std::fs::write(&settings, r#"{"overlay_visible": false, "hint_seen": true}"#).unwrap();
+/// the statistics.
+fn play_card(display: &Display, folder: &Folder, arguments: &[&str]) -> ((usize, Vec<u8>), Vec<u8>, Value) {
+    let (picture, window) = (folder.file("f.png"), folder.file("w.png"));
+    let settings = folder.with("settings.json", r#"{"overlay_visible": false, "hint_seen": true}"#);
     let mut command = clreel(Some(display));
     command.env("CLREEL_SETTINGS", settings).args(["--scene", "card", "--frames", "12"]).args(arguments);
-    command.arg("--save-frame").arg(&picture).arg("--screenshot").arg(&window).arg("--stats").arg(&stats);
-    succeed(command);
+    let (stats, _) = play(command.arg("--save-frame").arg(&picture).arg("--screenshot").arg(&window));
     let (width, _, bytes) = png(&picture);
     ((width, bytes), png(&window).2, stats)
 }
@@ -22,9 +17,6 @@ fn play_card(display: &Display, folder: &Folder, arguments: &[&str]) -> ((usize,
 fn pixel_at((width, bytes): &(usize, Vec<u8>), x: usize, y: usize) -> [i32; 3] {
     std::array::from_fn(|n| bytes[(y * width + x) * 4 + n].into())
 }
-
-/// The title of the input field for a path.
-const FIELD: &str = "Open a movie";
 
 #[test]
 fn the_test_card_is_filtered_like_a_movie() {
@@ -51,16 +43,13 @@ fn the_test_card_is_filtered_like_a_movie() {
 
     let (blurred, _, stats) = play_card(&display, &folder, &["--variant", "flat", "--radius", "7"]);
     for (n, bar) in bars.into_iter().enumerate() {
-        assert!(
-            near(pixel_at(&blurred, n * 160 + 80, 100), bar.map(|on| on * 191)),
-            "bar {n} is even inside"
-        );
+        let inside = pixel_at(&blurred, n * 160 + 80, 100);
+        assert!(near(inside, bar.map(|on| on * 191)), "bar {n} is even inside");
     }
     let across: Vec<_> = (790..812).rev().map(|x| pixel_at(&blurred, x, 100)[2]).collect();
     assert!(across.is_sorted() && across[11] > 60 && across[11] < 130, "from red to magenta: {across:?}");
     let sharp: Vec<_> = (790..812).map(|x| pixel_at(&plain, x, 100)).collect();
     assert_ne!(sharp[8], pixel_at(&blurred, 798, 100), "the edge is soft");
-    let stats = json(&stats);
     assert_eq!((stats["movie"]["file"].as_str(), stats["presented"].as_u64()), (Some("test card"), Some(12)));
     let frames = presented_frames(&stats);
     assert!(frames.iter().all(|f| f["variant"] == "flat" && f["filter"].as_f64().unwrap() > 0.0));
@@ -69,9 +58,7 @@ fn the_test_card_is_filtered_like_a_movie() {
 #[test]
 fn v_cycles_through_the_scenes_and_keeps_the_movies_position() {
     let display = Display::start(&[]);
-    let mut command = clreel(Some(&display));
-    command.arg(clip()).args(["--variant", "off"]);
-    let mut session = Session::start(&display, &mut command);
+    let mut session = Session::start(&display, clreel(Some(&display)).arg(clip()).args(["--variant", "off"]));
     session.wait_for_title("clip.mp4 - off");
     session.press_until_title("space", "paused");
     let here = session.position().unwrap();
@@ -105,15 +92,12 @@ fn the_test_card_needs_no_movie() {
     let (picture, ..) = play_card(&display, &folder, &["/nowhere/at/all.mp4", "--variant", "off"]);
     assert_eq!(picture.0, 1280);
     let mut command = clreel(Some(&display));
-    command.env("CLREEL_CLIP", folder.file("missing.mp4")).args(["--scene", "card"]);
-    let mut session = Session::start(&display, &mut command);
+    command.env("CLREEL_CLIP", "/nowhere/missing.mp4").args(["--scene", "card"]);
+    let mut session = Session::start(&display, command);
     session.wait_for_title("test card");
     session.wait_for_frames();
     // Opening a movie replaces the card.
-    session.display.key("o");
-    session.wait_for_text(FIELD);
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/clip.mp4");
-    session.display.xdotool(&["type", "--delay", "1", path.to_str().unwrap()]);
+    session.type_path("o", clip().to_str().unwrap());
     session.display.key("Return");
     session.wait_for_title("clip.mp4 - ");
     session.wait_for_frames();
@@ -141,11 +125,8 @@ fn shirts_show_the_filtered_movie() {
     let (plain, again) = (shirt("a.png", &["--variant", "off"]), shirt("b.png", &["--variant", "off"]));
     assert_eq!(count_differing(&plain, &again), 0, "the same figure each time");
     let later = shirt("c.png", &["--variant", "off", "--at", "2"]);
-    assert!(
-        count_differing(&plain, &later) > 500,
-        "{} pixels of another frame",
-        count_differing(&plain, &later)
-    );
+    let differing = count_differing(&plain, &later);
+    assert!(differing > 500, "{differing} pixels of another frame");
     // Only the shirt changes: the floor and the background do not.
     for (x, y) in [(40, 40), (1240, 60), (200, 700)] {
         let at = (y * 1280 + x) * 4;

@@ -2,24 +2,12 @@
 //! (`tests/gl_sharing`): the real code path, without a GPU. The layer overwrites memory that must not be used at the
 //! time, so that a missing acquire or release gives wrong pixels; `tests/gl_sharing.rs` tests that.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
-use crate::common::window::{Display, Session, Text, clip, clreel, json, png, presented_frames, succeed};
+use crate::common::*;
 use box_filter::VariantId;
-use serde_json::Value;
-use testkit::layer;
-use testkit::movie::{Folder, Movie, steady};
 use testkit::native;
-
-/// Writes a small movie of odd size whose frames differ: its planes have other strides than its pictures.
-fn movie(folder: &Folder) -> PathBuf {
-    folder.movie("odd.mkv", &Movie { size: (175, 99), stamps_ms: steady(50), ..Movie::default() })
-}
-
-fn under_layer(command: &mut Command, options: &[(&str, &str)]) {
-    command.envs(layer::environment(options));
-}
 
 /// The window's picture, the picture by `clreel snapshot` for the same frame, the statistics, and stderr.
 struct Pictures {
@@ -40,7 +28,7 @@ struct Setup {
 impl Setup {
     fn new(name: &str) -> Self {
         let (display, folder) = (Display::start(&[]), Folder::new(name));
-        let movie = movie(&folder);
+        let movie = odd_movie(&folder);
         Self { display, folder, movie, frames: 3 }
     }
 
@@ -51,14 +39,11 @@ impl Setup {
         options: &[(&str, &str)],
         more: &[&str],
     ) -> (Vec<u8>, f64, Value, String) {
-        let (picture, stats) = (self.folder.file("w.png"), self.folder.file("w.json"));
+        let picture = self.folder.file("w.png");
         let mut command = clreel(Some(&self.display));
-        under_layer(&mut command, options);
-        command.arg(&self.movie).args(filter_arguments(filter)).args(more);
+        command.envs(layer::environment(options)).arg(&self.movie).args(filter_arguments(filter)).args(more);
         command.args(["--start", "0.4", "--frames", &self.frames.to_string()]);
-        command.arg("--save-frame").arg(&picture).arg("--stats").arg(&stats);
-        let stderr = succeed(command);
-        let stats = json(&stats);
+        let (stats, stderr) = play(command.arg("--save-frame").arg(&picture));
         // The frame on the screen at the end.
         let at = presented_frames(&stats).last().unwrap()["pts_s"].as_f64().unwrap();
         (png(&picture).2, at, stats, stderr)
@@ -68,10 +53,9 @@ impl Setup {
     fn snapshot(&self, filter: (&str, &str), options: &[(&str, &str)], at: f64) -> Vec<u8> {
         let snapshot = self.folder.file("s.png");
         let mut command = clreel(None);
-        under_layer(&mut command, options);
-        command.arg("snapshot").arg(&self.movie).args(filter_arguments(filter));
-        command.args(["--at", &(at + 1e-4).to_string()]).arg("--out").arg(&snapshot);
-        succeed(command);
+        command.envs(layer::environment(options)).arg("snapshot").arg(&self.movie);
+        command.args(filter_arguments(filter)).args(["--at", &(at + 1e-4).to_string()]);
+        succeed(command.arg("--out").arg(&snapshot));
         png(&snapshot).2
     }
 
@@ -85,7 +69,8 @@ fn filter_arguments<'a>((variant, radius): (&'a str, &'a str)) -> [&'a str; 6] {
     ["--variant", variant, "--radius", radius, "--device", "0"]
 }
 
-/// Half of the variants, with radii up to one larger than a third of the picture's height, under GLX and EGL.
+/// Half of the variants, with radii up to one larger than a third of the picture's height, under GLX, and with two of them under EGL,
+/// which makes another context and no other picture.
 fn compare_with_snapshot(half: usize) {
     let setup = Setup::new(&format!("sharing-bytes-{half}"));
     let options = [("POISON", "1"), ("FAKE_GPU", "1")];
@@ -94,19 +79,15 @@ fn compare_with_snapshot(half: usize) {
         let radii: &[&str] = if variant == "off" { &["0"] } else { &["0", "1", "9", "31"] };
         for radius in radii {
             let mut right: Option<(f64, Vec<u8>)> = None;
-            for gl in ["glx", "egl"] {
+            let apis = if ["0", "9"].contains(radius) { &["glx", "egl"][..] } else { &["glx"] };
+            for &gl in apis {
                 let (filter, more) = ((variant, *radius), ["--gl", gl]);
                 let (window, at, stats, stderr) = setup.play(filter, &options, &more);
                 let case = format!("{variant}, r={radius}, {gl}");
                 // Variants without OpenCL may finish before a device is ready.
                 let needs_device = !id.back_end().does_without_opencl();
-                if needs_device {
-                    assert_eq!(
-                        stats["sharing"], "zero-copy",
-                        "{case}: {}; {stderr}",
-                        stats["sharing_reason"]
-                    );
-                }
+                let shares = stats["sharing"] == "zero-copy";
+                assert!(shares || !needs_device, "{case}: {}; {stderr}", stats["sharing_reason"]);
                 // Both runs show the same frame, unless one of them dropped some.
                 let known = right.take().filter(|(before, _)| *before == at);
                 let wanted = known.map_or_else(|| setup.snapshot(filter, &options, at), |(_, right)| right);
@@ -162,32 +143,27 @@ fn textures_are_shared_under_egl_and_without_the_listed_extension() {
 #[test]
 fn if_the_sharing_test_fails_frames_are_copied_with_the_reason() {
     let setup = Setup::new("sharing-not");
-    type Options<'a> = Vec<(&'a str, &'a str)>;
-    let cases: [(Options, &[&str], &str); 4] = [
-        (vec![("NO_INTEROP_EGL", "1")], &["--gl", "egl"], "no OpenCL context"),
-        (vec![("FAIL", "clCreateFromGLTexture:1+:-59")], &[], "does not share"),
-        (vec![("FAIL", "clEnqueueAcquireGLObjects:1+:-5")], &[], "handing a texture to OpenCL"),
-        (vec![], &["--no-sharing"], "--no-sharing"),
+    let log = setup.folder.file("log");
+    type Options<'a> = &'a [(&'a str, &'a str)];
+    let cases: [(Options, &[&str], &str, &str); 6] = [
+        (&[("NO_INTEROP_EGL", "1")], &["--gl", "egl"], "flat", "no OpenCL context"),
+        (&[("FAIL", "clCreateFromGLTexture:1+:-59")], &[], "flat", "does not share"),
+        (&[("FAIL", "clEnqueueAcquireGLObjects:1+:-5")], &[], "flat", "handing a texture to OpenCL"),
+        (&[("NO_IMAGES", "1")], &[], "flat", ""),
+        (&[], &["--no-sharing"], "flat", "--no-sharing"),
+        // The device converts the unfiltered movie.
+        (&[], &["--no-sharing"], "off", "--no-sharing"),
     ];
-    for (options, more, reason) in cases {
-        let options = [options, vec![("FAKE_GPU", "1")]].concat();
-        let seen = setup.play_and_snapshot(("flat", "2"), &options, more);
+    for (options, more, variant, reason) in cases {
+        let _ = std::fs::remove_file(&log);
+        let options = [options, &[("FAKE_GPU", "1"), ("LOG", log.to_str().unwrap())]].concat();
+        let seen = setup.play_and_snapshot((variant, "2"), &options, more);
         assert_eq!(seen.stats["sharing"], "copy");
         let said = seen.stats["sharing_reason"].as_str().unwrap();
         assert!(said.contains(reason), "{options:?}: {said}");
         assert!(seen.window == seen.snapshot, "{options:?}: other bytes than snapshot's");
+        assert!(layer::calls(&log, "clEnqueueReadBuffer").len() >= 3, "{options:?}: {}", seen.stderr);
     }
-}
-
-#[test]
-fn without_sharing_the_device_converts_the_unfiltered_movie() {
-    let setup = Setup::new("sharing-off");
-    let log = setup.folder.file("log");
-    let options = [("FAKE_GPU", "1"), ("LOG", log.to_str().unwrap())];
-    let seen = setup.play_and_snapshot(("off", "0"), &options, &["--no-sharing"]);
-    assert_eq!(seen.stats["sharing"], "copy");
-    assert!(seen.window == seen.snapshot, "other bytes than snapshot's");
-    assert!(layer::calls(&log, "clEnqueueReadBuffer").len() >= 3, "{}", seen.stderr);
 }
 
 #[test]
@@ -202,96 +178,72 @@ fn a_cpu_device_with_memory_of_its_own_gets_copies() {
         assert!(seen.window == seen.snapshot, "{variant}: other bytes than snapshot's");
         // A frame is copied to the host, or mapped in place.
         let bytes = format!("bytes={}", 175 * 99 * 4);
-        let count = |function| {
-            layer::calls(&log, function)
-                .iter()
-                .filter(|line| line.split(' ').any(|word| word == bytes))
-                .count()
-        };
-        let (read, mapped) = (count("clEnqueueReadBuffer"), count("clEnqueueMapBuffer"));
+        let has_size = |line: &&String| line.split(' ').any(|word| word == bytes);
+        let [read, mapped] = ["clEnqueueReadBuffer", "clEnqueueMapBuffer"]
+            .map(|function| layer::calls(&log, function).iter().filter(has_size).count());
         let (more, less) = if own == "1" { (read, mapped) } else { (mapped, read) };
-        assert!(
-            more >= setup.frames && more > 2 * less,
-            "{variant}, {own}: {read} read, {mapped} mapped; {}",
-            seen.stderr
-        );
+        let case = format!("{variant}, {own}: {read} read, {mapped} mapped; {}", seen.stderr);
+        assert!(more >= setup.frames && more > 2 * less, "{case}");
     }
 }
 
 #[test]
 fn shared_frames_are_not_read_back_to_the_host() {
     let (display, folder) = (Display::start(&[]), Folder::new("sharing-log"));
-    let movie = movie(&folder);
-    let run = |more: &[&str]| {
-        let log = folder.file("log");
+    let movie = odd_movie(&folder);
+    let log = folder.file("log");
+    // Returns the number of reads of a frame's size: the sharing test and most checks of conversions read other sizes.
+    let count_reads = |more: &[&str]| {
         let _ = std::fs::remove_file(&log);
         let mut command = clreel(Some(&display));
-        under_layer(&mut command, &[("FAKE_GPU", "1"), ("LOG", log.to_str().unwrap())]);
-        command.arg(&movie).args(["--variant", "running-sum", "--frames", "45"]).args(more);
-        succeed(command);
-        log
+        command.envs(layer::environment(&[("FAKE_GPU", "1"), ("LOG", log.to_str().unwrap())]));
+        succeed(command.arg(&movie).args(["--variant", "running-sum", "--frames", "45"]).args(more));
+        let calls = ["clEnqueueReadBuffer", "clEnqueueReadImage", "clEnqueueMapImage"]
+            .map(|function| layer::calls(&log, function));
+        calls.concat().iter().filter(|line| line.split(' ').any(|word| word == "bytes=69300")).count()
     };
-    let reads = |log: &Path| {
-        let all = ["clEnqueueReadBuffer", "clEnqueueReadImage", "clEnqueueMapImage"];
-        // Reads of a frame's size: the sharing test and most checks of conversions read other sizes.
-        let frames = |line: &&String| line.split(' ').any(|word| word == "bytes=69300");
-        all.iter().map(|function| layer::calls(log, function).iter().filter(frames).count()).sum::<usize>()
-    };
-    let log = run(&[]);
     // In spare time each conversion is checked once on a whole picture; that count does not depend on the number of frames.
-    assert!(reads(&log) <= 4, "{}", std::fs::read_to_string(&log).unwrap());
-    let (acquired, released) = (
-        layer::calls(&log, "clEnqueueAcquireGLObjects").len(),
-        layer::calls(&log, "clEnqueueReleaseGLObjects").len(),
-    );
+    assert!(count_reads(&[]) <= 4, "{}", std::fs::read_to_string(&log).unwrap());
+    let [acquired, released] = ["clEnqueueAcquireGLObjects", "clEnqueueReleaseGLObjects"]
+        .map(|function| layer::calls(&log, function).len());
     assert!(acquired >= 45 && acquired == released, "{acquired} acquired, {released} released");
     layer::assert_no_misuse(&log, "");
     // The same count finds the copies of the path without sharing.
-    assert!(reads(&run(&["--no-sharing"])) >= 45);
-}
-
-/// Resizes the window, changes variants, and changes the device.
-fn change_all(gl: &str) {
-    let (display, folder) = (Display::start(&[]), Folder::new(&format!("sharing-live-{gl}")));
-    let log = folder.file("log");
-    let mut command = clreel(Some(&display));
-    under_layer(&mut command, &[("FAKE_GPU", "1"), ("POISON", "1"), ("LOG", log.to_str().unwrap())]);
-    let stats = folder.file("s.json");
-    command.arg(clip()).args(["--gl", gl, "--stats"]).arg(&stats);
-    let mut session = Session::start(&display, &mut command);
-    session.wait_for_title("running-sum");
-    session.resize(700, 500);
-    session.press_until_title("4", "vectorized");
-    // With one device, Ctrl+D restarts it.
-    let acquired = || layer::calls(&log, "clEnqueueAcquireGLObjects").len();
-    let before = acquired();
-    session.display.key("ctrl+d");
-    session.wait("frames of the new context", |_| acquired() > before + 20);
-    session.wait_for_title("vectorized");
-    session.resize(900, 400);
-    session.press_until_title("3", "flat");
-    session.press_until_title("0", "off");
-    session.quit();
-    let stats = json(&stats);
-    assert_eq!(stats["sharing"], "zero-copy", "{}", stats["sharing_reason"]);
-    layer::assert_no_misuse(&log, "");
+    assert!(count_reads(&["--no-sharing"]) >= 45);
 }
 
 #[test]
-fn the_shared_window_resizes_changes_variants_and_devices_under_glx() {
-    change_all("glx");
-}
-
-#[test]
-fn the_shared_window_resizes_changes_variants_and_devices_under_egl() {
-    change_all("egl");
+fn the_shared_window_resizes_changes_variants_and_devices() {
+    for gl in ["glx", "egl"] {
+        let (display, folder) = (Display::start(&[]), Folder::new("sharing-live"));
+        let log = folder.file("log");
+        let options = [("FAKE_GPU", "1"), ("POISON", "1"), ("LOG", log.to_str().unwrap())];
+        let mut command = clreel(Some(&display));
+        command.envs(layer::environment(&options)).arg(clip()).args(["--gl", gl]);
+        let mut session = Session::with_stats(&display, command);
+        session.wait_for_title("running-sum");
+        session.resize(700, 500);
+        session.press_until_title("4", "vectorized");
+        // With one device, Ctrl+D restarts it.
+        let acquired = || layer::calls(&log, "clEnqueueAcquireGLObjects").len();
+        let before = acquired();
+        session.display.key("ctrl+d");
+        session.wait("frames of the new context", |_| acquired() > before + 20);
+        session.wait_for_title("vectorized");
+        session.resize(900, 400);
+        session.press_until_title("3", "flat");
+        session.press_until_title("0", "off");
+        let stats = session.stats();
+        assert_eq!(stats["sharing"], "zero-copy", "{}", stats["sharing_reason"]);
+        layer::assert_no_misuse(&log, "");
+    }
 }
 
 #[test]
 fn opengl_is_waited_for_before_each_handover() {
     const FRAMES: usize = 15;
     let (display, folder) = (Display::start(&[]), Folder::new("sharing-waits"));
-    let movie = movie(&folder);
+    let movie = odd_movie(&folder);
     let watch = native::shared_library("clreel_gl_watch", "gl_watch", &["watch.c"], &["-ldl"]);
     for (gl, expire) in [("glx", false), ("egl", true)] {
         let log = folder.file("log");
@@ -299,14 +251,13 @@ fn opengl_is_waited_for_before_each_handover() {
         // cl_khr_gl_event synchronises on a thread with a current context only, which the device's thread does not have.
         let options = [("FAKE_GPU", "1"), ("POISON", "1"), ("GL_EVENT", "1")];
         let mut command = clreel(Some(&display));
-        under_layer(&mut command, &[&options[..], &[("LOG", log.to_str().unwrap())]].concat());
-        command.env("LD_PRELOAD", &watch).env("WATCH_LOG", &log);
-        if expire {
-            command.env("WATCH_EXPIRE", "1");
-        }
+        command.envs(layer::environment(&[&options[..], &[("LOG", log.to_str().unwrap())]].concat()));
+        command
+            .env("LD_PRELOAD", &watch)
+            .env("WATCH_LOG", &log)
+            .envs(expire.then_some(("WATCH_EXPIRE", "1")));
         command.arg(&movie).args(["--variant", "flat", "--radius", "2", "--gl", gl, "--unpaced"]);
-        command.args(["--frames", &FRAMES.to_string()]);
-        succeed(command);
+        succeed(command.args(["--frames", &FRAMES.to_string()]));
         let log = std::fs::read_to_string(&log).unwrap();
         // For each handover to OpenCL: true if clreel has waited for OpenGL since the one before.
         let (mut waited, mut handovers, mut fences) = (false, Vec::new(), 0);
@@ -332,33 +283,23 @@ fn opengl_is_waited_for_before_each_handover() {
     }
 }
 
-/// Makes PoCL offer two devices.
-const TWO_DEVICES: (&str, &str) = ("POCL_DEVICES", "pthread basic");
-
-/// Returns the names of all devices with [`TWO_DEVICES`].
-fn two_devices() -> Vec<String> {
-    let mut list = clreel(None);
-    under_layer(list.env(TWO_DEVICES.0, TWO_DEVICES.1), &[]);
-    let output = list.args(["devices", "--json"]).output().unwrap();
-    let list: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let devices = list["devices"].as_array().unwrap().iter();
-    let names: Vec<_> = devices.map(|device| device["name"].as_str().unwrap().to_owned()).collect();
-    assert!(names.len() >= 2, "PoCL gives two devices: {names:?}");
-    names
+/// Returns the names of two devices.
+fn two_devices() -> [String; 2] {
+    let mut command = clreel(None);
+    command.envs(layer::environment(&[]));
+    pair::names(command)
 }
 
 #[test]
 fn the_graphics_card_that_drives_the_window_is_selected() {
     let (display, folder) = (Display::start(&[]), Folder::new("sharing-driving"));
-    let movie = movie(&folder);
+    let movie = odd_movie(&folder);
     let names = two_devices();
     let taken = |options: &[(&str, &str)], more: &[&str]| {
-        let stats = folder.file("s.json");
         let mut command = clreel(Some(&display));
-        under_layer(command.env(TWO_DEVICES.0, TWO_DEVICES.1), options);
-        command.arg(&movie).args(["--variant", "flat", "--frames", "2", "--stats"]).arg(&stats).args(more);
-        succeed(command);
-        json(&stats)["device"]["name"].as_str().unwrap().to_owned()
+        command.envs(pair::environment()).envs(layer::environment(options)).arg(&movie);
+        let (stats, _) = play(command.args(["--variant", "flat", "--frames", "2"]).args(more));
+        stats["device"]["name"].as_str().unwrap().to_owned()
     };
     // A driver that cannot tell: the best device.
     let best = taken(&[("FAKE_GPU", "1"), ("DRIVING_DEVICE", "none of them")], &[]);
@@ -379,7 +320,7 @@ fn the_graphics_card_that_drives_the_window_is_selected() {
 #[test]
 fn a_crash_in_the_query_for_the_opengl_device_does_not_prevent_sharing() {
     let (display, folder) = (Display::start(&[]), Folder::new("sharing-question"));
-    let movie = movie(&folder);
+    let movie = odd_movie(&folder);
     let dies = "clGetGLContextInfoKHR:1+:crash";
     let refused = format!("{dies},clEnqueueAcquireGLObjects:1+:-59");
     for (plan, hidden, reason) in [
@@ -390,24 +331,16 @@ fn a_crash_in_the_query_for_the_opengl_device_does_not_prevent_sharing() {
     ] {
         // Twice: the second window reads the cache of the first one.
         for start in 0..2 {
-            let stats = folder.file("s.json");
             let mut command = clreel(Some(&display));
             let options = [("FAKE_GPU", "1"), ("FAIL", plan), ("HIDE_EXTENSION", hidden)];
-            under_layer(command.env(TWO_DEVICES.0, TWO_DEVICES.1), &options);
+            command.envs(pair::environment()).envs(layer::environment(&options));
             command.env("XDG_CACHE_HOME", folder.file(&format!("cache-{}-{hidden}", plan.len())));
-            command.arg(&movie).args(["--variant", "flat", "--frames", "2", "--stats"]).arg(&stats);
-            succeed(command);
-            let stats = json(&stats);
+            let (stats, _) = play(command.arg(&movie).args(["--variant", "flat", "--frames", "2"]));
             let said = stats["sharing_reason"].as_str().unwrap_or_default();
             assert_eq!(stats["sharing"] == "zero-copy", reason.is_empty(), "{plan} {hidden} {start}: {said}");
             assert!(said.contains(reason), "{plan} {hidden} {start}: {said}");
         }
     }
-}
-
-/// Returns the last texts of the overlay of a clreel that has ended.
-fn read_texts(file: &Path) -> Vec<Text> {
-    serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap()
 }
 
 /// Returns true if a text with this part lies inside a window of 1280 by 720 pixels.
@@ -416,114 +349,83 @@ fn is_on_screen(texts: &[Text], part: &str) -> bool {
     texts.iter().any(|t| t.text.contains(part) && t.width > 0.0 && inside(t))
 }
 
-/// Runs a window in which calls fail as planned; returns its last texts, its statistics, and stderr.
+/// Runs a window in which calls fail as planned, with the filter again at the end; requires these words on stderr and on the
+/// screen, and returns the statistics.
 fn play_with_failures(
     mut command: Command,
     folder: &Folder,
     options: &[(&str, &str)],
-) -> (Vec<Text>, Value, String) {
-    let (stats, shown) = (folder.file("s.json"), folder.file("texts.json"));
+    words: &[&str],
+) -> Value {
+    let shown = folder.file("texts.json");
     let _ = std::fs::remove_file(&shown);
-    under_layer(&mut command, &[&[("FAKE_GPU", "1"), ("POISON", "1")], options].concat());
-    command
-        .env("CLREEL_TEXTS", &shown)
-        .args(["--variant", "running-sum", "--unpaced", "--stats"])
-        .arg(&stats);
-    let stderr = succeed(command);
-    (read_texts(&shown), json(&stats), stderr)
+    command.envs(layer::environment(&[&[("FAKE_GPU", "1"), ("POISON", "1")], options].concat()));
+    let arguments = ["--variant", "running-sum", "--unpaced"];
+    let (stats, stderr) = play(command.env("CLREEL_TEXTS", &shown).arg(odd_movie(folder)).args(arguments));
+    let shown: Vec<Text> = serde_json::from_value(read_json(&shown)).unwrap();
+    for word in words {
+        assert!(stderr.contains(word), "{options:?}, '{word}': {stderr}");
+        assert!(is_on_screen(&shown, word), "{options:?}: '{word}' is not on the screen: {shown:?}");
+    }
+    let last = presented_frames(&stats).last().unwrap();
+    assert_eq!(last["variant"], "running-sum", "{options:?}: {stderr}");
+    stats
 }
 
 #[test]
 fn failures_during_a_frame_are_recovered_from() {
     let (display, folder) = (Display::start(&[]), Folder::new("sharing-failures"));
-    let movie = movie(&folder);
-    let calls =
-        ["clEnqueueNDRangeKernel:200", "clEnqueueAcquireGLObjects:100", "clEnqueueReleaseGLObjects:100"];
-    let mut cases = Vec::new();
     // Each code by one of the calls, since all of them are recovered from in one way.
-    for ((code, name), call) in [
-        (-4, "CL_MEM_OBJECT_ALLOCATION_FAILURE"),
-        (-5, "CL_OUT_OF_RESOURCES"),
-        (-36, "CL_INVALID_COMMAND_QUEUE"),
-        (-59, "CL_INVALID_OPERATION"),
-        (-1000, "CL_INVALID_GL_SHAREGROUP_REFERENCE_KHR"),
-    ]
-    .into_iter()
-    .zip(calls.iter().cycle())
-    {
-        cases.push((format!("{call}:{code}"), name, "started it anew", "zero-copy"));
-    }
     for (plan, name) in [
+        ("clEnqueueNDRangeKernel:200:-4", "CL_MEM_OBJECT_ALLOCATION_FAILURE"),
+        ("clEnqueueAcquireGLObjects:100:-5", "CL_OUT_OF_RESOURCES"),
+        ("clEnqueueReleaseGLObjects:100:-36", "CL_INVALID_COMMAND_QUEUE"),
+        ("clEnqueueNDRangeKernel:200:-59", "CL_INVALID_OPERATION"),
+        ("clEnqueueAcquireGLObjects:100:-1000", "CL_INVALID_GL_SHAREGROUP_REFERENCE_KHR"),
         ("clEnqueueWriteBuffer:100:-36", "CL_INVALID_COMMAND_QUEUE"),
         ("clEnqueueWriteBuffer:100:-4", "CL_MEM_OBJECT_ALLOCATION_FAILURE"),
         ("clFlush:100:-36", "CL_INVALID_COMMAND_QUEUE"),
         ("clEnqueueBarrierWithWaitList:100:-5", "CL_OUT_OF_RESOURCES"),
+        ("clEnqueueAcquireGLObjects:100+:-59", "CL_INVALID_OPERATION"),
     ] {
-        cases.push((plan.to_owned(), name, "started it anew", "zero-copy"));
-    }
-    let forever = "clEnqueueAcquireGLObjects:100+:-59".to_owned();
-    cases.push((forever, "CL_INVALID_OPERATION", "copies each frame", "copy"));
-    for (plan, name, said, sharing) in cases {
+        let (said, sharing) =
+            if plan.contains('+') { ("copies each frame", "copy") } else { ("started it anew", "zero-copy") };
         let mut command = clreel(Some(&display));
-        command.arg(&movie).args(["--device", "0", "--frames", "200"]);
+        command.args(["--device", "0", "--frames", "200"]);
         // How many calls check programs before and during the first frames depends on the machine's speed.
-        let options = [("FAIL", plan.as_str()), ("SPARE_THREAD", "builder")];
-        let (shown, stats, stderr) = play_with_failures(command, &folder, &options);
-        for part in ["failed in the middle of a frame", name, said] {
-            assert!(stderr.contains(part), "{plan}, '{part}': {stderr}");
-            assert!(is_on_screen(&shown, part), "{plan}: '{part}' is not on the screen: {shown:?}");
-        }
-        assert_eq!(stats["sharing"], sharing, "{plan}: {stderr}");
-        assert_eq!(stats["device"]["index"], 0, "{plan}: {stderr}");
-        // The filter runs again at the end.
-        let last = presented_frames(&stats).last().unwrap().clone();
-        assert_eq!(last["variant"], "running-sum", "{plan}: {stderr}");
+        let options = [("FAIL", plan), ("SPARE_THREAD", "builder")];
+        let words = ["failed in the middle of a frame", name, said];
+        let stats = play_with_failures(command, &folder, &options, &words);
+        assert_eq!((&stats["sharing"], &stats["device"]["index"]), (&sharing.into(), &0.into()), "{plan}");
     }
 }
 
 #[test]
 fn a_device_that_keeps_failing_is_replaced_by_another() {
     let (display, folder) = (Display::start(&[]), Folder::new("sharing-other"));
-    let movie = movie(&folder);
     let names = two_devices();
     for (failing, plan) in [(0, "clFlush:100+:-36"), (1, "clFlush:300+:-5")] {
         let other = &names[1 - failing];
         let mut command = clreel(Some(&display));
-        command.env(TWO_DEVICES.0, TWO_DEVICES.1);
-        command.arg(&movie).args(["--device", &failing.to_string(), "--frames", "300"]);
+        command.envs(pair::environment()).args(["--device", &failing.to_string(), "--frames", "300"]);
         let options = [("FAIL", plan), ("FAIL_DEVICE", names[failing].as_str())];
-        let (shown, stats, stderr) = play_with_failures(command, &folder, &options);
-        let said = format!("clreel goes on with '{other}'");
-        assert!(stderr.contains(&said), "{plan}: {stderr}");
-        assert!(is_on_screen(&shown, &said), "{plan}: not on the screen: {shown:?}");
-        assert_eq!(stats["device"]["name"], other.as_str(), "{plan}: {stderr}");
-        assert_eq!(stats["sharing"], "zero-copy", "{plan}: {stderr}");
-        let last = presented_frames(&stats).last().unwrap().clone();
-        assert_eq!(last["variant"], "running-sum", "{plan}: {stderr}");
+        let words = format!("clreel goes on with '{other}'");
+        let stats = play_with_failures(command, &folder, &options, &[&words]);
+        assert_eq!(stats["device"]["name"], other.as_str(), "{plan}");
+        assert_eq!(stats["sharing"], "zero-copy", "{plan}");
     }
 }
 
 #[test]
 fn without_device_memory_the_movie_plays_unfiltered() {
     let (display, folder) = (Display::start(&[]), Folder::new("sharing-memory"));
-    let movie = movie(&folder);
+    let movie = odd_movie(&folder);
     // From the first buffer on, and from the buffers of frames on, which follow those of trials.
     for plan in ["clCreateBuffer:1+:-4", "clCreateBuffer:8+:-4"] {
-        let stats = folder.file("s.json");
         let mut command = clreel(Some(&display));
-        under_layer(&mut command, &[("FAKE_GPU", "1"), ("FAIL", plan)]);
-        command.arg(&movie).args(["--variant", "running-sum", "--frames", "45", "--stats"]).arg(&stats);
-        let stderr = succeed(command);
+        command.envs(layer::environment(&[("FAKE_GPU", "1"), ("FAIL", plan)])).arg(&movie);
+        let (stats, stderr) = play(command.args(["--variant", "running-sum", "--frames", "45"]));
         assert!(stderr.contains("CL_MEM_OBJECT_ALLOCATION_FAILURE"), "{plan}: {stderr}");
-        let last = presented_frames(&json(&stats)).last().unwrap().clone();
-        assert_eq!(last["variant"], "off", "{plan}: {stderr}");
+        assert_eq!(presented_frames(&stats).last().unwrap()["variant"], "off", "{plan}: {stderr}");
     }
-}
-
-#[test]
-fn a_device_without_images_filters_with_buffers_and_copies() {
-    let setup = Setup::new("sharing-images");
-    let seen = setup.play_and_snapshot(("flat", "2"), &[("FAKE_GPU", "1"), ("NO_IMAGES", "1")], &[]);
-    assert_eq!(seen.stats["sharing"], "copy");
-    assert!(seen.window == seen.snapshot);
 }

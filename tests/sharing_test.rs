@@ -5,11 +5,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::window::{Display, Session, clip, clreel, json, presented_frames, run, succeed};
-use serde_json::Value;
-use testkit::layer;
-use testkit::movie::Folder;
-use testkit::pair;
+use crate::common::*;
 
 const CRASH: &str = "clEnqueueAcquireGLObjects:1:crash";
 
@@ -22,13 +18,8 @@ fn window(display: &Display, cache: &Path, options: &[(&str, &str)], arguments: 
 }
 
 /// Plays 20 filtered frames and returns `sharing` and `sharing_reason` of the statistics, and stderr.
-fn play_20_frames(folder: &Folder, mut command: Command) -> (String, String, String) {
-    let stats = folder.file("s.json");
-    let stderr = succeed({
-        command.args(["--frames", "20", "--stats"]).arg(&stats);
-        command
-    });
-    let stats: Value = json(&stats);
+fn play_20_frames(mut command: Command) -> (String, String, String) {
+    let (stats, stderr) = play(command.args(["--frames", "20"]));
     let last = presented_frames(&stats).last().unwrap();
     assert_eq!(last["variant"], "flat", "{stderr}");
     let text = |key: &str| stats[key].as_str().unwrap().to_owned();
@@ -46,12 +37,12 @@ fn a_crash_or_hang_in_the_sharing_test_falls_back_to_copies() {
     ] {
         let cache = folder.file(plan);
         let options = [("FAKE_GPU", "1"), ("FAIL", plan)];
-        let (sharing, reason, stderr) = play_20_frames(&folder, window(&display, &cache, &options, &[]));
+        let (sharing, reason, stderr) = play_20_frames(window(&display, &cache, &options, &[]));
         assert_eq!(sharing, "copy", "{plan}: {stderr}");
         assert!(reason.contains("the driver ") && reason.contains(why), "{plan}: {reason}");
         // A failure is not cached: the driver may be fixed by the next start.
         let mended = window(&display, &cache, &[("FAKE_GPU", "1")], &[]);
-        let (sharing, reason, stderr) = play_20_frames(&folder, mended);
+        let (sharing, reason, stderr) = play_20_frames(mended);
         assert_eq!(sharing, "zero-copy", "{plan}: {reason} {stderr}");
     }
 }
@@ -62,23 +53,21 @@ fn the_panel_shows_for_each_device_if_it_shares_or_why_not() {
     let names = pair::names(clreel(None));
     // Two graphics cards: clreel queries which one drives the window, but not from the driver that crashes.
     let options = [("FAKE_GPU", "1"), ("FAIL", CRASH), ("FAIL_DEVICE", names[1].as_str())];
-    let mut command = window(&display, &folder.file("cache"), &options, &["--device", &names[0]]);
-    command.envs(pair::environment());
-    let mut session = Session::start(&display, &mut command);
-    session.wait_for_title("flat");
-    session.choose("Devices");
+    let start = |options: &[(&str, &str)], arguments: &[&str]| {
+        let mut command = window(&display, &folder.file("cache"), options, arguments);
+        let mut session = Session::start(&display, command.envs(pair::environment()));
+        session.wait_for_title("flat");
+        session.choose("Devices");
+        session
+    };
+    let mut session = start(&options, &["--device", &names[0]]);
     session.wait_for_text("Shares textures with OpenGL");
-    session.wait_for_text(
-        "Frames are copied to OpenGL: the driver crashed in the sandbox (SIGABRT) in the test",
-    );
+    let crashed = "Frames are copied to OpenGL: the driver crashed in the sandbox (SIGABRT) in the test";
+    session.wait_for_text(crashed);
     assert!(!session.shows("being tested in a child process"), "{:?}", session.texts());
     session.quit();
     // With --no-sharing nothing is tested.
-    let mut command = window(&display, &folder.file("cache"), &[("FAKE_GPU", "1")], &["--no-sharing"]);
-    command.envs(pair::environment());
-    let mut session = Session::start(&display, &mut command);
-    session.wait_for_title("flat");
-    session.choose("Devices");
+    let mut session = start(&[("FAKE_GPU", "1")], &["--no-sharing"]);
     session.wait("both lines", |s| {
         s.texts().iter().filter(|t| t.text.ends_with("OpenGL: --no-sharing was given")).count() == 2
     });
@@ -98,19 +87,15 @@ fn a_passed_sharing_test_is_cached_until_sharing_crashes_in_a_window() {
     };
     let options = |plan| [("FAKE_GPU", "1"), ("LOG", log.to_str().unwrap()), ("FAIL", plan)];
     let frames = |plan| window(&display, &cache, &options(plan), &[]);
-    assert_eq!(play_20_frames(&folder, frames("")).0, "zero-copy");
+    assert_eq!(play_20_frames(frames("")).0, "zero-copy");
     assert!(cache.join("clreel/sharing.json").exists());
     assert_eq!(tests(), 2, "in a child, then in the window");
-    assert_eq!(play_20_frames(&folder, frames("")).0, "zero-copy");
+    assert_eq!(play_20_frames(frames("")).0, "zero-copy");
     assert_eq!(tests(), 1, "asked again");
     // The driver passed the test before, and now crashes in the window. The next start tests it again.
-    let (code, stderr) = run({
-        let mut command = frames(CRASH);
-        command.args(["--frames", "20"]);
-        command
-    });
+    let (code, stderr) = run(frames(CRASH).args(["--frames", "20"]));
     assert_eq!(code, None, "{stderr}");
-    let (sharing, reason, stderr) = play_20_frames(&folder, frames(CRASH));
+    let (sharing, reason, stderr) = play_20_frames(frames(CRASH));
     assert!(sharing == "copy" && reason.contains("SIGABRT"), "{reason} {stderr}");
 }
 
@@ -120,12 +105,11 @@ fn an_unusable_cache_of_sharing_tests_is_ignored() {
     let options = [("FAKE_GPU", "1"), ("POISON", "1")];
     let file = folder.with("file", b"");
     // Other libraries that have a cache there may print warnings.
-    let (sharing, _, stderr) = play_20_frames(&folder, window(&display, &file, &options, &[]));
+    let (sharing, _, stderr) = play_20_frames(window(&display, &file, &options, &[]));
     assert!(sharing == "zero-copy" && !stderr.contains("sharing.json"), "{stderr}");
     let damaged = folder.file("damaged");
-    std::fs::create_dir_all(damaged.join("clreel")).unwrap();
-    std::fs::write(damaged.join("clreel/sharing.json"), "{\"schema\":1,\"devices\":[{").unwrap();
-    let (sharing, _, stderr) = play_20_frames(&folder, window(&display, &damaged, &options, &[]));
+    folder.with("damaged/clreel/sharing.json", "{\"schema\":1,\"devices\":[{");
+    let (sharing, _, stderr) = play_20_frames(window(&display, &damaged, &options, &[]));
     assert_eq!((sharing.as_str(), stderr.as_str()), ("zero-copy", ""));
 }
 
@@ -135,7 +119,7 @@ fn no_sharing_skips_the_sharing_test() {
     let log = folder.file("log");
     let options = [("FAKE_GPU", "1"), ("LOG", log.to_str().unwrap())];
     let command = window(&display, &folder.file("cache"), &options, &["--no-sharing"]);
-    let (sharing, reason, _) = play_20_frames(&folder, command);
+    let (sharing, reason, _) = play_20_frames(command);
     assert_eq!((sharing.as_str(), reason.as_str()), ("copy", "--no-sharing was given"));
     assert_eq!(layer::calls(&log, "clEnqueueAcquireGLObjects").len(), 0);
     assert!(!folder.file("cache").join("clreel/sharing.json").exists());
@@ -144,8 +128,7 @@ fn no_sharing_skips_the_sharing_test() {
 #[test]
 fn closing_the_window_during_a_hanging_test_leaves_no_process_or_file() {
     let (display, folder) = (Display::start(&[]), Folder::new("asking-quit"));
-    let runtime = folder.file("runtime");
-    std::fs::create_dir_all(&runtime).unwrap();
+    let runtime = folder.folder("runtime");
     let options = [("FAKE_GPU", "1"), ("FAIL", "clEnqueueAcquireGLObjects:1:hang")];
     let mut command = window(&display, &folder.file("cache"), &options, &[]);
     // The timeout is longer than this test may take.

@@ -11,11 +11,9 @@ mod walk;
 
 use std::time::{Duration, Instant};
 
-use crate::common::window;
+use crate::common::*;
 use counts::{Counts, Memory};
 use testkit::audio::AudioServer;
-use testkit::display::Display;
-use testkit::movie::Folder;
 use walk::Walk;
 
 /// The length of a walk.
@@ -46,25 +44,15 @@ impl Plan {
             Some(text.parse::<u32>().unwrap_or_else(|_| panic!("{name}='{text}' is not a whole number")))
         };
         let seed = number("CLREEL_SOAK_SEED").unwrap_or(1).max(1);
-        match number("CLREEL_SOAK_ACTIONS") {
-            Some(actions) => Self {
-                seed,
-                actions: actions as usize,
-                round: Self::round(actions as usize),
-                playing: Duration::from_secs(60) * number("CLREEL_SOAK_MINUTES").unwrap_or(0),
-                patience: Duration::from_secs(30),
-                settling: Duration::from_secs(20 * 60),
-            },
+        let (actions, playing, patience, settling) = match number("CLREEL_SOAK_ACTIONS") {
+            Some(actions) => {
+                let playing = Duration::from_secs(60) * number("CLREEL_SOAK_MINUTES").unwrap_or(0);
+                (actions as usize, playing, Duration::from_secs(30), Duration::from_secs(20 * 60))
+            }
             // About two minutes on an idle machine.
-            None => Self {
-                seed,
-                actions: 160,
-                round: 80,
-                playing: Duration::from_secs(4),
-                patience: window::PATIENCE,
-                settling: window::PATIENCE,
-            },
-        }
+            None => (160, Duration::from_secs(4), PATIENCE, PATIENCE),
+        };
+        Self { seed, actions, round: Self::round(actions), playing, patience, settling }
     }
 }
 
@@ -116,7 +104,7 @@ fn random_input_leaves_no_object_thread_handle_or_memory_behind() {
         }
         memory.check(&counts, walk.done * 10 >= plan.actions);
     }
-    assert!(memory.comparisons() > 0, "the memory of {} actions was compared with nothing", walk.done);
+    assert!(memory.comparisons > 0, "the memory of {} actions was compared with nothing", walk.done);
     println!("longest answer: {:.1} s", walk.longest_answer.as_secs_f64());
     walk.quit();
 }

@@ -5,11 +5,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use crate::common::process::{send_signal, text};
-use crate::common::window;
-use crate::common::window::clreel;
-use testkit::layer;
-use testkit::movie::{Folder, Movie, steady};
+use crate::common::*;
 
 /// The layer's options for a device that computes in host memory, and for one with memory of its own.
 const CPU: &[(&str, &str)] = &[];
@@ -23,13 +19,11 @@ fn run_with_hang(folder: &Folder, function: &str, options: &[(&str, &str)], argu
     let mut command = clreel(None);
     command.envs(layer::environment(&[options, &planned].concat()));
     command.args(arguments).args(["--device", "0", "--device-timeout", "10"]);
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let output = child.wait_with_output().unwrap();
-    let (stdout, stderr) = (text(&output.stdout), window::without_compiler_messages(&text(&output.stderr)));
+    let output = finish(command, 1);
+    let (stdout, stderr) = (text(&output.stdout), without_compiler_messages(&text(&output.stderr)));
     let what = format!("{function} {arguments:?}: {stdout}{stderr}");
     let hung = format!("planned-hang {}", function.split(':').next().unwrap());
     assert!(std::fs::read_to_string(&log).unwrap().contains(&hung), "no call hung: {what}");
-    assert_eq!(output.status.code(), Some(1), "{what}");
     assert!(stderr.contains("does not respond.\n  A driver call timed out after 10 s"), "{what}");
     assert!(stderr.contains("or set a longer --device-timeout"), "{what}");
     stderr
@@ -83,24 +77,15 @@ fn a_slow_filter_is_no_device_timeout() {
     let (movie, out) = (folder.movie("m.mkv", &movie), folder.file("out.png"));
     let mut command = clreel(None);
     command.arg("snapshot").arg(&movie).args(["--variant", "naive", "--radius", "128", "--device", "0"]);
-    command.args(["--device-timeout", "3", "--out"]).arg(&out);
-    let (code, stderr) = window::run(command);
+    let (code, stderr) = run(command.args(["--device-timeout", "3", "--out"]).arg(&out));
     assert_eq!((code, stderr.as_str()), (Some(0), ""));
-    assert_eq!(window::png(&out).0, 128);
+    assert_eq!(png(&out).0, 128);
 }
 
 #[test]
 fn bench_times_out_if_the_driver_hangs() {
     let folder = Folder::new("stalled-bench");
     let movie = movie(&folder);
-    let bench = |variants: &str, conversions: &str| {
-        let options = ["--radius", "2", "--frames", "5", "--conversions", conversions];
-        ["bench", &movie, "--variant", variants]
-            .iter()
-            .chain(&options)
-            .map(|a| (*a).to_owned())
-            .collect::<Vec<_>>()
-    };
     let rows = [
         ("clCreateContext:1", "flat", "none"),
         ("clFinish:3", "flat", "none"),
@@ -110,8 +95,8 @@ fn bench_times_out_if_the_driver_hangs() {
         ("clReleaseMemObject:1", "flat", "none"),
     ];
     check_concurrently(&rows, |(function, variants, conversions)| {
-        let arguments = bench(variants, conversions);
-        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let arguments = ["bench", &movie, "--radius", "2", "--frames", "5", "--variant", variants];
+        let arguments = [&arguments[..], &["--conversions", conversions]].concat();
         let stderr = run_with_hang(&folder, function, CPU, &arguments);
         assert!(stderr.contains("The benchmark was interrupted."), "{function}: {stderr}");
     });
@@ -152,18 +137,8 @@ fn a_hanging_compiler_times_out_once() {
 #[test]
 fn a_stopped_process_is_no_device_timeout() {
     let mut command = clreel(None);
-    command.args([
-        "bench",
-        "--ladder",
-        "vector-add",
-        "--count",
-        "1000",
-        "--variant",
-        "scalar",
-        "--frames",
-        "3",
-    ]);
-    command.args(["--device", "0", "--device-timeout", "8", "--json"]);
+    command.args(["bench", "--ladder", "vector-add", "--count", "1000", "--variant", "scalar"]);
+    command.args(["--frames", "3", "--device", "0", "--device-timeout", "8", "--json"]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let signal = |signal| {
         send_signal(&child, signal);

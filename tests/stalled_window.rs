@@ -1,13 +1,11 @@
 //! Drivers whose calls never return while the window is open, by the tests' layer (`tests/gl_sharing`): the overlay
 //! names the device, another one takes over, and the window can be closed.
 
+use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use crate::common::window::{Display, Session, clreel, json, presented_frames, wait_for_exit};
-use testkit::layer;
-use testkit::movie::{Folder, Movie, steady};
-use testkit::pair;
+use crate::common::*;
 
 /// The action that makes clreel call the function that hangs.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -59,6 +57,15 @@ fn names() -> &'static [String; 2] {
     })
 }
 
+/// Returns the command of a window on the first of two devices, under the layer.
+fn window(display: &Display, folder: &Folder, options: &[(&str, &str)]) -> Command {
+    let mut command = clreel(Some(display));
+    command.envs(layer::environment(options)).envs(pair::environment());
+    let movie = Movie { size: (64, 48), stamps_ms: steady(100), ..Movie::default() };
+    command.arg(folder.movie("small.mkv", &movie)).args(["--variant", "flat", "--device", "0"]);
+    command
+}
+
 /// Starts a window that plays filtered frames, and waits until a call hangs.
 fn start_with_hang<'a>(
     display: &'a Display,
@@ -75,23 +82,14 @@ fn start_with_hang<'a>(
         // Background jobs may still call the device that runs.
         planned.push(("FAIL_DEVICE", names()[1].as_str()));
     }
-    let mut command = clreel(Some(display));
-    command.envs(layer::environment(&[options, &planned].concat())).envs(pair::environment());
-    let movie = Movie { size: (64, 48), stamps_ms: steady(100), ..Movie::default() };
-    command
-        .arg(folder.movie("small.mkv", &movie))
-        .args(["--variant", "flat", "--device", "0"])
-        .args(arguments);
-    if options == COPIED {
-        command.arg("--no-sharing");
-    }
-    command.arg("--stats").arg(folder.file("s.json"));
-    let mut session = Session::start(display, &mut command);
+    let mut command = window(display, folder, &[options, &planned].concat());
+    command.args(arguments).args((options == COPIED).then_some("--no-sharing"));
+    let mut session = Session::with_stats(display, command);
     session.wait_for_title("flat");
     session.wait_for_frames();
     if by != Trigger::Device {
         // A call of a frame is to hang, not one of a build or trial.
-        session.wait("all programs built", |session| !session.shows("compiling"));
+        session.wait_for_end_of("compiling");
     }
     std::fs::write(&now, "").unwrap();
     match by {
@@ -130,15 +128,14 @@ fn replace_hanging_device(name: &str, calls: &[Row]) {
         session.display.key("F1");
         session.wait_for_text("Everyday");
         session.display.key("F1");
-        session.wait("the keys gone", |s| !s.shows("Everyday"));
+        session.wait_for_end_of("Everyday");
         session.display.key("ctrl+d");
-        session.wait("no word of the device", |s| !s.shows("does not respond"));
+        session.wait_for_end_of("does not respond");
         session.wait_for_title("flat");
         session.wait_for_frames();
-        let stderr = session.quit();
-        let stats = json(&folder.file("s.json"));
-        assert_eq!(stats["device"]["index"], 1 - silent, "{case:?}: {stderr}");
-        assert_eq!(presented_frames(&stats).last().unwrap()["variant"], "flat", "{case:?}: {stderr}");
+        let stats = session.stats();
+        assert_eq!(stats["device"]["index"], 1 - silent, "{case:?}");
+        assert_eq!(presented_frames(&stats).last().unwrap()["variant"], "flat", "{case:?}");
     }
 }
 
@@ -149,9 +146,9 @@ fn the_window_can_be_closed_while_a_device_hangs() {
         let session = start_with_hang(&display, &folder, case, &[]);
         let stderr = session.quit();
         assert!(!stderr.contains("panicked"), "{case:?}: {stderr}");
-        let mut session = start_with_hang(&display, &folder, case, &[]);
+        let session = start_with_hang(&display, &folder, case, &[]);
         session.signal(libc::SIGTERM);
-        let (code, stderr) = wait_for_exit(session.child.take().unwrap());
+        let (code, stderr) = session.end();
         assert_eq!(code, Some(0), "{case:?}: {stderr}");
     }
 }
@@ -164,9 +161,9 @@ fn a_device_that_times_out_is_replaced_by_another() {
         session.wait_for_text("clreel goes on with '");
         session.wait_for_title("flat");
         session.wait_for_frames();
-        let stderr = session.quit();
+        let (stats, stderr) = session.stats_and_stderr();
         assert!(stderr.contains("does not respond.\n  A driver call timed out after"), "{stderr}");
-        assert_eq!(json(&folder.file("s.json"))["device"]["index"], 1, "{stderr}");
+        assert_eq!(stats["device"]["index"], 1, "{stderr}");
     }
 }
 
@@ -179,14 +176,10 @@ fn a_device_in_use_that_times_out_is_named_while_another_one_is_opened() {
         ("FAIL_WHILE", now.to_str().unwrap()),
         ("LOG", log.to_str().unwrap()),
     ];
-    let mut command = clreel(Some(&display));
-    command.envs(layer::environment(&plan)).envs(pair::environment());
-    let movie = Movie { size: (64, 48), stamps_ms: steady(100), ..Movie::default() };
-    command.arg(folder.movie("small.mkv", &movie)).args(["--variant", "flat", "--device", "0"]);
-    command.args(["--device-timeout", "15", "--stats"]).arg(folder.file("s.json"));
-    let mut session = Session::start(&display, &mut command);
+    let mut command = window(&display, &folder, &plan);
+    let mut session = Session::with_stats(&display, command.args(["--device-timeout", "15"]));
     session.wait_for_title("flat");
-    session.wait("all programs built", |session| !session.shows("compiling"));
+    session.wait_for_end_of("compiling");
     std::fs::write(&now, "").unwrap();
     let has_hung = |function: &str| {
         std::fs::read_to_string(&log).unwrap_or_default().contains(&format!("planned-hang {function}"))
@@ -201,9 +194,9 @@ fn a_device_in_use_that_times_out_is_named_while_another_one_is_opened() {
     std::fs::remove_file(&now).unwrap();
     session.wait_for_text(&format!("clreel goes on with '{}'.", names()[1]));
     session.wait_for_title("flat");
-    let stderr = session.quit();
+    let (stats, stderr) = session.stats_and_stderr();
     let is_named =
         |name: &str| stderr.contains(&format!("'{name}' does not respond.\n  A driver call timed out"));
     assert!(is_named(&names()[0]) && !is_named(&names()[1]), "{stderr}");
-    assert_eq!(json(&folder.file("s.json"))["device"]["index"], 1, "{stderr}");
+    assert_eq!(stats["device"]["index"], 1, "{stderr}");
 }

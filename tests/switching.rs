@@ -3,24 +3,35 @@
 //! change restarts it. More devices come from installed drivers, or from `OCL_ICD_VENDORS`.
 
 use std::path::Path;
-use std::process::Stdio;
+use std::process::Command;
 
-use crate::common::window;
-use crate::common::window::{Display, Session, clip, clreel, json};
-use testkit::layer;
-use testkit::movie::Folder;
-use testkit::pair;
+use crate::common::*;
 
 /// Returns the number of devices.
 fn device_count() -> usize {
     let mut command = clreel(None);
-    command.args(["devices", "--json"]).envs(layer::environment(&[]));
-    let output = command.stderr(Stdio::null()).output().unwrap();
-    let list: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let list = finish_json(command.args(["devices", "--json"]).envs(layer::environment(&[])), 0);
     let count = list["devices"].as_array().unwrap().len();
     assert!(count > 0, "no OpenCL device: ./dev test installs one");
     count
 }
+
+/// Starts a window on the bundled clip, filtered by `flat`, whose calls the layer records in `log`.
+fn start<'a>(
+    display: &'a Display,
+    log: &Path,
+    options: &[(&str, &str)],
+    command: &mut Command,
+) -> Session<'a> {
+    let _ = std::fs::remove_file(log);
+    let options = [options, &[("LOG", log.to_str().unwrap())]].concat();
+    command.envs(layer::environment(&options)).arg(clip()).args(["--variant", "flat"]);
+    let mut session = Session::with_stats(display, command);
+    session.wait_for_title("flat");
+    session
+}
+
+const SHARED: [(&str, &str); 2] = [("FAKE_GPU", "1"), ("POISON", "1")];
 
 /// Returns the queue of each texture that OpenCL acquired so far.
 fn acquiring_queues(log: &Path) -> Vec<String> {
@@ -54,21 +65,16 @@ fn every_device_can_be_replaced_by_every_other() {
         for steps in 1..=count {
             let to = (from + steps) % count;
             println!("{from} to {to}");
-            let (log, stats) = (folder.file(&format!("{from}-{to}.log")), folder.file("s.json"));
+            let log = folder.file("log");
             let mut command = clreel(Some(&display));
-            let options = [("FAKE_GPU", "1"), ("POISON", "1"), ("LOG", log.to_str().unwrap())];
-            command.envs(layer::environment(&options));
-            command.arg(clip()).args(["--variant", "flat", "--device", &from.to_string()]);
-            let mut session = Session::start(&display, command.arg("--stats").arg(&stats));
-            session.wait_for_title("flat");
+            let mut session = start(&display, &log, &SHARED, command.args(["--device", &from.to_string()]));
             for _ in 0..steps {
                 change_device(&mut session, &log);
             }
             session.wait_for_title("flat");
             session.press_until_title("5", "running-sum");
-            let stderr = session.quit();
-            let stats = json(&stats);
-            assert_eq!(stats["device"]["index"], to, "{from} to {to}: {stderr}");
+            let stats = session.stats();
+            assert_eq!(stats["device"]["index"], to, "{from} to {to}");
             assert_eq!(stats["sharing"], "zero-copy", "{from} to {to}: {}", stats["sharing_reason"]);
             layer::assert_no_misuse(&log, &format!("{from} to {to}"));
         }
@@ -81,10 +87,8 @@ fn no_device_gets_the_memory_of_its_predecessor() {
     let (display, folder) = (Display::start(&[]), Folder::new("switching-often"));
     let log = folder.file("log");
     let mut command = clreel(Some(&display));
-    command.envs(layer::environment(&[("LOG", log.to_str().unwrap())])).envs(pair::environment());
-    let mut session =
-        Session::start(&display, command.arg(clip()).args(["--variant", "flat", "--device", "0"]));
-    session.wait_for_title("flat");
+    command.envs(pair::environment()).args(["--device", "0"]);
+    let mut session = start(&display, &log, &[], &mut command);
     for _ in 0..12 {
         change_device(&mut session, &log);
     }
@@ -95,12 +99,9 @@ fn no_device_gets_the_memory_of_its_predecessor() {
 #[test]
 fn a_click_in_the_list_changes_the_device() {
     let (display, folder) = (Display::start(&[]), Folder::new("switching-click"));
-    let (count, log, stats) = (device_count(), folder.file("log"), folder.file("s.json"));
-    let options = [("FAKE_GPU", "1"), ("POISON", "1"), ("LOG", log.to_str().unwrap())];
+    let (count, log) = (device_count(), folder.file("log"));
     let mut command = clreel(Some(&display));
-    command.envs(layer::environment(&options)).arg(clip()).args(["--variant", "flat", "--device", "0"]);
-    let mut session = Session::start(&display, command.arg("--stats").arg(&stats));
-    session.wait_for_title("flat");
+    let mut session = start(&display, &log, &SHARED, command.args(["--device", "0"]));
     session.wait("frames", |_| last_queue(&log).is_some());
     let old = last_queue(&log);
     session.choose("Devices");
@@ -114,12 +115,11 @@ fn a_click_in_the_list_changes_the_device() {
     session.click(&row);
     session.wait("frames of the device", |_| last_queue(&log).is_some_and(|now| Some(now) != old));
     session.wait_for_text("in use");
-    session.wait("the change's end", |s| !s.shows("initializing"));
+    session.wait_for_end_of("initializing");
     // The list stays open until its own button closes it.
     session.click("\u{d7}");
-    session.wait("no list", |s| !s.shows("OpenCL devices"));
-    let stderr = session.quit();
-    assert_eq!(json(&stats)["device"]["index"], to, "{stderr}");
+    session.wait_for_end_of("OpenCL devices");
+    assert_eq!(session.stats()["device"]["index"], to);
     layer::assert_no_misuse(&log, "");
 }
 
@@ -129,23 +129,10 @@ fn a_device_that_fails_during_the_change_leaves_the_old_one_in_use() {
     for (plan, why) in
         [("clBuildProgram:1+:-5", "does not build"), ("clCreateContext:1+:-6", "cannot be used")]
     {
-        let (log, stats, while_there) = (folder.file("log"), folder.file("s.json"), folder.file("failing"));
-        let _ = std::fs::remove_file(&log);
-        let mut command = clreel(Some(&display));
-        let options = [
-            ("FAKE_GPU", "1"),
-            ("POISON", "1"),
-            ("LOG", log.to_str().unwrap()),
-            ("FAIL", plan),
-            ("FAIL_WHILE", while_there.to_str().unwrap()),
-        ];
-        command
-            .envs(layer::environment(&options))
-            .arg(clip())
-            .args(["--variant", "flat", "--stats"])
-            .arg(&stats);
-        let mut session = Session::start(&display, &mut command);
-        session.wait_for_title("flat");
+        let (log, while_there) = (folder.file("log"), folder.file("failing"));
+        let fails = [("FAIL", plan), ("FAIL_WHILE", while_there.to_str().unwrap())];
+        let options = [&SHARED[..], &fails].concat();
+        let mut session = start(&display, &log, &options, &mut clreel(Some(&display)));
         // Every variant of the first device is built now: later builds would fail as well.
         for (key, variant) in [("2", "separable"), ("4", "vectorized"), ("5", "running-sum"), ("3", "flat")] {
             session.press_until_title(key, variant);
@@ -162,9 +149,9 @@ fn a_device_that_fails_during_the_change_leaves_the_old_one_in_use() {
         // Without the fault the same change succeeds.
         std::fs::remove_file(&while_there).unwrap();
         change_device(&mut session, &log);
-        let stderr = session.quit();
+        let (stats, stderr) = session.stats_and_stderr();
         assert!(stderr.contains(why) && stderr.contains("clreel goes on with"), "{plan}: {stderr}");
-        assert_eq!(json(&stats)["sharing"], "zero-copy", "{plan}: {stderr}");
+        assert_eq!(stats["sharing"], "zero-copy", "{plan}: {stderr}");
         layer::assert_no_misuse(&log, plan);
     }
 }
@@ -173,7 +160,7 @@ fn a_device_that_fails_during_the_change_leaves_the_old_one_in_use() {
 fn row(session: &Session, stage: &str) -> Option<[String; 4]> {
     let texts = session.texts();
     let is_number = |text: &str| text.trim_start_matches('~').parse::<f64>().is_ok();
-    let is_row = |row: &&[window::Text]| row[0].text == stage && row[1..].iter().all(|t| is_number(&t.text));
+    let is_row = |row: &&[Text]| row[0].text == stage && row[1..].iter().all(|t| is_number(&t.text));
     let found = texts.windows(5).find(is_row)?;
     Some([1, 2, 3, 4].map(|at: usize| found[at].text.clone()))
 }
@@ -196,25 +183,6 @@ fn change_device_in_a_pause(session: &mut Session, to: &str) {
 }
 
 #[test]
-fn after_a_change_in_a_pause_only_times_of_the_new_device_are_shown() {
-    let (display, folder) = (Display::start(&[]), Folder::new("switching-pause"));
-    let stats = folder.file("s.json");
-    let mut command = clreel(Some(&display));
-    command.envs(pair::environment()).args(["--variant", "flat", "--device", "0", "--stats"]).arg(&stats);
-    let mut session = Session::start(&display, &mut command);
-    session.resize(1280, 720);
-    session.wait_for_title("flat");
-    session.display.key("d");
-    // The longest time of several frames.
-    session.wait("times", |s| row(s, "filter").is_some_and(|[last, .., longest]| last != longest));
-    session.press_until_title("space", "paused");
-    change_device_in_a_pause(&mut session, "1: ");
-    session.wait_for_title("flat, r=7, paused");
-    let stderr = session.quit();
-    assert_eq!(json(&stats)["device"]["index"], 1, "{stderr}");
-}
-
-#[test]
 fn requests_to_a_stalled_compiler_are_repeated_if_the_device_stays() {
     let (display, folder) = (Display::start(&[]), Folder::new("switching-asked"));
     let (kernels, log, stalled) = (folder.file("kernels"), folder.file("log"), folder.file("stalled"));
@@ -227,8 +195,7 @@ fn requests_to_a_stalled_compiler_are_repeated_if_the_device_stays() {
         ("LOG", log.to_str().unwrap()),
     ];
     let mut command = clreel(Some(&display));
-    command.envs(layer::environment(&options));
-    command.args(["--variant", "flat", "--device-timeout", "80000"]);
+    command.envs(layer::environment(&options)).args(["--variant", "flat", "--device-timeout", "80000"]);
     let mut session = Session::start(&display, command.arg("--kernels").arg(&kernels));
     session.resize(1280, 720);
     session.wait_for_title("flat");
@@ -256,23 +223,15 @@ fn requests_to_a_stalled_compiler_are_repeated_if_the_device_stays() {
 #[test]
 fn kernels_saved_during_a_device_change_are_judged_after_it() {
     let (display, folder) = (Display::start(&[]), Folder::new("switching-kernels"));
-    let (log, now, stats) = (folder.file("log"), folder.file("now"), folder.file("s.json"));
-    let options = [
-        ("FAIL", "clCreateContext:1+:stall"),
-        ("FAIL_WHILE", now.to_str().unwrap()),
-        ("LOG", log.to_str().unwrap()),
-    ];
-    let kernels = folder.file("kernels");
-    std::fs::create_dir_all(kernels.join("box_filter")).unwrap();
-    let original = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels/box_filter/03_flat.cl");
-    let original = std::fs::read_to_string(original).unwrap();
+    let (log, now) = (folder.file("log"), folder.file("now"));
+    let kernels = folder.folder("kernels/box_filter").with_file_name("");
+    let original = kernel("box_filter/03_flat.cl");
     let save = |text: &str| std::fs::write(kernels.join("box_filter/03_flat.cl"), text).unwrap();
+    let options = [("FAIL", "clCreateContext:1+:stall"), ("FAIL_WHILE", now.to_str().unwrap())];
     let mut command = clreel(Some(&display));
-    command.envs(layer::environment(&options)).envs(pair::environment());
-    command.args(["--variant", "flat", "--device", "0"]).arg("--kernels").arg(&kernels);
-    let mut session = Session::start(&display, command.arg("--stats").arg(&stats));
+    command.envs(pair::environment()).args(["--device", "0", "--kernels"]).arg(&kernels);
+    let mut session = start(&display, &log, &options, &mut command);
     session.resize(1280, 720);
-    session.wait_for_title("flat");
     session.wait_for_frames();
     session.display.key("e");
     session.wait_for_text("Edit the files in");
@@ -295,9 +254,10 @@ fn kernels_saved_during_a_device_change_are_judged_after_it() {
     session.display.key("d");
     session.wait("times", |s| row(s, "filter").is_some_and(|[last, .., longest]| last != longest));
     session.press_until_title("space", "paused");
+    // Only times of the new device are shown.
     change_device_in_a_pause(&mut session, "0: ");
-    session.wait_for_title("flat");
-    let stderr = session.quit();
+    session.wait_for_title("flat, r=7, paused");
+    let (stats, stderr) = session.stats_and_stderr();
     assert!(!stderr.contains("clreel goes on with") && !stderr.contains("middle of a frame"), "{stderr}");
-    assert_eq!(json(&stats)["device"]["index"], 0, "round again");
+    assert_eq!(stats["device"]["index"], 0, "round again");
 }

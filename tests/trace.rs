@@ -3,9 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::common::window::{Display, Session, clreel, json, presented_frames, run, succeed, wait_for_exit};
-use serde_json::Value;
-use testkit::movie::{Folder, Movie, steady};
+use crate::common::*;
 
 const STAGES: [&str; 11] = [
     "take", "upload", "acquire", "convert", "correct", "filter", "release", "present", "overlay", "swap",
@@ -84,12 +82,11 @@ fn every_frame_has_all_stages_and_kernels_have_their_event_times() {
     let movie = Movie { size: (175, 99), stamps_ms: steady(60), ..Movie::default() };
     let movie = folder.movie("small.mkv", &movie);
     for variant in ["separable", "planar", "native"] {
-        let (trace, stats) = (folder.file("t.json"), folder.file("s.json"));
+        let trace = folder.file("t.json");
         let mut command = clreel(Some(&display));
-        command.arg(&movie).args(["--variant", variant, "--radius", "3", "--frames", "50"]);
-        command.arg("--trace").arg(&trace).arg("--stats").arg(&stats);
-        succeed(command);
-        let (trace, stats) = (json(&trace), json(&stats));
+        command.arg(&movie).args(["--variant", variant, "--radius", "3", "--frames", "50", "--trace"]);
+        let (stats, _) = play(command.arg(&trace));
+        let trace = read_json(&trace);
         let frames = presented_frames(&stats);
         assert_eq!((frames.len(), count(&trace, "frame")), (50, 50), "{variant}");
         assert_eq!(missing_stages(&trace, &stats, variant), [""; 0]);
@@ -106,14 +103,14 @@ fn every_frame_has_all_stages_and_kernels_have_their_event_times() {
             untraced["traceEvents"].as_array_mut().unwrap().retain(|event| kind(event) != stage);
             assert!(!missing_stages(&trace, &none, variant).is_empty(), "{variant} without {stage}");
             if stage != "correct" {
-                let has = |found: &[String]| {
-                    found.iter().any(|what| what.contains(stage)) || !is_in(stage, variant)
-                };
-                assert!(has(&missing_stages(&trace, &null, variant)), "{variant} without times of {stage}");
-                assert!(
-                    has(&missing_stages(&untraced, &stats, variant)),
-                    "{variant} without events of {stage}"
-                );
+                for (trace, stats) in [(&trace, &null), (&untraced, &stats)] {
+                    let found = missing_stages(trace, stats, variant);
+                    let is_found = found.iter().any(|what| what.contains(stage));
+                    assert!(
+                        is_found || !is_in(stage, variant),
+                        "{variant} without times or events of {stage}"
+                    );
+                }
             }
         }
         let dropped = events(&trace).iter().filter(|event| event["name"] == "dropped");
@@ -136,11 +133,10 @@ fn an_unwritable_trace_is_reported_and_stops_nothing() {
         let stats = folder.file("s.json");
         let mut command = clreel(Some(&display));
         command.arg(&movie).args(["--variant", "off", "--frames", "10", "--stats"]).arg(&stats);
-        command.arg("--trace").arg(folder.file(hostile));
-        let (code, stderr) = run(command);
+        let (code, stderr) = run(command.arg("--trace").arg(folder.file(hostile)));
         assert_eq!(code, Some(1), "{hostile}: {stderr}");
         assert!(stderr.contains("could not be written"), "{stderr}");
-        assert_eq!(presented_frames(&json(&stats)).len(), 10, "{hostile}");
+        assert_eq!(presented_frames(&read_json(&stats)).len(), 10, "{hostile}");
         std::fs::remove_file(stats).unwrap();
     }
     // A window reports the error at once, before there is a trace, and again at its end.
@@ -149,11 +145,9 @@ fn an_unwritable_trace_is_reported_and_stops_nothing() {
     let mut session = Session::start(&display, &mut command);
     session.wait_for_text("t.json' could not be written.");
     session.display.key("q");
-    let (code, stderr) = wait_for_exit(session.child.take().unwrap());
+    let (code, stderr) = session.end();
     assert_eq!((code, stderr.matches("t.json' could not be written.").count()), (Some(1), 2), "{stderr}");
-    let mut command = clreel(None);
-    command.args(["--trace", "trace.txt"]);
-    let (code, stderr) = run(command);
+    let (code, stderr) = run(clreel(None).args(["--trace", "trace.txt"]));
     assert!(code == Some(2) && stderr.contains("end in .json"), "{stderr}");
 }
 
@@ -164,13 +158,11 @@ fn bench_and_snapshot_write_traces() {
     let trace = folder.file("t.json");
     let mut command = clreel(None);
     command.arg("snapshot").arg(&movie).args(["--variant", "flat", "--out"]).arg(folder.file("s.png"));
-    command.arg("--trace").arg(&trace);
-    succeed(command);
-    assert!(count(&json(&trace), "build") >= 1);
+    succeed(command.arg("--trace").arg(&trace));
+    assert!(count(&read_json(&trace), "build") >= 1);
     let mut command = clreel(None);
     command.arg("bench").arg(&movie).args(["--variant", "flat", "--frames", "5", "--conversions", "input"]);
-    command.arg("--trace").arg(&trace);
-    succeed(command);
-    let trace = json(&trace);
+    succeed(command.arg("--trace").arg(&trace));
+    let trace = read_json(&trace);
     assert!(count(&trace, "measure") >= 5 && count(&trace, "command") >= 10, "{trace}");
 }

@@ -4,9 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::common::window::{Display, Session, clreel, json};
-use testkit::layer;
-use testkit::movie::{Folder, Movie, steady};
+use crate::common::*;
 
 /// Returns the command of a window with a small movie, `auto` and an empty cache. Only `variants` are tuned.
 fn untuned_window(display: &Display, folder: &Folder, variants: &str) -> Command {
@@ -17,10 +15,11 @@ fn untuned_window(display: &Display, folder: &Folder, variants: &str) -> Command
     command
 }
 
-/// Starts it and makes the window large enough for all numbers.
+/// Starts a window without compiled programs, large enough for all numbers: tuning takes some seconds.
 fn start<'a>(display: &'a Display, command: &mut Command) -> Session<'a> {
-    let mut session = Session::start(display, command);
+    let mut session = Session::start(display, command.env_remove("POCL_CACHE_DIR"));
     session.resize(1280, 720);
+    wait_for_auto(&mut session, "fused", 7);
     session
 }
 
@@ -37,28 +36,22 @@ fn cache_path(folder: &Folder) -> PathBuf {
 
 /// Returns the variants with entries in the cache.
 fn tuned_variants(cache: &Path) -> Vec<String> {
-    let entries = json(cache)["entries"].as_array().unwrap().clone();
+    let entries = read_json(cache)["entries"].as_array().unwrap().clone();
     entries.iter().map(|entry| entry["variant"].as_str().unwrap().to_owned()).collect()
 }
-
-const WAITS: &str = "waiting: the movie needs the CPU. Pause to continue (Space).";
 
 #[test]
 fn tuning_in_a_pause_is_suspended_by_playback_and_its_result_used() {
     let (display, folder) = (Display::start(&[]), Folder::new("tuning-whole"));
-    let mut command = untuned_window(&display, &folder, "flat");
-    // Without compiled programs tuning is not over before the movie continues.
-    command.env_remove("POCL_CACHE_DIR");
-    let mut session = start(&display, &mut command);
+    let mut session = start(&display, &mut untuned_window(&display, &folder, "flat"));
     session.wait_for_title("auto, r=7");
-    wait_for_auto(&mut session, "fused", 7);
     assert!(!session.shows("Tuning"), "a CPU device is the movie's own processor");
     session.press_until_title("space", "paused");
     // Tuning has started: a configuration was tried.
     session.wait("a trial", |s| s.shows(" of at most ") && !s.shows("0 of at most "));
     // Playback suspends tuning, and the next pause resumes it.
     session.display.key("space");
-    session.wait_for_text(WAITS);
+    session.wait_for_text("waiting: the movie needs the CPU. Pause to continue (Space).");
     assert!(!cache_path(&folder).exists(), "nothing is kept before its end");
     session.press_until_title("space", "paused");
     session.wait_for_text("Done: ");
@@ -76,8 +69,7 @@ fn tuning_in_a_pause_is_suspended_by_playback_and_its_result_used() {
     session.quit();
 
     // The next start uses the result from the first frame on, and does not tune.
-    let mut command = untuned_window(&display, &folder, "flat");
-    let mut session = start(&display, &mut command);
+    let mut session = start(&display, &mut untuned_window(&display, &folder, "flat"));
     wait_for_auto(&mut session, "flat", 7);
     session.press_until_title("space", "paused");
     std::thread::sleep(std::time::Duration::from_secs(2));
@@ -94,11 +86,7 @@ fn tuning_in_a_pause_is_suspended_by_playback_and_its_result_used() {
 #[test]
 fn selecting_another_variant_stops_background_tuning() {
     let (display, folder) = (Display::start(&[]), Folder::new("tuning-other"));
-    let mut command = untuned_window(&display, &folder, "");
-    // Without compiled programs tuning takes some seconds.
-    command.env_remove("POCL_CACHE_DIR");
-    let mut session = start(&display, &mut command);
-    wait_for_auto(&mut session, "fused", 7);
+    let mut session = start(&display, &mut untuned_window(&display, &folder, ""));
     session.press_until_title("space", "paused");
     session.wait("a search", |s| s.shows(" of at most "));
     session.press_until_title("5", "running-sum, r=7, paused");
@@ -116,7 +104,6 @@ fn requested_tuning_stops_with_its_button_another_class_or_the_window() {
     // An unpaced movie suspends all tuning.
     let waits = "waiting: the movie is playing as fast as possible";
     let mut session = start(&display, untuned_window(&display, &folder, "").arg("--unpaced"));
-    wait_for_auto(&mut session, "fused", 7);
     session.display.key("t");
     session.click_until("Tune now", waits);
     // Another variant does not stop it, another class of radii does.
@@ -132,7 +119,7 @@ fn requested_tuning_stops_with_its_button_another_class_or_the_window() {
     // It continues without its panel.
     session.click_until("Tune now", waits);
     session.display.key("t");
-    session.wait("no panel", |s| !s.shows("Tuning"));
+    session.wait_for_end_of("Tuning");
     session.display.key("t");
     session.wait_for_text(waits);
     // The window closes without waiting for it.
@@ -145,14 +132,11 @@ fn a_device_failure_stops_tuning_only() {
     let (display, folder) = (Display::start(&[]), Folder::new("tuning-failure"));
     let while_there = folder.file("failing");
     let mut command = untuned_window(&display, &folder, "flat");
-    // Without compiled programs tuning is not over before the planned failure.
-    command.env_remove("POCL_CACHE_DIR");
     // After some trials every launch and copy fails.
     let plan = "clEnqueueNDRangeKernel:100+:-5,clEnqueueCopyBuffer:1+:-5";
     let options = [("FAIL", plan), ("FAIL_WHILE", while_there.to_str().unwrap())];
     command.envs(layer::environment(&options));
     let mut session = start(&display, &mut command);
-    wait_for_auto(&mut session, "fused", 7);
     session.press_until_title("space", "paused");
     std::fs::write(&while_there, "").unwrap();
     // The error is in the panel and in a banner.
@@ -183,7 +167,6 @@ fn on_a_gpu_tuning_runs_while_the_movie_plays() {
     let stamps_ms = (0..4).map(|i| i * 2000).collect();
     folder.movie("m.mkv", &Movie { stamps_ms, ..Movie::default() });
     let mut session = start(&display, &mut command);
-    wait_for_auto(&mut session, "fused", 7);
     session.wait_for_text("Done: ");
     wait_for_auto(&mut session, "flat", 7);
     assert!(!session.title().contains("paused"), "{}", session.title());

@@ -4,18 +4,15 @@
 use std::path::Path;
 use std::process::Command;
 
-use serde_json::Value;
-use testkit::movie::Folder;
-
 use crate::check_kernels::has_oclgrind;
-use crate::common::ladder::{clreel, rows};
-use testkit::layer;
+use crate::common::reports::{clreel, rows};
+use crate::common::*;
 
 /// The width of the picture that Oclgrind is given (`src/cli/check_kernels/accesses.rs`).
 const WIDTH: usize = 64;
 
 /// Returns a kernel of the user's own with these statements, which compute the pixels that `mean` returns.
-fn own(statements: &str) -> String {
+pub fn own(statements: &str) -> String {
     format!(
         "#include \"../common/mean.clh\"\n\
          uchar4 mean(__global const uchar4 *src, int width, int height, int radius, float scale, int x, int y)\n{{\n\
@@ -32,7 +29,7 @@ fn own(statements: &str) -> String {
 }
 
 /// One pixel for each work-item, neighbours beside each other.
-const PLAIN: &str = "    const int x = get_global_id(0), y = row0 + (int)get_global_id(1);\n\
+pub const PLAIN: &str = "    const int x = get_global_id(0), y = row0 + (int)get_global_id(1);\n\
                      \x20   if (x < width && y < row0 + rows)\n\
                      \x20       dst[y * width + x] = mean(src, width, height, radius, scale, x, y);\n";
 /// One work-item for all pixels.

@@ -1,22 +1,13 @@
 //! The window on a virtual display (Xvfb): its start, its statistics, its behaviour without a display, OpenGL or
 //! OpenCL, and its end. No time is asserted. Movies and keys are in `window_movies.rs` and `window_keys.rs`.
 
-use std::process::Stdio;
-
-use crate::common::window::{
-    Display, Session, clip, clreel, json, play_movie, png, presented_frames, run, snapshot, succeed,
-    wait_for_exit,
-};
-use testkit::movie::{Folder, Movie, steady};
+use crate::common::*;
 
 #[test]
 fn plays_the_bundled_clip_and_writes_statistics() {
     let (display, folder) = (Display::start(&[]), Folder::new("plays"));
-    let (stats, shot, rows) = (folder.file("s.json"), folder.file("s.png"), folder.file("s.csv"));
-    let mut command = clreel(Some(&display));
-    command.args(["--frames", "60", "--stats"]).arg(&stats).arg("--screenshot").arg(&shot);
-    succeed(command);
-    let stats = json(&stats);
+    let (shot, rows) = (folder.file("s.png"), folder.file("s.csv"));
+    let (stats, _) = play(clreel(Some(&display)).args(["--frames", "60", "--screenshot"]).arg(&shot));
     assert_eq!(stats["presented"], 60);
     let frames = presented_frames(&stats);
     assert_eq!(frames.len(), 60);
@@ -31,22 +22,13 @@ fn plays_the_bundled_clip_and_writes_statistics() {
     let (width, height, _) = png(&shot);
     assert_eq!((width, height), (1280, 720));
 
+    // One unfiltered frame, with its row below the heading, and the overlay.
     let mut command = clreel(Some(&display));
-    command.args(["--frames", "5", "--variant", "off", "--stats"]).arg(&rows);
+    command.args(["--variant", "off", "--frames", "1", "--stats"]).arg(&rows).arg("--screenshot").arg(&shot);
     succeed(command);
     let text = std::fs::read_to_string(&rows).unwrap();
-    let rows = text.lines().filter(|line| !line.starts_with('#'));
-    assert_eq!(rows.count(), 6, "a heading and a row for each frame:\n{text}");
-}
-
-#[test]
-fn the_overlay_covers_only_its_panels() {
-    let (display, folder) = (Display::start(&[]), Folder::new("overlay"));
-    let shot = folder.file("s.png");
-    let mut command = clreel(Some(&display));
-    command.args(["--variant", "off", "--frames", "1", "--screenshot"]).arg(&shot);
-    succeed(command);
-    let ((width, height, window), (_, _, movie)) = (png(&shot), snapshot(&folder, &clip(), 0.0, "off", "7"));
+    assert_eq!(text.lines().filter(|line| !line.starts_with('#')).count(), 2, "{text}");
+    let ((_, _, window), (_, _, movie)) = (png(&shot), snapshot(&folder, &clip(), 0.0, "off", "7"));
     let differ = |x: usize, y: usize| {
         let at = (y * width + x) * 4;
         window[at..at + 4] != movie[at..at + 4]
@@ -62,13 +44,10 @@ fn the_overlay_covers_only_its_panels() {
 
 #[test]
 fn without_opencl_the_movie_plays_unfiltered() {
-    let (display, folder) = (Display::start(&[]), Folder::new("nocl"));
-    let stats = folder.file("s.json");
+    let display = Display::start(&[]);
     let mut command = clreel(Some(&display));
-    command.env("OCL_ICD_VENDORS", folder.file("none")).args(["--frames", "30", "--stats"]).arg(&stats);
-    let stderr = succeed(command);
+    let (stats, stderr) = play(command.env("OCL_ICD_VENDORS", "/nowhere").args(["--frames", "30"]));
     assert!(stderr.contains("pocl-opencl-icd"), "says what to install: {stderr}");
-    let stats = json(&stats);
     assert!(presented_frames(&stats).iter().all(|f| f["variant"] == "off"));
     assert!(stats["device"].is_null());
 }
@@ -76,11 +55,10 @@ fn without_opencl_the_movie_plays_unfiltered() {
 #[test]
 fn other_variants_work_if_a_kernel_does_not_build() {
     let (display, folder) = (Display::start(&[]), Folder::new("broken"));
-    std::fs::create_dir_all(folder.file("box_filter")).unwrap();
-    std::fs::write(folder.file("box_filter/05_running_sum.cl"), "__kernel void nonsense( { }\n").unwrap();
+    folder.with("box_filter/05_running_sum.cl", "__kernel void nonsense( { }\n");
     let mut command = clreel(Some(&display));
-    command.env("CLREEL_KERNELS", folder.file("")).args(["--variant", "running-sum"]);
-    let mut session = Session::start(&display, &mut command);
+    command.env("CLREEL_KERNELS", &folder).args(["--variant", "running-sum"]);
+    let mut session = Session::start(&display, command);
     session.wait_for_title("- off");
     session.press_until_title("4", "vectorized, r=7");
     session.quit();
@@ -90,31 +68,27 @@ fn other_variants_work_if_a_kernel_does_not_build() {
 fn counted_frames_are_filtered() {
     let (display, folder) = (Display::start(&[]), Folder::new("window-counted"));
     let still = folder.movie("m.mkv", &Movie { stamps_ms: steady(1), ..Movie::default() });
-    let (stats, _) = play_movie(&display, &folder, &still, &["--variant", "separable", "--frames", "1"]);
+    let (stats, _) = play_movie(&display, &still, &["--variant", "separable", "--frames", "1"]);
     assert_eq!(stats["frames"][0]["variant"], "separable");
-    let (stats, _) = play_movie(&display, &folder, &clip(), &["--variant", "flat", "--frames", "3"]);
+    let (stats, _) = play_movie(&display, &clip(), &["--variant", "flat", "--frames", "3"]);
     assert!(presented_frames(&stats).iter().all(|f| f["variant"] == "flat"));
 }
 
 #[test]
 fn a_missing_display_or_opengl_is_a_message() {
-    let (code, stderr) = run(clreel(None));
-    assert_eq!(code, Some(1));
-    assert!(stderr.contains("neither WAYLAND_DISPLAY nor DISPLAY is set"), "{stderr}");
-
-    let mut command = clreel(None);
-    command.env("DISPLAY", ":4095");
-    let (code, stderr) = run(command);
-    assert_eq!(code, Some(1));
-    assert!(stderr.contains(":4095"), "{stderr}");
-
     let display = Display::start(&["-extension", "GLX"]);
-    let mut command = clreel(Some(&display));
-    let nowhere = std::env::temp_dir().join("clreel-no-such-vendor.json");
-    command.env("__EGL_VENDOR_LIBRARY_FILENAMES", nowhere);
-    let (code, stderr) = run(command);
-    assert_eq!(code, Some(1), "{stderr}");
-    assert!(stderr.contains("OpenGL could not be started"), "{stderr}");
+    let nowhere = "/nowhere/vendor.json";
+    for (variables, said) in [
+        (&[][..], "neither WAYLAND_DISPLAY nor DISPLAY is set"),
+        (&[("DISPLAY", ":4095")], ":4095"),
+        (
+            &[("DISPLAY", &*display.name), ("__EGL_VENDOR_LIBRARY_FILENAMES", nowhere)],
+            "OpenGL could not be started",
+        ),
+    ] {
+        let (code, stderr) = run(clreel(None).envs(variables.iter().copied()));
+        assert!(code == Some(1) && stderr.contains(said), "{stderr}");
+    }
 }
 
 #[test]
@@ -122,12 +96,11 @@ fn a_signal_quits_and_writes_the_statistics() {
     let (display, folder) = (Display::start(&[]), Folder::new("signal"));
     let stats = folder.file("s.json");
     let mut command = clreel(Some(&display));
-    command.args(["--variant", "off", "--stats"]).arg(&stats);
-    let mut session = Session::start(&display, &mut command);
+    let mut session = Session::start(&display, command.args(["--variant", "off", "--stats"]).arg(&stats));
     session.wait_for_title("- off");
     session.signal(libc::SIGTERM);
-    assert_eq!(wait_for_exit(session.child.take().unwrap()).0, Some(0));
-    assert!(json(&stats)["presented"].as_u64().unwrap() >= 1);
+    assert_eq!(session.end().0, Some(0));
+    assert!(read_json(&stats)["presented"].as_u64().unwrap() >= 1);
 }
 
 #[test]
@@ -150,7 +123,7 @@ fn if_the_display_disappears_the_statistics_are_written() {
         assert_eq!(code, Some(1), "{title}: {stderr}");
         assert!(stderr.contains("The display is gone"), "{title}: {stderr}");
         assert!(!stderr.contains("XIO"), "Xlib's own words are not needed: {stderr}");
-        assert!(json(&stats)["presented"].as_u64().unwrap() >= 1, "{title}");
+        assert!(read_json(&stats)["presented"].as_u64().unwrap() >= 1, "{title}");
         assert_eq!(settings.exists(), !keys.is_empty(), "{title}: who pressed keys has changed the settings");
     }
 }
@@ -165,16 +138,13 @@ fn settings_are_stored_and_a_damaged_file_is_renamed() {
     session.wait_for_title("- off");
     display.key("i");
     session.quit();
-    assert_eq!(json(&settings)["overlay_visible"], false);
-    assert_eq!(json(&settings)["hint_seen"], true);
+    assert_eq!(read_json(&settings)["overlay_visible"], false);
+    assert_eq!(read_json(&settings)["hint_seen"], true);
 
     let run = || {
         let mut command = clreel(Some(&display));
-        command.args(["--variant", "off", "--frames", "1", "--screenshot"]).arg(&shot);
-        let child = command.env("CLREEL_SETTINGS", &settings).stderr(Stdio::piped()).spawn().unwrap();
-        let (code, stderr) = wait_for_exit(child);
-        assert_eq!(code, Some(0), "{stderr}");
-        stderr
+        command.env("CLREEL_SETTINGS", &settings).args(["--variant", "off", "--frames", "1", "--screenshot"]);
+        succeed(command.arg(&shot))
     };
     run();
     let bare = snapshot(&folder, &clip(), 0.0, "off", "7");

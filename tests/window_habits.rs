@@ -2,8 +2,8 @@
 
 use std::process::Command;
 
-use crate::common::window::{Display, Session, clreel, json, wait_for_exit, without_desktop};
-use testkit::movie::{Folder, Movie, steady, with_display_matrix};
+use crate::common::*;
+use testkit::movie::with_display_matrix;
 
 /// Returns the command of a window without the desktop's file dialog that shows movies unfiltered.
 fn unfiltered(display: &Display) -> Command {
@@ -12,26 +12,12 @@ fn unfiltered(display: &Display) -> Command {
     command
 }
 
-impl Session<'_> {
-    /// Returns the width and height of the window in pixels.
-    fn size(&self) -> (u32, u32) {
-        let geometry = self.display.xdotool(&["getwindowgeometry", "--shell", &self.window]);
-        let geometry = String::from_utf8_lossy(&geometry.stdout).into_owned();
-        let number = |name: &str| geometry.lines().find_map(|line| line.strip_prefix(name)?.parse().ok());
-        (number("WIDTH=").unwrap_or(0), number("HEIGHT=").unwrap_or(0))
-    }
-
-    fn move_to(&self, (x, y): (i32, i32)) {
-        self.display.xdotool(&["mousemove", &x.to_string(), &y.to_string()]);
-        std::thread::sleep(std::time::Duration::from_millis(100));
-    }
-
-    fn type_path(&mut self, path: &str) {
-        self.display.key("o");
-        self.wait_for_text("Open a movie");
-        assert!(self.display.xdotool(&["type", "--delay", "5", path]).status.success());
-        self.wait_for_text(path);
-    }
+/// Returns the width and height of the window in pixels.
+fn size(session: &Session) -> (u32, u32) {
+    let geometry = session.display.xdotool(&["getwindowgeometry", "--shell", &session.window]);
+    let geometry = text(&geometry.stdout);
+    let number = |name: &str| geometry.lines().find_map(|line| line.strip_prefix(name)?.parse().ok());
+    (number("WIDTH=").unwrap_or(0), number("HEIGHT=").unwrap_or(0))
 }
 
 #[test]
@@ -44,7 +30,7 @@ fn a_window_has_the_shape_of_the_picture_and_fits_the_screen() {
     let upright = Movie { size: (640, 480), ..one() };
     let upright = std::fs::read(folder.movie("plain.mp4", &upright)).unwrap();
     let upright = folder.with("upright.mp4", &with_display_matrix(upright, [0, 1 << 16, -(1 << 16), 0]));
-    for (movie, size) in [
+    for (movie, expected) in [
         (folder.movie("plain.mkv", &plain), (1000, 562)),
         (folder.movie("wide.mkv", &wide), (1024, 576)),
         (folder.movie("large.mkv", &large), (1280, 720)),
@@ -52,7 +38,7 @@ fn a_window_has_the_shape_of_the_picture_and_fits_the_screen() {
     ] {
         let mut session = Session::start(&display, unfiltered(&display).arg(&movie));
         session.wait_for_title("- off");
-        session.wait(&format!("{size:?}"), |s| s.size() == size);
+        session.wait(&format!("{expected:?}"), |s| size(s) == expected);
         session.quit();
     }
 }
@@ -92,7 +78,7 @@ fn the_mouse_pauses_seeks_and_changes_the_radius() {
     }
     session.move_to(middle);
     display.xdotool(&["click", "3"]);
-    session.wait("playing", |s| !s.title().contains("paused"));
+    session.wait_for_playing();
     session.quit();
 }
 
@@ -113,7 +99,7 @@ fn a_bad_file_of_a_list_is_skipped_in_both_directions() {
     // The message stays until a later request succeeds.
     assert!(session.shows("bad.mkv' is not a movie"));
     session.press_until_title("less", "last.mkv - off");
-    session.wait("no error", |s| !s.shows("bad.mkv' is not a movie"));
+    session.wait_for_end_of("bad.mkv' is not a movie");
     let stderr = session.quit();
     assert!(stderr.contains("bad.mkv"), "{stderr}");
 }
@@ -126,18 +112,18 @@ fn a_typed_path_is_completed_and_its_error_cleared_by_the_next_movie() {
     let mut session = Session::start(&display, unfiltered(&display).arg(&first));
     session.wait_for_title("first.mkv - off");
     let folder_name = first.parent().unwrap().to_str().unwrap().to_owned();
-    session.type_path(&format!("{folder_name}/no"));
+    session.type_path("o", &format!("{folder_name}/no"));
     display.key("Tab");
     session.wait_for_text("No matching file");
     display.key("Return");
     session.wait_for_text("Cannot open");
     // Typing replaces the selected text.
-    session.type_path(&format!("{folder_name}/se"));
+    session.type_path("o", &format!("{folder_name}/se"));
     display.key("Tab");
     session.wait_for_text(second.to_str().unwrap());
     display.key("Return");
     session.wait_for_title("second one.mkv - off");
-    session.wait("no error", |s| !s.shows("Cannot open"));
+    session.wait_for_end_of("Cannot open");
     session.quit();
 }
 
@@ -147,8 +133,7 @@ fn chapters_are_reached_by_keys() {
     let chapters = vec![(0, "Begin"), (8000, "Middle"), (16_000, "")];
     let film = Movie { stamps_ms: steady(500), gop: 25, chapters, ..Movie::default() };
     let movie = folder.movie("m.mkv", &film);
-    let stats = folder.file("s.json");
-    let mut session = Session::start(&display, unfiltered(&display).arg(&movie).arg("--stats").arg(&stats));
+    let mut session = Session::with_stats(&display, unfiltered(&display).arg(&movie));
     session.wait_for_title("- off");
     session.press_until_title("space", "paused");
     for (key, said, place) in [
@@ -163,39 +148,28 @@ fn chapters_are_reached_by_keys() {
     }
     session.display.key("d");
     session.wait_for_text("mpeg4, yuv420p, BT.601, limited");
-    session.quit();
-    assert!(json(&stats)["presented"].as_u64().unwrap() >= 5);
+    assert!(session.stats()["presented"].as_u64().unwrap() >= 5);
 }
 
-/// With one device, the key for the next one restarts it and shows a message.
+/// With one device, the key for the next one restarts it and shows a message. A start beyond the end is reported once.
 #[test]
-fn changing_the_only_device_restarts_it_with_a_message() {
+fn changing_the_only_device_restarts_it_and_a_start_beyond_the_end_is_reported() {
     let (display, folder) = (Display::start(&[]), Folder::new("habits-device"));
     let movie = folder.movie("m.mkv", &Movie { stamps_ms: steady(50), ..Movie::default() });
-    let listed = clreel(None).args(["devices", "--json"]).output().unwrap();
-    let listed: serde_json::Value = serde_json::from_slice(&listed.stdout).unwrap();
+    let listed = finish_json(clreel(None).args(["devices", "--json"]), 0);
     let is_alone = listed["devices"].as_array().unwrap().len() == 1;
     let said = if is_alone {
         "There is no other OpenCL device: this one is started anew"
     } else {
         "OpenCL device: "
     };
-    let mut session = Session::start(&display, unfiltered(&display).arg(&movie));
+    let mut session = Session::start(&display, unfiltered(&display).arg(&movie).args(["--start", "1:39"]));
+    session.wait_for_text("has no picture at 99.000 s");
     session.press_until_title("3", "flat");
     session.wait_for_frames();
     session.display.key("ctrl+d");
     session.wait_for_text(said);
     session.wait_for_frames();
-    session.quit();
-}
-
-#[test]
-fn a_start_beyond_the_end_is_reported_once() {
-    let (display, folder) = (Display::start(&[]), Folder::new("habits-start"));
-    let movie = folder.movie("m.mkv", &Movie { stamps_ms: steady(50), ..Movie::default() });
-    let mut session = Session::start(&display, unfiltered(&display).arg(&movie).args(["--start", "1:39"]));
-    session.wait_for_title("- off");
-    session.wait_for_text("has no picture at 99.000 s");
     let stderr = session.quit();
     assert_eq!(stderr.matches("has no picture at").count(), 1, "{stderr}");
 }
@@ -240,16 +214,16 @@ fn keys_work_on_every_keyboard_layout_and_with_caps_lock() {
     session.wait_for_text("Make an editable copy");
     display.keyboard("ru");
     display.key("26");
-    session.wait("the end of the panel", |s| !s.shows("Make an editable copy"));
+    session.wait_for_end_of("Make an editable copy");
     display.key("ctrl+40");
     session.wait_for_text("OpenCL device");
     // Whatever character is on the key that opens it.
     display.key("32");
-    session.wait_for_text("Open a movie");
+    session.wait_for_text(PATH_FIELD);
     ["24", "25", "26"].iter().for_each(|key| display.key(key));
     session.wait("what is typed", |s| s.texts().iter().any(|t| t.text == "йцу"));
     display.key("Escape");
-    session.wait("the end of the field", |s| !s.shows("Open a movie"));
+    session.wait_for_end_of(PATH_FIELD);
     // With Shift the movie is repeated, without it a part of it.
     display.key("shift+46");
     session.wait_for_text(", once");
@@ -257,5 +231,5 @@ fn keys_work_on_every_keyboard_layout_and_with_caps_lock() {
     session.wait_for_text(", repeats from ");
     display.keyboard("gr");
     display.key("24");
-    assert_eq!(wait_for_exit(session.child.take().unwrap()), (Some(0), String::new()));
+    assert_eq!(session.end(), (Some(0), String::new()));
 }

@@ -1,39 +1,19 @@
 //! The window on a virtual display, driven by key presses (xdotool): what it shows is read from its screenshot, title and
 //! texts, what it counted from its statistics.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Stdio;
 
-use crate::common::window::{
-    Display, Session, Text, clip, clreel, json, png, presented_frames, snapshot, stamps,
-};
-use testkit::movie::{Folder, Movie, with_display_matrix, with_full_disk};
-
-/// Waits for `count` non-empty files in `folder` whose names begin and end so, and returns their paths.
-fn saved_files(session: &mut Session, folder: &Path, begin: &str, end: &str, count: usize) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    session.wait(&format!("{count} {begin}*{end}"), |_| {
-        found = std::fs::read_dir(folder)
-            .unwrap()
-            .map(|entry| entry.unwrap().path())
-            .filter(|path| {
-                let name = path.file_name().unwrap().to_string_lossy().into_owned();
-                name.starts_with(begin) && name.ends_with(end) && std::fs::metadata(path).unwrap().len() > 0
-            })
-            .collect();
-        found.len() >= count
-    });
-    found
-}
+use crate::common::*;
+use testkit::movie::{with_display_matrix, with_full_disk};
 
 #[test]
-fn a_key_pressed_while_the_window_gets_the_focus_counts_once() {
+fn a_press_and_its_release_count_once_on_a_busy_machine() {
     let display = Display::start(&[]);
-    let mut command = clreel(Some(&display));
-    let mut session = Session::without_focus(&display, command.args(["--variant", "off"]));
+    let mut session = Session::without_focus(&display, clreel(Some(&display)).args(["--variant", "off"]));
     session.wait_for_title("- off");
-    // On a busy machine the window learns of its focus while the key is down: winit then synthesizes a press, and the
-    // real one follows. Handling both would open the panel of keys and close it again.
+    // The window learns of its focus while the key is down: winit then synthesizes a press, and the real one follows.
+    // Handling both would open the panel of keys and close it again.
     session.signal(libc::SIGSTOP);
     session.focus();
     assert!(display.xdotool(&["keydown", "question"]).status.success());
@@ -43,63 +23,63 @@ fn a_key_pressed_while_the_window_gets_the_focus_counts_once() {
     session.press_until_title("space", "paused");
     session.wait_for_text("Paused");
     assert!(session.shows("Keys"), "{:?}", session.texts());
-    session.quit();
-}
-
-/// Returns true if the value in the row of this name, below this title, is that of the slider's left end.
-fn is_at_minimum(session: &Session, title: &Text, name: &Text) -> bool {
-    let row = |t: &Text| (t.y - name.y).abs() < 8.0 && (title.x..name.x).contains(&t.x);
-    session.texts().iter().any(|t| row(t) && t.text.parse::<f32>().is_ok_and(|value| value < 0.4))
-}
-
-#[test]
-fn a_slider_accepts_press_and_release_in_one_frame() {
-    let display = Display::start(&[]);
-    let mut command = clreel(Some(&display));
-    let mut session = Session::start(&display, command.args(["--variant", "off"]));
-    session.wait_for_title("- off");
-    session.display.key("c");
+    display.key("question");
+    display.key("c");
     let (title, contrast) = (session.find("Colour correction"), session.find("contrast"));
-    // On a busy machine the button is pressed and released between two drawings.
+    // The button is pressed and released between two drawings.
     session.signal(libc::SIGSTOP);
     session.click_at((title.x as i32 - 10, contrast.center().1));
     session.signal(libc::SIGCONT);
-    session.wait("its value", |s| is_at_minimum(s, &title, &contrast));
+    // The value of the slider's left end.
+    session.wait("its value", |s| {
+        let row = |t: &Text| (t.y - contrast.y).abs() < 8.0 && (title.x..contrast.x).contains(&t.x);
+        s.texts().iter().any(|t| row(t) && t.text.parse::<f32>().is_ok_and(|value| value < 0.4))
+    });
     session.quit();
 }
 
 #[test]
 fn keys_change_variant_radius_pause_and_overlay() {
     let (display, folder) = (Display::start(&[]), Folder::new("keys"));
-    let (stats, shot) = (folder.file("s.json"), folder.file("s.png"));
+    let shot = folder.file("s.png");
     let mut command = clreel(Some(&display));
-    command.args(["--variant", "off", "--stats"]).arg(&stats).arg("--screenshot").arg(&shot);
-    let mut session = Session::start(&display, &mut command);
+    command.args(["--variant", "off", "--screenshot"]).arg(&shot);
+    let mut session = Session::with_stats(&display, command);
     session.wait_for_title("- off");
-    session.press_until_title("5", "running-sum, r=7");
-    session.press_until_title("4", "vectorized, r=7");
-    session.press_until_title("3", "flat, r=7");
-    session.press_until_title("equal", "flat, r=8");
-    session.press_until_title("minus", "flat, r=7");
-    session.press_until_title("2", "separable, r=7");
-    session.press_until_title("1", "naive, r=7");
-    session.press_until_title("0", "- off");
+    for (key, title) in [
+        ("5", "running-sum, r=7"),
+        ("4", "vectorized, r=7"),
+        ("3", "flat, r=7"),
+        ("equal", "flat, r=8"),
+        ("minus", "flat, r=7"),
+        ("2", "separable, r=7"),
+        ("1", "naive, r=7"),
+        ("0", "- off"),
+        ("space", "paused"),
+        // The picture on the screen is filtered again during a pause.
+        ("5", "running-sum, r=7, paused"),
+        ("minus", "running-sum, r=6, paused"),
+        // A filter that was selected in a pause stays selected.
+        ("0", "- off, paused"),
+    ] {
+        session.press_until_title(key, title);
+    }
+    session.display.key("space");
+    session.wait_for_playing();
+    session.wait_for_frames();
     session.press_until_title("space", "paused");
-    // The picture on the screen is filtered again during a pause.
-    session.press_until_title("5", "running-sum, r=7, paused");
-    session.press_until_title("minus", "running-sum, r=6, paused");
+    session.press_until_title("5", "running-sum, r=6, paused");
     session.display.key("i");
-    session.quit();
-
-    let stats = json(&stats);
+    let stats = session.stats();
     let frames = presented_frames(&stats);
-    let mut order: Vec<String> = frames.iter().map(|f| format!("{}{}", f["variant"], f["radius"])).collect();
+    let mut order: Vec<String> =
+        frames.iter().map(|f| format!("{}{}", f["variant"].as_str().unwrap(), f["radius"])).collect();
     order.dedup();
-    let order: Vec<String> = order.into_iter().map(|s| s.replace('"', "")).collect();
     for pair in ["running-sum7", "vectorized7", "flat7", "flat8", "separable7", "naive7"].windows(2) {
         let at = |id: &str| order.iter().position(|o| o == id).unwrap_or_else(|| panic!("{id} in {order:?}"));
         assert!(at(pair[0]) < at(pair[1]), "{order:?}");
     }
+    assert!(order.last().unwrap().starts_with("off"), "{order:?}");
     // While naive computed, the window was repainted more often than it got frames.
     let repaints = stats["repaint_ms"]["n"].as_u64().unwrap();
     assert!(repaints > stats["presented"].as_u64().unwrap());
@@ -126,25 +106,35 @@ fn drag_line_to_320(session: &mut Session, right: &str) {
     session.wait("the line where it was dragged to", |s| s.texts().iter().any(is_left));
 }
 
+/// Asserts that columns of a window's picture equal those of another picture, in these rows.
+fn assert_columns(
+    what: &str,
+    (window, other): (&Picture, &Picture),
+    columns: std::ops::Range<usize>,
+    rows: std::ops::Range<usize>,
+) {
+    let row = |y: &usize| 4 * (y * window.0 + columns.start)..4 * (y * window.0 + columns.end);
+    let wrong: Vec<usize> = rows.filter(|y| window.2[row(y)] != other.2[row(y)]).collect();
+    assert!(wrong.is_empty(), "{what}: columns {columns:?} of rows {wrong:?}");
+}
+
 /// Before, the textures of the sides have only the visible part of the frame, and parts of earlier frames.
 #[test]
 fn dragging_the_line_uncovers_the_current_frame() {
     // Also after the whole picture of the first side was saved, which fills its texture.
     for (first, saves) in [("fused", false), ("glsl", false), ("fused", true)] {
         let (display, folder) = (Display::start(&[]), Folder::new("wipe-line"));
-        let (stats, shot) = (folder.file("s.json"), folder.file("s.png"));
+        let (shot, here) = (folder.file("s.png"), folder.folder("here"));
         let mut command = clreel(Some(&display));
-        let here = folder.file("here");
-        std::fs::create_dir_all(&here).unwrap();
-        command.current_dir(&here).args(["--wipe", &format!("{first}:9,flat:8"), "--stats"]).arg(&stats);
-        let mut session = Session::start(&display, command.arg("--screenshot").arg(&shot));
+        command.current_dir(&here).args(["--wipe", &format!("{first}:9,flat:8"), "--screenshot"]).arg(&shot);
+        let mut session = Session::with_stats(&display, command);
         session.wait_for_text("flat r=8   p50 ");
         session.wait_for_frames();
         session.wait_for_frames();
         session.press_until_title("space", &format!("{first}, r=9, paused"));
         let line = if saves {
             display.key("s");
-            saved_files(&mut session, &here, "clreel-frame-", ".png", 1);
+            session.wait_for_files(&here, "clreel-frame-", ".png", 1);
             640
         } else {
             drag_line_to_320(&mut session, "flat r=8");
@@ -153,15 +143,12 @@ fn dragging_the_line_uncovers_the_current_frame() {
         session.display.key("i");
         let is_hint = |t: &Text| ["Panels", "shows the keys", "Saved"].iter().any(|w| t.text.contains(w));
         session.wait("the overlay's end", |s| !s.texts().iter().any(is_hint));
-        session.quit();
-        let at = presented_frames(&json(&stats)).last().unwrap()["pts_s"].as_f64().unwrap();
-        let (width, height, seen) = png(&shot);
-        let sides = [(first, "9"), ("flat", "8")].map(|(id, r)| snapshot(&folder, &clip(), at, id, r).2);
+        let at = presented_frames(&session.stats()).last().unwrap()["pts_s"].as_f64().unwrap();
+        let seen = png(&shot);
         // Except the line itself, and its handle.
-        for (side, columns) in [(&sides[0], 0..line - 6), (&sides[1], line + 6..width)] {
-            let row = |y: &usize| 4 * (y * width + columns.start)..4 * (y * width + columns.end);
-            let wrong: Vec<usize> = (100..height).filter(|y| seen[row(y)] != side[row(y)]).collect();
-            assert!(wrong.is_empty(), "{first}, saved {saves}: columns {columns:?} of rows {wrong:?}");
+        for (id, radius, columns) in [(first, "9", 0..line - 6), ("flat", "8", line + 6..seen.0)] {
+            let side = snapshot(&folder, &clip(), at, id, radius);
+            assert_columns(&format!("{first}, saved {saves}"), (&seen, &side), columns, 100..seen.1);
         }
     }
 }
@@ -169,22 +156,18 @@ fn dragging_the_line_uncovers_the_current_frame() {
 #[test]
 fn both_sides_of_an_unpaced_wipe_are_right() {
     let (display, folder) = (Display::start(&[]), Folder::new("wipe-unpaced"));
-    let (stats, shot) = (folder.file("s.json"), folder.file("s.png"));
+    let shot = folder.file("s.png");
     for sides in
         [[("fused", "9"), ("fused", "2")], [("fused", "9"), ("off", "0")], [("off", "0"), ("fused", "9")]]
     {
         let wipe = sides.map(|(id, radius)| format!("{id}:{radius}")).join(",");
         let mut command = clreel(Some(&display));
-        command.args(["--wipe", &wipe, "--unpaced", "--frames", "40", "--stats"]).arg(&stats);
-        assert!(command.arg("--screenshot").arg(&shot).status().unwrap().success());
-        let at = presented_frames(&json(&stats)).last().unwrap()["pts_s"].as_f64().unwrap();
-        let (width, _, seen) = png(&shot);
+        command.args(["--wipe", &wipe, "--unpaced", "--frames", "40", "--screenshot"]).arg(&shot);
+        let at = presented_frames(&play(command).0).last().unwrap()["pts_s"].as_f64().unwrap();
         // Areas without panels, left and right of the line and below the names of the sides.
         for ((id, radius), columns) in sides.into_iter().zip([400..634, 646..880]) {
-            let of = snapshot(&folder, &clip(), at, id, radius).2;
-            let row = |y: &usize| 4 * (y * width + columns.start)..4 * (y * width + columns.end);
-            let wrong: Vec<usize> = (80..490).filter(|y| seen[row(y)] != of[row(y)]).collect();
-            assert!(wrong.is_empty(), "{wipe}: columns {columns:?} of rows {wrong:?}");
+            let side = snapshot(&folder, &clip(), at, id, radius);
+            assert_columns(&wipe, (&png(&shot), &side), columns, 80..490);
         }
     }
 }
@@ -192,18 +175,16 @@ fn both_sides_of_an_unpaced_wipe_are_right() {
 #[test]
 fn every_frame_of_a_wipe_has_both_sides() {
     let (display, folder) = (Display::start(&[]), Folder::new("wipe-order"));
-    let (stats, saved) = (folder.file("s.json"), folder.file("f.png"));
+    let saved = folder.file("f.png");
     for (sides, compared) in [("flat:15,off", false), ("flat:15,off", true), ("off,flat:15", false)] {
         let mut command = clreel(Some(&display));
         // The unfiltered side is finished long before the other.
-        command.args(["--wipe", sides, "--frames", "12", "--stats"]).arg(&stats);
-        command.args(compared.then_some("--difference")).arg("--save-frame").arg(&saved);
-        assert!(command.status().unwrap().success());
-        let stats = json(&stats);
+        command.args(["--wipe", sides, "--frames", "12"]).args(compared.then_some("--difference"));
+        let (stats, _) = play(command.arg("--save-frame").arg(&saved));
         let frames = presented_frames(&stats);
-        let has_both = |f: &serde_json::Value| f["variant"] == "off" || f["beside"] == "off";
+        let has_both = |f: &Value| f["variant"] == "off" || f["beside"] == "off";
         assert!(frames.len() == 12 && frames.iter().all(has_both), "{frames:#?}");
-        let is_filtered = |f: &serde_json::Value| f["variant"] == "flat" || f["beside"] == "flat r=15";
+        let is_filtered = |f: &Value| f["variant"] == "flat" || f["beside"] == "flat r=15";
         assert!(frames.iter().any(is_filtered), "{frames:#?}");
         assert!(frames.iter().all(|f| f["beside"].is_null() || f["compared"] == compared), "{frames:#?}");
         // The whole picture of the first side is saved, with the part behind the second.
@@ -224,10 +205,10 @@ fn every_frame_of_a_wipe_has_both_sides() {
 #[test]
 fn a_wipe_shows_two_filters_and_their_differences() {
     let (display, folder) = (Display::start(&[]), Folder::new("wipe"));
-    let (stats, shot) = (folder.file("s.json"), folder.file("s.png"));
+    let shot = folder.file("s.png");
     let mut command = clreel(Some(&display));
-    command.args(["--variant", "fused", "--radius", "9", "--stats"]).arg(&stats);
-    let mut session = Session::start(&display, command.arg("--screenshot").arg(&shot));
+    command.args(["--variant", "fused", "--radius", "9", "--screenshot"]).arg(&shot);
+    let mut session = Session::with_stats(&display, command);
     session.wait_for_title("fused, r=9");
     session.wait_for_frames();
     session.press_until_message("x", "There is one filter");
@@ -263,21 +244,19 @@ fn a_wipe_shows_two_filters_and_their_differences() {
     let is_bare =
         |s: &mut Session| !s.shows("Panels") && !s.shows("There is one filter") && s.shows("fused r=9");
     session.wait("the overlay's end, and that of its words", is_bare);
-    session.quit();
-
-    let stats = json(&stats);
+    let stats = session.stats();
     let frames = presented_frames(&stats);
-    let is_wiped = |frame: &&serde_json::Value| !frame["beside"].is_null();
+    let is_wiped = |frame: &&Value| !frame["beside"].is_null();
     let wiped: Vec<_> = frames.iter().filter(is_wiped).collect();
     assert!(!wiped.is_empty() && wiped.len() < frames.len(), "{} of {}", wiped.len(), frames.len());
-    let ms = |frame: &serde_json::Value, stage: &str| frame[stage].as_f64().unwrap();
+    let ms = |frame: &Value, stage: &str| frame[stage].as_f64().unwrap();
     for frame in frames {
         // The time of the second side is in no other stage, and its intervals belong to a setting of their own.
         assert_eq!(ms(frame, "wipe") > 0.0, is_wiped(&frame), "{frame}");
         let is_first = frame["variant"] == "fused" || !is_wiped(&frame);
         assert!(is_first && frame["difference"] == 0.0, "{frame}");
     }
-    let beside = |of: &serde_json::Value| (of["variant"].clone(), of["radius"].clone(), of["beside"].clone());
+    let beside = |of: &Value| (of["variant"].clone(), of["radius"].clone(), of["beside"].clone());
     let settings = stats["settings"].as_array().unwrap();
     for setting in settings {
         // A device that becomes ready later starts a setting of its own.
@@ -290,40 +269,33 @@ fn a_wipe_shows_two_filters_and_their_differences() {
     assert!(wiped.iter().all(|f| f["beside"] == "off" || f["beside_filter"].as_f64() > Some(0.0)));
 
     let at = frames.last().unwrap()["pts_s"].as_f64().unwrap();
-    let (width, height, seen) = png(&shot);
-    let sides =
-        [("flat", "8"), ("fused", "9")].map(|(id, radius)| snapshot(&folder, &clip(), at, id, radius));
-    let [left, right] = &sides;
-    assert!((left.0, left.1) == (width, height) && left.2 != right.2);
-    for y in 100..height {
-        let columns = |from: usize, to: usize| 4 * (y * width + from)..4 * (y * width + to);
-        // Except the line itself, and its handle.
-        for (of, columns) in [(&left.2, columns(0, 314)), (&right.2, columns(326, width))] {
-            assert!(seen[columns.clone()] == of[columns], "row {y}");
-        }
+    let seen = png(&shot);
+    // Except the line itself, and its handle.
+    for (id, radius, columns) in [("flat", "8", 0..314), ("fused", "9", 326..seen.0)] {
+        let side = snapshot(&folder, &clip(), at, id, radius);
+        assert_columns(id, (&seen, &side), columns, 100..seen.1);
     }
     // The same words as `snapshot` prints.
-    let mut command = clreel(None);
-    command.args(["snapshot", "--wipe", "flat:8,fused:9", "--difference", "--at", &at.to_string(), "--out"]);
-    let output = command.arg(folder.file("map.png")).output().unwrap();
-    assert_eq!(
-        String::from_utf8_lossy(&output.stdout),
-        format!("flat r=8 and fused r=9: {difference_text}\n")
-    );
+    let (_, told) = snapshot_of_differences(&folder, at);
+    assert_eq!(told, format!("flat r=8 and fused r=9: {difference_text}\n"));
 }
 
-/// Returns the x coordinate of the text of the window that begins with these words, in points.
-fn text_x(session: &mut Session, words: &str) -> Option<f32> {
-    session.texts().into_iter().find(|t| t.text.starts_with(words)).map(|t| t.x)
+/// Takes a snapshot of the differences of two filters; returns it, and what it prints.
+fn snapshot_of_differences(folder: &Folder, at: f64) -> (Picture, String) {
+    let (map, at) = (folder.file("map.png"), (at + 1e-4).to_string());
+    let mut command = clreel(None);
+    command.args(["snapshot", "--wipe", "flat:8,fused:9", "--difference", "--at", &at, "--out"]).arg(&map);
+    let told = text(&finish(command, 0).stdout);
+    (png(&map), told)
 }
 
 #[test]
 fn the_difference_map_and_its_labels_belong_to_the_frame_on_the_screen() {
     let (display, folder) = (Display::start(&[]), Folder::new("wipe-map"));
-    let (stats, shot) = (folder.file("s.json"), folder.file("s.png"));
+    let shot = folder.file("s.png");
     let mut command = clreel(Some(&display));
-    command.args(["--wipe", "flat:8,fused:9", "--difference", "--stats"]).arg(&stats);
-    let mut session = Session::start(&display, command.arg("--screenshot").arg(&shot));
+    command.args(["--wipe", "flat:8,fused:9", "--difference", "--screenshot"]).arg(&shot);
+    let mut session = Session::with_stats(&display, command);
     let difference_text =
         |s: &mut Session| s.texts().into_iter().find(|t| t.text.contains("by at most")).map(|t| t.text);
     session.wait("the difference", |s| difference_text(s).is_some());
@@ -336,7 +308,11 @@ fn the_difference_map_and_its_labels_belong_to_the_frame_on_the_screen() {
         });
         difference = difference_text(&mut session);
     }
-    let lies = |s: &mut Session, [left, right]: [&str; 2]| text_x(s, left) < text_x(s, right);
+    let lies = |s: &mut Session, sides: [&str; 2]| {
+        let texts = s.texts();
+        let [left, right] = sides.map(|side| texts.iter().find(|t| t.text.starts_with(side)).map(|t| t.x));
+        left < right
+    };
     session.wait("the labels", |s| lies(s, ["flat r=8", "fused r=9"]));
     session.press_until_title("x", "fused, r=9, paused");
     session.wait("the labels of swapped sides", |s| lies(s, ["fused r=9", "flat r=8"]));
@@ -346,17 +322,11 @@ fn the_difference_map_and_its_labels_belong_to_the_frame_on_the_screen() {
     });
     display.key("i");
     session.wait("the overlay's end", |s| !s.shows("Colours") && s.shows("fused r=9"));
-    session.quit();
-
-    let at = presented_frames(&json(&stats)).last().unwrap()["pts_s"].as_f64().unwrap();
-    let map = folder.file("map.png");
-    let mut command = clreel(None);
-    let at = (at + 1e-4).to_string();
-    command.args(["snapshot", "--wipe", "flat:8,fused:9", "--difference", "--at", &at, "--out"]).arg(&map);
-    let output = command.output().unwrap();
+    let at = presented_frames(&session.stats()).last().unwrap()["pts_s"].as_f64().unwrap();
+    let ((_, _, right), told) = snapshot_of_differences(&folder, at);
     let difference = difference.unwrap();
-    assert_eq!(String::from_utf8_lossy(&output.stdout), format!("flat r=8 and fused r=9: {difference}\n"));
-    let ((width, height, seen), (_, _, right)) = (png(&shot), png(&map));
+    assert_eq!(told, format!("flat r=8 and fused r=9: {difference}\n"));
+    let (width, height, seen) = png(&shot);
     // Except the words above, and the circle around the largest difference.
     let place: Vec<usize> = difference.split(['(', ',', ')']).filter_map(|n| n.trim().parse().ok()).collect();
     let [.., x, y] = place[..] else { panic!("{difference}") };
@@ -367,38 +337,14 @@ fn the_difference_map_and_its_labels_belong_to_the_frame_on_the_screen() {
 }
 
 #[test]
-fn a_filter_selected_in_a_pause_stays_selected() {
-    let (display, folder) = (Display::start(&[]), Folder::new("window-pause"));
-    let stats = folder.file("s.json");
-    let mut command = clreel(Some(&display));
-    command.args(["--variant", "running-sum", "--stats"]).arg(&stats);
-    let mut session = Session::start(&display, &mut command);
-    session.wait_for_title("running-sum");
-    session.press_until_title("space", "paused");
-    session.press_until_title("0", "- off, paused");
-    session.display.key("space");
-    session.wait("playing", |s| !s.title().contains("paused"));
-    session.wait_for_frames();
-    session.quit();
-    let stats = json(&stats);
-    let mut order: Vec<&str> =
-        presented_frames(&stats).iter().map(|f| f["variant"].as_str().unwrap()).collect();
-    order.dedup();
-    // Unfiltered until the filter is built, then filtered, then unfiltered for good.
-    let expected = ["off", "running-sum", "off"];
-    assert!(expected.ends_with(&order), "{order:?}");
-}
-
-#[test]
 fn seeks_and_steps_show_the_requested_frame() {
     let (display, folder) = (Display::start(&[]), Folder::new("window-seek"));
     // 40 frames in 4 s, a key frame every 10; each frame has its own grey.
     let stamps_ms = (0..40).map(|i| i * 100).collect();
     let movie = folder.movie("m.mkv", &Movie { stamps_ms, gop: 10, ..Movie::default() });
-    let stats = folder.file("s.json");
     let mut command = clreel(Some(&display));
-    command.arg(&movie).args(["--variant", "off", "--start", "1", "--stats"]).arg(&stats);
-    let mut session = Session::start(&display, &mut command);
+    let mut session =
+        Session::with_stats(&display, command.arg(&movie).args(["--variant", "off", "--start", "1"]));
     session.wait_for_title("- off");
     session.press_until_title("space", "paused");
     // Each key requests a frame, and the next key follows when that is on the screen. Beyond the end is the last frame.
@@ -408,8 +354,7 @@ fn seeks_and_steps_show_the_requested_frame() {
         session.display.key(key);
         session.wait_for_text(&format!("0:0{}.{} / ", ms / 1000, ms / 100 % 10));
     }
-    session.quit();
-    let shown = stamps(&json(&stats));
+    let shown = stamps(&session.stats());
     let asked = asked.map(|(_, ms)| ms);
     assert!(shown.ends_with(&asked), "{asked:?} in {shown:?}");
 }
@@ -417,10 +362,10 @@ fn seeks_and_steps_show_the_requested_frame() {
 #[test]
 fn colours_are_corrected_with_and_without_a_filter() {
     let (display, folder) = (Display::start(&[]), Folder::new("window-colour"));
-    let (stats, shot) = (folder.file("s.json"), folder.file("s.png"));
+    let shot = folder.file("s.png");
     let mut command = clreel(Some(&display));
-    command.args(["--variant", "off", "--stats"]).arg(&stats).arg("--screenshot").arg(&shot);
-    let mut session = Session::start(&display, &mut command);
+    let mut session =
+        Session::with_stats(&display, command.args(["--variant", "off", "--screenshot"]).arg(&shot));
     session.wait_for_title("- off");
     session.display.key("c");
     // Everything becomes nearly middle grey.
@@ -430,8 +375,7 @@ fn colours_are_corrected_with_and_without_a_filter() {
     session.press_until_title("0", "- off");
     session.display.key("i");
     session.wait("the overlay's end", |s| s.texts().is_empty());
-    session.quit();
-    let stats = json(&stats);
+    let stats = session.stats();
     let frames = presented_frames(&stats);
     for variant in ["off", "running-sum", "separable"] {
         let last = frames.iter().rev().find(|f| f["variant"] == variant).unwrap();
@@ -445,8 +389,7 @@ fn colours_are_corrected_with_and_without_a_filter() {
 #[test]
 fn keys_save_pictures_and_statistics_and_show_the_keys() {
     let (display, folder) = (Display::start(&[]), Folder::new("window-save"));
-    let here = folder.file("here");
-    std::fs::create_dir_all(&here).unwrap();
+    let here = folder.folder("here");
     let mut session = Session::start(&display, clreel(Some(&display)).current_dir(&here));
     session.press_until_title("5", "running-sum, r=7");
     session.press_until_title("space", "paused");
@@ -457,43 +400,39 @@ fn keys_save_pictures_and_statistics_and_show_the_keys() {
     session.wait_for_text("0:00.0 / ");
 
     display.key("ctrl+e");
-    let trace = json(&saved_files(&mut session, &here, "clreel-stats-", ".trace.json", 1)[0]);
-    let names = saved_files(&mut session, &here, "clreel-stats-", ".json", 2);
+    let trace = read_json(&session.wait_for_files(&here, "clreel-stats-", ".trace.json", 1)[0]);
+    let names = session.wait_for_files(&here, "clreel-stats-", ".json", 2);
     let is_trace = |path: &PathBuf| path.to_string_lossy().ends_with(".trace.json");
-    let stats = json(names.iter().find(|path| !is_trace(path)).unwrap());
+    let stats = read_json(names.iter().find(|path| !is_trace(path)).unwrap());
     let whole = trace["traceEvents"].as_array().unwrap().iter().filter(|event| event["name"] == "frame");
     assert!(whole.count() as u64 == trace["otherData"]["frames"], "without --trace");
     let rows =
-        std::fs::read_to_string(&saved_files(&mut session, &here, "clreel-stats-", ".csv", 1)[0]).unwrap();
+        std::fs::read_to_string(&session.wait_for_files(&here, "clreel-stats-", ".csv", 1)[0]).unwrap();
     let frames = presented_frames(&stats);
     assert_eq!(rows.lines().filter(|line| !line.starts_with('#')).count(), frames.len() + 1);
     // A saved run is a result of `bench` for `clreel compare`; a second one replaces nothing.
     display.key("ctrl+r");
-    let first = saved_files(&mut session, &here, "clreel-run-", ".json", 1);
+    let first = session.wait_for_files(&here, "clreel-run-", ".json", 1);
     display.key("ctrl+r");
-    let runs = saved_files(&mut session, &here, "clreel-run-", ".json", 2);
-    assert!(runs.contains(&first[0]) && json(&first[0])["kind"] == "bench");
-    let mut command = clreel(None);
-    let compared = command.arg("compare").args(&runs).output().unwrap();
-    let (table, stderr) =
-        (String::from_utf8_lossy(&compared.stdout), String::from_utf8_lossy(&compared.stderr));
+    let runs = session.wait_for_files(&here, "clreel-run-", ".json", 2);
+    assert!(runs.contains(&first[0]) && read_json(&first[0])["kind"] == "bench");
+    let compared = clreel(None).arg("compare").args(&runs).output().unwrap();
+    let (table, stderr) = (text(&compared.stdout), text(&compared.stderr));
     assert!(table.contains("radius 7, in the window") && table.contains("running-sum"), "{table}{stderr}");
     assert_eq!(stats["presented"].as_u64(), Some(frames.len() as u64), "all frames without --stats");
 
     // The frame as `snapshot` writes it, without the overlay above it.
     let at = frames.last().unwrap()["pts_s"].as_f64().unwrap();
     display.key("s");
-    let frame = saved_files(&mut session, &here, "clreel-frame-", ".png", 1);
-    assert!(
-        png(&frame[0]) == snapshot(&folder, &clip(), at, "running-sum", "7"),
-        "frame and snapshot differ"
-    );
+    let frame = session.wait_for_files(&here, "clreel-frame-", ".png", 1);
+    let right = snapshot(&folder, &clip(), at, "running-sum", "7");
+    assert!(png(&frame[0]) == right, "frame and snapshot differ");
 
     display.key("S");
-    let before = saved_files(&mut session, &here, "clreel-window-", ".png", 1);
+    let before = session.wait_for_files(&here, "clreel-window-", ".png", 1);
     display.key("question");
     display.key("S");
-    let both = saved_files(&mut session, &here, "clreel-window-", ".png", 2);
+    let both = session.wait_for_files(&here, "clreel-window-", ".png", 2);
     let after = both.iter().find(|p| !before.contains(p)).unwrap();
     let ((width, height, before), (_, _, after)) = (png(&before[0]), png(after));
     assert_eq!((width, height), (1280, 720));
@@ -524,7 +463,7 @@ fn saved_pictures_are_rotated_like_the_movie() {
     session.wait_for_text("0:00.0 / ");
     session.display.key("s");
     let (width, height, saved) =
-        png(&saved_files(&mut session, &folder.file(""), "clreel-frame-", ".png", 1)[0]);
+        png(&session.wait_for_files(&folder.file(""), "clreel-frame-", ".png", 1)[0]);
     session.quit();
     let (across, down, stored) = snapshot(&folder, &clip(), 0.0, "vectorized", "7");
     assert_eq!((width, height), (down, across), "a quarter turn");
@@ -533,24 +472,18 @@ fn saved_pictures_are_rotated_like_the_movie() {
     for (x, y) in [(0, 0), (width - 1, 0), (0, height - 1), (width / 3, height / 5)] {
         assert_eq!(pixel(&saved, y * width + x), pixel(&stored, (down - 1 - x) * across + y), "{x} {y}");
     }
-    assert!(
-        (width, height, saved) == snapshot(&folder, &movie, 0.0, "vectorized", "7"),
-        "as snapshot saves it"
-    );
+    let as_snapshot = snapshot(&folder, &movie, 0.0, "vectorized", "7");
+    assert!((width, height, saved) == as_snapshot, "as snapshot saves it");
 }
 
 #[test]
 fn a_full_disk_is_a_message_and_playback_continues() {
     let (display, folder) = (Display::start(&[]), Folder::new("window-full"));
-    let here = folder.file("here");
-    std::fs::create_dir_all(&here).unwrap();
+    let here = folder.folder("here");
     let mut command = with_full_disk(env!("CARGO_BIN_EXE_clreel"));
     command.env_remove("WAYLAND_DISPLAY").env("DISPLAY", &display.name).env("CLREEL_SETTINGS", "");
-    command
-        .env("HOME", &here)
-        .stdin(Stdio::null())
-        .args(["--variant", "off", "--unpaced"])
-        .current_dir(&here);
+    command.env("HOME", &here).current_dir(&here).stdin(Stdio::null());
+    command.args(["--variant", "off", "--unpaced"]);
     // No OpenCL: a driver's compiler writes files, too.
     command.env("OCL_ICD_VENDORS", folder.file("none"));
     // Mesa 25 caches shaders below HOME, whose folder must stay empty.
@@ -575,11 +508,10 @@ fn a_full_disk_is_a_message_and_playback_continues() {
 
 #[test]
 fn scopes_heat_map_and_levels_have_keys_buttons_and_stages() {
-    let (display, folder) = (Display::start(&[]), Folder::new("scopes"));
-    let stats = folder.file("s.json");
+    let display = Display::start(&[]);
     let mut command = clreel(Some(&display));
-    command.arg(clip()).args(["--variant", "flat", "--radius", "2", "--stats"]).arg(&stats);
-    let mut session = Session::start(&display, &mut command);
+    let mut session =
+        Session::with_stats(&display, command.arg(clip()).args(["--variant", "flat", "--radius", "2"]));
     session.wait_for_title("clip.mp4 - flat");
     session.wait_for_frames();
     session.display.key("h");
@@ -604,15 +536,13 @@ fn scopes_heat_map_and_levels_have_keys_buttons_and_stages() {
     session.display.key("a");
     session.wait_for_text("auto-levels: ");
     session.wait_for_frames();
-    session.quit();
-    let stats = json(&stats);
+    let stats = session.stats();
     let frames = presented_frames(&stats);
     let took = |stage: &str| frames.iter().filter(|f| f[stage].as_f64().unwrap() > 0.0).count();
     assert!(frames[0]["reduce"] == 0.0 && frames[0]["levels"] == 0.0, "{}", frames[0]);
     assert!(took("reduce") > took("levels") && took("levels") > 0, "{} {}", took("reduce"), took("levels"));
     for variant in ["native", "glsl"] {
-        let measured =
-            |f: &&serde_json::Value| f["variant"] == variant && f["reduce"].as_f64().unwrap() > 0.0;
-        assert!(frames.iter().filter(measured).count() > 0, "{variant} {}", frames[frames.len() - 1]);
+        let measured = |f: &Value| f["variant"] == variant && f["reduce"].as_f64().unwrap() > 0.0;
+        assert!(frames.iter().any(measured), "{variant} {}", frames[frames.len() - 1]);
     }
 }

@@ -5,26 +5,23 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::common::window::{
-    Display, PATIENCE, Session, clip, clreel, json, play_movie, png, presented_frames, run, snapshot, stamps,
-};
-use serde_json::Value;
-use testkit::movie::{Folder, Movie, steady, with_display_matrix};
+use crate::common::*;
+use testkit::movie::with_display_matrix;
 
 #[test]
 fn start_unpaced_and_preload_play_the_requested_frames() {
     let (display, folder) = (Display::start(&[]), Folder::new("window-order"));
     let movie = folder.movie("m.mkv", &Movie { stamps_ms: steady(10), ..Movie::default() });
-    let (stats, _) = play_movie(&display, &folder, &movie, &["--unpaced", "--frames", "15"]);
+    let (stats, _) = play_movie(&display, &movie, &["--unpaced", "--frames", "15"]);
     // Every frame in order, then from the start again.
     let round: Vec<i64> = (0..10).chain(0..5).map(|i| i * 40).collect();
     assert_eq!(stamps(&stats), round);
     assert_eq!((stats["late"].as_u64(), stats["dropped"].as_u64()), (Some(0), Some(0)));
 
-    let (stats, _) = play_movie(&display, &folder, &movie, &["--unpaced", "--frames", "6", "--start", "0.2"]);
+    let (stats, _) = play_movie(&display, &movie, &["--unpaced", "--frames", "6", "--start", "0.2"]);
     assert_eq!(stamps(&stats), [200, 240, 280, 320, 360, 0]);
 
-    let (stats, _) = play_movie(&display, &folder, &movie, &["--unpaced", "--frames", "7", "--preload", "3"]);
+    let (stats, _) = play_movie(&display, &movie, &["--unpaced", "--frames", "7", "--preload", "3"]);
     assert_eq!(stamps(&stats), [0, 40, 80, 0, 40, 80, 0]);
 }
 
@@ -35,27 +32,15 @@ fn frames_are_presented_at_their_time_stamps() {
     let pattern = [0, 100, 150, 400, 420, 700, 1000];
     let stamps_ms: Vec<i64> = (0..8).flat_map(|i| pattern.map(|t| t + i * 1200)).collect();
     let movie = folder.movie("m.mkv", &Movie { stamps_ms: stamps_ms.clone(), ..Movie::default() });
-    let (stats, _) = play_movie(&display, &folder, &movie, &["--variant", "off", "--frames", "4"]);
+    let (stats, _) = play_movie(&display, &movie, &["--variant", "off", "--frames", "4"]);
     let shown = stamps(&stats);
     // On a loaded machine frames may be dropped, but none comes twice, early or out of order.
-    assert!(
-        shown.windows(2).all(|w| w[0] < w[1]) && shown.iter().all(|t| stamps_ms.contains(t)),
-        "{shown:?}"
-    );
+    let is_in_order = shown.windows(2).all(|w| w[0] < w[1]);
+    assert!(is_in_order && shown.iter().all(|t| stamps_ms.contains(t)), "{shown:?}");
     let frames = presented_frames(&stats);
     let lead = |f: &Value| f["pts_s"].as_f64().unwrap() - f["presented_at_s"].as_f64().unwrap();
     let first = lead(&frames[0]);
-    assert!(
-        frames.iter().all(|f| lead(f) - first < 0.1),
-        "no frame is shown long before its time: {shown:?}"
-    );
-}
-
-/// Creates a PNG file for RGBA pixels.
-fn png_encoder(path: &Path, (width, height): (u32, u32)) -> png::Writer<std::fs::File> {
-    let mut encoder = png::Encoder::new(std::fs::File::create(path).unwrap(), width, height);
-    encoder.set_color(png::ColorType::Rgba);
-    encoder.write_header().unwrap()
+    assert!(frames.iter().all(|f| lead(f) - first < 0.1), "a frame is shown long before its time: {shown:?}");
 }
 
 #[test]
@@ -64,9 +49,11 @@ fn pictures_of_another_aspect_ratio_are_letterboxed() {
     let shot = folder.file("s.png");
     let grey = Movie { size: (175, 99), stamps_ms: steady(1), ..Movie::default() };
     let movie = folder.movie("m.mkv", &grey);
+    // A still picture is one frame: with one instead of ten it ends.
+    assert_eq!(play_movie(&display, &movie, &["--frames", "10"]).0["presented"], 1);
     let mut command = clreel(Some(&display));
     command.arg(&movie).args(["--variant", "off", "--screenshot"]).arg(&shot);
-    let mut session = Session::start(&display, &mut command);
+    let mut session = Session::start(&display, command);
     session.wait_for_title("- off");
     session.display.key("i");
     session.resize(1200, 400);
@@ -221,9 +208,7 @@ fn a_chequerboard_lies_below_a_picture_with_alpha() {
     const COLUMNS: [[u8; 4]; 3] = [[255, 0, 0, 0], [255, 255, 255, 128], [0, 0, 255, 255]];
     let row = (0..96).flat_map(|x| COLUMNS[x / 32]).collect::<Vec<u8>>();
     let picture = folder.file("alpha.png");
-    let mut encoder = png_encoder(&picture, (96, 64));
-    encoder.write_image_data(&row.repeat(64)).unwrap();
-    encoder.finish().unwrap();
+    write_png(&picture, (96, 64), &row.repeat(64));
     let saved = folder.file("saved.png");
     let mut command = clreel(Some(&display));
     command.arg(&picture).args(["--variant", "off", "--save-frame"]).arg(&saved);
@@ -270,22 +255,13 @@ fn a_chequerboard_lies_below_a_picture_with_alpha() {
 }
 
 #[test]
-fn a_still_picture_is_one_frame() {
-    let (display, folder) = (Display::start(&[]), Folder::new("window-still"));
-    let movie = folder.movie("m.mkv", &Movie { stamps_ms: steady(1), ..Movie::default() });
-    // With one frame instead of ten it ends.
-    let (stats, _) = play_movie(&display, &folder, &movie, &["--frames", "10"]);
-    assert_eq!(stats["presented"], 1);
-}
-
-#[test]
 fn a_truncated_file_plays_its_frames() {
     let (display, folder) = (Display::start(&[]), Folder::new("window-cut"));
     let whole =
         folder.movie("whole.mkv", &Movie { size: (320, 240), stamps_ms: steady(50), ..Movie::default() });
     let bytes = std::fs::read(&whole).unwrap();
     let cut = folder.with("cut.mkv", &bytes[..bytes.len() * 6 / 10]);
-    let (stats, stderr) = play_movie(&display, &folder, &cut, &["--unpaced", "--frames", "60"]);
+    let (stats, stderr) = play_movie(&display, &cut, &["--unpaced", "--frames", "60"]);
     assert_eq!(stats["presented"], 60);
     assert!(stamps(&stats).iter().all(|t| *t < 2000) && stderr.contains("cut off"), "{stderr}");
 }
@@ -293,16 +269,10 @@ fn a_truncated_file_plays_its_frames() {
 #[test]
 fn a_picture_larger_than_a_texture_is_a_message() {
     let (display, folder) = (Display::start(&[]), Folder::new("window-wide"));
-    let wide = Movie {
-        codec: ffmpeg_next::codec::Id::FFV1,
-        size: (16400, 16),
-        stamps_ms: steady(2),
-        ..Movie::default()
-    };
+    let codec = ffmpeg_next::codec::Id::FFV1;
+    let wide = Movie { codec, size: (16400, 16), stamps_ms: steady(2), ..Movie::default() };
     let movie = folder.movie("m.mkv", &wide);
-    let mut command = clreel(Some(&display));
-    command.arg(&movie).args(["--variant", "off", "--frames", "1"]);
-    let (code, stderr) = run(command);
+    let (code, stderr) = run(clreel(Some(&display)).arg(&movie).args(["--variant", "off", "--frames", "1"]));
     // A driver with larger textures than Mesa's shows the picture.
     let sentence = code == Some(1) && stderr.contains("too large");
     assert!(sentence || code == Some(0), "{code:?} {stderr}");
@@ -312,24 +282,24 @@ fn a_picture_larger_than_a_texture_is_a_message() {
 fn several_movies_play_in_turn_and_start_again() {
     let (display, folder) = (Display::start(&[]), Folder::new("window-list"));
     let first = folder.movie("first.mkv", &Movie { stamps_ms: steady(4), ..Movie::default() });
-    let second =
-        folder.movie("second.mkv", &Movie { size: (80, 60), stamps_ms: steady(3), ..Movie::default() });
-    let second = second.to_str().unwrap();
+    let second = Movie { size: (80, 60), stamps_ms: steady(3), ..Movie::default() };
+    let second = folder.movie("second.mkv", &second);
     let missing = folder.file("missing.mkv");
-    let missing = missing.to_str().unwrap();
-    let order = [second, missing, "--variant", "off", "--unpaced", "--frames", "9"];
-    let (stats, stderr) = play_movie(&display, &folder, &first, &order);
+    let unpaced = |movies: &[&Path], count: &str| {
+        let mut command = clreel(Some(&display));
+        play(command.args(movies).args(["--variant", "off", "--unpaced", "--frames", count]))
+    };
+    let (stats, stderr) = unpaced(&[&first, &second, &missing], "9");
     assert_eq!(stamps(&stats), [0, 40, 80, 120, 0, 40, 80, 0, 40]);
     assert!(stderr.contains("missing.mkv"), "{stderr}");
     // A missing first file is skipped too.
-    let (stats, stderr) =
-        play_movie(&display, &folder, Path::new(missing), &[second, "--unpaced", "--frames", "2"]);
+    let (stats, stderr) = unpaced(&[&missing, &second], "2");
     assert_eq!(stamps(&stats), [0, 40]);
     assert!(stderr.contains("missing.mkv"), "{stderr}");
 
     let mut command = clreel(Some(&display));
-    command.arg(&first).arg(second).arg(clip()).args(["--variant", "off"]);
-    let mut session = Session::start(&display, &mut command);
+    let mut session =
+        Session::start(&display, command.args([&first, &second, &clip()]).args(["--variant", "off"]));
     session.wait_for_title("first.mkv - off");
     session.press_until_title("space", "paused");
     // In a pause the first picture of the other movie is shown.
@@ -337,30 +307,25 @@ fn several_movies_play_in_turn_and_start_again() {
     session.press_until_title("less", "first.mkv - off, paused");
     session.press_until_title("less", "clip.mp4 - off, paused");
     session.display.key("space");
-    session.wait("playing", |s| !s.title().contains("paused"));
+    session.wait_for_playing();
     session.quit();
 }
 
 #[test]
 fn a_hidden_window_pauses_and_resumes() {
-    let (display, folder) = (Display::start(&[]), Folder::new("window-hidden"));
-    let stats = folder.file("s.json");
-    let mut command = clreel(Some(&display));
-    command.args(["--variant", "off", "--stats"]).arg(&stats);
-    let mut session = Session::start(&display, &mut command);
+    let display = Display::start(&[]);
+    let mut session = Session::with_stats(&display, clreel(Some(&display)).args(["--variant", "off"]));
     session.wait_for_title("- off");
-    let window = session.window.clone();
     session.wait_for_frames();
     // Like a window manager that minimises a window.
-    display.xdotool(&["windowunmap", "--sync", &window]);
-    std::thread::sleep(Duration::from_secs(3));
-    display.xdotool(&["windowmap", "--sync", &window]);
-    display.xdotool(&["windowfocus", "--sync", &window]);
+    display.xdotool(&["windowunmap", "--sync", &session.window]);
+    std::thread::sleep(Duration::from_secs(2));
+    display.xdotool(&["windowmap", "--sync", &session.window]);
+    session.focus();
     // Several frames.
     session.wait_for_frames();
     session.wait_for_frames();
-    session.quit();
-    let stats = json(&stats);
+    let stats = session.stats();
     let frames = presented_frames(&stats);
     let number = |f: &Value, name: &str| f[name].as_f64().unwrap();
     let shown = |f: &Value| number(f, "presented_at_s");
@@ -387,15 +352,13 @@ fn unusual_sizes_and_time_stamps_play() {
     ] {
         let path = folder.movie(name, &movie);
         let asked = ["--variant", variant, "--frames", "3", "--unpaced"];
-        let (stats, stderr) = play_movie(&display, &folder, &path, &asked);
+        let (stats, stderr) = play_movie(&display, &path, &asked);
         assert_eq!(stamps(&stats), movie.stamps_ms, "{name}: {stderr}");
         // With pacing a loaded machine may drop frames and start again.
-        let (stats, stderr) = play_movie(&display, &folder, &path, &asked[..4]);
+        let (stats, stderr) = play_movie(&display, &path, &asked[..4]);
         let shown = stamps(&stats);
-        assert!(
-            shown[0] == 0 && shown.iter().all(|t| movie.stamps_ms.contains(t)),
-            "{name}: {shown:?} {stderr}"
-        );
+        let are_known = shown.iter().all(|t| movie.stamps_ms.contains(t));
+        assert!(shown[0] == 0 && are_known, "{name}: {shown:?} {stderr}");
         assert!(presented_frames(&stats).iter().all(|f| f["variant"] == variant), "{name}");
     }
 }
@@ -404,9 +367,7 @@ fn unusual_sizes_and_time_stamps_play() {
 fn the_end_and_a_read_error_are_shown_without_a_rate() {
     let (display, folder) = (Display::start(&[]), Folder::new("window-ended"));
     let movie = folder.movie("m.mkv", &Movie { stamps_ms: steady(50), ..Movie::default() });
-    let mut command = clreel(Some(&display));
-    command.arg(&movie).args(["--variant", "off"]);
-    let mut session = Session::start(&display, &mut command);
+    let mut session = Session::start(&display, clreel(Some(&display)).arg(&movie).args(["--variant", "off"]));
     let has_rate = |s: &Session| {
         let is_rate =
             |text: &str| text.strip_suffix(" fps").is_some_and(|rate| rate.ends_with(char::is_numeric));

@@ -3,23 +3,18 @@
 //! adjacent; counts come from the statistics. No time is asserted, only which numbers belong together.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use crate::common::window;
-use crate::common::window::{Display, Session, clip, clreel, json, presented_frames};
-use serde_json::Value;
-use testkit::layer;
-use testkit::movie::{Folder, Movie, steady};
+use crate::common::*;
 
 const DOT: &str = " \u{b7} ";
 const UNKNOWN: &str = "\u{2013}";
 
 /// Returns the parts of the folded line of numbers: the first is the variant and radius.
 fn line(session: &Session) -> Option<Vec<String>> {
-    let parts = |text: &str| -> Vec<String> { text.split(DOT).map(str::to_owned).collect() };
     let texts = session.texts();
     let found = texts.iter().find(|t| t.text.contains(DOT) && t.text.contains("CPU "))?;
-    Some(parts(&found.text))
+    Some(found.text.split(DOT).map(str::to_owned).collect())
 }
 
 /// Waits until the time follows a name that begins with `name`; returns the time and the line.
@@ -34,18 +29,10 @@ fn wait_for_measured(session: &mut Session, name: &str) -> (String, Vec<String>)
 }
 
 /// Starts a window so small that the numbers are one line.
-fn start<'a>(display: &'a Display, movie: &Path, arguments: &[&str], stats: &Path) -> Session<'a> {
-    let mut command = clreel(Some(display));
-    command.arg(movie).args(arguments).arg("--stats").arg(stats);
-    let mut session = Session::start(display, &mut command);
+fn start<'a>(display: &'a Display, movie: &Path, arguments: &[&str]) -> Session<'a> {
+    let mut session = Session::with_stats(display, clreel(Some(display)).arg(movie).args(arguments));
     session.resize(640, 360);
     session
-}
-
-/// Writes a movie on which naive takes some seconds for a frame.
-fn small_movie(folder: &Folder) -> PathBuf {
-    let movie = Movie { size: (320, 180), stamps_ms: steady(50), ..Movie::default() };
-    folder.movie("small.mkv", &movie)
 }
 
 /// Parses elapsed seconds and the estimate, as in "1.3 of about 12 s" or "1.3 s".
@@ -64,9 +51,8 @@ fn rows<'a>(stats: &'a Value, variant: &str) -> Vec<&'a Value> {
 
 #[test]
 fn a_filter_selected_in_a_pause_is_shown_with_its_own_numbers() {
-    let (display, folder) = (Display::start(&[]), Folder::new("numbers-pause"));
-    let stats = folder.file("s.json");
-    let mut session = start(&display, &clip(), &["--variant", "fused"], &stats);
+    let display = Display::start(&[]);
+    let mut session = start(&display, &clip(), &["--variant", "fused"]);
     wait_for_measured(&mut session, "fused r=7");
     session.press_until_title("space", "paused");
     session.wait_for_text("paused");
@@ -88,20 +74,19 @@ fn a_filter_selected_in_a_pause_is_shown_with_its_own_numbers() {
     assert!(shown[2].starts_with(UNKNOWN) && shown[2].ends_with(" fps"), "{shown:?}");
     session.press_until_title("8", "fused, r=7, paused");
     wait_for_measured(&mut session, "fused r=7");
-    session.quit();
-    let stats = json(&stats);
-    assert!(
-        rows(&stats, "separable").is_empty(),
-        "a picture that was filtered anew is no frame of the movie"
-    );
+    let stats = session.stats();
+    // A picture that was filtered anew is no frame of the movie.
+    assert!(rows(&stats, "separable").is_empty(), "{stats}");
     assert_eq!(stats["presented"].as_u64().unwrap() as usize, presented_frames(&stats).len());
 }
 
 #[test]
 fn a_slow_picture_shows_its_name_elapsed_time_and_estimate() {
     let (display, folder) = (Display::start(&[]), Folder::new("numbers-awaited"));
-    let (movie, stats) = (small_movie(&folder), folder.file("s.json"));
-    let mut session = start(&display, &movie, &["--variant", "fused", "--radius", "31"], &stats);
+    // Naive takes some seconds for a frame.
+    let movie = Movie { size: (320, 180), stamps_ms: steady(50), ..Movie::default() };
+    let movie = folder.movie("small.mkv", &movie);
+    let mut session = start(&display, &movie, &["--variant", "fused", "--radius", "31"]);
     wait_for_measured(&mut session, "fused r=31");
     session.display.key("1");
     let (mut waits, mut wrong) = (Vec::new(), BTreeSet::new());
@@ -141,8 +126,7 @@ fn a_slow_picture_shows_its_name_elapsed_time_and_estimate() {
     session.wait("frames of fused", |s| {
         line(s).is_some_and(|l| l[0] == "fused r=31" && !l[2].starts_with(UNKNOWN))
     });
-    session.quit();
-    let stats = json(&stats);
+    let stats = session.stats();
     assert!(!rows(&stats, "naive").is_empty());
     let frames = presented_frames(&stats);
     let back = frames.windows(2).find(|f| f[0]["variant"] == "naive" && f[1]["variant"] == "fused").unwrap();
@@ -164,17 +148,16 @@ fn a_slow_picture_shows_its_name_elapsed_time_and_estimate() {
 #[test]
 fn a_still_picture_shows_the_time_of_its_filter() {
     let (display, folder) = (Display::start(&[]), Folder::new("numbers-still"));
-    let (stats, picture) = (folder.file("s.json"), folder.file("still.png"));
-    window::snapshot(&folder, &clip(), 0.0, "off", "0");
+    let picture = folder.file("still.png");
+    snapshot(&folder, &clip(), 0.0, "off", "0");
     std::fs::rename(folder.file("snapshot.png"), &picture).unwrap();
-    let mut session = start(&display, &picture, &["--variant", "running-sum"], &stats);
+    let mut session = start(&display, &picture, &["--variant", "running-sum"]);
     let (first, line) = wait_for_measured(&mut session, "running-sum r=7");
     assert!(line[2].starts_with(UNKNOWN), "one picture has no rate: {line:?}");
     session.press_until_title("2", "separable, r=7");
     let (second, _) = wait_for_measured(&mut session, "separable r=7");
     assert_ne!(first, second);
-    session.quit();
-    assert_eq!(json(&stats)["presented"], 1);
+    assert_eq!(session.stats()["presented"], 1);
 }
 
 #[test]
@@ -182,8 +165,7 @@ fn a_long_lasting_picture_is_filtered_at_once() {
     let (display, folder) = (Display::start(&[]), Folder::new("numbers-slides"));
     let stamps_ms = (0..3).map(|n| n * 120_000).collect();
     let movie = folder.movie("slides.mkv", &Movie { stamps_ms, ..Movie::default() });
-    let stats = folder.file("s.json");
-    let mut session = start(&display, &movie, &["--variant", "fused"], &stats);
+    let mut session = start(&display, &movie, &["--variant", "fused"]);
     // The first filter, built after the first picture was shown, another one, another radius, and a second one beside it.
     wait_for_measured(&mut session, "fused r=7");
     session.press_until_title("3", "flat, r=7");
@@ -196,54 +178,44 @@ fn a_long_lasting_picture_is_filtered_at_once() {
     session.press_until_title("space", "paused");
     session.press_until_title("2", "separable, r=8, paused");
     session.display.key("space");
-    session.wait("playing", |s| !s.title().contains("paused"));
+    session.wait_for_playing();
     session.press_until_title("8", "fused, r=8");
-    session.quit();
-    let stats = json(&stats);
-    assert_eq!(stats["presented"], 1, "all of it was the first picture");
+    assert_eq!(session.stats()["presented"], 1, "all of it was the first picture");
 }
 
 #[test]
 fn a_late_frame_is_shown_as_late_not_dropped() {
     let (display, folder) = (Display::start(&[]), Folder::new("numbers-late"));
-    let stamps_ms = (0..6).map(|n| n * 8000).collect();
+    let stamps_ms = (0..6).map(|n| n * 4000).collect();
     let movie = folder.movie("slow.mkv", &Movie { stamps_ms, ..Movie::default() });
-    let (stats, stalls) = (folder.file("s.json"), folder.file("stalls"));
-    let mut command = clreel(Some(&display));
+    let stalls = folder.file("stalls");
     let plan = [("FAIL", "clEnqueueNDRangeKernel:1:stall"), ("FAIL_WHILE", stalls.to_str().unwrap())];
-    command.envs(layer::environment(&plan));
-    command.arg(&movie).args(["--variant", "flat", "--stats"]).arg(&stats);
-    let mut session = Session::start(&display, &mut command);
+    let mut command = clreel(Some(&display));
+    command.envs(layer::environment(&plan)).arg(&movie).args(["--variant", "flat"]);
+    let mut session = Session::with_stats(&display, command);
     session.wait_for_title("flat");
-    session.wait("the second frame", |s| position(s) > 7.9);
-    // The driver stalls in the third frame, which is due at 8 s and late from 12 s on; the fourth one is due at 16 s.
+    session.wait("the second frame", |s| position(s) > 3.9);
+    // The driver stalls in the third frame, which is due at 4 s and late from 6 s on; the fourth one is due at 8 s.
     std::fs::write(&stalls, "").unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(13_500));
+    std::thread::sleep(std::time::Duration::from_millis(6_800));
     std::fs::remove_file(&stalls).unwrap();
     session.wait_for_text("1 frame late");
     assert!(!session.shows("dropp"), "{:?}", session.texts());
-    session.quit();
-    let stats = json(&stats);
+    let stats = session.stats();
     // Others may have been late on a busy machine.
-    assert!(
-        stats["late"].as_u64() >= Some(1) && stats["dropped"] == 0,
-        "{}, {}",
-        stats["late"],
-        stats["dropped"]
-    );
+    let [late, dropped] = ["late", "dropped"].map(|count| stats[count].as_u64().unwrap());
+    assert!(late >= 1 && dropped == 0, "{late}, {dropped}");
 }
 
 #[test]
 fn a_stopped_process_continues_and_no_number_includes_the_stop() {
-    const STOP: f64 = 8.0;
+    const STOP: f64 = 4.0;
     let (display, folder) = (Display::start(&[]), Folder::new("numbers-stopped"));
     // Ten frames a second, for two minutes.
     let stamps_ms = (0..1200).map(|n| n * 100).collect();
     let movie = folder.movie("m.mkv", &Movie { stamps_ms, ..Movie::default() });
-    let stats = folder.file("s.json");
-    let mut command = clreel(Some(&display));
-    command.arg(&movie).args(["--variant", "fused", "--stats"]).arg(&stats);
-    let mut session = Session::start(&display, &mut command);
+    let mut session =
+        Session::with_stats(&display, clreel(Some(&display)).arg(&movie).args(["--variant", "fused"]));
     session.wait_for_title("fused");
     for _ in 0..3 {
         session.wait_for_frames();
@@ -252,8 +224,7 @@ fn a_stopped_process_continues_and_no_number_includes_the_stop() {
         session.signal(libc::SIGCONT);
     }
     session.wait_for_frames();
-    session.quit();
-    let stats = json(&stats);
+    let stats = session.stats();
     let frames = presented_frames(&stats);
     // A busy machine may drop frames.
     let at = |frame: &Value| frame["pts_s"].as_f64().unwrap();
@@ -297,11 +268,9 @@ fn rate_and_time_of_a_line_agree() {
     assert_eq!(range("~0.4").map(|(low, high)| low > 0.349 && high < 0.451), Some(true));
     assert_eq!(range("2,700").map(|(low, high)| low > 2649.0 && high < 2751.0), Some(true));
     let (display, folder) = (Display::start(&[]), Folder::new("numbers-rate"));
-    let stats = folder.file("s.json");
     let movie = folder.movie("m.mkv", &Movie { stamps_ms: steady(100), ..Movie::default() });
-    let mut command = clreel(Some(&display));
-    command.arg(&movie).args(["--variant", "fused", "--stats"]).arg(&stats);
-    let mut session = Session::start(&display, &mut command);
+    let mut session =
+        Session::start(&display, clreel(Some(&display)).arg(&movie).args(["--variant", "fused"]));
     let mut compared = 0;
     session.wait("twenty looks at a rate above 1000", |s| {
         let texts: Vec<String> = s.texts().into_iter().map(|t| t.text).collect();

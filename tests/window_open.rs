@@ -4,37 +4,19 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::common::window::{Display, PATIENCE, Session, json, presented_frames, without_desktop};
-use testkit::movie::{Folder, Movie, steady};
+use crate::common::*;
 
-/// The title of the input field for a path.
-const FIELD: &str = "Open a movie";
-
-impl Session<'_> {
-    /// Opens the field for a path, and waits until it has the keyboard: before, keys control the player.
-    fn open_field(&mut self, key: &str) {
-        self.display.key(key);
-        self.wait_for_text(FIELD);
-    }
-
-    fn type_text(&self, text: &str) {
-        assert!(self.display.xdotool(&["type", "--delay", "5", text]).status.success());
-    }
-
-    /// Presses the mouse at the first position, moves it to the others, releases it.
-    fn drag(&self, places: &[(i32, i32)]) {
-        for (n, (x, y)) in places.iter().enumerate() {
-            self.display.xdotool(&["mousemove", &x.to_string(), &y.to_string()]);
-            // As long as a hand takes.
+/// Presses the mouse at the first position, moves it to the others, releases it.
+fn drag(session: &Session, places: &[(i32, i32)]) {
+    for (n, place) in places.iter().enumerate() {
+        session.move_to(*place);
+        if n == 0 {
+            session.display.xdotool(&["mousedown", "1"]);
             std::thread::sleep(Duration::from_millis(150));
-            if n == 0 {
-                self.display.xdotool(&["mousedown", "1"]);
-                std::thread::sleep(Duration::from_millis(150));
-            }
         }
-        self.display.xdotool(&["mouseup", "1"]);
-        std::thread::sleep(Duration::from_millis(300));
     }
+    session.display.xdotool(&["mouseup", "1"]);
+    std::thread::sleep(Duration::from_millis(300));
 }
 
 #[test]
@@ -51,29 +33,22 @@ fn a_movie_is_opened_by_its_path() {
     session.press_until_title("space", "paused");
     let (first, second) = (first.to_str().unwrap(), second.to_str().unwrap());
     for (key, path) in [("o", second), ("ctrl+o", first), ("o", &there), ("o", &here)] {
-        session.open_field(key);
-        session.type_text(path);
-        // The field has the path that was requested.
-        session.wait_for_text(path);
+        session.type_path(key, path);
         display.key("Return");
         let name = Path::new(path).file_name().unwrap().to_str().unwrap().replace("%20", " ");
         session.wait_for_title(&format!("{name} - off, paused"));
     }
 
     // Esc closes the field, and keys control the player again.
-    session.open_field("o");
-    session.type_text("qqq");
-    session.wait_for_text("qqq");
+    session.type_path("o", "qqq");
     display.key("Escape");
-    session.wait("the field's end", |s| !s.shows(FIELD));
+    session.wait_for_end_of(PATH_FIELD);
     session.press_until_title("5", "first.mkv - running-sum, r=7, paused");
 
     // A file that cannot be opened gives a message, and the movie continues.
-    session.open_field("o");
-    session.type_text("/nowhere/q.mkv");
-    session.wait_for_text("/nowhere/q.mkv");
+    session.type_path("o", "/nowhere/q.mkv");
     display.key("Return");
-    session.wait("the field's end", |s| !s.shows(FIELD));
+    session.wait_for_end_of(PATH_FIELD);
     session.wait_for_text("/nowhere/q.mkv");
     session.press_until_title("0", "first.mkv - off, paused");
     let stderr = session.quit();
@@ -84,13 +59,13 @@ fn a_movie_is_opened_by_its_path() {
 fn the_desktop_dialog_opens_the_selected_file() {
     use std::os::unix::fs::PermissionsExt as _;
     let (display, folder) = (Display::start(&[]), Folder::new("open-dialog"));
-    let film = |name| folder.movie(name, &Movie { stamps_ms: steady(4), ..Movie::default() });
-    let (first, second, third) = (film("first.mkv"), film("the second.mkv"), film("third.mkv"));
+    let movie = Movie { stamps_ms: steady(4), ..Movie::default() };
+    let [first, second, third] =
+        ["first.mkv", "the second.mkv", "third.mkv"].map(|name| folder.movie(name, &movie));
     // Imitates the desktop: a bus without services, and a dialog that takes a second.
-    let answer = folder.file("answer");
-    let gone = folder.file("gone");
-    let script = format!("#!/bin/sh\nsleep 1\ncat '{}'\ntouch '{}'\n", answer.display(), gone.display());
-    let zenity = folder.with("zenity", script.as_bytes());
+    let [answer, gone] = ["answer", "gone"].map(|name| folder.file(name));
+    let script = format!("#!/bin/sh\nsleep 0.5\ncat '{}'\ntouch '{}'\n", answer.display(), gone.display());
+    let zenity = folder.with("zenity", script);
     std::fs::set_permissions(&zenity, std::fs::Permissions::from_mode(0o755)).unwrap();
     let mut path = vec![zenity.parent().unwrap().to_owned()];
     path.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap()));
@@ -114,14 +89,12 @@ fn the_desktop_dialog_opens_the_selected_file() {
     display.key("ctrl+o");
     session.wait("the dialog's end", |_| gone.exists());
     session.press_until_title("0", "third.mkv - off, paused");
-    assert!(!session.shows(FIELD));
+    assert!(!session.shows(PATH_FIELD));
 
     // The dialog's program is missing: the field replaces it.
     std::fs::write(&zenity, "no program").unwrap();
     std::fs::set_permissions(&zenity, std::fs::Permissions::from_mode(0o644)).unwrap();
-    session.open_field("o");
-    session.type_text(first.to_str().unwrap());
-    session.wait_for_text(first.to_str().unwrap());
+    session.type_path("o", first.to_str().unwrap());
     display.key("Return");
     session.wait_for_title("first.mkv - off, paused");
     session.quit();
@@ -160,14 +133,16 @@ pub fn drop_files(display: &Display, window: u32, uris: &str) {
             Some(Event::SelectionRequest(r)) => {
                 let mode = PropMode::REPLACE;
                 conn.change_property8(mode, r.requestor, r.property, r.target, uris.as_bytes()).unwrap();
+                let (time, requestor, selection) = (r.time, r.requestor, r.selection);
+                let (target, property, response_type) = (r.target, r.property, SELECTION_NOTIFY_EVENT);
                 let answer = SelectionNotifyEvent {
-                    response_type: SELECTION_NOTIFY_EVENT,
+                    response_type,
                     sequence: 0,
-                    time: r.time,
-                    requestor: r.requestor,
-                    selection: r.selection,
-                    target: r.target,
-                    property: r.property,
+                    time,
+                    requestor,
+                    selection,
+                    target,
+                    property,
                 };
                 conn.send_event(false, r.requestor, EventMask::NO_EVENT, answer).unwrap();
                 conn.flush().unwrap();
@@ -187,9 +162,9 @@ pub fn drop_files(display: &Display, window: u32, uris: &str) {
 #[test]
 fn dropped_files_play_in_turn() {
     let (display, folder) = (Display::start(&[]), Folder::new("open-drop"));
-    let first = folder.movie("first.mkv", &Movie { stamps_ms: steady(4), ..Movie::default() });
-    let second = folder.movie("the second.mkv", &Movie { stamps_ms: steady(4), ..Movie::default() });
-    let third = folder.movie("third.mkv", &Movie { stamps_ms: steady(4), ..Movie::default() });
+    let movie = Movie { stamps_ms: steady(4), ..Movie::default() };
+    let [first, second, third] =
+        ["first.mkv", "the second.mkv", "third.mkv"].map(|name| folder.movie(name, &movie));
     let uri = |path: &Path| format!("file://{}\r\n", path.to_str().unwrap().replace(' ', "%20"));
     let mut session =
         Session::start(&display, without_desktop(&display).arg(&first).args(["--variant", "off"]));
@@ -215,10 +190,13 @@ fn the_seek_bar_seeks_and_the_column_keeps_side_and_width() {
     // 100 frames in 4 s, a key frame every 25; large, so that the window has the size of the display.
     let film = Movie { size: (1280, 720), stamps_ms: steady(100), gop: 25, ..Movie::default() };
     let movie = folder.movie("m.mkv", &film);
-    let (stats, settings) = (folder.file("s.json"), folder.file("settings.json"));
-    let mut command = without_desktop(&display);
-    command.arg(&movie).args(["--variant", "off", "--stats"]).arg(&stats);
-    let mut session = Session::start(&display, command.env("CLREEL_SETTINGS", &settings));
+    let settings = folder.file("settings.json");
+    let window = || {
+        let mut command = without_desktop(&display);
+        command.arg(&movie).args(["--variant", "off"]).env("CLREEL_SETTINGS", &settings);
+        command
+    };
+    let mut session = Session::with_stats(&display, window());
     session.wait_for_title("- off");
     session.press_until_title("space", "paused");
     // The rail lies right of position and length, and left of the radius.
@@ -226,17 +204,17 @@ fn the_seek_bar_seeks_and_the_column_keeps_side_and_width() {
     let (left, right, y) = (here.x + here.width + 18.0, session.find("Radius").x - 29.0, here.center().1);
     let at = |part: f32| (left + part * (right - left)) as i32;
     // The middle of the bar, and then from there to three quarters and back to its first quarter.
-    session.drag(&[(at(0.5), y)]);
+    drag(&session, &[(at(0.5), y)]);
     session.wait_for_text("0:02.0 / 0:04.0");
-    session.drag(&[(at(0.5), y), (at(0.63), y), (at(0.75), y), (at(0.25), y - 24)]);
+    drag(&session, &[(at(0.5), y), (at(0.63), y), (at(0.75), y), (at(0.25), y - 24)]);
     session.wait_for_text("0:01.0 / 0:04.0");
     // The edge of the column of panels.
     display.key("t");
     let before = session.find("Tuning");
     let edge = before.x as i32 - 26;
-    session.drag(&[(edge, 300), (edge - 60, 300), (edge - 120, 300)]);
-    session
-        .wait("a wider column", |s| s.texts().iter().any(|t| t.text == "Tuning" && t.x < before.x - 110.0));
+    drag(&session, &[(edge, 300), (edge - 60, 300), (edge - 120, 300)]);
+    let is_wider = |t: &Text| t.text == "Tuning" && t.x < before.x - 110.0;
+    session.wait("a wider column", |s| s.texts().iter().any(is_wider));
     // The triangle left of the title folds the panel of tuning, and that of devices.
     for (title, contents) in [("Tuning", "Tune now"), ("OpenCL devices", "Check the type conversions")] {
         if title == "OpenCL devices" {
@@ -245,18 +223,17 @@ fn the_seek_bar_seeks_and_the_column_keeps_side_and_width() {
         session.wait_for_text(contents);
         let at = session.find(title);
         session.click_at((at.x as i32 - 11, at.center().1));
-        session.wait("a folded panel", |s| !s.shows(contents));
+        session.wait_for_end_of(contents);
     }
     session.choose("Dock to the left");
     session.wait("its new side", |s| s.texts().iter().any(|t| t.text == "Tuning" && t.x < 100.0));
     let tuning = session.find("Tuning").center();
-    session.quit();
-    let frames = presented_frames(&json(&stats)).to_vec();
-    let shown: Vec<f64> = frames.iter().map(|f| f["pts_s"].as_f64().unwrap()).collect();
+    let stats = session.stats();
+    let shown: Vec<f64> = presented_frames(&stats).iter().map(|f| f["pts_s"].as_f64().unwrap()).collect();
     let near = |s: f64| shown.iter().any(|t| (t - s).abs() < 0.1);
     assert!(near(2.0), "the middle: {shown:?}");
     assert!((shown.last().unwrap() - 1.0).abs() < 0.1, "where the button went up: {shown:?}");
-    let kept = json(&settings);
+    let kept = read_json(&settings);
     for name in ["tuning_folded", "devices_folded", "tuning_open", "devices_open"] {
         assert_eq!(kept[name], true, "{name}: {kept}");
     }
@@ -264,9 +241,7 @@ fn the_seek_bar_seeks_and_the_column_keeps_side_and_width() {
     assert!(kept["column_left"] == true && (580.0..612.0).contains(&width), "{kept}");
 
     // The next start has the same positions.
-    let mut command = without_desktop(&display);
-    command.arg(&movie).args(["--variant", "off"]).env("CLREEL_SETTINGS", &settings);
-    let mut session = Session::start(&display, &mut command);
+    let mut session = Session::start(&display, window());
     session.wait_for_title("- off");
     assert_eq!(session.find("Tuning").center().0, tuning.0);
     session.wait_for_text("OpenCL devices");
@@ -300,7 +275,7 @@ fn ignored_properties_of_a_movie_are_listed() {
     let is_safe = |text: &str| text.chars().all(|c| c == '\n' || !c.is_control() && c != '\u{202e}');
     assert!(session.texts().iter().all(|t| is_safe(&t.text)), "{:?}", session.texts());
     session.press_until_title("greater", "plain.mkv - off, paused");
-    session.wait("the end of that", |s| !s.shows("tone mapping"));
+    session.wait_for_end_of("tone mapping");
     let stderr = session.quit();
     assert!(stderr.contains(name) && stderr.contains(remark) && is_safe(&stderr), "{stderr:?}");
 }

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use crate::common::window::{Display, Session, clreel, presented_frames, run, wait_for_exit};
-use testkit::movie::{Folder, Movie, make_pipe, steady};
+use crate::common::*;
+use testkit::movie::make_pipe;
 
 /// Returns a list whose file is a pipe without a writer: FFmpeg's open cannot be interrupted there.
 fn blocking_list(folder: &Folder) -> PathBuf {
@@ -15,60 +15,47 @@ fn blocking_list(folder: &Folder) -> PathBuf {
 fn the_window_handles_keys_while_a_movie_opens() {
     let (display, folder) = (Display::start(&[]), Folder::new("slow"));
     let path = blocking_list(&folder);
-    let mut command = clreel(Some(&display));
-    command.env("CLREEL_MOVIE_TIMEOUT", "600");
-    let mut session = Session::start(&display, command.arg("--allow-references").arg(&path));
-    session.wait_for_title("never.ffconcat - opening");
-    session.wait_for_text("Opening the movie");
-    // Keys work.
-    session.display.key("question");
-    session.wait_for_text("Keys");
-    session.quit();
-
-    let mut command = clreel(Some(&display));
-    command.env("CLREEL_MOVIE_TIMEOUT", "600");
-    let mut session = Session::start(&display, command.arg("--allow-references").arg(&path));
-    session.wait_for_text("Opening the movie");
-    session.signal(libc::SIGTERM);
-    let (code, stderr) = wait_for_exit(session.child.take().unwrap());
-    assert_eq!(code, Some(0), "{stderr}");
+    for by_key in [true, false] {
+        let mut command = clreel(Some(&display));
+        command.env("CLREEL_MOVIE_TIMEOUT", "600").arg("--allow-references").arg(&path);
+        let mut session = Session::start(&display, command);
+        session.wait_for_title("never.ffconcat - opening");
+        session.wait_for_text("Opening the movie");
+        if by_key {
+            session.display.key("question");
+            session.wait_for_text("Keys");
+            session.quit();
+        } else {
+            session.signal(libc::SIGTERM);
+            let (code, stderr) = session.end();
+            assert_eq!(code, Some(0), "{stderr}");
+        }
+    }
 }
 
 #[test]
 fn a_movie_that_never_opens_is_reported_and_the_next_one_plays() {
     let (display, folder) = (Display::start(&[]), Folder::new("never"));
     let path = blocking_list(&folder);
+    let itself = folder.with("master.m3u8", "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\nmaster.m3u8\n");
     let next = folder.movie("next.mkv", &Movie { stamps_ms: steady(10), ..Movie::default() });
-    let mut command = clreel(Some(&display));
-    command.arg("--allow-references").args([&path, &next]).args(["--variant", "off"]);
-    let mut session = Session::start(&display, command.env("CLREEL_MOVIE_TIMEOUT", "1"));
-    session.wait_for_title("next.mkv - off");
-    let stderr = session.quit();
-    assert!(stderr.contains("takes too long"), "{stderr}");
-
+    // A list that names itself is refused without --allow-references.
+    for (first, option, parts) in [
+        (&path, Some("--allow-references"), ["takes too long", ""]),
+        (&itself, None, ["HLS playlist", "--allow-references"]),
+    ] {
+        let mut command = clreel(Some(&display));
+        command.args(option).args([first, &next]).args(["--variant", "off"]);
+        let mut session = Session::start(&display, command.env("CLREEL_MOVIE_TIMEOUT", "1"));
+        session.wait_for_title("next.mkv - off");
+        let stderr = session.quit();
+        assert!(parts.iter().all(|part| stderr.contains(part)), "{stderr}");
+    }
     let mut command = clreel(None);
     command.arg("snapshot").arg("--allow-references").arg(&path).env("CLREEL_MOVIE_TIMEOUT", "0.2");
-    let (code, stderr) = run({
-        command.arg("--out").arg(folder.file("out.png"));
-        command
-    });
+    let (code, stderr) = run(command.arg("--out").arg(folder.file("out.png")));
     assert!(code == Some(1) && stderr.contains("takes too long"), "{stderr}");
-}
-
-#[test]
-fn a_playlist_that_names_itself_is_reported_and_the_next_movie_plays() {
-    let (display, folder) = (Display::start(&[]), Folder::new("itself"));
-    let path = folder.with("master.m3u8", b"#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\nmaster.m3u8\n");
-    let next = folder.movie("next.mkv", &Movie { stamps_ms: steady(10), ..Movie::default() });
-    let mut command = clreel(Some(&display));
-    let mut session = Session::start(&display, command.args([&path, &next]).args(["--variant", "off"]));
-    session.wait_for_title("next.mkv - off");
-    let stderr = session.quit();
-    assert!(stderr.contains("HLS playlist") && stderr.contains("--allow-references"), "{stderr}");
-
-    let mut command = clreel(Some(&display));
-    command.arg(&path);
-    let (code, stderr) = run(command);
+    let (code, stderr) = run(clreel(Some(&display)).arg(&itself));
     assert!(code == Some(1) && stderr.contains("HLS playlist"), "{stderr}");
 }
 
@@ -87,13 +74,12 @@ fn the_window_handles_keys_while_final_files_are_written() {
     session.wait_for_text("Writing the files that were asked for");
     let place = session.find("Quit");
     session.resize(1000, 600);
-    session.wait("another place of its buttons", |s| {
-        s.texts().iter().any(|text| text.text == "Quit" && (text.x, text.y) != (place.x, place.y))
-    });
+    let has_moved = |text: &Text| text.text == "Quit" && (text.x, text.y) != (place.x, place.y);
+    session.wait("another place of its buttons", |s| s.texts().iter().any(has_moved));
     // Further keys change nothing.
     session.display.key("q");
     let text = std::fs::read_to_string(&stats).unwrap();
-    let (code, stderr) = wait_for_exit(session.child.take().unwrap());
+    let (code, stderr) = session.end();
     assert_eq!(code, Some(0), "{stderr}");
     let written: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert!(!presented_frames(&written).is_empty());

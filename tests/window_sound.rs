@@ -1,23 +1,44 @@
 //! The movie's sound in the window, on an audio server whose sink is recorded: keys, pauses, sinks that come and go.
 
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use crate::common::window::{Display, Session, clip, clreel, json, presented_frames};
+use crate::common::*;
 use testkit::audio::{AudioServer, Recording};
-use testkit::movie::{Folder, Movie, TONE_BASE, TONE_RISE, steady};
+use testkit::movie::{TONE_BASE, TONE_RISE};
 
 /// A second, in which the clip ticks once.
 const SECOND: Duration = Duration::from_millis(1200);
 /// Louder than the noise of a resampler, more silent than the clip.
 const AUDIBLE: f64 = 0.02;
 
-/// Returns a window's command with sound, for a user who has never run a client of PulseAudio.
-fn with_sound(display: &Display, server: &AudioServer, folder: &Folder) -> Command {
-    let mut command = clreel(Some(display));
-    command.env_remove("CLREEL_NO_AUDIO").env_remove("PULSE_COOKIE").env("PULSE_SERVER", &server.name);
-    command.env("HOME", folder.file("home")).args(["--variant", "off"]);
-    command
+/// A display, and an audio server whose sink is named `null`.
+struct Setup {
+    display: Display,
+    folder: Folder,
+    server: AudioServer,
+}
+
+impl Setup {
+    fn new() -> Self {
+        let (display, folder) = (Display::start(&[]), Folder::new("sound"));
+        let server = AudioServer::start(&folder.file("pulse"));
+        Self { display, folder, server }
+    }
+
+    /// Returns a window's command with sound, for a user who has never run a client of PulseAudio.
+    fn command(&self) -> Command {
+        let mut command = clreel(Some(&self.display));
+        command.env_remove("CLREEL_NO_AUDIO").env_remove("PULSE_COOKIE");
+        command.env("PULSE_SERVER", &self.server.name).env("HOME", self.folder.file("home"));
+        command.args(["--variant", "off"]);
+        command
+    }
+
+    fn start(&self, movies: &[&Path]) -> Session<'_> {
+        Session::start(&self.display, self.command().args(movies))
+    }
 }
 
 /// Waits until a second of the sink is audible or silent.
@@ -27,12 +48,9 @@ fn wait_for_sound(session: &mut Session, recording: &Recording, what: &str, is_a
 
 #[test]
 fn the_clip_is_heard_until_it_is_muted_or_paused() {
-    let (display, folder) = (Display::start(&[]), Folder::new("sound"));
-    let server = AudioServer::start(&folder.file("pulse"));
-    let recording = server.record("null");
-    let stats = folder.file("stats.json");
-    let mut command = with_sound(&display, &server, &folder);
-    let mut session = Session::start(&display, command.arg(clip()).arg("--stats").arg(&stats));
+    let setup = Setup::new();
+    let recording = setup.server.record("null");
+    let mut session = Session::with_stats(&setup.display, setup.command().arg(clip()));
     wait_for_sound(&mut session, &recording, "sound", true);
     session.press_until_message("m", "Muted");
     wait_for_sound(&mut session, &recording, "silence while muted", false);
@@ -48,18 +66,16 @@ fn the_clip_is_heard_until_it_is_muted_or_paused() {
         wait_for_sound(&mut session, &recording, "sound after a seek and at another speed", true);
     }
     session.press_until_message("numbersign", "The movie has one track of sound");
-    session.quit();
-    let stats = json(&stats);
+    let stats = session.stats();
     let lags: Vec<f64> = presented_frames(&stats).iter().filter_map(|f| f["sound_lag"].as_f64()).collect();
     assert!(lags.len() > 10, "frames have their distance from the sound");
 }
 
 #[test]
 fn the_sound_survives_the_loss_of_its_sink_and_of_the_server() {
-    let (display, folder) = (Display::start(&[]), Folder::new("sound-lost"));
-    let server = AudioServer::start(&folder.file("pulse"));
-    let mut command = with_sound(&display, &server, &folder);
-    let mut session = Session::start(&display, command.arg(clip()));
+    let mut setup = Setup::new();
+    let mut session = Session::start(&setup.display, setup.command().arg(clip()));
+    let server = &mut setup.server;
     let recording = server.record("null");
     wait_for_sound(&mut session, &recording, "sound", true);
     server.pactl(&["unload-module", "module-null-sink"]);
@@ -67,40 +83,22 @@ fn the_sound_survives_the_loss_of_its_sink_and_of_the_server() {
     server.pactl(&["load-module", "module-null-sink", "sink_name=other", "rate=44100"]);
     let recording = server.record("other");
     wait_for_sound(&mut session, &recording, "sound on the sink that came", true);
-    drop((recording, server));
+    drop(recording);
+    server.stop();
     session.wait_for_frames();
     session.wait_for_frames();
-    let server = AudioServer::start(&folder.file("pulse"));
+    let server = AudioServer::start(&setup.folder.file("pulse"));
     let recording = server.record("null");
     wait_for_sound(&mut session, &recording, "sound on the server that came", true);
     assert!(!session.quit().contains("audio"), "a lost device is no error");
 }
 
 #[test]
-fn a_suspended_sink_is_reported_and_plays_once_it_is_resumed() {
-    let (display, folder) = (Display::start(&[]), Folder::new("sound-suspended"));
-    let server = AudioServer::start(&folder.file("pulse"));
-    let mut command = with_sound(&display, &server, &folder);
-    let mut session = Session::start(&display, command.arg(clip()));
-    let recording = server.record("null");
-    wait_for_sound(&mut session, &recording, "sound", true);
-    server.pactl(&["suspend-sink", "null", "1"]);
-    session.wait_for_text("stopped playing.");
-    session.wait_for_text("It asked for no sound for 6 s.");
-    server.pactl(&["suspend-sink", "null", "0"]);
-    let recording = server.record("null");
-    wait_for_sound(&mut session, &recording, "sound once the sink is resumed", true);
-    session.quit();
-}
-
-#[test]
-fn movies_with_and_without_sound_share_a_connection() {
-    let (display, folder) = (Display::start(&[]), Folder::new("sound-list"));
-    let server = AudioServer::start(&folder.file("pulse"));
-    let silent = folder.movie("silent.mkv", &Movie { stamps_ms: steady(250), ..Movie::default() });
-    let mut command = with_sound(&display, &server, &folder);
-    let mut session = Session::start(&display, command.arg(clip()).arg(silent));
-    let connections = || server.pactl(&["list", "short", "clients"]).lines().count() - 1;
+fn movies_with_and_without_sound_share_a_connection_and_survive_a_suspended_sink() {
+    let setup = Setup::new();
+    let silent = setup.folder.movie("silent.mkv", &Movie { stamps_ms: steady(250), ..Movie::default() });
+    let mut session = setup.start(&[&clip(), &silent]);
+    let connections = || setup.server.pactl(&["list", "short", "clients"]).lines().count() - 1;
     session.wait("a connection", |_| connections() == 1);
     for _ in 0..30 {
         session.display.xdotool(&["key", "--delay", "80", "greater", "greater", "greater"]);
@@ -109,18 +107,23 @@ fn movies_with_and_without_sound_share_a_connection() {
     session.wait_for_frames();
     assert_eq!(connections(), 1);
     session.press_until_title("greater", "clip.mp4");
-    let recording = server.record("null");
+    let recording = setup.server.record("null");
     wait_for_sound(&mut session, &recording, "sound after a movie without it", true);
+    // A suspended sink is reported, and plays once it is resumed.
+    setup.server.pactl(&["suspend-sink", "null", "1"]);
+    session.wait_for_text("stopped playing.");
+    session.wait_for_text("It asked for no sound for 6 s.");
+    setup.server.pactl(&["suspend-sink", "null", "0"]);
+    let recording = setup.server.record("null");
+    wait_for_sound(&mut session, &recording, "sound once the sink is resumed", true);
     session.quit();
 }
 
 #[test]
 fn the_test_card_ticks_once_a_second() {
-    let (display, folder) = (Display::start(&[]), Folder::new("sound-card"));
-    let server = AudioServer::start(&folder.file("pulse"));
-    let recording = server.record("null");
-    let mut command = with_sound(&display, &server, &folder);
-    let mut session = Session::start(&display, command.args(["--scene", "card"]));
+    let setup = Setup::new();
+    let recording = setup.server.record("null");
+    let mut session = Session::start(&setup.display, setup.command().args(["--scene", "card"]));
     session.wait("six ticks", |_| ticks(&recording.samples()).len() >= 6);
     session.quit();
     // A machine that is busy may have delayed some of them, but not the most.
@@ -189,40 +192,34 @@ fn require_beginnings(session: &mut Session, recording: &Recording, count: usize
 
 #[test]
 fn sound_is_heard_from_the_first_sample() {
-    let (display, folder) = (Display::start(&[]), Folder::new("sound-first"));
-    let server = AudioServer::start(&folder.file("pulse"));
+    let setup = Setup::new();
     // The sound ends before the pictures, as that of many movies does.
     let movie = Movie { stamps_ms: steady(80), sound_ms: Some(2700), ..Movie::default() };
-    let [one, two] = ["one.mkv", "two.mkv"].map(|name| folder.movie(name, &movie));
-    let recording = server.record("null");
-    let mut session = Session::start(&display, with_sound(&display, &server, &folder).arg(&one));
+    let [one, two] = ["one.mkv", "two.mkv"].map(|name| setup.folder.movie(name, &movie));
+    let recording = setup.server.record("null");
+    let mut session = setup.start(&[&one]);
     require_beginnings(&mut session, &recording, 3, "a start and two loops");
     session.display.key("Home");
     require_beginnings(&mut session, &recording, 4, "a seek");
     session.quit();
-    let recording = server.record("null");
-    let mut session = Session::start(&display, with_sound(&display, &server, &folder).args([&one, &two]));
+    let recording = setup.server.record("null");
+    let mut session = setup.start(&[&one, &two]);
     require_beginnings(&mut session, &recording, 2, "the next movie after the end of one");
     for count in 3..6 {
         session.display.key("greater");
         require_beginnings(&mut session, &recording, count, "a change of the movie by a key");
     }
     session.quit();
-}
-
-#[test]
-fn a_sink_that_wakes_slowly_plays_from_the_first_sample() {
-    let (display, folder) = (Display::start(&[]), Folder::new("sound-idle"));
-    let server = AudioServer::start(&folder.file("pulse"));
-    let movie = Movie { stamps_ms: steady(200), sound_ms: Some(8000), ..Movie::default() };
-    let movie = folder.movie("movie.mkv", &movie);
-    let recording = server.record("null");
-    server.pactl(&["suspend-sink", "null", "1"]);
-    let mut session = Session::start(&display, with_sound(&display, &server, &folder).arg(&movie));
+    // A sink that wakes slowly.
+    let long = Movie { stamps_ms: steady(200), sound_ms: Some(8000), ..Movie::default() };
+    let long = setup.folder.movie("movie.mkv", &long);
+    let recording = setup.server.record("null");
+    setup.server.pactl(&["suspend-sink", "null", "1"]);
+    let mut session = setup.start(&[&long]);
     std::thread::sleep(Duration::from_millis(500));
-    server.pactl(&["suspend-sink", "null", "0"]);
+    setup.server.pactl(&["suspend-sink", "null", "0"]);
     require_beginnings(&mut session, &recording, 1, "a start");
-    server.pactl(&["suspend-sink", "null", "1"]);
+    setup.server.pactl(&["suspend-sink", "null", "1"]);
     session.display.key("Home");
     session.wait_for_text("The sound begins later than the picture.");
     session.quit();

@@ -1,16 +1,12 @@
 //! The talk in the window on a virtual display: keys, what it says of each variant, and the heart of an edited kernel.
 
-use std::path::Path;
-
-use crate::common::window::{Display, Session, clreel};
-use testkit::movie::{Folder, Movie, steady};
+use crate::common::*;
 
 #[test]
 fn the_talk_goes_along_the_ladder_by_keys_and_ends() {
     let (display, folder) = (Display::start(&[]), Folder::new("talk"));
     let movie = folder.movie("m.mkv", &Movie { stamps_ms: steady(500), ..Movie::default() });
-    let mut command = clreel(Some(&display));
-    let mut session = Session::start(&display, command.arg(movie).args(["--variant", "off"]));
+    let mut session = Session::start(&display, clreel(Some(&display)).arg(movie).args(["--variant", "off"]));
     session.wait_for_title("- off");
     session.wait("all programs built", |s| s.shows("Panels") && !s.shows("compiling"));
     session.display.key("F6");
@@ -28,12 +24,10 @@ fn the_talk_goes_along_the_ladder_by_keys_and_ends() {
     session.press_until_title("Left", "running-sum");
     session.press_until_title("Home", "naive");
     assert!(!session.shows("Panels"), "{:?}", session.texts());
-    for key in ["Escape", "F6", "F6"] {
-        let begins = !session.shows("the baseline");
+    for (key, begins) in [("Escape", false), ("F6", true), ("F6", false)] {
         session.display.key(key);
-        session.wait("the talk or its end", |s| {
-            s.shows("the baseline") == begins && s.shows("Panels") != begins
-        });
+        let is_shown = |s: &mut Session| s.shows("the baseline") == begins && s.shows("Panels") != begins;
+        session.wait("the talk or its end", is_shown);
     }
     // The arrows seek again.
     session.press_until_title("space", "paused");
@@ -49,16 +43,14 @@ fn the_talk_goes_along_the_ladder_by_keys_and_ends() {
 fn the_heart_of_an_edited_kernel_is_that_of_the_version_that_runs() {
     let (display, folder) = (Display::start(&[]), Folder::new("talk-edited"));
     let movie = folder.movie("m.mkv", &Movie { stamps_ms: steady(500), ..Movie::default() });
-    let built_in = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels/box_filter/03_flat.cl");
-    let text = std::fs::read_to_string(built_in).unwrap();
+    const FLAT: &str = "box_filter/03_flat.cl";
+    let kernels = folder.folder("kernels/box_filter").with_file_name("");
     let edit = |to: &str| {
-        let edited = text.replacen("i <= radius; i++) // heart", to, 1);
-        assert_ne!(edited, text);
-        std::fs::write(folder.file("kernels/box_filter/03_flat.cl"), edited).unwrap();
+        let edited = edited_kernel(FLAT, &[("i <= radius; i++) // heart", to)]);
+        std::fs::write(kernels.join(FLAT), edited).unwrap();
     };
-    std::fs::create_dir_all(folder.file("kernels/box_filter")).unwrap();
     let mut command = clreel(Some(&display));
-    command.args(["--talk", "--variant", "flat", "--kernels"]).arg(folder.file("kernels"));
+    command.args(["--talk", "--variant", "flat", "--kernels"]).arg(&kernels);
     let mut session = Session::start(&display, command.arg(movie));
     session.wait_for_text("i <= radius; i++)");
     edit("i <= radius; i += 1) // heart");

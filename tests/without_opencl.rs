@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::common::window::{Display, Session, clip, clreel, json, png, presented_frames, snapshot, succeed};
+use crate::common::*;
 use base::verify::poisoned;
 use box_filter::pictures::noise;
 use box_filter::reference::reference;
@@ -15,7 +15,6 @@ use engine::glsl::{GlslFilter, Offscreen};
 use engine::{Bands, Slot, SpeedModel, TextureFilter, Waker};
 use opengl::headless::Headless;
 use opengl::read_texture::read_texture;
-use testkit::movie::Folder;
 
 /// Returns key and name of each of those filters.
 fn filters() -> impl Iterator<Item = (String, &'static str)> {
@@ -25,43 +24,41 @@ fn filters() -> impl Iterator<Item = (String, &'static str)> {
 
 /// Selects each filter by its key, changes the radius in a pause, continues, pauses again, and compares the picture on
 /// the screen.
-fn play(name: &str, with_opencl: bool) {
+fn select_by_keys(with_opencl: bool) {
+    let (display, folder) = (Display::start(&[]), Folder::new("without-opencl"));
+    let shot = folder.file("s.png");
     for (key, id) in filters() {
-        let (display, folder) = (Display::start(&[]), Folder::new(&format!("{name}-{id}")));
-        let (stats, shot) = (folder.file("s.json"), folder.file("s.png"));
         let mut command = clreel(Some(&display));
         if !with_opencl {
-            command.env("OCL_ICD_VENDORS", folder.file("none"));
+            command.env("OCL_ICD_VENDORS", "/nowhere");
         }
-        command.args(["--variant", "off", "--stats"]).arg(&stats).arg("--save-frame").arg(&shot);
-        let mut session = Session::start(&display, &mut command);
+        command.args(["--variant", "off", "--save-frame"]).arg(&shot);
+        let mut session = Session::with_stats(&display, command);
         session.wait_for_title("- off");
-        session.press_until_title(&key, &format!("{id}, r=7"));
-        session.press_until_title("equal", &format!("{id}, r=8"));
-        session.press_until_title("space", &format!("{id}, r=8, paused"));
-        session.press_until_title("0", "- off, paused");
+        let mut press = |key: &str, title: &str| session.press_until_title(key, &title.replace("ID", id));
+        press(&key, "ID, r=7");
+        press("equal", "ID, r=8");
+        press("space", "ID, r=8, paused");
+        press("0", "- off, paused");
         // The picture on the screen is filtered again during a pause.
-        session.press_until_title(&key, &format!("{id}, r=8, paused"));
+        press(&key, "ID, r=8, paused");
         if with_opencl {
             // To a kernel and back: the frame's memory moves between device and host.
-            session.press_until_title("5", "running-sum, r=8, paused");
-            session.press_until_title(&key, &format!("{id}, r=8, paused"));
+            press("5", "running-sum, r=8, paused");
+            press(&key, "ID, r=8, paused");
         }
-        session.press_until_title("minus", &format!("{id}, r=7, paused"));
+        press("minus", "ID, r=7, paused");
         // A seek drops frames in flight, and the filter continues at the new position.
-        session.display.key("Home");
-        session.press_until_title("space", &format!("{id}, r=7 - clreel"));
-        session.press_until_title("space", "paused");
-        session.press_until_title("minus", &format!("{id}, r=6, paused"));
-        session.quit();
-
-        let stats = json(&stats);
+        display.key("Home");
+        press("space", "ID, r=7 - clreel");
+        press("space", "paused");
+        press("minus", "ID, r=6, paused");
+        let stats = session.stats();
         let frames = presented_frames(&stats);
         let filtered: Vec<_> = frames.iter().filter(|f| f["variant"] == id).collect();
         assert!(filtered.iter().any(|f| f["radius"] == 7) && filtered.iter().any(|f| f["radius"] == 8));
         // The device's time, or elapsed time where the device has none: exactly one of them.
-        let times = |f: &serde_json::Value| [f["filter"].as_f64(), f["filter_wall"].as_f64()];
-        let one = |f: &&serde_json::Value| match times(f) {
+        let one = |f: &&Value| match [f["filter"].as_f64(), f["filter_wall"].as_f64()] {
             [Some(ms), None] if id == "glsl" => ms > 0.0,
             [None, Some(ms)] => ms > 0.0,
             _ => false,
@@ -77,48 +74,37 @@ fn play(name: &str, with_opencl: bool) {
 
 #[test]
 fn keys_select_host_and_gl_filters_with_opencl() {
-    play("with-opencl", true);
+    select_by_keys(true);
 }
 
 #[test]
 fn keys_select_host_and_gl_filters_without_opencl() {
-    play("without-opencl", false);
+    select_by_keys(false);
 }
 
-/// Scripts name the variant at the start, and all counted frames are filtered with it.
+/// Scripts name the variant at the start, and all counted frames are filtered with it. A wipe whose second side is unavailable
+/// continues with the first one and shows the reason, as does a map without a device.
 #[test]
 fn the_command_line_selects_host_and_gl_filters_without_opencl() {
-    for (_, id) in filters() {
-        let (display, folder) = (Display::start(&[]), Folder::new(&format!("snapshot-{id}")));
-        let (stats, shot) = (folder.file("s.json"), folder.file("s.png"));
+    let (display, folder) = (Display::start(&[]), Folder::new("without-opencl-arguments"));
+    let shot = folder.file("s.png");
+    let without = |arguments: &[&str]| {
         let mut command = clreel(Some(&display));
-        command.env("OCL_ICD_VENDORS", folder.file("none")).args(["--frames", "4", "--variant", id]);
-        command.args(["--radius", "12", "--stats"]).arg(&stats).arg("--save-frame").arg(&shot);
-        succeed(command);
-        let stats = json(&stats);
+        play(command.env("OCL_ICD_VENDORS", "/nowhere").args(arguments).arg("--save-frame").arg(&shot))
+    };
+    for (_, id) in filters() {
+        let (stats, _) = without(&["--frames", "4", "--variant", id, "--radius", "12"]);
         let frames = presented_frames(&stats);
         assert_eq!(frames.len(), 4);
         assert!(frames.iter().all(|f| f["variant"] == id && f["radius"] == 12));
         let at = frames.last().unwrap()["pts_s"].as_f64().unwrap();
         assert!(png(&shot) == snapshot(&folder, &clip(), at, id, "12"), "{id}: window and snapshot differ");
     }
-}
-
-/// A wipe whose second side is unavailable continues with the first one and shows the reason, as does a map without a
-/// device.
-#[test]
-fn a_wipe_continues_without_an_unavailable_side() {
     for (wipe, beside, why) in
         [("native:5,fused:5", None, "no OpenCL"), ("native:5,off", Some("off"), "could not be compared")]
     {
-        let (display, folder) = (Display::start(&[]), Folder::new("wipe-without"));
-        let stats = folder.file("s.json");
-        let mut command = clreel(Some(&display));
-        command.env("OCL_ICD_VENDORS", folder.file("none")).args(["--frames", "6", "--wipe", wipe]);
-        command.arg("--difference").arg("--stats").arg(&stats);
-        let stderr = succeed(command);
-        let stats = json(&stats);
-        let last = presented_frames(&stats).last().unwrap().clone();
+        let (stats, stderr) = without(&["--frames", "6", "--wipe", wipe, "--difference"]);
+        let last = presented_frames(&stats).last().unwrap();
         assert!(last["variant"] == "native" && last["beside"].as_str() == beside, "{last}");
         assert!(last["difference"] == 0.0 && last["compared"] == false, "{last}");
         assert_eq!(last["wipe"].as_f64().unwrap() > 0.0, beside.is_some(), "{last}");

@@ -1,10 +1,11 @@
 //! The formulas of reads and writes ([`Ladder::work`]) against Oclgrind's count of the same launches. Without Oclgrind the
 //! tests are skipped.
 
-use serde_json::{Value, json};
+use crate::common::*;
+use serde_json::json;
 
 use crate::check_kernels::has_oclgrind;
-use crate::common::ladder::clreel;
+use crate::common::reports::clreel;
 use base::device::DeviceKind;
 use box_filter::VariantId;
 use compute::variant::Variant;

@@ -43,32 +43,12 @@ pub fn library(device: &Device, shape: Shape, a: &[f32], b: &[f32]) -> Result<Li
     let (m, n, k) = (shape.m as usize, shape.n as usize, shape.k as usize);
     let (queue, result) = (cl.queue.clone(), c.clone());
     let multiply = Rc::new(move || -> Result<()> {
-        let memory = |buffer: &Buffer| buffer.mem().raw();
-        let mut on = cl.queue.raw();
+        let (a, b, c) = (a.mem().raw(), b.mem().raw(), c.mem().raw());
+        let mut queue = cl.queue.raw();
+        let (queue, event) = (ptr::from_mut(&mut queue).cast(), ptr::null_mut());
         // SAFETY: the buffers have these sizes and belong to the queue's context; no event is requested.
-        let status = unsafe {
-            sgemm(
-                ROW_MAJOR,
-                PLAIN,
-                PLAIN,
-                m,
-                n,
-                k,
-                1.0,
-                memory(&a),
-                0,
-                k,
-                memory(&b),
-                0,
-                n,
-                0.0,
-                memory(&c),
-                0,
-                n,
-                ptr::from_mut(&mut on).cast(),
-                ptr::null_mut(),
-            )
-        };
+        #[rustfmt::skip]
+        let status = unsafe { sgemm(ROW_MAJOR, PLAIN, PLAIN, m, n, k, 1.0, a, 0, k, b, 0, n, 0.0, c, 0, n, queue, event) };
         check_status("CLBlastSgemm", status)?;
         Ok(cl.queue.finish().map_err(no)?)
     });
@@ -146,14 +126,8 @@ fn parse_trials(log: &str) -> Vec<(f64, Value)> {
 
 /// Sets CLBlast's parameters to the tuner's result.
 fn set(device: &Device, settings: &str) -> Result<()> {
-    type Override = unsafe extern "C" fn(
-        *mut c_void,
-        *const c_char,
-        c_int,
-        usize,
-        *const *const c_char,
-        *const usize,
-    ) -> c_int;
+    #[rustfmt::skip]
+    type Override = unsafe extern "C" fn(*mut c_void, *const c_char, c_int, usize, *const *const c_char, *const usize) -> c_int;
     let symbol = function(FILE, "CLBlastOverrideParameters")?;
     // SAFETY: the function has this signature in `clblast_c.h`.
     let set: Override = unsafe { std::mem::transmute(symbol) };

@@ -25,7 +25,7 @@ use compute::trial::Child;
 use ladder::Outcome;
 use ladder::arrays::{ArrayLadder, Built};
 use ladder::measure::{Alternation, Measurement};
-use ladder::rows::{CaseRun, Entry, Row};
+use ladder::rows::{CaseRun, Row};
 use ladder::runner::{CaseBuffers, Ladder, LadderRunner, describe_case};
 use ladder::sizes::Sizes;
 use ladders::matmul::MATMUL;
@@ -34,7 +34,6 @@ use ladders::matmul::shape::Shape;
 use opencl::cl::{Device, list_devices, select_device};
 use opencl::process;
 use opencl::sources::Sources;
-use report::library;
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
@@ -148,7 +147,20 @@ fn measure(
         rows.push(Some(row.clone()));
         contenders.push(run_variant(&runner, &buffers, ready));
     }
-    for (entry, library) in libraries(device, shape, &a, &b, settings) {
+    let cublas = match device.info.platform.contains("NVIDIA") {
+        true => cublas(shape, &a, &b),
+        false => Err("it computes on NVIDIA's devices alone".into()),
+    };
+    let tuned = settings.map(|settings| clblast::tuned_library(device, shape, settings));
+    let on_processor = device.info.kind == DeviceKind::Cpu;
+    let libraries = [
+        ("CLBlast", true, Some(clblast::library(device, shape, &a, &b))),
+        ("CLBlast, tuned", true, tuned),
+        ("OpenBLAS", on_processor, Some(openblas(shape, a.clone(), b.clone()))),
+        ("cuBLAS", true, Some(cublas)),
+    ];
+    for (name, on_device, library) in libraries {
+        let (entry, Some(library)) = (report::library(name, on_device), library) else { continue };
         match library
             .and_then(|mut library| check(shape, &want, &a, &b, &(library.multiply)()?).map(|()| library))
         {
@@ -199,30 +211,6 @@ fn run_variant<'a>(
 fn print_left_out(name: &str, outcome: &Outcome) {
     let why = outcome.reason().unwrap_or_default();
     eprintln!("peer_matmul: {name} is left out, {}: {why}", outcome.word());
-}
-
-/// Returns the libraries, or the reasons why they cannot take part.
-fn libraries(
-    device: &Device,
-    shape: Shape,
-    a: &[f32],
-    b: &[f32],
-    settings: Option<&str>,
-) -> Vec<(Entry, Result<Library>)> {
-    let mut libraries = vec![(library("CLBlast", true), clblast::library(device, shape, a, b))];
-    if let Some(settings) = settings {
-        libraries.push((library("CLBlast, tuned", true), clblast::tuned_library(device, shape, settings)));
-    }
-    let on_processor = device.info.kind == DeviceKind::Cpu;
-    libraries.push((library("OpenBLAS", on_processor), openblas(shape, a.to_vec(), b.to_vec())));
-    libraries.push((
-        library("cuBLAS", true),
-        match device.info.platform.contains("NVIDIA") {
-            true => cublas(shape, a, b),
-            false => Err("it computes on NVIDIA's devices alone".into()),
-        },
-    ));
-    libraries
 }
 
 /// Returns numbers between -1 and 1 by a linear congruential generator, the same at each run.
@@ -300,22 +288,18 @@ fn openblas(shape: Shape, a: Vec<f32>, b: Vec<f32>) -> Result<Library> {
     // SAFETY: the function has this signature in the C interface of BLAS.
     let sgemm: Sgemm = unsafe { std::mem::transmute(symbol) };
     let (m, n, k) = (shape.m as c_int, shape.n as c_int, shape.k as c_int);
-    let multiply = std::rc::Rc::new(move |c: &mut [f32]| {
+    let multiply = std::rc::Rc::new(move |c: &mut [f32]| -> Result<()> {
         let (a, b) = (a.as_ptr(), b.as_ptr());
         // SAFETY: the matrices have these sizes, without padding.
         unsafe { sgemm(ROW_MAJOR, PLAIN, PLAIN, m, n, k, 1.0, a, k.max(1), b, n, 0.0, c.as_mut_ptr(), n) };
+        Ok(())
     });
     let (once, mut c) = (multiply.clone(), vec![0.0; shape.product_len()]);
     Ok(Library {
-        run: Box::new(move || {
-            timed(|| {
-                multiply(&mut c);
-                Ok(())
-            })
-        }),
+        run: Box::new(move || timed(|| multiply(&mut c))),
         multiply: Box::new(move || {
             let mut c = vec![f32::NAN; shape.product_len()];
-            once(&mut c);
+            once(&mut c)?;
             Ok(c)
         }),
     })
@@ -331,7 +315,7 @@ fn cublas(shape: Shape, a: &[f32], b: &[f32]) -> Result<Library> {
     let library = [named.as_str(), "libcublas.so.13", "libcublas.so.12", "libcublas.so.11"];
     let library: Vec<&str> = library.into_iter().filter(|name| !name.is_empty()).collect();
     // SAFETY: these functions have at most these arguments, each as wide as a register, in `cuda.h` and `cublas_v2.h`.
-    let (plain, three) = unsafe {
+    let ([alloc, synchronize, create], [to_device, to_host]) = unsafe {
         let cuda = |name: &str| function(&["libcuda.so.1"], name);
         let plain = |symbol: Result<*mut c_void>| {
             symbol.map(|symbol| std::mem::transmute::<*mut c_void, Plain>(symbol))
@@ -344,16 +328,12 @@ fn cublas(shape: Shape, a: &[f32], b: &[f32]) -> Result<Library> {
         let retained = plain(cuda("cuDevicePrimaryCtxRetain"))?(ptr::from_mut(&mut context).cast(), 0);
         check_status("cuDevicePrimaryCtxRetain", retained)?;
         check_status("cuCtxSetCurrent", plain(cuda("cuCtxSetCurrent"))?(context, 0))?;
+        let create = plain(function(&library, "cublasCreate_v2"))?;
         (
-            (
-                plain(cuda("cuMemAlloc_v2"))?,
-                plain(cuda("cuCtxSynchronize"))?,
-                plain(function(&library, "cublasCreate_v2"))?,
-            ),
-            (three(cuda("cuMemcpyHtoD_v2"))?, three(cuda("cuMemcpyDtoH_v2"))?),
+            [plain(cuda("cuMemAlloc_v2"))?, plain(cuda("cuCtxSynchronize"))?, create],
+            [three(cuda("cuMemcpyHtoD_v2"))?, three(cuda("cuMemcpyDtoH_v2"))?],
         )
     };
-    let ((alloc, synchronize, create), (to_device, to_host)) = (plain, three);
     // SAFETY: as above.
     let sgemm: Sgemm = unsafe { std::mem::transmute(function(&library, "cublasSgemm_v2")?) };
     let memory = |numbers: &[f32]| -> Result<u64> {

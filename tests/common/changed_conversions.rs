@@ -2,11 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use super::*;
 use ffmpeg_next::format::Pixel;
-use testkit::layer;
-use testkit::movie::{Folder, Movie};
-
-use super::window::{clreel, png, succeed};
 
 pub const PLANES: &str = "convert/01_planes.cl";
 pub const CORRECT: &str = "convert/02_correct.cl";
@@ -73,15 +70,11 @@ pub fn mutant(name: &str) -> &'static Mutant {
 }
 
 /// Returns a folder with the modified kernel file.
-pub fn kernels(mutant: &Mutant, test: &str) -> Folder {
-    let &Mutant(name, file, from, to, ..) = mutant;
+pub fn kernels(&Mutant(name, file, from, to, ..): &Mutant, test: &str) -> Folder {
     let folder = Folder::new(&format!("conversions-{test}-{name}"));
-    let text =
-        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels").join(file)).unwrap();
+    let text = kernel(file);
     assert!(text.contains(from), "{name}: '{from}' is not in {file}");
-    let path = folder.file(file);
-    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    std::fs::write(path, text.replacen(from, to, 1)).unwrap();
+    folder.with(file, text.replacen(from, to, 1));
     folder
 }
 
@@ -98,17 +91,18 @@ pub const ENDLESS_LOOP: &str = "{ volatile uint odd = 1; while (odd) odd += 2; i
 /// The timeout for kernels in seconds: long enough for a busy machine.
 pub const TIMEOUT_S: &str = "12";
 
-/// Returns a folder with a kernel file whose first kernel never ends. `test` must be unique.
+/// Returns a folder with a kernel file whose first kernel never ends.
 pub fn endless_kernel(file: &str, test: &str) -> Folder {
     let folder = Folder::new(&format!("conversions-endless-{test}"));
-    let text =
-        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels").join(file)).unwrap();
+    folder.with(file, with_first_statement(&kernel(file), ENDLESS_LOOP));
+    folder
+}
+
+/// Returns the text of a kernel file with a statement at the start of its first kernel.
+pub fn with_first_statement(text: &str, statement: &str) -> String {
     let kernel = text.find("__kernel").unwrap();
     let body = kernel + text[kernel..].find('{').unwrap() + 1;
-    let path = folder.file(file);
-    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    std::fs::write(path, format!("{} {ENDLESS_LOOP} {}", &text[..body], &text[body..])).unwrap();
-    folder
+    format!("{} {statement} {}", &text[..body], &text[body..])
 }
 
 pub fn as_gpu() -> Vec<(String, std::ffi::OsString)> {
@@ -121,18 +115,12 @@ pub fn take_snapshot(
     changed: Option<&Folder>,
     gpu: bool,
     variant: &str,
-) -> ((usize, usize, Vec<u8>), String) {
+) -> (Picture, String) {
     let out = folder.file("shot.png");
     let mut command = clreel(None);
-    command.env_remove("CLREEL_KERNELS").arg("snapshot").arg(movie).args(["--at", "0.04"]);
-    command.args(["--variant", variant, "--radius", "2", "--device"]).arg(if gpu { "gpu" } else { "cpu" });
-    command.args(["--kernel-timeout", TIMEOUT_S]).arg("--out").arg(&out);
-    if gpu {
-        command.envs(as_gpu());
-    }
-    if let Some(changed) = changed {
-        command.env("CLREEL_KERNELS", changed.file(""));
-    }
-    let stderr = succeed(command);
+    command.arg("snapshot").arg(movie).args(["--at", "0.04", "--variant", variant, "--radius", "2"]);
+    command.args(["--kernel-timeout", TIMEOUT_S, "--device", if gpu { "gpu" } else { "cpu" }]);
+    command.envs(changed.map(|changed| ("CLREEL_KERNELS", changed)));
+    let stderr = succeed(command.envs(gpu.then(as_gpu).into_iter().flatten()).arg("--out").arg(&out));
     (png(&out), stderr)
 }

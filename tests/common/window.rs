@@ -1,18 +1,23 @@
 //! Drives clreel's window on a virtual display: keys, mouse, and the texts of the overlay.
 
+use std::borrow::BorrowMut;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use super::process::{COMPILED, send_signal};
+use super::{COMPILED, send_signal};
 use serde_json::Value;
 pub use testkit::display::Display;
-use testkit::movie::Folder;
+use testkit::movie::{Folder, Movie, steady};
+use testkit::sway::Sway;
 
 /// The timeout of a wait for a state of the window. The state must be one that stays: a text that vanishes may come and go
 /// while a busy machine does not run the test.
-pub const PATIENCE: Duration = Duration::from_secs(120);
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The title of the input field for a path.
+pub const PATH_FIELD: &str = "Open a movie";
 
 /// The timeout of a process that works until it ends.
 const RUN_LIMIT: Duration = Duration::from_secs(300);
@@ -34,6 +39,7 @@ pub fn clreel(display: Option<&Display>) -> Command {
     command
         .env_remove("WAYLAND_DISPLAY")
         .env_remove("DISPLAY")
+        .env_remove("CLREEL_KERNELS")
         .env("CLREEL_SETTINGS", "")
         // A test must not depend on programs that an earlier run has cached: the layer counts and fails calls of a
         // first start.
@@ -89,13 +95,27 @@ pub fn without_compiler_messages(stderr: &str) -> String {
 }
 
 /// Runs clreel to its end; returns its exit code and stderr.
-pub fn run(mut command: Command) -> (Option<i32>, String) {
-    wait_for_exit(command.stderr(Stdio::piped()).spawn().unwrap())
+pub fn run(mut command: impl BorrowMut<Command>) -> (Option<i32>, String) {
+    wait_for_exit(command.borrow_mut().stderr(Stdio::piped()).spawn().unwrap())
+}
+
+/// Runs clreel to its end; returns its exit code, stdout, which goes through a file of the folder, and stderr.
+pub fn output(folder: &Folder, mut command: impl BorrowMut<Command>) -> (Option<i32>, String, String) {
+    let stdout = folder.file("stdout");
+    let (code, stderr) = run(command.borrow_mut().stdout(std::fs::File::create(&stdout).unwrap()));
+    (code, std::fs::read_to_string(stdout).unwrap(), stderr)
 }
 
 /// Runs clreel to its end and returns stderr; the exit code must be 0.
-pub fn succeed(command: Command) -> String {
+pub fn succeed(command: impl BorrowMut<Command>) -> String {
     expect_success(run(command))
+}
+
+/// Runs clreel to its end and returns its statistics and stderr; the exit code must be 0.
+pub fn play(mut command: impl BorrowMut<Command>) -> (Value, String) {
+    let stats = unused_file();
+    let stderr = succeed(command.borrow_mut().arg("--stats").arg(&stats));
+    (take_json(&stats), stderr)
 }
 
 fn expect_success((code, stderr): (Option<i32>, String)) -> String {
@@ -119,41 +139,60 @@ impl Text {
     }
 }
 
+/// A system that shows windows.
+pub trait WindowSystem {
+    /// Returns the title of a window; empty if there is none.
+    fn title(&self, window: &str) -> String;
+}
+
+impl WindowSystem for Display {
+    fn title(&self, window: &str) -> String {
+        super::text(&self.xdotool(&["getwindowname", window]).stdout).trim().to_owned()
+    }
+}
+
+impl WindowSystem for Sway {
+    fn title(&self, _: &str) -> String {
+        self.window().and_then(|node| Some(node["name"].as_str()?.to_owned())).unwrap_or_default()
+    }
+}
+
 /// A running clreel and its window.
-pub struct Session<'a> {
-    pub display: &'a Display,
+pub struct Session<'a, S = Display> {
+    pub display: &'a S,
     pub child: Option<Child>,
     pub window: String,
     /// The file to which clreel writes the texts of its overlay.
     texts: PathBuf,
+    /// The file to which clreel writes its statistics, if it was started with [`Session::with_stats`].
+    stats: Option<PathBuf>,
 }
 
-impl<'a> Session<'a> {
-    pub fn start(display: &'a Display, command: &mut Command) -> Self {
-        let session = Self::without_focus(display, command);
-        session.focus();
-        session
+/// Returns the path of a JSON file that no other test uses.
+fn unused_file() -> PathBuf {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let name = format!("clreel-{}-{}.json", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
+/// Reads a JSON file and deletes it.
+fn take_json(path: &Path) -> Value {
+    let value = read_json(path);
+    std::fs::remove_file(path).unwrap();
+    value
+}
+
+impl<'a, S: WindowSystem> Session<'a, S> {
+    /// Starts clreel, whose window the caller waits for.
+    pub fn spawn(display: &'a S, mut command: impl BorrowMut<Command>) -> Self {
+        let texts = unused_file();
+        let command = command.borrow_mut().env("CLREEL_TEXTS", &texts).stderr(Stdio::piped());
+        let child = Some(command.spawn().unwrap());
+        Self { display, child, window: String::new(), texts, stats: None }
     }
 
-    /// Starts clreel and waits for its window, which does not get the keyboard focus.
-    pub fn without_focus(display: &'a Display, command: &mut Command) -> Self {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let name =
-            format!("clreel-texts-{}-{}.json", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let texts = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-        let child = command.env("CLREEL_TEXTS", &texts).stderr(Stdio::piped()).spawn().unwrap();
-        let mut session = Self { display, child: Some(child), window: String::new(), texts };
-        session.wait("its window", |s| {
-            let found = s.display.xdotool(&["search", "--onlyvisible", "--class", "clreel"]);
-            s.window = String::from_utf8_lossy(&found.stdout).lines().next().unwrap_or("").to_owned();
-            !s.window.is_empty()
-        });
-        session
-    }
-
-    /// Gives the window the keyboard focus; there is no window manager that does.
-    pub fn focus(&self) {
-        self.display.xdotool(&["windowfocus", "--sync", &self.window]);
+    pub fn title(&self) -> String {
+        self.display.title(&self.window)
     }
 
     /// Sends the process a signal, such as SIGSTOP.
@@ -179,13 +218,71 @@ impl<'a> Session<'a> {
         }
     }
 
-    pub fn title(&self) -> String {
-        let name = self.display.xdotool(&["getwindowname", &self.window]);
-        String::from_utf8_lossy(&name.stdout).trim().to_owned()
-    }
-
     pub fn wait_for_title(&mut self, part: &str) {
         self.wait(part, |s| s.title().contains(part));
+    }
+
+    /// Returns the texts of the overlay in the order of painting; none before the first picture.
+    pub fn texts(&self) -> Vec<Text> {
+        std::fs::read(&self.texts).map_or_else(|_| Vec::new(), |json| serde_json::from_slice(&json).unwrap())
+    }
+
+    /// Returns true if a text of the overlay contains `part`.
+    pub fn shows(&self, part: &str) -> bool {
+        self.texts().iter().any(|t| t.text.contains(part))
+    }
+
+    /// Waits for a text that contains `part`.
+    pub fn wait_for_text(&mut self, part: &str) {
+        self.wait(part, |s| s.shows(part));
+    }
+
+    /// Waits until no text contains `part`.
+    pub fn wait_for_end_of(&mut self, part: &str) {
+        self.wait(&format!("the end of '{part}'"), |s| !s.shows(part));
+    }
+
+    /// Waits for `count` files in a folder, as [`saved_files`] finds them, and returns their paths.
+    pub fn wait_for_files(&mut self, folder: &Path, begin: &str, end: &str, count: usize) -> Vec<PathBuf> {
+        self.wait(&format!("{count} {begin}*{end}"), |_| saved_files(folder, begin, end).len() >= count);
+        saved_files(folder, begin, end)
+    }
+
+    /// Waits until the process ends; returns its exit code and stderr.
+    pub fn end(mut self) -> (Option<i32>, String) {
+        wait_for_exit(self.child.take().unwrap())
+    }
+}
+
+impl<'a> Session<'a> {
+    pub fn start(display: &'a Display, command: impl BorrowMut<Command>) -> Self {
+        let session = Self::without_focus(display, command);
+        session.focus();
+        session
+    }
+
+    /// Starts clreel with a file for statistics, which [`Self::stats`] reads.
+    pub fn with_stats(display: &'a Display, mut command: impl BorrowMut<Command>) -> Self {
+        let stats = unused_file();
+        let mut session = Self::start(display, command.borrow_mut().arg("--stats").arg(&stats));
+        session.stats = Some(stats);
+        session
+    }
+
+    /// Starts clreel and waits for its window, which does not get the keyboard focus.
+    pub fn without_focus(display: &'a Display, command: impl BorrowMut<Command>) -> Self {
+        let mut session = Self::spawn(display, command);
+        session.wait("its window", |s| {
+            let found = s.display.xdotool(&["search", "--onlyvisible", "--class", "clreel"]);
+            s.window = String::from_utf8_lossy(&found.stdout).lines().next().unwrap_or("").to_owned();
+            !s.window.is_empty()
+        });
+        session
+    }
+
+    /// Gives the window the keyboard focus; there is no window manager that does.
+    pub fn focus(&self) {
+        self.display.xdotool(&["windowfocus", "--sync", &self.window]);
     }
 
     pub fn press_until_title(&mut self, key: &str, part: &str) {
@@ -235,21 +332,6 @@ impl<'a> Session<'a> {
             }
             false
         });
-    }
-
-    /// Returns the texts of the overlay in the order of painting; none before the first picture.
-    pub fn texts(&self) -> Vec<Text> {
-        std::fs::read(&self.texts).map_or_else(|_| Vec::new(), |json| serde_json::from_slice(&json).unwrap())
-    }
-
-    /// Returns true if a text of the overlay contains `part`.
-    pub fn shows(&self, part: &str) -> bool {
-        self.texts().iter().any(|t| t.text.contains(part))
-    }
-
-    /// Waits for a text that contains `part`.
-    pub fn wait_for_text(&mut self, part: &str) {
-        self.wait(part, |s| s.shows(part));
     }
 
     /// Waits until the text that equals `text` stays at one position, and returns it; of several the last one painted.
@@ -314,14 +396,31 @@ impl<'a> Session<'a> {
         });
     }
 
-    /// Presses and releases the mouse button, each for longer than a frame.
-    pub fn click_at(&mut self, (x, y): (i32, i32)) {
+    /// Opens the field for a path by a key, and types the path. Before the field has the keyboard, keys control the player.
+    pub fn type_path(&mut self, key: &str, path: &str) {
+        self.display.key(key);
+        self.wait_for_text(PATH_FIELD);
+        assert!(self.display.xdotool(&["type", "--delay", "5", path]).status.success());
+        self.wait_for_text(path);
+    }
+
+    /// Moves the mouse, and waits for about as long as a hand takes.
+    pub fn move_to(&self, (x, y): (i32, i32)) {
         self.display.xdotool(&["mousemove", &x.to_string(), &y.to_string()]);
-        for button in ["mousedown", "mouseup"] {
-            // About as long as a finger takes.
-            std::thread::sleep(Duration::from_millis(100));
-            self.display.xdotool(&[button, "1"]);
-        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+
+    /// Waits until the movie plays after a pause.
+    pub fn wait_for_playing(&mut self) {
+        self.wait("playing", |s| !s.title().contains("paused"));
+    }
+
+    /// Presses and releases the mouse button, each for longer than a frame.
+    pub fn click_at(&mut self, at: (i32, i32)) {
+        self.move_to(at);
+        self.display.xdotool(&["mousedown", "1"]);
+        std::thread::sleep(Duration::from_millis(100));
+        self.display.xdotool(&["mouseup", "1"]);
     }
 
     /// Returns the movie's position as the panel of numbers shows it; the panel must be visible.
@@ -358,13 +457,25 @@ impl<'a> Session<'a> {
     }
 
     /// Quits with the key `q` and returns stderr; the exit code must be 0.
-    pub fn quit(mut self) -> String {
+    pub fn quit(self) -> String {
         self.display.key("q");
-        expect_success(wait_for_exit(self.child.take().unwrap()))
+        expect_success(self.end())
+    }
+
+    /// Quits like [`Self::quit`], and returns the statistics.
+    pub fn stats(self) -> Value {
+        self.stats_and_stderr().0
+    }
+
+    /// Quits like [`Self::quit`], and returns the statistics and stderr.
+    pub fn stats_and_stderr(mut self) -> (Value, String) {
+        let stats = self.stats.take().expect("started with statistics");
+        let stderr = self.quit();
+        (take_json(&stats), stderr)
     }
 }
 
-impl Drop for Session<'_> {
+impl<S> Drop for Session<'_, S> {
     fn drop(&mut self) {
         if let Some(child) = &mut self.child {
             let _ = child.kill();
@@ -374,8 +485,18 @@ impl Drop for Session<'_> {
     }
 }
 
-/// Reads a PNG: width, height and RGBA bytes.
-pub fn png(path: &Path) -> (usize, usize, Vec<u8>) {
+/// Width, height and RGBA bytes.
+pub type Picture = (usize, usize, Vec<u8>);
+
+/// Writes RGBA bytes as a PNG.
+pub fn write_png(path: &Path, (width, height): (u32, u32), rgba: &[u8]) {
+    let mut encoder = png::Encoder::new(std::fs::File::create(path).unwrap(), width, height);
+    encoder.set_color(png::ColorType::Rgba);
+    encoder.write_header().unwrap().write_image_data(rgba).unwrap();
+}
+
+/// Reads a PNG.
+pub fn png(path: &Path) -> Picture {
     let file = std::fs::File::open(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     let mut reader = png::Decoder::new(std::io::BufReader::new(file)).read_info().unwrap();
     let mut rgba = vec![0; reader.output_buffer_size().unwrap()];
@@ -384,32 +505,37 @@ pub fn png(path: &Path) -> (usize, usize, Vec<u8>) {
     (info.width as usize, info.height as usize, rgba)
 }
 
-pub fn json(path: &Path) -> Value {
-    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+pub fn read_json(path: &Path) -> Value {
+    let json = std::fs::read(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    serde_json::from_slice(&json).unwrap()
 }
 
-pub fn snapshot(
-    folder: &Folder,
-    movie: &Path,
-    at: f64,
-    variant: &str,
-    radius: &str,
-) -> (usize, usize, Vec<u8>) {
+/// Returns the files in a folder whose names begin and end so, and which are not empty.
+pub fn saved_files(folder: &Path, begin: &str, end: &str) -> Vec<PathBuf> {
+    let all = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let is_named = |path: &PathBuf| {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        name.starts_with(begin) && name.ends_with(end) && std::fs::metadata(path).unwrap().len() > 0
+    };
+    all.filter(is_named).collect()
+}
+
+/// Writes a movie of odd size, whose planes have other strides than its pictures, and whose frames differ.
+pub fn odd_movie(folder: &Folder) -> PathBuf {
+    folder.movie("odd.mkv", &Movie { size: (175, 99), stamps_ms: steady(50), ..Movie::default() })
+}
+
+pub fn snapshot(folder: &Folder, movie: &Path, at: f64, variant: &str, radius: &str) -> Picture {
     let out = folder.file("snapshot.png");
     let mut command = clreel(None);
     command.arg("snapshot").arg(movie).args(["--variant", variant, "--radius", radius]);
-    command.args(["--at", &at.to_string()]).arg("--out").arg(&out);
-    succeed(command);
+    succeed(command.args(["--at", &at.to_string()]).arg("--out").arg(&out));
     png(&out)
 }
 
 /// Plays a movie to its end and returns the statistics and stderr; the exit code must be 0.
-pub fn play_movie(display: &Display, folder: &Folder, movie: &Path, arguments: &[&str]) -> (Value, String) {
-    let stats = folder.file("stats.json");
-    let mut command = clreel(Some(display));
-    command.arg(movie).args(arguments).arg("--stats").arg(&stats);
-    let stderr = succeed(command);
-    (json(&stats), stderr)
+pub fn play_movie(display: &Display, movie: &Path, arguments: &[&str]) -> (Value, String) {
+    play(clreel(Some(display)).arg(movie).args(arguments))
 }
 
 /// Returns the rows of the presented frames in statistics.

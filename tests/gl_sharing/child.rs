@@ -37,10 +37,8 @@ fn case() {
         }
         "no-buffer" => {
             let cl = Cl::open(&gl.properties).unwrap();
-            println!(
-                "unknown={}",
-                cl.buffer(NonZeroU32::new(4711).map(glow::NativeBuffer).unwrap()).unwrap_err()
-            );
+            let unknown = NonZeroU32::new(4711).map(glow::NativeBuffer).unwrap();
+            println!("unknown={}", cl.buffer(unknown).unwrap_err());
             println!("empty={}", cl.buffer(gl.buffer(&[])).unwrap_err());
         }
         "buffer" => share_buffer(&gl, "", false),
@@ -277,29 +275,15 @@ impl Cl {
         assert_eq!(status, 0);
     }
 
-    fn acquire(&self, image: &ffi::cl_mem) {
-        assert_eq!(self.hand_over(*image, ffi::clEnqueueAcquireGLObjects), 0);
-    }
-
-    fn release(&self, image: &ffi::cl_mem) {
-        assert_eq!(self.hand_over(*image, ffi::clEnqueueReleaseGLObjects), 0);
-    }
-
-    fn hand_over(&self, image: ffi::cl_mem, function: HandOver) -> i32 {
-        // SAFETY: one live object, no events.
-        unsafe { function(self.queue, 1, ptr::from_ref(&image), 0, ptr::null(), null_mut()) }
-    }
-
-    /// Calls `function` on a new thread, which has no OpenGL context.
-    fn hand_over_elsewhere(&self, image: ffi::cl_mem, function: HandOver) -> i32 {
+    /// Calls `function` on this thread, or on a new one, which has no OpenGL context.
+    fn hand_over(&self, image: ffi::cl_mem, elsewhere: bool, function: HandOver) -> i32 {
         let (queue, image) = (self.queue as usize, image as usize);
-        std::thread::spawn(move || {
+        let call = move || {
             let image = image as ffi::cl_mem;
             // SAFETY: one live object, no events; OpenCL's handles belong to no thread.
             unsafe { function(queue as _, 1, ptr::from_ref(&image), 0, ptr::null(), null_mut()) }
-        })
-        .join()
-        .unwrap()
+        };
+        if elsewhere { std::thread::spawn(call).join().unwrap() } else { call() }
     }
 
     fn read(&self, image: ffi::cl_mem, format: &Format) -> Vec<u8> {
@@ -308,19 +292,8 @@ impl Cl {
         // SAFETY: blocking, into a block with room for the whole image.
         let status = unsafe {
             let (origin, region) = (origin.as_ptr(), region.as_ptr());
-            ffi::clEnqueueReadImage(
-                self.queue,
-                image,
-                1,
-                origin,
-                region,
-                0,
-                0,
-                target,
-                0,
-                ptr::null(),
-                null_mut(),
-            )
+            let (queue, none) = (self.queue, ptr::null());
+            ffi::clEnqueueReadImage(queue, image, 1, origin, region, 0, 0, target, 0, none, null_mut())
         };
         assert_eq!(status, 0);
         bytes
@@ -331,19 +304,8 @@ impl Cl {
         // SAFETY: blocking, from a block that holds the whole image.
         let status = unsafe {
             let (origin, region) = (origin.as_ptr(), region.as_ptr());
-            ffi::clEnqueueWriteImage(
-                self.queue,
-                image,
-                1,
-                origin,
-                region,
-                0,
-                0,
-                source,
-                0,
-                ptr::null(),
-                null_mut(),
-            )
+            let (queue, none) = (self.queue, ptr::null());
+            ffi::clEnqueueWriteImage(queue, image, 1, origin, region, 0, 0, source, 0, none, null_mut())
         };
         assert_eq!(status, 0);
     }
@@ -366,14 +328,14 @@ fn share(gl: &Gl, format: &Format, forgotten: &str, look: bool) {
     // SAFETY: the context is current.
     unsafe { gl.api.pixel_store_i32(glow::UNPACK_ROW_LENGTH, 99) };
     if forgotten != "acquire" {
-        cl.acquire(&image);
+        assert_eq!(cl.hand_over(image, false, ffi::clEnqueueAcquireGLObjects), 0);
     }
     if look {
         println!("cl_sees_gl={}", cl.read(image, format) == from_gl);
     }
     cl.write(image, &from_cl);
     if forgotten != "release" {
-        cl.release(&image);
+        assert_eq!(cl.hand_over(image, false, ffi::clEnqueueReleaseGLObjects), 0);
     }
     // SAFETY: the context is current.
     let row_length = unsafe { gl.api.get_parameter_i32(glow::UNPACK_ROW_LENGTH) };
@@ -384,10 +346,6 @@ fn share(gl: &Gl, format: &Format, forgotten: &str, look: bool) {
 /// Three textures, one after the other; their acquires, their releases, or both, on a thread without an OpenGL context.
 fn share_by_threads(gl: &Gl, acquire_elsewhere: bool, release_elsewhere: bool) {
     let cl = Cl::open(&gl.properties).unwrap();
-    let hand_over = |image, elsewhere: bool, function: HandOver| match elsewhere {
-        true => cl.hand_over_elsewhere(image, function),
-        false => cl.hand_over(image, function),
-    };
     let (mut acquired, mut released, mut cl_sees, mut gl_sees) = (vec![], vec![], vec![], vec![]);
     for turn in 0..3 {
         let format = &Format::RGBA8;
@@ -395,10 +353,10 @@ fn share_by_threads(gl: &Gl, acquire_elsewhere: bool, release_elsewhere: bool) {
         let texture = gl.texture(format);
         gl.write(texture, format, &from_gl);
         let image = cl.texture(texture).unwrap();
-        acquired.push(hand_over(image, acquire_elsewhere, ffi::clEnqueueAcquireGLObjects));
+        acquired.push(cl.hand_over(image, acquire_elsewhere, ffi::clEnqueueAcquireGLObjects));
         cl_sees.push(cl.read(image, format) == from_gl);
         cl.write(image, &from_cl);
-        released.push(hand_over(image, release_elsewhere, ffi::clEnqueueReleaseGLObjects));
+        released.push(cl.hand_over(image, release_elsewhere, ffi::clEnqueueReleaseGLObjects));
         gl_sees.push(gl.read(texture, format) == from_cl);
     }
     println!("acquired={}", words(&acquired));
@@ -420,17 +378,13 @@ fn share_buffer(gl: &Gl, forgotten: &str, elsewhere: bool) {
     // SAFETY: the object lives, and there is room for both answers.
     assert_eq!(unsafe { ffi::clGetGLObjectInfo(shared, &mut kind, &mut name) }, 0);
     println!("object={kind:#x} {}", name == buffer.0.get());
-    let hand_over = |function: HandOver| match elsewhere {
-        true => cl.hand_over_elsewhere(shared, function),
-        false => cl.hand_over(shared, function),
-    };
     if forgotten != "acquire" {
-        assert_eq!(hand_over(ffi::clEnqueueAcquireGLObjects), 0);
+        assert_eq!(cl.hand_over(shared, elsewhere, ffi::clEnqueueAcquireGLObjects), 0);
     }
     println!("cl_sees_gl={}", cl.read_buffer(shared) == from_gl);
     cl.write_buffer(shared, &from_cl);
     if forgotten != "release" {
-        assert_eq!(hand_over(ffi::clEnqueueReleaseGLObjects), 0);
+        assert_eq!(cl.hand_over(shared, elsewhere, ffi::clEnqueueReleaseGLObjects), 0);
     }
     println!("gl_sees_cl={}", gl.read_buffer(buffer) == from_cl);
 }

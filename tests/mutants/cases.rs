@@ -31,18 +31,8 @@ pub enum Runner {
         /// Writes an image.
         to: bool,
     },
-    /// A variant of vector addition, by its id.
-    VectorAdd(&'static str),
-    /// A variant of matrix multiplication, by its id.
-    Matmul(&'static str),
-    /// A variant of transposition, by its id.
-    Transpose(&'static str),
-    /// A variant of the reduction, by its id.
-    Reduction(&'static str),
-    /// A variant of the histogram, by its id.
-    Histogram(&'static str),
-    /// A variant of the cloth, by its id.
-    Cloth(&'static str),
+    /// A variant of another ladder: the ladder's name and the variant's id.
+    Ladder(&'static str, &'static str),
     /// A variant of the cloth with the default configuration for GPUs.
     ClothOnGpu(&'static str),
 }
@@ -61,12 +51,7 @@ impl Runner {
             | Self::IntoImage(_, kind)
             | Self::Planar(kind) => kind != DeviceKind::Cpu,
             Self::Planes { .. } | Self::ClothOnGpu(_) => true,
-            Self::Rows
-            | Self::Correct { .. }
-            | Self::VectorAdd(_)
-            | Self::Reduction(_)
-            | Self::Histogram(_) => false,
-            Self::Matmul(_) | Self::Transpose(_) | Self::Cloth(_) => false,
+            Self::Rows | Self::Correct { .. } | Self::Ladder(..) => false,
         }
     }
 }
@@ -82,8 +67,7 @@ impl fmt::Display for Runner {
             Self::Planes { image } => write!(f, "planes into a {}", storage(*image)),
             Self::Rows => write!(f, "rows"),
             Self::Correct { from, to } => write!(f, "correction, {} to {}", storage(*from), storage(*to)),
-            Self::VectorAdd(id) | Self::Reduction(id) | Self::Histogram(id) => write!(f, "{id}"),
-            Self::Matmul(id) | Self::Transpose(id) | Self::Cloth(id) => write!(f, "{id}"),
+            Self::Ladder(_, id) => write!(f, "{id}"),
             Self::ClothOnGpu(id) => write!(f, "{id} (gpu)"),
         }
     }
@@ -138,12 +122,12 @@ impl Case {
     pub fn bench_arguments(&self) -> String {
         let (width, height) = self.size;
         match self.runner {
-            Runner::VectorAdd(_) => format!("{}, {width} floats", self.runner),
-            Runner::Matmul(_) => format!("{}, {height}×{width} by {}", self.runner, self.radius),
-            Runner::Transpose(_) => format!("{}, {height}×{width}", self.runner),
-            Runner::Reduction(_) => format!("{}, {width}×{height}, blocks of {}", self.runner, self.radius),
-            Runner::Histogram(_) => format!("{}, {width}×{height}", self.runner),
-            Runner::Cloth(_) | Runner::ClothOnGpu(_) => format!("{}, army of {width}", self.runner),
+            Runner::Ladder("vector-add", id) => format!("{id}, {width} floats"),
+            Runner::Ladder("matmul", id) => format!("{id}, {height}×{width} by {}", self.radius),
+            Runner::Ladder("transpose", id) => format!("{id}, {height}×{width}"),
+            Runner::Ladder("reduction", id) => format!("{id}, {width}×{height}, blocks of {}", self.radius),
+            Runner::Ladder("histogram", id) => format!("{id}, {width}×{height}"),
+            Runner::Ladder(..) | Runner::ClothOnGpu(_) => format!("{}, army of {width}", self.runner),
             _ if self.runner.converts() => format!("{}, {width}×{height}", self.runner),
             _ => format!("{}, {width}×{height}, r={}", self.runner, self.radius),
         }
@@ -159,14 +143,7 @@ impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.bench_arguments())?;
         // Each case runs every input of the ladder.
-        if let Runner::VectorAdd(_)
-        | Runner::Reduction(_)
-        | Runner::Histogram(_)
-        | Runner::Matmul(_)
-        | Runner::Transpose(_)
-        | Runner::Cloth(_)
-        | Runner::ClothOnGpu(_) = self.runner
-        {
+        if let Runner::Ladder(..) | Runner::ClothOnGpu(_) = self.runner {
             return Ok(());
         }
         let content = match self.content {
@@ -200,76 +177,44 @@ impl fmt::Display for Case {
 }
 
 /// The layouts that a device reads, common ones first.
-const FORMATS: [&str; 16] = [
-    "yuv420p",
-    "nv12",
-    "p010le",
-    "yuv420p10le",
-    "yuv422p",
-    "yuv444p",
-    "yuv440p",
-    "nv16",
-    "yuyv422",
-    "uyvy422",
-    "gray",
-    "bgra",
-    "rgb24",
-    "gbrap",
-    "yuv444p12le",
-    "gray12le",
-];
+const FORMATS: &str = "yuv420p nv12 p010le yuv420p10le yuv422p yuv444p yuv440p nv16 yuyv422 uyvy422 gray bgra \
+    rgb24 gbrap yuv444p12le gray12le";
 
 /// Returns the cases for a runner, simple ones first.
 pub fn cases(runner: Runner) -> Vec<Case> {
     match runner {
         Runner::Planar(_) => planar(runner),
-        Runner::VectorAdd(_) => {
+        Runner::Ladder("vector-add", _) => {
             let sizes = [1000, 1, 3, 8, 17, 64, 4099, 20_000];
             sizes.map(|count| Case { size: (count, 1), radius: 0, ..plain_case(runner) }).to_vec()
         }
-        Runner::Matmul(_) => {
-            let sizes = [
-                (64, 64, 64),
-                (130, 65, 37),
-                (1, 1, 1),
-                (5, 3, 0),
-                (17, 33, 300),
-                (300, 5, 6),
-                (20, 259, 12),
-            ];
-            // The last has a column more than 9 panels, which are more than one work-item multiplies.
-            let larger = [(200, 300, 40), (256, 128, 16), (131, 130, 67), (129, 257, 129), (433, 3, 5)];
+        Runner::Ladder("matmul", _) => {
+            let small = [(64, 64, 64), (130, 65, 37), (1, 1, 1), (5, 3, 0), (17, 33, 300), (300, 5, 6)];
+            let larger = [(20, 259, 12), (200, 300, 40), (256, 128, 16), (131, 130, 67), (129, 257, 129)];
+            // A column more than 9 panels, which are more than one work-item multiplies.
+            let panels = (433, 3, 5);
             let case = |(n, m, k)| Case { size: (n, m), radius: k, ..plain_case(runner) };
-            sizes.into_iter().chain(larger).map(case).collect()
+            small.into_iter().chain(larger).chain([panels]).map(case).collect()
         }
-        Runner::Transpose(_) => {
+        Runner::Ladder("transpose", _) => {
             let sizes = [(64, 32), (1, 1), (3, 2), (65, 33), (300, 1), (1, 300), (1023, 7), (100, 300)];
             sizes.map(|size| Case { size, radius: 0, ..plain_case(runner) }).to_vec()
         }
-        Runner::Reduction(id) => {
-            let sizes = [
-                (67, 33, 16),
-                (132, 129, 64),
-                (100, 70, 32),
-                (1, 1, 64),
-                (15, 17, 16),
-                (1284, 131, 32),
-                (2069, 35, 16),
-                (640, 360, 16),
-                (641, 361, 64),
-            ];
+        Runner::Ladder("reduction", id) => {
+            let small = [(67, 33, 16), (132, 129, 64), (100, 70, 32), (1, 1, 64), (15, 17, 16)];
+            let larger = [(1284, 131, 32), (2069, 35, 16), (640, 360, 16), (641, 361, 64)];
             // The sum of noise exceeds 32 bits. Only the fastest variant, as the picture is large.
             let large = (id == "strips").then_some((8300, 4200, 64));
             let case = |(w, h, block)| Case { size: (w, h), radius: block, ..plain_case(runner) };
-            sizes.into_iter().chain(large).map(case).collect()
+            small.into_iter().chain(larger).chain(large).map(case).collect()
         }
-        Runner::Histogram(_) => {
+        Runner::Ladder("histogram", _) => {
             let sizes = [(67, 33), (1, 1), (64, 64), (640, 360), (641, 361)];
             sizes.map(|size| Case { size, radius: 64, ..plain_case(runner) }).to_vec()
         }
         // Of the small armies, which bench checks at any size, one has fewer figures than a vector has lanes; one
         // fills a vector. In the largest, figures stand so far from the middle that 0.002 % is more than the bound.
-        Runner::Cloth(_) | Runner::ClothOnGpu(_) => {
+        Runner::Ladder(..) | Runner::ClothOnGpu(_) => {
             [1, 8, 25].map(|army| Case { size: (army, 1), radius: 0, ..plain_case(runner) }).to_vec()
         }
         _ if runner.converts() => conversions(runner),
@@ -302,14 +247,9 @@ fn filters(runner: Runner) -> Vec<Case> {
     let noise = |size, radius| at(size, radius, Content::Noise, 0);
     cases.extend([5, 1, 8].map(|band| at((67, 33), 3, Content::Noise, band)));
     cases.extend([0, 1, 7, 8, 9, 20].map(|radius| noise((67, 33), radius)));
-    cases.extend([
-        noise((5, 3), 7),
-        noise((1, 1), 2),
-        noise((37, 1), 3),
-        noise((1, 41), 3),
-        noise((66, 33), 3),
-    ]);
-    cases.extend([noise((64, 32), 3), noise((65, 34), 2), noise((23, 19), 31), noise((23, 19), 42)]);
+    let narrow = [((5, 3), 7), ((1, 1), 2), ((37, 1), 3), ((1, 41), 3), ((66, 33), 3)];
+    let wider = [((64, 32), 3), ((65, 34), 2), ((23, 19), 31), ((23, 19), 42)];
+    cases.extend(narrow.into_iter().chain(wider).map(|(size, radius)| noise(size, radius)));
     cases.extend([43, 63, 64, 65, MAX_RADIUS - 1, MAX_RADIUS].map(|radius| noise((23, 19), radius)));
     let extremes = [Content::White, Content::Black, Content::OnePixel];
     for radius in [3, 7, 8, 31, 64, MAX_RADIUS - 1, MAX_RADIUS] {
@@ -335,32 +275,22 @@ fn filters(runner: Runner) -> Vec<Case> {
 }
 
 fn planar(runner: Runner) -> Vec<Case> {
-    let plain = Case { format: FORMATS[0], ..plain_case(runner) };
+    let plain = Case { format: "yuv420p", ..plain_case(runner) };
     let at = |size, radius, content, band| Case { size, radius, content, band, ..plain };
     let noise = |size, radius| at(size, radius, Content::Noise, 0);
     let mut cases = vec![plain];
     cases.extend([5, 2].map(|band| at((67, 33), 3, Content::Noise, band)));
     cases.extend([0, 1, 2, 4, 7, 8, 20].map(|radius| noise((67, 33), radius)));
-    cases.extend([
-        noise((5, 3), 7),
-        noise((1, 1), 2),
-        noise((37, 1), 3),
-        noise((1, 41), 3),
-        noise((64, 32), 3),
-    ]);
-    cases.extend([
-        noise((66, 34), 2),
-        noise((259, 11), 31),
-        noise((139, 61), 64),
-        noise((139, 61), MAX_RADIUS),
-    ]);
+    let narrow = [((5, 3), 7), ((1, 1), 2), ((37, 1), 3), ((1, 41), 3), ((64, 32), 3)];
+    let wider = [((66, 34), 2), ((259, 11), 31), ((139, 61), 64), ((139, 61), MAX_RADIUS)];
+    cases.extend(narrow.into_iter().chain(wider).map(|(size, radius)| noise(size, radius)));
     for radius in [3, 4, 40, MAX_RADIUS] {
         cases.extend([Content::White, Content::Black].map(|content| at((40, 9), radius, content, 0)));
     }
     let of = |format, case: Case| Case { format, ..case };
-    let others = FORMATS.iter().skip(1);
-    cases.extend(others.clone().map(|format| of(*format, plain)));
-    cases.extend(others.map(|format| of(*format, noise((131, 35), 4))));
+    let others = FORMATS.split(' ').skip(1);
+    cases.extend(others.clone().map(|format| of(format, plain)));
+    cases.extend(others.map(|format| of(format, noise((131, 35), 4))));
     cases.extend([noise((1203, 37), 31), noise((2051, 203), 7), at((720, 301), 20, Content::Noise, 97)]);
     cases.extend(
         ["yuv444p12le", "p010le", "gbrap"].map(|f| of(f, at((139, 61), MAX_RADIUS, Content::White, 0))),
@@ -382,7 +312,7 @@ fn conversions(runner: Runner) -> Vec<Case> {
     // `Rows` converts the planes that the filter wrote.
     let formats: Vec<_> = match runner {
         Runner::Rows => ["yuv420p", "yuv422p", "yuv444p", "yuv440p", "p010le"].to_vec(),
-        _ => FORMATS.to_vec(),
+        _ => FORMATS.split(' ').collect(),
     };
     let mut cases = Vec::new();
     for corrected in [false, true] {

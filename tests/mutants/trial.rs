@@ -73,12 +73,6 @@ pub enum Verdict {
     Broken(String),
 }
 
-/// The end of a process.
-enum ProcessEnd {
-    Exited(ExitStatus),
-    TimedOut,
-}
-
 /// Combines the results of the witness and of bench.
 pub fn verdict(mutant: &Mutant, seen: &WitnessResult, said: &BenchResult) -> Verdict {
     match (seen, said, mutant.equal) {
@@ -165,8 +159,8 @@ impl Tools {
         let at = text.lines().filter_map(|line| line.strip_prefix("case ")).next_back();
         let at = at.and_then(|at| at.parse().ok()).unwrap_or(0);
         let what = match ended {
-            ProcessEnd::TimedOut => format!("It runs for more than {} s.", LIMIT.as_secs()),
-            ProcessEnd::Exited(status) => match status.signal() {
+            None => format!("It runs for more than {} s.", LIMIT.as_secs()),
+            Some(status) => match status.signal() {
                 Some(signal) => format!("It ends the program (signal {signal})."),
                 None => return WitnessResult::Broken(format!("The witness ended with {status}.")),
             },
@@ -185,36 +179,8 @@ impl Tools {
         let size = format!("{width}x{height}");
         let mut arguments = ["bench", "--json", "--fail-fast"].map(str::to_owned).to_vec();
         let variant = match case.runner {
-            Runner::VectorAdd(_)
-            | Runner::Reduction(_)
-            | Runner::Histogram(_)
-            | Runner::Matmul(_)
-            | Runner::Transpose(_)
-            | Runner::Cloth(_)
-            | Runner::ClothOnGpu(_) => {
-                let (count, block) = (width.to_string(), case.radius.to_string());
-                let (mnk, mn) = (format!("{height},{width},{}", case.radius), format!("{height},{width}"));
-                let of = match case.runner {
-                    Runner::Reduction(id) => {
-                        vec!["--ladder", "reduction", "--variant", id, "--size", &size, "--block", &block]
-                    }
-                    Runner::Histogram(id) => {
-                        vec!["--ladder", "histogram", "--variant", id, "--size", &size]
-                    }
-                    Runner::VectorAdd(id) => {
-                        vec!["--ladder", "vector-add", "--variant", id, "--count", &count]
-                    }
-                    Runner::Matmul(id) => vec!["--ladder", "matmul", "--variant", id, "--mnk", &mnk],
-                    Runner::Cloth(id) | Runner::ClothOnGpu(id) => {
-                        vec!["--ladder", "cloth", "--variant", id, "--army", &count, "--fail-fast"]
-                    }
-                    Runner::Transpose(id) => vec!["--ladder", "transpose", "--variant", id, "--mn", &mn],
-                    _ => Vec::new(),
-                };
-                let all =
-                    ["bench", "--json"].into_iter().chain(of).chain(["--frames", "1", "--device", device]);
-                return all.map(str::to_owned).collect();
-            }
+            Runner::Ladder(name, id) => return Self::ladder_arguments(name, id, case),
+            Runner::ClothOnGpu(id) => return Self::ladder_arguments("cloth", id, case),
             // For modified kernels bench also checks the parameters that tuning may choose.
             Runner::Variant(id, _) | Runner::Tuned(id, ..) | Runner::IntoImage(id, _) => id,
             Runner::Planar(_) => "planar",
@@ -233,6 +199,26 @@ impl Tools {
             arguments.extend([name.to_owned(), value]);
         }
         arguments
+    }
+
+    fn ladder_arguments(name: &str, id: &str, case: &Case) -> Vec<String> {
+        let ((width, height), device) = (case.size, if case.runner.needs_gpu() { "gpu" } else { "cpu" });
+        let (option, value) = match name {
+            "vector-add" => ("--count", width.to_string()),
+            "matmul" => ("--mnk", format!("{height},{width},{}", case.radius)),
+            "transpose" => ("--mn", format!("{height},{width}")),
+            "cloth" => ("--army", width.to_string()),
+            _ => ("--size", format!("{width}x{height}")),
+        };
+        let of = ["bench", "--json", "--ladder", name, "--variant", id, option, &value];
+        let mut all = [&of[..], &["--frames", "1", "--device", device]].concat();
+        let block = case.radius.to_string();
+        match name {
+            "reduction" => all.extend(["--block", &block]),
+            "cloth" => all.push("--fail-fast"),
+            _ => {}
+        }
+        all.into_iter().map(str::to_owned).collect()
     }
 
     /// Runs `bench` with a mutant; without one, with the original kernels.
@@ -262,12 +248,12 @@ impl Tools {
         };
         // A process that times out is tried twice: the machine may have been busy.
         let ended = match run(&mut command, limit) {
-            Ok(ProcessEnd::TimedOut) => run(&mut command, limit),
+            Ok(None) => run(&mut command, limit),
             ended => ended,
         };
         let status = match ended {
-            Ok(ProcessEnd::Exited(status)) => status,
-            Ok(ProcessEnd::TimedOut) => {
+            Ok(Some(status)) => status,
+            Ok(None) => {
                 return BenchResult::Caught(format!("runs for more than {} s", limit.as_secs()));
             }
             Err(why) => return BenchResult::Broken(why),
@@ -314,8 +300,8 @@ pub fn take_cpu_time() -> f64 {
     SPENT.replace(0.0)
 }
 
-/// Waits for a process, and kills it at the timeout.
-fn run(command: &mut Command, limit: Duration) -> Result<ProcessEnd, String> {
+/// Waits for a process, and kills it at the timeout; then returns `None`.
+fn run(command: &mut Command, limit: Duration) -> Result<Option<ExitStatus>, String> {
     let mut child = command.spawn().map_err(|e| format!("{:?} does not run: {e}.", command.get_program()))?;
     let began = Instant::now();
     let mut killed = false;
@@ -334,11 +320,7 @@ fn run(command: &mut Command, limit: Duration) -> Result<ProcessEnd, String> {
             _ => {
                 let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
                 SPENT.set(SPENT.get() + seconds(used.ru_utime) + seconds(used.ru_stime));
-                return Ok(if killed {
-                    ProcessEnd::TimedOut
-                } else {
-                    ProcessEnd::Exited(ExitStatus::from_raw(status))
-                });
+                return Ok((!killed).then(|| ExitStatus::from_raw(status)));
             }
         }
     }

@@ -62,7 +62,8 @@ pub fn run_if_requested(kernels: &Path) -> bool {
     for mutant in mutants.iter().filter(|mutant| number == 0 || mutant.number == number) {
         for case in cases_of(mutant) {
             // Another test covers all variants of the cloth; one of them shows that this comparison accepts correct results.
-            let is_elsewhere = number == 0 && matches!(case.runner, Runner::Cloth(id) if id != "lanes");
+            let is_elsewhere =
+                number == 0 && matches!(case.runner, Runner::Ladder("cloth", id) if id != "lanes");
             if !is_elsewhere && !all.contains(&case) {
                 all.push(case);
             }
@@ -123,24 +124,24 @@ impl Runners {
             Runner::Planar(_) => self.planar(case),
             Runner::Planes { .. } | Runner::Rows => self.convert(case),
             Runner::Correct { .. } => self.correct(case),
-            Runner::VectorAdd(id) => self.compute(&VECTOR_ADD, (id, kind), &case.size.0),
-            Runner::Transpose(id) => {
+            Runner::Ladder("vector-add", id) => self.compute(&VECTOR_ADD, (id, kind), &case.size.0),
+            Runner::Ladder("transpose", id) => {
                 let size = Size::new([case.size.1, case.size.0]);
                 self.compute(&TRANSPOSE, (id, kind), &size.map_err(|why| Error::new(why, "", ""))?)
             }
-            Runner::Matmul(id) => {
+            Runner::Ladder("matmul", id) => {
                 let shape = Shape::new([case.size.1, case.size.0, case.radius]);
                 self.compute(&MATMUL, (id, kind), &shape.map_err(|why| Error::new(why, "", ""))?)
             }
-            Runner::Histogram(id) => {
+            Runner::Ladder("cloth", id) | Runner::ClothOnGpu(id) => self.simulate((id, kind), case.size.0),
+            Runner::Ladder(name, id) => {
                 let ((width, height), block) = (case.size, case.radius);
-                self.compute(&HISTOGRAM, (id, kind), &reduction::Case { width, height, block })
+                let case = reduction::Case { width, height, block };
+                match name {
+                    "histogram" => self.compute(&HISTOGRAM, (id, kind), &case),
+                    _ => self.compute(&REDUCTION, (id, kind), &case),
+                }
             }
-            Runner::Reduction(id) => {
-                let ((width, height), block) = (case.size, case.radius);
-                self.compute(&REDUCTION, (id, kind), &reduction::Case { width, height, block })
-            }
-            Runner::Cloth(id) | Runner::ClothOnGpu(id) => self.simulate((id, kind), case.size.0),
             Runner::Variant(..) | Runner::Tuned(..) | Runner::IntoImage(..) => self.filter(case),
         }
     }

@@ -46,6 +46,7 @@ fn number(names: &[&str], numbers: &[i64], name: &str) -> i64 {
 }
 
 /// The objects, threads, handles and children of a process.
+#[derive(Default)]
 pub struct Counts {
     opencl: Vec<i64>,
     opengl: Vec<i64>,
@@ -207,7 +208,8 @@ fn without(list: &[String], other: &[String]) -> Vec<String> {
 #[derive(Default)]
 pub struct Memory {
     base_kib: Option<i64>,
-    comparisons: usize,
+    /// How many times the memory was compared with that of the first tenth.
+    pub comparisons: usize,
 }
 
 impl Memory {
@@ -227,11 +229,6 @@ impl Memory {
             self.base_kib.get_or_insert(counts.own_kib());
         }
     }
-
-    /// Returns how many times the memory was compared with that of the first tenth.
-    pub fn comparisons(&self) -> usize {
-        self.comparisons
-    }
 }
 
 #[cfg(test)]
@@ -241,21 +238,12 @@ mod tests {
     /// Plants memory that grows in a walk of two rounds, the fewest that a walk has.
     #[test]
     fn memory_that_grows_in_the_second_round_is_a_failure() {
-        let at = |mib: i64| Counts {
-            opencl: vec![0; OPENCL.len()],
-            opengl: vec![0; OPENGL.len()],
-            threads: Vec::new(),
-            jobs: 0,
-            handles: Vec::new(),
-            children: Vec::new(),
-            resident_kib: mib * 1024,
-            builds: 0,
-        };
+        let at = |mib: i64| Counts { resident_kib: mib * 1024, ..Counts::default() };
         let mut memory = Memory::default();
         memory.check(&at(200), true);
-        assert_eq!(memory.comparisons(), 0, "one round is compared with nothing");
+        assert_eq!(memory.comparisons, 0, "one round is compared with nothing");
         memory.check(&at(219), true);
-        assert_eq!(memory.comparisons(), 1);
+        assert_eq!(memory.comparisons, 1);
         assert!(!memory.allows(&at(221)) && !Memory::default().allows(&at(601)));
     }
 }

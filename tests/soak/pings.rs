@@ -1,7 +1,7 @@
 //! Pings of a window (`_NET_WM_PING` of the Extended Window Manager Hints), by which window managers see whether a program
 //! hangs.
 
-use testkit::display::Display;
+use crate::common::*;
 use x11rb::connection::Connection as _;
 use x11rb::protocol::Event;
 use x11rb::protocol::xproto::{ChangeWindowAttributesAux, ClientMessageEvent, ConnectionExt as _, EventMask};

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::counts::{Counts, SLOTS};
 use super::walk::{Action, Edit, KERNELS, SIZES, Walk};
-use crate::common::window::{PATIENCE, Session, Text, clip};
+use crate::common::*;
 
 /// The state of rest, as the window's title begins. Its variant is never edited: versions of the same variant are compared in a
 /// pause, by a job of low priority.

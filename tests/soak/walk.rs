@@ -7,17 +7,15 @@ use std::process::{ChildStderr, Command};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use crate::common::*;
 use base::random::Xorshift;
 use ffmpeg_next::format::Pixel;
 use testkit::audio::AudioServer;
-use testkit::display::Display;
-use testkit::movie::{Folder, Movie, steady};
-use testkit::{layer, native};
+use testkit::native;
 
 use super::counts::{Counts, pictures};
 use super::pings::Pings;
 use super::rest::AT_REST;
-use crate::common::window::{Session, Text, clip, without_desktop};
 use crate::window_open::drop_files;
 
 /// The keys of docs/keys.md, as xdotool names them, except those that quit. `o` is [`Action::Open`]. `d` is left out: its
@@ -183,7 +181,7 @@ impl<'a> Walk<'a> {
     pub fn quit(mut self) {
         self.session.display.key("q");
         let child = self.session.child.take().unwrap();
-        let (code, _) = crate::common::window::wait_for_exit(child);
+        let (code, _) = wait_for_exit(child);
         let messages = self.messages.take().unwrap().join().unwrap();
         assert!(code == Some(0) && !messages.contains("panicked"), "exit code {code:?}: {messages}");
     }
@@ -261,24 +259,9 @@ impl<'a> Walk<'a> {
             Action::Drag([from, rest @ ..]) => {
                 if self.may_press(*from) {
                     let [over, to] = rest.map(|(x, y)| [x.to_string(), y.to_string()]);
-                    display.xdotool(&[
-                        "mousedown",
-                        "1",
-                        "sleep",
-                        "0.03",
-                        "mousemove",
-                        &over[0],
-                        &over[1],
-                        "sleep",
-                        "0.03",
-                        "mousemove",
-                        &to[0],
-                        &to[1],
-                        "sleep",
-                        "0.03",
-                        "mouseup",
-                        "1",
-                    ]);
+                    let [over, to] = [over, to].map(|at| format!("sleep 0.03 mousemove {}", at.join(" ")));
+                    let all = format!("mousedown 1 {over} {to} sleep 0.03 mouseup 1");
+                    display.xdotool(&all.split(' ').collect::<Vec<_>>());
                 }
             }
             Action::Wheel { at, steps, up } => {
@@ -394,15 +377,8 @@ impl<'a> Walk<'a> {
             }
             // In a pause nothing changes by itself.
             if nudged.elapsed() > Duration::from_millis(40) {
-                self.session.display.xdotool(&[
-                    "mousemove_relative",
-                    "1",
-                    "0",
-                    "mousemove_relative",
-                    "--",
-                    "-1",
-                    "0",
-                ]);
+                let by = |x| ["mousemove_relative", "--", x, "0"];
+                self.session.display.xdotool(&[by("1"), by("-1")].concat());
                 nudged = Instant::now();
             }
             std::thread::sleep(Duration::from_millis(5));

@@ -7,6 +7,7 @@ use base::verify;
 use box_filter::color_kernels::{
     Conversion, ConvertCommand, Converter, CorrectCommand, Corrector, KernelCache, PlaneBlock,
 };
+use box_filter::pictures::noise;
 use ffmpeg_next::ffi::{AVChromaLocation, AVColorRange, AVColorSpace};
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
@@ -279,11 +280,9 @@ fn the_reference_follows_the_standards() {
                             let off = worst(format, &frame, matrix, range, siting);
                             most = most.max(off);
                             let is_deep = format.2 > 8 && format.5.len() > 3;
-                            assert!(
-                                off <= BOUND + if is_deep { DEEP_ALPHA } else { 0.0 },
-                                "{:?} {size:?} {pattern:?} {matrix} {range} {tagged:?}: off by {off:.3}",
-                                format.0
-                            );
+                            let bound = BOUND + if is_deep { DEEP_ALPHA } else { 0.0 };
+                            let case = format!("{:?} {size:?} {pattern:?} {matrix} {range}", format.0);
+                            assert!(off <= bound, "{case} {tagged:?}: off by {off:.3}");
                         }
                     }
                 }
@@ -315,11 +314,7 @@ fn rows_of_chroma_belong_to_their_field() {
                     let off = worst(format, &frame, Matrix::Bt2020, Range::Full, siting);
                     most = most.max(off);
                     let bound = if height > 2 { INTERLACED_BOUND } else { BOUND };
-                    assert!(
-                        off <= bound,
-                        "{:?}, {height} lines, {pattern:?}, {tagged:?}: {off:.3}",
-                        format.0
-                    );
+                    assert!(off <= bound, "{:?}, {height} lines, {pattern:?}, {tagged:?}: {off}", format.0);
                 }
             }
         }
@@ -333,12 +328,8 @@ fn fields_are_not_mixed() {
     let converted_as = |format: Pixel, size: (u32, u32), interlaced: bool| -> Vec<u8> {
         let mut frame = Video::new(format, 16, 10);
         set_interlaced(&mut frame, interlaced);
-        tag(
-            &mut frame,
-            AVColorSpace::AVCOL_SPC_SMPTE170M,
-            AVColorRange::AVCOL_RANGE_MPEG,
-            AVChromaLocation::AVCHROMA_LOC_LEFT,
-        );
+        let (space, range) = (AVColorSpace::AVCOL_SPC_SMPTE170M, AVColorRange::AVCOL_RANGE_MPEG);
+        tag(&mut frame, space, range, AVChromaLocation::AVCHROMA_LOC_LEFT);
         // Samples of 8 bits; those of more have zeros below them, in either order of their bytes.
         let bytes = if matches!(format, Pixel::YUV420P16BE | Pixel::YUV420P16LE) { 2 } else { 1 };
         let at = if format == Pixel::YUV420P16LE { 1 } else { 0 };
@@ -485,43 +476,39 @@ fn convert_on_host(frame: &Video) {
     }
 }
 
-#[test]
-fn the_processor_equals_the_reference_in_every_format() {
+/// Calls `check` with a frame of each format, size and pattern; if `tags` is true, with each tag, also as an interlaced picture;
+/// and as an interlaced picture of each height.
+fn for_each_frame(tags: bool, mut check: impl FnMut(&Video)) {
     for format in &FORMATS {
         for size in SIZES {
-            for pattern in PATTERNS {
-                convert_on_host(&frame(format.0, size, pattern));
-            }
+            PATTERNS.into_iter().for_each(|pattern| check(&frame(format.0, size, pattern)));
         }
     }
-}
-
-#[test]
-fn the_processor_equals_the_reference_with_every_tag() {
-    for format in FORMATS.iter().filter(|format| format.1 != Kind::Rgb) {
+    for format in FORMATS.iter().filter(|format| tags && format.1 != Kind::Rgb) {
         for (space, _) in MATRICES {
             for (range, _) in RANGES {
                 for (siting, _) in SITINGS {
                     for pattern in [Pattern::Noise, Pattern::Extremes] {
                         let mut frame = frame(format.0, (23, 9), pattern);
                         tag(&mut frame, space, range, siting);
-                        convert_on_host(&frame);
+                        check(&frame);
                         set_interlaced(&mut frame, true);
-                        convert_on_host(&frame);
+                        check(&frame);
                     }
                 }
             }
         }
     }
-}
-
-#[test]
-fn the_processor_equals_the_reference_in_interlaced_pictures() {
     for (format, height) in shared_rows().flat_map(|format| HEIGHTS.map(|height| (format, height))) {
         let mut frame = frame(format.0, (19, height), Pattern::Noise);
         set_interlaced(&mut frame, true);
-        convert_on_host(&frame);
+        check(&frame);
     }
+}
+
+#[test]
+fn the_processor_equals_the_reference_in_every_format_with_every_tag() {
+    for_each_frame(true, convert_on_host);
 }
 
 /// Every colour with every alpha must follow the contract's formula.
@@ -616,56 +603,16 @@ fn convert_on_device(
 }
 
 #[test]
-fn the_kernel_equals_the_reference_in_every_format() {
+fn the_kernel_equals_the_reference_in_every_format_with_every_tag() {
     let cl = context();
     let mut converter = Converter::new(&cl);
-    for format in &FORMATS {
-        for storage in [Storage::Buffer, Storage::Image] {
-            for size in SIZES {
-                for pattern in PATTERNS {
-                    let frame = frame(format.0, size, pattern);
-                    convert_on_device(&cl, &mut converter, &frame, storage, &Correction::NEUTRAL);
-                }
-            }
+    for storage in [Storage::Buffer, Storage::Image] {
+        for_each_frame(storage == Storage::Buffer, |frame| {
+            convert_on_device(&cl, &mut converter, frame, storage, &Correction::NEUTRAL);
+        });
+        for format in &FORMATS {
             let frame = frame(format.0, (45, 10), Pattern::Noise);
             convert_on_device(&cl, &mut converter, &frame, storage, &Correction::VIVID);
-        }
-    }
-}
-
-#[test]
-fn the_kernel_equals_the_reference_with_every_tag() {
-    let cl = context();
-    let mut converter = Converter::new(&cl);
-    for format in FORMATS.iter().filter(|format| format.1 != Kind::Rgb) {
-        for (space, _) in MATRICES {
-            for (range, _) in RANGES {
-                for (siting, _) in SITINGS {
-                    for pattern in [Pattern::Noise, Pattern::Extremes] {
-                        let mut frame = frame(format.0, (23, 9), pattern);
-                        tag(&mut frame, space, range, siting);
-                        let neutral = Correction::NEUTRAL;
-                        convert_on_device(&cl, &mut converter, &frame, Storage::Buffer, &neutral);
-                        if format.4.1 {
-                            set_interlaced(&mut frame, true);
-                            convert_on_device(&cl, &mut converter, &frame, Storage::Buffer, &neutral);
-                        }
-                    }
-                }
-            }
-        }
-    }
-}
-
-#[test]
-fn the_kernel_equals_the_reference_in_interlaced_pictures() {
-    let cl = context();
-    let mut converter = Converter::new(&cl);
-    for (format, height) in shared_rows().flat_map(|format| HEIGHTS.map(|height| (format, height))) {
-        let mut frame = frame(format.0, (19, height), Pattern::Noise);
-        set_interlaced(&mut frame, true);
-        for storage in [Storage::Buffer, Storage::Image] {
-            convert_on_device(&cl, &mut converter, &frame, storage, &Correction::NEUTRAL);
         }
     }
 }
@@ -693,11 +640,6 @@ const CORRECTIONS: [Correction; 8] = [
     Correction { gamma: 0.1, contrast: 0.3, ..Correction::NEUTRAL },
     Correction { gamma: 10.0, brightness: -0.2, ..Correction::NEUTRAL },
 ];
-
-fn noise(bytes: usize) -> Vec<u8> {
-    let mut random = Xorshift::new(77);
-    (0..bytes).map(|_| random.draw() as u8).collect()
-}
 
 #[test]
 fn the_corrector_equals_the_reference() {

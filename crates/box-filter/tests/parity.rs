@@ -38,15 +38,10 @@ enum Pattern {
     Saturated,
 }
 
-const PATTERNS: [Pattern; 7] = [
-    Pattern::White,
-    Pattern::Black,
-    Pattern::Noise,
-    Pattern::Gradient,
-    Pattern::Checkerboard,
-    Pattern::OnePixel,
-    Pattern::Saturated,
-];
+const PATTERNS: [Pattern; 7] = {
+    use Pattern::*;
+    [White, Black, Noise, Gradient, Checkerboard, OnePixel, Saturated]
+};
 
 fn picture(pattern: Pattern, width: u32, height: u32) -> Vec<u8> {
     let mut random = Xorshift::new(0x9e37_79b9);
@@ -183,36 +178,9 @@ fn naive_equals_the_reference() {
 }
 
 #[test]
-fn separable_equals_the_reference() {
-    parity(named("separable"));
-}
-
-#[test]
-fn flat_equals_the_reference() {
-    parity(named("flat"));
-}
-
-#[test]
-fn vectorized_equals_the_reference() {
-    parity(named("vectorized"));
-}
-
-#[test]
-fn running_sum_equals_the_reference() {
-    parity(named("running-sum"));
-}
-
-#[test]
-fn fused_equals_the_reference() {
-    parity(named("fused"));
-}
-
-/// Tests kernels without a test of their own above, such as new ones.
-#[test]
 fn all_others_equal_the_reference() {
-    let above = ["naive", "separable", "flat", "vectorized", "running-sum", "fused", "auto"];
-    let others = VariantId::all().filter(|id| has_kernels(id) && !above.contains(&id.name));
-    others.for_each(parity);
+    let others = VariantId::all().filter(|id| has_kernels(id) && !["naive", "auto"].contains(&id.name));
+    std::thread::scope(|scope| others.for_each(|id| drop(scope.spawn(move || parity(id)))));
 }
 
 /// The code for GPUs gives the same bytes on any device, so it is checked on this one.
@@ -237,13 +205,10 @@ fn fused_for_gpus_equals_the_reference_with_all_group_sizes() {
     let mut built = 0;
     for (columns, group) in [(4, 96), (4, 128), (8, 48), (8, 64), (8, 128), (16, 32)] {
         for (rows, ahead, start, strips) in [(1, 1, 4, 1), (2, 0, 8, 3), (1, 0, 8, 16), (2, 1, 4, 40)] {
-            let config = Config::new(code, DeviceKind::Gpu)
-                .with("COLUMNS", columns)
-                .with("GROUP", group)
-                .with("ROWS", rows)
-                .with("AHEAD", ahead)
-                .with("START", start)
-                .with("STRIPS", strips);
+            let values = [("COLUMNS", columns), ("GROUP", group), ("ROWS", rows), ("AHEAD", ahead)];
+            let values = values.into_iter().chain([("START", start), ("STRIPS", strips)]);
+            let config = values
+                .fold(Config::new(code, DeviceKind::Gpu), |config, (name, value)| config.with(name, value));
             // Some devices have too little local memory for the largest ones.
             if !config.is_allowed(&cl.device.info) {
                 continue;
@@ -433,22 +398,11 @@ fn every_value(id: VariantId, kind: DeviceKind) {
 }
 
 #[test]
-fn all_parameter_values_of_the_steps_equal_the_reference() {
-    // Those with tests of their own below, and the one that is one of the others.
-    let below = [named("running-sum"), named("fused"), VariantId::auto()];
-    for id in VariantId::all().filter(|id| has_kernels(id) && !below.contains(id)) {
-        every_value(id, DeviceKind::Cpu);
-    }
-}
-
-#[test]
-fn all_parameter_values_of_running_sums_equal_the_reference() {
-    every_value(named("running-sum"), DeviceKind::Cpu);
-}
-
-#[test]
-fn all_parameter_values_of_the_fused_filter_equal_the_reference() {
-    every_value(named("fused"), DeviceKind::Cpu);
+fn all_parameter_values_of_kernels_for_cpus_equal_the_reference() {
+    let filters = VariantId::all().filter(|id| has_kernels(id) && *id != VariantId::auto());
+    std::thread::scope(|scope| {
+        filters.for_each(|id| drop(scope.spawn(move || every_value(id, DeviceKind::Cpu))));
+    });
 }
 
 #[test]

@@ -64,6 +64,12 @@ impl Player {
         }
     }
 
+    /// Runs turns until the third frame, and pauses.
+    fn pause_at_third_frame(&mut self) {
+        self.until("the third frame", |frames| frames.recorder.presented() >= 3);
+        self.frames.schedule.toggle_pause();
+    }
+
     /// Runs turns until the picture on the screen has this filter, and compares it with the reference.
     fn expect(&mut self, filter: (VariantId, u32)) {
         self.until(&format!("{filter:?}"), |frames| frames.presenter.screen.filter() == Some(filter));
@@ -83,14 +89,13 @@ impl Player {
 fn the_picture_of_a_pause_follows_the_choice() {
     let mut player = Player::new("loop-pause");
     player.frames.choice.choose(named("native"), 2);
-    player.until("the third frame", |frames| frames.recorder.presented() >= 3);
-    player.frames.schedule.toggle_pause();
+    player.pause_at_third_frame();
     player.expect((named("native"), 2));
     let number = player.number();
-    player.frames.choice.choose(named("native"), 7);
-    player.expect((named("native"), 7));
-    player.frames.choice.choose(named("glsl"), 7);
-    player.expect((named("glsl"), 7));
+    for filter in [(named("native"), 7), (named("glsl"), 7)] {
+        player.frames.choice.choose(filter.0, filter.1);
+        player.expect(filter);
+    }
     player.frames.wipe.set_second(Some((named("native"), 3).into()));
     player.until("a wipe", |frames| frames.presenter.screen.wipe().is_some());
     player.frames.wipe.set_second(None);
@@ -108,8 +113,7 @@ fn the_picture_of_a_pause_follows_the_choice() {
 #[test]
 fn a_movie_plays_to_its_end_from_where_it_was_parked() {
     let mut player = Player::new("loop-park");
-    player.until("the third frame", |frames| frames.recorder.presented() >= 3);
-    player.frames.schedule.toggle_pause();
+    player.pause_at_third_frame();
     player.until("the frame of the pause", |frames| !frames.presenter.screen.is_new());
     let (number, presented) = (player.number(), player.frames.recorder.presented());
     let parked = player.frames.park();
@@ -140,34 +144,29 @@ fn device() -> (Pipeline, DeviceThread) {
     (pipeline, DeviceThread::start(&cl.device.info.name).unwrap())
 }
 
+/// Plays with a device whose calls are made on a thread of its own, or on this one.
 #[test]
 fn a_device_filters_compares_and_goes() {
     for calls_here in [false, true] {
-        filter_compare_and_go(calls_here);
+        let mut player = Player::new("loop-device");
+        let (pipeline, thread) = device();
+        player.frames.set_device(Some((pipeline, thread, calls_here)));
+        player.frames.choice.choose(named("flat"), 4);
+        player.pause_at_third_frame();
+        player.expect((named("flat"), 4));
+        player.frames.wipe.set_second(Some((named("native"), 4).into()));
+        player.frames.wipe.set_comparing(true);
+        let difference = |frames: &FrameLoop| frames.presenter.screen.wipe().and_then(|wipe| wipe.difference);
+        player.until("a comparison", |frames| difference(frames).is_some());
+        assert_eq!(difference(&player.frames).map(|difference| difference.differing), Some(0));
+        player.frames.wipe.set_second(Some((named("native"), 5).into()));
+        player.until("the next one", |frames| difference(frames).is_some_and(|d| d.differing > 0));
+        player.frames.wipe.set_second(None);
+        player.frames.set_device(None);
+        player.expect((VariantId::OFF, 4));
+        assert_eq!(player.frames.choice.filter(), (named("flat"), 4), "for the next device");
+        assert!(player.frames.shut_down() && player.frames.errors.is_empty());
     }
-}
-
-/// Plays with a device whose calls are made on a thread of its own or, if `calls_here` is true, on this one.
-fn filter_compare_and_go(calls_here: bool) {
-    let mut player = Player::new("loop-device");
-    let (pipeline, thread) = device();
-    player.frames.set_device(Some((pipeline, thread, calls_here)));
-    player.frames.choice.choose(named("flat"), 4);
-    player.until("the third frame", |frames| frames.recorder.presented() >= 3);
-    player.frames.schedule.toggle_pause();
-    player.expect((named("flat"), 4));
-    player.frames.wipe.set_second(Some((named("native"), 4).into()));
-    player.frames.wipe.set_comparing(true);
-    let difference = |frames: &FrameLoop| frames.presenter.screen.wipe().and_then(|wipe| wipe.difference);
-    player.until("a comparison", |frames| difference(frames).is_some());
-    assert_eq!(difference(&player.frames).map(|difference| difference.differing), Some(0));
-    player.frames.wipe.set_second(Some((named("native"), 5).into()));
-    player.until("the next one", |frames| difference(frames).is_some_and(|d| d.differing > 0));
-    player.frames.wipe.set_second(None);
-    player.frames.set_device(None);
-    player.expect((VariantId::OFF, 4));
-    assert_eq!(player.frames.choice.filter(), (named("flat"), 4), "for the next device");
-    assert!(player.frames.shut_down() && player.frames.errors.is_empty());
 }
 
 #[test]

@@ -81,6 +81,12 @@ impl AudioServer {
         Recording { recorder, samples }
     }
 
+    /// Ends the server.
+    pub fn stop(&mut self) {
+        let _ = self.server.kill();
+        let _ = self.server.wait();
+    }
+
     /// Returns a command for a program that connects to this server.
     fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
@@ -91,8 +97,7 @@ impl AudioServer {
 
 impl Drop for AudioServer {
     fn drop(&mut self) {
-        let _ = self.server.kill();
-        let _ = self.server.wait();
+        self.stop();
     }
 }
 

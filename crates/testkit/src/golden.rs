@@ -30,16 +30,9 @@ pub fn assert_all_compared(below: &str, extension: &str) {
     assert!(left.is_empty(), "no test compares {left:?} any more");
 }
 
-/// A line of a diff of two texts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Line<'a> {
-    /// A line of both texts, as the golden has it.
-    Same(&'a str),
-    /// A line of the golden only.
-    Missing(&'a str),
-    /// A line of the new text only.
-    New(&'a str),
-}
+/// A line of a diff of two texts, and its mark: a blank if both have it, as the golden has it; `-` for the golden only, `+` for the
+/// new text only.
+type Line<'a> = (char, &'a str);
 
 /// Returns true if goldens are to be rewritten: `UPDATE_GOLDENS` is set.
 pub fn is_update() -> bool {
@@ -61,14 +54,11 @@ pub fn check_by(name: &str, now: &str, same: impl Fn(&str, &str) -> bool) {
     let path = folder().join(name);
     let golden = std::fs::read_to_string(&path).unwrap_or_default();
     let lines = diff(&golden, now, same);
-    if lines.iter().all(|line| matches!(line, Line::Same(_))) && path.exists() {
+    if lines.iter().all(|(mark, _)| *mark == ' ') && path.exists() {
         return;
     }
     if is_update() {
-        let new_text = lines.iter().filter_map(|line| match line {
-            Line::Same(text) | Line::New(text) => Some(format!("{text}\n")),
-            Line::Missing(_) => None,
-        });
+        let new_text = lines.iter().filter(|(mark, _)| *mark != '-').map(|(_, text)| format!("{text}\n"));
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, new_text.collect::<String>()).unwrap();
         return;
@@ -101,13 +91,13 @@ fn diff<'a>(golden: &'a str, now: &'a str, same: impl Fn(&str, &str) -> bool) ->
     let (mut i, mut j, mut lines) = (0, 0, Vec::new());
     while i < old.len() || j < new.len() {
         if i < old.len() && j < new.len() && same(old[i], new[j]) {
-            lines.push(Line::Same(old[i]));
+            lines.push((' ', old[i]));
             (i, j) = (i + 1, j + 1);
         } else if j == new.len() || i < old.len() && common[i + 1][j] >= common[i][j + 1] {
-            lines.push(Line::Missing(old[i]));
+            lines.push(('-', old[i]));
             i += 1;
         } else {
-            lines.push(Line::New(new[j]));
+            lines.push(('+', new[j]));
             j += 1;
         }
     }
@@ -117,23 +107,18 @@ fn diff<'a>(golden: &'a str, now: &'a str, same: impl Fn(&str, &str) -> bool) ->
 /// Returns a readable diff of two texts, or `None` if they are equal by `same`.
 pub fn difference(golden: &str, now: &str, same: impl Fn(&str, &str) -> bool) -> Option<String> {
     let lines = diff(golden, now, same);
-    lines.iter().any(|line| !matches!(line, Line::Same(_))).then(|| format_diff(&lines))
+    lines.iter().any(|(mark, _)| *mark != ' ').then(|| format_diff(&lines))
 }
 
 /// Formats the lines that differ, with two lines of context.
 fn format_diff(lines: &[Line]) -> String {
-    let differs = |n: usize| lines.get(n).is_some_and(|line| !matches!(line, Line::Same(_)));
+    let differs = |n: usize| lines.get(n).is_some_and(|(mark, _)| *mark != ' ');
     let near = |n: usize| (n.saturating_sub(2)..=n + 2).any(differs);
     let mut text = String::new();
-    for (n, line) in lines.iter().enumerate().filter(|(n, _)| near(*n)) {
+    for (n, (mark, line)) in lines.iter().enumerate().filter(|(n, _)| near(*n)) {
         if n > 0 && !near(n - 1) {
             text.push_str("  …\n");
         }
-        let (mark, line) = match line {
-            Line::Same(line) => (' ', line),
-            Line::Missing(line) => ('-', line),
-            Line::New(line) => ('+', line),
-        };
         writeln!(text, "{mark} {line}").unwrap();
     }
     text
@@ -166,6 +151,6 @@ pub fn without_numbers(text: &str) -> String {
 
 /// Returns the lines of all texts with numbers replaced as in [`without_numbers`], sorted and without duplicates.
 pub fn distinct_lines<'a>(texts: impl Iterator<Item = &'a str>) -> String {
-    let lines: std::collections::BTreeSet<String> = texts.flat_map(str::lines).map(without_numbers).collect();
+    let lines: BTreeSet<String> = texts.flat_map(str::lines).map(without_numbers).collect();
     lines.into_iter().map(|line| line + "\n").collect()
 }

@@ -1,10 +1,10 @@
 //! Small movies, encoded at test time with encoders that every FFmpeg has. Frame `i` is flat grey of luma
 //! [`luma_of`]`(i)`, so that a test can identify each frame.
 
-use std::ffi::{CString, OsStr};
-use std::os::unix::ffi::OsStrExt as _;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use ffmpeg_next as ffmpeg;
 use ffmpeg_next::codec::Id;
@@ -77,7 +77,10 @@ impl Default for Movie {
             interlaced: false,
             chapters: Vec::new(),
             top_first: false,
-            paint: paint_grey,
+            paint: |index, frame| {
+                frame.data_mut(0).fill(luma_of(index));
+                (1..frame.planes()).for_each(|plane| frame.data_mut(plane).fill(128));
+            },
             tags: None,
             primaries: None,
             dolby_vision: None,
@@ -99,21 +102,10 @@ pub fn luma_of(index: usize) -> u8 {
     20 + (index % 50) as u8 * 4
 }
 
-/// Fills a frame with the luma of its index.
-fn paint_grey(index: usize, frame: &mut ffmpeg::frame::Video) {
-    frame.data_mut(0).fill(luma_of(index));
-    (1..frame.planes()).for_each(|plane| frame.data_mut(plane).fill(128));
-}
-
-/// Returns the index of the frame, among the first 50, that has this luma.
-pub fn index_of(luma: u8) -> usize {
-    (usize::from(luma) - 18) / 4
-}
-
-/// Returns the index of the frame that `picture` shows, by its middle pixel.
+/// Returns the index of the frame, among the first 50, that `picture` shows, by the luma of its middle pixel.
 pub fn index_in(picture: &ffmpeg::frame::Video) -> usize {
     let middle = picture.stride(0) * (picture.height() as usize / 2) + picture.width() as usize / 2;
-    index_of(picture.data(0)[middle])
+    (usize::from(picture.data(0)[middle]) - 18) / 4
 }
 
 impl Movie {
@@ -142,18 +134,15 @@ impl Movie {
             flags |= ffmpeg::codec::Flags::INTERLACED_DCT;
         }
         encoder.set_flags(flags);
-        if let Some((matrix, transfer)) = self.tags {
-            // SAFETY: the context is valid. Both fields are 32-bit enumerations, written as the C integers they are: files
-            // may contain numbers that no enumeration has.
-            unsafe {
-                let context = encoder.as_mut_ptr();
-                (&raw mut (*context).colorspace).cast::<u32>().write(matrix);
-                (&raw mut (*context).color_trc).cast::<u32>().write(transfer);
-            }
-        }
-        if let Some(primaries) = self.primaries {
-            // SAFETY: as above.
-            unsafe { (&raw mut (*encoder.as_mut_ptr()).color_primaries).cast::<u32>().write(primaries) };
+        // 2: not known.
+        let (matrix, transfer) = self.tags.unwrap_or((2, 2));
+        // SAFETY: the context is valid. The fields are 32-bit enumerations, written as the C integers they are: files may contain
+        // numbers that no enumeration has.
+        unsafe {
+            let context = encoder.as_mut_ptr();
+            (&raw mut (*context).colorspace).cast::<u32>().write(matrix);
+            (&raw mut (*context).color_trc).cast::<u32>().write(transfer);
+            (&raw mut (*context).color_primaries).cast::<u32>().write(self.primaries.unwrap_or(2));
         }
         let mut options = ffmpeg::Dictionary::new();
         if self.codec == Id::MPEG4 {
@@ -355,12 +344,14 @@ pub fn with_display_matrix(mut mp4: Vec<u8>, [a, b, c, d]: [i32; 4]) -> Vec<u8> 
 pub struct Folder(PathBuf);
 
 impl Folder {
-    /// Creates an empty folder; no other test may use the same name.
+    /// Creates an empty folder, whose name begins with `name`.
     ///
     /// # Panics
     /// Panics if it cannot be created.
     pub fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("clreel-{name}-{}", std::process::id()));
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("clreel-{name}-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&path).expect("a folder for the test");
         Self(path)
     }
@@ -371,7 +362,7 @@ impl Folder {
     }
 
     /// Writes a file with these bytes, creates its parent folders, and returns its path.
-    pub fn with(&self, name: &str, bytes: &[u8]) -> PathBuf {
+    pub fn with(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
         let path = self.file(name);
         std::fs::create_dir_all(path.parent().expect("a folder")).expect("the file's folder");
         std::fs::write(&path, bytes).expect("the file is written");
@@ -382,6 +373,13 @@ impl Folder {
     pub fn movie(&self, name: &str, movie: &Movie) -> PathBuf {
         let path = self.file(name);
         movie.write(&path);
+        path
+    }
+
+    /// Creates a folder in this one, with all folders above it, and returns its path.
+    pub fn folder(&self, name: &str) -> PathBuf {
+        let path = self.file(name);
+        std::fs::create_dir_all(&path).expect("a folder");
         path
     }
 }
@@ -407,23 +405,14 @@ pub fn with_full_disk(program: &str) -> Command {
 
 /// Creates a named pipe.
 pub fn make_pipe(path: &Path) {
-    let name = CString::new(path.as_os_str().as_bytes()).expect("a path without zeros");
-    // SAFETY: the name is a valid C string.
-    assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0, "{}", path.display());
+    assert!(Command::new("mkfifo").arg(path).status().expect("mkfifo").success(), "{}", path.display());
 }
 
 /// Returns one second of silence as a WAV file.
 pub fn wav() -> Vec<u8> {
-    let samples = vec![0_u8; 16_000];
-    let mut bytes = b"RIFF".to_vec();
-    bytes.extend((36 + samples.len() as u32).to_le_bytes());
-    bytes.extend(b"WAVEfmt ");
-    bytes.extend(16_u32.to_le_bytes());
-    bytes.extend([1_u16, 1].iter().flat_map(|v| v.to_le_bytes()));
-    bytes.extend([8000_u32, 16_000].iter().flat_map(|v| v.to_le_bytes()));
-    bytes.extend([2_u16, 16].iter().flat_map(|v| v.to_le_bytes()));
-    bytes.extend(b"data");
-    bytes.extend((samples.len() as u32).to_le_bytes());
-    bytes.extend(samples);
-    bytes
+    // PCM in one channel, 8,000 samples of 16 bits.
+    let (rates, length) = ([8000_u32, 16_000].map(u32::to_le_bytes).concat(), 16_000_u32);
+    let format = [b"WAVEfmt \x10\0\0\0\x01\0\x01\0".as_slice(), &rates, b"\x02\0\x10\0data"].concat();
+    let header = [b"RIFF".as_slice(), &(36 + length).to_le_bytes(), &format, &length.to_le_bytes()];
+    [header.concat(), vec![0; length as usize]].concat()
 }

@@ -11,9 +11,9 @@ const CLOCK: &str = "runs[].clock_mhz";
 #[derive(Default)]
 struct PathInfo {
     types: BTreeSet<&'static str>,
-    /// The number of objects that may have this key, and the number of those that have it.
-    possible: usize,
+    /// The number of values at this path, and of objects among them.
     present: usize,
+    objects: usize,
 }
 
 /// Returns a line for each path: `path: type`, or `path (not always): type` if some objects lack the key. A type that
@@ -21,15 +21,13 @@ struct PathInfo {
 pub fn shape(value: &Value) -> String {
     let mut paths = BTreeMap::new();
     visit(value, "", &mut paths);
-    let objects: BTreeMap<String, usize> = count(value);
     let mut text = String::new();
-    for (path, info) in &mut paths {
-        let parent = path.rfind('.').map_or("", |at| &path[..at]);
-        info.possible = objects.get(parent).copied().unwrap_or(0);
-        let not_always =
-            if info.present < info.possible && !path.ends_with("[]") { " (not always)" } else { "" };
-        let nullable = info.types.remove("null");
-        let types: Vec<_> = info.types.iter().copied().collect();
+    for (path, info) in paths.iter().filter(|(path, _)| !path.is_empty()) {
+        let possible =
+            paths.get(path.rfind('.').map_or("", |at| &path[..at])).map_or(0, |parent| parent.objects);
+        let not_always = if info.present < possible && !path.ends_with("[]") { " (not always)" } else { "" };
+        let nullable = info.types.contains("null");
+        let types: Vec<_> = info.types.iter().copied().filter(|kind| *kind != "null").collect();
         let types = match (types.is_empty(), nullable) {
             (true, _) => "null".to_owned(),
             (false, true) => types.join(" or ") + "?",
@@ -43,23 +41,19 @@ pub fn shape(value: &Value) -> String {
 /// Returns true if two lines of shapes are equal. A type that may be null equals null, and also the type without null,
 /// since the machine determines which values can be measured.
 pub fn same(golden: &str, now: &str) -> bool {
-    let split = |line: &str| -> Option<(String, String)> {
-        line.split_once(": ").map(|(path, types)| (path.to_owned(), types.to_owned()))
-    };
-    let (Some((path, old)), Some((now_path, new))) = (split(golden), split(now)) else {
+    let (Some((path, old)), Some((now_path, new))) = (golden.split_once(": "), now.split_once(": ")) else {
         return golden == now;
     };
-    let bare = |types: &str| types.trim_end_matches('?').to_owned();
     let null = |types: &str, other: &str| types == "null" && other.ends_with('?');
-    path == now_path && (bare(&old) == bare(&new) || null(&old, &new) || null(&new, &old))
+    let is_bare = old.trim_end_matches('?') == new.trim_end_matches('?');
+    path == now_path && (is_bare || null(old, new) || null(new, old))
 }
 
 fn visit(value: &Value, path: &str, paths: &mut BTreeMap<String, PathInfo>) {
-    if !path.is_empty() {
-        let info = paths.entry(path.to_owned()).or_default();
-        info.present += 1;
-        info.types.insert(kind(value, path));
-    }
+    let info = paths.entry(path.to_owned()).or_default();
+    info.present += 1;
+    info.objects += usize::from(value.is_object());
+    info.types.insert(kind(value, path));
     match value {
         Value::Object(_) if path.ends_with(CLOCK) => {}
         Value::Object(fields) => fields.iter().for_each(|(key, value)| {
@@ -84,24 +78,4 @@ fn kind(value: &Value, path: &str) -> &'static str {
         Value::Array(_) => "list",
         Value::Object(_) => "object",
     }
-}
-
-/// Returns the number of objects at each path.
-fn count(value: &Value) -> BTreeMap<String, usize> {
-    fn add(value: &Value, path: &str, counts: &mut BTreeMap<String, usize>) {
-        match value {
-            Value::Object(fields) => {
-                *counts.entry(path.to_owned()).or_default() += 1;
-                for (key, value) in fields {
-                    let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
-                    add(value, &path, counts);
-                }
-            }
-            Value::Array(items) => items.iter().for_each(|item| add(item, &format!("{path}[]"), counts)),
-            _ => {}
-        }
-    }
-    let mut counts = BTreeMap::new();
-    add(value, "", &mut counts);
-    counts
 }

@@ -3,11 +3,11 @@
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::movie::Folder;
 use crate::programs;
 
 /// The user and the group that run sway if root runs the tests: sway refuses to run as root.
@@ -18,7 +18,7 @@ xwayland disable
 for_window [app_id=\"clreel\"] floating enable
 ";
 /// The timeout for the start of the compositor, and for its commands.
-const TIMEOUT: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A compositor with an output of 1280×720 pixels and a keyboard, which ends when this value is dropped.
 pub struct Sway {
@@ -26,7 +26,7 @@ pub struct Sway {
     pub server: Child,
     /// A process whose only purpose is its virtual keyboard. Without a keyboard, windows lose the focus.
     keyboard: Option<Child>,
-    folder: PathBuf,
+    folder: Folder,
 }
 
 impl Sway {
@@ -36,20 +36,16 @@ impl Sway {
     /// Panics if sway does not start, and as [`programs::has`] does.
     #[track_caller]
     pub fn start() -> Option<Self> {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
         if !programs::has(&["sway", "swaymsg", "wtype"]) {
             return None;
         }
         let path = std::env::var_os("PATH").unwrap_or_default();
-        let name = format!("clreel-sway-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let folder = std::env::temp_dir().join(name);
-        std::fs::create_dir_all(&folder).unwrap();
-        let config = folder.join("config");
-        std::fs::write(&config, CONFIG).unwrap();
+        let folder = Folder::new("sway");
+        let config = folder.with("config", CONFIG);
         let mut command = Command::new("sway");
         // SAFETY: the call has no preconditions.
         if unsafe { libc::geteuid() } == 0 {
-            std::os::unix::fs::chown(&folder, Some(NOBODY), Some(NOBODY)).unwrap();
+            std::os::unix::fs::chown(folder.file(""), Some(NOBODY), Some(NOBODY)).unwrap();
             command.uid(NOBODY).gid(NOBODY);
         }
         let server = command
@@ -64,8 +60,8 @@ impl Sway {
                 ("WLR_LIBINPUT_NO_DEVICES", "1"),
                 ("WLR_RENDERER", "pixman"),
             ])
-            .env("SWAYSOCK", folder.join("commands"))
-            .current_dir(&folder)
+            .env("SWAYSOCK", folder.file("commands"))
+            .current_dir(folder.file(""))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -88,12 +84,12 @@ impl Sway {
 
     /// Returns the path of the compositor's socket, for the environment variable `WAYLAND_DISPLAY`.
     pub fn display(&self) -> PathBuf {
-        self.folder.join("wayland-1")
+        self.folder.file("wayland-1")
     }
 
     /// Returns the answer to a query of swaymsg, such as `get_tree`; `None` if there is none.
     fn query(&self, query: &str) -> Option<Value> {
-        let socket = self.folder.join("commands");
+        let socket = self.folder.file("commands");
         let output = Command::new("swaymsg").arg("-s").arg(socket).args(["-r", "-t", query]).output().ok()?;
         output.status.success().then(|| serde_json::from_slice(&output.stdout).ok())?
     }
@@ -106,7 +102,7 @@ impl Sway {
     pub fn command(&self, command: &str) {
         let began = Instant::now();
         let mut swaymsg = Command::new("swaymsg");
-        swaymsg.arg("-s").arg(self.folder.join("commands")).args(["-q", "--", command]);
+        swaymsg.arg("-s").arg(self.folder.file("commands")).args(["-q", "--", command]);
         while !swaymsg.status().unwrap().success() {
             assert!(began.elapsed() < TIMEOUT, "{command}");
             std::thread::sleep(Duration::from_millis(50));
@@ -148,7 +144,6 @@ impl Drop for Sway {
             let _ = process.kill();
             let _ = process.wait();
         }
-        let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
 

@@ -1,55 +1,12 @@
 //! Seeks, steps and repeated sections, also in movies that are hard to seek in.
 
-use std::path::Path;
-use std::time::{Duration, Instant};
-
 use ffmpeg_next::codec::Id;
 use ffmpeg_next::format::Pixel;
 use testkit::movie;
 use testkit::movie::{Folder, Movie, index_in, steady};
-use video::{Decoder, FieldOrder, Frame, OpenOptions, References, Seek, read_frame_at};
+use video::{Decoder, FieldOrder, OpenOptions, References, Seek, read_frame_at};
 
-const MS: i64 = 1_000_000;
-
-fn open(path: &Path, options: OpenOptions) -> Decoder {
-    Decoder::open(path, options, Box::new(|| ())).unwrap_or_else(|error| panic!("{error}"))
-}
-
-fn once() -> OpenOptions {
-    OpenOptions { looping: false, ..OpenOptions::default() }
-}
-
-/// Calls `poll` until it returns a value. The timeout only turns a hang into a failure.
-fn wait_for<T>(mut poll: impl FnMut() -> Option<T>) -> T {
-    let limit = Instant::now() + Duration::from_secs(120);
-    loop {
-        if let Some(value) = poll() {
-            return value;
-        }
-        assert!(Instant::now() < limit, "the decoder hangs");
-        std::thread::sleep(Duration::from_millis(1));
-    }
-}
-
-fn next(decoder: &Decoder) -> Frame {
-    wait_for(|| decoder.queue().take_next())
-}
-
-fn take(decoder: &Decoder, count: usize) -> Vec<Frame> {
-    (0..count).map(|_| next(decoder)).collect()
-}
-
-fn indices(frames: &[Frame]) -> Vec<usize> {
-    frames.iter().map(|frame| index_in(&frame.picture)).collect()
-}
-
-/// Returns the first frame after a seek, as a paused player gets it.
-fn seek(decoder: &Decoder, to: Seek) -> Frame {
-    decoder.seek(to);
-    let frame = wait_for(|| decoder.queue().take_next());
-    assert!(frame.seeked && frame.generation == decoder.generation(), "{frame:?}");
-    frame
-}
+use crate::{MS, indices, looping, once, open, seek, take, try_open, wait_for};
 
 fn index_at(decoder: &Decoder, to: Seek) -> usize {
     index_in(&seek(decoder, to).picture)
@@ -96,13 +53,7 @@ fn seeks_work_where_time_stamps_jump() {
         {
             let path = folder.with("jumps.ts", &[piece(0, first_ms), piece(25, second_ms)].concat());
             let decoder = open(&path, once());
-            let mut played = Vec::new();
-            while let Some(frame) = wait_for(|| match decoder.queue().take_next() {
-                Some(frame) => Some(Some(frame)),
-                None => decoder.queue().is_finished().then_some(None),
-            }) {
-                played.push(frame);
-            }
+            let played = take(&decoder, usize::MAX);
             assert!(played.len() >= 48, "{} frames", played.len());
             let end_s = played.last().expect("frames").movie_s;
             assert!((4.7..5.1).contains(&end_s), "the pieces follow on each other: {end_s}");
@@ -141,7 +92,7 @@ fn seeks_work_with_variable_frame_rates() {
                     let what = format!("{name} at {at_s}, gop {gop}, {b_frames} B");
                     assert_eq!((index_in(&frame.picture), warning), (index, None), "{what}");
                     let decoder = open(&path, OpenOptions { start_s: at_s, ..once() });
-                    assert_eq!(index_in(&next(&decoder).picture), index, "{what}, as a start");
+                    assert_eq!(indices(&take(&decoder, 1)), [index], "{what}, as a start");
                 }
             }
         }
@@ -152,7 +103,7 @@ fn seeks_work_with_variable_frame_rates() {
 fn after_a_seek_every_frame_follows_on_one_timeline() {
     let folder = Folder::new("seek-follow");
     let movie = Movie { b_frames: 2, gop: 12, stamps_ms: steady(40), ..Movie::default() };
-    let decoder = open(&folder.movie("s.mkv", &movie), OpenOptions::default());
+    let decoder = open(&folder.movie("s.mkv", &movie), looping());
     let mut last = take(&decoder, 3).pop().expect("three frames");
     for from in [30, 5, 17] {
         let first = seek(&decoder, Seek::Exact(from as f64 * 0.04 + 0.001));
@@ -189,7 +140,7 @@ fn steps_back_show_every_frame() {
         frame = seek(&decoder, Seek::Before(frame.movie_s));
         assert_eq!(index_in(&frame.picture), 0, "{name}: there is none before the first");
         // The step forward is the next one in the queue.
-        assert_eq!(index_in(&next(&decoder).picture), 1, "{name}");
+        assert_eq!(indices(&take(&decoder, 1)), [1], "{name}");
     }
 }
 
@@ -209,7 +160,7 @@ fn key_frame_seeks_land_on_key_frames() {
 fn a_newer_seek_replaces_older_ones() {
     let folder = Folder::new("seek-newer");
     let movie = Movie { gop: 1000, stamps_ms: steady(1000), ..Movie::default() };
-    let decoder = open(&folder.movie("long.mkv", &movie), OpenOptions::default());
+    let decoder = open(&folder.movie("long.mkv", &movie), looping());
     let before = decoder.generation();
     for i in 0..50 {
         decoder.seek(Seek::Exact(39.0 - f64::from(i) * 0.1));
@@ -237,7 +188,8 @@ fn a_seek_restarts_an_ended_movie() {
         assert_eq!(index_at(&decoder, Seek::Exact(99.0)), 19);
         wait_for(|| decoder.queue().is_finished().then_some(()));
         decoder.set_looping(true);
-        assert_eq!(indices(&take(&decoder, 21))[18..], [18, 19, 0]);
+        let frames: Vec<_> = (0..21).map(|_| wait_for(|| decoder.queue().take_next())).collect();
+        assert_eq!(indices(&frames)[18..], [18, 19, 0]);
         decoder.set_looping(false);
         wait_for(|| {
             decoder.queue().take_next().is_none().then(|| decoder.queue().is_finished()).filter(|&f| f)
@@ -249,7 +201,7 @@ fn a_seek_restarts_an_ended_movie() {
 fn preloaded_movies_can_seek() {
     let folder = Folder::new("seek-preload");
     let path = folder.movie("s.mkv", &Movie::default());
-    let decoder = open(&path, OpenOptions { preload: Some(10), ..OpenOptions::default() });
+    let decoder = open(&path, OpenOptions { preload: Some(10), ..looping() });
     assert_eq!(index_at(&decoder, Seek::Exact(0.25)), 6);
     assert_eq!(index_at(&decoder, Seek::Before(0.24)), 5);
     assert_eq!(index_at(&decoder, Seek::Exact(50.0)), 9);
@@ -260,7 +212,7 @@ fn preloaded_movies_can_seek() {
 fn seeks_have_no_effect_in_a_still_picture() {
     let folder = Folder::new("seek-still");
     let path = folder.movie("s.mkv", &Movie { stamps_ms: vec![0], ..Movie::default() });
-    let decoder = open(&path, OpenOptions::default());
+    let decoder = open(&path, looping());
     take(&decoder, 1);
     wait_for(|| decoder.queue().is_finished().then_some(()));
     decoder.seek(Seek::Exact(3.0));
@@ -286,19 +238,9 @@ fn a_section_is_repeated_exactly_and_changed_live() {
         assert_eq!(index_at(&decoder, Seek::Exact(1.481)), 37);
         assert_eq!(indices(&take(&decoder, 14)), [38, 39, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 30, 31]);
         decoder.set_repeat_section(None);
-        let frames = take_rest(&decoder);
+        let frames = take(&decoder, usize::MAX);
         assert_eq!(indices(&frames).last(), Some(&39));
     }
-}
-
-/// Returns the frames up to the end of the movie.
-fn take_rest(decoder: &Decoder) -> Vec<Frame> {
-    let mut frames = Vec::new();
-    wait_for(|| {
-        frames.extend(decoder.queue().take_next());
-        decoder.queue().is_finished().then_some(())
-    });
-    frames
 }
 
 #[test]
@@ -334,7 +276,7 @@ fn negative_first_stamps_count_from_zero() {
     let movie = Movie { offset_ms: -5000, stamps_ms: steady(40), ..Movie::default() };
     let path = folder.movie("negative.nut", &movie);
     let decoder = open(&path, once());
-    let frames = take_rest(&decoder);
+    let frames = take(&decoder, usize::MAX);
     assert_eq!(indices(&frames), (0..40).collect::<Vec<_>>());
     assert_eq!((frames[0].pts_ns, frames[0].movie_s), (0, 0.0));
     for index in [0, 4, 21, 39] {
@@ -351,7 +293,7 @@ fn fast_and_slow_rates_keep_their_stamps() {
     ] {
         let decoder =
             open(&folder.movie(name, &Movie { stamps_ms: stamps_ms.clone(), ..Movie::default() }), once());
-        let frames = take_rest(&decoder);
+        let frames = take(&decoder, usize::MAX);
         assert_eq!(frames.iter().map(|frame| frame.pts_ns / MS).collect::<Vec<_>>(), stamps_ms, "{name}");
         for (index, &stamp) in stamps_ms.iter().enumerate().step_by(3).filter(|(index, _)| *index < 50) {
             assert_eq!(index_at(&decoder, Seek::Exact(stamp as f64 / 1e3)), index, "{name} {stamp}");
@@ -370,7 +312,7 @@ fn size_and_format_may_change_in_mid_stream() {
     let large = part("large.mjpeg", (33, 97), Pixel::YUVJ444P);
     let path = folder.with("both.mjpeg", &[small, large].concat());
     let decoder = open(&path, once());
-    let frames = take_rest(&decoder);
+    let frames = take(&decoder, usize::MAX);
     assert_eq!(frames.len(), 40);
     let sizes: Vec<_> = frames.iter().map(|frame| (frame.width(), frame.height())).collect();
     assert!(
@@ -389,11 +331,11 @@ fn a_file_that_grows_is_longer_in_the_next_pass() {
     let half = whole.len() / 2 / 188 * 188;
     let path = folder.with("grows.ts", &whole[..half]);
     let decoder = open(&path, once());
-    let first = take_rest(&decoder);
+    let first = take(&decoder, usize::MAX);
     assert!((10..35).contains(&first.len()), "{}", first.len());
     std::fs::write(&path, &whole).expect("grown");
     decoder.set_looping(true);
-    let second = take(&decoder, 40);
+    let second: Vec<_> = (0..40).map(|_| wait_for(|| decoder.queue().take_next())).collect();
     assert_eq!(indices(&second), (0..40).collect::<Vec<_>>());
     assert!(second[0].pts_ns > first[first.len() - 1].pts_ns);
 }
@@ -409,7 +351,7 @@ fn pictures_marked_as_interlaced_stay_marked() {
         let path = folder.movie(name, &Movie { interlaced, top_first, ..Movie::default() });
         let decoder = open(&path, once());
         assert_eq!(decoder.info().fields, fields, "{name}");
-        let frames = take_rest(&decoder);
+        let frames = take(&decoder, usize::MAX);
         assert_eq!(frames.len(), 20);
         assert!(frames.iter().all(|frame| frame.fields() == fields), "{name}");
     }
@@ -423,7 +365,7 @@ fn separate_alpha_is_decoded() {
     let path = folder.movie("alpha.webm", &movie);
     let decoder = open(&path, once());
     assert_eq!((decoder.info().codec.as_str(), decoder.info().pixel_format.as_str()), ("vp9", "yuva420p"));
-    let frames = take_rest(&decoder);
+    let frames = take(&decoder, usize::MAX);
     assert_eq!(indices(&frames), [0, 1, 2, 3]);
     for frame in &frames {
         let alpha = frame.picture.data(3)[frame.picture.stride(3) * 20 + 30];
@@ -455,9 +397,6 @@ fn cover_art_alone_is_no_movie() {
     let mut input = ffmpeg_next::format::input(&path).expect("FFmpeg opens it");
     assert_eq!(input.streams().count(), 2, "sound and cover");
     assert_eq!(input.packets().count(), 1, "the cover alone can be read");
-    let error = match Decoder::open(&path, once(), Box::new(|| ())) {
-        Ok(_) => panic!("a cover plays"),
-        Err(error) => error,
-    };
+    let error = try_open(&path, once()).err().expect("a cover does not play");
     assert!(error.why.contains("sound"), "{error}");
 }

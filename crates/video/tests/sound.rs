@@ -1,31 +1,20 @@
 //! Reading the sound of the bundled clip, which ticks at each second.
 
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::path::Path;
 
 use video::{Decoder, OpenOptions, Seek, SoundFeed, SoundSegment};
 
+use crate::{MS, looping, open, wait_for};
+
 const RATE: u32 = 44_100;
 
-fn clip() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../assets/clip.mp4")
-}
-
-fn open(options: OpenOptions) -> Decoder {
-    Decoder::open(&clip(), options, Box::new(|| ())).unwrap()
+fn open_clip(options: OpenOptions) -> Decoder {
+    open(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../assets/clip.mp4"), options)
 }
 
 /// Waits for a segment with this beginning in the movie, in milliseconds.
 fn segment(feed: &SoundFeed, movie_ms: i64) -> SoundSegment {
-    let began = Instant::now();
-    loop {
-        let found = feed.newest_segment().filter(|s| (s.start_ns - s.base_ns) / 1_000_000 == movie_ms);
-        if let Some(segment) = found {
-            return segment;
-        }
-        assert!(began.elapsed() < Duration::from_secs(60), "{:?}", feed.newest_segment());
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    wait_for(|| feed.newest_segment().filter(|s| (s.start_ns - s.base_ns) / MS == movie_ms))
 }
 
 /// Reads from `movie_ns` to the end; returns the position in milliseconds at which each tick begins, and of the end.
@@ -51,7 +40,7 @@ fn ticks(feed: &SoundFeed, segment: &SoundSegment, movie_ns: i64) -> (Vec<i64>, 
 
 #[test]
 fn samples_have_the_positions_of_the_pictures() {
-    let decoder = open(OpenOptions::default());
+    let decoder = open_clip(looping());
     let feed = decoder.sound();
     let tracks = feed.tracks();
     assert_eq!((tracks.len(), tracks[0].codec.as_str(), tracks[0].rate), (1, "aac", 48_000));
@@ -69,25 +58,22 @@ fn samples_have_the_positions_of_the_pictures() {
 
 #[test]
 fn segments_follow_start_seek_and_loop() {
-    let decoder = open(OpenOptions { start_s: 2.0, ..OpenOptions::default() });
+    let decoder = open_clip(OpenOptions { start_s: 2.0, ..looping() });
     let first = segment(decoder.sound(), 2000);
     assert_eq!(first.base_ns, 0);
     decoder.seek(Seek::Exact(9.0));
     let sought = segment(decoder.sound(), 9000);
     assert!(sought.start_ns >= first.start_ns);
     // The queue takes frames until the movie has ended and begun again.
-    let began = Instant::now();
-    while decoder.sound().newest_segment().is_some_and(|s| s.start_ns - s.base_ns != 0) {
+    let again = wait_for(|| {
         decoder.queue().take_next();
-        assert!(began.elapsed() < Duration::from_secs(60));
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    let again = segment(decoder.sound(), 0);
+        decoder.sound().newest_segment().filter(|s| s.start_ns == s.base_ns)
+    });
     assert_eq!((again.start_ns - sought.start_ns) / 1_000_000, 1000, "it begins where the last picture ends");
 }
 
 #[test]
 fn frames_in_memory_have_no_sound() {
-    let decoder = open(OpenOptions { preload: Some(3), ..OpenOptions::default() });
+    let decoder = open_clip(OpenOptions { preload: Some(3), ..looping() });
     assert!(decoder.sound().tracks().is_empty());
 }

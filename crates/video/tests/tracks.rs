@@ -6,7 +6,9 @@ use ffmpeg_next::codec::Id;
 use ffmpeg_next::format::stream::Disposition;
 use testkit::movie::{Folder, Movie};
 use testkit::track::Track;
-use video::{Decoder, Language, Languages, OpenOptions, OpenPolicy};
+use video::{Language, Languages, OpenOptions, OpenPolicy};
+
+use crate::{looping, open};
 
 /// Returns the number of tracks and the index of the one that plays, for a user who wants the first languages on a system with
 /// the second one.
@@ -14,8 +16,7 @@ fn tracks(path: &Path, wanted: &[&str], system: &str) -> (usize, usize) {
     let wanted = wanted.iter().map(|code| Language::from_code(code).unwrap()).collect();
     let languages = Languages { wanted, system: Language::from_code(system) };
     let policy = OpenPolicy { languages, ..OpenPolicy::default() };
-    let decoder =
-        Decoder::open(path, OpenOptions { policy, ..OpenOptions::default() }, Box::new(|| ())).unwrap();
+    let decoder = open(path, OpenOptions { policy, ..looping() });
     let feed = decoder.sound();
     (feed.tracks().len(), feed.preferred_track())
 }

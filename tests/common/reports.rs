@@ -1,0 +1,73 @@
+//! Running clreel without a window, and the rows of its JSON.
+
+use std::process::Command;
+
+use super::*;
+
+/// Returns a command that runs clreel with an empty tuning cache.
+pub fn clreel(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_clreel"));
+    command.args(args).env_remove("CLREEL_KERNELS").env("POCL_CACHE_DIR", COMPILED);
+    // The user's tuning cache must not matter.
+    command.env("XDG_CACHE_HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/cache"));
+    command
+}
+
+/// Requires that clreel refuses arguments with the exit code of a usage error and a message that contains `word`.
+pub fn assert_usage_error(args: &[&str], word: &str) {
+    let output = finish(clreel(args), 2);
+    assert!(text(&output.stderr).contains(word) && output.stdout.is_empty(), "{args:?}");
+}
+
+/// A fault in a kernel of a ladder: the file, the text that is replaced, its replacement, the variant whose output is wrong, and
+/// parts of the reason, which are separated by "|".
+pub type Fault<'a> = (&'a str, &'a str, &'a str, &'a str, &'a str);
+
+/// Requires that `bench` reports each fault as a mismatch of its own variant only: not of the variant `beside`.
+pub fn assert_mismatches(ladder: &str, args: &[&str], beside: &str, faults: &[Fault]) {
+    for (n, (file, from, to, id, words)) in faults.iter().enumerate() {
+        let file = format!("{}/{file}", ladder.replace('-', "_"));
+        let kernels = edited_kernels(&format!("{ladder}-{}-{n}", args[1]), &file, &[(from, to)]);
+        let mut command = clreel(&["bench", "--ladder", ladder, "--frames", "2", "--json", "--variant"]);
+        command.arg(format!("{id},{beside}")).args(args).env("CLREEL_KERNELS", &kernels);
+        let rows = rows(&finish_json(command, 3));
+        let reason = rows[0]["reason"].as_str().unwrap_or_default();
+        let has_words = words.split('|').all(|word| reason.contains(word));
+        assert!(
+            rows[0]["outcome"] == "mismatch" && has_words && rows[0]["device_ms"].is_null(),
+            "{to}: {}",
+            rows[0]
+        );
+        let avoids = rows[1]["chosen"].as_str().is_none_or(|chosen| !chosen.starts_with(id));
+        assert!(rows[1]["outcome"] == "ok" && avoids, "{to}: {}", rows[1]);
+    }
+}
+
+/// Returns the ids of the rows of a run, and asserts that each row has this outcome.
+pub fn ids_with_outcome<'a>(run: &'a Value, outcome: &str) -> Vec<&'a str> {
+    let rows = run["variants"].as_array().unwrap();
+    assert!(rows.iter().all(|row| row["outcome"] == outcome), "{run}");
+    rows.iter().map(|row| row["id"].as_str().unwrap()).collect()
+}
+
+/// Returns the rows of all cases on all devices.
+pub fn rows(report: &Value) -> Vec<Value> {
+    let runs = report["devices"].as_array().unwrap().iter().flat_map(|d| d["runs"].as_array().unwrap());
+    runs.flat_map(|run| run["variants"].as_array().unwrap().clone()).collect()
+}
+
+/// Returns the rows of the conversions to RGBA on a device.
+pub fn conversions(device: &Value) -> Vec<Value> {
+    let runs = device["runs"].as_array().unwrap().iter().filter(|run| run["title"] == "conversions");
+    runs.flat_map(|run| run["variants"].as_array().unwrap().clone()).collect()
+}
+
+/// Returns the trials of the first case that `tune` has searched.
+pub fn trials(report: &Value) -> Vec<Value> {
+    report["devices"][0]["runs"][0]["variants"].as_array().unwrap().clone()
+}
+
+/// Returns true if a trial has this status.
+pub fn has_status(trial: &Value, status: &str) -> bool {
+    trial["trial"]["status"] == status
+}
