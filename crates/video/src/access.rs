@@ -82,6 +82,11 @@ impl FileAccess {
         declared_size::declared_bytes(&self.file)
     }
 
+    /// Returns the duration in nanoseconds that the movie header of an MP4 or QuickTime file states; `None` without one.
+    pub(crate) fn movie_header_ns(&self) -> Option<i64> {
+        declared_size::movie_header_ns(&self.file)
+    }
+
     /// Returns a sentence that says how many bytes are missing at the end of the file; `None` if none are missing, or the
     /// container does not tell the size.
     pub(crate) fn missing_bytes_message(&self) -> Option<String> {

@@ -1,4 +1,4 @@
-//! The size that a container states for its file, to find files that are cut off.
+//! The size that a container states for its file, to find files that are cut off, and the duration in an MP4's movie header.
 //!
 //! A file is cut off if bytes are missing. Pictures that end before the stated duration do not show it: sound may continue
 //! without pictures, and the last picture may last long. Containers state their size in bytes: Matroska (RFC 8794) and the ISO
@@ -162,31 +162,75 @@ fn iso_media_end(file: &File) -> Option<u64> {
         else {
             break;
         };
-        let size = match head.big_endian(0, 4)? {
-            // This box extends to the end of the file.
+        match iso_box_size(&head)? {
             0 => break,
-            1 => head.big_endian(8, 8)?,
-            size => size,
-        };
-        if size < 8 {
-            return None;
+            size => at = at.checked_add(size)?,
         }
-        at = at.checked_add(size)?;
     }
     Some(at)
+}
+
+/// Returns the size in bytes of the box that begins with `head`; 0 if it extends to the end of the file, `None` if the size is
+/// impossible.
+fn iso_box_size(head: &FileBytes) -> Option<u64> {
+    let size = match head.big_endian(0, 4)? {
+        1 => head.big_endian(8, 8)?,
+        size => size,
+    };
+    (size == 0 || size >= 8).then_some(size)
+}
+
+/// Returns the duration in nanoseconds that the movie header of an ISO media file states; `None` if it states none.
+pub(super) fn movie_header_ns(file: &File) -> Option<i64> {
+    let mut at = 0;
+    for _ in 0..MAX_ELEMENTS {
+        let head = FileBytes::read_at(file, at, 48)?;
+        if head.matches_at(4, b"moov") {
+            // The movie header is the first box of the movie; in version 1 its times have eight bytes.
+            let (scale_at, bytes) = if *head.0.get(16)? == 1 { (36, 8) } else { (28, 4) };
+            let scale =
+                head.big_endian(scale_at, 4).filter(|scale| *scale > 0 && head.matches_at(12, b"mvhd"))?;
+            let units = head.big_endian(scale_at + 4, bytes)?;
+            let unknown = u64::MAX >> (64 - 8 * bytes);
+            return (units != unknown).then(|| (units as f64 / scale as f64 * 1e9) as i64);
+        }
+        at = at.checked_add(iso_box_size(&head).filter(|size| *size > 0)?)?;
+    }
+    None
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Returns the size that a file with these bytes states.
-    fn of(bytes: &[u8]) -> Option<u64> {
-        let path = std::env::temp_dir().join(format!("clreel-extent-{}", std::process::id()));
+    /// Returns the size and the duration that a file with these bytes states.
+    fn stated(bytes: &[u8]) -> (Option<u64>, Option<i64>) {
+        let thread = std::thread::current().id();
+        let path = std::env::temp_dir().join(format!("clreel-extent-{}-{thread:?}", std::process::id()));
         std::fs::write(&path, bytes).unwrap();
-        let announced = declared_bytes(&File::open(&path).unwrap());
+        let file = File::open(&path).unwrap();
+        let stated = (declared_bytes(&file), movie_header_ns(&file));
         std::fs::remove_file(&path).unwrap();
-        announced
+        stated
+    }
+
+    fn of(bytes: &[u8]) -> Option<u64> {
+        stated(bytes).0
+    }
+
+    #[test]
+    fn a_movie_header_states_the_duration() {
+        let movie = |version: u8, times: &[&[u8]]| {
+            let header =
+                [b"\0\0\0\x6cmvhd".as_slice(), &[version, 0, 0, 0], &times.concat(), &[0; 80]].concat();
+            stated(&[b"\0\0\0\x08free\0\0\0\x80moov".as_slice(), &header].concat()).1
+        };
+        let (units, scale) = (2900u32.to_be_bytes(), 1000u32.to_be_bytes());
+        assert_eq!(movie(0, &[&[9; 8], &scale, &units]), Some(2_900_000_000));
+        assert_eq!(movie(1, &[&[9; 16], &scale, &[0; 4], &units]), Some(2_900_000_000));
+        assert_eq!(movie(0, &[&[9; 8], &scale, &[0xff; 4]]), None, "not known");
+        assert_eq!(movie(0, &[&[9; 8], &[0; 4], &units]), None, "a scale of zero");
+        assert_eq!(stated(b"\0\0\0\x08free").1, None);
     }
 
     #[test]
