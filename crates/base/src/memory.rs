@@ -86,10 +86,6 @@ mod tests {
             let error = picture_memory(size.0, size.1).unwrap_err();
             assert!(error.what.contains("not enough memory"), "{error}");
         }
-    }
-
-    #[test]
-    fn more_than_the_free_memory_is_an_error() {
         let free = free().expect("Linux reports the free memory");
         assert!(require(usize::try_from(free).unwrap() + (1 << 32)).is_err());
         require(1 << 20).unwrap();

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn text_of_bytes_has_all_of_them() {
+    fn text_of_bytes_has_all_of_them_and_names_escape_what_is_not_utf8() {
         let foreign = "a\u{10ffe9}\u{10ff41}";
         for bytes in
             [&b"caf\xe9 // \xe2\x82"[..], "caf\u{e9}".as_bytes(), b"\xff\xfe", b"", foreign.as_bytes()]
@@ -142,10 +142,6 @@ mod tests {
         assert_eq!(from_bytes("caf\u{e9}".as_bytes()), "caf\u{e9}");
         assert_eq!(escaped(&from_bytes(b"caf\xe9\n")), "caf\\xe9\\n");
         assert_eq!(escaped_lines(&from_bytes(b"caf\xe9\n")), "caf\\xe9\n");
-    }
-
-    #[test]
-    fn bytes_that_are_not_utf8_are_escaped() {
         let of = |bytes: &[u8]| name(OsStr::from_bytes(bytes));
         assert_eq!(of(b"\xff\xfe odd\n.mkv"), "\\xff\\xfe odd\\n.mkv");
         assert_eq!(of(b"caf\xe9.mkv"), "caf\\xe9.mkv", "Latin-1");

@@ -278,52 +278,38 @@ mod tests {
     }
 
     #[test]
-    fn the_clock_of_amdgpu_is_read() {
-        let folder = test_folder("clock-amdgpu");
-        write(&folder, &[("pp_dpm_sclk", "0: 500Mhz\n1: 1234Mhz *\n2: 2500Mhz")]);
-        let reader = ClockReader::of_pci_device(&folder.0).unwrap();
-        assert_eq!((reader.limit_mhz, reader.read()), (Some(2500.0), reading(1234.0, &[])));
-        write(&folder, &[("hwmon/hwmon3/freq1_input", "1871000000")]);
-        let reader = ClockReader::of_pci_device(&folder.0).unwrap();
-        assert_eq!((reader.limit_mhz, reader.read()), (Some(2500.0), reading(1871.0, &[])));
-    }
-
-    #[test]
-    fn the_clock_of_i915_is_read() {
-        let folder = test_folder("clock-i915");
-        assert!(ClockReader::of_pci_device(&folder.0).is_err());
-        write(
-            &folder,
-            &[
+    fn the_clocks_of_cards_are_read() {
+        let levels = ("pp_dpm_sclk", "0: 500Mhz\n1: 1234Mhz *\n2: 2500Mhz");
+        let i915 = |mhz| {
+            [
                 ("drm/renderD128/dev", "226:128"),
-                ("drm/card0/gt_act_freq_mhz", "1100"),
+                ("drm/card0/gt_act_freq_mhz", mhz),
                 ("drm/card0/gt_RP0_freq_mhz", "1450"),
                 ("drm/card0/gt/gt0/throttle_reason_status", "1"),
                 ("drm/card0/gt/gt0/throttle_reason_thermal", "1"),
                 ("drm/card0/gt/gt0/throttle_reason_pl1", "1"),
                 ("drm/card0/gt/gt0/throttle_reason_pl2", "0"),
-            ],
-        );
-        let reader = ClockReader::of_pci_device(&folder.0).unwrap();
-        assert_eq!((reader.limit_mhz, reader.read()), (Some(1450.0), reading(1100.0, &["pl1", "thermal"])));
-        write(&folder, &[("drm/card0/gt_act_freq_mhz", "0")]);
-        assert_eq!(reader.read(), None, "it sleeps");
-    }
-
-    #[test]
-    fn the_clock_of_xe_is_read() {
-        let folder = test_folder("clock-xe");
-        write(
-            &folder,
-            &[
-                ("tile0/gt0/freq0/act_freq", "2050"),
-                ("tile0/gt0/freq0/max_freq", "2850"),
-                ("tile0/gt0/freq0/throttle/status", "1"),
-                ("tile0/gt0/freq0/throttle/reason_pl2", "1"),
-                ("tile0/gt0/freq0/throttle/reason_thermal", "0"),
-            ],
-        );
-        let reader = ClockReader::of_pci_device(&folder.0).unwrap();
-        assert_eq!((reader.limit_mhz, reader.read()), (Some(2850.0), reading(2050.0, &["pl2"])));
+            ]
+        };
+        let xe = [
+            ("tile0/gt0/freq0/act_freq", "2050"),
+            ("tile0/gt0/freq0/max_freq", "2850"),
+            ("tile0/gt0/freq0/throttle/status", "1"),
+            ("tile0/gt0/freq0/throttle/reason_pl2", "1"),
+            ("tile0/gt0/freq0/throttle/reason_thermal", "0"),
+        ];
+        for (name, files, limit_mhz, expected) in [
+            ("amdgpu", &[levels][..], 2500.0, reading(1234.0, &[])),
+            ("monitor", &[levels, ("hwmon/hwmon3/freq1_input", "1871000000")], 2500.0, reading(1871.0, &[])),
+            ("i915", &i915("1100"), 1450.0, reading(1100.0, &["pl1", "thermal"])),
+            ("i915-asleep", &i915("0"), 1450.0, None),
+            ("xe", &xe, 2850.0, reading(2050.0, &["pl2"])),
+        ] {
+            let folder = test_folder(&format!("clock-{name}"));
+            assert!(ClockReader::of_pci_device(&folder.0).is_err());
+            write(&folder, files);
+            let reader = ClockReader::of_pci_device(&folder.0).unwrap();
+            assert_eq!((reader.limit_mhz, reader.read()), (Some(limit_mhz), expected), "{name}");
+        }
     }
 }

@@ -109,6 +109,11 @@ fn includes_are_those_of_a_preprocessor() {
         "#ifndef AGAIN\n#define AGAIN\n#include __FILE__\n{ANSWER}#else\n#define ANSWER 42\n#endif\n"
     );
     assert_eq!(answer(&device, &[(OWN, &itself)]), Ok(42));
+    // Texts are bytes, with or without a mark.
+    let latin1 = base::text::from_bytes(b"// caf\xe9\n#define ANSWER (\"caf\xe9\"[3] & 255)\n");
+    let own = format!("\u{feff}#include \"x.clh\"\n{latin1}{ANSWER}");
+    let files = [(OWN, own.as_str()), ("box_filter/x.clh", "\u{feff}// more\n")];
+    assert_eq!(answer(&device, &files), Ok(0xe9));
 }
 
 #[test]
@@ -146,13 +151,4 @@ fn errors_name_file_and_line() {
         assert_eq!(place, (file.to_owned(), line), "{before}: {error}");
         assert!(error.contains(part), "{before}: {error}");
     }
-}
-
-#[test]
-fn texts_are_bytes_with_or_without_a_mark() {
-    let Some(device) = list_devices().into_iter().next() else { return };
-    let latin1 = base::text::from_bytes(b"// caf\xe9\n#define ANSWER (\"caf\xe9\"[3] & 255)\n");
-    let own = format!("\u{feff}#include \"x.clh\"\n{latin1}{ANSWER}");
-    let files = [(OWN, own.as_str()), ("box_filter/x.clh", "\u{feff}// more\n")];
-    assert_eq!(answer(&device, &files), Ok(0xe9));
 }

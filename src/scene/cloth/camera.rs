@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn rays_go_through_what_is_seen_there() {
+    fn rays_go_through_what_is_seen_there_and_find_the_nearest_shirt() {
         let mut camera = Camera::new(4);
         camera.turn([0.2, 0.1]);
         for point in [[0.1, 1.3, 0.2], [-0.6, 0.4, -1.0]] {
@@ -295,10 +295,6 @@ mod tests {
             let off = sub(camera.point_at_depth_of(point, ray), point);
             assert!(dot(off, off) < 1e-6, "{point:?}: {off:?}");
         }
-    }
-
-    #[test]
-    fn a_ray_finds_the_nearest_shirt_and_its_particle() {
         let mut chain = Chain::new(4, None).unwrap();
         chain.step(0.01, None).unwrap();
         let vertices = chain.vertices().unwrap().to_vec();

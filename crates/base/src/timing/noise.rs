@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn each_reason_alone_makes_a_row_noisy() {
+    fn each_reason_alone_makes_a_row_noisy_in_json_and_in_the_summary() {
         let quiet = series(&[1.0, 1.01, 1.02, 1.0, 1.4]);
         assert_eq!((Noise::of(&quiet, Some(0.1)), Noise::of(&quiet, None)), (None, None));
         let few = Noise::of(&series(&[1.0, 1.0, 1.01, 1.0]), None).unwrap();
@@ -240,10 +240,6 @@ mod tests {
         let others = Noise::of(&series(&[1.0; 5]), Some(0.43)).unwrap();
         assert_eq!((others.few, others.spread, others.others), (None, None, Some(0.43)));
         assert_eq!(others.to_string(), "Other processes used 43 % of the machine.");
-    }
-
-    #[test]
-    fn json_has_false_or_the_sentence() {
         let json = |noise| serde_json::to_string(&Noisy::from(noise)).unwrap();
         assert_eq!(json(None), "false");
         let read = |text| serde_json::from_str::<Noisy>(text).ok().map(|noisy| noisy.0);
@@ -251,10 +247,6 @@ mod tests {
         assert_eq!(read("\"Only 1 run.\""), Some(Some("Only 1 run.".to_owned())));
         let one = Noise::of(&series(&[2.0]), Some(0.5));
         assert_eq!(json(one), "\"Only 1 run, other processes used 50 % of the machine.\"");
-    }
-
-    #[test]
-    fn the_summary_names_the_worst_of_each_reason() {
         let of = |samples: &[f64], others| Noise::of(&series(samples), others);
         let rows = [
             ("copy, r=7".to_owned(), None),
@@ -270,13 +262,9 @@ mod tests {
     }
 
     #[test]
-    fn numbers_keep_three_digits() {
+    fn numbers_keep_three_digits_or_those_that_the_interval_of_their_median_allows() {
         let values = [701.4, 3.2, 0.0351, 12.34, 9.996, 1234.5, 0.0];
         assert_eq!(values.map(number), ["701", "3.20", "0.0351", "12.3", "10.0", "1234", "0"]);
-    }
-
-    #[test]
-    fn numbers_keep_the_digits_that_the_interval_of_their_median_allows() {
         let of = |samples: &[f64]| Precision::of(&series(samples), None);
         let (few, far) = (of(&[1.0; 3]), of(&[1.0, 1.0, 1.0, 1.0, 3.0]));
         let good = of(&[1.0, 1.001, 1.002, 1.003, 1.004, 1.005, 1.006, 1.006, 1.006, 1.1]);

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn percentiles_are_nearest_rank() {
+    fn percentiles_are_nearest_rank_and_none_without_samples() {
         let samples: Vec<f64> = (1..=100).rev().map(f64::from).collect();
         let s = Series::of(&samples).unwrap();
         assert_eq!((s.min, s.p50, s.p95, s.p99, s.max, s.n), (1.0, 50.0, 95.0, 99.0, 100.0, 100));
@@ -65,10 +65,6 @@ mod tests {
         assert_eq!((few.p50_low, few.p50_high), (1.0, 3.0), "too few for an interval");
         let one = Series::of(&[3.5]).unwrap();
         assert_eq!((one.min, one.p50, one.p95, one.p99, one.max, one.n), (3.5, 3.5, 3.5, 3.5, 3.5, 1));
-    }
-
-    #[test]
-    fn no_samples_give_no_series() {
         assert_eq!(Series::of(&[]), None);
         assert_eq!(Series::of(&[f64::NAN]), None);
     }

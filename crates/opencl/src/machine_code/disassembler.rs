@@ -155,16 +155,12 @@ mod tests {
     }
 
     #[test]
-    fn assembly_files_are_read_in_order() {
+    fn outputs_are_read_and_a_disassembler_that_is_missing_or_fails_is_named() {
         const SCRIPT: &str = "grep -q ELF code && cd files && echo no >c.bin && \
                               echo ' mov' >.text.b.asm && echo ' nop' >a_KernelHeap.asm";
         assert_eq!(run(&["-c", SCRIPT], true).unwrap(), "<b>:\n mov\n<a>:\n nop\n");
         let error = run(&["-c", "true"], true).unwrap_err();
         assert!(error.hint.contains("libiga64.so"), "{error}");
-    }
-
-    #[test]
-    fn a_disassembler_that_is_missing_or_fails_is_named() {
         assert_eq!(run(&["-c", "cat code"], false).unwrap(), "\x7fELF");
         let error = run(&["-c", "exit 3"], false).unwrap_err();
         assert_eq!(error.why, "sh ended the sandbox with exit code 3.");
