@@ -7,7 +7,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use glow::HasContext as _;
-use glutin::config::{Config, ConfigTemplateBuilder, GlConfig as _};
+use glutin::config::{ConfigTemplateBuilder, GlConfig as _};
 use glutin::context::{
     AsRawContext as _, ContextApi, ContextAttributesBuilder, GlProfile, PossiblyCurrentContext, RawContext,
     Version,
@@ -113,7 +113,16 @@ impl GlWindow {
         let window = glutin_winit::finalize_window(event_loop, attributes, &config)?;
         let raw_window = window.window_handle()?.as_raw();
 
-        let context = create_context(&display, &config, raw_window)?;
+        let new = ContextAttributesBuilder::new;
+        let core = ContextApi::OpenGl(Some(Version::new(3, 3)));
+        let core = new().with_context_api(core).with_profile(GlProfile::Core);
+        let any = new().with_context_api(ContextApi::OpenGl(None));
+        let es = new().with_context_api(ContextApi::Gles(Some(Version::new(3, 0))));
+        // SAFETY: the window handle belongs to a window that is alive.
+        let create = |attributes: ContextAttributesBuilder| unsafe {
+            display.create_context(&config, &attributes.build(Some(raw_window)))
+        };
+        let context = create(core).or_else(|_| create(any)).or_else(|_| create(es))?;
         let (width, height) = nonzero(window.inner_size());
         let surface_attributes =
             SurfaceAttributesBuilder::<WindowSurface>::new().build(raw_window, width, height);
@@ -268,22 +277,4 @@ fn system_of(window: RawWindowHandle) -> WindowSystem {
 fn nonzero(size: PhysicalSize<u32>) -> (NonZeroU32, NonZeroU32) {
     let clamp = |v| NonZeroU32::new(v).unwrap_or(NonZeroU32::MIN);
     (clamp(size.width), clamp(size.height))
-}
-
-/// Creates a context of the first API in this list that the driver supports: OpenGL 3.3 core, any OpenGL, OpenGL ES 3.0.
-fn create_context(
-    display: &Display,
-    config: &Config,
-    window: RawWindowHandle,
-) -> glutin::error::Result<glutin::context::NotCurrentContext> {
-    let new = ContextAttributesBuilder::new;
-    let core =
-        new().with_context_api(ContextApi::OpenGl(Some(Version::new(3, 3)))).with_profile(GlProfile::Core);
-    let any = new().with_context_api(ContextApi::OpenGl(None));
-    let es = new().with_context_api(ContextApi::Gles(Some(Version::new(3, 0))));
-    // SAFETY: the window handle belongs to a window that is alive.
-    let create = |attributes: ContextAttributesBuilder| unsafe {
-        display.create_context(config, &attributes.build(Some(window)))
-    };
-    create(core).or_else(|_| create(any)).or_else(|_| create(es))
 }

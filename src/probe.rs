@@ -280,11 +280,14 @@ impl ApplicationHandler for Tester {
 /// parent process.
 fn test(window: &GlWindow, list: &[Identity]) {
     sandbox::send(&ChildMessage::OpenGl(window.renderer.clone()));
-    let devices = list_devices();
+    let (devices, gl) = (list_devices(), GlAccess::Here(window.gl.clone()));
     for wanted in list {
         let device = position(&devices, wanted).map(|at| &devices[at]);
-        let reason = match device {
-            Some(device) => try_device(window, device),
+        let open = |device| sharing::open(device, &gl, Ok(window.opencl_properties()), Sources::default());
+        let reason = match device.map(open) {
+            Some(Ok((_, Sharing::ZeroCopy))) => None,
+            Some(Ok((_, Sharing::Copy { reason }))) => Some(reason),
+            Some(Err(e)) => Some(e.why.trim_end_matches('.').to_owned()),
             None => Some("its driver no longer lists it".to_owned()),
         };
         sandbox::send(&ChildMessage::Device(reason));
@@ -295,16 +298,5 @@ fn test(window: &GlWindow, list: &[Identity]) {
             devices.iter().position(|other| other.id == driving.id).map(|at| identity(&devices, at))
         });
         sandbox::send(&ChildMessage::Driving(driving));
-    }
-}
-
-/// Opens a device for sharing with the window's OpenGL context, as the player does. Returns the reason why the device does not
-/// share textures; `None` if it does.
-fn try_device(window: &GlWindow, device: &Device) -> Option<String> {
-    let gl = GlAccess::Here(window.gl.clone());
-    match sharing::open(device, &gl, Ok(window.opencl_properties()), Sources::default()) {
-        Ok((_, Sharing::ZeroCopy)) => None,
-        Ok((_, Sharing::Copy { reason })) => Some(reason),
-        Err(e) => Some(e.why.trim_end_matches('.').to_owned()),
     }
 }

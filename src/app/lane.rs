@@ -300,7 +300,7 @@ impl<T: Send + 'static, P: Send + 'static> Slot<T, P> {
             if may_begin { work(&worker) } else { Ok(None) }
         });
         let job = job.inspect_err(|error| self.state = JobState::Failed(error.to_string()))?;
-        let entry = Entry { task, gate: gate.clone(), cancel: job.canceller(), is_abandoned: false };
+        let entry = Entry { task, gate: gate.clone(), cancel: job.cancel.clone(), is_abandoned: false };
         lane.queue.push(entry);
         lane.queue.sort_by_key(|entry| entry.task);
         self.state = gate.state();

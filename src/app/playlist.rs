@@ -243,7 +243,7 @@ impl Playlist {
         let options = OpenOptions { looping: self.list().len() == 1, ..self.options.clone() };
         let waker = self.waker.clone();
         let job = Job::spawn("opener", "The next movie could not be opened.", &self.waker, move |reporter| {
-            let cancel = reporter.canceller();
+            let cancel = reporter.cancel.clone();
             Decoder::open(&path, OpenOptions { cancel, ..options }, Box::new(move || waker()))
         });
         match job {

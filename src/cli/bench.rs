@@ -94,8 +94,8 @@ pub(super) fn generic<L: Ladder>(ladder: &L, args: &BenchArgs) -> Result<u8> {
         if !session.should_continue() {
             break;
         }
-        let name = device.as_ref().map(|device| device.info.name.as_str());
-        let _watched = name.map(|name| watch::on_device(name, "the variants are checked"));
+        let _watched =
+            device.as_ref().map(|device| watch::on_device(&device.info.name, "the variants are checked"));
         session.time(ladder, (index, device.as_ref()), (&variants, &cases));
     }
     Ok(session.live.finish()?.exit_code())

@@ -38,7 +38,7 @@ use base::stdout;
 use base::timing::log;
 use box_filter::{Group, VariantId};
 use engine::stats::write_trace;
-use opencl::cl::{Device, Listing, list, list_devices, no_device, select_device};
+use opencl::cl::{Device, list, list_devices, no_device, select_device};
 use opencl::sources::{self, Sources};
 use opencl::{crash, drivers, process, program, sandbox, watch};
 
@@ -260,7 +260,7 @@ pub fn run(cli: &Cli) -> Result<u8> {
         Some(Command::Devices { json }) => devices::run(*json),
         Some(Command::Environment) => output::print_line(environment::HELP).map(|()| exit::DONE),
         Some(Command::AskDriver) => drivers::run_child(|| {
-            let Listing { devices, unusable } = list();
+            let (devices, unusable) = list();
             (devices.into_iter().map(|device| device.info.platform).collect(), unusable)
         }),
         Some(Command::AskSharing { work }) => probe::run_child(work),

@@ -17,6 +17,7 @@ use base::device::DeviceInfo;
 use base::load::{self, Unread};
 use base::stderr::print_message;
 use engine::sharing::Sharing;
+use opencl::binaries::loader_layers;
 use opencl::folders;
 
 /// The maximum number of entries in the cache file; the oldest are dropped.
@@ -83,9 +84,7 @@ impl SharingCache {
 
     /// Opens the cache in the file at this path; if the path is `None`, nothing is cached.
     fn at(path: Option<PathBuf>, opengl: &str) -> Self {
-        let layers =
-            base::environment::get("OPENCL_LAYERS").unwrap_or_default().to_string_lossy().into_owned();
-        Self { path, opengl: opengl.to_owned(), layers, writing: Mutex::default() }
+        Self { path, opengl: opengl.to_owned(), layers: loader_layers(), writing: Mutex::default() }
     }
 
     /// Returns the cached result of the sharing test of a device; `None` if the device must be tested.
@@ -229,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_driver_that_cannot_be_queried_is_remembered() {
+    fn a_driver_that_cannot_be_queried_is_remembered_and_a_damaged_file_only_causes_tests() {
         let folder = Folder::new("known-driving");
         let path = folder.file("sharing.json");
         let known = SharingCache::at(Some(path.clone()), "GLX");
@@ -250,14 +249,6 @@ mod tests {
         let text = std::fs::read_to_string(&path).unwrap();
         std::fs::write(&path, text.replace("\"schema\": 2", "\"schema\": 1")).unwrap();
         assert_eq!(driving(), None);
-    }
-
-    #[test]
-    fn a_damaged_or_unwritable_file_only_causes_tests() {
-        let folder = Folder::new("known-damaged");
-        let path = folder.file("sharing.json");
-        let known = SharingCache::at(Some(path.clone()), "GLX");
-        let first = device("first", "1");
         for text in ["", "{", "{\"schema\":99,\"devices\":[]}", "[1,2]", "\u{0}\u{1}"] {
             std::fs::write(&path, text).unwrap();
             assert_eq!(known.get(&first), None, "{text:?}");

@@ -28,13 +28,7 @@ pub fn check_code(differs: bool, failed: bool) -> u8 {
 }
 
 /// True once [`report`] was called.
-static IS_REPORTED: AtomicBool = AtomicBool::new(false);
-
-/// Returns true once [`report`] was called, that is, when clreel itself ends the process. If this is false while the process
-/// exits, a driver has called `exit`.
-pub fn is_reported() -> bool {
-    IS_REPORTED.load(Ordering::Relaxed)
-}
+pub static IS_REPORTED: AtomicBool = AtomicBool::new(false);
 
 /// Prints the error in `result`, if there is one, to stderr. Returns the exit code with which the caller must then end the
 /// process.

@@ -43,14 +43,16 @@ pub enum JobMessage<T, P> {
 #[derive(Debug)]
 pub struct Job<T, P = ()> {
     messages: Receiver<JobMessage<T, P>>,
-    cancel: Cancel,
+    /// Asks the job to stop.
+    pub cancel: Cancel,
     thread: Option<JoinHandle<()>>,
 }
 
 /// The handle that a job passes to its work, which reports progress with it and sees whether the job is cancelled.
 pub struct Reporter<T, P = ()> {
     sender: Sender<JobMessage<T, P>>,
-    cancel: Cancel,
+    /// Tells that the job is to stop.
+    pub cancel: Cancel,
     waker: Waker,
 }
 
@@ -63,11 +65,6 @@ impl<T, P> Reporter<T, P> {
     /// Returns true if the job was cancelled, so that the work must end.
     pub fn is_cancelled(&self) -> bool {
         self.cancel.is_cancelled()
-    }
-
-    /// Returns a clone of the job's cancel flag, for functions that the work calls.
-    pub fn canceller(&self) -> Cancel {
-        self.cancel.clone()
     }
 
     /// Sends a message to the job's owner and calls the waker. Returns false if the owner has dropped the job.
@@ -143,11 +140,6 @@ impl<T, P> Job<T, P> {
         self.cancel.cancel();
     }
 
-    /// Returns a clone of the job's cancel flag, by which others can cancel the work.
-    pub fn canceller(&self) -> Cancel {
-        self.cancel.clone()
-    }
-
     /// Separates this handle from the work's cancel flag, so that neither cancelling nor dropping the job ends the work.
     pub fn keep(&mut self) {
         self.cancel = Cancel::default();
@@ -188,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_reports_progress_and_its_result() {
+    fn a_job_reports_progress_and_its_result_and_a_panic_as_an_error() {
         let (waker, woken) = counting();
         let mut job = Job::<String, u32>::spawn("a-job", "Nothing was done.", &waker, |reporter| {
             assert!((1..=3).all(|n| reporter.report(n)));
@@ -202,10 +194,6 @@ mod tests {
         assert!(matches!(job.poll(), Some(JobMessage::Done(Ok(name))) if name == "a-job"));
         assert!(job.poll().is_none() && job.wait(LONG).is_none() && job.end(LONG));
         assert_eq!(woken.load(Ordering::SeqCst), 4);
-    }
-
-    #[test]
-    fn a_panic_is_an_error() {
         let (waker, woken) = counting();
         let mut job =
             Job::<()>::spawn("unlucky", "Nothing was done.", &waker, |_| panic!("on purpose")).unwrap();

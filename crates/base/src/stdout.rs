@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, AsRawFd as _};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// The number of lines that [`printed_lines`] keeps.
+/// The number of lines that [`PRINTED`] keeps.
 const MAX_LINES: usize = 100;
 /// The maximum length of a line, in bytes; longer lines are split.
 const MAX_LINE_BYTES: u64 = 4096;
@@ -16,7 +16,7 @@ const MAX_LINE_BYTES: u64 = 4096;
 /// The standard output with which the process was started; unset before [`separate`] or [`capture`].
 static RESULTS: OnceLock<File> = OnceLock::new();
 /// The first lines that kernels and drivers have printed.
-static PRINTED: Mutex<Vec<String>> = Mutex::new(Vec::new());
+pub static PRINTED: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// Reserves the standard output for [`results`]: all else that this process prints goes to `other` from now on.
 ///
@@ -45,7 +45,7 @@ unsafe extern "C" {
 }
 
 /// Reserves the standard output as [`separate`] does. Whatever else this process prints goes to the standard error, and the first
-/// lines are kept for [`printed_lines`].
+/// lines are kept for [`PRINTED`].
 ///
 /// # Errors
 /// Returns an error if the system reports one.
@@ -74,17 +74,6 @@ fn keep(line: &[u8]) {
     if printed.len() < MAX_LINES {
         printed.push(crate::text::escaped(String::from_utf8_lossy(line).trim_end()).into_owned());
     }
-}
-
-/// Calls `read` with the first lines that were printed since [`forget_printed_lines`], at most 100, with control characters
-/// escaped.
-pub fn printed_lines<T>(read: impl FnOnce(&[String]) -> T) -> T {
-    read(&PRINTED.lock())
-}
-
-/// Forgets the lines that were printed so far, so that the next ones are kept.
-pub fn forget_printed_lines() {
-    PRINTED.lock().clear();
 }
 
 /// Returns a writer for results: the standard output with which the process was started.

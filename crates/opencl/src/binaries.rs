@@ -103,7 +103,7 @@ pub fn binary_of<'a>(contents: &'a [u8], key: &str) -> Option<&'a [u8]> {
 }
 
 /// Returns the layers of the OpenCL loader, as listed in the environment variable `OPENCL_LAYERS`; empty if it is not set.
-pub(super) fn loader_layers() -> String {
+pub fn loader_layers() -> String {
     environment::get("OPENCL_LAYERS").unwrap_or_default().to_string_lossy().into_owned()
 }
 
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_file_is_none() {
+    fn neither_a_damaged_file_nor_a_folder_that_others_may_write_to_is_used() {
         let folder = folders::test_folder("binaries-damaged");
         let file = BinaryFile::in_folder(&folder.0, key(&DeviceInfo::made_up(), "", "text", ""));
         file.put(b"binary");
@@ -216,12 +216,6 @@ mod tests {
         fs::remove_file(&file.path).unwrap();
         file.put(&[]);
         assert!(!file.path.exists(), "no binary");
-    }
-
-    #[test]
-    fn a_folder_that_others_may_write_to_is_not_used() {
-        let folder = folders::test_folder("binaries-shared");
-        let file = BinaryFile::in_folder(&folder.0, key(&DeviceInfo::made_up(), "", "text", ""));
         file.put(b"binary");
         assert!(file.get().is_some());
         fs::set_permissions(&folder.0, fs::Permissions::from_mode(0o777)).unwrap();

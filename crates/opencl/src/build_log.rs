@@ -13,7 +13,7 @@ const MAX_LINE_CHARS: usize = 400;
 /// Returns the beginning of a build log, with the source lines that its messages name. `text` is the compiled text; the source
 /// lines come from `sources`.
 pub(super) fn excerpt(log: &str, text: &str, sources: &Sources) -> String {
-    annotate(&with_file_lines(log, text), &|file| sources.text(file).ok())
+    annotate(&with_file_lines(log, text), sources)
 }
 
 /// Returns the warnings of a build log with the source lines that they name. Leaves out warnings about built-in files that were
@@ -32,7 +32,7 @@ pub(super) fn warnings(log: &str, text: &str, sources: &Sources) -> String {
             kept.push(line);
         }
     }
-    annotate(&kept.join("\n"), &|file| sources.text(file).ok())
+    annotate(&kept.join("\n"), sources)
 }
 
 /// Returns the lines of kernel files that have errors according to a build log: "error: box_filter/own.cl:4:5: …", or
@@ -109,12 +109,12 @@ fn file_at(text: &str, number: usize) -> Option<(&str, usize)> {
 
 /// Returns the first lines of a build log, with long lines shortened. Below each message that names a line of a kernel file, that
 /// source line is inserted, unless the compiler has quoted it. If there are errors, warnings are only counted.
-fn annotate(log: &str, load: &dyn Fn(&str) -> Option<String>) -> String {
+fn annotate(log: &str, sources: &Sources) -> String {
     let (lines, warnings) = errors_of(log);
     let mut out = Vec::new();
     for (i, line) in lines.iter().enumerate() {
         out.push(shorten(line));
-        if let Some((number, quoted)) = named_source_line(line, load) {
+        if let Some((number, quoted)) = named_source_line(line, sources) {
             let next = lines.get(i + 1).map_or("", |l| l.trim());
             // Some compilers quote the line after its number.
             if !next.ends_with(quoted.trim()) {
@@ -151,11 +151,11 @@ fn format_bytes(count: usize) -> String {
 }
 
 /// Returns the source line that a message such as `box_filter/01_naive.cl:12:5: error: …` names: its number and its text.
-fn named_source_line(message: &str, load: &dyn Fn(&str) -> Option<String>) -> Option<(usize, String)> {
+fn named_source_line(message: &str, sources: &Sources) -> Option<(usize, String)> {
     let built_in = EMBEDDED.iter().map(|(name, _)| *name).find(|name| message.contains(&format!("{name}:")));
     let name = built_in.or_else(|| message.split_once(':').map(|(name, _)| name.trim()))?;
     let number: usize = message.split_once(&format!("{name}:"))?.1.split(':').next()?.parse().ok()?;
-    let text = load(name)?;
+    let text = sources.text(name).ok()?;
     Some((number, text.lines().nth(number.checked_sub(1)?)?.to_owned()))
 }
 
@@ -163,25 +163,30 @@ fn named_source_line(message: &str, load: &dyn Fn(&str) -> Option<String>) -> Op
 mod tests {
     use super::*;
 
+    /// Returns sources in which this file has two lines.
+    fn sources_with(file: &str) -> Sources {
+        Sources::from_texts([(file.to_owned(), "first\nsecond\n".to_owned())].into()).unwrap()
+    }
+
     #[test]
     fn beside_errors_warnings_are_only_counted() {
-        let load = |_: &str| Some("first\nsecond\n".to_owned());
+        let sources = sources_with("common/mean.clh");
         let errors = "error: common/mean.clh:1:3: no\n  1 | first\nwarning: x.cl:2: odd\n  2 | odd\n  ^\nnote: why\n\
                       error: x.cl:9:1: no\nwarning: a\nDevice d failed to build the program";
         assert_eq!(
-            annotate(errors, &load),
+            annotate(errors, &sources),
             "error: common/mean.clh:1:3: no\n  1 | first\nerror: x.cl:9:1: no\nDevice d failed to build the program\n\
              … and 2 warnings"
         );
         // A log that has only warnings keeps them.
-        assert_eq!(annotate("warning: odd\n  2 | odd", &load), "warning: odd\n  2 | odd");
-        assert!(annotate("x: error: no\nx: warning: odd", &load).ends_with("… and a warning"));
+        assert_eq!(annotate("warning: odd\n  2 | odd", &sources), "warning: odd\n  2 | odd");
+        assert!(annotate("x: error: no\nx: warning: odd", &sources).ends_with("… and a warning"));
     }
 
     #[test]
     fn warnings_are_those_about_edited_files() {
         let flat = "box_filter/03_flat.cl";
-        let sources = Sources::from_texts([(flat.to_owned(), "first\nsecond\n".to_owned())].into()).unwrap();
+        let sources = sources_with(flat);
         let log = "warning: common/mean.clh:17:30 <a.h:842:28>: the ABI changes\n  17 | int16 mean16\n\
                    box_filter/03_flat.cl:2:5: warning: unused variable\nwarning: odd option\n2 warnings generated.";
         assert_eq!(
@@ -202,20 +207,20 @@ mod tests {
 
     #[test]
     fn a_log_quotes_its_lines_and_is_cut() {
-        let load = |_: &str| Some("first\nsecond\n".to_owned());
-        let text = annotate("common/mean.clh:2:1: error: no", &load);
+        let sources = sources_with("common/mean.clh");
+        let text = annotate("common/mean.clh:2:1: error: no", &sources);
         assert_eq!(text, "common/mean.clh:2:1: error: no\n  2 | second");
-        let text = annotate("common/mean.clh:2:1: error: no\n  second\n  ^", &load);
+        let text = annotate("common/mean.clh:2:1: error: no\n  second\n  ^", &sources);
         assert_eq!(text, "common/mean.clh:2:1: error: no\n  second\n  ^");
         let long = vec!["noise"; 500].join("\n");
-        assert_eq!(annotate(&long, &load).lines().count(), MAX_LOG_LINES + 1);
-        assert!(annotate(&long, &load).ends_with("… and 476 more lines, 2999 bytes in all"));
+        assert_eq!(annotate(&long, &sources).lines().count(), MAX_LOG_LINES + 1);
+        assert!(annotate(&long, &sources).ends_with("… and 476 more lines, 2999 bytes in all"));
         // A line may be as long as thousands of others.
         let endless = "äöü".repeat(1_000_000);
-        let text = annotate(&endless, &load);
+        let text = annotate(&endless, &sources);
         assert!(text.len() < 2 * MAX_LINE_CHARS + 40 && text.ends_with("… and 6.0 MB more"), "{text}");
         let wide = vec![endless.as_str(); 30].join("\n");
-        assert!(annotate(&wide, &load).len() < MAX_LOG_LINES * (2 * MAX_LINE_CHARS + 40) + 60);
+        assert!(annotate(&wide, &sources).len() < MAX_LOG_LINES * (2 * MAX_LINE_CHARS + 40) + 60);
     }
 
     /// Messages of Oclgrind count the lines of the whole text, includes among them; the quoted log names the lines of the files

@@ -190,7 +190,7 @@ extern "C" fn on_signal(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut
 
 /// Runs when the process exits: reports that a driver or a kernel has called `exit()`, unless clreel itself exits.
 extern "C" fn on_exit() {
-    if !exit::is_reported() {
+    if !exit::IS_REPORTED.load(Ordering::Relaxed) {
         report(b"called exit()");
     }
 }

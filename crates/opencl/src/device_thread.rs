@@ -56,19 +56,10 @@ impl DeviceThread {
         true
     }
 
-    /// Queues `work` for the thread; `what` describes the work in messages, as in "a frame is filtered".
-    pub fn run(&self, what: &'static str, work: impl FnOnce() + Send + 'static) {
-        self.queue(Some(what), Box::new(work));
-    }
-
-    /// Queues work that waits for messages, and that itself registers its driver calls with [`watch`].
-    pub fn serve(&self, work: impl FnOnce() + Send + 'static) {
-        self.queue(None, Box::new(work));
-    }
-
-    /// Queues `work` for the thread. If `what` is `None`, the work registers its driver calls itself.
-    fn queue(&self, what: Option<&'static str>, work: Work) {
-        if let Err(refused) = self.work.send((what, work)) {
+    /// Queues `work` for the thread; `what` describes the work in messages, as in "a frame is filtered". If it is `None`, the
+    /// work registers its driver calls itself with [`watch`], as work does that waits for messages.
+    pub fn run(&self, what: impl Into<Option<&'static str>>, work: impl FnOnce() + Send + 'static) {
+        if let Err(refused) = self.work.send((what.into(), Box::new(work))) {
             // The thread has panicked. Dropping the work could call the driver on this thread.
             std::mem::forget(refused);
         }

@@ -22,18 +22,18 @@ pub fn is_complete(event: &Event, what: &str) -> Result<bool> {
         // SAFETY: the event is alive, and there is room for `size` bytes.
         unsafe { ffi::clGetEventInfo(event.raw(), what, size, to, ptr::null_mut()) }
     });
-    let status = status.and_then(|status| if status < 0 { Err(Status(status)) } else { Ok(status) });
-    let complete = status.map(|status| status == ffi::CL_COMPLETE);
-    if complete.is_ok_and(|complete| complete) {
-        crash::kernel_ran();
-    }
-    complete.map_err(|e| {
-        Error::new(
+    match status {
+        Ok(ffi::CL_COMPLETE) => {
+            crash::kernel_ran();
+            Ok(true)
+        }
+        Ok(0..) => Ok(false),
+        Ok(code) | Err(Status(code)) => Err(Error::new(
             what,
-            format!("The OpenCL driver reports {} for a command of this frame.", status_name(e.0)),
+            format!("The OpenCL driver reports {} for a command of this frame.", status_name(code)),
             "Choose another variant or device; 0 shows the movie unfiltered.",
-        )
-    })
+        )),
+    }
 }
 
 /// Calls `waker` once when `event` is complete or has failed. It is no error if the driver does not support callbacks, since

@@ -89,7 +89,7 @@ fn check(
     worker.reporter.report(Progress::Cases(cases.clone()));
     let cases = cases.into_iter().map(|case| (case, 0)).collect();
     let ask = TestOptions { cases, widths: Widths::ALL, depth: Depth::Quick, seed: SEED, limit };
-    let stop = worker.reporter.canceller();
+    let stop = worker.reporter.cancel.clone();
     let reporter = Mutex::new(worker.reporter);
     let watch = |case, state| {
         let _is_received = reporter.lock().report(Progress::Case(case, state));

@@ -271,7 +271,7 @@ impl Versions {
             kept.times.retain(|(of, _)| Subject::Variant(of.variant) != subject);
             self.running.insert(subject, number);
             // Lines that kernels have printed until now came from the previous version.
-            stdout::forget_printed_lines();
+            stdout::PRINTED.lock().clear();
         }
         // Results of older versions are not reported.
         (number == self.current).then_some((subject, validation))

@@ -217,7 +217,7 @@ fn identity(device: &DeviceReport) -> [&str; 3] {
 fn start_bench(arguments: &[OsString]) -> std::io::Result<Sandbox> {
     let (mut command, folder) = drivers::sandboxed("bench")?;
     // The drivers have responded before, so a longer timeout is safe: at low priority, a busy machine only takes longer.
-    let limit = (TIMEOUT_FACTOR * drivers::test_limit().time()).min(Duration::from_secs(3600));
+    let limit = (TIMEOUT_FACTOR * drivers::test_limit().time).min(Duration::from_secs(3600));
     command.args(arguments).env("CLREEL_DRIVER_TIMEOUT", limit.as_secs_f64().to_string());
     for skipped in drivers::skipped() {
         command.args(["--skip-platform", skipped]);

@@ -56,7 +56,7 @@ use kernels::LiveKernels;
 use lab::LabMeasurement;
 use movies::Movies;
 use notices::{Notices, Repaints};
-use opencl::cl::Selection;
+use opencl::cl::Device;
 use opencl::event::Waker;
 use opencl::sandbox::builds;
 use opengl::renderer::{max_texture_size, too_large};
@@ -142,7 +142,7 @@ pub(crate) struct Setup {
     /// The decoder of the first movie; `None` if the playlist is still opening it.
     pub decoder: Option<Decoder>,
     /// The device that the command line selects; `None` if it selects none.
-    pub device: Option<Selection>,
+    pub device: Option<(Device, Option<Error>)>,
     /// The sender of events to the window's event loop, for the requests of screen readers.
     pub proxy: EventLoopProxy<Wake>,
 }
@@ -189,8 +189,7 @@ impl<'a> Player<'a> {
         let Setup { playlist, decoder, device, proxy } = setup;
         let movie = || decoder.as_ref().map_or(DEFAULT_SIZE, |decoder| displayed_size(decoder.info()));
         let size = WindowSize::new(event_loop, scene::size(args.scene).unwrap_or_else(movie), (0, 0));
-        let (device, remark) =
-            device.map_or((None, None), |Selection { device, remark }| (Some(device), remark));
+        let (device, remark) = device.map_or((None, None), |(device, remark)| (Some(device), remark));
         // A job reads the settings while the window is opened.
         let mut store = Store::start(settings::file(), waker);
         let (attributes, interface) = (size.attributes(), Interface::preferred(args.gl));
@@ -264,7 +263,7 @@ impl<'a> Player<'a> {
             races: RaceCheck::default(),
             sound: SoundControl::start(&mut cx, waker),
             visibility: Visibility::default(),
-            cpu: CpuLoad::new(),
+            cpu: CpuLoad::default(),
             modifiers: ModifiersState::empty(),
             presented: 0,
             quit: false,

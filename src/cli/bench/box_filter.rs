@@ -89,8 +89,8 @@ pub(crate) fn run(args: &BenchArgs) -> Result<u8> {
         if !session.should_continue() {
             break;
         }
-        let name = device.as_ref().map(|device| device.info.name.as_str());
-        let _watched = name.map(|name| watch::on_device(name, "the variants are checked"));
+        let _watched =
+            device.as_ref().map(|device| watch::on_device(&device.info.name, "the variants are checked"));
         let mut client = Client::new(&mut original, size);
         let ladder = BoxFilter::on_movie(&clip.frames, size, &mut client);
         session.time(&ladder, (index, device.as_ref()), (&variants, &cases));

@@ -9,6 +9,7 @@ use std::path::Path;
 use super::RUN_SUBCOMMAND;
 use super::oclgrind::{self, checker, messages};
 use base::error::{Error, Result};
+use base::numbers::counted;
 use box_filter::{BuiltVariant, Extent, Scratch, VariantId};
 use opencl::cl::ClContext;
 use opencl::memory::{Picture, Storage};
@@ -94,8 +95,8 @@ fn describe(accesses: &[Access]) -> Vec<String> {
         let of_kernel = || accesses.iter().filter(move |access| access.kernel == kernel);
         let active: BTreeSet<(u32, u32)> = of_kernel().map(|access| access.item).collect();
         if active.len() * FEW_ACTIVE < pixels {
-            let (count, plural) = (active.len(), if active.len() == 1 { "" } else { "s" });
-            sentences.push(format!("{kernel}: {count} work-item{plural} for {pixels} pixels."));
+            let count = counted(active.len() as u64, "work-item");
+            sentences.push(format!("{kernel}: {count} for {pixels} pixels."));
         }
         for is_read in [true, false] {
             // The first access of each work-item in each line.

@@ -59,24 +59,6 @@ impl Card {
             turned: [0.4, 0.5],
         }
     }
-
-    /// Plays the test card from its beginning, in the current size.
-    fn play(&mut self, frames: &mut FrameLoop) -> Result<()> {
-        let (width, height) = SIZES[self.size];
-        let (waker, lines) = (frames.filters.workers.waker.clone(), self.lines.clone());
-        let mut painter = None;
-        let paint = move |number: u64, canvas: &mut Canvas| {
-            let lines = lines.lock().clone();
-            let painter = painter.get_or_insert_with(|| Painter::new(width, height));
-            painter.paint(number, &lines, canvas);
-            mark_tick(number, canvas);
-        };
-        let decoder =
-            Decoder::from_painter(Canvas::new(width, height), FRAME_RATE, Box::new(move || waker()), paint)?;
-        self.facts = MovieSummary::new(Path::new("test card"), decoder.info());
-        frames.play(ParkedMovie::new(decoder));
-        Ok(())
-    }
 }
 
 /// Returns the test card's frame at the time `at_s` in seconds, with these lines of text. The frame does not contain the cube,
@@ -132,7 +114,20 @@ impl Scene for Card {
 
     /// Plays the test card.
     fn enter(&mut self, frames: &mut FrameLoop) -> Result<()> {
-        self.play(frames)
+        let (width, height) = SIZES[self.size];
+        let (waker, lines) = (frames.filters.workers.waker.clone(), self.lines.clone());
+        let mut painter = None;
+        let paint = move |number: u64, canvas: &mut Canvas| {
+            let lines = lines.lock().clone();
+            let painter = painter.get_or_insert_with(|| Painter::new(width, height));
+            painter.paint(number, &lines, canvas);
+            mark_tick(number, canvas);
+        };
+        let decoder =
+            Decoder::from_painter(Canvas::new(width, height), FRAME_RATE, Box::new(move || waker()), paint)?;
+        self.facts = MovieSummary::new(Path::new("test card"), decoder.info());
+        frames.play(ParkedMovie::new(decoder));
+        Ok(())
     }
 
     /// Stops playing the test card.
@@ -182,7 +177,7 @@ impl Scene for Card {
                 let size = self.size.saturating_add_signed(step).min(SIZES.len() - 1);
                 if size != self.size {
                     self.size = size;
-                    self.play(frames)?;
+                    self.enter(frames)?;
                 }
                 let (width, height) = SIZES[size];
                 Ok(Some(format!("The test card has {width}\u{d7}{height} pixels")))

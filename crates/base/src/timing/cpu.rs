@@ -31,9 +31,8 @@ pub struct CpuLoad {
     reading: CpuReading,
 }
 
-impl CpuLoad {
-    /// Creates a meter of the CPU load; its first values are available after half a second.
-    pub fn new() -> Self {
+impl Default for CpuLoad {
+    fn default() -> Self {
         Self {
             system: System::new(),
             pid: sysinfo::get_current_pid().ok(),
@@ -42,7 +41,9 @@ impl CpuLoad {
             reading: CpuReading::default(),
         }
     }
+}
 
+impl CpuLoad {
     /// Returns the load over the last half second or more. Cheap enough for every repaint, since it reads the system at
     /// most twice a second.
     pub fn sample(&mut self) -> CpuReading {
@@ -66,12 +67,6 @@ impl CpuLoad {
                 self.pid.and_then(|pid| self.system.process(pid)).map(|process| process.cpu_usage());
         }
         self.reading
-    }
-}
-
-impl Default for CpuLoad {
-    fn default() -> Self {
-        Self::new()
     }
 }
 
@@ -171,7 +166,7 @@ mod tests {
 
     #[test]
     fn the_load_of_a_busy_process_is_measured() {
-        let mut load = CpuLoad::new();
+        let mut load = CpuLoad::default();
         assert_eq!(load.sample().process, None, "one reading has no load");
         let mut work = 0u64;
         let mut reading = load.sample();

@@ -161,7 +161,15 @@ static STATE: Mutex<Option<State>> = Mutex::new(None);
 
 /// Starts recording with a limit of `limit` events; if it has been started before, only the limit changes.
 pub fn start(limit: usize) {
-    STATE.lock().get_or_insert_with(State::new).limit = limit.max(BLOCK_EVENTS);
+    let new = || State {
+        began: (Instant::now(), SystemTime::now()),
+        limit,
+        full: VecDeque::new(),
+        newest: Vec::new(),
+        forgotten: 0,
+        first_whole_frame: 0,
+    };
+    STATE.lock().get_or_insert_with(new).limit = limit.max(BLOCK_EVENTS);
     IS_ON.store(true, Ordering::Release);
 }
 
@@ -194,18 +202,6 @@ pub fn copy() -> Option<Recording> {
 }
 
 impl State {
-    /// Returns empty contents that begin now.
-    fn new() -> Self {
-        Self {
-            began: (Instant::now(), SystemTime::now()),
-            limit: BLOCK_EVENTS,
-            full: VecDeque::new(),
-            newest: Vec::new(),
-            forgotten: 0,
-            first_whole_frame: 0,
-        }
-    }
-
     /// Adds an event. When the newest block is full, the oldest blocks beyond the limit are dropped.
     fn push(&mut self, event: Event) {
         if self.newest.len() >= BLOCK_EVENTS {

@@ -19,14 +19,9 @@ const LANES: usize = 16;
 pub(super) fn of(values: &[f64]) -> Option<usize> {
     let merged = values.len().div_ceil(MAX_VALUES).max(1);
     let mean = |chunk: &[f64]| chunk.iter().sum::<f64>() / chunk.len() as f64;
-    let mut means: Vec<f64> = values.chunks_exact(merged).map(mean).collect();
-    let all = mean(&means);
-    means.iter_mut().for_each(|value| *value -= all);
-    of_centred(&means).map(|period| period * merged)
-}
-
-/// Returns the period of a series whose mean is 0.
-fn of_centred(values: &[f64]) -> Option<usize> {
+    let mut values: Vec<f64> = values.chunks_exact(merged).map(mean).collect();
+    let all = mean(&values);
+    values.iter_mut().for_each(|value| *value -= all);
     let n = values.len();
     let longest = n / 2;
     let scale = values.iter().fold(0.0f64, |most, value| most.max(value.abs()));
@@ -60,6 +55,7 @@ fn of_centred(values: &[f64]) -> Option<usize> {
     let begin = (first..=longest).find(|lag| alike(*lag) >= enough)?;
     (begin..=longest.min(begin + begin / 4))
         .max_by(|a, b| f64::total_cmp(&alike(*a), &alike(*b)).then(b.cmp(a)))
+        .map(|period| period * merged)
 }
 
 /// Returns the sum of the products of two slices of the same length.

@@ -87,16 +87,7 @@ impl Ratio {
             }
         }
     }
-}
 
-/// Formats the ratio and its interval with the digits that the interval allows, as in "1.32×, 1.27 to 1.36".
-impl fmt::Display for Ratio {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}×, {}", self.factor_text(), self.interval_text())
-    }
-}
-
-impl Ratio {
     /// Returns the number of decimal places that the interval allows: 1.3 to 1.4 allows one, 1.32 to 1.34 two. At most three digits
     /// are shown, and close to 1 four, so that small differences can be seen.
     fn decimals(&self) -> usize {
@@ -118,6 +109,13 @@ impl Ratio {
     fn interval_text(&self) -> String {
         let decimals = self.decimals();
         format!("{:.decimals$} to {:.decimals$}", self.low, self.high)
+    }
+}
+
+/// Formats the ratio and its interval with the digits that the interval allows, as in "1.32×, 1.27 to 1.36".
+impl fmt::Display for Ratio {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}×, {}", self.factor_text(), self.interval_text())
     }
 }
 

@@ -324,7 +324,7 @@ impl ThreadWorker {
         let (sender, events) = channel();
         let busy_since = Arc::new(Mutex::new(None));
         let (completed, busy) = (commands.clone(), busy_since.clone());
-        thread.serve(move || {
+        thread.run(None, move || {
             // A command of the device has completed, so the frames are polled. The receiver is gone if the worker is.
             let poll = move || drop(completed.send(("a frame is filtered", Box::new(|_: &mut _| ()))));
             let mut core = WorkerCore::new(engine(Arc::new(poll)));

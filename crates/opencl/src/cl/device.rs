@@ -4,11 +4,12 @@ use std::ffi::c_void;
 use std::ptr;
 
 use base::device::{DeviceInfo, DeviceKind, UNNAMED};
+use num_traits::PrimInt;
 use ocl::ffi;
 use parking_lot::Mutex;
 
 use super::address;
-use super::handle::{Id, Number, number, text_of};
+use super::handle::{Id, number, text_of};
 use super::status::{Answer, Status};
 use crate::drivers::{self, Driver, Verdict};
 use crate::watch;
@@ -28,7 +29,7 @@ pub struct Device {
 impl Device {
     /// Queries a numeric property (`CL_DEVICE_…`); `T` must have the size that OpenCL specifies. `None` if the driver does not
     /// report it.
-    pub fn number<T: Number>(&self, what: ffi::cl_device_info) -> Option<T> {
+    pub fn number<T: PrimInt>(&self, what: ffi::cl_device_info) -> Option<T> {
         number(self.id, what)
     }
 
@@ -40,37 +41,28 @@ impl Device {
     }
 }
 
-/// The devices that the drivers offer, and the reasons why others cannot be used.
-#[derive(Debug, Default)]
-pub struct Listing {
-    /// The devices that can be used.
-    pub devices: Vec<Device>,
-    /// A sentence for each device that cannot be used, with the reason.
-    pub unusable: Vec<String>,
-}
-
 /// Returns all OpenCL devices of the machine that are available and have a compiler, platform by platform. The list is empty if
 /// no driver is installed; the call then neither panics nor waits. After [`drivers::test_before_loading`], only drivers that
 /// passed their test are loaded, and the first call waits for the tests.
 pub fn list_devices() -> Vec<Device> {
-    list().devices
+    list().0
 }
 
 /// Lists the usable devices as [`list_devices`] does, and the reasons why other devices cannot be used.
-pub fn list() -> Listing {
+pub fn list() -> (Vec<Device>, Vec<String>) {
     // The loader of drivers (ICD loader) is not thread-safe during its first call.
     /// Allows one thread at a time to list devices.
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _guard = ONE_AT_A_TIME.lock();
     if !drivers::may_load() {
-        return Listing::default();
+        return (Vec::new(), Vec::new());
     }
     let _watched = watch::on_device("", "the devices are listed");
     let platforms = ids(|room, ids, count| {
         // SAFETY: there is room for so many platforms, or for their number alone.
         unsafe { ffi::clGetPlatformIDs(room, ids, count) }
     });
-    drivers::remove_folder();
+    *drivers::FOLDER.lock() = None;
     let (mut devices, mut unusable) = (Vec::new(), Vec::new());
     for platform in platforms.unwrap_or_default() {
         let name = text_of(|size, to, length| {
@@ -102,7 +94,7 @@ pub fn list() -> Listing {
             device.info.name = format!("{} ({address})", device.info.name);
         }
     }
-    Listing { devices, unusable }
+    (devices, unusable)
 }
 
 /// Returns the handles that a function `clGet…IDs` lists. `ask` calls that function with a capacity, the address of an array with

@@ -8,6 +8,7 @@ use std::ffi::c_void;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
+use num_traits::PrimInt;
 use ocl::ffi::{CL_OUT_OF_HOST_MEMORY, CL_OUT_OF_RESOURCES, cl_device_info, cl_int, clGetDeviceInfo};
 
 use super::status::{Answer, Status};
@@ -112,22 +113,14 @@ fn trim(text: &str) -> &str {
     text.trim_matches(|c: char| c == '\0' || c.is_whitespace())
 }
 
-/// A numeric type of properties that drivers report, such as `u32`.
-pub trait Number: Copy + Default {}
-
-impl Number for i32 {}
-impl Number for u32 {}
-impl Number for u64 {}
-impl Number for usize {}
-
 /// Queries a property that is one number. `ask` calls a function `clGet…Info` with the size and the address of the number.
-pub(crate) fn number_of<T: Number>(ask: impl FnOnce(usize, *mut c_void) -> cl_int) -> Answer<T> {
-    let mut number = T::default();
+pub(crate) fn number_of<T: PrimInt>(ask: impl FnOnce(usize, *mut c_void) -> cl_int) -> Answer<T> {
+    let mut number = T::zero();
     Status::check(ask(size_of::<T>(), ptr::from_mut(&mut number).cast())).map(|()| number)
 }
 
 /// Queries a numeric property of a device; `None` if the driver does not report it.
-pub(super) fn number<T: Number>(id: Id, what: cl_device_info) -> Option<T> {
+pub(super) fn number<T: PrimInt>(id: Id, what: cl_device_info) -> Option<T> {
     let answer = number_of(|size, to| {
         // SAFETY: the device is one that the driver has named, and there is room for `size` bytes.
         unsafe { clGetDeviceInfo(id.raw(), what, size, to, ptr::null_mut()) }
@@ -174,10 +167,6 @@ mod tests {
             std::thread::spawn(move || drop(third)).join().unwrap();
             assert_eq!(released(), 1);
         }
-    }
-
-    #[test]
-    fn what_was_not_made_is_not_released() {
         let object = Object { released: AtomicI32::new(0), answer: 0 };
         assert_eq!(handle(&object, -1092).unwrap_err(), Status(-1092));
         assert_eq!(object.released.load(Ordering::Relaxed), 0);

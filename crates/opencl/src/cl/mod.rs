@@ -27,7 +27,7 @@ use base::error::{Error, ErrorKind, Result};
 pub(crate) use buffer::MemFlags;
 pub use buffer::{Buffer, Mem, enqueue_unmap};
 pub use clock::{Calibration, Clock};
-pub use device::{Device, Listing, list, list_devices, no_device};
+pub use device::{Device, list, list_devices, no_device};
 pub use handle::Id;
 pub(super) use handle::{Handle, number_of, text_of};
 pub use image::{Channel, Image};
@@ -37,7 +37,7 @@ pub(super) use program::Refused;
 pub use program::{CompiledProgram, Program};
 pub(super) use queue::WaitList;
 pub use queue::{Context, Event, Queue};
-pub use select::{Selection, select, select_device};
+pub use select::{select, select_device};
 pub use status::{Answer, Status, failed, is_device_failure, reason, status_name};
 
 /// A device with its context, one in-order queue that profiles its commands, and the [`Sources`] that programs are compiled

@@ -9,15 +9,6 @@ use base::stderr::print_message;
 /// The smallest number that does not select a device by its index, since it may be a part of a name, as in "RTX 4090".
 const INDEX_LIMIT: usize = 100;
 
-/// A selected device, with a warning if other devices match as well.
-#[derive(Debug, Clone)]
-pub struct Selection {
-    /// The selected device.
-    pub device: Device,
-    /// A warning if the selection matches other devices as well; `None` if it is unambiguous.
-    pub remark: Option<Error>,
-}
-
 /// Chooses a device by `sel`: an index in the list of [`list_devices`](super::list_devices), `cpu`, `gpu`, or a part of a name,
 /// in upper or lower case. `sel` is compared first with the names of platforms, then with the names of devices, then with the
 /// file names of drivers, as `--skip-platform` does. If several devices match, the first is chosen, with a warning on stderr.
@@ -26,7 +17,7 @@ pub struct Selection {
 /// # Errors
 /// Returns an error if the list is empty, or nothing matches `sel`.
 pub fn select_device(devices: &[Device], sel: Option<&str>) -> Result<Device> {
-    let Selection { device, remark } = select(devices, sel)?;
+    let (device, remark) = select(devices, sel)?;
     if let Some(remark) = remark {
         print_message(&remark);
     }
@@ -37,11 +28,11 @@ pub fn select_device(devices: &[Device], sel: Option<&str>) -> Result<Device> {
 ///
 /// # Errors
 /// Returns an error as [`select_device`] does.
-pub fn select(devices: &[Device], sel: Option<&str>) -> Result<Selection> {
+pub fn select(devices: &[Device], sel: Option<&str>) -> Result<(Device, Option<Error>)> {
     let Some(first) = devices.first() else { return Err(no_device()) };
     let Some(sel) = sel else {
         let card = devices.iter().find(|device| device.info.kind == DeviceKind::Gpu);
-        return Ok(Selection { device: card.unwrap_or(first).clone(), remark: None });
+        return Ok((card.unwrap_or(first).clone(), None));
     };
     let infos: Vec<&DeviceInfo> = devices.iter().map(|device| &device.info).collect();
     let found = matching_positions(&infos, sel, drivers::is_registered_as);
@@ -63,8 +54,7 @@ pub fn select(devices: &[Device], sel: Option<&str>) -> Result<Selection> {
                     "Choose another one by its index, as in `--device 1`.",
                 )
             };
-            let remark = (!others.is_empty()).then(remark);
-            Ok(Selection { device: devices[*taken].clone(), remark })
+            Ok((devices[*taken].clone(), (!others.is_empty()).then(remark)))
         }
     }
 }

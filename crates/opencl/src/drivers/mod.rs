@@ -123,7 +123,7 @@ static DRIVER_GUARD: OnceLock<DriverGuard> = OnceLock::new();
 /// The results of the tests, once they have run.
 static VERDICTS: OnceLock<Vec<Driver>> = OnceLock::new();
 /// The folder with links to the drivers that passed their test; it exists until the loader has read it.
-static FOLDER: Mutex<Option<Folder>> = Mutex::new(None);
+pub(super) static FOLDER: Mutex<Option<Folder>> = Mutex::new(None);
 
 /// Makes clreel test drivers in child processes before it loads them. `skip` are parts of names of platforms or driver files,
 /// in upper or lower case; drivers that match are left out. Call it before any thread is started and before the first OpenCL
@@ -203,11 +203,6 @@ pub fn sandboxed(subcommand: &str) -> io::Result<(Command, Option<Folder>)> {
         guard.folder_of_passed(&format!("{subcommand}-{}", FOLDER_COUNT.fetch_add(1, Ordering::Relaxed)))?;
     command.env("OCL_ICD_VENDORS", &folder.0);
     Ok((command, Some(folder)))
-}
-
-/// Removes the folder with links to the tested drivers. Call it once the loader has loaded these drivers.
-pub(super) fn remove_folder() {
-    *FOLDER.lock() = None;
 }
 
 /// Returns the parts of names by which the user excludes drivers, in lower case.

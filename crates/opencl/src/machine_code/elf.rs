@@ -58,15 +58,10 @@ fn length(elf: &[u8]) -> Option<usize> {
     (end > 64 && end <= elf.len()).then_some(end)
 }
 
-/// Returns true if a library has code for AMD's GPUs.
-fn is_amd(library: &[u8]) -> bool {
-    const MACHINE_AMDGPU: &[u8] = &224_u16.to_le_bytes();
-    library.get(18..20) == Some(MACHINE_AMDGPU)
-}
-
 /// Disassembles the libraries with an installed disassembler.
 pub(super) fn machine_code(libraries: &[&[u8]]) -> Result<MachineCode> {
-    let is_amd = libraries.iter().copied().any(is_amd);
+    const MACHINE_AMDGPU: &[u8] = &224_u16.to_le_bytes();
+    let is_amd = libraries.iter().any(|library| library.get(18..20) == Some(MACHINE_AMDGPU));
     let disassembler = if is_amd { disassembler::LLVM_OBJDUMP } else { disassembler::OBJDUMP };
     let (name, outputs) = disassembler.disassemble(libraries)?;
     let (mut text, mut counts) = (String::new(), Counts::default());

@@ -48,7 +48,8 @@ const MAX_STDERR_BYTES: usize = 64 << 10;
 /// longer. A limit that the user did not set is longer on a busy machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limit {
-    time: Duration,
+    /// The time as asked for or predicted, without regard to the load of the machine.
+    pub time: Duration,
     is_asked: bool,
 }
 
@@ -70,11 +71,6 @@ impl Limit {
     #[must_use]
     pub fn max(self, other: Self) -> Self {
         if self.time < other.time { other } else { self }
-    }
-
-    /// Returns the limit on a machine without other load.
-    pub fn time(self) -> Duration {
-        self.time
     }
 }
 
@@ -458,15 +454,11 @@ mod tests {
     }
 
     #[test]
-    fn messages_go_there_and_come_back_among_other_lines() {
+    fn messages_come_back_among_other_lines_and_endings_have_signal_code_and_last_lines() {
         let mut sandbox = shell("read n; echo hello; echo \"[$n\"; echo \"$n\"; read n");
         assert!(sandbox.receive::<u32>(Duration::from_millis(1)).unwrap().is_none());
         sandbox.send(&7);
         assert!(matches!(sandbox.receive::<u32>(LONG), Ok(Some((7, _)))));
-    }
-
-    #[test]
-    fn endings_have_signal_code_and_last_lines() {
         assert_eq!(cause("echo one >&2; echo two >&2; exit 3"), (Cause::Exit(3), "one\ntwo\n".to_owned()));
         assert_eq!(cause("kill -SEGV $$").0, Cause::Signal(libc::SIGSEGV));
         // The process that the child starts holds the pipes, and does not end by itself.
@@ -489,7 +481,7 @@ mod tests {
         let ending = shell("echo why >&2; sleep 600 & sleep 600")
             .answer::<u32>(&mut began.clone(), limit)
             .unwrap_err();
-        assert_eq!(ending.cause, Cause::Timeout(limit.time()));
+        assert_eq!(ending.cause, Cause::Timeout(limit.time));
         assert_eq!(ending.stderr, "why\n", "nothing holds the pipe");
         let over = |passed| (passed > Duration::from_millis(300)).then_some(passed);
         let (printed, ending) = shell("echo; echo some; sleep 600 & sleep 600").output(6, over);
@@ -527,9 +519,9 @@ mod tests {
     #[test]
     fn limits_are_asked_for_or_ten_times_the_prediction() {
         let seconds = Duration::from_secs;
-        assert_eq!(Limit::new(None, Duration::ZERO).time(), seconds(10));
-        assert_eq!(Limit::new(None, seconds(9)).time(), seconds(90));
-        assert_eq!(Limit::new(None, PREPARATION).time(), seconds(60));
+        assert_eq!(Limit::new(None, Duration::ZERO).time, seconds(10));
+        assert_eq!(Limit::new(None, seconds(9)).time, seconds(90));
+        assert_eq!(Limit::new(None, PREPARATION).time, seconds(60));
         let asked = Limit::new(Some(seconds(30)), seconds(9));
         assert_eq!(
             (asked.exceeded_by(seconds(30)), asked.exceeded_by(seconds(31))),
@@ -540,6 +532,6 @@ mod tests {
             Limit::new(None, Duration::ZERO).exceeded_by(seconds(61)).is_some(),
             "on a machine of any load"
         );
-        assert_eq!(asked.max(Limit::new(None, PREPARATION)).time(), seconds(60));
+        assert_eq!(asked.max(Limit::new(None, PREPARATION)).time, seconds(60));
     }
 }

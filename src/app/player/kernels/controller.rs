@@ -119,11 +119,11 @@ impl LiveKernels {
     /// kernels panel. Must be called in each turn of the event loop.
     pub(crate) fn update(&mut self, devices: &mut Devices, cx: &mut PlayerContext) {
         let mut is_new = self.poll_folder(cx);
-        base::stdout::printed_lines(|lines| {
-            if self.versions.shown.printed != lines {
-                self.versions.shown.printed = lines.to_vec();
-            }
-        });
+        let lines = base::stdout::PRINTED.lock();
+        if self.versions.shown.printed != *lines {
+            self.versions.shown.printed.clone_from(&lines);
+        }
+        drop(lines);
         is_new |= self.storage.update(&mut self.versions, cx);
         if let Some(read) = Job::take_result(&mut self.reading, Duration::ZERO) {
             is_new = true;
