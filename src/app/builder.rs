@@ -375,11 +375,7 @@ mod tests {
         assert_eq!(all.sources(Subject::Conversion, &refused), first);
         all.built_from.insert(Subject::Conversion, good.clone());
         assert_eq!(all.sources(Subject::Conversion, &refused), good);
-    }
-
-    #[test]
-    fn before_there_was_a_folder_that_was_what_is_built_in_unless_one_was_named() {
-        let refused = texts("late");
+        // Before there was a folder, the built-in kernels ran, unless a folder was named.
         let mut copied = KernelTexts::begin(Sources::default());
         assert!(!copied.appeared_late());
         assert_eq!(copied.sources(flat_subject(), &refused), Sources::default());

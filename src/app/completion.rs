@@ -4,6 +4,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use super::playlist::typed_path;
 use base::jobs::{Job, Reporter, Waker};
 use video::address::path_of;
 
@@ -35,18 +36,8 @@ fn complete(typed: String, home: Option<&Path>, is_cancelled: impl Fn() -> bool)
     }
     // A `file://` URL is completed as its path.
     let meant = path_of(OsStr::new(&typed)).into_os_string().into_string().unwrap_or_else(|_| typed.clone());
-    let (folder, begin) = meant.rsplit_once('/').map_or(("", meant.as_str()), |(folder, begin)| {
-        // The root folder's name is a slash.
-        (if folder.is_empty() { "/" } else { folder }, begin)
-    });
-    let path = match (folder.trim_start(), home) {
-        ("", _) => PathBuf::from("."),
-        ("~", Some(home)) => home.to_owned(),
-        (folder, home) => match (folder.strip_prefix("~/"), home) {
-            (Some(rest), Some(home)) => home.join(rest),
-            _ => folder.into(),
-        },
-    };
+    let (folder, begin) = meant.split_at(meant.rfind('/').map_or(0, |slash| slash + 1));
+    let path = if folder.is_empty() { PathBuf::from(".") } else { typed_path(folder, home) };
     let mut names: Vec<String> = std::fs::read_dir(&path)
         .into_iter()
         .flatten()

@@ -112,13 +112,7 @@ mod tests {
     fn arrows_and_remote_controls_go_on_in_the_talk() {
         let action = |name, is_shifted, talks| {
             let modifiers = if is_shifted { ModifiersState::SHIFT } else { ModifiersState::empty() };
-            let key = PressedKey {
-                physical: PhysicalKey::Code(KeyCode::F24),
-                logical: Key::Named(name),
-                plain: Key::Named(name),
-                is_shifted,
-            };
-            action_of(&key, modifiers, talks)
+            action_of(&key(KeyCode::F24, Key::Named(name), "", is_shifted), modifiers, talks)
         };
         for (name, places) in [
             (NamedKey::ArrowRight, 1),

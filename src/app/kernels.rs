@@ -175,17 +175,6 @@ struct Folder<'a> {
 }
 
 impl Folder<'_> {
-    /// Watches these folders from now on, and no others.
-    fn watch_places(&mut self, places: Places) -> notify::Result<()> {
-        if self.notifications.is_some() && places == self.places {
-            return Ok(());
-        }
-        // The watcher is dropped before the next one is created, since the system may allow only one.
-        (self.notifications, self.places) = (None, places);
-        self.notifications = Some((self.watcher)(self.sender.clone(), &self.places)?);
-        Ok(())
-    }
-
     /// Returns for how long to wait for further events after this event, before the folder is read; `None` if the event cannot
     /// change a kernel.
     fn wait_after(&self, event: &Event) -> Option<Duration> {
@@ -241,20 +230,30 @@ impl Folder<'_> {
             let now = Instant::now();
             if now >= look {
                 look = now + POLL_INTERVAL;
-                if due.is_none() && self.disk.has_changed() {
+                // No file and no folder is opened, since the system would send notifications about that.
+                let has_changed = || self.disk.iter().any(|(path, before)| stamp(path) != *before);
+                if due.is_none() && has_changed() {
                     (due, was_found) = (Some(now), true);
                 }
             }
             if due.is_none_or(|due| now < due) {
                 continue;
             }
-            let disk = Disk::read(&self.path);
+            let paths = sources::paths(&self.path).into_iter();
+            let disk = paths.map(|path| (path.clone(), stamp(&path))).collect();
             let is_at_rest = disk == self.disk;
             self.disk = disk;
-            let is_slow = self.watch_places(self.disk.places()).err().map(|e| slow_notifications_error(&e));
-            if is_slow != self.is_slow {
-                self.is_slow = is_slow.clone();
-                self.reporter.report(FolderMessage::Slow(is_slow));
+            let places = places(&self.disk);
+            if self.notifications.is_none() || places != self.places {
+                // The watcher is dropped before the next one is created, since the system may allow only one.
+                (self.notifications, self.places) = (None, places);
+                let watcher = (self.watcher)(self.sender.clone(), &self.places);
+                let is_slow = watcher.map(|watcher| self.notifications = Some(watcher)).err();
+                let is_slow = is_slow.map(|e| slow_notifications_error(&e));
+                if is_slow != self.is_slow {
+                    self.is_slow = is_slow.clone();
+                    self.reporter.report(FolderMessage::Slow(is_slow));
+                }
             }
             if was_found && !is_at_rest {
                 due = Some(Instant::now() + WAIT_AFTER_WRITE);
@@ -304,54 +303,33 @@ fn stamp(path: &Path) -> Stamp {
     Some(((of.dev(), of.ino()), of.size(), (of.ctime(), of.ctime_nsec())))
 }
 
-/// The states of all files and folders in a folder of kernels, as last read; it is polled for changes, and lists the folders to
-/// watch.
+/// The states of all files and folders in a folder of kernels, as last read, by path; paths may contain symbolic links. It is
+/// polled for changes, and lists the folders to watch.
 ///
 /// The system notifies of changes in one folder, also after it was renamed, but not of another folder that replaces it, of
 /// changes in a link's target, or of files on another machine. Polling detects those, too, by one `stat` for each file and
 /// folder.
-#[derive(Default, PartialEq)]
-struct Disk {
-    /// The state of each path in the folder, by path; paths may contain symbolic links.
-    stamps: BTreeMap<PathBuf, Stamp>,
-}
+type Disk = BTreeMap<PathBuf, Stamp>;
 
-impl Disk {
-    /// Reads the current state of the folder.
-    fn read(folder: &Path) -> Self {
-        let stamps = sources::paths(folder).into_iter().map(|path| {
-            let stamp = stamp(&path);
-            (path, stamp)
-        });
-        Self { stamps: stamps.collect() }
-    }
-
-    /// Returns true if something in the folder has changed since this state was read. Opens no file and no folder, since the
-    /// system would send notifications about that.
-    fn has_changed(&self) -> bool {
-        self.stamps.iter().any(|(path, before)| stamp(path) != *before)
-    }
-
-    /// Returns the folders that must be watched to notice changes of these files.
-    fn places(&self) -> Places {
-        let mut places = Places::default();
-        for path in self.stamps.keys() {
-            let Ok(real) = path.canonicalize() else { continue };
-            let folder = if real.is_dir() {
-                real
-            } else if path.is_symlink() {
-                let folder = real.parent().unwrap_or(Path::new("/")).to_owned();
-                places.targets.insert(real);
-                folder
-            } else {
-                continue;
-            };
-            if let Some((id, ..)) = stamp(&folder) {
-                places.folders.insert(folder, id);
-            }
+/// Returns the folders that must be watched to notice changes of these files.
+fn places(disk: &Disk) -> Places {
+    let mut places = Places::default();
+    for path in disk.keys() {
+        let Ok(real) = path.canonicalize() else { continue };
+        let folder = if real.is_dir() {
+            real
+        } else if path.is_symlink() {
+            let folder = real.parent().unwrap_or(Path::new("/")).to_owned();
+            places.targets.insert(real);
+            folder
+        } else {
+            continue;
+        };
+        if let Some((id, ..)) = stamp(&folder) {
+            places.folders.insert(folder, id);
         }
-        places
     }
+    places
 }
 
 /// The folders to watch for changes of kernels, and the targets of symbolic links.

@@ -299,7 +299,7 @@ impl Playlist {
 
 /// Converts a text that the user has typed to a path: removes spaces around it, replaces `~/` by the home folder `home`, and
 /// converts a `file://` URL, which may come from the clipboard.
-fn typed_path(text: &str, home: Option<&Path>) -> PathBuf {
+pub(super) fn typed_path(text: &str, home: Option<&Path>) -> PathBuf {
     let text = text.trim();
     match (text.strip_prefix("~/"), home) {
         (Some(rest), Some(home)) => home.join(rest),

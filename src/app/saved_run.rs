@@ -19,7 +19,24 @@ use ladders::box_filter::BoxFilter;
 /// # Errors
 /// If no frame with a filter time is left.
 pub(super) fn results(recorder: &Recorder, context: &ExportContext) -> Result<Report> {
-    let rows = rows(recorder, context);
+    let device = recorder.frames_and_switches().last().map(|(last, _)| last.setting.device);
+    let mut rows = Rows::new();
+    for (sample, switched) in recorder.frames_and_switches() {
+        let setting = sample.setting;
+        let counts = !switched
+            && setting.size == (context.movie.width, context.movie.height)
+            && Some(setting.device) == device
+            && setting.beside.is_none()
+            && !sample.beside_work
+            && setting.variant != VariantId::OFF
+            && sample.stages.filter_ms() > 0.0;
+        if counts {
+            match rows.iter_mut().find(|(of, _)| *of == setting) {
+                Some((_, frames)) => frames.push(sample),
+                None => rows.push((setting, vec![sample])),
+            }
+        }
+    }
     if rows.is_empty() {
         return Err(Error::new(
             "The run could not be saved.",
@@ -33,31 +50,6 @@ pub(super) fn results(recorder: &Recorder, context: &ExportContext) -> Result<Re
 /// The frames that were filtered with each setting (such as variant and radius), in the order in which the settings first
 /// occurred.
 type Rows<'a> = Vec<(Setting, Vec<&'a FrameSample>)>;
-
-/// Groups the frames that count for the result by their settings.
-fn rows<'a>(recorder: &'a Recorder, context: &ExportContext) -> Rows<'a> {
-    let mut rows: Rows<'_> = Vec::new();
-    let Some(device) = recorder.frames_and_switches().last().map(|(last, _)| last.setting.device) else {
-        return rows;
-    };
-    for (sample, switched) in recorder.frames_and_switches() {
-        let setting = sample.setting;
-        let is_of_run = setting.size == (context.movie.width, context.movie.height)
-            && setting.device == device
-            && setting.beside.is_none()
-            && !sample.beside_work
-            && setting.variant != VariantId::OFF;
-        let has_time = sample.stages.filter_ms() > 0.0;
-        if switched || !is_of_run || !has_time {
-            continue;
-        }
-        match rows.iter_mut().find(|(of, _)| *of == setting) {
-            Some((_, frames)) => frames.push(sample),
-            None => rows.push((setting, vec![sample])),
-        }
-    }
-    rows
-}
 
 /// Creates the benchmark result from the frames of each setting, with a case for each radius.
 fn report(rows: &Rows<'_>, c: &ExportContext) -> Report {

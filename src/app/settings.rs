@@ -222,7 +222,8 @@ impl Store {
     }
 }
 
-/// Reads the settings file at `path`; returns the defaults if there is no path.
+/// Reads the settings file at `path`; returns the defaults if there is no path. Renames an invalid file, and returns the
+/// defaults then; if it cannot be renamed, settings are not saved.
 fn read_or_default(path: Option<PathBuf>) -> ReadResult {
     let Some(path) = path else { return (None, Settings::default(), None) };
     match read(&path) {
@@ -234,12 +235,23 @@ fn read_or_default(path: Option<PathBuf>) -> ReadResult {
             }
             (Some(path), settings, None)
         }
-        Err(Unread::WrongKind(reason)) => {
-            (None, Settings::default(), Some(unsaved_settings_error(&path, &reason)))
-        }
         Err(reason) => {
-            let (path, error) = set_aside(path, &reason.to_string());
-            (path, Settings::default(), Some(error))
+            let error = unsaved_settings_error(&path, &reason.to_string());
+            let name = |n: u32| {
+                let mut name = path.as_os_str().to_owned();
+                name.push(if n == 0 { ".bad".to_owned() } else { format!(".bad{n}") });
+                PathBuf::from(name)
+            };
+            let is_file = !matches!(reason, Unread::WrongKind(_));
+            let aside = (0..100).map(name).find(|p| is_file && std::fs::symlink_metadata(p).is_err());
+            match aside.filter(|aside| std::fs::rename(&path, aside).is_ok()) {
+                Some(aside) => {
+                    let aside = aside.display();
+                    let hint = format!("Settings begin anew; the old file is kept as '{aside}'.");
+                    (Some(path), Settings::default(), Some(Error { hint, ..error }))
+                }
+                None => (None, Settings::default(), Some(error)),
+            }
         }
     }
 }
@@ -285,33 +297,10 @@ pub(crate) fn parse(contents: &[u8]) -> Result<Settings, Unread> {
     Ok(settings)
 }
 
-/// Renames an invalid settings file. Returns the path to which new settings are to be written (`None` if renaming fails), and
-/// the error to show.
-fn set_aside(path: PathBuf, reason: &str) -> (Option<PathBuf>, Error) {
-    let name = |n: u32| {
-        let mut name = path.as_os_str().to_owned();
-        name.push(if n == 0 { ".bad".to_owned() } else { format!(".bad{n}") });
-        PathBuf::from(name)
-    };
-    let aside = (0..100).map(name).find(|p| std::fs::symlink_metadata(p).is_err());
-    match aside.filter(|aside| std::fs::rename(&path, aside).is_ok()) {
-        Some(aside) => {
-            let hint = format!("Settings begin anew; the old file is kept as '{}'.", aside.display());
-            let error = Error::new(unreadable(&path), reason, hint);
-            (Some(path), error)
-        }
-        None => (None, unsaved_settings_error(&path, reason)),
-    }
-}
-
 /// Returns the error for when the settings file cannot be used, so that changes of the settings are not saved.
 fn unsaved_settings_error(path: &Path, reason: &str) -> Error {
-    Error::new(unreadable(path), reason, "Settings are not remembered; remove or correct the file.")
-}
-
-/// Returns the first sentence of the error for a settings file that cannot be read.
-fn unreadable(path: &Path) -> String {
-    format!("The settings in '{}' cannot be read.", path.display())
+    let what = format!("The settings in '{}' cannot be read.", path.display());
+    Error::new(what, reason, "Settings are not remembered; remove or correct the file.")
 }
 
 /// Writes `settings` to the file at `path`, and creates the file's folder if necessary.
@@ -407,12 +396,15 @@ mod tests {
     #[test]
     fn panels_have_the_names_that_they_always_had() {
         // An earlier program also wrote the places of panels.
-        let text = r#"{"stages_open": true, "graph_folded": false, "numbers_at": [1.5, 2.0], "correction_at": null}"#;
-        let settings: Settings = serde_json::from_str(text).unwrap();
+        let text = br#"{"stages_open": true, "graph_folded": false, "numbers_at": [1.5, 2.0], "correction_at": null}"#;
+        let settings = parse(text).unwrap();
         // Settings that the file does not name are those of the first start.
         assert_eq!(opened(&settings), [Panel::Stages, Panel::Scene]);
         assert_eq!(settings.overlay.folded[Panel::Graph as usize], Some(false));
-        assert!(serde_json::from_str::<Settings>(r#"{"graph_folded": "there"}"#).is_err());
+        assert!(parse(br#"{"graph_folded": "there"}"#).is_err());
+        // Missing and strange fields do no harm.
+        let settings = parse(br#"{"ui_scale": 1e30, "of_a_later_version": [1]}"#).unwrap();
+        assert_eq!(settings, Settings { ui_scale: 4.0, ..Settings::default() });
     }
 
     #[test]
@@ -443,15 +435,6 @@ mod tests {
         hatched.overlay.hatched = true;
         assert_eq!(store.keep_now(&hatched), Ok(()));
         std::fs::remove_file(&folder.0).unwrap();
-    }
-
-    #[test]
-    fn missing_and_strange_fields_do_no_harm() {
-        let folder = test_folder("settings-fields");
-        let file = folder.0.join("settings.json");
-        std::fs::write(&file, r#"{"ui_scale": 1e30, "of_a_later_version": [1]}"#).unwrap();
-        let (_, settings, error) = open(&file);
-        assert_eq!((settings, error), (Settings { ui_scale: 4.0, ..Settings::default() }, None));
     }
 
     #[test]

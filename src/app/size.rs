@@ -96,34 +96,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_window_has_the_pictures_shape_and_stays_on_the_screen() {
-        let hd = Some((1920, 1080));
-        let fit_to_screen = |shown, screen| fit_to_screen(shown, screen, (0, 0));
-        assert_eq!(fit_to_screen((1280.0, 720.0), hd), (1280, 720));
-        assert_eq!(fit_to_screen((3840.0, 2160.0), hd), (1920, 1080));
-        assert_eq!(fit_to_screen((3840.0, 2160.0), None), (3840, 2160));
-        // An upright picture, as phones record.
-        assert_eq!(fit_to_screen((1080.0, 1920.0), hd), (608, 1080));
-        assert_eq!(fit_to_screen((64.0, 48.0), hd), (720, 540));
-        // A strip has black bars, so that the window's sides can be grabbed; on a small screen the window is small.
-        assert_eq!(fit_to_screen((16384.0, 1.0), hd), (1920, 180));
-        assert_eq!(fit_to_screen((1.0, 16384.0), hd), (320, 1080));
-        assert_eq!(fit_to_screen((1280.0, 720.0), Some((240, 320))), (240, 180));
-    }
-
-    #[test]
-    fn its_frame_stays_on_the_screen_too() {
-        let hd = Some((1920, 1080));
+    fn a_window_has_the_pictures_shape_and_stays_on_the_screen_with_its_frame() {
+        let (hd, none) = (Some((1920, 1080)), (0, 0));
         // The frame has a title of 36 pixels, and an edge of 2.
         let frame = (4, 38);
-        assert_eq!(fit_to_screen((1280.0, 720.0), hd, frame), (1280, 720));
-        assert_eq!(fit_to_screen((1920.0, 1080.0), hd, frame), (1852, 1042));
-        assert_eq!(fit_to_screen((1920.0, 1040.0), hd, frame), (1916, 1038));
-        assert_eq!(fit_to_screen((1080.0, 1920.0), hd, frame), (586, 1042));
-        assert_eq!(fit_to_screen((16384.0, 1.0), hd, frame), (1916, 180));
-        assert_eq!(fit_to_screen((1920.0, 1080.0), None, frame), (1920, 1080));
-        // The screen has no room for this frame.
-        assert_eq!(fit_to_screen((1920.0, 1080.0), hd, (4000, u32::MAX)), (320, 180));
+        for (shown, screen, frame, expected) in [
+            ((1280.0, 720.0), hd, none, (1280, 720)),
+            ((3840.0, 2160.0), hd, none, (1920, 1080)),
+            ((3840.0, 2160.0), None, none, (3840, 2160)),
+            // An upright picture, as phones record.
+            ((1080.0, 1920.0), hd, none, (608, 1080)),
+            ((64.0, 48.0), hd, none, (720, 540)),
+            // A strip has black bars, so that the window's sides can be grabbed; on a small screen the window is small.
+            ((16384.0, 1.0), hd, none, (1920, 180)),
+            ((1.0, 16384.0), hd, none, (320, 1080)),
+            ((1280.0, 720.0), Some((240, 320)), none, (240, 180)),
+            ((1280.0, 720.0), hd, frame, (1280, 720)),
+            ((1920.0, 1080.0), hd, frame, (1852, 1042)),
+            ((1920.0, 1040.0), hd, frame, (1916, 1038)),
+            ((1080.0, 1920.0), hd, frame, (586, 1042)),
+            ((16384.0, 1.0), hd, frame, (1916, 180)),
+            ((1920.0, 1080.0), None, frame, (1920, 1080)),
+            // The screen has no room for this frame.
+            ((1920.0, 1080.0), hd, (4000, u32::MAX), (320, 180)),
+        ] {
+            assert_eq!(fit_to_screen(shown, screen, frame), expected, "{shown:?} with {frame:?}");
+        }
     }
 
     #[test]

@@ -38,7 +38,9 @@ impl PressedKey {
         let us = us.map(|(plain, shifted)| if self.is_shifted { shifted } else { plain });
         let (logical, plain) = (single(&self.logical), single(&self.plain));
         // Other levels of the layout, such as that of AltGr, have other characters.
-        let is_plain = matches!((logical, plain), (Some(logical), Some(plain)) if is_same(logical, plain));
+        // Case does not count. The small letter of the Turkish `İ` counts as `i`.
+        let small = |c: char| c.to_lowercase().next();
+        let is_plain = plain.is_some() && logical.and_then(small) == plain.and_then(small);
         let own = match plain {
             Some(plain) if is_plain => {
                 // Shift makes it a capital letter, if that is one character.
@@ -87,11 +89,6 @@ fn single(key: &Key) -> Option<char> {
     Some(if only == 'ı' { 'i' } else { only })
 }
 
-/// Returns true if the characters are equal except for case. The small letter of the Turkish `İ` counts as `i`.
-fn is_same(one: char, other: char) -> bool {
-    one.to_lowercase().next() == other.to_lowercase().next()
-}
-
 /// Returns true if the character is a letter or mark of a script other than Latin. Returns false for private-use characters,
 /// which some Latin layouts have.
 fn is_of_other_script(c: char) -> bool {
@@ -102,13 +99,11 @@ fn is_of_other_script(c: char) -> bool {
 fn us_characters(key: PhysicalKey) -> Option<(char, char)> {
     let PhysicalKey::Code(code) = key else { return None };
     let name = format!("{code:?}");
-    let letter = name.strip_prefix("Key").and_then(|name| name.chars().next());
-    if let Some(letter) = letter {
+    if let Some(letter) = name.strip_prefix("Key").and_then(|name| name.chars().next()) {
         return Some((letter.to_ascii_lowercase(), letter));
     }
-    let digit: Option<usize> = name.strip_prefix("Digit").and_then(|name| name.parse().ok());
-    if let Some(digit) = digit {
-        return char::from_digit(digit as u32, 10).zip(")!@#$%^&*(".chars().nth(digit));
+    if let Some(digit) = name.strip_prefix("Digit").and_then(|name| name.chars().next()) {
+        return Some(digit).zip(")!@#$%^&*(".chars().nth(digit.to_digit(10)? as usize));
     }
     Some(match code {
         KeyCode::Minus => ('-', '_'),

@@ -230,20 +230,16 @@ mod tests {
     }
 
     #[test]
-    fn versions_come_back_newest_first_and_equal_texts_once() {
+    fn the_newest_hundred_versions_come_back_newest_first_and_equal_texts_once() {
         let root = test_folder("history-back");
         let history = History::at(&root.0, Path::new("/kernels"));
         assert_eq!(history.load(), (Vec::new(), None), "there is no folder yet");
         let [one, two, again] = [version(10, "one"), version(20, "two"), version(30, "one")];
         [&one, &two, &again].into_iter().for_each(|version| history.store(version).unwrap());
         assert_eq!(history.load(), (vec![again, two], None));
-        assert_eq!(History::at(&root.0, Path::new("/other")).load().0, [], "another folder has its own");
-    }
-
-    #[test]
-    fn the_newest_hundred_stay() {
-        let root = test_folder("history-hundred");
-        let history = History::at(&root.0, Path::new("/kernels"));
+        let history = History::at(&root.0, Path::new("/other"));
+        assert_eq!(history.load().0, [], "another folder has its own");
+        // The newest hundred stay.
         (0..MAX_STORED as u64 + 3).for_each(|n| history.store(&version(n, &n.to_string())).unwrap());
         let (kept, error) = history.load();
         assert_eq!((kept.len(), error), (MAX_STORED, None));
