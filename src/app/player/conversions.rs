@@ -45,18 +45,10 @@ impl ConversionCheck {
         };
         self.shown = Conversions::new(&device.info.name, SEED);
         let limit = cx.args.trial.timeouts.kernel_timeout;
-        let started = self.begin(&mut cx.lane, move |worker| check(&device, limit, worker));
-        cx.or_notify(started);
-    }
-
-    /// Starts the task that does this work on its own thread.
-    fn begin(
-        &mut self,
-        lane: &mut Lane,
-        work: impl FnOnce(&Worker<'_, Times, Progress>) -> Result<Option<Times>> + Send + 'static,
-    ) -> Result<()> {
         self.began = Some(Instant::now());
-        self.task.start((lane, Task::Conversions), "", work)
+        let work = move |worker: &Worker<'_, _, _>| check(&device, limit, worker);
+        let started = self.task.start((&mut cx.lane, Task::Conversions), "", work);
+        cx.or_notify(started);
     }
 
     /// Takes the results that have arrived since the last call; returns true if there were any.
@@ -109,7 +101,7 @@ mod tests {
         let mut lane = Lane::new(&(Arc::new(|| {}) as Waker));
         let mut check =
             ConversionCheck { shown: Conversions::new("A device", SEED), ..ConversionCheck::default() };
-        check.begin(&mut lane, work).unwrap();
+        check.task.start((&mut lane, Task::Conversions), "", work).unwrap();
         while check.task.is_under_way() {
             lane.update(None, &Moment::default());
             check.update();

@@ -31,7 +31,7 @@ impl Player<'_> {
         let shown = &frames.presenter.screen;
         let orientation = shown.orientation();
         let (gl, quad) = (&cx.gl_window.gl, &surface.quad);
-        let wipe = shown.wipe().filter(|_| movies.is_movie());
+        let wipe = shown.wipe().filter(|_| movies.scenes.is_movie());
         let second = wipe.as_ref().map(|wipe| match wipe.difference {
             Some(_) => (wipe.texture, 0.0),
             None => (wipe.texture, cx.overlay.wipe_line.position),
@@ -60,7 +60,7 @@ impl Player<'_> {
         }
 
         let began = Instant::now();
-        let placed = picture.filter(|_| self.movies.is_movie()).map(|_| {
+        let placed = picture.filter(|_| self.movies.scenes.is_movie()).map(|_| {
             let Viewport { x, y, width, height } = viewport;
             let at = [x, window.1 as i32 - y - height, width, height].map(|pixels| pixels as f32);
             PicturePlace { at, orientation }

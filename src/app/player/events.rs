@@ -22,7 +22,10 @@ impl Player<'_> {
     /// If the window can no longer be drawn to.
     pub(crate) fn event(&mut self, event: &WindowEvent) -> Result<()> {
         self.cx.frames.update();
-        self.visibility.check_soon();
+        if self.visibility.is_hidden {
+            // After an event of the window, it is checked in the next turn if the window is still hidden.
+            self.visibility.check_at = None;
+        }
         let ending = self.saves.are_being_written();
         match event {
             // While the window is being closed, drawing may be impossible.
@@ -164,7 +167,13 @@ impl Player<'_> {
             }
             Action::ToggleWipe => wipe::toggle(movies, devices, cx),
             Action::SwapSides => wipe::swap(devices, cx),
-            Action::ToggleDifference => wipe::toggle_difference(movies, devices, cx),
+            Action::ToggleDifference => {
+                let compares = !cx.frames.wipe.compares();
+                if compares && cx.frames.wipe.second().is_none() {
+                    wipe::toggle(movies, devices, cx);
+                }
+                cx.frames.wipe.set_comparing(compares);
+            }
             Action::ToggleFullscreen => {
                 let window = &cx.gl_window.window;
                 let next = window.fullscreen().is_none().then_some(Fullscreen::Borderless(None));
@@ -207,7 +216,10 @@ impl Player<'_> {
             Action::Toggle(panel) => cx.overlay.panels.toggle(panel),
             Action::Freeze(frame) => cx.overlay.panels.freeze(frame, &cx.frames.recorder),
             Action::Zoom(factor) => self.surface.zoom(factor),
-            Action::TuneNow => tuning.tune_now(devices),
+            Action::TuneNow => {
+                tuning.cancel();
+                tuning.is_requested = devices.running.device().is_some();
+            }
             Action::StopTuning => tuning.stop(),
             Action::Measure { ladder, size } => self.lab.start((ladder, size), (devices, kernels), cx),
             Action::Benchmark(radii) => self.lab.start_benchmark((radii, movies), (devices, kernels), cx),
@@ -218,7 +230,9 @@ impl Player<'_> {
             Action::CopyKernels => kernels.copy_built_in(cx),
             Action::ReopenKernels(index) => kernels.reopen(index, cx),
             Action::RebuildKernels => kernels.rebuild(cx),
-            Action::WipeKernels(number) if movies.is_movie() => kernels.request_wipe(number, devices, cx),
+            Action::WipeKernels(number) if movies.scenes.is_movie() => {
+                kernels.request_wipe(number, devices, cx)
+            }
             Action::WipeKernels(_) => {}
             Action::CheckRaces => self.races.toggle(kernels.saved(), cx),
             Action::UseKernels(number) => kernels.use_version(number, cx),

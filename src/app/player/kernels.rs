@@ -172,7 +172,7 @@ impl Versions {
                     break;
                 };
                 if let Some(next) = self.kept.get_mut(at) {
-                    next.failures += dropped.failures + usize::from(dropped.has_failed());
+                    next.row.failures += dropped.row.failures + usize::from(dropped.has_failed());
                 }
             }
         }
@@ -439,10 +439,9 @@ struct KeptVersion {
     is_replaced: bool,
     /// True if the version is stored on the disk.
     is_stored: bool,
-    /// The number of failed versions, no longer kept, between this version and the kept version before it.
-    failures: usize,
     times: Vec<(Circumstances, FilterTime)>,
-    /// The version as the kernels panel shows it. [`Versions::refresh`] adds its times and comparisons.
+    /// The version as the kernels panel shows it. [`Versions::refresh`] adds its times and comparisons. Its number of failed
+    /// versions counts only those that are no longer kept.
     row: Version,
 }
 
@@ -455,7 +454,7 @@ impl KeptVersion {
         let request = ValidationRequest::Waiting;
         let row = Version { number, files, results, request, lost_own, time, failures };
         let (is_replaced, is_stored, times) = (false, false, Vec::new());
-        Self { hash: fingerprint(&sources), sources, is_replaced, is_stored, failures, times, row }
+        Self { hash: fingerprint(&sources), sources, is_replaced, is_stored, times, row }
     }
 
     /// Returns the time that was measured under these conditions; `None` if there is none.

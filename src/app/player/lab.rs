@@ -226,7 +226,7 @@ fn start_bench(arguments: &[OsString]) -> std::io::Result<Sandbox> {
 }
 
 /// Lets the child process `bench` make each of its steps when the task may use the device, and reports the results so far
-/// before each step. `device` is the name of the device.
+/// before each step. `device` is the name of the device; results of another one are an error.
 fn follow(
     bench: std::io::Result<Sandbox>,
     device: &str,
@@ -242,7 +242,11 @@ fn follow(
                 return Err(failed(error.map_or_else(|| format!("Its process {ending}."), str::to_owned)));
             }
             Ok(Some((step, _))) => {
-                let Step { done, steps, next, results } = of_device(step, device).map_err(failed)?;
+                let Step { done, steps, next, results } = step;
+                let name = results.devices.first().map_or("", |on| on.text("name"));
+                if name != device && !name.is_empty() {
+                    return Err(failed(format!("Another device has answered: '{name}'.")));
+                }
                 worker.reporter.report(((done, steps), results));
                 let Some(next) = next else { return Ok(Some(())) };
                 if worker.next_step(next) {
@@ -254,35 +258,12 @@ fn follow(
     Ok(None)
 }
 
-/// Returns the step unchanged if its results are of the device with this name.
-///
-/// # Errors
-/// If the results are of another device; the error is a sentence that says so.
-fn of_device(step: Step<Report>, device: &str) -> Result<Step<Report>, String> {
-    let name = step.results.devices.first().map_or("", |on| on.text("name"));
-    match name == device || name.is_empty() {
-        true => Ok(step),
-        false => Err(format!("Another device has answered: '{name}'.")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::process::Command;
     use std::sync::Arc;
 
     use super::*;
-
-    #[test]
-    fn results_of_another_device_are_refused() {
-        let text = r#"{"done": 4, "steps": 9, "next": "timing", "results": {"schema": 2, "kind": "bench",
-            "program": "", "date": "", "host": {}, "devices": [{"name": "A", "runs": [{"case": {"count": 1}}]}]}}"#;
-        let of = |device| of_device(serde_json::from_str(text).unwrap(), device);
-        let step = of("A").ok().unwrap();
-        assert_eq!((step.done, step.steps, step.next.as_deref()), (4, 9, Some("timing")));
-        assert_eq!(step.results.devices[0].runs.len(), 1);
-        assert!(of("B").err().unwrap().contains("'A'"));
-    }
 
     /// Returns the state in which a measurement ends whose child process is this shell script.
     fn state_after(script: &str) -> JobState {
@@ -307,7 +288,7 @@ mod tests {
     #[test]
     fn a_child_that_fails_ends_the_measurement_with_its_reason() {
         let step = r#"{"done": 0, "steps": 1, "next": "timing", "results": {"schema": 2, "kind": "bench",
-            "program": "", "date": "", "host": {}, "devices": []}}"#;
+            "program": "", "date": "", "host": {}, "devices": [{"name": "A", "runs": [{"case": {"count": 1}}]}]}}"#;
         let step = step.replace('\n', "");
         let answers = format!("echo '{step}'; read permit");
         let failed = |why: &str| JobState::Failed(format!("{} {why}", Task::Lab.failure()));
@@ -317,6 +298,8 @@ mod tests {
         assert_eq!(state_after(&reason), failed("The device is gone."));
         let crash = state_after(&format!("{answers}; kill -SEGV $$"));
         assert_eq!(crash, failed("Its process crashed in the sandbox (SIGSEGV)."));
+        let other = step.replace(r#""A""#, r#""B""#);
+        assert_eq!(state_after(&format!("echo '{other}'")), failed("Another device has answered: 'B'."));
         assert_eq!(state_after("exit 3"), failed("Its process ended the sandbox with exit code 3."));
     }
 }

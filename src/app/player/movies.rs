@@ -53,11 +53,6 @@ impl Movies {
         self.scenes.go_to(id, frames)
     }
 
-    /// Returns true if the current scene is the movie player.
-    pub(super) fn is_movie(&self) -> bool {
-        self.scenes.is_movie()
-    }
-
     /// Passes input of the user to the current scene; returns true if the scene has used it.
     pub(super) fn input(&mut self, input: Input, cx: &mut PlayerContext) -> bool {
         match self.scenes.current_mut().input(input, &mut cx.frames) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use egui::Event;
-use serde::Serialize;
+use serde_json::json;
 use winit::event::WindowEvent;
 use winit::event_loop::ActiveEventLoop;
 use winit::window::Window;
@@ -195,28 +195,18 @@ fn hold_back(events: &mut Vec<Event>) -> Vec<Event> {
     at.map_or_else(Vec::new, |at| events.split_off(at))
 }
 
-/// A text in the overlay, and its rectangle in pixels of the window, as a JSON object.
-#[derive(Serialize)]
-struct Text<'a> {
-    text: &'a str,
-    x: f32,
-    y: f32,
-    width: f32,
-    height: f32,
-}
-
-/// The file for the overlay's texts, for tests: a JSON list of [`Text`]s, written whenever the texts change. Also its last
-/// contents.
+/// The file for the overlay's texts, for tests: a JSON list of texts with their rectangles in pixels of the window, written
+/// whenever the texts change. Also its last contents.
 struct TextFile {
     path: Option<PathBuf>,
-    written: Vec<u8>,
+    written: String,
 }
 
 impl TextFile {
     /// Takes the path of the file from the environment; no file is written if that names none.
     fn new() -> Self {
         let path = base::environment::get("CLREEL_TEXTS").filter(|path| !path.is_empty()).map(PathBuf::from);
-        Self { path, written: Vec::new() }
+        Self { path, written: String::new() }
     }
 
     /// Writes the texts among these shapes to the file if they have changed; `scale` is the number of pixels per point. After
@@ -224,14 +214,12 @@ impl TextFile {
     fn write(&mut self, shapes: &[egui::epaint::ClippedShape], scale: f32) {
         let Some(path) = &self.path else { return };
         let texts = overlay::texts(shapes);
-        let rows = texts.iter().map(|(text, rect)| Text {
-            text,
-            x: rect.left() * scale,
-            y: rect.top() * scale,
-            width: rect.width() * scale,
-            height: rect.height() * scale,
+        let rows = texts.iter().map(|(text, rect)| {
+            let [x, y, width, height] =
+                [rect.left(), rect.top(), rect.width(), rect.height()].map(|side| side * scale);
+            json!({ "text": text, "x": x, "y": y, "width": width, "height": height })
         });
-        let Ok(json) = serde_json::to_vec(&rows.collect::<Vec<_>>()) else { return };
+        let json = rows.collect::<serde_json::Value>().to_string();
         if json == self.written {
             return;
         }

@@ -34,8 +34,8 @@ pub(super) struct BackgroundTuning {
     key: Option<(Key, Instant)>,
     /// True if a search for `key` has ended or has found its result in the cache, so that no search starts automatically.
     is_over: bool,
-    /// True if the user has requested a search that has not ended.
-    is_requested: bool,
+    /// True if the user has requested a search, also where the cache has a result, and it has not ended.
+    pub is_requested: bool,
     /// The state of the search and the times of the configurations that it has measured, as the overlay shows them.
     pub(crate) shown: Tuning,
     /// True if `shown` belongs to the current search. A search that started automatically is shown only once it measures, since
@@ -50,7 +50,8 @@ impl BackgroundTuning {
         self.is_over = true;
     }
 
-    fn cancel(&mut self) {
+    /// Stops the search; it starts again if it is wanted.
+    pub(super) fn cancel(&mut self) {
         self.is_requested = false;
         if self.search.is_under_way() {
             self.search.stop();
@@ -88,12 +89,6 @@ impl BackgroundTuning {
             true => self.start(subject, cx),
             false => cx.repaints.redraw_within(wait),
         }
-    }
-
-    /// Requests a search for the fastest variant, even if the cache has a result already.
-    pub(super) fn tune_now(&mut self, devices: &Devices) {
-        self.cancel();
-        self.is_requested = devices.running.device().is_some();
     }
 
     /// Starts a search on this device for pictures of this size; `key` is what the search applies to.

@@ -13,20 +13,13 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 #[derive(Debug, Default)]
 pub(super) struct Visibility {
     /// The time of the next check; `None` if the next check is due at once.
-    check_at: Option<Instant>,
-    is_hidden: bool,
+    pub check_at: Option<Instant>,
+    pub is_hidden: bool,
     /// True if the movie was playing when the window was hidden.
     was_playing: bool,
 }
 
 impl Visibility {
-    /// Makes [`update`](Self::update) check a hidden window again in the next turn, because an event of the window has arrived.
-    pub(super) fn check_soon(&mut self) {
-        if self.is_hidden {
-            self.check_at = None;
-        }
-    }
-
     /// Checks whether the window is hidden. If it has become hidden, pauses the movie and the background measurements; if it is
     /// shown again, resumes the movie. If it is hidden, returns the time of the next check, until which the caller must do
     /// nothing; otherwise returns `None`. Always returns `None` for scripts, which count frames or play as fast as possible,

@@ -14,7 +14,7 @@ pub(super) fn apply_to_second(
     devices: &mut Devices,
     cx: &mut PlayerContext,
 ) -> bool {
-    let is_over_second = cx.overlay.wipe_line.pointer_is_right && movies.is_movie();
+    let is_over_second = cx.overlay.wipe_line.pointer_is_right && movies.scenes.is_movie();
     let Some(second) = cx.frames.wipe.second().filter(|_| is_over_second) else { return false };
     let (id, radius) = second.filter;
     let second = match action {
@@ -36,7 +36,7 @@ pub(super) fn toggle(movies: &Movies, devices: &mut Devices, cx: &mut PlayerCont
     let Some(second) = cx.frames.wipe.toggle(cx.frames.choice.filter().1) else { return };
     // If the variant is unavailable, the wipe ends at once with a message.
     let _ = devices.prefer(second.filter.0);
-    if !movies.is_movie() {
+    if !movies.scenes.is_movie() {
         cx.overlay.show_message("This scene shows one filter: v goes to the movie and its wipe.".to_owned());
     }
 }
@@ -59,15 +59,6 @@ pub(super) fn swap(devices: &mut Devices, cx: &mut PlayerContext) {
     }
 }
 
-/// Shows or hides the map of the differences between both sides of the wipe; begins a wipe if there is none.
-pub(super) fn toggle_difference(movies: &Movies, devices: &mut Devices, cx: &mut PlayerContext) {
-    let compares = !cx.frames.wipe.compares();
-    if compares && cx.frames.wipe.second().is_none() {
-        toggle(movies, devices, cx);
-    }
-    cx.frames.wipe.set_comparing(compares);
-}
-
 /// Makes the builder build the variant of the wipe's second side before all others. Shows an error and returns false if the
 /// variant is unavailable; returns true otherwise. Does nothing if the second side shows another version of the edited kernels,
 /// since that is built already.
@@ -80,7 +71,7 @@ fn prefer_second(second: SecondFilter, devices: &mut Devices, cx: &mut PlayerCon
 /// Ends the wipe if the variant of its second side is unavailable or its programs were built for another device. Stops the
 /// comparison of the sides if there is no device. Shows the error that has ended or stopped either.
 pub(super) fn update(movies: &Movies, devices: &Devices, cx: &mut PlayerContext) {
-    cx.frames.wipe.is_suspended = !movies.is_movie();
+    cx.frames.wipe.is_suspended = !movies.scenes.is_movie();
     let (wiped_on, number) = (devices.builds.wiped_on, devices.running.number());
     if (wiped_on.is_none() || wiped_on != number)
         && cx.frames.wipe.second().is_some_and(|second| second.version.is_some())

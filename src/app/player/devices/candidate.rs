@@ -49,16 +49,6 @@ impl Candidate {
         if let Self::Opening(opening) = self { Some(opening) } else { None }
     }
 
-    /// Returns the device whose context is open and for which programs are being built; `None` if there is none.
-    pub(super) fn prepared(&self) -> Option<&PreparedDevice> {
-        if let Self::Prepared(prepared) = self { Some(prepared) } else { None }
-    }
-
-    /// Returns the device of [`Self::prepared`] for changes.
-    pub(super) fn prepared_mut(&mut self) -> Option<&mut PreparedDevice> {
-        if let Self::Prepared(prepared) = self { Some(prepared) } else { None }
-    }
-
     /// Records that the window was drawn with the message about the request, so that the requested device can be opened.
     pub(crate) fn was_drawn(&mut self) {
         if let Self::Requested { is_drawn, .. } = self {

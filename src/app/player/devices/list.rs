@@ -115,15 +115,16 @@ impl DeviceList {
         }
     }
 
-    /// Returns the overlay's row for each device; `None` until the devices are known. `running` is the index of the device in
-    /// use, and `next` that of the device that is being prepared.
-    pub(super) fn rows(&self, running: Option<usize>, next: Option<usize>) -> Option<Vec<DeviceRow<'_>>> {
+    /// Returns the overlay's row for each device; `None` until the devices are known. `running` is the device in use, and `next`
+    /// the device that is being prepared.
+    pub(super) fn rows(&self, running: Option<&Device>, next: Option<&Device>) -> Option<Vec<DeviceRow<'_>>> {
+        let is = |of: Option<&Device>, info: &DeviceInfo| of.is_some_and(|of| of.info.index == info.index);
         let rows = self.devices.iter().map(|listed| {
             let info = &listed.device.info;
-            let state = match Some(info.index) {
-                index if next == index => DeviceState::Preparing,
-                index if running == index => DeviceState::InUse,
-                _ => DeviceState::Idle,
+            let state = match (is(next, info), is(running, info)) {
+                (true, _) => DeviceState::Preparing,
+                (false, true) => DeviceState::InUse,
+                (false, false) => DeviceState::Idle,
             };
             let tested = listed.tested.as_ref().map(|tested| &tested.sharing);
             let sharing = listed.sharing.as_ref().or(tested);

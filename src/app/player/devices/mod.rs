@@ -161,15 +161,14 @@ impl Devices {
     /// Adds the user's own kernel to the variants or removes it, for the device in use and for the prepared device.
     pub(crate) fn update_own_row(&mut self, has_own: bool) {
         self.running.statuses.update_own_row(has_own);
-        if let Some(prepared) = self.candidate.prepared_mut() {
+        if let Candidate::Prepared(prepared) = &mut self.candidate {
             prepared.statuses.update_own_row(has_own);
         }
     }
 
     /// Returns the overlay's row for each device; `None` until the devices are known.
     pub(crate) fn rows(&self) -> Option<Vec<DeviceRow<'_>>> {
-        let index = |device: &Device| device.info.index;
-        self.list.rows(self.running.device().map(index), self.candidate.device().map(index))
+        self.list.rows(self.running.device(), self.candidate.device())
     }
 
     /// Ends the builder, and drops the device that is being opened or prepared. Returns true if the builder has ended, so that
@@ -186,7 +185,7 @@ impl Devices {
             BuilderMessage::Devices(devices) => self.found(devices, cx),
             BuilderMessage::Failed(error) => {
                 self.running.statuses.fail_building(&error);
-                if let Some(prepared) = self.candidate.prepared_mut() {
+                if let Candidate::Prepared(prepared) = &mut self.candidate {
                     prepared.statuses.fail_building(&error);
                 }
                 cx.notify(error, true);
@@ -195,9 +194,9 @@ impl Devices {
                 }
             }
             BuilderMessage::For(number, part) => {
-                let prepared =
-                    self.candidate.prepared_mut().filter(|prepared| prepared.start.number == number);
-                if let Some(prepared) = prepared {
+                if let Candidate::Prepared(prepared) = &mut self.candidate
+                    && prepared.start.number == number
+                {
                     if let News::Variant(id, made) = part.news {
                         let status = made.err().map_or(VariantStatus::Ready, VariantStatus::Unavailable);
                         prepared.statuses.set(id, status);
@@ -295,9 +294,9 @@ impl Devices {
     /// for it. If opening has failed, opens another device or continues with the device in use. Also replaces the builder's
     /// thread if that does not return from a driver call for the previous device.
     fn poll_opening(&mut self, cx: &mut PlayerContext) {
-        let stalled =
-            |prepared: &&PreparedDevice| self.builds.builder.is_stalled_for_other(prepared.start.number);
-        if let Some(prepared) = self.candidate.prepared().filter(stalled) {
+        if let Candidate::Prepared(prepared) = &self.candidate
+            && self.builds.builder.is_stalled_for_other(prepared.start.number)
+        {
             self.builds.start(prepared.start.clone(), cx);
         }
         if let Some(opened) = self.candidate.opening().and_then(|opening| opening.poll(&cx.gl_window.gl))
@@ -320,7 +319,7 @@ impl Devices {
     /// variant is unavailable on it.
     fn promote_if_ready(&mut self, cx: &mut PlayerContext) {
         let chosen = cx.chosen();
-        if let Some(prepared) = self.candidate.prepared()
+        if let Candidate::Prepared(prepared) = &self.candidate
             && (self.running.device().is_none()
                 || chosen.back_end() != BackEnd::OpenCl
                 || prepared.held.0.as_ref().is_some_and(|(of, ..)| of.variants.has((chosen, None))))
@@ -338,7 +337,7 @@ impl Devices {
             self.running = RunningDevice { in_use, info, clock, statuses, sharing, has_reported: false };
             cx.repaints.redraw_soon();
         }
-        if let Some(prepared) = self.candidate.prepared()
+        if let Candidate::Prepared(prepared) = &self.candidate
             && let Some(VariantStatus::Unavailable(error)) = prepared.statuses.get(chosen)
         {
             let shared = prepared.sharing == Sharing::ZeroCopy;
@@ -365,9 +364,8 @@ impl Devices {
     /// if its thread has been in one driver call for too long. (Builds have timeouts of their own.) Returns the time at which
     /// to call this function again; `None` if no driver is in a call.
     pub(crate) fn check_unresponsive_drivers(&mut self, cx: &mut PlayerContext) -> Option<Instant> {
-        let opening = self.candidate.opening().map(|opening| &opening.device);
-        let prepared = self.candidate.prepared().map(|prepared| &prepared.device);
-        let awaited = [self.running.device(), opening, prepared];
+        let is_requested = matches!(self.candidate, Candidate::Requested { .. });
+        let awaited = [self.running.device(), self.candidate.device().filter(|_| !is_requested)];
         let is_choosing = !self.list.is_complete || matches!(self.candidate, Candidate::First);
         // While drivers are asked for their devices, the device's name is empty.
         let is_awaited = |name: &str| {

@@ -32,7 +32,7 @@ impl Versions {
         };
         let (mut rows, mut failures) = (Vec::new(), 0);
         for kept in &self.kept {
-            failures += kept.failures;
+            failures += kept.row.failures;
             // Failed versions that are not in use are summarised as a number.
             if kept.has_failed() && !kept.is_lasting() && !self.is_used(kept.row.number) {
                 failures += 1;
