@@ -350,8 +350,8 @@ mod tests {
     #[test]
     fn what_cannot_be_opened_is_told_once_in_all_rounds_and_when_it_is_asked_for() {
         let long = Duration::from_secs(60);
-        let files = vec!["/nowhere/a.mp4".into(), video::bundled_clip().unwrap()];
-        let mut list = Playlist::new(files, OpenOptions::default(), std::sync::Arc::new(|| ()));
+        let open = |files| Playlist::new(files, OpenOptions::default(), std::sync::Arc::new(|| ()));
+        let mut list = open(vec!["/nowhere/a.mp4".into(), video::bundled_clip().unwrap()]);
         assert!(list.poll(long).unwrap().is_err());
         assert!(list.poll(long).unwrap().is_ok());
         list.advance();
@@ -359,11 +359,7 @@ mod tests {
         assert!(list.poll(long).unwrap().is_ok());
         list.go(1);
         assert!(list.poll(long).unwrap().is_err());
-        let mut hopeless = Playlist::new(
-            vec!["/nowhere/a.mp4".into(); 2],
-            OpenOptions::default(),
-            std::sync::Arc::new(|| ()),
-        );
+        let mut hopeless = open(vec!["/nowhere/a.mp4".into(); 2]);
         let told = [hopeless.poll(long), hopeless.poll(long)];
         assert!(told.iter().all(|told| told.as_ref().is_some_and(Result::is_err)) && hopeless.is_hopeless());
     }

@@ -86,6 +86,9 @@ fn one_task_at_a_time_uses_the_device_in_the_order_of_the_queue() {
     assert!(!lane.uses_device());
     let mut tuning = Pieces::begin(&mut lane, TUNING);
     assert_eq!((&tuning.slot.state, lane.uses_device()), (&JobState::Running("first".to_owned()), true));
+    // A task without the device waits for nobody, and nobody waits for it.
+    let mut races = Pieces::start(&mut lane, Task::Races);
+    races.begun.recv_timeout(Duration::from_secs(60)).unwrap();
     let mut peaks = Pieces::start(&mut lane, Task::Peaks);
     let mut lab = Pieces::start(&mut lane, Task::Lab);
     lab.wait_for(&mut lane, &still(), &JobState::Waiting(Wait::Tuning));
@@ -94,6 +97,8 @@ fn one_task_at_a_time_uses_the_device_in_the_order_of_the_queue() {
     // When the running task reaches its gate, the first task in the queue continues.
     tuning.ends.send(true).unwrap();
     lab.wait_for_begin(&mut lane, &still());
+    races.slot.poll();
+    assert!(matches!(races.slot.state, JobState::Running(_)));
     tuning.wait_for(&mut lane, &still(), &JobState::Waiting(Wait::Lab));
     lab.ends.send(false).unwrap();
     tuning.wait_for_begin(&mut lane, &still());
@@ -103,18 +108,6 @@ fn one_task_at_a_time_uses_the_device_in_the_order_of_the_queue() {
     peaks.wait_for(&mut lane, &still(), &JobState::Waiting(Wait::Tuning));
     tuning.ends.send(false).unwrap();
     peaks.wait_for_begin(&mut lane, &still());
-}
-
-#[test]
-fn tasks_without_the_device_wait_for_nobody() {
-    let mut lane = lane();
-    let mut tuning = Pieces::begin(&mut lane, TUNING);
-    let mut races = Pieces::start(&mut lane, Task::Races);
-    races.begun.recv_timeout(Duration::from_secs(60)).unwrap();
-    tuning.ends.send(true).unwrap();
-    tuning.wait_for_begin(&mut lane, &still());
-    races.slot.poll();
-    assert!(matches!(races.slot.state, JobState::Running(_)));
 }
 
 #[test]
@@ -184,6 +177,12 @@ fn a_cancelled_task_ends_at_its_gate_and_uses_the_device_until_then() {
     second.wait_for(&mut lane, &still(), &JobState::Waiting(Wait::Peaks));
     drop(second);
     turn_until(&mut lane, &still(), |lane| lane.queue.len() == 1);
+    // The end cancels all tasks, and knows whether they have ended.
+    let waits = Pieces::start(&mut lane, TUNING);
+    assert!(!lane.shut_down(), "a call of the driver has not returned");
+    assert!(waits.begun.try_recv().is_err());
+    peaks.ends.send(true).unwrap();
+    assert!(lane.shut_down());
 }
 
 #[test]
@@ -203,17 +202,6 @@ fn another_device_cancels_tasks_that_use_the_one_before_in_this_process() {
     tuning.wait_for(&mut lane, &still(), &JobState::Stopped);
     lab.ends.send(false).unwrap();
     lab.wait_for(&mut lane, &still(), &JobState::Done);
-}
-
-#[test]
-fn the_end_cancels_all_tasks_and_knows_whether_they_have_ended() {
-    let mut lane = lane();
-    let hangs = Pieces::begin(&mut lane, Task::Peaks);
-    let waits = Pieces::start(&mut lane, TUNING);
-    assert!(!lane.shut_down(), "a call of the driver has not returned");
-    assert!(waits.begun.try_recv().is_err());
-    hangs.ends.send(true).unwrap();
-    assert!(lane.shut_down());
 }
 
 #[test]

@@ -18,6 +18,13 @@ fn save_and_judge(live: &mut Versions, text: &str, validation: Validation) {
     live.process(verdict_on(live.newest(), flat_subject(), validation));
 }
 
+/// Returns the state after the start with a folder of built-in kernels.
+fn at_start() -> Versions {
+    let mut live = Versions::default();
+    live.read(Sources::default(), false, true);
+    live
+}
+
 fn refused() -> Validation {
     Validation::Refused(Error::new("It does not build.", "", ""))
 }
@@ -30,8 +37,7 @@ fn lines(live: &mut Versions) -> Vec<(u64, usize)> {
 
 #[test]
 fn failed_builds_collapse_and_push_no_exact_version_out() {
-    let mut live = Versions::default();
-    live.read(Sources::default(), false, true);
+    let mut live = at_start();
     save_and_judge(&mut live, "good", Validation::Exact);
     (0..3).for_each(|n| save_and_judge(&mut live, &format!("bad {n}"), refused()));
     assert_eq!(lines(&mut live), [(5, 2), (2, 0), (1, 0)], "the last one is current");
@@ -53,8 +59,7 @@ fn failed_builds_collapse_and_push_no_exact_version_out() {
 
 #[test]
 fn what_restoring_replaces_is_kept_with_a_line_of_its_own() {
-    let mut live = Versions::default();
-    live.read(Sources::default(), false, true);
+    let mut live = at_start();
     save_and_judge(&mut live, "good", Validation::Exact);
     save_and_judge(&mut live, "bad", refused());
     // Version 2 is restored over the text "bad"; the watcher then reads it from the folder.
@@ -74,23 +79,20 @@ fn what_restoring_replaces_is_kept_with_a_line_of_its_own() {
 
 #[test]
 fn a_version_is_compared_with_the_files_until_they_are_as_in_it() {
-    let mut live = Versions::default();
-    live.read(Sources::default(), false, true);
+    let mut live = at_start();
     save_and_judge(&mut live, "one\ntwo\n", Validation::Exact);
     save_and_judge(&mut live, "one\n2\n", Validation::Exact);
     live.compare_with_files(Some(VersionId::Session(2)));
-    let expected = |now: &str| {
-        let files = [("box_filter/03_flat.cl".to_owned(), now.to_owned(), "one\ntwo\n".to_owned())];
-        overlay::VersionDiff::new(VersionId::Session(2), "version 2".to_owned(), &files)
-    };
-    assert_eq!(live.shown.diff, Some(expected("one\n2\n")));
+    let file = |now: &str| ("box_filter/03_flat.cl".to_owned(), now.to_owned(), "one\ntwo\n".to_owned());
+    let expected =
+        |files: &[_]| Some(overlay::VersionDiff::new(VersionId::Session(2), "version 2".to_owned(), files));
+    assert_eq!(live.shown.diff, expected(&[file("one\n2\n")]));
     save_and_judge(&mut live, "none\n", Validation::Exact);
     live.compare_with_files(Some(VersionId::Session(2)));
-    assert_eq!(live.shown.diff, Some(expected("none\n")), "of the files as they are now");
+    assert_eq!(live.shown.diff, expected(&[file("none\n")]), "of the files as they are now");
     save_and_judge(&mut live, "one\ntwo\n", Validation::Exact);
     live.compare_with_files(Some(VersionId::Session(2)));
-    let none = overlay::VersionDiff::new(VersionId::Session(2), "version 2".to_owned(), &[]);
-    assert_eq!(live.shown.diff, Some(none));
+    assert_eq!(live.shown.diff, expected(&[]));
 }
 
 /// Returns the state after the start of clreel, for a folder whose versions are stored below `root`.
@@ -184,8 +186,7 @@ fn findings_of_oclgrind_are_shown_only_with_the_kernels_that_have_them() {
 
 #[test]
 fn saving_ones_own_kernel_changes_no_other_variant() {
-    let mut live = Versions::default();
-    live.read(Sources::default(), false, true);
+    let mut live = at_start();
     for text in ["one", "two"] {
         let own = sources([(OWN_FILE, text)]);
         assert_eq!(save(&mut live, own), [VariantId::own()]);
@@ -195,8 +196,7 @@ fn saving_ones_own_kernel_changes_no_other_variant() {
 
 #[test]
 fn warnings_belong_to_the_version_whose_compiler_gave_them() {
-    let mut live = Versions::default();
-    live.read(Sources::default(), false, true);
+    let mut live = at_start();
     live.read(flat("unused"), false, false);
     let News::Judged(judged) = verdict_on(2, flat_subject(), Validation::Exact) else { unreachable!() };
     live.process(News::Judged(Judged { warnings: "warning: unused".to_owned(), ..judged }));
