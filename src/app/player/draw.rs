@@ -147,7 +147,7 @@ impl Player<'_> {
         // A still picture has no next frame, and so no time until that.
         let budget_ms = interval_ms.or(nominal_ms).filter(|_| !frames.playing().still);
         let budget_ms = budget_ms.map(|ms| ms / speed);
-        let rows = devices.rows();
+        let rows = devices.list.rows(devices.running.device(), devices.candidate.device());
         let not_measured = frames.filters.workers.status().scopes.clone().and_then(Result::err);
         let readings = screen.readings();
         let scene = movies.scenes.current();

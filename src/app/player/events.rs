@@ -231,7 +231,7 @@ impl Player<'_> {
             Action::ReopenKernels(index) => kernels.reopen(index, cx),
             Action::RebuildKernels => kernels.rebuild(cx),
             Action::WipeKernels(number) if movies.scenes.is_movie() => {
-                kernels.request_wipe(number, devices, cx)
+                kernels.request_wipe(number, devices, cx);
             }
             Action::WipeKernels(_) => {}
             Action::CheckRaces => self.races.toggle(kernels.saved(), cx),

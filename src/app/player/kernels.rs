@@ -353,13 +353,10 @@ impl Versions {
             let is_new = !is_first || asked.is_some() || variant.is_own();
             let own = std::slice::from_ref(variant);
             let made_of = if variant.is_auto() { parts } else { own };
-            let is_other = || {
-                let differs =
-                    |before: &Sources| made_of.iter().any(|id| !is_same(*id, kind, &kept.sources, before));
-                before.as_ref().is_none_or(differs)
-            };
+            let differs =
+                |before: &Sources| made_of.iter().any(|id| !is_same(*id, kind, &kept.sources, before));
             // The previous version may still pass validation, and would then run.
-            self.is_asked(subject) || asked == Some(*variant) || is_new && is_other()
+            self.is_asked(subject) || asked == Some(*variant) || is_new && before.as_ref().is_none_or(differs)
         };
         let own = kept.sources.has(OWN_FILE).then_some(VariantId::own());
         VariantId::all().chain(own).filter(is_changed).collect()

@@ -80,15 +80,12 @@ impl PeakMeasurement {
             self.shown.registers.clear();
             if let Some((.., config)) = &now {
                 let (device, sources, config) = (device.clone(), cx.sources.get(), config.clone());
-                let read =
-                    move |_: &Worker<'_, _>| {
-                        let cl = ClContext::new(&device, sources)?;
-                        let compiled = program::binary_and_log(&cl, config.code().file(), &config.options());
-                        Ok(Some(compiled.map_or_else(
-                            |_| Vec::new(),
-                            |(binary, log)| machine_code::registers(&binary, &log),
-                        )))
-                    };
+                let read = move |_: &Worker<'_, _>| {
+                    let cl = ClContext::new(&device, sources)?;
+                    let compiled = program::binary_and_log(&cl, config.code().file(), &config.options());
+                    let registers = compiled.map(|(binary, log)| machine_code::registers(&binary, &log));
+                    Ok(Some(registers.unwrap_or_default()))
+                };
                 self.registers.start((&mut cx.lane, Task::Registers), "", read)?;
             }
             self.kernels = now;

@@ -31,9 +31,8 @@ impl SavedPicture {
 
 /// The jobs that save files, requests to save pictures at the next redraw, and the screenshot that is written at the end.
 pub(super) struct SaveJobs {
-    running: Vec<Job<Vec<PathBuf>>>,
-    /// The errors of jobs that could not be started.
-    failed: Vec<Error>,
+    /// The jobs that save files, or the errors for which they could not be started.
+    running: Vec<Result<Job<Vec<PathBuf>>>>,
     waker: Waker,
     /// True if the frame on the screen is to be saved at the next redraw.
     pub wants_frame: bool,
@@ -61,9 +60,9 @@ impl SaveJobs {
             let work = move |_: &_| base::save::can_write(&trace);
             Job::spawn("trial", "Whether the trace can be written is not known.", waker, work)
         });
-        let (running, failed, waker, trial) = (Vec::new(), Vec::new(), waker.clone(), trial.transpose()?);
+        let (running, waker, trial) = (Vec::new(), waker.clone(), trial.transpose()?);
         let (wants_frame, wants_window, screenshot, last, last_result) = (false, false, None, None, None);
-        Ok(Self { running, failed, waker, wants_frame, wants_window, screenshot, trial, last, last_result })
+        Ok(Self { running, waker, wants_frame, wants_window, screenshot, trial, last, last_result })
     }
 
     /// Returns true if the files of the end are being written: screenshot, last frame, statistics and trace.
@@ -95,18 +94,18 @@ impl SaveJobs {
     ) {
         let (time, endings) = (SystemTime::now(), endings.to_vec());
         let save = move |_: &_| save_in(&folders(), kind, time, &endings, write);
-        match Job::spawn("save", "A file could not be saved.", &self.waker, save) {
-            Ok(job) => self.running.push(job),
-            Err(error) => self.failed.push(error),
-        }
+        self.running.push(Job::spawn("save", "A file could not be saved.", &self.waker, save));
     }
 
     /// Returns the result of each job that has finished or could not be started since the last call: the paths of the saved files, or the error. If
     /// `wait` is true, waits for all jobs.
     pub(super) fn take_finished(&mut self, wait: bool) -> Vec<Result<Vec<PathBuf>>> {
         let time = if wait { Duration::MAX } else { Duration::ZERO };
-        let mut saved: Vec<_> = self.failed.drain(..).map(Err).collect();
-        self.running.retain(|job| job.wait(time).map(|done| saved.push(done)).is_none());
+        let mut saved = Vec::new();
+        self.running.retain(|job| {
+            let done = job.as_ref().map_or_else(|error| Some(Err(error.clone())), |job| job.wait(time));
+            done.map(|done| saved.push(done)).is_none()
+        });
         saved
     }
 }
@@ -186,10 +185,7 @@ pub(super) fn folders() -> Vec<PathBuf> {
     let config = base::environment::get("XDG_CONFIG_HOME").map(PathBuf::from).filter(|c| c.is_absolute());
     let config = config.or_else(|| home.as_ref().map(|h| h.join(".config")));
     let listed = config.and_then(|c| load::text(&c.join("user-dirs.dirs"), load::MAX_LIST_BYTES).ok());
-    let documents = match (&home, listed) {
-        (Some(home), Some(text)) => documents(&text, home),
-        _ => None,
-    };
+    let documents = home.as_ref().zip(listed).and_then(|(home, text)| documents(&text, home));
     let documents = documents.or_else(|| home.as_ref().map(|h| h.join("Documents")));
     [std::env::current_dir().ok(), documents, home].into_iter().flatten().collect()
 }

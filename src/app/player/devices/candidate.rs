@@ -35,7 +35,7 @@ pub(crate) enum Candidate {
 impl Candidate {
     /// Returns the device that is to replace the device in use; `None` if none is to replace it, or it is not known yet which
     /// one.
-    pub(super) fn device(&self) -> Option<&Device> {
+    pub(crate) fn device(&self) -> Option<&Device> {
         match self {
             Self::None | Self::First => None,
             Self::Requested { device, .. } => Some(device),

@@ -15,7 +15,7 @@ use engine::sharing;
 use opencl::cards;
 use opencl::cl::select_device;
 use opencl::drivers::{self, Driver};
-use overlay::DeviceState;
+use overlay::{DeviceRow, DeviceState};
 
 /// A device, and the results of using it since the window was opened.
 pub(super) struct ListedDevice {
@@ -117,7 +117,7 @@ impl DeviceList {
 
     /// Returns the overlay's row for each device; `None` until the devices are known. `running` is the device in use, and `next`
     /// the device that is being prepared.
-    pub(super) fn rows(&self, running: Option<&Device>, next: Option<&Device>) -> Option<Vec<DeviceRow<'_>>> {
+    pub(crate) fn rows(&self, running: Option<&Device>, next: Option<&Device>) -> Option<Vec<DeviceRow<'_>>> {
         let is = |of: Option<&Device>, info: &DeviceInfo| of.is_some_and(|of| of.info.index == info.index);
         let rows = self.devices.iter().map(|listed| {
             let info = &listed.device.info;

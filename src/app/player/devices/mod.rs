@@ -31,7 +31,7 @@ use list::DeviceList;
 use opencl::cl::{Device, is_device_failure};
 use opencl::clock::Clock;
 use opencl::watch;
-use overlay::{DeviceRow, Notice};
+use overlay::Notice;
 use recovery::{DeviceFailure, Recovery};
 use running::{RunningDevice, Statuses};
 
@@ -164,11 +164,6 @@ impl Devices {
         if let Candidate::Prepared(prepared) = &mut self.candidate {
             prepared.statuses.update_own_row(has_own);
         }
-    }
-
-    /// Returns the overlay's row for each device; `None` until the devices are known.
-    pub(crate) fn rows(&self) -> Option<Vec<DeviceRow<'_>>> {
-        self.list.rows(self.running.device(), self.candidate.device())
     }
 
     /// Ends the builder, and drops the device that is being opened or prepared. Returns true if the builder has ended, so that
