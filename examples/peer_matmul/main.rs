@@ -176,7 +176,7 @@ fn measure(
         turns.round(round, |at, _| contenders[at]());
     }
     turns.finish();
-    for (row, timed) in rows.into_iter().zip(turns.results()) {
+    for (row, timed) in rows.into_iter().zip(turns.results) {
         let name = row.as_ref().map_or(MATMUL.info.peaks[0].name, |row| row.entry.id);
         let timed = match timed {
             Ok(timed) => timed,

@@ -18,7 +18,7 @@ use compute::trial::Child;
 use ladder::Outcome;
 use ladder::rounds::{BenchOptions, Benchmark};
 use ladder::runner::LadderRunner;
-use ladders::box_filter::{BoxFilter, all_variants};
+use ladders::box_filter::{BoxFilter, VARIANTS};
 use opencl::cl::Device;
 use opencl::sources::Sources;
 use overlay::SpeedState;
@@ -72,7 +72,7 @@ pub(crate) fn compare(
     let mut pixels = picture_memory(width, height)?;
     RgbaConverter::new().convert(picture, &mut pixels)?;
     let first_rows = |rows: u32| vec![pixels[..rows as usize * width as usize * 4].to_vec()];
-    let Some(variant) = all_variants().iter().find(|known| known.id == variant.name) else {
+    let Some(variant) = VARIANTS.iter().find(|known| known.id == variant.name) else {
         return Err(Error::new(format!("'{variant}' has no kernels to compare."), "", ""));
     };
     let mut children = [(); 2].map(|()| Child::new(BoxFilter::INFO.name, *kernel_timeout));

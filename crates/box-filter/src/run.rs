@@ -121,7 +121,7 @@ const CHECK_FAILED: &str = "The device failed during a check.";
 
 /// Compares the output of a variant's kernels with the reference, on pictures of one size or layout.
 pub(crate) struct Checker {
-    plan: Plan,
+    pub plan: Plan,
     scratch: Scratch,
     source: GuardedPicture,
     output: GuardedPicture,
@@ -139,15 +139,6 @@ impl Checker {
         let mut scratch = Scratch::new(cl);
         let plan = variant.plan([&source.picture, &output.picture], &mut scratch, whole)?;
         Ok(Self { plan, scratch, source, output })
-    }
-
-    /// Predicts the wall time of one run in milliseconds; see [`Plan::predict_above`]. The time does not depend on the content
-    /// of the picture.
-    ///
-    /// # Errors
-    /// Returns an error if the device fails.
-    pub(crate) fn predict_above(&self, short_ms: f64) -> Result<f64> {
-        self.plan.predict_above(&self.scratch.cl.queue, short_ms)
     }
 
     /// Filters `src` and compares the result with `want`, the reference's output. Before the run, each byte of the output is

@@ -73,7 +73,7 @@ pub fn svg(ladder: &str, panels: &[(&str, &CaseRun)], interrupted: Option<&str>)
         let mut panel = Panel { out: &mut body, run, axis };
         y = panel.write(device, y + 0.5 * LINE_HEIGHT);
     }
-    if measured().any(is_noisy) {
+    if measured().any(|measured| measured.noise().is_some()) {
         y += LINE_HEIGHT;
         write_bar(&mut body, (MARGIN, y - 11.0), (24.0, 12.0), true);
         write_text(&mut body, "small", MARGIN + 32.0, y, "~ noisy: only the digits that can be believed");
@@ -218,7 +218,7 @@ impl Panel<'_> {
             (Some(measured), Some(axis)) => {
                 let begin = axis.ends.0;
                 let size = ((axis.x(measured.time.p50) - begin).max(0.0), BAR_HEIGHT);
-                write_bar(self.out, (begin, middle - 0.5 * BAR_HEIGHT), size, is_noisy(measured));
+                write_bar(self.out, (begin, middle - 0.5 * BAR_HEIGHT), size, measured.noise().is_some());
                 let text = format!("{} ms", median_text(measured));
                 write_text(self.out, "number", TIMES_RIGHT, middle + 4.5, &text);
                 if let Some(factor) = base.and_then(|base| base.ratio(measured)) {
@@ -260,11 +260,6 @@ pub(super) fn truncated(text: &str, max_chars: usize) -> Cow<'_, str> {
         None => Cow::Borrowed(text),
         Some(_) => Cow::Owned(text.chars().take(max_chars - 1).chain(['…']).collect()),
     }
-}
-
-/// Returns true if the times are noisy, which means that they are not exact to the last digit.
-fn is_noisy(measured: &Measurement) -> bool {
-    measured.noise().is_some()
 }
 
 /// Returns the median time as text, rounded to its significant digits if it is noisy.

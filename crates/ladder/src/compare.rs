@@ -136,7 +136,7 @@ pub fn compare(before: &Report, after: &Report) -> Vec<Comparison> {
             row: now.name.clone(),
             times: [then.times(), now.times()],
             result: compare_rows((before, after), then, now),
-            broke: now.is_mismatch() && !then.is_mismatch(),
+            broke: now.row.outcome == "mismatch" && then.row.outcome != "mismatch",
         });
     }
     let gone = (0..earlier.len()).filter(|at| !is_found[*at] && is_first(&earlier, *at));
@@ -244,7 +244,7 @@ fn compare_rows(
     let controls = then.control(first.clock()).zip(now.control(first.clock()));
     let control = controls.and_then(|(then, now)| of_medians(&then, &now));
     let ratio = control.map_or(ratio, |control| ratio.widened_by(control));
-    let ratio = match on_processor(now.device) || first.is_by_wall() {
+    let ratio = match on_processor(now.device) || first.device_ms.is_none() {
         true => ratio.widened_by(load_factor([then.others(), now.others()])),
         false => ratio,
     };

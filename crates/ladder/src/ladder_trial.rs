@@ -1,8 +1,6 @@
 //! The trial of a [`Ladder`]'s edited kernels: they run in a child process (the sandbox), so that a crash or a hang ends the
 //! child and not clreel. The parent sends a [`Request`] with the kernels and the case at which they are to be timed. The child
-//! compares their output with the reference and runs them once. [`trial`] is the parent's side.
-
-use std::borrow::Cow;
+//! compares their output with the reference and runs them once.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,38 +11,18 @@ use super::measure::MAX_SINGLE_RUN;
 use super::outcome::predict;
 use base::error::{Error, Result};
 use base::verify::MismatchReport;
-use compute::config::{Config, Tunable};
-use compute::trial::{self, Child, Request};
+use compute::config::Config;
+use compute::trial;
 use opencl::cl::ClContext;
 use opencl::sandbox::{ParentConnection, START};
 
 /// The kernels to run in the trial (those of one variant, or the peak kernel), and the case.
 #[derive(Debug, Serialize, Deserialize)]
-struct Task<C> {
+pub(super) struct Task<C> {
     /// The variant's id and its parameter values by name; `None` for the first peak kernel.
-    kernels: Option<(String, Vec<(String, u32)>)>,
+    pub kernels: Option<(String, Vec<(String, u32)>)>,
     /// The case at which the kernels are to be timed.
-    case: C,
-}
-
-/// Runs a variant's kernels in the child process, at the case at which they are to be timed. `kernels` is the variant's id and
-/// its configuration; if it is `None`, the first peak kernel is run. `name` names the kernels in error messages. Returns a
-/// report if their output differs from the reference, `None` if it does not.
-///
-/// # Errors
-/// Returns an error if the kernels cannot be built or run, crash the child, or do not finish in time.
-pub(super) fn run_trial<L: Ladder>(
-    (child, name): (&mut Child, &str),
-    cl: &ClContext,
-    case: &L::Case,
-    kernels: Option<(&str, &Config<L::Code>)>,
-) -> Result<Option<MismatchReport>> {
-    let params = |config: &Config<L::Code>| {
-        config.code().params().iter().map(|p| (p.name.to_owned(), config.get(p.name))).collect()
-    };
-    let kernels = kernels.map(|(id, config)| (id.to_owned(), params(config)));
-    let task = Task { kernels, case: case.clone() };
-    child.ask(name, &Request::new(cl, task), &|| Ok(Cow::Borrowed(&[])), &mut [])
+    pub case: C,
 }
 
 /// Runs the trials that the parent requests until it closes the connection, then exits the process. Called in the child

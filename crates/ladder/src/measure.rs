@@ -152,7 +152,8 @@ pub struct Alternation<E = Error> {
     /// The index of the first task of each pair of tasks that are compared with each other. The second task of the pair runs
     /// after the first in even rounds and before it in odd ones, so that neither profits from the order.
     pairs: Vec<usize>,
-    results: TaskResults<E>,
+    /// The times measured so far, or the error of a task that has failed.
+    pub results: TaskResults<E>,
     began: Option<CpuTimes>,
 }
 
@@ -162,11 +163,6 @@ impl<E> Alternation<E> {
     pub fn new(rounds: Vec<u32>, pairs: Vec<usize>) -> Self {
         let results = rounds.iter().map(|_| Ok(TaskSamples::default())).collect();
         Self { rounds, pairs, results, began: CpuTimes::now() }
-    }
-
-    /// Returns the times measured so far, or the error of a task that has failed.
-    pub fn results(&self) -> &TaskResults<E> {
-        &self.results
     }
 
     /// Returns the share of the machine's CPU time that other processes have used since this loop was created, from 0 to 1;
@@ -242,7 +238,7 @@ mod tests {
 
     /// Returns the number of timed runs of each task; `None` for a task that has failed.
     fn counts(turns: &Alternation) -> Vec<Option<usize>> {
-        turns.results().iter().map(|one| one.as_ref().map(|timed| timed.samples.len()).ok()).collect()
+        turns.results.iter().map(|one| one.as_ref().map(|timed| timed.samples.len()).ok()).collect()
     }
 
     #[test]
@@ -289,7 +285,7 @@ mod tests {
         turns.finish();
         assert_eq!(log, "0abc1ab2a");
         assert_eq!(counts(&turns), [Some(3), Some(2), None]);
-        let results = turns.results();
+        let results = turns.results;
         let measured = results[0].as_ref().unwrap().measurement().unwrap();
         assert_eq!((measured.time.n, measured.device, measured.time.p50), (3, Some(measured.time), 1.0));
         assert_eq!(measured.noise().unwrap().few, Some(3), "three runs are few");

@@ -336,12 +336,7 @@ impl Samples {
 
     /// Returns the name of the clock that measured [`Samples::times`].
     pub(super) fn clock(&self) -> &'static str {
-        if self.is_by_wall() { WALL } else { "device time" }
-    }
-
-    /// Returns true if [`Samples::times`] are wall times.
-    pub(super) fn is_by_wall(&self) -> bool {
-        self.device_ms.is_none()
+        if self.device_ms.is_none() { WALL } else { "device time" }
     }
 }
 

@@ -34,17 +34,6 @@ text{font:13px sans-serif;fill:#1f2328}
 .dot-number{font-size:10px;fill:#ffffff;text-anchor:middle}
 ";
 
-/// The contents of one roofline: the results of a case on a device, and the device's peaks.
-#[derive(Debug, Clone, Copy)]
-pub struct Panel<'a> {
-    /// The device's name.
-    pub device: &'a str,
-    /// The results of the case.
-    pub run: &'a CaseRun,
-    /// The measured peaks of the device.
-    pub peaks: DevicePeaks,
-}
-
 /// A variant in a roofline: its operations per byte and per second.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Dot {
@@ -183,35 +172,33 @@ fn slope((x, y): (Axis, Axis), gb_s: f64, most: Option<f64>) -> Option<[(f64, f6
     (begin < end).then(|| [begin, end].map(|intensity| (x.at(intensity), y.at(intensity * gb_s))))
 }
 
-/// Returns a chart with a roofline for each panel, as SVG text. `ladder` is the ladder's name for the title.
-pub fn svg(ladder: &str, panels: &[Panel]) -> String {
+/// Returns a chart with a roofline for each panel, as SVG text. `ladder` is the ladder's name for the title. Each panel consists
+/// of a device's name, its results for a case, and its measured peaks.
+pub fn svg(ladder: &str, panels: &[(&str, &CaseRun, DevicePeaks)]) -> String {
     let mut body = String::new();
-    let height = write_body(&mut body, ladder, panels);
+    let mut y = MARGIN + LINE_HEIGHT;
+    let head = format!("{ladder}: operations per second over operations per byte");
+    write_text(&mut body, "head", MARGIN, y, &head);
+    for &(device, run, peaks) in panels {
+        y += 1.5 * LINE_HEIGHT;
+        write_text(&mut body, "panel", MARGIN, y, &format!("{device} · {}", run.case.title));
+        y += LINE_HEIGHT;
+        let roofline = Roofline::new(peaks, run.rows.iter().filter_map(Dot::of).collect());
+        if roofline.dots.is_empty() {
+            let none = "No variant has a time and a known number of operations.";
+            write_text(&mut body, "small", MARGIN, y, none);
+            continue;
+        }
+        write_panel(&mut body, &roofline, y);
+        y += f64::max(PLOT_HEIGHT + 2.0 * LINE_HEIGHT, LINE_HEIGHT * (roofline.dots.len() + 1) as f64);
+    }
+    let height = (y + MARGIN).ceil();
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" viewBox=\"0 0 {WIDTH} {height}\" \
          role=\"img\">\n<title>{}: roofline</title>\n<style>\n{STYLE}</style>\n\
          <rect width=\"{WIDTH}\" height=\"{height}\" fill=\"#ffffff\"/>\n{body}</svg>\n",
         escaped(ladder)
     )
-}
-
-/// Writes all panels; returns the height of the chart.
-fn write_body(out: &mut String, ladder: &str, panels: &[Panel]) -> f64 {
-    let mut y = MARGIN + LINE_HEIGHT;
-    write_text(out, "head", MARGIN, y, &format!("{ladder}: operations per second over operations per byte"));
-    for panel in panels {
-        y += 1.5 * LINE_HEIGHT;
-        write_text(out, "panel", MARGIN, y, &format!("{} · {}", panel.device, panel.run.case.title));
-        y += LINE_HEIGHT;
-        let roofline = Roofline::new(panel.peaks, panel.run.rows.iter().filter_map(Dot::of).collect());
-        if roofline.dots.is_empty() {
-            write_text(out, "small", MARGIN, y, "No variant has a time and a known number of operations.");
-            continue;
-        }
-        write_panel(out, &roofline, y);
-        y += f64::max(PLOT_HEIGHT + 2.0 * LINE_HEIGHT, LINE_HEIGHT * (roofline.dots.len() + 1) as f64);
-    }
-    (y + MARGIN).ceil()
 }
 
 /// Writes one roofline below `top`, and the list of its dots next to it.

@@ -269,7 +269,7 @@ impl<L: Ladder> CaseBench<'_, '_, L> {
 
     fn results(&self, timing: &Timing) -> CaseRun {
         let clock_speed = ClockSpeed::new(&self.runner.clock_reader, &timing.readings);
-        CaseRun { clock_speed, ..self.run.with(&timing.turns, timing.alternation.results()) }
+        CaseRun { clock_speed, ..self.run.with(&timing.turns, &timing.alternation.results) }
     }
 
     /// Runs all variants and peak kernels of a round once. Returns the results so far, or `None` after the last round.

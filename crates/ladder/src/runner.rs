@@ -1,6 +1,7 @@
 //! [`LadderRunner`] builds, checks and runs the variants of a ladder on one device for [the benchmark](super::rounds) and [the
 //! search](super::tune). Everything runs on the thread that created the runner.
 
+use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
 use std::convert::Infallible;
 
@@ -9,7 +10,7 @@ pub use super::definition::{
     CaseInfo, Expected, Ladder, LadderInfo, Output, Part, cache_class, describe_case,
 };
 use super::growth::{SmallerBuffers, predict_if_long};
-use super::ladder_trial;
+use super::ladder_trial::Task;
 use super::outcome::{VariantResult, fail, predict, require_match};
 use super::rows::{AutoChoice, Entry, Row};
 use super::search::{MAX_RATIO_TO_BEST, TrialResult, coordinate_descent};
@@ -22,7 +23,7 @@ use compute::KernelFile;
 use compute::cache::Cache;
 use compute::config::{Config, Tunable};
 use compute::sample::Sample;
-use compute::trial::Child;
+use compute::trial::{Child, Request};
 use compute::variant::{Variant, Work};
 use opencl::cl::{ClContext, Device};
 use opencl::clock;
@@ -387,7 +388,12 @@ impl<'a, L: Ladder> LadderRunner<'a, L> {
         };
         let changed = self.cl.as_ref().filter(|cl| cl.sources().is_changed(file));
         let Some(cl) = changed else { return Ok(None) };
-        ladder_trial::run_trial::<L>((&mut self.child.borrow_mut(), &name), cl, case, kernels)
+        let params = |config: &Config<L::Code>| {
+            config.code().params().iter().map(|p| (p.name.to_owned(), config.get(p.name))).collect()
+        };
+        let kernels = kernels.map(|(id, config)| (id.to_owned(), params(config)));
+        let request = Request::new(cl, Task { kernels, case: case.clone() });
+        self.child.borrow_mut().ask(&name, &request, &|| Ok(Cow::Borrowed(&[])), &mut [])
     }
 
     /// Builds the peak kernel with this index in [`LadderInfo::peaks`].
@@ -529,8 +535,7 @@ fn search_fastest<L: Ladder>(
                 if predicted > hopeless_ms {
                     return Ok(predicted);
                 }
-                let all = runner.check_small_cases((&built, ""), buffers, &mut || Ok(())).map_err(fail)?;
-                all.map_err(|report| Box::new(Outcome::Mismatch(*report)))?;
+                compared(runner.check_small_cases((&built, ""), buffers, &mut || Ok(())))?;
                 let mut least = f64::INFINITY;
                 for _ in 0..SEARCH_RUNS {
                     least = least.min(runner.run(&built, buffers).map_err(fail)?.ms());

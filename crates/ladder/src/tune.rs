@@ -560,7 +560,7 @@ impl<L: Ladder> Tuner<'_, '_, '_, L> {
             });
         }
         turns.finish();
-        let results = turns.results().clone().into_iter();
+        let results = turns.results.into_iter();
         let mut measured = results.map(|timed| timed.map(|timed| timed.measurement()));
         let peak = match peak.and_then(|_| measured.next()).transpose() {
             Ok(peak) => peak.flatten(),

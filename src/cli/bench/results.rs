@@ -16,7 +16,7 @@ use base::stderr::print_message;
 use base::timing::noise;
 use ladder::chart;
 use ladder::results::{DeviceReport, Input, Report, RunReport};
-use ladder::roofline::{self, Panel};
+use ladder::roofline;
 use ladder::rows::{Case, CaseRun, folder_letter};
 use ladder::runner::{Ladder, describe_case};
 use ladder::why::DevicePeaks;
@@ -112,10 +112,8 @@ impl LiveResults for Results {
             chart::svg(&title, &panels, interrupted)
         });
         let charted = charted.and(write_svg(self.args.roofline.as_ref(), || {
-            let panels = self.runs().map(|(device, run)| {
-                let peaks = device.peaks.unwrap_or_default();
-                Panel { device: device.name(), run, peaks }
-            });
+            let panels =
+                self.runs().map(|(device, run)| (device.name(), run, device.peaks.unwrap_or_default()));
             roofline::svg(&title, &panels.collect::<Vec<_>>())
         }));
         let report = |has_samples| self.report(interrupted, has_samples);
@@ -273,7 +271,7 @@ mod tests {
     use compute::sample::Sample;
     use ladder::measure::Measurement;
     use ladder::rows::{Entry, Row};
-    use ladders::box_filter::{BoxFilter, all_variants};
+    use ladders::box_filter::{BoxFilter, VARIANTS};
     use opencl::memory::Rgba;
 
     fn results(runs: Vec<(u32, Vec<(VariantId, Outcome)>)>) -> Results {
@@ -281,7 +279,7 @@ mod tests {
         let cases = [1, 7, 31].map(|radius| ladder.case(radius));
         let runs = runs.into_iter().map(|(radius, outcomes)| {
             let row = |(id, outcome): (VariantId, Outcome)| {
-                let variant = all_variants().iter().find(|variant| variant.id == id.name).unwrap();
+                let variant = VARIANTS.iter().find(|variant| variant.id == id.name).unwrap();
                 Row::new(Entry::new(variant, None), outcome)
             };
             let rows = outcomes.into_iter().map(row).collect();

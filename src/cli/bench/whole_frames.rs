@@ -218,7 +218,7 @@ impl<'a> Client<'a> {
             });
         }
         turns.finish();
-        for (((id, ..), result), times) in ready.iter().zip(turns.results()).zip(&times) {
+        for (((id, ..), result), times) in ready.iter().zip(&turns.results).zip(&times) {
             rows.push(match result.as_ref().map(TaskSamples::measurement) {
                 Ok(Some(frame)) => row(*id, Outcome::Ok(frame), times),
                 Ok(None) => continue,

@@ -298,7 +298,7 @@ mod tests {
         let mut chain = Chain::new(4, None).unwrap();
         chain.step(0.01, None).unwrap();
         let vertices = chain.vertices().unwrap().to_vec();
-        let indices = chain.figure().shirt.indices.clone();
+        let indices = chain.figure.shirt.indices.clone();
         let at = |x: f32| Ray { from: [x, 1.2, 5.0], along: [0.0, 0.0, -1.0] };
         // The figures of the front row stand at -0.65 and 0.65: the ray hits their chests, not the figures behind them.
         for (x, character) in [(-0.65, 0), (0.65, 1)] {

@@ -76,7 +76,7 @@ fn draw_figures(
     let (width, height) = SIZE;
     let at = Viewport { x: 0, y: 0, width: width as i32, height: height as i32 };
     let camera = Camera::new(chain.army());
-    world.draw(at, &camera, chain.seconds(), Some(worn), Orientation::default())?;
+    world.draw(at, &camera, chain.seconds, Some(worn), Orientation::default())?;
     read_pixels(gl, Some(world.depth.framebuffer), SIZE)
 }
 

@@ -274,7 +274,7 @@ impl ArmySimulation {
         let enqueued = Instant::now();
         let picked = done.and_then(|done| {
             if let Hand::Grab(ray) = request.hand {
-                let indices = chain.figure().shirt.indices.clone();
+                let indices = chain.figure.shirt.indices.clone();
                 let found = hit_particle(ray, chain.army(), &indices, chain.vertices()?);
                 self.held = found.map(|(particle, _)| particle);
                 report.grabbed = Some(found.map(|(_, at)| at));
@@ -299,7 +299,7 @@ impl ArmySimulation {
         let copying = Instant::now();
         let is_copied = !is_written && chain.read_vertices(&mut report.vertices)?;
         let copied = is_copied.then(|| (copying, Instant::now()));
-        report.seconds = chain.seconds();
+        report.seconds = chain.seconds;
         let commands = FrameCommands { began, enqueued, done: &done, handed: &handed, copied };
         commands.note(&mut report.times, &mut self.clock);
         Ok(())

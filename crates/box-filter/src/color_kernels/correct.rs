@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use super::launch::{
-    CurveBuffer, KernelCache, KernelProgram, KernelSource, Launch, START_FAILED, build, expect_size,
-    luma_argument,
+    BYTES, CurveBuffer, INT, INT4, KernelCache, KernelProgram, KernelSource, Launch, PICTURE, START_FAILED,
+    build, expect_size, luma_argument,
 };
 use base::error::{Error, Result};
 use opencl::cl::{ClContext, Event, Queue, failed};
@@ -15,15 +15,7 @@ use video::color::{Correction, Matrix, RgbaColors};
 pub(super) const CORRECT: KernelSource = KernelSource {
     file: "convert/02_correct.cl",
     name: "correct_pixels",
-    types: &[
-        &["uchar4*", "image2d_t"],
-        &["uchar4*", "image2d_t"],
-        &["int"],
-        &["int"],
-        &["int"],
-        &["uchar*"],
-        &["int4"],
-    ],
+    types: &[PICTURE, PICTURE, INT, INT, INT, BYTES, INT4],
 };
 
 /// A colour correction of one premultiplied picture on a device.

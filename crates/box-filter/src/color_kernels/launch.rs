@@ -3,6 +3,7 @@
 use ocl::ffi::CL_MEM_READ_ONLY;
 
 use base::error::{Error, Result};
+use compute::plan::Types;
 use opencl::cl::{Buffer, ClContext, Event, Mem, Program, Queue, failed};
 use opencl::kernel::{Argument, Kernel, NdRange, Value, enqueue, expect_types, unique_number};
 use opencl::memory::Picture;
@@ -50,11 +51,19 @@ pub(super) struct KernelProgram {
     number: u64,
 }
 
+/// The OpenCL types of pictures, in a buffer or an image.
+pub(super) const PICTURE: Types = &["uchar4*", "image2d_t"];
+/// The OpenCL type of curves.
+pub(super) const BYTES: Types = &["uchar*"];
+pub(super) const INT: Types = &["int"];
+pub(super) const INT4: Types = &["int4"];
+pub(super) const INT8: Types = &["int8"];
+
 /// A kernel in a file, and the accepted types of each of its arguments; an empty list accepts any type.
 pub(super) struct KernelSource {
     pub file: &'static str,
     pub name: &'static str,
-    pub types: &'static [&'static [&'static str]],
+    pub types: &'static [Types],
 }
 
 /// Builds a program. Returns an error unless the kernel's arguments have the types of its source.

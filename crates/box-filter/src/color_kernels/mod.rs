@@ -22,8 +22,8 @@ use video::color::planes::layout_of;
 use video::color::{Coefficients, Component, Correction, Family, Layout, Matrix};
 
 use launch::{
-    CurveBuffer, KernelProgram, KernelSource, Launch, START_FAILED, build, expect_size, luma_argument,
-    siting_argument,
+    BYTES, CurveBuffer, INT, INT4, INT8, KernelProgram, KernelSource, Launch, PICTURE, START_FAILED, build,
+    expect_size, luma_argument, siting_argument,
 };
 
 use rows::ROWS;
@@ -36,21 +36,7 @@ pub use launch::KernelCache;
 const CONVERT: KernelSource = KernelSource {
     file: "convert/01_planes.cl",
     name: "convert_planes",
-    types: &[
-        &[],
-        &["uchar4*", "image2d_t"],
-        &["int"],
-        &["int"],
-        &["int4"],
-        &["int4"],
-        &["int4"],
-        &["int4"],
-        &["int2"],
-        &["int8"],
-        &["int"],
-        &["uchar*"],
-        &["int4"],
-    ],
+    types: &[&[], PICTURE, INT, INT, INT4, INT4, INT4, INT4, &["int2"], INT8, INT, BYTES, INT4],
 };
 
 /// Returns the kinds of memory that a device can write converted pictures to.

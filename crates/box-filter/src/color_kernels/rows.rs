@@ -1,33 +1,24 @@
 //! The conversion kernel for CPU devices that computes whole rows, for filtered planes with padded rows.
 
-use super::launch::{KernelSource, Launch, START_FAILED, luma_argument, siting_argument};
+use super::launch::{
+    BYTES, INT, INT4, INT8, KernelSource, Launch, START_FAILED, luma_argument, siting_argument,
+};
 use super::{Auxiliary, Conversion, ConvertCommand};
 use crate::scratch::reserve;
 use base::error::Result;
+use compute::plan::Types;
 use opencl::cl::{Event, failed};
 use opencl::kernel::{NdRange, Value, enqueue};
 use opencl::memory::Storage;
 use video::color::{Coefficients, Family};
 
+/// The OpenCL type of the planes, and of the lines between them and the picture.
+const SAMPLES: Types = &["ushort*"];
 /// The kernel of the conversion for whole rows.
 pub(super) const ROWS: KernelSource = KernelSource {
     file: "convert/03_rows.cl",
     name: "convert_rows",
-    types: &[
-        &["ushort*"],
-        &["uchar4*"],
-        &["int"],
-        &["int"],
-        &["int4"],
-        &["int4"],
-        &["int4"],
-        &["int8"],
-        &["int"],
-        &["uchar*"],
-        &["int4"],
-        &["int"],
-        &["ushort*"],
-    ],
+    types: &[SAMPLES, &["uchar4*"], INT, INT, INT4, INT4, INT4, INT8, INT, BYTES, INT4, INT, SAMPLES],
 };
 /// The number of strips of rows per compute unit into which a picture is divided.
 const STRIPS_PER_UNIT: u32 = 2;

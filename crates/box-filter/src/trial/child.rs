@@ -178,7 +178,7 @@ impl Trial<'_> {
         talk.step("time");
         let (size, radius) = (task.size, task.radius);
         let checker = Checker::new(cl, built, Extent::rgba(size, radius))?;
-        let ms = checker.predict_above(SHORT_MS)?;
+        let ms = checker.plan.predict_above(&cl.queue, SHORT_MS)?;
         // The timeout of a step does not include the reference.
         talk.step(START);
         let Expected { want, mut buffers, extremes } = expected()?;

@@ -50,10 +50,6 @@ impl<'a> Place<'a> {
         let rows = if self.is_peak { self.run.variants.as_slice() } else { std::slice::from_ref(self.row) };
         rows.iter().map(of).fold(0.0, f64::max).clamp(0.0, MOST_OTHERS)
     }
-
-    pub(super) fn is_mismatch(&self) -> bool {
-        self.row.outcome == "mismatch"
-    }
 }
 
 /// Returns all rows of a saved result.

@@ -265,7 +265,7 @@ impl Buffers {
 
 /// All variants that can be benchmarked: those of the table, the user's own, and the filter in Rust on one thread and on all
 /// threads, scalar and vectorised.
-static VARIANTS: LazyLock<Vec<Variant<Code, NonClVariant>>> = LazyLock::new(|| {
+pub static VARIANTS: LazyLock<Vec<Variant<Code, NonClVariant>>> = LazyLock::new(|| {
     let variant = |id: VariantId, work| Variant { id: id.name, title: id.title, idea: id.idea, work };
     let work = |id: VariantId| {
         Some(match id.work {
@@ -291,12 +291,6 @@ static VARIANTS: LazyLock<Vec<Variant<Code, NonClVariant>>> = LazyLock::new(|| {
     });
     variants.chain(native_variants).collect()
 });
-
-/// Returns all variants that can be benchmarked: those of the table in its order, the user's own, and the filter in Rust for
-/// comparison.
-pub fn all_variants() -> &'static [Variant<Code, NonClVariant>] {
-    &VARIANTS
-}
 
 impl<'a> BoxFilter<'a> {
     /// Creates a benchmark on `frames` of a movie: at least one, each with `size` (width and height) in RGBA. Before a
@@ -463,7 +457,7 @@ impl Ladder for BoxFilter<'_> {
     }
 
     fn variants(&self) -> &'static [Variant<Code, NonClVariant>] {
-        all_variants()
+        &VARIANTS
     }
 
     fn cases(&self, sizes: &Sizes) -> Result<Vec<Case>, String> {

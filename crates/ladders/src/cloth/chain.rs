@@ -90,11 +90,6 @@ impl Chain {
         self.walks.len()
     }
 
-    /// Returns the figure whose copies form the crowd.
-    pub fn figure(&self) -> &Figure {
-        &self.figure
-    }
-
     /// Enqueues or computes a frame that is `dt` seconds after the previous one. `before` is called before each step and
     /// returns the events to wait for. If `before` returns `None`, the buffer of [`Chain::write_to`] is unavailable, and the
     /// vertices go to the chain's own memory. Returns the steps that were started; a long frame has several of the same kind.
@@ -175,11 +170,6 @@ impl Chain {
         host::integrate(&at, &before, &motion(dt, self.dt, None), &mut free);
         let pull = sub(hold.to, free);
         Ok(Some(Drag { at, pull, radius: hold.radius }))
-    }
-
-    /// Returns the time for which the crowd has walked, in seconds.
-    pub fn seconds(&self) -> f64 {
-        self.seconds
     }
 }
 

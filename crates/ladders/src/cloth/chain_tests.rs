@@ -34,7 +34,7 @@ fn energy_and_error(chain: &mut Chain) -> (f64, f64) {
     let square = both.map(|(now, before)| f64::from((now - before) / state.dt).powi(2)).sum::<f64>();
     let height = state.positions.chunks_exact(3).map(|p| 9.81 * f64::from(p[1])).sum::<f64>();
     let particles = (state.positions.len() / 3) as f64;
-    let shirt = &chain.figure().shirt;
+    let shirt = &chain.figure.shirt;
     let error = |points: &[f32]| {
         let at = |i: u32| [0, 1, 2].map(|k| f64::from(points[3 * i as usize + k]));
         let one = |c: &crate::cloth::model::Constraint| {
@@ -117,7 +117,7 @@ fn no_particle_leaves_the_reach_of_its_driver_and_pauses_change_nothing() {
     let state = chain.state().unwrap();
     let drivers = at_rest_at(&chain, state.seconds as f32);
     for (character, drivers) in state.positions.chunks_exact(3 * PARTICLES).zip(drivers) {
-        for ((p, q), reach) in character.chunks_exact(3).zip(&drivers).zip(&chain.figure().shirt.reach) {
+        for ((p, q), reach) in character.chunks_exact(3).zip(&drivers).zip(&chain.figure.shirt.reach) {
             let far = (0..3).map(|k| (p[k] - q[k]).powi(2)).sum::<f32>().sqrt();
             assert!(far <= reach + 1e-5, "{far} {reach}");
         }
@@ -126,7 +126,7 @@ fn no_particle_leaves_the_reach_of_its_driver_and_pauses_change_nothing() {
 
 /// Returns the positions of each character's drivers at a time.
 fn at_rest_at(chain: &Chain, seconds: f32) -> Vec<Vec<[f32; 3]>> {
-    let drivers = &chain.figure().shirt.drivers;
+    let drivers = &chain.figure.shirt.drivers;
     let one = |walk: &Walk| {
         let mut skinned = vec![0.0; 6 * drivers.len()];
         host::skin(drivers, walk.pose(seconds).as_flattened(), &mut skinned);

@@ -57,7 +57,8 @@ struct ArmyDevice {
 /// A crowd of figures in shirts, and the five steps that simulate it.
 #[derive(Debug)]
 pub struct Chain {
-    pub(super) figure: Arc<Figure>,
+    /// The figure of which the crowd has copies.
+    pub figure: Arc<Figure>,
     pub(super) walks: Vec<Walk>,
     /// The vertices that are skinned, of the body and the drivers.
     points: Vec<BodyVertex>,
@@ -66,7 +67,8 @@ pub struct Chain {
     device: Option<ArmyDevice>,
     /// True for each step that runs on the host. Without a device all steps do.
     on_host: [bool; 5],
-    pub(super) seconds: f64,
+    /// The time for which the crowd has walked, in seconds.
+    pub seconds: f64,
     /// The length of the last step in seconds.
     pub(super) dt: f32,
 }

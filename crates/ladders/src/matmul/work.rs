@@ -71,9 +71,8 @@ pub(super) fn tiles(config: &Config, shape: &Shape, on: Launched) -> LaunchWork 
 /// Counts accesses, operations and barriers of the kernel with tiles on two levels and two buffers for each tile, which has one
 /// barrier for each step, and one before the first step.
 pub(super) fn double_tiles(config: &Config, shape: &Shape, on: Launched) -> LaunchWork {
-    let steps = u64::from(shape.k).div_ceil(get(config, "TILE_K"));
-    let sides = [get(config, "TILE_M"), get(config, "TILE_N")];
-    tiled(shape, on, sides, steps + 1)
+    let single = tiles(config, shape, on);
+    LaunchWork { barriers: single.barriers.map(|barriers| barriers / 2 + 1), ..single }
 }
 
 /// Counts the accesses of the kernel that packs the left matrix, and writes zeros to the missing rows of the last panel.

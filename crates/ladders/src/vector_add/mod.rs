@@ -162,10 +162,7 @@ const SERIAL: Host<u32> = Host {
     run: |_, inputs, sum, threads| add_parts(inputs, sum, threads, add_one_by_one),
 };
 /// The variant `threads`, which adds one number at a time on all threads.
-const THREADS: Host<u32> = Host {
-    threads: Threads::All,
-    run: |_, inputs, sum, threads| add_parts(inputs, sum, threads, add_one_by_one),
-};
+const THREADS: Host<u32> = Host { threads: Threads::All, ..SERIAL };
 /// The variant `threads-vectors`, which adds in vectors on all threads.
 const THREADS_VECTORS: Host<u32> = Host {
     threads: Threads::All,

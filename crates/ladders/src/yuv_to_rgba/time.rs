@@ -67,5 +67,5 @@ pub(super) fn time(
         turns.round(round, |at, _| warm_ups[at].clone().and_then(|_| run(&rows[at])));
     }
     turns.finish();
-    Ok(turns.results().clone())
+    Ok(turns.results)
 }
