@@ -90,13 +90,21 @@ impl BuiltVariant {
 
     /// Compiles a variant with the code for devices of `kind`, and with this kind of memory for the output.
     fn build_output(cl: &ClContext, id: VariantId, kind: DeviceKind, output: Storage) -> Result<Self> {
-        match id.untuned() {
-            Some(untuned) => {
-                let built = Self::build_defaults(cl, untuned, kind, output)?;
-                Ok(Self { id, ..built }.with_tuned(cl, &Cache::load()))
+        let Some(untuned) = id.untuned() else { return Self::build_defaults(cl, id, kind, output) };
+        let mut built = Self { id, ..Self::build_defaults(cl, untuned, kind, output)? };
+        let mut measured = Vec::new();
+        // Tuning results that do not build, or cannot write the same output, are skipped.
+        for choice in tuned::tuned_variants(&Cache::load(), &cl.device.info, cl.sources()) {
+            if choice.config.code().storage != built.input {
+                continue;
             }
-            None => Self::build_defaults(cl, id, kind, output),
+            if let Some(at) = built.find_or_build(cl, choice.variant, &choice.config) {
+                measured.push((choice.size, choice.radius_class, at));
+            }
         }
+        // The first matching choice is used, so tuning results come before the defaults.
+        built.choices.splice(0..0, measured);
+        Ok(built)
     }
 
     /// Compiles a variant with the default parameters for each [`SizeClass`].
@@ -121,23 +129,6 @@ impl BuiltVariant {
         }
         self.programs.extend(Self::build_into(cl, id, config, self.output).ok()?.programs);
         Some(self.programs.len() - 1)
-    }
-
-    /// Adds the tuning results in `cache`, for the variant `auto`. Entries that do not build, or cannot write the same output,
-    /// are skipped.
-    fn with_tuned(mut self, cl: &ClContext, cache: &Cache) -> Self {
-        let mut measured = Vec::new();
-        for choice in tuned::tuned_variants(cache, &cl.device.info, cl.sources()) {
-            if choice.config.code().storage != self.input {
-                continue;
-            }
-            if let Some(at) = self.find_or_build(cl, choice.variant, &choice.config) {
-                measured.push((choice.size, choice.radius_class, at));
-            }
-        }
-        // The first matching choice is used, so tuning results come before the defaults.
-        self.choices.splice(0..0, measured);
-        self
     }
 
     /// Compiles a variant as [`BuiltVariant::build`] does, with these parameters.
@@ -202,12 +193,6 @@ impl BuiltVariant {
     /// Returns the same programs under another variant's id, such as `auto`.
     pub fn with_id(self, id: &str) -> Self {
         Self { id: id.parse().unwrap_or(self.id), ..self }
-    }
-
-    /// Returns the variant, marked as built from this version of edited kernels, so that a wipe can show it beside the version
-    /// in use.
-    pub fn with_version(self, version: u64) -> Self {
-        Self { version: Some(version), ..self }
     }
 
     /// Returns the id under which the variant was built, such as `auto`.

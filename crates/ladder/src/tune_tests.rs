@@ -26,18 +26,19 @@ fn variants() -> InitialConfigs<FakeCode> {
 /// Searches with fake variants; returns the result, and the recorded calls of the ladder.
 fn try_search(
     behaviour: fn(&str, u32, u32) -> Behaviour,
-    mut observer: TrialLimit,
+    case: u32,
+    max_trials: usize,
 ) -> (Result<Option<Search<FakeCode>>>, Vec<String>) {
     let (ladder, device) = (FakeLadder::new(behaviour), device());
     let mut child = Child::new("made", None);
     let runner = LadderRunner::new(&ladder, Some(&device), Sources::default(), &mut child);
-    let found = search(&runner, &TIMED_CASE, variants(), &mut observer);
+    let found = search(&runner, &case, variants(), &mut TrialLimit(max_trials, 0));
     drop(runner);
     (found, ladder.calls.take())
 }
 
 fn search_all(behaviour: fn(&str, u32, u32) -> Behaviour) -> (Search<FakeCode>, Vec<String>) {
-    let (found, calls) = try_search(behaviour, TrialLimit(usize::MAX, 0));
+    let (found, calls) = try_search(behaviour, TIMED_CASE, usize::MAX);
     (found.unwrap().unwrap(), calls)
 }
 
@@ -79,7 +80,7 @@ fn a_failing_finalist_has_no_time_and_without_any_the_search_fails() {
     assert_eq!(failed.map(|t| (t.variant, t.median_ms)).collect::<Vec<_>>(), [("one", None)]);
     assert_eq!(best(&found.trials).map(|(t, _)| t.variant), Some("two"));
     let behaviour = |_: &str, _, _| Behaviour { runs: 1 + ROUNDS as usize, ..CORRECT };
-    assert!(try_search(behaviour, TrialLimit(usize::MAX, 0)).0.is_err());
+    assert!(try_search(behaviour, TIMED_CASE, usize::MAX).0.is_err());
 }
 
 #[test]
@@ -173,7 +174,7 @@ fn wrong_configurations_are_never_timed() {
 
 #[test]
 fn the_observer_stops_a_search_before_the_next_run() {
-    let (found, calls) = try_search(|_, _, _| CORRECT, TrialLimit(3, 0));
+    let (found, calls) = try_search(|_, _, _| CORRECT, TIMED_CASE, 3);
     assert!(found.unwrap().is_none());
     assert_eq!(calls.iter().filter(|line| line.starts_with("build one")).count(), 4);
     let last = calls.last().cloned();
@@ -183,14 +184,10 @@ fn the_observer_stops_a_search_before_the_next_run() {
 #[test]
 fn a_configuration_that_smaller_cases_predict_to_be_slow_never_runs_at_full_size() {
     let slow = |_: &str, a, _| if a == 2 { Behaviour { runs_ms: &[40.0], ..CORRECT } } else { CORRECT };
-    let (ladder, device) = (FakeLadder::new(slow), device());
-    let mut child = Child::new("made", None);
-    let runner = LadderRunner::new(&ladder, Some(&device), Sources::default(), &mut child);
-    let found = search(&runner, &LARGE_CASE, variants(), &mut TrialLimit(usize::MAX, 0)).unwrap().unwrap();
-    drop(runner);
+    let (found, calls) = try_search(slow, LARGE_CASE, usize::MAX);
+    let found = found.unwrap().unwrap();
     let trial = trial(&found, "one A=2 B=8 C=1");
     assert!(matches!(trial.status, Status::Abandoned(predicted) if predicted == 40_000.0), "{trial:?}");
-    let calls = ladder.calls.take();
     let steps = |name: &str| -> Vec<&str> {
         let of_name = calls.iter().filter_map(|call| call.split_once(' ')).filter(|(_, of)| *of == name);
         of_name.map(|(step, _)| step).collect()

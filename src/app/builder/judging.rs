@@ -86,11 +86,8 @@ impl Validator<'_> {
         self.log(began, variant.name);
         let judged = |validation| Judged::new(request, Subject::Variant(variant), validation);
         match made {
-            Ok((report, made)) => {
-                let made = match version {
-                    Some(version) => made.with_version(version),
-                    None => made,
-                };
+            Ok((report, mut made)) => {
+                made.version = version;
                 let warnings = if is_changed { warnings.concat() } else { String::new() };
                 let judged = Judged { warnings, ..judged(report.into()) };
                 Part::new(News::Judged(judged), move |pipeline| {

@@ -275,7 +275,7 @@ impl Buffers {
             let _ = cl.queue.finish();
         }
         // The kernels must not keep memory of this case alive.
-        program.forget_memory();
+        program.kernels.forget_memory();
         // The times of overlapping commands cannot be added, and creating a buffer is no command: then wall time counts.
         ran.map(|ran| match program.scheme().transfer {
             Transfer::Resident => ran,

@@ -33,7 +33,7 @@ pub(super) struct StepRun<'a> {
 /// The compiled kernels of a file, and device buffers with the model of the figure.
 #[derive(Debug)]
 pub struct Program {
-    kernels: plan::Program<Launch, Scheme>,
+    pub(super) kernels: plan::Program<Launch, Scheme>,
     pub(super) layout: Layout,
     /// The queue for skinning; `None` if skinning uses the same queue as the other steps.
     pub(super) skin_queue: Option<Queue>,
@@ -67,11 +67,6 @@ impl Program {
 
     pub(super) fn scheme(&self) -> Scheme {
         self.kernels.config.code().extra
-    }
-
-    /// Drops the kernels' references to memory that other objects own.
-    pub(super) fn forget_memory(&self) {
-        self.kernels.forget_memory();
     }
 
     /// Enqueues a step; returns the events of its commands in order.

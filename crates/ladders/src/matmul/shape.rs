@@ -95,14 +95,10 @@ impl Shape {
     fn halved(mut self, products: u64) -> Self {
         while self.multiplications() > products {
             let Self { m, n, k } = &mut self;
-            let longest = if m >= n && m >= k {
-                m
-            } else if n >= k {
-                n
-            } else {
-                k
-            };
-            *longest = longest.div_ceil(2);
+            // Of equal sizes, the last one in this list.
+            if let Some(longest) = [k, n, m].into_iter().max() {
+                *longest = longest.div_ceil(2);
+            }
         }
         self
     }

@@ -6,7 +6,6 @@ mod remark;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use base::error::Result;
 use base::threads::Threads;
 use base::verify::Floats;
 use compute::config::{Config, Param};
@@ -94,7 +93,15 @@ fn group_items(config: &Config<Code<Size>>) -> usize {
 static PEAK: Code<Size> = Code::new("transpose/limit.cl", &[pass("transpose_copy")], GROUP);
 
 /// The variant `serial`, which transposes on one thread.
-const SERIAL: Host<Size> = Host { threads: Threads::One, run: transpose_rows };
+const SERIAL: Host<Size> = Host {
+    threads: Threads::One,
+    run: |size, inputs, to, _| {
+        for (row, from) in inputs[0].chunks_exact(size.n as usize).enumerate() {
+            to.iter_mut().skip(row).step_by(size.m as usize).zip(from).for_each(|(to, number)| *to = *number);
+        }
+        Ok(())
+    },
+};
 
 /// The transposition ladder.
 pub static TRANSPOSE: ArrayLadder<Size> = ArrayLadder {
@@ -175,13 +182,4 @@ pub static TRANSPOSE: ArrayLadder<Size> = ArrayLadder {
 pub(crate) fn reference(size: Size, a: &[f32]) -> Vec<u8> {
     let column = |column: usize| a.iter().skip(column).step_by(size.n as usize);
     (0..size.n as usize).flat_map(column).flat_map(|number| number.to_le_bytes()).collect()
-}
-
-/// Transposes a matrix row by row, on one thread.
-fn transpose_rows(size: &Size, inputs: &[&[f32]], to: &mut [f32], _: usize) -> Result<()> {
-    let (m, n) = (size.m as usize, size.n as usize);
-    for (row, from) in inputs[0].chunks_exact(n).enumerate() {
-        to.iter_mut().skip(row).step_by(m).zip(from).for_each(|(to, number)| *to = *number);
-    }
-    Ok(())
 }

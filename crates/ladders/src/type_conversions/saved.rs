@@ -119,23 +119,6 @@ impl CaseResult {
         count.is_some_and(|count| self.total == *count && self.values <= *count)
     }
 
-    /// Updates the result with a new state of the case.
-    fn note(&mut self, state: State) {
-        let (outcome, values, why) = match state {
-            State::Partial(values) => ("partial", values, None),
-            State::Ok(values) => ("ok", values, None),
-            State::Wrong(values, failure) => {
-                self.failure = Some(*failure);
-                ("wrong", values, None)
-            }
-            State::Unsupported(why) => ("unsupported", self.values, Some(why)),
-            State::MissingInDriver(why) => (MISSING_IN_DRIVER, self.values, Some(why)),
-            State::Failed(why) => ("failed", self.values, Some(why)),
-        };
-        (self.outcome, self.values) = (outcome.to_owned(), values);
-        self.reason = why.or(self.reason.take());
-    }
-
     /// Returns true if the test of the case is finished and need not be continued.
     pub fn is_settled(&self) -> bool {
         !["missing", "partial"].contains(&self.outcome.as_str())
@@ -157,7 +140,19 @@ impl DeviceResult {
         if matches!(state, State::MissingInDriver(_)) && !self.missing_in_driver.contains(&name) {
             self.missing_in_driver.push(name);
         }
-        known.note(state);
+        let (outcome, values, why) = match state {
+            State::Partial(values) => ("partial", values, None),
+            State::Ok(values) => ("ok", values, None),
+            State::Wrong(values, failure) => {
+                known.failure = Some(*failure);
+                ("wrong", values, None)
+            }
+            State::Unsupported(why) => ("unsupported", known.values, Some(why)),
+            State::MissingInDriver(why) => (MISSING_IN_DRIVER, known.values, Some(why)),
+            State::Failed(why) => ("failed", known.values, Some(why)),
+        };
+        (known.outcome, known.values) = (outcome.to_owned(), values);
+        known.reason = why.or(known.reason.take());
         Some(known)
     }
 
