@@ -37,11 +37,7 @@ impl SizeClass {
 
     /// Returns the name of the group in the tuning cache and in messages.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Small => "small",
-            Self::Medium => "medium",
-            Self::Large => "large",
-        }
+        ["small", "medium", "large"][self as usize]
     }
 
     /// Returns the group for pictures of this width and height.

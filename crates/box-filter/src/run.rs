@@ -59,11 +59,7 @@ const ODD_HEIGHTS: [u32; 5] = [1, 3, 7, 31, 5];
 impl Bands {
     /// Returns the name of the division in tables and JSON.
     pub fn name(self) -> &'static str {
-        match self {
-            Bands::Whole => "whole",
-            Bands::Odd => "bands of 1, 3, 7, 31, 5 rows",
-            Bands::Steps => "bands as the window cuts them",
-        }
+        ["whole", "bands of 1, 3, 7, 31, 5 rows", "bands as the window cuts them"][self as usize]
     }
 
     /// Returns the rows of each launch for a picture with this number of rows. Bands whose height is a multiple of `step` waste

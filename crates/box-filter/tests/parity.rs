@@ -385,7 +385,8 @@ fn every_value(id: VariantId, kind: DeviceKind) {
     let cl = context();
     let code = id.kernels(kind).unwrap();
     let default = Config::new(code, kind).fit_to_device(&cl.device.info);
-    let ladder = BoxFilter::on_noise((320, 180)).into_images();
+    let mut ladder = BoxFilter::on_noise((320, 180));
+    ladder.into_images = true;
     for config in default.neighbours(&cl.device.info).into_iter().chain([default]) {
         let built = ladder.build(Part::Kernels(&cl, &config)).unwrap();
         for radius in [3, 31] {

@@ -164,19 +164,16 @@ mod tests {
     #[test]
     fn cases_that_are_predicted_to_take_too_long_are_left_out() {
         // 1000 times as many operations take a millisecond in one case, and two seconds in the other.
-        let fast = FakeLadder::with_check_budget(|_, _, _| Behaviour { runs_ms: &[0.001], ..CORRECT });
+        let fast = FakeLadder::new(|_, _, _| Behaviour { runs_ms: &[0.001], ..CORRECT });
         let (cases, runs_of_all) = checked(&fast);
         assert_eq!(cases, ["case 0", "case 5", "case 4", "case 1"]);
         // The time of compiling does not count as the time of a run.
-        let compiled = FakeLadder::with_check_budget(|_, _, _| Behaviour {
-            runs_ms: &[0.001],
-            compile_ms: 200.0,
-            ..CORRECT
-        });
+        let compiled =
+            FakeLadder::new(|_, _, _| Behaviour { runs_ms: &[0.001], compile_ms: 200.0, ..CORRECT });
         let (cases, runs) = checked(&compiled);
         assert_eq!(cases, ["case 0", "case 5", "case 4", "case 1"]);
         assert_eq!(runs, runs_of_all + 1);
-        let slow = FakeLadder::with_check_budget(|_, _, _| Behaviour { runs_ms: &[2.0], ..CORRECT });
+        let slow = FakeLadder::new(|_, _, _| Behaviour { runs_ms: &[2.0], ..CORRECT });
         let (cases, runs) = checked(&slow);
         // Case 4 takes two milliseconds, and the budget allows one.
         assert_eq!(cases, ["case 0", "case 1"]);

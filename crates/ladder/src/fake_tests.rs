@@ -140,19 +140,11 @@ pub(super) fn device() -> Device {
     list_devices().into_iter().next().expect("these tests need an OpenCL device")
 }
 
-impl FakeLadder {
+impl<const BUDGET: bool> FakeLadder<BUDGET> {
     pub(super) fn new(behaviour: fn(&str, u32, u32) -> Behaviour) -> Self {
         Self { behaviour, has_one_input: false, calls: RefCell::default() }
     }
-}
 
-impl FakeLadder<true> {
-    pub(super) fn with_check_budget(behaviour: fn(&str, u32, u32) -> Behaviour) -> Self {
-        Self { behaviour, has_one_input: false, calls: RefCell::default() }
-    }
-}
-
-impl<const BUDGET: bool> FakeLadder<BUDGET> {
     fn record(&self, step: &str, name: &str) {
         self.calls.borrow_mut().push(format!("{step} {name}"));
     }

@@ -69,7 +69,8 @@ impl Dot {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Roofline {
     peaks: DevicePeaks,
-    dots: Vec<Dot>,
+    /// The dots of the variants, the fastest variant first.
+    pub dots: Vec<Dot>,
 }
 
 /// The alignment of a text: the part of it that is at the given position.
@@ -105,11 +106,6 @@ impl Roofline {
     pub fn new(peaks: DevicePeaks, mut dots: Vec<Dot>) -> Self {
         dots.sort_by(|a, b| b.rates.gb_s.total_cmp(&a.rates.gb_s));
         Self { peaks, dots }
-    }
-
-    /// Returns the dots of the variants, the fastest variant first.
-    pub fn dots(&self) -> &[Dot] {
-        &self.dots
     }
 
     /// Returns the lines, dots and texts of a plot between these left and right x coordinates, and these bottom and top y
@@ -208,12 +204,7 @@ fn write_panel(out: &mut String, roofline: &Roofline, top: f64) {
             Mark::Grid(line) => write_line(out, "grid", line),
             Mark::Roof(line) => write_line(out, "roof", line),
             Mark::Tick((x, y), anchor, words) => {
-                let class = match anchor {
-                    Anchor::Start => "small",
-                    Anchor::Middle => "tick",
-                    Anchor::End => "tick-y",
-                };
-                write_text(out, class, x, y, &words);
+                write_text(out, ["small", "tick", "tick-y"][anchor as usize], x, y, &words);
             }
             Mark::RoofName((x, y), anchor, words) => {
                 let class = if anchor == Anchor::End { "roof-name-left" } else { "roof-name" };
@@ -246,7 +237,7 @@ mod tests {
         let peaks = DevicePeaks { copy_gb_s: Some(8.0), read_gb_s: None, gflop_s: Some(100.0) };
         let roofline =
             Roofline::new(peaks, [dot("slow", 10.0), dot("fast", 1.0)].into_iter().flatten().collect());
-        assert_eq!(roofline.dots()[0].words(), "fast: 16.0 GFLOP/s, 2.00 op/byte");
+        assert_eq!(roofline.dots[0].words(), "fast: 16.0 GFLOP/s, 2.00 op/byte");
         let marks = roofline.marks((0.0, 100.0), (200.0, 0.0));
         let dots: Vec<(f64, f64)> = marks
             .iter()

@@ -29,7 +29,7 @@ fn try_search(
     case: u32,
     max_trials: usize,
 ) -> (Result<Option<Search<FakeCode>>>, Vec<String>) {
-    let (ladder, device) = (FakeLadder::new(behaviour), device());
+    let (ladder, device) = (FakeLadder::<false>::new(behaviour), device());
     let mut child = Child::new("made", None);
     let runner = LadderRunner::new(&ladder, Some(&device), Sources::default(), &mut child);
     let found = search(&runner, &case, variants(), &mut TrialLimit(max_trials, 0));

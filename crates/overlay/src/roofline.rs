@@ -10,7 +10,7 @@ const MARGINS: (f32, f32) = (46.0, 34.0);
 /// Lays a roofline out in the panel's width: the plot, and below it a line of text for each dot. Does nothing if there are no
 /// dots.
 pub(crate) fn show(ui: &mut Ui, roofline: &Roofline) {
-    if roofline.dots().is_empty() {
+    if roofline.dots.is_empty() {
         return;
     }
     // Height of the plot in points.
@@ -24,9 +24,9 @@ pub(crate) fn show(ui: &mut Ui, roofline: &Roofline) {
     for mark in roofline.marks((left, right), (bottom, top)) {
         paint(ui, plot, &mark);
     }
-    let names = roofline.dots().iter().map(|dot| dot.words()).collect::<Vec<_>>().join("; ");
+    let names = roofline.dots.iter().map(|dot| dot.words()).collect::<Vec<_>>().join("; ");
     describe::painted(ui, area, Role::Image, "Roofline", &names);
-    for (index, dot) in roofline.dots().iter().enumerate() {
+    for (index, dot) in roofline.dots.iter().enumerate() {
         super::panel::line(ui, &format!("{}  {}", index + 1, dot.words()), theme::TEXT);
     }
 }

@@ -95,7 +95,7 @@ pub struct BoxFilter<'a> {
     engine: Option<RefCell<&'a mut dyn EngineFrames>>,
     /// True to check variants that can write images also with output into an image, as the window runs them on shared
     /// textures.
-    into_images: bool,
+    pub into_images: bool,
     /// Check pictures with their expected output, shared by all variants and parameters.
     pictures: RefCell<HashMap<PictureKey, Rc<(Vec<u8>, Vec<u8>)>>>,
     /// The expected output for the last frame that was compared, shared by all kinds of memory: the index of the frame and the
@@ -319,12 +319,7 @@ impl<'a> BoxFilter<'a> {
 
     /// Creates a benchmark on noise of any size, for trials of modified kernels.
     pub fn on_trial() -> Self {
-        Self::on_noise((1, 1)).into_images()
-    }
-
-    /// Enables checks with output into an image, for variants that support it.
-    pub fn into_images(self) -> Self {
-        Self { into_images: true, ..self }
+        Self { into_images: true, ..Self::on_noise((1, 1)) }
     }
 
     /// Returns the check picture for a key, and the reference's output for that picture.

@@ -212,10 +212,5 @@ fn describe_picture(layout: &Layout, pattern: Pattern) -> String {
     if layout.interlaced {
         case.push_str(", interlaced");
     }
-    match pattern {
-        Pattern::Mixed => {}
-        Pattern::Largest => case.push_str(", all samples at their largest"),
-        Pattern::Zero => case.push_str(", all samples zero"),
-    }
-    case
+    case + ["", ", all samples at their largest", ", all samples zero"][pattern as usize]
 }
