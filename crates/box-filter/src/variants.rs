@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn the_id_is_the_same_in_json() {
+    fn ids_are_the_same_in_json_and_roles_are_declared() {
         for id in VariantId::with_own() {
             assert_eq!(serde_json::to_value(id).unwrap(), id.name);
             assert_eq!(serde_json::from_value::<VariantId>(id.name.into()).unwrap(), id);
@@ -274,10 +274,6 @@ mod tests {
         assert!(serde_json::from_value::<VariantId>("nonsense".into()).is_err());
         assert_eq!(VariantId::with_own().last(), Some(VariantId::own()));
         assert!(VariantId::all().all(|id| !id.is_own()));
-    }
-
-    #[test]
-    fn roles_are_declared() {
         let names = [VariantId::OFF, VariantId::auto(), VariantId::own(), VariantId::initial()];
         assert_eq!(names.map(|id| id.name), ["off", "auto", "own", "running-sum"]);
         assert_eq!(VariantId::auto().untuned(), Some(named("fused")));

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thinning_of_one_keeps_all_triangles() {
+    fn a_thinning_of_one_keeps_all_triangles_and_others_do_not_mix_sleeve_and_skin_and_keep_the_hem() {
         let Figure { body, shirt } = Figure::new();
         assert_eq!(
             (body.coarser_triangles(1, 1), shirt.coarser_triangles(1)),
@@ -77,11 +77,6 @@ mod tests {
             let thin = body.coarser_triangles(rows, columns);
             assert!(thin.iter().all(|v| body.indices.contains(v)), "{rows} {columns}");
         }
-    }
-
-    #[test]
-    fn thinned_triangles_do_not_mix_sleeve_and_skin_and_keep_the_hem() {
-        let Figure { body, shirt } = Figure::new();
         let material = |v: &u32| body.vertices[*v as usize].uv[1].floor() as i32;
         let mixed = |indices: &[u32]| {
             let is_mixed = |t: &&[u32]| t.iter().any(|v| material(v) != material(&t[0]));
@@ -96,10 +91,9 @@ mod tests {
             heights.fold(f32::INFINITY, f32::min)
         };
         assert!(lowest(&sleeves) > 1.1 && lowest(&others) < 0.1, "{}", lowest(&sleeves));
-        let hem = (SHIRT_LAST - VERTEX_COLUMNS..SHIRT_LAST).step_by(4);
+        let end = ROWS * VERTEX_COLUMNS;
+        let hem = (end - VERTEX_COLUMNS..end).step_by(4);
         let thin = shirt.coarser_triangles(4);
         assert!(hem.clone().count() > 8 && hem.into_iter().all(|v| thin.contains(&(v as u32))));
     }
-
-    const SHIRT_LAST: usize = ROWS * VERTEX_COLUMNS;
 }

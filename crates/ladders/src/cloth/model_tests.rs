@@ -4,7 +4,7 @@ use super::*;
 use crate::cloth::geometry::dot;
 
 #[test]
-fn weights_sum_to_one_normals_have_length_one_and_bones_exist() {
+fn weights_sum_to_one_normals_have_length_one_bones_exist_and_surfaces_face_outward() {
     let Figure { body, shirt } = Figure::new();
     assert!((900..4000).contains(&body.vertices.len()), "{}", body.vertices.len());
     assert_eq!(size_of::<BodyVertex>(), 80);
@@ -25,11 +25,7 @@ fn weights_sum_to_one_normals_have_length_one_and_bones_exist() {
     };
     assert!((0..BONES as u32).all(moved));
     assert!(body.vertices.iter().any(|v| v.weights.iter().filter(|w| **w > 0.0).count() >= 3));
-}
-
-#[test]
-fn surfaces_face_outward() {
-    let Figure { body, shirt } = Figure::new();
+    // Surfaces face outward.
     let torso =
         body.vertices.iter().filter(|v| (0.9..1.4).contains(&v.position[1]) && v.position[0].abs() < 0.1);
     for v in torso.filter(|v| v.position[2].abs() > 0.05) {

@@ -276,13 +276,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_number_of_cases_is_right() {
-        let without_half: Vec<Type> = Type::ALL.into_iter().filter(|&t| t != Type::Half).collect();
-        assert_eq!(Case::all(&without_half).len(), 900);
-        assert_eq!(Case::all(&Type::ALL).len(), 1045);
-    }
-
-    #[test]
     fn widths_choose_forms() {
         let case = Case::named("int_float").unwrap();
         assert_eq!(case.forms(Widths::ALL), Form::ALL);
@@ -297,7 +290,10 @@ mod tests {
     }
 
     #[test]
-    fn names_and_cases_correspond() {
+    fn all_cases_are_there_and_have_names() {
+        let without_half: Vec<Type> = Type::ALL.into_iter().filter(|&t| t != Type::Half).collect();
+        assert_eq!(Case::all(&without_half).len(), 900);
+        assert_eq!(Case::all(&Type::ALL).len(), 1045);
         for case in Case::all(&Type::ALL) {
             assert_eq!(Case::named(&case.to_string()), Some(case));
         }
