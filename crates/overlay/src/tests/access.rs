@@ -47,7 +47,7 @@ fn every_button_number_and_graph_has_a_name_and_a_value() {
         let mut fixture = Fixture::new(vec2(1920.0, 1080.0));
         fixture.fill();
         fixture.lab.state = JobState::Done;
-        fixture.sound = Some(SoundView { volume: 80, is_muted: false, text: "Sound: aac.".into() });
+        fixture.sound = sound(80, false);
         fixture.correction = (panel == Panel::Correction).then_some(video::color::Correction::NEUTRAL);
         fixture.readings = Some(engine::Readings::reference((2, 1), &[10, 10, 10, 0, 200, 200, 200, 0]));
         fixture.open(panel);

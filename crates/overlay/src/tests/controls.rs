@@ -4,7 +4,7 @@ use super::*;
 use box_filter::{MAX_RADIUS, named};
 
 #[test]
-fn every_variant_can_be_chosen_by_mouse_at_every_size() {
+fn every_variant_that_can_run_is_chosen_by_mouse_at_every_size() {
     for size in SIZES {
         for id in VariantId::all() {
             let mut fixture = Fixture::new(size);
@@ -12,17 +12,14 @@ fn every_variant_can_be_chosen_by_mouse_at_every_size() {
             assert!(fixture.find(&id.key.to_string()).is_some(), "the key of {id} at {size}");
         }
     }
-}
 
-#[test]
-fn a_variant_that_cannot_run_cannot_be_chosen() {
     let mut fixture = Fixture::new(SIZES[0]);
-    fixture.variants[2].status = VariantStatus::Unavailable(Error::new("It does not build.", "", ""));
+    fixture.variants[2].status = unavailable();
     assert_eq!(fixture.click("separable"), []);
 }
 
 #[test]
-fn pause_hide_and_radius_work_by_mouse_at_every_size() {
+fn the_controls_and_both_menus_work_by_mouse_at_every_size() {
     for size in SIZES {
         let mut fixture = Fixture::new(size);
         for (name, action) in [
@@ -39,12 +36,7 @@ fn pause_hide_and_radius_work_by_mouse_at_every_size() {
         let actions = fixture.click("Radius");
         let middle = |a: &Action| matches!(a, Action::SetRadius(r) if (54..=74).contains(r));
         assert!(!actions.is_empty() && actions.iter().all(middle), "the middle at {size}: {actions:?}");
-    }
-}
 
-#[test]
-fn everything_about_the_picture_can_be_done_by_mouse_and_the_menu_names_the_keys() {
-    for size in SIZES {
         for (text, key, action) in [
             ("Wipe", "w", Action::ToggleWipe),
             ("Swap sides", "x", Action::SwapSides),
@@ -62,13 +54,29 @@ fn everything_about_the_picture_can_be_done_by_mouse_and_the_menu_names_the_keys
             assert!(fixture.find(key).is_some(), "{key} at {size}");
             assert_eq!(fixture.click(text), [action], "{text} at {size}");
         }
+
+        for panel in COLUMN_PANELS {
+            let mut fixture = Fixture::new(size);
+            fixture.has_scene = true;
+            assert_eq!(fixture.choose(panel.menu.0), [panel.action()], "{size}");
+            // The menu is gone after that, and its lines are within the window while it is open.
+            fixture.settle();
+            assert!(fixture.find("Timeline").is_none(), "{size}");
+            fixture.press("Panels");
+            for line in COLUMN_PANELS {
+                fixture.assert_inside(&[line.menu.0]);
+                line.key.iter().for_each(|(key, _)| fixture.assert_inside(&[key]));
+            }
+        }
     }
 }
 
 #[test]
-fn keys_reach_the_player_and_not_a_button() {
+fn an_idle_overlay_asks_for_no_repaint_and_keys_reach_the_player_and_not_a_button() {
     let mut fixture = Fixture::new(SIZES[0]);
     fixture.notices = vec![notice("Something.", true)];
+    fixture.passes(5);
+    assert!(!fixture.harness.ctx.has_requested_repaint());
     fixture.click("Pause");
     for visible in [true, false] {
         fixture.change(|s| s.visible = visible);
@@ -180,16 +188,6 @@ fn no_size_and_no_data_break_the_controls() {
 }
 
 #[test]
-fn an_idle_overlay_asks_for_no_repaint() {
-    let mut fixture = Fixture::new(SIZES[0]);
-    fixture.notices = vec![notice("Something.", true)];
-    for _ in 0..5 {
-        fixture.pass(vec![]);
-    }
-    assert!(!fixture.harness.ctx.has_requested_repaint());
-}
-
-#[test]
 fn a_click_is_heeded_however_long_it_takes() {
     let mut fixture = Fixture::new(SIZES[0]);
     let at = fixture.find("Open").unwrap().center();
@@ -201,23 +199,4 @@ fn a_click_is_heeded_however_long_it_takes() {
     // All events between two passes.
     let all = vec![Event::PointerMoved(at), button(at, true), button(at, false)];
     assert_eq!(fixture.pass(all), [Action::AskForMovie]);
-}
-
-#[test]
-fn the_menu_opens_and_closes_every_panel_at_every_size() {
-    for size in SIZES {
-        for panel in COLUMN_PANELS {
-            let mut fixture = Fixture::new(size);
-            fixture.has_scene = true;
-            assert_eq!(fixture.choose(panel.menu.0), [panel.action()], "{size}");
-            // The menu is gone after that, and its lines are within the window while it is open.
-            fixture.settle();
-            assert!(fixture.find("Timeline").is_none(), "{size}");
-            fixture.press("Panels");
-            for line in COLUMN_PANELS {
-                fixture.assert_inside(&[line.menu.0]);
-                line.key.iter().for_each(|(key, _)| fixture.assert_inside(&[key]));
-            }
-        }
-    }
 }

@@ -73,7 +73,7 @@ fn each_case_is_a_square_that_is_green_only_where_it_is_right() {
 }
 
 #[test]
-fn the_check_begins_and_ends_with_a_button() {
+fn the_check_begins_and_ends_with_a_button_and_tells_the_time_that_is_left() {
     for size in SIZES {
         let mut fixture = Fixture::new(size);
         fixture.set(|f| f.overlay.panels.toggle(Panel::Conversions));
@@ -90,10 +90,7 @@ fn the_check_begins_and_ends_with_a_button() {
         }
         assert_eq!(fixture.click("Close Conversions"), [Action::Toggle(Panel::Conversions)]);
     }
-}
 
-#[test]
-fn the_time_that_is_left_is_told_when_enough_is_known() {
     let mut check = Conversions::new("A device", 1);
     let cases = Case::all(&Type::ALL);
     assert_eq!(check.time_left(3.0), "", "not even the cases are known");

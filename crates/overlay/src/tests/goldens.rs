@@ -140,7 +140,7 @@ fn texts_of_messages() {
     panel("slow", |f| f.busy = Some(busy(named("flat"), 7, 0.84, Some(12.0))));
     panel("scoreboard", |f| {
         f.radius = 3;
-        f.variants[1].status = VariantStatus::Unavailable(Error::new("It does not build.", "", ""));
+        f.variants[1].status = unavailable();
         f.variants[2].status = VariantStatus::Building;
     });
 }

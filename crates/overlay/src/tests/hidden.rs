@@ -13,7 +13,7 @@ fn hidden() -> Fixture<'static> {
 }
 
 #[test]
-fn every_key_that_changes_something_is_told_for_a_while() {
+fn changes_and_slow_pictures_are_told_in_the_line() {
     type Change = fn(&mut Fixture);
     let changes: [(&str, Change); 5] = [
         (LINE, |f| f.chosen = named("naive")),
@@ -33,10 +33,7 @@ fn every_key_that_changes_something_is_told_for_a_while() {
         fixture.wait(2.0);
         assert!(fixture.texts.is_empty(), "{:?}", fixture.texts);
     }
-}
 
-#[test]
-fn the_line_is_of_the_picture_that_comes() {
     let mut fixture = hidden();
     fixture.chosen = named("fused");
     fixture.set(|f| f.busy = Some(busy(named("fused"), 7, 0.3, None)));
@@ -45,10 +42,7 @@ fn the_line_is_of_the_picture_that_comes() {
     fixture.present(named("fused"), 7, 0.37, 40);
     let line = "fused r=7 \u{b7} 0.37 ms \u{b7} 25 fps \u{b7} CPU 60 %";
     fixture.assert_shows(&[line]);
-}
 
-#[test]
-fn a_very_slow_frame_is_told_as_long_as_it_takes() {
     let mut fixture = hidden();
     fixture.busy = Some(busy(named("naive"), 31, 0.0, Some(12.0)));
     for _ in 0..3 {

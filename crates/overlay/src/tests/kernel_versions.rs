@@ -1,13 +1,13 @@
 //! Tests of the panel of edited kernels: the list of versions, their comparison with the files, folders, the user's own kernel,
 //! and the compiler's messages.
 
-use super::kernels::{edited, editing, version};
+use super::kernels::{edited, editing, refuse, version};
 use super::*;
 use base::verify::{Difference, MismatchReport};
 use box_filter::named;
 
 #[test]
-fn failed_builds_are_one_line_and_a_hundred_versions_scroll() {
+fn failed_builds_and_earlier_versions_are_lines_of_a_list_that_scrolls() {
     let mut fixture = editing(720.0);
     fixture.kernels.versions[1].failures = 3;
     fixture.kernels.versions[2].failures = 1;
@@ -20,10 +20,7 @@ fn failed_builds_are_one_line_and_a_hundred_versions_scroll() {
     let lines = fixture.texts.iter().filter(|(text, _)| text.starts_with("original: ")).count();
     assert!((3..12).contains(&lines), "{lines} lines");
     fixture.assert_contains(&["box_filter/03_flat.cl, 1 line changed"]);
-}
 
-#[test]
-fn earlier_versions_have_their_time_and_a_comparison_with_the_files() {
     let mut fixture = editing(720.0);
     let earlier = |hash, is_exact| EarlierVersion {
         hash,
@@ -115,7 +112,7 @@ fn a_version_that_differs_is_not_timed_in_headline_scoreboard_and_graph() {
 }
 
 #[test]
-fn ones_own_kernel_is_made_by_a_button_and_a_wrong_one_has_its_error_and_its_time() {
+fn ones_own_kernel_has_its_error_and_its_time_and_warnings_and_prints_stand_below() {
     let mut fixture = editing(720.0);
     fixture.open(Panel::Kernels);
     assert_eq!(fixture.click("Make own.cl"), [Action::MakeOwnKernel]);
@@ -137,10 +134,7 @@ fn ones_own_kernel_is_made_by_a_button_and_a_wrong_one_has_its_error_and_its_tim
         "own differs in 12,345 bytes, 4.20 ms (not comparable)",
         "differ by up to 3, first mismatch: red at (3, 4)",
     ]);
-}
 
-#[test]
-fn warnings_of_a_build_that_succeeds_and_what_kernels_print_are_shown_below_the_versions() {
     let mut fixture = editing(720.0);
     let mut newest = version(4, "box_filter/03_flat.cl", Validation::Exact);
     let warning = "box_filter/03_flat.cl:31:9: warning: unused variable 'x'\n  31 |     int x;";
@@ -167,10 +161,7 @@ fn the_first_error_is_in_sight_whole() {
     for size in [vec2(1280.0, 720.0), vec2(640.0, 360.0)] {
         let mut fixture = Fixture::new(size);
         fixture.kernels = edited();
-        let first = fixture.kernels.versions[3].clone();
-        fixture.kernels.versions.extend((0..96).map(|_| first.clone()));
-        let error = Error::new("It does not build.", log.join("\n"), "");
-        fixture.kernels.versions[0].results[0].validation = Validation::Refused(error);
+        refuse(&mut fixture, Error::new("It does not build.", log.join("\n"), ""), 96);
         fixture.open(Panel::Kernels);
         fixture.settle();
         for line in &log[..3] {

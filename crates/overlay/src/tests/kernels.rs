@@ -63,45 +63,42 @@ pub(super) fn editing(height: f32) -> Fixture<'static> {
     fixture
 }
 
-#[test]
-fn the_beginning_of_a_long_log_is_in_sight_below_ten_versions() {
+/// Returns an overlay with the panel of kernels, in which a version was refused with this error below `older` further versions.
+fn refused(error: Error, older: usize) -> Fixture<'static> {
     let mut fixture = editing(720.0);
-    let log: Vec<String> =
-        (1..60).map(|n| format!("03_flat.cl:{n}: a warning that is long enough to fill it")).collect();
-    let error = Error::new("It does not build.", log.join("\n"), "");
-    fixture.kernels.versions[0].results[0].validation = Validation::Refused(error);
-    let first = fixture.kernels.versions[3].clone();
-    fixture.kernels.versions.extend(std::iter::repeat_n(first, 6));
+    refuse(&mut fixture, error, older);
     fixture.open(Panel::Kernels);
+    fixture
+}
+
+/// Sets the error with which the newest version was refused, and adds `older` copies of the first version.
+pub(super) fn refuse(fixture: &mut Fixture, error: Error, older: usize) {
+    let first = fixture.kernels.versions[3].clone();
+    fixture.kernels.versions.extend(std::iter::repeat_n(first, older));
+    fixture.kernels.versions[0].results[0].validation = Validation::Refused(error);
+}
+
+#[test]
+fn the_beginning_of_a_log_or_its_first_error_is_in_sight_without_the_files_name() {
+    let log = |numbers: std::ops::Range<usize>, text: &str| -> String {
+        numbers.map(|n| format!("03_flat.cl:{n}: {text}\n")).collect()
+    };
+    let warnings = log(1..60, "a warning that is long enough to fill it");
+    let fixture = refused(Error::new("It does not build.", warnings, ""), 6);
     let first = "03_flat.cl:1: a warning";
     fixture.assert_contains(&["flat: still running version 3", "It does not build.", first]);
     assert!(!fixture.shows("03_flat.cl:59:"), "the rest scrolls");
-}
-
-#[test]
-fn the_first_error_of_a_log_is_in_sight_below_many_warnings() {
-    let mut fixture = editing(720.0);
-    let mut log: Vec<String> = (1..30).map(|n| format!("03_flat.cl:{n}: warning: unused variable")).collect();
-    log.push("03_flat.cl:31: error: expected ';' after an expression".to_owned());
-    log.extend((32..60).map(|n| format!("03_flat.cl:{n}: warning: unused variable")));
-    let error = Error::new("It does not build.", log.join("\n"), "");
-    fixture.kernels.versions[0].results[0].validation = Validation::Refused(error);
-    fixture.open(Panel::Kernels);
+    let error = "03_flat.cl:31: error: expected ';' after an expression\n";
+    let unused = "warning: unused variable";
+    let warnings = format!("{}{error}{}", log(1..30, unused), log(32..60, unused));
+    let fixture = refused(Error::new("It does not build.", warnings, ""), 0);
     fixture.assert_contains(&["03_flat.cl:31: error: "]);
     assert!(!fixture.shows("03_flat.cl:1: warning"), "{:?}", fixture.texts);
-}
-
-/// Checks that the line of a refused version begins with the result, before the part that is cut off at the panel's edge.
-#[test]
-fn a_refusal_does_not_repeat_the_files_name() {
-    let mut fixture = editing(720.0);
+    // The line of a refused version begins with the result, before the part that is cut off at the panel's edge.
     let why = "The compiler says:\nbox_filter/03_flat.cl:91:5: error: unknown type name 'imt'";
     let what = "The kernel file 'box_filter/03_flat.cl' does not build for 'CPU'.";
     let error = Error { kind: ErrorKind::KernelDoesNotBuild(Vec::new()), ..Error::new(what, why, "") };
-    fixture.kernels.versions[0].results[0].validation = Validation::Refused(error);
-    fixture.open(Panel::Kernels);
-    let first = "03_flat.cl: flat: does not build.";
-    fixture.assert_shows(&[first]);
+    refused(error, 0).assert_shows(&["03_flat.cl: flat: does not build."]);
 }
 
 /// Checks that the view of the source scrolls once for a new version: to the first line with an error if there is one,
@@ -179,9 +176,7 @@ fn the_line_of_an_error_is_in_sight_below_a_long_list() {
     fixture.kernels.source = Some(source(&[line(22)]));
     // Checked beside the machine code, too.
     for machine_code in [false, true, false] {
-        if fixture.overlay.switches.machine_code != machine_code {
-            fixture.overlay.switches.machine_code ^= true;
-        }
+        fixture.overlay.switches.machine_code = machine_code;
         fixture.passes(30);
         let (mark, sight) = mark_and_sight(&fixture, ERROR_BACKGROUND);
         assert!(sight.contains_rect(mark), "{mark:?} in {sight:?}, machine code: {machine_code}");
@@ -189,7 +184,7 @@ fn the_line_of_an_error_is_in_sight_below_a_long_list() {
 }
 
 #[test]
-fn a_superseded_version_is_not_shown_as_being_validated() {
+fn a_version_that_is_not_validated_has_the_reason() {
     let mut fixture = editing(800.0);
     let pending = |variant| VersionResult::new(Subject::Variant(variant), Validation::Pending);
     for version in &mut fixture.kernels.versions[..2] {
@@ -202,10 +197,7 @@ fn a_superseded_version_is_not_shown_as_being_validated() {
         "03_flat.cl: not validated, superseded",
         "mean.clh: flat exact, 8.00 ms (2 more not validated)",
     ]);
-}
 
-#[test]
-fn a_version_that_is_not_validated_yet_has_the_reason() {
     let mut fixture = editing(800.0);
     for number in [0, 2] {
         let version = &mut fixture.kernels.versions[number];
@@ -287,7 +279,7 @@ fn a_conversion_that_differs_or_is_refused_is_told_and_marked() {
 fn versions_say_what_came_of_them_and_a_click_goes_back() {
     let mut fixture = editing(800.0);
     fixture.open(Panel::Kernels);
-    for text in [
+    fixture.assert_shows(&[
         "Edit the files in /home/user/kernels",
         "mean.clh: flat exact, 8.00 ms",
         "1.32× faster, 1.27 to 1.36",
@@ -295,10 +287,8 @@ fn versions_say_what_came_of_them_and_a_click_goes_back() {
         "flat: still running version 3 (output differs).",
         "original: flat \u{2013}",
         "box_filter/03_flat.cl, 1 line changed",
-    ] {
-        fixture.assert_shows(&[text]);
-    }
-    assert!(fixture.texts.iter().any(|(text, _)| text.contains("unknown type name 'imt'")), "the log");
+    ]);
+    fixture.assert_contains(&["unknown type name 'imt'"]);
     assert_eq!(fixture.click("Rebuild"), [Action::RebuildKernels]);
     assert_eq!(fixture.click("3"), [Action::UseKernels(3)]);
     // A variant whose output differs has no time in the table; the running version counts, not a refused newer one.

@@ -72,7 +72,7 @@ fn idea_parameters_source_and_machine_code_are_those_of_the_selected_variant() {
 }
 
 #[test]
-fn the_lab_pauses_the_movie_itself_when_asked() {
+fn the_lab_pauses_the_movie_when_asked_and_cuts_no_name() {
     let start = Action::Measure { ladder: "matmul", size: "256,256,256" };
     let mut fixture = lab(JobState::Done);
     assert_eq!(fixture.click("Measure"), std::slice::from_ref(&start));
@@ -91,10 +91,7 @@ fn the_lab_pauses_the_movie_itself_when_asked() {
         }
         assert_eq!(fixture.click("Stop"), [Action::StopMeasuring]);
     }
-}
 
-#[test]
-fn no_name_of_the_lab_is_cut() {
     let long = "a-variant-with-a-name-longer-than-others";
     let mut fixture = lab(JobState::Done);
     fixture.set(|f| f.lab.run.variants[1].id = long.to_owned());

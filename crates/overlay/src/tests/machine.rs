@@ -73,7 +73,7 @@ pub(super) fn searched(status: Status) -> Tuning {
 }
 
 #[test]
-fn the_devices_tell_what_is_known_and_a_click_changes_to_one() {
+fn the_devices_tell_what_is_known_in_each_column_and_a_click_changes_to_one() {
     for size in [vec2(1280.0, 720.0), vec2(640.0, 500.0)] {
         let mut fixture = Fixture::new(size);
         assert_eq!(fixture.choose("Devices"), [Action::Toggle(Panel::Devices)], "{size}");
@@ -104,10 +104,7 @@ fn the_devices_tell_what_is_known_and_a_click_changes_to_one() {
         assert!(fixture.find("OpenCL devices").is_some() && fixture.find("0: First").is_none());
         assert_eq!(fixture.click("Close OpenCL devices"), [Action::Toggle(Panel::Devices)]);
     }
-}
 
-#[test]
-fn the_narrowest_column_shows_the_state_of_devices() {
     let mut fixture = Fixture::new(SIZES[0]);
     fixture.change(|s| (s.open[Panel::Devices as usize], s.column.width) = (true, Some(1.0)));
     fixture.devices = DeviceList { remarks: &[], ..device_list(true) };
@@ -116,7 +113,7 @@ fn the_narrowest_column_shows_the_state_of_devices() {
 }
 
 #[test]
-fn a_change_of_device_shows_the_list_for_some_seconds_and_as_long_as_it_takes() {
+fn a_change_of_device_is_shown_and_that_there_is_none_is_said_at_the_end() {
     let info = device_info(0, "First");
     let row = |state| [DeviceRow { info: &info, sharing: None, state, failure: None }];
     let (preparing, in_use) = (row(DeviceState::Preparing), row(DeviceState::InUse));
@@ -142,10 +139,7 @@ fn a_change_of_device_shows_the_list_for_some_seconds_and_as_long_as_it_takes() 
         fixture.settle();
         assert!(fixture.find("in use").is_none() && !fixture.overlay.is_device_list_visible());
     }
-}
 
-#[test]
-fn that_there_is_no_device_is_said_only_once_nobody_looks_for_one() {
     let info = device_info(0, "First");
     let preparing = [DeviceRow { info: &info, sharing: None, state: DeviceState::Preparing, failure: None }];
     let none = "no OpenCL device";
@@ -166,7 +160,7 @@ fn that_there_is_no_device_is_said_only_once_nobody_looks_for_one() {
 }
 
 #[test]
-fn a_search_that_begins_by_itself_is_shown_and_is_not_what_the_user_opened() {
+fn a_search_is_shown_when_it_begins_and_its_heat_map_has_texts() {
     let mut fixture = Fixture::new(SIZES[0]);
     fixture.overlay.panels.show_tuning();
     fixture.pass(vec![]);
@@ -178,10 +172,7 @@ fn a_search_that_begins_by_itself_is_shown_and_is_not_what_the_user_opened() {
     fixture.overlay.panels.show_tuning();
     fixture.pass(vec![]);
     assert!(fixture.find("Tuning").is_some() && fixture.overlay.panels.is_open(Panel::Tuning));
-}
 
-#[test]
-fn the_heat_map_says_in_text_what_its_colours_say() {
     for size in SIZES {
         let mut fixture = Fixture::new(size);
         fixture.set(|f| f.tuning = searched(Status::Failed("no".into())));
@@ -394,7 +385,7 @@ fn the_lab_shows_nothing_that_was_not_measured_and_factors_of_what_was() {
 }
 
 #[test]
-fn the_lab_says_what_is_wrong_with_whom() {
+fn the_lab_says_what_is_wrong_why_it_waits_and_what_it_disturbs() {
     let mut fixture = lab(JobState::Done);
     let wrong = |row: &mut RowReport, outcome: &str, reason: &str| {
         (row.outcome, row.reason, row.device_ms) = (outcome.to_owned(), Some(reason.to_owned()), None);
@@ -403,17 +394,11 @@ fn the_lab_says_what_is_wrong_with_whom() {
     wrong(&mut fixture.lab.run.variants[3], "failed", "It does not build.\n  Line 7.");
     wrong(&mut fixture.lab.run.peaks[0], "failed", "It did not end.");
     fixture.settle();
-    let said =
-        ["naive: 3 of 9 floats differ", "auto: It does not build.", "multiply-adds alone: It did not end."];
-    for text in said.into_iter().chain(["mismatch", "(multiply-adds alone)", "80.0"]) {
-        fixture.assert_shows(&[text]);
-    }
+    fixture.assert_shows(&["naive: 3 of 9 floats differ", "auto: It does not build.", "mismatch", "80.0"]);
+    fixture.assert_shows(&["multiply-adds alone: It did not end.", "(multiply-adds alone)"]);
     // An unsupported variant is no fault.
     assert!(!fixture.shows("No room.") && !fixture.shows("120"), "{:?}", fixture.texts);
-}
 
-#[test]
-fn the_lab_says_why_it_waits_and_what_it_disturbs() {
     for (state, part) in [
         (JobState::Waiting(Wait::Plays), "waiting: the movie is playing. Pause to continue (Space)."),
         (

@@ -472,6 +472,15 @@ fn notice(what: &str, serious: bool) -> Notice {
     Notice { error: Error::new(what, "The reason.", "The hint."), serious }
 }
 
+fn unavailable() -> VariantStatus {
+    VariantStatus::Unavailable(Error::new("It does not build.", "", ""))
+}
+
+/// Returns the sound of a movie at this volume in percent.
+fn sound(volume: u32, is_muted: bool) -> Option<SoundView> {
+    Some(SoundView { volume, is_muted, text: "Sound: aac, 48000 Hz.".into() })
+}
+
 /// Returns the progress of a picture that is being filtered, as the overlay gets it.
 fn busy(variant: VariantId, radius: u32, elapsed_s: f64, predicted_s: Option<f64>) -> Busy {
     Busy { variant, radius, fraction: 0.34, elapsed_s, predicted_s }

@@ -112,7 +112,7 @@ fn the_mouse_drags_the_line_of_a_wipe_in_a_band_around_it() {
 }
 
 #[test]
-fn the_sides_of_a_wipe_have_labels_that_can_be_read_wherever_the_line_is() {
+fn the_labels_of_a_wipe_can_be_read_wherever_the_line_is_and_beside_a_panel() {
     for (size, visible) in SIZES.into_iter().flat_map(|size| [(size, true), (size, false)]) {
         let mut fixture = wiped(size);
         fixture.change(|s| s.visible = visible);
@@ -149,10 +149,7 @@ fn the_sides_of_a_wipe_have_labels_that_can_be_read_wherever_the_line_is() {
         fixture.pass(vec![]);
         assert!(fixture.shows("identical: 100 pixels compared"), "{size}");
     }
-}
 
-#[test]
-fn a_panel_in_the_middle_leaves_the_labels_of_a_wipe_to_be_read() {
     let mut fixture = wiped(SIZES[0]);
     fixture.open(Panel::Kernels);
     for compared in [false, true] {

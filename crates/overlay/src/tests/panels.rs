@@ -253,7 +253,7 @@ fn the_column_is_resized_by_its_edge_and_moved_by_the_menu() {
 }
 
 #[test]
-fn a_wide_column_leaves_no_room_for_the_ladder_and_its_cells_take_its_place() {
+fn cells_replace_the_ladder_beside_a_wide_column_and_the_graph_goes_with_the_stages() {
     for (width, cells) in [(470.0, false), (620.0, true)] {
         let mut fixture = Fixture::new(SIZES[0]);
         fixture.change(|s| s.column.width = Some(width));
@@ -262,10 +262,7 @@ fn a_wide_column_leaves_no_room_for_the_ladder_and_its_cells_take_its_place() {
         assert_eq!(fixture.find("flat vs. naive").is_none(), cells, "{width}: {:?}", fixture.texts);
         assert_eq!(fixture.click("fused"), [Action::SetVariant(named("fused"))]);
     }
-}
 
-#[test]
-fn the_stages_open_by_click_and_the_graph_goes_with_them() {
     for size in [SIZES[0], vec2(1000.0, 640.0)] {
         let mut fixture = Fixture::new(size);
         assert!(fixture.find("Filter alone").is_some() && fixture.find("Stage, ms").is_none());
@@ -315,7 +312,7 @@ fn a_window_without_drops_says_so_in_the_table_of_keys_and_beside_the_path() {
             fixture.overlay.lacks_drops = lacks_drops;
             fixture.overlay.path_prompt.open();
             fixture.pass(vec![]);
-            assert_eq!(fixture.texts.iter().any(|(text, _)| text.contains("dropped")), lacks_drops, "{size}");
+            assert_eq!(fixture.shows("dropped"), lacks_drops, "{size}");
             fixture.overlay.path_prompt.close();
             fixture.set(|f| f.overlay.switches.keys ^= true);
             if size == SIZES[0] {

@@ -57,7 +57,7 @@ fn no_text_is_cut_or_lies_over_another_at_any_size() {
             fixture.scale = scale;
             fixture.fill();
             fixture.kernels = super::kernels::edited();
-            fixture.sound = Some(SoundView { volume: 80, is_muted: false, text: "Sound: aac.".into() });
+            fixture.sound = sound(80, false);
             fixture.change(|s| s.folded[Panel::Scene as usize] = Some(false));
             fixture.change(|s| s.open = Panel::ALL.map(|panel| case.contains(&panel)));
             fixture.correction =

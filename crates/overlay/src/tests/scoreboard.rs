@@ -56,14 +56,14 @@ fn the_scoreboard_has_each_variants_last_time_and_marks_old_ones() {
     fixture.pass(vec![]);
     assert_eq!(row(&fixture, named("fused")), ["8", "fused", "at 1280 \u{d7} 720", "0.36 ms"]);
     // A variant that cannot run is marked.
-    fixture.variants[1].status = VariantStatus::Unavailable(Error::new("It does not build.", "", ""));
+    fixture.variants[1].status = unavailable();
     fixture.set(|f| f.variants[2].status = VariantStatus::Building);
     assert_eq!(row(&fixture, named("naive")), ["1", "naive", "not available"]);
     assert_eq!(row(&fixture, named("separable")), ["2", "separable", "compiling"]);
 }
 
 #[test]
-fn the_story_is_of_times_at_this_radius_and_size_only() {
+fn the_story_is_of_times_at_this_radius_and_size_and_of_enough_frames() {
     let mut fixture = Fixture::new(SIZES[0]);
     let comparison = |fixture: &Fixture| {
         let between = fixture.texts.iter().find(|(text, _)| text.contains(" vs. "));
@@ -82,6 +82,28 @@ fn the_story_is_of_times_at_this_radius_and_size_only() {
     assert_eq!(comparison(&fixture), None, "one time is no story");
     fixture.present(named("vectorized"), 3, 2.0, 10);
     assert_eq!(comparison(&fixture).as_deref(), Some("vectorized vs. flat: 4\u{d7} faster"));
+
+    let mut fixture = Fixture::new(SIZES[0]);
+    fixture.radius = 3;
+    fixture.push(named("fused"), 3, 0.37, 10);
+    fixture.present(named("naive"), 3, 845.0, 1);
+    assert_eq!(ends(&fixture, "\u{d7} faster"), None);
+    fixture.assert_shows(&["naive: 1 of 2 frames"]);
+    // Two frames of a second each are enough, and the title says how many there were.
+    fixture.push(named("naive"), 3, 845.0, 1);
+    fixture.wait(1.0);
+    assert_eq!(ends(&fixture, "\u{d7} faster").as_deref(), Some("~2,300\u{d7} faster"));
+    fixture.assert_shows(&["fused vs. naive", "naive: 2 frames"]);
+    fixture.push(named("naive"), 3, 845.0, 3);
+    fixture.wait(1.0);
+    assert_eq!(ends(&fixture, "\u{d7} faster").as_deref(), Some("2,300\u{d7} faster"));
+    assert!(!fixture.shows("naive: 5 frames"));
+    // A new frame does not remove the sentence before it can change it.
+    fixture.present(named("vectorized"), 3, 0.13, 1);
+    assert_eq!(ends(&fixture, "\u{d7} faster").as_deref(), Some("2,300\u{d7} faster"));
+    fixture.push(named("vectorized"), 3, 0.13, 4);
+    fixture.wait(1.0);
+    assert_eq!(ends(&fixture, "\u{d7} faster").as_deref(), Some("6,500\u{d7} faster"));
 }
 
 /// Returns the first painted text that ends with `end`; `None` if there is none.
@@ -90,7 +112,7 @@ fn ends(fixture: &Fixture, end: &str) -> Option<String> {
 }
 
 #[test]
-fn a_noisy_number_is_marked_wherever_it_stands_and_loses_its_digits() {
+fn a_noisy_number_is_marked_and_a_time_by_the_wall_says_so() {
     let mut fixture = Fixture::new(vec2(1280.0, 900.0));
     fixture.push_noisy(named("fused"), 7, [0.367, 0.642], 60);
     fixture.pass(vec![]);
@@ -122,40 +144,7 @@ fn a_noisy_number_is_marked_wherever_it_stands_and_loses_its_digits() {
     fixture.wait(1.0);
     assert_eq!(row(&fixture, named("fused")), ["8", "fused", "0.37 ms"]);
     assert!(!fixture.shows("~"), "{:?}", fixture.texts);
-}
 
-/// Returns the numbers in the row of this name in the table of stages.
-fn row_of(fixture: &Fixture, name: &str) -> Vec<String> {
-    beside(fixture, fixture.find(name).unwrap(), 3.0, -1.0, 450.0)
-}
-
-#[test]
-fn the_story_waits_for_enough_frames_of_both() {
-    let mut fixture = Fixture::new(SIZES[0]);
-    fixture.radius = 3;
-    fixture.push(named("fused"), 3, 0.37, 10);
-    fixture.present(named("naive"), 3, 845.0, 1);
-    assert_eq!(ends(&fixture, "\u{d7} faster"), None);
-    fixture.assert_shows(&["naive: 1 of 2 frames"]);
-    // Two frames of a second each are enough, and the title says how many there were.
-    fixture.push(named("naive"), 3, 845.0, 1);
-    fixture.wait(1.0);
-    assert_eq!(ends(&fixture, "\u{d7} faster").as_deref(), Some("~2,300\u{d7} faster"));
-    fixture.assert_shows(&["fused vs. naive", "naive: 2 frames"]);
-    fixture.push(named("naive"), 3, 845.0, 3);
-    fixture.wait(1.0);
-    assert_eq!(ends(&fixture, "\u{d7} faster").as_deref(), Some("2,300\u{d7} faster"));
-    assert!(!fixture.shows("naive: 5 frames"));
-    // A new frame does not remove the sentence before it can change it.
-    fixture.present(named("vectorized"), 3, 0.13, 1);
-    assert_eq!(ends(&fixture, "\u{d7} faster").as_deref(), Some("2,300\u{d7} faster"));
-    fixture.push(named("vectorized"), 3, 0.13, 4);
-    fixture.wait(1.0);
-    assert_eq!(ends(&fixture, "\u{d7} faster").as_deref(), Some("6,500\u{d7} faster"));
-}
-
-#[test]
-fn a_time_by_the_wall_says_so() {
     let mut fixture = Fixture::new(SIZES[0]);
     fixture.assert_shows(&["filter alone"]);
     let mut sample = fixture.recorder.history().back().unwrap().clone();
@@ -169,8 +158,13 @@ fn a_time_by_the_wall_says_so() {
     fixture.assert_shows(&["8.45"]);
 }
 
+/// Returns the numbers in the row of this name in the table of stages.
+fn row_of(fixture: &Fixture, name: &str) -> Vec<String> {
+    beside(fixture, fixture.find(name).unwrap(), 3.0, -1.0, 450.0)
+}
+
 #[test]
-fn the_rungs_stand_in_groups() {
+fn the_rungs_stand_in_groups_and_the_cells_of_a_small_window_have_times() {
     let fixture = Fixture::new(SIZES[0]);
     let y = |id: VariantId| fixture.find(id.name).unwrap().center().y;
     let groups = Group::ALL.map(|group| group.variants().collect::<Vec<_>>());
@@ -181,10 +175,7 @@ fn the_rungs_stand_in_groups() {
         assert_eq!(same, (way - within).abs() < 0.5, "{pair:?}: {way}, {within}");
         assert!(way >= within - 0.5, "{pair:?}");
     }
-}
 
-#[test]
-fn the_cells_of_a_small_window_have_the_times_too() {
     let mut fixture = Fixture::new(SIZES[1]);
     fixture.assert_shows(&["845 ms", "8.45 ms"]);
     fixture.set(|f| f.radius = 3);

@@ -37,7 +37,7 @@ fn the_seek_bar_seeks_by_click_and_by_drag() {
 }
 
 #[test]
-fn a_movie_of_unknown_length_says_so_at_the_seek_bar() {
+fn the_seek_bar_tells_an_unknown_length_and_the_part_that_repeats() {
     for (duration_s, words) in [
         (None, "is unknown"),
         (Some(f64::NAN), "is unknown"),
@@ -48,13 +48,9 @@ fn a_movie_of_unknown_length_says_so_at_the_seek_bar() {
         let middle = rail(&fixture).center();
         fixture.movie.duration_s = duration_s;
         assert_eq!(fixture.click_at(middle), [], "{duration_s:?}");
-        let told = fixture.texts.iter().any(|(text, _)| text.contains(words));
-        assert!(told, "{duration_s:?}: {:?}", fixture.texts);
+        fixture.assert_contains(&[words]);
     }
-}
 
-#[test]
-fn the_seek_bar_shows_the_part_that_repeats() {
     let mut fixture = Fixture::new(SIZES[0]);
     assert!(fixture.find("A").is_none());
     fixture.set(|f| f.part = (Some(2.0), None));

@@ -35,7 +35,7 @@ impl Fixture<'_> {
 }
 
 #[test]
-fn the_talk_says_what_the_selected_variant_does_and_takes() {
+fn the_talk_says_what_the_selected_variant_does_and_takes_itself() {
     let mut fixture = talk(SIZES[0]);
     fixture.assert_shows(&[
         "r = 7 \u{b7} 1280 \u{d7} 720 \u{b7} no OpenCL device",
@@ -55,10 +55,7 @@ fn the_talk_says_what_the_selected_variant_does_and_takes() {
     fixture.assert_shows(&["Naive", "the baseline"]);
     fixture.set(|f| f.overlay.toggle_talk());
     assert!(fixture.find("Panels").is_some() && fixture.find("the baseline").is_none());
-}
 
-#[test]
-fn a_number_of_the_talk_belongs_to_what_stands_beside_it() {
     let mut fixture = talk(SIZES[0]);
     // The picture on the screen is still that of `flat`.
     fixture.choose_variant(named("fused"));
@@ -78,10 +75,9 @@ fn a_number_of_the_talk_belongs_to_what_stands_beside_it() {
 }
 
 #[test]
-fn the_factor_is_to_the_first_variant_that_is_available_and_needs_frames() {
-    let error = || VariantStatus::Unavailable(Error::new("No images.", "", ""));
+fn the_talk_leaves_out_what_is_unavailable() {
     let mut fixture = talk(SIZES[0]);
-    fixture.variants[1].status = error();
+    fixture.variants[1].status = unavailable();
     fixture.push(named("separable"), 7, 84.5, 20);
     fixture.push(named("flat"), 7, 8.45, 20);
     fixture.time += 1.0;
@@ -98,11 +94,7 @@ fn the_factor_is_to_the_first_variant_that_is_available_and_needs_frames() {
     fixture.choose_variant(named("flat"));
     fixture.set(|f| f.heart = Some(String::new()));
     fixture.assert_shows(&["No line of this kernel is marked with // heart."]);
-}
 
-#[test]
-fn the_talk_goes_on_along_the_ladder_and_leaves_out_what_is_unavailable() {
-    let error = || VariantStatus::Unavailable(Error::new("No images.", "", ""));
     let mut rows: Vec<(VariantId, VariantStatus)> =
         VariantId::all().map(|id| (id, VariantStatus::Ready)).collect();
     let [auto, flat, fused, naive, off, running_sum, separable] =
@@ -120,13 +112,13 @@ fn the_talk_goes_on_along_the_ladder_and_leaves_out_what_is_unavailable() {
     ] {
         assert_eq!(variant_after(&rows, chosen, steps), next, "{chosen} {steps}");
     }
-    rows[2].1 = error();
+    rows[2].1 = unavailable();
     assert_eq!(variant_after(&rows, naive, 1), Some(flat));
     assert_eq!(variant_after(&[], naive, 1), None);
 }
 
 #[test]
-fn the_mouse_selects_variants_and_ends_the_talk() {
+fn the_mouse_ends_the_talk_and_it_begins_while_the_overlay_is_hidden() {
     let mut fixture = talk(SIZES[0]);
     assert_eq!(fixture.click("fused"), [Action::SetVariant(named("fused"))]);
     assert_eq!(fixture.click("End the talk"), [Action::ToggleTalk]);
@@ -134,10 +126,7 @@ fn the_mouse_selects_variants_and_ends_the_talk() {
     assert_eq!(fixture.press("Picture"), []);
     fixture.assert_shows(&["F6"]);
     assert_eq!(fixture.click("Talk"), [Action::ToggleTalk]);
-}
 
-#[test]
-fn the_talk_begins_while_the_overlay_is_hidden() {
     let mut fixture = Fixture::new(SIZES[0]);
     fixture.overlay.toggle_visible();
     fixture.overlay.toggle_talk();

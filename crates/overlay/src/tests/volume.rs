@@ -5,13 +5,13 @@ use super::*;
 /// Returns an overlay with sound at this volume.
 fn fixture(size: Vec2, volume: u32, is_muted: bool) -> Fixture<'static> {
     let mut fixture = Fixture::new(size);
-    fixture.sound = Some(SoundView { volume, is_muted, text: "Sound: aac, 48000 Hz.".into() });
+    fixture.sound = sound(volume, is_muted);
     fixture.settle();
     fixture
 }
 
 #[test]
-fn the_loudspeaker_mutes_and_the_slider_sets_the_volume() {
+fn a_movie_with_sound_has_a_loudspeaker_and_a_slider() {
     for size in SIZES {
         let mut fixture = fixture(size, 80, false);
         let icon = fixture.button("Mute").unwrap();
@@ -29,10 +29,7 @@ fn the_loudspeaker_mutes_and_the_slider_sets_the_volume() {
         assert!(set.is_none_or(|percent| percent < 50), "{actions:?} at {size}");
         assert!(set.is_some() || size.x < 500.0, "there is a slider at {size}");
     }
-}
 
-#[test]
-fn a_movie_without_sound_has_no_loudspeaker() {
     let mut fixture = Fixture::new(SIZES[0]);
     fixture.pass(vec![]);
     assert_eq!(fixture.button("Mute"), None);

@@ -47,7 +47,7 @@ fn stages(work: Option<FilterWork>, size: Vec2) -> Fixture<'static> {
 }
 
 #[test]
-fn the_panel_of_stages_says_why() {
+fn the_panel_of_stages_says_why_and_nothing_that_is_not_known() {
     let mut fixture = stages(Some(two_passes([8.0, 0.45])), vec2(1280.0, 1600.0));
     let first = two_passes([0.0; 2]).config.code().passes[0].kernel;
     // Without peaks there are rates and no shares, and no sentence that needs them.
@@ -76,10 +76,7 @@ fn the_panel_of_stages_says_why() {
     // At another radius there are no measurements.
     fixture.set(|f| f.radius = 8);
     assert!(!fixture.shows("op/byte") && !fixture.shows("copy: 50.0 GB/s"), "{:?}", fixture.texts);
-}
 
-#[test]
-fn the_panel_of_stages_says_nothing_that_is_not_known() {
     let modified = FilterWork { work: None, ..two_passes([f64::NAN; 2]) };
     for work in [None, Some(modified)] {
         let is_kernel = work.is_some();
