@@ -263,7 +263,9 @@ impl SlotPreparation {
     pub(crate) fn prepare_map(self, slot: &mut Slot) -> bool {
         let shares = self.shares_textures && slot.texture().is_some();
         // The device writes into the pixel buffer, from where OpenGL copies the picture into the texture.
-        let can_write_into = |pixels: &PixelBuffer| !self.uses_host_memory || pixels.is_aligned();
+        // Drivers of CPU devices use memory in place only if it starts at a page boundary.
+        let can_write_into =
+            |pixels: &PixelBuffer| !self.uses_host_memory || pixels.start().addr().get().is_multiple_of(4096);
         slot.prepare_for_device(shares, can_write_into)
     }
 }

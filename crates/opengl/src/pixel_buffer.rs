@@ -49,11 +49,6 @@ impl PixelBuffer {
     pub fn start(&self) -> NonNull<u8> {
         self.start
     }
-
-    /// Returns true if the mapped memory starts at a page boundary, as drivers of CPU devices require of memory that they use in place.
-    pub fn is_aligned(&self) -> bool {
-        self.start.addr().get().is_multiple_of(4096)
-    }
 }
 
 impl Drop for PixelBuffer {

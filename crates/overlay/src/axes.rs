@@ -104,3 +104,9 @@ pub(crate) fn round_up(value: f64, steps: &[f64]) -> f64 {
     let round = steps.iter().map(|step| step * decade).find(|round| *round >= value * 0.999);
     round.unwrap_or(10.0 * decade)
 }
+
+/// Returns the least and the greatest of those values that are positive and finite; `None` if there are none.
+pub(crate) fn positive_range(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+    let ends = values.filter(|value| value.is_finite() && *value > 0.0).map(|value| (value, value));
+    ends.reduce(|(least, most), (value, _)| (least.min(value), most.max(value)))
+}

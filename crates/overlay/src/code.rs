@@ -196,28 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_with_errors_are_marked_and_scrolled_to() {
-        let error = |(file, number): (&str, usize)| SourceLine { file: file.to_owned(), number };
-        let errors = [("a/b.cl", 37), ("a/b.cl", 9), ("a/c.clh", 3)].map(error);
-        let source =
-            |name: &str| Source::new(name.to_owned(), &"x\n".repeat(40), None).with_version(2, &errors);
-        assert_eq!((&*source("a/b.cl").refused, source("a/b.cl").focus_line()), (&[8, 36][..], Some(8)));
-        let short = Source::new("a/b.cl".to_owned(), "x\ny", Some("x")).with_version(2, &errors);
-        assert!(short.refused.is_empty() && short.focus_line() == Some(1), "it has no such lines");
-    }
-
-    #[test]
-    fn a_source_without_marks_opens_at_its_first_kernel() {
-        let source = |text: &str| Source::new("a/b.cl".to_owned(), text, None);
-        let text = "// About.\n#define N 4\n\n__kernel void f() {}\n__kernel void g() {}\n";
-        assert_eq!(source(text).focus_line(), Some(3));
-        assert_eq!(source("int x;\n").focus_line(), None);
-        let changed = Source::new("a/b.cl".to_owned(), text, Some(&text.replace("N 4", "N 8")));
-        assert_eq!(changed.focus_line(), Some(1));
-    }
-
-    #[test]
-    fn lines_that_are_others_are_marked() {
+    fn lines_are_marked_and_scrolled_to() {
         assert_eq!(changed_lines("a\nb\nc", "a\nB\nc"), [1]);
         assert_eq!(changed_lines("a\nb\nc", "a\nb\nc"), Vec::<usize>::new());
         assert_eq!(changed_lines("a\nb\nc", "a\nc"), Vec::<usize>::new(), "one that is gone marks no other");
@@ -226,5 +205,20 @@ mod tests {
         assert_eq!(changed_lines("", "a\nb"), [0, 1]);
         let long = "x\n".repeat(100_000);
         assert_eq!(changed_lines("y\nz", &long).len(), 100_000);
+
+        let error = |(file, number): (&str, usize)| SourceLine { file: file.to_owned(), number };
+        let errors = [("a/b.cl", 37), ("a/b.cl", 9), ("a/c.clh", 3)].map(error);
+        let source =
+            |name: &str| Source::new(name.to_owned(), &"x\n".repeat(40), None).with_version(2, &errors);
+        assert_eq!((&*source("a/b.cl").refused, source("a/b.cl").focus_line()), (&[8, 36][..], Some(8)));
+        let short = Source::new("a/b.cl".to_owned(), "x\ny", Some("x")).with_version(2, &errors);
+        assert!(short.refused.is_empty() && short.focus_line() == Some(1), "it has no such lines");
+
+        let source = |text: &str| Source::new("a/b.cl".to_owned(), text, None);
+        let text = "// About.\n#define N 4\n\n__kernel void f() {}\n__kernel void g() {}\n";
+        assert_eq!(source(text).focus_line(), Some(3));
+        assert_eq!(source("int x;\n").focus_line(), None);
+        let changed = Source::new("a/b.cl".to_owned(), text, Some(&text.replace("N 4", "N 8")));
+        assert_eq!(changed.focus_line(), Some(1));
     }
 }

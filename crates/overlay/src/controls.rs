@@ -117,7 +117,7 @@ fn text_button(ui: &mut Ui, rect: Rect, text: &str, on: bool) -> Response {
 fn panel_lines(view: &View, state: &ControlsState) -> Vec<Line> {
     let line = |panel: &&ColumnPanel| {
         let (text, hover) = panel.menu;
-        (text, hover, panel.action(), panel.is_shown(view, state.panels))
+        (text, hover, panel.action(), (panel.is_shown)(panel.panel, view, state.panels))
     };
     let panels = COLUMN_PANELS.iter().filter(|listed| listed.panel != Panel::Scene || view.scene.is_some());
     let (text, hover) = if state.column_left { LEFT } else { RIGHT };

@@ -11,7 +11,6 @@ pub(super) static CORRECTION: ColumnPanel = ColumnPanel {
     key: Some(("c", "colour correction")),
     margin: Margin { left: 8, right: 8, top: 2, bottom: 6 },
     title: |_, _, _| "Colour correction".to_owned(),
-    action: |_| Action::ToggleCorrection,
     close_hover: Some("Switch colour correction off (c)"),
     is_shown: |_, view, _| view.correction.is_some(),
     ..ColumnPanel::new(

@@ -6,7 +6,7 @@ use egui::Rangef;
 use engine::stats::summary::{SUMMARY_S, mean_others_share};
 use engine::stats::{FrameSample, Setting, Summary};
 
-use crate::axes::{Axes, add_label, begin_s, snap_to_pixel};
+use crate::axes::{Axes, add_label, begin_s, positive_range, snap_to_pixel};
 use crate::facts::{NOT_TIMED, filter_name};
 use crate::pass::Pass;
 use crate::prelude::*;
@@ -218,13 +218,7 @@ fn segments<'a>(
 /// Returns the lower and the upper end of the vertical axis for these filter times in milliseconds, as exponents of powers of
 /// ten.
 fn decade_range(times: impl Iterator<Item = f64>) -> (i32, i32) {
-    let (mut least, mut most) = (f64::INFINITY, 0f64);
-    for ms in times.filter(|ms| *ms > 0.0) {
-        (least, most) = (least.min(ms), most.max(ms));
-    }
-    if !least.is_finite() {
-        return (-1, 2);
-    }
+    let Some((least, most)) = positive_range(times) else { return (-1, 2) };
     let low = (least * 0.999).log10().floor().clamp(-6.0, 6.0) as i32;
     let high = (most * 1.001).log10().ceil().clamp(-5.0, 7.0) as i32;
     // The least number of powers of ten on the vertical axis, so that noise of a few percent looks small.
@@ -255,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn segments_are_cut_where_the_setting_changes_and_have_their_own_median() {
+    fn segments_have_their_median_and_a_name_beside_the_line() {
         let mut recorder = Recorder::new(false);
         let frames = [(named("flat"), 7, 14.0), (named("flat"), 7, 15.0), (named("flat"), 7, 90.0)];
         let more = [(named("flat"), 3, 8.0), (VariantId::OFF, 3, 0.0), (named("fused"), 3, 0.4)];
@@ -285,10 +279,7 @@ mod tests {
         let versions = segments(recorder.history().iter().skip(6), Some(40.0), |_| false);
         let found_settings: Vec<_> = versions.iter().map(|s| (s.setting.version, median(s))).collect();
         assert_eq!(found_settings, [(1, Some(8.0)), (1, Some(8.5)), (3, Some(4.0))]);
-    }
 
-    #[test]
-    fn a_name_stands_beside_the_line_and_not_on_it() {
         let range = Rangef::new;
         let plot = range(100.0, 200.0);
         let apart = |line: Rangef| {
@@ -303,10 +294,7 @@ mod tests {
         // Nothing helps where it goes all the way.
         assert!(!apart(range(105.0, 198.0)));
         assert!(plot.contains(name_top(plot, None)));
-    }
 
-    #[test]
-    fn the_axis_has_whole_decades_around_what_it_shows() {
         assert_eq!(decade_range([14.8, 0.37].into_iter()), (-1, 2));
         assert_eq!(decade_range([0.37, 0.38].into_iter()), (-1, 1));
         assert_eq!(decade_range([0.012, 3992.0].into_iter()), (-2, 4));

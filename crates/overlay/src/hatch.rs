@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_two_patterns_are_alike() {
+    fn patterns_differ_and_stay_within_their_tile() {
         let bits = |tile| -> Vec<bool> {
             (0..PERIOD * PERIOD).map(|n| is_ink(tile, n % PERIOD, n / PERIOD)).collect()
         };
@@ -159,20 +159,14 @@ mod tests {
                 assert_ne!(bits(a), bits(b), "tiles {a} and {b}");
             }
         }
-    }
 
-    #[test]
-    fn patterns_repeat_within_a_tile() {
         for tile in 0..TILES {
             for (x, y) in (0..TILE_SIDE - PERIOD).flat_map(|x| (0..TILE_SIDE - PERIOD).map(move |y| (x, y))) {
                 assert_eq!(is_ink(tile, x, y), is_ink(tile, x + PERIOD, y), "tile {tile}");
                 assert_eq!(is_ink(tile, x, y), is_ink(tile, x, y + PERIOD), "tile {tile}");
             }
         }
-    }
 
-    #[test]
-    fn large_areas_stay_within_their_tile() {
         let ctx = egui::Context::default();
         let output = ctx.run_ui(egui::RawInput::default(), |ui| {
             let hatch = Hatch::new(ui, true);

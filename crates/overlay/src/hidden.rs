@@ -12,26 +12,17 @@ use crate::{line, panel};
 /// Seconds for which the controls stay on the screen after the mouse has moved.
 const CONTROLS_S: f64 = 2.0;
 
-/// The settings whose changes show the line of statistics.
-#[derive(Debug, PartialEq)]
-struct Settings {
-    chosen: VariantId,
-    radius: u32,
-    paused: bool,
-    speed: f64,
-    loop_text: String,
-    loop_range: (Option<f64>, Option<f64>),
-    target_s: Option<f64>,
-    corrects: bool,
-}
+/// The settings whose changes show the line of statistics, except the target of a seek: variant, radius, pause, speed, loop, part
+/// that repeats, and colour correction.
+type Settings = (VariantId, u32, bool, f64, String, (Option<f64>, Option<f64>), bool);
 
 /// The timers of the line of statistics and of the controls, which the hidden overlay shows for a while.
 #[derive(Debug, Default)]
 pub(crate) struct HiddenTimers {
     line: Timer,
     controls: Timer,
-    /// The user's settings in the previous pass; `None` before the first pass.
-    previous: Option<Settings>,
+    /// The user's settings and the target of a seek in the previous pass; `None` before the first pass.
+    previous: Option<(Settings, Option<f64>)>,
     /// True if a setting that the user sees has changed since the previous pass.
     has_changed: bool,
 }
@@ -40,21 +31,15 @@ impl HiddenTimers {
     /// Compares the settings that the user sees with those of the previous pass. Call this in each pass, whether the overlay is
     /// hidden or not.
     pub(crate) fn note_changes(&mut self, view: &View) {
-        let now = Settings {
-            chosen: view.chosen,
-            radius: view.radius,
-            paused: view.paused,
-            speed: view.speed,
-            loop_text: view.loop_text.to_owned(),
-            loop_range: view.loop_range,
-            target_s: view.target_s,
-            corrects: view.correction.is_some(),
-        };
+        let View { chosen, radius, paused, speed, loop_range, target_s, .. } = *view;
+        let loop_text = view.loop_text.to_owned();
+        let now = (chosen, radius, paused, speed, loop_text, loop_range, view.correction.is_some());
         // The end of a seek is no change.
-        let differs =
-            |before: Settings| now != Settings { target_s: now.target_s.and(before.target_s), ..before };
+        let differs = |(before, target): (Settings, Option<f64>)| {
+            now != before || target_s.is_some() && target_s != target
+        };
         self.has_changed = self.previous.take().is_some_and(differs);
-        self.previous = Some(now);
+        self.previous = Some((now, target_s));
     }
 
     /// Returns true if the line of statistics is shown in this pass. Each change of a setting restarts the time for which it is

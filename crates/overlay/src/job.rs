@@ -35,35 +35,37 @@ impl JobState {
     }
 }
 
-/// The reason for which a background job (tuning, the Lab) waits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wait {
-    /// The movie is playing; the job runs only in a pause.
-    Plays,
-    /// The movie is playing as fast as possible, which leaves no spare time.
-    Unpaced,
-    /// The movie is playing and needs the CPU, which is also the OpenCL device.
-    Cpu,
-    /// Frames of the movie are presented late.
-    Late,
-    /// Frames are presented in time, but with little time to spare.
-    NoTime,
-    /// The movie is playing, and its filter is slow.
-    Slow,
-    /// The movie is paused, but the filter is still running.
-    Filter,
-    /// The Lab is running a benchmark.
-    Lab,
-    /// The device's type conversions are being checked.
-    Check,
-    /// The peaks of the device are being measured.
-    Peaks,
-    /// The variants are being tuned.
-    Tuning,
-    /// Two versions of a kernel are being compared.
-    Versions,
-    /// Kernels are being compiled for their machine code or registers.
-    Compiler,
+engine::named_values! {
+    /// The reason for which a background job (tuning, the Lab) waits.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Wait {
+        /// The movie is playing; the job runs only in a pause.
+        Plays = "the movie is playing",
+        /// The movie is playing as fast as possible, which leaves no spare time.
+        Unpaced = "the movie is playing as fast as possible",
+        /// The movie is playing and needs the CPU, which is also the OpenCL device.
+        Cpu = "the movie needs the CPU",
+        /// Frames of the movie are presented late.
+        Late = "frames are late",
+        /// Frames are presented in time, but with little time to spare.
+        NoTime = "no spare time between frames",
+        /// The movie is playing, and its filter is slow.
+        Slow = "the filter is slow",
+        /// The movie is paused, but the filter is still running.
+        Filter = "the filter is running",
+        /// The Lab is running a benchmark.
+        Lab = "the Lab is measuring",
+        /// The device's type conversions are being checked.
+        Check = "type conversions are being checked",
+        /// The peaks of the device are being measured.
+        Peaks = "the device's peaks are being measured",
+        /// The variants are being tuned.
+        Tuning = "variants are being tuned",
+        /// Two versions of a kernel are being compared.
+        Versions = "two versions of a kernel are being compared",
+        /// Kernels are being compiled for their machine code or registers.
+        Compiler = "kernels are being compiled",
+    }
 }
 
 impl Wait {
@@ -81,21 +83,7 @@ impl Wait {
 
 impl fmt::Display for Wait {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Wait::Plays => "the movie is playing",
-            Wait::Unpaced => "the movie is playing as fast as possible",
-            Wait::Cpu => "the movie needs the CPU",
-            Wait::Late => "frames are late",
-            Wait::NoTime => "no spare time between frames",
-            Wait::Slow => "the filter is slow",
-            Wait::Filter => "the filter is running",
-            Wait::Lab => "the Lab is measuring",
-            Wait::Check => "type conversions are being checked",
-            Wait::Peaks => "the device's peaks are being measured",
-            Wait::Tuning => "variants are being tuned",
-            Wait::Versions => "two versions of a kernel are being compared",
-            Wait::Compiler => "kernels are being compiled",
-        })
+        f.write_str(self.name())
     }
 }
 

@@ -215,7 +215,7 @@ impl Overlay {
             scopes::draw_heat_map(&ui.painter().with_clip_rect(left), ui, readings, &placed);
         }
         self.panels.expire_device_change(ui, view.devices.is_preparing());
-        let shown = COLUMN_PANELS.iter().filter(|panel| panel.is_shown(view, &self.panels));
+        let shown = COLUMN_PANELS.iter().filter(|panel| (panel.is_shown)(panel.panel, view, &self.panels));
         self.panels.update_order(shown.map(|panel| panel.panel).collect());
         let column = self.column_place(window);
         // Space in points left of the text of the folded headline, for the triangle that unfolds it.

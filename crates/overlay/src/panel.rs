@@ -94,9 +94,6 @@ pub(crate) struct ColumnPanel {
     /// Returns the progress of the panel's background job as text, which is added to the title while the panel is folded;
     /// `None` if no job is under way.
     pub progress: fn(&View) -> Option<String>,
-    /// Returns the action of the panel's key, of its line in the menu and of its closing button, which opens or closes the
-    /// panel.
-    pub action: fn(Panel) -> Action,
     /// Returns true if the panel is on the screen, unless the overlay is hidden.
     pub is_shown: fn(Panel, &View, &OpenPanels) -> bool,
 }
@@ -121,19 +118,15 @@ impl ColumnPanel {
             show,
             title: |panel, _, _| panel.menu.0.to_owned(),
             progress: |_| None,
-            action: Action::Toggle,
             is_shown: |panel, _, panels| panels.is_requested(panel),
         }
     }
 
-    /// Returns the action that opens or closes the panel.
+    /// Returns the action of the panel's key, of its line in the menu and of its closing button, which opens or closes the
+    /// panel.
     pub(crate) fn action(&self) -> Action {
-        (self.action)(self.panel)
-    }
-
-    /// Returns true if the panel is on the screen, unless the overlay is hidden.
-    pub(crate) fn is_shown(&self, view: &View, panels: &OpenPanels) -> bool {
-        (self.is_shown)(self.panel, view, panels)
+        // This panel is on the screen while colours are corrected.
+        if self.panel == Panel::Correction { Action::ToggleCorrection } else { Action::Toggle(self.panel) }
     }
 }
 

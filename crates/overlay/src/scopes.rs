@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn corners_are_turned_as_the_picture_is() {
+    fn the_heat_map_is_turned_as_the_picture_is_and_hotter_is_redder() {
         // Compare with the left pixels of the same picture of two by one pixels, turned by `Orientation::turn`.
         for (swapped, flip_x, flip_y) in
             [(false, false, false), (false, true, false), (true, true, false), (true, false, true)]
@@ -214,10 +214,7 @@ mod tests {
                 assert_eq!(stored_corner(corner, orientation)[0], f32::from(pixel[0] - 1), "{orientation:?}");
             }
         }
-    }
 
-    #[test]
-    fn hotter_is_redder() {
         let [cold, hot] = [heat_color(0), heat_color(255)];
         assert!(cold.b() > cold.r() && hot.r() > hot.b() && heat_color(1000) == hot);
     }

@@ -1,14 +1,13 @@
 //! The panel of the ladder (the list of the filter's variants): a button for each variant with its last measured time as a bar.
 //! Without room for this panel, `cells.rs` shows the variants in the strip along the bottom.
 
-use box_filter::Group;
-use box_filter::VariantId;
+use base::timing::noise;
+use box_filter::{Group, VariantId, Work};
 use engine::stats::{Score, Scores};
 
-use crate::comparison::compare;
 use crate::pass::Pass;
 use crate::prelude::*;
-use crate::{VariantRow, VariantStatus, View, facts, panel, words};
+use crate::{VariantRow, VariantStatus, View, axes, facts, panel, words};
 
 /// The width in points of the ladder's panel.
 pub(crate) const WIDTH: f32 = 344.0;
@@ -39,13 +38,7 @@ pub(super) struct Scale {
 impl Scale {
     /// Creates an axis that contains these times, which are in milliseconds.
     fn for_times(times: impl Iterator<Item = f64>) -> Self {
-        let (mut least, mut most) = (f64::INFINITY, 0f64);
-        for ms in times.filter(|ms| ms.is_finite() && *ms > 0.0) {
-            (least, most) = (least.min(ms), most.max(ms));
-        }
-        if !least.is_finite() {
-            return Self { low: -1.0, high: 2.0 };
-        }
+        let Some((least, most)) = axes::positive_range(times) else { return Self { low: -1.0, high: 2.0 } };
         // The shortest bar must be visible.
         let low = least.log10() - 0.3;
         // The least number of powers of ten that the axis of the bars spans.
@@ -280,6 +273,61 @@ pub(super) fn show_hover_text(ui: &mut Ui, board: &Board, row: &VariantRow) {
     }
 }
 
+/// The least number of measured frames of each kernel for a comparison. The slowest kernel takes a second or more for a frame.
+const MIN_FRAMES: usize = 2;
+
+/// A comparison of two kernels, as texts.
+pub(crate) struct Comparison {
+    /// The title of the ladder's panel: the fastest and the slowest measured kernel, such as "fused vs. naive", or "The ladder"
+    /// before both have enough frames.
+    pub title: String,
+    /// The slow kernel's time divided by the fast one's: "2,300×", or "~2,000×" if it is noisy. While too few frames were
+    /// measured, the progress instead, such as "naive: 1 of 2 frames".
+    pub factor: Result<String, String>,
+    /// A text with a kernel and its number of measured frames, such as "naive: 2 frames", while these are so few that the factor
+    /// may still change; `None` otherwise.
+    pub few_frames: Option<String>,
+}
+
+impl Comparison {
+    /// Compares two variants by their scores (measured times), the slow one first.
+    pub(crate) fn between(slow: (VariantId, &Score), fast: (VariantId, &Score)) -> Self {
+        let (fewest, n) = if slow.1.n <= fast.1.n { (slow.0, slow.1.n) } else { (fast.0, fast.1.n) };
+        if n < MIN_FRAMES {
+            let factor = Err(format!("{fewest}: {n} of {MIN_FRAMES} frames"));
+            return Self { title: "The ladder".to_owned(), factor, few_frames: None };
+        }
+        // The noise that leaves fewer digits.
+        let noise = [slow.1.noise, fast.1.noise].into_iter().flatten().min_by_key(|noise| noise.digits);
+        let factor = theme::with_noise(slow.1.ms / fast.1.ms, noise, theme::short_number);
+        let few_frames = (n < noise::MIN_SAMPLES).then(|| format!("{fewest}: {n} frames"));
+        Self {
+            title: format!("{} vs. {}", fast.0, slow.0),
+            factor: Ok(format!("{factor}\u{d7}")),
+            few_frames,
+        }
+    }
+}
+
+/// Compares the slowest and the fastest of the kernels with enough frames at this radius and size; if there are not two such
+/// kernels, those of all measured kernels. Returns `None` if no two measured kernels differ in speed. Compares only variants
+/// that do the same work on the same bytes, and whose times are device times: other back ends are measured by other clocks,
+/// `planar` filters other bytes, and `auto` is one of the compared variants under another name.
+fn compare(scores: &Scores, radius: u32, size: (u32, u32)) -> Option<Comparison> {
+    let kernels = || VariantId::all().filter(|id| matches!(id.work, Work::Kernels(_)));
+    let between = |fewest: usize| {
+        let is_here = |s: &&Score| s.is_at(radius, size) && s.ms > 0.0 && s.n >= fewest;
+        let mut measured: Vec<_> =
+            kernels().filter_map(|id| Some((id, scores.of(id).filter(is_here)?))).collect();
+        measured.sort_by(|a, b| a.1.ms.total_cmp(&b.1.ms));
+        let (fast, slow) = (*measured.first()?, *measured.last()?);
+        let factor = slow.1.ms / fast.1.ms;
+        // Kernels that are equally fast within the digits shown are not compared.
+        (slow.0 != fast.0 && factor.is_finite() && factor >= 1.05).then(|| Comparison::between(slow, fast))
+    };
+    between(MIN_FRAMES).or_else(|| between(0))
+}
+
 /// The explanation of the panel in the hover text of its title bar.
 const ABOUT: &str = "The last measured filter time of each variant, on a logarithmic scale. Select a variant by a click or its \
                      key.\nTimes measured at another radius or size are grey. The title compares the fastest kernel on this device \
@@ -290,7 +338,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bars_are_logarithmic_and_can_be_seen() {
+    fn bars_can_be_seen_and_the_panel_is_as_high_as_its_room() {
         let scale = Scale::for_times([845.0, 105.0, 0.37].into_iter());
         let [naive, separable, fused] = [845.0, 105.0, 0.37].map(|ms| scale.bar_length(ms));
         assert!(naive <= 1.0 && naive > 0.97 && fused > 0.05 && fused < 0.15, "{naive} {fused}");
@@ -304,10 +352,7 @@ mod tests {
             let part = Scale::for_times([odd].into_iter()).bar_length(odd);
             assert!((0.0..=1.0).contains(&part), "{odd}: {part}");
         }
-    }
 
-    #[test]
-    fn the_panel_is_as_high_as_its_room_within_limits() {
         for rows in [VariantId::all().count(), VariantId::all().count() + 1] {
             let (least, most) = (height(rows, 0.0), height(rows, 1e6));
             assert_eq!(most - least, rows as f32 * (ROW_HEIGHTS.1 - ROW_HEIGHTS.0));

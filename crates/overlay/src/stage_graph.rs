@@ -273,15 +273,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_axis_ends_at_round_numbers() {
+    fn the_axis_ends_at_round_numbers_and_with_a_tick() {
         assert_eq!(rounded_axis_end(41.7), 50.0);
         assert_eq!(rounded_axis_end(50.0), 50.0);
         assert_eq!(rounded_axis_end(0.9), 1.0);
         assert_eq!(rounded_axis_end(1100.0), 1500.0);
-    }
 
-    #[test]
-    fn the_last_tick_is_the_end_of_the_axis() {
         for top in [1.0, 1.5, 2.0, 25.0, 30.0, 40.0, 50.0, 60.0, 800.0, 1500.0] {
             for room in [true, false] {
                 let steps = top / tick_distance(top, room);

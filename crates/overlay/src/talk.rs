@@ -8,10 +8,9 @@ use box_filter::{VariantId, Work};
 use engine::stats::Score;
 pub use heart::heart;
 
-use crate::comparison::Comparison;
 use crate::pass::Pass;
 use crate::prelude::*;
-use crate::scoreboard::{self, Board};
+use crate::scoreboard::{self, Board, Comparison};
 use crate::{VariantRow, VariantStatus, code, device_name, facts, panel};
 
 /// Height of the line over the bars, with the radius, the picture's size and the device.

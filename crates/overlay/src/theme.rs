@@ -302,25 +302,10 @@ mod tests {
     use base::timing::Series;
 
     #[test]
-    fn numbers_keep_their_width() {
+    fn numbers_have_the_digits_of_their_place() {
         let formatted = [0.0, 999.99, 999.996, 12_345.6, f64::NAN].map(ms);
         assert_eq!(formatted, ["0.00", "999.99", "1000.0", "12346", UNKNOWN]);
-    }
 
-    #[test]
-    fn a_noisy_number_has_no_more_digits_than_a_quiet_one() {
-        // The interval of the median allows three digits, and a few slow frames make it noisy.
-        let noise = Noise::from_percentiles((0.367, 0.9), (0.3665, 0.3675), 100, None);
-        assert_eq!(noise.map(|noise| noise.digits), Some(3));
-        assert_eq!([None, noise].map(|noise| with_noise(0.367, noise, short_ms)), ["0.37", "~0.37"]);
-        assert_eq!([None, noise].map(|noise| with_noise(8.414, noise, ms)), ["8.41", "~8.41"]);
-        let one = Noise::from_percentiles((0.367, 0.9), (0.2, 0.5), 100, None);
-        assert_eq!(with_noise(0.367, one, short_ms), "~0.4", "fewer where the interval is wide");
-        assert_eq!(with_noise(2345.0, noise, short_ms), "~2,350");
-    }
-
-    #[test]
-    fn numbers_that_stand_alone_have_two_or_three_digits() {
         let formatted =
             [0.0, 0.0065, 0.0123, 0.37, 3.3, 14.8, 99.96, 105.4, 14_896.0, f64::INFINITY].map(short_ms);
         let wanted = ["0", "0.0065", "0.012", "0.37", "3.30", "14.8", "100", "105", "14,896", "\u{2013}"];
@@ -331,10 +316,21 @@ mod tests {
         let formatted = [1.04, 12.0, 999.4, 999.6, 2283.7].map(short_number);
         assert_eq!(formatted, ["1.04", "12", "999", "1,000", "2,300"]);
         assert_eq!([0.0, 999.0, 1000.0, 1_234_567.0].map(thousands), ["0", "999", "1,000", "1,234,567"]);
+
+        assert_eq!([59.96, 3725.4, -1.0].map(clock), ["1:00.0", "1:02:05.4", "0:00.0"]);
     }
 
     #[test]
     fn noisy_numbers_have_a_mark_and_the_digits_that_can_be_believed() {
+        // The interval of the median allows three digits, and a few slow frames make it noisy.
+        let noise = Noise::from_percentiles((0.367, 0.9), (0.3665, 0.3675), 100, None);
+        assert_eq!(noise.map(|noise| noise.digits), Some(3));
+        assert_eq!([None, noise].map(|noise| with_noise(0.367, noise, short_ms)), ["0.37", "~0.37"]);
+        assert_eq!([None, noise].map(|noise| with_noise(8.414, noise, ms)), ["8.41", "~8.41"]);
+        let one = Noise::from_percentiles((0.367, 0.9), (0.2, 0.5), 100, None);
+        assert_eq!(with_noise(0.367, one, short_ms), "~0.4", "fewer where the interval is wide");
+        assert_eq!(with_noise(2345.0, noise, short_ms), "~2,350");
+
         let noise = |samples: &[f64]| Noise::of(&Series::of(samples).unwrap(), None);
         let (few, far) = (noise(&[1.0; 3]), noise(&[1.0, 1.0, 1.0, 1.0, 3.0]));
         let formatted = |value, noise| with_noise(value, noise, short_ms);
@@ -345,11 +341,6 @@ mod tests {
         assert_eq!(times, ["~0.4", "~10", "~800", "~0.007"]);
         assert_eq!([formatted(0.0, few), formatted(f64::NAN, far)], ["0", UNKNOWN]);
         assert_eq!([fps(0.367, few), fps(0.367, far)], ["~2,700 fps", "~3,000 fps"]);
-    }
-
-    #[test]
-    fn positions_carry_over() {
-        assert_eq!([59.96, 3725.4, -1.0].map(clock), ["1:00.0", "1:02:05.4", "0:00.0"]);
     }
 
     /// Returns the linear intensity of an sRGB value.
@@ -385,16 +376,13 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_in_the_stack_differ_for_a_deuteranope() {
+    fn colours_differ_for_a_deuteranope_and_selected_text_can_be_read() {
         let mut colors = STACK.map(stage_color).to_vec();
         colors.push(IDLE);
         for pair in colors.windows(2) {
             assert!(apart(pair[0], pair[1]) > 11.0, "{pair:?} look alike: {:.1}", apart(pair[0], pair[1]));
         }
-    }
 
-    #[test]
-    fn the_stages_of_every_frame_differ_in_the_timeline_for_a_deuteranope() {
         let rare = ["acquire", "correct", "reduce", "levels", "wipe", "difference", "collect"];
         let usual: Vec<_> = Stage::ALL.into_iter().filter(|stage| !rare.contains(&stage.name())).collect();
         for (n, one) in usual.iter().enumerate() {
@@ -403,26 +391,7 @@ mod tests {
                 assert!(distance > 11.0, "{one:?} and {other:?} look alike: {distance:.1}");
             }
         }
-    }
 
-    #[test]
-    fn the_stack_has_every_stage_once_and_the_filter_below() {
-        assert_eq!(STACK[0], Stage::Filter);
-        assert!(Stage::ALL.iter().all(|stage| STACK.iter().filter(|s| *s == stage).count() == 1));
-    }
-
-    #[test]
-    fn selected_text_can_be_read() {
-        // The contrast ratio of the Web Content Accessibility Guidelines 2.1, 1.4.3: 4.5 at least.
-        let light = |color: Color32| {
-            0.2126 * linear(color.r()) + 0.7152 * linear(color.g()) + 0.0722 * linear(color.b()) + 0.05
-        };
-        let ratio = light(SELECTED_TEXT_COLORS.0) / light(SELECTED_TEXT_COLORS.1);
-        assert!(ratio > 4.5, "{ratio:.1}");
-    }
-
-    #[test]
-    fn amber_is_the_filters_alone() {
         let others = [SELECT, SELECTION_BACKGROUND, WARN, ERROR, GOOD, STRONG, TEXT, WEAK, IDLE, TROUGH];
         let stages = STACK[1..].iter().flat_map(|s| [stage_color(*s), timeline_color(*s)]);
         for color in others.into_iter().chain(stages) {
@@ -430,5 +399,15 @@ mod tests {
         }
         // Warnings and selected items have different colours.
         assert!(apart(WARN, SELECT) > 30.0);
+
+        assert_eq!(STACK[0], Stage::Filter);
+        assert!(Stage::ALL.iter().all(|stage| STACK.iter().filter(|s| *s == stage).count() == 1));
+
+        // The contrast ratio of the Web Content Accessibility Guidelines 2.1, 1.4.3: 4.5 at least.
+        let light = |color: Color32| {
+            0.2126 * linear(color.r()) + 0.7152 * linear(color.g()) + 0.0722 * linear(color.b()) + 0.05
+        };
+        let ratio = light(SELECTED_TEXT_COLORS.0) / light(SELECTED_TEXT_COLORS.1);
+        assert!(ratio > 4.5, "{ratio:.1}");
     }
 }

@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shortest_stage_can_be_seen_and_stays_inside() {
+    fn a_bar_has_its_stage_and_time_as_text_and_the_shortest_can_be_seen() {
         let base = Instant::now();
         let mut timeline = Timeline::default();
         timeline.frames.push(vec![
@@ -264,6 +264,10 @@ mod tests {
         let mut moment = Timeline::default();
         moment.frames.push(vec![span(base, Stage::Take, Lane::Host, 5, 5)]);
         assert!(bars(&moment, PLOT).iter().all(|b| b.0.is_finite()));
+
+        let base = Instant::now();
+        let text = span_text(&span(base, Stage::Upload, Lane::Upload, 2, 5), base);
+        assert!(text.contains("upload on the upload queue: 3.00 ms"), "{text}");
     }
 
     #[test]
@@ -276,12 +280,5 @@ mod tests {
                 assert!([1.0, 2.0, 5.0].iter().any(|m| (mantissa - m).abs() < 1e-6), "{step}");
             }
         }
-    }
-
-    #[test]
-    fn a_bar_has_its_stage_and_time_as_text() {
-        let base = Instant::now();
-        let text = span_text(&span(base, Stage::Upload, Lane::Upload, 2, 5), base);
-        assert!(text.contains("upload on the upload queue: 3.00 ms"), "{text}");
     }
 }

@@ -253,14 +253,11 @@ mod tests {
     }
 
     #[test]
-    fn slower_is_darker_without_exception() {
+    fn a_trial_has_its_colour_and_its_hover_text() {
         let shades: Vec<u32> = (0..=10).map(|n| lightness(heat_color(1.0 + f64::from(n) / 10.0))).collect();
         assert!(shades.windows(2).all(|w| w[0] > w[1]), "{shades:?}");
         assert_eq!(heat_color(9.0), heat_color(2.0));
-    }
 
-    #[test]
-    fn the_hover_text_of_a_trial_has_time_rate_and_share_or_the_reason() {
         let code = named("fused").kernels(DeviceKind::Cpu).unwrap();
         let config = Config::new(code, DeviceKind::Cpu);
         let trial = |status| Trial {

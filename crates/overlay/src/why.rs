@@ -6,14 +6,14 @@ use base::device::KernelRegisters;
 use base::timing::{Precision, believed, number};
 use compute::work::LaunchWork;
 use engine::stats::{FilterWork, Stage};
-use ladder::roofline::{Dot, Roofline};
+use ladder::roofline::{Anchor, Dot, Mark, Roofline};
 use ladder::why::{DevicePeaks, Evidence, Rates, percent, sentences};
 
-use crate::panel::paragraph;
+use crate::panel::{line, paragraph};
 use crate::prelude::*;
 use crate::stages::show_fact;
 use crate::table::Numbers;
-use crate::{VariantRow, View, roofline};
+use crate::{VariantRow, View};
 
 /// The measured properties of the device in use: its peaks (highest rates), and the registers of the kernels on the screen.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -78,7 +78,7 @@ pub(crate) fn show(ui: &mut Ui, view: &View, numbers: &Numbers) {
         let score = numbers.scores.of(row.id).filter(|score| score.is_at(view.radius, view.size()))?;
         Dot::new(row.id.name, score.work?, score.ms)
     };
-    roofline::show(ui, &Roofline::new(peaks, view.variants.iter().filter_map(dot).collect()));
+    show_roofline(ui, &Roofline::new(peaks, view.variants.iter().filter_map(dot).collect()));
 }
 
 /// Returns the measurements of the filter from which the sentences are derived; `None` before the filter's time was measured,
@@ -171,6 +171,67 @@ fn show_row(ui: &mut Ui, name: &str, cells: [String; 6], (color, font): (Color32
     }
     let hovers: Vec<String> = COLUMNS.iter().map(|(name, _, hover)| format!("{name}: {hover}.")).collect();
     response.explain(format!("{name}\n{}", hovers.join("\n")));
+}
+
+/// Space in points left of the plot and below it, for the numbers of the axes.
+const MARGINS: (f32, f32) = (46.0, 34.0);
+
+/// Lays a roofline out in the panel's width: the plot, and below it a line of text for each dot. Does nothing if there are no
+/// dots.
+fn show_roofline(ui: &mut Ui, roofline: &Roofline) {
+    if roofline.dots.is_empty() {
+        return;
+    }
+    // Height of the plot in points.
+    let size = vec2(ui.available_width(), 150.0 + MARGINS.1 + 8.0);
+    let (area, _) = ui.allocate_exact_size(size, Sense::hover());
+    let plot = Rect::from_min_max(
+        pos2(area.left() + MARGINS.0, area.top() + 8.0),
+        pos2(area.right() - 8.0, area.bottom() - MARGINS.1),
+    );
+    let [left, right, top, bottom] = [plot.left(), plot.right(), plot.top(), plot.bottom()].map(f64::from);
+    for mark in roofline.marks((left, right), (bottom, top)) {
+        paint_mark(ui, plot, &mark);
+    }
+    let names = roofline.dots.iter().map(|dot| dot.words()).collect::<Vec<_>>().join("; ");
+    describe::painted(ui, area, Role::Image, "Roofline", &names);
+    for (index, dot) in roofline.dots.iter().enumerate() {
+        line(ui, &format!("{}  {}", index + 1, dot.words()), theme::TEXT);
+    }
+}
+
+/// Paints a mark of a roofline (line, dot or text). The name of a peak never begins left of the plot.
+fn paint_mark(ui: &Ui, plot: Rect, mark: &Mark) {
+    let painter = ui.painter();
+    match mark {
+        Mark::Grid(ends) => _ = painter.line_segment(ends.map(point), Stroke::new(1.0, theme::RULE)),
+        Mark::Roof(ends) => _ = painter.line_segment(ends.map(point), Stroke::new(1.5, theme::FILTER)),
+        Mark::Tick(at, anchor, words) => {
+            let align = match anchor {
+                Anchor::Start => Align2::LEFT_BOTTOM,
+                Anchor::Middle => Align2::CENTER_BOTTOM,
+                Anchor::End => Align2::RIGHT_BOTTOM,
+            };
+            let at = point(*at) + vec2(0.0, 3.0);
+            ui.figures(at, align, words, 10.5, theme::WEAK);
+        }
+        Mark::RoofName(at, anchor, words) => {
+            let galley = painter.layout_no_wrap(words.clone(), theme::figures(10.5), theme::FILTER);
+            let size = galley.size();
+            let left = if *anchor == Anchor::End { point(*at).x - size.x } else { point(*at).x };
+            let corner = pos2(left.max(plot.left() + 4.0), point(*at).y + 3.0 - size.y);
+            painter.galley(corner, galley, theme::FILTER);
+        }
+        Mark::Dot(at, index) => {
+            // Radius of a dot in points.
+            painter.circle_filled(point(*at), 7.0, theme::SELECT);
+            ui.figures(point(*at), Align2::CENTER_CENTER, index + 1, 10.5, Color32::BLACK);
+        }
+    }
+}
+
+fn point((x, y): (f64, f64)) -> Pos2 {
+    pos2(x as f32, y as f32)
 }
 
 /// The hover text of the line of memory.

@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn kernels_that_make_another_picture_have_no_median() {
+    fn labels_name_versions_and_have_medians_of_correct_kernels() {
         let sides = [named("fused"), named("flat")].map(|variant| Request::new(variant, 3));
         let wipe = Wipe { sides, by_wall: [false; 2], difference: None };
         let time = |ms: f64| Summary::of([ms; 50].into_iter(), None);
@@ -257,10 +257,7 @@ mod tests {
         let [a, b] = label_texts(&wipe, times, [false, true], None);
         assert!(a.contains("p50 1") && !a.contains('\u{d7}'), "{a}");
         assert_eq!(b, "flat r=3   p50 \u{2013}");
-    }
 
-    #[test]
-    fn both_versions_of_a_kernel_are_named() {
         let of = |sides: [VariantId; 2], version| {
             let [left, right] = sides.map(|variant| Request::new(variant, 3));
             let sides = [left, Request { version, ..right }];

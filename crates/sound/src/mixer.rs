@@ -17,7 +17,7 @@ use super::transport::{Anchor, Shared, Transport};
 /// sound is never adjusted.
 pub(crate) struct Mixer {
     shared: Arc<Shared>,
-    reader: Reader,
+    pub(crate) reader: Reader,
     stretch: Stretch,
     rate: f64,
     /// The [`Transport::revision`] (it changes when the clock jumps, stops or continues) of the clock from which the current
@@ -122,11 +122,6 @@ impl Mixer {
             *sample = sample.map(|channel| (channel * self.gain).clamp(-1.0, 1.0));
         }
     }
-
-    /// Returns the number of samples in the ring buffer that were not read yet.
-    pub(crate) fn waiting(&self) -> usize {
-        self.reader.waiting()
-    }
 }
 
 #[cfg(test)]
@@ -177,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn the_position_comes_from_the_clock_when_it_starts() {
+    fn the_position_comes_from_the_clock_or_from_the_first_sample() {
         let mut bench = bench();
         assert!(bench.mix(0).iter().all(|sample| *sample == 0), "nothing runs");
         bench.run(1, true, 500, 100);
@@ -190,11 +185,16 @@ mod tests {
         let anchor = bench.shared.anchor.lock().take().unwrap();
         assert_eq!(anchor.position_ns, 570_000_000);
         assert_eq!(anchor.heard_at, bench.start + Duration::from_millis(171));
-    }
 
-    #[test]
-    fn a_clock_that_waits_starts_with_the_first_sample() {
-        let mut bench = bench();
+        let mut bench = self::bench();
+        bench.run(1, true, 500, 110);
+        let out = bench.mix(100);
+        assert!(out[..480].iter().all(|sample| *sample == 0));
+        assert!(bench.shared.anchor.lock().take().is_none(), "nothing is heard at the buffer's beginning");
+        assert!(out[480] > 0 && out[959] > 24_000, "it fades in");
+        assert_eq!(bench.mix(120)[0], 24_000 + 480);
+
+        let mut bench = self::bench();
         let at = bench.start + Duration::from_secs(2);
         let placed = Transport { is_placed: true, is_running: true, ..Transport::stopped() };
         let waiting = Transport { waits_for_sound: true, at, ..placed };
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_that_are_discarded_while_it_plays_are_followed_by_others() {
+    fn discarded_samples_are_followed_by_others_and_late_ones_are_heard() {
         let mut bench = bench();
         bench.run(1, true, 0, 0);
         let _ = bench.mix(0);
@@ -231,11 +231,15 @@ mod tests {
         bench.writer.mark(1920, false);
         bench.writer.write(&(1920..8000).map(|i| [i as f32 / 1e5; 2]).collect::<Vec<_>>());
         assert_eq!(bench.mix(40)[900], 2820);
-    }
 
-    #[test]
-    fn a_segment_that_comes_late_is_heard_from_its_beginning() {
-        let mut bench = bench();
+        let mut bench = self::bench();
+        bench.writer.discard();
+        for (revision, position_ms) in [(1, i64::MAX / 1_000_000), (2, i64::MIN / 1_000_000), (3, 0)] {
+            bench.run(revision, true, position_ms, 0);
+            assert!(bench.mix(20).iter().all(|sample| *sample == 0));
+        }
+
+        let mut bench = self::bench();
         bench.run(1, true, 1900, 0);
         let _ = bench.mix(0);
         let _ = bench.shared.anchor.lock().take();
@@ -253,18 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_starts_later_is_waited_for() {
-        let mut bench = bench();
-        bench.run(1, true, 500, 110);
-        let out = bench.mix(100);
-        assert!(out[..480].iter().all(|sample| *sample == 0));
-        assert!(bench.shared.anchor.lock().take().is_none(), "nothing is heard at the buffer's beginning");
-        assert!(out[480] > 0 && out[959] > 24_000, "it fades in");
-        assert_eq!(bench.mix(120)[0], 24_000 + 480);
-    }
-
-    #[test]
-    fn a_pause_fades_out_and_continues_where_it_was_heard() {
+    fn a_pause_and_a_change_of_volume_are_gradual() {
         let mut bench = bench();
         bench.run(1, true, 0, 0);
         let _ = bench.mix(0);
@@ -275,11 +268,8 @@ mod tests {
         bench.run(3, true, 5, 1000);
         let out = bench.mix(1015);
         assert_eq!(out[959], 960 + 959, "15 ms after the start at 5 ms");
-    }
 
-    #[test]
-    fn volume_changes_gradually() {
-        let mut bench = bench();
+        let mut bench = self::bench();
         bench.run(1, true, 1000, 0);
         let _ = bench.mix(0);
         bench.shared.set_gain(0.5);
@@ -287,15 +277,5 @@ mod tests {
         let steepest = out.windows(2).map(|w| (w[1] - w[0]).abs()).max().unwrap();
         assert!(steepest < 500, "{steepest}");
         assert!((out[959] - (48_000 + 960 + 959) / 2).abs() <= 1, "{}", out[959]);
-    }
-
-    #[test]
-    fn a_position_far_away_finds_no_sound_and_no_fault() {
-        let mut bench = bench();
-        bench.writer.discard();
-        for (revision, position_ms) in [(1, i64::MAX / 1_000_000), (2, i64::MIN / 1_000_000), (3, 0)] {
-            bench.run(revision, true, position_ms, 0);
-            assert!(bench.mix(20).iter().all(|sample| *sample == 0));
-        }
     }
 }

@@ -64,7 +64,7 @@ impl Output {
             let (out, rest): (&mut [Stereo], _) = samples.as_chunks_mut();
             mixer.mix(out, Instant::now() + latency);
             rest.fill(0.0);
-            if mixer.waiting() < low || state.has_begun.load(Ordering::Relaxed) {
+            if mixer.reader.waiting() < low || state.has_begun.load(Ordering::Relaxed) {
                 waker.unpark();
             }
         };

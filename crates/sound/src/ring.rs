@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_have_their_positions() {
+    fn samples_have_their_positions_however_far_apart() {
         let (mut writer, mut reader) = started(100);
         assert_eq!(read(&mut reader, 0, 3), [0, 0, 0], "silence at first");
         assert!(writer.mark(10, false));
@@ -299,10 +299,7 @@ mod tests {
         reader.release(11);
         assert_eq!(read(&mut reader, 10, 4), [0, 11, 12, 13]);
         assert_eq!(read(&mut reader, 25, 8), [25, 26, 27, 28, 29, 0, 0, 0]);
-    }
 
-    #[test]
-    fn late_samples_are_dropped_and_gaps_are_silent() {
         let (mut writer, mut reader) = started(100);
         writer.mark(0, false);
         writer.write(&ramp(1, 10));
@@ -311,10 +308,18 @@ mod tests {
         assert_eq!(read(&mut reader, 8, 12), [9, 10, 0, 0, 0, 0, 0, 100, 101, 102, 103, 104]);
         assert_eq!(read(&mut reader, 50, 2), [0, 0]);
         assert_eq!(writer.space(), 100, "everything was taken");
+
+        let (mut writer, mut reader) = started(16);
+        writer.mark(i64::MAX - 4, false);
+        writer.write(&ramp(1, 16));
+        assert_eq!(read(&mut reader, 0, 2), [0, 0]);
+        assert_eq!(read(&mut reader, i64::MAX - 8, 6), [0, 0, 0, 0, 1, 2]);
+        writer.mark(i64::MIN, false);
+        assert_eq!(read(&mut reader, i64::MIN, 2), [0, 0]);
     }
 
     #[test]
-    fn a_mark_replaces_the_samples_after_its_position() {
+    fn marks_replace_samples_and_a_late_beginning_is_made_up_for() {
         let (mut writer, mut reader) = started(100);
         writer.mark(0, false);
         writer.write(&ramp(1, 20));
@@ -329,27 +334,7 @@ mod tests {
         writer.mark(8, false);
         writer.write(&ramp(1000, 9));
         assert_eq!(read(&mut reader, 6, 6), [7, 8, 1000, 1001, 1002, 1003]);
-    }
 
-    #[test]
-    fn discarding_makes_space() {
-        let (mut writer, mut reader) = started(16);
-        writer.mark(0, false);
-        assert_eq!(writer.write(&ramp(1, 20)), 16);
-        assert_eq!(read(&mut reader, 0, 2), [1, 2]);
-        writer.discard();
-        assert!(writer.mark(100, false));
-        assert_eq!(writer.space(), 2);
-        assert_eq!(read(&mut reader, 0, 2), [1, 2], "until it resumes, the former samples can fade out");
-        assert_eq!(writer.space(), 16);
-        writer.write(&ramp(7, 4));
-        assert_eq!(read(&mut reader, 200, 2), [0, 0], "nothing is taken");
-        reader.resume();
-        assert_eq!(read(&mut reader, 100, 5), [7, 8, 9, 10, 0]);
-    }
-
-    #[test]
-    fn a_beginning_that_comes_late_is_made_up_for() {
         let (mut writer, mut reader) = started(100);
         writer.mark(0, true);
         writer.write(&ramp(1, 20));
@@ -370,7 +355,21 @@ mod tests {
     }
 
     #[test]
-    fn marks_without_samples_are_discarded_too() {
+    fn discarding_makes_space_and_takes_marks_without_samples() {
+        let (mut writer, mut reader) = started(16);
+        writer.mark(0, false);
+        assert_eq!(writer.write(&ramp(1, 20)), 16);
+        assert_eq!(read(&mut reader, 0, 2), [1, 2]);
+        writer.discard();
+        assert!(writer.mark(100, false));
+        assert_eq!(writer.space(), 2);
+        assert_eq!(read(&mut reader, 0, 2), [1, 2], "until it resumes, the former samples can fade out");
+        assert_eq!(writer.space(), 16);
+        writer.write(&ramp(7, 4));
+        assert_eq!(read(&mut reader, 200, 2), [0, 0], "nothing is taken");
+        reader.resume();
+        assert_eq!(read(&mut reader, 100, 5), [7, 8, 9, 10, 0]);
+
         let (mut writer, mut reader) = started(16);
         writer.mark(90, true);
         writer.discard();
@@ -378,16 +377,5 @@ mod tests {
         writer.write(&ramp(1, 4));
         reader.resume();
         assert_eq!(read(&mut reader, 10, 4), [1, 2, 3, 4]);
-    }
-
-    #[test]
-    fn positions_far_apart_cost_nothing() {
-        let (mut writer, mut reader) = started(16);
-        writer.mark(i64::MAX - 4, false);
-        writer.write(&ramp(1, 16));
-        assert_eq!(read(&mut reader, 0, 2), [0, 0]);
-        assert_eq!(read(&mut reader, i64::MAX - 8, 6), [0, 0, 0, 0, 1, 2]);
-        writer.mark(i64::MIN, false);
-        assert_eq!(read(&mut reader, i64::MIN, 2), [0, 0]);
     }
 }

@@ -70,17 +70,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn marked_statements_are_the_heart() {
+    fn marked_statements_are_the_heart_and_a_long_one_is_cut() {
         let loops = "void f()\n{\n    for (;;) // heart\n        for (;;)\n            s += a[(i)]; // }\n    t();\n}\n";
         assert_eq!(heart(loops), "for (;;)\n    for (;;)\n        s += a[(i)]; // }");
         let blocks = "  for (;;) { // heart\n    if (a) {\n      b();\n    }\n#pragma unroll\n  }\n c();\n  d(1,  // heart\n    2);\n";
         let both = "for (;;) {\n  if (a) {\n    b();\n  }\n#pragma unroll\n}\n\nd(1,\n  2);";
         assert_eq!(heart(blocks), both, "two statements");
         assert_eq!(heart("int x; // no heart is marked\nint y;"), "");
-    }
 
-    #[test]
-    fn a_long_or_endless_statement_is_cut() {
         let all = heart(&format!("while (1) {{ // heart\n{}", "\tx();\n".repeat(40)));
         assert_eq!(all.lines().count(), MAX_SIZE.0);
         assert!(all.starts_with("while (1) {\n    x();") && all.ends_with("\n\u{2026}"), "{all}");
