@@ -5,23 +5,21 @@
 
 use std::ffi::{CStr, CString, OsStr};
 use std::fs::File;
-use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
-use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::{io, ptr};
 
 use ffmpeg_next::ffi;
 use libc::{c_char, c_int, c_void};
 use parking_lot::Mutex;
 
-use super::address;
-use super::declared_size;
 use super::errors::cannot_open;
 use super::read_control::{ReadControl, References};
+use super::{address, declared_size};
 use base::error::{Error, Result};
 use base::load::{self, OpenError};
 use base::numbers::thousands;

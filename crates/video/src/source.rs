@@ -8,8 +8,6 @@ use ffmpeg_next as ffmpeg;
 use ffmpeg_next::ffi;
 use ffmpeg_next::frame::Video;
 
-use super::SECOND_NS;
-use super::alpha;
 use super::container::{Container, refused_reference};
 use super::cropping::Cropping;
 use super::demuxer::{Demuxer, FilePlace, MAX_ERRORS_IN_A_ROW, PacketRead};
@@ -17,6 +15,7 @@ use super::errors::{CONVERT_HINT, Ffmpeg, cannot_decode, is_unsupported, no_memo
 use super::key_frames::{self, KeyFrameIndex};
 use super::orientation::{self, Matrix};
 use super::read_control::ReadControl;
+use super::{SECOND_NS, alpha};
 use base::error::{Error, Result};
 
 /// The flag by which FFmpeg marks pictures whose references are missing, such as the first ones after a cut.

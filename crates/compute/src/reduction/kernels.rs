@@ -2,8 +2,7 @@
 
 use super::{BLOCK_EDGES, Case, host, work};
 use crate::config::Param;
-use crate::plan;
-use crate::plan::{Host, Pass, WorkFormula, group, single};
+use crate::plan::{self, Host, Pass, WorkFormula, group, single};
 use crate::variant::Variant;
 use base::device::DeviceInfo;
 use opencl::kernel::Value;

@@ -57,9 +57,8 @@ pub use stops::StopDetector;
 use video::Decoder;
 pub use wipe::{SecondFilter, ShownWipe, Wipe};
 use worker::POLL_INTERVAL;
-use workers::SHUTDOWN_TIMEOUT;
-use workers::WorkerHandle;
 pub use workers::Workers;
+use workers::{SHUTDOWN_TIMEOUT, WorkerHandle};
 
 /// Plays a movie: has its frames filtered and shows each frame when it is due.
 pub struct FrameLoop {

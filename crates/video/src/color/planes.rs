@@ -8,8 +8,7 @@ use ffmpeg_next as ffmpeg;
 use ffmpeg_next::ffi;
 use ffmpeg_next::frame::Video;
 
-use super::alpha;
-use super::matrix;
+use super::{alpha, matrix};
 use crate::color::{Component, Family, Layout};
 use crate::libav;
 use base::error::{Error, Result};

@@ -366,8 +366,7 @@ fn half(bits: u16) -> f32 {
 mod tests {
 
     use super::*;
-    use crate::color::noise;
-    use crate::color::reference;
+    use crate::color::{noise, reference};
 
     /// Compares each chroma sample with the linear interpolation between those of the picture, for every siting.
     #[test]
