@@ -273,9 +273,9 @@ mod tests {
             work: None,
         };
         const PARAMS: &[Param] = &[
-            Param { name: "A", cpu: 1, gpu: 1, values: &[1, 2, 4] },
-            Param { name: "B", cpu: 8, gpu: 8, values: &[8, 16, 32, 64] },
-            Param { name: "C", cpu: 1, gpu: 1, values: &[1, 2] },
+            Param::new("A", 1, 1, &[1, 2, 4]),
+            Param::new("B", 8, 8, &[8, 16, 32, 64]),
+            Param::new("C", 1, 1, &[1, 2]),
         ];
         Code { allows: |config, _| config.get("A") != 4, ..Code::new(file, &[PASS], PARAMS) }
     }

@@ -83,7 +83,7 @@ pub struct Child {
     /// True if the last request crashed the child or timed out.
     fault: bool,
     /// The channel to which a message is sent once the kernels of a request are compiled; `None` if nobody waits for it.
-    compiled: Option<Sender<()>>,
+    pub compiled: Option<Sender<()>>,
 }
 
 impl Child {
@@ -97,12 +97,6 @@ impl Child {
     /// well, without doing harm.
     pub fn is_fault(&self) -> bool {
         self.fault
-    }
-
-    /// Sets the channel to which a message is sent once the child has compiled the kernels of a request; `None` for no
-    /// messages.
-    pub fn tell_when_compiled(&mut self, compiled: Option<Sender<()>>) {
-        self.compiled = compiled;
     }
 
     /// Sends a request about the kernels called `name` to the child and waits for the reply. Returns a report if the output

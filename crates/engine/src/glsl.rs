@@ -33,6 +33,11 @@ pub struct GlslFilter {
     largest: (u32, u32),
 }
 
+/// Returns the error for a picture that the shaders cannot filter.
+pub(crate) fn cannot_filter(why: impl Into<String>) -> Error {
+    Error::new("'glsl' cannot filter this picture.", why, "Choose another variant.")
+}
+
 /// The shader program of one pass of the box filter, and the location of its radius.
 struct Pass {
     program: glow::Program,
@@ -96,7 +101,7 @@ impl GlslFilter {
                 "OpenGL draws up to {width}×{height} pixels here, the picture is {}×{}.",
                 size.0, size.1
             );
-            return Err(Error::new("'glsl' cannot filter this picture.", why, "Choose another variant."));
+            return Err(cannot_filter(why));
         }
         if self.sums.get().is_some_and(|(_, of)| of == size) {
             return Ok(());
@@ -180,7 +185,7 @@ impl GlslFilter {
             gl.bind_framebuffer(glow::FRAMEBUFFER, None);
             if !complete {
                 let why = "The driver does not draw into such textures.";
-                return Err(Error::new("'glsl' cannot filter this picture.", why, "Choose another variant."));
+                return Err(cannot_filter(why));
             }
         }
         Ok(())
@@ -219,7 +224,7 @@ pub struct Offscreen {
     target: glow::Texture,
     size: (u32, u32),
     filter: GlslFilter,
-    headless: Headless,
+    pub headless: Headless,
 }
 
 impl Offscreen {
@@ -235,11 +240,6 @@ impl Offscreen {
         filter.create_sums_texture((width, height))?;
         let [source, target] = [texture::create(gl, width, height)?, texture::create(gl, width, height)?];
         Ok(Self { source, target, size: (width, height), filter, headless })
-    }
-
-    /// Returns the filter's OpenGL context, which is current.
-    pub fn gl(&self) -> &Arc<glow::Context> {
-        &self.headless.gl
     }
 }
 

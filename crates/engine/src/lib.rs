@@ -56,7 +56,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::glsl::GlslFilter;
+use crate::glsl::{GlslFilter, cannot_filter};
 use crate::stats::{Span, Stage};
 use base::error::{Error, Result};
 use base::timing::ms_since;
@@ -108,9 +108,7 @@ pub struct Engine {
 impl Engine {
     /// Creates an engine without a device and without OpenGL. `waker` is called, on any thread, when [`Engine::poll`] should be called.
     pub fn new(waker: Waker) -> Self {
-        let why = "It draws with OpenGL, and there is none.";
-        let none = Error::new("'glsl' cannot filter this picture.", why, "Choose another variant.");
-        Self::with_glsl(Err(none), waker)
+        Self::with_glsl(Err(cannot_filter("It draws with OpenGL, and there is none.")), waker)
     }
 
     /// Creates an engine without a device that can run the variant `glsl`. The OpenGL context must be current whenever the engine is used.

@@ -9,7 +9,7 @@ use super::job::Job;
 use super::scopes::HostMeasurements;
 use super::slot::SlotContent;
 use super::{Pipeline, Refusal, Request};
-use crate::glsl::GlslFilter;
+use crate::glsl::{GlslFilter, cannot_filter};
 use crate::stats::Stage;
 use base::error::Error;
 use box_filter::VariantId;
@@ -121,9 +121,7 @@ impl Loader {
     ) -> Result<Box<dyn FrameFilter>, Error> {
         let filter = self.glsl.as_ref().map_err(Clone::clone)?;
         let Some(texture) = slot.texture() else {
-            let why = "It draws into textures, and the picture is wanted in memory.";
-            let hint = "Choose another variant.";
-            return Err(Error::new("'glsl' cannot filter this picture.", why, hint));
+            return Err(cannot_filter("It draws into textures, and the picture is wanted in memory."));
         };
         let began = Instant::now();
         slot.show();

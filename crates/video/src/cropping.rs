@@ -1,11 +1,8 @@
 //! Cropping that the container states, such as Matroska's PixelCrop elements and QuickTime's clean aperture. FFmpeg reports it
 //! from version 7.1 on. The decoder itself applies cropping that the codec states.
 
-use ffmpeg_next as ffmpeg;
 use ffmpeg_next::ffi;
 use ffmpeg_next::frame::Video;
-
-use crate::libav;
 
 /// The number of columns and rows at each edge that are not shown.
 #[derive(Debug, PartialEq)]
@@ -17,13 +14,8 @@ pub(super) struct Cropping {
 }
 
 impl Cropping {
-    /// Returns the cropping that the container states for a stream; `None` if it states none.
-    pub(super) fn of_stream(stream: &ffmpeg::Stream) -> Option<Self> {
-        Self::parse(libav::stream_side_data(stream, c"Frame Cropping")?.data())
-    }
-
     /// Reads FFmpeg's side data, four little-endian numbers; `None` if they crop nothing or are too large.
-    fn parse(data: &[u8]) -> Option<Self> {
+    pub(super) fn parse(data: &[u8]) -> Option<Self> {
         let [top, bottom, left, right] =
             data.as_chunks().0.first_chunk()?.map(|edge| u32::from_le_bytes(edge) as usize);
         // Larger numbers could overflow when they are added.

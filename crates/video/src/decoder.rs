@@ -96,11 +96,6 @@ pub struct MovieInfo {
 }
 
 impl MovieInfo {
-    /// Returns the properties that a decoder without a movie reports.
-    fn without_movie() -> Self {
-        Self { pixel_aspect: 1.0, ..Self::default() }
-    }
-
     /// Returns a warning that lists [`MovieInfo::remarks`]; `None` if there are none.
     pub fn remark(&self) -> Option<Error> {
         remarks_message(&self.path, &self.remarks)
@@ -187,7 +182,8 @@ impl Decoder {
             pixel_format: "yuv420p".to_owned(),
             matrix: Matrix::Bt709,
             range: Range::Limited,
-            ..MovieInfo::without_movie()
+            pixel_aspect: 1.0,
+            ..MovieInfo::default()
         };
         let read_control = ReadControl::new(References::Refused, Cancel::default());
         let control = Control::new(true, read_control, SoundFeed::of_ticks(), wake);
@@ -199,7 +195,7 @@ impl Decoder {
         let read_control = ReadControl::new(References::Refused, Cancel::default());
         read_control.suspend();
         Self {
-            info: MovieInfo::without_movie(),
+            info: MovieInfo { pixel_aspect: 1.0, ..MovieInfo::default() },
             control: Arc::new(Control::new(false, read_control, SoundFeed::silence(), Box::new(|| ()))),
             thread: None,
         }

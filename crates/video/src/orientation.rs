@@ -4,7 +4,6 @@ use ffmpeg_next as ffmpeg;
 use ffmpeg_next::ffi;
 use ffmpeg_next::frame::Video;
 
-use super::libav;
 use base::error::Result;
 use base::memory::picture_memory;
 
@@ -80,16 +79,11 @@ impl Orientation {
 }
 
 /// Reads a display matrix from side data; `None` if the data are too short.
-fn matrix(data: &[u8]) -> Option<Matrix> {
+pub(super) fn matrix(data: &[u8]) -> Option<Matrix> {
     let mut matrix = Matrix::default();
     let numbers = data.as_chunks::<4>().0.get(..matrix.len())?;
     matrix.iter_mut().zip(numbers).for_each(|(to, bytes)| *to = i32::from_ne_bytes(*bytes));
     Some(matrix)
-}
-
-/// Returns the display matrix of a stream; `None` if it has none.
-pub(super) fn matrix_of_stream(stream: &ffmpeg::Stream) -> Option<Matrix> {
-    matrix(libav::stream_side_data(stream, c"Display Matrix")?.data())
 }
 
 /// Attaches the display matrix `matrix` to a picture that has none of its own.

@@ -182,7 +182,8 @@ impl Pass {
                 let reach = i64::try_from(self.cache.capacity(first)).unwrap_or(i64::MAX);
                 let from_ns = at_ns.saturating_sub(frame_ns.saturating_mul(reach));
                 wanted = wanted.min(from_ns.saturating_sub(margin_ns));
-                self.cache.start_at(if skip_unreferenced { from_ns } else { i64::MIN });
+                self.cache.clear();
+                self.cache.from_ns = Some(if skip_unreferenced { from_ns } else { i64::MIN });
             }
             let origin = self.timeline.origin_ns.unwrap_or(0);
             self.source.set_skip_before(skip_unreferenced.then_some(origin.saturating_add(wanted)));
@@ -309,11 +310,10 @@ impl Pass {
             reasons.push(format!("Reading stopped at {:.1} s: {error}.", seconds(self.end_ns)));
         }
         reasons.extend(undecoded_packets(damage.bad_packets));
-        match damage.damaged_pictures {
-            _ if damage.flagged_packets == 0 => {}
-            0 => {}
-            1 => reasons.push("1 picture has errors.".into()),
-            n => reasons.push(format!("{n} pictures have errors.")),
+        match (damage.flagged_packets, damage.damaged_pictures) {
+            (0, _) | (_, 0) => {}
+            (_, 1) => reasons.push("1 picture has errors.".into()),
+            (_, n) => reasons.push(format!("{n} pictures have errors.")),
         }
         reasons.extend(self.missing_end_sentence());
         (!reasons.is_empty()).then(|| {

@@ -19,7 +19,7 @@ pub(super) struct PictureCache {
     bytes: usize,
     max_bytes: usize,
     /// Pictures from this position on are cached, in nanoseconds of the movie; `None` while nothing is cached.
-    from_ns: Option<i64>,
+    pub from_ns: Option<i64>,
     /// Index of the picture that is returned next; the number of pictures if all have been returned.
     next: usize,
     /// Pictures returned since the last step back that were not in the cache.
@@ -41,12 +41,6 @@ impl PictureCache {
     /// cache's memory; the other half is for pictures after the present position.
     pub(crate) fn capacity(&self, picture: &TimedPicture) -> usize {
         self.max_bytes / 2 / picture_bytes(&picture.video).max(1)
-    }
-
-    /// Clears the cache, and caches pictures from the position `from_ns` on.
-    pub(crate) fn start_at(&mut self, from_ns: i64) {
-        self.clear();
-        self.from_ns = Some(from_ns);
     }
 
     /// Clears the cache, after a seek or when pictures are skipped. Nothing is cached until pictures follow each other again.

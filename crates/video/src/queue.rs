@@ -194,7 +194,7 @@ impl FrameQueue {
         state.frames.push_back(frame);
         drop(state);
         if was_empty {
-            self.call_wake();
+            (*self.wake.lock())();
         }
         true
     }
@@ -249,7 +249,7 @@ impl FrameQueue {
         }
         drop(state);
         if finished {
-            self.call_wake();
+            (*self.wake.lock())();
         }
     }
 
@@ -263,11 +263,6 @@ impl FrameQueue {
         };
         drop(waiting);
         self.has_space.notify_all();
-    }
-
-    fn call_wake(&self) {
-        let wake = self.wake.lock();
-        wake();
     }
 
     // A panic while the lock was held leaves the state consistent: every change is a single push, pop or flag.

@@ -15,7 +15,7 @@ use super::errors::{CONVERT_HINT, Ffmpeg, cannot_decode, is_unsupported, no_memo
 use super::key_frames::{self, KeyFrameIndex};
 use super::orientation::{self, Matrix};
 use super::read_control::ReadControl;
-use super::{SECOND_NS, alpha};
+use super::{SECOND_NS, alpha, libav};
 use base::error::{Error, Result};
 
 /// The flag by which FFmpeg marks pictures whose references are missing, such as the first ones after a cut.
@@ -109,8 +109,10 @@ impl Source {
         let container = &demuxer.container;
         let decoder = container.open_decoder()?;
         let frame_ns = container.fps().map_or(SECOND_NS / 25, |fps| (SECOND_NS as f64 / fps) as i64);
-        let matrix = container.played().and_then(|video| orientation::matrix_of_stream(&video));
-        let cropping = container.played().and_then(|video| Cropping::of_stream(&video));
+        let video = container.played();
+        let side_data = |name| libav::stream_side_data(video.as_ref()?, name);
+        let matrix = side_data(c"Display Matrix").and_then(|data| orientation::matrix(data.data()));
+        let cropping = side_data(c"Frame Cropping").and_then(|data| Cropping::parse(data.data()));
         let ignores_aspect = container.is_still_image(decoder.id());
         let sound_decoder = container.sound.and_then(|stream| container.open_sound_decoder(stream).ok());
         Ok(Self {

@@ -146,7 +146,7 @@ impl Validator<'_> {
         case: &TrialCase,
     ) -> (Result<Option<TrialReport>>, Vec<CompiledProgram>) {
         let (compiled, is_compiled) = channel();
-        self.trials.child.tell_when_compiled(Some(compiled));
+        self.trials.child.compiled = Some(compiled);
         let (cl, variant, to_texture) = (self.cl, case.variant, self.to_texture);
         let compile = move || {
             is_compiled.recv().ok()?;
@@ -158,7 +158,7 @@ impl Validator<'_> {
                 std::thread::Builder::new().name("compiler".into()).spawn_scoped(scope, compile).ok();
             let tried = self.try_frame(case);
             // If the compiler's thread still waits, it stops waiting.
-            self.trials.child.tell_when_compiled(None);
+            self.trials.child.compiled = None;
             let compiled = compiler.and_then(|compiler| compiler.join().ok()).flatten();
             (tried, compiled.unwrap_or_default())
         })

@@ -107,7 +107,7 @@ impl<'a> Client<'a> {
         let EngineSlot { engine, slot, offscreen } = &mut self.engines[at];
         let new = match (slot.take(), offscreen) {
             (Some(slot), _) => slot,
-            (None, Some(offscreen)) => Slot::new(offscreen.gl(), width, height)?,
+            (None, Some(offscreen)) => Slot::new(&offscreen.headless.gl, width, height)?,
             (None, None) => Slot::in_memory(width, height),
         };
         let began = Instant::now();
@@ -142,7 +142,7 @@ impl<'a> Client<'a> {
         let slot = slot.as_ref().ok_or_else(none)?;
         let got = match offscreen {
             Some(offscreen) => {
-                read_texture(offscreen.gl(), slot.texture().ok_or_else(none)?, self.size)?.into()
+                read_texture(&offscreen.headless.gl, slot.texture().ok_or_else(none)?, self.size)?.into()
             }
             None => Cow::Borrowed(pixels(slot, want.len())?),
         };
@@ -241,7 +241,7 @@ impl EngineFrames for Client<'_> {
             return Ok(known.clone());
         }
         let offscreen = Rc::new(Offscreen::new(width, height)?);
-        let engine = Engine::with_opengl(offscreen.gl().clone(), no_waker());
+        let engine = Engine::with_opengl(offscreen.headless.gl.clone(), no_waker());
         self.engines.push(EngineSlot { engine, slot: None, offscreen: Some(offscreen.clone()) });
         Ok(offscreen)
     }

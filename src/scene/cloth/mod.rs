@@ -151,7 +151,7 @@ impl Cloth {
             self.grip = grabbed.map_or(Grip::Camera, |was| Grip::Cloth { was, to: was });
         }
         // Times of frames during which the process was stopped are meaningless.
-        if frames.stops.total() == self.stopped {
+        if frames.stops.total == self.stopped {
             self.times.note(report.times);
             report.step.into_iter().for_each(|step| self.pace.note(step));
             frames.presenter.cloth = Some(Box::new(report.times));
@@ -229,7 +229,7 @@ impl Cloth {
         if self.last != Some(wanted) {
             self.pace = Pace::default();
         }
-        let before = std::mem::replace(&mut self.stopped, frames.stops.total());
+        let before = std::mem::replace(&mut self.stopped, frames.stops.total);
         let stopped = self.stopped.saturating_sub(before);
         let passed = self.requested_at.map_or(MIN_REQUEST_INTERVAL, |at| (now - at).saturating_sub(stopped));
         let passed = passed.as_secs_f64() * frames.schedule.clock.speed();

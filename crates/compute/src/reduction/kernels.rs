@@ -76,7 +76,7 @@ const NUMBERS_ARGS: &[Arg] = &[PICTURE, PARTS, NUMBERS, WIDTH, HEIGHT, BLOCK];
 const COUNTER_ARGS: &[Arg] = &[PICTURE, PARTS, NUMBERS, WIDTH, HEIGHT, BLOCK, Arg::Counter];
 
 /// The work-group size of the last launch, which combines the intermediate results.
-const LAST_GROUP: Param = Param { name: "GROUP_REST", cpu: 64, gpu: 512, values: &[] };
+const LAST_GROUP: Param = Param::new("GROUP_REST", 64, 512, &[]);
 
 /// Returns a launch of the kernel with the name `kernel`, with one work-group for each tile of the picture. `work` is the
 /// formula for its work.
@@ -135,7 +135,7 @@ const fn one_pass(args: &'static [Arg]) -> Pass<Case> {
 }
 
 /// The parameter for the size of the work-groups.
-const GROUP: Param = Param { name: "GROUP", cpu: 256, gpu: 256, values: &[128, 256, 512] };
+const GROUP: Param = Param::new("GROUP", 256, 256, &[128, 256, 512]);
 
 /// The kernels of the variant `sub-groups`.
 pub(super) static SUB_GROUPS: Code = Code {
@@ -169,7 +169,7 @@ pub(super) static STRIPS: Code = Code::new(
         groups: |config, case| [case.square_counts(16 * config.get("SPAN"))[0], case.block_counts()[1]],
         work: Some(work::strips),
     }],
-    &[Param { name: "SPAN", cpu: 128, gpu: 4, values: &[4, 16, 64, 128, 256] }],
+    &[Param::new("SPAN", 128, 4, &[4, 16, 64, 128, 256])],
 );
 
 /// The peak kernel of the reduction: reads each pixel of the picture once without computing the reduction, so that no variant
@@ -186,11 +186,7 @@ pub static PEAK: Code = Code::new(
         },
         work: None,
     }],
-    &[
-        Param { name: "WIDTH", cpu: 16, gpu: 4, values: &[] },
-        Param { name: "GROUP", cpu: 1, gpu: 256, values: &[] },
-        Param { name: "EACH", cpu: 512, gpu: 4, values: &[] },
-    ],
+    &[Param::new("WIDTH", 16, 4, &[]), Param::new("GROUP", 1, 256, &[]), Param::new("EACH", 512, 4, &[])],
 );
 
 /// The variants of the reduction ladder, in the order in which tables list them.
@@ -240,11 +236,7 @@ pub static VARIANTS: [Variant<Code, Host<Case>>; 15] = [
         "wide-32",
         "Wide 32",
         "A group has 32×32 pixels.",
-        &unrolled(&[
-            fixed_param("TILE", 32),
-            Param { name: "GROUP", cpu: 64, gpu: 256, values: &[64, 256] },
-            LAST_GROUP,
-        ]),
+        &unrolled(&[fixed_param("TILE", 32), Param::new("GROUP", 64, 256, &[64, 256]), LAST_GROUP]),
     ),
     Variant::kernels(
         "wide-64",
@@ -272,8 +264,8 @@ pub static VARIANTS: [Variant<Code, Host<Case>>; 15] = [
                 FRAME_ONLY,
             ],
             &[
-                Param { name: "GROUP", cpu: 16, gpu: 256, values: &[16, 64, 128, 256, 512] },
-                Param { name: "COUNT", cpu: 8, gpu: 512, values: &[4, 16, 128, 256, 1024] },
+                Param::new("GROUP", 16, 256, &[16, 64, 128, 256, 512]),
+                Param::new("COUNT", 8, 512, &[4, 16, 128, 256, 1024]),
                 LAST_GROUP,
             ],
         ),

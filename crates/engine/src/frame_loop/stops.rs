@@ -25,7 +25,7 @@ pub struct StopDetector {
     /// True if the loop is between two turns.
     is_waiting: bool,
     /// The sum of all stops so far.
-    total: Duration,
+    pub total: Duration,
 }
 
 impl StopDetector {
@@ -54,11 +54,6 @@ impl StopDetector {
         let now = Instant::now();
         self.due = due.map(|due| due.max(now));
         (self.used, self.is_waiting) = (cpu_time(), true);
-    }
-
-    /// Returns the total time for which the process was stopped.
-    pub fn total(&self) -> Duration {
-        self.total
     }
 }
 

@@ -21,9 +21,9 @@ const fn waveform_pass(args: &'static [Arg]) -> Pass<Case> {
 /// The name of the file of the kernels that count the histogram and the waveform.
 const COUNT_FILE: &str = "scopes/01_waveform.cl";
 /// The work-group size of the kernel that counts the histogram and the waveform.
-const COUNT_GROUP: Param = Param { name: "GROUP", cpu: 1, gpu: 512, values: &[] };
+const COUNT_GROUP: Param = Param::new("GROUP", 1, 512, &[]);
 /// The number of copies of the histogram in which the work-items of a group count, so that they wait less for each other.
-const COUNT_COPIES: Param = Param { name: "COPIES", cpu: 4, gpu: 8, values: &[] };
+const COUNT_COPIES: Param = Param::new("COPIES", 4, 8, &[]);
 
 /// The kernel that counts the histogram and the waveform of a picture in a buffer.
 pub(super) static COUNT: Code = Code::new(
@@ -42,7 +42,7 @@ static COUNT_IMAGE: Code = Code::new(
 /// The name of the file of the kernels for auto-levels.
 const LEVEL_FILE: &str = "scopes/02_levels.cl";
 /// The work-group size of the kernels for auto-levels.
-const LEVEL_GROUP: Param = Param { name: "GROUP", cpu: 64, gpu: 256, values: &[] };
+const LEVEL_GROUP: Param = Param::new("GROUP", 64, 256, &[]);
 
 /// The kernel that finds the two luminances that auto-levels map to black and to white.
 pub(super) static ENDS: Code = Code::new(

@@ -177,11 +177,11 @@ pub(super) fn rows_of<'a>(frame: &'a Video, layout: &Layout) -> Result<[Rows<'a>
 }
 
 /// Returns the rows of the planes in a packed `block`; `None` if the block is too small for `layout`.
-pub(super) fn rows_in<'a>(block: &'a [u8], layout: &Layout) -> Option<[Rows<'a>; 4]> {
+pub(super) fn rows_in<'a>(block: &'a [u8], layout: &Layout) -> Result<[Rows<'a>; 4]> {
     if block.len() < layout.bytes() {
-        return None;
+        return Err(Error::new("Cannot convert the picture.", "Its planes are too small.", ""));
     }
-    Some(layout.planes.map(|plane| Rows {
+    Ok(layout.planes.map(|plane| Rows {
         start: block[plane.offset..].as_ptr(),
         line: plane.stride as isize,
         bytes: plane.row,

@@ -18,8 +18,8 @@ use ffmpeg_next::frame::Video;
 
 use super::alpha::{has_alpha, premultiply_packed};
 use super::matrix;
-use super::planes::color_layout_of;
-use super::rows::{self, PIXEL_BYTES, expect_size};
+use super::planes::{color_layout_of, rows_in, rows_of};
+use super::rows::{self, PIXEL_BYTES, expect_size, threads_for};
 use super::samples::Samples;
 use crate::libav;
 use base::error::{Error, Result};
@@ -58,13 +58,13 @@ impl RgbaConverter {
         let size = (frame.width(), frame.height());
         expect_size(dst, size)?;
         if let Some(layout) = color_layout_of(frame) {
-            rows::convert(frame, &layout, dst)?;
+            rows::convert(rows_of(frame, &layout)?, &layout, dst, threads_for(&layout))?;
             if layout.alpha {
                 return Ok(());
             }
         } else if let Some(samples) = Samples::of(frame) {
             let (layout, block) = samples.to_planes()?;
-            rows::convert_block(&block, &layout, dst)?;
+            rows::convert(rows_in(&block, &layout)?, &layout, dst, threads_for(&layout))?;
         } else {
             self.convert_by_swscale(frame, size, dst)?;
         }

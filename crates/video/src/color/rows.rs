@@ -4,10 +4,8 @@
 //! The steps for each row are: samples are widened to 16 bits, chroma is interpolated vertically and then horizontally, and
 //! pixels are computed. Each step is a plain loop over a row, which the compiler vectorises, with AVX2 where the CPU has it.
 
-use ffmpeg_next::frame::Video;
-
 use super::alpha::premultiply_samples;
-use super::planes::{Rows, rows_in, rows_of};
+use super::planes::Rows;
 use crate::color::{Coefficients, FRACTION_BITS, Family, Layout};
 use base::error::{Error, Result};
 use base::threads::{all_threads, share};
@@ -22,31 +20,14 @@ const MAX_THREADS: usize = 4;
 /// The number of strips of rows per thread. With several strips, a delayed thread does not delay the others.
 const STRIPS_PER_THREAD: usize = 4;
 
-/// Converts the colours of `frame` to `rgba`. `layout` must be [`color_layout_of`](super::planes::color_layout_of) the frame.
-///
-/// # Errors
-/// When `layout` is another picture's, `rgba` has another size, or the frame's planes are not in memory.
-pub(crate) fn convert(frame: &Video, layout: &Layout, rgba: &mut [u8]) -> Result<()> {
-    convert_planes(rows_of(frame, layout)?, layout, rgba, threads_for(layout))
-}
-
-/// Converts the picture in the packed `block` to `rgba`.
-///
-/// # Errors
-/// When `block` is too small for `layout`, or `rgba` has another size.
-pub(super) fn convert_block(block: &[u8], layout: &Layout, rgba: &mut [u8]) -> Result<()> {
-    let too_small = || Error::new("Cannot convert the picture.", "Its planes are too small.", "");
-    convert_planes(rows_in(block, layout).ok_or_else(too_small)?, layout, rgba, threads_for(layout))
-}
-
 /// Returns the number of threads that convert a picture fastest.
-fn threads_for(layout: &Layout) -> usize {
+pub(super) fn threads_for(layout: &Layout) -> usize {
     let pixels = layout.width as usize * layout.height as usize;
     (pixels / MIN_PIXELS_PER_THREAD).clamp(1, all_threads().min(MAX_THREADS))
 }
 
 /// Converts `planes` to `rgba` on this number of threads.
-fn convert_planes(planes: [Rows; 4], layout: &Layout, rgba: &mut [u8], threads: usize) -> Result<()> {
+pub(super) fn convert(planes: [Rows; 4], layout: &Layout, rgba: &mut [u8], threads: usize) -> Result<()> {
     expect_size(rgba, (layout.width, layout.height))?;
     let picture = PictureRows { layout: *layout, planes, coefficients: Coefficients::of(layout) };
     let strips = if threads > 1 { STRIPS_PER_THREAD * threads } else { 1 };
@@ -302,11 +283,7 @@ mod tests {
 
     use super::*;
     use crate::color::noise;
-    use crate::color::planes::layout_of;
-
-    fn convert_on(frame: &Video, layout: &Layout, rgba: &mut [u8], threads: usize) -> Result<()> {
-        convert_planes(rows_of(frame, layout)?, layout, rgba, threads)
-    }
+    use crate::color::planes::{layout_of, rows_of};
 
     /// Checks that the number of threads, and so the division into strips, does not change the result: at the border of two
     /// strips, chroma is interpolated from rows of both.
@@ -319,10 +296,10 @@ mod tests {
                 testkit::movie::set_fields(&mut frame, interlaced, true);
                 let layout = layout_of(&frame).unwrap();
                 let mut whole = vec![0x5a; layout.rgba_bytes()];
-                convert_on(&frame, &layout, &mut whole, 1).unwrap();
+                convert(rows_of(&frame, &layout).unwrap(), &layout, &mut whole, 1).unwrap();
                 for threads in 2..8 {
                     let mut got: Vec<u8> = whole.iter().map(|v| !v).collect();
-                    convert_on(&frame, &layout, &mut got, threads).unwrap();
+                    convert(rows_of(&frame, &layout).unwrap(), &layout, &mut got, threads).unwrap();
                     assert!(got == whole, "{format:?} {width}×{height} on {threads} threads");
                 }
             }
@@ -333,8 +310,8 @@ mod tests {
     fn what_does_not_fit_is_refused() {
         let frame = noise(Pixel::YUV420P, 8, 4);
         let layout = layout_of(&frame).unwrap();
-        assert!(convert(&frame, &layout, &mut [0; 8 * 4 * 4 - 1]).is_err());
+        assert!(convert(rows_of(&frame, &layout).unwrap(), &layout, &mut [0; 8 * 4 * 4 - 1], 1).is_err());
         let other = layout_of(&noise(Pixel::YUV420P, 8, 6)).unwrap();
-        assert!(convert(&frame, &other, &mut [0; 8 * 6 * 4]).is_err());
+        assert!(rows_of(&frame, &other).is_err());
     }
 }

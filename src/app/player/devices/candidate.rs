@@ -134,7 +134,7 @@ impl DeviceOpening {
             let _ = sender.send(made);
             waker();
         });
-        let (device, since, stopped) = (device.clone(), Instant::now(), cx.frames.stops.total());
+        let (device, since, stopped) = (device.clone(), Instant::now(), cx.frames.stops.total);
         Ok(Self { device, shares, thread, gl_calls, opened, since, stopped })
     }
 
@@ -156,7 +156,7 @@ impl DeviceOpening {
 
     /// Returns the time since opening began, without the time for which the process was suspended.
     pub(super) fn elapsed(&self, cx: &PlayerContext) -> Duration {
-        self.since.elapsed().saturating_sub(cx.frames.stops.total().saturating_sub(self.stopped))
+        self.since.elapsed().saturating_sub(cx.frames.stops.total.saturating_sub(self.stopped))
     }
 
     /// Creates the failure of this device with this error.
