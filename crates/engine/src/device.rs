@@ -3,7 +3,6 @@
 use super::conversions::Check;
 use super::job::Job;
 use super::request::KernelsId;
-use super::slot::DeviceBuffers;
 use super::{AutoChoice, Engine, Pipeline, Slot, TrialCase};
 use base::error::Result;
 use box_filter::VariantId;
@@ -18,9 +17,7 @@ use video::color::Layout;
 pub(crate) struct RemovedDevice {
     /// The unfinished frames of the device.
     _jobs: Vec<Job>,
-    /// The device's memory objects of unused slots, and of slots whose frames do not use the device. A slot is the memory of one picture.
-    pub buffers: Vec<DeviceBuffers>,
-    /// Slots that are not needed any more.
+    /// Slots that are not needed any more, and slots with the device's memory objects that were taken out of others.
     pub slots: Vec<Slot>,
     pub pipeline: Pipeline,
 }
@@ -160,8 +157,8 @@ impl Engine {
         let (jobs, kept): (Vec<Job>, Vec<Job>) =
             self.jobs.list.drain(..).partition(|job| job.on_device.is_some());
         self.jobs.list = kept.into();
-        let buffers = self.jobs.take_device_buffers();
-        Some(RemovedDevice { _jobs: jobs, buffers, slots: Vec::new(), pipeline })
+        let slots = self.jobs.take_device_buffers();
+        Some(RemovedDevice { _jobs: jobs, slots, pipeline })
     }
 }
 

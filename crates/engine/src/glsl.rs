@@ -224,6 +224,7 @@ pub struct Offscreen {
     target: glow::Texture,
     size: (u32, u32),
     filter: GlslFilter,
+    /// The OpenGL context, which is current.
     pub headless: Headless,
 }
 

@@ -8,7 +8,7 @@ use super::bands::Bands;
 use super::device_job::DeviceJob;
 use super::plans::PlanKey;
 use super::scopes::Readings;
-use super::slot::{DeviceBuffers, ResultIn};
+use super::slot::ResultIn;
 use super::{Finished, HOLD_MS, Outcome, Progress, Request, Slot, Stages, Ticket};
 use crate::stats::{Lane, Span, Stage};
 use base::error::Error;
@@ -122,7 +122,7 @@ impl Jobs {
     }
 
     /// Takes the device's memory objects out of the frames' slots, to be dropped when the device is idle.
-    pub(crate) fn take_device_buffers(&mut self) -> Vec<DeviceBuffers> {
+    pub(crate) fn take_device_buffers(&mut self) -> Vec<Slot> {
         self.list.iter_mut().map(|job| job.slot.take_device_buffers(true)).collect()
     }
 }

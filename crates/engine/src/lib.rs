@@ -81,7 +81,6 @@ pub use meters::Meters;
 pub use pipeline::Pipeline;
 pub use request::{Finished, Measurements, Outcome, Progress, Refusal, Request, Stages, Ticket};
 pub use scopes::{LEVELS, Readings, STRIPS, Scopes, stretch};
-pub(crate) use slot::DeviceBuffers;
 pub use slot::Slot;
 pub use speed_model::SpeedModel;
 pub use trials::{TrialCase, Trials};

@@ -66,7 +66,7 @@ impl Player {
 
     /// Runs turns until the third frame, and pauses.
     fn pause_at_third_frame(&mut self) {
-        self.until("the third frame", |frames| frames.recorder.presented() >= 3);
+        self.until("the third frame", |frames| frames.recorder.presented >= 3);
         self.frames.schedule.toggle_pause();
     }
 
@@ -102,9 +102,9 @@ fn the_picture_of_a_pause_follows_the_choice() {
     player.until("the end of the wipe", |frames| frames.presenter.screen.wipe().is_none());
     player.expect((named("glsl"), 7));
     assert_eq!(player.number(), number, "the movie is paused");
-    let presented = player.frames.recorder.presented();
+    let presented = player.frames.recorder.presented;
     player.frames.schedule.step();
-    player.until("a step", |frames| frames.recorder.presented() > presented);
+    player.until("a step", |frames| frames.recorder.presented > presented);
     assert_eq!(player.number(), number.map(|number| number + 1));
     player.expect((named("glsl"), 7));
     assert!(player.frames.shut_down());
@@ -115,10 +115,10 @@ fn a_movie_plays_to_its_end_from_where_it_was_parked() {
     let mut player = Player::new("loop-park");
     player.pause_at_third_frame();
     player.until("the frame of the pause", |frames| !frames.presenter.screen.is_new());
-    let (number, presented) = (player.number(), player.frames.recorder.presented());
+    let (number, presented) = (player.number(), player.frames.recorder.presented);
     let parked = player.frames.park();
     player.frames.play(parked);
-    player.until("the parked movie", |frames| frames.recorder.presented() > presented);
+    player.until("the parked movie", |frames| frames.recorder.presented > presented);
     assert_eq!(player.number(), number, "the frame on the screen comes first");
     player.frames.schedule.toggle_pause();
     player.until("the end", |frames| frames.playing().ended);
@@ -126,9 +126,9 @@ fn a_movie_plays_to_its_end_from_where_it_was_parked() {
     assert!(player.frames.is_finished() && !player.frames.playing().stopped);
     let intervals = |player: &Player| player.frames.recorder.history().back().unwrap().interval_ms;
     assert!(intervals(&player).is_some(), "the last frame followed another one");
-    let presented = player.frames.recorder.presented();
+    let presented = player.frames.recorder.presented;
     assert!(player.frames.seek(Seek::Exact(0.0)));
-    player.until("the first frame", |frames| frames.recorder.presented() > presented);
+    player.until("the first frame", |frames| frames.recorder.presented > presented);
     assert!(player.frames.presenter.screen.position_s() == 0.0);
     assert_eq!(intervals(&player), None, "the seek's time is no interval");
     assert!(player.frames.shut_down());
@@ -175,16 +175,16 @@ fn a_driver_that_stalls_stops_nothing_else() {
     let (pipeline, thread) = device();
     player.frames.set_device(Some((pipeline, thread, false)));
     player.frames.choice.choose(named("flat"), 4);
-    player.until("the third frame", |frames| frames.recorder.presented() >= 3);
+    player.until("the third frame", |frames| frames.recorder.presented >= 3);
     let (sender, stalled) = channel::<()>();
     player.frames.filters.workers.with_pipeline(move |_| {
         let _ = stalled.recv();
     });
     player.until("the call", |frames| frames.filters.workers.silent_for() > Duration::ZERO);
     assert!(player.frames.filters.workers.is_installing(), "no frame is taken before that");
-    let presented = player.frames.recorder.presented();
+    let presented = player.frames.recorder.presented;
     player.frames.set_device(None);
-    player.until("other frames", |frames| frames.recorder.presented() >= presented + 3);
+    player.until("other frames", |frames| frames.recorder.presented >= presented + 3);
     assert!(player.frames.filters.workers.silent_for().is_zero());
     drop(sender);
     assert!(player.frames.shut_down(), "the device was released after that");

@@ -33,13 +33,13 @@ impl Transport {
     pub fn new(clock: &Clock, is_placed: bool, waits_for_sound: bool) -> Self {
         let (position_ns, started) = clock.reference();
         Self {
-            revision: clock.revision(),
+            revision: clock.revision,
             is_running: is_placed && started.is_some(),
             is_placed,
             waits_for_sound,
             position_ns,
             at: started.unwrap_or_else(Instant::now),
-            tempo: clock.speed(),
+            tempo: clock.speed,
         }
     }
 

@@ -19,11 +19,11 @@ pub struct Clock {
     base_ns: i64,
     /// The time at which the clock was last started; `None` while the clock is paused.
     started: Option<Instant>,
-    /// The speed: seconds of the play timeline per second of real time.
-    speed: f64,
-    /// The number of changes so far of position, speed or pause, except those by [`Clock::adjust`] and
-    /// [`Clock::start_with_sound`].
-    revision: u64,
+    /// Seconds of the play timeline per second of real time. Set by [`Clock::set_speed`].
+    pub speed: f64,
+    /// The number of changes so far of position, speed or pause, by which jumps of the clock are noticed. Changes that only follow
+    /// the sound ([`Clock::adjust`], [`Clock::start_with_sound`]) do not count.
+    pub revision: u64,
 }
 
 impl Clock {
@@ -36,12 +36,6 @@ impl Clock {
     /// is `None` while the clock is paused.
     pub fn reference(&self) -> (i64, Option<Instant>) {
         (self.base_ns, self.started)
-    }
-
-    /// Returns the number of changes so far of position, speed or pause, by which jumps of the clock are noticed. Changes that
-    /// only follow the sound ([`Clock::adjust`], [`Clock::start_with_sound`]) do not count.
-    pub fn revision(&self) -> u64 {
-        self.revision
     }
 
     /// Sets a running clock to `pts_ns` at the time `at`, when the sound that it waited for is heard. Does nothing while
@@ -112,11 +106,6 @@ impl Clock {
         self.revision += 1;
     }
 
-    /// Returns the speed: seconds of the play timeline per second of real time.
-    pub fn speed(&self) -> f64 {
-        self.speed
-    }
-
     /// Returns true if the clock is paused.
     pub fn is_paused(&self) -> bool {
         self.started.is_none()
@@ -169,15 +158,15 @@ mod tests {
         clock.pause(at(200));
         clock.set_speed(0.5, at(900));
         assert!(clock.is_paused());
-        assert_eq!((clock.now_ns_at(at(950)), clock.speed()), (300_000_000, 0.5));
+        assert_eq!((clock.now_ns_at(at(950)), clock.speed), (300_000_000, 0.5));
         clock.resume(at(1000));
         assert_eq!(clock.now_ns_at(at(1100)), 350_000_000);
         clock.set_speed(f64::NAN, at(1100));
-        assert_eq!(clock.speed(), 0.5);
+        assert_eq!(clock.speed, 0.5);
         clock.set_speed(100.0, at(1100));
-        assert_eq!((clock.speed(), clock.now_ns_at(at(1101))), (4.0, 354_000_000));
+        assert_eq!((clock.speed, clock.now_ns_at(at(1101))), (4.0, 354_000_000));
         clock.set_speed(0.0, at(1101));
-        assert_eq!(clock.speed(), 0.25);
+        assert_eq!(clock.speed, 0.25);
     }
 
     #[test]

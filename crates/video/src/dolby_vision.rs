@@ -22,7 +22,7 @@ const PROFILES_WITH_COMPATIBILITY: [u8; 3] = [8, AV1_PROFILE, 20];
 /// The stream's configuration record decides. Without a record, as in a raw stream, the picture's own metadata decide.
 pub(super) fn remark(stream: Option<&ffmpeg::Stream>, picture: &Video) -> Option<String> {
     let profile = match stream.and_then(record) {
-        Some(Record { profile, compatibility }) => {
+        Some((profile, compatibility)) => {
             let is_incompatible = profile == INCOMPATIBLE_PROFILE
                 || (compatibility == 0 && PROFILES_WITH_COMPATIBILITY.contains(&profile));
             is_incompatible.then_some(profile)?
@@ -38,20 +38,14 @@ pub(super) fn remark(stream: Option<&ffmpeg::Stream>, picture: &Video) -> Option
     Some(format!("Dolby Vision profile {profile}, shown without its conversion: colours are wrong"))
 }
 
-/// The fields of a Dolby Vision configuration record that this module uses.
-struct Record {
-    profile: u8,
-    /// The number of the standard with which the base layer is compatible; 0 if it is compatible with none.
-    compatibility: u8,
-}
-
-/// Returns the Dolby Vision configuration record in the side data of a stream; `None` if there is none.
-fn record(stream: &ffmpeg::Stream) -> Option<Record> {
+/// Returns the profile of the Dolby Vision configuration record in the side data of a stream, and the number of the standard with
+/// which the base layer is compatible, 0 if it is compatible with none; `None` if there is no record.
+fn record(stream: &ffmpeg::Stream) -> Option<(u8, u8)> {
     let data = libav::stream_side_data(stream, c"DOVI configuration record")?;
     // FFmpeg's AVDOVIDecoderConfigurationRecord: a byte for each of major and minor version, profile, level, three flags, and
     // the base layer's compatibility.
     match *data.data() {
-        [_, _, profile, _, _, _, _, compatibility, ..] => Some(Record { profile, compatibility }),
+        [_, _, profile, _, _, _, _, compatibility, ..] => Some((profile, compatibility)),
         _ => None,
     }
 }

@@ -125,7 +125,7 @@ impl Player<'_> {
         let (frames, args) = (&mut cx.frames, cx.args);
         movies.note_shown(frames);
         let cpu = self.cpu.sample();
-        frames.recorder.set_others_share(cpu.others);
+        frames.recorder.others = cpu.others;
         let (busy, repeats) = (frames.busy(), movies.repeat_text(frames));
         let has_no_queries = frames.glsl.as_ref() == Ok(&Clock::Wall);
         let glsl = VariantId::all().find(|id| has_no_queries && id.back_end() == BackEnd::Glsl);
@@ -141,7 +141,7 @@ impl Player<'_> {
         let size = frames.presenter.screen.size();
         let auto = size.and_then(|size| frames.filters.workers.auto(size, radius));
         let screen = &frames.presenter.screen;
-        let speed = frames.schedule.clock.speed();
+        let speed = frames.schedule.clock.speed;
         let interval_ms = screen.frame_interval_ns().map(|ns| ns as f64 / 1e6);
         let nominal_ms = movies.scenes.facts().fps.filter(|fps| *fps > 0.0).map(|fps| 1e3 / fps);
         // A still picture has no next frame, and so no time until that.

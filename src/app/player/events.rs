@@ -149,7 +149,7 @@ impl Player<'_> {
             }
             Action::ChangeSpeed(factor) => {
                 let clock = &mut cx.frames.schedule.clock;
-                let speed = factor.map_or(1.0, |by| (clock.speed() * by).clamp(SPEEDS.0, SPEEDS.1));
+                let speed = factor.map_or(1.0, |by| (clock.speed * by).clamp(SPEEDS.0, SPEEDS.1));
                 clock.set_speed(speed);
             }
             Action::MarkPart => movies.navigation.mark_part(&cx.frames),

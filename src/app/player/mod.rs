@@ -108,7 +108,7 @@ impl PlayerContext<'_> {
     fn update_lane(&mut self, devices: &Devices) {
         let frames = &self.frames;
         let interval_ns = frames.presenter.screen.frame_interval_ns();
-        let budget_ms = interval_ns.map(|ns| ns as f64 / 1e6 / frames.schedule.clock.speed());
+        let budget_ms = interval_ns.map(|ns| ns as f64 / 1e6 / frames.schedule.clock.speed);
         let moment = Moment {
             is_still: frames.schedule.is_paused() || frames.is_finished() || frames.playing().still,
             is_slow: frames.filters.is_slow() || frames.busy().is_some(),

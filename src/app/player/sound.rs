@@ -47,7 +47,7 @@ impl SoundControl {
         let status = sound.status();
         let schedule = &mut cx.frames.schedule;
         schedule.clock.set_expects_sound(matches!(status, SoundStatus::Opening | SoundStatus::Device(_)));
-        let revision = schedule.clock.revision();
+        let revision = schedule.clock.revision;
         if let Some(anchor) = sound.take_anchor().filter(|anchor| anchor.revision == revision) {
             schedule.clock.follow_sound(anchor.position_ns, anchor.heard_at, anchor.delays);
         }

@@ -232,7 +232,7 @@ impl Cloth {
         let before = std::mem::replace(&mut self.stopped, frames.stops.total);
         let stopped = self.stopped.saturating_sub(before);
         let passed = self.requested_at.map_or(MIN_REQUEST_INTERVAL, |at| (now - at).saturating_sub(stopped));
-        let passed = passed.as_secs_f64() * frames.schedule.clock.speed();
+        let passed = passed.as_secs_f64() * frames.schedule.clock.speed;
         let dt = if is_paused { 0.0 } else { self.pace.limited_advance(passed) as f32 };
         self.panel.slow_pace = self.pace.slow_pace();
         let hand = match self.grip {

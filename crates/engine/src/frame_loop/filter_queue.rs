@@ -8,7 +8,7 @@ use super::flights::{Flight, Flights, Origin, Pair, Pass, ReadyFrame, Step, Wipe
 use super::wipe::must_take_turns;
 use super::worker::{Event, Submission};
 use super::workers::{WorkerHandle, Workers};
-use crate::{DeviceBuffers, Difference, Engine, Finished, Outcome, Refusal, Request, Slot, Ticket};
+use crate::{Difference, Engine, Finished, Outcome, Refusal, Request, Slot, Ticket};
 use base::error::{Error, Result};
 use base::jobs::Waker;
 use box_filter::VariantId;
@@ -346,7 +346,7 @@ impl FilterQueue {
 
     /// Abandons the device, with the frames that it is filtering: removes it without waiting for its calls. `buffers` are its
     /// memory objects in slots whose frames are not being filtered.
-    pub(super) fn abandon_device(&mut self, mut buffers: Vec<DeviceBuffers>) {
+    pub(super) fn abandon_device(&mut self, mut buffers: Vec<Slot>) {
         self.is_postponed = false;
         self.give_up_pairs();
         let free = self.free.iter_mut().flat_map(|slots| slots.drain(..));

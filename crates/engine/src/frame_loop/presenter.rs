@@ -194,8 +194,8 @@ impl Presenter {
         let last = self.last_present.replace(now);
         sample.interval_ms = last.map(|last| now.duration_since(last).as_secs_f64() * 1e3);
         let [_, present, overlay] = times.gl;
-        self.gl_times.push(recorder.presented(), [shown.fetch_timing.take(), present, overlay]);
-        log::record(|| trace::frame_events(recorder.presented(), &sample));
+        self.gl_times.push(recorder.presented, [shown.fetch_timing.take(), present, overlay]);
+        log::record(|| trace::frame_events(recorder.presented, &sample));
         recorder.push(sample);
         true
     }

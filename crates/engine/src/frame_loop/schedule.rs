@@ -143,7 +143,7 @@ impl Schedule {
 
     /// Returns the movie's time in nanoseconds at which drawing a frame should begin, so that it is on the screen at its timestamp.
     fn draw_at_ns(&self, frame: &Frame) -> i64 {
-        let draw_ns = (self.draw_ns as f64 * self.clock.speed()) as i64;
+        let draw_ns = (self.draw_ns as f64 * self.clock.speed) as i64;
         frame.pts_ns - draw_ns.clamp(0, frame.duration_ns)
     }
 
@@ -177,7 +177,7 @@ impl Schedule {
     /// Returns how long before its timestamp a frame may be taken, in nanoseconds of the movie: the interval between frames (`interval_ns`,
     /// if known), but at least 20 ms and at most 100 ms of real time.
     pub(super) fn lead_ns(&self, interval_ns: Option<i64>) -> i64 {
-        let least = (20e6 * self.clock.speed()) as i64;
+        let least = (20e6 * self.clock.speed) as i64;
         interval_ns.unwrap_or(0).clamp(least, 5 * least)
     }
 
@@ -187,7 +187,7 @@ impl Schedule {
         if !self.has_started || self.is_unpaced {
             return false;
         }
-        let takes_ms = stages.times.iter().sum::<f64>() * self.clock.speed();
+        let takes_ms = stages.times.iter().sum::<f64>() * self.clock.speed;
         let left_ns = self.draw_at_ns(frame).saturating_sub(self.clock.now_ns());
         self.is_paused() || has_time(left_ns, frame.duration_ns, (takes_ms * 1e6) as i64)
     }
@@ -237,13 +237,13 @@ mod tests {
             true_ms - schedule.clock.now_ns_at(at) / 1_000_000
         };
         assert!(lead_ms(&schedule, at, 2030).abs() <= 1, "{}", lead_ms(&schedule, at, 2030));
-        let revision = schedule.clock.revision();
+        let revision = schedule.clock.revision;
         // One wrong position has no effect, several in a row have.
         schedule.clock.follow_sound(9_000_000_000, at, 0);
         assert!(lead_ms(&schedule, at, 2030).abs() <= 1);
         (0..4).for_each(|_| schedule.clock.follow_sound(9_000_000_000, at, 0));
         assert_eq!(lead_ms(&schedule, at, 9000), 0);
-        assert_eq!(schedule.clock.revision(), revision, "the sound must not follow in turn");
+        assert_eq!(schedule.clock.revision, revision, "the sound must not follow in turn");
         // The sound went back to the beginning of a segment.
         schedule.clock.follow_sound(8_800_000_000, at, 1);
         assert_eq!(lead_ms(&schedule, at, 8800), 0);
@@ -261,13 +261,13 @@ mod tests {
         // An audio device that was suspended delays the clock for long, but the picture only for a short time.
         let (draw_at, now) = (schedule.first_draw_at().unwrap(), Instant::now());
         assert!(draw_at > now + PICTURE_WAIT / 2 && draw_at <= now + PICTURE_WAIT);
-        let revision = schedule.clock.revision();
+        let revision = schedule.clock.revision;
         let heard_at = Instant::now() + Duration::from_millis(90);
         schedule.clock.follow_sound(5_000_000_000, heard_at, 0);
         assert!(!schedule.clock.waits_for_sound());
         assert_eq!(schedule.first_draw_at(), Some(heard_at));
         assert_eq!(schedule.clock.now_ns_at(heard_at + Duration::from_millis(40)), 5_040_000_000);
-        assert_eq!(schedule.clock.revision(), revision, "the sound has begun and must not begin again");
+        assert_eq!(schedule.clock.revision, revision, "the sound has begun and must not begin again");
         // A seek that shows only a picture, and an audio device that is removed while the clock waits for it.
         schedule.restart(false);
         schedule.place(7);
@@ -277,7 +277,7 @@ mod tests {
         assert!(schedule.clock.waits_for_sound());
         schedule.clock.set_expects_sound(false);
         assert!(!schedule.clock.waits_for_sound() && schedule.first_draw_at().unwrap() <= Instant::now());
-        assert!(schedule.clock.revision() > revision + 1);
+        assert!(schedule.clock.revision > revision + 1);
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub struct StopDetector {
     used: Option<Duration>,
     /// True if the loop is between two turns.
     is_waiting: bool,
-    /// The sum of all stops so far.
+    /// The total time for which the process was stopped.
     pub total: Duration,
 }
 

@@ -18,8 +18,8 @@ use super::flights::{Pair, Picture};
 use crate::job::Job;
 use crate::stats::{Span, Stage};
 use crate::{
-    DeviceBuffers, DeviceStatus, Difference, Engine, Finished, Need, Pipeline, Progress, Refusal,
-    RemovedDevice, Request, Slot, Stages, Ticket, TrialCase,
+    DeviceStatus, Difference, Engine, Finished, Need, Pipeline, Progress, Refusal, RemovedDevice, Request,
+    Slot, Stages, Ticket, TrialCase,
 };
 use base::error::Result;
 use base::jobs::Waker;
@@ -115,14 +115,14 @@ pub(super) trait Worker {
     fn exclude_stop(&mut self, _stopped: Duration) {}
 
     /// Takes the device's memory objects out of the slots of unfinished frames that are not filtered by the device.
-    fn take_device_buffers(&mut self) -> Vec<DeviceBuffers> {
+    fn take_device_buffers(&mut self) -> Vec<Slot> {
         Vec::new()
     }
 
     /// Abandons the device, with its frames and with `buffers`, its memory objects in other slots. Everything is released on
     /// the device's thread once its current call returns, which may be never. The receiver gets true when everything is
     /// released, and false if the device could not finish its commands.
-    fn leave(&mut self, buffers: Vec<DeviceBuffers>) -> Receiver<bool>;
+    fn leave(&mut self, buffers: Vec<Slot>) -> Receiver<bool>;
 }
 
 /// An engine, and the events that result from the commands it carries out.
@@ -229,9 +229,9 @@ impl WorkerCore {
 
     /// Removes the device from the engine, with all its frames, with the slots that this worker still has, and with `buffers`, its
     /// memory objects in other slots.
-    fn remove_device(&mut self, buffers: Vec<DeviceBuffers>) -> Option<RemovedDevice> {
+    fn remove_device(&mut self, buffers: Vec<Slot>) -> Option<RemovedDevice> {
         let mut device = self.engine.remove_device()?;
-        device.buffers.extend(buffers);
+        device.slots.extend(buffers);
         device.slots.extend(self.events.drain(..).flat_map(Event::into_slots));
         Some(device)
     }
@@ -287,11 +287,11 @@ impl Worker for WindowWorker {
         true
     }
 
-    fn take_device_buffers(&mut self) -> Vec<DeviceBuffers> {
+    fn take_device_buffers(&mut self) -> Vec<Slot> {
         self.state.engine.jobs.take_device_buffers()
     }
 
-    fn leave(&mut self, buffers: Vec<DeviceBuffers>) -> Receiver<bool> {
+    fn leave(&mut self, buffers: Vec<Slot>) -> Receiver<bool> {
         let (sender, released) = channel();
         if let (Some(device), Some(thread)) = (self.state.remove_device(buffers), self.thread.take()) {
             thread.run("it is left", move || release(device, &sender));
@@ -383,7 +383,7 @@ impl Worker for ThreadWorker {
         }
     }
 
-    fn leave(&mut self, buffers: Vec<DeviceBuffers>) -> Receiver<bool> {
+    fn leave(&mut self, buffers: Vec<Slot>) -> Receiver<bool> {
         let (sender, released) = channel();
         if let Some(events) = self.events.take() {
             let leave = move |core: &mut WorkerCore| {

@@ -7,9 +7,7 @@ use std::time::{Duration, Instant};
 use super::flights::{Pair, Pass};
 use super::worker::{Event, Report, Submission, ThreadWorker, WindowWorker, Worker};
 use crate::pipeline::SlotPreparation;
-use crate::{
-    AutoChoice, DeviceBuffers, DeviceStatus, Engine, Finished, Need, Pipeline, Progress, Slot, Ticket, scopes,
-};
+use crate::{AutoChoice, DeviceStatus, Engine, Finished, Need, Pipeline, Progress, Slot, Ticket, scopes};
 use base::jobs::Waker;
 use opencl::device_thread::DeviceThread;
 use video::color::Staging;
@@ -275,7 +273,7 @@ impl Workers {
 
     /// Abandons the device, with its frames and with `buffers`, its memory objects in other slots: removes it without waiting
     /// for its calls. Returns the tickets of the lost frames.
-    pub(super) fn abandon(&mut self, mut buffers: Vec<DeviceBuffers>) -> Vec<Ticket> {
+    pub(super) fn abandon(&mut self, mut buffers: Vec<Slot>) -> Vec<Ticket> {
         let Some(DeviceInUse { mut state, .. }) = self.device.take() else { return Vec::new() };
         buffers.extend(self.local.worker.take_device_buffers());
         self.abandoned.unreleased.push(state.worker.leave(buffers));

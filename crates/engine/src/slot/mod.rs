@@ -72,18 +72,6 @@ pub struct Slot {
 // OpenGL's are used only where the context is current, and deleted there (`gl_names`).
 unsafe impl Send for Slot {}
 
-/// The device's memory objects of a slot, taken out of it to be dropped on the device's thread. The memory objects are dropped
-/// before the memory that they lie in.
-pub(crate) struct DeviceBuffers {
-    _device: DeviceSide,
-    _planes: Option<PlaneBlock>,
-    _input: Option<Arc<HostBlock>>,
-    _output: Option<Output>,
-}
-
-// SAFETY: for the same reasons as a slot.
-unsafe impl Send for DeviceBuffers {}
-
 /// The memory in which a slot's current picture is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum ResultIn {
@@ -151,14 +139,15 @@ impl Slot {
 
     /// Takes the device's memory objects out of the slot, to be dropped when the device is idle. The texture stays in the slot,
     /// and the input as well if `keeps_input` is true.
-    pub(crate) fn take_device_buffers(&mut self, keeps_input: bool) -> DeviceBuffers {
+    pub(crate) fn take_device_buffers(&mut self, keeps_input: bool) -> Self {
         let input = self.input.clone();
         self.input.take_if(|_| !keeps_input);
-        DeviceBuffers {
-            _device: std::mem::take(&mut self.device),
-            _planes: self.planes.take(),
-            _input: input,
-            _output: self.output.take(),
+        Self {
+            device: std::mem::take(&mut self.device),
+            planes: self.planes.take(),
+            input,
+            output: self.output.take(),
+            ..Self::default()
         }
     }
 

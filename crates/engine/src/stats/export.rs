@@ -144,7 +144,7 @@ fn write_json(out: &mut dyn Write, r: &Recorder, context: &ExportContext) -> io:
         schema: 1,
         kind: "stats",
         context,
-        presented: r.presented(),
+        presented: r.presented,
         late: r.late,
         dropped: r.dropped,
         rows_forgotten: r.forgotten,

@@ -30,7 +30,8 @@ pub struct Recorder {
     /// The maximum number of frames in `kept`.
     pub(super) keep_limit: usize,
     repaints: VecDeque<f64>,
-    presented: u64,
+    /// The number of presented frames.
+    pub presented: u64,
     /// The number of frames that were presented more than half a frame interval after their timestamp.
     pub late: u64,
     /// The number of frames that were decoded and then dropped because their successor was due.
@@ -39,8 +40,8 @@ pub struct Recorder {
     pub(super) forgotten: u64,
     frame_gap: bool,
     repaint_gap: bool,
-    /// The part of the machine's CPU time that other processes used lately, 0 to 1; `None` if unknown.
-    others: Option<f64>,
+    /// The part of the machine's CPU time that other processes used lately, 0 to 1, for the next samples.
+    pub others: Option<f64>,
     /// Two booleans: true if this program now uses the device for work other than the movie, and true if it has done so since
     /// the last sample.
     other_work: [bool; 2],
@@ -57,11 +58,6 @@ impl Recorder {
     /// after it, are not saved as the times of a run, because their filter may have waited.
     pub fn set_other_work(&mut self, is_running: bool) {
         self.other_work = [is_running, self.other_work[1] || is_running];
-    }
-
-    /// Sets the part of the machine's CPU time that other processes used lately, 0 to 1, for the next samples.
-    pub fn set_others_share(&mut self, part: Option<f64>) {
-        self.others = part;
     }
 
     /// Adds the sample of a frame that has just been presented. The interval of the first sample after
@@ -214,10 +210,5 @@ impl Recorder {
     /// `keep_all`, else of the last thousand.
     pub(crate) fn repaint_interval(&self) -> Option<Series> {
         Series::of(&self.repaints.iter().copied().collect::<Vec<_>>())
-    }
-
-    /// Returns the number of presented frames.
-    pub fn presented(&self) -> u64 {
-        self.presented
     }
 }

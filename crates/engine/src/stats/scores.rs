@@ -101,7 +101,7 @@ impl Scores {
     }
 
     /// Sets whether the times of this version of a variant's kernels are left out of the scores.
-    pub(super) fn leave_out(&mut self, variant: VariantId, version: u64, left_out: bool) {
+    pub fn leave_out(&mut self, variant: VariantId, version: u64, left_out: bool) {
         let kernels = (variant, version);
         let _ = if left_out { self.left_out.insert(kernels) } else { self.left_out.remove(&kernels) };
     }

@@ -89,12 +89,6 @@ impl ShownFrames {
         }
     }
 
-    /// Records whether the pictures of this version of a variant's kernels differ from the reference. If `differs` is true, its
-    /// times are left out of the statistics.
-    pub fn version_verified(&mut self, variant: VariantId, version: u64, differs: bool) {
-        self.scores.leave_out(variant, version, differs);
-    }
-
     /// Returns true if the filter times of this setting are left out of the statistics, because the pictures of that version of
     /// the variant's kernels differ from the reference.
     pub fn is_left_out(&self, setting: &Setting) -> bool {

@@ -133,12 +133,12 @@ fn a_noisy_number_is_marked_and_a_time_by_the_wall_says_so() {
     // Other work at the same time makes each time noisy, and the frame rate, too; times without noise have all their digits
     // again.
     let mut fixture = Fixture::new(SIZES[0]);
-    fixture.recorder.set_others_share(Some(0.43));
+    fixture.recorder.others = Some(0.43);
     fixture.present(named("fused"), 7, 0.3674, 20);
     assert_eq!(row(&fixture, named("fused")), ["8", "fused", "~0.37 ms"]);
     assert_eq!(row(&fixture, named("naive")), ["1", "naive", "845 ms"], "measured before");
     fixture.assert_shows(&["~25 fps", "~0.37"]);
-    fixture.recorder.set_others_share(Some(0.05));
+    fixture.recorder.others = Some(0.05);
     fixture.push(VariantId::OFF, 7, 0.0, 1);
     fixture.push(named("fused"), 7, 0.3674, 20);
     fixture.wait(1.0);

@@ -58,7 +58,7 @@ impl Builds {
                 running.report_failed_trials(cx);
             }
             News::Tried(TrialCase { variant, version: Some(version), .. }, Ok(Some(_))) => {
-                cx.frames.recorder.shown.version_verified(*variant, *version, true);
+                cx.frames.recorder.shown.scores.leave_out(*variant, *version, true);
             }
             News::Tried(TrialCase { variant, version: None, .. }, Ok(Some(_))) => {
                 cx.frames.kernels_changed(*variant, None, true);
@@ -90,7 +90,7 @@ impl Builds {
             if let Some(error) = refused {
                 return cx.notify(error.clone(), true);
             }
-            cx.frames.recorder.shown.version_verified(variant, version, differs);
+            cx.frames.recorder.shown.scores.leave_out(variant, version, differs);
             let second = SecondFilter { filter: (variant, radius), version: Some(version) };
             cx.frames.wipe.set_second(Some(second));
             self.wiped_on = running.number();

@@ -239,7 +239,7 @@ fn each_setting_says_whether_its_times_are_noisy_and_why() {
     ];
     let mut at = 0.0;
     for (variant, units, others, _) in runs {
-        recorder.set_others_share(others);
+        recorder.others = others;
         for unit in units {
             at += 0.04;
             recorder.push(frame(at, 40.0, *unit, variant));

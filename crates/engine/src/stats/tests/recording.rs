@@ -54,7 +54,7 @@ fn a_picture_filtered_anew_is_measured_but_is_no_frame() {
     let filter = recorder.shown.summary(Stage::Filter).unwrap();
     assert_eq!((filter.n, filter.max), (1, 100.0 * FILTER));
     assert!(recorder.shown.frame_interval().is_none() && recorder.shown.idle().is_none(), "not measured");
-    assert_eq!((recorder.presented(), recorder.frames().len(), recorder.history().len()), (5, 5, 5));
+    assert_eq!((recorder.presented, recorder.frames().len(), recorder.history().len()), (5, 5, 5));
     // OpenGL's times of the last frame arrive late, and do not belong to this picture.
     recorder.set_gl_times(4, [None, Some(1.0), None]);
     assert_eq!(recorder.shown.summarise(|sample| sample.gl[1]), None);
@@ -190,7 +190,7 @@ fn another_device_has_no_numbers_before_it_has_measured() {
     // A frame that the previous device has filtered is presented, and is not counted for the new device.
     recorder.push(of(0.2, 5.0, 0));
     assert_eq!(told(&recorder), (None, None));
-    assert_eq!((recorder.presented(), recorder.frames().len()), (6, 6));
+    assert_eq!((recorder.presented, recorder.frames().len()), (6, 6));
     recorder.push_refiltered(of(0.24, 2.0, 1));
     assert_eq!(told(&recorder), (Some(2.0 * FILTER), Some(2.0 * FILTER)));
     // A device that comes back has the times that it had.
@@ -302,7 +302,7 @@ fn a_very_long_run_forgets_its_beginning_and_says_so() {
     for n in 0..8 {
         recorder.push(frame(f64::from(n), 40.0, 1.0, named("flat")));
     }
-    assert_eq!((recorder.frames().len(), recorder.forgotten, recorder.presented()), (5, 3, 8));
+    assert_eq!((recorder.frames().len(), recorder.forgotten, recorder.presented), (5, 3, 8));
     assert_eq!(recorder.first_frame(), 3);
     let (_, json) = super::files::both(&recorder);
     assert_eq!(json["rows_forgotten"], 3);

@@ -182,6 +182,6 @@ fn a_frame_of_the_history_has_its_timeline_and_those_before_it() {
     // Frames that have left the history have no timeline, and the others keep theirs.
     recorder.push(frame(11.0, 40.0, 1.0, named("flat")));
     assert_eq!(recorder.timeline_of(0).map(|_| ()), None);
-    let newest = recorder.presented() - 1;
+    let newest = recorder.presented - 1;
     assert_eq!(recorder.timeline_of(newest).unwrap().0.presented_at, 11.0);
 }
