@@ -82,7 +82,7 @@ pub struct Child {
     client: Client,
     /// True if the last request crashed the child or timed out.
     fault: bool,
-    /// Receives a message when the kernels of a trial are compiled.
+    /// The channel to which a message is sent once the kernels of a request are compiled; `None` if nobody waits for it.
     pub compiled: Option<Sender<()>>,
 }
 

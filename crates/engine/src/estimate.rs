@@ -115,10 +115,6 @@ mod tests {
         // It had to wait for others until then.
         estimate.record_band(0, 1.0, (7000 * MS, 7050 * MS));
         assert!(near(estimate.remaining_ms(), 4950.0), "{:?}", estimate.remaining_ms());
-    }
-
-    #[test]
-    fn time_between_bands_counts() {
         let mut estimate = Estimate::new([(10.0, Some(1e6))].into_iter());
         for n in 0..5 {
             estimate.record_band(0, 1.0, (n * 40 * MS, (n * 40 + 10) * MS));

@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn resync_keeps_the_pause() {
+    fn a_clock_is_set_reaches_positions_and_does_not_run_before_its_start() {
         let start = Instant::now();
         let later = start + Duration::from_secs(1);
         let mut clock = Clock::new(0, start);
@@ -197,20 +197,12 @@ mod tests {
         clock.resync(-3, later);
         assert!(clock.is_paused());
         assert_eq!(clock.now_ns_at(later + Duration::from_secs(9)), -3);
-    }
-
-    #[test]
-    fn computes_when_a_position_is_reached() {
         let start = Instant::now();
         let mut clock = Clock::new(1_000, start);
         assert_eq!(clock.instant_of(3_000), Some(start + Duration::from_nanos(2_000)));
         assert_eq!(clock.instant_of(0), Some(start));
         clock.pause(start);
         assert_eq!(clock.instant_of(3_000), None);
-    }
-
-    #[test]
-    fn time_before_the_start_does_not_run_backwards() {
         let start = Instant::now() + Duration::from_secs(5);
         assert_eq!(Clock::new(9, start).now_ns_at(start - Duration::from_secs(2)), 9);
     }

@@ -138,19 +138,12 @@ mod tests {
         {
             check(Path::new("x"), usual, "").unwrap();
         }
-    }
-
-    #[test]
-    fn formats_that_refer_to_others_are_known_to_the_library() {
+        // Formats that refer to others are known to the library.
         for name in ["hls", "concat", "tty", "vobsub", "sdp"] {
             assert!(demuxers().any(|(names, _)| names.split(',').any(|one| one == name)), "{name}");
             assert!(!whitelist().split(',').any(|one| one == name), "{name}");
         }
-    }
-
-    /// Checks that of the demuxers that open files themselves, most of which FFmpeg marks by a flag, only `image2` is allowed.
-    #[test]
-    fn image2_is_the_only_allowed_format_that_opens_files_itself() {
+        // Of the demuxers that open files themselves, most of which FFmpeg marks by a flag, only `image2` is allowed.
         let of_files = demuxers().filter(|(_, flags)| flags & ffi::AVFMT_NOFILE != 0).map(|(names, _)| names);
         let allowed: Vec<_> = of_files.filter(|names| check(Path::new("x"), names, "").is_ok()).collect();
         assert_eq!(allowed, [OPENS_FILES]);

@@ -230,15 +230,11 @@ mod tests {
     }
 
     #[test]
-    fn seconds_become_nanoseconds() {
+    fn seconds_become_nanoseconds_and_implausible_rates_are_rejected() {
         assert_eq!(nanoseconds(1.5), 1_500_000_000);
         assert_eq!(nanoseconds(-1.0), 0);
         assert_eq!(nanoseconds(f64::NAN), 0);
         assert_eq!(nanoseconds(1e300), i64::MAX);
-    }
-
-    #[test]
-    fn implausible_rates_are_rejected() {
         assert_eq!(usable_rate(ffmpeg::Rational(25, 1)), Some(25.0));
         assert_eq!(usable_rate(ffmpeg::Rational(0, 0)), None);
         assert_eq!(usable_rate(ffmpeg::Rational(90_000, 1)), None);

@@ -274,6 +274,7 @@ mod tests {
             assert!(error.what.contains("slow.mp4") && error.to_string().contains(words), "{error}");
             drop(hold);
         }
+        assert_eq!(run_with_timeout(Path::new("a"), &ReadControl::default(), |_, _| Ok(7)).unwrap(), 7);
     }
 
     #[test]
@@ -287,10 +288,5 @@ mod tests {
         let patient = ReadControl::default();
         patient.begin_step();
         assert!(!patient.must_stop() && !patient.timed_out() && !patient.is_stalled());
-    }
-
-    #[test]
-    fn finished_work_returns_its_result() {
-        assert_eq!(run_with_timeout(Path::new("a"), &ReadControl::default(), |_, _| Ok(7)).unwrap(), 7);
     }
 }

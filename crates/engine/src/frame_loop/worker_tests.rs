@@ -124,7 +124,7 @@ fn a_cancelled_frame_comes_back_and_one_that_is_nearly_done_goes_on() {
 }
 
 #[test]
-fn what_needs_a_device_is_refused_without_one() {
+fn what_needs_a_device_is_refused_and_what_is_installed_is_reported() {
     with_both_hosts(|mut worker| {
         submit(&mut worker, 3, named("flat"), 1);
         let (ticket, refusal) = expect(&mut worker, |event| match event {
@@ -133,10 +133,6 @@ fn what_needs_a_device_is_refused_without_one() {
         });
         assert!(ticket == Ticket(3) && matches!(refusal, Refusal::Unsupported(_)));
     });
-}
-
-#[test]
-fn what_is_installed_is_counted_and_reported() {
     with_both_hosts(|mut worker| {
         for count in 1..3 {
             worker.send("", Box::new(|core| core.install(|_| ())));

@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_few_pixels_do_not_decide() {
+    fn a_few_pixels_do_not_decide_which_ends_become_black_and_white() {
         let mut histogram = vec![0; BINS];
         (histogram[40], histogram[100], histogram[200]) = (500, 1000, 500);
         // At each end, two of 2000 pixels may be clipped, but not three.
@@ -141,10 +141,6 @@ mod tests {
         assert_eq!(ends(&flat), (0, 255));
         flat[78] = 5000;
         assert_eq!(ends(&flat), (77, 78));
-    }
-
-    #[test]
-    fn ends_become_black_and_white() {
         let mut pixels = [10, 40, 120, 7, 200, 255, 121, 9];
         stretch(&mut pixels, (40, 200));
         // (120 - 40) * 255 / 160 = 127.5, up; alpha stays.

@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_values_are_clamped() {
+    fn invalid_values_are_clamped_and_missing_ones_are_neutral() {
         let wild = Correction {
             brightness: f32::NAN,
             contrast: -3.0,
@@ -225,10 +225,6 @@ mod tests {
         let limited = Correction { brightness: 0.0, contrast: 0.0, saturation: 4.0, gamma: 0.1 };
         assert_eq!(wild.limited(), limited);
         assert_eq!(wild.tables(Matrix::Bt709), limited.tables(Matrix::Bt709));
-    }
-
-    #[test]
-    fn missing_settings_are_neutral() {
         let read: Correction = serde_json::from_str(r#"{"gamma":2.0}"#).unwrap();
         assert_eq!(read, Correction { gamma: 2.0, ..Correction::NEUTRAL });
     }

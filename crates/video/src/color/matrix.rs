@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn untagged_pictures_follow_their_size() {
+    fn tags_have_priority_over_the_size_and_rgb_grey_and_jpeg_are_full_range() {
         for model in [Model::Ycbcr, Model::Jpeg] {
             let of = |space, size| choose_matrix_and_range(model, space, 0, size).0;
             for size in [(720, 576), (1279, 576), (1024, 576), (1, 1), (640, 480)] {
@@ -271,10 +271,6 @@ mod tests {
             // Numbers that no matrix has are no tags.
             assert_eq!((of(0, (640, 1080)), of(12345, (640, 480))), (Matrix::Bt709, Matrix::Bt601));
         }
-    }
-
-    #[test]
-    fn tags_have_priority_and_rgb_grey_and_jpeg_are_full_range() {
         use Matrix::{Bt601, Bt709, Bt2020, Rgb, Ycgco};
         use Range::{Full, Limited};
         let (small, large) = ((640, 480), (1920, 1080));

@@ -204,15 +204,11 @@ mod tests {
     }
 
     #[test]
-    fn full_range_8_bit_levels_stay_as_they_are() {
+    fn full_range_8_bit_levels_and_black_white_and_grey_are_exact() {
         let c = Coefficients::new(Matrix::Rgb, Range::Full, 8, 0);
         assert!((0..=255).all(|v| c.level(16 * i32::from(v)) == v));
         let filtered = Coefficients::new(Matrix::Rgb, Range::Full, 12, 4);
         assert!((0..=255).all(|v| filtered.level(16 * 16 * i32::from(v)) == v));
-    }
-
-    #[test]
-    fn black_white_and_grey_are_exact() {
         for matrix in MATRICES {
             for depth in 8..=12 {
                 let limited = Coefficients::new(matrix, Range::Limited, depth, 0);

@@ -466,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn half_precision_numbers_are_read() {
+    fn half_precision_numbers_are_read_and_depths_rounded_to_the_nearest() {
         for (bits, value) in [(0, 0.0), (0x3c00, 1.0), (0x3800, 0.5), (0xc000, -2.0), (1, 2.0_f32.powi(-24))]
         {
             assert_eq!(half(bits), value);
@@ -474,10 +474,6 @@ mod tests {
         assert!(half(0x7c00).is_infinite() && half(0x7e00).is_nan());
         let scale = Scale { bits: 16, depth: 8, range: Range::Full, is_inverted: false, is_float: true };
         assert_eq!([0x7e00, 0xbc00, 0x3c00, 0x7c00].map(|bits| scale.level(bits)), [0, 0, 255, 255]);
-    }
-
-    #[test]
-    fn depths_are_rounded_to_the_nearest() {
         let level = |bits, depth, range, stored| {
             Scale { bits, depth, range, is_inverted: false, is_float: false }.level(stored)
         };
