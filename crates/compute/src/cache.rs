@@ -57,7 +57,7 @@ pub struct Entry {
     ms: f64,
     /// True for the entry that the search has chosen for the variant `auto`. Without such an entry, `auto` uses the fastest.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    kept: bool,
+    pub kept: bool,
     /// The fields that identify the group of cases, as in [`Class::fields`].
     #[serde(flatten)]
     class: Map<String, Value>,
@@ -86,12 +86,6 @@ impl Entry {
             kept: false,
             class: class.fields.clone(),
         })
-    }
-
-    /// Returns the entry marked as the one that `auto` uses.
-    #[must_use]
-    pub fn keep(self) -> Self {
-        Self { kept: true, ..self }
     }
 
     /// Returns the device, driver, ladder and group of cases. The times of two entries that have the same ones are comparable only if they

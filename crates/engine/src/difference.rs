@@ -131,11 +131,8 @@ impl Comparer {
             found.push(comparer.compare([PictureSource::OnDevice(&image); 2], (1, 1))?);
         }
         if found.iter().any(|found| found.difference.largest.is_some()) {
-            return Err(Error::new(
-                COMPARISON_FAILED,
-                "Of two equal ones its kernels say that they differ.",
-                "",
-            ));
+            let why = "Of two equal ones its kernels say that they differ.";
+            return Err(Error::new(COMPARISON_FAILED, why, ""));
         }
         Ok(comparer)
     }

@@ -97,11 +97,8 @@ impl GlslFilter {
     pub(crate) fn create_sums_texture(&self, size: (u32, u32)) -> Result<()> {
         let (width, height) = self.largest;
         if size.0 > width || size.1 > height {
-            let why = format!(
-                "OpenGL draws up to {width}×{height} pixels here, the picture is {}×{}.",
-                size.0, size.1
-            );
-            return Err(cannot_filter(why));
+            let drawn = format!("OpenGL draws up to {width}×{height} pixels here");
+            return Err(cannot_filter(format!("{drawn}, the picture is {}×{}.", size.0, size.1)));
         }
         if self.sums.get().is_some_and(|(_, of)| of == size) {
             return Ok(());

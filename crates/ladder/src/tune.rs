@@ -152,8 +152,9 @@ impl<C: Tunable> Search<C> {
             let own = self.trials.iter().filter(|other| other.variant == trial.variant);
             let Some((best, ms)) = best_of(own) else { continue };
             let kernels = (best.variant, &best.config);
-            let entry = Entry::new((device, &self.sources), class, kernels, ms)?;
-            entries.push(if best.is_kept { entry.keep() } else { entry });
+            let mut entry = Entry::new((device, &self.sources), class, kernels, ms)?;
+            entry.kept = best.is_kept;
+            entries.push(entry);
         }
         Ok(entries)
     }

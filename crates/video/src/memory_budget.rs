@@ -66,14 +66,10 @@ impl MemoryBudget {
 
     /// Returns the error for pictures with too many pixels.
     pub(crate) fn too_large(self, path: &Path, width: c_int, height: c_int) -> Error {
-        Error::new(
-            format!("The pictures of '{}' are too large.", text::name(path)),
-            format!(
-                "They have {width}×{height} pixels; at most {} million can be taken here.",
-                self.max_pixels() / 1_000_000
-            ),
-            "Make a smaller copy of it.",
-        )
+        let what = format!("The pictures of '{}' are too large.", text::name(path));
+        let most = self.max_pixels() / 1_000_000;
+        let why = format!("They have {width}×{height} pixels; at most {most} million can be taken here.");
+        Error::new(what, why, "Make a smaller copy of it.")
     }
 }
 

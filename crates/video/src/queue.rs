@@ -11,15 +11,6 @@ const MIN_FRAMES: usize = 3;
 /// The number of bytes of picture data in the queue beyond which it holds no more than [`MIN_FRAMES`] frames.
 const MAX_BYTES: usize = 256 << 20;
 
-/// The result of [`FrameQueue::take_due`].
-#[derive(Debug, Default)]
-pub struct DueFrame {
-    /// The frame to show now, if one is due.
-    pub frame: Option<Frame>,
-    /// The number of frames dropped since the last call because their successor was due already.
-    pub dropped: u32,
-}
-
 /// Frames in the order of their time stamps: at most eight or about 256 MB, but at least three.
 ///
 /// The decoder waits for free space; no method that the player calls ever waits for a frame.
@@ -95,20 +86,18 @@ impl FrameQueue {
     /// Takes the frame to show at `now_ns`. Frames whose successor is due by `now_ns` are dropped and counted; the first
     /// remaining frame is returned if it is due by `now_ns + lead_ns`. The first frame after a seek is due at once. Never
     /// waits.
-    pub fn take_due(&self, now_ns: i64, lead_ns: i64) -> DueFrame {
+    pub fn take_due(&self, now_ns: i64, lead_ns: i64) -> (Option<Frame>, u32) {
         let mut state = self.state.lock();
         state.drop_overdue(now_ns);
-        let mut take = DueFrame { frame: None, dropped: std::mem::take(&mut state.dropped) };
+        let dropped = std::mem::take(&mut state.dropped);
         let due_ns = if state.is_seeking { i64::MAX } else { now_ns.saturating_add(lead_ns) };
-        if state.frames.front().is_some_and(|first| first.pts_ns <= due_ns) {
-            take.frame = state.pop();
-        }
-        let made_space = take.frame.is_some() || take.dropped > 0;
+        let is_due = state.frames.front().is_some_and(|first| first.pts_ns <= due_ns);
+        let frame = if is_due { state.pop() } else { None };
         drop(state);
-        if made_space {
+        if frame.is_some() || dropped > 0 {
             self.has_space.notify_one();
         }
-        take
+        (frame, dropped)
     }
 
     /// Returns true if the first frame after the newest seek has not been taken yet.

@@ -234,11 +234,8 @@ impl Source {
         let packet = &self.demuxer.packet;
         if let Some(wanted) = self.skip_before_ns {
             let is_early = packet.pts().is_some_and(|pts| self.container().nanoseconds(pts) < wanted);
-            self.decoder.skip_frame(if is_early {
-                ffmpeg::Discard::NonReference
-            } else {
-                ffmpeg::Discard::Default
-            });
+            let discard = if is_early { ffmpeg::Discard::NonReference } else { ffmpeg::Discard::Default };
+            self.decoder.skip_frame(discard);
         }
         #[cfg(test)]
         {
@@ -360,10 +357,7 @@ impl Source {
     /// Returns a warning if the file has alpha in separate pictures that this decoder does not read.
     pub(crate) fn alpha_warning(&self) -> Option<Error> {
         let (container, codec) = (self.container(), self.decoder.codec());
-        alpha::warning(
-            &container.played()?,
-            codec.as_ref().map_or("", |codec| codec.name()),
-            &container.access.path,
-        )
+        let name = codec.as_ref().map_or("", |codec| codec.name());
+        alpha::warning(&container.played()?, name, &container.access.path)
     }
 }

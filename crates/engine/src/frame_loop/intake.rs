@@ -74,9 +74,9 @@ impl Intake {
         }
         let queue = self.decoder.queue();
         let Some(now_ns) = schedule.pace_ns() else { return queue.take_next().map(Arc::new) };
-        let taken = queue.take_due(now_ns, schedule.lead_ns(interval_ns));
-        self.dropped += taken.dropped;
-        taken.frame.map(Arc::new)
+        let (frame, dropped) = queue.take_due(now_ns, schedule.lead_ns(interval_ns));
+        self.dropped += dropped;
+        frame.map(Arc::new)
     }
 
     /// Takes back a frame whose filter or filtered picture was dropped. In a pause, or if the frame is to stay on the screen

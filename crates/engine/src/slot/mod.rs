@@ -301,9 +301,6 @@ fn still_in_use_error() -> Error {
 
 /// Returns the error for a frame that has no memory of the required kind on the device.
 pub(super) fn no_picture_error() -> Error {
-    Error::new(
-        "The frame has no memory on the device.",
-        "",
-        "Choose another variant; 0 shows the movie unfiltered.",
-    )
+    let hint = "Choose another variant; 0 shows the movie unfiltered.";
+    Error::new("The frame has no memory on the device.", "", hint)
 }

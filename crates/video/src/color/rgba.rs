@@ -137,24 +137,14 @@ impl RgbaConverter {
         // Bicubic if the picture is scaled, accurate rounding, and a colour for each pixel instead of one for two.
         let filter = if source == target { Flags::BILINEAR } else { Flags::BICUBIC };
         let flags = filter | Flags::ACCURATE_RND | Flags::FULL_CHR_H_INT | Flags::FULL_CHR_H_INP;
+        let flags = flags.bits();
         let [width, height] = [source.0, source.1].map(|size| size as libc::c_int);
         let [across, down] = [target.0, target.1].map(|size| size as libc::c_int);
         let (format, rgba) = (frame.format().into(), ffi::AVPixelFormat::AV_PIX_FMT_RGBA);
         // SAFETY: all but the missing filters and parameters are numbers; swscale refuses those that it cannot do.
         self.context = unsafe {
             let none = ptr::null_mut();
-            ffi::sws_getContext(
-                width,
-                height,
-                format,
-                across,
-                down,
-                rgba,
-                flags.bits(),
-                none,
-                none,
-                ptr::null(),
-            )
+            ffi::sws_getContext(width, height, format, across, down, rgba, flags, none, none, ptr::null())
         };
         if self.context.is_null() {
             return Err(Error::new(
@@ -196,15 +186,8 @@ fn scale(context: *mut ffi::SwsContext, frame: &Video, dst: &mut [u8], stride: u
     // stored bottom-up, with negative line sizes, come out upright.
     let rows = unsafe {
         let raw = frame.as_ptr();
-        ffi::sws_scale(
-            context,
-            (*raw).data.as_ptr().cast(),
-            (*raw).linesize.as_ptr(),
-            0,
-            (*raw).height,
-            planes.as_ptr(),
-            strides.as_ptr(),
-        )
+        let (data, lines) = ((*raw).data.as_ptr().cast(), (*raw).linesize.as_ptr());
+        ffi::sws_scale(context, data, lines, 0, (*raw).height, planes.as_ptr(), strides.as_ptr())
     };
     if rows <= 0 {
         return Err(Error::new("Cannot convert the picture.", "swscale refused the picture.", ""));

@@ -42,11 +42,8 @@ pub(super) fn convert(planes: [Rows; 4], layout: &Layout, rgba: &mut [u8], threa
 /// Returns an error unless `dst` has exactly the length of a picture of this size.
 pub(super) fn expect_size(dst: &[u8], (width, height): (u32, u32)) -> Result<()> {
     if width == 0 || height == 0 || dst.len() != width as usize * height as usize * PIXEL_BYTES {
-        return Err(Error::new(
-            "Cannot convert the picture.",
-            format!("{} bytes do not hold {width}×{height} RGBA pixels.", dst.len()),
-            "",
-        ));
+        let why = format!("{} bytes do not hold {width}×{height} RGBA pixels.", dst.len());
+        return Err(Error::new("Cannot convert the picture.", why, ""));
     }
     Ok(())
 }

@@ -140,13 +140,10 @@ impl SoundFeed {
     /// There is no such track, the file cannot be opened, or no decoder of the track is available.
     pub fn open(&self, track: usize, rate: u32) -> Result<SoundReader> {
         let reader = match (&self.0.origin, self.0.tracks.get(track)) {
-            (Origin::File(path, references), Some(track)) => Reader::File(Box::new(FileReader::open(
-                path,
-                track.stream,
-                rate,
-                *references,
-                &self.0.cancel,
-            )?)),
+            (Origin::File(path, references), Some(track)) => {
+                let file = FileReader::open(path, track.stream, rate, *references, &self.0.cancel)?;
+                Reader::File(Box::new(file))
+            }
             (Origin::Ticks, Some(_)) => Reader::Ticks(Ticks::new(rate)),
             _ => return Err(Error::new("The sound cannot be played.", "The movie has no such track.", "")),
         };

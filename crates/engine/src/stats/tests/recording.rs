@@ -271,16 +271,12 @@ fn a_summary_forgets_after_its_window_and_the_history_after_its_own() {
 }
 
 #[test]
-fn idle_is_what_the_stages_leave() {
+fn idle_is_what_the_stages_leave_and_a_discontinuity_costs_one_interval() {
     let mut recorder = Recorder::new(false);
     recorder.push(frame(0.0, 129.0, 1.0, named("flat"))); // stages: 1 + 2 + … + 15 = 120 ms
     assert_eq!(recorder.shown.idle().unwrap().last, 9.0);
     recorder.push(frame(0.1, 30.0, 1.0, named("flat")));
     assert_eq!(recorder.shown.idle().unwrap().last, 0.0, "overlapping stages leave nothing, not less");
-}
-
-#[test]
-fn a_discontinuity_costs_one_interval_of_each_kind() {
     let mut recorder = Recorder::new(true);
     for (at, interval_ms, repaint_ms) in [(0.0, 40.0, 16.0), (9.0, 9000.0, 9000.0), (9.04, 41.0, 17.0)] {
         recorder.push(frame(at, interval_ms, 1.0, named("flat")));
