@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn outdated_entries_are_ignored() {
+    fn outdated_entries_are_ignored_and_damaged_files_rejected() {
         let changes: [fn(&mut Entry); 14] = [
             |e| e.params[0].1 = 0,
             // A value that the device does not allow, one that a search does not use, and one beyond all bounds.
@@ -356,10 +356,6 @@ mod tests {
             change(&mut bad);
             assert_eq!(used(bad), None, "change {n}");
         }
-    }
-
-    #[test]
-    fn damaged_files_are_rejected() {
         let cache = Cache { schema: SCHEMA, entries: vec![entry("one", "small", 2.0)] };
         let text = serde_json::to_vec(&cache).unwrap();
         assert_eq!(Cache::parse(&text).unwrap(), cache);

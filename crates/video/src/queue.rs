@@ -84,8 +84,8 @@ impl FrameQueue {
     }
 
     /// Takes the frame to show at `now_ns`. Frames whose successor is due by `now_ns` are dropped and counted; the first
-    /// remaining frame is returned if it is due by `now_ns + lead_ns`. The first frame after a seek is due at once. Never
-    /// waits.
+    /// remaining frame is returned if it is due by `now_ns + lead_ns`, with the number of frames dropped since the previous call. The
+    /// first frame after a seek is due at once. Never waits.
     pub fn take_due(&self, now_ns: i64, lead_ns: i64) -> (Option<Frame>, u32) {
         let mut state = self.state.lock();
         state.drop_overdue(now_ns);

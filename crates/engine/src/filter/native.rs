@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn pictures_come_filtered_and_give_their_source_back() {
+    fn pictures_are_filtered_and_impossible_or_cancelled_ones_end() {
         let filter = NativeFilter::new(Arc::new(|| {})).unwrap();
         let (mut slot, measurements) = (picture(), Measurements { readings: true, levels: true });
         for radius in [0, 3, MAX_RADIUS] {
@@ -203,11 +203,6 @@ mod tests {
             assert_eq!(Arc::strong_count(&src), 2, "only the slot and this test have the source");
             slot.keep_host_picture(filtered);
         }
-    }
-
-    #[test]
-    fn a_cancelled_picture_ends_and_an_impossible_one_is_an_error() {
-        let filter = NativeFilter::new(Arc::new(|| {})).unwrap();
         let (mut slot, request) = (picture(), |radius| Request::new(named("native"), radius));
         let mut task = filter.prepare(&mut slot, &request(1)).unwrap();
         task.cancel();

@@ -285,7 +285,7 @@ mod tests {
     /// Checks that the number of threads, and so the division into strips, does not change the result: at the border of two
     /// strips, chroma is interpolated from rows of both.
     #[test]
-    fn any_number_of_threads_gives_the_same() {
+    fn any_number_of_threads_gives_the_same_and_what_does_not_fit_is_refused() {
         let formats = [Pixel::YUV420P, Pixel::NV12, Pixel::YUV422P10LE, Pixel::RGB24];
         for (format, interlaced) in formats.into_iter().flat_map(|format| [(format, false), (format, true)]) {
             for (width, height) in [(37, 61), (16, 2), (5, 1)] {
@@ -301,10 +301,6 @@ mod tests {
                 }
             }
         }
-    }
-
-    #[test]
-    fn what_does_not_fit_is_refused() {
         let frame = noise(Pixel::YUV420P, 8, 4);
         let layout = layout_of(&frame).unwrap();
         assert!(convert(rows_of(&frame, &layout).unwrap(), &layout, &mut [0; 8 * 4 * 4 - 1], 1).is_err());

@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_of_another_size_are_freed() {
+    fn blocks_of_another_size_are_freed_and_the_pool_grows_only_as_needed() {
         let staging = Staging::default();
         drop(pack_here(&staging, &picture(16, 1)));
         assert!(staging.try_pack(&picture(32, 1)).is_none());
@@ -237,10 +237,6 @@ mod tests {
         assert!(allocated && large.bytes().len() == 128);
         assert!(staging.0.lock().free.is_empty(), "the small one has gone");
         assert!(staging.try_pack(&picture(16, 1)).is_none());
-    }
-
-    #[test]
-    fn the_pool_grows_only_as_needed() {
         let staging = Staging::default();
         // One is in use at a time, and one more is free for the decoder's thread.
         let allocated = (0..MAX_BLOCKS).filter(|_| pack_here(&staging, &picture(16, 1)).1).count();
@@ -253,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_of_a_closed_pool_wait_for_its_owner() {
+    fn blocks_of_a_closed_pool_wait_for_its_owner_and_errors_return_them() {
         let staging = Staging::default();
         let (packed, _) = pack_here(&staging, &picture(16, 1));
         let decoders = staging.clone();
@@ -265,10 +261,6 @@ mod tests {
         assert_eq!(staging.0.lock().free.len(), 1);
         drop(decoders);
         assert!(staging.is_unused());
-    }
-
-    #[test]
-    fn errors_return_the_block() {
         let staging = Staging::default();
         let source = picture(16, 1);
         let layout = layout_of(&source).unwrap();
