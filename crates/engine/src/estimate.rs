@@ -120,10 +120,7 @@ mod tests {
             estimate.record_band(0, 1.0, (n * 40 * MS, (n * 40 + 10) * MS));
         }
         assert!((estimate.remaining_ms().unwrap() - 200.0).abs() < 1e-6, "{:?}", estimate.remaining_ms());
-    }
-
-    #[test]
-    fn a_pass_to_come_is_as_much_slower_as_it_was() {
+        // A pass to come is as much slower as it was.
         // The second pass takes four times as long for a unit, and the machine is half as fast as before.
         let mut known = Estimate::new([(10.0, Some(1e6)), (10.0, Some(4e6))].into_iter());
         known.record_band(0, 1.0, (0, 2 * MS));

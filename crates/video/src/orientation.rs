@@ -160,10 +160,7 @@ mod tests {
         // A quarter turn swaps the sides and the shape of pixels.
         assert_eq!(of(0, ONE, -ONE, 0).display_size((720, 576), 2.0), ((576, 720), 0.5));
         assert_eq!(of(-ONE, 0, 0, -ONE).display_size((720, 576), 2.0), ((720, 576), 2.0));
-    }
-
-    #[test]
-    fn a_picture_keeps_a_matrix_of_its_own() {
+        // A picture keeps a matrix of its own.
         let mut picture = Video::new(ffmpeg::format::Pixel::GRAY8, 2, 2);
         assert_eq!(Orientation::of_picture(&picture), Orientation::default());
         default_matrix(&mut picture, &[0, ONE, 0, -ONE, 0, 0, 0, 0, 1 << 30]);

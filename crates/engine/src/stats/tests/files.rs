@@ -185,7 +185,7 @@ fn json_gives_back_what_was_measured() {
 }
 
 #[test]
-fn what_was_not_measured_is_empty_and_what_was_not_done_is_zero() {
+fn what_was_not_measured_is_empty_as_is_a_device_time_of_what_was_timed_by_the_wall() {
     for stage in Stage::ALL {
         let mut recorder = Recorder::new(true);
         recorder.push(with(frame(0.0, 40.0, 0.0, named("flat")), |sample| {
@@ -199,10 +199,6 @@ fn what_was_not_measured_is_empty_and_what_was_not_done_is_zero() {
             assert!(values.iter().all(|of| of[name].is_null() == unknown), "{other:?} of {stage:?}");
         }
     }
-}
-
-#[test]
-fn a_time_by_the_wall_does_not_stand_in_the_devices_column() {
     let mut recorder = Recorder::new(true);
     for n in 0..6 {
         let sample = frame(f64::from(n) * 0.04, 40.0, 0.25, named("glsl"));
