@@ -20,7 +20,7 @@ use super::orientation::Orientation;
 use super::pass::Pass;
 use super::queue::FrameQueue;
 use super::read_control::{Cancel, OpenPolicy, ReadControl, References, run_with_timeout};
-use super::sound::SoundFeed;
+use super::sound::{Origin, SoundFeed};
 use super::source::Source;
 use super::worker::Worker;
 use crate::color::matrix::{self, Matrix, Range};
@@ -131,9 +131,8 @@ impl Decoder {
                 None => pass.source.container().sound_tracks(),
             };
             let preferred = pass.source.container().sound;
-            let references = options.policy.references;
-            let sound =
-                SoundFeed::of_file(path.to_owned(), references, (tracks, preferred), options.cancel.clone());
+            let origin = Origin::File(path.to_owned(), options.policy.references);
+            let sound = SoundFeed::new(origin, (tracks, preferred), options.cancel.clone());
             let control = Control::new(options.looping, read_control.clone(), sound, wake);
             let from_beginning = !reached || start_ns == 0;
             if !reached && pass.peek().is_some() {

@@ -61,7 +61,7 @@ pub struct Samples {
 }
 
 /// The source of the samples of a [`SoundFeed`].
-enum Origin {
+pub(crate) enum Origin {
     /// A movie's file.
     File(PathBuf, References),
     /// Generated tones, one each second, for pictures that code paints.
@@ -93,30 +93,25 @@ struct Feed {
 }
 
 impl SoundFeed {
-    /// Creates the feed of a movie's file with these tracks; `preferred` is the stream index of the track that plays at first.
+    /// Creates a feed with these tracks; `preferred` is the stream index of the track that plays at first.
     /// Reading ends soon after `cancel` is cancelled.
-    pub(crate) fn of_file(
-        path: PathBuf,
-        references: References,
+    pub(crate) fn new(
+        origin: Origin,
         (tracks, preferred): (Vec<SoundTrack>, Option<usize>),
         cancel: Cancel,
     ) -> Self {
         let preferred = tracks.iter().position(|track| Some(track.stream) == preferred).unwrap_or(0);
-        Self::new(Origin::File(path, references), (tracks, preferred), cancel)
+        Self(Arc::new(Feed { origin, tracks, preferred, cancel, published: Mutex::default() }))
     }
 
     /// Creates the feed of painted pictures: a tick each second.
     pub(crate) fn of_ticks() -> Self {
         let track = SoundTrack { codec: "ticks".to_owned(), rate: 48_000, name: String::new(), stream: 0 };
-        Self::new(Origin::Ticks, (vec![track], 0), Cancel::default())
+        Self::new(Origin::Ticks, (vec![track], None), Cancel::default())
     }
 
     pub(crate) fn silence() -> Self {
-        Self::new(Origin::Silence, (Vec::new(), 0), Cancel::default())
-    }
-
-    fn new(origin: Origin, (tracks, preferred): (Vec<SoundTrack>, usize), cancel: Cancel) -> Self {
-        Self(Arc::new(Feed { origin, tracks, preferred, cancel, published: Mutex::default() }))
+        Self::new(Origin::Silence, (Vec::new(), None), Cancel::default())
     }
 
     /// Returns true if both are handles to the sound of the same opened movie.
