@@ -239,11 +239,8 @@ fn writable_path() -> Result<PathBuf> {
 
 /// Returns the error for tuning results that cannot be stored because of `why`.
 fn not_kept(why: impl Into<String>) -> Error {
-    Error::new(
-        "What tuning finds cannot be kept.",
-        why,
-        "Remove what is in the way, or choose another XDG_CACHE_HOME.",
-    )
+    let hint = "Remove what is in the way, or choose another XDG_CACHE_HOME.";
+    Error::new("What tuning finds cannot be kept.", why, hint)
 }
 
 #[cfg(test)]

@@ -4,40 +4,34 @@
 use ffmpeg_next::ffi;
 use ffmpeg_next::frame::Video;
 
-/// The number of columns and rows at each edge that are not shown.
+/// The number of rows at the top and the bottom and of columns at the left and the right that are not shown.
 #[derive(Debug, PartialEq)]
-pub(super) struct Cropping {
-    top: usize,
-    bottom: usize,
-    left: usize,
-    right: usize,
-}
+pub(super) struct Cropping([usize; 4]);
 
 impl Cropping {
     /// Reads FFmpeg's side data, four little-endian numbers; `None` if they crop nothing or are too large.
     pub(super) fn parse(data: &[u8]) -> Option<Self> {
-        let [top, bottom, left, right] =
-            data.as_chunks().0.first_chunk()?.map(|edge| u32::from_le_bytes(edge) as usize);
+        let edges = data.as_chunks().0.first_chunk::<4>()?.map(|edge| u32::from_le_bytes(edge) as usize);
         // Larger numbers could overflow when they are added.
         let fits = |edge: &usize| *edge <= i32::MAX as usize / 2;
-        let edges = [top, bottom, left, right];
-        (edges != [0; 4] && edges.iter().all(fits)).then_some(Self { top, bottom, left, right })
+        (edges != [0; 4] && edges.iter().all(fits)).then_some(Self(edges))
     }
 
     /// Crops a picture, unless nothing would be left of it.
     pub(super) fn apply(&self, picture: &mut Video) {
+        let Self([top, bottom, left, right]) = *self;
         let (width, height) = (picture.width() as usize, picture.height() as usize);
-        if self.left + self.right >= width || self.top + self.bottom >= height {
+        if left + right >= width || top + bottom >= height {
             return;
         }
         // SAFETY: the frame is valid and owned, and what is cropped lies within it. FFmpeg changes the size and moves the
         // pointers to the planes, which its other owners keep. If it refuses, the picture stays as it is.
         unsafe {
             let frame = picture.as_mut_ptr();
-            (*frame).crop_top = self.top as _;
-            (*frame).crop_bottom = self.bottom as _;
-            (*frame).crop_left = self.left as _;
-            (*frame).crop_right = self.right as _;
+            (*frame).crop_top = top as _;
+            (*frame).crop_bottom = bottom as _;
+            (*frame).crop_left = left as _;
+            (*frame).crop_right = right as _;
             if ffi::av_frame_apply_cropping(frame, ffi::AV_FRAME_CROP_UNALIGNED as libc::c_int) < 0 {
                 ((*frame).crop_top, (*frame).crop_bottom) = (0, 0);
                 ((*frame).crop_left, (*frame).crop_right) = (0, 0);
