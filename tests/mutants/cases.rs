@@ -259,16 +259,11 @@ fn filters(runner: Runner) -> Vec<Case> {
         cases.extend([noise((640, 360), 3), noise((1280, 720), 7)]);
         return cases;
     }
-    cases.extend(
-        [7, 8, 9, 31, 42, 43, 63, 64, MAX_RADIUS].map(|r| at((23, 8 * (2 * r + 1)), r, Content::Stripes, 0)),
-    );
+    let stripes = |r| at((23, 8 * (2 * r + 1)), r, Content::Stripes, 0);
+    cases.extend([7, 8, 9, 31, 42, 43, 63, 64, MAX_RADIUS].map(stripes));
     cases.extend([9, 31, 42].map(|r| at((300, 24), r, Content::Halves, 0)));
     cases.extend([63, 64, MAX_RADIUS].map(|radius| at((600, 9), radius, Content::Halves, 0)));
-    cases.extend([
-        noise((131, 67), 20),
-        at((131, 67), 20, Content::Noise, 13),
-        at((131, 67), 31, Content::Noise, 7),
-    ]);
+    cases.extend([(20, 0), (20, 13), (31, 7)].map(|(r, band)| at((131, 67), r, Content::Noise, band)));
     cases.extend([noise((1203, 37), 31), noise((1204, 37), 3), noise((9001, 5), 3), noise((21, 2600), 3)]);
     cases.extend([noise((1280, 720), 7), noise((1280, 720), 20), noise((2048, 1600), 3)]);
     cases
@@ -292,9 +287,8 @@ fn planar(runner: Runner) -> Vec<Case> {
     cases.extend(others.clone().map(|format| of(format, plain)));
     cases.extend(others.map(|format| of(format, noise((131, 35), 4))));
     cases.extend([noise((1203, 37), 31), noise((2051, 203), 7), at((720, 301), 20, Content::Noise, 97)]);
-    cases.extend(
-        ["yuv444p12le", "p010le", "gbrap"].map(|f| of(f, at((139, 61), MAX_RADIUS, Content::White, 0))),
-    );
+    let white = at((139, 61), MAX_RADIUS, Content::White, 0);
+    cases.extend(["yuv444p12le", "p010le", "gbrap"].map(|format| of(format, white)));
     cases.extend([noise((1280, 720), 7), at((1280, 720), 20, Content::Noise, 64)]);
     cases
 }
@@ -330,9 +324,8 @@ fn conversions(runner: Runner) -> Vec<Case> {
         }
     }
     let first = Case { format: "yuv420p", ..plain };
-    cases.extend(
-        [(64, 32), (66, 34), (31, 5), (5, 3), (3, 1), (1, 1), (640, 360)].map(|size| Case { size, ..first }),
-    );
+    let sizes = [(64, 32), (66, 34), (31, 5), (5, 3), (3, 1), (1, 1), (640, 360)];
+    cases.extend(sizes.map(|size| Case { size, ..first }));
     cases.push(Case { ycgco: true, ..first });
     let gbrap = Case { format: "bgra", ..plain };
     for content in [Content::White, Content::Black, Content::Halves] {

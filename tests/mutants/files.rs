@@ -152,7 +152,8 @@ pub fn mutants(kernels: &Path) -> Result<Vec<Mutant>, String> {
                 true => format!("without {}", one_line(from)),
                 false => one_line(changed.lines().nth(line - 1).unwrap_or_default()),
             };
-            let is_entry = |equal: &&Equal| equal.places.contains(&(*file, changed_line.as_str()));
+            let place_and_line = format!("{file}: {changed_line}");
+            let is_entry = |equal: &&Equal| equal.places.contains(&place_and_line.as_str());
             let equal = EQUAL.iter().find(is_entry);
             mutants.push(Mutant {
                 number: mutants.len() + 1,
@@ -170,11 +171,10 @@ pub fn mutants(kernels: &Path) -> Result<Vec<Mutant>, String> {
             });
         }
     }
-    let is_stale =
-        |(file, line): &&(&str, &str)| !mutants.iter().any(|m| m.file == *file && m.changed == *line);
-    match EQUAL.iter().flat_map(|equal| equal.places).find(is_stale) {
-        Some((file, line)) => Err(format!(
-            "No mutant of {file} has the line '{line}'. The kernel has changed: correct tests/mutants/equal.rs."
+    let is_mutant = |entry: &str| mutants.iter().any(|m| entry == format!("{}: {}", m.file, m.changed));
+    match EQUAL.iter().flat_map(|equal| equal.places).find(|entry| !is_mutant(entry)) {
+        Some(entry) => Err(format!(
+            "There is no mutant '{entry}'. The kernel has changed: correct tests/mutants/equal.rs."
         )),
         None => Ok(mutants),
     }

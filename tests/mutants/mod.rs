@@ -107,10 +107,8 @@ pub fn quick(mutants: &[Mutant]) -> Vec<Mutant> {
     files.dedup();
     // A different operator for each file: the first operators of all files are alike.
     let of = |(number, file): (usize, &&str)| {
-        let all: Vec<&Mutant> = mutants
-            .iter()
-            .filter(|mutant| mutant.file == *file && mutant.is_selected && mutant.equal.is_none())
-            .collect();
+        let must_be_caught = |m: &&Mutant| m.file == *file && m.is_selected && m.equal.is_none();
+        let all: Vec<&Mutant> = mutants.iter().filter(must_be_caught).collect();
         all[(1 + number % 3) * all.len() / 4].clone()
     };
     files.iter().enumerate().map(of).collect()

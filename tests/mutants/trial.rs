@@ -110,13 +110,9 @@ impl Tools {
 
     fn command(&self, folder: &Path, program: &OsString) -> Command {
         let mut command = Command::new(program);
-        command
-            .env("CLREEL_KERNELS", folder.join("kernels"))
-            .env("XDG_CACHE_HOME", folder)
-            .env("POCL_CACHE_DIR", &self.compiled)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
+        command.env("CLREEL_KERNELS", folder.join("kernels")).env("XDG_CACHE_HOME", folder);
+        command.env("POCL_CACHE_DIR", &self.compiled);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         command
     }
 

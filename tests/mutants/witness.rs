@@ -62,16 +62,14 @@ pub fn run_if_requested(kernels: &Path) -> bool {
     for mutant in mutants.iter().filter(|mutant| number == 0 || mutant.number == number) {
         for case in cases_of(mutant) {
             // Another test covers all variants of the cloth; one of them shows that this comparison accepts correct results.
-            let is_elsewhere =
-                number == 0 && matches!(case.runner, Runner::Ladder("cloth", id) if id != "lanes");
-            if !is_elsewhere && !all.contains(&case) {
+            let is_elsewhere = matches!(case.runner, Runner::Ladder("cloth", id) if id != "lanes");
+            if !(number == 0 && is_elsewhere) && !all.contains(&case) {
                 all.push(case);
             }
         }
     }
     let mut say = |line: String| writeln!(to, "{}", line.replace('\n', " ")).expect("the witness's file");
-    let result = search(&all, number != 0, &mut say);
-    match result {
+    match search(&all, number != 0, &mut say) {
         Ok(()) => say("end".to_owned()),
         Err(e) => say(format!("error {e}")),
     }
@@ -107,14 +105,8 @@ impl Runners {
         let device = select_device(&list_devices(), Some("cpu"))?;
         let cl = ClContext::new(&device, Sources::from_environment())?;
         let (converter, corrector) = (Converter::new(&cl), Corrector::new(&cl));
-        Ok(Self {
-            cl,
-            variants: Vec::new(),
-            planar: Vec::new(),
-            converter,
-            corrector,
-            wanted: HashMap::new(),
-        })
+        let (variants, planar, wanted) = (Vec::new(), Vec::new(), HashMap::new());
+        Ok(Self { cl, variants, planar, converter, corrector, wanted })
     }
 
     /// Runs a case and returns a description of the difference, or `None` if there is none.
@@ -163,11 +155,8 @@ impl Runners {
         let src = Picture::alloc(cl, variant.input, width, height)?;
         src.write(&cl.queue, &pixels)?;
         let run = |dst: &Picture| {
-            let plan = variant.plan(
-                [&src, dst],
-                &mut Scratch::new(cl),
-                Extent::rgba((width, height), case.radius),
-            )?;
+            let extent = Extent::rgba((width, height), case.radius);
+            let plan = variant.plan([&src, dst], &mut Scratch::new(cl), extent)?;
             for pass in 0..plan.passes() {
                 for (start, end) in bands(case, height) {
                     let _event = plan.enqueue(&cl.queue, pass, start..end)?;
@@ -380,12 +369,7 @@ fn planes(case: &Case, layout: &Layout) -> Vec<u8> {
     fill(case, layout.bytes().next_multiple_of(4), pixel, size)
 }
 
-fn fill(
-    case: &Case,
-    bytes: usize,
-    pixel: impl Fn(usize) -> (usize, usize),
-    (width, height): (usize, usize),
-) -> Vec<u8> {
+fn fill(case: &Case, bytes: usize, pixel: impl Fn(usize) -> (usize, usize), size: (usize, usize)) -> Vec<u8> {
     let side = 2 * case.radius as usize + 1;
     let byte = |white: bool| if white { 255 } else { 0 };
     match case.content {
@@ -393,8 +377,8 @@ fn fill(
         Content::White => vec![255; bytes],
         Content::Black => vec![0; bytes],
         Content::Stripes => (0..bytes).map(|at| byte(pixel(at).1 / side % 2 == 1)).collect(),
-        Content::Halves => (0..bytes).map(|at| byte(pixel(at).0 >= width / 2)).collect(),
-        Content::OnePixel => (0..bytes).map(|at| byte(pixel(at) == (width / 2, height / 3))).collect(),
+        Content::Halves => (0..bytes).map(|at| byte(pixel(at).0 >= size.0 / 2)).collect(),
+        Content::OnePixel => (0..bytes).map(|at| byte(pixel(at) == (size.0 / 2, size.1 / 3))).collect(),
     }
 }
 
