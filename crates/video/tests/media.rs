@@ -46,11 +46,8 @@ fn plays_common_formats() {
         let path = folder.movie(name, &movie);
         let decoder = open(&path, once());
         assert_eq!((decoder.info().width, decoder.info().height), size, "{name}");
-        assert!(
-            decoder.info().fps.is_some_and(|fps| (fps - 25.0).abs() < 0.01),
-            "{name}: {:?}",
-            decoder.info()
-        );
+        let is_right = decoder.info().fps.is_some_and(|fps| (fps - 25.0).abs() < 0.01);
+        assert!(is_right, "{name}: {:?}", decoder.info());
         let frames = take(&decoder, 100);
         assert_eq!(stamps_ms(&frames), steady(20), "{name}");
         assert_eq!(indices(&frames), (0..20).collect::<Vec<_>>(), "{name}");
@@ -250,13 +247,11 @@ fn unsupported_codecs_are_reported() {
     let folder = Folder::new("unsupported");
     // WebP's container: the extended header with the flag for an animation, then its colour and one frame, which is empty.
     let chunk = |name: &[u8], data: &[u8]| [name, &(data.len() as u32).to_le_bytes(), data].concat();
+    let picture = b"\x2f\x0f\xc0\x03\0\x07\x10\x11\xfd\x0f";
     let chunks = [
         chunk(b"VP8X", &[2, 0, 0, 0, 15, 0, 0, 15, 0, 0]),
         chunk(b"ANIM", &[0; 6]),
-        chunk(
-            b"ANMF",
-            &[[0; 16].as_slice(), &chunk(b"VP8L", b"\x2f\x0f\xc0\x03\0\x07\x10\x11\xfd\x0f")].concat(),
-        ),
+        chunk(b"ANMF", &[[0; 16].as_slice(), &chunk(b"VP8L", picture)].concat()),
     ];
     let body = [b"WEBP".as_slice(), &chunks.concat()].concat();
     for name in ["a.webp", "animation"] {
@@ -276,16 +271,13 @@ fn unsupported_codecs_are_reported() {
 #[test]
 fn unsupported_tags_are_reported() {
     let folder = Folder::new("remarks");
+    let ictcp =
+        "ICtCp is not supported: colours are shown as BT.2020 NCL; HDR (PQ), shown without tone mapping";
     for (name, matrix, transfer, told) in [
         ("pq.mkv", 9, 16, "HDR (PQ), shown without tone mapping"),
         ("hlg.mkv", 9, 18, "HDR (HLG), shown without tone mapping"),
         ("cl.mkv", 10, 1, "BT.2020 constant luminance is not supported: colours are shown as BT.2020 NCL"),
-        (
-            "ictcp.mkv",
-            14,
-            16,
-            "ICtCp is not supported: colours are shown as BT.2020 NCL; HDR (PQ), shown without tone mapping",
-        ),
+        ("ictcp.mkv", 14, 16, ictcp),
         ("sdr.mkv", 1, 1, ""),
         ("untagged.mkv", 2, 2, ""),
     ] {
@@ -367,11 +359,8 @@ fn a_file_that_is_cut_off_plays_what_it_has() {
             let warning = decoder.warning().unwrap_or_else(|| panic!("{name}: no warning"));
             assert!(warning.what.contains("cut off"), "{warning}");
         }
-        assert!(
-            read_frames_rgba(&path, 5, None, References::Refused)
-                .is_ok_and(|frames| frames.frames.len() == 5),
-            "{name}"
-        );
+        let frames = read_frames_rgba(&path, 5, None, References::Refused);
+        assert!(frames.is_ok_and(|frames| frames.frames.len() == 5), "{name}");
     }
 }
 
