@@ -2,7 +2,6 @@
 //! without one.
 
 use std::os::unix::process::ExitStatusExt as _;
-use std::path::PathBuf;
 use std::process::{Child, Command, Output};
 use std::time::Duration;
 
@@ -197,12 +196,12 @@ fn ctrl_c_prints_the_finished_rows() {
 
 #[test]
 fn ctrl_c_during_tune_prints_finished_trials_and_keeps_finished_searches() {
-    let home = CacheHome::new("interrupted");
+    let home = Folder::new("cache-interrupted");
     let mut command = clreel(&["tune", "--size", "160x90,320x180", "--json"]);
-    command.env("XDG_CACHE_HOME", &home.0);
+    command.env("XDG_CACHE_HOME", &home);
     let mut child = spawn_interruptible(command, libc::SIGINT);
     // The result of the first search is stored when it ends, and the second search takes longer than that.
-    while !home.file().exists() {
+    while !home.file("clreel/tuning.json").exists() {
         assert!(child.try_wait().unwrap().is_none(), "it ended without anything that is kept");
         std::thread::sleep(Duration::from_millis(10));
     }
@@ -212,7 +211,7 @@ fn ctrl_c_during_tune_prints_finished_trials_and_keeps_finished_searches() {
     let report = json(&output);
     assert!(trials(&report).iter().any(|trial| has_status(trial, "kept")), "{report}");
     assert!(report["interrupted"].as_str().unwrap().contains("searches are complete and saved."));
-    assert!(home.file().exists(), "the finished search is in the cache");
+    assert!(home.file("clreel/tuning.json").exists(), "the finished search is in the cache");
 }
 
 /// A faulty kernel fails its own variant only, with the reason. Kernels that only print or warn are timed.
@@ -300,27 +299,15 @@ fn variants_without_opencl_are_timed_without_a_driver() {
     }
 }
 
-/// A folder for the cache; removed when dropped.
-struct CacheHome(Folder);
-
-impl CacheHome {
-    fn new(test: &str) -> Self {
-        Self(Folder::new(&format!("cache-{test}")))
-    }
-
-    fn file(&self) -> PathBuf {
-        self.0.file("clreel/tuning.json")
-    }
-
-    fn run(&self, mut command: Command) -> Output {
-        finish(command.env("XDG_CACHE_HOME", &self.0), 0)
-    }
+/// Runs a command whose cache is in this folder.
+fn run_in(folder: &Folder, mut command: Command) -> Output {
+    finish(command.env("XDG_CACHE_HOME", folder), 0)
 }
 
 #[test]
 fn auto_uses_the_tuned_configuration() {
-    let home = CacheHome::new("tune");
-    let tuned = json(&home.run(clreel(&["tune", "--size", "160x90", "--radius", "5", "--json"])));
+    let home = Folder::new("cache-tune");
+    let tuned = json(&run_in(&home, clreel(&["tune", "--size", "160x90", "--radius", "5", "--json"])));
     let case = &tuned["devices"][0]["runs"][0]["case"];
     assert_eq!((case["width"].as_u64(), case["radius"].as_u64()), (Some(160), Some(5)));
     let trials = trials(&tuned);
@@ -330,7 +317,7 @@ fn auto_uses_the_tuned_configuration() {
     let wanted = format!("{} {}", best["id"].as_str().unwrap(), best["configuration"].as_str().unwrap());
 
     let args = ["--size", "170x80", "--frames", "1", "--variant", "auto", "--json", "--radius", "4,16"];
-    let report = json(&home.run(bench(&args)));
+    let report = json(&run_in(&home, bench(&args)));
     let chosen = |n: usize| report["devices"][0]["runs"][n]["variants"][0]["chosen"].as_str().unwrap();
     assert_eq!(chosen(0), wanted, "a radius of the same range");
     assert!(chosen(1).starts_with("fused "), "nothing was tuned for this one: {}", chosen(1));
@@ -338,13 +325,13 @@ fn auto_uses_the_tuned_configuration() {
 
 #[test]
 fn a_damaged_tuning_cache_is_ignored_with_one_warning_and_rewritten() {
-    let home = CacheHome::new("damaged");
-    home.0.with("clreel/tuning.json", b"{\"schema\":1,\"entries\":[{");
+    let home = Folder::new("cache-damaged");
+    home.with("clreel/tuning.json", b"{\"schema\":1,\"entries\":[{");
     let small = ["--size", "64x48", "--frames", "1", "--variant", "auto", "--radius", "1,2"];
-    let warning = text(&home.run(bench(&small)).stderr);
+    let warning = text(&run_in(&home, bench(&small)).stderr);
     assert_eq!(warning.matches("is ignored").count(), 1, "{warning}");
-    home.run(clreel(&["tune", "--size", "64x48", "--radius", "1"]));
-    let stderr = text(&home.run(bench(&small)).stderr);
+    run_in(&home, clreel(&["tune", "--size", "64x48", "--radius", "1"]));
+    let stderr = text(&run_in(&home, bench(&small)).stderr);
     assert!(stderr.lines().all(|line| line.contains("rows are noisy")), "{stderr}");
 }
 
@@ -366,8 +353,7 @@ fn kernels_with_a_byte_order_mark_or_in_latin1_compile() {
     let mean = [&b"\xef\xbb\xbf// caf\xe9\n"[..], kernel("common/mean.clh").as_bytes()].concat();
     let utf16: Vec<u8> = "// two bytes".encode_utf16().flat_map(u16::to_le_bytes).collect();
     let run = |code: i32| {
-        let mut command = bench(&SMALL);
-        finish_json(command.args(["--variant", "flat"]).env("CLREEL_KERNELS", &kernels), code)
+        finish_json(bench(&SMALL).args(["--variant", "flat"]).env("CLREEL_KERNELS", &kernels), code)
     };
     kernels.with("common/mean.clh", mean);
     run(0);
@@ -384,16 +370,11 @@ fn saved_results_with_a_byte_order_mark_are_read_and_utf16_is_named() {
     finish(bench(&args).arg(&saved), 0);
     let plain = std::fs::read(&saved).unwrap();
     let utf16 = text(&plain).encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>();
-    for (bytes, code, said) in [
-        ([&b"\xef\xbb\xbf"[..], &plain].concat(), 0, ""),
-        (
-            [&b"\xff\xfe"[..], &utf16].concat(),
-            1,
-            "It is invalid: it is in UTF-16 or UTF-32; save it in UTF-8.",
-        ),
-    ] {
-        let stderr =
-            text(&finish(clreel(&["compare"]).args([&saved, &folder.with("b.json", bytes)]), code).stderr);
+    let refused = "It is invalid: it is in UTF-16 or UTF-32; save it in UTF-8.";
+    for (mark, rest, code, said) in [(&b"\xef\xbb\xbf"[..], &plain, 0, ""), (b"\xff\xfe", &utf16, 1, refused)]
+    {
+        let later = folder.with("b.json", [mark, rest].concat());
+        let stderr = text(&finish(clreel(&["compare"]).args([&saved, &later]), code).stderr);
         assert!(stderr.contains(said), "{stderr}");
     }
 }

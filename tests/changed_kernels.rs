@@ -173,7 +173,7 @@ fn snapshot_writes_the_picture_of_modified_kernels_unless_they_crash_or_hang() {
     assert!(stderr.contains("'flat' differ") || stderr.contains("flat differ"), "{stderr}");
     assert!(stderr.contains(" bytes were never written"), "{stderr}");
     // All pixels of this one are written, even if some equal the poison.
-    std::fs::write(kernels(&folder).join(FLAT), flat("    int4 sum = 0;", "    int4 sum = 2;")).unwrap();
+    overwrite(&folder, flat("    int4 sum = 0;", "    int4 sum = 2;"));
     let (code, stderr) = snapshot_to_file(&folder, "flat");
     assert_eq!(code, Some(0), "{stderr}");
     assert!(stderr.contains("differ by up to 1,") && !stderr.contains("never written"), "{stderr}");
@@ -225,8 +225,7 @@ fn children(parent: u32) -> Vec<u32> {
     for entry in std::fs::read_dir("/proc").unwrap().flatten() {
         let Ok(pid) = entry.file_name().to_string_lossy().parse::<u32>() else { continue };
         let read = |name: &str| std::fs::read_to_string(entry.path().join(name)).unwrap_or_default();
-        let parent_of =
-            read("stat").rsplit(") ").next().and_then(|s| s.split(' ').nth(1)?.parse::<u32>().ok());
+        let parent_of = read("stat").rsplit(") ").next().and_then(|s| s.split(' ').nth(1)?.parse().ok());
         if parent_of == Some(parent) && read("cmdline").contains("try-kernels") {
             found.push(pid);
         }
@@ -299,11 +298,14 @@ fn counted_frames_wait_for_the_trial_of_modified_kernels() {
     }
 }
 
-/// Returns the CPU time of a process in clock ticks; `of` is its folder in /proc.
-fn ticks(of: &Path) -> u64 {
-    let stat = std::fs::read_to_string(of.join("stat")).unwrap_or_default();
-    let fields = stat.rsplit(") ").next().unwrap_or_default().split(' ').skip(11).take(2);
-    fields.filter_map(|n| n.parse::<u64>().ok()).sum()
+/// Returns the CPU time in clock ticks of the child processes that try kernels for this process.
+fn child_ticks(parent: u32) -> u64 {
+    let ticks = |child: u32| -> u64 {
+        let stat = std::fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
+        let fields = stat.rsplit(") ").next().unwrap_or_default().split(' ').skip(11).take(2);
+        fields.filter_map(|n| n.parse::<u64>().ok()).sum()
+    };
+    children(parent).into_iter().map(ticks).sum()
 }
 
 /// Returns the milliseconds for which a thread of a process ran or waited for a core, and the number of its voluntary
@@ -325,7 +327,7 @@ fn wait_for_endless_kernel(session: &mut Session) {
     let window = session.child.as_ref().unwrap().id();
     let mut before = None;
     session.wait("an endless kernel", |_| {
-        let now: u64 = children(window).iter().map(|child| ticks(Path::new(&format!("/proc/{child}")))).sum();
+        let now = child_ticks(window);
         now >= *before.get_or_insert(now) + 300
     });
 }
@@ -412,9 +414,7 @@ fn a_kernel_folder_that_appears_later_is_used() {
         for _ in 0..5 {
             s.wait_for_frames();
         }
-        let in_children: u64 =
-            children(process).iter().map(|child| ticks(Path::new(&format!("/proc/{child}")))).sum();
-        let now = (thread_usage(process, "builder").unwrap(), in_children);
+        let now = (thread_usage(process, "builder").unwrap(), child_ticks(process));
         before.replace(now) == Some(now)
     });
     session.wait_for_frames();
@@ -438,6 +438,11 @@ fn save(folder: &Folder, file: &str, text: &str) {
     let (to, new) = (kernels(folder).join(file), kernels(folder).join("new~"));
     std::fs::write(&new, text).unwrap();
     std::fs::rename(new, to).unwrap();
+}
+
+/// Writes into the file of `flat`.
+fn overwrite(folder: &Folder, bytes: impl AsRef<[u8]>) {
+    std::fs::write(kernels(folder).join(FLAT), bytes).unwrap();
 }
 
 const FLAT: &str = "box_filter/03_flat.cl";
@@ -506,12 +511,7 @@ const FURTHER_EDITS: &[Edit] = &[
         "Changed kernels write outside the picture.",
         &[STILL],
     ),
-    Edit(
-        "other arguments",
-        |f| save(f, FLAT, &flat("float scale", "int scale")),
-        "flat: ",
-        &["float", STILL],
-    ),
+    Edit("other types", |f| save(f, FLAT, &flat("float scale", "int scale")), "flat: ", &["float", STILL]),
     Edit(
         "a kernel that is called otherwise",
         |f| save(f, FLAT, &flat("box_flat_columns", "box_flat_colums")),
@@ -519,12 +519,7 @@ const FURTHER_EDITS: &[Edit] = &[
         &["03_flat.cl has no kernel 'box_flat_columns'.", STILL],
     ),
     Edit("an empty file", |f| save(f, FLAT, ""), "flat: ", &["has no kernel 'box_flat_rows'.", STILL]),
-    Edit(
-        "no text",
-        |f| std::fs::write(kernels(f).join(FLAT), [0xff, 0xfe, 0x00]).unwrap(),
-        "cannot be read",
-        &[STILL],
-    ),
+    Edit("no text", |f| overwrite(f, [0xff, 0xfe, 0x00]), "cannot be read", &[STILL]),
     Edit(
         "an include that includes itself",
         |f| save(f, FLAT, &format!("#include \"03_flat.cl\"\n{}", kernel(FLAT))),
@@ -549,7 +544,7 @@ const FURTHER_EDITS: &[Edit] = &[
         "half of it, and closed",
         |f| {
             let text = kernel(FLAT);
-            std::fs::write(kernels(f).join(FLAT), &text[..text.find("__kernel").unwrap() + 60]).unwrap();
+            overwrite(f, &text[..text.find("__kernel").unwrap() + 60]);
         },
         "does not build",
         &[STILL],
@@ -584,10 +579,9 @@ const FURTHER_EDITS: &[Edit] = &[
 pub fn longest_gap(trace: &Value, from: f64, to: f64) -> f64 {
     let began = trace["otherData"]["began_unix_s"].as_f64().unwrap();
     let events = trace["traceEvents"].as_array().unwrap().iter();
-    let mut times: Vec<f64> = events
-        .filter(|event| event["name"] == "swap")
-        .map(|event| began + (event["ts"].as_f64().unwrap() + event["dur"].as_f64().unwrap()) / 1e6)
-        .collect();
+    let swaps = events.filter(|event| event["name"] == "swap");
+    let end_s = |event: &Value| (event["ts"].as_f64().unwrap() + event["dur"].as_f64().unwrap()) / 1e6;
+    let mut times: Vec<f64> = swaps.map(|event| began + end_s(event)).collect();
     if !times.iter().any(|at| *at <= from) {
         times.push(from);
     }
@@ -767,9 +761,9 @@ fn every_edit_is_judged_and_shown_while_the_movie_plays() {
         |of: &str| trace["traceEvents"].as_array().unwrap().iter().any(|e| e["args"]["detail"] == of);
     assert!(judged("version 2 of flat") && !judged("version 2 of auto"));
     // The rows of the table in docs/kernel_editing.md.
-    println!(
-        "| edit of `flat` | until the frame is on the screen | longest stall of the window | aim | judged | compiler, built |"
-    );
+    let columns =
+        "until the frame is on the screen | longest stall of the window | aim | judged | compiler, built";
+    println!("| edit of `flat` | {columns} |");
     let mut shown = 0;
     for (what, number, is_accepted, [from, saved, to]) in made {
         let stall = longest_gap(&trace, from, to);
@@ -825,7 +819,7 @@ fn edits_are_seen_after_the_folder_is_replaced_or_linked() {
     std::os::unix::fs::symlink("one", kernels(&folder)).unwrap();
     let mut session = start_with_panel(&display, &folder, &[]);
     // Written through the symbolic link, and by renaming in its target.
-    std::fs::write(kernels(&folder).join(FLAT), text("saved")).unwrap();
+    overwrite(&folder, text("saved"));
     session.wait_for_version(2, EXACT);
     std::fs::write(folder.file("new"), text("renamed")).unwrap();
     std::fs::rename(folder.file("new"), folder.file("one").join(FLAT)).unwrap();
@@ -833,7 +827,7 @@ fn edits_are_seen_after_the_folder_is_replaced_or_linked() {
     std::os::unix::fs::symlink("two", folder.file("link")).unwrap();
     std::fs::rename(folder.file("link"), kernels(&folder)).unwrap();
     session.wait_for_version(4, EXACT);
-    std::fs::write(kernels(&folder).join(FLAT), text("saved in the second one")).unwrap();
+    overwrite(&folder, text("saved in the second one"));
     session.wait_for_version(5, EXACT);
     // The folder is removed, and another one takes its place.
     std::fs::remove_file(kernels(&folder)).unwrap();

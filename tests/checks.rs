@@ -47,13 +47,18 @@ impl Fakes {
         }
     }
 
+    /// Writes an executable script in the place of `./dev`.
+    fn with_dev(&self, script: &str) {
+        let dev = self.0.with("dev", script);
+        std::fs::set_permissions(dev, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    }
+
     /// Returns the command of a script of this folder or of the repository. It is read by bash, for the reason of [`Self::program`].
     fn script(&self, path: &Path) -> Command {
         let mut command = Command::new("bash");
         command.arg(path).env_clear().env("FAKES", self.0.file("scripts")).env("HOME", self.0.file("home"));
-        command
-            .env("PATH", format!("{}:/usr/bin:/bin", self.0.file("bin").display()))
-            .current_dir(self.0.file("."));
+        command.env("PATH", format!("{}:/usr/bin:/bin", self.0.file("bin").display()));
+        command.current_dir(self.0.file("."));
         command
     }
 
@@ -102,10 +107,8 @@ fn dev(name: &str, binaries: &[(&str, &str)]) -> Fakes {
     fakes.program("rustc", "echo 'rustc 1.99.0'");
     fakes.program("dpkg-query", "echo installed");
     fakes.program("apt-get", "exit 1");
-    fakes.program(
-        "apt-cache",
-        "case $2 in oclgrind) echo '  Candidate: (none)' ;; *) echo '  Candidate: 1' ;; esac",
-    );
+    let candidates = "case $2 in oclgrind) echo '  Candidate: (none)' ;; *) echo '  Candidate: 1' ;; esac";
+    fakes.program("apt-cache", candidates);
     let mut artifacts = String::new();
     for (n, (list, run)) in binaries.iter().enumerate() {
         let name = format!("unit-{n}");
@@ -123,16 +126,8 @@ const PASS: &str = "printf 'test one ... ok <0.1s>\\ntest two ... ok <0.1s>\\n\\
 
 #[test]
 fn dev_test_counts_what_passed_failed_and_was_skipped() {
-    let fakes = dev(
-        "dev-right",
-        &[
-            (LIST, PASS),
-            (
-                "printf 'three: test\\n'",
-                "echo 'test three ... ignored, in --all'; echo 'test result: ok. 0 passed; 0 failed; 1 ignored; 0 measured'",
-            ),
-        ],
-    );
+    let ignored = "echo 'test three ... ignored, in --all'; echo 'test result: ok. 0 passed; 0 failed; 1 ignored; 0 measured'";
+    let fakes = dev("dev-right", &[(LIST, PASS), ("printf 'three: test\\n'", ignored)]);
     let (passed, printed) = fakes.run("dev", &["test"]);
     assert!(passed && printed.contains("three: in --all"), "{printed}");
     assert_eq!(last_line(&printed), "dev: 2 passed, 0 failed, 1 skipped");
@@ -142,47 +137,27 @@ fn dev_test_counts_what_passed_failed_and_was_skipped() {
 fn dev_test_notices_processes_that_fail() {
     let result = |counts: &str| format!("echo 'test result: {counts}; 0 ignored; 0 measured'");
     let one_failed = result("FAILED. 1 passed; 1 failed");
-    let plants = [
-        ("not-listed", "exit 1".to_owned(), PASS.to_owned(), "could not be listed"),
-        ("killed-in-list", format!("{LIST}; kill -9 $$"), PASS.to_owned(), "could not be listed"),
-        ("crash-after", LIST.to_owned(), format!("{PASS}; kill -SEGV $$"), "ended with 139 after its tests"),
-        ("exit-after", LIST.to_owned(), format!("{PASS}; exit 1"), "ended with 1 after its tests"),
-        (
-            "crash-before",
-            LIST.to_owned(),
-            "echo 'test one ... ok'; kill -SEGV $$".to_owned(),
-            "ended with 139 before",
-        ),
-        ("ends-early", LIST.to_owned(), "echo 'test one ... ok'".to_owned(), "before all of its tests"),
-        (
-            "fewer",
-            LIST.to_owned(),
-            format!("echo 'test one ... ok'; {}", result("ok. 1 passed; 0 failed")),
-            "1 results of 2",
-        ),
-        (
-            "behind",
-            LIST.to_owned(),
-            format!("printf 'test one ... test two ... FAILED <1s>\\n'; {one_failed}; exit 101"),
-            "two",
-        ),
-        (
-            "only-listed",
-            LIST.to_owned(),
-            format!("printf 'failures:\\n    two\\n\\n'; {one_failed}; exit 101"),
-            "two",
-        ),
-        ("unnamed", LIST.to_owned(), format!("{one_failed}; exit 101"), "0 names of 1 failed tests"),
-        ("exit-0", LIST.to_owned(), format!("echo 'test two ... FAILED'; {one_failed}"), "two"),
-    ];
-    for (name, list, run, reason) in plants {
-        let fakes = dev(&format!("dev-{name}"), &[(LIST, PASS), (&list, &run)]);
+    let fewer = format!("echo 'test one ... ok'; {}", result("ok. 1 passed; 0 failed"));
+    let behind = format!("printf 'test one ... test two ... FAILED <1s>\\n'; {one_failed}; exit 101");
+    let only_listed = format!("printf 'failures:\\n    two\\n\\n'; {one_failed}; exit 101");
+    for (name, list, run, reason) in [
+        ("not-listed", "exit 1", PASS, "could not be listed"),
+        ("killed-in-list", &*format!("{LIST}; kill -9 $$"), PASS, "could not be listed"),
+        ("crash-after", LIST, &*format!("{PASS}; kill -SEGV $$"), "ended with 139 after its tests"),
+        ("exit-after", LIST, &format!("{PASS}; exit 1"), "ended with 1 after its tests"),
+        ("crash-before", LIST, "echo 'test one ... ok'; kill -SEGV $$", "ended with 139 before"),
+        ("ends-early", LIST, "echo 'test one ... ok'", "before all of its tests"),
+        ("fewer", LIST, &fewer, "1 results of 2"),
+        ("behind", LIST, &behind, "two"),
+        ("only-listed", LIST, &only_listed, "two"),
+        ("unnamed", LIST, &format!("{one_failed}; exit 101"), "0 names of 1 failed tests"),
+        ("exit-0", LIST, &format!("echo 'test two ... FAILED'; {one_failed}"), "two"),
+    ] {
+        let fakes = dev(&format!("dev-{name}"), &[(LIST, PASS), (list, run)]);
         let (passed, printed) = fakes.run("dev", &["test"]);
         assert!(!passed && printed.contains(reason), "{name}: {printed}");
-        assert!(
-            !last_line(&printed).contains(" 0 failed") && last_line(&printed).contains(" passed, "),
-            "{name}: {printed}"
-        );
+        let counts = last_line(&printed);
+        assert!(!counts.contains(" 0 failed") && counts.contains(" passed, "), "{name}: {printed}");
     }
     let fakes = dev("dev-none", &[("true", PASS)]);
     let (passed, printed) = fakes.run("dev", &["test", "no_such_name"]);
@@ -276,10 +251,9 @@ fn a_name_that_no_test_has_is_a_failure() {
         let (passed, printed) = fakes.run("dev", &["soak", "--actions", "1"]);
         assert!(!passed && printed.contains("too small"), "{printed}");
     }
-    let [clreel, work] = [PathBuf::new(), PathBuf::new()];
-    let compiled = work.join("compiled");
-    let tools =
-        Tools { clreel, witness: Vec::new(), as_gpu: Vec::new(), kernels: root("kernels"), work, compiled };
+    let [clreel, work, compiled] = ["", "", "compiled"].map(PathBuf::from);
+    let (witness, as_gpu, kernels) = (Vec::new(), Vec::new(), root("kernels"));
+    let tools = Tools { clreel, witness, as_gpu, kernels, work, compiled };
     for wrong in [
         &["--file", "no-such-file"][..],
         &["--operator", "boudn"],
@@ -315,10 +289,8 @@ fn gpu_window_fails_without_times_of_stages() {
         finish(fakes.script(&root("tests/gpu-window")).arg("--stages").arg(path))
     };
     let (passed, printed) = stages(&statistics(60, ""));
-    assert!(
-        passed && printed.contains(" filter 3.500/6.500") && printed.contains("up to 40 frames"),
-        "{printed}"
-    );
+    let has_times = printed.contains(" filter 3.500/6.500");
+    assert!(passed && has_times && printed.contains("up to 40 frames"), "{printed}");
     let whole = statistics(60, "");
     let without_times =
         whole.lines().map(|line| if line.contains(".5") { "," } else { line }.to_owned() + "\n").collect();
@@ -464,22 +436,12 @@ fn drivers(name: &str, tests: (&str, u8), conformance: (&str, u8)) -> Fakes {
     fakes.0.with("log", tests.0.as_bytes());
     fakes.0.with("conformance", conformance.0.as_bytes());
     // Instead of ./dev, whose first argument is `test`.
-    let dev = format!(
-        "#!/bin/sh\ncase \"$*\" in *--no-run*) exit 0 ;; esac\n. ./parts\ncat log; exit {}\n",
-        tests.1
-    );
-    fakes.0.with("dev", dev.as_bytes());
+    let begins = "#!/bin/sh\ncase \"$*\" in *--no-run*) exit 0 ;; esac\n. ./parts\ncat log; exit";
+    fakes.with_dev(&format!("{begins} {}\n", tests.1));
     // The names of tests are parts of others: each has a result.
     fakes.0.with("parts", b"shift 2; for part in \"$@\"; do case $part in -p | clreel | box-filter) ;; *) echo \"test $part ... ok\" ;; esac; done\n");
-    std::fs::set_permissions(fakes.0.file("dev"), std::os::unix::fs::PermissionsExt::from_mode(0o755))
-        .unwrap();
-    fakes.program(
-        "cargo",
-        &format!(
-            "case \"$*\" in *conformance*) cat conformance; exit {} ;; *) echo ' \"driver\": \"1\",' ;; esac",
-            conformance.1
-        ),
-    );
+    let (begins, ends) = ("*conformance*) cat conformance; exit", "*) echo ' \"driver\": \"1\",' ;; esac");
+    fakes.program("cargo", &format!("case \"$*\" in {begins} {} ;; {ends}", conformance.1));
     fakes
 }
 
@@ -497,12 +459,7 @@ fn drivers_run_notices_crashes_and_groups_without_a_pass() {
         ("nextest", (nextest, 1), (all_ok, 0), "parity::other"),
         ("no-summary", ("", 1), (all_ok, 0), "summary: ended with 1"),
         ("timeout", ("", 124), (all_ok, 0), "summary: ended with 124"),
-        (
-            "unsupported",
-            (summary, 0),
-            ("\"case\": \"a_b\"\n\"outcome\": \"unsupported\"\n\"complete\": true\n", 0),
-            "nothing passed",
-        ),
+        ("unsupported", (summary, 0), (&*all_ok.replace("ok", "unsupported"), 0), "nothing passed"),
         ("empty", (summary, 0), ("\"complete\": true\n", 0), "nothing passed"),
         ("differs", (summary, 0), (differs, 3), "failed: a_b"),
         ("killed", (summary, 0), (all_ok, 139), "exit-code-139"),
@@ -540,10 +497,8 @@ fn the_matrix_fails_if_a_system_cannot_be_installed() {
         // Both the installation and what runs in the system go through it.
         fakes.program("unshare", &format!("while [ \"$1\" != -- ]; do shift; done; shift; case $1 in debootstrap) \"$@\" ;; *) {work} ;; esac"));
         let mut command = fakes.script(&fakes.0.file(".ci/matrix"));
-        command
-            .env("DEBOOTSTRAP_DIR", fakes.0.file("debootstrap"))
-            .env("SYSTEMS_DIR", fakes.0.file("systems"));
-        finish(&mut command)
+        command.env("DEBOOTSTRAP_DIR", fakes.0.file("debootstrap"));
+        finish(command.env("SYSTEMS_DIR", fakes.0.file("systems")))
     };
     let install = "for last; do true; done; folder=$(echo \"$*\" | sed 's/.* \\([^ ]*\\) [^ ]*$/\\1/'); mkdir -p \"$folder/etc/apt/apt.conf.d\" \"$folder/etc/ssl/certs\"";
     let both = &["a", "b"][..];
@@ -571,19 +526,11 @@ fn ci_run_fails_if_a_step_fails_or_counts_no_tests() {
     ] {
         let fakes = Fakes::new(&format!("ci-{name}"));
         fakes.copy(&[".ci/run", ".ci/system.sh"]);
-        fakes.0.with(
-            "dev",
-            format!("#!/bin/sh\ncase $1 in test) {test} ;; check) {check} ;; esac\n").as_bytes(),
-        );
-        std::fs::set_permissions(fakes.0.file("dev"), std::os::unix::fs::PermissionsExt::from_mode(0o755))
-            .unwrap();
+        fakes.with_dev(&format!("#!/bin/sh\ncase $1 in test) {test} ;; check) {check} ;; esac\n"));
         let (passed, printed) = fakes.run(".ci/run", &["--here"]);
         assert_eq!(passed, passes, "{name}: {printed}");
-        assert_eq!(
-            printed.contains("./dev test (3 passed, 0 failed, 0 skipped)"),
-            passes,
-            "{name}: {printed}"
-        );
+        let counts = printed.contains("./dev test (3 passed, 0 failed, 0 skipped)");
+        assert_eq!(counts, passes, "{name}: {printed}");
         assert_eq!(printed.contains("== failed with 1"), !passes, "{name}: {printed}");
     }
 }
@@ -681,10 +628,8 @@ fn every_golden_is_opened_by_a_test() {
     files_below(&folder, &mut goldens);
     let goldens: Vec<_> =
         goldens.iter().map(|path| path.strip_prefix(&folder).unwrap().to_str().unwrap()).collect();
-    let others: Vec<_> = goldens
-        .into_iter()
-        .filter(|path| !path.starts_with("overlay/") && !path.starts_with("help/"))
-        .collect();
+    let is_other = |path: &&str| !path.starts_with("overlay/") && !path.starts_with("help/");
+    let others: Vec<_> = goldens.into_iter().filter(is_other).collect();
     assert!(others.len() >= 20, "{others:?}");
     assert_eq!(unopened(&others, &sources), [""; 0]);
     let planted = ["json/none.txt", "json/bench-x.txt"];

@@ -569,8 +569,7 @@ fn names_with_control_characters_are_printed_escaped() {
     ] {
         let path = movie.with_file_name(std::ffi::OsStr::from_bytes(name));
         let open = |at: &str| {
-            let mut command = snapshot(&["--at", at, "--variant", "off", "--out"]);
-            run(command.arg(folder.file("out.png")).arg(&path))
+            run(snapshot(&["--at", at, "--variant", "off", "--out"]).arg(folder.file("out.png")).arg(&path))
         };
         let (code, stdout, stderr) = open("0");
         assert!(code == 1 && stderr.contains(shown) && stderr.lines().count() == 3, "{stderr}");
@@ -597,7 +596,6 @@ fn names_with_control_characters_are_printed_escaped() {
     command.arg("bench").arg(&path).args(["--frames", "1", "--radius", "1", "--variant", "native", "--json"]);
     let (code, stdout, stderr) = run(without_opencl(&mut command).args(["--size", "8x8"]));
     assert!(is_safe(&stdout) && is_safe(&stderr), "{code}: {stdout} {stderr}");
-    let json: serde_json::Value =
-        serde_json::from_str(&stdout).unwrap_or_else(|e| panic!("{e}: {stdout}{stderr}"));
+    let json: Value = serde_json::from_str(&stdout).unwrap_or_else(|e| panic!("{e}: {stdout}{stderr}"));
     assert_eq!(json["input"]["file"], path.to_str().unwrap());
 }

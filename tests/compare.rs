@@ -353,8 +353,7 @@ fn the_script_of_verdicts_notices_a_verdict_that_is_wrong() {
         std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
         let mut command = Command::new("python3");
         command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/verdicts")).args(arguments);
-        let output =
-            command.env("CLREEL", &program).output().expect("python3 (package python3) is installed");
+        let output = command.env("CLREEL", &program).output().expect("python3 (package python3) is there");
         (output.status.success(), text(&output.stdout) + &text(&output.stderr))
     };
     let [turns, two] = [&["--runs", "2", "--rounds", "40"][..], &["--pairs", "2", "--bench"][..]];

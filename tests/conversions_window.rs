@@ -75,19 +75,12 @@ fn a_counted_frame_does_not_use_a_faulty_conversion() {
 fn colours_are_corrected_by_the_processor_if_the_device_is_wrong() {
     const WRONGLY: &str = "corrects colours wrongly";
     let endless = "The kernels of the correction timed out after";
+    let wrongly = [WRONGLY, CORRECT, "The CPU corrects them instead"];
     let mut right: Option<Picture> = None;
     for (changed, first, words) in [
         (None, "", [""; 3]),
-        (
-            Some(kernels(mutant("column"), "colours")),
-            WRONGLY,
-            [WRONGLY, CORRECT, "The CPU corrects them instead"],
-        ),
-        (
-            Some(kernels(mutant("this size"), "colours")),
-            "",
-            [WRONGLY, CORRECT, "The CPU corrects them instead"],
-        ),
+        (Some(kernels(mutant("column"), "colours")), WRONGLY, wrongly),
+        (Some(kernels(mutant("this size"), "colours")), "", wrongly),
         (Some(endless_kernel(CORRECT, "colours")), endless, [endless, "", ""]),
     ] {
         let (display, folder) = (Display::start(&[]), Folder::new("conversions-colours"));

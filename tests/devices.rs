@@ -312,10 +312,8 @@ fn identical_cards_are_distinguished_by_pci_address() {
 fn pocl() -> String {
     let registrations = std::fs::read_dir("/etc/OpenCL/vendors").unwrap();
     let paths = registrations.map(|entry| std::fs::read_to_string(entry.unwrap().path()).unwrap());
-    paths
-        .map(|path| path.trim().to_owned())
-        .find(|path| path.contains("pocl"))
-        .expect("these tests need PoCL")
+    let mut paths = paths.map(|path| path.trim().to_owned());
+    paths.find(|path| path.contains("pocl")).expect("these tests need PoCL")
 }
 
 /// Invalid registrations are named: in the table, in JSON, and, without another driver, in the error.

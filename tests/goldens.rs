@@ -46,11 +46,9 @@ fn help_of_every_command() {
     let clreel = clreel::cli::Cli::command();
     let mut names = Vec::new();
     for command in clreel.get_subcommands().filter(|c| !c.is_hide_set()) {
-        check(
-            &format!("help/{}.txt", command.get_name()),
-            &text(&output(&folder, &[command.get_name(), "--help"])),
-        );
-        names.push(command.get_name().to_owned());
+        let name = command.get_name();
+        check(&format!("help/{name}.txt"), &text(&output(&folder, &[name, "--help"])));
+        names.push(name.to_owned());
     }
     // A command that was removed leaves a golden.
     for file in std::fs::read_dir(golden::folder().join("help")).unwrap() {
@@ -182,10 +180,8 @@ fn masked_table(table: &str, devices: &Value, movie: &Path) -> String {
     let mut lines: Vec<String> = Vec::new();
     for line in table.lines() {
         // Not every machine shows its clocks.
-        if ["clock ", "The clock changed", "The speed of this device's clock"]
-            .iter()
-            .any(|begin| line.starts_with(begin))
-        {
+        let clock = ["clock ", "The clock changed", "The speed of this device's clock"];
+        if clock.iter().any(|begin| line.starts_with(begin)) {
             continue;
         }
         let line = names.iter().fold(line.to_owned(), |line, (name, word)| line.replace(name, word));
@@ -240,10 +236,8 @@ fn statistics_and_settings_of_the_window() {
     let movie = small_movie(&folder);
     let play = |stats: &Path| {
         let mut command = clreel(Some(&display));
-        command
-            .arg(&movie)
-            .args(["--variant", "flat", "--radius", "3", "--frames", "12", "--stats"])
-            .arg(stats);
+        command.arg(&movie).args(["--variant", "flat", "--radius", "3", "--frames", "12"]);
+        command.arg("--stats").arg(stats);
         succeed(command);
     };
     let (csv, json) = (folder.file("stats.csv"), folder.file("stats.json"));
@@ -288,6 +282,7 @@ fn exit_codes() {
     let small = "--size 32x32 --frames 1 --radius 1 --variant flat --conversions none";
     let snapshot = "--out OUT --variant flat";
     let ladder = "bench --ladder vector-add";
+    let changed = [("CLREEL_KERNELS", "KERNELS")];
     let cases: Vec<Case> = vec![
         ("done", "--version".into(), &[]),
         ("done", "devices".into(), &[]),
@@ -308,18 +303,14 @@ fn exit_codes() {
         ("a value out of range", "--radius 129".into(), &[]),
         ("no such variant", "bench --variant fastest".into(), &[]),
         ("an argument is missing", "snapshot MOVIE".into(), &[]),
-        ("a wrong kernel", format!("bench MOVIE {small}"), &[("CLREEL_KERNELS", "KERNELS")]),
+        ("a wrong kernel", format!("bench MOVIE {small}"), &changed),
         ("done", format!("{ladder} --count 1000 --frames 1 --variant serial,scalar"), &[]),
         ("no device", format!("{ladder} --count 1000"), &[("OCL_ICD_VENDORS", "/nowhere")]),
         ("no such ladder", "bench --ladder nonsense".into(), &[]),
         ("a variant of another ladder", format!("{ladder} --variant flat"), &[]),
         ("an option of another ladder", format!("{ladder} --mnk 64,64,64"), &[]),
         ("a count that is too large", format!("{ladder} --count 99999999999"), &[]),
-        (
-            "a wrong kernel",
-            format!("{ladder} --count 1000 --frames 1 --variant scalar"),
-            &[("CLREEL_KERNELS", "KERNELS")],
-        ),
+        ("a wrong kernel", format!("{ladder} --count 1000 --frames 1 --variant scalar"), &changed),
         ("done", "conformance --type uchar_char --width 1".into(), &[]),
         ("no device", "conformance --type uchar_char".into(), &[("OCL_ICD_VENDORS", "/nowhere")]),
         ("no such conversion", "conformance --type nonsense".into(), &[]),

@@ -45,8 +45,7 @@ fn settings_that_are_no_regular_file_are_left_alone() {
         // A signal ends clreel as usual.
         session.signal(libc::SIGTERM);
         let (code, stderr) = session.end();
-        assert_eq!(code, Some(0), "{stderr}");
-        assert_eq!(stderr.matches(what).count(), 1, "{stderr}");
+        assert_eq!((code, stderr.matches(what).count()), (Some(0), 1), "{stderr}");
         assert!(stderr.contains("not remembered"), "{stderr}");
     }
     assert!(is_pipe(&folder.file("pipe")) && folder.file("folder").is_dir());
@@ -127,9 +126,8 @@ fn a_kernel_that_is_no_regular_file_fails_its_own_variant_only() {
     assert_eq!(code, Some(1), "{stderr}");
     let report: Value = serde_json::from_str(&stdout).unwrap();
     let variants = report["devices"][0]["runs"][0]["variants"].as_array().unwrap();
-    for (variant, why) in
-        variants.iter().zip(["longer than 1 MiB", "a folder", "a pipe (FIFO)", "a device", ""])
-    {
+    let reasons = ["longer than 1 MiB", "a folder", "a pipe (FIFO)", "a device", ""];
+    for (variant, why) in variants.iter().zip(reasons) {
         if why.is_empty() {
             assert_eq!(variant["outcome"], "ok", "{variant}");
         } else {

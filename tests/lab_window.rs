@@ -62,10 +62,8 @@ fn the_lab_reports_each_faulty_kernel_and_measures_the_rest() {
         folder.with(&format!("kernels/{file}"), text.replacen(from, to, 1));
     }
     let mut command = clreel(Some(&display));
-    command
-        .envs(pair::environment())
-        .args(["--kernel-timeout", "3", "--kernels"])
-        .arg(folder.file("kernels"));
+    command.envs(pair::environment()).args(["--kernel-timeout", "3"]);
+    command.arg("--kernels").arg(folder.file("kernels"));
     let mut session = lab(&display, &folder, &mut command, "transpose", "256\u{b2}");
     session.click_until("Measure", "Stop");
     for said in [

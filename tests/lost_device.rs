@@ -165,10 +165,8 @@ fn bench_exits_with_1_if_the_device_is_lost() {
     let bench = |plan: &str, code: i32| {
         let mut command = clreel(None);
         command.envs(layer::environment(&[("FAIL", plan)])).arg("bench").arg(&movie);
-        let output = finish(
-            with_filter(command.args(["--conversions=none", "--frames", "3"]), "flat,running-sum"),
-            code,
-        );
+        command.args(["--conversions=none", "--frames", "3"]);
+        let output = finish(with_filter(&mut command, "flat,running-sum"), code);
         text(&output.stdout) + &text(&output.stderr)
     };
     let told = bench(&every_release(), 0);

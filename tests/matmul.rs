@@ -10,8 +10,7 @@ use ladders::matmul::MATMUL;
 
 /// Returns all variants but `auto`, which tries every kernel with many parameters.
 fn all_but_auto() -> String {
-    let ids: Vec<&str> =
-        MATMUL.variants().iter().map(|variant| variant.id).filter(|id| *id != "auto").collect();
+    let ids: Vec<_> = MATMUL.variants().iter().map(|variant| variant.id).filter(|id| *id != "auto").collect();
     ids.join(",")
 }
 
@@ -69,13 +68,7 @@ fn each_injected_fault_of_matmul_is_a_mismatch_with_its_reason() {
         ("02_private.cl", "sum = 0.0f", "sum = -0.0f", "private", "-0, expected 0"),
         ("02_private.cl", "i < k; i++", "i + 1 < k; i++", "private", "floats differ"),
         ("04_work_group.cl", "= sum;", "= sum * 1.00002f;", "work-group", "floats differ"),
-        (
-            "02_private.cl",
-            "float sum",
-            "((__global float *)b)[0] = 1.0f; float sum",
-            "private",
-            "of the source",
-        ),
+        ("02_private.cl", "float sum", "((__global float *)b)[0] = 1; float sum", "private", "of the source"),
         ("05_local_tiles.cl", "row < m && first + x < k", "row < m", "local-tiles", "NaN, expected"),
         ("09_vector_loads.cl", "first < k", "first + TILE_K <= k", "vector-loads", "floats differ"),
         // A number of the next row, times zero.

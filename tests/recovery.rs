@@ -7,15 +7,11 @@ use std::path::Path;
 use crate::common::*;
 
 /// Plays a movie filtered by the running sum; returns its statistics and stderr.
-fn play_filtered(
-    options: &[(&str, &str)],
-    environment: &[(&str, &str)],
-    arguments: &[&str],
-) -> (Value, String) {
+fn play_filtered(options: &[(&str, &str)], variables: &[(&str, &str)], more: &[&str]) -> (Value, String) {
     let (display, folder) = (Display::start(&[]), Folder::new("recovery"));
     let mut command = clreel(Some(&display));
-    command.envs(layer::environment(options)).envs(environment.iter().copied());
-    play(command.arg(odd_movie(&folder)).args(["--variant", "running-sum"]).args(arguments))
+    command.envs(layer::environment(options)).envs(variables.iter().copied());
+    play(command.arg(odd_movie(&folder)).args(["--variant", "running-sum"]).args(more))
 }
 
 fn last_variant(stats: &Value) -> &str {
@@ -108,8 +104,7 @@ fn a_device_that_cannot_be_restarted_is_replaced_by_another() {
 /// Starts a window on the bundled clip; the planned calls fail while the file exists.
 fn start<'a>(display: &'a Display, plan: &str, failing: &Path, more: &[&str]) -> Session<'a> {
     let fails = [("POISON", "1"), ("FAIL", plan), ("FAIL_WHILE", failing.to_str().unwrap())];
-    let mut command = clreel(Some(display));
-    Session::start(display, command.envs(layer::environment(&fails)).arg(clip()).args(more))
+    Session::start(display, clreel(Some(display)).envs(layer::environment(&fails)).arg(clip()).args(more))
 }
 
 #[test]

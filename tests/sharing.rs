@@ -9,6 +9,9 @@ use crate::common::*;
 use box_filter::VariantId;
 use testkit::native;
 
+/// Options of the layer.
+type Options<'a> = &'a [(&'a str, &'a str)];
+
 /// The window's picture, the picture by `clreel snapshot` for the same frame, the statistics, and stderr.
 struct Pictures {
     window: Vec<u8>,
@@ -33,12 +36,7 @@ impl Setup {
     }
 
     /// Plays some frames; returns the window's picture, its time stamp, the statistics, and stderr.
-    fn play(
-        &self,
-        filter: (&str, &str),
-        options: &[(&str, &str)],
-        more: &[&str],
-    ) -> (Vec<u8>, f64, Value, String) {
+    fn play(&self, filter: (&str, &str), options: Options, more: &[&str]) -> (Vec<u8>, f64, Value, String) {
         let picture = self.folder.file("w.png");
         let mut command = clreel(Some(&self.display));
         command.envs(layer::environment(options)).arg(&self.movie).args(filter_arguments(filter)).args(more);
@@ -144,7 +142,6 @@ fn textures_are_shared_under_egl_and_without_the_listed_extension() {
 fn if_the_sharing_test_fails_frames_are_copied_with_the_reason() {
     let setup = Setup::new("sharing-not");
     let log = setup.folder.file("log");
-    type Options<'a> = &'a [(&'a str, &'a str)];
     let cases: [(Options, &[&str], &str, &str); 6] = [
         (&[("NO_INTEROP_EGL", "1")], &["--gl", "egl"], "flat", "no OpenCL context"),
         (&[("FAIL", "clCreateFromGLTexture:1+:-59")], &[], "flat", "does not share"),
@@ -252,10 +249,8 @@ fn opengl_is_waited_for_before_each_handover() {
         let options = [("FAKE_GPU", "1"), ("POISON", "1"), ("GL_EVENT", "1")];
         let mut command = clreel(Some(&display));
         command.envs(layer::environment(&[&options[..], &[("LOG", log.to_str().unwrap())]].concat()));
-        command
-            .env("LD_PRELOAD", &watch)
-            .env("WATCH_LOG", &log)
-            .envs(expire.then_some(("WATCH_EXPIRE", "1")));
+        command.env("LD_PRELOAD", &watch).env("WATCH_LOG", &log);
+        command.envs(expire.then_some(("WATCH_EXPIRE", "1")));
         command.arg(&movie).args(["--variant", "flat", "--radius", "2", "--gl", gl, "--unpaced"]);
         succeed(command.args(["--frames", &FRAMES.to_string()]));
         let log = std::fs::read_to_string(&log).unwrap();
@@ -351,12 +346,7 @@ fn is_on_screen(texts: &[Text], part: &str) -> bool {
 
 /// Runs a window in which calls fail as planned, with the filter again at the end; requires these words on stderr and on the
 /// screen, and returns the statistics.
-fn play_with_failures(
-    mut command: Command,
-    folder: &Folder,
-    options: &[(&str, &str)],
-    words: &[&str],
-) -> Value {
+fn play_with_failures(mut command: Command, folder: &Folder, options: Options, words: &[&str]) -> Value {
     let shown = folder.file("texts.json");
     let _ = std::fs::remove_file(&shown);
     command.envs(layer::environment(&[&[("FAKE_GPU", "1"), ("POISON", "1")], options].concat()));

@@ -9,22 +9,16 @@ use crate::common::*;
 
 /// Returns the number of devices.
 fn device_count() -> usize {
-    let mut command = clreel(None);
-    let list = finish_json(command.args(["devices", "--json"]).envs(layer::environment(&[])), 0);
+    let list = finish_json(clreel(None).args(["devices", "--json"]).envs(layer::environment(&[])), 0);
     let count = list["devices"].as_array().unwrap().len();
     assert!(count > 0, "no OpenCL device: ./dev test installs one");
     count
 }
 
 /// Starts a window on the bundled clip, filtered by `flat`, whose calls the layer records in `log`.
-fn start<'a>(
-    display: &'a Display,
-    log: &Path,
-    options: &[(&str, &str)],
-    command: &mut Command,
-) -> Session<'a> {
+fn start<'a>(display: &'a Display, log: &Path, plan: &[(&str, &str)], command: &mut Command) -> Session<'a> {
     let _ = std::fs::remove_file(log);
-    let options = [options, &[("LOG", log.to_str().unwrap())]].concat();
+    let options = [plan, &[("LOG", log.to_str().unwrap())]].concat();
     command.envs(layer::environment(&options)).arg(clip()).args(["--variant", "flat"]);
     let mut session = Session::with_stats(display, command);
     session.wait_for_title("flat");
@@ -100,8 +94,7 @@ fn no_device_gets_the_memory_of_its_predecessor() {
 fn a_click_in_the_list_changes_the_device() {
     let (display, folder) = (Display::start(&[]), Folder::new("switching-click"));
     let (count, log) = (device_count(), folder.file("log"));
-    let mut command = clreel(Some(&display));
-    let mut session = start(&display, &log, &SHARED, command.args(["--device", "0"]));
+    let mut session = start(&display, &log, &SHARED, clreel(Some(&display)).args(["--device", "0"]));
     session.wait("frames", |_| last_queue(&log).is_some());
     let old = last_queue(&log);
     session.choose("Devices");

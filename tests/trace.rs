@@ -106,10 +106,7 @@ fn every_frame_has_all_stages_and_kernels_have_their_event_times() {
                 for (trace, stats) in [(&trace, &null), (&untraced, &stats)] {
                     let found = missing_stages(trace, stats, variant);
                     let is_found = found.iter().any(|what| what.contains(stage));
-                    assert!(
-                        is_found || !is_in(stage, variant),
-                        "{variant} without times or events of {stage}"
-                    );
+                    assert!(is_found || !is_in(stage, variant), "{variant} without times or events: {stage}");
                 }
             }
         }

@@ -96,8 +96,7 @@ fn writes_to_the_source_are_counted() {
     let mut other = source.clone();
     other[7] ^= 1;
     assert_eq!(compare(&want(), &want(), &ROWS, count_changed(&source, &source)), None);
-    let report =
-        compare(&want(), &want(), &ROWS, count_changed(&source, &other)).expect("the source changed");
+    let report = compare(&want(), &want(), &ROWS, count_changed(&source, &other)).expect("a change");
     assert_eq!((report.count, report.source), (0, 1));
     assert!(report.to_string().contains("1 bytes of the source were overwritten"), "{report}");
     // The comparison finds bytes that were not written, and cannot tell them from written bytes that equal the poison.
@@ -265,9 +264,8 @@ fn fail_fast_stops_at_the_first_mismatch() {
     let kernels = edited_kernels("verifier", "box_filter/03_flat.cl", &[("j <= radius", "j < radius")]);
     let report = |more: &[&str]| -> Value {
         let mut command = clreel(&["bench", "--json", "--conversions", "input", "--frames", "1"]);
-        command
-            .args(["--size", "64x48", "--variant", "running-sum,flat,fused", "--radius", "3,5"])
-            .args(more);
+        command.args(["--size", "64x48", "--variant", "running-sum,flat,fused", "--radius", "3,5"]);
+        command.args(more);
         command.env("CLREEL_KERNELS", &kernels).env("XDG_CACHE_HOME", &kernels);
         finish_json(command, 3)["devices"][0].clone()
     };

@@ -49,9 +49,8 @@ fn sentences(name: &str, statements: &str, change: impl FnOnce(&Folder, &mut Com
     folder.with("box_filter/own.cl", own(statements).as_bytes());
     let mut command =
         clreel(&["bench", "--variant", "own", "--why", "--json", "--device", "0", "--frames", "3"]);
-    command
-        .args(["--size", "64x48", "--radius", "1", "--conversions", "none", "--kernels"])
-        .arg(folder.file("."));
+    command.args(["--size", "64x48", "--radius", "1", "--conversions", "none"]);
+    command.arg("--kernels").arg(folder.file("."));
     let other = Folder::new(&format!("why-programs-{name}"));
     change(&other, &mut command);
     let output = command.output().unwrap();

@@ -77,14 +77,11 @@ fn counted_frames_are_filtered() {
 #[test]
 fn a_missing_display_or_opengl_is_a_message() {
     let display = Display::start(&["-extension", "GLX"]);
-    let nowhere = "/nowhere/vendor.json";
+    let no_egl = [("DISPLAY", &*display.name), ("__EGL_VENDOR_LIBRARY_FILENAMES", "/nowhere/vendor.json")];
     for (variables, said) in [
         (&[][..], "neither WAYLAND_DISPLAY nor DISPLAY is set"),
         (&[("DISPLAY", ":4095")], ":4095"),
-        (
-            &[("DISPLAY", &*display.name), ("__EGL_VENDOR_LIBRARY_FILENAMES", nowhere)],
-            "OpenGL could not be started",
-        ),
+        (&no_egl, "OpenGL could not be started"),
     ] {
         let (code, stderr) = run(clreel(None).envs(variables.iter().copied()));
         assert!(code == Some(1) && stderr.contains(said), "{stderr}");

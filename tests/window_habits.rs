@@ -1,16 +1,7 @@
 //! Common conventions of players, in the window on a virtual display.
 
-use std::process::Command;
-
 use crate::common::*;
 use testkit::movie::with_display_matrix;
-
-/// Returns the command of a window without the desktop's file dialog that shows movies unfiltered.
-fn unfiltered(display: &Display) -> Command {
-    let mut command = without_desktop(display);
-    command.args(["--variant", "off"]);
-    command
-}
 
 /// Returns the width and height of the window in pixels.
 fn size(session: &Session) -> (u32, u32) {

@@ -342,20 +342,18 @@ fn seeks_and_steps_show_the_requested_frame() {
     // 40 frames in 4 s, a key frame every 10; each frame has its own grey.
     let stamps_ms = (0..40).map(|i| i * 100).collect();
     let movie = folder.movie("m.mkv", &Movie { stamps_ms, gop: 10, ..Movie::default() });
-    let mut command = clreel(Some(&display));
-    let mut session =
-        Session::with_stats(&display, command.arg(&movie).args(["--variant", "off", "--start", "1"]));
+    let mut session = Session::with_stats(&display, unfiltered(&display).arg(&movie).args(["--start", "1"]));
     session.wait_for_title("- off");
     session.press_until_title("space", "paused");
     // Each key requests a frame, and the next key follows when that is on the screen. Beyond the end is the last frame.
-    let asked =
+    let keys =
         [("Home", 0), ("period", 100), ("period", 200), ("comma", 100), ("Right", 3900), ("comma", 3800)];
-    for (key, ms) in asked {
+    for (key, ms) in keys {
         session.display.key(key);
         session.wait_for_text(&format!("0:0{}.{} / ", ms / 1000, ms / 100 % 10));
     }
     let shown = stamps(&session.stats());
-    let asked = asked.map(|(_, ms)| ms);
+    let asked = keys.map(|(_, ms)| ms);
     assert!(shown.ends_with(&asked), "{asked:?} in {shown:?}");
 }
 
@@ -363,9 +361,7 @@ fn seeks_and_steps_show_the_requested_frame() {
 fn colours_are_corrected_with_and_without_a_filter() {
     let (display, folder) = (Display::start(&[]), Folder::new("window-colour"));
     let shot = folder.file("s.png");
-    let mut command = clreel(Some(&display));
-    let mut session =
-        Session::with_stats(&display, command.args(["--variant", "off", "--screenshot"]).arg(&shot));
+    let mut session = Session::with_stats(&display, unfiltered(&display).arg("--screenshot").arg(&shot));
     session.wait_for_title("- off");
     session.display.key("c");
     // Everything becomes nearly middle grey.
@@ -406,8 +402,8 @@ fn keys_save_pictures_and_statistics_and_show_the_keys() {
     let stats = read_json(names.iter().find(|path| !is_trace(path)).unwrap());
     let whole = trace["traceEvents"].as_array().unwrap().iter().filter(|event| event["name"] == "frame");
     assert!(whole.count() as u64 == trace["otherData"]["frames"], "without --trace");
-    let rows =
-        std::fs::read_to_string(&session.wait_for_files(&here, "clreel-stats-", ".csv", 1)[0]).unwrap();
+    let csv = session.wait_for_files(&here, "clreel-stats-", ".csv", 1);
+    let rows = std::fs::read_to_string(&csv[0]).unwrap();
     let frames = presented_frames(&stats);
     assert_eq!(rows.lines().filter(|line| !line.starts_with('#')).count(), frames.len() + 1);
     // A saved run is a result of `bench` for `clreel compare`; a second one replaces nothing.
@@ -449,9 +445,8 @@ fn keys_save_pictures_and_statistics_and_show_the_keys() {
 #[test]
 fn saved_pictures_are_rotated_like_the_movie() {
     let (display, folder) = (Display::start(&[]), Folder::new("window-turned"));
-    let one = 1 << 16;
-    let movie =
-        folder.with("turned.mp4", &with_display_matrix(std::fs::read(clip()).unwrap(), [0, one, -one, 0]));
+    let turned = with_display_matrix(std::fs::read(clip()).unwrap(), [0, 1 << 16, -(1 << 16), 0]);
+    let movie = folder.with("turned.mp4", turned);
     let mut session =
         Session::start(&display, clreel(Some(&display)).arg(&movie).current_dir(folder.file("")));
     session.press_until_title("4", "vectorized, r=7");
@@ -462,8 +457,8 @@ fn saved_pictures_are_rotated_like_the_movie() {
     session.display.key("Home");
     session.wait_for_text("0:00.0 / ");
     session.display.key("s");
-    let (width, height, saved) =
-        png(&session.wait_for_files(&folder.file(""), "clreel-frame-", ".png", 1)[0]);
+    let files = session.wait_for_files(&folder.file(""), "clreel-frame-", ".png", 1);
+    let (width, height, saved) = png(&files[0]);
     session.quit();
     let (across, down, stored) = snapshot(&folder, &clip(), 0.0, "vectorized", "7");
     assert_eq!((width, height), (down, across), "a quarter turn");

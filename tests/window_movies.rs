@@ -51,9 +51,8 @@ fn pictures_of_another_aspect_ratio_are_letterboxed() {
     let movie = folder.movie("m.mkv", &grey);
     // A still picture is one frame: with one instead of ten it ends.
     assert_eq!(play_movie(&display, &movie, &["--frames", "10"]).0["presented"], 1);
-    let mut command = clreel(Some(&display));
-    command.arg(&movie).args(["--variant", "off", "--screenshot"]).arg(&shot);
-    let mut session = Session::start(&display, command);
+    let mut session =
+        Session::start(&display, unfiltered(&display).arg(&movie).arg("--screenshot").arg(&shot));
     session.wait_for_title("- off");
     session.display.key("i");
     session.resize(1200, 400);
@@ -149,9 +148,8 @@ fn a_window_of_any_size_has_the_colors_of_the_movie() {
     let folder = Folder::new("window-colors");
     let colored = Movie { size: (320, 240), paint: paint_colors, ..Movie::default() };
     let upright = folder.movie("m.mp4", &colored);
-    let one = 1 << 16;
-    let turned =
-        folder.with("turned.mp4", &with_display_matrix(std::fs::read(&upright).unwrap(), [0, one, -one, 0]));
+    let turned = with_display_matrix(std::fs::read(&upright).unwrap(), [0, 1 << 16, -(1 << 16), 0]);
+    let turned = folder.with("turned.mp4", turned);
     for (movie, is_turned) in [(upright, false), (turned, true)] {
         let (display, shot) = (Display::start(&[]), folder.file("s.png"));
         let mut command = clreel(Some(&display));
@@ -210,9 +208,8 @@ fn a_chequerboard_lies_below_a_picture_with_alpha() {
     let picture = folder.file("alpha.png");
     write_png(&picture, (96, 64), &row.repeat(64));
     let saved = folder.file("saved.png");
-    let mut command = clreel(Some(&display));
-    command.arg(&picture).args(["--variant", "off", "--save-frame"]).arg(&saved);
-    let mut session = Session::start(&display, &mut command);
+    let mut session =
+        Session::start(&display, unfiltered(&display).arg(&picture).arg("--save-frame").arg(&saved));
     session.wait_for_title("- off");
     display.key("i");
     let near = |seen: [u8; 3], want: [u8; 3]| seen.iter().zip(want).all(|(a, b)| a.abs_diff(b) <= 2);
@@ -257,9 +254,8 @@ fn a_chequerboard_lies_below_a_picture_with_alpha() {
 #[test]
 fn a_truncated_file_plays_its_frames() {
     let (display, folder) = (Display::start(&[]), Folder::new("window-cut"));
-    let whole =
-        folder.movie("whole.mkv", &Movie { size: (320, 240), stamps_ms: steady(50), ..Movie::default() });
-    let bytes = std::fs::read(&whole).unwrap();
+    let whole = Movie { size: (320, 240), stamps_ms: steady(50), ..Movie::default() };
+    let bytes = std::fs::read(folder.movie("whole.mkv", &whole)).unwrap();
     let cut = folder.with("cut.mkv", &bytes[..bytes.len() * 6 / 10]);
     let (stats, stderr) = play_movie(&display, &cut, &["--unpaced", "--frames", "60"]);
     assert_eq!(stats["presented"], 60);
@@ -286,8 +282,7 @@ fn several_movies_play_in_turn_and_start_again() {
     let second = folder.movie("second.mkv", &second);
     let missing = folder.file("missing.mkv");
     let unpaced = |movies: &[&Path], count: &str| {
-        let mut command = clreel(Some(&display));
-        play(command.args(movies).args(["--variant", "off", "--unpaced", "--frames", count]))
+        play(clreel(Some(&display)).args(movies).args(["--variant", "off", "--unpaced", "--frames", count]))
     };
     let (stats, stderr) = unpaced(&[&first, &second, &missing], "9");
     assert_eq!(stamps(&stats), [0, 40, 80, 120, 0, 40, 80, 0, 40]);
@@ -297,9 +292,7 @@ fn several_movies_play_in_turn_and_start_again() {
     assert_eq!(stamps(&stats), [0, 40]);
     assert!(stderr.contains("missing.mkv"), "{stderr}");
 
-    let mut command = clreel(Some(&display));
-    let mut session =
-        Session::start(&display, command.args([&first, &second, &clip()]).args(["--variant", "off"]));
+    let mut session = Session::start(&display, unfiltered(&display).args([&first, &second, &clip()]));
     session.wait_for_title("first.mkv - off");
     session.press_until_title("space", "paused");
     // In a pause the first picture of the other movie is shown.
@@ -368,11 +361,8 @@ fn the_end_and_a_read_error_are_shown_without_a_rate() {
     let (display, folder) = (Display::start(&[]), Folder::new("window-ended"));
     let movie = folder.movie("m.mkv", &Movie { stamps_ms: steady(50), ..Movie::default() });
     let mut session = Session::start(&display, clreel(Some(&display)).arg(&movie).args(["--variant", "off"]));
-    let has_rate = |s: &Session| {
-        let is_rate =
-            |text: &str| text.strip_suffix(" fps").is_some_and(|rate| rate.ends_with(char::is_numeric));
-        s.texts().iter().any(|t| is_rate(&t.text))
-    };
+    let is_rate = |t: &Text| t.text.strip_suffix(" fps").is_some_and(|rate| rate.ends_with(char::is_numeric));
+    let has_rate = |s: &Session| s.texts().iter().any(is_rate);
     session.wait("a rate", |s| has_rate(s));
     session.press_until_title("space", "paused");
     session.wait("a pause without a rate", |s| s.shows("Paused") && !has_rate(s));

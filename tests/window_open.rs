@@ -1,7 +1,7 @@
 //! Opening files and using the mouse in the window on a virtual display: a typed path, dropped files, the seek bar, and
 //! panels that are moved.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::common::*;
@@ -19,6 +19,11 @@ fn drag(session: &Session, places: &[(i32, i32)]) {
     std::thread::sleep(Duration::from_millis(300));
 }
 
+fn three_movies(folder: &Folder) -> [PathBuf; 3] {
+    let movie = Movie { stamps_ms: steady(4), ..Movie::default() };
+    ["first.mkv", "the second.mkv", "third.mkv"].map(|name| folder.movie(name, &movie))
+}
+
 #[test]
 fn a_movie_is_opened_by_its_path() {
     let (display, folder) = (Display::start(&[]), Folder::new("open-path"));
@@ -27,8 +32,7 @@ fn a_movie_is_opened_by_its_path() {
     let second = folder.movie("q ifs0.mkv", &Movie { stamps_ms: steady(3), ..Movie::default() });
     let address = |path: &Path| format!("file://{}", path.to_str().unwrap().replace(' ', "%20"));
     let (here, there) = (address(&first), address(&second));
-    let mut session =
-        Session::start(&display, without_desktop(&display).arg(&here).args(["--variant", "off"]));
+    let mut session = Session::start(&display, unfiltered(&display).arg(&here));
     session.wait_for_title("first.mkv - off");
     session.press_until_title("space", "paused");
     let (first, second) = (first.to_str().unwrap(), second.to_str().unwrap());
@@ -59,9 +63,7 @@ fn a_movie_is_opened_by_its_path() {
 fn the_desktop_dialog_opens_the_selected_file() {
     use std::os::unix::fs::PermissionsExt as _;
     let (display, folder) = (Display::start(&[]), Folder::new("open-dialog"));
-    let movie = Movie { stamps_ms: steady(4), ..Movie::default() };
-    let [first, second, third] =
-        ["first.mkv", "the second.mkv", "third.mkv"].map(|name| folder.movie(name, &movie));
+    let [first, second, third] = three_movies(&folder);
     // Imitates the desktop: a bus without services, and a dialog that takes a second.
     let [answer, gone] = ["answer", "gone"].map(|name| folder.file(name));
     let script = format!("#!/bin/sh\nsleep 0.5\ncat '{}'\ntouch '{}'\n", answer.display(), gone.display());
@@ -162,12 +164,9 @@ pub fn drop_files(display: &Display, window: u32, uris: &str) {
 #[test]
 fn dropped_files_play_in_turn() {
     let (display, folder) = (Display::start(&[]), Folder::new("open-drop"));
-    let movie = Movie { stamps_ms: steady(4), ..Movie::default() };
-    let [first, second, third] =
-        ["first.mkv", "the second.mkv", "third.mkv"].map(|name| folder.movie(name, &movie));
+    let [first, second, third] = three_movies(&folder);
     let uri = |path: &Path| format!("file://{}\r\n", path.to_str().unwrap().replace(' ', "%20"));
-    let mut session =
-        Session::start(&display, without_desktop(&display).arg(&first).args(["--variant", "off"]));
+    let mut session = Session::start(&display, unfiltered(&display).arg(&first));
     session.wait_for_title("first.mkv - off");
     session.press_until_title("space", "paused");
     let window: u32 = session.window.parse().unwrap();
@@ -261,8 +260,7 @@ fn ignored_properties_of_a_movie_are_listed() {
     let odd = hdr.with_file_name("a\nb\u{1b}[31m\u{202e}.mkv");
     std::fs::rename(hdr, &odd).unwrap();
     let name = "a\\nb\\x1b[31m\\u{202e}.mkv";
-    let mut session =
-        Session::start(&display, without_desktop(&display).args([&odd, &plain]).args(["--variant", "off"]));
+    let mut session = Session::start(&display, unfiltered(&display).args([&odd, &plain]));
     session.wait_for_title(&format!("{name} - off"));
     // Room for all rows of the panel, with any number of timed stages.
     session.resize(1280, 720);

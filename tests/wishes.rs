@@ -92,15 +92,11 @@ fn each_wish_about_the_ladder_takes_five_steps() {
     let chart = [Key("b"), Click("box filter"), Click("r = 1 to 31"), Click("Measure")];
     let files = [".csv", ".json", ".trace.json", ".bench.json"].map(|end| File("clreel-stats-", end));
     let mut user = start(&display, &folder, &[]);
+    let walked = [Title("flat"), Text("as fast as naive")];
     // The first variant must have filtered a frame before the next one is compared with it.
     let wishes: [(&str, &[Do], &[Sees], &[Do]); 14] = [
         ("begin the ladder", &[Key("F6"), Key("Home")], &[Title("naive")], &[]),
-        (
-            "walk the ladder",
-            &[Key("Right"), Key("Right")],
-            &[Title("flat"), Text("as fast as naive")],
-            &[Key("Escape")],
-        ),
+        ("walk the ladder", &[Key("Right"), Key("Right")], &walked, &[Key("Escape")]),
         ("fill a projector", &[Key("F6"), Key("f")], &[Text("as fast as naive")], &[Key("Escape"), Key("f")]),
         ("open a movie", &open, &[Title("second.mkv")], &[Key("space")]),
         ("say why a variant is faster", &[Key("d")], &[Text("of the copy"), Text("multiply-adds: ")], &[]),

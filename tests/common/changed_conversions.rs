@@ -10,6 +10,9 @@ pub const CORRECT: &str = "convert/02_correct.cl";
 pub const ROWS: &str = "convert/03_rows.cl";
 pub const COMMON: &str = "common/convert.clh";
 
+/// The conversions that `ROWS` must report, as in a [`Mutant`].
+const FILTERED: (&str, &str) = ("yuv420p-filtered", ROWS);
+
 /// A fault in a conversion kernel: its name, the file, the text that is replaced, its replacement, the conversions that
 /// must be reported (a part of their id, and the kernel file), and true if only other formats than the movie's show it.
 pub struct Mutant(
@@ -44,22 +47,8 @@ pub const MUTANTS: [Mutant; 13] = [
         ("yuv422p", PLANES),
         true,
     ),
-    Mutant(
-        "weights",
-        ROWS,
-        "(2 + siting) * middle",
-        "(3 + siting) * middle",
-        ("yuv420p-filtered", ROWS),
-        false,
-    ),
-    Mutant(
-        "last",
-        ROWS,
-        "min(16, width - x)",
-        "min(16, width - x) - (width > 60)",
-        ("yuv420p-filtered", ROWS),
-        false,
-    ),
+    Mutant("weights", ROWS, "(2 + siting) * middle", "(3 + siting) * middle", FILTERED, false),
+    Mutant("last", ROWS, "min(16, width - x)", "min(16, width - x) - (width > 60)", FILTERED, false),
     Mutant("saturation", COMMON, "(1 << 11)) >> 12", "(1 << 10)) >> 12", ("rgba", CORRECT), false),
     Mutant("column", CORRECT, "x >= width", "x >= width - (width > 60)", ("rgba", CORRECT), false),
     Mutant("this size", CORRECT, "x >= width", "x >= width - (width == 70)", ("rgba", CORRECT), false),

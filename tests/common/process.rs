@@ -77,11 +77,7 @@ pub fn send_signal(child: &Child, signal: libc::c_int) {
 }
 
 /// Starts a command and sends it a signal after a delay, with longer delays until its output is `enough`.
-pub fn interrupt(
-    command: impl Fn() -> Command,
-    signal: libc::c_int,
-    enough: impl Fn(&Output) -> bool,
-) -> Output {
+pub fn interrupt(command: impl Fn() -> Command, signal: i32, enough: impl Fn(&Output) -> bool) -> Output {
     for turn in 0..16 {
         let child = spawn_interruptible(command(), signal);
         std::thread::sleep(Duration::from_millis(200).mul_f64(1.6_f64.powi(turn)));

@@ -33,6 +33,13 @@ pub fn without_desktop(display: &Display) -> Command {
     command
 }
 
+/// Returns the command of a window without the desktop's file dialog that shows movies unfiltered.
+pub fn unfiltered(display: &Display) -> Command {
+    let mut command = without_desktop(display);
+    command.args(["--variant", "off"]);
+    command
+}
+
 /// Returns a command that runs clreel without settings and caches of the user, on this display or on none.
 pub fn clreel(display: Option<&Display>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_clreel"));

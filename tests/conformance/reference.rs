@@ -81,11 +81,8 @@ fn the_reference_equals_conversions_in_rust() {
         assert_eq!(nearest(Type::Float, Type::Double, bits), u64::from(single), "{bits:x}");
     }
     for bits in edges(Type::Long).1 {
-        assert_eq!(
-            nearest(Type::Float, Type::Long, bits),
-            u64::from((bits as i64 as f32).to_bits()),
-            "{bits:x}"
-        );
+        let single = (bits as i64 as f32).to_bits();
+        assert_eq!(nearest(Type::Float, Type::Long, bits), u64::from(single), "{bits:x}");
     }
 }
 

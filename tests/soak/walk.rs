@@ -114,24 +114,15 @@ impl<'a> Walk<'a> {
         patience: Duration,
     ) -> Self {
         let keys = KEYS.split_whitespace().collect();
-        let movie = |name: &str, movie: Movie| folder.movie(name, &movie);
         let chapters = vec![(0, "one"), (2000, "two"), (5000, "three")];
+        let (format, codec) = (Pixel::YUV422P, ffmpeg_next::codec::Id::FFV1);
+        let rest = Movie { size: (320, 180), stamps_ms: steady(250), ..Movie::default() };
+        let odd = Movie { size: (198, 106), stamps_ms: steady(200), chapters, ..Movie::default() };
         let movies = vec![
-            movie("rest.mkv", Movie { size: (320, 180), stamps_ms: steady(250), ..Movie::default() }),
-            movie("small.mkv", Movie { stamps_ms: steady(60), ..Movie::default() }),
-            movie(
-                "odd.mkv",
-                Movie { size: (198, 106), stamps_ms: steady(200), chapters, ..Movie::default() },
-            ),
-            movie(
-                "wide.mkv",
-                Movie {
-                    size: (640, 64),
-                    format: Pixel::YUV422P,
-                    codec: ffmpeg_next::codec::Id::FFV1,
-                    ..Movie::default()
-                },
-            ),
+            folder.movie("rest.mkv", &rest),
+            folder.movie("small.mkv", &Movie { stamps_ms: steady(60), ..Movie::default() }),
+            folder.movie("odd.mkv", &odd),
+            folder.movie("wide.mkv", &Movie { size: (640, 64), format, codec, ..Movie::default() }),
             clip(),
             folder.with("notes.txt", b"no movie"),
         ];
@@ -147,10 +138,8 @@ impl<'a> Walk<'a> {
         // Programs are cached, as for a user.
         command.env_remove("CLREEL_BINARIES").env("XDG_CACHE_HOME", folder.file("cache"));
         command.env_remove("POCL_CACHE_DIR");
-        command
-            .current_dir(folder.file("saved"))
-            .env("HOME", folder.file("saved"))
-            .env_remove("XDG_CONFIG_HOME");
+        let saved = folder.file("saved");
+        command.env("HOME", &saved).env_remove("XDG_CONFIG_HOME").current_dir(saved);
         command.arg("--kernels").arg(folder.file("kernels")).args(["--kernel-timeout", "5"]);
         command.arg(&movies[0]).args(["--variant", "vectorized", "--device", "0"]);
         let mut session = Session::start(display, &mut command);
