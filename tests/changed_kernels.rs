@@ -646,7 +646,7 @@ impl Latency {
         let is_named = |event: &&Value, name: &str| event["name"] == name || event["cat"] == name;
         let all = |name: &'static str| events.iter().filter(move |event| is_named(event, name));
         let of_it = format!("version {version} of flat");
-        let (begins, ends) = span(all("judge").find(|event| event["args"]["detail"] == of_it.as_str())?);
+        let (begins, ends) = span(all("validate").find(|event| event["args"]["detail"] == of_it.as_str())?);
         let within = |event: &&Value| span(event).0 >= begins && span(event).1 <= ends;
         let took = |event: &Value| span(event).1 - span(event).0;
         // A refused version is not built for the window.
@@ -674,7 +674,7 @@ fn now() -> f64 {
 
 /// With `CLREEL_EDITS`, all edits on the movie that it names; `tests/edits` does that.
 #[test]
-fn every_edit_is_judged_and_shown_while_the_movie_plays() {
+fn every_edit_is_validated_and_shown_while_the_movie_plays() {
     let (display, folder) = (Display::start(&[]), Folder::new("changed-live"));
     let long = std::env::var_os("CLREEL_EDITS").map(PathBuf::from);
     for below in ["kernels/box_filter", "kernels/common"] {
@@ -756,24 +756,24 @@ fn every_edit_is_judged_and_shown_while_the_movie_plays() {
         println!("trace: {}", kept.display());
     }
     let trace = read_json(&trace);
-    // A save judges only what it changes: nothing is tuned, so `auto` is `fused`.
-    let judged =
+    // A save validates only what it changes: nothing is tuned, so `auto` is `fused`.
+    let validated =
         |of: &str| trace["traceEvents"].as_array().unwrap().iter().any(|e| e["args"]["detail"] == of);
-    assert!(judged("version 2 of flat") && !judged("version 2 of auto"));
+    assert!(validated("version 2 of flat") && !validated("version 2 of auto"));
     // The rows of the table in docs/kernel_editing.md.
     let columns =
-        "until the frame is on the screen | longest stall of the window | aim | judged | compiler, built";
+        "until the frame is on the screen | longest stall of the window | aim | validated | compiler, built";
     println!("| edit of `flat` | {columns} |");
     let mut shown = 0;
     for (what, number, is_accepted, [from, saved, to]) in made {
         let stall = longest_gap(&trace, from, to);
         let latency = Latency::of(&trace, saved, number).filter(|_| is_accepted);
         match &latency {
-            Some(Latency { all, parts: [judged, verdict], compilers: [tried, built], .. }) => {
+            Some(Latency { all, parts: [validated, verdict], compilers: [tried, built], .. }) => {
                 let aim = latency.as_ref().map_or(f64::NAN, Latency::target_ms);
                 assert!(all.is_finite() && *all >= 0.0, "{what}: no frame was shown after the verdict");
                 println!(
-                    "| {what} | {all:.0} | {stall:.0} | {aim:.0} | {judged:.0} to {verdict:.0} | {tried:.0}, {built:.0} |"
+                    "| {what} | {all:.0} | {stall:.0} | {aim:.0} | {validated:.0} to {verdict:.0} | {tried:.0}, {built:.0} |"
                 );
             }
             None => println!("| {what} | rejected | {stall:.0} | | | |"),
@@ -796,6 +796,7 @@ fn a_slow_kernel_is_verified_completely_and_a_printing_one_is_shown() {
     session.wait_for_text("printed");
     save(&folder, FLAT, &kernel(FLAT));
     session.wait_for_end_of("Printed by kernels:");
+    session.wait_for_version(3, EXACT);
     // Only the movie's pictures are 64 wide; some of the verifier's are 67.
     let slow = "for (volatile int i = 0; x == 0 && width == 64 && height == 48 && i < 12000000; i++) ;";
     let outside = "if (width == 67 && x == 0 && y == 0) ((__global uchar *)src)[width * height * 4 + 3] = 1;";

@@ -217,9 +217,9 @@ fn a_check_on_a_lost_device_keeps_finished_results_and_shows_the_reason() {
     session.quit();
 }
 
-/// Each save is judged, and a version that may be shown converts the next frame: alpha identifies the kernel.
+/// Each save is validated, and a version that may be shown converts the next frame: alpha identifies the kernel.
 #[test]
-fn an_edited_conversion_is_judged_and_converts_the_next_frame() {
+fn an_edited_conversion_is_validated_and_converts_the_next_frame() {
     let (display, folder) = (Display::start(&[]), Folder::new("conversions-live"));
     let fifty = Movie { stamps_ms: steady(50), format: Pixel::YUV420P, size: SIZE, ..Movie::default() };
     let movie = folder.movie("m.mkv", &fifty);

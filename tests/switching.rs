@@ -214,7 +214,7 @@ fn requests_to_a_stalled_compiler_are_repeated_if_the_device_stays() {
 }
 
 #[test]
-fn kernels_saved_during_a_device_change_are_judged_after_it() {
+fn kernels_saved_during_a_device_change_are_validated_after_it() {
     let (display, folder) = (Display::start(&[]), Folder::new("switching-kernels"));
     let (log, now) = (folder.file("log"), folder.file("now"));
     let kernels = folder.folder("kernels/box_filter").with_file_name("");

@@ -140,7 +140,7 @@ fn each_wish_about_kernels_takes_five_steps() {
                    int row0, int rows, float scale)\n{\n    const int x = get_global_id(0), y = row0 + get_global_id(1);\n\
                    if (x < width && y < row0 + rows) dst[y * width + x] = src[y * width + x];\n}\n";
     std::fs::write(kernels.join("own.cl"), student).unwrap();
-    user.wishes("have a student's kernel judged", &[Key("u")], &[Text("own output differs")], &[Key("3")]);
+    user.wishes("have a student's kernel validated", &[Key("u")], &[Text("own output differs")], &[Key("3")]);
     // Versions are kept of their own accord. The oldest is the lowest in the list.
     user.wishes("restore a version", &[Click("diff"), Click("Restore to file")], &[], &[]);
     let is_restored =

@@ -6,7 +6,7 @@
 //! that number, so that programs that were built for a former device are not added to the pipeline of its successor.
 
 mod conversions;
-mod judging;
+mod validator;
 mod worker;
 
 use std::collections::HashMap;
@@ -22,11 +22,11 @@ use base::verify::MismatchReport;
 use box_filter::VariantId;
 use box_filter::machine_code::PictureInfo;
 use engine::{Need, Pipeline, TrialCase};
-pub(crate) use judging::JudgeRequest;
 use opencl::cl::{ClContext, Device};
 use opencl::sources::Sources;
 use overlay::{Subject, Validation};
 use parking_lot::{Condvar, MappedMutexGuard, Mutex, MutexGuard};
+pub(crate) use validator::VersionRequest;
 use worker::Worker;
 
 /// A message from the builder (the job that compiles programs) to the window.
@@ -59,7 +59,7 @@ pub(crate) enum News {
     /// (`None` if it is exact), or the error for which the trial failed.
     Tried(TrialCase, Result<Option<MismatchReport>>),
     /// The result of validating edited kernels.
-    Judged(Judged),
+    Validated(Validated),
     /// The reason why a conversion from YUV to RGBA cannot be used.
     NoConversion(Error),
     /// The error for a YUV to RGBA conversion or a colour correction whose output is wrong. Another program replaces it.
@@ -71,7 +71,7 @@ pub(crate) enum News {
 
 /// The result of validating the edited kernels of a variant or the conversions in one version: whether they may run, and
 /// whether their output is exact.
-pub(crate) struct Judged {
+pub(crate) struct Validated {
     /// The number of the version of the edited kernels.
     pub version: u64,
     pub subject: Subject,
@@ -83,10 +83,10 @@ pub(crate) struct Judged {
     pub is_second_side: bool,
 }
 
-impl Judged {
+impl Validated {
     /// Creates the result for the kernels of `subject` in the requested version, without warnings.
-    fn new(request: &JudgeRequest, subject: Subject, validation: Validation) -> Self {
-        let &JudgeRequest { version, is_second_side, .. } = request;
+    fn new(request: &VersionRequest, subject: Subject, validation: Validation) -> Self {
+        let &VersionRequest { version, is_second_side, .. } = request;
         Self { version, subject, validation, warnings: String::new(), is_second_side }
     }
 }
@@ -99,7 +99,7 @@ impl Part {
 
     /// Returns true if edited kernels were validated and may run.
     fn has_passed(&self) -> bool {
-        matches!(&self.news, News::Judged(judged) if judged.validation.may_run())
+        matches!(&self.news, News::Validated(validated) if validated.validation.may_run())
     }
 }
 
@@ -120,7 +120,7 @@ pub(crate) enum Request {
     /// Builds the programs of a variant once more, for example after tuning has changed its parameters.
     Again(VariantId),
     /// Validates and builds the edited kernels of one version.
-    Judge(JudgeRequest),
+    Validate(VersionRequest),
     /// Disassembles the program of a variant for pictures of this size and format. `version` is the number of the version of the
     /// edited kernels, which has these sources; 0 for built-in kernels.
     MachineCode { version: u64, sources: Sources, variant: VariantId, pictures: PictureInfo },
@@ -299,10 +299,10 @@ impl Builder {
     }
 
     pub(crate) fn request(&self, request: Request) {
-        if let Request::Judge(judge) = &request
-            && !judge.is_second_side
+        if let Request::Validate(request) = &request
+            && !request.is_second_side
         {
-            self.shared.state.lock().version = judge.version;
+            self.shared.state.lock().version = request.version;
             self.shared.changed.notify_all();
         }
         if let Some(requests) = &self.requests {

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use super::judging::BuiltConversion;
+use super::validator::BuiltConversion;
 use super::*;
 use box_filter::color_kernels::{Conversion, Converter, Corrector, storages};
 use engine::Check;

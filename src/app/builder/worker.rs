@@ -3,7 +3,7 @@
 use std::sync::mpsc::{Receiver, TryRecvError};
 
 use super::conversions::Conversions;
-use super::judging::{Validator, accept};
+use super::validator::{Validator, accept};
 use super::*;
 use base::memory::rgba_bytes;
 use box_filter::color_kernels::Conversion;
@@ -125,7 +125,7 @@ impl<'a> Worker<'a> {
             let _watched = name.map(|name| watch::on_compiler(&name, "programs are built"));
             let done = match (request, &mut context) {
                 (Ok(Request::Start(start)), _) => {
-                    // If the folder of kernels has appeared meanwhile, programs that are requested before the next `Judge`
+                    // If the folder of kernels has appeared meanwhile, programs that are requested before the next `Validate`
                     // would otherwise fail for good.
                     self.newest = self.shared.sources.get();
                     let Start { number, cl, to_texture, variants: pending, corrector } = start;
@@ -181,19 +181,19 @@ impl<'a> Worker<'a> {
                 context.pending.push(variant);
                 None
             }
-            Request::Judge(judge) if judge.is_second_side => {
-                let cl = context.cl.with_sources(judge.sources.clone());
-                let variant = judge.variants.first();
-                let part = variant.map(|variant| self.validator(&cl, &judge, context).variant(*variant));
+            Request::Validate(request) if request.is_second_side => {
+                let cl = context.cl.with_sources(request.sources.clone());
+                let variant = request.variants.first();
+                let part = variant.map(|variant| self.validator(&cl, &request, context).variant(*variant));
                 if part.as_ref().is_some_and(Part::has_passed) {
-                    self.other_version = judge.sources;
+                    self.other_version = request.sources;
                 }
                 part
             }
-            Request::Judge(judge) => {
-                self.newest = judge.sources.clone();
-                context.cl = context.cl.with_sources(judge.sources.clone());
-                return self.judge(context, &judge);
+            Request::Validate(request) => {
+                self.newest = request.sources.clone();
+                context.cl = context.cl.with_sources(request.sources.clone());
+                return self.validate(context, &request);
             }
             Request::MachineCode { version, sources, variant, pictures } => {
                 let cl = context.cl.with_sources(sources);
@@ -282,8 +282,8 @@ impl<'a> Worker<'a> {
 
     /// Builds a variant or the conversions from the sources of this request from now on, since its kernels have passed
     /// validation.
-    fn note_passed(&self, subject: Subject, judge: &JudgeRequest) {
-        self.shared.texts().built_from.insert(subject, judge.sources.clone());
+    fn note_passed(&self, subject: Subject, request: &VersionRequest) {
+        self.shared.texts().built_from.insert(subject, request.sources.clone());
     }
 
     /// Returns the context's conversions, after making them compile from the sources that passed validation last.
@@ -296,7 +296,7 @@ impl<'a> Worker<'a> {
     fn validator<'v>(
         &'v mut self,
         cl: &'v ClContext,
-        request: &'v JudgeRequest,
+        request: &'v VersionRequest,
         context: &Context,
     ) -> Validator<'v> {
         Validator { trials: &mut self.trials, cl, request, to_texture: context.to_texture }
@@ -304,8 +304,8 @@ impl<'a> Worker<'a> {
 
     /// Validates the requested variants in a version of the edited kernels, the preferred variant first, and then the requested
     /// conversions. Stops as soon as there is a newer version.
-    fn judge(&mut self, context: &mut Context, judge: &JudgeRequest) -> SendResult {
-        let (cl, mut may_run, mut variants) = (context.cl.clone(), true, judge.variants.clone());
+    fn validate(&mut self, context: &mut Context, request: &VersionRequest) -> SendResult {
+        let (cl, mut may_run, mut variants) = (context.cl.clone(), true, request.variants.clone());
         loop {
             // The user may have chosen another variant meanwhile.
             let wanted = self.shared.state.lock().wanted;
@@ -315,24 +315,24 @@ impl<'a> Worker<'a> {
             }
             {
                 let mut state = self.shared.state.lock();
-                if state.version != judge.version {
+                if state.version != request.version {
                     may_run = false;
                     break;
                 }
                 state.busy = Some(Instant::now());
             }
-            let part = self.validator(&cl, judge, context).variant(variant);
+            let part = self.validator(&cl, request, context).variant(variant);
             let passed = part.has_passed();
             may_run &= passed;
             if passed {
-                self.note_passed(Subject::Variant(variant), judge);
+                self.note_passed(Subject::Variant(variant), request);
             }
             // If there were no earlier sources, the refused kernels would be built once more.
             if passed || self.shared.texts().appeared_late() {
                 let waits = context.pending.contains(&variant);
                 context.pending.retain(|id| *id != variant);
                 // The window shows a variant as being built until it gets the result of a build.
-                if let (true, News::Judged(Judged { validation: Validation::Refused(error), .. })) =
+                if let (true, News::Validated(Validated { validation: Validation::Refused(error), .. })) =
                     (waits, &part.news)
                 {
                     let failed = News::Variant(variant, Err(error.clone()));
@@ -343,31 +343,32 @@ impl<'a> Worker<'a> {
             if passed && variant == wanted {
                 // Further work, even a new child process, would delay its first picture.
                 let waits =
-                    |state: &mut State| state.version == judge.version && state.shown != judge.version;
+                    |state: &mut State| state.version == request.version && state.shown != request.version;
                 let mut state = self.shared.state.lock();
                 state.busy = None;
                 self.shared.changed.wait_while_for(&mut state, waits, MAX_SCREEN_WAIT);
             }
         }
-        if may_run && !judge.variants.is_empty() {
+        if may_run && !request.variants.is_empty() {
             // A later search may make `auto` use a changed variant.
-            self.note_passed(Subject::Variant(VariantId::auto()), judge);
+            self.note_passed(Subject::Variant(VariantId::auto()), request);
         }
-        if judge.conversions.is_empty() || self.shared.state.lock().version != judge.version {
+        if request.conversions.is_empty() || self.shared.state.lock().version != request.version {
             return Ok(());
         }
         self.shared.state.lock().busy = Some(Instant::now());
-        let judged = |validation| News::Judged(Judged::new(judge, Subject::Conversion, validation));
-        let part = match self.validator(&cl, judge, context).conversions() {
+        let validated =
+            |validation| News::Validated(Validated::new(request, Subject::Conversion, validation));
+        let part = match self.validator(&cl, request, context).conversions() {
             Ok((report, made)) => {
                 let differ = report.is_some();
-                self.note_passed(Subject::Conversion, judge);
-                context.conversions.replace(&made, differ, judge.sources.clone());
-                Part::new(judged(report.into()), move |pipeline| {
+                self.note_passed(Subject::Conversion, request);
+                context.conversions.replace(&made, differ, request.sources.clone());
+                Part::new(validated(report.into()), move |pipeline| {
                     pipeline.conversions.replace_all(made, differ);
                 })
             }
-            Err(error) => judged(Validation::Refused(error)).into(),
+            Err(error) => validated(Validation::Refused(error)).into(),
         };
         self.send_part(context.number, part)
     }

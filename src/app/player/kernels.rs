@@ -18,7 +18,7 @@ use std::time::Duration;
 use super::devices::{Devices, no_own_kernel_error};
 use super::notices::is_same_error;
 use super::{PlayerContext, save};
-use crate::app::builder::{JudgeRequest, Judged, News, Request};
+use crate::app::builder::{News, Request, Validated, VersionRequest};
 use crate::app::kernels::history::{MAX_STORED, StoredVersion, fingerprint};
 use crate::app::kernels::{CurrentSources, FolderMessage, FolderWatcher, system_watcher};
 use base::device::DeviceKind;
@@ -217,8 +217,8 @@ impl Versions {
     fn process(&mut self, news: News) -> Option<(Subject, Validation)> {
         let (subject, error) = match news {
             // This result begins a wipe; it is not about the version that runs.
-            News::Judged(judged) if judged.is_second_side => return None,
-            News::Judged(judged) => return self.process_verdict(judged),
+            News::Validated(validated) if validated.is_second_side => return None,
+            News::Validated(validated) => return self.process_verdict(validated),
             News::Tried(case, Ok(report)) if case.version.is_none() => {
                 let subject = Subject::Variant(case.variant);
                 let number = self.version_in_use(subject)?.row.number;
@@ -258,8 +258,8 @@ impl Versions {
 
     /// Processes the result of validating kernels of a version. Returns the variant or the conversion, with the result to show
     /// to the user; `None` if the version is not the current one.
-    fn process_verdict(&mut self, judged: Judged) -> Option<(Subject, Validation)> {
-        let Judged { version: number, subject, validation, warnings, .. } = judged;
+    fn process_verdict(&mut self, validated: Validated) -> Option<(Subject, Validation)> {
+        let Validated { version: number, subject, validation, warnings, .. } = validated;
         let sources = self.version(number)?.sources.clone();
         note_refusal(&mut self.refusals, subject, Some(sources), validation.refusal().cloned());
         let before = self.version_in_use(subject).map(|kept| kept.row.number);

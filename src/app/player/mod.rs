@@ -332,7 +332,7 @@ impl<'a> Player<'a> {
         cx.frames.filters.collect();
         devices.update(cx);
         builds::release_ended_children();
-        kernels.judge(devices, cx);
+        kernels.validate(devices, cx);
         if let Some(info) = movies.update(cx)? {
             self.size = WindowSize::new(event_loop, displayed_size(&info), frame_size(&cx.gl_window.window));
             cx.gl_window.request_size(self.size.given);

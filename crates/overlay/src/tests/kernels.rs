@@ -295,7 +295,7 @@ fn versions_say_what_came_of_them_and_a_click_goes_back() {
     assert!(fixture.kernels.differs(named("flat"), None) && !fixture.kernels.differs(named("naive"), None));
     // Versions newer than the one that the user has selected do not count.
     for (version, runs) in fixture.kernels.versions.iter_mut().zip([false, false, true]) {
-        version.results.iter_mut().for_each(|judged| judged.runs = runs);
+        version.results.iter_mut().for_each(|validated| validated.runs = runs);
     }
     assert!(!fixture.kernels.differs(named("flat"), None));
     // In a wipe, version 3 counts beside it.

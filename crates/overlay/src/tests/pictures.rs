@@ -90,6 +90,7 @@ fn state(pixels: Vec2, open: &[Panel]) -> Fixture<'static> {
     let mut fixture = Fixture::new(pixels / zoom);
     fixture.scale = zoom;
     fixture.fill();
+    fixture.has_scene = false;
     if open.contains(&Panel::Kernels) {
         // The exact version runs, since a version that differs has no times.
         fixture.kernels = super::kernels::edited();

@@ -1,7 +1,7 @@
 //! The window's requests to the builder (the thread that compiles programs), and the processing of the builder's results.
 
 use super::*;
-use crate::app::builder::{Judged, Start};
+use crate::app::builder::{Start, Validated};
 use engine::frame_loop::SecondFilter;
 use engine::{Measurements, TrialCase};
 use overlay::{Subject, Validation};
@@ -50,7 +50,7 @@ impl Builds {
                     // The error is reported once no variant is being built any more.
                     true => {}
                     // The result of validating the newer kernels decides.
-                    false if running.statuses.is_judged(*id) => {}
+                    false if running.statuses.is_validating(*id) => {}
                     false if *id == chosen => show_unfiltered(error, cx),
                     false => cx.notify(error.clone(), false),
                 }
@@ -63,7 +63,7 @@ impl Builds {
             News::Tried(TrialCase { variant, version: None, .. }, Ok(Some(_))) => {
                 cx.frames.kernels_changed(*variant, None, true);
             }
-            News::Judged(judged) => self.take_verdict(judged, running, cx),
+            News::Validated(validated) => self.take_verdict(validated, running, cx),
             News::NoConversion(error) | News::Replaced(error) => {
                 cx.notify(error.clone(), false);
                 cx.frames.outdate_pictures();
@@ -76,17 +76,18 @@ impl Builds {
     }
 
     /// Updates the status of a variant, the statistics and the wipe from the result of validating the variant's edited kernels.
-    fn take_verdict(&mut self, judged: &Judged, running: &mut RunningDevice, cx: &mut PlayerContext) {
-        let (version, may_run) = (judged.version, judged.validation.may_run());
-        let Subject::Variant(variant) = judged.subject else {
+    fn take_verdict(&mut self, validated: &Validated, running: &mut RunningDevice, cx: &mut PlayerContext) {
+        let (version, may_run) = (validated.version, validated.validation.may_run());
+        let Subject::Variant(variant) = validated.subject else {
             if may_run {
                 cx.frames.outdate_pictures();
             }
             return;
         };
-        let ((chosen, radius), differs) = (cx.frames.choice.filter(), judged.validation != Validation::Exact);
-        let refused = judged.validation.refusal();
-        if judged.is_second_side {
+        let ((chosen, radius), differs) =
+            (cx.frames.choice.filter(), validated.validation != Validation::Exact);
+        let refused = validated.validation.refusal();
+        if validated.is_second_side {
             if let Some(error) = refused {
                 return cx.notify(error.clone(), true);
             }

@@ -130,7 +130,7 @@ impl Devices {
     }
 
     /// Returns true if edited kernels can be validated now: a device is in use, and no other one is being prepared.
-    pub(crate) fn can_judge(&self) -> bool {
+    pub(crate) fn can_validate(&self) -> bool {
         self.running.device().is_some() && self.candidate.device().is_none()
     }
 
@@ -228,7 +228,7 @@ impl Devices {
     /// Marks all OpenCL variants as unavailable because of this error, and chooses `off` (no filter) if one of them was chosen.
     fn mark_opencl_unavailable(&mut self, error: &Error, cx: &mut PlayerContext) {
         let statuses = &mut self.running.statuses;
-        statuses.judged.1.clear();
+        statuses.validating.1.clear();
         for id in statuses.with_opencl() {
             statuses.set(id, VariantStatus::Unavailable(error.clone()));
         }

@@ -58,7 +58,7 @@ impl RunningDevice {
 pub(crate) struct Statuses {
     rows: Vec<(VariantId, VariantStatus)>,
     /// The number of the newest version of the edited kernels, and the variants that are still being validated in it.
-    pub judged: (u64, Vec<VariantId>),
+    pub validating: (u64, Vec<VariantId>),
 }
 
 impl Statuses {
@@ -75,13 +75,13 @@ impl Statuses {
         };
         let own = sources.loaded().filter(|sources| sources.has(OWN_FILE)).map(|_| VariantId::own());
         let rows = VariantId::all().chain(own).map(|id| (id, status(id))).collect();
-        Self { rows, judged: (0, Vec::new()) }
+        Self { rows, validating: (0, Vec::new()) }
     }
 
     /// Returns each variant with its status.
     pub(crate) fn rows(&self) -> impl Iterator<Item = (VariantId, &VariantStatus)> {
         self.rows.iter().map(|(id, status)| match status {
-            VariantStatus::Unavailable(_) if self.is_judged(*id) => (*id, &VariantStatus::Building),
+            VariantStatus::Unavailable(_) if self.is_validating(*id) => (*id, &VariantStatus::Building),
             status => (*id, status),
         })
     }
@@ -99,17 +99,17 @@ impl Statuses {
     }
 
     /// Returns true if the kernels of a variant are being validated in the newest version.
-    pub(super) fn is_judged(&self, id: VariantId) -> bool {
-        self.judged.1.contains(&id)
+    pub(super) fn is_validating(&self, id: VariantId) -> bool {
+        self.validating.1.contains(&id)
     }
 
     /// Processes the result of validating a variant's kernels in this version; `refused` is the error if they must not run.
     /// Returns true if the variant is now unavailable, because no earlier version of its kernels runs and no newer version is
     /// being validated.
     pub(super) fn take_verdict(&mut self, version: u64, id: VariantId, refused: Option<&Error>) -> bool {
-        let is_last = self.judged.0 == version && self.is_judged(id);
+        let is_last = self.validating.0 == version && self.is_validating(id);
         if is_last {
-            self.judged.1.retain(|judged| *judged != id);
+            self.validating.1.retain(|validating| *validating != id);
         }
         let Some((_, status)) = self.rows.iter_mut().find(|(of, _)| *of == id) else { return false };
         let Some(error) = refused else {
@@ -155,7 +155,7 @@ impl Statuses {
     /// were being validated. Forgets these validations.
     pub(super) fn rebuild(&mut self) -> Vec<VariantId> {
         let building = self.building();
-        self.judged.1.clear();
+        self.validating.1.clear();
         building.iter().for_each(|id| self.set(*id, VariantStatus::Building));
         building
     }
@@ -175,15 +175,15 @@ mod tests {
     }
 
     /// Returns two variants with these statuses while kernels of both are being validated in this version.
-    fn judged(version: u64, statuses: [VariantStatus; 2]) -> Statuses {
+    fn validating(version: u64, statuses: [VariantStatus; 2]) -> Statuses {
         let ids = ["flat", "fused"].map(named);
-        Statuses { rows: ids.into_iter().zip(statuses).collect(), judged: (version, ids.to_vec()) }
+        Statuses { rows: ids.into_iter().zip(statuses).collect(), validating: (version, ids.to_vec()) }
     }
 
     /// Returns two variants that could not be built from earlier kernels, while the first version of the edited kernels is being
     /// validated.
     fn begun() -> Statuses {
-        judged(1, [cannot("no folder"), cannot("no folder")])
+        validating(1, [cannot("no folder"), cannot("no folder")])
     }
 
     fn status(statuses: &Statuses) -> [&VariantStatus; 2] {
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_judged_can_be_chosen_until_it_is_refused() {
+    fn what_is_validated_can_be_chosen_until_it_is_refused() {
         let mut all = begun();
         assert_eq!(status(&all), [&VariantStatus::Building; 2]);
         assert!(!all.take_verdict(1, named("flat"), None), "it runs");
@@ -202,12 +202,12 @@ mod tests {
 
     #[test]
     fn what_ran_before_goes_on() {
-        let mut all = judged(2, [VariantStatus::Ready, VariantStatus::Building]);
+        let mut all = validating(2, [VariantStatus::Ready, VariantStatus::Building]);
         assert_eq!(status(&all), [&VariantStatus::Ready, &VariantStatus::Building]);
         assert!(!all.take_verdict(2, named("flat"), Some(&error("syntax"))));
         assert_eq!(status(&all), [&VariantStatus::Ready, &VariantStatus::Building]);
         // This result is about the sources of the previous version, on which the builder was still working.
-        assert!(all.is_judged(named("fused")) && !all.is_judged(named("flat")));
+        assert!(all.is_validating(named("fused")) && !all.is_validating(named("flat")));
         all.set(named("fused"), cannot("no folder"));
         assert_eq!(status(&all), [&VariantStatus::Ready, &VariantStatus::Building]);
         assert!(all.take_verdict(2, named("fused"), Some(&error("syntax"))));
@@ -217,24 +217,25 @@ mod tests {
     #[test]
     fn a_newer_version_takes_the_place_of_the_one_before() {
         let mut all = begun();
-        all.judged = (2, vec![named("flat")]);
+        all.validating = (2, vec![named("flat")]);
         assert_eq!(status(&all), [&VariantStatus::Building, &cannot("no folder")]);
         // The result of an older version arrives late.
         assert!(!all.take_verdict(1, named("flat"), Some(&error("syntax"))));
         assert_eq!(status(&all)[0], &VariantStatus::Building);
-        all.judged = (3, vec![]);
+        all.validating = (3, vec![]);
         assert_eq!(status(&all)[0], &cannot("syntax"));
         // The same with kernels that pass validation.
         let mut all = begun();
-        all.judged = (2, vec![named("flat")]);
+        all.validating = (2, vec![named("flat")]);
         assert!(!all.take_verdict(1, named("flat"), None));
         assert!(!all.take_verdict(2, named("flat"), Some(&error("syntax"))));
         assert_eq!(status(&all)[0], &VariantStatus::Ready);
         // A restarted builder builds the kernels that were being validated.
-        all.judged = (3, vec![named("fused")]);
+        all.validating = (3, vec![named("fused")]);
         assert_eq!(all.rebuild(), [named("fused")]);
         assert!(
-            !all.take_verdict(3, named("fused"), Some(&error("syntax"))) && !all.is_judged(named("fused"))
+            !all.take_verdict(3, named("fused"), Some(&error("syntax")))
+                && !all.is_validating(named("fused"))
         );
         assert_eq!(status(&all)[1], &VariantStatus::Building);
     }

@@ -140,7 +140,7 @@ impl LiveKernels {
             self.update_own_kernel(devices, cx);
         }
         self.versions.note_device(cx.frames.device_changes, devices.builds.restarts);
-        self.judge(devices, cx);
+        self.validate(devices, cx);
         for over in self.versions.take_obsolete_errors() {
             cx.notices.hide_all(|error| is_same_error(error, &over));
             cx.repaints.redraw_with_next_frame();
@@ -257,9 +257,9 @@ impl LiveKernels {
     /// Requests validation of the kernels that the current version changes, unless that was requested before. Does nothing
     /// while another device is being prepared, or while the device's worker has yet to install programs that were built; a
     /// later call then makes the request.
-    pub(crate) fn judge(&mut self, devices: &mut Devices, cx: &mut PlayerContext) {
+    pub(crate) fn validate(&mut self, devices: &mut Devices, cx: &mut PlayerContext) {
         let versions = &mut self.versions;
-        let Some(asked) = versions.waits.filter(|_| devices.can_judge()) else { return };
+        let Some(asked) = versions.waits.filter(|_| devices.can_validate()) else { return };
         if std::mem::take(&mut versions.is_late) {
             cx.notices.hide_all(|error| error.kind == ErrorKind::KernelsUnreadable);
             devices.builds.restart(&mut devices.running, cx);
@@ -275,7 +275,7 @@ impl LiveKernels {
         let mut variants = versions.changed(kind, &parts, asked.then_some(chosen));
         // `auto` is validated last: it uses all other variants, and is seldom the one that is being edited.
         variants.sort_by_key(|variant| (*variant != chosen, variant.is_auto()));
-        devices.running.statuses.judged = (versions.current, variants.clone());
+        devices.running.statuses.validating = (versions.current, variants.clone());
         // The builder may be about to restart, and would validate for the previous device.
         if cx.frames.filters.workers.is_installing() {
             return;
@@ -291,7 +291,7 @@ impl LiveKernels {
         subjects.extend((!conversions.is_empty()).then_some(Subject::Conversion));
         versions.note_requested(&subjects, kind, &files);
         if let (false, Some(kept)) = (subjects.is_empty(), versions.version(versions.current)) {
-            devices.builds.builder.request(Request::Judge(JudgeRequest {
+            devices.builds.builder.request(Request::Validate(VersionRequest {
                 version: versions.current,
                 sources: kept.sources.clone(),
                 variants,
@@ -308,13 +308,13 @@ impl LiveKernels {
     /// wipe; the first side shows the version that runs.
     pub(crate) fn request_wipe(&self, number: u64, devices: &Devices, cx: &mut PlayerContext) {
         let (variant, radius) = cx.frames.choice.filter();
-        let frame = cx.frames.presenter.screen.frame().filter(|_| devices.can_judge());
+        let frame = cx.frames.presenter.screen.frame().filter(|_| devices.can_validate());
         let (Some(frame), Some(kept)) = (frame, self.versions.version(number)) else { return };
         if variant.kernels(DeviceKind::Cpu).is_none() {
             cx.overlay.show_message(format!("'{variant}' has no kernels on RGBA pictures to wipe."));
             return;
         }
-        devices.builds.builder.request(Request::Judge(JudgeRequest {
+        devices.builds.builder.request(Request::Validate(VersionRequest {
             version: number,
             sources: kept.sources.clone(),
             variants: vec![variant],
@@ -328,7 +328,7 @@ impl LiveKernels {
     /// Requests the machine code of the chosen variant, unless it is shown already or was requested.
     fn request_machine_code(&mut self, devices: &Devices, cx: &PlayerContext) {
         let (variant, radius) = cx.frames.choice.filter();
-        let Some(size) = cx.frames.presenter.screen.size().filter(|_| devices.can_judge()) else { return };
+        let Some(size) = cx.frames.presenter.screen.size().filter(|_| devices.can_validate()) else { return };
         let layout = cx.frames.presenter.screen.frame().and_then(|frame| Converter::supports(&frame.picture));
         let wide = layout.is_some_and(|layout| layout.wide);
         let Some(device) = devices.running.info.as_ref().map(|info| info.index) else { return };

@@ -11,7 +11,7 @@ use crate::app::test_folder;
 use box_filter::named;
 
 /// Saves a text of the kernel file of `flat` as a new version, and reports this result of its validation.
-fn save_and_judge(live: &mut Versions, text: &str, validation: Validation) {
+fn save_and_validate(live: &mut Versions, text: &str, validation: Validation) {
     live.read(flat(text), false, false);
     live.waits = None;
     request(live, &[named("flat")]);
@@ -38,20 +38,20 @@ fn lines(live: &mut Versions) -> Vec<(u64, usize)> {
 #[test]
 fn failed_builds_collapse_and_push_no_exact_version_out() {
     let mut live = at_start();
-    save_and_judge(&mut live, "good", Validation::Exact);
-    (0..3).for_each(|n| save_and_judge(&mut live, &format!("bad {n}"), refused()));
+    save_and_validate(&mut live, "good", Validation::Exact);
+    (0..3).for_each(|n| save_and_validate(&mut live, &format!("bad {n}"), refused()));
     assert_eq!(lines(&mut live), [(5, 2), (2, 0), (1, 0)], "the last one is current");
-    save_and_judge(&mut live, "better", Validation::Exact);
+    save_and_validate(&mut live, "better", Validation::Exact);
     assert_eq!(lines(&mut live), [(6, 3), (2, 0), (1, 0)]);
     // A version that was chosen has a line of its own.
     live.use_version(4, false);
     assert_eq!(lines(&mut live), [(6, 1), (4, 1), (2, 0), (1, 0)]);
     live.use_version(6, false);
-    (0..200).for_each(|n| save_and_judge(&mut live, &format!("worse {n}"), refused()));
+    (0..200).for_each(|n| save_and_validate(&mut live, &format!("worse {n}"), refused()));
     assert_eq!(lines(&mut live), [(206, 199), (6, 3), (2, 0), (1, 0)], "all are counted");
     assert!(live.kept.len() <= 3 + MAX_OTHERS, "but their texts are not kept");
     // Old exact versions are dropped for new ones, except for versions that run.
-    (0..MAX_STORED).for_each(|n| save_and_judge(&mut live, &format!("good {n}"), Validation::Exact));
+    (0..MAX_STORED).for_each(|n| save_and_validate(&mut live, &format!("good {n}"), Validation::Exact));
     let numbers: Vec<u64> = lines(&mut live).into_iter().map(|(number, _)| number).collect();
     assert!(!numbers.contains(&2) && numbers.contains(&1) && numbers.contains(&306), "{numbers:?}");
     assert!(live.kept.iter().filter(|kept| kept.is_exact()).count() <= MAX_STORED);
@@ -60,13 +60,13 @@ fn failed_builds_collapse_and_push_no_exact_version_out() {
 #[test]
 fn what_restoring_replaces_is_kept_with_a_line_of_its_own() {
     let mut live = at_start();
-    save_and_judge(&mut live, "good", Validation::Exact);
-    save_and_judge(&mut live, "bad", refused());
+    save_and_validate(&mut live, "good", Validation::Exact);
+    save_and_validate(&mut live, "bad", refused());
     // Version 2 is restored over the text "bad"; the watcher then reads it from the folder.
     live.keep_replaced(flat("bad"));
-    save_and_judge(&mut live, "good", Validation::Exact);
+    save_and_validate(&mut live, "good", Validation::Exact);
     assert_eq!(lines(&mut live), [(4, 0), (3, 0), (2, 0), (1, 0)], "only version 3 has that text");
-    (0..20).for_each(|n| save_and_judge(&mut live, &format!("worse {n}"), refused()));
+    (0..20).for_each(|n| save_and_validate(&mut live, &format!("worse {n}"), refused()));
     assert!(live.version(3).is_some(), "failures do not push it out");
     // The replaced text was saved so recently that the watcher has not reported it.
     live.keep_replaced(flat("unseen"));
@@ -80,17 +80,17 @@ fn what_restoring_replaces_is_kept_with_a_line_of_its_own() {
 #[test]
 fn a_version_is_compared_with_the_files_until_they_are_as_in_it() {
     let mut live = at_start();
-    save_and_judge(&mut live, "one\ntwo\n", Validation::Exact);
-    save_and_judge(&mut live, "one\n2\n", Validation::Exact);
+    save_and_validate(&mut live, "one\ntwo\n", Validation::Exact);
+    save_and_validate(&mut live, "one\n2\n", Validation::Exact);
     live.compare_with_files(Some(VersionId::Session(2)));
     let file = |now: &str| ("box_filter/03_flat.cl".to_owned(), now.to_owned(), "one\ntwo\n".to_owned());
     let expected =
         |files: &[_]| Some(overlay::VersionDiff::new(VersionId::Session(2), "version 2".to_owned(), files));
     assert_eq!(live.shown.diff, expected(&[file("one\n2\n")]));
-    save_and_judge(&mut live, "none\n", Validation::Exact);
+    save_and_validate(&mut live, "none\n", Validation::Exact);
     live.compare_with_files(Some(VersionId::Session(2)));
     assert_eq!(live.shown.diff, expected(&[file("none\n")]), "of the files as they are now");
-    save_and_judge(&mut live, "one\ntwo\n", Validation::Exact);
+    save_and_validate(&mut live, "one\ntwo\n", Validation::Exact);
     live.compare_with_files(Some(VersionId::Session(2)));
     assert_eq!(live.shown.diff, expected(&[]));
 }
@@ -119,9 +119,9 @@ fn exact_versions_are_there_at_the_next_start_and_a_full_disk_loses_none() {
     let mut live = stored_below(&root, &waker);
     let versions = &mut live.versions;
     versions.read(Sources::default(), false, true);
-    save_and_judge(versions, "good", Validation::Exact);
-    save_and_judge(versions, "bad", refused());
-    save_and_judge(versions, "wrong", differs());
+    save_and_validate(versions, "good", Validation::Exact);
+    save_and_validate(versions, "bad", refused());
+    save_and_validate(versions, "wrong", differs());
     versions.keep_replaced(flat("wrong"));
     live.finish_storing(&waker);
     assert_eq!(live.versions.shown.history_error, None);
@@ -135,14 +135,14 @@ fn exact_versions_are_there_at_the_next_start_and_a_full_disk_loses_none() {
     // The folder of versions becomes a file, to which nothing can be written.
     std::fs::remove_dir_all(&root).unwrap();
     std::fs::write(&root, "").unwrap();
-    save_and_judge(&mut live.versions, "unstored", Validation::Exact);
+    save_and_validate(&mut live.versions, "unstored", Validation::Exact);
     live.finish_storing(&waker);
     let what = "A version of the kernels could not be kept for the next start.";
     assert_eq!(live.versions.shown.history_error.as_ref().map(|error| error.what.as_str()), Some(what));
     assert!(live.versions.kept.iter().any(|kept| kept.sources == flat("unstored")));
     // With the next version, storing is retried.
     std::fs::remove_file(&root).unwrap();
-    save_and_judge(&mut live.versions, "stored", Validation::Exact);
+    save_and_validate(&mut live.versions, "stored", Validation::Exact);
     live.finish_storing(&waker);
     assert_eq!(live.versions.shown.history_error, None);
     let mut texts = earlier(&mut stored_below(&root, &waker));
@@ -168,7 +168,7 @@ fn the_text_of_another_kernel_becomes_ones_own_with_its_contract() {
 fn findings_of_oclgrind_are_shown_only_with_the_kernels_that_have_them() {
     let mut live = LiveKernels::default();
     live.versions.read(Sources::default(), false, true);
-    save_and_judge(&mut live.versions, "race", Validation::Exact);
+    save_and_validate(&mut live.versions, "race", Validation::Exact);
     let of = overlay::CheckedKernels { variant: named("flat"), version: Some(2) };
     let mut check = RaceCheck::with_fault(of, flat("race"));
     let mut is_shown = |live: &LiveKernels| {
@@ -178,7 +178,7 @@ fn findings_of_oclgrind_are_shown_only_with_the_kernels_that_have_them() {
     assert!(is_shown(&live));
     live.versions.read(flat_and_naive("race", "mine"), false, false);
     assert!(is_shown(&live), "another file was saved");
-    save_and_judge(&mut live.versions, "no race", Validation::Exact);
+    save_and_validate(&mut live.versions, "no race", Validation::Exact);
     assert!(!is_shown(&live));
     live.versions.use_version(2, false);
     assert!(is_shown(&live), "its version is chosen again");
@@ -198,9 +198,9 @@ fn saving_ones_own_kernel_changes_no_other_variant() {
 fn warnings_belong_to_the_version_whose_compiler_gave_them() {
     let mut live = at_start();
     live.read(flat("unused"), false, false);
-    let News::Judged(judged) = verdict_on(2, flat_subject(), Validation::Exact) else { unreachable!() };
-    live.process(News::Judged(Judged { warnings: "warning: unused".to_owned(), ..judged }));
-    save_and_judge(&mut live, "used", Validation::Exact);
+    let News::Validated(validated) = verdict_on(2, flat_subject(), Validation::Exact) else { unreachable!() };
+    live.process(News::Validated(Validated { warnings: "warning: unused".to_owned(), ..validated }));
+    save_and_validate(&mut live, "used", Validation::Exact);
     live.refresh(named("flat"), None);
     let warnings = |at: usize| live.shown.versions[at].results[0].warnings.as_str();
     assert_eq!([warnings(0), warnings(1)], ["", "warning: unused"]);

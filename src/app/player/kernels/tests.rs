@@ -13,7 +13,13 @@ pub(super) fn flat_subject() -> Subject {
 
 /// Returns the builder's message with this result of validating kernels of a version.
 pub(super) fn verdict_on(version: u64, subject: Subject, validation: Validation) -> News {
-    News::Judged(Judged { version, subject, validation, warnings: String::new(), is_second_side: false })
+    News::Validated(Validated {
+        version,
+        subject,
+        validation,
+        warnings: String::new(),
+        is_second_side: false,
+    })
 }
 
 /// Returns kernels in which these files have these texts.
@@ -65,7 +71,7 @@ fn edited() -> Versions {
 }
 
 #[test]
-fn what_was_undone_while_it_was_judged_does_not_run() {
+fn what_was_undone_while_it_was_validated_does_not_run() {
     let mut live = edited();
     // The text equals that of the version that runs, but the version that is being validated would replace that.
     assert_eq!(save(&mut live, Sources::default()), [named("flat")]);
@@ -133,7 +139,7 @@ fn what_could_not_be_built_at_first_is_said_of_the_first_version() {
         live.keep(first, true);
         live.process(News::Variant(named("naive"), Err(error())));
         live.refresh(named("flat"), None);
-        (live.shown.versions[0].results.iter().map(|judged| judged.subject).collect::<Vec<_>>(), live)
+        (live.shown.versions[0].results.iter().map(|validated| validated.subject).collect::<Vec<_>>(), live)
     };
     let (subjects, mut live) = refused(flat("mine"));
     assert_eq!(subjects, [flat_subject()], "'naive' is as it is built in");
@@ -208,7 +214,7 @@ fn store(live: &mut Versions, [low, high]: [f64; 2]) -> base::timing::Verdict {
 #[test]
 fn a_version_has_no_verdict_on_its_speed_before_it_is_compared() {
     let mut live = edited();
-    assert_eq!(wanted(&mut live, RADIUS), None, "it is not judged yet");
+    assert_eq!(wanted(&mut live, RADIUS), None, "it is not validated yet");
     pass(&mut live);
     // Median times of the movie's frames give no verdict.
     let of = frames(named("flat"), RADIUS, None);
@@ -276,8 +282,8 @@ fn what_was_measured_of_a_version_stays() {
     let beside = Some(SecondSetting { variant: named("naive"), radius: 2, compared: false });
     for (beside, radius, known) in [(None, 2, true), (beside, 2, true), (beside, 3, false)] {
         live.refresh(named("flat"), Some(frames(named("flat"), radius, beside)));
-        let judged = |at: usize| live.shown.versions[at].results[0].clone();
-        let (second, third) = (judged(1), judged(0));
+        let validated = |at: usize| live.shown.versions[at].results[0].clone();
+        let (second, third) = (validated(1), validated(0));
         let ms = |time: Option<FilterTime>| time.map(|time| time.ms);
         assert_eq!((ms(second.time), ms(third.time)), (Some(8.5).filter(|_| known), None));
         assert_eq!(ms(live.shown.versions[2].time), Some(8.0).filter(|_| known), "as it began");

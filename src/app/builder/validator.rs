@@ -18,7 +18,7 @@ use video::color::RgbaConverter;
 use video::color::planes::pack;
 
 /// A request to validate the kernels of one version of the edited kernels, and to build those that may run.
-pub(crate) struct JudgeRequest {
+pub(crate) struct VersionRequest {
     /// The number of the version of the edited kernels.
     pub version: u64,
     pub sources: Sources,
@@ -58,7 +58,7 @@ pub(super) struct Validator<'a> {
     pub trials: &'a mut Trials,
     /// The OpenCL context, which compiles from the version's sources.
     pub cl: &'a ClContext,
-    pub request: &'a JudgeRequest,
+    pub request: &'a VersionRequest,
     /// True if the context shares textures with OpenGL.
     pub to_texture: bool,
 }
@@ -84,18 +84,18 @@ impl Validator<'_> {
             Ok((report, made))
         });
         self.log(began, variant.name);
-        let judged = |validation| Judged::new(request, Subject::Variant(variant), validation);
+        let validated = |validation| Validated::new(request, Subject::Variant(variant), validation);
         match made {
             Ok((report, mut made)) => {
                 made.version = version;
                 let warnings = if is_changed { warnings.concat() } else { String::new() };
-                let judged = Judged { warnings, ..judged(report.into()) };
-                Part::new(News::Judged(judged), move |pipeline| {
+                let validated = Validated { warnings, ..validated(report.into()) };
+                Part::new(News::Validated(validated), move |pipeline| {
                     pipeline.variants.add(made);
                     pipeline.trials.record_passed(case, is_changed);
                 })
             }
-            Err(error) => News::Judged(judged(Validation::Refused(error))).into(),
+            Err(error) => News::Validated(validated(Validation::Refused(error))).into(),
         }
     }
 
@@ -186,6 +186,6 @@ impl Validator<'_> {
 
     fn log(&self, began: Instant, of: &str) {
         let version = self.request.version;
-        log::record(|| [Event::since("judge", began).with(format!("version {version} of {of}"))]);
+        log::record(|| [Event::since("validate", began).with(format!("version {version} of {of}"))]);
     }
 }
