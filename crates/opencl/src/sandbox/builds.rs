@@ -39,12 +39,15 @@ struct Request {
     options: CString,
 }
 
+/// A child process with its device, and true if its priority is low.
+type DeviceChild = ((Identity, bool), Arc<Mutex<Child>>);
+
 /// The results of builds in the sandbox by the hash of the program, from this run of clreel and from earlier ones.
 static KNOWN_RESULTS: OnceLock<Mutex<HashMap<u64, Result<()>>>> = OnceLock::new();
-/// The child processes, by their device, and by true if their priority is low: one for each device, and another one for each device that builds for threads of low priority, since a
+/// The child processes: one for each device, and another one for each device that builds for threads of low priority, since a
 /// child inherits the priority of the thread that starts it. On a busy machine, the window's programs would otherwise wait for
 /// a minute for a child that a background job has started.
-static CHILDREN: Mutex<Vec<((Identity, bool), Arc<Mutex<Child>>)>> = Mutex::new(Vec::new());
+static CHILDREN: Mutex<Vec<DeviceChild>> = Mutex::new(Vec::new());
 
 /// The state of the child process for one device.
 struct Child {
