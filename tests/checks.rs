@@ -413,7 +413,7 @@ fn a_library_without_frames_or_times_has_no_result() {
                    contender.serve(Library)\n";
     fakes.0.with("library.py", library.as_bytes());
     let answers = |bytes: usize, frame: u32| {
-        let path = fakes.0.with("frames", &vec![0; bytes]);
+        let path = fakes.0.with("frames", vec![0; bytes]);
         let requests = format!("open {} 2 1\nrun a 1 {frame} 0\n", path.display());
         let path = fakes.0.with("requests", requests.as_bytes());
         let mut command = fakes.python("library.py");

@@ -20,7 +20,7 @@ fn a_window_has_the_shape_of_the_picture_and_fits_the_screen() {
     let large = Movie { size: (1920, 1080), ..one() };
     let upright = Movie { size: (640, 480), ..one() };
     let upright = std::fs::read(folder.movie("plain.mp4", &upright)).unwrap();
-    let upright = folder.with("upright.mp4", &with_display_matrix(upright, [0, 1 << 16, -(1 << 16), 0]));
+    let upright = folder.with("upright.mp4", with_display_matrix(upright, [0, 1 << 16, -(1 << 16), 0]));
     for (movie, expected) in [
         (folder.movie("plain.mkv", &plain), (1000, 562)),
         (folder.movie("wide.mkv", &wide), (1024, 576)),

@@ -94,7 +94,8 @@ fn each_wish_about_the_ladder_takes_five_steps() {
     let mut user = start(&display, &folder, &[]);
     let walked = [Title("flat"), Text("as fast as naive")];
     // The first variant must have filtered a frame before the next one is compared with it.
-    let wishes: [(&str, &[Do], &[Sees], &[Do]); 14] = [
+    type Wish<'a> = (&'a str, &'a [Do], &'a [Sees], &'a [Do]);
+    let wishes: [Wish; 14] = [
         ("begin the ladder", &[Key("F6"), Key("Home")], &[Title("naive")], &[]),
         ("walk the ladder", &[Key("Right"), Key("Right")], &walked, &[Key("Escape")]),
         ("fill a projector", &[Key("F6"), Key("f")], &[Text("as fast as naive")], &[Key("Escape"), Key("f")]),

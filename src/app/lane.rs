@@ -262,10 +262,12 @@ pub(crate) struct News<T, P> {
     pub is_new: bool,
 }
 
+/// The job and the gate of a task that has not ended.
+type RunningTask<T, P> = (Job<Option<T>, P>, Arc<SharedGate>);
+
 /// A place for one task at a time, and the state of that task. Dropping the slot cancels the task.
 pub(crate) struct Slot<T, P = ()> {
-    /// The job and the gate of a task that has not ended.
-    running: Option<(Job<Option<T>, P>, Arc<SharedGate>)>,
+    running: Option<RunningTask<T, P>>,
     pub state: JobState,
 }
 

@@ -96,7 +96,7 @@ pub(super) fn generic<L: Ladder>(ladder: &L, args: &BenchArgs) -> Result<u8> {
         }
         let _watched =
             device.as_ref().map(|device| watch::on_device(&device.info.name, "the variants are checked"));
-        session.time(ladder, (index, device.as_ref()), (&variants, &cases));
+        session.time(ladder, (index, device.as_ref()), &variants, &cases);
     }
     Ok(session.live.finish()?.exit_code())
 }
@@ -138,7 +138,8 @@ impl<'a> Session<'a> {
         &mut self,
         ladder: &L,
         (index, device): (usize, Option<&Device>),
-        (variants, cases): (&[&'static Variant<L::Code, L::Host>], &[L::Case]),
+        variants: &[&'static Variant<L::Code, L::Host>],
+        cases: &[L::Case],
     ) {
         let Self { args, live, sources, second_sources, children: [child, second_child] } = self;
         let runner = LadderRunner::new(ladder, device, sources.clone(), child);

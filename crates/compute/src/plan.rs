@@ -44,10 +44,13 @@ pub struct Pass<S: 'static, X: 'static = ()> {
     /// Returns the numbers of work-items of a work-group, across and down.
     pub local: fn(&Config<Code<S, X>>) -> [usize; 2],
     /// Returns the numbers of work-groups for a configuration and a case, across and down. Nothing is launched if one of them is 0.
-    pub groups: fn(&Config<Code<S, X>>, &S) -> [usize; 2],
+    pub groups: GroupCounts<S, X>,
     /// Returns the exact work of the launch; `None` if there is no formula for it.
     pub work: Option<WorkFormula<S, X>>,
 }
+
+/// A function that returns numbers of work-groups, across and down.
+pub type GroupCounts<S, X = ()> = fn(&Config<Code<S, X>>, &S) -> [usize; 2];
 
 /// A function that adds the exact work to a launch whose sizes are known.
 pub type WorkFormula<S, X = ()> = fn(&Config<Code<S, X>>, &S, Launched<'_>) -> LaunchWork;
@@ -351,5 +354,8 @@ pub struct Host<S: 'static> {
     /// The number of threads that it uses.
     pub threads: Threads,
     /// Computes the output of a case from the inputs. The last argument is the number of threads.
-    pub run: fn(&S, &[&[f32]], &mut [f32], usize) -> Result<()>,
+    pub run: HostFunction<S>,
 }
+
+/// A function that computes an output from inputs, on a number of threads.
+pub type HostFunction<S> = fn(&S, &[&[f32]], &mut [f32], usize) -> Result<()>;

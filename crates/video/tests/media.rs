@@ -255,7 +255,7 @@ fn unsupported_codecs_are_reported() {
     ];
     let body = [b"WEBP".as_slice(), &chunks.concat()].concat();
     for name in ["a.webp", "animation"] {
-        let error = fails(&folder.with(name, &chunk(b"RIFF", &body)));
+        let error = fails(&folder.with(name, chunk(b"RIFF", &body)));
         assert!(error.why.contains("This FFmpeg does not decode an animated WebP"), "{error}");
         assert!(!error.to_string().contains("damaged"), "{error}");
     }
@@ -313,7 +313,7 @@ fn files_that_are_no_movies_are_refused() {
     assert!(why(&folder.file("missing.mp4")).contains("no such file"));
     assert!(why(&folder.file("")).contains("folder"));
     assert!(why(&folder.with("empty.mp4", b"")).contains("empty"));
-    assert!(why(&folder.with("sound.wav", &wav())).contains("sound"));
+    assert!(why(&folder.with("sound.wav", wav())).contains("sound"));
     for name in ["garbage", "garbage.mp4", "garbage.mkv", "garbage.avi", "garbage.ts", "garbage.bin"] {
         fails(&folder.with(name, &garbage));
     }
@@ -461,7 +461,7 @@ fn an_mp4_without_its_index_is_reported_as_cut_off() {
     assert!(whole[4..].starts_with(b"ftyp"));
     let kind = &whole[..whole[3].into()];
     let at = whole.windows(4).position(|w| w == b"mdat").expect("pictures") - 4;
-    let path = folder.with("cut.mp4", &[kind, &whole[at..whole.len() - 10]].concat());
+    let path = folder.with("cut.mp4", [kind, &whole[at..whole.len() - 10]].concat());
     let error = fails(&path);
     assert!(error.what.contains("cut off") && error.why.contains("bytes"), "{error}");
 }
@@ -605,7 +605,7 @@ fn pictures_may_turn_in_mid_stream() {
         [&plain[..2], &[0xff, 0xe1], &length, &exif, &plain[2..]].concat()
     };
     let pictures = [plain.clone(), turned(6), turned(6), turned(8), turned(2), plain.clone()];
-    let decoder = open(&folder.with("turns.mjpeg", &pictures.concat()), once());
+    let decoder = open(&folder.with("turns.mjpeg", pictures.concat()), once());
     assert_eq!(decoder.info().orientation, Orientation::default());
     let frames = take(&decoder, pictures.len());
     let turns: Vec<_> = frames.iter().map(Frame::orientation).collect();
@@ -620,7 +620,7 @@ fn columns_cut_off_on_the_left_are_not_shown() {
     // A picture of 64×48 in plain samples (H.264's I_PCM), so that no encoder is needed. Columns rise by their place.
     let luma = |x: usize, y: usize| (16 + 3 * x + y % 3) as u8;
     for (left, right, top, bottom) in [(0, 0, 0, 0), (1, 0, 0, 0), (3, 2, 1, 0), (2, 1, 2, 3)] {
-        let path = folder.with("crop.h264", &plain_h264(luma, [left, right, top, bottom]));
+        let path = folder.with("crop.h264", plain_h264(luma, [left, right, top, bottom]));
         let (frame, _) = read_frame_at(&path, 0.0, References::Refused).expect("a frame");
         let (width, height) = (64 - 2 * (left + right), 48 - 2 * (top + bottom));
         assert_eq!((frame.width() as usize, frame.height() as usize), (width, height));

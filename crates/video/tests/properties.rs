@@ -88,7 +88,7 @@ fn packets_that_are_flagged_but_decoded_are_no_damage() {
         for packet in second.chunks_exact_mut(TS_PACKET).filter(|packet| is_video(packet)) {
             packet[3] = packet[3] & 0xf0 | (packet[3] + 5) & 0x0f;
         }
-        let joined = folder.with("joined.ts", &[first, second].concat());
+        let joined = folder.with("joined.ts", [first, second].concat());
         let (count, decoder) = play(&joined);
         assert_eq!((count, decoder.warning()), (100, None), "{codec:?}");
         let note = decoder.note();

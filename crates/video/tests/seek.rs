@@ -51,7 +51,7 @@ fn seeks_work_where_time_stamps_jump() {
         };
         for (first_ms, second_ms) in [(0, 0), (0, 1_000_000), (1_000_000, 0), (500, 20_000), (20_000, 18_000)]
         {
-            let path = folder.with("jumps.ts", &[piece(0, first_ms), piece(25, second_ms)].concat());
+            let path = folder.with("jumps.ts", [piece(0, first_ms), piece(25, second_ms)].concat());
             let decoder = open(&path, once());
             let played = take(&decoder, usize::MAX);
             assert!(played.len() >= 48, "{} frames", played.len());
@@ -310,7 +310,7 @@ fn size_and_format_may_change_in_mid_stream() {
     };
     let small = part("small.mjpeg", (64, 48), Pixel::YUVJ420P);
     let large = part("large.mjpeg", (33, 97), Pixel::YUVJ444P);
-    let path = folder.with("both.mjpeg", &[small, large].concat());
+    let path = folder.with("both.mjpeg", [small, large].concat());
     let decoder = open(&path, once());
     let frames = take(&decoder, usize::MAX);
     assert_eq!(frames.len(), 40);

@@ -128,6 +128,11 @@ mod tests {
     use super::*;
     use KeyCode::*;
 
+    /// A layout's name, and keys with their character and the characters that they must stand for.
+    type Layout<'a> = (&'a str, &'a [(KeyCode, &'a str, &'a str)]);
+    /// A layout's name, a flag of the test, and keys with their characters and those that they must stand for.
+    type ShiftedLayout<'a> = (&'a str, bool, &'a [(KeyCode, &'a str, &'a str, &'a str)]);
+
     /// Creates a pressed key of a layout; the text `""` stands for a dead key.
     fn key(code: KeyCode, logical: &str, plain: &str, is_shifted: bool) -> PressedKey {
         let of = |text: &str, none: Key| if text.is_empty() { none } else { Key::Character(text.into()) };
@@ -146,7 +151,7 @@ mod tests {
     /// Keys of the layouts of X without Shift, and the characters that they must stand for.
     #[test]
     fn each_layout_has_its_letters_its_digits_and_its_signs() {
-        let layouts: &[(&str, &[(KeyCode, &str, &str)])] = &[
+        let layouts: &[Layout] = &[
             ("us", &[(KeyP, "p", "p"), (Digit6, "6", "6"), (Minus, "-", "--")]),
             ("dvorak", &[(KeyR, "p", "p"), (Quote, "-", "-'"), (KeyQ, "'", "'"), (KeyW, ",", ",")]),
             ("dvorak", &[(KeyE, ".", "."), (KeyZ, ";", ";"), (Minus, "[", "[-")]),
@@ -189,7 +194,7 @@ mod tests {
 
     #[test]
     fn shift_makes_capital_letters_and_signs_and_what_alt_gr_gives_is_taken_as_it_is() {
-        let layouts: &[(&str, bool, &[(KeyCode, &str, &str, &str)])] = &[
+        let layouts: &[ShiftedLayout] = &[
             ("us", true, &[(KeyD, "D", "d", "D"), (Slash, "?", "/", "??"), (Digit1, "!", "1", "!!")]),
             ("dvorak", true, &[(KeyH, "D", "d", "D")]),
             ("ru", true, &[(KeyD, "В", "в", "DВ"), (KeyL, "Д", "д", "LД"), (Digit7, "?", "7", "?&")]),
@@ -218,7 +223,7 @@ mod tests {
 
     #[test]
     fn caps_lock_changes_nothing() {
-        let layouts: &[(&str, &[(KeyCode, &str, &str)])] = &[
+        let layouts: &[Layout] = &[
             ("us", &[(KeyP, "P", "p"), (KeyS, "S", "s")]),
             ("ru", &[(KeyY, "Н", "н")]),
             ("gr", &[(KeyP, "Π", "π")]),

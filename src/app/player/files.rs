@@ -221,7 +221,8 @@ impl Player<'_> {
                 let _ = trial.wait(Duration::MAX);
             }
             // The first error is returned; all files are written.
-            files.into_iter().fold(Ok(()), |written, file| written.and(file()))
+            let results: Vec<Result<()>> = files.into_iter().map(|file| file()).collect();
+            results.into_iter().collect()
         };
         match Job::spawn("end", "The files of the end could not be written.", &self.cx.waker, write) {
             Ok(job) => self.saves.last = Some(job),

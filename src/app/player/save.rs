@@ -249,7 +249,7 @@ mod tests {
         // If writing fails, no file is left.
         let fail = |_: &[PathBuf]| Err(Error::new("No.", "", ""));
         assert!(save_in(&folders, "stats", at(0), &endings, fail).is_err());
-        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 3);
+        assert_eq!(std::fs::read_dir(folder).unwrap().count(), 3);
     }
 
     #[test]

@@ -93,7 +93,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<u8> {
             device.as_ref().map(|device| watch::on_device(&device.info.name, "the variants are checked"));
         let mut client = Client::new(&mut original, size);
         let ladder = BoxFilter::on_movie(&clip.frames, size, &mut client);
-        session.time(&ladder, (index, device.as_ref()), (&variants, &cases));
+        session.time(&ladder, (index, device.as_ref()), &variants, &cases);
         let live = &session.live;
         if let (true, Some(device)) = (args.why, device) {
             live.set_message("running modified kernels under Oclgrind");

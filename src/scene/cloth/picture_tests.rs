@@ -125,7 +125,8 @@ fn the_picture_is_the_stored_one_and_faults_are_seen() {
     };
     // The second character's shirt is where the first one's is.
     let shift = |numbers: &mut [f32]| numbers.copy_within(..shirt, shirt);
-    let faults: [(&str, usize, &dyn Fn(&mut [f32])); 3] = [
+    type Change<'a> = &'a dyn Fn(&mut [f32]);
+    let faults: [(&str, usize, Change); 3] = [
         ("normals that are flipped", 1, &flip),
         ("a picture that is upside down", 1, &turn),
         ("a character at another one's place", 4, &shift),

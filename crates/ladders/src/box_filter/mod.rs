@@ -86,6 +86,11 @@ const PLANE_RADII: [u32; 13] = [0, 1, 2, 3, 8, 31, 40, 41, 64, 80, 81, MAX_RADIU
 /// The key of a check picture: its pattern, its size, and the radius of the filter.
 type PictureKey = (Pattern, (u32, u32), u32);
 
+/// A picture of a check, and the expected output for it.
+type CheckPicture = (Vec<u8>, Vec<u8>);
+/// The index of a frame and a radius, and the expected output for them.
+type ExpectedFrame = ((usize, u32), Vec<u8>);
+
 /// The box filter as a ladder for the benchmark, on pictures of one size.
 pub struct BoxFilter<'a> {
     /// RGBA frames; each round uses the next one. Empty while tuning, which uses noise.
@@ -97,10 +102,10 @@ pub struct BoxFilter<'a> {
     /// textures.
     pub into_images: bool,
     /// Check pictures with their expected output, shared by all variants and parameters.
-    pictures: RefCell<HashMap<PictureKey, Rc<(Vec<u8>, Vec<u8>)>>>,
+    pictures: RefCell<HashMap<PictureKey, Rc<CheckPicture>>>,
     /// The expected output for the last frame that was compared, shared by all kinds of memory: the index of the frame and the
     /// radius, and the output.
-    expected_frame: RefCell<Option<((usize, u32), Vec<u8>)>>,
+    expected_frame: RefCell<Option<ExpectedFrame>>,
 }
 
 /// A variant that runs without OpenCL.
