@@ -1,5 +1,5 @@
 //! The trial of a [`Ladder`]'s edited kernels: they run in a child process (the sandbox), so that a crash or a hang ends the
-//! child and not clreel. The parent sends a [`Request`] with the kernels and the case at which they are to be timed. The child
+//! child and not clreel. The parent sends a [`compute::trial::Request`] with the kernels and the case at which they are to be timed. The child
 //! compares their output with the reference and runs them once.
 
 use serde::{Deserialize, Serialize};
