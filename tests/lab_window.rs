@@ -74,7 +74,7 @@ fn the_lab_reports_each_faulty_kernel_and_measures_the_rest() {
     ] {
         session.wait_for_text(said);
     }
-    session.wait_for_text("Done.");
+    session.wait_for_result("Done.");
     assert!(session.shows("differ by up to"), "{:?}", session.texts());
     for (variant, word) in
         [("row-linear", "mismatch"), ("column-linear", "failed"), ("group-linear", "failed")]
@@ -87,7 +87,7 @@ fn the_lab_reports_each_faulty_kernel_and_measures_the_rest() {
     play_and_pause(&mut session);
     session.click_until("vector add", "65,536");
     session.click_until("Measure", "Stop");
-    session.wait_for_text("Done.");
+    session.wait_for_result("Done.");
     assert_ne!(row(&session, "scalar")[0], UNKNOWN);
     session.quit();
 }
@@ -99,7 +99,7 @@ fn the_lab_benchmarks_the_frame_on_the_screen_and_the_panel_of_stages_says_why()
     let mut command = clreel(Some(&display));
     let mut session = lab(&display, &folder, command.current_dir(&here), "box filter", "r = 1 to 31");
     session.click_until("Measure", "Stop");
-    session.wait_for_text("Done.");
+    session.wait_for_result("Done.");
     assert!(session.shows("small.mkv at ") && session.shows("64 \u{d7} 48"), "{:?}", session.texts());
     let naive = row(&session, "naive");
     assert!(naive.len() >= 2 && naive[0] != UNKNOWN, "{naive:?}");
@@ -157,7 +157,7 @@ fn the_lab_reports_a_hanging_device_and_can_measure_another() {
     session.display.key("ctrl+d");
     session.wait("the other device", |session| row(session, &second).contains(&"in use".to_owned()));
     session.click_until("Measure", &format!("vector add, 65,536, on {}", names[1]));
-    session.wait_for_text("Done.");
+    session.wait_for_result("Done.");
     assert_ne!(row(&session, "scalar")[0], UNKNOWN);
     session.quit();
 }

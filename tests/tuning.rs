@@ -54,7 +54,7 @@ fn tuning_in_a_pause_is_suspended_by_playback_and_its_result_used() {
     session.wait_for_text("waiting: the movie needs the CPU. Pause to continue (Space).");
     assert!(!cache_path(&folder).exists(), "nothing is kept before its end");
     session.press_until_title("space", "paused");
-    session.wait_for_text("Done: ");
+    session.wait_for_result("Done: ");
     // The result is stored, and `auto` is built again with it.
     assert_eq!(tuned_variants(&cache_path(&folder)), ["flat"]);
     wait_for_auto(&mut session, "flat", 7);
@@ -78,7 +78,7 @@ fn tuning_in_a_pause_is_suspended_by_playback_and_its_result_used() {
     session.display.key("t");
     session.wait_for_text("Tune now");
     session.click("Tune now");
-    session.wait_for_text("Done: ");
+    session.wait_for_result("Done: ");
     session.quit();
     assert_eq!(tuned_variants(&cache_path(&folder)), ["flat"], "the new search takes the old one's place");
 }
@@ -151,7 +151,7 @@ fn a_device_failure_stops_tuning_only() {
     session.press_until_title("space", "paused");
     assert!(session.shows("Tune now"), "the failed search was not begun again");
     session.click("Tune now");
-    session.wait_for_text("Done: ");
+    session.wait_for_result("Done: ");
     wait_for_auto(&mut session, "flat", 7);
     let stderr = session.quit();
     assert!(stderr.contains("clreel: "), "the sentence: {stderr}");
@@ -167,7 +167,7 @@ fn on_a_gpu_tuning_runs_while_the_movie_plays() {
     let stamps_ms = (0..4).map(|i| i * 2000).collect();
     folder.movie("m.mkv", &Movie { stamps_ms, ..Movie::default() });
     let mut session = start(&display, &mut command);
-    session.wait_for_text("Done: ");
+    session.wait_for_result("Done: ");
     wait_for_auto(&mut session, "flat", 7);
     assert!(!session.title().contains("paused"), "{}", session.title());
     session.quit();

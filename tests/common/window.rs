@@ -14,12 +14,16 @@ use testkit::sway::Sway;
 
 /// The timeout of a wait for a state of the window. The state must be one that stays: a text that vanishes may come and go
 /// while a busy machine does not run the test.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(match option_env!("CI") {
+    // Its machines are shared.
+    Some(_) => 120,
+    None => 60,
+});
 
 /// The title of the input field for a path.
 pub const PATH_FIELD: &str = "Open a movie";
 
-/// The timeout of a process that works until it ends.
+/// The timeout of a process or a measurement that works until it ends.
 const RUN_LIMIT: Duration = Duration::from_secs(300);
 
 pub fn clip() -> PathBuf {
@@ -207,7 +211,16 @@ impl<'a, S: WindowSystem> Session<'a, S> {
         send_signal(self.child.as_ref().unwrap(), signal);
     }
 
-    pub fn wait(&mut self, what: &str, mut is_done: impl FnMut(&mut Self) -> bool) {
+    pub fn wait(&mut self, what: &str, is_done: impl FnMut(&mut Self) -> bool) {
+        self.wait_within(PATIENCE, what, is_done);
+    }
+
+    /// Waits for a text that a measurement shows when it has ended.
+    pub fn wait_for_result(&mut self, part: &str) {
+        self.wait_within(RUN_LIMIT, part, |s| s.shows(part));
+    }
+
+    fn wait_within(&mut self, limit: Duration, what: &str, mut is_done: impl FnMut(&mut Self) -> bool) {
         let began = Instant::now();
         while !is_done(self) {
             let ended = self.child.as_mut().and_then(|c| c.try_wait().unwrap());
@@ -216,7 +229,7 @@ impl<'a, S: WindowSystem> Session<'a, S> {
                 panic!("clreel ended ({status}) before {what}: {stderr}");
             }
             assert!(
-                began.elapsed() < PATIENCE,
+                began.elapsed() < limit,
                 "no sign of {what}; the title is '{}', the texts are {:?}",
                 self.title(),
                 self.texts().iter().map(|t| &t.text).collect::<Vec<_>>()
