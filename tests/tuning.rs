@@ -69,7 +69,8 @@ fn tuning_in_a_pause_is_suspended_by_playback_and_its_result_used() {
     session.quit();
 
     // The next start uses the result from the first frame on, and does not tune.
-    let mut session = start(&display, &mut untuned_window(&display, &folder, "flat"));
+    let mut session = Session::start(&display, &mut untuned_window(&display, &folder, "flat"));
+    session.resize(1280, 720);
     wait_for_auto(&mut session, "flat", 7);
     session.press_until_title("space", "paused");
     std::thread::sleep(std::time::Duration::from_secs(2));
