@@ -45,9 +45,7 @@ impl User<'_> {
         let session = &mut self.session;
         for seen in sees {
             match seen {
-                Text(any) => {
-                    session.wait(&format!("{any}: {name}"), |s| any.split('|').any(|text| s.shows(text)));
-                }
+                Text(any) => session.wait_for_result(any),
                 Title(part) => session.wait_for_title(part),
                 File(begin, end) => drop(session.wait_for_files(&self.here, begin, end, 1)),
             }

@@ -215,9 +215,9 @@ impl<'a, S: WindowSystem> Session<'a, S> {
         self.wait_within(PATIENCE, what, is_done);
     }
 
-    /// Waits for a text that a measurement shows when it has ended.
+    /// Waits for a text that a measurement shows when it has ended: one of those between `|`.
     pub fn wait_for_result(&mut self, part: &str) {
-        self.wait_within(RUN_LIMIT, part, |s| s.shows(part));
+        self.wait_within(RUN_LIMIT, part, |s| part.split('|').any(|text| s.shows(text)));
     }
 
     fn wait_within(&mut self, limit: Duration, what: &str, mut is_done: impl FnMut(&mut Self) -> bool) {
