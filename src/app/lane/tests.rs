@@ -193,6 +193,8 @@ fn another_device_cancels_tasks_that_use_the_one_before_in_this_process() {
     lab.wait_for_begin(&mut lane, &still());
     let mut tuning = Pieces::start(&mut lane, TUNING);
     let playing = &Moment { has_time: true, ..Moment::default() };
+    // Closes the gate before the task reaches it.
+    lab.wait_for(&mut lane, playing, &JobState::Ending(Wait::Plays));
     lab.ends.send(true).unwrap();
     // The task hangs in a call.
     tuning.wait_for_begin(&mut lane, playing);
