@@ -30,7 +30,7 @@ use base::verify::Checked;
 use base::{load, save};
 use compute::KernelFile;
 use compute::sample::Sample;
-use compute::work::LaunchWork;
+use compute::work::Transfer;
 
 /// The version of the file format.
 const SCHEMA: u32 = 2;
@@ -212,8 +212,8 @@ pub struct RowReport {
     /// The throughput in billions of operations per second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gflop_s: Option<f64>,
-    /// The reads, writes and operations of the kernels in a run; not read from files.
-    #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
+    /// The reads, writes and operations of the kernels in a run.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub work: Option<WorkReport>,
     /// Sentences that explain the time, if `--why` requested them.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -261,10 +261,10 @@ pub struct RatioReport {
 }
 
 /// The reads, writes and operations of a variant's kernels in one run.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WorkReport {
     /// The word for an element of the input.
-    unit: &'static str,
+    unit: String,
     reads_per_unit: f64,
     writes_per_unit: f64,
     /// The number of bytes that any implementation must move in a run.
@@ -283,10 +283,15 @@ pub struct WorkReport {
 }
 
 /// The reads, writes and operations of one launch of a kernel, its time and its registers.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct LaunchReport {
-    #[serde(flatten)]
-    work: LaunchWork,
+    kernel: String,
+    reads: Transfer,
+    writes: Transfer,
+    operations: u64,
+    barriers: Option<u64>,
+    work_items: u64,
+    group_size: u64,
     ms: Option<f64>,
     registers: Option<u64>,
     spilled_bytes: Option<u64>,

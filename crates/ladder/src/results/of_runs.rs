@@ -118,14 +118,20 @@ impl WorkReport {
         let kernels = work.launches.iter().enumerate().map(|(index, launch)| {
             let registers = row.registers.iter().find(|kernel| kernel.kernel == launch.kernel);
             LaunchReport {
-                work: *launch,
+                kernel: launch.kernel.to_owned(),
+                reads: launch.reads,
+                writes: launch.writes,
+                operations: launch.operations,
+                barriers: launch.barriers,
+                work_items: launch.work_items,
+                group_size: launch.group_size,
                 ms: row.launch_ms.get(index).copied(),
                 registers: registers.map(|kernel| kernel.registers),
                 spilled_bytes: registers.map(|kernel| kernel.spilled_bytes),
             }
         });
         Some(Self {
-            unit: work.unit,
+            unit: work.unit.to_owned(),
             reads_per_unit: work.reads_per_unit(),
             writes_per_unit: work.writes_per_unit(),
             bytes: work.least_bytes,
