@@ -116,7 +116,9 @@ impl Pipeline {
             return slot.fill(&self.cl, &frame.picture, layout).map(|()| None);
         };
         let is_usable = |packed: &Arc<PackedPicture>| packed.belongs_to(staging) && packed.layout() == layout;
-        if let Some(packed) = frame.packed.lock().clone().filter(is_usable) {
+        // The lock is released before the load, which may call the driver.
+        let packed = frame.packed.lock().clone();
+        if let Some(packed) = packed.filter(is_usable) {
             let took_ms = packed.packing_ms;
             return slot.load_packed(packed).map(|()| Some(took_ms));
         }

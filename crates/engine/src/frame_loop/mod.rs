@@ -5,7 +5,7 @@
 //! intake          filter queue: workers, flights    presenter
 //! ```
 //!
-//! [`FrameLoop`] coordinates its parts, which keep their fields private: [`intake`] has the decoder and the frames to be filtered again,
+//! [`FrameLoop`] coordinates its parts: [`intake`] has the decoder and the frames to be filtered again,
 //! [`schedule`] the movie's clock, [`choice`] and [`wipe`] the filters of both sides, [`filter_queue`] the frames that are being filtered,
 //! with the memory of pictures and the [`workers`] that filter them ([`worker`]),
 //! [`presenter`] the filtered frames, and [`stops`] the times in which the process was stopped.

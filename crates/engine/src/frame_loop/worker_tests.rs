@@ -2,6 +2,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
 use crate::Outcome;
+use crate::frame_loop::flights::Origin;
 use box_filter::pictures::noise;
 use box_filter::reference::reference;
 use box_filter::{VariantId, named};
@@ -132,6 +133,28 @@ fn what_needs_a_device_is_refused_and_what_is_installed_is_reported() {
             _ => None,
         });
         assert!(ticket == Ticket(3) && matches!(refusal, Refusal::Unsupported(_)));
+        let origin = Origin {
+            frame: frame(),
+            dropped_before: 0,
+            generation: 0,
+            device: 0,
+            replaces_shown: false,
+            is_outdated: false,
+        };
+        let picture = || Picture {
+            request: Request::new(VariantId::OFF, 0),
+            version: 1,
+            stages: Stages::default(),
+            slot: Slot::in_memory(33, 9),
+            readings: None,
+        };
+        let pair = Box::new(Pair { origin, sides: [picture(), picture()] });
+        worker.send("", Box::new(|core| core.compare(pair, Slot::in_memory(33, 9))));
+        let is_error = expect(&mut worker, |event| match event {
+            Event::Compared(.., compared) => Some(compared.is_err()),
+            _ => None,
+        });
+        assert!(is_error);
     });
     with_both_hosts(|mut worker| {
         for count in 1..3 {

@@ -98,6 +98,7 @@ impl Recorder {
     pub(crate) fn push_refiltered(&mut self, mut sample: FrameSample) {
         self.shown.remove_excluded(&mut sample);
         (sample.interval_ms, sample.others) = (None, self.others);
+        sample.stages.spans = Vec::new();
         self.shown.push(None, sample);
     }
 

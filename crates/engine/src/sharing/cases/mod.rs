@@ -85,7 +85,8 @@ pub struct Case {
 
 impl Case {
     /// The first of [`Case::all`]. A driver that does not support this case shares nothing.
-    pub const BASIC: Self = Self { format: Format::Rgba8, direction: Direction::ToCl, order: Order::Finish };
+    pub const BASIC: Self =
+        Self { format: Format::ALL[0], direction: Direction::ALL[0], order: Order::ALL[0] };
 
     /// Returns all cases: for each format both directions, each with every order.
     pub fn all() -> Vec<Self> {
