@@ -174,10 +174,11 @@ fn iso_media_end(file: &File) -> Option<u64> {
 /// impossible.
 fn iso_box_size(head: &FileBytes) -> Option<u64> {
     let size = match head.big_endian(0, 4)? {
+        0 => return Some(0),
         1 => head.big_endian(8, 8)?,
         size => size,
     };
-    (size == 0 || size >= 8).then_some(size)
+    (size >= 8).then_some(size)
 }
 
 /// Returns the duration in nanoseconds that the movie header of an ISO media file states; `None` if it states none.

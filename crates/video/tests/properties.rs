@@ -141,6 +141,10 @@ fn one_picture_and_a_song_lack_nothing() {
         ("song.avi", Id::MJPEG, Pixel::YUVJ420P, 0),
         ("song.mov", Id::MPEG4, Pixel::YUV420P, 2),
         ("song.nut", Id::MPEG4, Pixel::YUV420P, 2),
+        ("song.flv", Id::FLV1, Pixel::YUV420P, 0),
+        ("plain.mkv", Id::MPEG4, Pixel::YUV420P, 0),
+        ("plain.mov", Id::MPEG4, Pixel::YUV420P, 0),
+        ("plain.nut", Id::MPEG4, Pixel::YUV420P, 0),
     ] {
         let (stamps_ms, sound_ms) = (vec![0], Some(6000));
         let movie = Movie { codec, format, b_frames, stamps_ms, sound_ms, ..Movie::default() };

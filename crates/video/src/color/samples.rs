@@ -245,15 +245,25 @@ impl<'a> Samples<'a> {
         let strip_rows = (rows.len() / stride).div_ceil(threads);
         share(rows.chunks_mut(strip_rows * stride).enumerate(), threads, |(strip, rows)| {
             let mut line = vec![0; columns];
+            let mut memory = (Vec::new(), Vec::new());
             for (y, row) in (strip * strip_rows..).zip(rows.chunks_mut(stride)) {
-                self.read_plane_row(layout, component, &levels, y as u32, &mut line);
+                self.read_plane_row(layout, component, &levels, y as u32, &mut line, &mut memory);
                 layout.write_row(&line, row);
             }
         });
     }
 
     /// Reads row `y` of a component as it is in the planes of `layout`, interpolated if one sample belongs to four columns or rows.
-    fn read_plane_row(&self, layout: &Layout, component: usize, levels: &Levels, y: u32, line: &mut [u16]) {
+    /// `memory` is used again for each row.
+    fn read_plane_row(
+        &self,
+        layout: &Layout,
+        component: usize,
+        levels: &Levels,
+        y: u32,
+        line: &mut [u16],
+        (row, interpolated): &mut (Vec<u16>, Vec<u32>),
+    ) {
         let (across, down) = self.subsampling(component);
         let (is_wide, is_tall) = (across == u32::from(QUARTER), down == u32::from(QUARTER));
         if !is_wide && !is_tall {
@@ -262,14 +272,15 @@ impl<'a> Samples<'a> {
             return;
         }
         let (columns, rows) = self.size_of(component);
-        let mut row = vec![0; columns as usize];
+        row.resize(columns as usize, 0);
         // The samples after vertical interpolation; the first and the last one are repeated at the edges.
-        let mut interpolated = vec![0; row.len() + 2];
+        interpolated.clear();
+        interpolated.resize(row.len() + 2, 0);
         let (above, part) = if is_tall { eighths(y.into(), layout.siting.1) } else { (y.into(), 0) };
         for (at, weight) in [(above, 8 - part), (above + 1, part)] {
             if weight > 0 {
-                self.read_row(component, at.clamp(0, i64::from(rows) - 1) as u32, levels, &mut row);
-                let sums = interpolated[1..].iter_mut().zip(&row);
+                self.read_row(component, at.clamp(0, i64::from(rows) - 1) as u32, levels, row);
+                let sums = interpolated[1..].iter_mut().zip(&*row);
                 sums.for_each(|(to, sample)| *to += weight * u32::from(*sample));
             }
         }

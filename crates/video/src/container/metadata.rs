@@ -76,7 +76,9 @@ impl Container {
         let file_ns = to_nanoseconds(start.saturating_add(duration), unit);
         // A fragmented MP4 states the sum of its fragments. FFmpeg 9 does not report the movie header of an MP4, but the duration
         // of the longest track, which may end before its last picture is shown.
-        let stated = [played_ns, self.access.movie_header_ns()].into_iter().flatten().filter(|_| states_end);
+        let is_mov = self.input.format().name().split(',').any(|name| name == "mov");
+        let header_ns = is_mov.then(|| self.access.movie_header_ns()).flatten();
+        let stated = [played_ns, header_ns].into_iter().flatten().filter(|_| states_end);
         let file_ns = stated.fold(file_ns, i64::max);
         let is_of_others = others_ns.is_some_and(|end_ns| end_ns.saturating_add(SECOND_NS / 10) >= file_ns);
         Some(played_ns.filter(|_| is_of_others && self.stream_duration_s().is_some()).unwrap_or(file_ns))
