@@ -47,15 +47,15 @@ impl WindowSystem {
     pub(crate) fn preferred(option: Option<Self>) -> Option<Self> {
         let vendor = base::environment::text("__GLX_VENDOR_LIBRARY_NAME").filter(|vendor| !vendor.is_empty());
         let is_nvidia = vendor.map_or_else(cards::only_nvidia, |vendor| vendor == "nvidia");
-        let has_both = Self::ALL.into_iter().all(|system| system.display().is_some());
-        choose(option.or_else(|| from_environment(VARIABLE)), has_both, is_nvidia)
+        let has = Self::ALL.map(|system| system.display().is_some());
+        choose(option.or_else(|| from_environment(VARIABLE)), has, is_nvidia)
     }
 }
 
-/// Returns the window system to use: `requested`, or else the one that suits the desktop. `has_both` is true if the desktop has
-/// both, `is_nvidia` if OpenGL uses NVIDIA's own driver. `None` leaves the choice to winit, which prefers Wayland.
-fn choose(requested: Option<WindowSystem>, has_both: bool, is_nvidia: bool) -> Option<WindowSystem> {
-    requested.or((has_both && is_nvidia).then_some(WindowSystem::X11))
+/// Returns the window system to use: `requested`, or else the one that suits the desktop. `has` tells which of all window
+/// systems the desktop has, `is_nvidia` if OpenGL uses NVIDIA's own driver. `None` leaves the choice to winit, which prefers Wayland.
+fn choose(requested: Option<WindowSystem>, has: [bool; 2], is_nvidia: bool) -> Option<WindowSystem> {
+    requested.or((has == [true; 2] && is_nvidia).then_some(WindowSystem::X11))
 }
 
 /// Creates the event loop of this window system; `None` leaves the choice to winit. A process can do this once.
@@ -101,13 +101,17 @@ mod tests {
 
     #[test]
     fn nvidia_gets_x11_where_a_wayland_desktop_has_it() {
-        for (has_both, is_nvidia, chosen) in
-            [(true, true, Some(X11)), (true, false, None), (false, true, None), (false, false, None)]
-        {
-            assert_eq!(choose(None, has_both, is_nvidia), chosen, "{has_both} {is_nvidia}");
+        for (has, is_nvidia, chosen) in [
+            ([true, true], true, Some(X11)),
+            ([true, true], false, None),
+            ([true, false], true, None),
+            ([false, true], true, None),
+            ([false, false], false, None),
+        ] {
+            assert_eq!(choose(None, has, is_nvidia), chosen, "{has:?} {is_nvidia}");
             // A request is followed on any desktop.
             for system in WindowSystem::ALL {
-                assert_eq!(choose(Some(system), has_both, is_nvidia), Some(system));
+                assert_eq!(choose(Some(system), has, is_nvidia), Some(system));
             }
         }
     }

@@ -63,6 +63,10 @@ mod tests {
             keys.sort_unstable();
             assert!(keys.windows(2).all(|two| two[0] != two[1]), "{keys:?}");
         }
+        let digits: String =
+            box_filter::VariantId::all().map(|id| id.key).filter(char::is_ascii_digit).collect();
+        assert!(digits.starts_with("012345"), "{digits}");
+        assert_eq!(overlay::action_of("Q", false), None);
     }
 
     /// Creates a pressed key. `plain` is the key's character without modifiers.

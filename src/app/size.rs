@@ -43,9 +43,12 @@ impl WindowSize {
     /// manager has resized it.
     pub(super) fn with_frame(&mut self, window: &Window) -> Option<PhysicalSize<u32>> {
         let has = window.inner_size();
+        if has != self.given {
+            return None;
+        }
         let fits: PhysicalSize<u32> = fit_to_screen(self.shown, self.screen, frame_size(window)).into();
         let is_smaller = fits.width < has.width || fits.height < has.height;
-        (has == self.given && is_smaller).then(|| {
+        is_smaller.then(|| {
             self.given = fits;
             fits
         })

@@ -286,6 +286,8 @@ pub(crate) fn usage(subcommand: &str, why: &str) -> ! {
     let mut command = Cli::command();
     command.build();
     let mut command = command.find_subcommand(subcommand).cloned().unwrap_or(command);
+    // Otherwise the handler of exits would take this one for a driver's.
+    base::exit::report(Ok(exit::USAGE));
     command.error(ErrorKind::ValueValidation, why).exit()
 }
 

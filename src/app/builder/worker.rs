@@ -335,7 +335,9 @@ impl<'a> Worker<'a> {
                 if let (true, News::Validated(Validated { validation: Validation::Refused(error), .. })) =
                     (waits, &part.news)
                 {
-                    let failed = News::Variant(variant, Err(error.clone()));
+                    // It concerns these kernels, whatever the driver says: the device has not failed.
+                    let error = Error { kind: base::error::ErrorKind::Other, ..error.clone() };
+                    let failed = News::Variant(variant, Err(error));
                     self.send_part(context.number, Part::from(failed))?;
                 }
             }

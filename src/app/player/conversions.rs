@@ -60,6 +60,9 @@ impl ConversionCheck {
                 Progress::Case(case, state) => _ = self.shown.cases.insert(case, state),
             }
         }
+        if !news.is_new && matches!(self.task.state, JobState::Running(_)) {
+            return false;
+        }
         self.shown.state = match (&self.task.state, self.began) {
             (JobState::Running(_), Some(began)) => {
                 JobState::Running(self.shown.time_left(began.elapsed().as_secs_f64()))

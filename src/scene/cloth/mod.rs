@@ -102,7 +102,7 @@ pub(super) struct Cloth {
 impl Cloth {
     /// Creates the scene; nothing is simulated yet.
     pub(super) fn new() -> Self {
-        Self { camera: Camera::new(ARMIES[0]), ..Self::default() }
+        Self { camera: Camera::new(ARMIES[0]), wide: 1.0, ..Self::default() }
     }
 
     /// Requests the context of the frame loop's device, if the device has changed.

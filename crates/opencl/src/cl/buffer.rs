@@ -147,6 +147,9 @@ impl Buffer {
     /// # Errors
     /// Returns an error if there are more bytes than the buffer has, or the driver reports an error.
     pub fn write(&self, queue: &Queue, bytes: &[u8]) -> Answer<()> {
+        if bytes.len() > self.len {
+            return Err(Status(CL_INVALID_VALUE));
+        }
         // SAFETY: the call waits.
         unsafe { self.enqueue_write(queue, bytes, true) }.map(drop)
     }
@@ -156,6 +159,9 @@ impl Buffer {
     /// # Errors
     /// Returns an error if there are more bytes than the buffer has, or the driver reports an error.
     pub fn read(&self, queue: &Queue, bytes: &mut [u8]) -> Answer<()> {
+        if bytes.len() > self.len {
+            return Err(Status(CL_INVALID_VALUE));
+        }
         // SAFETY: the call waits.
         unsafe { self.enqueue_read(queue, bytes, true) }.map(drop)
     }

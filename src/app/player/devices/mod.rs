@@ -170,8 +170,9 @@ impl Devices {
     /// it makes no driver calls any more.
     #[must_use]
     pub(crate) fn shut_down(&mut self) -> bool {
+        let has_ended = self.builds.builder.shut_down();
         self.candidate = Candidate::None;
-        self.builds.builder.shut_down()
+        has_ended
     }
 
     /// Processes a message of the builder.

@@ -45,7 +45,7 @@ impl SpeedComparison {
         }
     }
 
-    /// Stores the result of a comparison. Drops results that can no longer be shown, those of another device.
+    /// Stores the result of a comparison. Drops those of another device.
     pub(super) fn store(&mut self, of: Pair, result: SpeedState) {
         self.results.retain(|(known, _)| *known != of && known.device == of.device);
         self.results.push((of, result));
@@ -104,6 +104,8 @@ impl LiveKernels {
                 let [before, now] = pair.versions;
                 cx.overlay.show_message(format!("{} {now} against {before}: {verdict}", pair.of.variant));
             }
+            let kept: Vec<u64> = versions.kept.iter().map(|kept| kept.row.number).collect();
+            versions.comparison.results.retain(|(of, _)| of.versions.iter().all(|of| kept.contains(of)));
             versions.comparison.store(pair, result);
             self.refresh(cx);
             cx.repaints.redraw_soon();
