@@ -55,9 +55,9 @@ fn keys_change_variant_radius_pause_and_overlay() {
         ("2", "separable, r=7"),
         ("1", "naive, r=7"),
         ("0", "- off"),
-        ("space", "paused"),
+        ("5", "running-sum, r=7"),
+        ("space", "running-sum, r=7, paused"),
         // The picture on the screen is filtered again during a pause.
-        ("5", "running-sum, r=7, paused"),
         ("minus", "running-sum, r=6, paused"),
         // A filter that was selected in a pause stays selected.
         ("0", "- off, paused"),

@@ -199,11 +199,11 @@ fn show_matrix(ui: &mut Ui, check: &Conversions) {
         Some(Rect::from_min_size(corner, size))
     };
     let response = response.named(Role::Image, "Conversions").valued(|| state_text(check).1);
-    let mut pointed = None;
+    let (pointer, mut pointed) = (response.hover_pos(), None);
     for (case, state) in &check.cases {
         let Some(square) = square(case) else { continue };
         show_square(ui, square, state);
-        if response.hover_pos().is_some_and(|at| square.contains(at)) {
+        if pointer.is_some_and(|at| square.contains(at)) {
             pointed = Some(*case);
         }
     }

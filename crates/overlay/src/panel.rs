@@ -1,4 +1,5 @@
-//! The parts that all panels share: the trait of the panels in the column, and the frame with its title bar and closing button.
+//! The parts that all panels share: the declaration of a panel in the column, the user's switches and selections, and the frame
+//! with its title bar and closing button.
 
 use ladders::LadderSummary;
 

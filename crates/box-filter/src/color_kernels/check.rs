@@ -68,7 +68,10 @@ impl Converter {
         })?;
         let mut after = zeroed(block.len())?;
         planes.read(queue, &mut after)?;
-        Ok(report.or_else(|| verify::with_source_changes(None, verify::count_changed(block, &after))))
+        Ok(report.or_else(|| {
+            let equal = MismatchReport { total: want.len(), ..MismatchReport::default() };
+            verify::with_source_changes(Some(equal), verify::count_changed(block, &after))
+        }))
     }
 
     /// Verifies the conversion, before its program is used, with a picture of a few rows of the layout's width, with and
@@ -227,6 +230,7 @@ impl Corrector {
     ) -> Result<Option<MismatchReport>> {
         let (cl, queue) = (self.cl.clone(), self.cl.extra_queue()?);
         let source = Picture::alloc(&cl, from, size.0, size.1)?;
+        require(3 * rgba_bytes(size))?;
         let mut src = noise(rgba_bytes(size));
         for has_alpha in [true, false] {
             if !has_alpha {

@@ -64,6 +64,8 @@ pub struct Chain {
     points: Vec<BodyVertex>,
     /// The arrays, in the order of the indices from [`POSE`] to [`VERTICES`].
     arrays: [Array; 5],
+    /// Memory for positions that the next step on the host computes.
+    spare: Vec<f32>,
     device: Option<ArmyDevice>,
     /// True for each step that runs on the host. Without a device all steps do.
     on_host: [bool; 5],
@@ -147,7 +149,8 @@ impl Chain {
         };
         let device = cl.zip(program).map(on_device).transpose()?;
         let on_host = [device.is_none(); 5];
-        Ok(Self { figure, walks, points, arrays, device, on_host, seconds: 0.0, dt: 1.0 / 60.0 })
+        let spare = Vec::new();
+        Ok(Self { figure, walks, points, arrays, spare, device, on_host, seconds: 0.0, dt: 1.0 / 60.0 })
     }
 
     /// Returns true if a step runs on the host.
@@ -263,7 +266,11 @@ impl Chain {
         };
         // New positions are computed from the old ones; other outputs are no inputs of their step.
         let mut output = match to {
-            POSITIONS => vec![0.0; self.arrays[POSITIONS].host.len()],
+            POSITIONS => {
+                let mut spare = std::mem::take(&mut self.spare);
+                spare.resize(self.arrays[POSITIONS].host.len(), 0.0);
+                spare
+            }
             _ => std::mem::take(&mut self.arrays[to].host),
         };
         let [pose, positions, previous, skinned, _] = &self.arrays;
@@ -272,7 +279,9 @@ impl Chain {
         characters.run(Some(step), (self.walks.len(), 1), &mut output);
         let before = std::mem::replace(&mut self.arrays[to].host, output);
         if step == StepId::Integrate {
-            self.arrays[PREVIOUS].host = before;
+            self.spare = std::mem::replace(&mut self.arrays[PREVIOUS].host, before);
+        } else if to == POSITIONS {
+            self.spare = before;
         }
         for &at in writes(step) {
             self.arrays[at].location = Location::Host;

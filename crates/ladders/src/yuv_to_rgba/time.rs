@@ -38,6 +38,7 @@ pub(super) fn time(
     if rows.iter().any(|(_, _, to, _)| *to == Storage::Image) {
         pictures.push((picture(Storage::Image)?, picture(Storage::Image)?));
     }
+    base::memory::require(rgba_bytes(size))?;
     let rgba = noise(rgba_bytes(size));
     pictures.iter().try_for_each(|(from, _)| from.write(&cl.queue, &rgba))?;
     let mut kernels = KernelCache::default();

@@ -153,7 +153,7 @@ mod tests {
     fn bars_and_factors_compare_the_rows() {
         let all = [0.01, 3.0, 700.0];
         let reached: Vec<f32> = all.iter().map(|ms| bar_length(*ms, &all)).collect();
-        assert!(reached[0] > 0.0 && reached.is_sorted() && reached[2] <= 1.0, "{reached:?}");
+        assert!(reached[0] > 0.0 && reached.is_sorted_by(|a, b| a < b) && reached[2] <= 1.0, "{reached:?}");
         assert!((0.0..=1.0).contains(&bar_length(5.0, &[5.0])));
 
         let time = |ms: f64| Series::of(&[ms; 9]);
