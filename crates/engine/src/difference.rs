@@ -12,7 +12,7 @@ use crate::sharing::hand_over_texture;
 use base::error::{Error, Result};
 use base::memory::rgba_bytes;
 use base::numbers::thousands;
-use opencl::cl::{Buffer, ClContext, failed};
+use opencl::cl::{Answer, Buffer, ClContext, OrFail as _};
 use opencl::kernel::{Kernel, NdRange, Value, enqueue, expect_types};
 use opencl::memory::{Picture, Storage, allocation_flags};
 use opencl::sources::Sources;
@@ -139,9 +139,7 @@ impl Comparer {
 
     /// Creates a comparer with the kernels in `source`.
     fn with_source(cl: &ClContext, source: String) -> Result<Self> {
-        let memory = |len| {
-            Buffer::new(&cl.context, allocation_flags(cl), len).map_err(|e| failed(COMPARISON_FAILED, &e))
-        };
+        let memory = |len| Buffer::new(&cl.context, allocation_flags(cl), len).or_fail(COMPARISON_FAILED);
         Ok(Self {
             cl: cl.clone(),
             kernels: HashMap::new(),
@@ -183,7 +181,7 @@ impl Comparer {
         };
         let [parts, whole] = self.kernels.entry(images).or_insert(kernels);
         let queue = &self.cl.queue;
-        let start = || {
+        let start = || -> Answer<_> {
             for (at, memory) in (0..).zip([a.mem(), b.mem(), map.mem(), self.parts.mem()]) {
                 parts.set(at, memory)?;
             }
@@ -201,10 +199,10 @@ impl Comparer {
             }
         };
         let began = Instant::now();
-        let ran = start().map_err(|e| failed(COMPARISON_FAILED, &e));
+        let ran = start().or_fail(COMPARISON_FAILED);
         let mut found = [0; RESULT_BYTES];
         let ran = ran.and_then(|events| {
-            self.out.read(queue, &mut found).map_err(|e| failed(COMPARISON_FAILED, &e))?;
+            self.out.read(queue, &mut found).or_fail(COMPARISON_FAILED)?;
             Ok(events)
         });
         // The kernels must not keep the pictures' memory alive.
@@ -224,7 +222,7 @@ impl Comparer {
         let options = format!("-D GROUP={GROUP} -D A_IMAGE={} -D B_IMAGE={}", u8::from(a), u8::from(b));
         let program = program::build_text(&self.cl, KERNEL_FILE, &self.source, &options)?;
         let kernel = |name, types: &[&[&str]]| {
-            let kernel = Kernel::new(&program, name).map_err(|e| failed(COMPARISON_FAILED, &e))?;
+            let kernel = Kernel::new(&program, name).or_fail(COMPARISON_FAILED)?;
             expect_types(&kernel, KERNEL_FILE, types).map(|()| kernel)
         };
         Ok([kernel("difference_parts", &PARTS_TYPES)?, kernel("difference_whole", &WHOLE_TYPES)?])
@@ -313,7 +311,7 @@ impl Engine {
             Ok((difference, ms))
         });
         lend(false)?;
-        cl.queue.finish().map_err(|e| failed(COMPARISON_FAILED, &e))?;
+        cl.queue.finish().or_fail(COMPARISON_FAILED)?;
         map.note_back_on_host();
         compared
     }

@@ -5,7 +5,7 @@ use super::device_job::DeviceJob;
 use super::scopes::{MeasurementPlan, Readings, Scopes};
 use super::{Comparer, Request};
 use base::error::Result;
-use opencl::cl::{ClContext, failed};
+use opencl::cl::{ClContext, OrFail as _};
 use opencl::memory::Storage;
 
 /// The kernels that measure frames (the scopes) and compare them (the comparer); each is `None` until it is built.
@@ -39,7 +39,7 @@ impl Meters {
     pub(super) fn enqueue(&self, cl: &ClContext, job: &mut DeviceJob) -> Result<()> {
         if let Some((from, to)) = job.unfiltered.take() {
             let copied = from.enqueue_copy(&cl.queue, &to);
-            job.copied.push(copied.map_err(|e| failed("A frame could not be copied on the device.", &e))?);
+            job.copied.push(copied.or_fail("A frame could not be copied on the device.")?);
         }
         if let (Some((wanted, picture, to)), Some(Ok(scopes))) = (job.wanted.take(), &self.scopes) {
             job.measured = Some(scopes.enqueue(cl, wanted, &picture, &to)?);

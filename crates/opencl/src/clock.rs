@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use ocl::ffi;
 
-use crate::cl::{Answer, Buffer, ClContext, Queue, failed};
+use crate::cl::{Answer, Buffer, ClContext, OrFail as _, Queue};
 pub use crate::cl::{Calibration, Clock};
 use crate::kernel::{self, Kernel, NdRange, Value};
 use crate::program;
@@ -70,11 +70,11 @@ fn measure(cl: &ClContext) -> Result<Calibration> {
     let cl = cl.with_sources(Sources::default());
     let queue = cl.extra_queue()?;
     let program = program::build(&cl, KERNEL_FILE, "")?;
-    let kernel = Kernel::new(&program, "steps").map_err(|e| failed(what, &e))?;
-    let out = Buffer::new(&cl.context, ffi::CL_MEM_READ_WRITE, 4).map_err(|e| failed(what, &e))?;
+    let kernel = Kernel::new(&program, "steps").or_fail(what)?;
+    let out = Buffer::new(&cl.context, ffi::CL_MEM_READ_WRITE, 4).or_fail(what)?;
     let resolution_ns =
         cl.device.number::<usize>(ffi::CL_DEVICE_PROFILING_TIMER_RESOLUTION).unwrap_or(0) as u64;
-    assess(resolution_ns, |outer| launch(&queue, &kernel, &out, outer).map_err(|e| failed(what, &e)))
+    assess(resolution_ns, |outer| launch(&queue, &kernel, &out, outer).or_fail(what))
 }
 
 /// Runs the kernel once with `outer` rounds of its outer loop, and returns the times.

@@ -1,6 +1,6 @@
 //! Arrays of floats in a device's memory, each between two guards, so that checks find writes outside the array.
 
-use super::cl::{Buffer, ClContext, Mem, Queue, failed};
+use super::cl::{Buffer, ClContext, Mem, OrFail as _, Queue};
 use super::host_block::HostBlock;
 use super::memory::allocation_flags;
 use base::error::Result;
@@ -49,10 +49,10 @@ impl GuardedArray {
             // a queue waits for them before this goes.
             Some(block) => unsafe { Buffer::in_place(&cl.context, block.start().as_ptr(), bytes) },
         };
-        let whole = whole.map_err(|e| failed(NO_ROOM, &e))?;
+        let whole = whole.or_fail(NO_ROOM)?;
         let part = match guard.min(count) {
             0 => whole.clone(),
-            _ => whole.part(4 * guard, 4 * count).map_err(|e| failed(NO_ROOM, &e))?,
+            _ => whole.part(4 * guard, 4 * count).or_fail(NO_ROOM)?,
         };
         Ok(Self { queue: cl.queue.clone(), whole, part, _block: block })
     }
@@ -65,7 +65,7 @@ impl GuardedArray {
         if bytes.is_empty() {
             return Ok(());
         }
-        self.whole.write(&self.queue, bytes).map_err(|e| failed(NO_COPY, &e))
+        self.whole.write(&self.queue, bytes).or_fail(NO_COPY)
     }
 
     /// Fills the array and its guards with NaN, and waits.
@@ -75,7 +75,7 @@ impl GuardedArray {
     pub fn fill_with_nan(&self) -> Result<()> {
         let nan = f32::NAN.to_le_bytes();
         let filled = self.whole.enqueue_fill(&self.queue, &nan, self.whole.len());
-        filled.and_then(|event| event.wait_for()).map_err(|e| failed(NO_COPY, &e))
+        filled.and_then(|event| event.wait_for()).or_fail(NO_COPY)
     }
 
     /// Reads all bytes of the array, guards included.
@@ -84,7 +84,7 @@ impl GuardedArray {
     /// Returns an error if the device fails.
     pub fn read(&self) -> Result<Vec<u8>> {
         let mut bytes = memory::zeroed(self.whole.len())?;
-        self.whole.read(&self.queue, &mut bytes).map_err(|e| failed(NO_COPY, &e))?;
+        self.whole.read(&self.queue, &mut bytes).or_fail(NO_COPY)?;
         Ok(bytes)
     }
 

@@ -1,11 +1,11 @@
 //! RGBA pictures in a device's memory.
 
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 
 use ocl::ffi::{CL_MEM_ALLOC_HOST_PTR, CL_MEM_READ_WRITE};
 use serde::{Deserialize, Serialize};
 
-use crate::cl::{Answer, Buffer, Channel, ClContext, Image, Mem, MemFlags, Queue, failed};
+use crate::cl::{Answer, Buffer, Channel, ClContext, Event, Image, Mem, MemFlags, OrFail as _, Queue};
 use base::device::DeviceKind;
 use base::error::Result;
 use base::verify::Elements;
@@ -75,7 +75,7 @@ impl Picture {
             Storage::Image => image(cl, Channel::Unorm8, w, h).map(Picture::Image),
             Storage::Buffer => Buffer::new(&cl.context, allocation_flags(cl), w * h * 4).map(Picture::Buffer),
         };
-        made.map_err(|e| failed(NO_MEMORY, &e))
+        made.or_fail(NO_MEMORY)
     }
 
     /// Allocates a buffer and copies `bytes` into it, such as packed planes. Waits until they are copied. The number of bytes
@@ -113,7 +113,7 @@ impl Picture {
                 }
             }
         };
-        made.map_err(|e| failed(NO_MEMORY, &e))
+        made.or_fail(NO_MEMORY)
     }
 
     /// Returns the kind of memory that holds the picture.
@@ -130,7 +130,7 @@ impl Picture {
             Picture::Image(image) => image.write(queue, pixels),
             Picture::Buffer(buffer) => buffer.write(queue, pixels),
         }
-        .map_err(|e| failed("A picture could not be copied to the device.", &e))
+        .or_fail("A picture could not be copied to the device.")
     }
 
     /// Copies the picture's pixels to the host, and waits. `pixels` must be as long as the picture.
@@ -139,8 +139,40 @@ impl Picture {
             Picture::Image(image) => image.read(queue, pixels),
             Picture::Buffer(buffer) => buffer.read(queue, pixels),
         }
-        .map_err(|e| failed("A picture could not be copied from the device.", &e))
+        .or_fail("A picture could not be copied from the device.")
         .inspect(|()| super::watch::progress())
+    }
+
+    /// Enqueues a copy of the whole picture from the host address `from` to the device. Does not wait.
+    ///
+    /// # Safety
+    /// `from` must hold the whole picture and stay untouched until the event is complete.
+    pub unsafe fn enqueue_write(&self, queue: &Queue, from: *const u8) -> Answer<Event> {
+        // SAFETY: the caller vouches for the memory.
+        unsafe {
+            match self {
+                Picture::Image(image) => image.enqueue_write(queue, from, false),
+                Picture::Buffer(buffer) => {
+                    buffer.enqueue_write(queue, ptr::slice_from_raw_parts(from, buffer.len()), false)
+                }
+            }
+        }
+    }
+
+    /// Enqueues a copy of the whole picture from the device to the host address `into`. Does not wait.
+    ///
+    /// # Safety
+    /// `into` must have room for the whole picture and stay untouched until the event is complete.
+    pub unsafe fn enqueue_read(&self, queue: &Queue, into: *mut u8) -> Answer<Event> {
+        // SAFETY: the caller vouches for the memory.
+        unsafe {
+            match self {
+                Picture::Image(image) => image.enqueue_read(queue, into, false),
+                Picture::Buffer(buffer) => {
+                    buffer.enqueue_read(queue, ptr::slice_from_raw_parts_mut(into, buffer.len()), false)
+                }
+            }
+        }
     }
 
     /// Returns the memory object, for a kernel's argument.
@@ -172,8 +204,7 @@ pub fn image(cl: &ClContext, channel: Channel, width: usize, height: usize) -> A
 /// Returns an error if memory runs out, or the driver reports an error.
 pub fn guarded_buffer(cl: &ClContext, bytes: usize, guard: usize) -> Result<(Picture, Picture)> {
     let what = "Memory for a check could not be allocated on the device.";
-    let whole =
-        Buffer::new(&cl.context, allocation_flags(cl), bytes + 2 * guard).map_err(|e| failed(what, &e))?;
+    let whole = Buffer::new(&cl.context, allocation_flags(cl), bytes + 2 * guard).or_fail(what)?;
     let part = whole.part(guard, bytes);
-    Ok((Picture::Buffer(whole), Picture::Buffer(part.map_err(|e| failed(what, &e))?)))
+    Ok((Picture::Buffer(whole), Picture::Buffer(part.or_fail(what)?)))
 }

@@ -6,7 +6,7 @@
 
 use ocl::ffi::CL_MEM_READ_WRITE;
 
-use super::cl::{Buffer, ClContext, Status, failed};
+use super::cl::{Buffer, ClContext, OrFail as _};
 use super::kernel::{Kernel, NdRange, enqueue};
 use super::program;
 use base::error::{Error, Result};
@@ -24,19 +24,18 @@ const KERNEL_SOURCE: &str = "__kernel void add_one(__global uchar *bytes) { byte
 /// an error if the device fails.
 pub fn require_sub_buffers(cl: &ClContext) -> Result<()> {
     let what = "Sub-buffers of the driver could not be checked.";
-    let no = |e: Status| failed(what, &e);
-    let whole = Buffer::new(&cl.context, CL_MEM_READ_WRITE, 3 * SUB_BUFFER_BYTES).map_err(no)?;
-    let part = whole.part(SUB_BUFFER_BYTES, SUB_BUFFER_BYTES).map_err(no)?;
-    whole.write(&cl.queue, &[0; 3 * SUB_BUFFER_BYTES]).map_err(no)?;
-    part.write(&cl.queue, &[1; SUB_BUFFER_BYTES]).map_err(no)?;
+    let whole = Buffer::new(&cl.context, CL_MEM_READ_WRITE, 3 * SUB_BUFFER_BYTES).or_fail(what)?;
+    let part = whole.part(SUB_BUFFER_BYTES, SUB_BUFFER_BYTES).or_fail(what)?;
+    whole.write(&cl.queue, &[0; 3 * SUB_BUFFER_BYTES]).or_fail(what)?;
+    part.write(&cl.queue, &[1; SUB_BUFFER_BYTES]).or_fail(what)?;
     check_offset(cl, &whole, 1)?;
     let program = program::build_text(cl, "add_one", KERNEL_SOURCE, "")?;
-    let kernel = Kernel::new(&program, "add_one").map_err(no)?;
-    kernel.set(0, part.mem()).map_err(no)?;
+    let kernel = Kernel::new(&program, "add_one").or_fail(what)?;
+    kernel.set(0, part.mem()).or_fail(what)?;
     // SAFETY: the only argument is set, and the part has a byte for each work-item.
     let _event =
-        unsafe { enqueue(&cl.queue, &kernel, NdRange::line(SUB_BUFFER_BYTES, 64), &[]) }.map_err(no)?;
-    cl.queue.finish().map_err(no)?;
+        unsafe { enqueue(&cl.queue, &kernel, NdRange::line(SUB_BUFFER_BYTES, 64), &[]) }.or_fail(what)?;
+    cl.queue.finish().or_fail(what)?;
     check_offset(cl, &whole, 2)
 }
 
@@ -47,8 +46,7 @@ pub fn require_sub_buffers(cl: &ClContext) -> Result<()> {
 /// the device fails.
 fn check_offset(cl: &ClContext, whole: &Buffer, value: u8) -> Result<()> {
     let mut bytes = vec![0; 3 * SUB_BUFFER_BYTES];
-    let failed = |e| failed("A picture could not be copied from the device.", &e);
-    whole.read(&cl.queue, &mut bytes).map_err(failed)?;
+    whole.read(&cl.queue, &mut bytes).or_fail("A picture could not be copied from the device.")?;
     let has = |value| {
         let expected = |at| if (SUB_BUFFER_BYTES..2 * SUB_BUFFER_BYTES).contains(&at) { value } else { 0 };
         bytes.iter().enumerate().all(|(at, byte)| *byte == expected(at))

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use ocl::ffi;
 
-use crate::cl::{Calibration, Clock, Event, failed, number_of};
+use crate::cl::{Calibration, Clock, Event, OrFail as _, number_of};
 use base::error::{Error, Result};
 
 /// Returns one timestamp of a completed command (`CL_PROFILING_COMMAND_…`), in nanoseconds of the device's clock.
@@ -15,7 +15,7 @@ fn nanoseconds(event: &Event, what: ffi::cl_profiling_info) -> Result<u64> {
         // SAFETY: the event is alive, and there is room for `size` bytes.
         unsafe { ffi::clGetEventProfilingInfo(event.raw(), what, size, to, ptr::null_mut()) }
     });
-    time.map_err(|e| failed("The device did not report how long a command took.", &e))
+    time.or_fail("The device did not report how long a command took.")
 }
 
 /// The timestamps of a completed command in nanoseconds of the device's clock, as the driver reports them.

@@ -1,6 +1,6 @@
 //! Enqueues transfers of pictures between host and device. No function waits.
 
-use std::ptr::{self, NonNull};
+use std::ptr::NonNull;
 
 use ocl::ffi;
 
@@ -9,7 +9,7 @@ use crate::memory::Picture;
 use base::error::{Error, Result};
 
 /// Returns the error for when a command that transfers a frame cannot be enqueued.
-pub(crate) fn enqueue_failed(status: Status) -> Error {
+pub fn enqueue_failed(status: Status) -> Error {
     Error::new(
         "A frame could not be handed to the OpenCL device.",
         format!("The driver returned {}.", status_name(status.0)),
@@ -53,42 +53,6 @@ pub fn enqueue_map(
 /// Returns an error if the driver reports one.
 pub fn enqueue_unmap(queue: &Queue, picture: &Picture, mapped: NonNull<u8>) -> Result<Event> {
     cl::enqueue_unmap(queue, picture.mem(), mapped).map_err(enqueue_failed)
-}
-
-/// Enqueues a copy of the whole picture from the host address `from` to the device.
-///
-/// # Safety
-/// `from` must hold the whole picture and stay untouched until the event is complete.
-pub unsafe fn enqueue_write(queue: &Queue, picture: &Picture, from: NonNull<u8>) -> Result<Event> {
-    let from = from.as_ptr();
-    // SAFETY: the caller vouches for the memory.
-    let event = unsafe {
-        match picture {
-            Picture::Buffer(buffer) => {
-                buffer.enqueue_write(queue, ptr::slice_from_raw_parts(from, buffer.len()), false)
-            }
-            Picture::Image(image) => image.enqueue_write(queue, from, false),
-        }
-    };
-    event.map_err(enqueue_failed)
-}
-
-/// Enqueues a copy of the whole picture from the device to the host address `into`.
-///
-/// # Safety
-/// `into` must have room for the whole picture and stay untouched until the event is complete.
-pub unsafe fn enqueue_read(cl: &ClContext, picture: &Picture, into: NonNull<u8>) -> Result<Event> {
-    let into = into.as_ptr();
-    // SAFETY: the caller vouches for the memory.
-    let event = unsafe {
-        match picture {
-            Picture::Buffer(buffer) => {
-                buffer.enqueue_read(&cl.queue, ptr::slice_from_raw_parts_mut(into, buffer.len()), false)
-            }
-            Picture::Image(image) => image.enqueue_read(&cl.queue, into, false),
-        }
-    };
-    event.map_err(enqueue_failed)
 }
 
 /// Enqueues a copy of the buffer `from` to the image `to`, which has the same size.

@@ -10,7 +10,7 @@ use base::error::{Error, Result};
 use opencl::cl::{ClContext, Event, Queue};
 use opencl::host_block::HostBlock;
 use opencl::memory::{Picture, Storage};
-use opencl::transfer::{enqueue_map, enqueue_unmap, enqueue_write};
+use opencl::transfer::{enqueue_failed, enqueue_map, enqueue_unmap};
 use video::color::planes::pack;
 use video::color::{Layout, PackedPicture, PlaneMemory};
 
@@ -151,7 +151,8 @@ impl PlaneBlock {
         if !in_place {
             // SAFETY: the block holds these bytes, and nothing writes them until `note_back_on_host`: `fill` refuses, and
             // packed planes are only read while they are owned here.
-            return unsafe { enqueue_write(queue, device, start) }.map(Some);
+            let written = unsafe { device.enqueue_write(queue, start.as_ptr()) };
+            return written.map(Some).map_err(enqueue_failed);
         }
         is_mapped.then(|| enqueue_unmap(queue, device, start)).transpose()
     }

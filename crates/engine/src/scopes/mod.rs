@@ -20,7 +20,7 @@ use compute::reduction::Case;
 use compute::reduction::kernels::Program;
 pub(super) use host::HostMeasurements;
 use kernels::ScopeKernels;
-use opencl::cl::{Buffer, ClContext, Event, Mem, failed};
+use opencl::cl::{Buffer, ClContext, Event, Mem, OrFail as _};
 use opencl::event::is_complete;
 use opencl::host_block::HostBlock;
 use opencl::memory::{Picture, Storage, allocation_flags};
@@ -70,7 +70,7 @@ impl Memory {
         let Lens { output, scratch, .. } = case.lens(case.numbers());
         let numbers = 4 * output;
         let results = buffer(NUMBERS_AT + numbers)?;
-        let part = |from, bytes| results.part(from, bytes).map_err(|e| failed(NO_MEMORY, &e));
+        let part = |from, bytes| results.part(from, bytes).or_fail(NO_MEMORY);
         Ok(Self {
             size,
             counts: part(0, 4 * COUNTS)?,
@@ -84,7 +84,7 @@ impl Memory {
 }
 
 fn buffer(cl: &ClContext, bytes: usize) -> Result<Buffer> {
-    Buffer::new(&cl.context, allocation_flags(cl), bytes).map_err(|e| failed(NO_MEMORY, &e))
+    Buffer::new(&cl.context, allocation_flags(cl), bytes).or_fail(NO_MEMORY)
 }
 
 /// The measurements to make of a frame, and the memory for their results.
@@ -171,7 +171,7 @@ impl Scopes {
             };
             let wanted = self.prepare(cl, from, size, Measurements { readings: true, levels: true })?;
             let measured = self.enqueue(cl, wanted, &picture, &into)?;
-            cl.queue.finish().map_err(|e| failed(NOT_MEASURED, &e))?;
+            cl.queue.finish().or_fail(NOT_MEASURED)?;
             let found = self.readings(measured);
             let mut stretched = vec![0; rgba.len()];
             into.read(&cl.queue, &mut stretched)?;
@@ -237,13 +237,12 @@ impl Scopes {
     ) -> Result<QueuedMeasurements> {
         let MeasurementPlan { memory, readings, levels } = wanted;
         let (queue, case) = (&cl.queue, case(memory.size));
-        let refused = |e| failed(NOT_MEASURED, &e);
         let mut measured = QueuedMeasurements { size: memory.size, ..QueuedMeasurements::default() };
         let (kernels, source, copied) = match (picture, &self.images, &memory.copy) {
             (Picture::Buffer(buffer), ..) => (&self.buffers, buffer.mem(), None),
             (Picture::Image(image), Some(kernels), _) => (kernels, image.mem(), None),
             (Picture::Image(image), None, Some(copy)) => {
-                measured.reduce.push(image.enqueue_copy_to(queue, copy).map_err(refused)?);
+                measured.reduce.push(image.enqueue_copy_to(queue, copy).or_fail(NOT_MEASURED)?);
                 (&self.buffers, copy.mem(), Some((image, copy)))
             }
             (Picture::Image(_), None, None) => return Err(Error::new(NO_MEMORY, "", "")),
@@ -263,7 +262,7 @@ impl Scopes {
             let level = level.as_ref().ok_or_else(|| Error::new(NOT_MEASURED, "", ""))?;
             measured.levels.extend(run(level, &memory.ends, to.mem())?);
             if let Some((image, copy)) = copied {
-                measured.levels.push(image.enqueue_copy_from(queue, copy).map_err(refused)?);
+                measured.levels.push(image.enqueue_copy_from(queue, copy).or_fail(NOT_MEASURED)?);
             }
         }
         if let Some(numbers) = readings {
@@ -271,7 +270,7 @@ impl Scopes {
             let into = std::ptr::slice_from_raw_parts_mut(numbers.start().as_ptr(), results.len());
             // SAFETY: the block has room for it, and stays with the job until the device is done with it.
             let event = unsafe { results.enqueue_read(queue, into, false) };
-            measured.reduce.push(event.map_err(refused)?);
+            measured.reduce.push(event.or_fail(NOT_MEASURED)?);
             measured.numbers = Some(numbers);
         }
         Ok(measured)

@@ -3,7 +3,7 @@
 use std::slice;
 
 use base::error::{Error, Result};
-use opencl::cl::{self, ClContext, Event, Image, Mem, failed};
+use opencl::cl::{self, ClContext, Event, Image, Mem, OrFail as _, failed};
 use opencl::memory::Picture;
 use opengl::texture::RGBA8;
 
@@ -34,7 +34,7 @@ pub(crate) fn share_texture(
     // refuses.
     unsafe { Image::from_gl(&cl.context, texture.0.get(), size, RGBA8.pixel_bytes) }
         .map(Picture::Image)
-        .map_err(|e| failed("A texture could not be shared between OpenGL and OpenCL.", &e))
+        .or_fail("A texture could not be shared between OpenGL and OpenCL.")
 }
 
 /// Enqueues the handover of a texture: to OpenCL if `to_cl` is true, else back to OpenGL. OpenGL must have finished with the texture before,

@@ -7,7 +7,7 @@ use glow::HasContext as _;
 
 use super::handover::hand_over;
 use base::error::{Error, Result};
-use opencl::cl::{Buffer, ClContext, Event, failed};
+use opencl::cl::{Buffer, ClContext, Event, OrFail as _};
 use opengl::names::{ContextThread, GlObject};
 
 /// A vertex buffer of OpenGL. Its size never changes, as sharing requires. It may be dropped on any thread and is deleted at the next
@@ -99,7 +99,7 @@ impl SharedVertices {
         // SAFETY: the caller guarantees the context, and the buffer lives as long as its memory object.
         unsafe { Buffer::from_gl(&cl.context, of.name.0.get(), of.len) }
             .map(|memory| Self { memory, of: of.clone() })
-            .map_err(|e| failed("A vertex buffer could not be shared between OpenGL and OpenCL.", &e))
+            .or_fail("A vertex buffer could not be shared between OpenGL and OpenCL.")
     }
 
     /// Returns true if this memory object belongs to the vertex buffer `buffer`.

@@ -13,7 +13,7 @@ use base::memory::rgba_bytes;
 use opencl::cl::{ClContext, Event, Queue};
 use opencl::host_block::HostBlock;
 use opencl::memory::{Picture, Storage};
-use opencl::transfer::{enqueue_map, enqueue_read, enqueue_unmap, enqueue_write};
+use opencl::transfer::{enqueue_failed, enqueue_map, enqueue_unmap};
 
 impl Slot {
     /// Returns the device's memory object of the RGBA input, in the kind of memory (buffer or image) that a variant reads. The
@@ -133,7 +133,8 @@ impl Slot {
                 (self.loaded, &device.pictures[SOURCE], &self.input)
             {
                 // SAFETY: the block holds the whole picture, and `input` does not give access to it until `note_back_on_host`.
-                event = Some(unsafe { enqueue_write(queue, source, input.start()) }?);
+                let written = unsafe { source.enqueue_write(queue, input.start().as_ptr()) };
+                event = Some(written.map_err(enqueue_failed)?);
             }
         } else {
             for (mapped, (picture, start)) in device.mapped.iter_mut().zip(device.pictures.iter().zip(starts))
@@ -171,7 +172,8 @@ impl Slot {
             (to_texture, &device.pictures[TARGET], starts[TARGET])
         {
             // SAFETY: the memory has room for the whole picture, and `show` does not use it until `note_back_on_host`.
-            event = Some(unsafe { enqueue_read(cl, target, output) }?);
+            let read = unsafe { target.enqueue_read(&cl.queue, output.as_ptr()) };
+            event = Some(read.map_err(enqueue_failed)?);
         }
         if to_texture {
             event = Some(hand_over_texture(cl, device.shared_texture()?, false)?);

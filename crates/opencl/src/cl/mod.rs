@@ -38,7 +38,7 @@ pub use program::{CompiledProgram, Program};
 pub(super) use queue::WaitList;
 pub use queue::{Context, Event, Queue};
 pub use select::{select, select_device};
-pub use status::{Answer, Status, failed, is_device_failure, reason, status_name};
+pub use status::{Answer, OrFail, Status, failed, is_device_failure, reason, status_name};
 
 /// A device with its context, one in-order queue that profiles its commands, and the [`Sources`] that programs are compiled
 /// from. Clones share these objects.
@@ -120,8 +120,7 @@ impl ClContext {
     /// # Errors
     /// Returns an error if the driver reports one.
     pub fn extra_queue(&self) -> Result<Queue> {
-        new_queue(&self.context, &self.device, self.clock().clone())
-            .map_err(|e| failed("A queue could not be made.", &e))
+        new_queue(&self.context, &self.device, self.clock().clone()).or_fail("A queue could not be made.")
     }
 
     /// Returns the clock of the device, which times the commands of all queues.
@@ -158,5 +157,5 @@ fn unusable_error(device: &Device, why: String) -> Error {
 /// # Errors
 /// Returns an error if the driver reports one.
 pub fn flush(queue: &Queue) -> Result<()> {
-    queue.flush().map_err(|e| failed("The OpenCL queue could not be started.", &e))
+    queue.flush().or_fail("The OpenCL queue could not be started.")
 }

@@ -49,6 +49,21 @@ pub fn failed(what: &str, status: &Status) -> Error {
     Error { kind: ErrorKind::OpenCl(status.0), ..Error::new(what, reason(status), "") }
 }
 
+/// Turns the answer of a call into a result whose error tells the user what could not be done.
+pub trait OrFail<T> {
+    /// Returns the value.
+    ///
+    /// # Errors
+    /// Returns the error of [`failed`], with `what` as its first sentence, if the driver reported an error.
+    fn or_fail(self, what: &str) -> Result<T, Error>;
+}
+
+impl<T> OrFail<T> for Answer<T> {
+    fn or_fail(self, what: &str) -> Result<T, Error> {
+        self.map_err(|status| failed(what, &status))
+    }
+}
+
 /// Returns true if an error is due to the device: memory or resources ran out, or objects were lost. Returns false for errors that
 /// recur on every attempt, such as a program that does not build, a kernel with unexpected arguments, or a size that is not
 /// allowed.

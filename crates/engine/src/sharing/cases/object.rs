@@ -132,13 +132,7 @@ impl Object {
     pub(super) fn enqueue_read(&mut self, queue: &Queue, round: usize) -> Answer<()> {
         let into = &mut self.read[round];
         // SAFETY: there is room for all bytes, and the caller keeps the object.
-        unsafe {
-            match &self.in_opencl {
-                Picture::Image(image) => image.enqueue_read(queue, into.as_mut_ptr(), false),
-                Picture::Buffer(buffer) => buffer.enqueue_read(queue, into.as_mut_slice(), false),
-            }
-        }
-        .map(drop)
+        unsafe { self.in_opencl.enqueue_read(queue, into.as_mut_ptr()) }.map(drop)
     }
 
     /// Enqueues a write by OpenCL: of the expected bytes if the object is acquired for the last time, otherwise of their
@@ -146,13 +140,7 @@ impl Object {
     pub(super) fn enqueue_write(&mut self, queue: &Queue, is_last: bool) -> Answer<()> {
         let from = if is_last { &self.opencl_bytes } else { &self.others };
         // SAFETY: these are all bytes, and the caller keeps the object.
-        unsafe {
-            match &self.in_opencl {
-                Picture::Image(image) => image.enqueue_write(queue, from.as_ptr(), false),
-                Picture::Buffer(buffer) => buffer.enqueue_write(queue, from.as_slice(), false),
-            }
-        }
-        .map(drop)
+        unsafe { self.in_opencl.enqueue_write(queue, from.as_ptr()) }.map(drop)
     }
 
     /// Compares the bytes that OpenGL reads with the expected ones, or those that OpenCL read each time that the object was acquired.
