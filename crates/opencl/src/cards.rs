@@ -3,15 +3,13 @@
 //! The kernel lists graphics cards in `/sys/class/drm`, whether or not an OpenCL driver is installed. NVIDIA's driver may list
 //! none there, but makes nodes `/dev/nvidia0` and up.
 
-use std::ffi::CString;
 use std::fs;
 use std::io;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::cl::Device;
 use crate::drivers::{self, Driver, Verdict};
-use crate::folders::numbered_entries;
+use crate::folders::{access, numbered_entries};
 use base::device::{DeviceInfo, DeviceKind};
 use base::error::Error;
 
@@ -81,6 +79,9 @@ const INTEL_DRIVER: KernelDriver = KernelDriver {
               clreel with RUSTICL_ENABLE=iris.",
 };
 
+/// The mode in which OpenCL drivers open the node of a card. It is tested without opening the node, which could wake the card up.
+const NODE_MODE: libc::c_int = libc::R_OK | libc::W_OK;
+
 /// A graphics card that has a driver in the Linux kernel.
 struct Card {
     driver: &'static KernelDriver,
@@ -98,7 +99,8 @@ pub fn remarks(devices: &[Device]) -> Vec<Error> {
     let drivers = drivers::findings();
     let cards = cards(Path::new("/"));
     let unused = cards.iter().filter(|card| !has_device(card, &cards, &infos));
-    let causes = unused.filter_map(|card| without_device(card, access(&card.node), &drivers, &enabled));
+    let causes =
+        unused.filter_map(|card| without_device(card, access(&card.node, NODE_MODE), &drivers, &enabled));
     causes.chain(twins(&infos)).collect()
 }
 
@@ -141,16 +143,6 @@ fn card(root: &Path, entry: &Path) -> Option<Card> {
 
 fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
-}
-
-/// Tests whether this process may open a node for reading and writing, without opening it, which could wake a card up.
-fn access(node: &Path) -> io::Result<()> {
-    let path = CString::new(node.as_os_str().as_bytes())?;
-    // SAFETY: the path ends with a zero.
-    match unsafe { libc::access(path.as_ptr(), libc::R_OK | libc::W_OK) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
 }
 
 /// Returns true if one of `devices` is on this card. A device is recognized by its PCI address. If its driver reports none, or

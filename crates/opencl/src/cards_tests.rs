@@ -36,7 +36,9 @@ impl Nodes {
     fn remarks(&self, devices: &[DeviceInfo], drivers: &[Driver], enabled: &str) -> Vec<Error> {
         let (cards, devices) = (cards(&self.0.0), devices.iter().collect::<Vec<_>>());
         let unused = cards.iter().filter(|card| !has_device(card, &cards, &devices));
-        unused.filter_map(|card| without_device(card, access(&card.node), drivers, enabled)).collect()
+        unused
+            .filter_map(|card| without_device(card, access(&card.node, NODE_MODE), drivers, enabled))
+            .collect()
     }
 }
 

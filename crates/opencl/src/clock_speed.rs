@@ -116,22 +116,14 @@ impl ClockReader {
                 None => Self::of_file(levels, 1.0, limit_mhz, Vec::new()),
             });
         }
-        // xe
-        let xe = folder.join("tile0/gt0/freq0");
-        let speed = xe.join("act_freq");
-        if speed.exists() {
-            let reasons = flags(&xe.join("throttle"), "reason_");
-            return Ok(Self::of_file(speed, 1.0, read(&xe.join("max_freq")), reasons));
-        }
-        // i915
-        for card in numbered_entries(&folder.join("drm"), "card") {
-            let speed = card.join("gt_act_freq_mhz");
-            if speed.exists() {
-                let reasons = flags(&card.join("gt/gt0"), "throttle_reason_");
-                return Ok(Self::of_file(speed, 1.0, read(&card.join("gt_RP0_freq_mhz")), reasons));
-            }
-        }
-        Err("The system does not show the device's clock.".to_owned())
+        // xe, and then the cards of i915: the files of the clock and of its limit, and the folder and prefix of reasons.
+        let xe = (folder.join("tile0/gt0/freq0"), ["act_freq", "max_freq", "throttle", "reason_"]);
+        let i915 = ["gt_act_freq_mhz", "gt_RP0_freq_mhz", "gt/gt0", "throttle_reason_"];
+        let cards = numbered_entries(&folder.join("drm"), "card").into_iter().map(|card| (card, i915));
+        let found = std::iter::once(xe).chain(cards).find(|(at, [speed, ..])| at.join(speed).exists());
+        let (at, [speed, limit, reasons, prefix]) =
+            found.ok_or("The system does not show the device's clock.")?;
+        Ok(Self::of_file(at.join(speed), 1.0, read(&at.join(limit)), flags(&at.join(reasons), prefix)))
     }
 
     /// Returns a reader of the file `speed`, whose number is `per_mhz` at a speed of 1 MHz.

@@ -1,6 +1,6 @@
 //! Folders for caches and temporary files, with replacements where the usual ones are not writable.
 
-use std::ffi::{CString, OsStr, OsString};
+use std::ffi::{CString, OsString};
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
@@ -122,9 +122,17 @@ fn user_id() -> libc::uid_t {
 
 /// Returns true if this process may create files in the folder.
 fn is_writable(path: &Path) -> bool {
-    let Ok(path) = CString::new(OsStr::as_bytes(path.as_os_str())) else { return false };
+    access(path, libc::W_OK | libc::X_OK).is_ok()
+}
+
+/// Tests whether this process may use a file in the ways of `mode`, such as `R_OK`, without opening it.
+pub(super) fn access(path: &Path, mode: libc::c_int) -> io::Result<()> {
+    let path = CString::new(path.as_os_str().as_bytes())?;
     // SAFETY: the path ends with a zero.
-    unsafe { libc::access(path.as_ptr(), libc::W_OK | libc::X_OK) == 0 }
+    match unsafe { libc::access(path.as_ptr(), mode) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 #[cfg(test)]

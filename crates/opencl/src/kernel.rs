@@ -10,6 +10,7 @@ use ocl::ffi;
 use crate::cl::{Answer, Event, Handle, Mem, Program, Queue, Status, WaitList, failed, number_of, text_of};
 use base::device::DeviceInfo;
 use base::error::{Error, ErrorKind, Result};
+use base::numbers::counted;
 
 /// A kernel's argument other than memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -250,10 +251,9 @@ pub fn expect_count(kernel: &Kernel, file: &str, count: usize) -> Result<()> {
     });
     // Without an answer, a wrong number shows when arguments are set.
     let Some(found) = found.ok().filter(|found| *found as usize != count) else { return Ok(()) };
-    let arguments = if found == 1 { "argument" } else { "arguments" };
     Err(Error::new(
         format!("The kernel in {file} has another number of arguments than expected."),
-        format!("It takes {found} {arguments}, but gets {count}."),
+        format!("It takes {}, but gets {count}.", counted(found.into(), "argument")),
         "Correct the kernel.",
     ))
 }

@@ -8,7 +8,7 @@ use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
 use super::crash::PRINT_TIME;
-use super::sandbox::{CHECK_INTERVAL, Limit, MIN_STOPPED_TIME, PREPARATION, TIMES_PREDICTED};
+use super::sandbox::{CHECK_INTERVAL, Limit, PREPARATION, TIMES_PREDICTED, skip_stopped_time};
 use base::error::Error;
 use base::{cleanup, exit};
 use parking_lot::Mutex;
@@ -207,12 +207,8 @@ pub fn end_process_after(timeout: Option<Duration>) {
         let mut looked = Instant::now();
         let said = loop {
             std::thread::sleep(CHECK_INTERVAL);
-            let passed = looked.elapsed();
-            looked += passed;
             let mut all = RUNNING_WORK.lock();
-            if passed > MIN_STOPPED_TIME {
-                all.iter_mut().for_each(|work| work.since = (work.since + passed).min(looked));
-            }
+            skip_stopped_time(&mut looked, all.iter_mut().map(|work| &mut work.since));
             if let Some((work, limit)) = stalled(&all, Instant::now(), timeout) {
                 break timeout_error(work, limit);
             }

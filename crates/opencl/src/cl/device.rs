@@ -155,24 +155,6 @@ fn describe(id: Id, index: usize, platform: &str) -> Result<DeviceInfo, String> 
             "is neither a processor nor a graphics card nor an accelerator (CL_DEVICE_TYPE)",
         ));
     };
-    let [units, clock_mhz, max_sub_groups] = [
-        (ffi::CL_DEVICE_MAX_COMPUTE_UNITS, MAX_UNITS),
-        (ffi::CL_DEVICE_MAX_CLOCK_FREQUENCY, MAX_CLOCK_MHZ),
-        (ffi::CL_DEVICE_MAX_NUM_SUB_GROUPS, u32::MAX),
-    ]
-    .map(|(what, most)| number(id, what).filter(|number| *number <= most).unwrap_or_default());
-    let [global_memory_bytes, max_allocation_bytes, local_memory_bytes] = [
-        (ffi::CL_DEVICE_GLOBAL_MEM_SIZE, MAX_MEMORY_BYTES),
-        (ffi::CL_DEVICE_MAX_MEM_ALLOC_SIZE, MAX_MEMORY_BYTES),
-        (ffi::CL_DEVICE_LOCAL_MEM_SIZE, MAX_LOCAL_MEMORY_BYTES),
-    ]
-    .map(|(what, most)| number(id, what).filter(|number| *number <= most).unwrap_or_default());
-    let [max_work_group_size, widest, highest] = [
-        ffi::CL_DEVICE_MAX_WORK_GROUP_SIZE,
-        ffi::CL_DEVICE_IMAGE2D_MAX_WIDTH,
-        ffi::CL_DEVICE_IMAGE2D_MAX_HEIGHT,
-    ]
-    .map(|what| number(id, what).unwrap_or_default());
     let extensions: Vec<String> =
         text(ffi::CL_DEVICE_EXTENSIONS).split_whitespace().map(str::to_owned).collect();
     Ok(DeviceInfo {
@@ -185,18 +167,26 @@ fn describe(id: Id, index: usize, platform: &str) -> Result<DeviceInfo, String> 
         pci_address: address::pci_address(id, &extensions),
         uuid: address::uuid(id, &extensions),
         kind,
-        units,
-        clock_mhz,
-        global_memory_bytes,
+        units: at_most(id, ffi::CL_DEVICE_MAX_COMPUTE_UNITS, MAX_UNITS),
+        clock_mhz: at_most(id, ffi::CL_DEVICE_MAX_CLOCK_FREQUENCY, MAX_CLOCK_MHZ),
+        global_memory_bytes: at_most(id, ffi::CL_DEVICE_GLOBAL_MEM_SIZE, MAX_MEMORY_BYTES),
         unified_memory: is(ffi::CL_DEVICE_HOST_UNIFIED_MEMORY) == Some(true),
-        max_allocation_bytes,
-        local_memory_bytes,
-        max_work_group_size,
-        max_sub_groups,
+        max_allocation_bytes: at_most(id, ffi::CL_DEVICE_MAX_MEM_ALLOC_SIZE, MAX_MEMORY_BYTES),
+        local_memory_bytes: at_most(id, ffi::CL_DEVICE_LOCAL_MEM_SIZE, MAX_LOCAL_MEMORY_BYTES),
+        max_work_group_size: at_most(id, ffi::CL_DEVICE_MAX_WORK_GROUP_SIZE, usize::MAX),
+        max_sub_groups: at_most(id, ffi::CL_DEVICE_MAX_NUM_SUB_GROUPS, u32::MAX),
         image_support: is(ffi::CL_DEVICE_IMAGE_SUPPORT) == Some(true),
-        max_image: (widest, highest),
+        max_image: (
+            at_most(id, ffi::CL_DEVICE_IMAGE2D_MAX_WIDTH, usize::MAX),
+            at_most(id, ffi::CL_DEVICE_IMAGE2D_MAX_HEIGHT, usize::MAX),
+        ),
         extensions,
     })
+}
+
+/// Returns a number that a device reports; 0 if it reports none, or one above `most`.
+fn at_most<T: PrimInt>(id: Id, what: ffi::cl_device_info, most: T) -> T {
+    number(id, what).filter(|number| *number <= most).unwrap_or_else(T::zero)
 }
 
 /// The hint for the user in the error that no OpenCL driver is installed.

@@ -17,8 +17,6 @@ mod status;
 
 use std::sync::Arc;
 
-use ocl::ffi::CL_QUEUE_PROFILING_ENABLE;
-
 use crate::sources::Sources;
 use crate::watch;
 use base::device::DeviceKind;
@@ -78,7 +76,7 @@ impl ClContext {
             let why = format!("It supports {}, and clreel needs OpenCL 1.2.", device.info.version);
             return Err(unusable_error(device, why));
         }
-        let queue = new_queue(&context, device, Clock::default()).map_err(|e| {
+        let queue = Queue::new(&context, device, Clock::default()).map_err(|e| {
             let why = format!("It creates no command queue: {}", reason(&e));
             Error { kind: ErrorKind::OpenCl(e.0), ..unusable_error(device, why) }
         })?;
@@ -120,7 +118,7 @@ impl ClContext {
     /// # Errors
     /// Returns an error if the driver reports one.
     pub fn extra_queue(&self) -> Result<Queue> {
-        new_queue(&self.context, &self.device, self.clock().clone()).or_fail("A queue could not be made.")
+        Queue::new(&self.context, &self.device, self.clock().clone()).or_fail("A queue could not be made.")
     }
 
     /// Returns the clock of the device, which times the commands of all queues.
@@ -137,11 +135,6 @@ impl ClContext {
     pub fn uses_host_memory(&self) -> bool {
         self.is_cpu() && self.device.info.unified_memory
     }
-}
-
-/// Creates an in-order queue that profiles its commands.
-fn new_queue(context: &Context, device: &Device, clock: Clock) -> Answer<Queue> {
-    Queue::new(context, device, CL_QUEUE_PROFILING_ENABLE, clock)
 }
 
 fn unusable_error(device: &Device, why: String) -> Error {

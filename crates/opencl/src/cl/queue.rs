@@ -46,17 +46,12 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// Creates a queue with these properties (`CL_QUEUE_…`), whose commands are timed by `clock`.
+    /// Creates an in-order queue that profiles its commands, which are timed by `clock`.
     ///
     /// # Errors
     /// Returns an error if the driver reports one.
-    pub fn new(
-        context: &Context,
-        device: &Device,
-        properties: ffi::cl_command_queue_properties,
-        clock: Clock,
-    ) -> Answer<Self> {
-        let mut status = 0;
+    pub(super) fn new(context: &Context, device: &Device, clock: Clock) -> Answer<Self> {
+        let (properties, mut status) = (ffi::CL_QUEUE_PROFILING_ENABLE, 0);
         // SAFETY: context and device are alive, and belong together or are refused. The reference that comes back is given
         // away.
         unsafe {

@@ -36,7 +36,7 @@ pub const PREPARATION: Duration = Duration::from_secs(6);
 /// The interval between checks that a child or work on a device is still running.
 pub(super) const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 /// The shortest time between two checks that shows that this process was stopped in the meantime, or had no CPU core.
-pub(super) const MIN_STOPPED_TIME: Duration = Duration::from_secs(1);
+const MIN_STOPPED_TIME: Duration = Duration::from_secs(1);
 /// The time to wait for a child's end, and for the last lines of its output.
 const END_TIMEOUT: Duration = Duration::from_secs(2);
 /// The maximum length of a line, in bytes; longer lines are split.
@@ -256,7 +256,7 @@ impl Sandbox {
         let mut looked = Instant::now();
         loop {
             let received = self.receive(CHECK_INTERVAL);
-            skip_stopped_time(&mut looked, since);
+            skip_stopped_time(&mut looked, [&mut *since]);
             if let Some(answer) = received? {
                 return Ok(answer);
             }
@@ -280,7 +280,7 @@ impl Sandbox {
         };
         let ending = loop {
             let line = self.line(CHECK_INTERVAL);
-            skip_stopped_time(&mut looked, &mut began);
+            skip_stopped_time(&mut looked, [&mut began]);
             match line {
                 Ok(line) => line.into_iter().for_each(|(line, _)| take(line)),
                 Err(ending) => break ending,
@@ -338,13 +338,13 @@ impl Sandbox {
     }
 }
 
-/// If this process was stopped since `looked`, as by Ctrl+Z, adds that time to `since`, the beginning of a wait. Sets `looked` to
+/// If this process was stopped since `looked`, as by Ctrl+Z, adds that time to `since`, the beginnings of waits. Sets `looked` to
 /// the current time.
-fn skip_stopped_time(looked: &mut Instant, since: &mut Instant) {
+pub(super) fn skip_stopped_time<'a>(looked: &mut Instant, since: impl IntoIterator<Item = &'a mut Instant>) {
     let passed = looked.elapsed();
     *looked += passed;
     if passed > MIN_STOPPED_TIME {
-        *since = (*since + passed).min(*looked);
+        since.into_iter().for_each(|since| *since = (*since + passed).min(*looked));
     }
 }
 
