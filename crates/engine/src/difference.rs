@@ -11,7 +11,7 @@ use super::{Engine, Slot};
 use crate::sharing::hand_over_texture;
 use base::error::{Error, Result};
 use base::memory::rgba_bytes;
-use base::numbers::thousands;
+use base::numbers::{counted, thousands};
 use opencl::cl::{Answer, Buffer, ClContext, OrFail as _};
 use opencl::kernel::{Kernel, NdRange, Value, enqueue, expect_types};
 use opencl::memory::{Picture, Storage, allocation_flags};
@@ -60,15 +60,14 @@ impl Difference {
     /// as it is shown in this orientation.
     pub fn text_in(&self, size: (u32, u32), orientation: Orientation) -> String {
         let Self { pixels, differing, largest } = *self;
-        let unit = if pixels == 1 { "pixel" } else { "pixels" };
-        let [count, all] = [differing, pixels].map(|count| thousands(count as f64));
-        let Some((levels, at)) = largest else { return format!("identical: {all} {unit} compared") };
+        let (count, all) = (thousands(differing as f64), counted(pixels, "pixel"));
+        let Some((levels, at)) = largest else { return format!("identical: {all} compared") };
         let (x, y) = orientation.display_position(size, at);
         let verb = if differing == 1 { "differs" } else { "differ" };
-        let s = if levels == 1 { "" } else { "s" };
+        let levels = counted(levels.into(), "level");
         // It is the first one in the order of the stored picture only.
         let first = if orientation == Orientation::default() { "first " } else { "" };
-        format!("{count} of {all} {unit} {verb}, by at most {levels} level{s}, {first}so at ({x}, {y})")
+        format!("{count} of {all} {verb}, by at most {levels}, {first}so at ({x}, {y})")
     }
 }
 

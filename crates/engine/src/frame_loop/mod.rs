@@ -186,8 +186,8 @@ impl FrameLoop {
     pub fn swapped(&mut self, times: DrawTimes) -> bool {
         self.update();
         self.is_hold_announced |= self.filters.workers.is_holding();
-        self.presenter.is_idle = self.schedule.is_paused() && self.filters.flights.list.is_empty();
-        self.presenter.swapped(times, &mut self.schedule, &mut self.recorder)
+        let is_idle = self.schedule.is_paused() && self.filters.flights.list.is_empty();
+        self.presenter.swapped(times, is_idle, &mut self.schedule, &mut self.recorder)
     }
 
     /// Ends the loop. A kernel cannot be stopped and may take minutes, so work that is still on the device is left running,

@@ -52,8 +52,6 @@ pub struct Presenter {
     pub(super) last_swap: Option<Instant>,
     /// The time when the process continued after it was last stopped; `None` if it was never stopped.
     pub(super) stop_ended: Option<Instant>,
-    /// True if only the user's input causes repaints.
-    pub(super) is_idle: bool,
     pub(super) gl_times: PendingGlTimes,
     /// The times of the cloth simulation for the last frame, for the next row of the statistics; `None` if no figures are
     /// drawn.
@@ -129,16 +127,18 @@ impl Presenter {
         self.gl_times.timer.clone().filter(|_| self.screen.is_new())
     }
 
-    /// Records that the window's buffers were swapped, with the times of drawing. Returns true if the swap showed a new movie frame.
+    /// Records that the window's buffers were swapped, with the times of drawing. `is_idle` is true if only the user's input
+    /// causes repaints. Returns true if the swap showed a new movie frame.
     pub(super) fn swapped(
         &mut self,
         times: DrawTimes,
+        is_idle: bool,
         schedule: &mut Schedule,
         recorder: &mut Recorder,
     ) -> bool {
         let now = Instant::now();
         let last_swap = self.last_swap.replace(now);
-        if self.is_idle {
+        if is_idle {
             self.last_swap = None;
         } else if let Some(last) = last_swap {
             recorder.overlay_repaint(now.duration_since(last).as_secs_f64() * 1e3);

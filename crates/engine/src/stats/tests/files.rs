@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 /// Exports the recorder. Returns the rows of the CSV file, keyed by column name, and the JSON document.
 pub(super) fn both(recorder: &Recorder) -> (Vec<HashMap<String, String>>, Value) {
-    let scratch = Scratch::new(&format!("both-{:?}", std::thread::current().id()));
+    let folder = Folder::new("stats-both");
     let [csv, json] = ["s.csv", "s.json"].map(|name| {
-        export(&scratch.0.join(name), recorder, &context()).unwrap();
-        fs::read_to_string(scratch.0.join(name)).unwrap()
+        export(&folder.file(name), recorder, &context()).unwrap();
+        fs::read_to_string(folder.file(name)).unwrap()
     });
     let lines = csv.lines().filter(|line| !line.starts_with('#'));
     let mut lines = lines.map(|line| line.split(',').map(str::to_owned));
@@ -21,8 +21,8 @@ pub(super) fn both(recorder: &Recorder) -> (Vec<HashMap<String, String>>, Value)
 
 #[test]
 fn csv_has_a_row_for_each_frame_and_a_column_for_each_stage() {
-    let scratch = Scratch::new("csv");
-    let path = scratch.0.join("s.csv");
+    let folder = Folder::new("stats-csv");
+    let path = folder.file("s.csv");
     export(&path, &three_frames(), &context()).unwrap();
     let text = fs::read_to_string(&path).unwrap();
     let (comments, rows): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| line.starts_with('#'));
@@ -48,10 +48,10 @@ fn csv_has_a_row_for_each_frame_and_a_column_for_each_stage() {
         row("2,0.080000,0.080000,40.5000,naive,7,false,0", 0.125, "", false, ""),
     ];
     assert_eq!(rows, wanted);
-    assert_eq!(scratch.names(), ["s.csv"], "nothing is left beside it");
-    let error = export(&scratch.0.join("no/such/place.csv"), &three_frames(), &context()).unwrap_err();
+    assert_eq!(file_names(&folder), ["s.csv"], "nothing is left beside it");
+    let error = export(&folder.file("no/such/place.csv"), &three_frames(), &context()).unwrap_err();
     assert!(error.what.contains("place.csv") && error.hint.contains("folder"), "{error}");
-    assert!(export(&scratch.0.join("s.txt"), &three_frames(), &context()).is_err());
+    assert!(export(&folder.file("s.txt"), &three_frames(), &context()).is_err());
 }
 
 /// Tests that the times of the cloth simulation have columns of their own next to the movie's stages, and appear once.
@@ -148,8 +148,8 @@ fn frames_of_a_wipe_are_a_setting_of_their_own() {
 
 #[test]
 fn json_gives_back_what_was_measured() {
-    let scratch = Scratch::new("json");
-    let path = scratch.0.join("s.json");
+    let folder = Folder::new("stats-json");
+    let path = folder.file("s.json");
     fs::write(&path, "something older").unwrap();
     export(&path, &three_frames(), &context()).unwrap();
     let json: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
@@ -260,13 +260,13 @@ fn each_setting_says_whether_its_times_are_noisy_and_why() {
 #[test]
 fn a_full_disk_is_an_error_and_the_device_survives() {
     use std::os::unix::fs::FileTypeExt;
-    let scratch = Scratch::new("full");
+    let folder = Folder::new("stats-full");
     for name in ["s.csv", "s.json"] {
-        let path = scratch.0.join(name);
+        let path = folder.file(name);
         std::os::unix::fs::symlink("/dev/full", &path).unwrap();
         let error = export(&path, &three_frames(), &context()).unwrap_err();
         assert!(error.hint.contains("space"), "{error}");
     }
     assert!(fs::metadata("/dev/full").unwrap().file_type().is_char_device());
-    assert_eq!(scratch.names().len(), 2, "nothing is left beside them");
+    assert_eq!(file_names(&folder).len(), 2, "nothing is left beside them");
 }

@@ -5,12 +5,12 @@ mod recording;
 mod tracing;
 
 use std::fs;
-use std::path::PathBuf;
 
 use super::*;
 use base::metadata::Metadata;
 use box_filter::{VariantId, named};
 use compute::KernelFile;
+use testkit::movie::Folder;
 
 /// The filter time in milliseconds of a [`frame`] with a `unit` of 1.
 const FILTER: f64 = (Stage::Filter as usize + 1) as f64;
@@ -48,26 +48,9 @@ fn context() -> ExportContext {
     }
 }
 
-/// A temporary directory of one test, removed when dropped.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("clreel-stats-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    fn names(&self) -> Vec<String> {
-        fs::read_dir(&self.0).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect()
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
+/// Returns the names of the files in a folder.
+fn file_names(folder: &Folder) -> Vec<String> {
+    fs::read_dir(folder.file("")).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect()
 }
 
 fn three_frames() -> Recorder {

@@ -18,12 +18,12 @@ fn recorded(began: Instant, events: Vec<Event>) -> Recording {
 }
 
 fn written(recorded: &Recording) -> Value {
-    let scratch = Scratch::new(&format!("trace-{:?}", std::thread::current().id()));
-    let path = scratch.0.join("t.json");
+    let folder = Folder::new("stats-trace");
+    let path = folder.file("t.json");
     let device = DeviceInfo { name: "A \"device\"".into(), ..DeviceInfo::made_up() };
     let context = ExportContext { device: Some(device), ..context() };
     write_trace(&path, recorded, Some(&context)).unwrap();
-    assert_eq!(scratch.names(), ["t.json"], "nothing is left beside it");
+    assert_eq!(file_names(&folder), ["t.json"], "nothing is left beside it");
     serde_json::from_slice(&fs::read(&path).unwrap()).unwrap()
 }
 
@@ -143,18 +143,18 @@ fn frames_that_lost_events_are_left_out_and_all_that_went_is_counted() {
 
 #[test]
 fn a_trace_that_cannot_be_written_is_a_sentence() {
-    let scratch = Scratch::new("trace-hostile");
-    fs::create_dir(scratch.0.join("folder.json")).unwrap();
-    fs::write(scratch.0.join("file"), "").unwrap();
+    let folder = Folder::new("stats-hostile");
+    fs::create_dir(folder.file("folder.json")).unwrap();
+    fs::write(folder.file("file"), "").unwrap();
     let events = vec![Event::instant(Track::Window, "dropped", Instant::now()); 10_000];
     let recorded = recorded(Instant::now(), events);
     for path in ["missing/t.json", "folder.json", "file/t.json", "/dev/full"] {
-        let path = scratch.0.join(path);
+        let path = folder.file(path);
         let error = write_trace(&path, &recorded, None).unwrap_err();
         assert!(error.what.contains("could not be written") && !error.hint.is_empty(), "{error}");
     }
-    assert!(!Path::new(&scratch.0.join("missing")).exists());
-    assert_eq!(scratch.names().len(), 2, "{:?}", scratch.names());
+    assert!(!Path::new(&folder.file("missing")).exists());
+    assert_eq!(file_names(&folder).len(), 2, "{:?}", file_names(&folder));
 }
 
 #[test]
