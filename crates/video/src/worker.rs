@@ -117,7 +117,8 @@ impl Worker {
     fn handle_movie_end(&mut self, pass: &mut Pass, count: usize) -> Option<Result<()>> {
         let still = self.from_beginning && count < 2 && pass.movie_end_ns() <= pass.end_ns();
         if pass.source.has_ended() && !pass.source.is_interrupted() {
-            self.control.duration.set_seen(pass.movie_end_ns(), pass.source.container().access.bytes());
+            let (end_ns, bytes) = (pass.movie_end_ns(), pass.source.container().access.bytes());
+            self.control.duration.lock().set_seen(end_ns, bytes);
         }
         *self.control.note.lock() = pass.source.damage.note();
         self.control.set_warning(pass.warning());
@@ -204,7 +205,8 @@ impl Worker {
 
     /// Makes the duration that the file states known to other threads.
     fn state_duration(&self, pass: &Pass) {
-        self.control.duration.state(pass.stated_duration_ns(), pass.source.container().access.bytes());
+        let (ns, bytes) = (pass.stated_duration_ns(), pass.source.container().access.bytes());
+        self.control.duration.lock().state(ns, bytes);
     }
 
     /// Takes the newest seek, if there is one, and marks the next frame as the first one after the seek.
@@ -322,7 +324,7 @@ impl Worker {
         let queued = self.control.queue.push(frame);
         self.control.read_control.note_progress();
         if queued {
-            self.control.duration.extend(movie_ns.saturating_add(duration_ns));
+            self.control.duration.lock().extend(movie_ns.saturating_add(duration_ns));
             self.number += 1;
             self.seeked = false;
         }
