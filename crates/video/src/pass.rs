@@ -302,7 +302,7 @@ impl Pass {
         if self.source.is_interrupted() {
             return None;
         }
-        let (path, damage) = (&self.source.container().access.path, &self.source.damage);
+        let (path, damage) = (&self.source.container().access.path, &self.source.demuxer.damage);
         if damage.no_memory {
             return Some(no_memory(path));
         }

@@ -85,7 +85,7 @@ impl Worker {
         let mut began = Instant::now();
         while let Some(picture) = pass.next() {
             count += 1;
-            if let Some(note) = pass.source.damage.note() {
+            if let Some(note) = pass.source.demuxer.damage.note() {
                 *self.control.note.lock() = Some(note);
             }
             log::record(|| [Event::since("decode", began).with(format!("picture {}", self.number))]);
@@ -120,13 +120,13 @@ impl Worker {
             let (end_ns, bytes) = (pass.movie_end_ns(), pass.source.container().access.bytes());
             self.control.duration.lock().set_seen(end_ns, bytes);
         }
-        *self.control.note.lock() = pass.source.damage.note();
+        *self.control.note.lock() = pass.source.demuxer.damage.note();
         self.control.set_warning(pass.warning());
         // A movie of one picture is not looped, unless its sound lasts longer.
         self.control.is_still.store(still, Ordering::Relaxed);
         let mut again = !still && self.control.requests().repeats();
         if !again {
-            if !self.wait_for_request(!still, pass.source.damage.read_error.is_some()) {
+            if !self.wait_for_request(!still, pass.source.demuxer.damage.read_error.is_some()) {
                 return None;
             }
             again = !self.control.read_control.has_newer_seek();
