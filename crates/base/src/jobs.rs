@@ -4,7 +4,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -115,11 +115,7 @@ impl<T, P> Job<T, P> {
         let end = Instant::now() + time.min(Duration::from_secs(1 << 30));
         loop {
             let left = end.saturating_duration_since(Instant::now());
-            let message = match left.is_zero() {
-                true => self.messages.try_recv().map_err(|e| e == TryRecvError::Empty),
-                false => self.messages.recv_timeout(left).map_err(|e| e == RecvTimeoutError::Timeout),
-            };
-            match message {
+            match self.messages.recv_timeout(left) {
                 Ok(JobMessage::Done(done)) => return Some(done),
                 Ok(JobMessage::Progress(_)) => {}
                 Err(_) => return None,

@@ -70,10 +70,7 @@ const FIRST_FOREIGN: u32 = 0x10_ff00;
 
 /// Returns the byte that this character represents in a text from [`from_bytes`]; `None` for ordinary characters.
 fn foreign_byte(c: char) -> Option<u8> {
-    u32::from(c)
-        .checked_sub(FIRST_FOREIGN)
-        .and_then(|byte| u8::try_from(byte).ok())
-        .filter(|byte| *byte >= 0x80)
+    u8::try_from(u32::from(c).checked_sub(FIRST_FOREIGN)?).ok().filter(|byte| *byte >= 0x80)
 }
 
 /// Converts bytes to text from which [`to_bytes`] restores the same bytes. Each byte that is not UTF-8, as in Latin-1 texts,

@@ -236,7 +236,8 @@ impl Offscreen {
         let gl = &headless.gl;
         let filter = GlslFilter::new(gl.clone())?;
         filter.create_sums_texture((width, height))?;
-        let [source, target] = [texture::create(gl, width, height)?, texture::create(gl, width, height)?];
+        let create = || texture::RGBA8.create(gl, width, height);
+        let [source, target] = [create()?, create()?];
         Ok(Self { source, target, size: (width, height), filter, headless })
     }
 }
@@ -244,7 +245,7 @@ impl Offscreen {
 impl Shaders for Offscreen {
     /// Uploads the picture to filter, and waits until OpenGL has received it.
     fn load(&self, rgba: &[u8]) {
-        texture::fill(&self.headless.gl, self.source, self.size, rgba);
+        texture::RGBA8.fill(&self.headless.gl, self.source, self.size, rgba);
         // SAFETY: the context is current.
         unsafe { self.headless.gl.finish() };
     }
@@ -252,7 +253,7 @@ impl Shaders for Offscreen {
     /// Fills the target texture with `rgba`, which differs from the expected result, so that a pixel that the next run does not
     /// write is detected.
     fn poison(&self, rgba: &[u8]) {
-        texture::fill(&self.headless.gl, self.target, self.size, rgba);
+        texture::RGBA8.fill(&self.headless.gl, self.target, self.size, rgba);
     }
 
     /// Filters the picture once with both passes, waits until OpenGL has finished, and returns the times.

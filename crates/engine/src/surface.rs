@@ -31,14 +31,14 @@ impl Surface {
     /// # Errors
     /// If the picture is larger than the driver's textures, or memory runs out.
     pub(super) fn new(gl: &Arc<glow::Context>, size: (u32, u32)) -> Result<Self> {
-        let texture = texture::create(gl, size.0, size.1)?;
+        let texture = texture::RGBA8.create(gl, size.0, size.1)?;
         Ok(Self { gl: gl.clone(), texture, size, drawn: None, is_idle: false, home: ContextThread::here() })
     }
 
     /// Uploads a picture into the texture; `rgba` is tightly packed RGBA8.
     pub(super) fn fill(&mut self, rgba: &[u8]) {
         self.is_idle = false;
-        texture::fill(&self.gl, self.texture, self.size, rgba);
+        texture::RGBA8.fill(&self.gl, self.texture, self.size, rgba);
     }
 
     /// Enqueues OpenGL's copy of the picture in `pixels` into the texture.

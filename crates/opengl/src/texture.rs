@@ -1,7 +1,5 @@
 //! Textures that can be shared with OpenCL, filled from memory or from a [`PixelBuffer`]. clreel's own pictures are [`RGBA8`].
 
-use std::sync::Arc;
-
 use glow::HasContext as _;
 
 use super::pixel_buffer::PixelBuffer;
@@ -116,16 +114,6 @@ impl PixelFormat {
             gl.bind_buffer(glow::PIXEL_UNPACK_BUFFER, None);
         }
     }
-}
-
-/// Creates a texture of `width` by `height` pixels of [`RGBA8`], as [`PixelFormat::create`] does.
-pub fn create(gl: &Arc<glow::Context>, width: u32, height: u32) -> Result<glow::Texture> {
-    RGBA8.create(gl, width, height)
-}
-
-/// Uploads the picture `rgba` to a texture of [`RGBA8`], as [`PixelFormat::fill`] does.
-pub fn fill(gl: &glow::Context, texture: glow::Texture, size: (u32, u32), rgba: &[u8]) {
-    RGBA8.fill(gl, texture, size, rgba);
 }
 
 /// Enqueues a copy of the picture in `buffer`, RGBA8 without gaps, to a texture of `size` pixels. The copy may run after the

@@ -1,7 +1,7 @@
 //! The thread that decodes a movie's sound into the device's ring.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -52,10 +52,8 @@ pub enum SoundStatus {
 /// The state that the window and the decoding thread share: the movie to play, and the errors and the status for the window.
 #[derive(Default)]
 struct State {
-    /// The movie and the index of its track; `None` for silence.
-    movie: Option<(SoundFeed, usize)>,
-    /// The number of times that `movie` was changed.
-    number: u64,
+    /// The movie and the index of its track that the window has set, `None` for silence; `None` once the thread has taken them.
+    next: Option<Option<(SoundFeed, usize)>>,
     /// Errors that the window has not taken yet.
     errors: Vec<Error>,
     status: SoundStatus,
@@ -65,7 +63,6 @@ struct State {
 pub struct Sound {
     shared: Arc<Shared>,
     state: Arc<Mutex<State>>,
-    quit: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -76,14 +73,11 @@ impl Sound {
     /// # Errors
     /// Returns an error if the thread cannot be started.
     pub fn start(waker: Waker) -> Result<Self> {
-        let state = Arc::<Mutex<State>>::default();
-        let (shared, quit) = (Arc::new(Shared::new()), Arc::new(AtomicBool::new(false)));
+        let (shared, state) = (Arc::new(Shared::new()), Arc::<Mutex<State>>::default());
         let player = Player {
             shared: shared.clone(),
             state: state.clone(),
-            quit: quit.clone(),
             waker,
-            number: 0,
             feed: None,
             output: None,
             retry_at: None,
@@ -101,7 +95,7 @@ impl Sound {
         let thread = std::thread::Builder::new().name("sound".into()).spawn(move || player.run());
         let failed =
             |e| Error::new("The movie plays without sound.", format!("No thread could be started: {e}."), "");
-        Ok(Self { shared, state, quit, thread: Some(thread.map_err(failed)?) })
+        Ok(Self { shared, state, thread: Some(thread.map_err(failed)?) })
     }
 
     /// Plays the track with this index in [`SoundFeed::tracks`] of a movie; `None` plays nothing. There is silence until
@@ -110,8 +104,7 @@ impl Sound {
         self.set_transport(Transport::stopped());
         let mut state = self.state.lock();
         state.status = if movie.is_some() { SoundStatus::Opening } else { SoundStatus::NoTrack };
-        state.movie = movie;
-        state.number += 1;
+        state.next = Some(movie);
         drop(state);
         self.wake();
     }
@@ -146,7 +139,7 @@ impl Sound {
     /// Stops the sound, and waits for its thread for at most two seconds. Returns false if the thread has not ended, because the
     /// audio system hangs; the thread is then abandoned.
     pub fn end(&mut self) -> bool {
-        self.quit.store(true, Ordering::Release);
+        self.shared.quits.store(true, Ordering::Release);
         self.wake();
         // A panic of the thread was already printed.
         join_within(&mut self.thread, END_WAIT).is_some()
@@ -237,10 +230,7 @@ fn next_start(cursor: Option<&Cursor>, feed: &SoundFeed, transport: &Transport, 
 struct Player {
     shared: Arc<Shared>,
     state: Arc<Mutex<State>>,
-    quit: Arc<AtomicBool>,
     waker: Waker,
-    /// The value of [`State::number`] for the movie that is played.
-    number: u64,
     feed: Option<(SoundFeed, usize)>,
     output: Option<Output>,
     /// The time at which the player looks for an audio device again; `None` if it looks at once.
@@ -270,7 +260,7 @@ struct Player {
 impl Player {
     /// Decodes and plays sound until the window closes.
     fn run(mut self) {
-        while !self.quit.load(Ordering::Acquire) {
+        while !self.shared.quits.load(Ordering::Acquire) {
             if self.shared.has_begun.swap(false, Ordering::AcqRel) {
                 (self.waker)();
             }
@@ -283,14 +273,10 @@ impl Player {
         self.set_device(None);
     }
 
-    /// Takes the movie that the window has set, if it differs from the one that is played.
+    /// Takes the movie that the window has set, if it has set another one.
     fn take_movie(&mut self) {
-        let state = self.state.lock();
-        if state.number == self.number {
-            return;
-        }
-        (self.number, self.feed) = (state.number, state.movie.clone());
-        drop(state);
+        let Some(feed) = self.state.lock().next.take() else { return };
+        self.feed = feed;
         self.has_warned = false;
         self.retry_at = None;
         if let Some((feed, _)) = &self.feed {
@@ -306,7 +292,7 @@ impl Player {
     /// set another movie.
     fn set_status(&self, status: SoundStatus) {
         let mut state = self.state.lock();
-        if state.number != self.number || state.status == status {
+        if state.next.is_some() || state.status == status {
             return;
         }
         state.status = status;

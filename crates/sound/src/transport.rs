@@ -98,6 +98,8 @@ pub(crate) struct Shared {
     pub(crate) ready: AtomicU64,
     /// True from when the sound for which the clock waited begins until the window is woken.
     pub(crate) has_begun: AtomicBool,
+    /// True once the decoding thread must end.
+    pub(crate) quits: AtomicBool,
 }
 
 impl Shared {
@@ -111,6 +113,7 @@ impl Shared {
             played_from: AtomicU64::new(u64::MAX),
             ready: AtomicU64::new(u64::MAX),
             has_begun: AtomicBool::new(false),
+            quits: AtomicBool::new(false),
         }
     }
 

@@ -4,7 +4,9 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use crate::programs::wait_until;
 
 /// Samples per second of the sink and of recordings.
 pub const RATE: u32 = 48_000;
@@ -41,11 +43,7 @@ impl AudioServer {
             .spawn()
             .expect("PulseAudio must be installed: ./dev test does that");
         let server = Self { server, folder: folder.to_owned(), name };
-        let began = Instant::now();
-        while !server.pactl(&["info"]).contains("Default Sink: null") {
-            assert!(began.elapsed() < Duration::from_secs(60), "PulseAudio did not start");
-            std::thread::sleep(Duration::from_millis(50));
-        }
+        wait_until("PulseAudio did not start", || server.pactl(&["info"]).contains("Default Sink: null"));
         server
     }
 

@@ -5,6 +5,9 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use regex::Regex;
 
 thread_local! {
     /// The names of the goldens that this thread has compared.
@@ -126,27 +129,9 @@ fn format_diff(lines: &[Line]) -> String {
 
 /// Replaces each number, with its mark of noise, by `#`: "~1,200.5 ms" becomes "# ms".
 pub fn without_numbers(text: &str) -> String {
-    let mut masked = String::new();
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        let number = c.is_ascii_digit() || c == '~' && chars.peek().is_some_and(char::is_ascii_digit);
-        if !number {
-            masked.push(c);
-            continue;
-        }
-        masked.push('#');
-        // A separator is part of the number if a digit follows.
-        while let Some(&next) = chars.peek() {
-            let mut ahead = chars.clone();
-            ahead.next();
-            let joins = matches!(next, '.' | ',' | ':') && ahead.peek().is_some_and(char::is_ascii_digit);
-            if !next.is_ascii_digit() && !joins {
-                break;
-            }
-            chars.next();
-        }
-    }
-    masked
+    static NUMBER: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new("~?[0-9]+([.,:][0-9]+)*").expect("a pattern"));
+    NUMBER.replace_all(text, "#").into_owned()
 }
 
 /// Returns the lines of all texts with numbers replaced as in [`without_numbers`], sorted and without duplicates.

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::io::Write as _;
 use std::panic::Location;
+use std::time::{Duration, Instant};
 
 /// The file to which skipped tests add a line: the test, the Debian package that it lacks or `-`, and the reason, with tabs between.
 const SKIPS: &str = "CLREEL_SKIPS";
@@ -37,6 +38,18 @@ pub fn skip(reason: &str) {
     eprintln!("skipped: {reason}");
     if let Some(file) = std::env::var_os(SKIPS) {
         record(file, "-", reason, Location::caller());
+    }
+}
+
+/// Waits until `is_done` returns true.
+///
+/// # Panics
+/// Panics with `failed` after a minute.
+pub(crate) fn wait_until(failed: &str, mut is_done: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !is_done() {
+        assert!(began.elapsed() < Duration::from_secs(60), "{failed}");
+        std::thread::sleep(Duration::from_millis(50));
     }
 }
 

@@ -3,12 +3,11 @@
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use crate::movie::Folder;
-use crate::programs;
+use crate::programs::{self, wait_until};
 
 /// The user and the group that run sway if root runs the tests: sway refuses to run as root.
 const NOBODY: u32 = 65534;
@@ -17,8 +16,6 @@ const CONFIG: &str = "output HEADLESS-1 resolution 1280x720
 xwayland disable
 for_window [app_id=\"clreel\"] floating enable
 ";
-/// The timeout for the start of the compositor, and for its commands.
-const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A compositor with an output of 1280×720 pixels and a keyboard, which ends when this value is dropped.
 pub struct Sway {
@@ -68,17 +65,14 @@ impl Sway {
             .spawn()
             .expect("sway runs");
         let mut sway = Self { server, keyboard: None, folder };
-        let began = Instant::now();
-        while sway.query("get_version").is_none() || !sway.display().exists() {
+        wait_until("sway did not start", || {
             assert!(sway.server.try_wait().unwrap().is_none(), "sway ended");
-            assert!(began.elapsed() < TIMEOUT, "sway did not start");
-            std::thread::sleep(Duration::from_millis(50));
-        }
+            sway.query("get_version").is_some() && sway.display().exists()
+        });
         sway.keyboard = Some(sway.wtype(&["-s", "2000000000"]).spawn().expect("wtype runs"));
-        while !sway.query("get_inputs").is_some_and(|inputs| inputs[0]["type"] == "keyboard") {
-            assert!(began.elapsed() < TIMEOUT, "sway has no keyboard");
-            std::thread::sleep(Duration::from_millis(50));
-        }
+        wait_until("sway has no keyboard", || {
+            sway.query("get_inputs").is_some_and(|inputs| inputs[0]["type"] == "keyboard")
+        });
         Some(sway)
     }
 
@@ -100,13 +94,9 @@ impl Sway {
     /// # Panics
     /// Panics if it fails again and again.
     pub fn command(&self, command: &str) {
-        let began = Instant::now();
         let mut swaymsg = Command::new("swaymsg");
         swaymsg.arg("-s").arg(self.folder.file("commands")).args(["-q", "--", command]);
-        while !swaymsg.status().unwrap().success() {
-            assert!(began.elapsed() < TIMEOUT, "{command}");
-            std::thread::sleep(Duration::from_millis(50));
-        }
+        wait_until(command, || swaymsg.status().unwrap().success());
     }
 
     /// Returns sway's description of clreel's window, once there is one.

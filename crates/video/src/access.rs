@@ -17,9 +17,10 @@ use ffmpeg_next::ffi;
 use libc::{c_char, c_int, c_void};
 use parking_lot::Mutex;
 
+use super::address;
+use super::declared_size::declared_bytes;
 use super::errors::cannot_open;
 use super::read_control::{ReadControl, References};
-use super::{address, declared_size};
 use base::error::{Error, Result};
 use base::load::{self, OpenError};
 use base::numbers::thousands;
@@ -74,21 +75,10 @@ impl FileAccess {
         self.file.metadata().map_or(0, |meta| meta.len())
     }
 
-    /// Returns the smallest size in bytes that the file can have if it is complete, according to its container; `None` if the
-    /// container does not tell.
-    pub(crate) fn declared_bytes(&self) -> Option<u64> {
-        declared_size::declared_bytes(&self.file)
-    }
-
-    /// Returns the duration in nanoseconds that the movie header of an MP4 or QuickTime file states; `None` without one.
-    pub(crate) fn movie_header_ns(&self) -> Option<i64> {
-        declared_size::movie_header_ns(&self.file)
-    }
-
     /// Returns a sentence that says how many bytes are missing at the end of the file; `None` if none are missing, or the
     /// container does not tell the size.
     pub(crate) fn missing_bytes_message(&self) -> Option<String> {
-        let (bytes, announced) = (self.bytes(), self.declared_bytes()?);
+        let (bytes, announced) = (self.bytes(), declared_bytes(&self.file)?);
         let missing = announced.checked_sub(bytes).filter(|missing| *missing > 0)?;
         let [missing, announced] = [missing, announced].map(|bytes| thousands(bytes as f64));
         Some(format!("Of its {announced} bytes the last {missing} are missing."))

@@ -19,16 +19,15 @@ pub fn path_of(name: &OsStr) -> PathBuf {
     }
 }
 
+/// The hint to name a file by its path or by a `file:` URL.
+const PATH_HINT: &str = "The address of a file of this machine begins with file:///; its path alone will do.";
+
 /// The kinds of names that a user may give for a movie.
 enum Address {
     /// The URL of a file on this machine, with the path of the file.
     File(Vec<u8>),
-    /// The URL of a file on another machine, with the host's name.
-    RemoteFile(String),
-    /// A `file:` URL without a path.
-    NoPath,
-    /// A URL with another scheme, such as `https://…`.
-    Url,
+    /// The URL of anything else, with the reason why it is not played and a hint for the user.
+    Elsewhere(String, &'static str),
     /// Any other name, which is taken as a path.
     Path,
 }
@@ -40,16 +39,21 @@ fn parse(name: &[u8]) -> Address {
     if !scheme.eq_ignore_ascii_case(b"file") {
         let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
         let is_address = rest.starts_with(b"//") && !scheme.is_empty() && scheme.iter().all(is_letter);
-        return if is_address { Address::Url } else { Address::Path };
+        let why = "It is an address on the network, and clreel plays only files of this machine.";
+        let hint = "Save the movie to a file and open that.";
+        return if is_address { Address::Elsewhere(why.to_owned(), hint) } else { Address::Path };
     }
     match rest.strip_prefix(b"//") {
         Some(rest) => {
             let host = rest.iter().position(|byte| *byte == b'/').unwrap_or(rest.len());
             let (host, path) = rest.split_at(host);
             if !host.is_empty() && !host.eq_ignore_ascii_case(b"localhost") {
-                Address::RemoteFile(String::from_utf8_lossy(host).into_owned())
+                let host = String::from_utf8_lossy(host);
+                let why = format!("It is the address of a file of another machine, '{host}'.");
+                Address::Elsewhere(why, PATH_HINT)
             } else if path.len() < 2 {
-                Address::NoPath
+                let why = "It is the address of a file without the file's name.";
+                Address::Elsewhere(why.to_owned(), PATH_HINT)
             } else {
                 Address::File(percent_decode(path).collect())
             }
@@ -63,20 +67,8 @@ fn parse(name: &[u8]) -> Address {
 /// Returns the reason why no file was found at `path`, with a hint for the user, if `path` is a URL of something other than a
 /// file on this machine; otherwise `None`.
 pub(super) fn explain_missing_file(path: &Path) -> Option<(String, &'static str)> {
-    /// The hint to name a file by its path or by a `file:` URL.
-    const PATH_HINT: &str =
-        "The address of a file of this machine begins with file:///; its path alone will do.";
     match parse(path.as_os_str().as_bytes()) {
-        Address::Url => Some((
-            "It is an address on the network, and clreel plays only files of this machine.".to_owned(),
-            "Save the movie to a file and open that.",
-        )),
-        Address::RemoteFile(host) => {
-            Some((format!("It is the address of a file of another machine, '{host}'."), PATH_HINT))
-        }
-        Address::NoPath => {
-            Some(("It is the address of a file without the file's name.".to_owned(), PATH_HINT))
-        }
+        Address::Elsewhere(why, hint) => Some((why, hint)),
         Address::File(_) | Address::Path => None,
     }
 }

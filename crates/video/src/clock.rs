@@ -188,22 +188,19 @@ mod tests {
 
     #[test]
     fn a_clock_is_set_reaches_positions_and_does_not_run_before_its_start() {
-        let start = Instant::now();
-        let later = start + Duration::from_secs(1);
+        let (start, at) = start();
         let mut clock = Clock::new(0, start);
-        clock.resync(700, later);
-        assert_eq!(clock.now_ns_at(later), 700);
-        clock.pause(later);
-        clock.resync(-3, later);
+        clock.resync(700, at(1000));
+        assert_eq!(clock.now_ns_at(at(1000)), 700);
+        clock.pause(at(1000));
+        clock.resync(-3, at(1000));
         assert!(clock.is_paused());
-        assert_eq!(clock.now_ns_at(later + Duration::from_secs(9)), -3);
-        let start = Instant::now();
+        assert_eq!(clock.now_ns_at(at(10_000)), -3);
         let mut clock = Clock::new(1_000, start);
         assert_eq!(clock.instant_of(3_000), Some(start + Duration::from_nanos(2_000)));
         assert_eq!(clock.instant_of(0), Some(start));
         clock.pause(start);
         assert_eq!(clock.instant_of(3_000), None);
-        let start = Instant::now() + Duration::from_secs(5);
-        assert_eq!(Clock::new(9, start).now_ns_at(start - Duration::from_secs(2)), 9);
+        assert_eq!(Clock::new(9, at(5000)).now_ns_at(at(3000)), 9);
     }
 }

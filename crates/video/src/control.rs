@@ -67,7 +67,7 @@ pub(super) struct Control {
     pub is_still: AtomicBool,
     /// True if no frame follows because the movie could not be read any further.
     pub has_failed: AtomicBool,
-    pub duration: MovieDuration,
+    pub duration: Mutex<MovieDuration>,
     /// The memory that the planes of the next frames are packed into; `None` if planes are not packed.
     pub staging: Mutex<Option<Staging>>,
     /// The handle to the movie's sound. The decoder's thread publishes in it where the pictures continue after seeks and loops.
@@ -92,7 +92,7 @@ impl Control {
             read_control,
             is_still: AtomicBool::new(false),
             has_failed: AtomicBool::new(false),
-            duration: MovieDuration::default(),
+            duration: Mutex::default(),
             staging: Mutex::default(),
             sound,
         }
@@ -157,14 +157,11 @@ impl Control {
     }
 }
 
-/// The duration of a movie in nanoseconds, shared by several threads: as the file states it, until the end of the file was read.
+/// The duration of a movie: as the file states it, until the end of the file was read.
 #[derive(Default)]
-pub(super) struct MovieDuration(Mutex<DurationState>);
-
-#[derive(Default)]
-struct DurationState {
-    /// The duration; `None` while it is not known.
-    ns: Option<i64>,
+pub(super) struct MovieDuration {
+    /// The duration in nanoseconds; `None` while it is not known.
+    pub ns: Option<i64>,
     /// The size of the file in bytes when its end was read; `None` before that.
     seen_bytes: Option<u64>,
 }
@@ -172,28 +169,21 @@ struct DurationState {
 impl MovieDuration {
     /// Sets the duration that the file states (`None` if it states none) while it has `bytes` bytes. Does nothing if the end of
     /// the file was already read at that size.
-    pub(super) fn state(&self, ns: Option<i64>, bytes: u64) {
-        let mut state = self.0.lock();
-        if state.seen_bytes != Some(bytes) {
-            *state = DurationState { ns, seen_bytes: None };
+    pub(super) fn state(&mut self, ns: Option<i64>, bytes: u64) {
+        if self.seen_bytes != Some(bytes) {
+            *self = Self { ns, seen_bytes: None };
         }
     }
 
     /// Extends a known duration to `end_ns` if that is later. A file that is still being written, or whose header is wrong,
     /// lasts longer than it states.
-    pub(super) fn extend(&self, end_ns: i64) {
-        let mut state = self.0.lock();
-        state.ns = state.ns.map(|ns| ns.max(end_ns));
+    pub(super) fn extend(&mut self, end_ns: i64) {
+        self.ns = self.ns.map(|ns| ns.max(end_ns));
     }
 
     /// Sets the duration that was found by reading to the end of a file of `bytes` bytes.
-    pub(super) fn set_seen(&self, end_ns: i64, bytes: u64) {
-        *self.0.lock() = DurationState { ns: Some(end_ns), seen_bytes: Some(bytes) };
-    }
-
-    /// Returns the duration; `None` while it is not known.
-    pub(super) fn get(&self) -> Option<i64> {
-        self.0.lock().ns
+    pub(super) fn set_seen(&mut self, end_ns: i64, bytes: u64) {
+        *self = Self { ns: Some(end_ns), seen_bytes: Some(bytes) };
     }
 }
 
@@ -203,22 +193,22 @@ mod tests {
 
     #[test]
     fn what_was_seen_replaces_what_the_file_states() {
-        let duration = MovieDuration::default();
+        let mut duration = MovieDuration::default();
         duration.extend(5);
-        assert_eq!(duration.get(), None, "a duration that nobody states is known at the end");
+        assert_eq!(duration.ns, None, "a duration that nobody states is known at the end");
         duration.state(Some(100), 1000);
         duration.extend(50);
-        assert_eq!(duration.get(), Some(100));
+        assert_eq!(duration.ns, Some(100));
         duration.set_seen(80, 1000);
         duration.state(Some(100), 1000);
-        assert_eq!(duration.get(), Some(80));
+        assert_eq!(duration.ns, Some(80));
         // A growing file is followed.
-        let duration = MovieDuration::default();
+        let mut duration = MovieDuration::default();
         duration.state(Some(100), 1000);
         duration.extend(120);
-        assert_eq!(duration.get(), Some(120));
+        assert_eq!(duration.ns, Some(120));
         duration.set_seen(130, 1200);
         duration.state(Some(150), 1500);
-        assert_eq!(duration.get(), Some(150), "more was written since");
+        assert_eq!(duration.ns, Some(150), "more was written since");
     }
 }

@@ -208,7 +208,7 @@ impl Decoder {
     /// Returns the movie's duration in seconds; `None` if it is not known yet. Before the end of the file was read, it is the
     /// duration that the file states, or the end of the frames decoded so far if that is later.
     pub fn duration_s(&self) -> Option<f64> {
-        self.control.duration.get().map(seconds).or(self.info.duration_s)
+        self.control.duration.lock().ns.map(seconds).or(self.info.duration_s)
     }
 
     /// Returns the queue of decoded frames.

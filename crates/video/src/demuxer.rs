@@ -53,16 +53,37 @@ impl ReadExtent {
     }
 }
 
-/// The result of [`Demuxer::read_for_decoder`].
-pub(super) enum PacketRead {
-    /// A packet of the selected stream was read.
-    Selected,
-    /// A packet of another stream was read.
-    Other,
-    /// A packet was damaged; reading continues after it.
-    Damaged,
-    /// Reading has ended: at the end of the file or by cancellation (`None`), or because of this error.
-    End(Option<String>),
+/// The damage found so far: the packets that could not be read or decoded, and the reasons.
+#[derive(Default)]
+pub(super) struct Damage {
+    /// The number of packets that the demuxer or the decoder refused.
+    pub bad_packets: u64,
+    /// The number of packets that are marked as damaged, for example where recordings were joined. They are decoded
+    /// nevertheless.
+    pub flagged_packets: u64,
+    /// The number of pictures in which the decoder found errors other than missing references.
+    pub damaged_pictures: u64,
+    /// True if some packets were refused because memory was short.
+    pub no_memory: bool,
+    /// True if some packets were refused because this FFmpeg does not implement a feature that they use.
+    pub unsupported: bool,
+    /// The error that ended reading before the end of the file; `None` if there was none.
+    pub read_error: Option<String>,
+}
+
+impl Damage {
+    /// Returns a remark, worded as a clause, about packets that are marked as damaged, if all of them could be decoded without
+    /// errors; otherwise `None`.
+    pub(crate) fn note(&self) -> Option<String> {
+        if self.bad_packets + self.damaged_pictures > 0 {
+            return None;
+        }
+        match self.flagged_packets {
+            0 => None,
+            1 => Some("1 packet is marked as damaged; it could be decoded".to_owned()),
+            n => Some(format!("{n} packets are marked as damaged; all could be decoded")),
+        }
+    }
 }
 
 /// A position in a file to which a seek leads.
@@ -80,6 +101,11 @@ pub(super) struct Demuxer {
     pub packet: ffmpeg::Packet,
     /// The part of the file that has been read so far. Scans for key frames do not count.
     pub extent: ReadExtent,
+    pub damage: Damage,
+    /// The number of packets in a row that the demuxer or the decoder refused.
+    pub errors_in_a_row: u32,
+    /// True once the file has ended and the decoder returns its last frames.
+    pub is_draining: bool,
 }
 
 impl Demuxer {
@@ -90,29 +116,55 @@ impl Demuxer {
         if container.states_each_duration() {
             container.discard_other_streams();
         }
-        Ok(Self { container, packet: ffmpeg::Packet::empty(), extent: ReadExtent::default() })
+        Ok(Self::new(container))
     }
 
     /// Opens the file at `path`, and selects the stream of sound with the index `stream`.
     pub(super) fn open_sound(path: &Path, stream: usize, read_control: &ReadControl) -> Result<Self> {
         let mut container = Container::open_sound(path, stream, read_control)?;
         container.discard_other_streams();
-        Ok(Self { container, packet: ffmpeg::Packet::empty(), extent: ReadExtent::default() })
+        Ok(Self::new(container))
     }
 
-    /// Reads the next packet of any stream, adds it to the extent, and distinguishes errors that end reading from those after which reading continues.
-    pub(super) fn read_for_decoder(&mut self) -> PacketRead {
-        let read = self.read_untracked().inspect(|()| self.extent.add(&self.packet, &self.container));
-        match read {
-            Ok(()) if self.is_selected_packet() => PacketRead::Selected,
-            Ok(()) => PacketRead::Other,
-            Err(error) if is_recoverable(error) => PacketRead::Damaged,
-            Err(_) if self.container.access.read_control.timed_out() => {
-                PacketRead::End(Some("the file did not answer in time".into()))
-            }
-            Err(ffmpeg::Error::Eof | ffmpeg::Error::Exit) => PacketRead::End(None),
-            Err(error) => PacketRead::End(Some(sentence(error))),
+    fn new(container: Container) -> Self {
+        Self {
+            container,
+            packet: ffmpeg::Packet::empty(),
+            extent: ReadExtent::default(),
+            damage: Damage::default(),
+            errors_in_a_row: 0,
+            is_draining: false,
         }
+    }
+
+    /// Reads the next packet of any stream, and adds it to the extent. Returns true if it belongs to the selected stream, false
+    /// for another stream, and `None` if there is no packet: it was damaged, or reading has ended, so that `decoder` is drained.
+    pub(super) fn read_for(&mut self, decoder: &mut ffmpeg::decoder::Opened) -> Option<bool> {
+        let read = self.read_untracked().inspect(|()| self.extent.add(&self.packet, &self.container));
+        let reason = match read {
+            Ok(()) => return Some(self.is_selected_packet()),
+            Err(error) if is_recoverable(error) => {
+                self.count_error();
+                return None;
+            }
+            Err(_) if self.container.access.read_control.timed_out() => {
+                Some("the file did not answer in time".into())
+            }
+            Err(ffmpeg::Error::Eof | ffmpeg::Error::Exit) => None,
+            Err(error) => Some(sentence(error)),
+        };
+        self.damage.read_error = reason.or(self.damage.read_error.take());
+        self.is_draining = true;
+        if decoder.send_eof().is_err() {
+            self.count_error();
+        }
+        None
+    }
+
+    /// Counts a packet that the demuxer or the decoder has refused.
+    pub(super) fn count_error(&mut self) {
+        self.damage.bad_packets += 1;
+        self.errors_in_a_row += 1;
     }
 
     /// Reads the next packet of any stream without adding it to the extent.
@@ -134,7 +186,7 @@ impl Demuxer {
         self.packet.pts().or(self.packet.dts()).map(|stamp| self.container.nanoseconds(stamp))
     }
 
-    /// Seeks to a place in the file. An error means that the file cannot seek.
+    /// Seeks to a place in the file; the caller must flush the decoder. An error means that the file cannot seek.
     pub(super) fn seek(&mut self, place: FilePlace) -> Ffmpeg<()> {
         let (target, flags) = match place {
             FilePlace::StampNs(stamp_ns) => (self.container.stamp(stamp_ns), 0),
@@ -147,7 +199,11 @@ impl Demuxer {
             let context = self.container.input.as_mut_ptr();
             ffi::avformat_seek_file(context, stream, i64::MIN, target, target, flags)
         };
-        if result < 0 { Err(ffmpeg::Error::from(result)) } else { Ok(()) }
+        if result < 0 {
+            return Err(ffmpeg::Error::from(result));
+        }
+        (self.errors_in_a_row, self.is_draining) = (0, false);
+        Ok(())
     }
 
     /// Reads all packets from the present position to the end, and returns the key frames if time stamps jump; `None` if

@@ -14,16 +14,17 @@ use base::error::{Error, Result};
 /// [`access::open`](super::access::open).
 const OPENS_FILES: &str = "image2";
 
-/// Returns FFmpeg's names of the formats that are opened. The list is made from the library in use, so that it includes the
-/// formats of newer versions. Any other demuxer that opens further files fails at [`access`](super::access).
-fn opened() -> &'static [String] {
-    static OPENED: OnceLock<Vec<String>> = OnceLock::new();
-    OPENED.get_or_init(|| {
+/// Returns the value of FFmpeg's option `format_whitelist`: the names of the formats that are opened, separated by commas. The
+/// list is made from the library in use, so that it includes the formats of newer versions. Any other demuxer that opens further
+/// files fails at [`access`](super::access).
+pub(super) fn whitelist() -> &'static str {
+    static NAMES: OnceLock<String> = OnceLock::new();
+    NAMES.get_or_init(|| {
         let opens_files = |names: &str, flags| flags & ffi::AVFMT_NOFILE != 0 && names != OPENS_FILES;
         let is_opened =
             |(names, flags): &(String, i32)| !opens_files(names, *flags) && !names.split(',').any(is_refused);
-        let opened: Vec<_> = demuxers().filter(is_opened).collect();
-        opened.iter().flat_map(|(names, _)| names.split(',').map(str::to_owned)).collect()
+        let opened: Vec<_> = demuxers().filter(is_opened).map(|(names, _)| names).collect();
+        opened.join(",")
     })
 }
 
@@ -65,11 +66,6 @@ const PLAYLISTS: &[(&str, &str)] = &[
 /// Formats that FFmpeg renders from text.
 const TEXT_FORMATS: &[&str] = &["tty", "bin", "xbin", "adf", "idf"];
 
-/// Returns the value of FFmpeg's option `format_whitelist`: the names of the formats that are opened, separated by commas.
-pub(super) fn whitelist() -> String {
-    opened().join(",")
-}
-
 /// Returns an error unless the format is one of those that are opened. `names` are FFmpeg's short names of the format,
 /// separated by commas, `title` is its long name.
 ///
@@ -77,7 +73,7 @@ pub(super) fn whitelist() -> String {
 /// The format is not among those that are opened.
 pub(super) fn check(path: &Path, names: &str, title: &str) -> Result<()> {
     let is_one_of = |list: &[&str]| names.split(',').any(|name| list.contains(&name));
-    if opened().iter().any(|name| is_one_of(&[name])) {
+    if whitelist().split(',').any(|name| is_one_of(&[name])) {
         return Ok(());
     }
     if is_one_of(TEXT_FORMATS) {

@@ -111,13 +111,9 @@ impl Frame {
 
 impl std::fmt::Debug for Frame {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Frame")
-            .field("number", &self.number)
-            .field("pts_ns", &self.pts_ns)
-            .field("movie_s", &self.movie_s)
-            .field("duration_ns", &self.duration_ns)
-            .field("size", &(self.width(), self.height()))
-            .finish()
+        let Self { number, pts_ns, movie_s, duration_ns, .. } = self;
+        let (width, height) = (self.width(), self.height());
+        write!(f, "frame {number}: {pts_ns} ns, movie {movie_s} s, for {duration_ns} ns, {width}×{height}")
     }
 }
 

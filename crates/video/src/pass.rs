@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::SECOND_NS;
 use super::container::Chapter;
+use super::declared_size::declared_bytes;
 use super::demuxer::FilePlace;
 use super::errors::{DAMAGE_HINT, no_memory, undecoded_packets};
 use super::frame::{TimedPicture, seconds};
@@ -301,7 +302,7 @@ impl Pass {
         if self.source.is_interrupted() {
             return None;
         }
-        let (path, damage) = (&self.source.container().access.path, &self.source.damage);
+        let (path, damage) = (&self.source.container().access.path, &self.source.demuxer.damage);
         if damage.no_memory {
             return Some(no_memory(path));
         }
@@ -335,7 +336,7 @@ impl Pass {
         }
         let declared = container.declared_duration().filter(|_| !self.has_skips)?;
         let is_whole = |announced: u64| extent.end_byte + announced / 32 + MAX_TRAILER_BYTES >= announced;
-        if !declared.of_pictures && file.declared_bytes().is_some_and(is_whole) {
+        if !declared.of_pictures && declared_bytes(&file.file).is_some_and(is_whole) {
             return None;
         }
         // Some formats count the duration from time stamp 0, wherever the first picture is.

@@ -10,7 +10,7 @@ use ffmpeg_next::frame::Video;
 
 use super::container::{Container, refused_reference};
 use super::cropping::Cropping;
-use super::demuxer::{Demuxer, FilePlace, MAX_ERRORS_IN_A_ROW, PacketRead};
+use super::demuxer::{Demuxer, FilePlace, MAX_ERRORS_IN_A_ROW};
 use super::errors::{CONVERT_HINT, Ffmpeg, cannot_decode, is_unsupported, no_memory};
 use super::key_frames::{self, KeyFrameIndex};
 use super::orientation::{self, Matrix};
@@ -20,39 +20,6 @@ use base::error::{Error, Result};
 
 /// The flag by which FFmpeg marks pictures whose references are missing, such as the first ones after a cut.
 const FF_DECODE_ERROR_MISSING_REFERENCE: libc::c_int = 2;
-
-/// The damage found so far: the packets that could not be read or decoded, and the reasons.
-#[derive(Default)]
-pub(super) struct Damage {
-    /// The number of packets that the demuxer or the decoder refused.
-    pub bad_packets: u64,
-    /// The number of packets that are marked as damaged, for example where recordings were joined. They are decoded
-    /// nevertheless.
-    pub flagged_packets: u64,
-    /// The number of pictures in which the decoder found errors other than missing references.
-    pub damaged_pictures: u64,
-    /// True if some packets were refused because memory was short.
-    pub no_memory: bool,
-    /// True if some packets were refused because this FFmpeg does not implement a feature that they use.
-    pub unsupported: bool,
-    /// The error that ended reading before the end of the file; `None` if there was none.
-    pub read_error: Option<String>,
-}
-
-impl Damage {
-    /// Returns a remark, worded as a clause, about packets that are marked as damaged, if all of them could be decoded without
-    /// errors; otherwise `None`.
-    pub(crate) fn note(&self) -> Option<String> {
-        if self.bad_packets + self.damaged_pictures > 0 {
-            return None;
-        }
-        match self.flagged_packets {
-            0 => None,
-            1 => Some("1 packet is marked as damaged; it could be decoded".to_owned()),
-            n => Some(format!("{n} packets are marked as damaged; all could be decoded")),
-        }
-    }
-}
 
 /// A decoded picture with the file's time stamp and its expected duration, in nanoseconds.
 pub(super) struct DecodedPicture {
@@ -93,10 +60,6 @@ pub(super) struct Source {
     /// Pictures with an earlier time stamp will be discarded, so pictures before it that no other picture references are
     /// not decoded.
     skip_before_ns: Option<i64>,
-    /// True once the file has ended and the decoder returns its last pictures.
-    is_draining: bool,
-    errors_in_a_row: u32,
-    pub damage: Damage,
     /// The number of packets passed to the decoder so far.
     #[cfg(test)]
     pub sent: u64,
@@ -126,9 +89,6 @@ impl Source {
             cropping,
             skip: Skip::Nothing,
             skip_before_ns: None,
-            is_draining: false,
-            errors_in_a_row: 0,
-            damage: Damage::default(),
             #[cfg(test)]
             sent: 0,
         })
@@ -149,7 +109,7 @@ impl Source {
 
     /// Returns the error for a movie without a single decodable picture.
     pub(crate) fn no_pictures_error(&self) -> Error {
-        let (container, damage) = (self.container(), &self.damage);
+        let (container, damage) = (self.container(), &self.demuxer.damage);
         let path = &container.access.path;
         if damage.no_memory {
             return no_memory(path);
@@ -182,23 +142,23 @@ impl Source {
             let mut video = Video::empty();
             // SAFETY: the pointer is only compared; an allocation that failed must not reach FFmpeg.
             if unsafe { video.as_ptr().is_null() } {
-                self.damage.read_error = Some("memory has run out".into());
+                self.demuxer.damage.read_error = Some("memory has run out".into());
                 return None;
             }
             match self.decoder.receive_frame(&mut video) {
                 Ok(()) if video.width() > 0 && video.height() > 0 => {
-                    self.errors_in_a_row = 0;
+                    self.demuxer.errors_in_a_row = 0;
                     return Some(self.complete(video));
                 }
-                Ok(()) => self.count_error(),
+                Ok(()) => self.demuxer.count_error(),
                 Err(ffmpeg::Error::Eof) => return None,
-                Err(ffmpeg::Error::Other { errno: ffmpeg::error::EAGAIN }) if !self.is_draining => {}
+                Err(ffmpeg::Error::Other { errno: ffmpeg::error::EAGAIN }) if !self.demuxer.is_draining => {}
                 Err(error) => self.count_decoder_error(error),
             }
-            if self.is_interrupted() || self.errors_in_a_row > MAX_ERRORS_IN_A_ROW {
+            if self.is_interrupted() || self.demuxer.errors_in_a_row > MAX_ERRORS_IN_A_ROW {
                 return None;
             }
-            if !self.is_draining {
+            if !self.demuxer.is_draining {
                 self.send_packet();
             }
         }
@@ -206,25 +166,14 @@ impl Source {
 
     /// Reads a packet and passes it to the decoder; at the end of the file starts to drain the decoder.
     fn send_packet(&mut self) {
-        match self.demuxer.read_for_decoder() {
-            PacketRead::Selected => {}
-            PacketRead::Other => return self.find_first_sound(),
-            PacketRead::Damaged => return self.count_error(),
-            PacketRead::End(error) => {
-                self.damage.read_error = error.or(self.damage.read_error.take());
-                self.is_draining = true;
-                if self.decoder.send_eof().is_err() {
-                    self.count_error();
-                }
-                return;
-            }
+        match self.demuxer.read_for(&mut self.decoder) {
+            Some(true) => {}
+            Some(false) => return self.find_first_sound(),
+            None => return,
         }
-        let packet = &self.demuxer.packet;
-        if packet.is_corrupt() {
-            self.damage.flagged_packets += 1;
-        }
+        self.demuxer.damage.flagged_packets += u64::from(self.demuxer.packet.is_corrupt());
         if let Skip::KeysUntil(target) = self.skip {
-            if !packet.is_key() {
+            if !self.demuxer.packet.is_key() {
                 return;
             }
             if self.demuxer.packet_stamp_ns().is_none_or(|stamp| stamp >= target) {
@@ -247,14 +196,10 @@ impl Source {
     }
 
     fn count_decoder_error(&mut self, error: ffmpeg::Error) {
-        self.damage.no_memory |= error == ffmpeg::Error::Other { errno: ffmpeg::error::ENOMEM };
-        self.damage.unsupported |= is_unsupported(error);
-        self.count_error();
-    }
-
-    fn count_error(&mut self) {
-        self.damage.bad_packets += 1;
-        self.errors_in_a_row += 1;
+        let damage = &mut self.demuxer.damage;
+        damage.no_memory |= error == ffmpeg::Error::Other { errno: ffmpeg::error::ENOMEM };
+        damage.unsupported |= is_unsupported(error);
+        self.demuxer.count_error();
     }
 
     /// Adds to a decoded picture its time stamp, its duration, and the properties that the stream states for all its pictures.
@@ -272,7 +217,7 @@ impl Source {
             (*video.as_mut_ptr()).sample_aspect_ratio = aspect;
             (*video.as_ptr()).decode_error_flags
         };
-        self.damage.damaged_pictures += u64::from(errors & !FF_DECODE_ERROR_MISSING_REFERENCE != 0);
+        self.demuxer.damage.damaged_pictures += u64::from(errors & !FF_DECODE_ERROR_MISSING_REFERENCE != 0);
         if let Some(cropping) = &self.cropping {
             cropping.apply(&mut video);
         }
@@ -312,7 +257,7 @@ impl Source {
 
     /// Returns true if the file was read to its end.
     pub(crate) fn has_ended(&self) -> bool {
-        self.is_draining && self.damage.read_error.is_none()
+        self.demuxer.is_draining && self.demuxer.damage.read_error.is_none()
     }
 
     /// Sets the time stamp before which pictures that no other picture references are not decoded; `None` decodes all of
@@ -326,8 +271,6 @@ impl Source {
     pub(crate) fn seek(&mut self, place: FilePlace) -> Ffmpeg<()> {
         self.demuxer.seek(place)?;
         self.decoder.flush();
-        self.is_draining = false;
-        self.errors_in_a_row = 0;
         // Formats without an index seek to any packet, and frames without their references would be garbage.
         self.set_skip(Skip::KeysUntil(i64::MIN));
         Ok(())

@@ -152,15 +152,10 @@ mod tests {
         let mut timeline = Timeline::new(false);
         timeline.begin(None, Some(-1000 * MS), 5000 * MS);
         assert_eq!(timeline.origin_ns, Some(0), "the frame's time stamp is not known");
-    }
-
-    #[test]
-    fn the_origin_survives_a_seek() {
         let mut timeline = Timeline::new(false);
         timeline.position(Some(-100 * MS), 40 * MS);
         assert_eq!(timeline.origin_ns, Some(-100 * MS));
         let mut after = timeline.after_seek(-100 * MS);
-        assert_eq!(after.position(Some(900 * MS), 40 * MS), 1000 * MS);
-        assert_eq!(after.position(Some(940 * MS), 40 * MS), 1040 * MS);
+        assert_eq!([900, 940].map(|ms| after.position(Some(ms * MS), 40 * MS) / MS), [1000, 1040]);
     }
 }

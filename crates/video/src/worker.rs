@@ -85,7 +85,7 @@ impl Worker {
         let mut began = Instant::now();
         while let Some(picture) = pass.next() {
             count += 1;
-            if let Some(note) = pass.source.damage.note() {
+            if let Some(note) = pass.source.demuxer.damage.note() {
                 *self.control.note.lock() = Some(note);
             }
             log::record(|| [Event::since("decode", began).with(format!("picture {}", self.number))]);
@@ -117,15 +117,16 @@ impl Worker {
     fn handle_movie_end(&mut self, pass: &mut Pass, count: usize) -> Option<Result<()>> {
         let still = self.from_beginning && count < 2 && pass.movie_end_ns() <= pass.end_ns();
         if pass.source.has_ended() && !pass.source.is_interrupted() {
-            self.control.duration.set_seen(pass.movie_end_ns(), pass.source.container().access.bytes());
+            let (end_ns, bytes) = (pass.movie_end_ns(), pass.source.container().access.bytes());
+            self.control.duration.lock().set_seen(end_ns, bytes);
         }
-        *self.control.note.lock() = pass.source.damage.note();
+        *self.control.note.lock() = pass.source.demuxer.damage.note();
         self.control.set_warning(pass.warning());
         // A movie of one picture is not looped, unless its sound lasts longer.
         self.control.is_still.store(still, Ordering::Relaxed);
         let mut again = !still && self.control.requests().repeats();
         if !again {
-            if !self.wait_for_request(!still, pass.source.damage.read_error.is_some()) {
+            if !self.wait_for_request(!still, pass.source.demuxer.damage.read_error.is_some()) {
                 return None;
             }
             again = !self.control.read_control.has_newer_seek();
@@ -204,7 +205,8 @@ impl Worker {
 
     /// Makes the duration that the file states known to other threads.
     fn state_duration(&self, pass: &Pass) {
-        self.control.duration.state(pass.stated_duration_ns(), pass.source.container().access.bytes());
+        let (ns, bytes) = (pass.stated_duration_ns(), pass.source.container().access.bytes());
+        self.control.duration.lock().state(ns, bytes);
     }
 
     /// Takes the newest seek, if there is one, and marks the next frame as the first one after the seek.
@@ -322,7 +324,7 @@ impl Worker {
         let queued = self.control.queue.push(frame);
         self.control.read_control.note_progress();
         if queued {
-            self.control.duration.extend(movie_ns.saturating_add(duration_ns));
+            self.control.duration.lock().extend(movie_ns.saturating_add(duration_ns));
             self.number += 1;
             self.seeked = false;
         }

@@ -84,7 +84,7 @@ fn fill(frame: &mut Video, plane: usize, pattern: &[u8]) {
     }
 }
 
-/// Returns a flat YCbCr picture.
+/// Returns a flat YCbCr picture, opaque if its format has alpha.
 fn flat(format: Pixel, size: (u32, u32), code: [u16; 3]) -> Video {
     let mut frame = Video::new(format, size.0, size.1);
     match format {
@@ -99,6 +99,9 @@ fn flat(format: Pixel, size: (u32, u32), code: [u16; 3]) -> Video {
             (0..3).for_each(|plane| fill(&mut frame, plane, &code[plane].to_le_bytes()));
         }
         _ => (0..3).for_each(|plane| fill(&mut frame, plane, &[code[plane] as u8])),
+    }
+    if frame.planes() == 4 {
+        fill(&mut frame, 3, &[255]);
     }
     frame
 }
@@ -161,7 +164,13 @@ fn check_flat(formats: &[(Pixel, u32)], tags: (AVColorSpace, AVColorRange), matr
                 tag(&mut frame, tags.0, tags.1);
                 let case = format!("{format:?} {size:?} {matrix} {range} colour {colour:?} code {code:?}");
                 let expected = rgb_of(code, matrix, range, depth);
+                let is_near = (0..3).all(|c| (expected[c] - f64::from(colour[c])).abs() <= 2.5);
+                assert!(is_near, "{case}: {expected:?}");
                 assert_near(&convert(&mut converter, &frame), expected, &case);
+                if matrix == Matrix::Ycgco && size.0 > 12 && size.1 > 6 {
+                    let scaled = scale(&mut converter, &frame, (2 * size.0, 2 * size.1));
+                    assert_near(&scaled, expected, &format!("{case} scaled"));
+                }
             }
         }
     }
@@ -181,8 +190,13 @@ const YCBCR: [(Pixel, u32); 8] = [
 #[test]
 fn flat_pictures_follow_the_standards() {
     let [mpeg, jpeg] = [AVColorRange::AVCOL_RANGE_MPEG, AVColorRange::AVCOL_RANGE_JPEG];
+    let unspecified = AVColorRange::AVCOL_RANGE_UNSPECIFIED;
     let [limited, full] = [Range::Limited, Range::Full];
     let one = &YCBCR[..1];
+    // With formats whose samples are copied to other planes first.
+    let others = [(Pixel::YUV444P16LE, 16), (Pixel::YUV411P, 8), (Pixel::YUVA444P, 8), (Pixel::YUVA420P, 8)];
+    let all = &[&YCBCR[..], &others].concat()[..];
+    let ycgco = AVColorSpace::AVCOL_SPC_YCGCO;
     for (formats, space, tag, matrix, range) in [
         (&YCBCR[..], AVColorSpace::AVCOL_SPC_SMPTE170M, mpeg, Matrix::Bt601, limited),
         (&YCBCR, AVColorSpace::AVCOL_SPC_BT709, mpeg, Matrix::Bt709, limited),
@@ -190,50 +204,15 @@ fn flat_pictures_follow_the_standards() {
         (&YCBCR, AVColorSpace::AVCOL_SPC_BT709, jpeg, Matrix::Bt709, full),
         (one, AVColorSpace::AVCOL_SPC_BT2020_NCL, mpeg, Matrix::Bt2020, limited),
         (one, AVColorSpace::AVCOL_SPC_SMPTE240M, mpeg, Matrix::Smpte240m, limited),
+        (all, ycgco, mpeg, Matrix::Ycgco, limited),
+        (all, ycgco, unspecified, Matrix::Ycgco, limited),
+        (all, ycgco, jpeg, Matrix::Ycgco, full),
     ] {
         check_flat(formats, (space, tag), matrix, range);
     }
     // JPEG formats are full range without a tag.
     let formats = [(Pixel::YUVJ420P, 8), (Pixel::YUVJ422P, 8), (Pixel::YUVJ444P, 8)];
-    let unspecified = (AVColorSpace::AVCOL_SPC_UNSPECIFIED, AVColorRange::AVCOL_RANGE_UNSPECIFIED);
-    check_flat(&formats, unspecified, Matrix::Bt601, full);
-}
-
-/// Includes formats that swscale, which does not support YCgCo, first converts to another format, and scaled pictures.
-#[test]
-fn ycgco_is_converted_by_rows_and_swscale() {
-    let space = AVColorSpace::AVCOL_SPC_YCGCO;
-    let by_swscale =
-        [(Pixel::YUV444P16LE, 16), (Pixel::YUV411P, 8), (Pixel::YUVA444P, 8), (Pixel::YUVA420P, 8)];
-    let formats = [&YCBCR[..], &by_swscale].concat();
-    let ranges = [
-        (AVColorRange::AVCOL_RANGE_MPEG, Range::Limited),
-        (AVColorRange::AVCOL_RANGE_UNSPECIFIED, Range::Limited),
-        (AVColorRange::AVCOL_RANGE_JPEG, Range::Full),
-    ];
-    let mut converter = RgbaConverter::new();
-    for (range_tag, range) in ranges {
-        for &(format, depth) in &formats {
-            for size in [(16, 16), (13, 7), (175, 99)] {
-                for colour in COLOURS {
-                    let code = code_of(colour, Matrix::Ycgco, range, depth);
-                    let mut frame = flat(format, size, code);
-                    tag(&mut frame, space, range_tag);
-                    if frame.planes() == 4 {
-                        fill(&mut frame, 3, &[255]);
-                    }
-                    let expected = rgb_of(code, Matrix::Ycgco, range, depth);
-                    let colour = colour.map(f64::from);
-                    let is_near = (0..3).all(|c| (expected[c] - colour[c]).abs() <= 2.5);
-                    assert!(is_near, "{expected:?} {colour:?}");
-                    let case = format!("{format:?} {size:?} {range} {colour:?}");
-                    assert_near(&convert(&mut converter, &frame), expected, &case);
-                    let scaled = scale(&mut converter, &frame, (2 * size.0, 2 * size.1));
-                    assert_near(&scaled, expected, &format!("{case} scaled"));
-                }
-            }
-        }
-    }
+    check_flat(&formats, (AVColorSpace::AVCOL_SPC_UNSPECIFIED, unspecified), Matrix::Bt601, full);
 }
 
 /// By the rule of mpv and libplacebo, films that are cropped to 1280×536 are of high definition, and 576 lines are not. Both

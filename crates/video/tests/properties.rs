@@ -2,38 +2,51 @@
 
 use std::path::Path;
 
+use base::error::Error;
 use ffmpeg_next::codec::Id;
 use ffmpeg_next::format::Pixel;
 use testkit::movie::{Folder, Movie, steady};
-use video::{Decoder, References, read_frame_at};
+use video::{Decoder, References, read_frame_at, read_frames_rgba};
 
 use crate::{once, open, take};
 
 /// Returns the remarks about a movie, and checks that they are a warning without a window.
 fn remarks(path: &Path) -> String {
-    let decoder = open(path, once());
-    let remarks = decoder.info().remarks.join("; ");
+    let remarks = open(path, once()).info().remarks.clone();
     let (_, warning) = read_frame_at(path, 0.0, References::Refused).expect("a frame");
-    assert_eq!(warning.is_some(), !remarks.is_empty(), "{}", path.display());
-    remarks
+    let frames = read_frames_rgba(path, 2, None, References::Refused).expect("frames");
+    assert_eq!((warning.is_some(), &frames.warning), (!remarks.is_empty(), &warning), "{}", path.display());
+    // A sentence begins with a capital letter.
+    let is_told = |warning: &Error| remarks.iter().all(|remark| warning.why.contains(&remark[1..]));
+    assert!(warning.as_ref().is_none_or(is_told), "{warning:?}");
+    remarks.join("; ")
 }
 
 #[test]
-fn wide_gamut_is_named() {
-    let folder = Folder::new("primaries");
-    for (name, primaries, transfer, told) in [
-        ("bt2020.mkv", 9, 1, "wide gamut (BT.2020), shown as if it were BT.709: colours look pale"),
-        ("bt2020.mp4", 9, 14, "wide gamut (BT.2020), shown as if it were BT.709: colours look pale"),
-        ("p3.mkv", 12, 13, "wide gamut (Display P3), shown as if it were BT.709: colours look pale"),
-        ("p3.mov", 11, 1, "wide gamut (DCI-P3), shown as if it were BT.709: colours look pale"),
-        ("hdr.mkv", 9, 16, "HDR (PQ), shown without tone mapping"),
-        ("bt709.mkv", 1, 1, ""),
-        ("bt601.mkv", 6, 6, ""),
-        ("untagged.mkv", 2, 2, ""),
+fn unsupported_tags_are_reported() {
+    let folder = Folder::new("tags");
+    let ictcp =
+        "ICtCp is not supported: colours are shown as BT.2020 NCL; HDR (PQ), shown without tone mapping";
+    let constant = "BT.2020 constant luminance is not supported: colours are shown as BT.2020 NCL";
+    for (name, [matrix, transfer, primaries], told) in [
+        ("bt2020.mkv", [9, 1, 9], "wide gamut (BT.2020), shown as if it were BT.709: colours look pale"),
+        ("bt2020.mp4", [9, 14, 9], "wide gamut (BT.2020), shown as if it were BT.709: colours look pale"),
+        ("p3.mkv", [9, 13, 12], "wide gamut (Display P3), shown as if it were BT.709: colours look pale"),
+        ("p3.mov", [9, 1, 11], "wide gamut (DCI-P3), shown as if it were BT.709: colours look pale"),
+        ("hdr.mkv", [9, 16, 9], "HDR (PQ), shown without tone mapping"),
+        ("pq.mkv", [9, 16, 2], "HDR (PQ), shown without tone mapping"),
+        ("hlg.mkv", [9, 18, 2], "HDR (HLG), shown without tone mapping"),
+        ("cl.mkv", [10, 1, 2], constant),
+        ("ictcp.mkv", [14, 16, 2], ictcp),
+        ("bt709.mkv", [9, 1, 1], ""),
+        ("bt601.mkv", [9, 6, 6], ""),
+        ("sdr.mkv", [1, 1, 2], ""),
+        ("matrix.mkv", [9, 2, 2], ""),
+        ("untagged.mkv", [2, 2, 2], ""),
     ] {
         let codec = if name.ends_with("mkv") { Id::FFV1 } else { Id::MPEG4 };
-        let movie =
-            Movie { codec, tags: Some((9, transfer)), primaries: Some(primaries), ..Movie::default() };
+        let (tags, primaries) = (Some((matrix, transfer)), Some(primaries));
+        let movie = Movie { codec, tags, primaries, ..Movie::default() };
         assert_eq!(remarks(&folder.movie(name, &movie)), told, "{name}");
     }
 }
@@ -81,8 +94,8 @@ fn play(path: &Path) -> (usize, Decoder) {
 #[test]
 fn packets_that_are_flagged_but_decoded_are_no_damage() {
     let folder = Folder::new("flagged");
-    for (codec, b_frames) in [(Id::MPEG4, 0), (Id::MPEG4, 2)] {
-        let movie = Movie { codec, b_frames, stamps_ms: steady(50), ..Movie::default() };
+    for b_frames in [0, 2] {
+        let movie = Movie { b_frames, stamps_ms: steady(50), ..Movie::default() };
         let first = std::fs::read(folder.movie("a.ts", &movie)).expect("read");
         let mut second = first.clone();
         for packet in second.chunks_exact_mut(TS_PACKET).filter(|packet| is_video(packet)) {
@@ -90,15 +103,15 @@ fn packets_that_are_flagged_but_decoded_are_no_damage() {
         }
         let joined = folder.with("joined.ts", [first, second].concat());
         let (count, decoder) = play(&joined);
-        assert_eq!((count, decoder.warning()), (100, None), "{codec:?}");
+        assert_eq!((count, decoder.warning()), (100, None), "{b_frames}");
         let note = decoder.note();
-        assert!(note.as_ref().is_some_and(|note| note.contains("marked as damaged")), "{codec:?}: {note:?}");
-        assert!(decoder.info().remarks.is_empty(), "{codec:?}");
+        assert!(note.as_ref().is_some_and(|note| note.contains("marked as damaged")), "{b_frames}: {note:?}");
+        assert!(decoder.info().remarks.is_empty(), "{b_frames}");
         // Nor is it a warning without a window.
         let (_, warning) = read_frame_at(&joined, 3.0, References::Refused).expect("a frame");
-        assert_eq!(warning, None, "{codec:?}");
+        assert_eq!(warning, None, "{b_frames}");
         let (_, decoder) = play(&folder.movie("whole.ts", &movie));
-        assert_eq!((decoder.warning(), decoder.note()), (None, None), "{codec:?}");
+        assert_eq!((decoder.warning(), decoder.note()), (None, None), "{b_frames}");
     }
 }
 
@@ -106,9 +119,8 @@ fn packets_that_are_flagged_but_decoded_are_no_damage() {
 #[test]
 fn flagged_packets_with_errors_are_damage() {
     let folder = Folder::new("lost");
-    for (codec, b_frames) in [(Id::MPEG4, 0), (Id::MPEG4, 2)] {
+    for b_frames in [0, 2] {
         let movie = Movie {
-            codec,
             b_frames,
             size: (320, 240),
             stamps_ms: steady(50),
@@ -124,7 +136,7 @@ fn flagged_packets_with_errors_are_damage() {
         let kept = packets.iter().enumerate().filter(|(at, packet)| !is_video(packet) || at % 40 != 20);
         let lost: Vec<u8> = kept.flat_map(|(_, packet)| packet.iter().copied()).collect();
         let (_, decoder) = play(&folder.with("lost.ts", &lost));
-        let warning = decoder.warning().unwrap_or_else(|| panic!("{codec:?}: no warning"));
+        let warning = decoder.warning().unwrap_or_else(|| panic!("{b_frames}: no warning"));
         assert!(warning.what.contains("damaged"), "{warning}");
         assert_eq!(decoder.note(), None);
     }

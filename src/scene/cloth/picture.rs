@@ -60,8 +60,8 @@ fn simulate(chain: &mut Chain) -> Result<Vec<u8>> {
 
 /// Creates a texture of `size` pixels with the picture `rgba`.
 fn picture_texture(gl: &Arc<glow::Context>, size: (u32, u32), rgba: &[u8]) -> Result<glow::Texture> {
-    let texture = texture::create(gl, size.0, size.1)?;
-    texture::fill(gl, texture, size, rgba);
+    let texture = texture::RGBA8.create(gl, size.0, size.1)?;
+    texture::RGBA8.fill(gl, texture, size, rgba);
     Ok(texture)
 }
 

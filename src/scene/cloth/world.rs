@@ -65,8 +65,8 @@ impl World {
         let depth = DepthBuffer::new(gl.clone())?;
         let shadow = Shadow::new(gl, detail.shadow_size())?;
         let floor = Mesh::new(gl.clone(), &floor())?;
-        let bare = texture::create(gl, 1, 1)?;
-        texture::fill(gl, bare, (1, 1), &[201, 201, 201, 255]);
+        let bare = texture::RGBA8.create(gl, 1, 1)?;
+        texture::RGBA8.fill(gl, bare, (1, 1), &[201, 201, 201, 255]);
         Ok(Self {
             gl: gl.clone(),
             detail,

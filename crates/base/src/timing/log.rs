@@ -5,9 +5,8 @@
 //! recording takes is summed.
 
 use parking_lot::Mutex;
-use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Instant, SystemTime};
 
 /// Maximum number of kept events with `--trace`: some twenty minutes of a movie at 25 frames per second, about 45 MB.
@@ -147,27 +146,21 @@ impl Recording {
 
 /// The contents of the log, whose number of events is limited.
 struct State {
-    began: (Instant, SystemTime),
     limit: usize,
-    full: VecDeque<Arc<Vec<Event>>>,
+    /// The newest events, which are in no block of `kept` yet.
     newest: Vec<Event>,
-    forgotten: u64,
-    first_whole_frame: u32,
+    kept: Recording,
 }
 
 static IS_ON: AtomicBool = AtomicBool::new(false);
-static COST_NS: AtomicU64 = AtomicU64::new(0);
 static STATE: Mutex<Option<State>> = Mutex::new(None);
 
 /// Starts recording with a limit of `limit` events; if it has been started before, only the limit changes.
 pub fn start(limit: usize) {
-    let new = || State {
-        began: (Instant::now(), SystemTime::now()),
-        limit,
-        full: VecDeque::new(),
-        newest: Vec::new(),
-        forgotten: 0,
-        first_whole_frame: 0,
+    let new = || {
+        let began = (Instant::now(), SystemTime::now());
+        let kept = Recording { began, blocks: Vec::new(), forgotten: 0, first_whole_frame: 0, cost_ns: 0 };
+        State { limit, newest: Vec::new(), kept }
     };
     STATE.lock().get_or_insert_with(new).limit = limit.max(BLOCK_EVENTS);
     IS_ON.store(true, Ordering::Release);
@@ -182,36 +175,31 @@ pub fn record<E: IntoIterator<Item = Event>>(events: impl FnOnce() -> E) {
     let events = events();
     if let Some(state) = &mut *STATE.lock() {
         events.into_iter().for_each(|event| state.push(event));
+        state.kept.cost_ns += began.elapsed().as_nanos() as u64;
     }
-    let took = began.elapsed().as_nanos();
-    COST_NS.fetch_add(u64::try_from(took).unwrap_or(u64::MAX), Ordering::Relaxed);
 }
 
 /// Returns a copy of the log; `None` before [`start`]. Constant time, since blocks are shared.
 pub fn copy() -> Option<Recording> {
     let state = STATE.lock();
     let state = state.as_ref()?;
-    let newest = Arc::new(state.newest.clone());
-    Some(Recording {
-        began: state.began,
-        blocks: state.full.iter().cloned().chain([newest]).collect(),
-        forgotten: state.forgotten,
-        first_whole_frame: state.first_whole_frame,
-        cost_ns: COST_NS.load(Ordering::Relaxed),
-    })
+    let mut recording = state.kept.clone();
+    recording.blocks.push(Arc::new(state.newest.clone()));
+    Some(recording)
 }
 
 impl State {
     /// Adds an event. When the newest block is full, the oldest blocks beyond the limit are dropped.
     fn push(&mut self, event: Event) {
+        let kept = &mut self.kept;
         if self.newest.len() >= BLOCK_EVENTS {
-            self.full.push_back(Arc::new(std::mem::take(&mut self.newest)));
-            while (self.full.len() + 1) * BLOCK_EVENTS > self.limit {
-                let Some(oldest) = self.full.pop_front() else { break };
-                self.forgotten += oldest.len() as u64;
+            kept.blocks.push(Arc::new(std::mem::take(&mut self.newest)));
+            while !kept.blocks.is_empty() && (kept.blocks.len() + 1) * BLOCK_EVENTS > self.limit {
+                let oldest = kept.blocks.remove(0);
+                kept.forgotten += oldest.len() as u64;
                 let newest_frame = oldest.iter().filter_map(|event| event.frame).max();
-                self.first_whole_frame =
-                    self.first_whole_frame.max(newest_frame.map_or(0, |frame| frame + 1));
+                kept.first_whole_frame =
+                    kept.first_whole_frame.max(newest_frame.map_or(0, |frame| frame + 1));
             }
         }
         if self.newest.capacity() == 0 {

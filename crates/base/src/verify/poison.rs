@@ -4,32 +4,30 @@ use super::guard_bytes;
 use crate::error::{Error, Result};
 
 /// The pattern of the bytes that an output buffer has before a run: filler bytes to detect elements that are not written
-/// (poison), and known bytes around them to detect writes out of bounds (canaries). The first and the second run have different
-/// patterns.
+/// (poison), and known bytes around them to detect writes out of bounds (canaries).
 #[derive(Clone, Copy)]
-pub(super) enum Poison {
-    First,
-    Second,
+pub(super) struct Poison {
+    /// The bits in which a filler byte differs from the byte that is expected in its place.
+    filler: u8,
+    /// The bits that distinguish the canary bytes of this pattern from those of the other one.
+    canary: u8,
 }
+
+/// The patterns of the first and of the second run.
+const PATTERNS: [Poison; 2] =
+    [Poison { filler: 0xff, canary: 0x5c }, Poison { filler: 0x6b, canary: 0x5c ^ 0xe3 }];
 
 impl Poison {
     /// Returns the filler byte to write before a run where the byte `want` is expected. It always differs from `want`, so that
     /// a byte that is not written is detected.
     pub(super) fn poison_byte(self, want: u8) -> u8 {
-        match self {
-            Poison::First => !want,
-            Poison::Second => want ^ 0x6b,
-        }
+        want ^ self.filler
     }
 
     /// Returns the canary bytes, which repeat every 256 bytes, from an offset in the guarded output on: a pattern that no kernel
     /// writes by chance.
     fn canaries_from(self, from: usize) -> [u8; 256] {
-        let mask = match self {
-            Poison::First => 0x5c,
-            Poison::Second => 0x5c ^ 0xe3,
-        };
-        std::array::from_fn(|at| ((from + at) as u8).wrapping_mul(167) ^ mask)
+        std::array::from_fn(|at| ((from + at) as u8).wrapping_mul(167) ^ self.canary)
     }
 
     /// Returns `middle` with `guard` canary bytes on each side.
@@ -59,18 +57,18 @@ impl Poison {
 /// Returns the contents of an output buffer before a run, without canaries, for outputs that cannot be written out of bounds:
 /// each byte differs from the expected one in `want`.
 pub fn poisoned(want: &[u8]) -> Vec<u8> {
-    want.iter().map(|byte| Poison::First.poison_byte(*byte)).collect()
+    want.iter().map(|byte| PATTERNS[0].poison_byte(*byte)).collect()
 }
 
 /// Returns the contents of the output buffer before the first run: as many bytes as `want`, each of which differs from the
 /// expected byte, between canaries.
 pub fn guarded_output(want: &[u8]) -> Vec<u8> {
-    Poison::First.guarded_poison(want)
+    PATTERNS[0].guarded_poison(want)
 }
 
 /// Returns read-only `bytes` with `guard` canary bytes on each side, so that out-of-bounds reads change the result.
 pub fn between_canaries(bytes: &[u8], guard: usize) -> Vec<u8> {
-    Poison::First.surround(guard, bytes.iter().copied())
+    PATTERNS[0].surround(guard, bytes.iter().copied())
 }
 
 /// Returns the number of canary bytes that changed in any of the runs, in a part of the output. A written byte may equal the
@@ -110,11 +108,9 @@ impl Outputs {
         let guard = guard_bytes(want.len());
         let (end, all) = (guard + want.len(), want.len() + 2 * guard);
         let mut outputs = Self { runs: Vec::new(), own: guard..end, overrun: 0 };
-        for poison in [Poison::First, Poison::Second] {
-            let after = match poison {
-                Poison::First => run(first)?,
-                Poison::Second => run(&poison.guarded_poison(want))?,
-            };
+        for poison in PATTERNS {
+            let is_first = outputs.runs.is_empty();
+            let after = if is_first { run(first)? } else { run(&poison.guarded_poison(want))? };
             if after.len() != all {
                 let why = format!("It has {} bytes, expected {all}.", after.len());
                 return Err(Error::new("The output could not be checked.", why, ""));
@@ -122,7 +118,7 @@ impl Outputs {
             outputs.runs.push((poison, after));
             let changed = [0..guard, end..all].map(|part| count_changed(part, &outputs.runs));
             outputs.overrun = changed.iter().sum();
-            let is_poison = |(got, want): (&u8, &u8)| got != want && *got == Poison::First.poison_byte(*want);
+            let is_poison = |(got, want): (&u8, &u8)| got != want && *got == PATTERNS[0].poison_byte(*want);
             if outputs.overrun == 0 && !outputs.got().iter().zip(want).any(is_poison) {
                 break;
             }

@@ -86,7 +86,7 @@ impl FrameFilter for TextureFilter {
         measured.spans.push(read);
         if measures.levels {
             let began = Instant::now();
-            texture::fill(gl, target, size, &rgba);
+            texture::RGBA8.fill(gl, target, size, &rgba);
             measured.spans.push(Span::since(Stage::Levels, began));
         }
         Some(measured)

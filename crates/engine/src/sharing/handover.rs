@@ -19,7 +19,7 @@ pub(super) fn hand_over(cl: &ClContext, memory: &Mem, to_cl: bool, what: &str) -
     })
 }
 
-/// Creates OpenCL's memory object of a texture that was created by [`create`](opengl::texture::create) with `width` by `height` pixels. It
+/// Creates OpenCL's memory object of a texture that was created by [`create`](opengl::texture::PixelFormat::create) with `width` by `height` pixels. It
 /// must be dropped before the texture is deleted. Commands may use it between the events of two calls of [`hand_over_texture`].
 ///
 /// # Errors

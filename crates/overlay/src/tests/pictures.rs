@@ -22,7 +22,7 @@ fn draw(fixture: &mut Fixture, headless: &Headless) -> Picture {
     let gl = &headless.gl;
     let size = (fixture.size * fixture.scale).round();
     let (width, height) = (size.x as u32, size.y as u32);
-    let texture = opengl::texture::create(gl, width, height).unwrap();
+    let texture = opengl::texture::RGBA8.create(gl, width, height).unwrap();
     let shapes = fixture.harness.output().shapes.clone();
     let primitives = fixture.harness.ctx.tessellate(shapes, fixture.scale);
     let mut painter = egui_glow::Painter::new(gl.clone(), "", None, false).unwrap();

@@ -83,22 +83,14 @@ pub(super) fn premultiply_block(layout: &Layout, block: &mut [u8]) {
     }
     // The plane with alpha is the last one.
     let (colours, alphas) = block.split_at_mut(plane.offset);
-    let (mask, shift) = ((1 << layout.depth) - 1, layout.shift);
-    let numbers = |row: &[u8]| -> Vec<u16> {
-        match layout.wide {
-            true => {
-                row.as_chunks().0.iter().map(|bytes| u16::from_le_bytes(*bytes) >> shift & mask).collect()
-            }
-            false => row.iter().map(|byte| u16::from(*byte)).collect(),
-        }
-    };
+    let [mut alpha, mut line] = [(); 2].map(|()| vec![0; layout.width as usize]);
     for (y, alphas) in alphas.chunks(plane.stride).take(plane.rows).enumerate() {
-        let alphas = numbers(&alphas[..plane.row]);
+        layout.read_row(3, &alphas[..plane.row], &mut alpha);
         for component in 0..3 {
             let plane = layout.planes[layout.first_sample_of(component).0];
             let row = &mut colours[plane.offset + y * plane.stride..][..plane.row];
-            let mut line = numbers(row);
-            premultiply_samples(&mut line, &alphas, layout.depth);
+            layout.read_row(component, row, &mut line);
+            premultiply_samples(&mut line, &alpha, layout.depth);
             layout.write_row(&line, row);
         }
     }

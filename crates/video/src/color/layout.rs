@@ -153,6 +153,31 @@ impl Layout {
         }
     }
 
+    /// Reads the samples of a component to `line`; `row` has the bytes of a row of its plane from the first sample on.
+    #[inline(always)]
+    pub(super) fn read_row(&self, component: usize, row: &[u8], line: &mut [u16]) {
+        let step = self.sample_bytes() * self.components[component].step as usize;
+        match (self.wide, step) {
+            (false, 1) => line.iter_mut().zip(row).for_each(|(to, sample)| *to = u16::from(*sample)),
+            (false, 2) => read_strided::<2>(line, row, |bytes| u16::from(bytes[0])),
+            (false, 3) => read_strided::<3>(line, row, |bytes| u16::from(bytes[0])),
+            (false, 4) => read_strided::<4>(line, row, |bytes| u16::from(bytes[0])),
+            (true, 2) => read_strided::<2>(line, row, |bytes| self.read_wide(bytes)),
+            (true, 4) => read_strided::<4>(line, row, |bytes| self.read_wide(bytes)),
+            (wide, step) => {
+                for (to, bytes) in line.iter_mut().zip(row.chunks(step)) {
+                    *to = if wide { self.read_wide(bytes) } else { u16::from(bytes[0]) };
+                }
+            }
+        }
+    }
+
+    /// Returns the sample that is stored in two bytes.
+    #[inline(always)]
+    fn read_wide(&self, bytes: &[u8]) -> u16 {
+        (u16::from_le_bytes([bytes[0], bytes[1]]) >> self.shift) & ((1 << self.depth) - 1)
+    }
+
     /// Writes samples to a row of a plane that holds one component, without the bits beyond [`Layout::depth`].
     pub(super) fn write_row(&self, samples: &[u16], row: &mut [u8]) {
         if self.wide {
@@ -242,4 +267,15 @@ impl Layout {
     pub fn rgba_bytes(&self) -> usize {
         rgba_bytes((self.width, self.height))
     }
+}
+
+/// Fills `line` with samples of `row` that begin `STEP` bytes apart. `sample` converts the bytes from the beginning of a sample
+/// to the beginning of the next one; for the last sample there may be fewer than `STEP` bytes.
+#[inline(always)]
+fn read_strided<const STEP: usize>(line: &mut [u16], row: &[u8], sample: impl Fn(&[u8]) -> u16) {
+    let Some((last, line)) = line.split_last_mut() else { return };
+    for (to, bytes) in line.iter_mut().zip(row.chunks_exact(STEP)) {
+        *to = sample(bytes);
+    }
+    *last = sample(&row[line.len() * STEP..]);
 }

@@ -40,17 +40,23 @@ pub enum Matrix {
 }
 
 impl Matrix {
+    /// Returns the name, and the weights of red and blue in luma.
+    fn properties(self) -> (&'static str, Option<(f64, f64)>) {
+        match self {
+            Matrix::Rgb => ("RGB", None),
+            Matrix::Bt601 => ("BT.601", Some((0.299, 0.114))),
+            Matrix::Bt709 => ("BT.709", Some((0.2126, 0.0722))),
+            Matrix::Bt2020 => ("BT.2020", Some((0.2627, 0.0593))),
+            Matrix::Smpte240m => ("SMPTE 240M", Some((0.212, 0.087))),
+            Matrix::Fcc => ("FCC", Some((0.30, 0.11))),
+            Matrix::Ycgco => ("YCgCo", None),
+        }
+    }
+
     /// Returns the weights of red and blue in luma, from the standard; `None` for RGB, and for YCgCo, whose chroma is no
     /// difference from luma.
     pub fn weights(self) -> Option<(f64, f64)> {
-        match self {
-            Matrix::Rgb | Matrix::Ycgco => None,
-            Matrix::Bt601 => Some((0.299, 0.114)),
-            Matrix::Bt709 => Some((0.2126, 0.0722)),
-            Matrix::Bt2020 => Some((0.2627, 0.0593)),
-            Matrix::Smpte240m => Some((0.212, 0.087)),
-            Matrix::Fcc => Some((0.30, 0.11)),
-        }
+        self.properties().1
     }
 
     /// Converts a colour, given as red, green and blue from 0 to 1, to 8-bit samples Y, Cb, Cr in limited range. A matrix
@@ -68,15 +74,7 @@ impl Matrix {
 
 impl fmt::Display for Matrix {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Matrix::Rgb => "RGB",
-            Matrix::Bt601 => "BT.601",
-            Matrix::Bt709 => "BT.709",
-            Matrix::Bt2020 => "BT.2020",
-            Matrix::Smpte240m => "SMPTE 240M",
-            Matrix::Fcc => "FCC",
-            Matrix::Ycgco => "YCgCo",
-        })
+        f.write_str(self.properties().0)
     }
 }
 
@@ -99,31 +97,25 @@ impl fmt::Display for Range {
     }
 }
 
-/// The supported matrices with their tags in files (`matrix_coefficients` of ITU-T H.273).
-const MATRIX_TAGS: [(u32, Matrix); 7] = [
-    (1, Matrix::Bt709),
-    (4, Matrix::Fcc),
-    (5, Matrix::Bt601),
-    (6, Matrix::Bt601),
-    (7, Matrix::Smpte240m),
-    (8, Matrix::Ycgco),
-    (9, Matrix::Bt2020),
-];
-/// Tags of unsupported matrices, each with the supported matrix of the same primaries that is used instead: BT.2020 with
-/// constant luminance, SMPTE 2085, ICtCp and IPT-PQ-C2.
-const NEAREST_MATRICES: [(u32, Matrix); 4] =
-    [(10, Matrix::Bt2020), (11, Matrix::Bt2020), (14, Matrix::Bt2020), (15, Matrix::Bt2020)];
-/// The names of unsupported matrices with their tags.
-const UNSUPPORTED_MATRICES: [(u32, &str); 9] = [
-    (0, "RGB in a format for YCbCr"),
-    (10, "BT.2020 constant luminance"),
-    (11, "SMPTE 2085"),
-    (12, "the matrix that follows from the primaries"),
-    (13, "constant luminance by the primaries"),
-    (14, "ICtCp"),
-    (15, "IPT-PQ-C2 (Dolby Vision)"),
-    (16, "YCgCo-Re"),
-    (17, "YCgCo-Ro"),
+/// The tags of matrices in files (`matrix_coefficients` of ITU-T H.273). An unsupported matrix has a name, and the supported matrix
+/// of the same primaries, which is used instead, if there is one.
+const MATRIX_TAGS: [(u32, Option<Matrix>, Option<&str>); 16] = [
+    (0, None, Some("RGB in a format for YCbCr")),
+    (1, Some(Matrix::Bt709), None),
+    (4, Some(Matrix::Fcc), None),
+    (5, Some(Matrix::Bt601), None),
+    (6, Some(Matrix::Bt601), None),
+    (7, Some(Matrix::Smpte240m), None),
+    (8, Some(Matrix::Ycgco), None),
+    (9, Some(Matrix::Bt2020), None),
+    (10, Some(Matrix::Bt2020), Some("BT.2020 constant luminance")),
+    (11, Some(Matrix::Bt2020), Some("SMPTE 2085")),
+    (12, None, Some("the matrix that follows from the primaries")),
+    (13, None, Some("constant luminance by the primaries")),
+    (14, Some(Matrix::Bt2020), Some("ICtCp")),
+    (15, Some(Matrix::Bt2020), Some("IPT-PQ-C2 (Dolby Vision)")),
+    (16, None, Some("YCgCo-Re")),
+    (17, None, Some("YCgCo-Ro")),
 ];
 /// The tag for an unspecified matrix.
 const UNSPECIFIED_TAG: u32 = 2;
@@ -150,12 +142,11 @@ pub(crate) fn of_picture(picture: &Video) -> (Matrix, Range) {
 /// Returns a remark, worded as a clause, if the picture's tagged matrix is not supported; otherwise `None`.
 pub(super) fn unsupported_matrix_remark(picture: &Video) -> Option<String> {
     let space = tags(picture).0;
-    let is_supported = space == UNSPECIFIED_TAG || MATRIX_TAGS.iter().any(|(tag, _)| *tag == space);
-    if is_supported || !matches!(model(picture), Model::Ycbcr | Model::Jpeg) {
+    if space == UNSPECIFIED_TAG || !matches!(model(picture), Model::Ycbcr | Model::Jpeg) {
         return None;
     }
-    let what = match UNSUPPORTED_MATRICES.iter().find(|(tag, _)| *tag == space) {
-        Some((_, name)) => format!("{name} is not supported"),
+    let what = match MATRIX_TAGS.iter().find(|(tag, ..)| *tag == space) {
+        Some((_, _, name)) => format!("{} is not supported", (*name)?),
         None => format!("the matrix of number {space} is not known"),
     };
     let shown = match of_picture(picture).0 {
@@ -224,8 +215,8 @@ fn choose_matrix_and_range(
     }
     let is_hd = width >= HD_WIDTH || height > SD_LINES;
     let by_size = if is_hd { Matrix::Bt709 } else { Matrix::Bt601 };
-    let tagged = MATRIX_TAGS.iter().chain(&NEAREST_MATRICES).find(|(tag, _)| *tag == space);
-    let matrix = tagged.map_or(by_size, |(_, matrix)| *matrix);
+    let tagged = MATRIX_TAGS.iter().find(|(tag, ..)| *tag == space);
+    let matrix = tagged.and_then(|(_, matrix, _)| *matrix).unwrap_or(by_size);
     let range = match model {
         _ if range == ffi::AVColorRange::AVCOL_RANGE_JPEG as u32 => Range::Full,
         Model::Jpeg => Range::Full,

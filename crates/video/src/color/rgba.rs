@@ -12,9 +12,11 @@
 
 use std::ptr;
 
-use ffmpeg_next as ffmpeg;
 use ffmpeg_next::ffi;
+use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
+use ffmpeg_next::software::scaling::context::Definition;
+use ffmpeg_next::software::scaling::{Context, Flags};
 
 use super::alpha::{has_alpha, premultiply_packed};
 use super::matrix;
@@ -29,13 +31,9 @@ use base::memory::{picture_memory, zeroed};
 /// it.
 const GROUP_PIXELS: u32 = 16;
 
-/// The parameters of a swscale context: the size and the format of its input, and the size of its output.
-type ContextKey = ((u32, u32), ffmpeg::format::Pixel, (u32, u32));
-
 /// Converts pictures to RGBA8 with rows without gaps. swscale's context is kept until the size or format changes.
 pub struct RgbaConverter {
-    context: *mut ffi::SwsContext,
-    key: Option<ContextKey>,
+    context: Option<Context>,
     /// A buffer for swscale's output, whose rows have a multiple of [`GROUP_PIXELS`] pixels.
     padded: Vec<u8>,
 }
@@ -47,7 +45,7 @@ impl RgbaConverter {
     /// Creates a converter, which creates its swscale context when it needs one.
     pub fn new() -> Self {
         libav::initialise();
-        Self { context: ptr::null_mut(), key: None, padded: Vec::new() }
+        Self { context: None, padded: Vec::new() }
     }
 
     /// Converts `frame` to RGBA8 in `dst`, which must hold width × height × 4 bytes.
@@ -89,8 +87,7 @@ impl RgbaConverter {
         let failed = || {
             Error::new("Cannot convert the picture.", "There is no memory for it.", "Close other programs.")
         };
-        let format = ffmpeg::format::Pixel::RGBA;
-        let mut converted = libav::allocate_picture(format, whole.0, whole.1).ok_or_else(failed)?;
+        let mut converted = libav::allocate_picture(Pixel::RGBA, whole.0, whole.1).ok_or_else(failed)?;
         let mut rgba = picture_memory(whole.0, whole.1)?;
         self.convert(frame, &mut rgba)?;
         libav::fill_plane(&mut converted, 0, &rgba, whole.0 as usize * PIXEL_BYTES);
@@ -108,9 +105,9 @@ impl RgbaConverter {
         let (width, height) = size;
         let row = width as usize * PIXEL_BYTES;
         expect_size(dst, size)?;
-        self.prepare(frame, size)?;
+        let context = fitting_context(&mut self.context, frame, size)?;
         if width.is_multiple_of(GROUP_PIXELS) {
-            return scale(self.context, frame, dst, row);
+            return scale(context, frame, dst, row);
         }
         let padded_row = width.next_multiple_of(GROUP_PIXELS) as usize * PIXEL_BYTES;
         let len = padded_row * height as usize;
@@ -118,50 +115,11 @@ impl RgbaConverter {
             self.padded = Vec::new();
             self.padded = zeroed(len)?;
         }
-        scale(self.context, frame, &mut self.padded, padded_row)?;
+        scale(context, frame, &mut self.padded, padded_row)?;
         for (to, from) in dst.chunks_exact_mut(row).zip(self.padded.chunks_exact(padded_row)) {
             to.copy_from_slice(&from[..row]);
         }
         Ok(())
-    }
-
-    /// Creates the swscale context for this picture, unless the present context fits.
-    fn prepare(&mut self, frame: &Video, target: (u32, u32)) -> Result<()> {
-        use ffmpeg::software::scaling::Flags;
-        let source = (frame.width(), frame.height());
-        let key = (source, frame.format(), target);
-        if self.key == Some(key) {
-            return Ok(());
-        }
-        self.free_context();
-        // Bicubic if the picture is scaled, accurate rounding, and a colour for each pixel instead of one for two.
-        let filter = if source == target { Flags::BILINEAR } else { Flags::BICUBIC };
-        let flags = filter | Flags::ACCURATE_RND | Flags::FULL_CHR_H_INT | Flags::FULL_CHR_H_INP;
-        let flags = flags.bits();
-        let [width, height] = [source.0, source.1].map(|size| size as libc::c_int);
-        let [across, down] = [target.0, target.1].map(|size| size as libc::c_int);
-        let (format, rgba) = (frame.format().into(), ffi::AVPixelFormat::AV_PIX_FMT_RGBA);
-        // SAFETY: all but the missing filters and parameters are numbers; swscale refuses those that it cannot do.
-        self.context = unsafe {
-            let none = ptr::null_mut();
-            ffi::sws_getContext(width, height, format, across, down, rgba, flags, none, none, ptr::null())
-        };
-        if self.context.is_null() {
-            return Err(Error::new(
-                format!("Cannot convert pictures of the format {}.", matrix::format_name(frame)),
-                format!("swscale refuses {}×{} to {}×{} RGBA.", source.0, source.1, target.0, target.1),
-                "Convert the movie to yuv420p first.",
-            ));
-        }
-        self.key = Some(key);
-        Ok(())
-    }
-
-    fn free_context(&mut self) {
-        // SAFETY: the context is null or owned, and is not used again.
-        unsafe { ffi::sws_freeContext(self.context) };
-        self.context = ptr::null_mut();
-        self.key = None;
     }
 }
 
@@ -171,14 +129,35 @@ impl Default for RgbaConverter {
     }
 }
 
-impl Drop for RgbaConverter {
-    fn drop(&mut self) {
-        self.free_context();
-    }
+/// Returns the swscale context in `slot` if it is for this picture and this size of the output. Otherwise replaces it by a new one.
+fn fitting_context<'a>(
+    slot: &'a mut Option<Context>,
+    frame: &Video,
+    (width, height): (u32, u32),
+) -> Result<&'a mut Context> {
+    let input = Definition { format: frame.format(), width: frame.width(), height: frame.height() };
+    let output = Definition { format: Pixel::RGBA, width, height };
+    let present = slot.take().filter(|context| (*context.input(), *context.output()) == (input, output));
+    let create = || {
+        // Bicubic if the picture is scaled, accurate rounding, and a colour for each pixel instead of one for two.
+        let is_scaled = (input.width, input.height) != (width, height);
+        let filter = if is_scaled { Flags::BICUBIC } else { Flags::BILINEAR };
+        let flags = filter | Flags::ACCURATE_RND | Flags::FULL_CHR_H_INT | Flags::FULL_CHR_H_INP;
+        Context::get(input.format, input.width, input.height, output.format, width, height, flags)
+    };
+    let refused = |_| {
+        Error::new(
+            format!("Cannot convert pictures of the format {}.", matrix::format_name(frame)),
+            format!("swscale refuses {}×{} to {width}×{height} RGBA.", input.width, input.height),
+            "Convert the movie to yuv420p first.",
+        )
+    };
+    let context = present.map_or_else(create, Ok).map_err(refused)?;
+    Ok(slot.insert(context))
 }
 
 /// Runs swscale's `context`, which was made for this frame and for rows of the target's width, on `frame` into `dst`, with rows of `stride` bytes.
-fn scale(context: *mut ffi::SwsContext, frame: &Video, dst: &mut [u8], stride: usize) -> Result<()> {
+fn scale(context: &mut Context, frame: &Video, dst: &mut [u8], stride: usize) -> Result<()> {
     let planes = [dst.as_mut_ptr(), ptr::null_mut(), ptr::null_mut(), ptr::null_mut()];
     let strides = [stride as i32, 0, 0, 0];
     // SAFETY: the context was made for this frame's size and format and for rows of the target's width, which
@@ -187,7 +166,7 @@ fn scale(context: *mut ffi::SwsContext, frame: &Video, dst: &mut [u8], stride: u
     let rows = unsafe {
         let raw = frame.as_ptr();
         let (data, lines) = ((*raw).data.as_ptr().cast(), (*raw).linesize.as_ptr());
-        ffi::sws_scale(context, data, lines, 0, (*raw).height, planes.as_ptr(), strides.as_ptr())
+        ffi::sws_scale(context.as_mut_ptr(), data, lines, 0, (*raw).height, planes.as_ptr(), strides.as_ptr())
     };
     if rows <= 0 {
         return Err(Error::new("Cannot convert the picture.", "swscale refused the picture.", ""));

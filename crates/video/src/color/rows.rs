@@ -160,38 +160,8 @@ impl PictureRows<'_> {
     fn read_row(&self, component: usize, y: usize, line: &mut [u16]) {
         let (plane, start) = self.layout.first_sample_of(component);
         let row = self.planes[plane].row(y).get(start..).unwrap_or_default();
-        let step = self.layout.sample_bytes() * self.layout.components[component].step as usize;
-        match (self.layout.wide, step) {
-            (false, 1) => line.iter_mut().zip(row).for_each(|(to, sample)| *to = u16::from(*sample)),
-            (false, 2) => read_strided::<2>(line, row, |bytes| u16::from(bytes[0])),
-            (false, 3) => read_strided::<3>(line, row, |bytes| u16::from(bytes[0])),
-            (false, 4) => read_strided::<4>(line, row, |bytes| u16::from(bytes[0])),
-            (true, 2) => read_strided::<2>(line, row, |bytes| self.read_wide(bytes)),
-            (true, 4) => read_strided::<4>(line, row, |bytes| self.read_wide(bytes)),
-            (wide, step) => {
-                for (to, bytes) in line.iter_mut().zip(row.chunks(step)) {
-                    *to = if wide { self.read_wide(bytes) } else { u16::from(bytes[0]) };
-                }
-            }
-        }
+        self.layout.read_row(component, row, line);
     }
-
-    /// Returns the sample that is stored in two bytes.
-    #[inline(always)]
-    fn read_wide(&self, bytes: &[u8]) -> u16 {
-        (u16::from_le_bytes([bytes[0], bytes[1]]) >> self.layout.shift) & ((1 << self.layout.depth) - 1)
-    }
-}
-
-/// Fills `line` with samples of `row` that begin `STEP` bytes apart. `sample` converts the bytes from the beginning of a sample
-/// to the beginning of the next one; for the last sample there may be fewer than `STEP` bytes.
-#[inline(always)]
-fn read_strided<const STEP: usize>(line: &mut [u16], row: &[u8], sample: impl Fn(&[u8]) -> u16) {
-    let Some((last, line)) = line.split_last_mut() else { return };
-    for (to, bytes) in line.iter_mut().zip(row.chunks_exact(STEP)) {
-        *to = sample(bytes);
-    }
-    *last = sample(&row[line.len() * STEP..]);
 }
 
 /// An interpolator of one chroma component, which computes the chroma of each pixel of a row.

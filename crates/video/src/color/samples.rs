@@ -8,6 +8,7 @@
 use ffmpeg_next::ffi;
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
+use half::f16;
 
 use super::matrix::Range;
 use super::planes::layout_without_planes;
@@ -346,7 +347,8 @@ impl Scale {
     fn level(&self, stored: u32) -> u16 {
         let largest = (1u64 << self.depth) - 1;
         if self.is_float {
-            let value = if self.bits == 32 { f32::from_bits(stored) } else { half(stored as u16) };
+            let is_half = self.bits != 32;
+            let value = if is_half { f16::from_bits(stored as u16).to_f32() } else { f32::from_bits(stored) };
             // The cast rounds down, and turns NaN into 0. `round` is a call on CPUs without SSE 4.1.
             return (value.clamp(0.0, 1.0) * largest as f32 + 0.5) as u16;
         }
@@ -360,17 +362,6 @@ impl Scale {
         };
         level as u16
     }
-}
-
-/// Converts a half-precision number (IEEE 754 binary16), given by its bits, to `f32`.
-fn half(bits: u16) -> f32 {
-    let (exponent, fraction) = (u32::from(bits >> 10 & 31), u32::from(bits & 1023));
-    let magnitude = match exponent {
-        0 => fraction as f32 / (1u32 << 24) as f32,
-        31 => f32::from_bits(0x7f80_0000 | fraction << 13),
-        _ => f32::from_bits((exponent + 112) << 23 | fraction << 13),
-    };
-    if bits >> 15 == 1 { -magnitude } else { magnitude }
 }
 
 #[cfg(test)]
@@ -477,14 +468,11 @@ mod tests {
     }
 
     #[test]
-    fn half_precision_numbers_are_read_and_depths_rounded_to_the_nearest() {
-        for (bits, value) in [(0, 0.0), (0x3c00, 1.0), (0x3800, 0.5), (0xc000, -2.0), (1, 2.0_f32.powi(-24))]
-        {
-            assert_eq!(half(bits), value);
-        }
-        assert!(half(0x7c00).is_infinite() && half(0x7e00).is_nan());
+    fn half_precision_numbers_and_depths_are_rounded_to_the_nearest() {
         let scale = Scale { bits: 16, depth: 8, range: Range::Full, is_inverted: false, is_float: true };
-        assert_eq!([0x7e00, 0xbc00, 0x3c00, 0x7c00].map(|bits| scale.level(bits)), [0, 0, 255, 255]);
+        // NaN, -1, the smallest number above 0, 0.5, 1 and infinity.
+        let halves = [0x7e00, 0xbc00, 1, 0x3800, 0x3c00, 0x7c00];
+        assert_eq!(halves.map(|bits| scale.level(bits)), [0, 0, 0, 128, 255, 255]);
         let level = |bits, depth, range, stored| {
             Scale { bits, depth, range, is_inverted: false, is_float: false }.level(stored)
         };

@@ -6,6 +6,7 @@ use ffmpeg_next::format::context::Input;
 
 use super::{Container, to_nanoseconds};
 use crate::SECOND_NS;
+use crate::declared_size::movie_header_ns;
 use crate::frame::{seconds, usable_rate};
 
 /// The duration that a file states in its metadata, by which files that are cut off are recognised.
@@ -77,7 +78,7 @@ impl Container {
         // A fragmented MP4 states the sum of its fragments. FFmpeg 9 does not report the movie header of an MP4, but the duration
         // of the longest track, which may end before its last picture is shown.
         let is_mov = self.input.format().name().split(',').any(|name| name == "mov");
-        let header_ns = is_mov.then(|| self.access.movie_header_ns()).flatten();
+        let header_ns = is_mov.then(|| movie_header_ns(&self.access.file)).flatten();
         let stated = [played_ns, header_ns].into_iter().flatten().filter(|_| states_end);
         let file_ns = stated.fold(file_ns, i64::max);
         let is_of_others = others_ns.is_some_and(|end_ns| end_ns.saturating_add(SECOND_NS / 10) >= file_ns);

@@ -140,7 +140,7 @@ fn open_input(
     let mut options = ffmpeg::Dictionary::new();
     options.set("protocol_whitelist", "file");
     if access.read_control.policy().references == References::Refused {
-        options.set("format_whitelist", &formats::whitelist());
+        options.set("format_whitelist", formats::whitelist());
     }
     // A percent sign in a name is no pattern for a sequence of pictures.
     options.set("pattern_type", "none");

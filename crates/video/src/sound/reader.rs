@@ -7,7 +7,7 @@ use ffmpeg_next::ffi;
 use ffmpeg_next::software::resampling;
 
 use super::{Samples, SoundSegment};
-use crate::demuxer::{Demuxer, FilePlace, MAX_ERRORS_IN_A_ROW, PacketRead};
+use crate::demuxer::{Demuxer, FilePlace, MAX_ERRORS_IN_A_ROW};
 use crate::errors::{DAMAGE_HINT, undecoded_packets};
 use crate::read_control::{Cancel, ReadControl, References};
 use crate::timeline::{MAX_JUMP_BACK_NS, MAX_JUMP_FORWARD_NS};
@@ -43,11 +43,6 @@ pub(super) struct FileReader {
     next_ns: Option<i64>,
     /// True if nothing was read since the file was opened.
     is_at_beginning: bool,
-    /// True once the file has ended and the decoder returns its last samples.
-    is_draining: bool,
-    errors_in_a_row: u32,
-    bad_packets: u64,
-    read_error: Option<String>,
 }
 
 impl FileReader {
@@ -71,10 +66,6 @@ impl FileReader {
             origin_ns: 0,
             next_ns: None,
             is_at_beginning: true,
-            is_draining: false,
-            errors_in_a_row: 0,
-            bad_packets: 0,
-            read_error: None,
         })
     }
 
@@ -84,7 +75,6 @@ impl FileReader {
         self.origin_ns = segment.origin_ns;
         self.next_ns = None;
         self.resampler = None;
-        self.errors_in_a_row = 0;
         if self.is_at_beginning && movie_ns <= PREROLL_NS {
             return true;
         }
@@ -94,13 +84,15 @@ impl FileReader {
             // The file cannot seek.
             let access = &self.demuxer.container.access;
             match Demuxer::open_sound(&access.path, self.stream, &access.read_control) {
-                Ok(demuxer) => self.demuxer = demuxer,
+                Ok(demuxer) => {
+                    let damage = std::mem::take(&mut self.demuxer.damage);
+                    self.demuxer = Demuxer { damage, ..demuxer };
+                }
                 Err(_) => return false,
             }
         }
         self.is_at_beginning = false;
         self.decoder.flush();
-        self.is_draining = false;
         true
     }
 
@@ -111,51 +103,32 @@ impl FileReader {
             let mut frame = ffmpeg::frame::Audio::empty();
             // SAFETY: the pointer is only compared; an allocation that failed must not reach FFmpeg.
             if unsafe { frame.as_ptr().is_null() } {
-                self.read_error = Some("memory has run out".into());
+                self.demuxer.damage.read_error = Some("memory has run out".into());
                 return None;
             }
             match self.decoder.receive_frame(&mut frame) {
                 Ok(()) => match self.convert(&mut frame) {
                     Some(samples) => {
-                        self.errors_in_a_row = 0;
+                        self.demuxer.errors_in_a_row = 0;
                         return Some(samples);
                     }
-                    None => self.count_error(),
+                    None => self.demuxer.count_error(),
                 },
                 Err(ffmpeg::Error::Eof) => return None,
-                Err(ffmpeg::Error::Other { errno: ffmpeg::error::EAGAIN }) if !self.is_draining => {}
-                Err(_) => self.count_error(),
+                Err(ffmpeg::Error::Other { errno: ffmpeg::error::EAGAIN }) if !self.demuxer.is_draining => {}
+                Err(_) => self.demuxer.count_error(),
             }
             let read_control = &self.demuxer.container.access.read_control;
-            if read_control.is_cancelled() || self.errors_in_a_row > MAX_ERRORS_IN_A_ROW {
+            if read_control.is_cancelled() || self.demuxer.errors_in_a_row > MAX_ERRORS_IN_A_ROW {
                 return None;
             }
-            if !self.is_draining {
-                self.send_packet();
+            if !self.demuxer.is_draining
+                && self.demuxer.read_for(&mut self.decoder) == Some(true)
+                && self.decoder.send_packet(&self.demuxer.packet).is_err()
+            {
+                self.demuxer.count_error();
             }
         }
-    }
-
-    /// Reads a packet and passes it to the decoder; at the end of the file starts to drain the decoder.
-    fn send_packet(&mut self) {
-        let sent = match self.demuxer.read_for_decoder() {
-            PacketRead::Selected => self.decoder.send_packet(&self.demuxer.packet),
-            PacketRead::Other => Ok(()),
-            PacketRead::Damaged => return self.count_error(),
-            PacketRead::End(error) => {
-                self.read_error = error.or(self.read_error.take());
-                self.is_draining = true;
-                self.decoder.send_eof()
-            }
-        };
-        if sent.is_err() {
-            self.count_error();
-        }
-    }
-
-    fn count_error(&mut self) {
-        self.bad_packets += 1;
-        self.errors_in_a_row += 1;
     }
 
     /// Converts a decoded frame; `None` if its format is not valid or not supported.
@@ -226,10 +199,10 @@ impl FileReader {
 
     /// Returns a warning about damage found since the last call; `None` if there was none.
     pub(super) fn take_warning(&mut self) -> Option<Error> {
-        let (bad_packets, read_error) = (std::mem::take(&mut self.bad_packets), self.read_error.take());
+        let damage = std::mem::take(&mut self.demuxer.damage);
         let mut reasons = Vec::new();
-        reasons.extend(read_error.map(|error| format!("Reading stopped: {error}.")));
-        reasons.extend(undecoded_packets(bad_packets));
+        reasons.extend(damage.read_error.map(|error| format!("Reading stopped: {error}.")));
+        reasons.extend(undecoded_packets(damage.bad_packets));
         let container = &self.demuxer.container;
         if reasons.is_empty() || container.access.read_control.is_cancelled() {
             return None;
