@@ -82,7 +82,8 @@ fn keys_select_host_and_gl_filters_without_opencl() {
     select_by_keys(false);
 }
 
-/// Scripts name the variant at the start, and all counted frames are filtered with it. A wipe whose second side is unavailable
+/// Without a variant the movie plays unfiltered. Scripts name the variant at the start, and all counted frames are filtered with
+/// it. A wipe whose second side is unavailable
 /// continues with the first one and shows the reason, as does a map without a device.
 #[test]
 fn the_command_line_selects_host_and_gl_filters_without_opencl() {
@@ -92,6 +93,10 @@ fn the_command_line_selects_host_and_gl_filters_without_opencl() {
         let mut command = clreel(Some(&display));
         play(command.env("OCL_ICD_VENDORS", "/nowhere").args(arguments).arg("--save-frame").arg(&shot))
     };
+    let (stats, stderr) = without(&["--frames", "30"]);
+    assert!(stderr.contains("pocl-opencl-icd"), "says what to install: {stderr}");
+    assert!(presented_frames(&stats).iter().all(|f| f["variant"] == "off"));
+    assert!(stats["device"].is_null());
     for (_, id) in filters() {
         let (stats, _) = without(&["--frames", "4", "--variant", id, "--radius", "12"]);
         let frames = presented_frames(&stats);
