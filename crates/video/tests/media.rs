@@ -5,7 +5,7 @@ use std::path::Path;
 use base::error::Error;
 use ffmpeg_next::codec::Id;
 use ffmpeg_next::format::Pixel;
-use testkit::movie::{Folder, Movie, index_in, make_pipe, steady, wav, with_display_matrix};
+use testkit::movie::{Folder, Movie, index_in, steady, wav, with_display_matrix};
 use video::color::RgbaConverter;
 use video::color::planes::{layout_of, pack};
 use video::{Decoder, Frame, OpenOptions, Orientation, References, read_frame_at, read_frames_rgba};
@@ -331,15 +331,6 @@ fn names_need_not_be_utf8() {
     if std::fs::rename(&path, &odd).is_ok() {
         assert_eq!(take(&open(&odd, once()), 100).len(), 20);
     }
-}
-
-#[test]
-fn a_pipe_does_not_hang() {
-    let folder = Folder::new("pipe");
-    let path = folder.file("pipe.mp4");
-    make_pipe(&path);
-    assert!(fails(&path).why.contains("pipe"));
-    assert!(fails(Path::new("/dev/zero")).why.contains("device"));
 }
 
 #[test]
