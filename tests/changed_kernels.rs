@@ -424,7 +424,7 @@ fn a_kernel_folder_that_appears_later_is_used() {
 }
 
 /// Waits until a window shows the movie filtered by `flat`, and opens the panel of kernels.
-fn open_kernel_panel(session: &mut Session) {
+pub fn open_kernel_panel(session: &mut Session) {
     session.resize(1280, 720);
     session.wait_for_title("flat, r=2");
     session.wait_for_frames();
@@ -432,11 +432,8 @@ fn open_kernel_panel(session: &mut Session) {
     session.wait_for_text("Edit the files in");
 }
 
-/// Writes a file as editors do that replace the old one by renaming.
 fn save(folder: &Folder, file: &str, text: &str) {
-    let (to, new) = (kernels(folder).join(file), kernels(folder).join("new~"));
-    std::fs::write(&new, text).unwrap();
-    std::fs::rename(new, to).unwrap();
+    save_kernel(&kernels(folder), file, text);
 }
 
 /// Writes into the file of `flat`.

@@ -269,32 +269,6 @@ fn unsupported_codecs_are_reported() {
 }
 
 #[test]
-fn unsupported_tags_are_reported() {
-    let folder = Folder::new("remarks");
-    let ictcp =
-        "ICtCp is not supported: colours are shown as BT.2020 NCL; HDR (PQ), shown without tone mapping";
-    for (name, matrix, transfer, told) in [
-        ("pq.mkv", 9, 16, "HDR (PQ), shown without tone mapping"),
-        ("hlg.mkv", 9, 18, "HDR (HLG), shown without tone mapping"),
-        ("cl.mkv", 10, 1, "BT.2020 constant luminance is not supported: colours are shown as BT.2020 NCL"),
-        ("ictcp.mkv", 14, 16, ictcp),
-        ("sdr.mkv", 1, 1, ""),
-        ("untagged.mkv", 2, 2, ""),
-    ] {
-        let movie = Movie { codec: Id::FFV1, tags: Some((matrix, transfer)), ..Movie::default() };
-        let path = folder.movie(name, &movie);
-        let decoder = open(&path, once());
-        assert_eq!(decoder.info().remarks.join("; "), told, "{name}");
-        // Without a window it is a warning.
-        let (_, warning) = read_frame_at(&path, 0.0, References::Refused).expect("a frame");
-        let frames = read_frames_rgba(&path, 2, None, References::Refused).expect("frames");
-        assert_eq!((warning.is_some(), &frames.warning), (!told.is_empty(), &warning), "{name}");
-        let first = told.split("; ").next().unwrap_or_default();
-        assert!(warning.is_none_or(|warning| warning.why.contains(first)), "{name}");
-    }
-}
-
-#[test]
 fn frames_are_read_as_rgba_at_any_size() {
     let folder = Folder::new("rgba");
     let path = folder.movie("clip.mkv", &Movie::default());

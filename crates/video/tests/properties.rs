@@ -5,7 +5,7 @@ use std::path::Path;
 use ffmpeg_next::codec::Id;
 use ffmpeg_next::format::Pixel;
 use testkit::movie::{Folder, Movie, steady};
-use video::{Decoder, References, read_frame_at};
+use video::{Decoder, References, read_frame_at, read_frames_rgba};
 
 use crate::{once, open, take};
 
@@ -14,26 +14,38 @@ fn remarks(path: &Path) -> String {
     let decoder = open(path, once());
     let remarks = decoder.info().remarks.join("; ");
     let (_, warning) = read_frame_at(path, 0.0, References::Refused).expect("a frame");
-    assert_eq!(warning.is_some(), !remarks.is_empty(), "{}", path.display());
+    let frames = read_frames_rgba(path, 2, None, References::Refused).expect("frames");
+    assert_eq!((warning.is_some(), &frames.warning), (!remarks.is_empty(), &warning), "{}", path.display());
+    // The warning's sentences begin with capital letters.
+    let first = remarks.split("; ").next().and_then(|first| first.get(1..)).unwrap_or_default();
+    assert!(warning.is_none_or(|warning| warning.why.contains(first)), "{}", path.display());
     remarks
 }
 
 #[test]
-fn wide_gamut_is_named() {
-    let folder = Folder::new("primaries");
-    for (name, primaries, transfer, told) in [
-        ("bt2020.mkv", 9, 1, "wide gamut (BT.2020), shown as if it were BT.709: colours look pale"),
-        ("bt2020.mp4", 9, 14, "wide gamut (BT.2020), shown as if it were BT.709: colours look pale"),
-        ("p3.mkv", 12, 13, "wide gamut (Display P3), shown as if it were BT.709: colours look pale"),
-        ("p3.mov", 11, 1, "wide gamut (DCI-P3), shown as if it were BT.709: colours look pale"),
-        ("hdr.mkv", 9, 16, "HDR (PQ), shown without tone mapping"),
-        ("bt709.mkv", 1, 1, ""),
-        ("bt601.mkv", 6, 6, ""),
-        ("untagged.mkv", 2, 2, ""),
+fn unsupported_tags_and_wide_gamut_are_named() {
+    let folder = Folder::new("tags");
+    let ictcp =
+        "ICtCp is not supported: colours are shown as BT.2020 NCL; HDR (PQ), shown without tone mapping";
+    for (name, matrix, transfer, primaries, told) in [
+        ("bt2020.mkv", 9, 1, 9, "wide gamut (BT.2020), shown as if it were BT.709: colours look pale"),
+        ("bt2020.mp4", 9, 14, 9, "wide gamut (BT.2020), shown as if it were BT.709: colours look pale"),
+        ("p3.mkv", 9, 13, 12, "wide gamut (Display P3), shown as if it were BT.709: colours look pale"),
+        ("p3.mov", 9, 1, 11, "wide gamut (DCI-P3), shown as if it were BT.709: colours look pale"),
+        ("hdr.mkv", 9, 16, 9, "HDR (PQ), shown without tone mapping"),
+        ("bt709.mkv", 9, 1, 1, ""),
+        ("bt601.mkv", 9, 6, 6, ""),
+        ("no-primaries.mkv", 9, 2, 2, ""),
+        ("pq.mkv", 9, 16, 0, "HDR (PQ), shown without tone mapping"),
+        ("hlg.mkv", 9, 18, 0, "HDR (HLG), shown without tone mapping"),
+        ("cl.mkv", 10, 1, 0, "BT.2020 constant luminance is not supported: colours are shown as BT.2020 NCL"),
+        ("ictcp.mkv", 14, 16, 0, ictcp),
+        ("sdr.mkv", 1, 1, 0, ""),
+        ("untagged.mkv", 2, 2, 0, ""),
     ] {
         let codec = if name.ends_with("mkv") { Id::FFV1 } else { Id::MPEG4 };
-        let movie =
-            Movie { codec, tags: Some((9, transfer)), primaries: Some(primaries), ..Movie::default() };
+        let primaries = (primaries > 0).then_some(primaries);
+        let movie = Movie { codec, tags: Some((matrix, transfer)), primaries, ..Movie::default() };
         assert_eq!(remarks(&folder.movie(name, &movie)), told, "{name}");
     }
 }
@@ -141,10 +153,6 @@ fn one_picture_and_a_song_lack_nothing() {
         ("song.avi", Id::MJPEG, Pixel::YUVJ420P, 0),
         ("song.mov", Id::MPEG4, Pixel::YUV420P, 2),
         ("song.nut", Id::MPEG4, Pixel::YUV420P, 2),
-        ("song.flv", Id::FLV1, Pixel::YUV420P, 0),
-        ("plain.mkv", Id::MPEG4, Pixel::YUV420P, 0),
-        ("plain.mov", Id::MPEG4, Pixel::YUV420P, 0),
-        ("plain.nut", Id::MPEG4, Pixel::YUV420P, 0),
     ] {
         let (stamps_ms, sound_ms) = (vec![0], Some(6000));
         let movie = Movie { codec, format, b_frames, stamps_ms, sound_ms, ..Movie::default() };
