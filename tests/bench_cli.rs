@@ -2,7 +2,8 @@
 //! without one.
 
 use std::os::unix::process::ExitStatusExt as _;
-use std::process::{Child, Command, Output};
+use std::process::{Command, Output};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::common::reports::{clreel, has_status, rows, trials};
@@ -119,29 +120,20 @@ fn only_the_table_goes_to_stdout() {
     assert!(table.contains(" ~") && table.contains("~ noisy: (copy), naive, flat: Only 1 run"), "{table}");
 }
 
-/// Processes that keep the processors busy, killed when dropped.
-struct BusyProcesses(Vec<Child>);
-
-impl BusyProcesses {
-    fn start() -> Self {
-        let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
-        let spin = || Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
-        Self((0..3.max(cores / 2)).map(|_| spin()).collect())
+/// Keeps some processors busy, by threads of this process, until the result is dropped.
+fn load_processors() -> Arc<()> {
+    let busy = Arc::new(());
+    let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+    for _ in 0..3.max(cores / 2) {
+        let busy = Arc::downgrade(&busy);
+        std::thread::spawn(move || while busy.strong_count() > 0 {});
     }
-}
-
-impl Drop for BusyProcesses {
-    fn drop(&mut self) {
-        for child in &mut self.0 {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-    }
+    busy
 }
 
 #[test]
 fn load_from_other_processes_marks_rows_noisy_and_rounds_times() {
-    let busy = BusyProcesses::start();
+    let busy = load_processors();
     let args = ["--size", "320x180", "--frames", "9", "--radius", "2", "--variant", "flat,fused"];
     let output = finish(bench(&args).arg("--json"), 0);
     let run = &json(&output)["devices"][0]["runs"][0];
