@@ -422,19 +422,6 @@ fn readme_is_short() {
     assert_eq!((rows, everyday), (12, 12));
 }
 
-/// docs/architecture.md names every module of the window.
-#[test]
-fn every_module_of_the_player_is_in_the_architecture_page() {
-    let (page, player) = (read("docs/architecture.md"), read("src/app/player/mod.rs"));
-    let parts = player.lines().filter_map(|line| line.strip_prefix("mod ")?.strip_suffix(';'));
-    let parts: Vec<&str> = parts.filter(|part| *part != "tests").collect();
-    assert!(parts.len() > 15, "{parts:?}");
-    for part in parts {
-        let rows = [format!("`{part}.rs`"), format!("`{part}/`")];
-        assert!(rows.iter().any(|row| page.contains(row.as_str())), "docs/architecture.md lacks {part}");
-    }
-}
-
 /// Returns true if a line is the heading with this anchor: in lower case, without punctuation, with a dash for each
 /// space.
 fn is_heading(line: &str, anchor: &str) -> bool {
