@@ -53,15 +53,11 @@ fn without_opencl(command: &mut Command) -> &mut Command {
     command.env("OCL_ICD_VENDORS", "/nowhere")
 }
 
+/// The goldens of the help have all its words, whatever variants there are.
 #[test]
-fn help_names_every_command_key_and_option() {
+fn help_names_every_variant_and_variable() {
     let (code, stdout, _) = run(clreel().arg("--help"));
     assert_eq!(code, 0);
-    let words = "bench snapshot devices --variant --radius --device --no-sharing --start --unpaced --preload --frames \
-                 --screenshot --stats Space running-sum";
-    for word in words.split(' ') {
-        assert!(stdout.contains(word), "{word} in {stdout}");
-    }
     // In the option's own text, and among the keys.
     let (options, keys) = stdout.split_once("In the window:").expect("the keys");
     let words = |text: &str| text.split([' ', ',', '\n']).map(str::to_owned).collect::<Vec<_>>();
@@ -70,10 +66,6 @@ fn help_names_every_command_key_and_option() {
     for id in VariantId::all() {
         assert!(words(about).contains(&id.name.to_owned()), "{id} in {about}");
         assert!(words(keys).contains(&id.name.to_owned()), "{id} in {keys}");
-    }
-    for command in ["bench", "snapshot", "devices"] {
-        let (code, stdout, _) = run(clreel().args([command, "--help"]));
-        assert!(code == 0 && stdout.contains("Usage: clreel"), "{stdout}");
     }
     let (code, stdout, _) = run(clreel().arg("--version"));
     assert_eq!((code, stdout.trim()), (0, concat!("clreel ", env!("CARGO_PKG_VERSION"))));
