@@ -85,7 +85,7 @@ fn flatten(stream: TokenStream, tokens: &mut Vec<Token>) {
         let TokenTree::Group(group) = &tree else {
             // The letter in front of a string of bytes is no part of what it says.
             let text = tree.to_string();
-            let text = if text.ends_with('"') { text.trim_start_matches(['b', 'c']) } else { &text };
+            let text: &str = if text.ends_with('"') { text.trim_start_matches(['b', 'c']) } else { &text };
             tokens.push(token(text, tree.span()));
             continue;
         };
