@@ -21,15 +21,10 @@ const HARMLESS: &str = "int unused_by_anyone = 0; (void)unused_by_anyone;";
 /// Writes a kernel file with `line` at the start of every kernel into the folder of modified kernels.
 fn change(folder: &Folder, file: &str, line: &str) {
     let text = kernel(&format!("box_filter/{file}"));
-    let mut changed = String::new();
-    let mut rest = text.as_str();
-    while let Some(at) = rest.find("__kernel") {
-        let body = at + rest[at..].find('{').unwrap() + 1;
-        changed += &format!("{} {line} ", &rest[..body]);
-        rest = &rest[body..];
-    }
-    assert!(!changed.is_empty());
-    folder.with(&format!("kernels/box_filter/{file}"), changed + rest);
+    let (begin, kernels) = text.split_once("__kernel").unwrap();
+    let changed = kernels.split("__kernel").map(|one| one.replacen('{', &format!("{{ {line} "), 1));
+    let changed = changed.collect::<Vec<_>>().join("__kernel");
+    folder.with(&format!("kernels/box_filter/{file}"), format!("{begin}__kernel{changed}"));
 }
 
 fn kernels(folder: &Folder) -> PathBuf {
