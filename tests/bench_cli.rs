@@ -2,7 +2,8 @@
 //! without one.
 
 use std::os::unix::process::ExitStatusExt as _;
-use std::process::{Child, Command, Output};
+use std::process::{Command, Output};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::common::reports::{clreel, has_status, rows, trials};
@@ -119,29 +120,20 @@ fn only_the_table_goes_to_stdout() {
     assert!(table.contains(" ~") && table.contains("~ noisy: (copy), naive, flat: Only 1 run"), "{table}");
 }
 
-/// Processes that keep the processors busy, killed when dropped.
-struct BusyProcesses(Vec<Child>);
-
-impl BusyProcesses {
-    fn start() -> Self {
-        let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
-        let spin = || Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
-        Self((0..3.max(cores / 2)).map(|_| spin()).collect())
+/// Keeps some processors busy, by threads of this process, until the result is dropped.
+fn load_processors() -> Arc<()> {
+    let busy = Arc::new(());
+    let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+    for _ in 0..3.max(cores / 2) {
+        let busy = Arc::downgrade(&busy);
+        std::thread::spawn(move || while busy.strong_count() > 0 {});
     }
-}
-
-impl Drop for BusyProcesses {
-    fn drop(&mut self) {
-        for child in &mut self.0 {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-    }
+    busy
 }
 
 #[test]
 fn load_from_other_processes_marks_rows_noisy_and_rounds_times() {
-    let busy = BusyProcesses::start();
+    let busy = load_processors();
     let args = ["--size", "320x180", "--frames", "9", "--radius", "2", "--variant", "flat,fused"];
     let output = finish(bench(&args).arg("--json"), 0);
     let run = &json(&output)["devices"][0]["runs"][0];
@@ -304,9 +296,14 @@ fn run_in(folder: &Folder, mut command: Command) -> Output {
     finish(command.env("XDG_CACHE_HOME", folder), 0)
 }
 
+/// A damaged cache is ignored with one warning, and replaced by the results of `tune`.
 #[test]
-fn auto_uses_the_tuned_configuration() {
+fn auto_uses_the_tuned_configuration_also_after_a_damaged_cache() {
     let home = Folder::new("cache-tune");
+    home.with("clreel/tuning.json", b"{\"schema\":1,\"entries\":[{");
+    let args = ["--size", "170x80", "--frames", "1", "--variant", "auto", "--json", "--radius", "4,16"];
+    let warning = text(&run_in(&home, bench(&args)).stderr);
+    assert_eq!(warning.matches("is ignored").count(), 1, "{warning}");
     let tuned = json(&run_in(&home, clreel(&["tune", "--size", "160x90", "--radius", "5", "--json"])));
     let case = &tuned["devices"][0]["runs"][0]["case"];
     assert_eq!((case["width"].as_u64(), case["radius"].as_u64()), (Some(160), Some(5)));
@@ -316,23 +313,12 @@ fn auto_uses_the_tuned_configuration() {
     assert!(trials.iter().all(|trial| trial["trial"]["ms"].is_null() != is_timed(trial)));
     let wanted = format!("{} {}", best["id"].as_str().unwrap(), best["configuration"].as_str().unwrap());
 
-    let args = ["--size", "170x80", "--frames", "1", "--variant", "auto", "--json", "--radius", "4,16"];
-    let report = json(&run_in(&home, bench(&args)));
+    let output = run_in(&home, bench(&args));
+    let (report, stderr) = (json(&output), text(&output.stderr));
+    assert!(stderr.lines().all(|line| line.contains("rows are noisy")), "{stderr}");
     let chosen = |n: usize| report["devices"][0]["runs"][n]["variants"][0]["chosen"].as_str().unwrap();
     assert_eq!(chosen(0), wanted, "a radius of the same range");
     assert!(chosen(1).starts_with("fused "), "nothing was tuned for this one: {}", chosen(1));
-}
-
-#[test]
-fn a_damaged_tuning_cache_is_ignored_with_one_warning_and_rewritten() {
-    let home = Folder::new("cache-damaged");
-    home.with("clreel/tuning.json", b"{\"schema\":1,\"entries\":[{");
-    let small = ["--size", "64x48", "--frames", "1", "--variant", "auto", "--radius", "1,2"];
-    let warning = text(&run_in(&home, bench(&small)).stderr);
-    assert_eq!(warning.matches("is ignored").count(), 1, "{warning}");
-    run_in(&home, clreel(&["tune", "--size", "64x48", "--radius", "1"]));
-    let stderr = text(&run_in(&home, bench(&small)).stderr);
-    assert!(stderr.lines().all(|line| line.contains("rows are noisy")), "{stderr}");
 }
 
 #[test]
@@ -360,21 +346,4 @@ fn kernels_with_a_byte_order_mark_or_in_latin1_compile() {
     kernels.with("common/mean.clh", utf16);
     let reason = rows(&run(1))[0]["reason"].to_string();
     assert!(reason.contains("03_flat.cl:") && reason.contains("it is in UTF-16"), "{reason}");
-}
-
-#[test]
-fn saved_results_with_a_byte_order_mark_are_read_and_utf16_is_named() {
-    let folder = Folder::new("bench-encoding");
-    let saved = folder.file("saved.json");
-    let args = ["--size", "70x50", "--frames", "50", "--radius", "3", "--variant", "native", "--save"];
-    finish(bench(&args).arg(&saved), 0);
-    let plain = std::fs::read(&saved).unwrap();
-    let utf16 = text(&plain).encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>();
-    let refused = "It is invalid: it is in UTF-16 or UTF-32; save it in UTF-8.";
-    for (mark, rest, code, said) in [(&b"\xef\xbb\xbf"[..], &plain, 0, ""), (b"\xff\xfe", &utf16, 1, refused)]
-    {
-        let later = folder.with("b.json", [mark, rest].concat());
-        let stderr = text(&finish(clreel(&["compare"]).args([&saved, &later]), code).stderr);
-        assert!(stderr.contains(said), "{stderr}");
-    }
 }

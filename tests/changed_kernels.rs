@@ -21,15 +21,10 @@ const HARMLESS: &str = "int unused_by_anyone = 0; (void)unused_by_anyone;";
 /// Writes a kernel file with `line` at the start of every kernel into the folder of modified kernels.
 fn change(folder: &Folder, file: &str, line: &str) {
     let text = kernel(&format!("box_filter/{file}"));
-    let mut changed = String::new();
-    let mut rest = text.as_str();
-    while let Some(at) = rest.find("__kernel") {
-        let body = at + rest[at..].find('{').unwrap() + 1;
-        changed += &format!("{} {line} ", &rest[..body]);
-        rest = &rest[body..];
-    }
-    assert!(!changed.is_empty());
-    folder.with(&format!("kernels/box_filter/{file}"), changed + rest);
+    let (begin, kernels) = text.split_once("__kernel").unwrap();
+    let changed = kernels.split("__kernel").map(|one| one.replacen('{', &format!("{{ {line} "), 1));
+    let changed = changed.collect::<Vec<_>>().join("__kernel");
+    folder.with(&format!("kernels/box_filter/{file}"), format!("{begin}__kernel{changed}"));
 }
 
 fn kernels(folder: &Folder) -> PathBuf {
@@ -291,9 +286,8 @@ fn counted_frames_wait_for_the_trial_of_modified_kernels() {
         change(&folder, file, HARMLESS);
     }
     for variant in ["flat", "planar"] {
-        let stats = folder.file("stats.json");
-        succeed(window(&display, &folder, &["--variant", variant, "--frames", "3", "--stats"]).arg(&stats));
-        let frames = presented_frames(&read_json(&stats)).to_vec();
+        let (stats, _) = play(window(&display, &folder, &["--variant", variant, "--frames", "3"]));
+        let frames = presented_frames(&stats);
         assert!(frames.len() == 3 && frames.iter().all(|f| f["variant"] == variant), "{frames:?}");
     }
 }
@@ -425,7 +419,7 @@ fn a_kernel_folder_that_appears_later_is_used() {
 }
 
 /// Waits until a window shows the movie filtered by `flat`, and opens the panel of kernels.
-fn open_kernel_panel(session: &mut Session) {
+pub fn open_kernel_panel(session: &mut Session) {
     session.resize(1280, 720);
     session.wait_for_title("flat, r=2");
     session.wait_for_frames();
@@ -433,11 +427,8 @@ fn open_kernel_panel(session: &mut Session) {
     session.wait_for_text("Edit the files in");
 }
 
-/// Writes a file as editors do that replace the old one by renaming.
 fn save(folder: &Folder, file: &str, text: &str) {
-    let (to, new) = (kernels(folder).join(file), kernels(folder).join("new~"));
-    std::fs::write(&new, text).unwrap();
-    std::fs::rename(new, to).unwrap();
+    save_kernel(&kernels(folder), file, text);
 }
 
 /// Writes into the file of `flat`.

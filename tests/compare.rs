@@ -58,7 +58,7 @@ fn scale(result: &Value, id: &str, factor: f64) -> Value {
 }
 
 #[test]
-fn saved_results_have_their_samples_and_are_compared() {
+fn saved_results_have_their_samples_and_are_compared_unless_output_is_wrong() {
     let folder = Folder::new("compare-saved");
     let (result, a) = save(&folder, "a.json");
     for key in ["program", "date", "kind", "schema"] {
@@ -96,12 +96,7 @@ fn saved_results_have_their_samples_and_are_compared() {
     let svg = std::fs::read_to_string(chart).unwrap();
     assert_eq!(svg.matches("<circle").count(), 6, "an interval for each row");
     assert_eq!(svg.matches("class=\"interval slower\"").count(), 1);
-}
-
-#[test]
-fn wrong_output_outranks_slower_rows() {
-    let folder = Folder::new("compare-wrong");
-    let (result, a) = save(&folder, "a.json");
+    // Wrong output outranks slower rows.
     let mut wrong = scale(&result, "serial", 1000.0);
     row(&mut wrong, "scalar")["outcome"] = json!("mismatch");
     let wrong = write(&folder, "wrong.json", &wrong);
@@ -122,7 +117,7 @@ fn without(result: &Value, id: &str) -> Value {
 }
 
 #[test]
-fn rows_that_are_gone_are_named_and_can_be_required() {
+fn rows_that_are_gone_are_named_and_can_be_required_and_those_of_two_devices_stand_side_by_side() {
     let folder = Folder::new("compare-gone");
     let (result, a) = save(&folder, "a.json");
     let gone = write(&folder, "gone.json", &without(&result, "scalar"));
@@ -151,12 +146,7 @@ fn rows_that_are_gone_are_named_and_can_be_required() {
     let rows = report["comparisons"][0]["rows"].as_array().unwrap();
     let row = rows.iter().find(|row| row["row"] == "scalar").unwrap();
     assert!(row["verdict"] == "gone" && row["before_ms"].is_number() && row["after_ms"].is_null(), "{row}");
-}
-
-#[test]
-fn results_of_two_devices_stand_side_by_side() {
-    let folder = Folder::new("compare-devices");
-    let (result, a) = save(&folder, "a.json");
+    // Another device, and another machine.
     let mut device = scale(&result, "scalar", 3.0);
     let mut machine = device.clone();
     device["devices"][0]["name"] = json!("Another");
@@ -207,6 +197,15 @@ fn damaged_and_hostile_files_are_reported_in_a_sentence() {
     ] {
         let told = compare(&[&a, folder.with("b.json", text_of).to_str().unwrap()], 1).1;
         assert!(told.contains("b.json' cannot be read.") && told.contains(why), "{why}: {told}");
+    }
+    let utf16 = whole.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>();
+    let refused = "It is invalid: it is in UTF-16 or UTF-32; save it in UTF-8.";
+    for (mark, rest, code, said) in
+        [(&b"\xef\xbb\xbf"[..], whole.as_bytes(), 0, ""), (b"\xff\xfe", &utf16, 1, refused)]
+    {
+        let marked = folder.with("b.json", [mark, rest].concat());
+        let told = compare(&[&a, marked.to_str().unwrap()], code).1;
+        assert!(told.contains(said), "{told}");
     }
     compare(&[&a, folder.file("none.json").to_str().unwrap()], 1);
     compare(&[&a, folder.file("").to_str().unwrap()], 1);

@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use crate::common::changed_conversions::{
-    CORRECT, MUTANTS, Mutant, PLANES, ROWS, SIZE, TIMEOUT_S, endless_kernel, kernels, mutant, small_movie,
-    take_snapshot,
+    CORRECT, ENDLESS_LOOP, MUTANTS, Mutant, PLANES, ROWS, SIZE, TIMEOUT_S, endless_kernel, kernels, mutant,
+    plant, small_movie, take_snapshot, with_first_statement,
 };
 use crate::common::*;
 
@@ -66,16 +66,33 @@ fn bench_checks_all_conversions_and_times_those_of_the_movie() {
 fn bench_reports_each_faulty_conversion() {
     let folder = Folder::new("conversions-named");
     let movie = small_movie(&folder);
-    for mutant in &MUTANTS {
-        let &Mutant(name, .., (id, kernel), others) = mutant;
-        let changed = kernels(mutant, "bench");
-        let rows = bench(&movie, if others { "all" } else { "input" }, Some(&changed), &[], 3);
+    // Faults of several files in one run: each has rows of its own.
+    let runs = [
+        "constant",
+        "clamp",
+        "saturation",
+        "siting, weights, column",
+        "range, last, this size",
+        "alpha",
+        "pixel",
+        "shift",
+        "layout",
+    ];
+    let is_planted = |fault: &Mutant| runs.iter().any(|run| run.split(", ").any(|name| name == fault.0));
+    assert!(MUTANTS.iter().all(is_planted));
+    for run in runs {
+        let faults: Vec<&Mutant> = run.split(", ").map(mutant).collect();
+        let changed = kernels(faults[0], "bench");
+        faults[1..].iter().for_each(|fault| plant(fault, &changed));
+        let rows = bench(&movie, if faults[0].5 { "all" } else { "input" }, Some(&changed), &[], 3);
         let wrong: Vec<&Value> = rows.iter().filter(|row| row["outcome"] == "mismatch").collect();
-        let named = wrong.iter().filter(|row| row["conversion"] == id && row["kernel"] == kernel);
-        assert!(named.count() > 0, "{name}: {wrong:#?}");
+        for Mutant(name, .., (id, kernel), _) in faults {
+            let named = wrong.iter().filter(|row| row["conversion"] == *id && row["kernel"] == *kernel);
+            assert!(named.count() > 0, "{name}: {wrong:#?}");
+        }
         for row in wrong {
-            assert!(row["device_ms"].is_null() && row["max_error"].as_f64() > Some(0.0), "{name}: {row}");
-            assert!(row["reason"].as_str().unwrap().contains("differ"), "{name}: {row}");
+            assert!(row["device_ms"].is_null() && row["max_error"].as_f64() > Some(0.0), "{run}: {row}");
+            assert!(row["reason"].as_str().unwrap().contains("differ"), "{run}: {row}");
         }
     }
 }
@@ -94,20 +111,26 @@ fn fail_fast_stops_at_the_first_faulty_conversion() {
 fn bench_continues_without_conversions_that_never_end() {
     let folder = Folder::new("conversions-stuck");
     let movie = small_movie(&folder);
-    // For each file the rows that fail, and one that must not.
-    for (file, fails, goes_on) in
-        [(PLANES, "yuv420p", "rgba"), (CORRECT, "rgba", "yuv420p"), (ROWS, "yuv420p-filtered", "nv12")]
-    {
-        let changed = endless_kernel(file, "bench");
+    // For each file the rows that fail, and one that must not. The kernels of the last two files take no part in each other's rows.
+    for files in [
+        &[(PLANES, "yuv420p", "rgba")][..],
+        &[(CORRECT, "rgba", "yuv420p"), (ROWS, "yuv420p-filtered", "nv12")],
+    ] {
+        let changed = Folder::new("conversions-endless-bench");
+        for (file, ..) in files {
+            changed.with(file, with_first_statement(&kernel(file), ENDLESS_LOOP));
+        }
         let rows = bench(&movie, "all", Some(&changed), &["--kernel-timeout", TIMEOUT_S], 1);
         let of = |id| rows.iter().filter(move |row| row["conversion"] == id);
-        for row in of(fails) {
-            let why = row["reason"].as_str().unwrap_or_default();
-            assert!(row["outcome"] == "failed" && why.contains("timed out after"), "{file}: {row}");
+        for &(file, fails, goes_on) in files {
+            for row in of(fails) {
+                let why = row["reason"].as_str().unwrap_or_default();
+                assert!(row["outcome"] == "failed" && why.contains("timed out after"), "{file}: {row}");
+            }
+            assert!(of(fails).count() > 0, "{file}");
+            assert!(of(goes_on).count() > 0, "{file}: {rows:#?}");
+            assert!(of(goes_on).all(|row| row["outcome"] == "ok"), "{file}: {rows:#?}");
         }
-        assert!(of(fails).count() > 0, "{file}");
-        assert!(of(goes_on).count() > 0, "{file}: {rows:#?}");
-        assert!(of(goes_on).all(|row| row["outcome"] == "ok"), "{file}: {rows:#?}");
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
+use crate::changed_kernels::open_kernel_panel;
 use crate::common::changed_conversions::{
     CORRECT, ENDLESS_LOOP, Mutant, PLANES, SIZE, TIMEOUT_S, as_gpu, endless_kernel, kernels, mutant,
     small_movie, take_snapshot, with_first_statement,
@@ -224,20 +225,13 @@ fn an_edited_conversion_is_validated_and_converts_the_next_frame() {
     let fifty = Movie { stamps_ms: steady(50), format: Pixel::YUV420P, size: SIZE, ..Movie::default() };
     let movie = folder.movie("m.mkv", &fifty);
     let (edited, here) = (folder.folder("kernels/convert").with_file_name(""), folder.folder("here"));
-    let save = |text: &str| {
-        std::fs::write(edited.join("new~"), text).unwrap();
-        std::fs::rename(edited.join("new~"), edited.join(PLANES)).unwrap();
-    };
+    let save = |text: &str| save_kernel(&edited, PLANES, text);
     let planes = kernel(PLANES);
     let mut command = clreel(Some(&display));
     command.envs(as_gpu()).arg("--kernels").arg(&edited).arg(&movie).current_dir(&here);
     command.args(["--variant", "flat", "--radius", "2", "--device", "gpu", "--kernel-timeout", TIMEOUT_S]);
     let mut session = Session::start(&display, command);
-    session.resize(1280, 720);
-    session.wait_for_title("flat, r=2");
-    session.wait_for_frames();
-    session.display.key("e");
-    session.wait_for_text("Edit the files in");
+    open_kernel_panel(&mut session);
     session.display.key("d");
     // Room for both panels.
     for _ in 0..6 {

@@ -3,19 +3,24 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::common::device::context;
 use crate::common::*;
 use box_filter::color_kernels::{ConvertCommand, Converter, KernelCache, PlaneBlock};
 use box_filter::reference::reference;
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
-use opencl::cl::ClContext;
+use opencl::cl::{ClContext, list_devices, select_device};
 use opencl::memory::{Picture, Storage};
+use opencl::sources::Sources;
 use video::color::{Correction, RgbaConverter};
 use video::{References, bundled_clip, read_frame_at};
 
 /// The largest allowed difference between two paths, in levels of 8 bits.
 const BOUND: u8 = 2;
+
+fn context() -> ClContext {
+    let device = select_device(&list_devices(), None).expect("these tests need an OpenCL device");
+    ClContext::new(&device, Sources::default()).expect("a context on the device")
+}
 
 /// Returns the largest difference between the paths for a frame, and the largest difference between neighbouring pixels.
 fn largest_differences(cl: &ClContext, frame: &Video) -> (u8, u8) {

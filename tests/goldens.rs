@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
 use crate::common::*;
 use box_filter::VariantId;
@@ -23,31 +23,27 @@ fn small_movie(folder: &Folder) -> std::path::PathBuf {
 
 const FLAT: &str = "box_filter/03_flat.cl";
 
-/// Runs clreel with a cache of its own and a terminal of 100 columns.
-fn output(folder: &Folder, arguments: &[&str]) -> Output {
+/// Runs clreel with a cache of its own and a terminal of 100 columns; returns stdout.
+fn printed(folder: &Folder, arguments: &[&str]) -> String {
     let mut command = clreel(None);
     command.args(arguments).env("XDG_CACHE_HOME", folder.file("cache")).env("COLUMNS", "100");
-    command.env_remove("CLREEL_KERNELS").output().unwrap()
+    String::from_utf8(finish(command, 0).stdout).unwrap()
 }
 
-fn text(output: &Output) -> String {
-    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout.clone()).unwrap()
-}
-
-fn value(output: &Output) -> Value {
-    serde_json::from_str(&text(output)).unwrap()
+/// Runs clreel like [`printed`], and parses stdout as JSON.
+fn value(folder: &Folder, arguments: &[&str]) -> Value {
+    serde_json::from_str(&printed(folder, arguments)).unwrap()
 }
 
 #[test]
 fn help_of_every_command() {
     let folder = Folder::new("goldens-help");
-    check("help/clreel.txt", &text(&output(&folder, &["--help"])));
+    check("help/clreel.txt", &printed(&folder, &["--help"]));
     let clreel = clreel::cli::Cli::command();
     let mut names = Vec::new();
     for command in clreel.get_subcommands().filter(|c| !c.is_hide_set()) {
         let name = command.get_name();
-        check(&format!("help/{name}.txt"), &text(&output(&folder, &[name, "--help"])));
+        check(&format!("help/{name}.txt"), &printed(&folder, &[name, "--help"]));
         names.push(name.to_owned());
     }
     // A command that was removed leaves a golden.
@@ -89,15 +85,14 @@ fn ids_and_keys() {
 fn keys_of_json_and_tables_of_devices_and_bench() {
     let folder = Folder::new("goldens-bench");
     let movie = small_movie(&folder);
-    let devices = value(&output(&folder, &["devices", "--json"]));
+    let devices = value(&folder, &["devices", "--json"]);
     check_by("json/devices.txt", &shape(&devices), same);
     let options = "--radius 3 --frames 2 --conversions input --native";
     let mut bench: Vec<_> =
         ["bench", movie.to_str().unwrap()].into_iter().chain(options.split(' ')).collect();
-    let table = output(&folder, &bench);
-    check("tables/bench.txt", &masked_table(&text(&table), &devices, &movie));
+    check("tables/bench.txt", &masked_table(&printed(&folder, &bench), &devices, &movie));
     bench.extend(["--whole-frames", "--json"]);
-    check_by("json/bench.txt", &shape(&value(&output(&folder, &bench))), same);
+    check_by("json/bench.txt", &shape(&value(&folder, &bench)), same);
     // `mismatch` and `failed` rows have keys that other rows lack.
     let wrong = edited_kernel(FLAT, &[("i <= radius", "i < radius")]);
     folder.with(&format!("kernels/{FLAT}"), wrong);
@@ -131,7 +126,7 @@ fn keys_of_json_of_every_ladder() {
         // A cache of its own would compile all programs again.
         let mut command = clreel(None);
         command.args(["bench", "--ladder", &name, &option, ladder.sizes[0], "--variant", &variants]);
-        command.args(["--frames", "2", "--json"]).env_remove("CLREEL_KERNELS");
+        command.args(["--frames", "2", "--json"]);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         (format!("json/bench-{name}.txt"), command.spawn().unwrap())
     });
@@ -139,7 +134,9 @@ fn keys_of_json_of_every_ladder() {
     let begun: Vec<_> = begun.collect();
     let mut known = Vec::new();
     for (file, child) in begun {
-        check_by(&file, &shape(&value(&child.wait_with_output().unwrap())), same);
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        check_by(&file, &shape(&json(&output)), same);
         known.push(file);
     }
     // A ladder that was removed leaves a golden.
@@ -156,8 +153,7 @@ fn keys_of_json_of_conformance() {
     let saved = folder.file("saved.json");
     let mut command = clreel(None);
     command.args(["conformance", "--type", "uchar_char", "--width", "1", "--json", "--save"]).arg(&saved);
-    let told = value(&command.env_remove("CLREEL_KERNELS").output().unwrap());
-    check_by("json/conformance.txt", &shape(&told), same);
+    check_by("json/conformance.txt", &shape(&finish_json(command, 0)), same);
     check_by("json/conformance-saved.txt", &shape(&read_json(&saved)), same);
     // With wrong bytes, so that every key has a value.
     let display = Display::start(&[]);
@@ -218,14 +214,14 @@ fn timed_rows(mut results: Value) -> Value {
 #[test]
 fn keys_of_json_of_tune_and_of_its_cache() {
     let folder = Folder::new("goldens-tune");
-    let tuned = output(&folder, &["tune", "--size", "64x48", "--radius", "3", "--json"]);
-    check_by("json/tune.txt", &shape(&timed_rows(value(&tuned))), same);
+    let tuned = value(&folder, &["tune", "--size", "64x48", "--radius", "3", "--json"]);
+    check_by("json/tune.txt", &shape(&timed_rows(tuned)), same);
     let cache = read_json(&folder.file("cache/clreel/tuning.json"));
     check_by("json/tuning-cache.txt", &shape(&cache), same);
     // A ladder other than the box filter.
     let folder = Folder::new("goldens-tune-ladder");
-    let tuned = output(&folder, &["tune", "--ladder", "vector-add", "--count", "1000", "--json"]);
-    check_by("json/tune-ladder.txt", &shape(&timed_rows(value(&tuned))), same);
+    let tuned = value(&folder, &["tune", "--ladder", "vector-add", "--count", "1000", "--json"]);
+    check_by("json/tune-ladder.txt", &shape(&timed_rows(tuned)), same);
     let cache = read_json(&folder.file("cache/clreel/tuning.json"));
     check_by("json/tuning-cache-ladder.txt", &shape(&cache), same);
 }
@@ -334,7 +330,7 @@ fn exit_codes() {
     let mut table = String::new();
     for (about, arguments, variables) in cases {
         let mut command: Command = clreel(None);
-        command.args(arguments.split(' ').map(stand_in)).env_remove("CLREEL_KERNELS");
+        command.args(arguments.split(' ').map(stand_in));
         command.envs(variables.iter().map(|(name, value)| (*name, stand_in(value))));
         let output = command.output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);

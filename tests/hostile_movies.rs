@@ -1,8 +1,8 @@
 //! Files that try to open other files, to block or to exhaust memory: only one regular file is opened, the one that was
 //! named.
 
-use std::ffi::CString;
-use std::os::unix::ffi::OsStrExt;
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -10,50 +10,28 @@ use crate::common::*;
 use base::error::Error;
 use ffmpeg_next::codec::Id;
 use ffmpeg_next::format::Pixel;
+use inotify::{Event, Inotify, WatchMask};
 use testkit::movie::{index_in, make_pipe};
 use video::{Cancel, Decoder, OpenOptions, References, read_frame_at, read_frames_rgba};
 
 /// Records the names of the files that any process opens in a folder.
-struct OpenRecorder(libc::c_int);
+struct OpenRecorder(Inotify);
 
 impl OpenRecorder {
     fn new(folder: &Path) -> Self {
-        let name = CString::new(folder.as_os_str().as_bytes()).expect("no zero");
-        // SAFETY: system calls without preconditions; the name is a valid C string.
-        unsafe {
-            let watch = libc::inotify_init1(libc::IN_NONBLOCK | libc::IN_CLOEXEC);
-            assert!(watch >= 0 && libc::inotify_add_watch(watch, name.as_ptr(), libc::IN_OPEN) >= 0);
-            Self(watch)
-        }
+        let inotify = Inotify::init().expect("inotify");
+        inotify.watches().add(folder, WatchMask::OPEN).expect("a folder");
+        Self(inotify)
     }
 
     /// Returns the names that were opened since the last call, each once.
-    fn take_opened(&self) -> Vec<String> {
-        let mut names = Vec::new();
-        let mut events = [0_u8; 1 << 16];
-        loop {
-            // SAFETY: the buffer has this length.
-            let count = unsafe { libc::read(self.0, events.as_mut_ptr().cast(), events.len()) };
-            let Ok(count @ 1..) = usize::try_from(count) else { break };
-            // inotify(7): descriptor, mask, cookie, length of the name, the name padded with zeros.
-            let mut rest = &events[..count];
-            while rest.len() >= 16 {
-                let length = u32::from_ne_bytes(rest[12..16].try_into().expect("four bytes")) as usize;
-                let name = rest[16..16 + length].split(|byte| *byte == 0).next().unwrap_or_default();
-                names.push(String::from_utf8_lossy(name).into_owned());
-                rest = &rest[16 + length..];
-            }
+    fn take_opened(&mut self) -> Vec<String> {
+        let (mut names, mut events) = (BTreeSet::new(), [0_u8; 1 << 16]);
+        while let Ok(events) = self.0.read_events(&mut events) {
+            let name = |event: Event<&OsStr>| event.name.unwrap_or_default().to_string_lossy().into_owned();
+            names.extend(events.map(name));
         }
-        names.sort();
-        names.dedup();
-        names
-    }
-}
-
-impl Drop for OpenRecorder {
-    fn drop(&mut self) {
-        // SAFETY: this struct owns the descriptor.
-        unsafe { libc::close(self.0) };
+        names.into_iter().collect()
     }
 }
 
@@ -92,7 +70,7 @@ fn playlists_are_refused_by_any_name() {
         <Representation id=\"1\" bandwidth=\"1\"><BaseURL>real.mp4</BaseURL></Representation></AdaptationSet></Period></MPD>\n";
     let sdp = "v=0\no=- 0 0 IN IP4 127.0.0.1\ns=x\nc=IN IP4 127.0.0.1\nt=0 0\nm=video 5004 RTP/AVP 96\n";
     let concat = |name: &str| format!("ffconcat version 1.0\nfile {name}\n");
-    let watch = OpenRecorder::new(folder.file("").as_path());
+    let mut watch = OpenRecorder::new(folder.file("").as_path());
     for (text, what) in [
         (MASTER.to_owned(), "HLS"),
         (hls_playlist("real.ts"), "HLS"),
@@ -121,7 +99,7 @@ fn the_recorder_sees_opened_files() {
     let folder = Folder::new("watch");
     let path = folder.movie("real.ts", &Movie::default());
     let other = folder.with("other", b"x");
-    let watch = OpenRecorder::new(folder.file("").as_path());
+    let mut watch = OpenRecorder::new(folder.file("").as_path());
     read_frame_at(&path, 0.5, References::Refused).expect("a frame");
     assert_eq!(watch.take_opened(), ["real.ts"]);
     std::fs::read(other).expect("read");
@@ -149,7 +127,7 @@ fn a_file_name_is_no_glob_or_sequence_pattern() {
     assert!(error.why.contains("no such file"), "{error}");
     picture("pat%03d.png", 7);
     picture("glob*.png", 9);
-    let watch = OpenRecorder::new(folder.file("").as_path());
+    let mut watch = OpenRecorder::new(folder.file("").as_path());
     for references in [References::Refused, References::Allowed] {
         assert_eq!(shown(&pattern, references), Ok(7));
         assert_eq!(watch.take_opened(), ["pat%03d.png"]);
@@ -169,7 +147,7 @@ fn only_regular_files_are_opened() {
         let watch = path.starts_with(folder.file("")).then(|| OpenRecorder::new(folder.file("").as_path()));
         let error = open_error(&path);
         assert!(error.why.contains("pipe, a socket or a device"), "{error}");
-        assert!(watch.is_none_or(|watch| watch.take_opened().is_empty()), "it is not even opened");
+        assert!(watch.is_none_or(|mut watch| watch.take_opened().is_empty()), "it is not even opened");
         let allowed = read_frame_at(&path, 0.0, References::Allowed).map(|_| ());
         assert_eq!(allowed, Err(error), "not with the option either");
     }

@@ -19,10 +19,8 @@ fn flat(comment: &str) -> String {
     format!("{}// {comment}\n", kernel(FLAT))
 }
 
-/// Writes a file as editors do that replace the old one by renaming.
 fn save(folder: &Folder, file: &str, text: &str) {
-    std::fs::write(kernels(folder).join("new~"), text).unwrap();
-    std::fs::rename(kernels(folder).join("new~"), kernels(folder).join(file)).unwrap();
+    save_kernel(&kernels(folder), file, text);
 }
 
 fn read(folder: &Folder, file: &str) -> String {

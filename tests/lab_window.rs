@@ -126,9 +126,7 @@ fn the_lab_benchmarks_the_frame_on_the_screen_and_the_panel_of_stages_says_why()
 #[ignore = "waits for a stalled driver for a minute: ./dev test --all"]
 fn the_lab_reports_a_hanging_device_and_can_measure_another() {
     let (display, folder) = (Display::start(&[]), Folder::new("lab-stalled"));
-    let mut command = clreel(None);
-    command.envs(layer::environment(&[]));
-    let names = pair::names(command);
+    let names = pair::names(clreel(None));
     let (log, now) = (folder.file("log"), folder.file("now"));
     // The checks of the ladder make hundreds of these calls; the window makes a few.
     let planned = [

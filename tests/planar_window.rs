@@ -1,45 +1,9 @@
-//! The filter on planes in the window on a virtual display: a key selects it, it shows the picture that `snapshot` writes,
-//! and a message has the reason if the device cannot run it. No time is asserted.
+//! The filter on planes in the window on a virtual display: it shows the picture that `snapshot` writes, and a message has the
+//! reason if the device cannot run it. `without_opencl.rs` selects it by its key. No time is asserted.
 
 use crate::common::*;
 use ffmpeg_next::codec::Id;
 use ffmpeg_next::format::Pixel;
-
-#[test]
-fn a_key_selects_planar_among_filters_on_rgba() {
-    let (display, folder) = (Display::start(&[]), Folder::new("planar-key"));
-    let shot = folder.file("s.png");
-    let mut command = clreel(Some(&display));
-    command.args(["--variant", "off", "--save-frame"]).arg(&shot);
-    let mut session = Session::with_stats(&display, command);
-    session.wait_for_title("- off");
-    for (key, title) in [
-        ("y", "planar, r=7"),
-        ("equal", "planar, r=8"),
-        ("space", "planar, r=8, paused"),
-        // The picture on the screen is filtered again during a pause; its memory moves between device and host.
-        ("8", "fused, r=8, paused"),
-        ("y", "planar, r=8, paused"),
-        ("0", "- off, paused"),
-        ("y", "planar, r=8, paused"),
-    ] {
-        session.press_until_title(key, title);
-    }
-    session.display.key("Home");
-    session.press_until_title("space", "planar, r=8 - clreel");
-    session.press_until_title("space", "paused");
-    session.press_until_title("minus", "planar, r=7, paused");
-    let stats = session.stats();
-    let frames = presented_frames(&stats);
-    let filtered: Vec<_> = frames.iter().filter(|f| f["variant"] == "planar").collect();
-    assert!(!filtered.is_empty());
-    for stage in ["filter", "convert"] {
-        assert!(filtered.iter().all(|f| f[stage].as_f64().unwrap() > 0.0), "each has its time for {stage}");
-    }
-    let at = frames.last().unwrap()["pts_s"].as_f64().unwrap();
-    assert!(png(&shot) == snapshot(&folder, &clip(), at, "planar", "7"), "window and snapshot differ");
-    assert!(png(&shot) != snapshot(&folder, &clip(), at, "planar", "8"));
-}
 
 /// The program for a conversion is not built in advance: the movie waits for it. Planes that the filter does not support are
 /// shown unfiltered, with a message.

@@ -31,9 +31,12 @@ fn programs_are_compiled_once_and_damaged_binaries_again() {
     let folder = Folder::new("binaries");
     let movie = folder.movie("small.mkv", &Movie::default());
     let on = [("CLREEL_BINARIES", "1")];
+    // Disabled, no program is cached.
+    let off = [("CLREEL_BINARIES", "0")];
+    let (picture, built, _) = snapshot(&folder, &movie, &off);
+    assert!(built > 0 && cached_files(&folder).is_empty(), "{built} built");
     // The default, without the environment variable.
-    let (picture, built, loaded) = snapshot(&folder, &movie, &[]);
-    assert!(built > 0 && loaded == 0, "{built} built, {loaded} loaded");
+    assert_eq!(snapshot(&folder, &movie, &[]), (picture.clone(), built, 0));
     let files = cached_files(&folder);
     assert_eq!(files.len(), built, "{files:?}");
     // Loaded programs give the same bytes.
@@ -57,7 +60,7 @@ fn programs_are_compiled_once_and_damaged_binaries_again() {
         assert_eq!(snapshot(&folder, &movie, &on), (picture.clone(), 0, built));
     }
     // Disabled, no cached program is used.
-    assert_eq!(snapshot(&folder, &movie, &[("CLREEL_BINARIES", "0")]), (picture.clone(), built, 0));
+    assert_eq!(snapshot(&folder, &movie, &off), (picture.clone(), built, 0));
     // Modified kernels are always compiled, even if their text is unchanged.
     let kernels = concat!(env!("CARGO_MANIFEST_DIR"), "/kernels");
     let changed = [on[0], ("CLREEL_KERNELS", kernels)];
@@ -69,17 +72,10 @@ fn programs_are_compiled_once_and_damaged_binaries_again() {
     command.arg("bench").arg(&movie).args(["--variant", "flat", "--frames", "3", "--conversions", "none"]);
     succeed(command);
     assert!(!folder.file("bench/clreel/programs").exists());
-}
-
-#[test]
-fn without_a_usable_folder_or_if_disabled_no_program_is_cached() {
-    let folder = Folder::new("binaries-none");
-    let movie = folder.movie("small.mkv", &Movie::default());
-    let (picture, built, _) = snapshot(&folder, &movie, &[("CLREEL_BINARIES", "0")]);
-    assert_eq!(cached_files(&folder), Vec::<PathBuf>::new());
     // A file instead of the folder.
+    let folder = Folder::new("binaries-none");
     folder.with("cache/clreel/programs", "");
-    assert_eq!(snapshot(&folder, &movie, &[("CLREEL_BINARIES", "1")]), (picture, built, 0));
+    assert_eq!(snapshot(&folder, &movie, &on), (picture, built, 0));
 }
 
 /// To return a binary, a driver may compile the program again.

@@ -71,34 +71,29 @@ fn a_build_failure_does_not_restart_the_device() {
 }
 
 #[test]
-fn a_device_without_memory_is_replaced_by_another() {
-    let names = pair::names(clreel(None));
-    for (failing, good) in [(0, 1), (1, 0)] {
-        let plan = [("FAIL", "clCreateBuffer:1+:-4"), ("FAIL_DEVICE", names[failing].as_str())];
-        let options = [&[("FAKE_GPU", "1"), ("POISON", "1")][..], &plan].concat();
-        let arguments = ["--device", &names[failing], "--frames", "30"];
-        let (stats, stderr) = play_filtered(&options, &pair::environment(), &arguments);
-        assert_eq!(stats["device"]["index"], good, "{stderr}");
-        assert!(last_variant(&stats) == "running-sum" && stats["sharing"] == "zero-copy", "{stderr}");
-        // One banner: the failure, and the device that takes over.
-        assert!(stderr.contains("MEM_OBJECT_ALLOCATION_FAILURE") && error_count(&stderr) == 1, "{stderr}");
-        assert!(stderr.contains(&format!("clreel goes on with '{}", names[good])), "{stderr}");
-    }
-}
-
-#[test]
-fn a_device_that_cannot_be_restarted_is_replaced_by_another() {
+fn a_device_that_fails_for_good_is_replaced_by_another() {
     let names = pair::names(clreel(None));
     // The first context works; the next ones, with and without sharing and on both threads, cannot be created.
-    let failing = [2, 3, 4, 5].map(|n| format!("clCreateContext:{n}:-6")).join(",");
-    let plan = &format!("clEnqueueNDRangeKernel:900:-5,{failing}");
-    let options = [("FAKE_GPU", "1"), ("POISON", "1"), ("FAIL", plan)];
-    let arguments = ["--device", &names[1], "--unpaced", "--frames", "450"];
-    let (stats, stderr) = play_filtered(&options, &pair::environment(), &arguments);
-    assert!(stderr.contains("failed in the middle of a frame"), "{stderr}");
-    assert!(stderr.contains(&format!("clreel goes on with '{}", names[0])), "{stderr}");
-    assert_eq!(stats["device"]["index"], 0, "{stderr}");
-    assert_eq!((last_variant(&stats), &stats["sharing"]), ("running-sum", &"zero-copy".into()), "{stderr}");
+    let contexts = [2, 3, 4, 5].map(|n| format!("clCreateContext:{n}:-6")).join(",");
+    let restarts = &*format!("clEnqueueNDRangeKernel:900:-5,{contexts}");
+    let [only_first, only_second] = [0, 1].map(|at| Some(("FAIL_DEVICE", names[at].as_str())));
+    let (memory, paced) = ("clCreateBuffer:1+:-4", &["--frames", "30"][..]);
+    let no_memory = "MEM_OBJECT_ALLOCATION_FAILURE";
+    for (failing, plan, only, more, said) in [
+        (0, memory, only_first, paced, no_memory),
+        (1, memory, only_second, paced, no_memory),
+        (1, restarts, None, &["--unpaced", "--frames", "450"], "failed in the middle of a frame"),
+    ] {
+        let options = [("FAKE_GPU", "1"), ("POISON", "1"), ("FAIL", plan)].into_iter().chain(only);
+        let arguments = [&["--device", names[failing].as_str()][..], more].concat();
+        let (stats, stderr) = play_filtered(&options.collect::<Vec<_>>(), &pair::environment(), &arguments);
+        let good = 1 - failing;
+        assert_eq!(stats["device"]["index"], good, "{stderr}");
+        assert!(last_variant(&stats) == "running-sum" && stats["sharing"] == "zero-copy", "{stderr}");
+        // Without memory there is one banner: the failure, and the device that takes over.
+        assert!(stderr.contains(said) && (said != no_memory || error_count(&stderr) == 1), "{stderr}");
+        assert!(stderr.contains(&format!("clreel goes on with '{}", names[good])), "{stderr}");
+    }
 }
 
 /// Starts a window on the bundled clip; the planned calls fail while the file exists.

@@ -278,18 +278,11 @@ fn opengl_is_waited_for_before_each_handover() {
     }
 }
 
-/// Returns the names of two devices.
-fn two_devices() -> [String; 2] {
-    let mut command = clreel(None);
-    command.envs(layer::environment(&[]));
-    pair::names(command)
-}
-
 #[test]
 fn the_graphics_card_that_drives_the_window_is_selected() {
     let (display, folder) = (Display::start(&[]), Folder::new("sharing-driving"));
     let movie = odd_movie(&folder);
-    let names = two_devices();
+    let names = pair::names(clreel(None));
     let taken = |options: &[(&str, &str)], more: &[&str]| {
         let mut command = clreel(Some(&display));
         command.envs(pair::environment()).envs(layer::environment(options)).arg(&movie);
@@ -393,7 +386,7 @@ fn failures_during_a_frame_are_recovered_from() {
 #[test]
 fn a_device_that_keeps_failing_is_replaced_by_another() {
     let (display, folder) = (Display::start(&[]), Folder::new("sharing-other"));
-    let names = two_devices();
+    let names = pair::names(clreel(None));
     for (failing, plan) in [(0, "clFlush:100+:-36"), (1, "clFlush:300+:-5")] {
         let other = &names[1 - failing];
         let mut command = clreel(Some(&display));

@@ -53,25 +53,31 @@ fn the_panel_shows_for_each_device_if_it_shares_or_why_not() {
     let names = pair::names(clreel(None));
     // Two graphics cards: clreel queries which one drives the window, but not from the driver that crashes.
     let options = [("FAKE_GPU", "1"), ("FAIL", CRASH), ("FAIL_DEVICE", names[1].as_str())];
-    let start = |options: &[(&str, &str)], arguments: &[&str]| {
-        let mut command = window(&display, &folder.file("cache"), options, arguments);
+    let start = |cache: &str, options: &[(&str, &str)], arguments: &[&str]| {
+        let mut command = window(&display, &folder.file(cache), options, arguments);
         let mut session = Session::start(&display, command.envs(pair::environment()));
         session.wait_for_title("flat");
         session.choose("Devices");
         session
     };
-    let mut session = start(&options, &["--device", &names[0]]);
+    let mut session = start("cache", &options, &["--device", &names[0]]);
     session.wait_for_text("Shares textures with OpenGL");
     let crashed = "Frames are copied to OpenGL: the driver crashed in the sandbox (SIGABRT) in the test";
     session.wait_for_text(crashed);
     assert!(!session.shows("being tested in a child process"), "{:?}", session.texts());
     session.quit();
     // With --no-sharing nothing is tested.
-    let mut session = start(&[("FAKE_GPU", "1")], &["--no-sharing"]);
+    let log = folder.file("log");
+    let options = [("FAKE_GPU", "1"), ("LOG", log.to_str().unwrap())];
+    let mut session = start("untested", &options, &["--no-sharing"]);
     session.wait("both lines", |s| {
         s.texts().iter().filter(|t| t.text.ends_with("OpenGL: --no-sharing was given")).count() == 2
     });
+    session.wait_for_frames();
     session.quit();
+    layer::assert_written(&log);
+    assert_eq!(layer::calls(&log, "clEnqueueAcquireGLObjects").len(), 0);
+    assert!(!folder.file("untested/clreel/sharing.json").exists());
 }
 
 #[test]
@@ -111,18 +117,6 @@ fn an_unusable_cache_of_sharing_tests_is_ignored() {
     folder.with("damaged/clreel/sharing.json", "{\"schema\":1,\"devices\":[{");
     let (sharing, _, stderr) = play_20_frames(window(&display, &damaged, &options, &[]));
     assert_eq!((sharing.as_str(), stderr.as_str()), ("zero-copy", ""));
-}
-
-#[test]
-fn no_sharing_skips_the_sharing_test() {
-    let (display, folder) = (Display::start(&[]), Folder::new("asking-not"));
-    let log = folder.file("log");
-    let options = [("FAKE_GPU", "1"), ("LOG", log.to_str().unwrap())];
-    let command = window(&display, &folder.file("cache"), &options, &["--no-sharing"]);
-    let (sharing, reason, _) = play_20_frames(command);
-    assert_eq!((sharing.as_str(), reason.as_str()), ("copy", "--no-sharing was given"));
-    assert_eq!(layer::calls(&log, "clEnqueueAcquireGLObjects").len(), 0);
-    assert!(!folder.file("cache").join("clreel/sharing.json").exists());
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! names the device, another one takes over, and the window can be closed.
 
 use std::process::Command;
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use crate::common::*;
@@ -47,15 +47,8 @@ const CALLS: [Row; 16] = [
     ("clFinish", Trigger::Device, CPU),
 ];
 
-/// Returns the names of the two devices.
-fn names() -> &'static [String; 2] {
-    static NAMES: OnceLock<[String; 2]> = OnceLock::new();
-    NAMES.get_or_init(|| {
-        let mut command = clreel(None);
-        command.envs(layer::environment(&[]));
-        pair::names(command)
-    })
-}
+/// The names of the two devices.
+static NAMES: LazyLock<[String; 2]> = LazyLock::new(|| pair::names(clreel(None)));
 
 /// Returns the command of a window on the first of two devices, under the layer.
 fn window(display: &Display, folder: &Folder, options: &[(&str, &str)]) -> Command {
@@ -80,7 +73,7 @@ fn start_with_hang<'a>(
         vec![("FAIL", plan.as_str()), ("FAIL_WHILE", now.to_str().unwrap()), ("LOG", log.to_str().unwrap())];
     if by == Trigger::Device {
         // Background jobs may still call the device that runs.
-        planned.push(("FAIL_DEVICE", names()[1].as_str()));
+        planned.push(("FAIL_DEVICE", NAMES[1].as_str()));
     }
     let mut command = window(display, folder, &[options, &planned].concat());
     command.args(arguments).args((options == COPIED).then_some("--no-sharing"));
@@ -123,7 +116,7 @@ fn replace_hanging_device(name: &str, calls: &[Row]) {
         println!("{case:?}");
         let mut session = start_with_hang(&display, &folder, case, &["--device-timeout", "80000"]);
         let silent = if case.1 == Trigger::Device { 1 } else { 0 };
-        session.wait_for_text(&format!("The OpenCL device '{}' does not respond.", names()[silent]));
+        session.wait_for_text(&format!("The OpenCL device '{}' does not respond.", NAMES[silent]));
         // The window still handles keys and draws.
         session.display.key("F1");
         session.wait_for_text("Everyday");
@@ -192,11 +185,11 @@ fn a_device_in_use_that_times_out_is_named_while_another_one_is_opened() {
     // A second context is made for the other device.
     session.wait_for_frames();
     std::fs::remove_file(&now).unwrap();
-    session.wait_for_text(&format!("clreel goes on with '{}'.", names()[1]));
+    session.wait_for_text(&format!("clreel goes on with '{}'.", NAMES[1]));
     session.wait_for_title("flat");
     let (stats, stderr) = session.stats_and_stderr();
     let is_named =
         |name: &str| stderr.contains(&format!("'{name}' does not respond.\n  A driver call timed out"));
-    assert!(is_named(&names()[0]) && !is_named(&names()[1]), "{stderr}");
+    assert!(is_named(&NAMES[0]) && !is_named(&NAMES[1]), "{stderr}");
     assert_eq!(stats["device"]["index"], 1, "{stderr}");
 }

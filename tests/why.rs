@@ -78,19 +78,12 @@ fn without_oclgrind(folder: &Folder, command: &mut Command) {
 }
 
 #[test]
-fn too_few_work_items_are_named() {
+fn too_few_work_items_and_strided_accesses_are_named() {
     if !has_oclgrind() {
         return;
     }
     let said = sentences("few", FEW, |_, _| ());
     assert!(said.contains(&format!("own: 1 work-item for {} pixels.", 8 * WIDTH)), "{said:?}");
-}
-
-#[test]
-fn strided_accesses_are_named() {
-    if !has_oclgrind() {
-        return;
-    }
     let said = sentences("strided", STRIDED, |_, _| ());
     let row = format!("own: neighbouring work-items write {} bytes apart (", 4 * WIDTH);
     assert!(said.iter().any(|sentence| sentence.starts_with(&row)), "{said:?}");

@@ -43,16 +43,6 @@ fn plays_the_bundled_clip_and_writes_statistics() {
 }
 
 #[test]
-fn without_opencl_the_movie_plays_unfiltered() {
-    let display = Display::start(&[]);
-    let mut command = clreel(Some(&display));
-    let (stats, stderr) = play(command.env("OCL_ICD_VENDORS", "/nowhere").args(["--frames", "30"]));
-    assert!(stderr.contains("pocl-opencl-icd"), "says what to install: {stderr}");
-    assert!(presented_frames(&stats).iter().all(|f| f["variant"] == "off"));
-    assert!(stats["device"].is_null());
-}
-
-#[test]
 fn other_variants_work_if_a_kernel_does_not_build() {
     let (display, folder) = (Display::start(&[]), Folder::new("broken"));
     folder.with("box_filter/05_running_sum.cl", "__kernel void nonsense( { }\n");

@@ -55,6 +55,21 @@ fn a_movie_is_opened_by_its_path() {
     session.wait_for_end_of(PATH_FIELD);
     session.wait_for_text("/nowhere/q.mkv");
     session.press_until_title("0", "first.mkv - off, paused");
+    // Tab completes a path, and the next movie clears the error.
+    let here = Path::new(first).parent().unwrap().to_str().unwrap();
+    session.type_path("o", &format!("{here}/no"));
+    display.key("Tab");
+    session.wait_for_text("No matching file");
+    display.key("Return");
+    session.wait_for_end_of(PATH_FIELD);
+    session.wait_for_text("Cannot open");
+    // Typing replaces the selected text.
+    session.type_path("o", &format!("{here}/q"));
+    display.key("Tab");
+    session.wait_for_text(second);
+    display.key("Return");
+    session.wait_for_title("q ifs0.mkv - off, paused");
+    session.wait_for_end_of("Cannot open");
     let stderr = session.quit();
     assert!(stderr.contains("/nowhere/q.mkv"), "{stderr}");
 }

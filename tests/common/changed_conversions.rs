@@ -59,12 +59,17 @@ pub fn mutant(name: &str) -> &'static Mutant {
 }
 
 /// Returns a folder with the modified kernel file.
-pub fn kernels(&Mutant(name, file, from, to, ..): &Mutant, test: &str) -> Folder {
-    let folder = Folder::new(&format!("conversions-{test}-{name}"));
+pub fn kernels(mutant: &Mutant, test: &str) -> Folder {
+    let folder = Folder::new(&format!("conversions-{test}-{}", mutant.0));
+    plant(mutant, &folder);
+    folder
+}
+
+/// Writes the modified kernel file to a folder.
+pub fn plant(&Mutant(name, file, from, to, ..): &Mutant, folder: &Folder) {
     let text = kernel(file);
     assert!(text.contains(from), "{name}: '{from}' is not in {file}");
     folder.with(file, text.replacen(from, to, 1));
-    folder
 }
 
 pub const SIZE: (u32, u32) = (70, 46);

@@ -1,7 +1,6 @@
 //! Helpers of several test modules: windows, devices, ladders. Test modules import them with `use crate::common::*`.
 
 pub mod changed_conversions;
-pub mod device;
 mod process;
 pub mod reports;
 mod window;

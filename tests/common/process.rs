@@ -58,6 +58,12 @@ pub fn edited_kernels(name: &str, file: &str, edits: &[(&str, &str)]) -> Folder 
     folder
 }
 
+/// Writes a file in a folder of kernels as editors do that replace the old one by renaming.
+pub fn save_kernel(kernels: &Path, file: &str, text: &str) {
+    std::fs::write(kernels.join("new~"), text).unwrap();
+    std::fs::rename(kernels.join("new~"), kernels.join(file)).unwrap();
+}
+
 /// Restores the default action of a signal: a shell may have started the tests with signals ignored, and the child would
 /// inherit that.
 pub fn with_default_action(command: &mut Command, signal: libc::c_int) -> &mut Command {

@@ -1,7 +1,9 @@
-//! A tokenizer for Rust source files: words, punctuation and strings, and the modules that a file declares. Comments
-//! and code for tests only (`#[cfg(test)]`) are left out.
+//! The tokens of Rust source files, and the modules that a file declares. Comments and code for tests only (`#[cfg(test)]`)
+//! are left out.
 
-/// A word, a punctuation character or a string in its quotes, and its line. `::` is one token.
+use proc_macro2::{Delimiter, Span, TokenStream, TokenTree};
+
+/// A word, a punctuation character or a literal, such as a string in its quotes, and its line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Token {
     pub text: String,
@@ -10,7 +12,9 @@ pub struct Token {
 
 /// Returns the tokens of a file without comments and code for tests.
 pub fn code(text: &str) -> Vec<Token> {
-    without_tests(&tokens(text))
+    let mut tokens = Vec::new();
+    flatten(text.parse().expect("Rust"), &mut tokens);
+    without_tests(&tokens)
 }
 
 /// Returns the modules with files of their own that a file declares.
@@ -74,85 +78,25 @@ fn without_tests(tokens: &[Token]) -> Vec<Token> {
     kept
 }
 
-/// Returns words, punctuation and strings, without comments and character literals.
-fn tokens(text: &str) -> Vec<Token> {
-    let chars: Vec<char> = text.chars().collect();
-    let (mut at, mut line, mut tokens) = (0, 1, Vec::new());
-    let starts = |at: usize, what: &str| what.chars().enumerate().all(|(n, c)| chars.get(at + n) == Some(&c));
-    while at < chars.len() {
-        let from = at;
-        let c = chars[at];
-        if starts(at, "//") {
-            at += chars[at..].iter().take_while(|c| **c != '\n').count();
-        } else if starts(at, "/*") {
-            let mut depth = 0;
-            loop {
-                if starts(at, "/*") {
-                    (depth, at) = (depth + 1, at + 2);
-                } else if starts(at, "*/") {
-                    (depth, at) = (depth - 1, at + 2);
-                } else {
-                    at += 1;
-                }
-                if depth == 0 || at >= chars.len() {
-                    break;
-                }
-            }
-        } else if let Some(end) = raw_string(&chars, at) {
-            at = end;
-        } else if c == '"' {
-            at = quoted(&chars, at, '"').min(chars.len());
-            tokens.push(Token { text: chars[from..at].iter().collect(), line });
-        } else if c == '\'' {
-            // A character literal, or a lifetime, which has no quote behind its name.
-            let is_char = chars.get(at + 1) == Some(&'\\') || chars.get(at + 2) == Some(&'\'');
-            at = if is_char { quoted(&chars, at, '\'') } else { at + 1 };
-        } else if c.is_alphanumeric() || c == '_' {
-            at += chars[at..].iter().take_while(|c| c.is_alphanumeric() || **c == '_').count();
-            tokens.push(Token { text: chars[from..at].iter().collect(), line });
-        } else if starts(at, "::") {
-            at += 2;
-            tokens.push(Token { text: "::".to_owned(), line });
-        } else {
-            at += 1;
-            if !c.is_whitespace() {
-                tokens.push(Token { text: c.to_string(), line });
-            }
-        }
-        at = at.min(chars.len());
-        line += chars[from..at].iter().filter(|c| **c == '\n').count();
+/// Adds the tokens of a stream to a list.
+fn flatten(stream: TokenStream, tokens: &mut Vec<Token>) {
+    for tree in stream {
+        let token = |text: &str, at: Span| Token { text: text.to_owned(), line: at.start().line };
+        let TokenTree::Group(group) = &tree else {
+            // The letter in front of a string of bytes is no part of what it says.
+            let text = tree.to_string();
+            let text: &str = if text.ends_with('"') { text.trim_start_matches(['b', 'c']) } else { &text };
+            tokens.push(token(text, tree.span()));
+            continue;
+        };
+        let [open, close] = match group.delimiter() {
+            Delimiter::Brace => ["{", "}"],
+            Delimiter::Bracket => ["[", "]"],
+            Delimiter::Parenthesis => ["(", ")"],
+            Delimiter::None => ["", ""],
+        };
+        tokens.push(token(open, group.span_open()));
+        flatten(group.stream(), tokens);
+        tokens.push(token(close, group.span_close()));
     }
-    tokens
-}
-
-/// Returns the end of the quotes that begin at `at`.
-fn quoted(chars: &[char], at: usize, quote: char) -> usize {
-    let mut end = at + 1;
-    while end < chars.len() && chars[end] != quote {
-        end += if chars[end] == '\\' { 2 } else { 1 };
-    }
-    end + 1
-}
-
-/// Returns the end of a raw string that begins at `at`, or `None` if none does.
-fn raw_string(chars: &[char], at: usize) -> Option<usize> {
-    // `r` at the end of a word starts no string.
-    if at > 0 && (chars[at - 1].is_alphanumeric() || chars[at - 1] == '_') {
-        return None;
-    }
-    let mut begin = at;
-    if matches!(chars[begin], 'b' | 'c') {
-        begin += 1;
-    }
-    if chars.get(begin) != Some(&'r') {
-        return None;
-    }
-    let hashes = chars[begin + 1..].iter().take_while(|c| **c == '#').count();
-    begin += 1 + hashes;
-    if chars.get(begin) != Some(&'"') {
-        return None;
-    }
-    let ends = |at: usize| chars[at] == '"' && (1..=hashes).all(|n| chars.get(at + n) == Some(&'#'));
-    let end = (begin + 1..chars.len()).find(|at| ends(*at)).unwrap_or(chars.len());
-    Some(end + 1 + hashes)
 }

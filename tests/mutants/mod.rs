@@ -164,13 +164,13 @@ fn try_one(controls: &Controls, mutant: &Mutant, args: &Args, build: &str) -> Tr
     let key = hash(&format!("{}\n{}\n{}", mutant.file, names.join("\n"), mutant.text));
     let path = tools.work.join(format!("{key}.json"));
     let record = fs::read(&path).ok().and_then(|bytes| serde_json::from_slice::<Record>(&bytes).ok());
-    let known = record.as_ref().and_then(|record| {
-        let caught = args.keep_caught && matches!(record.said, Some(BenchResult::Caught(_)));
-        record
-            .said
-            .clone()
-            .filter(|said| (record.build == build || caught) && !matches!(said, BenchResult::Broken(_)))
-    });
+    let record = record.filter(|record| !matches!(record.seen, WitnessResult::Broken(_)));
+    // `caught` stays valid for an older build if the user wants that.
+    let is_current = |record: &Record| match &record.said {
+        None | Some(BenchResult::Broken(_)) => false,
+        Some(BenchResult::Caught(_)) if args.keep_caught => true,
+        Some(_) => record.build == build,
+    };
     let bench = |case: &trial::Case| match controls.check(mutant, case) {
         // Much longer than with the original, whatever else the machine does.
         (BenchResult::Fine, took) => {
@@ -179,46 +179,39 @@ fn try_one(controls: &Controls, mutant: &Mutant, args: &Args, build: &str) -> Tr
         }
         (other, _) => BenchResult::Broken(format!("Bench with the kernels as they are, {case}: {other:?}")),
     };
-    let before_s = record.as_ref().filter(|_| known.is_some()).map(|record| record.spent_s);
-    // `caught` stays valid for an older build if the user wants that.
-    let build =
-        record.as_ref().filter(|_| known.is_some()).map_or(build, |record| record.build.as_str()).to_owned();
-    let seen = record.map(|record| record.seen).filter(|seen| !matches!(seen, WitnessResult::Broken(_)));
-    let (seen, said) = match (seen, known, cases.first()) {
-        (Some(seen), Some(said), _) => (seen, Some(said)),
-        (Some(seen), None, Some(plain)) => {
+    let found = |seen, said| Record { seen, said, build: build.to_owned(), spent_s: trial::take_cpu_time() };
+    let record = match (record, cases.first()) {
+        (Some(record), _) if is_current(&record) => record,
+        (Some(Record { seen, .. }), Some(plain)) => {
             let case =
                 if let WitnessResult::Case(at, _) = seen { cases.get(at).unwrap_or(plain) } else { plain };
             let said = bench(case);
-            (seen, Some(said))
+            found(seen, Some(said))
         }
         // Most are reported at the first size and radius: the reason that bench gives then stands for the case.
-        (_, _, Some(plain)) => match bench(plain) {
-            said @ BenchResult::Caught(_) => (WitnessResult::Case(0, plain.bench_arguments()), Some(said)),
-            BenchResult::Broken(why) => (WitnessResult::Broken(why), None),
+        (None, Some(plain)) => match bench(plain) {
+            said @ BenchResult::Caught(_) => {
+                found(WitnessResult::Case(0, plain.bench_arguments()), Some(said))
+            }
+            BenchResult::Broken(why) => found(WitnessResult::Broken(why), None),
             said @ BenchResult::Fine => {
                 let seen = tools.run_witness(Some(mutant));
-                match &seen {
-                    WitnessResult::Case(at, _)
-                        if cases.get(*at).is_some_and(|case| !case.has_same_bench_arguments(plain)) =>
-                    {
-                        let said = bench(&cases[*at]);
-                        (seen, Some(said))
-                    }
-                    _ => (seen, Some(said)),
-                }
+                let case = if let WitnessResult::Case(at, _) = seen { cases.get(at) } else { None };
+                let said = match case {
+                    Some(case) if !case.has_same_bench_arguments(plain) => bench(case),
+                    _ => said,
+                };
+                found(seen, Some(said))
             }
         },
-        (_, _, None) => (WitnessResult::Broken("It has no case.".to_owned()), None),
+        (_, None) => found(WitnessResult::Broken("It has no case.".to_owned()), None),
     };
-    let spent_s = before_s.unwrap_or_else(trial::take_cpu_time);
-    let record = Record { seen, said, build, spent_s };
     if let Ok(text) = serde_json::to_vec_pretty(&record) {
         let _ = fs::write(&path, text);
     }
-    let said = record.said.unwrap_or(BenchResult::Fine);
-    let verdict = verdict(mutant, &record.seen, &said);
-    TrialResult { mutant: mutant.clone(), seen: record.seen, verdict, spent_s }
+    let Record { seen, said, spent_s, .. } = record;
+    let verdict = verdict(mutant, &seen, &said.unwrap_or(BenchResult::Fine));
+    TrialResult { mutant: mutant.clone(), seen, verdict, spent_s }
 }
 
 /// Runs of bench with the original kernels, one for each file and set of arguments. The file gets a comment at its end,

@@ -94,8 +94,13 @@ pub fn verdict(mutant: &Mutant, seen: &WitnessResult, said: &BenchResult) -> Ver
 }
 
 impl Tools {
-    /// Creates a folder with the mutated file for one trial; all other files are built into the binary.
-    fn folder(&self, mutant: Option<&Mutant>, name: &str) -> Result<PathBuf, String> {
+    /// Calls `try_in` with a new folder, which has the mutated file, and deletes the folder; all other files are built into the binary.
+    fn in_folder<R>(
+        &self,
+        mutant: Option<&Mutant>,
+        name: &str,
+        try_in: impl FnOnce(&Path) -> Result<R, String>,
+    ) -> Result<R, String> {
         let folder = self.work.join(format!("{name}-{}", std::process::id()));
         let failed = |e: std::io::Error| format!("{} cannot be written: {e}.", folder.display());
         let _ = fs::remove_dir_all(&folder);
@@ -105,7 +110,9 @@ impl Tools {
             file.parent().map_or(Ok(()), fs::create_dir_all).map_err(failed)?;
             fs::write(file, &mutant.text).map_err(failed)?;
         }
-        Ok(folder)
+        let tried = try_in(&folder);
+        let _ = fs::remove_dir_all(&folder);
+        tried
     }
 
     fn command(&self, folder: &Path, program: &OsString) -> Command {
@@ -120,36 +127,31 @@ impl Tools {
     /// differ from the reference.
     pub fn run_witness(&self, mutant: Option<&Mutant>) -> WitnessResult {
         let number = mutant.map_or(0, |mutant| mutant.number);
-        let folder = match self.folder(mutant, &format!("witness-{number}")) {
-            Ok(folder) => folder,
-            Err(why) => return WitnessResult::Broken(why),
-        };
-        let seen = self.run_witness_in(mutant, number, &folder);
-        let _ = fs::remove_dir_all(folder);
-        seen
+        let run_in = |folder: &Path| self.run_witness_in(mutant, number, folder);
+        self.in_folder(mutant, &format!("witness-{number}"), run_in).unwrap_or_else(WitnessResult::Broken)
     }
 
-    fn run_witness_in(&self, mutant: Option<&Mutant>, number: usize, folder: &Path) -> WitnessResult {
-        let Some((program, arguments)) = self.witness.split_first() else {
-            return WitnessResult::Broken("There is no witness.".to_owned());
-        };
+    fn run_witness_in(
+        &self,
+        mutant: Option<&Mutant>,
+        number: usize,
+        folder: &Path,
+    ) -> Result<WitnessResult, String> {
+        let (program, arguments) = self.witness.split_first().ok_or("There is no witness.")?;
         let report = folder.join("witness");
         let mut command = self.command(folder, program);
         command.args(arguments).env(witness::VARIABLE, format!("{number}:{}", report.display()));
-        let ended = match run(&mut command, LIMIT) {
-            Ok(ended) => ended,
-            Err(why) => return WitnessResult::Broken(why),
-        };
+        let ended = run(&mut command, LIMIT)?;
         let text = fs::read_to_string(&report).unwrap_or_default();
         if let Some(found) = text.lines().find_map(|line| line.strip_prefix("differs ")) {
             let (at, what) = found.split_once(' ').unwrap_or((found, ""));
-            return WitnessResult::Case(at.parse().unwrap_or(0), what.to_owned());
+            return Ok(WitnessResult::Case(at.parse().unwrap_or(0), what.to_owned()));
         }
         if let Some(why) = text.lines().find_map(|line| line.strip_prefix("error ")) {
-            return WitnessResult::Broken(why.to_owned());
+            return Err(why.to_owned());
         }
         if text.lines().last() == Some("end") {
-            return WitnessResult::Nowhere;
+            return Ok(WitnessResult::Nowhere);
         }
         // The process ended in the middle of a case.
         let at = text.lines().filter_map(|line| line.strip_prefix("case ")).next_back();
@@ -158,12 +160,12 @@ impl Tools {
             None => format!("It runs for more than {} s.", LIMIT.as_secs()),
             Some(status) => match status.signal() {
                 Some(signal) => format!("It ends the program (signal {signal})."),
-                None => return WitnessResult::Broken(format!("The witness ended with {status}.")),
+                None => return Err(format!("The witness ended with {status}.")),
             },
         };
         match mutant.map(cases_of).and_then(|cases| cases.get(at).copied()) {
-            Some(case) => WitnessResult::Case(at, format!("{case}: {what}")),
-            None => WitnessResult::Broken(what),
+            Some(case) => Ok(WitnessResult::Case(at, format!("{case}: {what}"))),
+            None => Err(what),
         }
     }
 
@@ -219,16 +221,17 @@ impl Tools {
 
     /// Runs `bench` with a mutant; without one, with the original kernels.
     pub fn bench(&self, mutant: Option<&Mutant>, case: &Case, name: &str, limit: Duration) -> BenchResult {
-        let folder = match self.folder(mutant, name) {
-            Ok(folder) => folder,
-            Err(why) => return BenchResult::Broken(why),
-        };
-        let said = self.bench_in(mutant.is_some(), case, &folder, limit);
-        let _ = fs::remove_dir_all(folder);
-        said
+        let bench_in = |folder: &Path| self.bench_in(mutant.is_some(), case, folder, limit);
+        self.in_folder(mutant, name, bench_in).unwrap_or_else(BenchResult::Broken)
     }
 
-    fn bench_in(&self, changed: bool, case: &Case, folder: &Path, limit: Duration) -> BenchResult {
+    fn bench_in(
+        &self,
+        changed: bool,
+        case: &Case,
+        folder: &Path,
+        limit: Duration,
+    ) -> Result<BenchResult, String> {
         let mut command = self.command(folder, &self.clreel.clone().into_os_string());
         command.args(Self::arguments(case));
         if !changed {
@@ -238,33 +241,27 @@ impl Tools {
             command.envs(self.as_gpu.iter().cloned());
         }
         let (out, err) = (folder.join("out"), folder.join("err"));
-        match (fs::File::create(&out), fs::File::create(&err)) {
-            (Ok(out), Ok(err)) => command.stdout(out).stderr(err),
-            (Err(e), _) | (_, Err(e)) => return BenchResult::Broken(e.to_string()),
-        };
+        let create = |path: &Path| fs::File::create(path).map_err(|e| e.to_string());
+        command.stdout(create(&out)?).stderr(create(&err)?);
         // A process that times out is tried twice: the machine may have been busy.
-        let ended = match run(&mut command, limit) {
-            Ok(None) => run(&mut command, limit),
+        let ended = match run(&mut command, limit)? {
+            None => run(&mut command, limit)?,
             ended => ended,
         };
-        let status = match ended {
-            Ok(Some(status)) => status,
-            Ok(None) => {
-                return BenchResult::Caught(format!("runs for more than {} s", limit.as_secs()));
-            }
-            Err(why) => return BenchResult::Broken(why),
+        let Some(status) = ended else {
+            return Ok(BenchResult::Caught(format!("runs for more than {} s", limit.as_secs())));
         };
         let said = fs::read_to_string(&out).unwrap_or_default();
         let complaint = fs::read_to_string(&err).unwrap_or_default();
         match (status.code(), status.signal()) {
-            (Some(0), _) => BenchResult::Fine,
+            (Some(0), _) => Ok(BenchResult::Fine),
             (Some(1 | 3), _) => match serde_json::from_str(&said).ok().and_then(|report| reason(&report)) {
-                Some(why) if why.contains("does not build") => BenchResult::Broken(why),
-                Some(why) => BenchResult::Caught(why),
-                None => BenchResult::Broken(complaint),
+                Some(why) if why.contains("does not build") => Err(why),
+                Some(why) => Ok(BenchResult::Caught(why)),
+                None => Err(complaint),
             },
-            (_, Some(signal)) => BenchResult::Caught(format!("ends the program (signal {signal})")),
-            (code, _) => BenchResult::Broken(format!("bench ended with {code:?}: {complaint}")),
+            (_, Some(signal)) => Ok(BenchResult::Caught(format!("ends the program (signal {signal})"))),
+            (code, _) => Err(format!("bench ended with {code:?}: {complaint}")),
         }
     }
 }

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
+use std::rc::Rc;
 use std::str::FromStr;
 
 use base::device::DeviceKind;
@@ -93,8 +94,7 @@ fn search(cases: &[Case], stop: bool, say: &mut dyn FnMut(String)) -> Result<()>
 /// Programs and contexts, built once for all cases.
 struct Runners {
     cl: ClContext,
-    variants: Vec<(Runner, BuiltVariant)>,
-    planar: Vec<(Runner, BuiltVariant)>,
+    variants: Vec<(Runner, Rc<BuiltVariant>)>,
     converter: Converter,
     corrector: Corrector,
     wanted: HashMap<String, Vec<u8>>,
@@ -105,8 +105,7 @@ impl Runners {
         let device = select_device(&list_devices(), Some("cpu"))?;
         let cl = ClContext::new(&device, Sources::from_environment())?;
         let (converter, corrector) = (Converter::new(&cl), Corrector::new(&cl));
-        let (variants, planar, wanted) = (Vec::new(), Vec::new(), HashMap::new());
-        Ok(Self { cl, variants, planar, converter, corrector, wanted })
+        Ok(Self { cl, variants: Vec::new(), converter, corrector, wanted: HashMap::new() })
     }
 
     /// Runs a case and returns a description of the difference, or `None` if there is none.
@@ -139,12 +138,7 @@ impl Runners {
     }
 
     fn filter(&mut self, case: &Case) -> Result<Option<String>> {
-        if !self.variants.iter().any(|(runner, _)| *runner == case.runner) {
-            self.variants.push((case.runner, self.build(case.runner)?));
-        }
-        let Some((_, variant)) = self.variants.iter().find(|(runner, _)| *runner == case.runner) else {
-            return Ok(None);
-        };
+        let variant = self.variant(case.runner)?;
         let (width, height) = case.size;
         let pixels = picture(case);
         // Several cases differ only in their bands.
@@ -220,6 +214,16 @@ impl Runners {
         Ok(None)
     }
 
+    /// Returns the variant of a runner, which is built once.
+    fn variant(&mut self, runner: Runner) -> Result<Rc<BuiltVariant>> {
+        if let Some((_, built)) = self.variants.iter().find(|(of, _)| *of == runner) {
+            return Ok(built.clone());
+        }
+        let built = Rc::new(self.build(runner)?);
+        self.variants.push((runner, built.clone()));
+        Ok(built)
+    }
+
     fn build(&self, runner: Runner) -> Result<BuiltVariant> {
         let defaults = |id: &'static str, kind| {
             let code = named(id).kernels(kind).ok_or_else(|| Error::new("No kernel.", "", ""))?;
@@ -235,18 +239,13 @@ impl Runners {
                 BuiltVariant::build_into(&self.cl, id, &config, Storage::Image)
             }
             Runner::Variant(id, kind) => BuiltVariant::build_as(&self.cl, named(id), kind),
+            Runner::Planar(kind) => BuiltVariant::build_as(&self.cl, named("planar"), kind),
             _ => Err(Error::new("No variant.", "", "")),
         }
     }
 
     fn planar(&mut self, case: &Case) -> Result<Option<String>> {
-        let Runner::Planar(kind) = case.runner else { return Ok(None) };
-        if !self.planar.iter().any(|(runner, _)| *runner == case.runner) {
-            self.planar.push((case.runner, BuiltVariant::build_as(&self.cl, named("planar"), kind)?));
-        }
-        let Some((_, filter)) = self.planar.iter().find(|(runner, _)| *runner == case.runner) else {
-            return Ok(None);
-        };
+        let filter = self.variant(case.runner)?;
         let layout = layout(case)?;
         let block = planes(case, &layout);
         let want = planar_reference(&layout, &block, case.radius)?;

@@ -313,8 +313,7 @@ impl<'a> Walk<'a> {
     /// Saves a kernel file in the live folder.
     fn save(&mut self, edit: Edit) {
         let file = KERNELS[self.below(KERNELS.len())];
-        let built_in = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("kernels").join(file);
-        let text = std::fs::read_to_string(built_in).unwrap();
+        let text = kernel(file);
         assert!(text.contains(WRONG.0), "{file}");
         let text = match edit {
             Edit::Exact => text,
