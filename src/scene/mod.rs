@@ -4,6 +4,13 @@
 //! which continues when the user changes the scene: [`PlainMovie`] shows it as it is, [`cloth`] on the shirts of walking figures.
 //! [`card`] plays a test card instead. Scenes in 3D use [`mesh`]es and a depth buffer.
 
+/// The name and the source of a file in the folder `shaders`.
+macro_rules! shader_file {
+    ($name:literal) => {
+        ($name, include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/shaders/", $name)))
+    };
+}
+
 pub(crate) mod card;
 pub(crate) mod cloth;
 mod mesh;
@@ -98,9 +105,6 @@ pub(crate) trait Scene {
     fn end(&mut self) -> bool {
         true
     }
-
-    /// Deletes the scene's OpenGL objects; call it while the context is current.
-    fn destroy(&mut self) {}
 }
 
 /// The window to draw in, and the picture to draw.
@@ -283,10 +287,5 @@ impl Scenes {
         // All are ended, even if the first one returns false.
         let movie = self.parked.as_mut().is_none_or(|parked| parked.decoder.end());
         self.all.iter_mut().map(|scene| scene.end()).fold(movie, |all, ended| all && ended)
-    }
-
-    /// Deletes the OpenGL objects of all scenes; call it while the context is current.
-    pub(crate) fn destroy(&mut self) {
-        self.all.iter_mut().for_each(|scene| scene.destroy());
     }
 }

@@ -198,10 +198,4 @@ impl Scene for Card {
              PageDown change its size, a drag turns the cube.",
         );
     }
-
-    fn destroy(&mut self) {
-        if let Some(cube) = self.cube.take() {
-            cube.destroy();
-        }
-    }
 }

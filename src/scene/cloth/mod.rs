@@ -346,10 +346,4 @@ impl Scene for Cloth {
     fn end(&mut self) -> bool {
         self.walker.take().is_none_or(|walker| walker.end(THREAD_TIMEOUT))
     }
-
-    fn destroy(&mut self) {
-        if let Some(world) = self.world.take() {
-            world.destroy();
-        }
-    }
 }

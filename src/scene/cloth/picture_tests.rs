@@ -143,7 +143,6 @@ fn the_picture_is_the_stored_one_and_faults_are_seen() {
     figure.shirt.drivers.iter_mut().for_each(|driver| driver.weights[0] *= 0.9);
     let mut chain = Chain::with_figure(Arc::new(figure), 1, None).unwrap();
     caught("drivers whose weights are off", 1, &draw_means(gl, &mut world, &mut chain, as_it_is));
-    world.destroy();
 }
 
 #[test]
@@ -168,5 +167,4 @@ fn what_is_drawn_coarsely_is_nearly_the_same_picture() {
         assert!(off <= MAX_DIFFERENT_COARSE, "an army of {army}: {off} blocks are others");
         assert!(faulty > off + MAX_DIFFERENT, "an army of {army}: no shadow is not seen: {faulty} blocks");
     }
-    worlds.into_iter().for_each(World::destroy);
 }
