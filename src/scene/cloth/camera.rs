@@ -188,24 +188,20 @@ pub(super) fn hit_particle(
     vertices: &[f32],
 ) -> Option<(usize, Point)> {
     let shirts = vertices.chunks_exact(SHIRT_VERTICES * VERTEX_FLOATS).take(army);
-    let mut nearest: Option<(f32, usize)> = None;
-    for (character, shirt) in shirts.enumerate() {
-        for triangle in indices.chunks_exact(3) {
+    let hits = shirts.enumerate().flat_map(|(character, shirt)| {
+        indices.chunks_exact(3).filter_map(move |triangle| {
             let corners = [0, 1, 2].map(|n| corner(shirt, triangle[n] as usize));
-            let [Some(a), Some(b), Some(c)] = corners else { continue };
-            let Some(far) = intersection_distance(ray, [a, b, c]) else { continue };
-            if nearest.is_some_and(|(before, _)| before <= far) {
-                continue;
-            }
-            let at = add(ray.from, scale(ray.along, far));
-            let off = [a, b, c].map(|corner| dot(sub(corner, at), sub(corner, at)));
-            let closest = (0..3).min_by(|a, b| off[*a].total_cmp(&off[*b])).unwrap_or(0);
-            let vertex = triangle[closest] as usize;
-            let (row, column) = (vertex / VERTEX_COLUMNS, vertex % VERTEX_COLUMNS % COLUMNS);
-            nearest = Some((far, character * PARTICLES + row * COLUMNS + column));
-        }
-    }
-    nearest.map(|(far, particle)| (particle, add(ray.from, scale(ray.along, far))))
+            let [Some(a), Some(b), Some(c)] = corners else { return None };
+            Some((intersection_distance(ray, [a, b, c])?, character, triangle, [a, b, c]))
+        })
+    });
+    let (far, character, triangle, corners) = hits.min_by(|(a, ..), (b, ..)| a.total_cmp(b))?;
+    let at = add(ray.from, scale(ray.along, far));
+    let off = corners.map(|corner| dot(sub(corner, at), sub(corner, at)));
+    let closest = (0..3).min_by(|a, b| off[*a].total_cmp(&off[*b])).unwrap_or(0);
+    let vertex = triangle[closest] as usize;
+    let (row, column) = (vertex / VERTEX_COLUMNS, vertex % VERTEX_COLUMNS % COLUMNS);
+    Some((character * PARTICLES + row * COLUMNS + column, at))
 }
 
 /// Returns the position of the vertex with this index of a shirt; `None` if there is no such vertex.
