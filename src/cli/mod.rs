@@ -15,6 +15,8 @@ pub mod snapshot;
 mod suggestion;
 pub mod tune;
 
+use std::collections::HashSet;
+use std::hash::Hash;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -255,7 +257,7 @@ pub fn run(cli: &Cli) -> Result<u8> {
             ladder.run_cases(variant, *cpu, cases)
         }
         Some(Command::CountKernels { ladder, variant, cases, cpu, run: false }) => {
-            check_kernels::count::run(ladder.json_name(), variant, *cpu, cases)
+            check_kernels::count::run(&values::name_of(ladder), variant, *cpu, cases)
         }
         Some(Command::Devices { json }) => devices::run(*json),
         Some(Command::Environment) => output::print_line(environment::HELP).map(|()| exit::DONE),
@@ -479,12 +481,7 @@ pub(crate) fn selected_devices(devices: Vec<Device>, selected: Option<&str>) -> 
 }
 
 /// Removes duplicates; the first occurrences keep their order.
-fn deduplicate<T: PartialEq + Copy>(values: &[T]) -> Vec<T> {
-    let mut unique = Vec::new();
-    for &value in values {
-        if !unique.contains(&value) {
-            unique.push(value);
-        }
-    }
-    unique
+fn deduplicate<T: Eq + Hash + Copy>(values: &[T]) -> Vec<T> {
+    let mut known = HashSet::new();
+    values.iter().copied().filter(|value| known.insert(*value)).collect()
 }
