@@ -9,14 +9,10 @@ use base::error::{Error, Result};
 use engine::present::Viewport;
 use opengl::shader;
 
-/// A vertex: position, normal, and texture coordinates.
-#[repr(C)]
-#[derive(Debug)]
-pub(super) struct Vertex {
-    pub position: [f32; 3],
-    pub normal: [f32; 3],
-    pub uv: [f32; 2],
-}
+/// The number of floats of a vertex.
+pub(super) const VERTEX_FLOATS: usize = 8;
+/// A vertex: three coordinates of its position, three of its normal, and two of its place in the texture.
+pub(super) type Vertex = [f32; VERTEX_FLOATS];
 
 /// Uploads bytes into a new buffer, such as vertices or indices.
 ///
@@ -69,9 +65,7 @@ impl Mesh {
     /// # Errors
     /// If OpenGL cannot create the objects.
     pub(super) fn new(gl: Arc<glow::Context>, vertices: &[Vertex]) -> Result<Self> {
-        let numbers: Vec<f32> =
-            vertices.iter().flat_map(|v| v.position.into_iter().chain(v.normal).chain(v.uv)).collect();
-        let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_ne_bytes()).collect();
+        let bytes: Vec<u8> = vertices.as_flattened().iter().flat_map(|number| number.to_ne_bytes()).collect();
         let vertex_array = vertex_array(&gl, upload(&gl, &bytes)?)?;
         Ok(Self { gl, vertex_array, count: vertices.len() as i32 })
     }

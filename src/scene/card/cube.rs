@@ -77,10 +77,9 @@ fn faces() -> Vec<Vertex> {
         ([0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]),
     ];
     let corners = [(-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, -1.0), (1.0, 1.0), (-1.0, 1.0)];
-    let vertex = |(normal, right, up): ([f32; 3], [f32; 3], [f32; 3]), (x, y): (f32, f32)| Vertex {
-        position: std::array::from_fn(|n| normal[n] + x * right[n] + y * up[n]),
-        normal,
-        uv: [(x + 1.0) / 2.0, (1.0 - y) / 2.0],
+    let vertex = |(normal, right, up): ([f32; 3], [f32; 3], [f32; 3]), (x, y): (f32, f32)| {
+        let [px, py, pz] = std::array::from_fn(|n| normal[n] + x * right[n] + y * up[n]);
+        [px, py, pz, normal[0], normal[1], normal[2], (x + 1.0) / 2.0, (1.0 - y) / 2.0]
     };
     faces.into_iter().flat_map(|face| corners.map(|corner| vertex(face, corner))).collect()
 }
@@ -97,12 +96,10 @@ mod tests {
         let faces = faces();
         assert_eq!(faces.len(), 36);
         for triangle in faces.chunks(3) {
-            let side = |n: usize| -> [f32; 3] {
-                std::array::from_fn(|d| triangle[n].position[d] - triangle[0].position[d])
-            };
+            let side = |n: usize| -> [f32; 3] { std::array::from_fn(|d| triangle[n][d] - triangle[0][d]) };
             let (a, b) = (side(1), side(2));
             let cross = [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]];
-            let outward: f32 = cross.iter().zip(triangle[0].normal).map(|(c, n)| c * n).sum();
+            let outward: f32 = cross.iter().zip(&triangle[0][3..6]).map(|(c, n)| c * n).sum();
             assert!(outward > 0.0, "{triangle:?}");
         }
         for column in turn([0.7, -0.3]).chunks(3) {

@@ -235,11 +235,7 @@ fn draw_floor(gl: &glow::Context, floor: &Mesh, parts: &[[i32; 4]]) {
 /// Returns the two triangles of the floor, a square on which the fragment shader draws tiles.
 fn floor() -> [Vertex; 6] {
     let corners = [[-1.0, 1.0], [1.0, 1.0], [-1.0, -1.0], [-1.0, -1.0], [1.0, 1.0], [1.0, -1.0]];
-    corners.map(|[x, z]| Vertex {
-        position: [x * FLOOR, 0.0, z * FLOOR],
-        normal: [0.0, 1.0, 0.0],
-        uv: [0.0; 2],
-    })
+    corners.map(|[x, z]| [x * FLOOR, 0.0, z * FLOOR, 0.0, 1.0, 0.0, 0.0, 0.0])
 }
 
 /// The shadow map: a depth texture that stores the depth of the nearest surface as seen from the light (L. Williams, "Casting
