@@ -10,7 +10,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::{Input, Scene, Screen};
-use crate::options::SceneId;
 use base::error::Result;
 use cube::Cube;
 use engine::frame_loop::{FrameLoop, ParkedMovie, Tick};
@@ -100,10 +99,6 @@ fn card_lines(frames: &FrameLoop) -> Vec<String> {
 }
 
 impl Scene for Card {
-    fn id(&self) -> SceneId {
-        SceneId::Card
-    }
-
     fn facts(&self) -> Option<&MovieSummary> {
         Some(&self.facts)
     }
