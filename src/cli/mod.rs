@@ -25,8 +25,7 @@ use clap::parser::ValueSource;
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Id, Parser, Subcommand};
 
 use crate::options::{
-    AnyDeviceArgs, DeviceArgs, FilterArgs, PlayArgs, ReferencesArgs, SceneId, SizeArgs, TimeoutArgs,
-    TraceArgs, TrialArgs, values,
+    FilterArgs, PlayArgs, ReferencesArgs, SceneId, SizeArgs, TimeoutArgs, TraceArgs, TrialArgs, values,
 };
 use crate::probe;
 use ::ladders::yuv_to_rgba::Selection;
@@ -347,9 +346,9 @@ pub struct BenchArgs {
     /// Timed rounds; each runs every variant once
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = values::count)]
     pub frames: u32,
-    /// The option that selects the devices.
-    #[command(flatten)]
-    pub on: AnyDeviceArgs,
+    /// OpenCL device: an index from `clreel devices`, part of a platform or device name, cpu, gpu or all
+    #[arg(long, value_name = "SEL")]
+    pub device: Option<String>,
     /// YUV to RGBA conversions to check; those of the movie's format are also timed
     #[arg(long, value_name = "WHICH", default_value = "all")]
     pub conversions: Selection,
@@ -408,9 +407,9 @@ pub struct TuneArgs {
     /// Sizes of the pictures, separated by commas; each represents a size class [default: 1280x720]
     #[arg(long, value_name = "WxH,…", value_delimiter = ',', value_parser = values::size)]
     pub size: Vec<(u32, u32)>,
-    /// The option that selects the device.
-    #[command(flatten)]
-    pub on: DeviceArgs,
+    /// OpenCL device: an index from `clreel devices`, part of a platform or device name, cpu or gpu
+    #[arg(long, value_name = "SEL")]
+    pub device: Option<String>,
     /// The options for the folder of modified kernels and for timeouts.
     #[command(flatten)]
     pub trial: TrialArgs,
