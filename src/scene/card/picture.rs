@@ -6,9 +6,11 @@
 //! gratings and a grid │ lines of text │ a dark field
 //! ```
 
-use video::Canvas;
 use video::color::Matrix;
+use video::{Canvas, TICK_INTERVAL_S, TICK_S};
 
+/// Frames per second of the test card.
+pub(super) const FRAME_RATE: u32 = 25;
 /// The lower edges of the rows of the test card, as fractions of the height: the colour bars, the grey ramp, and the three
 /// coloured ramps.
 const ROWS: [f64; 5] = [0.40, 0.48, 0.52, 0.56, 0.60];
@@ -62,19 +64,19 @@ impl Painter {
                 }
             }
         }
+        // While the sound ticks, there is a white rectangle in the lower right corner of the field with the text, so that one
+        // can see whether they coincide.
+        if (number as f64 / f64::from(FRAME_RATE)).rem_euclid(TICK_INTERVAL_S) < TICK_S {
+            let side = at(0.08, height).max(1);
+            let left = at(COLUMNS[1], width).saturating_sub(side);
+            fill(canvas, (left, height.saturating_sub(side)), (side, height));
+        }
     }
 }
 
 /// Returns the position in pixels of a fraction of a side of `size` pixels.
 fn at(part: f64, size: usize) -> usize {
     (part * size as f64).round() as usize
-}
-
-/// Paints the mark for a tick of the sound: a white rectangle in the lower right corner of the field with the text.
-pub(super) fn paint_tick(canvas: &mut Canvas) {
-    let (side, bottom) = (at(0.08, canvas.height).max(1), canvas.height);
-    let left = at(COLUMNS[1], canvas.width).saturating_sub(side);
-    fill(canvas, (left, bottom.saturating_sub(side)), (side, bottom));
 }
 
 /// Fills a rectangle of the canvas with white. The upper left corner is (`left`, `top`), the width is `wide` pixels, and the
@@ -184,8 +186,10 @@ mod tests {
             assert!(canvas != first || width == 1);
             painter.paint(100, &["R=7".to_owned()], &mut canvas);
             assert!(canvas == first, "frames of a whole turn are alike");
-            paint_tick(&mut canvas);
-            assert!(canvas != first || width == 1, "the mark of the tick");
+            let corner = height * width - width + at(COLUMNS[1], width) - 1;
+            assert_eq!(canvas.planes[0][corner], 235, "the mark of the tick");
+            painter.paint(112, &["R=7".to_owned()], &mut canvas);
+            assert!(canvas.planes[0][corner] < 235 || width == 1, "no mark between ticks");
         }
     }
 
