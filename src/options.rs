@@ -14,22 +14,6 @@ use box_filter::{VariantId, join_ids};
 use ladder::sizes::Sizes;
 use video::{Language, Languages, OpenPolicy, References};
 
-/// Option that selects a device.
-#[derive(Debug, Clone, Args)]
-pub struct DeviceArgs {
-    /// OpenCL device: an index from `clreel devices`, part of a platform or device name, cpu or gpu
-    #[arg(long, value_name = "SEL")]
-    pub device: Option<String>,
-}
-
-/// Option that selects one device or all.
-#[derive(Debug, Clone, Args)]
-pub struct AnyDeviceArgs {
-    /// OpenCL device: an index from `clreel devices`, part of a platform or device name, cpu, gpu or all
-    #[arg(long, value_name = "SEL")]
-    pub device: Option<String>,
-}
-
 /// Options that select the filter and its device, or two filters at once.
 #[derive(Debug, Args)]
 pub struct FilterArgs {
@@ -39,9 +23,9 @@ pub struct FilterArgs {
     /// Radius of the box in pixels: each pixel becomes the mean of (2N+1)×(2N+1) pixels
     #[arg(long, value_name = "N", default_value_t = 7, value_parser = values::one_radius, allow_hyphen_values = true)]
     pub radius: u32,
-    /// The option that selects the device.
-    #[command(flatten)]
-    pub on: DeviceArgs,
+    /// OpenCL device: an index from `clreel devices`, part of a platform or device name, cpu or gpu
+    #[arg(long, value_name = "SEL")]
+    pub device: Option<String>,
     /// Show two filters side by side, each with its radius, such as flat:7,off or flat:7,native:15 [default radius: --radius]
     #[arg(long, value_name = "A:N,B:N", value_parser = values::wipe, conflicts_with = "variant")]
     pub wipe: Option<[values::WipeSide; 2]>,

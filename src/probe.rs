@@ -66,16 +66,15 @@ impl Work {
 enum ChildMessage {
     /// The OpenGL driver of the child's window: interface, renderer and version.
     OpenGl(String),
-    /// No window could be opened, for this reason.
-    NoWindow(String),
+    /// The tests cannot run, for this reason: no window could be opened, or the device of the cases shares no objects with
+    /// OpenGL.
+    NotTestable(String),
     /// The result for the next device of the list: the reason why it does not share textures, or `None` if it does.
     Device(Option<String>),
     /// The device that drives OpenGL, according to the driver of that device; `None` if that driver does not know.
     Driving(Option<Identity>),
     /// The device has a context that shares objects with OpenGL; the cases begin.
     Shares,
-    /// The device shares no objects with OpenGL, for this reason.
-    SharesNothing(String),
     /// The next case has this outcome.
     Case(Outcome),
 }
@@ -182,24 +181,18 @@ pub(crate) fn test_devices(
         };
         let mut results: Vec<SharingTest> = Vec::new();
         let (mut window, mut why) = (false, "the test of sharing had no result".to_owned());
-        let mut since = Instant::now();
         let ending = loop {
-            let answer = match child.answer(&mut since, drivers::test_limit()) {
-                Ok((answer, _)) => answer,
-                Err(ending) => break ending,
-            };
-            since = Instant::now();
-            match answer {
-                ChildMessage::OpenGl(name) => (window, opengl) = (true, name),
-                ChildMessage::NoWindow(reason) => {
-                    why = format!("no window could be opened to test it: {reason}")
+            match child.answer(&mut Instant::now(), drivers::test_limit()) {
+                Ok((ChildMessage::OpenGl(name), _)) => (window, opengl) = (true, name),
+                Ok((ChildMessage::NotTestable(reason), _)) => {
+                    why = format!("no window could be opened to test it: {reason}");
                 }
-                ChildMessage::Device(reason) => {
+                Ok((ChildMessage::Device(reason), _)) => {
                     let sharing = reason.map_or(Sharing::ZeroCopy, Sharing::copy);
                     let driving = DrivingDevice::NotQueryable;
                     results.push(SharingTest { sharing, survived: true, driving });
                 }
-                ChildMessage::Driving(found) => {
+                Ok((ChildMessage::Driving(found), _)) => {
                     if let Some((tested, own)) = results.iter_mut().zip(&remaining).next_back() {
                         tested.driving = match found.and_then(|wanted| position(devices, &wanted)) {
                             None => DrivingDevice::Unknown,
@@ -209,7 +202,8 @@ pub(crate) fn test_devices(
                     }
                 }
                 // Messages about cases.
-                ChildMessage::Shares | ChildMessage::SharesNothing(_) | ChildMessage::Case(_) => {}
+                Ok((ChildMessage::Shares | ChildMessage::Case(_), _)) => {}
+                Err(ending) => break ending,
             }
         };
         let crashed_in_test =
@@ -250,7 +244,7 @@ pub(crate) fn run_child(work: &str) -> ! {
     let ran =
         window_system::event_loop(system).and_then(|event_loop| event_loop.run_app(&mut Tester { work }));
     if ran.is_err() {
-        sandbox::send(&ChildMessage::NoWindow("there is no display, or it does not respond".to_owned()));
+        sandbox::send(&ChildMessage::NotTestable("there is no display, or it does not respond".to_owned()));
     }
     exit_now(exit::DONE)
 }
@@ -268,7 +262,7 @@ impl ApplicationHandler for Tester {
         match (GlWindow::open(event_loop, attributes, false, Interface::preferred(None)), &self.work) {
             (Ok(window), Work::Devices(list)) => test(&window, list),
             (Ok(window), Work::Cases(cases)) => cases.run_in(&window),
-            (Err(e), _) => sandbox::send(&ChildMessage::NoWindow(e.why.trim_end_matches('.').to_owned())),
+            (Err(e), _) => sandbox::send(&ChildMessage::NotTestable(e.why.trim_end_matches('.').to_owned())),
         }
         exit_now(exit::DONE)
     }

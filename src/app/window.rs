@@ -48,7 +48,7 @@ pub(crate) fn run(args: &PlayArgs) -> Result<()> {
     };
     let proxy: Arc<OnceLock<EventLoopProxy<Wake>>> = Arc::default();
     quit_on_signals(proxy.clone());
-    let selector = args.filter.on.device.as_ref();
+    let selector = args.filter.device.as_ref();
     let device = selector.map(|selector| select(&list_devices(), Some(selector))).transpose()?;
     let waker: Waker = {
         let proxy = proxy.clone();

@@ -181,7 +181,7 @@ fn options(args: &BenchArgs) -> BenchOptions {
 
 /// Returns the devices that the command line selects. Returns a single `None` if there is no device and no variant needs one.
 fn devices(args: &BenchArgs, mut back_ends: impl Iterator<Item = BackEnd>) -> Result<Vec<Option<Device>>> {
-    let (devices, selected) = (working_devices(), args.on.device.as_deref());
+    let (devices, selected) = (working_devices(), args.device.as_deref());
     if selected.is_none() && devices.is_empty() && back_ends.all(BackEnd::does_without_opencl) {
         return Ok(vec![None]);
     }

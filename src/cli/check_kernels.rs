@@ -19,7 +19,6 @@ use box_filter::machine_code::{self, PictureInfo};
 use box_filter::pictures::noise;
 use box_filter::{BuiltVariant, Code, Config, Extent, OWN_FILE, VariantId, Work, filter_once};
 use opencl::cl::{ClContext, list_devices, no_device};
-use opencl::memory::{Picture, Storage};
 use opencl::sandbox::{Cause, Limit, PREPARATION, end_with_parent};
 use opencl::sources::Sources;
 use video::color::Layout;
@@ -228,27 +227,17 @@ fn open_under_oclgrind(cpu: bool) -> Result<(ClContext, DeviceKind)> {
 /// If there is no device, or the kernels cannot run.
 pub(crate) fn run_kernels(id: VariantId, cpu: bool, accesses: bool) -> Result<u8> {
     let (cl, kind) = open_under_oclgrind(cpu)?;
-    let (width, height) = SIZE;
     let built = BuiltVariant::build_as(&cl, id, kind)?;
-    if id.reads_planes() {
-        for wide in [false, true] {
-            for radius in [RADIUS, LARGE_RADIUS] {
-                let whole = Extent::planes(Layout::planar_420(width, height, wide), radius);
-                filter_once(&cl, &built, &noise(whole.bytes()[0]), whole)?;
-            }
-        }
-        return Ok(exit::DONE);
-    }
-    if accesses {
+    if accesses && !id.reads_planes() {
         accesses::run_on_one_pixel(&cl, &built)?;
         return Ok(exit::DONE);
     }
-    if built.input == Storage::Image {
-        // Accesses to an image cannot be out of bounds.
-        drop(Picture::alloc(&cl, Storage::Image, width, height)?);
-    }
-    for radius in radii(id, kind) {
-        let whole = Extent::rgba(SIZE, *radius);
+    let rgba = radii(id, kind).iter().map(|radius| Extent::rgba(SIZE, *radius));
+    let layouts = [false, true].map(|wide| Layout::planar_420(SIZE.0, SIZE.1, wide));
+    let planes = layouts.map(|layout| rgba.clone().map(move |whole| Extent::planes(layout, whole.radius)));
+    let wholes: Vec<Extent> =
+        if id.reads_planes() { planes.into_iter().flatten().collect() } else { rgba.collect() };
+    for whole in wholes {
         filter_once(&cl, &built, &noise(whole.bytes()[0]), whole)?;
     }
     Ok(exit::DONE)

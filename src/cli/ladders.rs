@@ -49,14 +49,6 @@ macro_rules! ladders {
                 }
             }
 
-            /// Returns the ladder's name in JSON, which the command line accepts, too.
-            pub(super) fn json_name(self) -> &'static str {
-                match self {
-                    Self::BoxFilter => BoxFilter::INFO.name,
-                    $(Self::$name => $json,)*
-                }
-            }
-
             /// Runs trials of modified kernels for the parent process, until the parent closes the pipe. `frame` is the file
             /// descriptor of the memory that both processes share.
             fn serve(self, frame: u32) -> ! {

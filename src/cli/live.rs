@@ -47,11 +47,8 @@ pub(crate) trait LiveResults: Send + 'static {
 
 /// Creates a progress bar, which is drawn on stderr, and only where that is a terminal.
 pub(super) fn progress_bar(steps: u64, template: &str) -> ProgressBar {
-    let bar = ProgressBar::new(steps);
-    match ProgressStyle::with_template(template) {
-        Ok(style) => bar.with_style(style),
-        Err(_) => bar,
-    }
+    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    ProgressBar::new(steps).with_style(style)
 }
 
 /// A measurement in progress, with its progress bar and its results so far.

@@ -15,6 +15,8 @@ pub mod snapshot;
 mod suggestion;
 pub mod tune;
 
+use std::collections::HashSet;
+use std::hash::Hash;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -23,8 +25,7 @@ use clap::parser::ValueSource;
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Id, Parser, Subcommand};
 
 use crate::options::{
-    AnyDeviceArgs, DeviceArgs, FilterArgs, PlayArgs, ReferencesArgs, SceneId, SizeArgs, TimeoutArgs,
-    TraceArgs, TrialArgs, values,
+    FilterArgs, PlayArgs, ReferencesArgs, SceneId, SizeArgs, TimeoutArgs, TraceArgs, TrialArgs, values,
 };
 use crate::probe;
 use ::ladders::yuv_to_rgba::Selection;
@@ -255,7 +256,7 @@ pub fn run(cli: &Cli) -> Result<u8> {
             ladder.run_cases(variant, *cpu, cases)
         }
         Some(Command::CountKernels { ladder, variant, cases, cpu, run: false }) => {
-            check_kernels::count::run(ladder.json_name(), variant, *cpu, cases)
+            check_kernels::count::run(&values::name_of(ladder), variant, *cpu, cases)
         }
         Some(Command::Devices { json }) => devices::run(*json),
         Some(Command::Environment) => output::print_line(environment::HELP).map(|()| exit::DONE),
@@ -345,9 +346,9 @@ pub struct BenchArgs {
     /// Timed rounds; each runs every variant once
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = values::count)]
     pub frames: u32,
-    /// The option that selects the devices.
-    #[command(flatten)]
-    pub on: AnyDeviceArgs,
+    /// OpenCL device: an index from `clreel devices`, part of a platform or device name, cpu, gpu or all
+    #[arg(long, value_name = "SEL")]
+    pub device: Option<String>,
     /// YUV to RGBA conversions to check; those of the movie's format are also timed
     #[arg(long, value_name = "WHICH", default_value = "all")]
     pub conversions: Selection,
@@ -406,9 +407,9 @@ pub struct TuneArgs {
     /// Sizes of the pictures, separated by commas; each represents a size class [default: 1280x720]
     #[arg(long, value_name = "WxH,…", value_delimiter = ',', value_parser = values::size)]
     pub size: Vec<(u32, u32)>,
-    /// The option that selects the device.
-    #[command(flatten)]
-    pub on: DeviceArgs,
+    /// OpenCL device: an index from `clreel devices`, part of a platform or device name, cpu or gpu
+    #[arg(long, value_name = "SEL")]
+    pub device: Option<String>,
     /// The options for the folder of modified kernels and for timeouts.
     #[command(flatten)]
     pub trial: TrialArgs,
@@ -479,12 +480,7 @@ pub(crate) fn selected_devices(devices: Vec<Device>, selected: Option<&str>) -> 
 }
 
 /// Removes duplicates; the first occurrences keep their order.
-fn deduplicate<T: PartialEq + Copy>(values: &[T]) -> Vec<T> {
-    let mut unique = Vec::new();
-    for &value in values {
-        if !unique.contains(&value) {
-            unique.push(value);
-        }
-    }
-    unique
+fn deduplicate<T: Eq + Hash + Copy>(values: &[T]) -> Vec<T> {
+    let mut known = HashSet::new();
+    values.iter().copied().filter(|value| known.insert(*value)).collect()
 }

@@ -107,7 +107,7 @@ pub(crate) fn run(args: &SnapshotArgs) -> Result<u8> {
 /// device.
 fn cloth_image(args: &SnapshotArgs, (size, rgba): &Image) -> Result<Image> {
     let devices = working_devices();
-    let device = match (&args.filter.on.device, devices.is_empty()) {
+    let device = match (&args.filter.device, devices.is_empty()) {
         (None, true) => None,
         (selected, _) => Some(select_device(&devices, selected.as_deref())?),
     };
@@ -116,7 +116,7 @@ fn cloth_image(args: &SnapshotArgs, (size, rgba): &Image) -> Result<Image> {
         device.as_ref().map(|device| watch::on_device(&device.info.name, "the cloth is simulated"));
     let cl = match device.as_ref().map(context).transpose() {
         // The user did not choose this device.
-        Err(error) if args.filter.on.device.is_none() => {
+        Err(error) if args.filter.device.is_none() => {
             print_message(&error);
             None
         }
@@ -175,7 +175,7 @@ impl SnapshotRenderer<'_> {
     /// Filters the frame once for each of `requests`, on the device unless no request needs one, and rotates the results as the
     /// movie is displayed. The frame is uploaded and converted once for all requests, unless one of them filters planes.
     fn images(&mut self, requests: &[Request]) -> Result<Vec<Image>> {
-        let is_device_chosen = self.args.filter.on.device.is_some();
+        let is_device_chosen = self.args.filter.device.is_some();
         // As in the window, variants without OpenCL get pictures that the CPU has converted.
         let without_opencl = |request: &Request| {
             let is_off = request.variant == VariantId::OFF && !is_device_chosen;
@@ -217,7 +217,7 @@ impl SnapshotRenderer<'_> {
         if let Some(cl) = &self.cl {
             return Ok(cl.clone());
         }
-        let device = select_device(&working_devices(), self.args.filter.on.device.as_deref())?;
+        let device = select_device(&working_devices(), self.args.filter.device.as_deref())?;
         let _watched = watch::on_device(&device.info.name, what);
         Ok(self.cl.insert(context(&device)?).clone())
     }

@@ -129,7 +129,7 @@ fn device(args: &TuneArgs) -> Result<(WorkGuard, ClContext)> {
     // Fails before minutes of tuning.
     cache::require_writable()?;
     args.save.as_deref().map_or(Ok(()), save::can_write)?;
-    let device = select_device(&working_devices(), args.on.device.as_deref())?;
+    let device = select_device(&working_devices(), args.device.as_deref())?;
     let watched = watch::on_device(&device.info.name, "configurations are tried");
     ClContext::new(&device, Sources::from_environment()).map(|cl| (watched, cl))
 }

@@ -70,16 +70,14 @@ pub(crate) fn run_cases(
         let system = (interface == Interface::Glx).then_some(WindowSystem::X11);
         let started = Work::Cases(work).start(interface, system);
         let mut child = started.map_err(|e| ("failed", format!("the sandbox could not be started: {e}")))?;
-        let (mut is_open, mut shares, mut since) = (false, false, Instant::now());
+        let (mut is_open, mut shares) = (false, false);
         let ending = loop {
-            match child.answer(&mut since, drivers::test_limit()) {
+            match child.answer(&mut Instant::now(), drivers::test_limit()) {
                 Ok((ChildMessage::OpenGl(name), _)) => {
                     is_open = true;
                     on_opengl(name);
                 }
-                Ok((ChildMessage::NoWindow(why) | ChildMessage::SharesNothing(why), _)) => {
-                    return Err(("unsupported", why));
-                }
+                Ok((ChildMessage::NotTestable(why), _)) => return Err(("unsupported", why)),
                 Ok((ChildMessage::Shares, _)) => shares = true,
                 Ok((ChildMessage::Case(outcome), _)) => on_case(cases.remove(0), outcome),
                 Ok((ChildMessage::Device(_) | ChildMessage::Driving(_), _)) => {}
@@ -88,7 +86,6 @@ pub(crate) fn run_cases(
             if cases.is_empty() {
                 return Ok(());
             }
-            since = Instant::now();
         };
         if !shares {
             let what = if is_open { "the driver" } else { "OpenGL" };
@@ -113,7 +110,7 @@ impl CasesOfDevice {
             self.run(GlAccess::Here(window.gl.clone()), &window.renderer, window.opencl_properties());
         } else {
             let why = window.reason.as_deref().unwrap_or("the window has another interface");
-            sandbox::send(&ChildMessage::NoWindow(why.to_owned()));
+            sandbox::send(&ChildMessage::NotTestable(why.to_owned()));
         }
     }
 
@@ -131,7 +128,7 @@ impl CasesOfDevice {
                 let renderer = describe_renderer(self.api.name(), &headless.gl);
                 self.run(GlAccess::Here(headless.gl.clone()), &renderer, properties);
             }
-            Err(why) => sandbox::send(&ChildMessage::NoWindow(why.trim_end_matches('.').to_owned())),
+            Err(why) => sandbox::send(&ChildMessage::NotTestable(why.trim_end_matches('.').to_owned())),
         }
         true
     }
@@ -143,7 +140,7 @@ impl CasesOfDevice {
             device.and_then(|device| sharing::shared_context(&device, &gl, properties, Sources::default()));
         let cl = match opened {
             Ok(cl) => cl,
-            Err(why) => return sandbox::send(&ChildMessage::SharesNothing(why)),
+            Err(why) => return sandbox::send(&ChildMessage::NotTestable(why)),
         };
         sandbox::send(&ChildMessage::Shares);
         for case in &self.cases {
@@ -151,7 +148,7 @@ impl CasesOfDevice {
                 Outcome::Unsupported(why) if *case == Case::BASIC => {
                     let is_listed = sharing::lists_gl_sharing(&cl.device.info);
                     let more = if is_listed { "" } else { "; the device does not list cl_khr_gl_sharing" };
-                    return sandbox::send(&ChildMessage::SharesNothing(why + more));
+                    return sandbox::send(&ChildMessage::NotTestable(why + more));
                 }
                 outcome => sandbox::send(&ChildMessage::Case(outcome)),
             }

@@ -1,5 +1,5 @@
 //! Triangle meshes in OpenGL's memory, and an offscreen framebuffer with a depth buffer, for scenes in 3D. The window itself has
-//! no depth buffer, since most scenes need none.
+//! no depth buffer, since most scenes need none. The objects live until their context is destroyed, which deletes them.
 
 use std::sync::Arc;
 
@@ -9,14 +9,10 @@ use base::error::{Error, Result};
 use engine::present::Viewport;
 use opengl::shader;
 
-/// A vertex: position, normal, and texture coordinates.
-#[repr(C)]
-#[derive(Debug)]
-pub(super) struct Vertex {
-    pub position: [f32; 3],
-    pub normal: [f32; 3],
-    pub uv: [f32; 2],
-}
+/// The number of floats of a vertex.
+pub(super) const VERTEX_FLOATS: usize = 8;
+/// A vertex: three coordinates of its position, three of its normal, and two of its place in the texture.
+pub(super) type Vertex = [f32; VERTEX_FLOATS];
 
 /// Uploads bytes into a new buffer, such as vertices or indices.
 ///
@@ -60,7 +56,6 @@ pub(super) fn vertex_array(gl: &glow::Context, buffer: glow::Buffer) -> Result<g
 pub(super) struct Mesh {
     gl: Arc<glow::Context>,
     vertex_array: glow::VertexArray,
-    vertices: glow::Buffer,
     count: i32,
 }
 
@@ -70,12 +65,9 @@ impl Mesh {
     /// # Errors
     /// If OpenGL cannot create the objects.
     pub(super) fn new(gl: Arc<glow::Context>, vertices: &[Vertex]) -> Result<Self> {
-        let numbers: Vec<f32> =
-            vertices.iter().flat_map(|v| v.position.into_iter().chain(v.normal).chain(v.uv)).collect();
-        let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_ne_bytes()).collect();
-        let buffer = upload(&gl, &bytes)?;
-        let vertex_array = vertex_array(&gl, buffer)?;
-        Ok(Self { gl, vertex_array, vertices: buffer, count: vertices.len() as i32 })
+        let bytes: Vec<u8> = vertices.as_flattened().iter().flat_map(|number| number.to_ne_bytes()).collect();
+        let vertex_array = vertex_array(&gl, upload(&gl, &bytes)?)?;
+        Ok(Self { gl, vertex_array, count: vertices.len() as i32 })
     }
 
     /// Draws the triangles with the shader program in use.
@@ -85,15 +77,6 @@ impl Mesh {
             self.gl.bind_vertex_array(Some(self.vertex_array));
             self.gl.draw_arrays(glow::TRIANGLES, 0, self.count);
             self.gl.bind_vertex_array(None);
-        }
-    }
-
-    /// Deletes the OpenGL objects; call it while the context is current.
-    pub(super) fn destroy(&self) {
-        // SAFETY: the context is current, and the objects are not used again.
-        unsafe {
-            self.gl.delete_vertex_array(self.vertex_array);
-            self.gl.delete_buffer(self.vertices);
         }
     }
 }
@@ -180,16 +163,6 @@ impl DepthBuffer {
         }
         self.size = size;
         Ok(())
-    }
-
-    /// Deletes the OpenGL objects; call it while the context is current.
-    pub(super) fn destroy(&self) {
-        // SAFETY: the context is current, and the objects are not used again.
-        unsafe {
-            self.gl.delete_framebuffer(self.framebuffer);
-            self.gl.delete_renderbuffer(self.color);
-            self.gl.delete_renderbuffer(self.depth);
-        }
     }
 }
 

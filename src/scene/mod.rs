@@ -4,11 +4,20 @@
 //! which continues when the user changes the scene: [`PlainMovie`] shows it as it is, [`cloth`] on the shirts of walking figures.
 //! [`card`] plays a test card instead. Scenes in 3D use [`mesh`]es and a depth buffer.
 
+/// The name and the source of a file in the folder `shaders`.
+macro_rules! shader_file {
+    ($name:literal) => {
+        ($name, include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/shaders/", $name)))
+    };
+}
+
 pub(crate) mod card;
 pub(crate) mod cloth;
 mod mesh;
 
 use std::sync::Arc;
+
+use clap::ValueEnum as _;
 
 use crate::options::SceneId;
 use base::error::{Error, Result};
@@ -40,8 +49,6 @@ pub(crate) enum Input {
 
 /// A way of showing filtered pictures in the window.
 pub(crate) trait Scene {
-    fn id(&self) -> SceneId;
-
     /// Returns the properties of the movie or picture that the scene plays, for title, overlay and statistics; `None` if the
     /// scene shows the player's movie.
     fn facts(&self) -> Option<&MovieSummary> {
@@ -98,9 +105,6 @@ pub(crate) trait Scene {
     fn end(&mut self) -> bool {
         true
     }
-
-    /// Deletes the scene's OpenGL objects; call it while the context is current.
-    fn destroy(&mut self) {}
 }
 
 /// The window to draw in, and the picture to draw.
@@ -165,10 +169,6 @@ pub(crate) fn size(id: SceneId) -> Option<(f64, f64)> {
 struct PlainMovie;
 
 impl Scene for PlainMovie {
-    fn id(&self) -> SceneId {
-        SceneId::Movie
-    }
-
     /// Draws the picture as large as fits.
     fn draw(&mut self, _: &FrameLoop, screen: &Screen) -> Result<()> {
         screen.show_picture();
@@ -182,30 +182,29 @@ pub(crate) struct Scenes {
     pub(crate) movie: MovieSummary,
     /// The movie's decoder and state, taken out of the frame loop while the current scene does not show the movie.
     parked: Option<ParkedMovie>,
-    /// All scenes, in the order in which the key `v` selects them.
+    /// All scenes, in the order of [`SceneId`], in which the key `v` selects them.
     all: [Box<dyn Scene>; 3],
-    /// The index of the current scene in `all`.
-    current: usize,
+    current: SceneId,
 }
 
 impl Scenes {
     /// Creates all scenes. The current scene is the movie player, for the movie with the properties `facts`.
     pub(crate) fn new(facts: MovieSummary) -> Self {
         let all: [Box<dyn Scene>; 3] = [Box::new(PlainMovie), Box::new(Card::new()), Box::new(Cloth::new())];
-        Self { movie: facts, parked: None, all, current: 0 }
+        Self { movie: facts, parked: None, all, current: SceneId::Movie }
     }
 
     pub(crate) fn current(&self) -> &dyn Scene {
-        &*self.all[self.current]
+        &*self.all[self.current as usize]
     }
 
     pub(crate) fn current_mut(&mut self) -> &mut dyn Scene {
-        &mut *self.all[self.current]
+        &mut *self.all[self.current as usize]
     }
 
     /// Returns true if the movie player is the current scene.
     pub(crate) fn is_movie(&self) -> bool {
-        self.current().id() == SceneId::Movie
+        self.current == SceneId::Movie
     }
 
     /// Returns true if the current scene shows the movie, as it is or on shirts.
@@ -220,7 +219,7 @@ impl Scenes {
 
     /// Returns the properties that [`facts`](Self::facts) returns, so that they can be updated for the picture on the screen.
     pub(crate) fn facts_mut(&mut self) -> &mut MovieSummary {
-        self.all[self.current].facts_mut().unwrap_or(&mut self.movie)
+        self.all[self.current as usize].facts_mut().unwrap_or(&mut self.movie)
     }
 
     /// Plays another movie. If the current scene does not show the movie, it begins when a scene that does becomes the current
@@ -239,11 +238,10 @@ impl Scenes {
     /// # Errors
     /// If the scene has nothing to play, or shows the movie while no movie was opened yet.
     pub(crate) fn go_to(&mut self, id: SceneId, frames: &mut FrameLoop) -> Result<()> {
-        let Some(next) = self.all.iter().position(|scene| scene.id() == id) else { return Ok(()) };
-        if next == self.current {
+        if id == self.current {
             return Ok(());
         }
-        let (showed, shows) = (self.plays_movie(), self.all[next].facts().is_none());
+        let (showed, shows) = (self.plays_movie(), self.all[id as usize].facts().is_none());
         if shows && !showed && self.movie.is_opening() {
             let hint = "Open one with o, or drop it on the window.";
             return Err(Error::new("There is no movie to show.", "None has been opened yet.", hint));
@@ -252,7 +250,7 @@ impl Scenes {
         if showed && !shows {
             self.parked = Some(frames.park());
         }
-        let before = std::mem::replace(&mut self.current, next);
+        let before = std::mem::replace(&mut self.current, id);
         let entered = self.enter(frames);
         if entered.is_err() {
             self.current = before;
@@ -274,7 +272,8 @@ impl Scenes {
 
     /// Returns the id of the scene that follows the current one; the first scene follows the last one.
     pub(crate) fn next(&self) -> SceneId {
-        self.all[(self.current + 1) % self.all.len()].id()
+        let all = SceneId::value_variants();
+        all[(self.current as usize + 1) % all.len()]
     }
 
     /// Stops reading a movie that is kept while another scene plays, and ends the threads of all scenes. Returns true if all of
@@ -283,10 +282,5 @@ impl Scenes {
         // All are ended, even if the first one returns false.
         let movie = self.parked.as_mut().is_none_or(|parked| parked.decoder.end());
         self.all.iter_mut().map(|scene| scene.end()).fold(movie, |all, ended| all && ended)
-    }
-
-    /// Deletes the OpenGL objects of all scenes; call it while the context is current.
-    pub(crate) fn destroy(&mut self) {
-        self.all.iter_mut().for_each(|scene| scene.destroy());
     }
 }

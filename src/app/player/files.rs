@@ -166,7 +166,6 @@ impl Player<'_> {
         // Threads that still read a file must not run during the process's exit handlers.
         let reading = !self.sound.end() | !self.movies.end(&mut self.cx.frames);
         if idle {
-            self.movies.scenes.destroy();
             self.surface.destroy();
         } else {
             // An OpenCL context in use may share objects with the window's OpenGL context: neither is destroyed.

@@ -69,26 +69,23 @@ const FORMULA_END: &str = "clreel work done";
 
 /// Parses the predicted work and the histograms of instructions from the output of the process under Oclgrind.
 fn parse(output: &str) -> Vec<CountedCase> {
-    let mut cases: Vec<CountedCase> = Vec::new();
-    let mut is_case = false;
-    for line in output.lines() {
-        if line == FORMULA_END {
-            is_case = false;
+    let launch = |histogram: &str| {
+        let mut lines = histogram.lines();
+        let kernel = lines.next().unwrap_or_default().trim_end_matches("':").to_owned();
+        let mut launch = CountedLaunch { kernel, ..CountedLaunch::default() };
+        let counts = lines.filter_map(|line| line.split_once(" - "));
+        counts.for_each(|(count, what)| launch.add(number(count), what.trim()));
+        launch
+    };
+    let case = |text: &str| {
+        let (work, launches) = text.split_once('\n').unwrap_or((text, ""));
+        let launches = launches.split(FORMULA_END).next().unwrap_or_default();
+        CountedCase {
+            work: serde_json::from_str(work).unwrap_or_default(),
+            launches: launches.split("Instructions executed for kernel '").skip(1).map(launch).collect(),
         }
-        if let Some(work) = line.strip_prefix(FORMULA) {
-            let work = serde_json::from_str(work).unwrap_or_default();
-            cases.push(CountedCase { work, launches: Vec::new() });
-            is_case = true;
-        }
-        let Some(CountedCase { launches, .. }) = cases.last_mut().filter(|_| is_case) else { continue };
-        if let Some(name) = line.strip_prefix("Instructions executed for kernel '") {
-            let kernel = name.trim_end_matches("':").to_owned();
-            launches.push(CountedLaunch { kernel, ..CountedLaunch::default() });
-        } else if let (Some(launch), Some((count, what))) = (launches.last_mut(), line.split_once(" - ")) {
-            launch.add(number(count), what.trim());
-        }
-    }
-    cases
+    };
+    output.split(FORMULA).skip(1).map(case).collect()
 }
 
 /// Returns the number in a text, whose digits may be grouped by commas; 0 if there is no number.

@@ -14,7 +14,7 @@ use clap::Args;
 
 use super::live::LiveRun;
 use super::{PROGRAM, deduplicate, selected_devices, usage, working_devices};
-use crate::options::{AnyDeviceArgs, values};
+use crate::options::values;
 use base::error::{Error, Result};
 use base::jobs::Cancel;
 use base::save;
@@ -33,9 +33,9 @@ use report::Report;
 /// Options of `clreel conformance`.
 #[derive(Debug, Args)]
 pub struct ConformanceArgs {
-    /// The option that selects the devices.
-    #[command(flatten)]
-    pub on: AnyDeviceArgs,
+    /// OpenCL device: an index from `clreel devices`, part of a platform or device name, cpu, gpu or all
+    #[arg(long, value_name = "SEL")]
+    pub device: Option<String>,
     /// Test instead what OpenCL and OpenGL share: textures of 8 formats and buffers, both directions, 6 orders of calls
     #[arg(long, conflicts_with_all = ["quick", "full", "types", "widths", "kernel_timeout", "save", "resume"])]
     pub sharing: bool,
@@ -74,7 +74,7 @@ pub struct ConformanceArgs {
 /// If the selected device does not exist, or a file cannot be read or written.
 pub(super) fn run(args: &ConformanceArgs) -> Result<u8> {
     if args.sharing {
-        let devices = selected_devices(working_devices(), args.on.device.as_deref())?;
+        let devices = selected_devices(working_devices(), args.device.as_deref())?;
         return sharing::run(devices, seed(args), args.json);
     }
     let (saved, devices) = match &args.resume {
@@ -150,7 +150,7 @@ fn seed(args: &ConformanceArgs) -> u32 {
 
 /// Prepares a new test; returns its result, in which nothing is tested yet, and its devices, in the same order.
 fn new_test(args: &ConformanceArgs, cases: Vec<Case>, widths: Widths) -> Result<(Saved, Vec<Device>)> {
-    let devices = selected_devices(working_devices(), args.on.device.as_deref())?;
+    let devices = selected_devices(working_devices(), args.device.as_deref())?;
     let depth = if args.full { Depth::Full } else { Depth::Quick };
     let seed = seed(args);
     let of_device = |device: &Device| {

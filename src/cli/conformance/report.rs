@@ -1,6 +1,6 @@
 //! The result of `clreel conformance`, which is saved to a file during the test, and printed as a matrix or JSON at its end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -203,11 +203,8 @@ fn test_size(device: &DeviceResult, widths: Widths) -> String {
 fn matrix(device: &DeviceResult) -> Table {
     let cases: Vec<(Case, &CaseResult)> =
         device.cases.iter().filter_map(|known| Some((Case::named(&known.case)?, known))).collect();
-    let used = |pick: fn(&Case) -> Type| {
-        let is_used = |of: &Type| cases.iter().any(|(case, _)| pick(case) == *of);
-        Type::ALL.into_iter().filter(is_used).collect::<Vec<_>>()
-    };
-    let (sources, destinations) = (used(|case| case.from), used(|case| case.to));
+    let sources: BTreeSet<Type> = cases.iter().map(|(case, _)| case.from).collect();
+    let destinations: BTreeSet<Type> = cases.iter().map(|(case, _)| case.to).collect();
     let titles = destinations.iter().map(|to| format!("to {}", to.name()));
     let mut table = table(std::iter::once("from".to_owned()).chain(titles), 0..0);
     for from in sources {

@@ -29,9 +29,7 @@ impl Cube {
     /// # Errors
     /// If the shaders do not compile, or OpenGL cannot create the objects.
     pub(super) fn new(gl: &Arc<glow::Context>) -> Result<Self> {
-        let vertex = ("cube.vert", include_str!("../../../shaders/cube.vert"));
-        let fragment = ("cube.frag", include_str!("../../../shaders/cube.frag"));
-        let program = shader::program(gl, "cube", vertex, fragment)?;
+        let program = shader::program(gl, "cube", shader_file!("cube.vert"), shader_file!("cube.frag"))?;
         let mesh = Mesh::new(gl.clone(), &faces())?;
         Ok(Self { gl: gl.clone(), program, mesh, depth: DepthBuffer::new(gl.clone())? })
     }
@@ -60,14 +58,6 @@ impl Cube {
             }
         })
     }
-
-    /// Deletes the OpenGL objects; call it while the context is current.
-    pub(super) fn destroy(&self) {
-        self.mesh.destroy();
-        self.depth.destroy();
-        // SAFETY: the context is current, and the program is not used again.
-        unsafe { self.gl.delete_program(self.program) };
-    }
 }
 
 /// Returns the matrix of the cube's two rotations (about its vertical axis, then towards the eye), in column-major order.
@@ -87,32 +77,29 @@ fn faces() -> Vec<Vertex> {
         ([0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]),
     ];
     let corners = [(-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, -1.0), (1.0, 1.0), (-1.0, 1.0)];
-    let vertex = |(normal, right, up): ([f32; 3], [f32; 3], [f32; 3]), (x, y): (f32, f32)| Vertex {
-        position: std::array::from_fn(|n| normal[n] + x * right[n] + y * up[n]),
-        normal,
-        uv: [(x + 1.0) / 2.0, (1.0 - y) / 2.0],
+    let vertex = |(normal, right, up): ([f32; 3], [f32; 3], [f32; 3]), (x, y): (f32, f32)| {
+        let [px, py, pz] = std::array::from_fn(|n| normal[n] + x * right[n] + y * up[n]);
+        [px, py, pz, normal[0], normal[1], normal[2], (x + 1.0) / 2.0, (1.0 - y) / 2.0]
     };
     faces.into_iter().flat_map(|face| corners.map(|corner| vertex(face, corner))).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use glow::PixelPackData;
-
     use super::*;
+    use crate::gl_window::read_pixels;
     use opengl::headless::Headless;
+    use opengl::texture;
 
     #[test]
     fn faces_look_outward_and_turns_keep_lengths() {
         let faces = faces();
         assert_eq!(faces.len(), 36);
         for triangle in faces.chunks(3) {
-            let side = |n: usize| -> [f32; 3] {
-                std::array::from_fn(|d| triangle[n].position[d] - triangle[0].position[d])
-            };
+            let side = |n: usize| -> [f32; 3] { std::array::from_fn(|d| triangle[n][d] - triangle[0][d]) };
             let (a, b) = (side(1), side(2));
             let cross = [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]];
-            let outward: f32 = cross.iter().zip(triangle[0].normal).map(|(c, n)| c * n).sum();
+            let outward: f32 = cross.iter().zip(&triangle[0][3..6]).map(|(c, n)| c * n).sum();
             assert!(outward > 0.0, "{triangle:?}");
         }
         for column in turn([0.7, -0.3]).chunks(3) {
@@ -130,39 +117,32 @@ mod tests {
         };
         let gl = &headless.gl;
         let mut cube = Cube::new(gl).unwrap();
-        // SAFETY: the context is current, and the slices have as many bytes as is said.
+        let texture = texture::create(gl, 2, 1).unwrap();
+        // Red at the left, green at the right of each face.
+        texture::fill(gl, texture, (2, 1), &[255, 0, 0, 255, 0, 255, 0, 255]);
+        // SAFETY: the context is current, and the texture is this context's.
         unsafe {
-            let texture = gl.create_texture().unwrap();
             gl.bind_texture(glow::TEXTURE_2D, Some(texture));
-            // Red at the left, green at the right of each face.
-            let pixels: [u8; 8] = [255, 0, 0, 255, 0, 255, 0, 255];
-            let (format, kind) = (glow::RGBA, glow::UNSIGNED_BYTE);
-            let data = glow::PixelUnpackData::Slice(Some(&pixels));
-            gl.tex_image_2d(glow::TEXTURE_2D, 0, glow::RGBA8 as i32, 2, 1, 0, format, kind, data);
             for filter in [glow::TEXTURE_MIN_FILTER, glow::TEXTURE_MAG_FILTER] {
                 gl.tex_parameter_i32(glow::TEXTURE_2D, filter, glow::NEAREST as i32);
             }
-            // The faces drawn first, last and in between face the eye in turn.
-            let quarter = std::f32::consts::FRAC_PI_2;
-            for angles in
-                [[0.0, 0.0], [2.0 * quarter, 0.0], [quarter, 0.0], [3.0 * quarter, 0.0], [0.0, quarter]]
-            {
-                let at = Viewport { x: 0, y: 0, width: 64, height: 64 };
-                // A context without a surface has nothing to copy to: the pixels are read where they were drawn.
-                cube.draw(at, angles, texture).unwrap();
-                gl.bind_framebuffer(glow::FRAMEBUFFER, Some(cube.depth.framebuffer));
-                let mut read = vec![0; 64 * 64 * 4];
-                gl.read_pixels(0, 0, 64, 64, format, kind, PixelPackData::Slice(Some(&mut read)));
-                let pixel = |x: usize, y: usize| &read[(y * 64 + x) * 4..][..3];
-                for y in [24, 32, 40] {
-                    let (left, right) = (pixel(24, y), pixel(40, y));
-                    assert!(left[0] > 128 && left[1] == 0, "{angles:?}: {left:?} at the left of row {y}");
-                    assert!(right[1] > 128 && right[0] == 0, "{angles:?}: {right:?} at the right of row {y}");
-                }
-                let ground = (BACKGROUND_GREY * 255.0).round() as u8;
-                assert!(pixel(0, 0).iter().all(|value| value.abs_diff(ground) <= 1), "the ground");
-            }
         }
-        cube.destroy();
+        // The faces drawn first, last and in between face the eye in turn.
+        let quarter = std::f32::consts::FRAC_PI_2;
+        for angles in [[0.0, 0.0], [2.0 * quarter, 0.0], [quarter, 0.0], [3.0 * quarter, 0.0], [0.0, quarter]]
+        {
+            let at = Viewport { x: 0, y: 0, width: 64, height: 64 };
+            // A context without a surface has nothing to copy to: the pixels are read where they were drawn.
+            cube.draw(at, angles, texture).unwrap();
+            let read = read_pixels(gl, Some(cube.depth.framebuffer), (64, 64)).unwrap();
+            let pixel = |x: usize, y: usize| &read[(y * 64 + x) * 4..][..3];
+            for y in [24, 32, 40] {
+                let (left, right) = (pixel(24, y), pixel(40, y));
+                assert!(left[0] > 128 && left[1] == 0, "{angles:?}: {left:?} at the left of row {y}");
+                assert!(right[1] > 128 && right[0] == 0, "{angles:?}: {right:?} at the right of row {y}");
+            }
+            let ground = (BACKGROUND_GREY * 255.0).round() as u8;
+            assert!(pixel(0, 0).iter().all(|value| value.abs_diff(ground) <= 1), "the ground");
+        }
     }
 }

@@ -10,7 +10,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::{Input, Scene, Screen};
-use crate::options::SceneId;
 use base::error::Result;
 use cube::Cube;
 use engine::frame_loop::{FrameLoop, ParkedMovie, Tick};
@@ -18,16 +17,14 @@ use engine::present::Viewport;
 use engine::stats::Stage;
 use overlay::MovieSummary;
 use parking_lot::Mutex;
-use picture::{FIELD, Painter};
-use video::{Canvas, Decoder, Frame, TICK_INTERVAL_S, TICK_S};
+use picture::{FIELD, FRAME_RATE, Painter};
+use video::{Canvas, Decoder, Frame};
 
 /// The sizes of the test card in pixels.
 pub(super) const SIZES: [(usize, usize); 6] =
     [(320, 180), (640, 360), (1280, 720), (1920, 1080), (2560, 1440), (3840, 2160)];
 /// The index of the test card's initial size in [`SIZES`].
 pub(super) const INITIAL_SIZE: usize = 2;
-/// Frames per second of the test card.
-const FRAME_RATE: u32 = 25;
 /// The interval between updates of the displayed measurements, long enough to read them.
 const REFRESH: Duration = Duration::from_millis(500);
 /// The speed at which the cube rotates, in radians per second.
@@ -71,16 +68,7 @@ pub(crate) fn frame_at(at_s: f64, lines: &[String]) -> Result<Frame> {
     let mut canvas = Canvas::new(width, height);
     let number = (at_s.max(0.0) * f64::from(FRAME_RATE)) as u64;
     Painter::new(width, height).paint(number, lines, &mut canvas);
-    mark_tick(number, &mut canvas);
     canvas.to_frame()
-}
-
-/// Paints a mark on the frame if the card's sound ticks while this frame is shown, so that one can see whether they coincide.
-fn mark_tick(number: u64, canvas: &mut Canvas) {
-    let at_s = number as f64 / f64::from(FRAME_RATE);
-    if at_s.rem_euclid(TICK_INTERVAL_S) < TICK_S {
-        picture::paint_tick(canvas);
-    }
 }
 
 /// Returns the lines of text for the card: variant and radius, measured times, and size of the picture on the screen.
@@ -100,10 +88,6 @@ fn card_lines(frames: &FrameLoop) -> Vec<String> {
 }
 
 impl Scene for Card {
-    fn id(&self) -> SceneId {
-        SceneId::Card
-    }
-
     fn facts(&self) -> Option<&MovieSummary> {
         Some(&self.facts)
     }
@@ -121,7 +105,6 @@ impl Scene for Card {
             let lines = lines.lock().clone();
             let painter = painter.get_or_insert_with(|| Painter::new(width, height));
             painter.paint(number, &lines, canvas);
-            mark_tick(number, canvas);
         };
         let decoder =
             Decoder::from_painter(Canvas::new(width, height), FRAME_RATE, Box::new(move || waker()), paint)?;
@@ -197,11 +180,5 @@ impl Scene for Card {
              shown.\nThe variant filters all of it. PageUp and \
              PageDown change its size, a drag turns the cube.",
         );
-    }
-
-    fn destroy(&mut self) {
-        if let Some(cube) = self.cube.take() {
-            cube.destroy();
-        }
     }
 }

@@ -6,9 +6,11 @@
 //! gratings and a grid │ lines of text │ a dark field
 //! ```
 
-use video::Canvas;
 use video::color::Matrix;
+use video::{Canvas, TICK_INTERVAL_S, TICK_S};
 
+/// Frames per second of the test card.
+pub(super) const FRAME_RATE: u32 = 25;
 /// The lower edges of the rows of the test card, as fractions of the height: the colour bars, the grey ramp, and the three
 /// coloured ramps.
 const ROWS: [f64; 5] = [0.40, 0.48, 0.52, 0.56, 0.60];
@@ -62,19 +64,19 @@ impl Painter {
                 }
             }
         }
+        // While the sound ticks, there is a white rectangle in the lower right corner of the field with the text, so that one
+        // can see whether they coincide.
+        if (number as f64 / f64::from(FRAME_RATE)).rem_euclid(TICK_INTERVAL_S) < TICK_S {
+            let side = at(0.08, height).max(1);
+            let left = at(COLUMNS[1], width).saturating_sub(side);
+            fill(canvas, (left, height.saturating_sub(side)), (side, height));
+        }
     }
 }
 
 /// Returns the position in pixels of a fraction of a side of `size` pixels.
 fn at(part: f64, size: usize) -> usize {
     (part * size as f64).round() as usize
-}
-
-/// Paints the mark for a tick of the sound: a white rectangle in the lower right corner of the field with the text.
-pub(super) fn paint_tick(canvas: &mut Canvas) {
-    let (side, bottom) = (at(0.08, canvas.height).max(1), canvas.height);
-    let left = at(COLUMNS[1], canvas.width).saturating_sub(side);
-    fill(canvas, (left, bottom.saturating_sub(side)), (side, bottom));
 }
 
 /// Fills a rectangle of the canvas with white. The upper left corner is (`left`, `top`), the width is `wide` pixels, and the
@@ -132,57 +134,24 @@ pub(super) const FIELD: [f64; 4] = [COLUMNS[1], ROWS[4], 1.0 - COLUMNS[1], 1.0 -
 /// The width and the height of a letter with its spacing, in dots.
 const CELL: (usize, usize) = (6, 9);
 
-/// The characters of the font, each with its rows of dots from top to bottom. Each row has five bits; the highest bit is the
-/// leftmost dot.
-const LETTERS: &[(char, [u8; 7])] = &[
-    ('0', [0x0e, 0x11, 0x13, 0x15, 0x19, 0x11, 0x0e]),
-    ('1', [0x04, 0x0c, 0x04, 0x04, 0x04, 0x04, 0x0e]),
-    ('2', [0x0e, 0x11, 0x01, 0x02, 0x04, 0x08, 0x1f]),
-    ('3', [0x1f, 0x02, 0x04, 0x02, 0x01, 0x11, 0x0e]),
-    ('4', [0x02, 0x06, 0x0a, 0x12, 0x1f, 0x02, 0x02]),
-    ('5', [0x1f, 0x10, 0x1e, 0x01, 0x01, 0x11, 0x0e]),
-    ('6', [0x06, 0x08, 0x10, 0x1e, 0x11, 0x11, 0x0e]),
-    ('7', [0x1f, 0x01, 0x02, 0x04, 0x08, 0x08, 0x08]),
-    ('8', [0x0e, 0x11, 0x11, 0x0e, 0x11, 0x11, 0x0e]),
-    ('9', [0x0e, 0x11, 0x11, 0x0f, 0x01, 0x02, 0x0c]),
-    ('A', [0x0e, 0x11, 0x11, 0x1f, 0x11, 0x11, 0x11]),
-    ('B', [0x1e, 0x11, 0x11, 0x1e, 0x11, 0x11, 0x1e]),
-    ('C', [0x0e, 0x11, 0x10, 0x10, 0x10, 0x11, 0x0e]),
-    ('D', [0x1e, 0x11, 0x11, 0x11, 0x11, 0x11, 0x1e]),
-    ('E', [0x1f, 0x10, 0x10, 0x1e, 0x10, 0x10, 0x1f]),
-    ('F', [0x1f, 0x10, 0x10, 0x1e, 0x10, 0x10, 0x10]),
-    ('G', [0x0e, 0x11, 0x10, 0x17, 0x11, 0x11, 0x0f]),
-    ('H', [0x11, 0x11, 0x11, 0x1f, 0x11, 0x11, 0x11]),
-    ('I', [0x0e, 0x04, 0x04, 0x04, 0x04, 0x04, 0x0e]),
-    ('J', [0x07, 0x02, 0x02, 0x02, 0x02, 0x12, 0x0c]),
-    ('K', [0x11, 0x12, 0x14, 0x18, 0x14, 0x12, 0x11]),
-    ('L', [0x10, 0x10, 0x10, 0x10, 0x10, 0x10, 0x1f]),
-    ('M', [0x11, 0x1b, 0x15, 0x15, 0x11, 0x11, 0x11]),
-    ('N', [0x11, 0x19, 0x15, 0x13, 0x11, 0x11, 0x11]),
-    ('O', [0x0e, 0x11, 0x11, 0x11, 0x11, 0x11, 0x0e]),
-    ('P', [0x1e, 0x11, 0x11, 0x1e, 0x10, 0x10, 0x10]),
-    ('Q', [0x0e, 0x11, 0x11, 0x11, 0x15, 0x12, 0x0d]),
-    ('R', [0x1e, 0x11, 0x11, 0x1e, 0x14, 0x12, 0x11]),
-    ('S', [0x0f, 0x10, 0x10, 0x0e, 0x01, 0x01, 0x1e]),
-    ('T', [0x1f, 0x04, 0x04, 0x04, 0x04, 0x04, 0x04]),
-    ('U', [0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x0e]),
-    ('V', [0x11, 0x11, 0x11, 0x11, 0x11, 0x0a, 0x04]),
-    ('W', [0x11, 0x11, 0x11, 0x15, 0x15, 0x1b, 0x11]),
-    ('X', [0x11, 0x11, 0x0a, 0x04, 0x0a, 0x11, 0x11]),
-    ('Y', [0x11, 0x11, 0x0a, 0x04, 0x04, 0x04, 0x04]),
-    ('Z', [0x1f, 0x01, 0x02, 0x04, 0x08, 0x10, 0x1f]),
-    ('.', [0x00, 0x00, 0x00, 0x00, 0x00, 0x0c, 0x0c]),
-    ('-', [0x00, 0x00, 0x00, 0x1f, 0x00, 0x00, 0x00]),
-    ('=', [0x00, 0x00, 0x1f, 0x00, 0x1f, 0x00, 0x00]),
+/// The characters of the font, each followed by its seven rows of dots from top to bottom. A row is a digit of base 32, whose
+/// highest bit is the leftmost dot.
+const LETTERS: [&str; 39] = [
+    "0ehjlphe", "14c4444e", "2eh1248v", "3v2421he", "426aiv22", "5vgu11he", "668guhhe", "7v124888",
+    "8ehhehhe", "9ehhf12c", "Aehhvhhh", "Buhhuhhu", "Cehggghe", "Duhhhhhu", "Evgguggv", "Fvgguggg",
+    "Gehgnhhf", "Hhhhvhhh", "Ie44444e", "J72222ic", "Khikokih", "Lggggggv", "Mhrllhhh", "Nhpljhhh",
+    "Oehhhhhe", "Puhhuggg", "Qehhhlid", "Ruhhukih", "Sfgge11u", "Tv444444", "Uhhhhhhe", "Vhhhhha4",
+    "Whhhllrh", "Xhha4ahh", "Yhha4444", "Zv1248gv", ".00000cc", "-000v000", "=00v0v00",
 ];
 
 /// Returns the positions x and y of all dots of `text`. Characters that the font lacks are left blank.
 fn dots(text: &str) -> impl Iterator<Item = (usize, usize)> + '_ {
     text.chars().enumerate().flat_map(|(n, c)| {
-        let letter = LETTERS.iter().find(|(known, _)| *known == c.to_ascii_uppercase());
-        let rows = letter.map_or([0; 7], |(_, rows)| *rows);
-        (0..7).flat_map(move |y| {
-            (0..5).filter(move |x| rows[y] >> (4 - x) & 1 == 1).map(move |x| (n * CELL.0 + x, y))
+        let letter = LETTERS.iter().find(|letter| letter.starts_with(c.to_ascii_uppercase()));
+        let rows = letter.into_iter().flat_map(|letter| letter.chars().skip(1)).enumerate();
+        rows.flat_map(move |(y, row)| {
+            let row = row.to_digit(32).unwrap_or(0);
+            (0..5).filter(move |x| row >> (4 - x) & 1 == 1).map(move |x| (n * CELL.0 + x, y))
         })
     })
 }
@@ -217,16 +186,19 @@ mod tests {
             assert!(canvas != first || width == 1);
             painter.paint(100, &["R=7".to_owned()], &mut canvas);
             assert!(canvas == first, "frames of a whole turn are alike");
-            paint_tick(&mut canvas);
-            assert!(canvas != first || width == 1, "the mark of the tick");
+            let corner = height * width - width + at(COLUMNS[1], width) - 1;
+            assert_eq!(canvas.planes[0][corner], 235, "the mark of the tick");
+            painter.paint(112, &["R=7".to_owned()], &mut canvas);
+            assert!(canvas.planes[0][corner] < 235 || width == 1, "no mark between ticks");
         }
     }
 
     #[test]
     fn every_letter_is_one_of_its_own() {
-        for (n, (c, rows)) in LETTERS.iter().enumerate() {
-            assert!(rows.iter().all(|row| *row < 32) && rows.iter().any(|row| *row > 0), "{c}");
-            assert!(LETTERS[..n].iter().all(|(other, others)| other != c && others != rows), "{c}");
+        for (n, letter) in LETTERS.iter().enumerate() {
+            let (c, rows) = letter.split_at(1);
+            assert!(rows.len() == 7 && rows.chars().all(|row| row.is_digit(32)) && rows != "0000000", "{c}");
+            assert!(LETTERS[..n].iter().all(|other| !other.starts_with(c) && !other.ends_with(rows)), "{c}");
         }
         let small: Vec<_> = dots("l-").collect();
         assert_eq!(small.iter().filter(|dot| dot.0 == 0).count(), 7);

@@ -259,7 +259,7 @@ type Triangles = [Vec<u32>; 2];
 
 impl Detail {
     /// Returns the width and height of the shadow map in pixels.
-    pub(super) fn shadow_size(self) -> i32 {
+    pub(super) fn shadow_size(self) -> u32 {
         match self {
             Self::Fine => 1024,
             Self::Coarse => 512,
@@ -271,20 +271,8 @@ impl Detail {
     pub(super) fn shaders(self, kind: usize, may_be_shaded: bool) -> [(&'static str, String); 2] {
         // The number of samples of the shadow map that are averaged for each pixel.
         let (samples, files) = match self {
-            Self::Fine => (
-                4,
-                [
-                    ("cloth.vert", include_str!("../../../shaders/cloth.vert")),
-                    ("cloth.frag", include_str!("../../../shaders/cloth.frag")),
-                ],
-            ),
-            Self::Coarse => (
-                1,
-                [
-                    ("cloth_coarse.vert", include_str!("../../../shaders/cloth_coarse.vert")),
-                    ("cloth_coarse.frag", include_str!("../../../shaders/cloth_coarse.frag")),
-                ],
-            ),
+            Self::Fine => (4, [shader_file!("cloth.vert"), shader_file!("cloth.frag")]),
+            Self::Coarse => (1, [shader_file!("cloth_coarse.vert"), shader_file!("cloth_coarse.frag")]),
         };
         let taps = if may_be_shaded { samples } else { 0 };
         files.map(|(name, source)| (name, format!("#define KIND {kind}\n#define TAPS {taps}\n{source}")))

@@ -4,6 +4,7 @@
 
 use std::f32::consts::FRAC_PI_2;
 
+use crate::scene::mesh::VERTEX_FLOATS;
 use ladders::cloth::geometry::{Point, add, cross, dot, scale, sub};
 use ladders::cloth::model::{COLUMNS, PARTICLES, SHIRT_VERTICES, SPACING, VERTEX_COLUMNS};
 
@@ -118,9 +119,8 @@ impl Camera {
 
     /// Returns the matrix that transforms points of the scene to the shadow map, which contains everything that casts shadows.
     pub(super) fn light(&self) -> Matrix {
-        let [right, up, forward] = axes(scale(LIGHT, -1.0));
-        let [right, up, forward] =
-            [right, up, forward].map(|axis| row(scale(axis, 1.0 / self.shadow_half_width()), self.middle));
+        let [right, up, forward] = axes(scale(LIGHT, -1.0))
+            .map(|axis| row(scale(axis, 1.0 / self.shadow_half_width()), self.middle));
         from_rows([right, up, forward, [0.0, 0.0, 0.0, 1.0]])
     }
 
@@ -175,9 +175,6 @@ fn unit(a: Point) -> Point {
     scale(a, 1.0 / dot(a, a).sqrt().max(1e-6))
 }
 
-/// The number of floats of a vertex.
-const VERTEX_FLOATS: usize = 8;
-
 /// Returns the index of the particle of the cloth that the ray hits, which is the vertex nearest to its first intersection with
 /// a shirt, and the point of that intersection; `None` if the ray hits no shirt. `army` is the number of figures. `vertices`
 /// are the vertices that are drawn, those of the shirts first. `indices` are the vertex indices of the triangles of one shirt.
@@ -188,30 +185,23 @@ pub(super) fn hit_particle(
     vertices: &[f32],
 ) -> Option<(usize, Point)> {
     let shirts = vertices.chunks_exact(SHIRT_VERTICES * VERTEX_FLOATS).take(army);
-    let mut nearest: Option<(f32, usize)> = None;
-    for (character, shirt) in shirts.enumerate() {
-        for triangle in indices.chunks_exact(3) {
-            let corners = [0, 1, 2].map(|n| corner(shirt, triangle[n] as usize));
-            let [Some(a), Some(b), Some(c)] = corners else { continue };
-            let Some(far) = intersection_distance(ray, [a, b, c]) else { continue };
-            if nearest.is_some_and(|(before, _)| before <= far) {
-                continue;
-            }
-            let at = add(ray.from, scale(ray.along, far));
-            let off = [a, b, c].map(|corner| dot(sub(corner, at), sub(corner, at)));
-            let closest = (0..3).min_by(|a, b| off[*a].total_cmp(&off[*b])).unwrap_or(0);
-            let vertex = triangle[closest] as usize;
-            let (row, column) = (vertex / VERTEX_COLUMNS, vertex % VERTEX_COLUMNS % COLUMNS);
-            nearest = Some((far, character * PARTICLES + row * COLUMNS + column));
-        }
-    }
-    nearest.map(|(far, particle)| (particle, add(ray.from, scale(ray.along, far))))
-}
-
-/// Returns the position of the vertex with this index of a shirt; `None` if there is no such vertex.
-fn corner(shirt: &[f32], vertex: usize) -> Option<Point> {
-    let numbers = shirt.get(vertex * VERTEX_FLOATS..vertex * VERTEX_FLOATS + 3)?;
-    numbers.try_into().ok()
+    let hits = shirts.enumerate().flat_map(|(character, shirt)| {
+        indices.chunks_exact(3).filter_map(move |triangle| {
+            let corner = |n: usize| -> Option<Point> {
+                let first = triangle[n] as usize * VERTEX_FLOATS;
+                shirt.get(first..first + 3)?.try_into().ok()
+            };
+            let corners = [corner(0)?, corner(1)?, corner(2)?];
+            Some((intersection_distance(ray, corners)?, character, triangle, corners))
+        })
+    });
+    let (far, character, triangle, corners) = hits.min_by(|(a, ..), (b, ..)| a.total_cmp(b))?;
+    let at = add(ray.from, scale(ray.along, far));
+    let off = corners.map(|corner| dot(sub(corner, at), sub(corner, at)));
+    let closest = (0..3).min_by(|a, b| off[*a].total_cmp(&off[*b])).unwrap_or(0);
+    let vertex = triangle[closest] as usize;
+    let (row, column) = (vertex / VERTEX_COLUMNS, vertex % VERTEX_COLUMNS % COLUMNS);
+    Some((character * PARTICLES + row * COLUMNS + column, at))
 }
 
 /// Returns the distance from the start of the ray to its intersection with a triangle, from either side of the triangle; `None`

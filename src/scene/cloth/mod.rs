@@ -21,7 +21,6 @@ use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
 use super::{Input, Scene, Screen};
-use crate::options::SceneId;
 use army::{Detail, LendResult};
 use base::error::{Error, Result};
 use camera::Camera;
@@ -264,10 +263,6 @@ impl Cloth {
 }
 
 impl Scene for Cloth {
-    fn id(&self) -> SceneId {
-        SceneId::Cloth
-    }
-
     /// Ends the walker's thread.
     fn leave(&mut self, frames: &mut FrameLoop) {
         (self.walker, self.device, self.awaited, self.changed) = (None, None, None, None);
@@ -345,11 +340,5 @@ impl Scene for Cloth {
     /// Ends the walker's thread; returns true if it has ended.
     fn end(&mut self) -> bool {
         self.walker.take().is_none_or(|walker| walker.end(THREAD_TIMEOUT))
-    }
-
-    fn destroy(&mut self) {
-        if let Some(world) = self.world.take() {
-            world.destroy();
-        }
     }
 }

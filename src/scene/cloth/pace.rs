@@ -26,7 +26,7 @@ pub(super) struct Pace {
 impl Pace {
     /// Adds the time that a simulation step took in the last picture, in seconds.
     pub(super) fn note(&mut self, step: f64) {
-        keep(&mut self.steps, step);
+        keep(&mut self.steps, step, RECENT_PICTURES);
     }
 
     /// Returns the time in seconds by which the cloth is advanced after `passed` seconds have elapsed. It is shorter than
@@ -40,7 +40,7 @@ impl Pace {
             None => f64::INFINITY,
         };
         let goes = passed.min(most).min(f64::from(MAX_FRAME_S));
-        keep(&mut self.advanced, (goes, passed));
+        keep(&mut self.advanced, (goes, passed), RECENT_PICTURES);
         goes
     }
 
@@ -53,10 +53,10 @@ impl Pace {
     }
 }
 
-/// Appends a value, and drops the oldest one if there are more than [`RECENT_PICTURES`].
-fn keep<T>(all: &mut VecDeque<T>, one: T) {
+/// Appends a value, and drops the oldest one if there are more than `count`.
+pub(super) fn keep<T>(all: &mut VecDeque<T>, one: T, count: usize) {
     all.push_back(one);
-    if all.len() > RECENT_PICTURES {
+    if all.len() > count {
         all.pop_front();
     }
 }

@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 
 use egui::{Color32, Sense, Ui, vec2};
 
+use super::pace::keep;
 use base::timing::Series;
 use engine::stats::ClothTimes;
 use overlay::theme;
@@ -168,10 +169,7 @@ impl Times {
         if self.frames.back().is_some_and(|last| last.figures != frame.figures) {
             self.frames.clear();
         }
-        self.frames.push_back(frame);
-        if self.frames.len() > MAX_FRAMES {
-            self.frames.pop_front();
-        }
+        keep(&mut self.frames, frame, MAX_FRAMES);
     }
 
     /// Returns the data for the row of the panel with this index in [`ClothTimes::NAMES`]; `None` before the first frame. A row

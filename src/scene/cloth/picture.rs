@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use glow::HasContext as _;
-
 use super::army::Detail;
 use super::camera::Camera;
 use super::world::World;
@@ -35,15 +33,9 @@ pub(crate) fn draw(
     let mut chain = Chain::new(1, cl)?;
     let vertices = simulate(&mut chain)?;
     let mut world = World::new(gl, Detail::Fine)?;
-    let drawn = world.set(chain.army(), &vertices).and_then(|_| {
-        let worn = picture_texture(gl, size, rgba)?;
-        let drawn = draw_figures(gl, &mut world, &chain, worn);
-        // SAFETY: the context is current, and the texture is not used again.
-        unsafe { gl.delete_texture(worn) };
-        drawn
-    });
-    world.destroy();
-    drawn
+    world.set(chain.army(), &vertices)?;
+    let worn = picture_texture(gl, size, rgba)?;
+    draw_figures(gl, &mut world, &chain, worn)
 }
 
 /// Simulates [`STEPS`] steps of the walking figures, and returns their vertices.

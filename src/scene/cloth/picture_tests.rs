@@ -8,6 +8,7 @@ use std::io::BufReader;
 use std::path::PathBuf;
 
 use super::*;
+use crate::scene::mesh::VERTEX_FLOATS;
 use ladders::cloth::model::{Figure, SHIRT_VERTICES};
 use opengl::headless::Headless;
 
@@ -22,8 +23,6 @@ const MAX_DIFFERENT: usize = 60;
 /// The number of blocks that may differ at the coarse level of detail. It is larger, because blocks along the edges of shadows
 /// may differ, too.
 const MAX_DIFFERENT_COARSE: usize = 288;
-/// The number of floats of a vertex.
-const VERTEX: usize = 8;
 
 /// The size of the picture on the shirts. No part of the picture is symmetric, so that a wrong orientation is detected.
 const WORN: (u32, u32) = (96, 54);
@@ -116,12 +115,12 @@ fn the_picture_is_the_stored_one_and_faults_are_seen() {
         println!("{what}: {others} blocks are others");
         assert!(others > 2 * MAX_DIFFERENT, "{what} is not seen: {others} blocks are others");
     };
-    let shirt = SHIRT_VERTICES * VERTEX;
+    let shirt = SHIRT_VERTICES * VERTEX_FLOATS;
     let flip = |numbers: &mut [f32]| {
-        numbers.chunks_exact_mut(VERTEX).for_each(|v| v[3..6].iter_mut().for_each(|x| *x = -*x));
+        numbers.chunks_exact_mut(VERTEX_FLOATS).for_each(|v| v[3..6].iter_mut().for_each(|x| *x = -*x));
     };
     let turn = |numbers: &mut [f32]| {
-        numbers[..shirt].chunks_exact_mut(VERTEX).for_each(|v| v[7] = 1.0 - v[7]);
+        numbers[..shirt].chunks_exact_mut(VERTEX_FLOATS).for_each(|v| v[7] = 1.0 - v[7]);
     };
     // The second character's shirt is where the first one's is.
     let shift = |numbers: &mut [f32]| numbers.copy_within(..shirt, shirt);
@@ -143,7 +142,6 @@ fn the_picture_is_the_stored_one_and_faults_are_seen() {
     figure.shirt.drivers.iter_mut().for_each(|driver| driver.weights[0] *= 0.9);
     let mut chain = Chain::with_figure(Arc::new(figure), 1, None).unwrap();
     caught("drivers whose weights are off", 1, &draw_means(gl, &mut world, &mut chain, as_it_is));
-    world.destroy();
 }
 
 #[test]
@@ -168,5 +166,4 @@ fn what_is_drawn_coarsely_is_nearly_the_same_picture() {
         assert!(off <= MAX_DIFFERENT_COARSE, "an army of {army}: {off} blocks are others");
         assert!(faulty > off + MAX_DIFFERENT, "an army of {army}: no shadow is not seen: {faulty} blocks");
     }
-    worlds.into_iter().for_each(World::destroy);
 }

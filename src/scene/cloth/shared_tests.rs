@@ -119,9 +119,6 @@ fn under_the_layer() {
     let LendResult::Buffer(lost) = shared.world.lend(4).unwrap() else { panic!("none was lent") };
     let LendResult::Buffer(other) = shared.world.lend(4).unwrap() else { panic!("none was lent") };
     assert!(!Arc::ptr_eq(&lost, &other));
-    drop(shared.simulation);
-    shared.world.destroy();
-    copied.world.destroy();
 }
 
 /// Runs a test of this file in a process with the OpenCL layer of the tests; returns the path of the layer's log.
@@ -233,9 +230,6 @@ fn refused_under_the_layer() {
             let (a, b) = (shared.picture(gl, 1), copied.picture(gl, 1));
             assert!(a == b, "case {case}, frame {n}: other bytes than where vertices are copied");
         }
-        drop((shared.simulation, copied.simulation));
-        shared.world.destroy();
-        copied.world.destroy();
     }
     std::fs::remove_file(COUNTS).unwrap();
 }

@@ -12,9 +12,8 @@ use base::error::{Error, Result};
 use engine::present::{Viewport, texture_matrix};
 use ladders::cloth::geometry::{Point, dot, scale};
 use ladders::cloth::model::{Figure, SPEED};
-use opengl::names;
 use opengl::shader;
-use opengl::texture;
+use opengl::texture::{self, PixelFormat};
 use video::Orientation;
 
 /// The colour of the background: red, green, blue from 0 to 1.
@@ -31,7 +30,8 @@ const SLEEVES: usize = 2;
 const SHIRTS: usize = 3;
 /// The kind of object for the shaders: the part of the floor on which no shadow can fall.
 const BRIGHT_FLOORS: usize = 4;
-/// The OpenGL objects of the scene: floor, figures, shadow map and shader programs.
+/// The OpenGL objects of the scene: floor, figures, shadow map and shader programs. Except for the figures' vertices, they live
+/// until their context is destroyed, which deletes them.
 pub(super) struct World {
     gl: Arc<glow::Context>,
     detail: Detail,
@@ -201,22 +201,6 @@ impl World {
             }
         })
     }
-
-    /// Deletes the OpenGL objects; call it while the context is current.
-    pub(super) fn destroy(self) {
-        self.depth.destroy();
-        self.shadow.destroy();
-        self.floor.destroy();
-        if let Some(army) = self.army {
-            army.destroy();
-        }
-        // SAFETY: the context is current, and the objects are not used again.
-        unsafe {
-            self.gl.delete_texture(self.bare);
-            self.programs.iter().for_each(|program| self.gl.delete_program(*program));
-        }
-        names::delete_pending(&self.gl);
-    }
 }
 
 /// Returns the rectangle of the window in which shadows may fall on the floor, in pixels: left, bottom, right, top.
@@ -251,11 +235,7 @@ fn draw_floor(gl: &glow::Context, floor: &Mesh, parts: &[[i32; 4]]) {
 /// Returns the two triangles of the floor, a square on which the fragment shader draws tiles.
 fn floor() -> [Vertex; 6] {
     let corners = [[-1.0, 1.0], [1.0, 1.0], [-1.0, -1.0], [-1.0, -1.0], [1.0, 1.0], [1.0, -1.0]];
-    corners.map(|[x, z]| Vertex {
-        position: [x * FLOOR, 0.0, z * FLOOR],
-        normal: [0.0, 1.0, 0.0],
-        uv: [0.0; 2],
-    })
+    corners.map(|[x, z]| [x * FLOOR, 0.0, z * FLOOR, 0.0, 1.0, 0.0, 0.0, 0.0])
 }
 
 /// The shadow map: a depth texture that stores the depth of the nearest surface as seen from the light (L. Williams, "Casting
@@ -267,37 +247,32 @@ struct Shadow {
     /// The depth texture of the shadow map.
     texture: glow::Texture,
     /// The width and height of the texture in pixels.
-    size: i32,
+    size: u32,
 }
+
+/// The format of the shadow map's texture.
+const DEPTHS: PixelFormat = PixelFormat {
+    internal: glow::DEPTH_COMPONENT24,
+    channels: glow::DEPTH_COMPONENT,
+    kind: glow::UNSIGNED_INT,
+    pixel_bytes: 4,
+};
 
 impl Shadow {
     /// Creates an empty shadow map, `size` pixels wide and high.
     ///
     /// # Errors
     /// If the shaders do not compile, or OpenGL cannot create the texture.
-    fn new(gl: &Arc<glow::Context>, size: i32) -> Result<Self> {
-        let vertex = ("cloth_shadow.vert", include_str!("../../../shaders/cloth_shadow.vert"));
-        let fragment = ("cloth_shadow.frag", include_str!("../../../shaders/cloth_shadow.frag"));
+    fn new(gl: &Arc<glow::Context>, size: u32) -> Result<Self> {
+        let (vertex, fragment) = (shader_file!("cloth_shadow.vert"), shader_file!("cloth_shadow.frag"));
         let program = shader::program(gl, "cloth_shadow", vertex, fragment)?;
+        let texture = DEPTHS.create(gl, size, size).map_err(|error| shadow_map_error(error.why))?;
         let target = glow::TEXTURE_2D;
         // SAFETY: the context is current on this thread, and the objects are this context's.
         unsafe {
-            let texture = gl.create_texture().map_err(shadow_map_error)?;
             gl.bind_texture(target, Some(texture));
-            let (inner, outer, kind) =
-                (glow::DEPTH_COMPONENT24 as i32, glow::DEPTH_COMPONENT, glow::UNSIGNED_INT);
-            let none = glow::PixelUnpackData::Slice(None);
-            gl.tex_image_2d(target, 0, inner, size, size, 0, outer, kind, none);
-            for (name, value) in [
-                (glow::TEXTURE_MIN_FILTER, glow::LINEAR),
-                (glow::TEXTURE_MAG_FILTER, glow::LINEAR),
-                (glow::TEXTURE_WRAP_S, glow::CLAMP_TO_EDGE),
-                (glow::TEXTURE_WRAP_T, glow::CLAMP_TO_EDGE),
-                (glow::TEXTURE_COMPARE_MODE, glow::COMPARE_REF_TO_TEXTURE),
-                (glow::TEXTURE_COMPARE_FUNC, glow::LEQUAL),
-            ] {
-                gl.tex_parameter_i32(target, name, value as i32);
-            }
+            gl.tex_parameter_i32(target, glow::TEXTURE_COMPARE_MODE, glow::COMPARE_REF_TO_TEXTURE as i32);
+            gl.tex_parameter_i32(target, glow::TEXTURE_COMPARE_FUNC, glow::LEQUAL as i32);
             gl.bind_texture(target, None);
             let framebuffer = gl.create_framebuffer().map_err(shadow_map_error)?;
             gl.bind_framebuffer(glow::FRAMEBUFFER, Some(framebuffer));
@@ -321,7 +296,7 @@ impl Shadow {
         // SAFETY: the context is current on this thread; all objects are alive and this context's.
         unsafe {
             gl.bind_framebuffer(glow::FRAMEBUFFER, Some(self.framebuffer));
-            gl.viewport(0, 0, self.size, self.size);
+            gl.viewport(0, 0, self.size as i32, self.size as i32);
             gl.enable(glow::DEPTH_TEST);
             gl.depth_func(glow::LESS);
             gl.depth_mask(true);
@@ -336,16 +311,6 @@ impl Shadow {
             gl.disable(glow::POLYGON_OFFSET_FILL);
             gl.disable(glow::DEPTH_TEST);
             gl.bind_framebuffer(glow::FRAMEBUFFER, None);
-        }
-    }
-
-    /// Deletes the OpenGL objects; call it while the context is current.
-    fn destroy(&self) {
-        // SAFETY: the context is current, and the objects are not used again.
-        unsafe {
-            self.gl.delete_framebuffer(self.framebuffer);
-            self.gl.delete_texture(self.texture);
-            self.gl.delete_program(self.program);
         }
     }
 }
