@@ -240,39 +240,27 @@ const STALL_TIMEOUT: Duration = Duration::from_secs(2);
 impl Builder {
     /// Starts the job, which lists the devices first and builds `wanted` before other variants. `kernel_timeout` is the user's
     /// timeout for a step of the validation of edited kernels.
-    ///
-    /// # Errors
-    /// If the system cannot start a thread.
     pub(crate) fn spawn(
         wanted: VariantId,
         kernel_timeout: Option<Duration>,
         sources: &CurrentSources,
         waker: &Waker,
-    ) -> Result<Self> {
+    ) -> Self {
         Self::spawn_to(true, SharedState::new(wanted, None, sources.clone()), kernel_timeout, waker)
     }
 
     /// Replaces the job by a new one, because its thread is stalled in a driver call. The new job builds from the same kernel
     /// sources.
-    ///
-    /// # Errors
-    /// If the system cannot start a thread.
-    pub(crate) fn renew(&mut self, kernel_timeout: Option<Duration>, waker: &Waker) -> Result<()> {
+    pub(crate) fn renew(&mut self, kernel_timeout: Option<Duration>, waker: &Waker) {
         let shared = {
             let state = self.shared.state.lock();
             SharedState::new(state.wanted, state.texts.clone(), self.shared.sources.clone())
         };
-        *self = Self { has_stalled_job: true, ..Self::spawn_to(false, shared, kernel_timeout, waker)? };
-        Ok(())
+        *self = Self { has_stalled_job: true, ..Self::spawn_to(false, shared, kernel_timeout, waker) };
     }
 
     /// Starts a job with this state. If `list` is true, the job lists the devices first.
-    fn spawn_to(
-        list: bool,
-        shared: SharedState,
-        kernel_timeout: Option<Duration>,
-        waker: &Waker,
-    ) -> Result<Self> {
+    fn spawn_to(list: bool, shared: SharedState, kernel_timeout: Option<Duration>, waker: &Waker) -> Self {
         let (requests, receiver) = channel();
         let shared = Arc::new(shared);
         let with = shared.clone();
@@ -281,8 +269,8 @@ impl Builder {
             with.state.lock().busy = None;
             Ok(())
         };
-        let job = Job::spawn("builder", "The OpenCL programs could not be built.", waker, work)?;
-        Ok(Self { requests: Some(requests), job, shared, has_stalled_job: false })
+        let job = Job::spawn("builder", "The OpenCL programs could not be built.", waker, work);
+        Self { requests: Some(requests), job, shared, has_stalled_job: false }
     }
 
     /// Returns true if the job has been in a driver call for longer than [`STALL_TIMEOUT`], for a context other than the one
@@ -344,11 +332,11 @@ mod tests {
     fn another_thread_builds_from_the_texts_of_the_one_before() {
         let waker: Waker = Arc::new(|| ());
         let shared = SharedState::new(named("flat"), None, CurrentSources::default());
-        let mut builder = Builder::spawn_to(false, shared, None, &waker).unwrap();
+        let mut builder = Builder::spawn_to(false, shared, None, &waker);
         // These are the sources that a job would find at its start.
         let known = KernelTexts::begin(Ok([("own.cl".to_owned(), Ok(String::new()))].into()).into());
         builder.shared.state.lock().texts = Some(known.clone());
-        builder.renew(None, &waker).unwrap();
+        builder.renew(None, &waker);
         builder.requests = None;
         assert!(builder.job.end(Duration::from_secs(60)), "it has begun, and ended");
         assert_eq!(builder.shared.state.lock().texts, Some(known));

@@ -52,8 +52,8 @@ impl FontProvider for Provider {
 /// The system's fonts, which egui uses for characters that its own fonts lack.
 pub(crate) struct SystemFonts {
     provider: Arc<Provider>,
-    /// The job that finds fonts; ends when the provider's channel is closed. `None` if its thread could not be started.
-    job: Option<Job<(), FoundFont>>,
+    /// The job that finds fonts; ends when the provider's channel is closed.
+    job: Job<(), FoundFont>,
 }
 
 impl SystemFonts {
@@ -65,7 +65,7 @@ impl SystemFonts {
             serve_requests(&requests, |found| _ = reporter.report(found), names);
             Ok(())
         };
-        let job = Job::spawn("fonts", "No fonts of the system can be used.", waker, find).ok();
+        let job = Job::spawn("fonts", "No fonts of the system can be used.", waker, find);
         let provider = Arc::new(Provider { known: Mutex::default(), wanted });
         ctx.add_font_provider(provider.clone());
         Self { provider, job }
@@ -74,7 +74,7 @@ impl SystemFonts {
     /// Makes the egui context `ctx` use the fonts that were found since the last call; returns true if any were found.
     pub(crate) fn poll(&self, ctx: &egui::Context) -> bool {
         let mut is_new = false;
-        while let Some(JobMessage::Progress((chars, font))) = self.job.as_ref().and_then(Job::poll) {
+        while let Some(JobMessage::Progress((chars, font))) = self.job.poll() {
             self.provider.known.lock().extend(chars.into_iter().map(|c| (c, Some(font.clone()))));
             is_new = true;
         }

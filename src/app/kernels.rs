@@ -99,15 +99,12 @@ pub(crate) struct FolderWatcher {
 impl FolderWatcher {
     /// Starts a thread that watches the folder through the notifications of the watcher that `watcher` creates, and that reads
     /// the folder at once. If the environment names the folder, `current` has the sources from which programs have been built.
-    ///
-    /// # Errors
-    /// If the system cannot start a thread.
     pub(crate) fn start(
         folder: PathBuf,
         current: &CurrentSources,
         waker: &Waker,
         watcher: MakeWatcher,
-    ) -> Result<Self> {
+    ) -> Self {
         let current = current.clone();
         let (messages, received) = channel();
         let sender = messages.clone();
@@ -118,8 +115,8 @@ impl FolderWatcher {
             let (notifications, is_gone, is_slow) = (None, false, None);
             Folder { path, reporter, watcher, sender, notifications, places, disk, known, is_gone, is_slow }
                 .watch(&received)
-        })?;
-        Ok(Self { job, messages })
+        });
+        Self { job, messages }
     }
 
     /// Requests that the folder is read now and its kernels are built, even if they have not changed.

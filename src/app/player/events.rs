@@ -203,7 +203,7 @@ impl Player<'_> {
                 }
             }
             Action::Open(path) => movies.playlist.open_typed(&path),
-            Action::Complete(typed) => movies.completion = completion::start(typed, &cx.waker),
+            Action::Complete(typed) => movies.completion = Some(completion::start(typed, &cx.waker)),
             Action::ToggleOverlay => cx.overlay.toggle_visible(),
             Action::ToggleTalk => cx.overlay.toggle_talk(),
             Action::ToggleKeys => cx.overlay.switches.keys ^= true,

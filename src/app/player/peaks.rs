@@ -47,8 +47,7 @@ impl PeakMeasurement {
             if known.is_none() && !self.measurement.is_under_way() {
                 let (device, key) = (device.clone(), key.clone());
                 let measure = move |_: &Worker<'_, _>| Ok(Some((key, ladders::peaks::measure(&device))));
-                let started = self.measurement.start((&mut cx.lane, Task::Peaks), "", measure);
-                cx.or_notify(started);
+                self.measurement.start((&mut cx.lane, Task::Peaks), "", measure);
             }
             if let Err(error) = self.read_registers(device, key, cx) {
                 cx.notify(error, false);
@@ -86,7 +85,7 @@ impl PeakMeasurement {
                     let registers = compiled.map(|(binary, log)| machine_code::registers(&binary, &log));
                     Ok(Some(registers.unwrap_or_default()))
                 };
-                self.registers.start((&mut cx.lane, Task::Registers), "", read)?;
+                self.registers.start((&mut cx.lane, Task::Registers), "", read);
             }
             self.kernels = now;
         }
@@ -142,9 +141,7 @@ impl ClockMonitor {
                 }
                 Ok(Some(()))
             };
-            if let Err(error) = self.task.start((lane, Task::Clock), "", read) {
-                self.reading = Some(Err(error.to_string()));
-            }
+            self.task.start((lane, Task::Clock), "", read);
         }
         let news = self.task.poll();
         let failed = news.result.and_then(Result::err).map(|error| Err(error.to_string()));

@@ -192,13 +192,8 @@ impl Cloth {
         if self.has_failed || self.awaited.is_some() {
             return None;
         }
-        if self.walker.is_none() {
-            match Walker::start(&frames.filters.workers.waker) {
-                Ok(walker) => self.walker = Some(walker),
-                Err(error) => (self.has_failed, self.error) = (true, Some(error)),
-            }
-        }
-        if self.walker.as_ref()?.busy_for().is_some() {
+        let walker = self.walker.get_or_insert_with(|| Walker::start(&frames.filters.workers.waker));
+        if walker.busy_for().is_some() {
             return None;
         }
         let wanted = (ARMIES[self.army], self.panel.on_host.get(), self.panel.twice.get());
