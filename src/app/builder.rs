@@ -25,7 +25,7 @@ use engine::{Need, Pipeline, TrialCase};
 use opencl::cl::{ClContext, Device};
 use opencl::sources::Sources;
 use overlay::{Subject, Validation};
-use parking_lot::{Condvar, MappedMutexGuard, Mutex, MutexGuard};
+use parking_lot::{Condvar, Mutex};
 pub(crate) use validator::VersionRequest;
 use worker::Worker;
 
@@ -171,21 +171,16 @@ struct State {
     version: u64,
     /// The number of the newest version of the edited kernels of which a picture was on the screen.
     shown: u64,
-    /// The kernel sources from which programs are built; `None` before the first job begins.
-    texts: Option<KernelTexts>,
+    /// The kernel sources from which programs are built.
+    texts: KernelTexts,
 }
 
 impl SharedState {
     /// Creates the state. `wanted` is the variant to build first. `texts` are the kernel sources from which the previous job
-    /// built; `None` for the first job.
-    fn new(wanted: VariantId, texts: Option<KernelTexts>, sources: CurrentSources) -> Self {
+    /// built.
+    fn new(wanted: VariantId, texts: KernelTexts, sources: CurrentSources) -> Self {
         let state = State { wanted, busy: Some(Instant::now()), at: 0, version: 0, shown: 0, texts };
         Self { state: Mutex::new(state), changed: Condvar::new(), sources }
-    }
-
-    /// Returns the kernel sources from which programs are built.
-    fn texts(&self) -> MappedMutexGuard<'_, KernelTexts> {
-        MutexGuard::map(self.state.lock(), |state| state.texts.get_or_insert_default())
     }
 }
 
@@ -196,23 +191,18 @@ impl SharedState {
 /// Variants that the version does not change are still built; without a watched folder, from the built-in sources.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct KernelTexts {
-    /// The kernel sources when clreel started. Variants and conversions are built from them until a later version of their
-    /// kernels has passed validation.
-    first: Sources,
+    /// The kernel sources when clreel started; `None` until the first job has read them. Variants and conversions are built from
+    /// them until a later version of their kernels has passed validation.
+    first: Option<Sources>,
     /// The sources from which each variant and the conversions were built last, or which have passed validation since.
     built_from: HashMap<Subject, Sources>,
 }
 
 impl KernelTexts {
-    /// Creates the state; `first` are the kernel sources when clreel started.
-    fn begin(first: Sources) -> Self {
-        Self { first, ..Self::default() }
-    }
-
     /// Returns true if the folder of kernels that the user named did not exist when clreel started, so that nothing could be
     /// built then.
     fn appeared_late(&self) -> bool {
-        self.first.is_unreadable()
+        self.first.as_ref().is_some_and(Sources::is_unreadable)
     }
 
     /// Returns the sources from which to build a variant or the conversions: those that passed validation last or, if none did,
@@ -221,7 +211,7 @@ impl KernelTexts {
     fn sources(&mut self, subject: Subject, newest: &Sources) -> Sources {
         // The user's own kernel has no earlier sources; if the named folder appeared later, no kernel has.
         let has_none = subject == Subject::Variant(VariantId::own()) || self.appeared_late();
-        let first = if has_none { newest } else { &self.first };
+        let first = self.first.as_ref().filter(|_| !has_none).unwrap_or(newest);
         let built_from = self.built_from.entry(subject).or_insert_with(|| first.clone());
         if built_from.is_unreadable() {
             built_from.clone_from(first);
@@ -240,39 +230,28 @@ const STALL_TIMEOUT: Duration = Duration::from_secs(2);
 impl Builder {
     /// Starts the job, which lists the devices first and builds `wanted` before other variants. `kernel_timeout` is the user's
     /// timeout for a step of the validation of edited kernels.
-    ///
-    /// # Errors
-    /// If the system cannot start a thread.
     pub(crate) fn spawn(
         wanted: VariantId,
         kernel_timeout: Option<Duration>,
         sources: &CurrentSources,
         waker: &Waker,
-    ) -> Result<Self> {
-        Self::spawn_to(true, SharedState::new(wanted, None, sources.clone()), kernel_timeout, waker)
+    ) -> Self {
+        let shared = SharedState::new(wanted, KernelTexts::default(), sources.clone());
+        Self::spawn_to(true, shared, kernel_timeout, waker)
     }
 
     /// Replaces the job by a new one, because its thread is stalled in a driver call. The new job builds from the same kernel
     /// sources.
-    ///
-    /// # Errors
-    /// If the system cannot start a thread.
-    pub(crate) fn renew(&mut self, kernel_timeout: Option<Duration>, waker: &Waker) -> Result<()> {
+    pub(crate) fn renew(&mut self, kernel_timeout: Option<Duration>, waker: &Waker) {
         let shared = {
             let state = self.shared.state.lock();
             SharedState::new(state.wanted, state.texts.clone(), self.shared.sources.clone())
         };
-        *self = Self { has_stalled_job: true, ..Self::spawn_to(false, shared, kernel_timeout, waker)? };
-        Ok(())
+        *self = Self { has_stalled_job: true, ..Self::spawn_to(false, shared, kernel_timeout, waker) };
     }
 
     /// Starts a job with this state. If `list` is true, the job lists the devices first.
-    fn spawn_to(
-        list: bool,
-        shared: SharedState,
-        kernel_timeout: Option<Duration>,
-        waker: &Waker,
-    ) -> Result<Self> {
+    fn spawn_to(list: bool, shared: SharedState, kernel_timeout: Option<Duration>, waker: &Waker) -> Self {
         let (requests, receiver) = channel();
         let shared = Arc::new(shared);
         let with = shared.clone();
@@ -281,8 +260,8 @@ impl Builder {
             with.state.lock().busy = None;
             Ok(())
         };
-        let job = Job::spawn("builder", "The OpenCL programs could not be built.", waker, work)?;
-        Ok(Self { requests: Some(requests), job, shared, has_stalled_job: false })
+        let job = Job::spawn("builder", "The OpenCL programs could not be built.", waker, work);
+        Self { requests: Some(requests), job, shared, has_stalled_job: false }
     }
 
     /// Returns true if the job has been in a driver call for longer than [`STALL_TIMEOUT`], for a context other than the one
@@ -343,19 +322,23 @@ mod tests {
     #[test]
     fn another_thread_builds_from_the_texts_of_the_one_before() {
         let waker: Waker = Arc::new(|| ());
-        let shared = SharedState::new(named("flat"), None, CurrentSources::default());
-        let mut builder = Builder::spawn_to(false, shared, None, &waker).unwrap();
+        let shared = SharedState::new(named("flat"), KernelTexts::default(), CurrentSources::default());
+        let mut builder = Builder::spawn_to(false, shared, None, &waker);
         // These are the sources that a job would find at its start.
-        let known = KernelTexts::begin(Ok([("own.cl".to_owned(), Ok(String::new()))].into()).into());
-        builder.shared.state.lock().texts = Some(known.clone());
-        builder.renew(None, &waker).unwrap();
+        let known = begun_with(Ok([("own.cl".to_owned(), Ok(String::new()))].into()).into());
+        builder.shared.state.lock().texts = known.clone();
+        builder.renew(None, &waker);
         builder.requests = None;
         assert!(builder.job.end(Duration::from_secs(60)), "it has begun, and ended");
-        assert_eq!(builder.shared.state.lock().texts, Some(known));
+        assert_eq!(builder.shared.state.lock().texts, known);
     }
 
     fn texts(text: &str) -> Sources {
         Sources::from_texts([("box_filter/03_flat.cl".to_owned(), text.to_owned())].into()).unwrap()
+    }
+
+    fn begun_with(first: Sources) -> KernelTexts {
+        KernelTexts { first: Some(first), ..KernelTexts::default() }
     }
 
     fn flat_subject() -> Subject {
@@ -365,7 +348,7 @@ mod tests {
     #[test]
     fn a_version_that_must_not_run_keeps_nothing_from_being_built() {
         let [first, good, refused] = ["first", "good", "refused"].map(texts);
-        let mut all = KernelTexts::begin(first.clone());
+        let mut all = begun_with(first.clone());
         assert!(!all.appeared_late());
         assert_eq!(all.sources(flat_subject(), &refused), first);
         all.built_from.insert(flat_subject(), good.clone());
@@ -376,12 +359,12 @@ mod tests {
         all.built_from.insert(Subject::Conversion, good.clone());
         assert_eq!(all.sources(Subject::Conversion, &refused), good);
         // Before there was a folder, the built-in kernels ran, unless a folder was named.
-        let mut copied = KernelTexts::begin(Sources::default());
+        let mut copied = begun_with(Sources::default());
         assert!(!copied.appeared_late());
         assert_eq!(copied.sources(flat_subject(), &refused), Sources::default());
         assert_eq!(copied.sources(Subject::Conversion, &refused), Sources::default());
         let missing = Sources::from(Err(Error::new("There is no folder.", "", "")));
-        let mut late = KernelTexts::begin(missing.clone());
+        let mut late = begun_with(missing.clone());
         assert!(late.appeared_late());
         assert_eq!(late.sources(flat_subject(), &missing), missing);
         assert_eq!(late.sources(flat_subject(), &refused), refused);

@@ -19,14 +19,13 @@ pub(crate) struct CompletedPath {
     pub names: Vec<String>,
 }
 
-/// Starts a job that completes the path `typed`; `waker` is called when it is done. Returns `None` if the system cannot start a
-/// thread.
-pub(crate) fn start(typed: String, waker: &Waker) -> Option<Job<CompletedPath>> {
+/// Starts a job that completes the path `typed`; `waker` is called when it is done.
+pub(crate) fn start(typed: String, waker: &Waker) -> Job<CompletedPath> {
     let complete = move |reporter: &Reporter<_>| {
         let home = base::environment::get("HOME").map(PathBuf::from);
         Ok(complete(typed, home.as_deref(), || reporter.is_cancelled()))
     };
-    Job::spawn("completion", "The path could not be completed.", waker, complete).ok()
+    Job::spawn("completion", "The path could not be completed.", waker, complete)
 }
 
 /// Completes a path. If `is_cancelled` returns true, uses only the files that were found until then.

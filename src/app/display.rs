@@ -5,21 +5,18 @@
 //! that: then every later call on the display fails at once, and the window's event loop can end normally. With an older
 //! library, and on Wayland, where winit's event loop ends by itself, this module changes nothing.
 
-use std::ffi::{CStr, c_int, c_long, c_ulong, c_void};
-use std::mem::MaybeUninit;
+use std::ffi::{CStr, c_int, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use raw_window_handle::{RawDisplayHandle, RawWindowHandle};
+use x11rb::protocol::xproto::{ConnectionExt as _, MapState};
+use x11rb::rust_connection::RustConnection;
 
 use opencl::event::Waker;
 
 /// True once the connection to the X server has been lost.
 static IS_LOST: AtomicBool = AtomicBool::new(false);
-/// Xlib's `Display` of this process; null if there is none or it is closed.
-static DISPLAY: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
-/// Xlib's function `XGetWindowAttributes`; not set if Xlib is not in use.
-static GET_ATTRIBUTES: OnceLock<GetAttributes> = OnceLock::new();
 /// The `xcb_connection_t` of the display; null if unknown or closed.
 static CONNECTION: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 /// XCB's function `xcb_connection_has_error`; not set if Xlib is not in use.
@@ -38,27 +35,6 @@ type SetExitHandler = unsafe extern "C" fn(*mut c_void, Option<ExitHandler>, *mu
 /// The type of the function `xcb_connection_has_error`.
 type HasError = unsafe extern "C" fn(*mut c_void) -> c_int;
 
-/// The type of the function `XGetWindowAttributes`.
-type GetAttributes = unsafe extern "C" fn(*mut c_void, c_ulong, *mut Attributes) -> c_int;
-
-/// Xlib's `XWindowAttributes`, as declared in Xlib.h.
-#[repr(C)]
-struct Attributes {
-    geometry: [c_int; 6],
-    visual: *mut c_void,
-    root: c_ulong,
-    class_and_gravity: [c_int; 4],
-    planes_and_pixel: [c_ulong; 2],
-    save_under: c_int,
-    colormap: c_ulong,
-    map_installed: c_int,
-    /// The map state; 0 if the window is not mapped.
-    map_state: c_int,
-    masks: [c_long; 3],
-    override_redirect: c_int,
-    screen: *mut c_void,
-}
-
 /// Keeps Xlib from ending the process when the connection to the X server breaks; `waker` is called then. Must be called for
 /// the only display of the process, before the other functions of this module. Does nothing on Wayland.
 pub(crate) fn watch(display: RawDisplayHandle, waker: Waker) {
@@ -74,10 +50,6 @@ pub(crate) fn watch(display: RawDisplayHandle, waker: Waker) {
         if let (Some(connection), Some(has_error)) = (connection, has_error) {
             let _ = HAS_ERROR.set(has_error);
             CONNECTION.store(connection(display.as_ptr()), Ordering::Release);
-        }
-        if let Some(get) = function(c"libX11.so.6", c"XGetWindowAttributes") {
-            let _ = GET_ATTRIBUTES.set(get);
-            DISPLAY.store(display.as_ptr(), Ordering::Release);
         }
         let set_exit: Option<SetExitHandler> = function(c"libX11.so.6", c"XSetIOErrorExitHandler");
         let set_handler: Option<SetIoErrorHandler> = function(c"libX11.so.6", c"XSetIOErrorHandler");
@@ -98,24 +70,20 @@ pub(crate) fn is_lost() -> bool {
     IS_LOST.load(Ordering::Acquire) || broken
 }
 
-/// Returns true if the window is not mapped: most window managers unmap a window that is minimised. Queries the X server and
-/// waits for its reply; must be called on the thread of the event loop. Returns false on Wayland.
+/// Returns true if the window is not mapped: most window managers unmap a window that is minimised. Queries the X server by a
+/// connection of its own and waits for its reply. Returns false on Wayland, or if the server does not answer.
 pub(crate) fn is_unmapped(window: RawWindowHandle) -> bool {
-    let display = DISPLAY.load(Ordering::Acquire);
-    let (RawWindowHandle::Xlib(window), Some(get)) = (window, GET_ATTRIBUTES.get()) else { return false };
-    if display.is_null() {
-        return false;
-    }
-    let mut attributes = MaybeUninit::<Attributes>::uninit();
-    // SAFETY: the display is open: see `stop_using`. The call fills the attributes where it does not return 0.
-    unsafe {
-        get(display, window.window, attributes.as_mut_ptr()) != 0 && attributes.assume_init().map_state == 0
-    }
+    static SERVER: OnceLock<Option<RustConnection>> = OnceLock::new();
+    let RawWindowHandle::Xlib(window) = window else { return false };
+    let connect = || x11rb::connect(None).ok().map(|(server, _)| server);
+    let Some(server) = SERVER.get_or_init(connect) else { return false };
+    let asked = server.get_window_attributes(window.window as u32);
+    let attributes = asked.ok().and_then(|asked| asked.reply().ok());
+    attributes.is_some_and(|attributes| attributes.map_state == MapState::UNMAPPED)
 }
 
-/// Makes the functions of this module do nothing from now on. Must be called before the display is closed.
+/// Makes [`is_lost`] not use the display from now on. Must be called before the display is closed.
 pub(crate) fn stop_using() {
-    DISPLAY.store(std::ptr::null_mut(), Ordering::Release);
     CONNECTION.store(std::ptr::null_mut(), Ordering::Release);
 }
 

@@ -9,14 +9,13 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use egui::FontData;
 use egui::epaint::text::{FallbackRequest, FontInsert, FontProvider};
 use parking_lot::Mutex;
 
-use base::jobs::{Job, Waker};
+use base::jobs::{Job, JobMessage, Reporter, Waker};
 use base::load;
 
 /// The maximum length of a font file in bytes. Fonts for Chinese, Japanese and Korean have some 20 MB.
@@ -24,17 +23,13 @@ const MAX_FONT_BYTES: u64 = 64 << 20;
 /// The maximum memory of all added fonts together, in bytes.
 const MAX_MEMORY: usize = 128 << 20;
 
-/// State shared by the window's thread and the job that finds fonts.
-struct SharedFonts {
-    /// The font that was found for each requested character; `None` if no font has the character, or the search is running.
-    known: Mutex<HashMap<char, Option<FontInsert>>>,
-    /// True if a font was found since the last call of [`SystemFonts::poll`].
-    news: AtomicBool,
-}
+/// The characters that have a font, and that font.
+type FoundFont = (Vec<char>, FontInsert);
 
 /// The interface through which egui requests a font for a character that its own fonts lack.
 struct Provider {
-    shared: Arc<SharedFonts>,
+    /// The font that was found for each requested character; `None` if no font has the character, or the search is running.
+    known: Mutex<HashMap<char, Option<FontInsert>>>,
     wanted: Sender<char>,
 }
 
@@ -43,7 +38,7 @@ impl FontProvider for Provider {
     /// time, asks the job to find a font, and returns `None`.
     fn font_for(&self, request: &FallbackRequest<'_>) -> Option<FontInsert> {
         let wanted = request.cluster.chars().next()?;
-        let mut known = self.shared.known.lock();
+        let mut known = self.known.lock();
         if let Some(font) = known.get(&wanted) {
             return font.clone();
         }
@@ -58,65 +53,58 @@ impl FontProvider for Provider {
 pub(crate) struct SystemFonts {
     provider: Arc<Provider>,
     /// The job that finds fonts; ends when the provider's channel is closed.
-    _job: Option<Job<()>>,
+    job: Job<(), FoundFont>,
 }
 
 impl SystemFonts {
     /// Starts to provide the egui context `ctx` with fonts; `waker` is called whenever a font was found. `names` returns the font
     /// for a fontconfig pattern, as [`fontconfig`] does.
-    pub(crate) fn provide(names: impl FontQuery, ctx: &egui::Context, waker: Waker) -> Self {
-        let shared = Arc::new(SharedFonts { known: Mutex::default(), news: AtomicBool::new(false) });
+    pub(crate) fn provide(names: impl FontQuery, ctx: &egui::Context, waker: &Waker) -> Self {
         let (wanted, requests) = channel();
-        let found = shared.clone();
-        let theirs = waker.clone();
-        let find = move |_: &_| {
-            serve_requests(&requests, &found, &theirs, &names);
+        let find = move |reporter: &Reporter<(), FoundFont>| {
+            serve_requests(&requests, |found| _ = reporter.report(found), names);
             Ok(())
         };
-        // If the thread cannot be started, no fonts are found.
-        let job = Job::spawn("fonts", "No fonts of the system can be used.", &waker, find).ok();
-        let provider = Arc::new(Provider { shared, wanted });
+        let job = Job::spawn("fonts", "No fonts of the system can be used.", waker, find);
+        let provider = Arc::new(Provider { known: Mutex::default(), wanted });
         ctx.add_font_provider(provider.clone());
-        Self { provider, _job: job }
+        Self { provider, job }
     }
 
     /// Makes the egui context `ctx` use the fonts that were found since the last call; returns true if any were found.
     pub(crate) fn poll(&self, ctx: &egui::Context) -> bool {
-        let news = self.provider.shared.news.swap(false, Ordering::Relaxed);
-        if news {
+        let mut is_new = false;
+        while let Some(JobMessage::Progress((chars, font))) = self.job.poll() {
+            self.provider.known.lock().extend(chars.into_iter().map(|c| (c, Some(font.clone()))));
+            is_new = true;
+        }
+        if is_new {
             // egui caches missing glyphs, and drops that cache when the providers are set.
             ctx.set_font_providers(vec![self.provider.clone()]);
         }
-        news
+        is_new
     }
 }
 
-/// Finds fonts for the characters received from `requests`, until that channel is closed.
-fn serve_requests(requests: &Receiver<char>, shared: &SharedFonts, waker: &Waker, names: &impl FontQuery) {
+/// Finds fonts for the characters received from `requests`, and passes them to `found`, until that channel is closed.
+fn serve_requests(requests: &Receiver<char>, mut found: impl FnMut(FoundFont), names: impl FontQuery) {
     let mut fonts: Vec<(FontMatch, FontInsert)> = Vec::new();
     let mut left = MAX_MEMORY;
     while let Ok(first) = requests.recv() {
         let mut wanted: BTreeSet<char> = [first].into_iter().chain(requests.try_iter()).collect();
         while !wanted.is_empty() {
-            let before = wanted.len();
-            for (found, font) in &fonts {
-                let has: Vec<char> = wanted.iter().copied().filter(|c| found.has(*c)).collect();
-                let mut known = shared.known.lock();
-                for c in has {
-                    wanted.remove(&c);
-                    known.insert(c, Some(font.clone()));
+            for (of, font) in &fonts {
+                let has: Vec<char> = wanted.extract_if(.., |c| of.has(*c)).collect();
+                if !has.is_empty() {
+                    found((has, font.clone()));
                 }
-            }
-            if wanted.len() < before {
-                shared.news.store(true, Ordering::Relaxed);
-                waker();
             }
             // The font that fontconfig proposes, if that has outlines.
             let charset = wanted.iter().take(100).map(|c| format!("{:x}", u32::from(*c)));
             let charset = charset.collect::<Vec<_>>().join(" ");
             let pattern = format!(":charset={charset}:outline=true:color=false");
-            let found = (left > 0 && !wanted.is_empty()).then(|| names(&pattern)).flatten();
-            let next = found.and_then(|found| FontMatch::parse(found.split(|byte| *byte == b'\n').next()?));
+            let named = (left > 0 && !wanted.is_empty()).then(|| names(&pattern)).flatten();
+            let next = named.and_then(|named| FontMatch::parse(named.split(|byte| *byte == b'\n').next()?));
             // A font with none of the characters is only the nearest match.
             let Some(next) = next.filter(|next| wanted.iter().any(|c| next.has(*c))) else { break };
             let Some((font, bytes)) = next.read(left) else {
@@ -227,7 +215,7 @@ mod tests {
             let (woken, wakes) = channel();
             let woken = Mutex::new(woken);
             let waker: Waker = Arc::new(move || _ = woken.lock().send(()));
-            let fonts = SystemFonts::provide(names, &ctx, waker);
+            let fonts = SystemFonts::provide(names, &ctx, &waker);
             Self { ctx, fonts, wakes }
         }
 
@@ -276,20 +264,17 @@ mod tests {
         wanted: &str,
         names: impl Fn(&str) -> Option<Vec<u8>> + Send + 'static,
     ) -> (Vec<bool>, usize) {
-        let shared = SharedFonts { known: Mutex::default(), news: AtomicBool::new(false) };
+        let mut known = BTreeSet::new();
         let (ask, requests) = channel();
         wanted.chars().for_each(|c| ask.send(c).unwrap());
         drop(ask);
-        let count = Arc::new(std::sync::atomic::AtomicUsize::new(0));
-        let counted = count.clone();
-        let waker: Waker = Arc::new(|| ());
-        serve_requests(&requests, &shared, &waker, &move |pattern: &str| {
-            counted.fetch_add(1, Ordering::Relaxed);
+        let (ask_font, asked) = channel();
+        let named = move |pattern: &str| {
+            ask_font.send(()).unwrap();
             names(pattern)
-        });
-        let known = shared.known.lock();
-        let has = |c| known.get(&c).is_some_and(Option::is_some);
-        (wanted.chars().map(has).collect(), count.load(Ordering::Relaxed))
+        };
+        serve_requests(&requests, |(chars, _)| known.extend(chars), named);
+        (wanted.chars().map(|c| known.contains(&c)).collect(), asked.iter().count())
     }
 
     #[test]

@@ -9,7 +9,7 @@ pub(crate) mod history;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -99,15 +99,12 @@ pub(crate) struct FolderWatcher {
 impl FolderWatcher {
     /// Starts a thread that watches the folder through the notifications of the watcher that `watcher` creates, and that reads
     /// the folder at once. If the environment names the folder, `current` has the sources from which programs have been built.
-    ///
-    /// # Errors
-    /// If the system cannot start a thread.
     pub(crate) fn start(
         folder: PathBuf,
         current: &CurrentSources,
         waker: &Waker,
         watcher: MakeWatcher,
-    ) -> Result<Self> {
+    ) -> Self {
         let current = current.clone();
         let (messages, received) = channel();
         let sender = messages.clone();
@@ -118,8 +115,8 @@ impl FolderWatcher {
             let (notifications, is_gone, is_slow) = (None, false, None);
             Folder { path, reporter, watcher, sender, notifications, places, disk, known, is_gone, is_slow }
                 .watch(&received)
-        })?;
-        Ok(Self { job, messages })
+        });
+        Self { job, messages }
     }
 
     /// Requests that the folder is read now and its kernels are built, even if they have not changed.
@@ -147,7 +144,7 @@ pub(crate) fn system_watcher(
 ) -> notify::Result<RecommendedWatcher> {
     let send = move |event| drop(messages.send(Message::Changed(event)));
     let mut watcher = notify::recommended_watcher(send)?;
-    for folder in places.folders.keys() {
+    for folder in places.keys() {
         match watcher.watch(folder, RecursiveMode::NonRecursive) {
             Err(e) if matches!(e.kind, notify::ErrorKind::MaxFilesWatch) => return Err(e),
             // Missing or unreadable folders are polled.
@@ -177,14 +174,13 @@ struct Folder<'a> {
 impl Folder<'_> {
     /// Returns for how long to wait for further events after this event, before the folder is read; `None` if the event cannot
     /// change a kernel.
-    fn wait_after(&self, event: &Event) -> Option<Duration> {
-        let is_kernel = |path: &PathBuf| is_kernel_file(path) || self.places.targets.contains(path);
-        let is_ours = |path: &PathBuf| is_kernel(path) || path.extension().is_none();
+    fn wait_after(event: &Event) -> Option<Duration> {
+        let is_ours = |path: &PathBuf| is_kernel_file(path) || path.extension().is_none();
         if !event.need_rescan() && !event.paths.iter().any(is_ours) {
             return None;
         }
         // After a rename the last path is the new one.
-        let kernel = event.paths.last().filter(|path| is_kernel(path));
+        let kernel = event.paths.last().filter(|path| is_kernel_file(path));
         match event.kind {
             EventKind::Access(AccessKind::Close(AccessMode::Write))
             | EventKind::Modify(ModifyKind::Name(RenameMode::To | RenameMode::Both)) => {
@@ -217,8 +213,7 @@ impl Folder<'_> {
             match received.recv_timeout(next.saturating_duration_since(Instant::now())) {
                 Ok(Message::Changed(event)) => {
                     // After an error events may be lost.
-                    let patience =
-                        event.as_ref().map_or(Some(WAIT_AFTER_OTHERS), |event| self.wait_after(event));
+                    let patience = event.as_ref().map_or(Some(WAIT_AFTER_OTHERS), Self::wait_after);
                     let later = patience.map(|patience| Instant::now() + patience);
                     // A change that was found by polling may be a folder that is being copied, file by file.
                     due = if was_found { due.max(later) } else { later.or(due) };
@@ -311,36 +306,14 @@ fn stamp(path: &Path) -> Stamp {
 /// folder.
 type Disk = BTreeMap<PathBuf, Stamp>;
 
-/// Returns the folders that must be watched to notice changes of these files.
+/// Returns the folders that must be watched to notice changes of these files. Targets of symbolic links are only polled.
 fn places(disk: &Disk) -> Places {
-    let mut places = Places::default();
-    for path in disk.keys() {
-        let Ok(real) = path.canonicalize() else { continue };
-        let folder = if real.is_dir() {
-            real
-        } else if path.is_symlink() {
-            let folder = real.parent().unwrap_or(Path::new("/")).to_owned();
-            places.targets.insert(real);
-            folder
-        } else {
-            continue;
-        };
-        if let Some((id, ..)) = stamp(&folder) {
-            places.folders.insert(folder, id);
-        }
-    }
-    places
+    let real = disk.keys().filter_map(|path| path.canonicalize().ok()).filter(|path| path.is_dir());
+    real.filter_map(|folder| stamp(&folder).map(|(id, ..)| (folder, id))).collect()
 }
 
-/// The folders to watch for changes of kernels, and the targets of symbolic links.
-#[derive(Debug, Default, PartialEq)]
-pub(crate) struct Places {
-    /// The folders to watch, by path with links resolved: those with kernel files, and those that contain targets of symbolic
-    /// links.
-    folders: BTreeMap<PathBuf, FileId>,
-    /// The targets of symbolic links in the folder of kernels; their names may differ from those of kernel files.
-    targets: BTreeSet<PathBuf>,
-}
+/// The folders with kernel files to watch for changes, by path with links resolved.
+type Places = BTreeMap<PathBuf, FileId>;
 
 /// The hint of the error when the watched folder cannot be read any more.
 const UNREADABLE_HINT: &str =

@@ -96,6 +96,15 @@ struct Gate {
 /// A [`Gate`], and the condition variable that is notified when the gate is opened.
 struct SharedGate(Mutex<Gate>, Condvar);
 
+/// The gate as the task's thread holds it. The task has ended once this is dropped, also if the thread could not be started.
+struct WorkerGate(Arc<SharedGate>);
+
+impl Drop for WorkerGate {
+    fn drop(&mut self) {
+        self.0.0.lock().has_ended = true;
+    }
+}
+
 impl SharedGate {
     /// Returns the state of the task for the overlay; the task must not have ended.
     fn state(&self) -> JobState {
@@ -111,25 +120,25 @@ impl SharedGate {
 /// The handle through which a task's thread reports results and waits until it may use the device.
 pub(crate) struct Worker<'a, T, P = ()> {
     pub reporter: &'a Reporter<Option<T>, P>,
-    gate: Arc<SharedGate>,
+    gate: WorkerGate,
     waker: Waker,
 }
 
 impl<T, P> Worker<'_, T, P> {
     /// Sets the name of the current step, which the window shows.
     pub(crate) fn set_step(&self, step: String) {
-        self.gate.0.lock().step = step;
+        self.gate.0.0.lock().step = step;
     }
 
     /// Waits until the task may use the device. Returns true then, and false if the task is cancelled.
     pub(crate) fn may_continue(&self) -> bool {
-        let mut gate = self.gate.0.lock();
+        let mut gate = self.gate.0.0.lock();
         if !gate.is_open {
             gate.is_waiting = true;
             (self.waker)();
         }
         while gate.is_waiting && !self.reporter.is_cancelled() {
-            self.gate.1.wait_for(&mut gate, CANCEL_CHECK_INTERVAL);
+            self.gate.0.1.wait_for(&mut gate, CANCEL_CHECK_INTERVAL);
         }
         gate.is_waiting = false;
         !self.reporter.is_cancelled()
@@ -138,7 +147,7 @@ impl<T, P> Worker<'_, T, P> {
     /// Waits until the window has drawn the results so far and the task may use the device for the step with this name. Returns
     /// false if the task is cancelled.
     pub(crate) fn next_step(&self, step: String) -> bool {
-        let mut gate = self.gate.0.lock();
+        let mut gate = self.gate.0.0.lock();
         (gate.is_open, gate.has_results, gate.step) = (false, true, step);
         drop(gate);
         self.may_continue()
@@ -150,12 +159,6 @@ impl<T, P> Worker<'_, T, P> {
         while !self.reporter.is_cancelled() && Instant::now() < end {
             std::thread::sleep(CANCEL_CHECK_INTERVAL.min(end.saturating_duration_since(Instant::now())));
         }
-    }
-}
-
-impl<T, P> Drop for Worker<'_, T, P> {
-    fn drop(&mut self) {
-        self.gate.0.lock().has_ended = true;
     }
 }
 
@@ -281,19 +284,16 @@ impl<T: Send + 'static, P: Send + 'static> Slot<T, P> {
     /// Cancels the task in the slot and starts another one. `work` runs at low priority on a thread of its own. If the task
     /// needs the device, `work` begins once the task may use the device. `work` returns `None` if it was cancelled. `step` is
     /// the name of the step that is shown at first.
-    ///
-    /// # Errors
-    /// If the system cannot start a thread.
     pub(crate) fn start(
         &mut self,
         (lane, task): (&mut Lane, Task),
         step: &str,
         work: impl FnOnce(&Worker<'_, T, P>) -> Result<Option<T>> + Send + 'static,
-    ) -> Result<()> {
+    ) {
         self.stop();
         let gate = Gate { is_waiting: task.wait().is_some(), step: step.to_owned(), ..Gate::default() };
         let gate = Arc::new(SharedGate(Mutex::new(gate), Condvar::new()));
-        let (of_worker, waker) = (gate.clone(), lane.waker.clone());
+        let (of_worker, waker) = (WorkerGate(gate.clone()), lane.waker.clone());
         let (name, failure, ..) = task.facts();
         let job = Job::spawn(name, failure, &lane.waker, move |reporter| {
             lower_priority();
@@ -301,13 +301,11 @@ impl<T: Send + 'static, P: Send + 'static> Slot<T, P> {
             let may_begin = task.wait().is_none() || worker.may_continue();
             if may_begin { work(&worker) } else { Ok(None) }
         });
-        let job = job.inspect_err(|error| self.state = JobState::Failed(error.to_string()))?;
         let entry = Entry { task, gate: gate.clone(), cancel: job.cancel.clone(), is_abandoned: false };
         lane.queue.push(entry);
         lane.queue.sort_by_key(|entry| entry.task);
         self.state = gate.state();
         self.running = Some((job, gate));
-        Ok(())
     }
 
     pub(crate) fn stop(&mut self) {

@@ -54,8 +54,6 @@ pub(crate) struct Playlist {
     has_dialog: bool,
     /// The job that shows a dialog; `None` if no dialog is open.
     dialog: Option<Job<Option<Vec<PathBuf>>>>,
-    /// The error for which no thread could be started to open a movie; `None` if there was none.
-    no_thread: Option<Error>,
     options: OpenOptions,
     waker: Waker,
 }
@@ -77,10 +75,9 @@ impl Playlist {
             has_request: false,
             any_opened: false,
             dropping: false,
-            detection: detection.ok(),
+            detection: Some(detection),
             has_dialog: false,
             dialog: None,
-            no_thread: None,
             options,
             waker,
         };
@@ -198,8 +195,8 @@ impl Playlist {
             };
             Ok(dialog.pick_files())
         };
-        self.dialog = Job::spawn("dialog", "The dialog could not be shown.", &self.waker, ask).ok();
-        self.dialog.is_some()
+        self.dialog = Some(Job::spawn("dialog", "The dialog could not be shown.", &self.waker, ask));
+        true
     }
 
     /// Opens the movies that the user has chosen in the desktop's dialog once that is closed. Returns true if the dialog could
@@ -246,19 +243,13 @@ impl Playlist {
             let cancel = reporter.cancel.clone();
             Decoder::open(&path, OpenOptions { cancel, ..options }, Box::new(move || waker()))
         });
-        match job {
-            Ok(job) => self.opening = Some(MovieOpening { index, step, job }),
-            Err(error) => self.no_thread = Some(error),
-        }
+        self.opening = Some(MovieOpening { index, step, job });
     }
 
     /// Waits for at most `time` for the decoder of a movie that was opened since the last call, or the error of a movie that
     /// could not be opened; returns `None` if there is no result. After an error, starts to open the next movie, until all were
     /// tried; returns each error once.
     pub(crate) fn poll(&mut self, time: Duration) -> Option<Result<Decoder>> {
-        if let Some(error) = self.no_thread.take() {
-            return Some(Err(error));
-        }
         let result = self.opening.as_ref()?.job.wait(time)?;
         let MovieOpening { index, step, mut job } = self.opening.take()?;
         if result.is_ok() {

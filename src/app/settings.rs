@@ -131,7 +131,7 @@ type ReadResult = (Option<PathBuf>, Settings, Option<Error>);
 pub(crate) struct Store {
     /// The path of the settings file; `None` if no settings are saved.
     path: Option<PathBuf>,
-    reading: Result<Job<ReadResult>>,
+    reading: Job<ReadResult>,
     written: Settings,
     written_at: Option<Instant>,
     /// The job that is writing the settings; `None` if nothing is being written.
@@ -153,11 +153,10 @@ impl Store {
     /// invalid file is renamed to `.bad`, and the settings are then the defaults.
     pub(crate) fn read(&mut self) -> (Settings, Option<Error>) {
         let silent = |path: &PathBuf| unsaved_settings_error(path, "It was not read in time.");
-        let (path, settings, error) = match self.reading.as_ref().map(|job| job.wait(FILE_TIMEOUT)) {
-            Ok(Some(Ok(found))) => found,
-            Ok(None) => (None, Settings::default(), self.path.as_ref().map(silent)),
-            Ok(Some(Err(error))) => (None, Settings::default(), Some(error)),
-            Err(error) => (None, Settings::default(), Some(error.clone())),
+        let (path, settings, error) = match self.reading.wait(FILE_TIMEOUT) {
+            Some(Ok(found)) => found,
+            None => (None, Settings::default(), self.path.as_ref().map(silent)),
+            Some(Err(error)) => (None, Settings::default(), Some(error)),
         };
         // There is a path only if the file was read.
         (self.path, self.written) = (path, settings.with_panels_closed());
@@ -180,7 +179,8 @@ impl Store {
         if let Some(wait) = wait.filter(|w| !w.is_zero()) {
             return Ok(Some(wait));
         }
-        self.write(settings).map(|()| None)
+        self.write(settings);
+        Ok(None)
     }
 
     /// Writes `settings`, including which panels are open, if they have changed, and waits until they are written. To be called
@@ -191,7 +191,7 @@ impl Store {
     pub(crate) fn keep_now(&mut self, settings: &Settings) -> Result<()> {
         self.poll(FILE_TIMEOUT)?;
         if *settings != self.written {
-            self.write(settings)?;
+            self.write(settings);
             self.poll(FILE_TIMEOUT)?;
         }
         match (&self.writing, &self.path) {
@@ -204,15 +204,12 @@ impl Store {
         }
     }
 
-    fn write(&mut self, settings: &Settings) -> Result<()> {
-        let Some(path) = self.path.clone().filter(|_| self.writing.is_none()) else { return Ok(()) };
+    fn write(&mut self, settings: &Settings) {
+        let Some(path) = self.path.clone().filter(|_| self.writing.is_none()) else { return };
         (self.written, self.written_at) = (settings.clone(), Some(Instant::now()));
         let settings = settings.clone();
-        let job = Job::spawn("settings", "The settings could not be kept.", &self.waker, move |_: &_| {
-            write(&path, &settings)
-        });
-        self.writing = Some(job.inspect_err(|_| self.path = None)?);
-        Ok(())
+        let work = move |_: &_| write(&path, &settings);
+        self.writing = Some(Job::spawn("settings", "The settings could not be kept.", &self.waker, work));
     }
 
     /// Waits for at most `time` for the result of the job that writes the settings.

@@ -25,27 +25,8 @@ use card::Card;
 use cloth::Cloth;
 use engine::frame_loop::{FrameLoop, ParkedMovie, Tick};
 use engine::present::{Picture, VideoQuad, Viewport, letterbox};
-use overlay::MovieSummary;
+use overlay::{Action, MovieSummary};
 use video::{Decoder, Orientation};
-
-/// Input of the user for the current scene.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Input {
-    /// A mouse button was pressed at this position, as fractions of the window's width and height from its upper left corner.
-    Grab([f32; 2]),
-    /// The mouse was moved while the button was pressed.
-    Drag {
-        /// The distance as fractions of the window's height; right and down are positive.
-        by: [f32; 2],
-        /// The new position, as in [`Input::Grab`].
-        at: [f32; 2],
-    },
-    /// The mouse button was released.
-    LetGo,
-    /// The user pressed the key for a larger or smaller scene. The value is the number of steps by which the scene's size
-    /// changes.
-    Size(isize),
-}
 
 /// A way of showing filtered pictures in the window.
 pub(crate) trait Scene {
@@ -84,12 +65,12 @@ pub(crate) trait Scene {
     /// If an OpenGL call fails.
     fn draw(&mut self, frames: &FrameLoop, screen: &Screen) -> Result<()>;
 
-    /// Handles input of the user. Returns a message to show, which is empty if there is nothing to say; `None` if the scene
-    /// does not use this input.
+    /// Handles a drag of the mouse, or a change of the scene's size by the keys that otherwise seek by chapters. Returns a message
+    /// to show, which is empty if there is nothing to say; `None` if the scene does not use this action.
     ///
     /// # Errors
     /// If the requested change fails.
-    fn input(&mut self, _: Input, _: &mut FrameLoop) -> Result<Option<String>> {
+    fn input(&mut self, _: &Action, _: &mut FrameLoop) -> Result<Option<String>> {
         Ok(None)
     }
 

@@ -77,28 +77,29 @@ impl<T, P> Reporter<T, P> {
 
 impl<T: Send + 'static, P: Send + 'static> Job<T, P> {
     /// Starts `work` on a thread called `name`; `waker` is called after each message. `failed` is the first sentence of the
-    /// error if the thread cannot be started or the work panics.
-    ///
-    /// # Errors
-    /// Returns an error if the system cannot start a thread.
+    /// error, which is the job's result, if the thread cannot be started or the work panics.
     pub fn spawn(
         name: &'static str,
         failed: &'static str,
         waker: &Waker,
         work: impl FnOnce(&Reporter<T, P>) -> Result<T> + Send + 'static,
-    ) -> Result<Self> {
+    ) -> Self {
         let (sender, messages) = channel();
         let cancel = Cancel::default();
-        let reporter = Reporter { sender, cancel: cancel.clone(), waker: waker.clone() };
+        let reporter = Reporter { sender: sender.clone(), cancel: cancel.clone(), waker: waker.clone() };
         let run = move || {
             let done = catch_unwind(AssertUnwindSafe(|| work(&reporter)));
             let panicked = || Error::new(failed, format!("The thread '{name}' panicked."), "");
             // The job may have been dropped.
             let _ = reporter.send(JobMessage::Done(done.unwrap_or_else(|_| Err(panicked()))));
         };
-        let no_thread = |e| Error::new(failed, format!("A thread could not be started: {e}."), "Try again.");
-        let thread = std::thread::Builder::new().name(name.into()).spawn(run).map_err(no_thread)?;
-        Ok(Self { messages, cancel, thread: Some(thread) })
+        let thread = std::thread::Builder::new().name(name.into()).spawn(run);
+        if let Err(e) = &thread {
+            let error = Error::new(failed, format!("A thread could not be started: {e}."), "Try again.");
+            let _ = sender.send(JobMessage::Done(Err(error)));
+            waker();
+        }
+        Self { messages, cancel, thread: thread.ok() }
     }
 }
 
@@ -181,8 +182,7 @@ mod tests {
         let mut job = Job::<String, u32>::spawn("a-job", "Nothing was done.", &waker, |reporter| {
             assert!((1..=3).all(|n| reporter.report(n)));
             Ok(std::thread::current().name().unwrap_or("").to_owned())
-        })
-        .unwrap();
+        });
         assert!(job.end(LONG));
         for expected in 1..=3 {
             assert!(matches!(job.poll(), Some(JobMessage::Progress(n)) if n == expected));
@@ -191,8 +191,7 @@ mod tests {
         assert!(job.poll().is_none() && job.wait(LONG).is_none() && job.end(LONG));
         assert_eq!(woken.load(Ordering::SeqCst), 4);
         let (waker, woken) = counting();
-        let mut job =
-            Job::<()>::spawn("unlucky", "Nothing was done.", &waker, |_| panic!("on purpose")).unwrap();
+        let mut job = Job::<()>::spawn("unlucky", "Nothing was done.", &waker, |_| panic!("on purpose"));
         assert!(job.end(LONG));
         let error = job.wait(LONG).unwrap().unwrap_err();
         assert_eq!((error.what.as_str(), woken.load(Ordering::SeqCst)), ("Nothing was done.", 1));
@@ -209,8 +208,7 @@ mod tests {
             }
             ended.send(reporter.report(())).unwrap();
             Ok(())
-        })
-        .unwrap();
+        });
         assert!(job.wait(Duration::from_millis(20)).is_none(), "nobody has cancelled it");
         drop(job);
         assert_eq!(end.recv_timeout(LONG), Ok(false), "nobody receives it any more");

@@ -5,7 +5,7 @@ use std::path::Path;
 use base::error::Error;
 use ffmpeg_next::codec::Id;
 use ffmpeg_next::format::Pixel;
-use testkit::movie::{Folder, Movie, index_in, steady, wav, with_display_matrix};
+use testkit::movie::{Folder, Movie, index_in, make_pipe, steady, wav, with_display_matrix};
 use video::color::RgbaConverter;
 use video::color::planes::{layout_of, pack};
 use video::{Decoder, Frame, OpenOptions, Orientation, References, Seek, read_frame_at, read_frames_rgba};

@@ -91,8 +91,7 @@ impl<'a> Worker<'a> {
 
     /// Runs the builder's thread: handles requests until their channel is closed. If `list` is true, lists the devices first.
     pub(super) fn run(mut self, list: bool, requests: &Receiver<Request>) {
-        let first = self.newest.clone();
-        self.shared.state.lock().texts.get_or_insert_with(|| KernelTexts::begin(first));
+        self.shared.state.lock().texts.first.get_or_insert_with(|| self.newest.clone());
         if list && self.send(BuilderMessage::Devices(list_devices())).is_err() {
             return;
         }
@@ -277,13 +276,13 @@ impl<'a> Worker<'a> {
 
     /// Returns the kernel sources from which a variant or the conversions are to be built now.
     fn sources(&self, subject: Subject) -> Sources {
-        self.shared.texts().sources(subject, &self.newest)
+        self.shared.state.lock().texts.sources(subject, &self.newest)
     }
 
     /// Builds a variant or the conversions from the sources of this request from now on, since its kernels have passed
     /// validation.
     fn note_passed(&self, subject: Subject, request: &VersionRequest) {
-        self.shared.texts().built_from.insert(subject, request.sources.clone());
+        self.shared.state.lock().texts.built_from.insert(subject, request.sources.clone());
     }
 
     /// Returns the context's conversions, after making them compile from the sources that passed validation last.
@@ -328,7 +327,7 @@ impl<'a> Worker<'a> {
                 self.note_passed(Subject::Variant(variant), request);
             }
             // If there were no earlier sources, the refused kernels would be built once more.
-            if passed || self.shared.texts().appeared_late() {
+            if passed || self.shared.state.lock().texts.appeared_late() {
                 let waits = context.pending.contains(&variant);
                 context.pending.retain(|id| *id != variant);
                 // The window shows a variant as being built until it gets the result of a build.

@@ -42,7 +42,7 @@ impl Pieces {
                 }
             }
         };
-        slot.start((lane, task), "first", work).unwrap();
+        slot.start((lane, task), "first", work);
         Self { slot, ends, begun }
     }
 
@@ -147,7 +147,7 @@ fn a_step_begins_after_the_results_before_it_were_drawn() {
         begins.send(is_permitted).unwrap();
         Ok(Some(()))
     };
-    slot.start((&mut lane, Task::Lab), "first", work).unwrap();
+    slot.start((&mut lane, Task::Lab), "first", work);
     let began = Instant::now();
     while !lane.update(DEVICE, &still()) {
         assert!(began.elapsed() < Duration::from_secs(60), "no results");
@@ -211,8 +211,8 @@ fn a_task_that_fails_or_panics_lets_the_next_one_begin() {
     let mut lane = lane();
     let (mut failing, mut panicking) = (Slot::<()>::default(), Slot::<()>::default());
     let fail = |_: &Worker<'_, ()>| Err(Error::new("It failed.", "It was unplugged.", "Try again."));
-    failing.start((&mut lane, Task::Lab), "", fail).unwrap();
-    panicking.start((&mut lane, TUNING), "", |_| panic!("on purpose")).unwrap();
+    failing.start((&mut lane, Task::Lab), "", fail);
+    panicking.start((&mut lane, TUNING), "", |_| panic!("on purpose"));
     let _peaks = Pieces::begin(&mut lane, Task::Peaks);
     let failed = failing.poll().result.unwrap().unwrap_err();
     assert_eq!((failed.what.as_str(), failing.is_under_way()), ("It failed.", false));

@@ -47,8 +47,7 @@ impl ConversionCheck {
         let limit = cx.args.trial.timeouts.kernel_timeout;
         self.began = Some(Instant::now());
         let work = move |worker: &Worker<'_, _, _>| check(&device, limit, worker);
-        let started = self.task.start((&mut cx.lane, Task::Conversions), "", work);
-        cx.or_notify(started);
+        self.task.start((&mut cx.lane, Task::Conversions), "", work);
     }
 
     /// Takes the results that have arrived since the last call; returns true if there were any.
@@ -104,7 +103,7 @@ mod tests {
         let mut lane = Lane::new(&(Arc::new(|| {}) as Waker));
         let mut check =
             ConversionCheck { shown: Conversions::new("A device", SEED), ..ConversionCheck::default() };
-        check.task.start((&mut lane, Task::Conversions), "", work).unwrap();
+        check.task.start((&mut lane, Task::Conversions), "", work);
         while check.task.is_under_way() {
             lane.update(None, &Moment::default());
             check.update();

@@ -7,7 +7,6 @@ use winit::window::Fullscreen;
 use super::surface::INPUT_REPAINT;
 use super::*;
 use crate::app::{completion, input};
-use crate::scene::Input;
 use box_filter::MAX_RADIUS;
 use overlay::{Action, variant_after};
 use video::Seek;
@@ -136,7 +135,7 @@ impl Player<'_> {
             Action::SeekStart => movies.seek(0.0, true, cx),
             // A scene that has sizes handles the key.
             Action::SeekChapter(step) => {
-                if !movies.input(Input::Size(step), cx) {
+                if !movies.input(&action, cx) {
                     movies.go_to_chapter(step, cx);
                 }
             }
@@ -157,9 +156,7 @@ impl Player<'_> {
                 let decoder = &cx.frames.intake.decoder;
                 decoder.set_looping(!decoder.is_looping());
             }
-            Action::StartDrag(at) => _ = movies.input(Input::Grab(at), cx),
-            Action::Drag { by, at } => _ = movies.input(Input::Drag { by, at }, cx),
-            Action::EndDrag => _ = movies.input(Input::LetGo, cx),
+            Action::StartDrag(_) | Action::Drag { .. } | Action::EndDrag => _ = movies.input(&action, cx),
             Action::NextScene => {
                 if let Err(error) = movies.go_to(movies.scenes.next(), &mut cx.frames) {
                     cx.notices.add(error, true);
@@ -203,7 +200,7 @@ impl Player<'_> {
                 }
             }
             Action::Open(path) => movies.playlist.open_typed(&path),
-            Action::Complete(typed) => movies.completion = completion::start(typed, &cx.waker),
+            Action::Complete(typed) => movies.completion = Some(completion::start(typed, &cx.waker)),
             Action::ToggleOverlay => cx.overlay.toggle_visible(),
             Action::ToggleTalk => cx.overlay.toggle_talk(),
             Action::ToggleKeys => cx.overlay.switches.keys ^= true,

@@ -223,10 +223,8 @@ impl Player<'_> {
             let results: Vec<Result<()>> = files.into_iter().map(|file| file()).collect();
             results.into_iter().collect()
         };
-        match Job::spawn("end", "The files of the end could not be written.", &self.cx.waker, write) {
-            Ok(job) => self.saves.last = Some(job),
-            Err(error) => self.saves.last_result = Some(Err(error)),
-        }
+        let failed = "The files of the end could not be written.";
+        self.saves.last = Some(Job::spawn("end", failed, &self.cx.waker, write));
     }
 }
 

@@ -22,7 +22,7 @@ use crate::app::builder::{News, Request, Validated, VersionRequest};
 use crate::app::kernels::history::{MAX_STORED, StoredVersion, fingerprint};
 use crate::app::kernels::{CurrentSources, FolderMessage, FolderWatcher, system_watcher};
 use base::device::DeviceKind;
-use base::error::{Error, ErrorKind, Result};
+use base::error::{Error, ErrorKind};
 use base::jobs::{Job, Waker};
 use base::stdout;
 use box_filter::machine_code::PictureInfo;

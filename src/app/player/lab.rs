@@ -165,8 +165,7 @@ impl LabMeasurement {
             arguments.extend(value.into_iter().flat_map(|value| [option.into(), value.into()]));
         }
         let measure = move |worker: &Worker<'_, (), Progress>| follow(start_bench(&arguments), &name, worker);
-        // An error is shown in the panel.
-        let _ = self.measurement.start((&mut cx.lane, Task::Lab), "the drivers are loaded", measure);
+        self.measurement.start((&mut cx.lane, Task::Lab), "the drivers are loaded", measure);
     }
 
     /// Reads the source of the selected variant again if the variant, the saved kernels or the device have changed. Starts to
@@ -201,9 +200,7 @@ impl LabMeasurement {
                 let (binary, log) = program::binary_and_log(&cl, &kernel.file, &options.join(" "))?;
                 machine_code::from_binary(&binary, &log).map(Some)
             };
-            if let Err(error) = self.compiling.start((&mut cx.lane, Task::MachineCode), "", compile) {
-                self.shown.code.machine_code = Some(Err(error));
-            }
+            self.compiling.start((&mut cx.lane, Task::MachineCode), "", compile);
         }
     }
 }
@@ -275,7 +272,7 @@ mod tests {
             command.args(["-c", &script]);
             follow(Sandbox::start(command, None), "A", worker)
         };
-        slot.start((&mut lane, Task::Lab), "", measure).unwrap();
+        slot.start((&mut lane, Task::Lab), "", measure);
         while slot.is_under_way() {
             lane.update(None, &Moment { is_still: true, ..Moment::default() });
             slot.poll();

@@ -222,7 +222,7 @@ impl<'a> Player<'a> {
             None => (args.filter.variant, args.filter.radius),
         };
         let sources = CurrentSources::default();
-        let builder = Builder::spawn(variant, args.trial.timeouts.kernel_timeout, &sources, waker)?;
+        let builder = Builder::spawn(variant, args.trial.timeouts.kernel_timeout, &sources, waker);
         let decoder = decoder.unwrap_or_else(Decoder::without_frames);
         let mut frames = FrameLoop::new(gl, decoder, args.unpaced, waker.clone());
         frames.recorder = Recorder::new(true);
@@ -250,7 +250,7 @@ impl<'a> Player<'a> {
         let mut player = Self {
             surface,
             movies,
-            saves: save::SaveJobs::begin(args.trace.trace.as_deref(), waker)?,
+            saves: save::SaveJobs::begin(args.trace.trace.as_deref(), waker),
             settings: store,
             sliders: Correction::NEUTRAL,
             is_corrected: false,
@@ -259,7 +259,7 @@ impl<'a> Player<'a> {
             lab: LabMeasurement::default(),
             peaks: PeakMeasurement::default(),
             check: ConversionCheck::default(),
-            kernels: LiveKernels::begin(settings.kernel_folders, &cx.sources, waker)?,
+            kernels: LiveKernels::begin(settings.kernel_folders, &cx.sources, waker),
             races: RaceCheck::default(),
             sound: SoundControl::start(&mut cx, waker),
             visibility: Visibility::default(),

@@ -4,9 +4,9 @@
 use super::*;
 use crate::app::completion::CompletedPath;
 use crate::options::SceneId;
-use crate::scene::{Input, Scenes};
+use crate::scene::Scenes;
 use base::jobs::Job;
-use overlay::MovieSummary;
+use overlay::{Action, MovieSummary};
 use video::{MovieInfo, Seek};
 
 /// If a chapter has played for longer than this many seconds, the key for the previous chapter seeks to the beginning of the
@@ -53,9 +53,9 @@ impl Movies {
         self.scenes.go_to(id, frames)
     }
 
-    /// Passes input of the user to the current scene; returns true if the scene has used it.
-    pub(super) fn input(&mut self, input: Input, cx: &mut PlayerContext) -> bool {
-        match self.scenes.current_mut().input(input, &mut cx.frames) {
+    /// Passes an action of the user to the current scene; returns true if the scene has used it.
+    pub(super) fn input(&mut self, action: &Action, cx: &mut PlayerContext) -> bool {
+        match self.scenes.current_mut().input(action, &mut cx.frames) {
             Ok(None) => return false,
             Ok(Some(text)) if text.is_empty() => {}
             Ok(Some(text)) => cx.overlay.show_message(text),

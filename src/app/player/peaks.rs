@@ -2,6 +2,8 @@
 //! peak rates of each device once in a session, another job reads from the compiler how many registers the kernels use, and a
 //! third one reads the clock frequency of the device once a second.
 
+use std::collections::HashMap;
+
 use super::*;
 use crate::app::lane::{Slot, Task, Worker};
 use base::device::{ClockSnapshot, KernelRegisters};
@@ -16,13 +18,13 @@ use overlay::{DeviceFacts, JobState, Panel};
 /// The measurement of the device's peak rates, and the reading of the kernels' registers.
 #[derive(Default)]
 pub(super) struct PeakMeasurement {
-    /// The peak rates of each device that was measured in this session, by a text for the device and its driver.
-    known: Vec<(String, DevicePeaks)>,
-    measurement: Slot<(String, DevicePeaks)>,
+    /// The peak rates of each device that was measured in this session, by the index of the device.
+    known: HashMap<usize, DevicePeaks>,
+    measurement: Slot<(usize, DevicePeaks)>,
     registers: Slot<Vec<KernelRegisters>>,
-    /// The kernels whose registers were read or are being read: text for the device and its driver, variant, number of the
-    /// version, and configuration. `None` if there are none.
-    kernels: Option<(String, VariantId, u64, Config)>,
+    /// The kernels whose registers were read or are being read: index of the device, variant, number of the version, and
+    /// configuration. `None` if there are none.
+    kernels: Option<(usize, VariantId, u64, Config)>,
     /// The known facts about the device in use and the kernels on the screen, for the panel of stages.
     pub(crate) shown: DeviceFacts,
     pub clock_monitor: ClockMonitor,
@@ -35,22 +37,18 @@ impl PeakMeasurement {
         self.known.extend(measured);
         let before = self.shown.clone();
         let device = devices.running.device();
-        // The text differs for different devices and for different drivers of a device.
-        let key = device.map(|Device { info, .. }| {
-            format!("{} {} {} {:?}", info.platform, info.driver, info.name, info.pci_address)
-        });
-        let known = self.known.iter().find(|(of, _)| Some(of) == key.as_ref()).map(|(_, peaks)| *peaks);
+        let known = device.and_then(|device| self.known.get(&device.info.index)).copied();
         self.shown.peaks = known;
         // A script that counts frames measures the movie alone.
         let is_open = cx.overlay.is_panel_visible(Panel::Stages) && cx.args.frames.is_none();
-        if let (Some(device), Some(key), true) = (device, key, is_open) {
+        if let Some(device) = device.filter(|_| is_open) {
             if known.is_none() && !self.measurement.is_under_way() {
-                let (device, key) = (device.clone(), key.clone());
-                let measure = move |_: &Worker<'_, _>| Ok(Some((key, ladders::peaks::measure(&device))));
-                let started = self.measurement.start((&mut cx.lane, Task::Peaks), "", measure);
-                cx.or_notify(started);
+                let device = device.clone();
+                let measure =
+                    move |_: &Worker<'_, _>| Ok(Some((device.info.index, ladders::peaks::measure(&device))));
+                self.measurement.start((&mut cx.lane, Task::Peaks), "", measure);
             }
-            if let Err(error) = self.read_registers(device, key, cx) {
+            if let Err(error) = self.read_registers(device, cx) {
                 cx.notify(error, false);
             }
         }
@@ -69,11 +67,11 @@ impl PeakMeasurement {
 
     /// Starts to read the registers of the kernels on the screen if the kernels have changed, and takes the result. On a CPU
     /// nothing is read, since drivers report no registers there.
-    fn read_registers(&mut self, device: &Device, key: String, cx: &mut PlayerContext) -> Result<()> {
+    fn read_registers(&mut self, device: &Device, cx: &mut PlayerContext) -> Result<()> {
         let shown = &cx.frames.recorder.shown;
         let now = shown.last().filter(|_| device.info.kind != DeviceKind::Cpu).and_then(|sample| {
             let config = sample.stages.work.as_ref()?.config.clone();
-            Some((key, sample.setting.variant, sample.setting.version, config))
+            Some((device.info.index, sample.setting.variant, sample.setting.version, config))
         });
         if now != self.kernels {
             self.registers.stop();
@@ -86,7 +84,7 @@ impl PeakMeasurement {
                     let registers = compiled.map(|(binary, log)| machine_code::registers(&binary, &log));
                     Ok(Some(registers.unwrap_or_default()))
                 };
-                self.registers.start((&mut cx.lane, Task::Registers), "", read)?;
+                self.registers.start((&mut cx.lane, Task::Registers), "", read);
             }
             self.kernels = now;
         }
@@ -108,8 +106,8 @@ type ClockReading = Result<ClockSnapshot, String>;
 pub(super) struct ClockMonitor {
     /// The task that reads the clock while the table of stages is open.
     task: Slot<(), ClockReading>,
-    /// The name and driver of the device that the task reads; compared in order to notice a change of the device.
-    device: Option<String>,
+    /// The index of the device that the task reads; compared in order to notice a change of the device.
+    device: Option<usize>,
     reading: Option<ClockReading>,
 }
 
@@ -122,11 +120,10 @@ impl ClockMonitor {
         is_visible: bool,
         lane: &mut Lane,
     ) -> Option<&ClockReading> {
-        let key = device.map(|device| format!("{}/{:?}", device.info.name, device.info.pci_address));
-        if !is_visible || key != self.device {
+        let index = device.map(|device| device.info.index);
+        if !is_visible || index != self.device {
             self.task.stop();
-            self.reading = None;
-            self.device = key;
+            (self.reading, self.device) = (None, index);
         }
         if is_visible && !self.task.is_under_way() && self.reading.is_none() {
             let device = device.cloned();
@@ -142,9 +139,7 @@ impl ClockMonitor {
                 }
                 Ok(Some(()))
             };
-            if let Err(error) = self.task.start((lane, Task::Clock), "", read) {
-                self.reading = Some(Err(error.to_string()));
-            }
+            self.task.start((lane, Task::Clock), "", read);
         }
         let news = self.task.poll();
         let failed = news.result.and_then(Result::err).map(|error| Err(error.to_string()));

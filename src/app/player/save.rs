@@ -31,8 +31,8 @@ impl SavedPicture {
 
 /// The jobs that save files, requests to save pictures at the next redraw, and the screenshot that is written at the end.
 pub(super) struct SaveJobs {
-    /// The jobs that save files, or the errors for which they could not be started.
-    running: Vec<Result<Job<Vec<PathBuf>>>>,
+    /// The jobs that save files.
+    running: Vec<Job<Vec<PathBuf>>>,
     waker: Waker,
     /// True if the frame on the screen is to be saved at the next redraw.
     pub wants_frame: bool,
@@ -51,18 +51,15 @@ pub(super) struct SaveJobs {
 impl SaveJobs {
     /// Creates the state. Starts a job that tests whether the file `trace` can be written, since the file system may not respond;
     /// does nothing if `trace` is `None`. `waker` is called whenever a job has finished.
-    ///
-    /// # Errors
-    /// If the system cannot start a thread.
-    pub(super) fn begin(trace: Option<&Path>, waker: &Waker) -> Result<Self> {
+    pub(super) fn begin(trace: Option<&Path>, waker: &Waker) -> Self {
         let trial = trace.map(|trace| {
             let trace = trace.to_path_buf();
             let work = move |_: &_| base::save::can_write(&trace);
             Job::spawn("trial", "Whether the trace can be written is not known.", waker, work)
         });
-        let (running, waker, trial) = (Vec::new(), waker.clone(), trial.transpose()?);
+        let (running, waker) = (Vec::new(), waker.clone());
         let (wants_frame, wants_window, screenshot, last, last_result) = (false, false, None, None, None);
-        Ok(Self { running, waker, wants_frame, wants_window, screenshot, trial, last, last_result })
+        Self { running, waker, wants_frame, wants_window, screenshot, trial, last, last_result }
     }
 
     /// Returns true if the files of the end are being written: screenshot, last frame, statistics and trace.
@@ -97,15 +94,12 @@ impl SaveJobs {
         self.running.push(Job::spawn("save", "A file could not be saved.", &self.waker, save));
     }
 
-    /// Returns the result of each job that has finished or could not be started since the last call: the paths of the saved files, or the error. If
-    /// `wait` is true, waits for all jobs.
+    /// Returns the result of each job that has finished since the last call: the paths of the saved files, or the error. If `wait`
+    /// is true, waits for all jobs.
     pub(super) fn take_finished(&mut self, wait: bool) -> Vec<Result<Vec<PathBuf>>> {
         let time = if wait { Duration::MAX } else { Duration::ZERO };
         let mut saved = Vec::new();
-        self.running.retain(|job| {
-            let done = job.as_ref().map_or_else(|error| Some(Err(error.clone())), |job| job.wait(time));
-            done.map(|done| saved.push(done)).is_none()
-        });
+        self.running.retain(|job| job.wait(time).map(|done| saved.push(done)).is_none());
         saved
     }
 }

@@ -72,7 +72,7 @@ impl Surface {
         })?;
         let egui = egui::Context::default();
         overlay::theme::apply(&egui);
-        let fonts = SystemFonts::provide(fontconfig, &egui, waker.clone());
+        let fonts = SystemFonts::provide(fontconfig, &egui, waker);
         let is_software = is_software(gl);
         // Prerasterized discs would be scaled from the atlas, with interpolation.
         egui.options_mut(|options| options.tessellation_options.prerasterized_discs = !is_software);

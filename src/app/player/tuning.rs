@@ -131,10 +131,7 @@ impl BackgroundTuning {
             Ok(found)
         };
         let task = Task::Tuning { is_requested };
-        if let Err(error) = self.search.start((&mut cx.lane, task), "the device is made ready", search) {
-            self.stop();
-            return cx.notify(error, false);
-        }
+        self.search.start((&mut cx.lane, task), "the device is made ready", search);
         self.is_shown = is_requested;
         if is_requested {
             self.shown = Tuning { state: self.search.state.clone(), ..shown };

@@ -9,13 +9,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::{Input, Scene, Screen};
+use super::{Scene, Screen};
 use base::error::Result;
 use cube::Cube;
 use engine::frame_loop::{FrameLoop, ParkedMovie, Tick};
 use engine::present::Viewport;
 use engine::stats::Stage;
-use overlay::MovieSummary;
+use overlay::{Action, MovieSummary};
 use parking_lot::Mutex;
 use picture::{FIELD, FRAME_RATE, Painter};
 use video::{Canvas, Decoder, Frame};
@@ -148,15 +148,15 @@ impl Scene for Card {
     }
 
     /// Rotates the cube by drags of the mouse, and changes the card's size.
-    fn input(&mut self, input: Input, frames: &mut FrameLoop) -> Result<Option<String>> {
-        match input {
-            Input::Grab(_) | Input::LetGo => Ok(Some(String::new())),
-            Input::Drag { by: [right, down], .. } => {
+    fn input(&mut self, action: &Action, frames: &mut FrameLoop) -> Result<Option<String>> {
+        match *action {
+            Action::StartDrag(_) | Action::EndDrag => Ok(Some(String::new())),
+            Action::Drag { by: [right, down], .. } => {
                 self.turned[0] += ANGLE_PER_DRAG * right;
                 self.turned[1] += ANGLE_PER_DRAG * down;
                 Ok(Some(String::new()))
             }
-            Input::Size(step) => {
+            Action::SeekChapter(step) => {
                 let size = self.size.saturating_add_signed(step).min(SIZES.len() - 1);
                 if size != self.size {
                     self.size = size;
@@ -165,6 +165,7 @@ impl Scene for Card {
                 let (width, height) = SIZES[size];
                 Ok(Some(format!("The test card has {width}\u{d7}{height} pixels")))
             }
+            _ => Ok(None),
         }
     }
 

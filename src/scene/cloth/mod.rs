@@ -20,7 +20,7 @@ mod shared_tests;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
-use super::{Input, Scene, Screen};
+use super::{Scene, Screen};
 use army::{Detail, LendResult};
 use base::error::{Error, Result};
 use camera::Camera;
@@ -31,6 +31,7 @@ use ladders::cloth::geometry::Point;
 use ladders::cloth::steps::StepId;
 use opencl::cl::ClContext;
 use opengl::renderer::is_software;
+use overlay::Action;
 use pace::Pace;
 use panel::{ClothPanel, Times};
 use walker::{FrameRequest, Hand, Report, Walker};
@@ -191,13 +192,8 @@ impl Cloth {
         if self.has_failed || self.awaited.is_some() {
             return None;
         }
-        if self.walker.is_none() {
-            match Walker::start(&frames.filters.workers.waker) {
-                Ok(walker) => self.walker = Some(walker),
-                Err(error) => (self.has_failed, self.error) = (true, Some(error)),
-            }
-        }
-        if self.walker.as_ref()?.busy_for().is_some() {
+        let walker = self.walker.get_or_insert_with(|| Walker::start(&frames.filters.workers.waker));
+        if walker.busy_for().is_some() {
             return None;
         }
         let wanted = (ARMIES[self.army], self.panel.on_host.get(), self.panel.twice.get());
@@ -297,11 +293,11 @@ impl Scene for Cloth {
     }
 
     /// Lets the user grab and drag the cloth, rotate the camera, and change the number of figures.
-    fn input(&mut self, input: Input, _: &mut FrameLoop) -> Result<Option<String>> {
-        match input {
-            Input::Grab(at) => self.grip = Grip::Unknown(at),
-            Input::LetGo => self.grip = Grip::Nothing,
-            Input::Drag { by, at } => match self.grip {
+    fn input(&mut self, action: &Action, _: &mut FrameLoop) -> Result<Option<String>> {
+        match *action {
+            Action::StartDrag(at) => self.grip = Grip::Unknown(at),
+            Action::EndDrag => self.grip = Grip::Nothing,
+            Action::Drag { by, at } => match self.grip {
                 Grip::Cloth { was, .. } => {
                     let to = self.camera.point_at_depth_of(was, self.camera.ray(at, self.wide));
                     self.grip = Grip::Cloth { was, to };
@@ -311,7 +307,7 @@ impl Scene for Cloth {
                 Grip::Unknown(_) if self.walker.is_none() => self.camera.turn(by),
                 Grip::Unknown(_) | Grip::Nothing => {}
             },
-            Input::Size(step) => {
+            Action::SeekChapter(step) => {
                 let before = self.army;
                 self.army = self.army.saturating_add_signed(step).min(ARMIES.len() - 1);
                 let count = ARMIES[self.army];
@@ -324,6 +320,7 @@ impl Scene for Cloth {
                     _ => format!("An army of {count} figures"),
                 }));
             }
+            _ => return Ok(None),
         }
         Ok(Some(String::new()))
     }

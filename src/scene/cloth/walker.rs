@@ -90,10 +90,7 @@ pub(super) struct Walker {
 
 impl Walker {
     /// Starts the thread. The figures are created when it gets the first request.
-    ///
-    /// # Errors
-    /// If the system cannot start a thread.
-    pub(super) fn start(waker: &Waker) -> Result<Self> {
+    pub(super) fn start(waker: &Waker) -> Self {
         let (requests, received) = channel();
         // Simulates the requested frames until the window has closed the channel of requests.
         let work = move |reporter: &Reporter<(), Report>| {
@@ -105,8 +102,8 @@ impl Walker {
             }
             Ok(())
         };
-        let job = Job::spawn("cloth", "The shirts do not move.", waker, work)?;
-        Ok(Self { job, requests, since: None })
+        let job = Job::spawn("cloth", "The shirts do not move.", waker, work);
+        Self { job, requests, since: None }
     }
 
     /// Returns the time for which a request has been running; `None` if none is running.
@@ -124,7 +121,7 @@ impl Walker {
     /// Returns the report on the last request; `None` until it has arrived.
     ///
     /// # Errors
-    /// If the thread has ended because of a panic.
+    /// If the thread could not be started, or has ended because of a panic.
     pub(super) fn report(&mut self) -> Result<Option<Report>> {
         match self.job.poll() {
             None => Ok(None),

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::{BAND_MS, BandTimes, FilterShape, FrameFilter, HostMeasurements, RunningBand};
 use crate::stats::{Span, Stage};
@@ -85,7 +85,10 @@ impl NativeFilter {
             }
             Ok(())
         };
-        let job = Job::spawn("native", "The filter in Rust could not be started.", &waker, filter)?;
+        let job = Job::spawn("native", "The filter in Rust could not be started.", &waker, filter);
+        if let Some(Err(error)) = job.wait(Duration::ZERO) {
+            return Err(error);
+        }
         Ok(Self { requests, _job: job })
     }
 
@@ -160,8 +163,6 @@ fn thread_ended_error() -> Error {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
     use crate::{Readings, stretch};
     use box_filter::pictures::noise;

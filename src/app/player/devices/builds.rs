@@ -115,8 +115,7 @@ impl Builds {
     /// thread replaces it.
     pub(super) fn start(&mut self, start: Start, cx: &mut PlayerContext) {
         if self.builder.is_stalled_for_other(start.number) {
-            let renewed = self.builder.renew(cx.args.trial.timeouts.kernel_timeout, &cx.waker);
-            cx.or_notify(renewed);
+            self.builder.renew(cx.args.trial.timeouts.kernel_timeout, &cx.waker);
         }
         self.builder.prefer(cx.chosen());
         self.builder.request(Request::Start(start));

@@ -80,10 +80,8 @@ impl DeviceList {
             });
             Ok(())
         };
-        match Job::spawn("ask-sharing", "Devices could not be asked whether they share.", &cx.waker, test) {
-            Ok(job) => self.tests = Some(job),
-            Err(error) => self.end_tests(&error.why),
-        }
+        let failed = "Devices could not be asked whether they share.";
+        self.tests = Some(Job::spawn("ask-sharing", failed, &cx.waker, test));
     }
 
     /// Returns the devices in the order of their indices.
@@ -143,9 +141,10 @@ impl DeviceList {
                     }
                     cx.repaints.redraw_soon();
                 }
-                JobMessage::Done(_) => {
+                JobMessage::Done(done) => {
                     self.tests = None;
-                    self.end_tests("the test of sharing gave no answer");
+                    let why = done.err().map(|error| error.why);
+                    self.end_tests(why.as_deref().unwrap_or("the test of sharing gave no answer"));
                 }
             }
         }
@@ -196,25 +195,16 @@ impl DeviceList {
                     safe.push(card.device.clone());
                 }
             }
-            let driving = match &self.driving {
-                Some(_) => Job::take_result(&mut self.driving, Duration::ZERO)?,
-                None => {
-                    // The drivers are asked in a job, since each call may stall.
-                    let properties = cx.gl_window.opencl_properties();
-                    let ask = move |_: &_| {
-                        let _watched = watch::on_device("", "it is asked which device drives the window");
-                        Ok(sharing::driving_device(&safe, &properties).map(|device| device.info.index))
-                    };
-                    match Job::spawn("driving", "The drivers could not be asked.", &cx.waker, ask) {
-                        Ok(job) => {
-                            self.driving = Some(job);
-                            return None;
-                        }
-                        Err(error) => Err(error),
-                    }
-                }
-            };
-            if let Ok(Some(driving)) = driving {
+            if self.driving.is_none() {
+                // The drivers are asked in a job, since each call may stall.
+                let properties = cx.gl_window.opencl_properties();
+                let ask = move |_: &_| {
+                    let _watched = watch::on_device("", "it is asked which device drives the window");
+                    Ok(sharing::driving_device(&safe, &properties).map(|device| device.info.index))
+                };
+                self.driving = Some(Job::spawn("driving", "The drivers could not be asked.", &cx.waker, ask));
+            }
+            if let Ok(Some(driving)) = Job::take_result(&mut self.driving, Duration::ZERO)? {
                 return self.device(driving).cloned().map(Ok);
             }
         }

@@ -32,10 +32,7 @@ pub(crate) struct LiveKernels {
 impl LiveKernels {
     /// Starts to watch the folder of kernels that the environment names; watches no folder if it names none. `folders` are the
     /// paths of folders that were edited before.
-    ///
-    /// # Errors
-    /// If the system cannot start a thread.
-    pub(crate) fn begin(folders: Vec<String>, current: &CurrentSources, waker: &Waker) -> Result<Self> {
+    pub(crate) fn begin(folders: Vec<String>, current: &CurrentSources, waker: &Waker) -> Self {
         let all = folders.clone();
         // The panel does not offer a folder that cannot be read.
         let edited = |path: String| {
@@ -44,18 +41,17 @@ impl LiveKernels {
         };
         let read = move |_: &_| Ok(all.into_iter().filter_map(edited).collect());
         let failed = "The folders of edited kernels could not be read.";
-        let reading =
-            (!folders.is_empty()).then(|| Job::spawn("folders", failed, waker, read)).transpose()?;
+        let reading = (!folders.is_empty()).then(|| Job::spawn("folders", failed, waker, read));
         let mut live = Self { folders, reading, ..Self::default() };
         if let Some(folder) = sources::named_folder() {
             live.versions.is_named = true;
-            live.watch(&folder, current, waker)?;
+            live.watch(&folder, current, waker);
         }
-        Ok(live)
+        live
     }
 
     /// Starts to watch a folder of kernels, and adds it to the folders that were edited.
-    fn watch(&mut self, folder: &Path, current: &CurrentSources, waker: &Waker) -> Result<()> {
+    fn watch(&mut self, folder: &Path, current: &CurrentSources, waker: &Waker) {
         let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
         // The slash at the end is removed, so that a folder is remembered only once.
         let folder: PathBuf = folder.components().collect();
@@ -69,9 +65,8 @@ impl LiveKernels {
         leave_out_watched(&mut self.versions.shown);
         // Nothing is stored if the user wants nothing saved.
         let history = settings::folder().map(|root| History::at(&root.join("versions"), &folder));
-        self.storage = Storage::open(&folder, history, waker)?;
-        self.watching = Some(FolderWatcher::start(folder, current, waker, system_watcher)?);
-        Ok(())
+        self.storage = Storage::open(&folder, history, waker);
+        self.watching = Some(FolderWatcher::start(folder, current, waker, system_watcher));
     }
 
     /// Returns the contents of the overlay's kernels panel.
@@ -210,11 +205,10 @@ impl LiveKernels {
         }
         if let Some(copied) = Job::take_result(&mut self.copying, Duration::ZERO) {
             is_new = true;
-            let watched = copied.and_then(|folder| {
+            if let Some(folder) = cx.or_notify(copied) {
                 cx.overlay.show_message(format!("Kernels to edit: {}", base::text::name(&folder)));
-                self.watch(&folder, &cx.sources, &cx.waker)
-            });
-            cx.or_notify(watched);
+                self.watch(&folder, &cx.sources, &cx.waker);
+            }
         }
         is_new
     }
@@ -355,22 +349,22 @@ impl LiveKernels {
     }
 
     /// Starts to copy the built-in kernels into a new folder, which is watched afterwards.
-    pub(crate) fn copy_built_in(&mut self, cx: &mut PlayerContext) {
+    pub(crate) fn copy_built_in(&mut self, cx: &PlayerContext) {
         const FAILED: &str = "The kernels could not be copied.";
         let copy = |_: &_| {
             let write = |folder: &Path| sources::write_built_in(folder).map(|()| folder.to_owned());
             save::create_in(&save::folders(), "clreel-kernels", FAILED, write)
         };
-        self.copying = cx.or_notify(Job::spawn("copy", FAILED, &cx.waker, copy));
+        self.copying = Some(Job::spawn("copy", FAILED, &cx.waker, copy));
     }
 
     /// Starts to watch the folder at this position of the kernels panel's list of folders, if it can still be read.
-    pub(crate) fn reopen(&mut self, index: usize, cx: &mut PlayerContext) {
+    pub(crate) fn reopen(&mut self, index: usize, cx: &PlayerContext) {
         let known = self.versions.shown.remembered.get(index).filter(|_| self.copying.is_none());
         let Some(folder) = known.map(|known| PathBuf::from(&known.path)) else { return };
         let read = move |_: &_| Sources::read(&folder).map(|_| folder);
-        let job = Job::spawn("reopen", "The folder of kernels could not be read.", &cx.waker, read);
-        self.copying = cx.or_notify(job);
+        self.copying =
+            Some(Job::spawn("reopen", "The folder of kernels could not be read.", &cx.waker, read));
     }
 
     /// Makes the version with this number the current version again.

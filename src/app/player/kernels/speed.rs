@@ -134,9 +134,7 @@ impl LiveKernels {
                 let compare = move |worker: &Worker<'_, SpeedState>| comparison::compare(&request, worker);
                 let comparison = &mut versions.comparison;
                 comparison.of = Some(pair);
-                if let Err(error) = comparison.task.start((&mut cx.lane, Task::Versions), "", compare) {
-                    comparison.store(pair, SpeedState::Failed(error.to_string()));
-                }
+                comparison.task.start((&mut cx.lane, Task::Versions), "", compare);
             }
         }
     }

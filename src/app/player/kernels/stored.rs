@@ -45,16 +45,13 @@ pub(super) fn local_time(time: SystemTime) -> String {
 
 impl Storage {
     /// Starts to read the stored versions of a folder of kernels. If `history` is `None`, nothing is read or stored.
-    ///
-    /// # Errors
-    /// If the system cannot start a thread.
-    pub(super) fn open(folder: &Path, history: Option<History>, waker: &Waker) -> Result<Self> {
+    pub(super) fn open(folder: &Path, history: Option<History>, waker: &Waker) -> Self {
         let load = |history: History| {
             let read = move |_: &_| Ok(history.load());
             Job::spawn("history", "Earlier versions of the kernels could not be read.", waker, read)
         };
-        let loading = history.clone().map(load).transpose()?;
-        Ok(Self { folder: folder.to_owned(), history, loading, ..Self::default() })
+        let loading = history.clone().map(load);
+        Self { folder: folder.to_owned(), history, loading, ..Self::default() }
     }
 
     /// Processes the results of the jobs, and stores the next version. Returns true if the contents of the kernels panel have
@@ -111,13 +108,8 @@ impl Storage {
             let (number, files) = (kept.row.number, kept.row.files.clone());
             let version = StoredVersion::new(kept.sources.clone(), files, kept.is_exact());
             let store = move |_: &_| history.store(&version);
-            match Job::spawn("history", "A version of the kernels could not be kept.", waker, store) {
-                Ok(job) => self.storing = Some((job, number)),
-                Err(error) => {
-                    self.failed_at = Some(versions.newest());
-                    versions.shown.history_error = Some(error);
-                }
-            }
+            let job = Job::spawn("history", "A version of the kernels could not be kept.", waker, store);
+            self.storing = Some((job, number));
         }
         versions.shown.history_error != before
     }
@@ -127,7 +119,7 @@ impl Storage {
     fn write(
         &mut self,
         versions: &Versions,
-        cx: &mut PlayerContext,
+        cx: &PlayerContext,
         texts: impl FnOnce(&Sources) -> Vec<(String, String)> + Send + 'static,
     ) {
         if self.writing.is_some() {
@@ -158,8 +150,7 @@ impl Storage {
             let files = texts.into_iter().map(|(name, _)| name).collect();
             Ok((is_replaced.then_some(before), files))
         };
-        let job = Job::spawn("restore", "The files could not be written.", &cx.waker, work);
-        self.writing = cx.or_notify(job);
+        self.writing = Some(Job::spawn("restore", "The files could not be written.", &cx.waker, work));
     }
 }
 
@@ -226,7 +217,7 @@ impl LiveKernels {
     }
 
     /// Starts to write the texts of a version to the files in the folder, so that this version is restored.
-    pub(crate) fn restore(&mut self, id: VersionId, cx: &mut PlayerContext) {
+    pub(crate) fn restore(&mut self, id: VersionId, cx: &PlayerContext) {
         let Some(wanted) = self.versions.find(id).map(|(sources, _)| sources.clone()) else { return };
         self.storage.write(&self.versions, cx, move |before| texts_to_restore(&wanted, before));
     }
@@ -247,7 +238,7 @@ impl LiveKernels {
     }
 
     /// Starts to write a template for the user's own kernel into the folder, unless there is such a kernel.
-    pub(crate) fn make_own(&mut self, cx: &mut PlayerContext) {
+    pub(crate) fn make_own(&mut self, cx: &PlayerContext) {
         let texts = |before: &Sources| match before.has(OWN_FILE) {
             true => Vec::new(),
             false => vec![(OWN_FILE.to_owned(), OWN_TEMPLATE.to_owned())],

@@ -99,7 +99,7 @@ fn a_version_is_compared_with_the_files_until_they_are_as_in_it() {
 fn stored_below(root: &Path, waker: &Waker) -> LiveKernels {
     let kernels = Path::new("/home/user/kernels");
     let mut live = LiveKernels::default();
-    live.storage = Storage::open(kernels, Some(History::at(root, kernels)), waker).unwrap();
+    live.storage = Storage::open(kernels, Some(History::at(root, kernels)), waker);
     assert!(live.storage.take_earlier(&mut live.versions, Duration::from_secs(60)));
     live
 }
