@@ -85,6 +85,7 @@ impl Player<'_> {
         cx.gl_window.swap()?;
         times.swap = ms_since(began);
 
+        self.devices.candidate.was_drawn();
         let (count, unmeasured) =
             (cx.frames.recorder.shown.changes, cx.frames.recorder.shown.last().is_none());
         let is_new = cx.frames.swapped(times);

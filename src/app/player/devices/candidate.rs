@@ -20,8 +20,12 @@ pub(crate) enum Candidate {
     None,
     /// The first device is to be used, but it is not known yet which one that is.
     First,
-    /// A device was requested, but it may not be known yet whether it can share textures.
-    Requested(Device),
+    /// A device was requested. Opening it may take long, so the window is drawn with a message first.
+    Requested {
+        device: Device,
+        /// True once the window was drawn with the message about the request.
+        is_drawn: bool,
+    },
     /// The context of the device is being created.
     Opening(DeviceOpening),
     /// The context is open, and programs for it are being built.
@@ -34,7 +38,7 @@ impl Candidate {
     pub(crate) fn device(&self) -> Option<&Device> {
         match self {
             Self::None | Self::First => None,
-            Self::Requested(device) => Some(device),
+            Self::Requested { device, .. } => Some(device),
             Self::Opening(opening) => Some(&opening.device),
             Self::Prepared(prepared) => Some(&prepared.device),
         }
@@ -43,6 +47,13 @@ impl Candidate {
     /// Returns the device whose context is being created; `None` if there is none.
     pub(crate) fn opening(&self) -> Option<&DeviceOpening> {
         if let Self::Opening(opening) = self { Some(opening) } else { None }
+    }
+
+    /// Records that the window was drawn with the message about the request, so that the requested device can be opened.
+    pub(crate) fn was_drawn(&mut self) {
+        if let Self::Requested { is_drawn, .. } = self {
+            *is_drawn = true;
+        }
     }
 }
 

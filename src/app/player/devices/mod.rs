@@ -88,7 +88,7 @@ impl Devices {
         if matches!(self.candidate, Candidate::First) {
             // The device that the command line selects, or the best device.
             match self.named.clone().map(Ok).or_else(|| self.list.first_device(cx)) {
-                Some(Ok(device)) => self.candidate = Candidate::Requested(device),
+                Some(Ok(device)) => self.candidate = Candidate::Requested { device, is_drawn: true },
                 Some(Err(error)) => {
                     self.candidate = Candidate::None;
                     self.mark_opencl_unavailable(&error, cx);
@@ -97,7 +97,7 @@ impl Devices {
                 None => {}
             }
         }
-        if let Candidate::Requested(device) = &self.candidate
+        if let Candidate::Requested { device, is_drawn: true } = &self.candidate
             && self.list.may_share(device).is_some()
         {
             match DeviceOpening::start(device, true, &self.list, cx) {
@@ -360,7 +360,7 @@ impl Devices {
     /// if its thread has been in one driver call for too long. (Builds have timeouts of their own.) Returns the time at which
     /// to call this function again; `None` if no driver is in a call.
     pub(crate) fn check_unresponsive_drivers(&mut self, cx: &mut PlayerContext) -> Option<Instant> {
-        let is_requested = matches!(self.candidate, Candidate::Requested(_));
+        let is_requested = matches!(self.candidate, Candidate::Requested { .. });
         let awaited = [self.running.device(), self.candidate.device().filter(|_| !is_requested)];
         let is_choosing = !self.list.is_complete || matches!(self.candidate, Candidate::First);
         // While drivers are asked for their devices, the device's name is empty.
@@ -425,11 +425,12 @@ impl Devices {
         }
     }
 
-    /// Requests the device at this position of the list. If it cannot be used, the device in use stays.
+    /// Requests the device at this position of the list, which is opened after the next redraw of the window. If it cannot be
+    /// used, the device in use stays.
     pub(crate) fn set_device(&mut self, position: usize, cx: &mut PlayerContext) {
         let Some(device) = self.list.devices().nth(position).cloned() else { return };
         self.recovery.end(cx);
-        self.candidate = Candidate::Requested(device);
+        self.candidate = Candidate::Requested { device, is_drawn: false };
         cx.overlay.panels.show_devices();
     }
 }
