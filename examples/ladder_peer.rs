@@ -66,7 +66,7 @@ fn answer<L: Ladder>(peer: &mut Peer<L>, line: &str) -> Result<String, Failure> 
         for variant in ladder.variants() {
             let built = match variant.work {
                 Work::Host(host) => ladder.build(Part::Host(host))?,
-                Work::Kernels(code) if ladder.supports(&cl.device, Some(code), &case).is_ok() => {
+                Work::Kernels([code, _]) if ladder.supports(&cl.device, Some(code), &case).is_ok() => {
                     let info = &cl.device.info;
                     ladder.build(Part::Kernels(cl, &Config::new(code, info.kind).fit_to_device(info)))?
                 }

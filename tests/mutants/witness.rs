@@ -185,7 +185,7 @@ impl Runners {
         let cl = &self.cl;
         let unknown = || Error::new(format!("'{id}' has no kernel."), "", "");
         let variant = ladder.variants().iter().find(|variant| variant.id == id).ok_or_else(unknown)?;
-        let Work::Kernels(code) = variant.work else { return Err(unknown()) };
+        let Work::Kernels([code, _]) = variant.work else { return Err(unknown()) };
         if ladder.supports(&cl.device, Some(code), case).is_err() {
             return Ok(None);
         }

@@ -38,7 +38,7 @@ impl GuardedPicture {
     ///
     /// # Errors
     /// Returns an error if memory runs out.
-    pub(crate) fn of_output(cl: &ClContext, storage: Storage, size: (u32, u32)) -> Result<Self> {
+    pub fn of_output(cl: &ClContext, storage: Storage, size: (u32, u32)) -> Result<Self> {
         let bytes = rgba_bytes(size);
         Self::new(cl, storage, size, bytes, verify::guard_bytes(bytes))
     }

@@ -26,16 +26,10 @@ pub enum Pattern {
 
 impl Pattern {
     /// All patterns; those that expose the most faults come first.
-    pub const ALL: [Pattern; 8] = [
-        Pattern::Noise,
-        Pattern::White,
-        Pattern::StripesDown,
-        Pattern::StripesAcross,
-        Pattern::OnePixel,
-        Pattern::Black,
-        Pattern::Checkerboard,
-        Pattern::Ramps,
-    ];
+    pub const ALL: [Pattern; 8] = {
+        use Pattern::*;
+        [Noise, White, StripesDown, StripesAcross, OnePixel, Black, Checkerboard, Ramps]
+    };
 
     /// The names of all patterns, in the same order.
     pub const NAMES: [&'static str; Self::ALL.len()] =

@@ -7,12 +7,12 @@ use base::verify;
 use box_filter::color_kernels::{
     Conversion, ConvertCommand, Converter, CorrectCommand, Corrector, KernelCache, PlaneBlock,
 };
+use box_filter::guarded::GuardedPicture;
 use box_filter::pictures::noise;
 use ffmpeg_next::ffi::{AVChromaLocation, AVColorRange, AVColorSpace};
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
-use ocl::ffi::CL_MEM_READ_WRITE;
-use opencl::cl::{Buffer, ClContext};
+use opencl::cl::ClContext;
 use opencl::memory::{Picture, Rgba, Storage};
 use video::color::planes::{layout_of, pack};
 use video::color::{Correction, Layout, convert_reference, correct_reference};
@@ -546,29 +546,17 @@ fn the_processor_equals_the_reference_in_a_large_picture() {
 fn compare(
     cl: &ClContext,
     storage: Storage,
-    (width, height): (u32, u32),
+    size: (u32, u32),
     want: &[u8],
     case: &dyn Fn() -> String,
     mut run: impl FnMut(&Picture),
 ) {
-    let report = verify::check(want, &Rgba { width: width as usize }, |before| {
+    let output = GuardedPicture::of_output(cl, storage, size).expect("memory");
+    let report = verify::check(want, &Rgba { width: size.0 as usize }, |before| {
+        output.write(&cl.queue, before)?;
+        run(&output.picture);
         let mut after = before.to_vec();
-        let guard = verify::guard_bytes(want.len());
-        let picture = guard..guard + want.len();
-        match storage {
-            Storage::Buffer => {
-                let whole = Buffer::copied(&cl.context, CL_MEM_READ_WRITE, before).expect("a buffer");
-                let part = whole.part(guard, want.len()).expect("a part of it");
-                run(&Picture::Buffer(part));
-                whole.read(&cl.queue, &mut after).expect("is read");
-            }
-            Storage::Image => {
-                let image = Picture::alloc(cl, storage, width, height)?;
-                image.write(&cl.queue, &before[picture.clone()])?;
-                run(&image);
-                image.read(&cl.queue, &mut after[picture])?;
-            }
-        }
+        output.read(&cl.queue, before, &mut after)?;
         Ok(after)
     });
     if let Some(report) = report.expect("runs") {

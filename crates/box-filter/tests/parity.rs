@@ -7,14 +7,15 @@ use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 use crate::context;
 use base::device::DeviceKind;
 use base::random::Xorshift;
+use base::verify;
 use box_filter::reference::quick;
 use box_filter::{BuiltVariant, Config, Extent, Scratch, filter_once, named};
 use box_filter::{MAX_RADIUS, VariantId};
-use ladder::check::check as check_all;
+use ladder::check::VariantChecker;
 use ladder::runner::{Ladder as _, Part};
 use ladders::box_filter::BoxFilter;
 use opencl::cl::ClContext;
-use opencl::memory::{Picture, Storage};
+use opencl::memory::{Picture, Rgba, Storage};
 
 /// The largest number of reads for a case of the naive variant; an image sampler on a CPU does about 10⁸ per second.
 const NAIVE_READS: f64 = 2.1e8;
@@ -89,18 +90,8 @@ fn reads(width: u32, height: u32, radius: u32) -> f64 {
 }
 
 fn compare(got: &[u8], want: &[u8], width: u32, case: &str) {
-    if let Some(at) = (0..want.len()).find(|&i| got[i] != want[i]) {
-        let (pixel, channel) = (at / 4, at % 4);
-        let differing = got.iter().zip(want).filter(|(g, w)| g != w).count();
-        panic!(
-            "{case}: {differing} of {} bytes differ, first at x={} y={} channel {channel}: got {}, want {}",
-            want.len(),
-            pixel % width as usize,
-            pixel / width as usize,
-            got[at],
-            want[at]
-        );
-    }
+    let report = verify::compare(want, got, &Rgba { width: width as usize }, 0);
+    assert!(got == want, "{case}: {report:?}");
 }
 
 fn check(cl: &ClContext, variant: &BuiltVariant, pattern: Pattern, (width, height): (u32, u32), radius: u32) {
@@ -378,7 +369,9 @@ fn every_value(id: VariantId, kind: DeviceKind) {
     for config in default.neighbours(&cl.device.info).into_iter().chain([default]) {
         let built = ladder.build(Part::Kernels(&cl, &config)).unwrap();
         for radius in [3, 31] {
-            let checked = check_all(&ladder, &cl, &built, &ladder.case(radius)).unwrap();
+            let checker = VariantChecker { ladder: &ladder, cl: Some(&cl), built: &built, config_note: "" };
+            let timed = ladder.case_of(&built, &ladder.case(radius));
+            let checked = checker.check(&timed, &mut || Ok(())).unwrap();
             let checked = checked.unwrap_or_else(|report| panic!("{id} {config}: {report}"));
             assert!(checked.iter().any(|one| one.sizes.contains(&"67x33".to_owned())), "{checked:?}");
             assert!(checked.iter().any(|one| one.radii.contains(&MAX_RADIUS)), "{checked:?}");

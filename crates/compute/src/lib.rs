@@ -19,9 +19,10 @@ pub mod work;
 use serde::{Deserialize, Serialize};
 
 /// The technology that a variant computes with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum BackEnd {
     /// No computation: the input is passed on.
+    #[default]
     Nothing,
     /// Kernels on an OpenCL device.
     OpenCl,

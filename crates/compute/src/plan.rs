@@ -13,7 +13,7 @@ use crate::work::LaunchWork;
 
 /// A kernel file, and how its kernels are launched for a case of type `S`. `X` is additional data for ladders that do more than
 /// launch the kernels in order.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Code<S: 'static, X: 'static = ()> {
     /// The path of the kernel file below `kernels/`.
     pub file: &'static str,

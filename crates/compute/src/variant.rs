@@ -11,15 +11,8 @@ use crate::config::Tunable;
 /// The kind of a variant's implementation, and its code.
 #[derive(Debug)]
 pub enum Work<C: 'static, H> {
-    /// Kernels on an OpenCL device.
-    Kernels(&'static C),
-    /// Kernels on an OpenCL device, with different ones for CPU devices.
-    ByKind {
-        /// The kernels for CPU devices.
-        cpu: &'static C,
-        /// The kernels for all other devices.
-        gpu: &'static C,
-    },
+    /// Kernels on an OpenCL device: those for CPU devices, and those for all other devices.
+    Kernels([&'static C; 2]),
     /// A function that runs on threads of this process.
     Host(H),
     /// OpenGL shaders.
@@ -27,10 +20,9 @@ pub enum Work<C: 'static, H> {
     /// A function that runs on threads of this process and is shown as an additional row that is not a variant of the ladder.
     /// With the row's name, and its description in JSON.
     ExtraHost(H, String, Value),
-    /// The fastest of the ladder's kernels on this device, found in the tuning cache, or else by a short search.
-    Fastest,
-    /// The fastest variant by the tuning cache, or the variant with this id if the case was not tuned.
-    Tuned(&'static str),
+    /// The fastest of the ladder's kernels on this device by the tuning cache. If the case was not tuned, the variant with this
+    /// id, or with `None` the fastest that a short search finds.
+    Fastest(Option<&'static str>),
 }
 
 /// A variant (one implementation of a ladder's computation), with the texts that describe it. `C` is the type of the ladder's
@@ -53,7 +45,7 @@ impl<C: 'static, H> Variant<C, H> {
         id: "auto",
         title: "Auto",
         idea: "The fastest of the kernels and its parameters, measured on the device before it is timed.",
-        work: Work::Fastest,
+        work: Work::Fastest(None),
     };
 
     /// Returns a variant that runs on threads of this process.
@@ -68,7 +60,7 @@ impl<C: 'static, H> Variant<C, H> {
         idea: &'static str,
         code: &'static C,
     ) -> Self {
-        Self { id, title, idea, work: Work::Kernels(code) }
+        Self { id, title, idea, work: Work::Kernels([code; 2]) }
     }
 }
 
@@ -76,8 +68,7 @@ impl<C: Tunable, H> Variant<C, H> {
     /// Returns the variant's own kernels for a kind of device; `None` if it has none.
     pub fn code(&self, kind: DeviceKind) -> Option<&'static C> {
         match self.work {
-            Work::Kernels(code) => Some(code),
-            Work::ByKind { cpu, gpu } => Some(if kind == DeviceKind::Cpu { cpu } else { gpu }),
+            Work::Kernels(codes) => Some(codes[usize::from(kind != DeviceKind::Cpu)]),
             _ => None,
         }
     }
@@ -85,7 +76,7 @@ impl<C: Tunable, H> Variant<C, H> {
     /// Returns the technology that the variant computes with.
     pub fn back_end(&self) -> BackEnd {
         match self.work {
-            Work::Kernels(_) | Work::ByKind { .. } | Work::Fastest | Work::Tuned(_) => BackEnd::OpenCl,
+            Work::Kernels(_) | Work::Fastest(_) => BackEnd::OpenCl,
             Work::Shaders(_) => BackEnd::Glsl,
             Work::Host(_) | Work::ExtraHost(..) => BackEnd::Native,
         }

@@ -191,19 +191,14 @@ impl<S: Debug + Copy + PartialEq + Serialize + DeserializeOwned> Ladder for Arra
 
     fn load(&self, buffers: &mut Buffers<S>, input: &str) -> Result<Expected> {
         let Buffers { case, guard, inputs, device, .. } = buffers;
-        let between = |array: &mut Vec<f32>| {
+        let parts = inputs.iter_mut().map(|array| {
             // A read beyond the ends gets NaN, which spoils the result.
             let end = array.len() - *guard;
             array[..*guard].fill(f32::NAN);
             array[end..].fill(f32::NAN);
-            *guard..end
-        };
-        let mut parts: Vec<&mut [f32]> = Vec::new();
-        for array in inputs.iter_mut() {
-            let part = between(array);
-            parts.push(&mut array[part]);
-        }
-        (self.fill)(case, input, &mut parts);
+            &mut array[*guard..end]
+        });
+        (self.fill)(case, input, &mut parts.collect::<Vec<_>>());
         for (to, array) in device.iter().flat_map(|device| device.inputs.iter().zip(&*inputs)) {
             to.write(cast_slice(array))?;
         }

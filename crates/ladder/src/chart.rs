@@ -207,12 +207,9 @@ impl Panel<'_> {
         let middle = top + 0.5 * ROW_HEIGHT;
         *self.out += &format!("<g class=\"row\"><title>{}</title>\n", escaped(&row_sentence(row, base)));
         let (title, below) = label(row);
-        match below {
-            None => write_text(self.out, "name", MARGIN, middle + 4.5, &title),
-            Some(below) => {
-                write_text(self.out, "name", MARGIN, middle - 0.5, &title);
-                write_text(self.out, "small", MARGIN, middle + 11.0, &truncated(below, 38));
-            }
+        write_text(self.out, "name", MARGIN, middle + if below.is_some() { -0.5 } else { 4.5 }, &title);
+        if let Some(below) = below {
+            write_text(self.out, "small", MARGIN, middle + 11.0, &truncated(below, 38));
         }
         match (row.outcome.measured(), self.axis) {
             (Some(measured), Some(axis)) => {

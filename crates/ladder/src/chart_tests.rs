@@ -3,31 +3,19 @@
 use serde_json::json;
 
 use super::*;
-use crate::rows::{AutoChoice, Case, Entry, PeakKernel, Throughput};
+use crate::fake::{measured, row};
+use crate::rows::{AutoChoice, Case, PeakKernel, Throughput};
 use base::error::Error;
-use compute::BackEnd;
 use compute::sample::Sample;
 use testkit::golden;
 
-/// Returns the statistics of nine runs that took `ms` milliseconds each; if `noisy` is true, of only three runs, which are too
-/// few, so that the time counts as noisy.
-fn measured(ms: f64, noisy: bool) -> Measurement {
-    let sample = Sample { device_ms: Some(ms), dispatch_ms: None, wall_ms: 2.0 * ms };
-    Measurement::from_samples(&vec![sample; if noisy { 3 } else { 9 }]).unwrap()
-}
-
 fn quiet(ms: f64) -> Outcome {
-    Outcome::Ok(measured(ms, false))
+    Outcome::Ok(measured(ms, 9))
 }
 
+/// Returns the times of three runs, which are too few, so that the time counts as noisy.
 fn noisy(ms: f64) -> Outcome {
-    Outcome::Ok(measured(ms, true))
-}
-
-fn row(id: &'static str, title: &'static str, outcome: Outcome) -> Row {
-    let entry =
-        Entry { id, name: id.to_owned(), title, back_end: BackEnd::OpenCl, peak: Some(0), extra: None };
-    Row::new(entry, outcome)
+    Outcome::Ok(measured(ms, 3))
 }
 
 fn run(title: &str, peaks: Vec<Outcome>, rows: Vec<Row>) -> CaseRun {

@@ -9,7 +9,7 @@ use opencl::cl::ClContext;
 use opencl::parts::require_sub_buffers;
 
 /// A callback that is called before the checks give the device more work. An error that it returns stops the checks.
-pub(super) type ContinueCheck<'a> = &'a mut dyn FnMut() -> Result<()>;
+pub type ContinueCheck<'a> = &'a mut dyn FnMut() -> Result<()>;
 
 /// The list of checks that a variant passed, or the report on the first output that differs from the reference.
 pub type CheckResult = Result<Vec<Checked>, Box<MismatchReport>>;
@@ -19,28 +19,16 @@ pub type CheckResult = Result<Vec<Checked>, Box<MismatchReport>>;
 const MAX_RUN_MS: f64 = 1000.0;
 
 /// A checker of one compiled variant, on a device, or on the host if there is no device.
-pub(super) struct VariantChecker<'a, L: Ladder> {
+pub struct VariantChecker<'a, L: Ladder> {
+    /// The ladder that the variant belongs to.
     pub ladder: &'a L,
+    /// The device; `None` if there is none.
     pub cl: Option<&'a ClContext>,
+    /// The variant.
     pub built: &'a L::Built,
     /// The kernels' parameters whose values differ from the default ones, as text for mismatch reports; empty if there are
     /// none.
     pub config_note: &'a str,
-}
-
-/// Checks a compiled variant before it is timed at the case `timed`: compares its output with the reference at the [small
-/// cases](Ladder::small).
-///
-/// # Errors
-/// Returns an error if the variant cannot run.
-pub fn check<L: Ladder>(
-    ladder: &L,
-    cl: &ClContext,
-    built: &L::Built,
-    timed: &L::Case,
-) -> Result<CheckResult> {
-    VariantChecker { ladder, cl: Some(cl), built, config_note: "" }
-        .check(&ladder.case_of(built, timed), &mut || Ok(()))
 }
 
 impl<L: Ladder> VariantChecker<'_, L> {
@@ -50,7 +38,7 @@ impl<L: Ladder> VariantChecker<'_, L> {
     ///
     /// # Errors
     /// Returns an error if the variant cannot run, or the error of `check_continue`.
-    pub(super) fn check(&self, timed: &L::Case, check_continue: ContinueCheck) -> Result<CheckResult> {
+    pub fn check(&self, timed: &L::Case, check_continue: ContinueCheck) -> Result<CheckResult> {
         let mut checked = Vec::new();
         // Operations and time in milliseconds of a run of the case with the most operations so far. The time of a smaller run
         // is mostly overhead, which does not grow with the operations.

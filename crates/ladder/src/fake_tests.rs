@@ -2,56 +2,63 @@
 
 use std::cell::{Cell, RefCell};
 
+use super::Outcome;
 use super::definition::{CaseInfo, Expected, Ladder, LadderInfo, Output, Part};
-use super::rows::PeakKernel;
+use super::measure::Measurement;
+use super::rows::{Entry, PeakKernel, Row};
 use super::sizes::Sizes;
-use base::device::{DeviceInfo, DeviceKind};
+use base::device::DeviceKind;
 use base::error::{Error, Result};
 use base::verify::Floats;
-use compute::config::{Config, Param, Tunable};
+use compute::BackEnd;
+use compute::config::{Config, Param};
+use compute::plan::{Code, Pass};
 use compute::sample::Sample;
 use compute::variant::{Variant, Work};
 use opencl::cl::{ClContext, Device, list_devices};
 
-/// Kernel code of a fake variant, with the tuning parameters `A`, `B` and `C`. No device allows the value 4 for `A`.
-#[derive(Debug, Clone)]
-pub(super) struct FakeCode {
-    file: &'static str,
-}
+/// Kernel code of a fake variant.
+pub(super) type FakeCode = Code<u32>;
 
 /// The code of the fake variant `one`. Its path names an existing kernel file, because the tuning cache stores a hash of the
 /// file; the kernels in it are never run.
-pub(super) static FIRST_CODE: FakeCode = FakeCode { file: "convert/01_planes.cl" };
+pub(super) static FIRST_CODE: FakeCode = code("convert/01_planes.cl");
 /// The code of the fake variant `two`, with the path of an existing kernel file as in [`FIRST_CODE`].
-pub(super) static SECOND_CODE: FakeCode = FakeCode { file: "convert/02_correct.cl" };
+pub(super) static SECOND_CODE: FakeCode = code("convert/02_correct.cl");
 
-impl Tunable for FakeCode {
-    fn file(&self) -> &'static str {
-        self.file
-    }
-
-    fn params(&self) -> &'static [Param] {
-        const {
-            &[
-                Param::new("A", 1, 1, &[1, 2, 4]),
-                Param::new("B", 8, 8, &[8, 16, 32, 64]),
-                Param::new("C", 1, 1, &[1, 2]),
-            ]
-        }
-    }
-
-    fn group_sizes(&self, config: &Config<Self>) -> Vec<usize> {
-        vec![config.get("B") as usize]
-    }
-
-    fn allows(&self, config: &Config<Self>, _: &DeviceInfo) -> bool {
-        config.get("A") != 4
-    }
+/// Returns the code of a fake variant, with the tuning parameters `A`, `B` and `C`. No device allows the value 4 for `A`.
+const fn code(file: &'static str) -> FakeCode {
+    const PASS: Pass<u32> = Pass {
+        kernel: "",
+        args: &[],
+        local: |config| [config.get("B") as usize, 1],
+        groups: |_, _| [1, 1],
+        work: None,
+    };
+    const PARAMS: &[Param] = &[
+        Param::new("A", 1, 1, &[1, 2, 4]),
+        Param::new("B", 8, 8, &[8, 16, 32, 64]),
+        Param::new("C", 1, 1, &[1, 2]),
+    ];
+    Code { allows: |config, _| config.get("A") != 4, ..Code::new(file, &[PASS], PARAMS) }
 }
 
 /// Returns a configuration of the kernels with the parameters `A` = `a` and `B` = `b`.
 pub(super) fn config(code: &'static FakeCode, a: u32, b: u32) -> Config<FakeCode> {
     Config::new(code, DeviceKind::Cpu).with("A", a).with("B", b)
+}
+
+/// Returns a row of a variant with this id and title, which runs on the device.
+pub(super) fn row(id: &'static str, title: &'static str, outcome: Outcome) -> Row {
+    let entry = Entry { id, name: id.to_owned(), title, back_end: BackEnd::OpenCl, ..Entry::default() };
+    Row::new(Entry { peak: Some(0), ..entry }, outcome)
+}
+
+/// Returns the statistics of this number of runs that took `ms` milliseconds each by the device's clock, and twice as long by the
+/// wall clock.
+pub(super) fn measured(ms: f64, runs: usize) -> Measurement {
+    let sample = Sample { device_ms: Some(ms), dispatch_ms: None, wall_ms: 2.0 * ms };
+    Measurement::from_samples(&vec![sample; runs]).unwrap()
 }
 
 /// The case of the fake ladder that is timed. Its operation count is 1.
@@ -127,8 +134,8 @@ static VARIANTS: [Variant<FakeCode, &str>; 10] = [
     host("broken"),
     host("cached"),
     host("once"),
-    Variant { id: "one", title: "one", idea: "", work: Work::Kernels(&FIRST_CODE) },
-    Variant { id: "two", title: "two", idea: "", work: Work::Kernels(&SECOND_CODE) },
+    Variant { id: "one", title: "one", idea: "", work: Work::Kernels([&FIRST_CODE; 2]) },
+    Variant { id: "two", title: "two", idea: "", work: Work::Kernels([&SECOND_CODE; 2]) },
 ];
 
 /// Returns the expected output of a round.

@@ -50,6 +50,13 @@ pub enum Outcome {
     Failed(base::error::Error),
 }
 
+impl Default for Outcome {
+    /// Returns the outcome of a variant that has not been timed yet.
+    fn default() -> Self {
+        Outcome::Skipped(NOT_TIMED.to_owned())
+    }
+}
+
 impl Outcome {
     /// Returns the times of an [`Outcome::Ok`]; `None` for any other outcome.
     pub fn measured(&self) -> Option<&measure::Measurement> {

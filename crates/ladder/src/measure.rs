@@ -241,49 +241,51 @@ mod tests {
         turns.results.iter().map(|one| one.as_ref().map(|timed| timed.samples.len()).ok()).collect()
     }
 
-    #[test]
-    fn short_tasks_run_once_more_before_each_timed_run() {
-        let mut runs = String::new();
-        let mut turns: Alternation = Alternation::new(vec![3; 3], Vec::new());
+    /// Runs three rounds of tasks with the names a, b, …; returns the names in the order of the runs, those of timed runs in
+    /// upper case, and a space after each round.
+    fn run_rounds(
+        rounds: Vec<u32>,
+        pairs: Vec<usize>,
+        run: impl Fn(char) -> Result<Sample, Error>,
+    ) -> (Alternation, String) {
+        let (mut turns, mut names) = (Alternation::new(rounds, pairs), String::new());
         for round in 0..3 {
             turns.round(round, |at, round| {
-                let (name, wall_ms) = [('a', 0.5), ('b', 2.0), ('c', 0.5)][at];
-                runs.push(if round.is_some() { name.to_ascii_uppercase() } else { name });
-                if runs.ends_with('c') { Err(Error::new("no", "", "")) } else { Ok(Sample::on_host(wall_ms)) }
+                let name = ['a', 'b', 'c', 'd'][at];
+                names.push(if round.is_some() { name.to_ascii_uppercase() } else { name });
+                run(names.chars().last().unwrap())
             });
+            names.push(' ');
         }
-        assert_eq!(runs, "ABCaABcaAB", "the one that fails in the run before drops out, too");
+        (turns, names)
+    }
+
+    #[test]
+    fn short_tasks_run_once_more_before_each_timed_run() {
+        let (turns, names) = run_rounds(vec![3; 3], Vec::new(), |name| match name {
+            'c' => Err(Error::new("no", "", "")),
+            'b' | 'B' => Ok(Sample::on_host(2.0)),
+            _ => Ok(Sample::on_host(0.5)),
+        });
+        assert_eq!(names, "ABC aABc aAB ", "the one that fails in the run before drops out, too");
         assert_eq!(counts(&turns), [Some(3), Some(3), None]);
     }
 
     #[test]
     fn neither_task_of_a_pair_always_comes_first() {
-        let mut runs = String::new();
-        let mut turns: Alternation = Alternation::new(vec![3; 4], vec![1]);
-        for round in 0..3 {
-            turns.round(round, |at, _| {
-                runs.push(['a', 'b', 'c', 'd'][at]);
-                Ok(Sample::on_host(2.0))
-            });
-        }
-        assert_eq!(runs, "abcdacbdabcd");
+        let (turns, names) = run_rounds(vec![3; 4], vec![1], |_| Ok(Sample::on_host(2.0)));
+        assert_eq!(names, "ABCD ACBD ABCD ");
         assert_eq!(counts(&turns), [Some(3); 4]);
     }
 
     #[test]
     fn tasks_alternate_and_a_failing_one_is_dropped() {
-        let mut log = String::new();
         let s = Sample { device_ms: Some(1.0), dispatch_ms: Some(0.5), wall_ms: 2.0 };
-        let mut turns: Alternation = Alternation::new(vec![3, 2, 3], Vec::new());
-        for round in 0..3 {
-            log.push_str(&round.to_string());
-            turns.round(round, |at, _| {
-                log.push(['a', 'b', 'c'][at]);
-                if at == 2 { Err(Error::new("no", "", "")) } else { Ok(s) }
-            });
-        }
+        let fail = || Err(Error::new("no", "", ""));
+        let (mut turns, names) =
+            run_rounds(vec![3, 2, 3], Vec::new(), |name| if name == 'C' { fail() } else { Ok(s) });
         turns.finish();
-        assert_eq!(log, "0abc1ab2a");
+        assert_eq!(names, "ABC AB A ");
         assert_eq!(counts(&turns), [Some(3), Some(2), None]);
         let results = turns.results;
         let measured = results[0].as_ref().unwrap().measurement().unwrap();

@@ -431,8 +431,8 @@ struct Format {
 
 /// Reads a JSON file of saved results into the type `T`; keys that `T` does not have are ignored.
 fn read_as<T: DeserializeOwned>(path: &Path) -> Result<T> {
-    let bytes = load::bytes(path, MAX_FILE_BYTES).map_err(|why| refused(path, why))?;
-    load::json(&bytes).map_err(|why| refused(path, why))
+    let read = load::bytes(path, MAX_FILE_BYTES).and_then(|bytes| load::json(&bytes));
+    read.map_err(|why| refused(path, why))
 }
 
 /// Returns the error for a file that does not contain benchmark results; `why` is the reason.

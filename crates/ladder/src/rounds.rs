@@ -5,7 +5,7 @@
 
 use super::Outcome;
 use super::outcome::{VariantResult, fail};
-use super::rows::{CaseRun, Row, Turn, folder_letter, not_timed};
+use super::rows::{CaseRun, Row, Turn, folder_letter};
 use super::runner::{CaseBuffers, Ladder, LadderRunner, PreparedVariant, describe_case};
 use crate::clock_speed::ClockSpeed;
 use crate::measure::{self, Alternation};
@@ -177,7 +177,7 @@ impl<L: Ladder> CaseBench<'_, '_, L> {
     /// Creates the row with the index `at`, without results.
     fn row(&self, at: usize) -> Row {
         let (variant, runner, folder) = self.variants[at];
-        let mut row = Row { folder, ..Row::new(runner.entry(variant), not_timed()) };
+        let mut row = Row { folder, ..Row::new(runner.entry(variant), Outcome::default()) };
         if let Some(folder) = folder {
             row.entry.name = format!("{} ({})", row.entry.id, folder_letter(folder));
         }
@@ -230,19 +230,14 @@ impl<L: Ladder> CaseBench<'_, '_, L> {
                 self.runner.run(&peak, buffers).map_err(fail)?;
                 Ok(peak)
             };
-            self.peaks.push(match turns.contains(&Turn::Peak(at)).then(warm) {
-                Some(Ok(peak)) => Some(peak),
-                Some(Err(why)) => {
-                    *outcome = *why;
-                    None
-                }
-                None => None,
-            });
+            let warmed = turns.contains(&Turn::Peak(at)).then(warm).transpose();
+            self.peaks.push(warmed.unwrap_or_else(|why| {
+                *outcome = *why;
+                None
+            }));
         }
-        turns.retain(|turn| match turn {
-            Turn::Peak(at) => self.peaks.get(*at).is_some_and(Option::is_some),
-            Turn::Row(_) => true,
-        });
+        let is_missing = |at: &usize| self.peaks.get(*at).is_none_or(Option::is_none);
+        turns.retain(|turn| !matches!(turn, Turn::Peak(at) if is_missing(at)));
         let rounds = turns.iter().map(|turn| match turn {
             Turn::Peak(_) => self.options.rounds,
             Turn::Row(row) => {
@@ -284,12 +279,12 @@ impl<L: Ladder> CaseBench<'_, '_, L> {
         let Self { runner, ready, peaks, run, .. } = self;
         alternation.round(round, |at, round| match turns[at] {
             Turn::Peak(at) => {
-                let Some(peak) = &peaks[at] else { return Err(Box::new(not_timed())) };
+                let Some(peak) = &peaks[at] else { return Err(Box::new(Outcome::default())) };
                 named(run.case.peaks[at].name, || runner.run(peak, buffers)).map_err(fail)
             }
             Turn::Row(row) => {
                 let ready = ready.iter().find(|ready| ready.row == row);
-                let Some(ready) = ready else { return Err(Box::new(not_timed())) };
+                let Some(ready) = ready else { return Err(Box::new(Outcome::default())) };
                 let Row { entry, accuracy: worst, .. } = &mut run.rows[row];
                 let (sample, accuracy) = named(&entry.name, || ready.run(runner, round, buffers))?;
                 if round.is_some() {

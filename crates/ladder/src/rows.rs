@@ -61,7 +61,7 @@ pub struct PeakKernel {
 }
 
 /// The names of a variant in a benchmark, the technology that it uses, and its peak kernel.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Entry {
     /// The id on the command line and in JSON.
     pub id: &'static str,
@@ -109,7 +109,7 @@ pub struct AutoChoice {
 }
 
 /// The result of benchmarking one variant (or one configuration of it) at one case.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Row {
     /// The variant's names.
     pub entry: Entry,
@@ -142,20 +142,7 @@ pub struct Row {
 impl Row {
     /// Creates a row with names and an outcome only.
     pub fn new(entry: Entry, outcome: Outcome) -> Self {
-        Self {
-            entry,
-            outcome,
-            auto_choice: None,
-            kernel: None,
-            parameters: None,
-            folder: None,
-            configuration: None,
-            checked: Vec::new(),
-            accuracy: None,
-            work: None,
-            launch_ms: Vec::new(),
-            registers: Vec::new(),
-        }
+        Self { entry, outcome, ..Self::default() }
     }
 }
 
@@ -198,14 +185,10 @@ pub(super) enum Turn {
     Row(usize),
 }
 
-pub(super) fn not_timed() -> Outcome {
-    Outcome::Skipped(NOT_TIMED.to_owned())
-}
-
 impl CaseRun {
     /// Creates the results of a case that has not been run yet.
     pub fn new(case: Case) -> Self {
-        let peaks = vec![not_timed(); case.peaks.len()];
+        let peaks = vec![Outcome::default(); case.peaks.len()];
         let clock_speed = Err(NOT_TIMED.to_owned());
         Self { case, peaks, rows: Vec::new(), remark: None, clock: ClockState::default(), clock_speed }
     }

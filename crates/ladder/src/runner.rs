@@ -151,19 +151,13 @@ impl<'a, L: Ladder> LadderRunner<'a, L> {
     /// Returns an error if there is not enough memory, or the device fails.
     pub fn allocate(&self, case: &L::Case) -> Result<CaseBuffers<L>> {
         require(self.ladder.describe(case).memory)?;
-        let buffers = |allocation, no_device_memory| CaseBuffers {
-            case: case.clone(),
-            allocations: vec![allocation],
-            smaller: Vec::new(),
-            no_device_memory,
-        };
-        match Allocation::new(self.ladder, self.cl.as_ref(), case) {
+        let (made, no_device_memory) = match Allocation::new(self.ladder, self.cl.as_ref(), case) {
             // Variants without OpenCL need no device memory.
-            Err(error) if self.cl.is_some() => {
-                Allocation::new(self.ladder, None, case).map(|memory| buffers(memory, Some(fail(error))))
-            }
-            made => made.map(|memory| buffers(memory, None)),
-        }
+            Err(error) if self.cl.is_some() => (Allocation::new(self.ladder, None, case), Some(fail(error))),
+            made => (made, None),
+        };
+        let allocations = vec![made?];
+        Ok(CaseBuffers { case: case.clone(), allocations, smaller: Vec::new(), no_device_memory })
     }
 
     /// Returns the memory that `built` computes on. Allocates it if no earlier variant has used this kind of memory.
@@ -212,21 +206,21 @@ impl<'a, L: Ladder> LadderRunner<'a, L> {
                 let without = |e: Error| Box::new(Outcome::Unsupported(format!("{} {}", e.what, e.why)));
                 (self.ladder.build(Part::Host(*host)).map_err(without)?, None, None)
             }
-            Work::Kernels(_) | Work::ByKind { .. } => {
+            Work::Kernels(_) => {
                 let (id, config, built) = self.build_default(variant, buffers)?;
                 (built, Some((id, config)), None)
             }
-            Work::Fastest | Work::Tuned(_) => {
+            &Work::Fastest(untuned) => {
                 let tuned = build_tuned(self, buffers);
-                let is_tuned = matches!(variant.work, Work::Fastest).then_some(tuned.is_some());
-                let (id, config, built) = match (tuned, &variant.work) {
+                let is_tuned = untuned.is_none().then_some(tuned.is_some());
+                let (id, config, built) = match (tuned, untuned) {
                     (Some(tuned), _) => tuned,
-                    (None, &Work::Tuned(untuned)) => {
+                    (None, Some(untuned)) => {
                         let known = self.ladder.variants().iter().find(|variant| variant.id == untuned);
                         let none = || fail(Error::new("Nothing could be chosen.", "Nothing is tuned.", ""));
                         self.build_default(known.ok_or_else(none)?, buffers)?
                     }
-                    _ => search_fastest(self, buffers)?,
+                    (None, None) => search_fastest(self, buffers)?,
                 };
                 let what = format!("{id} {config}").trim_end().to_owned();
                 (built, Some((id, config)), Some(AutoChoice { config: what, from_cache: is_tuned }))

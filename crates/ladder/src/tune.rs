@@ -563,13 +563,8 @@ impl<L: Ladder> Tuner<'_, '_, '_, L> {
         turns.finish();
         let results = turns.results.into_iter();
         let mut measured = results.map(|timed| timed.map(|timed| timed.measurement()));
-        let peak = match peak.and_then(|_| measured.next()).transpose() {
-            Ok(peak) => peak.flatten(),
-            Err(error) => {
-                self.observer.warn(&error);
-                None
-            }
-        };
+        let peak = peak.and_then(|_| measured.next()).transpose();
+        let peak = peak.inspect_err(|error| self.observer.warn(error)).ok().flatten().flatten();
         let (mut finals, mut failure) = (Vec::new(), None);
         for ((at, _), measured) in self.finalists.iter().zip(measured) {
             let trial = &mut self.trials[*at];

@@ -189,11 +189,7 @@ fn idle_sentence(launch: &LaunchWork, device: &DeviceInfo) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Outcome;
-    use crate::measure::Measurement;
-    use crate::rows::Entry;
-    use compute::BackEnd;
-    use compute::sample::Sample;
+    use crate::{Outcome, fake};
     use compute::work::Transfer;
 
     const PEAKS: DevicePeaks =
@@ -201,16 +197,6 @@ mod tests {
 
     /// Returns a row that takes `ms` and reads each of a million numbers of four bytes `reads` times.
     fn row(ms: f64, reads: u64) -> Row {
-        let sample = Sample { device_ms: Some(ms), dispatch_ms: None, wall_ms: ms };
-        let outcome = Outcome::Ok(Measurement::from_samples(&[sample; 9]).unwrap());
-        let entry = Entry {
-            id: "own",
-            name: "own".to_owned(),
-            title: "Own",
-            back_end: BackEnd::OpenCl,
-            peak: None,
-            extra: None,
-        };
         let launch = LaunchWork {
             reads: Transfer::new(1_000_000 * reads, 4),
             writes: Transfer::new(1_000_000, 4),
@@ -219,7 +205,7 @@ mod tests {
         };
         let work =
             KernelWork { unit: "number", units: 1_000_000, least_bytes: 8_000_000, launches: vec![launch] };
-        Row { work: Some(work), ..Row::new(entry, outcome) }
+        Row { work: Some(work), ..fake::row("own", "Own", Outcome::Ok(fake::measured(ms, 9))) }
     }
 
     /// Returns the sentences that explain the time of a row.

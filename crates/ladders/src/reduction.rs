@@ -108,20 +108,13 @@ fn fill(name: &str, picture: &mut [u8]) {
 
 /// Returns the pictures that the command line options select, without duplicates.
 fn cases(sizes: &Sizes) -> Result<Vec<Case>, String> {
-    let blocks = sizes.get("block", &[[64]])?;
-    let mut cases = Vec::new();
-    for [width, height] in sizes.get("size", &[[1920, 1080]])? {
-        for &[block] in &blocks {
-            if !BLOCK_EDGES.contains(&block) {
-                return Err(format!("{block} is no --block of reduction: choose 16, 32 or 64"));
-            }
-            let case = Case { width, height, block };
-            if !cases.contains(&case) {
-                cases.push(case);
-            }
-        }
-    }
-    Ok(cases)
+    let blocks = sizes.cases("block", [64], |[block]| match BLOCK_EDGES.contains(&block) {
+        true => Ok(block),
+        false => Err(format!("{block} is no --block of reduction: choose 16, 32 or 64")),
+    })?;
+    let sizes = sizes.cases("size", [1920, 1080], Ok)?;
+    let of_size = |[width, height]: [u32; 2]| blocks.iter().map(move |&block| Case { width, height, block });
+    Ok(sizes.into_iter().flat_map(of_size).collect())
 }
 
 /// Returns the memory in bytes that a case needs, mainly for the picture on host and device, and read back for a check.

@@ -110,6 +110,12 @@ struct Trial<'a> {
 }
 
 impl Trial<'_> {
+    /// Begins a step that is predicted to take this time in milliseconds.
+    fn step(&self, name: &str, ms: f64) {
+        self.talk.step(name);
+        self.talk.report_prediction(ms);
+    }
+
     /// Runs a variant: first on a few rows, to predict its time, then in the launches that the task requests. Returns the
     /// difference from the reference, and the picture with [`LaunchMode::Whole`].
     fn check_variant(&self, built: &BuiltVariant, src: &[u8]) -> Result<(Option<MismatchReport>, Vec<u8>)> {
@@ -125,19 +131,15 @@ impl Trial<'_> {
         // The timeout of a step does not include the reference.
         talk.step(START);
         let want = quick(src, width as usize, height as usize, radius as usize);
-        let run = |name: &str| {
-            talk.step(name);
-            talk.report_prediction(ms);
-        };
         let is_fast = ms < MAX_REPEATED_MS;
         let (mut report, mut picture) = (None, Vec::new());
         if task.launch == LaunchMode::Whole {
-            run("whole");
+            self.step("whole", ms);
             picture = filter_once(cl, built, src, whole)?;
             let differs = compare(&want, &picture, width);
             if differs.is_some() && is_fast {
                 // Missing and misplaced writes are detected only with poison and canaries.
-                run("check");
+                self.step("check", ms);
                 let checker = Checker::new(cl, built, whole);
                 let checked = checker.and_then(|checker| checker.check(src, &want, Bands::Whole));
                 report = checked.ok().flatten();
@@ -147,12 +149,12 @@ impl Trial<'_> {
             let checker = Checker::new(cl, built, whole)?;
             for bands in [Bands::Steps, Bands::Whole, Bands::Odd] {
                 if report.is_none() {
-                    run("check");
+                    self.step("check", ms);
                     report = checker.check(src, &want, bands)?;
                 }
             }
         } else {
-            run("bands");
+            self.step("bands", ms);
             // In bands as in the window, waiting for each band.
             for pass in 0..plan.passes() {
                 for rows in Bands::Steps.ranges(plan.rows(), plan.row_step(pass)) {
@@ -182,11 +184,7 @@ impl Trial<'_> {
         // The timeout of a step does not include the reference.
         talk.step(START);
         let Expected { want, mut buffers, extremes } = expected()?;
-        let run = |name: &str| {
-            talk.step(name);
-            talk.report_prediction(ms);
-        };
-        run("check");
+        self.step("check", ms);
         let report = checker.check_with(&mut buffers, &want, |step| Bands::Steps.ranges(size.1, step))?;
         if report.is_some() {
             return Ok(report);
@@ -194,7 +192,7 @@ impl Trial<'_> {
         let small = Extent { tuned_for: size, ..Extent::rgba(EXTREME_SIZE, radius) };
         let checker = Checker::new(cl, built, small)?;
         for (pattern, src, want) in extremes {
-            run("small");
+            self.step("small", ms);
             if let Some(report) = checker.check(&src, &want, Bands::Whole)? {
                 let ((width, height), name, bands) = (EXTREME_SIZE, pattern.name(), Bands::Whole.name());
                 let case = format!("{name}, {width}×{height}, r={radius}, {bands}");

@@ -92,6 +92,7 @@ type CheckPicture = (Vec<u8>, Vec<u8>);
 type ExpectedFrame = ((usize, u32), Vec<u8>);
 
 /// The box filter as a ladder for the benchmark, on pictures of one size.
+#[derive(Default)]
 pub struct BoxFilter<'a> {
     /// RGBA frames; each round uses the next one. Empty while tuning, which uses noise.
     frames: &'a [Vec<u8>],
@@ -274,8 +275,8 @@ pub static VARIANTS: LazyLock<Vec<Variant<Code, NonClVariant>>> = LazyLock::new(
     let variant = |id: VariantId, work| Variant { id: id.name, title: id.title, idea: id.idea, work };
     let work = |id: VariantId| {
         Some(match id.work {
-            filter::Work::Kernels([cpu, gpu]) | filter::Work::Planes([cpu, gpu]) => Work::ByKind { cpu, gpu },
-            filter::Work::Fastest(untuned) => Work::Tuned(untuned),
+            filter::Work::Kernels(codes) | filter::Work::Planes(codes) => Work::Kernels(codes),
+            filter::Work::Fastest(untuned) => Work::Fastest(Some(untuned)),
             filter::Work::Shaders => Work::Shaders(NonClVariant::Shaders),
             filter::Work::Threads => {
                 Work::Host(NonClVariant::Threads(Threads { count: all_threads(), lanes: Lanes::Vector }))
@@ -312,14 +313,7 @@ impl<'a> BoxFilter<'a> {
 
     /// Creates a benchmark on pictures of noise with this width and height, for tuning.
     pub fn on_noise(size: (u32, u32)) -> Self {
-        Self {
-            frames: &[],
-            size,
-            engine: None,
-            into_images: false,
-            pictures: RefCell::default(),
-            expected_frame: RefCell::default(),
-        }
+        Self { size, ..Self::default() }
     }
 
     /// Creates a benchmark on noise of any size, for trials of modified kernels.
@@ -651,11 +645,10 @@ impl Ladder for BoxFilter<'_> {
         let case = buffers.case;
         let Some(device) = &mut buffers.device else { return Ok(()) };
         // The memory between the steps is allocated with the plan, and poisoned below.
-        match built {
-            Built::Kernels(_, variant, _) if case.kind != Kind::IntoImage => {
-                device.plan(variant, &case)?;
-            }
-            _ => {}
+        if let Built::Kernels(_, variant, _) = built
+            && case.kind != Kind::IntoImage
+        {
+            device.plan(variant, &case)?;
         }
         let DeviceBuffers { cl, to, scratch, .. } = device;
         to.write(&cl.queue, bytes)?;

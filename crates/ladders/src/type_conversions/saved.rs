@@ -168,15 +168,14 @@ impl Saved {
     /// # Errors
     /// Returns an error if the file cannot be read, or is not such a result.
     pub fn read(path: &Path) -> Result<Self> {
-        let what = || format!("The result '{}' cannot be read.", path.display());
-        let hint = "Choose a file that `clreel conformance --save` wrote.";
-        let bytes =
-            load::bytes(path, MAX_FILE_BYTES).map_err(|why| Error::new(what(), why.to_string(), hint))?;
-        let saved: Self = load::json(&bytes).map_err(|why| Error::new(what(), why.to_string(), hint))?;
-        match saved.schema == 1 && saved.kind == "conformance" {
-            true => Ok(saved),
-            false => Err(Error::new(what(), "It is no result of this version.", hint)),
-        }
+        let refused = |why: String| {
+            let what = format!("The result '{}' cannot be read.", path.display());
+            Error::new(what, why, "Choose a file that `clreel conformance --save` wrote.")
+        };
+        let read = load::bytes(path, MAX_FILE_BYTES).and_then(|bytes| load::json::<Self>(&bytes));
+        let saved = read.map_err(|why| refused(why.to_string()))?;
+        let is_known = saved.schema == 1 && saved.kind == "conformance";
+        is_known.then_some(saved).ok_or_else(|| refused("It is no result of this version.".to_owned()))
     }
 
     /// Returns the thoroughness with which the test was made.

@@ -38,12 +38,8 @@ struct Request {
     seed: u32,
 }
 
-/// The child's reply.
-#[derive(Debug, Serialize, Deserialize)]
-enum Response {
-    Results(Vec<(Case, State)>, Times),
-    Failed(Error),
-}
+/// The child's reply: the states of the cases, and the time that it took.
+type Reply = Result<(Vec<(Case, State)>, Times)>;
 
 /// The reason why a child process did not finish a request.
 #[derive(Debug)]
@@ -89,13 +85,13 @@ impl Child {
             let is_case = cases.iter().any(|(case, _)| case.to_string() == step);
             Limit::new(options.limit.filter(|_| is_case), STEP_PREDICTION)
         };
-        match self.client.ask(&request, None, &limit) {
-            Ok(Ok(Response::Results(states, times))) => {
+        match self.client.ask::<_, Reply>(&request, None, &limit) {
+            Ok(Ok(Ok((states, times)))) => {
                 self.times.add(times);
                 self.has_answered = true;
                 Ok(states)
             }
-            Ok(Ok(Response::Failed(error))) => {
+            Ok(Ok(Err(error))) => {
                 self.client.end();
                 Err(TrialError::Device(error))
             }
@@ -183,22 +179,12 @@ struct ChildState {
 /// descriptor of the shared memory, which is not used.
 pub fn serve_requests(frame: u32) -> ! {
     let mut child: Option<ChildState> = None;
-    serve(frame, |request: Request, talk| {
-        let mut times = Times::default();
-        match run_request(&request, &mut child, &mut times, talk) {
-            Ok(states) => Response::Results(states, times),
-            Err(error) => Response::Failed(error),
-        }
-    })
+    serve(frame, |request: Request, talk| run_request(&request, &mut child, talk))
 }
 
-/// Serves a request; returns the states of its cases.
-fn run_request(
-    request: &Request,
-    kept: &mut Option<ChildState>,
-    times: &mut Times,
-    talk: &mut ParentConnection,
-) -> Result<Vec<(Case, State)>> {
+/// Serves a request.
+fn run_request(request: &Request, kept: &mut Option<ChildState>, talk: &mut ParentConnection) -> Reply {
+    let mut times = Times::default();
     talk.step(START);
     let mut began = Instant::now();
     let mut child = match kept.take().filter(|child| child.device == request.device) {
@@ -227,7 +213,7 @@ fn run_request(
         None => Program::compile(&child.cl, &cases, request.widths)?,
     };
     add_elapsed(&mut began, &mut times.compile);
-    let Some(from) = cases.first().map(|case| case.from) else { return Ok(Vec::new()) };
+    let Some(from) = cases.first().map(|case| case.from) else { return Ok((Vec::new(), times)) };
     let values = Values::new(from, request.depth, request.seed);
     let first = request.cases.iter().map(|(_, done)| *done).min().unwrap_or(0).min(values.count);
     let count = (values.count - first).min(PART_NUMBERS as u64) as usize;
@@ -248,7 +234,7 @@ fn run_request(
             Some(Ok(_)) if done >= end && done < values.count => State::Partial(done),
             Some(Ok(kernel)) => {
                 talk.step(&case.to_string());
-                match child.memory.check(kernel, (case, request.widths), times) {
+                match child.memory.check(kernel, (case, request.widths), &mut times) {
                     Ok(Some(failure)) => State::Wrong(end, Box::new(failure)),
                     Ok(None) if end == values.count => State::Ok(end),
                     Ok(None) => State::Partial(end),
@@ -264,7 +250,7 @@ fn run_request(
     child.compiled = Some(program);
     // A context in which a command failed may be broken. The next conversions must not fail because of it.
     *kept = (!is_lost).then_some(child);
-    Ok(states)
+    Ok((states, times))
 }
 
 #[cfg(test)]

@@ -55,19 +55,10 @@ pub(crate) struct Format {
 
 impl Type {
     /// All types whose conversions are tested.
-    pub const ALL: [Type; 11] = [
-        Type::Char,
-        Type::UChar,
-        Type::Short,
-        Type::UShort,
-        Type::Int,
-        Type::UInt,
-        Type::Long,
-        Type::ULong,
-        Type::Half,
-        Type::Float,
-        Type::Double,
-    ];
+    pub const ALL: [Type; 11] = {
+        use Type::*;
+        [Char, UChar, Short, UShort, Int, UInt, Long, ULong, Half, Float, Double]
+    };
 
     /// The name in OpenCL C, the size in bytes and the representation of each type, in the order of [`ALL`](Self::ALL).
     const PROPERTIES: [(&str, usize, Kind); 11] = [
@@ -158,15 +149,10 @@ pub(crate) enum Form {
 
 impl Form {
     /// All forms of a conversion, in the order in which the kernels write their outputs.
-    pub(crate) const ALL: [Form; 7] = [
-        Form::Width(1),
-        Form::Width(2),
-        Form::Width(3),
-        Form::Width(4),
-        Form::Width(8),
-        Form::Width(16),
-        Form::Implicit,
-    ];
+    pub(crate) const ALL: [Form; 7] = {
+        use Form::{Implicit, Width};
+        [Width(1), Width(2), Width(3), Width(4), Width(8), Width(16), Implicit]
+    };
 }
 
 impl fmt::Display for Form {

@@ -269,19 +269,15 @@ mod tests {
         let two = |power: i32| 2_f64.powi(power);
         // The largest, the tie to infinity, the tie below the largest; the smallest normal and the largest that is not, and
         // the tie between both; the smallest of all, half of it, and half as much again.
-        let half = [65504.0, 65520.0, 65488.0, two(-14), two(-14) - two(-24), two(-14) - two(-25), two(-24)]
-            .into_iter()
-            .chain([two(-25), 1.5 * two(-24)]);
-        for number in half {
-            has_near(Type::Float, number);
-            has_near(Type::Double, number);
-        }
-        let largest = f64::from(f32::MAX);
-        for number in [largest, largest + two(103), largest - two(103), two(-126), two(-126) - two(-149)]
-            .into_iter()
-            .chain([two(-126) - two(-150), two(-149), two(-150), 1.5 * two(-149)])
-        {
-            has_near(Type::Double, number);
+        let (normal, least) = (two(-14), two(-24));
+        let [small, tie, half, more] = [normal - least, normal - least / 2.0, least / 2.0, 1.5 * least];
+        let of_half = [65504.0, 65520.0, 65488.0, normal, small, tie, least, half, more];
+        let (largest, normal, least) = (f64::from(f32::MAX), two(-126), two(-149));
+        let [small, tie, half, more] = [normal - least, normal - least / 2.0, least / 2.0, 1.5 * least];
+        let of_float =
+            [largest, largest + two(103), largest - two(103), normal, small, tie, least, half, more];
+        for (from, numbers) in [(Type::Float, of_half), (Type::Double, of_half), (Type::Double, of_float)] {
+            numbers.into_iter().for_each(|number| has_near(from, number));
         }
         let bits = |number: f64| bits_of(Type::Double, number);
         assert_eq!([bits(largest), bits(largest + two(103))], [0x47ef_ffff_e000_0000, 0x47ef_ffff_f000_0000]);

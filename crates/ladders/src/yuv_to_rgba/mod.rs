@@ -164,14 +164,10 @@ pub fn run_device(
     for source in sources {
         next(&format!("checking the conversion of {}", source.id()));
         let is_movies = !matches!(source, Source::Planes(format, _) if Some(format) != movie_format);
-        let mut source_results = Vec::new();
-        for &to in storages(cl) {
-            for corrected in [false, true] {
-                if corrected || !matches!(source, Source::Rgba) {
-                    source_results.push(Row::new(source.id(), to, corrected));
-                }
-            }
-        }
+        let corrections = if matches!(source, Source::Rgba) { &[true][..] } else { &[false, true] };
+        let rows_to =
+            |&to: &Storage| corrections.iter().map(move |&corrected| Row::new(source.id(), to, corrected));
+        let mut source_results: Vec<Row> = storages(cl).iter().flat_map(rows_to).collect();
         let ask = &RunOptions { input: input.filter(|_| is_movies), ..*ask };
         let known = crashed.iter().find(|(other, _)| other.may_share_kernels(source));
         let tried = match known {
