@@ -7,9 +7,8 @@ use crate::bindings::key_of;
 use crate::open_panels::OpenPanels;
 use crate::panel::ColumnPanel;
 use crate::panel_list::COLUMN_PANELS;
-use crate::pass::Pass;
 use crate::prelude::*;
-use crate::{View, mouse, words};
+use crate::{mouse, words};
 
 /// Width in points of the buttons that change the radius.
 const STEP_BUTTON_WIDTH: f32 = 22.0;

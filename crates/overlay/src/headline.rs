@@ -6,10 +6,8 @@ use box_filter::VariantId;
 use compute::BackEnd;
 use engine::stats::Stage;
 
-use crate::pass::Pass;
 use crate::prelude::*;
-use crate::table::Numbers;
-use crate::{Busy, View, axes, device_name, facts, line, panel, stages, words};
+use crate::{Busy, axes, device_name, facts, line, panel, stages, words};
 
 /// The headline's width and height in points.
 pub(crate) const SIZE: Vec2 = vec2(388.0, 190.0);

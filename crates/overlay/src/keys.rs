@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use crate::bindings::{BINDINGS, Topic};
 use crate::panel;
-use crate::pass::Pass;
 use crate::prelude::*;
 
 /// The least and the greatest height in points of a line of the table.

@@ -4,7 +4,6 @@ use egui::Layout;
 
 use crate::Notice;
 use crate::panel::COVER;
-use crate::pass::Pass;
 use crate::prelude::*;
 
 /// The greatest size in points of a short message, which has at most two lines.

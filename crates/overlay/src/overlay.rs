@@ -14,12 +14,9 @@ use crate::open_panels::OpenPanels;
 use crate::panel::{self, ColumnPanel, LabKernel, Pane, Selection, Switches};
 use crate::panel_list::COLUMN_PANELS;
 use crate::panels::{FoldStates, OpenFlags};
-use crate::pass::Pass;
 use crate::path_field::PathPrompt;
 use crate::prelude::*;
 use crate::strip::Strip;
-use crate::table::Numbers;
-use crate::view::View;
 use crate::wipe::WipeLine;
 use crate::{headline, keys, line, mouse, notices, scopes, scoreboard, strip, talk};
 

@@ -4,9 +4,7 @@
 use ladders::LadderSummary;
 
 use crate::open_panels::OpenPanels;
-use crate::pass::Pass;
 use crate::prelude::*;
-use crate::view::View;
 use crate::widgets::MAX_HEIGHT;
 pub(crate) use crate::widgets::{choice_button, cover_id, line, link, padded, paragraph, resizable};
 

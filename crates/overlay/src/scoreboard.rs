@@ -5,9 +5,8 @@ use base::timing::noise;
 use box_filter::{Group, VariantId, Work};
 use engine::stats::{Score, Scores};
 
-use crate::pass::Pass;
 use crate::prelude::*;
-use crate::{VariantRow, VariantStatus, View, axes, facts, panel, words};
+use crate::{VariantRow, VariantStatus, axes, facts, panel, words};
 
 /// The width in points of the ladder's panel.
 pub(crate) const WIDTH: f32 = 344.0;

@@ -3,9 +3,8 @@
 
 use egui::{CursorIcon, LayerId, Order, Slider};
 
-use crate::pass::Pass;
 use crate::prelude::*;
-use crate::{SoundView, View, mouse};
+use crate::{SoundView, mouse};
 
 /// Height in points of the seek bar's row; all of it can be clicked.
 pub(crate) const HEIGHT: f32 = 22.0;

@@ -7,7 +7,6 @@ use video::FieldOrder;
 
 use crate::hatch::Hatch;
 use crate::panel::{self, ColumnPanel, Pane};
-use crate::pass::Pass;
 use crate::prelude::*;
 use crate::{Subject, facts, table, why, words};
 

@@ -4,7 +4,6 @@
 use crate::cells::CellDetail;
 use crate::controls::{self, ControlsState};
 use crate::hatch::Hatch;
-use crate::pass::Pass;
 use crate::prelude::*;
 use crate::{cells, filter_graph, panel, seekbar, stage_graph};
 

@@ -8,7 +8,6 @@ use box_filter::{VariantId, Work};
 use engine::stats::Score;
 pub use heart::heart;
 
-use crate::pass::Pass;
 use crate::prelude::*;
 use crate::scoreboard::{self, Board, Comparison};
 use crate::{VariantRow, VariantStatus, code, device_name, facts, panel};

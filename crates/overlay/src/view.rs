@@ -8,13 +8,13 @@ use base::error::Error;
 use base::text;
 use base::timing::CpuReading;
 use box_filter::VariantId;
+use egui::{Rect, Ui, pos2, vec2};
 use engine::sharing::Sharing;
 use engine::stats::{PlayState, Recorder};
 use engine::{AutoChoice, Difference, Readings, Request};
 use video::color::Correction;
 use video::{Chapter, FieldOrder, MovieInfo, Orientation};
 
-use crate::prelude::*;
 use crate::{
     Busy, Conversions, DeviceFacts, DeviceList, Kernels, Lab, RaceReport, ScenePanel, Tuning, VariantStatus,
 };

@@ -9,11 +9,10 @@ use engine::stats::{FilterWork, Stage};
 use ladder::roofline::{Anchor, Dot, Mark, Roofline};
 use ladder::why::{DevicePeaks, Evidence, Rates, percent, sentences};
 
+use crate::VariantRow;
 use crate::panel::{line, paragraph};
 use crate::prelude::*;
 use crate::stages::show_fact;
-use crate::table::Numbers;
-use crate::{VariantRow, View};
 
 /// The measured properties of the device in use: its peaks (highest rates), and the registers of the kernels on the screen.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -11,9 +11,8 @@ use engine::Difference;
 use engine::stats::Summary;
 use video::Orientation;
 
-use crate::pass::Pass;
+use crate::Wipe;
 use crate::prelude::*;
-use crate::{View, Wipe};
 
 /// The greatest distance in points of the mouse from the line at which the mouse can drag the line.
 const GRAB_DISTANCE: f32 = 12.0;

@@ -12,7 +12,6 @@ use ladders::VariantSummary;
 
 use super::{chart, show_choices, show_faults, show_state, table};
 use crate::panel::{Selection, line};
-use crate::pass::Pass;
 use crate::prelude::*;
 
 /// The name of the ladder of the box filter's variants.
