@@ -5,6 +5,7 @@ use base::timing::Ratio;
 use engine::stats::{FilterWork, Recorder, Scores, Setting, Stage, Summary};
 
 use crate::action::Action;
+use crate::panels::Panel;
 use crate::view::View;
 
 /// The input and the output of a pass (one layout of the overlay).
@@ -15,6 +16,8 @@ pub(crate) struct Pass<'a> {
     pub lacks_drops: bool,
     /// The actions that the user has requested in this pass.
     pub actions: Vec<Action>,
+    /// The panel that the user has folded (true) or unfolded (false) in this pass; `None` if there is none.
+    pub fold: Option<(Panel, bool)>,
 }
 
 /// The displayed statistics, copied from the recorder a few times a second, and at once when the filter changes.

@@ -119,8 +119,8 @@ pub(super) fn variants_by_group<'a>(view: &'a View) -> Vec<&'a VariantRow<'a>> {
     rows
 }
 
-/// Lays the panel out in `rect`. Returns true if the user folded or unfolded it.
-pub(crate) fn show(ui: &mut Ui, (rect, folded): (Rect, bool), pass: &mut Pass) -> bool {
+/// Lays the panel out in `rect`.
+pub(crate) fn show(ui: &mut Ui, (rect, folded): (Rect, bool), pass: &mut Pass) {
     let view = pass.view;
     let mut ui = panel::ground(ui, rect, "ladder");
     let head = rect.with_max_y((rect.top() + TITLE_HEIGHT).min(rect.bottom()));
@@ -150,9 +150,9 @@ pub(crate) fn show(ui: &mut Ui, (rect, folded): (Rect, bool), pass: &mut Pass) -
         left.max.y -= 14.0;
     }
     panel::explain_bar(&ui, head, ABOUT);
-    let title = panel::title_bar(&mut ui, left, name, folded);
+    panel::title_bar(&mut ui, left, name, (Panel::Ladder, folded), pass);
     if folded {
-        return title;
+        return;
     }
     let rows = variants_by_group(view);
     let board = Board::new(pass);
@@ -168,7 +168,6 @@ pub(crate) fn show(ui: &mut Ui, (rect, folded): (Rect, bool), pass: &mut Pass) -
         show_variant_row(&ui, area, &board, row, &mut pass.actions);
         top += height;
     }
-    title
 }
 
 /// Draws the background of a variant's button. Returns the widget, and true if the variant is selected.
