@@ -126,7 +126,7 @@ fn show(ui: &mut Ui, pane: &mut Pane) {
                 let top = ui.cursor().top();
                 // Above the log, which may be long.
                 if let Some(running) = running {
-                    let differs = kernels.runs_and_differs(result.subject);
+                    let differs = kernels.differs(result.subject, None);
                     let differs = if differs { " (output differs)" } else { "" };
                     let text = format!("{}: still running version {running}{differs}.", result.subject);
                     line(ui, &text, theme::TEXT);

@@ -6,7 +6,7 @@ use box_filter::{Group, VariantId, Work};
 use engine::stats::{Score, Scores};
 
 use crate::prelude::*;
-use crate::{VariantRow, VariantStatus, axes, facts, panel, words};
+use crate::{Subject, VariantRow, VariantStatus, axes, facts, panel, words};
 
 /// The width in points of the ladder's panel.
 pub(crate) const WIDTH: f32 = 344.0;
@@ -95,7 +95,7 @@ pub(super) fn time_of<'a>(
     match (board.scores.of(row.id), &row.status) {
         (_, VariantStatus::Unavailable(_)) => Err("not available".to_owned()),
         // A score may be of a frame that was filtered by the version before.
-        _ if view.kernels.differs(row.id, None) => Err(facts::NOT_TIMED.to_owned()),
+        _ if view.kernels.differs(Subject::Variant(row.id), None) => Err(facts::NOT_TIMED.to_owned()),
         (Some(score), _) if score.is_at(view.radius, view.size()) => Ok((score, None)),
         (Some(score), _) if score.radius == view.radius => {
             Ok((score, Some(format!("at {} \u{d7} {}", score.size.0, score.size.1))))

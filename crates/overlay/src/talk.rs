@@ -10,7 +10,7 @@ pub use heart::heart;
 
 use crate::prelude::*;
 use crate::scoreboard::{self, Board, Comparison};
-use crate::{VariantRow, VariantStatus, code, device_name, facts, panel};
+use crate::{Subject, VariantRow, VariantStatus, code, device_name, facts, panel};
 
 /// Height of the line over the bars, with the radius, the picture's size and the device.
 const HEAD_HEIGHT: f32 = 40.0;
@@ -130,7 +130,8 @@ impl Talk<'_> {
         ui.words(pos2(rect.left() + name, y), Align2::LEFT_CENTER, row.id, 23.0 * unit, color);
         let half = 9.0 * unit;
         let room = Rect::from_min_max(pos2(rect.left() + bar, y - half), pos2(rect.right() - time, y + half));
-        let is_wrong = row.status != VariantStatus::Ready || self.board.view.kernels.differs(row.id, None);
+        let is_wrong = row.status != VariantStatus::Ready
+            || self.board.view.kernels.differs(Subject::Variant(row.id), None);
         let at = pos2(rect.right() - 10.0 * unit, y);
         let color = if chosen { theme::FILTER } else { theme::TEXT };
         let mut length = 0.0;

@@ -11,8 +11,8 @@ use engine::Difference;
 use engine::stats::Summary;
 use video::Orientation;
 
-use crate::Wipe;
 use crate::prelude::*;
+use crate::{Subject, Wipe};
 
 /// The greatest distance in points of the mouse from the line at which the mouse can drag the line.
 const GRAB_DISTANCE: f32 = 12.0;
@@ -92,7 +92,8 @@ impl WipeLine {
         let area = if area.is_positive() { area } else { picture };
         let right = self.pointer_is_right;
         let times = ([numbers.filter(), numbers.second_filter], numbers.wipe_ratio);
-        let differs = wipe.sides.map(|side| view.kernels.differs(side.variant, side.version));
+        let differs =
+            wipe.sides.map(|side| view.kernels.differs(Subject::Variant(side.variant), side.version));
         let [a, b] = label_texts(wipe, times, differs, view.kernels.running);
         let y = area.top() + theme::GAP;
         let first = Label::new(ui, area, (pos2(x - GRAB_DISTANCE, y), Align2::RIGHT_TOP), (&a, !right));

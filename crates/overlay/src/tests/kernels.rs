@@ -292,15 +292,16 @@ fn versions_say_what_came_of_them_and_a_click_goes_back() {
     assert_eq!(fixture.click("Rebuild"), [Action::RebuildKernels]);
     assert_eq!(fixture.click("3"), [Action::UseKernels(3)]);
     // A variant whose output differs has no time in the table; the running version counts, not a refused newer one.
-    assert!(fixture.kernels.differs(named("flat"), None) && !fixture.kernels.differs(named("naive"), None));
+    let [flat, naive] = ["flat", "naive"].map(|name| Subject::Variant(named(name)));
+    assert!(fixture.kernels.differs(flat, None) && !fixture.kernels.differs(naive, None));
     // Versions newer than the one that the user has selected do not count.
     for (version, runs) in fixture.kernels.versions.iter_mut().zip([false, false, true]) {
         version.results.iter_mut().for_each(|validated| validated.runs = runs);
     }
-    assert!(!fixture.kernels.differs(named("flat"), None));
+    assert!(!fixture.kernels.differs(flat, None));
     // In a wipe, version 3 counts beside it.
-    assert!(fixture.kernels.differs(named("flat"), Some(3)));
-    assert!(!fixture.kernels.differs(named("flat"), Some(2)));
+    assert!(fixture.kernels.differs(flat, Some(3)));
+    assert!(!fixture.kernels.differs(flat, Some(2)));
     // A version that was not measured has no number.
     let speed = |state| Some(Speed { before: 1, state });
     fixture.kernels.versions[2].results[0].speed = speed(SpeedState::Unknown);
