@@ -202,8 +202,7 @@ fn show_machine_code(ui: &mut Ui, code: Option<&Result<MachineCode>>) {
             for fact in &code.facts {
                 paragraph(ui, fact, theme::TEXT);
             }
-            let area = ScrollArea::both().id_salt("machine-code").auto_shrink(false);
-            area.min_scrolled_height(0.0).show(ui, |ui| code::show_plain_text(ui, &code.text));
+            code::show_plain_text(ui, "machine-code", &code.text);
         }
     }
 }
