@@ -180,7 +180,6 @@ fn label_texts(
 struct Label {
     rect: Rect,
     galley: Arc<Galley>,
-    color: Color32,
 }
 
 impl Label {
@@ -195,14 +194,14 @@ impl Label {
         let room = if area.width() >= size.x { area } else { ui.max_rect() };
         let left = (rect.left().min(room.right() - size.x)).max(room.left());
         let rect = rect.translate(vec2(left - rect.left(), 0.0));
-        Self { rect, galley, color }
+        Self { rect, galley }
     }
 
     fn paint(self, ui: &Ui) {
         // Without an edge, which would be many triangles for a software renderer.
         ui.painter().rect_filled(self.rect, 4, theme::PANEL);
         let at = self.rect.left_center() + vec2(7.0, -self.galley.size().y / 2.0);
-        ui.painter().galley(at, self.galley, self.color);
+        ui.painter().galley(at, self.galley, theme::TEXT);
     }
 }
 
