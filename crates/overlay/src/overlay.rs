@@ -9,7 +9,7 @@ use crate::controls::ControlsState;
 use crate::hatch::Hatch;
 use crate::hidden::{self, HiddenTimers};
 use crate::layout::{self, Layout};
-use crate::messages::Messages;
+use crate::notices::Messages;
 use crate::open_panels::OpenPanels;
 use crate::panel::{self, ColumnPanel, LabKernel, Pane, Selection, Switches};
 use crate::panel_list::COLUMN_PANELS;
@@ -340,9 +340,7 @@ impl Overlay {
         let window = ui.max_rect().shrink(theme::GAP);
         let (banners, message) = notices::places(free);
         notices::show(ui, banners, self.talks || !self.visible, pass);
-        if let Some(text) = self.messages.current(ui, self.visible && pass.view.notices.is_empty()) {
-            notices::show_message(ui, message, text);
-        }
+        self.messages.show_current(ui, message, self.visible && pass.view.notices.is_empty());
         if self.switches.keys {
             keys::show(ui, window, pass);
         }
