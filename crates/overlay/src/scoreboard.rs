@@ -245,7 +245,7 @@ fn show_variant_row(ui: &Ui, rect: Rect, board: &Board, row: &VariantRow, action
 
 /// Lays out the hover text of a variant.
 pub(super) fn show_hover_text(ui: &mut Ui, board: &Board, row: &VariantRow) {
-    ui.strong(row.title);
+    ui.strong(row.id.title);
     ui.label(row.idea);
     if let Some(auto) = board.view.auto.filter(|_| row.id.is_auto()) {
         ui.label(words::auto_text(auto));

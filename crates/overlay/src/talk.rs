@@ -162,10 +162,10 @@ impl Talk<'_> {
         let at = pos2(inner.right(), middle);
         let time = ui.figures(at, Align2::RIGHT_CENTER, &time_text, 50.0 * unit, theme::FILTER);
         let at = (pos2(inner.left(), middle), Align2::LEFT_CENTER, time.left() - inner.left() - GAP * unit);
-        theme::elided_text(&ui, at, row.title, (42.0 * unit, theme::STRONG));
+        theme::elided_text(&ui, at, row.id.title, (42.0 * unit, theme::STRONG));
         let busy = facts::pending_filter(view).filter(|busy| busy.variant == row.id);
         let factor = busy.map_or_else(|| self.factor(row, score), facts::progress);
-        describe::number(&ui, inner, row.title, &format!("{time_text}, {factor}"));
+        describe::number(&ui, inner, row.id.title, &format!("{time_text}, {factor}"));
         let at = pos2(inner.right(), title);
         let factor = ui.words(at, Align2::RIGHT_TOP, factor, 25.0 * unit, theme::STRONG);
         let room = factor.left() - inner.left() - GAP * unit;

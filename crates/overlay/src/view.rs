@@ -35,8 +35,6 @@ pub struct ShownFilter {
 pub struct VariantRow<'a> {
     /// The id of the variant.
     pub id: VariantId,
-    /// The title of the button's hover text, in one to three words.
-    pub title: &'a str,
     /// The difference between the variant and the others, in a sentence or two.
     pub idea: &'a str,
     /// Tells whether the variant can be used on this device.

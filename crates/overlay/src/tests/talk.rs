@@ -11,9 +11,7 @@ use opencl::sources::Sources;
 /// Returns an overlay with the talk, in which `naive` took 845 ms and `flat`, the selected variant, takes 8.45 ms.
 pub(super) fn talk<'a>(size: Vec2) -> Fixture<'a> {
     let mut fixture = Fixture::new(size);
-    for row in &mut fixture.variants {
-        (row.title, row.idea) = (row.id.title, row.id.idea);
-    }
+    fixture.variants.iter_mut().for_each(|row| row.idea = row.id.idea);
     fixture.overlay.toggle_talk();
     fixture.choose_variant(named("flat"));
     fixture
@@ -151,8 +149,7 @@ fn no_text_of_the_talk_is_cut_or_lies_over_another_and_the_picture_stays_visible
             fixture.choose_variant(id);
             found.extend(faults(&fixture, false).into_iter().map(|fault| format!("{id} at {size}: {fault}")));
             let right = pos2(size.x * 0.75, size.y * 0.25);
-            let covers =
-                |name| fixture.harness.ctx.read_response(panel::cover_id(name)).unwrap().rect.contains(right);
+            let covers = |name| fixture.cover(name).rect.contains(right);
             assert!(!["talk", "talk-variant"].into_iter().any(covers), "the picture at {size}");
         }
     }
