@@ -33,12 +33,8 @@ fn two_passes(pass_ms: [f64; 2]) -> FilterWork {
 /// Returns an overlay with the panel of stages open, in which the filter takes 8.45 ms and consists of these kernels.
 fn stages(work: Option<FilterWork>, size: Vec2) -> Fixture<'static> {
     let mut fixture = Fixture::new(size);
-    let mut sample = fixture.recorder.shown.last().unwrap().clone();
-    sample.stages.work = work.map(Arc::new);
-    for _ in 1..10 {
-        sample.presented_at += 0.04;
-        fixture.recorder.push(sample.clone());
-    }
+    let work = work.map(Arc::new);
+    fixture.push_like(9, |_, sample| sample.stages.work.clone_from(&work));
     fixture.device = Some(DeviceInfo { kind: DeviceKind::Gpu, units: 132, ..DeviceInfo::made_up() });
     fixture.open(Panel::Stages);
     fixture.time += 1.0;
