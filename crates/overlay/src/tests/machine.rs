@@ -140,8 +140,6 @@ fn a_change_of_device_is_shown_and_that_there_is_none_is_said_at_the_end() {
         assert!(fixture.find("in use").is_none() && !fixture.overlay.is_device_list_visible());
     }
 
-    let info = device_info(0, "First");
-    let preparing = [DeviceRow { info: &info, sharing: None, state: DeviceState::Preparing, failure: None }];
     let none = "no OpenCL device";
     for stages_open in [false, true] {
         let mut fixture = Fixture::new(SIZES[0]);
