@@ -14,10 +14,7 @@ use crate::code;
 use crate::panel::{self, ColumnPanel, Pane, choice_button, line, paragraph};
 use crate::prelude::*;
 pub use diff::VersionDiff;
-pub use state::{
-    CheckedKernels, EarlierVersion, EditedFolder, FilterTime, Kernels, RaceLine, RaceReport, Speed,
-    SpeedState, Subject, Validation, ValidationRequest, Version, VersionResult,
-};
+pub use state::*;
 pub use versions::result_to_show;
 
 /// The least width in points of the panel in which source and machine code stand side by side.

@@ -57,11 +57,17 @@ pub struct Benchmark {
 }
 
 impl Benchmark {
+    /// Returns the results of all variants, at all radii and on all devices.
+    pub(super) fn rows(&self) -> impl Iterator<Item = &RowReport> {
+        self.devices.iter().flat_map(|device| &device.runs).flat_map(|run| &run.variants)
+    }
+
     /// Returns the names of the variants, in the order of the ladder.
-    fn variants(&self) -> Vec<&str> {
-        let rows = self.devices.iter().flat_map(|device| &device.runs).flat_map(|run| &run.variants);
+    pub(super) fn variants(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
-        rows.for_each(|row| names.extend((!names.contains(&row.id.as_str())).then_some(row.id.as_str())));
+        for row in self.rows() {
+            names.extend((!names.contains(&row.id.as_str())).then_some(row.id.as_str()));
+        }
         names
     }
 
@@ -180,9 +186,9 @@ pub(super) fn show<'a>(
                 }
             }
         }
-        (radii, devices) => chart::show(ui, radii, devices, (&benchmark.variants(), selected)),
+        _ => chart::show(ui, benchmark, selected),
     };
-    show_faults(ui, benchmark.devices.iter().flat_map(|device| &device.runs).flat_map(|run| &run.variants));
+    show_faults(ui, benchmark.rows());
     let in_use = |device: &&DeviceReport| view.device.is_some_and(|info| info.name == device.text("name"));
     let device = benchmark.devices.iter().find(in_use).or(benchmark.devices.first());
     device.and_then(|device| device.runs.first()).map_or(&[], |run| run.variants.as_slice())

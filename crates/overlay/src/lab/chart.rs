@@ -4,7 +4,7 @@
 use egui::ecolor::Hsva;
 use ladder::results::{DeviceReport, RowReport};
 
-use super::benchmark::find_row;
+use super::benchmark::{Benchmark, find_row};
 use super::table;
 use crate::axes::positive_range;
 use crate::prelude::*;
@@ -53,14 +53,10 @@ fn place(radius: u32) -> f64 {
 }
 
 /// Lays out the plots and the legend; the variant `selected` is marked. A click on a name selects the variant.
-pub(super) fn show(
-    ui: &mut Ui,
-    radii: &[u32],
-    devices: &[DeviceReport],
-    (variants, selected): (&[&str], &mut String),
-) {
-    let rows = devices.iter().flat_map(|device| &device.runs).flat_map(|run| &run.variants);
-    let Some(axes) = Axes::new(radii, rows.filter_map(RowReport::ms)) else { return };
+pub(super) fn show(ui: &mut Ui, benchmark: &Benchmark, selected: &mut String) {
+    let Benchmark { radii, devices, .. } = benchmark;
+    let variants = benchmark.variants();
+    let Some(axes) = Axes::new(radii, benchmark.rows().filter_map(RowReport::ms)) else { return };
     let width = (ui.available_width() - LEFT) / devices.len().max(1) as f32;
     let name = |device: &DeviceReport| {
         ui.painter().layout(device.text("name").to_owned(), theme::words(11.5), theme::WEAK, width - 10.0)
