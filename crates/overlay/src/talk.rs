@@ -91,10 +91,10 @@ impl Talk<'_> {
     /// Returns the score (measured time) of a variant at the selected radius and the size of the picture; `None` if it was not
     /// measured there.
     fn score(&self, row: &VariantRow) -> Option<&Score> {
-        scoreboard::time_of(&self.board, row)
-            .ok()
-            .filter(|(_, setting)| setting.is_none())
-            .map(|(score, _)| score)
+        match scoreboard::time_of(&self.board, row) {
+            Ok((score, None)) => Some(score),
+            _ => None,
+        }
     }
 
     /// Lays out a bar for each variant of the ladder, below a line about the measurements.

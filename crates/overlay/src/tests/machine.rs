@@ -343,7 +343,6 @@ pub(super) fn measured(state: JobState) -> Lab {
 fn the_lab_shows_nothing_that_was_not_measured_and_factors_of_what_was() {
     for size in SIZES {
         let mut fixture = Fixture::new(size);
-        assert_eq!(fixture.choose("Lab"), [Action::Toggle(Panel::Lab)], "{size}");
         fixture.set(|f| f.overlay.panels.toggle(Panel::Lab));
         let variants = (ladders::all()[0].variants)().len();
         // Texts that scroll out of a low window are not painted.

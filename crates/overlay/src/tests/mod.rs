@@ -28,7 +28,6 @@ mod places;
 mod scoreboard;
 mod seekbar;
 mod talk;
-mod volume;
 mod why;
 
 use super::*;
