@@ -1,7 +1,7 @@
 //! Tests of the talk (the presentation view): the texts about the selected variant, the bars, the keys, and the places of all
 //! parts.
 
-use super::places::{PIXELS, faults, points};
+use super::places::{faults, windows};
 use super::*;
 use base::device::DeviceKind;
 use box_filter::named;
@@ -139,8 +139,7 @@ fn the_mouse_ends_the_talk_and_it_begins_while_the_overlay_is_hidden() {
 #[test]
 fn no_text_of_the_talk_is_cut_or_lies_over_another_and_the_picture_stays_visible() {
     let mut found = Vec::new();
-    for (pixels, scale) in PIXELS.into_iter().flat_map(|pixels| [(pixels, 1.0), (pixels, 2.0)]) {
-        let (size, scale) = points(pixels, scale);
+    for (size, scale) in windows() {
         let mut fixture = talk(size);
         fixture.scale = scale;
         let own = VariantRow { id: VariantId::own(), ..fixture.variants[0].clone() };
