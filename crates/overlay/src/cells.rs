@@ -3,7 +3,6 @@
 use box_filter::VariantId;
 
 use crate::VariantRow;
-use crate::pass::Pass;
 use crate::prelude::*;
 use crate::scoreboard::{
     Board, draw_bar, draw_key, name_color, score_text, show_hover_text, time_of, variant_ground,

@@ -166,29 +166,33 @@ fn show_lines(ui: &mut Ui, source: &Source, galley: &Arc<Galley>, scrolls: bool)
     painter.galley(text, galley.clone(), theme::TEXT);
 }
 
-/// Lays out plain text, such as machine code; only the visible rows take time.
-pub(super) fn show_plain_text(ui: &mut Ui, text: &str) {
+/// Lays out plain text, such as machine code, as [`show_plain_lines`] does.
+pub(super) fn show_plain_text(ui: &mut Ui, id: &str, text: &str) {
     let lines: Vec<(&str, Color32)> = text.lines().map(|line| (line, theme::TEXT)).collect();
-    show_plain_lines(ui, &lines);
+    show_plain_lines(ui, id, &lines);
 }
 
-/// Lays out lines of text, each in its colour; only the visible rows take time.
-pub(super) fn show_plain_lines(ui: &mut Ui, lines: &[(&str, Color32)]) {
-    let font = theme::figures(FONT_SIZE);
-    let (height, glyph) = ui.fonts_mut(|fonts| (fonts.row_height(&font), fonts.glyph_width(&font, 'm')));
-    let longest = lines.iter().map(|(line, _)| line.chars().count()).max().unwrap_or(0) as f32;
-    let size = vec2(ui.available_width().max(longest * glyph), height * lines.len() as f32);
-    let (area, response) = ui.allocate_exact_size(size, Sense::hover());
-    let text = || lines.iter().map(|(line, _)| *line).collect::<Vec<_>>().join("\n");
-    response.named(Role::Code, "Code").valued(text);
-    let clip = ui.clip_rect().intersect(area);
-    let painter = ui.painter().with_clip_rect(clip);
-    let first = ((clip.top() - area.top()) / height).floor().max(0.0) as usize;
-    let count = (clip.height().max(0.0) / height).ceil() as usize + 1;
-    for (row, (line, color)) in lines.iter().enumerate().skip(first).take(count) {
-        let at = Pos2::new(area.left(), area.top() + row as f32 * height);
-        painter.text(at, Align2::LEFT_TOP, line, font.clone(), *color);
-    }
+/// Lays out lines of text, each in its colour, in the available space, in which they scroll; only the visible rows take time. `id`
+/// names the place of the lines.
+pub(super) fn show_plain_lines(ui: &mut Ui, id: &str, lines: &[(&str, Color32)]) {
+    let area = ScrollArea::both().id_salt(id).auto_shrink(false).min_scrolled_height(0.0);
+    area.show(ui, |ui| {
+        let font = theme::figures(FONT_SIZE);
+        let (height, glyph) = ui.fonts_mut(|fonts| (fonts.row_height(&font), fonts.glyph_width(&font, 'm')));
+        let longest = lines.iter().map(|(line, _)| line.chars().count()).max().unwrap_or(0) as f32;
+        let size = vec2(ui.available_width().max(longest * glyph), height * lines.len() as f32);
+        let (area, response) = ui.allocate_exact_size(size, Sense::hover());
+        let text = || lines.iter().map(|(line, _)| *line).collect::<Vec<_>>().join("\n");
+        response.named(Role::Code, "Code").valued(text);
+        let clip = ui.clip_rect().intersect(area);
+        let painter = ui.painter().with_clip_rect(clip);
+        let first = ((clip.top() - area.top()) / height).floor().max(0.0) as usize;
+        let count = (clip.height().max(0.0) / height).ceil() as usize + 1;
+        for (row, (line, color)) in lines.iter().enumerate().skip(first).take(count) {
+            let at = Pos2::new(area.left(), area.top() + row as f32 * height);
+            painter.text(at, Align2::LEFT_TOP, line, font.clone(), *color);
+        }
+    });
 }
 
 #[cfg(test)]

@@ -7,9 +7,8 @@ use crate::bindings::key_of;
 use crate::open_panels::OpenPanels;
 use crate::panel::ColumnPanel;
 use crate::panel_list::COLUMN_PANELS;
-use crate::pass::Pass;
 use crate::prelude::*;
-use crate::{View, mouse, words};
+use crate::{mouse, words};
 
 /// Width in points of the buttons that change the radius.
 const STEP_BUTTON_WIDTH: f32 = 22.0;
@@ -19,10 +18,8 @@ const VALUE_WIDTH: f32 = 48.0;
 const LABEL_WIDTH: f32 = 48.0;
 /// The least and the greatest width of the slider of the radius, in points.
 const SLIDER_WIDTHS: (f32, f32) = (48.0, 110.0);
-/// Label and hover text of the button that opens the menu of panels.
-const PANELS_LABEL: (&str, &str) = ("Panels", "Open or close panels");
-/// Label and hover text of the button that opens the menu of actions on the picture.
-const PICTURE_LABEL: (&str, &str) = ("Picture", "Wipe, scenes, saving");
+/// Label of the button that opens the menu of panels.
+const PANELS: &str = "Panels";
 /// Width in points of a line of a menu.
 const MENU_LINE_WIDTH: f32 = 190.0;
 /// Text and hover text of the menu's line that moves the column, while the column is at the right.
@@ -57,46 +54,40 @@ pub(crate) fn show(ui: &mut Ui, row: Rect, state: &ControlsState, pass: &mut Pas
         true => ("Hide", "Hide the overlay (i). The mouse at the lower edge shows these controls again."),
         false => ("Show", "Show the overlay (i)"),
     };
-    // From left to right, each with its rank: if not all buttons fit, those with the lowest rank are left out.
+    // From left to right, each with its rank and its action. If not all of them fit, those with the lowest rank are left out; those
+    // without a rank stay. The buttons without an action open menus.
     let mut buttons = vec![
-        (4, "Open", "Open a movie (o)", Action::AskForMovie),
-        (8, hide, about, Action::ToggleOverlay),
-        (7, "?", "All keys (?, F1)", Action::ToggleKeys),
-        (6, "Quit", "Quit (q)", Action::Quit),
+        (None, PANELS, "Open or close panels", None),
+        (Some(3), "Picture", "Wipe, scenes, saving", None),
+        (Some(1), "Open", "Open a movie (o)", Some(Action::AskForMovie)),
+        (None, hide, about, Some(Action::ToggleOverlay)),
+        (None, "?", "All keys (?, F1)", Some(Action::ToggleKeys)),
+        (Some(2), "Quit", "Quit (q)", Some(Action::Quit)),
     ];
     // The menus belong to parts that cannot be seen while the overlay is hidden.
-    let mut menus = if state.visible { vec![PANELS_LABEL.0, PICTURE_LABEL.0] } else { Vec::new() };
-    let needed = |ui: &Ui, menus: &[&str], buttons: &[(i32, &str, &str, Action)]| {
-        let texts = menus.iter().chain(buttons.iter().map(|(_, text, ..)| text));
-        texts.map(|text| button_width(ui, text)).sum::<f32>()
+    buttons.retain(|(.., action)| state.visible || action.is_some());
+    let needed = |buttons: &[(Option<u8>, &str, &str, Option<Action>)]| {
+        buttons.iter().map(|(_, text, ..)| button_width(ui, text)).sum::<f32>()
     };
     let least = 2.0 * STEP_BUTTON_WIDTH + VALUE_WIDTH + 20.0;
     let room = row.width() - least - SLIDER_WIDTHS.0;
-    while needed(ui, &menus, &buttons) > room && buttons.len() > 2 {
-        let lowest = buttons.iter().map(|(rank, ..)| *rank).min();
-        buttons.retain(|(rank, ..)| Some(*rank) != lowest);
+    while needed(&buttons) > room
+        && let Some(lowest) = buttons.iter().filter_map(|(rank, ..)| *rank).min()
+    {
+        buttons.retain(|(rank, ..)| *rank != Some(lowest));
     }
-    if needed(ui, &menus, &buttons) > room {
-        menus.truncate(1);
-    }
-    let mut left = row.right() - needed(ui, &menus, &buttons);
+    let mut left = row.right() - needed(&buttons);
     show_radius(ui, row.with_max_x(left - 8.0), pass);
-    let mut next_place = |ui: &Ui, text: &str| {
-        let place = row.with_min_x(left).with_max_x(left + button_width(ui, text));
-        left = place.right();
-        place
-    };
-    for label in menus {
-        let rect = next_place(ui, label);
-        match label == PANELS_LABEL.0 {
-            true => show_menu(ui, rect, PANELS_LABEL, panel_lines(view, state), &mut pass.actions),
-            false => show_menu(ui, rect, PICTURE_LABEL, picture_lines(view), &mut pass.actions),
-        };
-    }
     for (_, text, hover, action) in buttons {
-        let rect = next_place(ui, text);
-        let is_on = action == Action::ToggleKeys && state.keys_open;
-        text_button(ui, rect, text, is_on).explain(hover).on_click(action, &mut pass.actions);
+        let rect = row.with_min_x(left).with_max_x(left + button_width(ui, text));
+        left = rect.right();
+        if let Some(action) = action {
+            let is_on = action == Action::ToggleKeys && state.keys_open;
+            text_button(ui, rect, text, is_on).explain(hover).on_click(action, &mut pass.actions);
+        } else {
+            let lines = if text == PANELS { panel_lines(view, state) } else { picture_lines(view) };
+            show_menu(ui, rect, (text, hover), lines, &mut pass.actions);
+        }
     }
 }
 

@@ -7,11 +7,10 @@ use engine::stats::summary::{SUMMARY_S, mean_others_share};
 use engine::stats::{FrameSample, Setting, Summary};
 
 use crate::axes::{Axes, add_label, begin_s, positive_range, snap_to_pixel};
+use crate::device_name;
 use crate::facts::{NOT_TIMED, filter_name};
-use crate::pass::Pass;
 use crate::prelude::*;
 use crate::stage_graph::show_pointed_frame;
-use crate::{View, device_name};
 
 /// Height in points of the text with a segment's name.
 const NAME_HEIGHT: f32 = 15.0;

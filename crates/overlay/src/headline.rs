@@ -6,29 +6,26 @@ use box_filter::VariantId;
 use compute::BackEnd;
 use engine::stats::Stage;
 
-use crate::pass::Pass;
 use crate::prelude::*;
-use crate::table::Numbers;
-use crate::{Busy, View, axes, device_name, facts, line, panel, stages, words};
+use crate::{Busy, axes, device_name, facts, line, panel, stages, words};
 
 /// The headline's width and height in points.
 pub(crate) const SIZE: Vec2 = vec2(388.0, 190.0);
 
-/// Lays the headline out in `rect`, or as one line of text if it is `folded`. Returns true if the user folded or unfolded it.
-pub(crate) fn show(ui: &mut Ui, (rect, folded): (Rect, bool), pass: &mut Pass) -> bool {
+/// Lays the headline out in `rect`, or as one line of text if it is `folded`.
+pub(crate) fn show(ui: &mut Ui, (rect, folded): (Rect, bool), pass: &mut Pass) {
     let (view, numbers) = (pass.view, pass.numbers);
     let mut ui = panel::ground(ui, rect, "headline");
     if folded {
         let about = format!("{}\n{}", words::FILTER, words::cpu_text(view.cpu.cores));
         panel::explain_bar(&ui, rect, &about);
-        let title = panel::title_bar(&mut ui, rect.shrink2(vec2(10.0, 3.0)), "", true);
-        line::draw(&ui, rect, 26.0, pass);
-        return title;
+        panel::title_bar(&mut ui, rect.shrink2(vec2(10.0, 3.0)), "", (Panel::Numbers, true), pass);
+        return line::draw(&ui, rect, 26.0, pass);
     }
     let inner = rect.shrink2(vec2(12.0, 8.0));
     let row = inner.with_max_y(inner.top() + 16.0);
     panel::explain_bar(&ui, rect.with_max_y(inner.top() + 18.0), &view.movie.name());
-    let title = panel::title_bar(&mut ui, row.with_max_x(row.left() + 16.0), "", false);
+    panel::title_bar(&mut ui, row.with_max_x(row.left() + 16.0), "", (Panel::Numbers, false), pass);
     draw_movie_and_state(&ui, row, view);
     let awaited = facts::pending_filter(view);
     draw_filter_name(&ui, inner, view, awaited);
@@ -69,7 +66,6 @@ pub(crate) fn show(ui: &mut Ui, (rect, folded): (Rect, bool), pass: &mut Pass) -
     let tip = pos2(inner.right() - 5.0, y + 0.5);
     let points = [vec2(-3.0, -4.0), vec2(3.0, 0.0), vec2(-3.0, 4.0)].map(|p| tip + p).to_vec();
     ui.painter().add(Shape::convex_polygon(points, theme::SELECT, Stroke::NONE));
-    title
 }
 
 fn draw_movie_and_state(ui: &Ui, row: Rect, view: &View) {

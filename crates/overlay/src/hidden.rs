@@ -3,10 +3,8 @@
 
 use box_filter::VariantId;
 
-use crate::pass::Pass;
 use crate::prelude::*;
 use crate::timer::Timer;
-use crate::view::View;
 use crate::{line, panel};
 
 /// Seconds for which the controls stay on the screen after the mouse has moved.

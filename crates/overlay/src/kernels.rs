@@ -14,10 +14,7 @@ use crate::code;
 use crate::panel::{self, ColumnPanel, Pane, choice_button, line, paragraph};
 use crate::prelude::*;
 pub use diff::VersionDiff;
-pub use state::{
-    CheckedKernels, EarlierVersion, EditedFolder, FilterTime, Kernels, RaceLine, RaceReport, Speed,
-    SpeedState, Subject, Validation, ValidationRequest, Version, VersionResult,
-};
+pub use state::*;
 pub use versions::result_to_show;
 
 /// The least width in points of the panel in which source and machine code stand side by side.
@@ -126,7 +123,7 @@ fn show(ui: &mut Ui, pane: &mut Pane) {
                 let top = ui.cursor().top();
                 // Above the log, which may be long.
                 if let Some(running) = running {
-                    let differs = kernels.runs_and_differs(result.subject);
+                    let differs = kernels.differs(result.subject, None);
                     let differs = if differs { " (output differs)" } else { "" };
                     let text = format!("{}: still running version {running}{differs}.", result.subject);
                     line(ui, &text, theme::TEXT);
@@ -202,8 +199,7 @@ fn show_machine_code(ui: &mut Ui, code: Option<&Result<MachineCode>>) {
             for fact in &code.facts {
                 paragraph(ui, fact, theme::TEXT);
             }
-            let area = ScrollArea::both().id_salt("machine-code").auto_shrink(false);
-            area.min_scrolled_height(0.0).show(ui, |ui| code::show_plain_text(ui, &code.text));
+            code::show_plain_text(ui, "machine-code", &code.text);
         }
     }
 }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use crate::bindings::{BINDINGS, Topic};
 use crate::panel;
-use crate::pass::Pass;
 use crate::prelude::*;
 
 /// The least and the greatest height in points of a line of the table.
@@ -40,7 +39,8 @@ pub(crate) fn show(ui: &mut Ui, window: Rect, pass: &mut Pass) {
     });
     // The greatest number of columns of the table.
     let fits = |(columns, width): &(Vec<Column>, f32)| columns.len() <= 4 && *width <= room.x;
-    let found = (1..lines(&blocks)).filter_map(|most| split(&blocks, most)).map(columns).find(fits);
+    let least = blocks.chunks(1).map(lines).max().unwrap_or(1);
+    let found = (least..lines(&blocks)).map(|most| columns(split(&blocks, most))).find(fits);
     let (columns, width) = found.unwrap_or_else(|| columns(vec![&blocks[..]]));
     let all_lines = columns.iter().map(|(blocks, ..)| lines(blocks)).max().unwrap_or(0) as f32;
     let height = (room.y / all_lines).clamp(LINE_HEIGHTS.0, LINE_HEIGHTS.1).floor();
@@ -89,19 +89,6 @@ struct Block {
     rows: Vec<[Arc<Galley>; 2]>,
 }
 
-impl Block {
-    /// Returns the number of lines that the group takes, including its title.
-    fn lines(&self) -> usize {
-        1 + self.rows.len()
-    }
-
-    /// Returns the width in points of the widest text in one column of the group's rows: of the keys if `which` is 0, of the
-    /// effects if it is 1.
-    fn width(&self, which: usize) -> f32 {
-        self.rows.iter().map(|row| row[which].size().x).fold(0.0, f32::max)
-    }
-}
-
 /// A column of the table: whole groups, one below the other, and the horizontal positions in points of the left edges of the
 /// keys and of their effects.
 type Column<'a> = (&'a [Block], f32, f32);
@@ -110,7 +97,8 @@ type Column<'a> = (&'a [Block], f32, f32);
 fn columns(parts: Vec<&[Block]>) -> (Vec<Column<'_>>, f32) {
     let (mut columns, mut left) = (Vec::new(), 0.0);
     for blocks in parts {
-        let widest = |which: usize| blocks.iter().map(|block| block.width(which)).fold(0.0, f32::max);
+        let rows = || blocks.iter().flat_map(|block| &block.rows);
+        let widest = |which: usize| rows().map(|row| row[which].size().x).fold(0.0, f32::max);
         let effect = left + widest(0) + KEY_AND_COLUMN_GAPS.0;
         columns.push((blocks, left, effect));
         left = effect + widest(1) + KEY_AND_COLUMN_GAPS.1;
@@ -118,23 +106,20 @@ fn columns(parts: Vec<&[Block]>) -> (Vec<Column<'_>>, f32) {
     (columns, left - KEY_AND_COLUMN_GAPS.1)
 }
 
-/// Returns the number of lines of a column with these groups, including a blank line between two groups.
+/// Returns the number of lines of a column with these groups: their titles and rows, and a blank line between two groups.
 fn lines(blocks: &[Block]) -> usize {
-    blocks.iter().map(|block| block.lines() + 1).sum::<usize>().saturating_sub(1)
+    blocks.iter().map(|block| block.rows.len() + 2).sum::<usize>().saturating_sub(1)
 }
 
-/// Divides the groups into columns of at most `most` lines. Returns `None` if a group has more lines.
-fn split(blocks: &[Block], most: usize) -> Option<Vec<&[Block]>> {
+/// Divides the groups into columns of at most `most` lines; no group has more.
+fn split(blocks: &[Block], most: usize) -> Vec<&[Block]> {
     let (mut parts, mut first) = (Vec::new(), 0);
-    for (n, block) in blocks.iter().enumerate() {
-        if block.lines() > most {
-            return None;
-        }
+    for n in 0..blocks.len() {
         if lines(&blocks[first..=n]) > most {
             parts.push(&blocks[first..n]);
             first = n;
         }
     }
     parts.push(&blocks[first..]);
-    Some(parts)
+    parts
 }

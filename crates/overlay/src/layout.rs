@@ -5,7 +5,7 @@ use crate::cells::CellDetail;
 use crate::panels::{FoldStates, Panel};
 use crate::prelude::*;
 use crate::strip::{GRAPH_TITLE_HEIGHT, STRIP_PADDING, Strip};
-use crate::{View, headline, panel, scoreboard};
+use crate::{headline, panel, scoreboard};
 
 /// The least width and height in points of a window in which the headline is not folded to one line.
 const MIN_HEADLINE_WINDOW: Vec2 = vec2(404.0, 400.0);

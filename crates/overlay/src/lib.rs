@@ -32,7 +32,6 @@ mod keys;
 mod lab;
 mod layout;
 mod line;
-mod messages;
 mod mouse;
 mod notices;
 mod open_panels;

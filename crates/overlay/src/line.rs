@@ -10,9 +10,7 @@ use egui::text::LayoutJob;
 use engine::stats::{Stage, Summary};
 
 use crate::facts;
-use crate::pass::Pass;
 use crate::prelude::*;
-use crate::table::Numbers;
 
 /// Returns the text of the line of statistics, with the filter's time in its colour.
 fn layout_job(&Pass { view, numbers, .. }: &Pass) -> LayoutJob {

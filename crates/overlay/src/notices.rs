@@ -1,11 +1,12 @@
-//! Notices, banners that report errors until the user dismisses them, and short messages.
+//! Notices, banners that report errors until the user dismisses them; and short messages, one at a time, with the hint that is
+//! shown at the first start.
 
 use egui::Layout;
 
-use crate::Notice;
 use crate::panel::COVER;
-use crate::pass::Pass;
 use crate::prelude::*;
+use crate::timer::Timer;
+use crate::{Notice, keys};
 
 /// The greatest size in points of a short message, which has at most two lines.
 const MAX_MESSAGE_SIZE: Vec2 = vec2(720.0, 42.0);
@@ -105,21 +106,57 @@ fn highlighted_log(text: &str) -> egui::text::LayoutJob {
     job
 }
 
-/// Lays a short message out in one or two lines at the bottom of `area`.
-pub(crate) fn show_message(ui: &Ui, area: Rect, text: String) {
-    if area.width() < 60.0 || area.height() < 20.0 {
-        return;
+/// The hint that is shown at the first start, and the newest message, with their timers.
+#[derive(Debug, Default)]
+pub(crate) struct Messages {
+    /// True if the hint was shown for its full time, or a key was pressed.
+    pub hint_seen: bool,
+    hint: Timer,
+    message: String,
+    message_timer: Timer,
+}
+
+impl Messages {
+    /// Shows `text` in place of the previous short message.
+    pub(crate) fn show(&mut self, text: String) {
+        self.message = text;
+        self.message_timer.start();
     }
-    let mut job = egui::text::LayoutJob::simple(text, theme::words(12.5), theme::STRONG, area.width() - 20.0);
-    // A path has no spaces to break at.
-    job.wrap.break_anywhere = true;
-    // The least height in points of the area in which a message may have two lines.
-    job.wrap.max_rows = if area.height() < 40.0 { 1 } else { 2 };
-    let galley = ui.painter().layout_job(job);
-    describe::number(ui, area, "Message", galley.text());
-    let size = (galley.size() + vec2(20.0, 8.0)).min(area.size());
-    let rect = Align2::CENTER_BOTTOM.align_size_within_rect(size, area);
-    theme::draw_ground(ui.painter(), rect, theme::PANEL);
-    let at = Align2::CENTER_CENTER.align_size_within_rect(galley.size(), rect);
-    ui.painter().galley(at.min, galley, theme::STRONG);
+
+    /// Lays the message out in one or two lines at the bottom of `area`, or the hint if there is no message and `may_hint` is
+    /// true. A pressed key ends the hint.
+    pub(crate) fn show_current(&mut self, ui: &Ui, area: Rect, may_hint: bool) {
+        let is_press = |event: &egui::Event| matches!(event, egui::Event::Key { pressed: true, .. });
+        self.hint_seen |= ui.input(|i| i.events.iter().any(is_press));
+        let mut text = None;
+        if may_hint && !self.hint_seen {
+            if !self.hint.is_running() {
+                self.hint.start();
+            }
+            // Seconds for which the hint of the first start is shown.
+            self.hint_seen = !self.hint.update(ui, 10.0);
+            text = (!self.hint_seen).then_some(keys::HINT);
+        }
+        // Seconds for which a short message is shown.
+        if self.message_timer.update(ui, 4.0) {
+            text = Some(&self.message);
+        }
+        let Some(text) = text else { return };
+        if area.width() < 60.0 || area.height() < 20.0 {
+            return;
+        }
+        let (text, width) = (text.to_owned(), area.width() - 20.0);
+        let mut job = egui::text::LayoutJob::simple(text, theme::words(12.5), theme::STRONG, width);
+        // A path has no spaces to break at.
+        job.wrap.break_anywhere = true;
+        // The least height in points of the area in which a message may have two lines.
+        job.wrap.max_rows = if area.height() < 40.0 { 1 } else { 2 };
+        let galley = ui.painter().layout_job(job);
+        describe::number(ui, area, "Message", galley.text());
+        let size = (galley.size() + vec2(20.0, 8.0)).min(area.size());
+        let rect = Align2::CENTER_BOTTOM.align_size_within_rect(size, area);
+        theme::draw_ground(ui.painter(), rect, theme::PANEL);
+        let at = Align2::CENTER_CENTER.align_size_within_rect(galley.size(), rect);
+        ui.painter().galley(at.min, galley, theme::STRONG);
+    }
 }

@@ -9,17 +9,14 @@ use crate::controls::ControlsState;
 use crate::hatch::Hatch;
 use crate::hidden::{self, HiddenTimers};
 use crate::layout::{self, Layout};
-use crate::messages::Messages;
+use crate::notices::Messages;
 use crate::open_panels::OpenPanels;
 use crate::panel::{self, ColumnPanel, LabKernel, Pane, Selection, Switches};
 use crate::panel_list::COLUMN_PANELS;
 use crate::panels::{FoldStates, OpenFlags};
-use crate::pass::Pass;
 use crate::path_field::PathPrompt;
 use crate::prelude::*;
 use crate::strip::Strip;
-use crate::table::Numbers;
-use crate::view::View;
 use crate::wipe::WipeLine;
 use crate::{headline, keys, line, mouse, notices, scopes, scoreboard, strip, talk};
 
@@ -188,7 +185,7 @@ impl Overlay {
         let mut numbers = std::mem::take(&mut self.numbers);
         numbers.refresh(view.recorder, ui.input(|i| i.time));
         let lacks_drops = self.lacks_drops;
-        let mut pass = Pass { view, numbers: &numbers, lacks_drops, actions: Vec::new() };
+        let mut pass = Pass { view, numbers: &numbers, lacks_drops, actions: Vec::new(), fold: None };
         mouse::handle_picture_input(ui, &mut pass.actions);
         let window = ui.max_rect().shrink(theme::GAP);
         self.hidden.note_changes(view);
@@ -201,7 +198,12 @@ impl Overlay {
         } else {
             self.show_hidden(ui, window, &mut pass);
         }
-        let actions = pass.actions;
+        let Pass { actions, fold, .. } = pass;
+        if let Some((panel, folds)) = fold {
+            self.folded[panel as usize] = Some(folds);
+            // A panel that is unfolded has its height in the next pass.
+            self.panels.target = if folds { self.panels.target } else { Some(panel) };
+        }
         self.numbers = numbers;
         actions
     }
@@ -233,21 +235,15 @@ impl Overlay {
         }
         self.wipe_line.show(ui, layout.free, pass);
         if layout.headline.height() >= panel::HEADER_HEIGHT && layout.headline.width() > 60.0 {
-            let folded = layout.line;
-            let folds = headline::show(ui, (layout.headline, folded), pass);
-            self.apply_fold(Panel::Numbers, folds, folded);
+            headline::show(ui, (layout.headline, layout.line), pass);
         }
         if let Some(rect) = layout.graph {
-            let folded = self.is_folded(Panel::Graph);
             let shows_stages = self.panels.is_open(Panel::Stages);
             let hatch = shows_stages.then(|| Hatch::new(ui, self.switches.hatched));
-            let folds = strip::show_graph(ui, (rect, folded), hatch.as_ref(), pass);
-            self.apply_fold(Panel::Graph, folds, folded);
+            strip::show_graph(ui, (rect, self.is_folded(Panel::Graph)), hatch.as_ref(), pass);
         }
         if let Some(rect) = layout.ladder {
-            let folded = self.is_folded(Panel::Ladder);
-            let folds = scoreboard::show(ui, (rect, folded), pass);
-            self.apply_fold(Panel::Ladder, folds, folded);
+            scoreboard::show(ui, (rect, self.is_folded(Panel::Ladder)), pass);
         }
         self.show_strip(ui, &layout.strip, pass);
         self.show_column(ui, layout.docks, pass);
@@ -322,8 +318,7 @@ impl Overlay {
         let others = self.panels.order.iter().filter(|other| **other != id);
         let others: f32 = others.map(|other| self.heights[*other as usize] + theme::GAP).sum();
         let room = ui.clip_rect().height() - others - panel::HEADER_HEIGHT;
-        let (folds, rect) = panel::show_frame(ui, panel, (&title, folded), |ui, head, closes| {
-            pass.actions.extend(closes.then(|| panel.action()));
+        let rect = panel::show_frame(ui, panel, (&title, folded), pass, |ui, head, pass| {
             if !folded {
                 let (switches, panels, selection) = (&mut self.switches, &self.panels, &mut self.selection);
                 let mut pane = Pane { pass, head, room, switches, panels, selection };
@@ -336,19 +331,6 @@ impl Overlay {
             let align = (rect.height() > ui.clip_rect().height()).then_some(Align::Min);
             ui.scroll_to_rect_animation(rect, align, ScrollAnimation::none());
         }
-        // A panel that is unfolded has its height in the next pass.
-        self.apply_fold(id, folds, folded);
-    }
-
-    /// Folds or unfolds a panel if `folds` is true (the user has requested it). `folded` is true if the panel is folded in this
-    /// pass.
-    fn apply_fold(&mut self, panel: Panel, folds: bool, folded: bool) {
-        if folds {
-            self.folded[panel as usize] = Some(!folded);
-            if folded {
-                self.panels.target = Some(panel);
-            }
-        }
     }
 
     /// Lays out the banners in `free`, only the serious ones in the talk and while the overlay is hidden, and the parts that
@@ -358,9 +340,7 @@ impl Overlay {
         let window = ui.max_rect().shrink(theme::GAP);
         let (banners, message) = notices::places(free);
         notices::show(ui, banners, self.talks || !self.visible, pass);
-        if let Some(text) = self.messages.current(ui, self.visible && pass.view.notices.is_empty()) {
-            notices::show_message(ui, message, text);
-        }
+        self.messages.show_current(ui, message, self.visible && pass.view.notices.is_empty());
         if self.switches.keys {
             keys::show(ui, window, pass);
         }

@@ -4,9 +4,7 @@
 use ladders::LadderSummary;
 
 use crate::open_panels::OpenPanels;
-use crate::pass::Pass;
 use crate::prelude::*;
-use crate::view::View;
 use crate::widgets::MAX_HEIGHT;
 pub(crate) use crate::widgets::{choice_button, cover_id, line, link, padded, paragraph, resizable};
 
@@ -132,14 +130,14 @@ impl ColumnPanel {
 }
 
 /// Lays out the frame of a panel at the cursor: the title bar, and `contents` below it. `contents` gets the rectangle of the
-/// title bar, and true if the closing button was clicked. Returns true if the user folded or unfolded the panel, and the
-/// panel's rectangle.
+/// title bar. Returns the panel's rectangle.
 pub(crate) fn show_frame(
     ui: &mut Ui,
     panel: &ColumnPanel,
     (title, folded): (&str, bool),
-    contents: impl FnOnce(&mut Ui, Rect, bool),
-) -> (bool, Rect) {
+    pass: &mut Pass,
+    contents: impl FnOnce(&mut Ui, Rect, &mut Pass),
+) -> Rect {
     let name = panel.panel.name();
     let at = ui.cursor().min;
     let width = if folded { ui.available_width() } else { ui.available_width().max(panel.width) };
@@ -160,25 +158,24 @@ pub(crate) fn show_frame(
             // The closing button stands at the right.
             let inner = head.shrink2(vec2(10.0, 3.0)).with_max_x(head.right() - 28.0);
             explain_bar(ui, head, panel.about);
-            let folds = title_bar(ui, inner, title, folded);
+            title_bar(ui, inner, title, (panel.panel, folded), pass);
             let at = Rect::from_min_size(pos2(head.right() - 25.0, head.top() + 2.0), vec2(22.0, 22.0));
             let close = ui.put(at, Button::new("\u{d7}").frame_when_inactive(false));
             let close = close.named(Role::Button, &format!("Close {title}"));
             let by_key = || panel.key.map_or("Close".to_owned(), |(key, _)| format!("Close ({key})"));
             let close_hover = panel.close_hover.map_or_else(by_key, str::to_owned);
-            let closes = close.explain(close_hover).clicked();
+            close.explain(close_hover).on_click(panel.action(), &mut pass.actions);
             if !folded {
                 ui.spacing_mut().item_spacing = spacing;
             }
-            contents(ui, head, closes);
-            folds
+            contents(ui, head, pass);
         });
-        (shown.inner, shown.response.rect)
+        shown.response.rect
     });
-    let (folds, rect) = shown.inner;
+    let rect = shown.inner;
     ui.painter().rect_stroke(rect, 6, Stroke::new(1.0, theme::PANEL_EDGE), StrokeKind::Inside);
     ui.interact(rect, cover_id(name), Sense::hover());
-    (folds, rect)
+    rect
 }
 
 /// The sense of areas that keep clicks from what lies below them, but are not buttons.
@@ -213,9 +210,14 @@ pub(crate) fn explain_bar(ui: &Ui, bar: Rect, about: &str) {
     }
 }
 
-/// Lays out the title and a triangle at the left of `rect`. Returns true if the user clicked them, which folds or unfolds the
-/// panel.
-pub(crate) fn title_bar(ui: &mut Ui, rect: Rect, title: &str, folded: bool) -> bool {
+/// Lays out the title and a triangle at the left of `rect`. A click on them folds or unfolds the panel.
+pub(crate) fn title_bar(
+    ui: &mut Ui,
+    rect: Rect,
+    title: &str,
+    (panel, folded): (Panel, bool),
+    pass: &mut Pass,
+) {
     let center = pos2(rect.left() + 5.0, rect.center().y);
     let points = if folded {
         [vec2(-3.0, -5.0), vec2(4.0, 0.0), vec2(-3.0, 5.0)]
@@ -232,5 +234,7 @@ pub(crate) fn title_bar(ui: &mut Ui, rect: Rect, title: &str, folded: bool) -> b
     let verb = if folded { "Unfold" } else { "Fold" };
     // The headline's title is painted beside the bar.
     let name = format!("{verb} {}", if title.is_empty() { "headline" } else { title });
-    response.named(Role::Button, &name).explain(verb).clicked()
+    if response.named(Role::Button, &name).explain(verb).clicked() {
+        pass.fold = Some((panel, !folded));
+    }
 }

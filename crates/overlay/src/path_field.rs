@@ -6,7 +6,6 @@ use egui::text_edit::TextEditState;
 use egui::{Key, TextEdit};
 
 use crate::panel;
-use crate::pass::Pass;
 use crate::prelude::*;
 
 /// The greatest number of completions that the field lists.

@@ -5,9 +5,8 @@ use base::timing::noise;
 use box_filter::{Group, VariantId, Work};
 use engine::stats::{Score, Scores};
 
-use crate::pass::Pass;
 use crate::prelude::*;
-use crate::{VariantRow, VariantStatus, View, axes, facts, panel, words};
+use crate::{Subject, VariantRow, VariantStatus, axes, facts, panel, words};
 
 /// The width in points of the ladder's panel.
 pub(crate) const WIDTH: f32 = 344.0;
@@ -96,7 +95,7 @@ pub(super) fn time_of<'a>(
     match (board.scores.of(row.id), &row.status) {
         (_, VariantStatus::Unavailable(_)) => Err("not available".to_owned()),
         // A score may be of a frame that was filtered by the version before.
-        _ if view.kernels.differs(row.id, None) => Err(facts::NOT_TIMED.to_owned()),
+        _ if view.kernels.differs(Subject::Variant(row.id), None) => Err(facts::NOT_TIMED.to_owned()),
         (Some(score), _) if score.is_at(view.radius, view.size()) => Ok((score, None)),
         (Some(score), _) if score.radius == view.radius => {
             Ok((score, Some(format!("at {} \u{d7} {}", score.size.0, score.size.1))))
@@ -120,8 +119,8 @@ pub(super) fn variants_by_group<'a>(view: &'a View) -> Vec<&'a VariantRow<'a>> {
     rows
 }
 
-/// Lays the panel out in `rect`. Returns true if the user folded or unfolded it.
-pub(crate) fn show(ui: &mut Ui, (rect, folded): (Rect, bool), pass: &mut Pass) -> bool {
+/// Lays the panel out in `rect`.
+pub(crate) fn show(ui: &mut Ui, (rect, folded): (Rect, bool), pass: &mut Pass) {
     let view = pass.view;
     let mut ui = panel::ground(ui, rect, "ladder");
     let head = rect.with_max_y((rect.top() + TITLE_HEIGHT).min(rect.bottom()));
@@ -151,9 +150,9 @@ pub(crate) fn show(ui: &mut Ui, (rect, folded): (Rect, bool), pass: &mut Pass) -
         left.max.y -= 14.0;
     }
     panel::explain_bar(&ui, head, ABOUT);
-    let title = panel::title_bar(&mut ui, left, name, folded);
+    panel::title_bar(&mut ui, left, name, (Panel::Ladder, folded), pass);
     if folded {
-        return title;
+        return;
     }
     let rows = variants_by_group(view);
     let board = Board::new(pass);
@@ -169,7 +168,6 @@ pub(crate) fn show(ui: &mut Ui, (rect, folded): (Rect, bool), pass: &mut Pass) -
         show_variant_row(&ui, area, &board, row, &mut pass.actions);
         top += height;
     }
-    title
 }
 
 /// Draws the background of a variant's button. Returns the widget, and true if the variant is selected.
@@ -247,7 +245,7 @@ fn show_variant_row(ui: &Ui, rect: Rect, board: &Board, row: &VariantRow, action
 
 /// Lays out the hover text of a variant.
 pub(super) fn show_hover_text(ui: &mut Ui, board: &Board, row: &VariantRow) {
-    ui.strong(row.title);
+    ui.strong(row.id.title);
     ui.label(row.idea);
     if let Some(auto) = board.view.auto.filter(|_| row.id.is_auto()) {
         ui.label(words::auto_text(auto));

@@ -3,9 +3,8 @@
 
 use egui::{CursorIcon, LayerId, Order, Slider};
 
-use crate::pass::Pass;
 use crate::prelude::*;
-use crate::{SoundView, View, mouse};
+use crate::{SoundView, mouse};
 
 /// Height in points of the seek bar's row; all of it can be clicked.
 pub(crate) const HEIGHT: f32 = 22.0;
@@ -48,13 +47,13 @@ pub(crate) fn show(ui: &mut Ui, row: Rect, pass: &mut Pass) {
         actions.push(Action::Seek { to_s, exact: true });
     }
     let total = length.map_or_else(|_| theme::UNKNOWN.to_owned(), theme::clock);
+    let position = || format!("{} / {total}", theme::clock(view.movie.position_s));
     // Room for the longest figures, so that the rail does not move.
     let room = 7.3 * (2 * total.len().max(6) + 3) as f32 + 10.0;
     let mut rail = row;
     if row.width() > 1.6 * room {
         // The figures belong to the picture on the screen; the handle is already at the target of a seek.
-        let text = format!("{} / {total}", theme::clock(view.movie.position_s));
-        ui.figures(row.left_center(), Align2::LEFT_CENTER, text, 12.0, theme::TEXT);
+        ui.figures(row.left_center(), Align2::LEFT_CENTER, position(), 12.0, theme::TEXT);
         rail = row.with_min_x(row.left() + room);
     }
     let inside = rail.shrink2(vec2(HANDLE_RADIUS + 1.0, 0.0));
@@ -63,25 +62,22 @@ pub(crate) fn show(ui: &mut Ui, row: Rect, pass: &mut Pass) {
     }
     let line = Rect::from_center_size(inside.center(), vec2(inside.width() + 4.0, 4.0));
     ui.painter().rect_filled(line, 2, theme::RULE);
+    let sense = if length.is_ok() { Sense::click_and_drag() } else { Sense::click() };
+    let response = ui.interact(rail, Id::unique("seek-rail"), sense).named(Role::Slider, "Position");
+    let response = response.valued(|| length.map_or_else(str::to_owned, |_| position()));
     let length = match length {
         Ok(length) => length,
         Err(reason) => {
-            let rail =
-                ui.interact(rail, Id::unique("seek-rail"), Sense::click()).named(Role::Slider, "Position");
-            if let Some(pointer) = rail.valued(|| reason.to_owned()).hover_pos() {
+            if let Some(pointer) = response.hover_pos() {
                 draw_tag(ui, pos2(pointer.x, row.top() - 3.0), reason.to_owned());
             }
             return;
         }
     };
+    let response = response.on_hover_cursor(CursorIcon::PointingHand);
 
     let x_of = |s: f64| inside.left() + inside.width() * (s / length).clamp(0.0, 1.0) as f32;
     let s_at = |x: f32| length * f64::from((x - inside.left()) / inside.width()).clamp(0.0, 1.0);
-    let response = ui
-        .interact(rail, Id::unique("seek-rail"), Sense::click_and_drag())
-        .on_hover_cursor(CursorIcon::PointingHand);
-    let position = || format!("{} / {total}", theme::clock(view.movie.position_s));
-    let response = response.named(Role::Slider, "Position").valued(position);
     let pointer = response.interact_pointer_pos().map(|p| p.x);
     if let Some(x) = pointer {
         // Exact where the button is pressed and where a drag ends, key frames in between. A tap may begin and end within one

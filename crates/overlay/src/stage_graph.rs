@@ -7,11 +7,9 @@ use std::collections::VecDeque;
 use engine::stats::summary::busy;
 use engine::stats::{FrameSample, Stage};
 
-use crate::View;
 use crate::axes::{Axes, DEFAULT_INTERVAL_MS, add_label, begin_s, round_up, snap_to_pixel};
 use crate::facts::filter_name;
 use crate::hatch::{Hatch, Pattern};
-use crate::pass::Pass;
 use crate::prelude::*;
 
 /// The time that the graph covers, in seconds.

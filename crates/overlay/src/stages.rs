@@ -7,7 +7,6 @@ use video::FieldOrder;
 
 use crate::hatch::Hatch;
 use crate::panel::{self, ColumnPanel, Pane};
-use crate::pass::Pass;
 use crate::prelude::*;
 use crate::{Subject, facts, table, why, words};
 
@@ -34,7 +33,7 @@ fn show(ui: &mut Ui, pane: &mut Pane) {
         let is_gpu = view.device.is_some_and(|device| device.kind != DeviceKind::Cpu);
         shown.variant.reads_planes() || is_gpu && !shown.variant.back_end().does_without_opencl()
     });
-    let conversion_differs = by_kernel && view.kernels.runs_and_differs(Subject::Conversion);
+    let conversion_differs = by_kernel && view.kernels.differs(Subject::Conversion, None);
     let hatch = Hatch::new(ui, pane.switches.hatched);
     table::show(ui, numbers, &hatch, conversion_differs);
     ui.add_space(2.0);

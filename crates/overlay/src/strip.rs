@@ -4,7 +4,6 @@
 use crate::cells::CellDetail;
 use crate::controls::{self, ControlsState};
 use crate::hatch::Hatch;
-use crate::pass::Pass;
 use crate::prelude::*;
 use crate::{cells, filter_graph, panel, seekbar, stage_graph};
 
@@ -69,20 +68,15 @@ pub(crate) fn show(ui: &mut Ui, strip: &Strip, state: &ControlsState, pass: &mut
 }
 
 /// Lays the panel of the graph out in `rect`: the times of all stages with their patterns `hatch`, or the filter's time alone
-/// if `hatch` is `None`. Returns true if the user folded or unfolded the panel.
-pub(crate) fn show_graph(
-    ui: &mut Ui,
-    (rect, folded): (Rect, bool),
-    hatch: Option<&Hatch>,
-    pass: &mut Pass,
-) -> bool {
+/// if `hatch` is `None`.
+pub(crate) fn show_graph(ui: &mut Ui, (rect, folded): (Rect, bool), hatch: Option<&Hatch>, pass: &mut Pass) {
     let mut ui = panel::ground(ui, rect, "graph");
     let head = rect.with_max_y(rect.top() + if folded { rect.height() } else { GRAPH_TITLE_HEIGHT });
     let name = if hatch.is_some() { "Frame time by stage, ms" } else { "Filter alone" };
     let inner = head.shrink2(vec2(10.0, 2.0));
-    let title = panel::title_bar(&mut ui, inner, name, folded);
+    panel::title_bar(&mut ui, inner, name, (Panel::Graph, folded), pass);
     if folded {
-        return title;
+        return;
     }
     // Half a figure reaches below the lowest line.
     let area = rect.shrink2(vec2(10.0, 9.0)).with_min_y(head.bottom() + 4.0);
@@ -100,5 +94,4 @@ pub(crate) fn show_graph(
             filter_graph::show(&mut ui, area, pass);
         }
     }
-    title
 }

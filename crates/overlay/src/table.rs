@@ -1,79 +1,10 @@
-//! The statistics that the overlay displays, which are refreshed slowly enough to be read, and the table of stages (the timed
-//! parts of a frame's way to the screen).
+//! The table of stages, the timed parts of a frame's way to the screen.
 
-use base::timing::Ratio;
-use engine::stats::{FilterWork, Recorder, Scores, Setting, Stage, Summary};
+use engine::stats::{Stage, Summary};
 
 use crate::hatch::{Hatch, Pattern};
 use crate::prelude::*;
 use crate::words;
-
-/// The displayed statistics, copied from the recorder a few times a second, and at once when the filter changes.
-#[derive(Debug, Default)]
-pub(crate) struct Numbers {
-    /// The time of the last refresh, in egui's seconds; `None` before the first one.
-    refreshed_at: Option<f64>,
-    setting: Option<Setting>,
-    /// The recorder's count of changes of the measurements (its `shown.changes`) at the last refresh.
-    frame_count: u64,
-    pub stages: [Option<Summary>; Stage::ALL.len()],
-    pub idle: Option<Summary>,
-    pub frame: Option<Summary>,
-    /// The times that the stages release, present and overlay take on OpenGL's device.
-    gl: [Option<Summary>; 3],
-    /// The filter's times on the right side of a wipe.
-    pub second_filter: Option<Summary>,
-    /// The ratio of the filter's times on the left side of a wipe to those on the right side.
-    pub wipe_ratio: Option<Ratio>,
-    /// The times that the decoder's thread takes to pack the planes of pictures.
-    packing: Option<Summary>,
-    pub repaint: Option<Summary>,
-    /// The last measured filter time of each variant, refreshed together with the other statistics, so that a time is the same
-    /// wherever it is shown.
-    pub scores: Scores,
-    /// The kernels of the filter, with the median time of each; `None` if they are not known.
-    pub work: Option<FilterWork>,
-}
-
-impl Numbers {
-    /// Refreshes the statistics from `recorder` if they are due. `now` is the time in egui's seconds.
-    pub(crate) fn refresh(&mut self, recorder: &Recorder, now: f64) {
-        let setting = recorder.shown.last().map(|sample| sample.setting);
-        // Seconds between two refreshes of the displayed statistics.
-        let due = self.refreshed_at.is_none_or(|t| now < t || now >= t + 0.25);
-        if setting == self.setting && !due {
-            return;
-        }
-        self.refreshed_at = Some(now);
-        self.setting = setting;
-        self.repaint = recorder.recent_repaints();
-        if self.frame_count == recorder.shown.changes && self.frame.is_some() {
-            return;
-        }
-        self.frame_count = recorder.shown.changes;
-        self.scores = recorder.shown.scores.clone();
-        self.work = recorder.shown.work();
-        self.stages = Stage::ALL.map(|stage| recorder.shown.summary(stage));
-        self.idle = recorder.shown.idle();
-        self.frame = recorder.shown.frame_interval();
-        self.packing = recorder.shown.summarise(|sample| sample.stages.pack_ms);
-        self.second_filter = recorder.shown.beside();
-        self.wipe_ratio = recorder.shown.wipe_ratio();
-        self.gl = [0, 1, 2].map(|n| recorder.shown.summarise(|sample| sample.gl[n]));
-    }
-
-    /// Returns the statistics of a stage; `None` if the stage was not measured.
-    pub(crate) fn stage(&self, stage: Stage) -> Option<Summary> {
-        self.stages[stage as usize]
-    }
-
-    /// Returns true if the table has a row for this stage (a timed part of a frame's way to the screen): for the filter always,
-    /// and for other stages if their longest measured time is at least 5 µs. A stage may take no time, such as the upload on a
-    /// device that computes in host memory.
-    pub(crate) fn takes_time(&self, stage: Stage) -> bool {
-        stage == Stage::Filter || self.stage(stage).is_some_and(|s| s.max >= 0.005)
-    }
-}
 
 /// Lays out a row for each stage that takes time, a row for the idle time and one for the frame time; the names of stages that
 /// take no time share a line below the rows. If `conversion_differs` is true, marks the stage of the conversion, because the

@@ -8,10 +8,9 @@ use box_filter::{VariantId, Work};
 use engine::stats::Score;
 pub use heart::heart;
 
-use crate::pass::Pass;
 use crate::prelude::*;
 use crate::scoreboard::{self, Board, Comparison};
-use crate::{VariantRow, VariantStatus, code, device_name, facts, panel};
+use crate::{Subject, VariantRow, VariantStatus, code, device_name, facts, panel};
 
 /// Height of the line over the bars, with the radius, the picture's size and the device.
 const HEAD_HEIGHT: f32 = 40.0;
@@ -92,10 +91,10 @@ impl Talk<'_> {
     /// Returns the score (measured time) of a variant at the selected radius and the size of the picture; `None` if it was not
     /// measured there.
     fn score(&self, row: &VariantRow) -> Option<&Score> {
-        scoreboard::time_of(&self.board, row)
-            .ok()
-            .filter(|(_, setting)| setting.is_none())
-            .map(|(score, _)| score)
+        match scoreboard::time_of(&self.board, row) {
+            Ok((score, None)) => Some(score),
+            _ => None,
+        }
     }
 
     /// Lays out a bar for each variant of the ladder, below a line about the measurements.
@@ -131,7 +130,8 @@ impl Talk<'_> {
         ui.words(pos2(rect.left() + name, y), Align2::LEFT_CENTER, row.id, 23.0 * unit, color);
         let half = 9.0 * unit;
         let room = Rect::from_min_max(pos2(rect.left() + bar, y - half), pos2(rect.right() - time, y + half));
-        let is_wrong = row.status != VariantStatus::Ready || self.board.view.kernels.differs(row.id, None);
+        let is_wrong = row.status != VariantStatus::Ready
+            || self.board.view.kernels.differs(Subject::Variant(row.id), None);
         let at = pos2(rect.right() - 10.0 * unit, y);
         let color = if chosen { theme::FILTER } else { theme::TEXT };
         let mut length = 0.0;
@@ -162,10 +162,10 @@ impl Talk<'_> {
         let at = pos2(inner.right(), middle);
         let time = ui.figures(at, Align2::RIGHT_CENTER, &time_text, 50.0 * unit, theme::FILTER);
         let at = (pos2(inner.left(), middle), Align2::LEFT_CENTER, time.left() - inner.left() - GAP * unit);
-        theme::elided_text(&ui, at, row.title, (42.0 * unit, theme::STRONG));
+        theme::elided_text(&ui, at, row.id.title, (42.0 * unit, theme::STRONG));
         let busy = facts::pending_filter(view).filter(|busy| busy.variant == row.id);
         let factor = busy.map_or_else(|| self.factor(row, score), facts::progress);
-        describe::number(&ui, inner, row.title, &format!("{time_text}, {factor}"));
+        describe::number(&ui, inner, row.id.title, &format!("{time_text}, {factor}"));
         let at = pos2(inner.right(), title);
         let factor = ui.words(at, Align2::RIGHT_TOP, factor, 25.0 * unit, theme::STRONG);
         let room = factor.left() - inner.left() - GAP * unit;

@@ -8,13 +8,13 @@ use base::error::Error;
 use base::text;
 use base::timing::CpuReading;
 use box_filter::VariantId;
+use egui::{Rect, Ui, pos2, vec2};
 use engine::sharing::Sharing;
 use engine::stats::{PlayState, Recorder};
 use engine::{AutoChoice, Difference, Readings, Request};
 use video::color::Correction;
 use video::{Chapter, FieldOrder, MovieInfo, Orientation};
 
-use crate::prelude::*;
 use crate::{
     Busy, Conversions, DeviceFacts, DeviceList, Kernels, Lab, RaceReport, ScenePanel, Tuning, VariantStatus,
 };
@@ -35,8 +35,6 @@ pub struct ShownFilter {
 pub struct VariantRow<'a> {
     /// The id of the variant.
     pub id: VariantId,
-    /// The title of the button's hover text, in one to three words.
-    pub title: &'a str,
     /// The difference between the variant and the others, in a sentence or two.
     pub idea: &'a str,
     /// Tells whether the variant can be used on this device.

@@ -9,11 +9,10 @@ use engine::stats::{FilterWork, Stage};
 use ladder::roofline::{Anchor, Dot, Mark, Roofline};
 use ladder::why::{DevicePeaks, Evidence, Rates, percent, sentences};
 
+use crate::VariantRow;
 use crate::panel::{line, paragraph};
 use crate::prelude::*;
 use crate::stages::show_fact;
-use crate::table::Numbers;
-use crate::{VariantRow, View};
 
 /// The measured properties of the device in use: its peaks (highest rates), and the registers of the kernels on the screen.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -243,25 +242,3 @@ const COMPUTE: &str = "Additions, subtractions and multiplications of channels, 
 /// The hover text of the line of peaks.
 const PEAKS: &str = "What the device was measured to do at most: a copy and a plain read of 128 MiB, and multiply-adds of floats. Measured \
                      once per device, in the background when this panel is open, while the movie leaves time or is paused.";
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_not_known_is_a_dash() {
-        let (none, exact) = (DevicePeaks::default(), Precision::from(None));
-        assert_eq!(memory_text(None, None, &none, exact), "–");
-        assert_eq!(compute_text(None, &none, exact), "–");
-        assert_eq!(peaks_text(&DeviceFacts::default()), "–");
-        assert_eq!(cells(None, None, None, exact), ["–"; 6].map(str::to_owned));
-        let rates = Some(Rates { gb_s: 2.0, gflop_s: 50.0 });
-        assert_eq!(memory_text(Some(8_000_000), rates, &none, exact), "8.00 MB to move, 2.00 GB/s");
-        let peaks = DevicePeaks { copy_gb_s: Some(20.0), read_gb_s: None, gflop_s: Some(100.0) };
-        let text = memory_text(Some(8_000_000), rates, &peaks, exact);
-        assert_eq!(text, "8.00 MB to move, 2.00 GB/s, 10 % of the copy");
-        assert_eq!(compute_text(rates, &peaks, exact), "50.0 GFLOP/s, 50 % of the peak");
-        let facts = DeviceFacts { peaks: Some(peaks), ..DeviceFacts::default() };
-        assert_eq!(peaks_text(&facts), "copy 20.0, read – GB/s; 100 GFLOP/s");
-    }
-}

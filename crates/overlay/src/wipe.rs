@@ -11,9 +11,8 @@ use engine::Difference;
 use engine::stats::Summary;
 use video::Orientation;
 
-use crate::pass::Pass;
 use crate::prelude::*;
-use crate::{View, Wipe};
+use crate::{Subject, Wipe};
 
 /// The greatest distance in points of the mouse from the line at which the mouse can drag the line.
 const GRAB_DISTANCE: f32 = 12.0;
@@ -93,7 +92,8 @@ impl WipeLine {
         let area = if area.is_positive() { area } else { picture };
         let right = self.pointer_is_right;
         let times = ([numbers.filter(), numbers.second_filter], numbers.wipe_ratio);
-        let differs = wipe.sides.map(|side| view.kernels.differs(side.variant, side.version));
+        let differs =
+            wipe.sides.map(|side| view.kernels.differs(Subject::Variant(side.variant), side.version));
         let [a, b] = label_texts(wipe, times, differs, view.kernels.running);
         let y = area.top() + theme::GAP;
         let first = Label::new(ui, area, (pos2(x - GRAB_DISTANCE, y), Align2::RIGHT_TOP), (&a, !right));
@@ -180,7 +180,6 @@ fn label_texts(
 struct Label {
     rect: Rect,
     galley: Arc<Galley>,
-    color: Color32,
 }
 
 impl Label {
@@ -195,14 +194,14 @@ impl Label {
         let room = if area.width() >= size.x { area } else { ui.max_rect() };
         let left = (rect.left().min(room.right() - size.x)).max(room.left());
         let rect = rect.translate(vec2(left - rect.left(), 0.0));
-        Self { rect, galley, color }
+        Self { rect, galley }
     }
 
     fn paint(self, ui: &Ui) {
         // Without an edge, which would be many triangles for a software renderer.
         ui.painter().rect_filled(self.rect, 4, theme::PANEL);
         let at = self.rect.left_center() + vec2(7.0, -self.galley.size().y / 2.0);
-        ui.painter().galley(at, self.galley, self.color);
+        ui.painter().galley(at, self.galley, theme::TEXT);
     }
 }
 

@@ -132,7 +132,6 @@ impl Player<'_> {
         let glsl_idea = glsl.map(|id| format!("{} {WALL_TIME_NOTE}", id.idea));
         let row = |(id, status): (VariantId, &VariantStatus)| VariantRow {
             id,
-            title: id.title,
             idea: glsl_idea.as_deref().filter(|_| glsl == Some(id)).unwrap_or(id.idea),
             status: status.clone(),
         };

@@ -117,9 +117,9 @@ mod tests {
         };
         let gl = &headless.gl;
         let mut cube = Cube::new(gl).unwrap();
-        let texture = texture::create(gl, 2, 1).unwrap();
+        let texture = texture::RGBA8.create(gl, 2, 1).unwrap();
         // Red at the left, green at the right of each face.
-        texture::fill(gl, texture, (2, 1), &[255, 0, 0, 255, 0, 255, 0, 255]);
+        texture::RGBA8.fill(gl, texture, (2, 1), &[255, 0, 0, 255, 0, 255, 0, 255]);
         // SAFETY: the context is current, and the texture is this context's.
         unsafe {
             gl.bind_texture(glow::TEXTURE_2D, Some(texture));

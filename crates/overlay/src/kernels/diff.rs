@@ -74,10 +74,9 @@ pub(super) fn show(ui: &mut Ui, diff: &VersionDiff, actions: &mut Vec<Action>) {
         ui.button("Save as own.cl").explain(hover).on_click(Action::SaveAsOwnKernel(diff.version), actions);
         ui.button("Close").explain("Show the source again").on_click(Action::DiffKernels(None), actions);
     });
-    let area = ScrollArea::both().id_salt("diff").auto_shrink(false).min_scrolled_height(0.0);
     let lines: Vec<(&str, Color32)> =
         diff.lines.iter().map(|(text, color)| (text.as_str(), *color)).collect();
-    area.show(ui, |ui| code::show_plain_lines(ui, &lines));
+    code::show_plain_lines(ui, "diff", &lines);
 }
 
 #[cfg(test)]

@@ -151,11 +151,6 @@ impl VersionResult {
         let (runs, replaced, time, speed, warnings) = (false, None, None, None, String::new());
         Self { subject, validation, runs, replaced, time, speed, warnings }
     }
-
-    /// Returns true if the kernels run, but their output differs from the reference.
-    fn differs(&self) -> bool {
-        matches!(self.validation, Validation::Differs(_))
-    }
 }
 
 /// A version of the kernels that was kept on the disk before the window was opened.
@@ -272,24 +267,14 @@ pub struct Kernels {
 }
 
 impl Kernels {
-    /// Returns true if validation has found that the output of this variant's kernels is wrong, in the version with the number
-    /// `version`, or in the version that runs if `version` is `None`.
-    pub(crate) fn differs(&self, variant: VariantId, version: Option<u64>) -> bool {
-        match version {
-            Some(number) => {
-                let version = self.versions.iter().find(|version| version.number == number);
-                let result = version.and_then(|version| version.result(Subject::Variant(variant)));
-                result.is_some_and(VersionResult::differs)
-            }
-            None => self.runs_and_differs(Subject::Variant(variant)),
-        }
-    }
-
-    /// Returns true if validation has found that the output of the kernels that run now for `subject`, a variant or the
-    /// conversion from YUV to RGBA, is wrong.
-    pub(crate) fn runs_and_differs(&self, subject: Subject) -> bool {
-        let mut results = self.versions.iter().filter_map(|version| version.result(subject));
-        results.any(|result| result.runs && result.differs())
+    /// Returns true if validation has found that the output of the kernels of `subject` is wrong, in the version with the number
+    /// `version`, or of those that run now if `version` is `None`.
+    pub(crate) fn differs(&self, subject: Subject, version: Option<u64>) -> bool {
+        self.versions.iter().any(|each| {
+            let result =
+                each.result(subject).filter(|result| matches!(result.validation, Validation::Differs(_)));
+            result.is_some_and(|result| version.map_or(result.runs, |number| number == each.number))
+        })
     }
 }
 

@@ -9,7 +9,6 @@ use super::state::{
     EarlierVersion, FilterTime, Speed, SpeedState, Subject, Validation, ValidationRequest, Version,
     VersionResult,
 };
-use crate::View;
 use crate::action::VersionId;
 use crate::panel::{choice_button, line};
 use crate::prelude::*;

@@ -12,7 +12,6 @@ use ladders::VariantSummary;
 
 use super::{chart, show_choices, show_faults, show_state, table};
 use crate::panel::{Selection, line};
-use crate::pass::Pass;
 use crate::prelude::*;
 
 /// The name of the ladder of the box filter's variants.
@@ -58,11 +57,17 @@ pub struct Benchmark {
 }
 
 impl Benchmark {
+    /// Returns the results of all variants, at all radii and on all devices.
+    pub(super) fn rows(&self) -> impl Iterator<Item = &RowReport> {
+        self.devices.iter().flat_map(|device| &device.runs).flat_map(|run| &run.variants)
+    }
+
     /// Returns the names of the variants, in the order of the ladder.
-    fn variants(&self) -> Vec<&str> {
-        let rows = self.devices.iter().flat_map(|device| &device.runs).flat_map(|run| &run.variants);
+    pub(super) fn variants(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
-        rows.for_each(|row| names.extend((!names.contains(&row.id.as_str())).then_some(row.id.as_str())));
+        for row in self.rows() {
+            names.extend((!names.contains(&row.id.as_str())).then_some(row.id.as_str()));
+        }
         names
     }
 
@@ -181,9 +186,9 @@ pub(super) fn show<'a>(
                 }
             }
         }
-        (radii, devices) => chart::show(ui, radii, devices, (&benchmark.variants(), selected)),
+        _ => chart::show(ui, benchmark, selected),
     };
-    show_faults(ui, benchmark.devices.iter().flat_map(|device| &device.runs).flat_map(|run| &run.variants));
+    show_faults(ui, benchmark.rows());
     let in_use = |device: &&DeviceReport| view.device.is_some_and(|info| info.name == device.text("name"));
     let device = benchmark.devices.iter().find(in_use).or(benchmark.devices.first());
     device.and_then(|device| device.runs.first()).map_or(&[], |run| run.variants.as_slice())
@@ -217,43 +222,4 @@ fn show_row(
     }
     let response = response.named(Role::Button, name).valued(|| cells.join(", "));
     response.explain(cells.join("\n")).clicked()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use base::timing::Series;
-    use ladder::results::RunReport;
-    use serde_json::json;
-
-    /// Returns the results of two variants at these radii; the second one has no time.
-    fn device(name: &str, radii: &[u32], ms: f64) -> DeviceReport {
-        let row = |name: &str, device_ms| RowReport {
-            device_ms,
-            outcome: "ok".to_owned(),
-            ..RowReport::unknown(name)
-        };
-        let run = |radius: &u32| {
-            let failed = RowReport { outcome: "mismatch".to_owned(), ..RowReport::unknown("b") };
-            let rows = vec![row("a", Series::of(&[ms * f64::from(*radius); 9])), failed];
-            RunReport { case: json!({ "radius": radius }), variants: rows, ..RunReport::default() }
-        };
-        let properties = json!({ "name": name, "platform": "P", "driver": "1.0" });
-        let properties = properties.as_object().cloned().unwrap();
-        DeviceReport { properties, runs: radii.iter().map(run).collect(), ..DeviceReport::default() }
-    }
-
-    #[test]
-    fn markdown_has_a_column_for_each_device_or_radius() {
-        let frame = BenchmarkFrame { movie: "clip.mp4".to_owned(), position_s: 61.5, size: (1280, 720) };
-        let devices = vec![device("A | B", &[7], 1.0), device("C", &[7], 0.5)];
-        let one = Benchmark { frame: frame.clone(), radii: vec![7], devices };
-        let want = "Box filter, clip.mp4 at 1:01.5, 1280 × 720, median ms\n\n| r = 7 | A \\| B, P 1.0 | C, P 1.0 |\n|---|---:|---:|\n\
-                    | a | 7.00 | 3.50 |\n| b | mismatch | mismatch |\n";
-        assert_eq!(one.markdown(), want);
-        let sweep = Benchmark { frame, radii: vec![1, 3], devices: vec![device("C", &[1], 0.5)] };
-        let want =
-            "\n| C, P 1.0 | r = 1 | r = 3 |\n|---|---:|---:|\n| a | 0.500 | – |\n| b | mismatch | – |\n";
-        assert!(sweep.markdown().ends_with(want), "{}", sweep.markdown());
-    }
 }

@@ -4,8 +4,9 @@
 use egui::ecolor::Hsva;
 use ladder::results::{DeviceReport, RowReport};
 
-use super::benchmark::find_row;
+use super::benchmark::{Benchmark, find_row};
 use super::table;
+use crate::axes::positive_range;
 use crate::prelude::*;
 
 /// Height of a plot in points.
@@ -32,13 +33,10 @@ impl Axes {
     /// Creates axes that contain these radii and times; the axis of times ends at whole powers of ten. Returns `None` if there
     /// is no time.
     fn new(radii: &[u32], times: impl Iterator<Item = f64>) -> Option<Self> {
-        let ends = |all: &mut dyn Iterator<Item = f64>| {
-            all.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), one| (low.min(one), high.max(one)))
-        };
-        let x = ends(&mut radii.iter().map(|radius| place(*radius)));
-        let (low, high) = ends(&mut times.map(f64::log10));
-        let y = (low.floor(), high.ceil().max(low.floor() + 1.0));
-        (low.is_finite() && x.0.is_finite()).then_some(Self { x, y })
+        let (least, most) = positive_range(times)?;
+        let low = least.log10().floor();
+        let x = (place(*radii.iter().min()?), place(*radii.iter().max()?));
+        Some(Self { x, y: (low, most.log10().ceil().max(low + 1.0)) })
     }
 
     /// Returns the position in `plot` of a time at a radius.
@@ -55,14 +53,10 @@ fn place(radius: u32) -> f64 {
 }
 
 /// Lays out the plots and the legend; the variant `selected` is marked. A click on a name selects the variant.
-pub(super) fn show(
-    ui: &mut Ui,
-    radii: &[u32],
-    devices: &[DeviceReport],
-    (variants, selected): (&[&str], &mut String),
-) {
-    let rows = devices.iter().flat_map(|device| &device.runs).flat_map(|run| &run.variants);
-    let Some(axes) = Axes::new(radii, rows.filter_map(RowReport::ms)) else { return };
+pub(super) fn show(ui: &mut Ui, benchmark: &Benchmark, selected: &mut String) {
+    let Benchmark { radii, devices, .. } = benchmark;
+    let variants = benchmark.variants();
+    let Some(axes) = Axes::new(radii, benchmark.rows().filter_map(RowReport::ms)) else { return };
     let width = (ui.available_width() - LEFT) / devices.len().max(1) as f32;
     let name = |device: &DeviceReport| {
         ui.painter().layout(device.text("name").to_owned(), theme::words(11.5), theme::WEAK, width - 10.0)

@@ -80,10 +80,8 @@ pub(super) fn show(ui: &mut Ui, variant: &VariantSummary, row: Option<&RowReport
         Some(Ok(code)) => {
             let facts = [&code.name].into_iter().chain(&code.facts);
             facts.for_each(|fact| drop(paragraph(ui, fact, theme::TEXT)));
-            resizable(ui, "lab-machine-code", CODE_HEIGHT, |ui| {
-                let area = ScrollArea::both().id_salt("lab-machine-code").auto_shrink(false);
-                area.min_scrolled_height(0.0).show(ui, |ui| code::show_plain_text(ui, &code.text));
-            });
+            let name = "lab-machine-code";
+            resizable(ui, name, CODE_HEIGHT, |ui| code::show_plain_text(ui, name, &code.text));
         }
     }
 }

@@ -12,7 +12,6 @@ use ladders::{LadderSummary, VariantSummary};
 
 use super::job::{JobState, start_or_stop};
 use crate::panel::{ColumnPanel, Pane, Selection, choice_button, line, paragraph};
-use crate::pass::Pass;
 use crate::prelude::*;
 pub use benchmark::{BOX_FILTER, Benchmark, BenchmarkFrame};
 pub use details::LabCode;

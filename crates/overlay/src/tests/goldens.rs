@@ -20,8 +20,11 @@ fn holds_texts(name: &str, fixture: &mut Fixture) {
     );
 }
 
-/// Compares those texts of the fixture that a window without open panels does not have with the golden file of this name.
-fn holds_beyond(name: &str, fixture: &mut Fixture) {
+/// Opens a panel by `open`, and compares those texts that a window without open panels does not have with the golden file of this
+/// name.
+fn panel(name: &str, open: impl FnOnce(&mut Fixture)) {
+    let mut fixture = Fixture::new(vec2(1600.0, 1000.0));
+    open(&mut fixture);
     let mut plain = Fixture::new(fixture.size);
     plain.pass(vec![]);
     fixture.settle();
@@ -30,18 +33,10 @@ fn holds_beyond(name: &str, fixture: &mut Fixture) {
     check(&format!("overlay/{name}.txt"), &distinct_lines(texts));
 }
 
-/// Opens a panel by `open`, and compares the panel's texts with the golden file of this name.
-fn panel(name: &str, open: impl FnOnce(&mut Fixture)) {
-    let mut fixture = Fixture::new(vec2(1600.0, 1000.0));
-    open(&mut fixture);
-    holds_beyond(name, &mut fixture);
-}
-
 #[test]
 fn texts_of_all_states() {
     texts_of_the_window();
     texts_of_the_panels();
-    texts_of_the_devices();
     texts_of_messages();
     assert_all_compared("overlay", "txt");
 }
@@ -119,14 +114,10 @@ fn texts_of_the_panels() {
         f.tuning = searched(Status::Abandoned(9.0));
         f.tuning.state = JobState::Done;
     });
-}
-
-fn texts_of_the_devices() {
-    let mut fixture = Fixture::new(vec2(1600.0, 1000.0));
-    fixture.overlay.panels.toggle(Panel::Devices);
-    fixture.devices = device_list(false);
-    fixture.device = Some(device_info(0, "First"));
-    holds_beyond("devices", &mut fixture);
+    panel("devices", |f| {
+        f.overlay.panels.toggle(Panel::Devices);
+        (f.devices, f.device) = (device_list(false), Some(device_info(0, "First")));
+    });
 }
 
 fn texts_of_messages() {

@@ -22,8 +22,7 @@ fn hover_texts_stand_beside_the_part_that_they_explain_and_go_with_the_pointer()
             fixture.open(panel);
         }
         fixture.settle();
-        let headline = fixture.harness.ctx.read_response(panel::cover_id("headline")).unwrap().rect;
-        let timeline = fixture.harness.ctx.read_response(panel::cover_id("timeline")).unwrap().interact_rect;
+        let (headline, timeline) = (fixture.cover("headline").rect, fixture.cover("timeline").interact_rect);
         let texts = ["25 fps", "8.45", "separable", "running-sum", "Radius", "Quit", "Last frames", "frame"];
         for text in texts.into_iter().chain(["Frames", "Repaint", "Heat map"]) {
             let Some(at) = fixture.find(text).map(|rect| rect.center()) else {

@@ -1,9 +1,9 @@
 //! Tests of the panel of edited kernels: the list of versions, their comparison with the files, folders, the user's own kernel,
 //! and the compiler's messages.
 
-use super::kernels::{edited, editing, refuse, version};
+use super::kernels::{edited, editing, mismatch, refuse, version};
 use super::*;
-use base::verify::{Difference, MismatchReport};
+use base::verify::MismatchReport;
 use box_filter::named;
 
 #[test]
@@ -118,15 +118,8 @@ fn ones_own_kernel_has_its_error_and_its_time_and_warnings_and_prints_stand_belo
     assert_eq!(fixture.click("Make own.cl"), [Action::MakeOwnKernel]);
     fixture.kernels.has_own = true;
     let own = Subject::Variant(VariantId::own());
-    let report = MismatchReport {
-        count: 12345,
-        total: 3_686_400,
-        max_abs_diff: 3.0,
-        first: Some(Difference { position: "red at (3, 4)".to_owned(), got: 7.0, want: 8.0 }),
-        ..MismatchReport::default()
-    };
     let time = Some(FilterTime { ms: 4.2, n: 100, noise: None });
-    let result = VersionResult { time, ..VersionResult::new(own, Validation::Differs(report)) };
+    let result = VersionResult { time, ..VersionResult::new(own, Validation::Differs(mismatch(3.0))) };
     (fixture.kernels.versions[0].results, fixture.chosen) = (vec![result], VariantId::own());
     fixture.settle();
     assert!(fixture.find("Make own.cl").is_none());

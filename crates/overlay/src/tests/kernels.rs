@@ -25,15 +25,14 @@ pub(super) fn version(number: u64, file: &str, validation: Validation) -> Versio
     }
 }
 
+/// Returns a report of some bytes that differ by at most this much.
+pub(super) fn mismatch(max_abs_diff: f64) -> MismatchReport {
+    let first = Some(Difference { position: "red at (3, 4)".to_owned(), got: 7.0, want: 8.0 });
+    MismatchReport { count: 12345, total: 3_686_400, max_abs_diff, first, ..MismatchReport::default() }
+}
+
 /// Returns the state of a folder of edited kernels with four versions, of which the one with number 3 is running.
 pub(super) fn edited() -> Kernels {
-    let report = MismatchReport {
-        count: 12345,
-        total: 3_686_400,
-        max_abs_diff: 1.0,
-        first: Some(Difference { position: "red at (3, 4)".to_owned(), got: 7.0, want: 8.0 }),
-        ..MismatchReport::default()
-    };
     let why = "The compiler says:\nbox_filter/03_flat.cl:4:5: error: unknown type name 'imt'\n  4 | imt x;";
     let error =
         Error::new("The kernel file 'box_filter/03_flat.cl' does not build for 'CPU'.", why, "Correct it.");
@@ -45,7 +44,7 @@ pub(super) fn edited() -> Kernels {
         folder: Some("/home/user/kernels".to_owned()),
         versions: vec![
             refused,
-            version(3, "box_filter/03_flat.cl", Validation::Differs(report)),
+            version(3, "box_filter/03_flat.cl", Validation::Differs(mismatch(1.0))),
             version(2, "common/mean.clh", Validation::Exact),
             first,
         ],
@@ -143,7 +142,7 @@ fn a_version_is_scrolled_once_to_its_changes() {
 /// Returns the rectangle of a line of the source that is marked with this colour, and that of the source below its name.
 fn mark_and_sight(fixture: &Fixture, color: Color32) -> (Rect, Rect) {
     let name = fixture.texts.iter().find(|(text, _)| text.starts_with("box_filter/03_flat.cl, 1 line"));
-    let panel = fixture.harness.ctx.read_response(panel::cover_id("kernels")).expect("it is shown").rect;
+    let panel = fixture.cover("kernels").rect;
     let mark = fixture.rects.iter().find(|(_, filled)| *filled == color).expect("it is marked").0;
     (mark.shrink2(vec2(20.0, 0.0)), panel.with_min_y(name.expect("it has a name").1.bottom()))
 }
@@ -158,8 +157,10 @@ fn line(number: usize) -> SourceLine {
 fn the_line_of_an_error_is_in_sight_below_a_long_list() {
     use crate::code::ERROR_BACKGROUND;
     let mut fixture = editing(720.0);
-    let first = fixture.kernels.versions[3].clone();
-    fixture.kernels.versions.extend(std::iter::repeat_n(first, 6));
+    let log = "The compiler says:\nbox_filter/03_flat.cl:22:3: error: no such\n   22 | int v21;\n      | ^\n1 error generated.";
+    let error =
+        Error::new("The kernel file 'box_filter/03_flat.cl' does not build for 'CPU'.", log, "Correct it.");
+    refuse(&mut fixture, error, 6);
     let text = (0..60).map(|n| format!("int v{n};\n")).collect::<String>();
     let source = |errors: &[SourceLine]| {
         let before = text.replace("int v21;", "int w;");
@@ -169,10 +170,6 @@ fn the_line_of_an_error_is_in_sight_below_a_long_list() {
     let refused = std::mem::take(&mut fixture.kernels.versions[0].results);
     fixture.set(|f| f.kernels.source = Some(source(&[])));
     fixture.kernels.versions[0].results = refused;
-    let log = "The compiler says:\nbox_filter/03_flat.cl:22:3: error: no such\n   22 | int v21;\n      | ^\n1 error generated.";
-    let error =
-        Error::new("The kernel file 'box_filter/03_flat.cl' does not build for 'CPU'.", log, "Correct it.");
-    fixture.kernels.versions[0].results[0].validation = Validation::Refused(error);
     fixture.kernels.source = Some(source(&[line(22)]));
     // Checked beside the machine code, too.
     for machine_code in [false, true, false] {
@@ -244,12 +241,7 @@ fn a_conversion_that_differs_or_is_refused_is_told_and_marked() {
     fixture.device = Some(machine::device_info(0, "First"));
     fixture.open(Panel::Kernels);
     fixture.open(Panel::Stages);
-    let mut sample = fixture.recorder.history().back().unwrap().clone();
-    sample.stages.times[Stage::Convert as usize] = 1.5;
-    (0..40).for_each(|n| {
-        let presented_at = sample.presented_at + 0.04 * f64::from(n);
-        fixture.recorder.push(FrameSample { presented_at, ..sample.clone() });
-    });
+    fixture.push_like(40, |_, sample| sample.stages.times[Stage::Convert as usize] = 1.5);
     fixture.time += 10.0;
     let told = |fixture: &mut Fixture, validation: Validation, text: &str, marked: bool| {
         let newest = &mut fixture.kernels.versions[0];
@@ -292,15 +284,16 @@ fn versions_say_what_came_of_them_and_a_click_goes_back() {
     assert_eq!(fixture.click("Rebuild"), [Action::RebuildKernels]);
     assert_eq!(fixture.click("3"), [Action::UseKernels(3)]);
     // A variant whose output differs has no time in the table; the running version counts, not a refused newer one.
-    assert!(fixture.kernels.differs(named("flat"), None) && !fixture.kernels.differs(named("naive"), None));
+    let [flat, naive] = ["flat", "naive"].map(|name| Subject::Variant(named(name)));
+    assert!(fixture.kernels.differs(flat, None) && !fixture.kernels.differs(naive, None));
     // Versions newer than the one that the user has selected do not count.
     for (version, runs) in fixture.kernels.versions.iter_mut().zip([false, false, true]) {
         version.results.iter_mut().for_each(|validated| validated.runs = runs);
     }
-    assert!(!fixture.kernels.differs(named("flat"), None));
+    assert!(!fixture.kernels.differs(flat, None));
     // In a wipe, version 3 counts beside it.
-    assert!(fixture.kernels.differs(named("flat"), Some(3)));
-    assert!(!fixture.kernels.differs(named("flat"), Some(2)));
+    assert!(fixture.kernels.differs(flat, Some(3)));
+    assert!(!fixture.kernels.differs(flat, Some(2)));
     // A version that was not measured has no number.
     let speed = |state| Some(Speed { before: 1, state });
     fixture.kernels.versions[2].results[0].speed = speed(SpeedState::Unknown);

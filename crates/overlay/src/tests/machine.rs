@@ -140,8 +140,6 @@ fn a_change_of_device_is_shown_and_that_there_is_none_is_said_at_the_end() {
         assert!(fixture.find("in use").is_none() && !fixture.overlay.is_device_list_visible());
     }
 
-    let info = device_info(0, "First");
-    let preparing = [DeviceRow { info: &info, sharing: None, state: DeviceState::Preparing, failure: None }];
     let none = "no OpenCL device";
     for stages_open in [false, true] {
         let mut fixture = Fixture::new(SIZES[0]);
@@ -261,17 +259,14 @@ fn a_click_on_a_spike_freezes_its_frame_until_it_is_let_go() {
     for stages in [false, true] {
         let mut fixture = Fixture::new(SIZES[0]);
         fixture.change(|s| s.open[Panel::Stages as usize] = stages);
-        let mut sample = fixture.recorder.history()[39].clone();
         let from = Instant::now();
-        for n in 0..60u64 {
+        fixture.push_like(60, |n, sample| {
             let ms = if n == 30 { 300 } else { 4 };
-            sample.presented_at += 0.04;
             sample.pts = n as f64 * 0.04;
             sample.stages.times[Stage::Filter as usize] = ms as f64;
             let to = from + Duration::from_millis(ms);
             sample.stages.spans = vec![Span { stage: Stage::Filter, lane: Lane::Device, from, to }];
-            fixture.recorder.push(sample.clone());
-        }
+        });
         fixture.settle();
         // The bars reach from the graph's left to its right edge; the newest frame's ends there.
         let id: &str = if stages { "stage-graph" } else { "filter-graph" };
@@ -290,8 +285,7 @@ fn a_click_on_a_spike_freezes_its_frame_until_it_is_let_go() {
         };
         freeze(&mut fixture);
         // New frames change nothing, nor does a click on the panel.
-        sample.stages.spans.clear();
-        fixture.recorder.push(sample.clone());
+        fixture.push_like(1, |_, sample| sample.stages.spans.clear());
         fixture.click_text("n");
         assert!(fixture.overlay.panels.is_frozen());
         fixture.assert_shows(&["Frame at 0:01.2 (Esc to unfreeze)"]);
@@ -349,7 +343,6 @@ pub(super) fn measured(state: JobState) -> Lab {
 fn the_lab_shows_nothing_that_was_not_measured_and_factors_of_what_was() {
     for size in SIZES {
         let mut fixture = Fixture::new(size);
-        assert_eq!(fixture.choose("Lab"), [Action::Toggle(Panel::Lab)], "{size}");
         fixture.set(|f| f.overlay.panels.toggle(Panel::Lab));
         let variants = (ladders::all()[0].variants)().len();
         // Texts that scroll out of a low window are not painted.

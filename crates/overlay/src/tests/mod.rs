@@ -28,7 +28,6 @@ mod places;
 mod scoreboard;
 mod seekbar;
 mod talk;
-mod volume;
 mod why;
 
 use super::*;
@@ -125,7 +124,7 @@ impl<'a> Fixture<'a> {
             stages[Stage::Filter as usize] = ms;
             recorder.push(FrameSample::made_up(f64::from(n) * 0.04, variant, stages));
         }
-        let row = |id| VariantRow { id, title: "Title", idea: "Idea.", status: VariantStatus::Ready };
+        let row = |id| VariantRow { id, idea: "Idea.", status: VariantStatus::Ready };
         let state = State {
             overlay: Overlay::new(SavedState { hint_seen: true, ..SavedState::default() }),
             actions: Vec::new(),
@@ -249,11 +248,18 @@ impl<'a> Fixture<'a> {
 
     /// Presents `count` frames of this filter.
     fn push(&mut self, variant: VariantId, radius: u32, ms: f64, count: usize) {
-        let mut sample = self.recorder.history().back().expect("there are some").clone();
-        for _ in 0..count {
-            sample.presented_at += 0.04;
+        self.push_like(count, |_, sample| {
             (sample.setting.variant, sample.setting.radius) = (variant, radius);
             sample.stages.times[Stage::Filter as usize] = if variant == VariantId::OFF { 0.0 } else { ms };
+        });
+    }
+
+    /// Presents `count` frames like the last one, after `change` has changed them, which gets their numbers from 0 on.
+    fn push_like(&mut self, count: usize, change: impl Fn(usize, &mut FrameSample)) {
+        let mut sample = self.recorder.history().back().expect("there are some").clone();
+        for n in 0..count {
+            sample.presented_at += 0.04;
+            change(n, &mut sample);
             self.recorder.push(sample.clone());
         }
     }
@@ -351,8 +357,7 @@ impl<'a> Fixture<'a> {
 
     /// Scrolls the panel of tuning until the text `name` is visible, and returns the text's rectangle.
     fn reach(&mut self, name: &str) -> Rect {
-        let panel =
-            self.harness.ctx.read_response(panel::cover_id("tuning")).expect("it is shown").interact_rect;
+        let panel = self.cover("tuning").interact_rect;
         let ways = std::iter::repeat_n(-30.0, 10).chain(std::iter::repeat_n(30.0, 20));
         for way in ways {
             if self.find(name).is_some() {
@@ -362,10 +367,30 @@ impl<'a> Fixture<'a> {
             if let Some(at) = self.find(name) {
                 return at;
             }
-            let wheel = mouse::wheel(egui::MouseWheelUnit::Point, way);
-            self.pass(vec![Event::PointerMoved(panel.center()), wheel]);
+            self.scroll(panel.center(), way);
         }
         panic!("no '{name}' in {:?}", self.texts)
+    }
+
+    /// Moves the mouse to `at`, and turns its wheel by this many points.
+    fn scroll(&mut self, at: Pos2, points: f32) {
+        self.pass(vec![Event::PointerMoved(at), mouse::wheel(egui::MouseWheelUnit::Point, points)]);
+    }
+
+    /// Drags the mouse from `from` to `to` with its left button. Returns the actions of the last movement.
+    fn drag(&mut self, from: Pos2, to: Pos2) -> Vec<Action> {
+        self.pass(vec![Event::PointerMoved(from)]);
+        self.pass(vec![button(from, true)]);
+        self.pass(vec![Event::PointerMoved(from + (to - from) / 2.0)]);
+        let actions = self.pass(vec![Event::PointerMoved(to)]);
+        self.pass(vec![button(to, false)]);
+        actions
+    }
+
+    /// Returns the area that the panel with this name covers, which must be on the screen.
+    #[track_caller]
+    fn cover(&self, name: &str) -> egui::Response {
+        self.harness.ctx.read_response(panel::cover_id(name)).expect("it is shown")
     }
 
     /// Clicks the line with this name in the menu of panels, and returns the actions.

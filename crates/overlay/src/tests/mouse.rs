@@ -4,7 +4,7 @@ use box_filter::named;
 use egui::{MouseWheelUnit, TouchPhase};
 
 use super::*;
-use engine::stats::{SecondSetting, Setting};
+use engine::stats::SecondSetting;
 use engine::{Difference, Request};
 
 pub(super) fn wheel(unit: MouseWheelUnit, y: f32) -> Event {
@@ -51,13 +51,10 @@ fn wiped(size: Vec2) -> Fixture<'static> {
     let sides = [(named("flat"), 7), (named("native"), 3)].map(|(id, radius)| Request::new(id, radius));
     fixture.wipe = Some(Wipe { sides, by_wall: [false, true], difference: None });
     let beside = SecondSetting { variant: named("native"), radius: 3, compared: false };
-    let sample = fixture.recorder.history().back().unwrap().clone();
-    for n in 1..40 {
-        let presented_at = sample.presented_at + 0.04 * f64::from(n);
-        let beside_filter_ms = Some(2.0 * sample.stages.filter_ms());
-        let setting = Setting { beside: Some(beside), ..sample.setting };
-        fixture.recorder.push(FrameSample { presented_at, setting, beside_filter_ms, ..sample.clone() });
-    }
+    fixture.push_like(39, |_, sample| {
+        sample.beside_filter_ms = Some(2.0 * sample.stages.filter_ms());
+        sample.setting.beside = Some(beside);
+    });
     fixture.wait(10.0);
     fixture
 }
@@ -69,14 +66,7 @@ fn the_mouse_drags_the_line_of_a_wipe_in_a_band_around_it() {
         fixture.change(|s| s.visible = visible);
         let y = size.y * 0.45;
         let at = |fixture: &Fixture| fixture.overlay.wipe_line.position * size.x;
-        let drag = |fixture: &mut Fixture, from: f32, to: f32| {
-            fixture.pass(vec![Event::PointerMoved(pos2(from, y))]);
-            fixture.pass(vec![button(pos2(from, y), true)]);
-            fixture.pass(vec![Event::PointerMoved(pos2((from + to) / 2.0, y))]);
-            let actions = fixture.pass(vec![Event::PointerMoved(pos2(to, y))]);
-            fixture.pass(vec![button(pos2(to, y), false)]);
-            actions
-        };
+        let drag = |fixture: &mut Fixture, from: f32, to: f32| fixture.drag(pos2(from, y), pos2(to, y));
         assert_eq!(at(&fixture), size.x / 2.0);
         // The line's handle is where the picture is divided.
         let handle = |fixture: &Fixture| {
@@ -119,10 +109,7 @@ fn the_labels_of_a_wipe_can_be_read_wherever_the_line_is_and_beside_a_panel() {
         let y = size.y * 0.45;
         let mut from = size.x / 2.0;
         for to in [0.0, 0.1, 0.3, 0.7, 0.9, 1.0].map(|part| part * size.x) {
-            for (x, pressed) in [(from, true), (to, false)] {
-                fixture.pass(vec![Event::PointerMoved(pos2(x, y))]);
-                fixture.pass(vec![button(pos2(x, y), pressed)]);
-            }
+            fixture.drag(pos2(from, y), pos2(to, y));
             from = fixture.overlay.wipe_line.position * size.x;
             fixture.pass(vec![]);
             let find = |part: &str| {

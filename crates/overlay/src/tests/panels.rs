@@ -144,11 +144,10 @@ fn a_panel_that_is_opened_or_unfolded_is_scrolled_to() {
         }
         fixture.settle();
         let column = fixture.panels().into_iter().find(|(name, _)| *name == "kernels").unwrap().1;
-        let wheel = |fixture: &mut Fixture, y: f32| {
-            let wheel = super::mouse::wheel(egui::MouseWheelUnit::Point, y);
-            fixture.pass(vec![Event::PointerMoved(column.left_top() + vec2(40.0, 10.0)), wheel]);
+        let scroll = |fixture: &mut Fixture| {
+            (0..40).for_each(|_| fixture.scroll(column.left_top() + vec2(40.0, 10.0), -100.0));
         };
-        (0..40).for_each(|_| wheel(&mut fixture, -100.0));
+        scroll(&mut fixture);
         assert!(fixture.find("Sharing").is_some() && fixture.find("Kernels").is_none(), "{size}");
         // A panel that is opened is at the top, where it is visible.
         fixture.passes(40);
@@ -160,10 +159,10 @@ fn a_panel_that_is_opened_or_unfolded_is_scrolled_to() {
             continue;
         }
         // A panel that is unfolded stays where it is, and is scrolled into view.
-        (0..40).for_each(|_| wheel(&mut fixture, -100.0));
+        scroll(&mut fixture);
         fixture.passes(40);
         fixture.click("Fold Stages");
-        (0..40).for_each(|_| wheel(&mut fixture, -100.0));
+        scroll(&mut fixture);
         fixture.passes(40);
         assert!(fixture.find("frame").is_none(), "it is folded");
         fixture.press("Unfold Stages");
@@ -205,10 +204,7 @@ fn the_column_is_resized_by_its_edge_and_moved_by_the_menu() {
     assert!(at_first.right() > 1260.0 && (460.0..480.0).contains(&at_first.width()), "{at_first}");
     let drag_edge = |fixture: &mut Fixture, from: f32, by: f32| {
         let at = pos2(from, at_first.center().y);
-        let to = |part: f32| Event::PointerMoved(at + vec2(part * by, 0.0));
-        for event in [to(0.0), button(at, true), to(0.5), to(1.0), button(at + vec2(by, 0.0), false)] {
-            fixture.pass(vec![event]);
-        }
+        fixture.drag(at, at + vec2(by, 0.0));
         fixture.settle();
     };
     drag_edge(&mut fixture, at_first.left(), -200.0);
@@ -286,15 +282,13 @@ fn all_keys_can_be_seen_at_every_size() {
             fixture.change(|s| s.visible = visible);
             fixture.set(|f| f.overlay.switches.keys ^= true);
             let mut shown: Vec<&str> = Vec::new();
-            let middle = pos2(size.x / 2.0, size.y / 2.0);
             // The wheel scrolls to the part without room.
             for _ in 0..20 {
                 let inside =
                     |text: &str| fixture.find(text).is_some_and(|at| fixture.window().contains_rect(at));
                 let news = BINDINGS.iter().map(|key| key.effect.as_str()).filter(|does| inside(does));
                 shown.extend(news);
-                let wheel = super::mouse::wheel(egui::MouseWheelUnit::Point, -40.0);
-                fixture.pass(vec![Event::PointerMoved(middle), wheel]);
+                fixture.scroll((size / 2.0).to_pos2(), -40.0);
             }
             for key in BINDINGS.iter() {
                 assert!(shown.contains(&key.effect.as_str()), "{} at {size}", key.effect);

@@ -3,15 +3,13 @@
 
 use super::*;
 
-/// The sizes of windows in pixels.
-pub(super) const PIXELS: [Vec2; 4] =
-    [vec2(640.0, 360.0), vec2(1280.0, 720.0), vec2(1920.0, 1080.0), vec2(3840.0, 2160.0)];
-
-/// Returns the size in points of a window of this size in pixels on a display with this scale, and the number of pixels per
-/// point.
-pub(super) fn points(pixels: Vec2, scale: f32) -> (Vec2, f32) {
-    let zoom = crate::zoom(pixels.x / scale, pixels.y / scale);
-    (pixels / scale / zoom, scale * zoom)
+/// Returns the size in points and the number of pixels per point of the usual windows, on displays with scales of 1 and 2.
+pub(super) fn windows() -> impl Iterator<Item = (Vec2, f32)> {
+    let sizes = [vec2(640.0, 360.0), vec2(1280.0, 720.0), vec2(1920.0, 1080.0), vec2(3840.0, 2160.0)];
+    sizes.into_iter().flat_map(|pixels| [(pixels, 1.0), (pixels, 2.0)]).map(|(pixels, scale)| {
+        let zoom = crate::zoom(pixels.x / scale, pixels.y / scale);
+        (pixels / scale / zoom, scale * zoom)
+    })
 }
 
 /// The beginnings of texts that may be cut with an ellipsis, since their hover texts have all of them.
@@ -47,8 +45,7 @@ pub(super) fn faults(fixture: &Fixture, scrolls: bool) -> Vec<String> {
 #[test]
 fn no_text_is_cut_or_lies_over_another_at_any_size() {
     let mut found = Vec::new();
-    for (pixels, scale) in PIXELS.into_iter().flat_map(|pixels| [(pixels, 1.0), (pixels, 2.0)]) {
-        let (size, scale) = points(pixels, scale);
+    for (size, scale) in windows() {
         let panels = COLUMN_PANELS.map(|panel| panel.panel);
         let mut cases: Vec<Vec<Panel>> = panels.iter().map(|panel| vec![*panel]).collect();
         cases.extend([Vec::new(), panels.to_vec()]);

@@ -49,10 +49,9 @@ fn the_scoreboard_has_each_variants_last_time_and_marks_old_ones() {
     fixture.present(named("fused"), 3, 0.36, 10);
     assert_eq!(row(&fixture, named("fused")), ["8", "fused", "0.36 ms"]);
     // Another size does so, too.
-    let mut sample = fixture.recorder.history().back().unwrap().clone();
-    (sample.setting.size, sample.setting.variant) = ((640, 360), named("flat"));
-    sample.presented_at += 0.04;
-    fixture.recorder.push(sample);
+    fixture.push_like(1, |_, sample| {
+        (sample.setting.size, sample.setting.variant) = ((640, 360), named("flat"));
+    });
     fixture.pass(vec![]);
     assert_eq!(row(&fixture, named("fused")), ["8", "fused", "at 1280 \u{d7} 720", "0.36 ms"]);
     // A variant that cannot run is marked.
@@ -147,12 +146,9 @@ fn a_noisy_number_is_marked_and_a_time_by_the_wall_says_so() {
 
     let mut fixture = Fixture::new(SIZES[0]);
     fixture.assert_shows(&["filter alone"]);
-    let mut sample = fixture.recorder.history().back().unwrap().clone();
-    (sample.setting.variant, sample.stages.filter_by_wall) = (named("native"), true);
-    for _ in 0..10 {
-        sample.presented_at += 0.04;
-        fixture.recorder.push(sample.clone());
-    }
+    fixture.push_like(10, |_, sample| {
+        (sample.setting.variant, sample.stages.filter_by_wall) = (named("native"), true);
+    });
     fixture.pass(vec![]);
     assert!(fixture.find("filter, wall time").is_some() && fixture.find("filter alone").is_none());
     fixture.assert_shows(&["8.45"]);

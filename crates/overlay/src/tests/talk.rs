@@ -1,7 +1,7 @@
 //! Tests of the talk (the presentation view): the texts about the selected variant, the bars, the keys, and the places of all
 //! parts.
 
-use super::places::{PIXELS, faults, points};
+use super::places::{faults, windows};
 use super::*;
 use base::device::DeviceKind;
 use box_filter::named;
@@ -11,9 +11,7 @@ use opencl::sources::Sources;
 /// Returns an overlay with the talk, in which `naive` took 845 ms and `flat`, the selected variant, takes 8.45 ms.
 pub(super) fn talk<'a>(size: Vec2) -> Fixture<'a> {
     let mut fixture = Fixture::new(size);
-    for row in &mut fixture.variants {
-        (row.title, row.idea) = (row.id.title, row.id.idea);
-    }
+    fixture.variants.iter_mut().for_each(|row| row.idea = row.id.idea);
     fixture.overlay.toggle_talk();
     fixture.choose_variant(named("flat"));
     fixture
@@ -141,8 +139,7 @@ fn the_mouse_ends_the_talk_and_it_begins_while_the_overlay_is_hidden() {
 #[test]
 fn no_text_of_the_talk_is_cut_or_lies_over_another_and_the_picture_stays_visible() {
     let mut found = Vec::new();
-    for (pixels, scale) in PIXELS.into_iter().flat_map(|pixels| [(pixels, 1.0), (pixels, 2.0)]) {
-        let (size, scale) = points(pixels, scale);
+    for (size, scale) in windows() {
         let mut fixture = talk(size);
         fixture.scale = scale;
         let own = VariantRow { id: VariantId::own(), ..fixture.variants[0].clone() };
@@ -151,8 +148,7 @@ fn no_text_of_the_talk_is_cut_or_lies_over_another_and_the_picture_stays_visible
             fixture.choose_variant(id);
             found.extend(faults(&fixture, false).into_iter().map(|fault| format!("{id} at {size}: {fault}")));
             let right = pos2(size.x * 0.75, size.y * 0.25);
-            let covers =
-                |name| fixture.harness.ctx.read_response(panel::cover_id(name)).unwrap().rect.contains(right);
+            let covers = |name| fixture.cover(name).rect.contains(right);
             assert!(!["talk", "talk-variant"].into_iter().any(covers), "the picture at {size}");
         }
     }

@@ -33,12 +33,8 @@ fn two_passes(pass_ms: [f64; 2]) -> FilterWork {
 /// Returns an overlay with the panel of stages open, in which the filter takes 8.45 ms and consists of these kernels.
 fn stages(work: Option<FilterWork>, size: Vec2) -> Fixture<'static> {
     let mut fixture = Fixture::new(size);
-    let mut sample = fixture.recorder.shown.last().unwrap().clone();
-    sample.stages.work = work.map(Arc::new);
-    for _ in 1..10 {
-        sample.presented_at += 0.04;
-        fixture.recorder.push(sample.clone());
-    }
+    let work = work.map(Arc::new);
+    fixture.push_like(9, |_, sample| sample.stages.work.clone_from(&work));
     fixture.device = Some(DeviceInfo { kind: DeviceKind::Gpu, units: 132, ..DeviceInfo::made_up() });
     fixture.open(Panel::Stages);
     fixture.time += 1.0;
@@ -55,6 +51,8 @@ fn the_panel_of_stages_says_why_and_nothing_that_is_not_known() {
     let short = first.strip_prefix("box_").unwrap();
     fixture.assert_shows(&["8.00 MB to move, 0.947 GB/s", "14.2 GFLOP/s", short, "128", "15.0"]);
     assert!(fixture.shows(&named) && !fixture.shows("of the copy") && !fixture.shows("is read"));
+    let peaks = fixture.harness.query_all_by_label("Peaks").find_map(|node| node.value());
+    assert_eq!(peaks.as_deref(), Some("\u{2013}"));
     fixture.facts = DeviceFacts {
         peaks: Some(DevicePeaks { copy_gb_s: Some(50.0), read_gb_s: None, gflop_s: Some(1000.0) }),
         waits: None,
@@ -93,16 +91,20 @@ fn the_panel_of_stages_says_why_and_nothing_that_is_not_known() {
     }
 }
 
-/// Returns the results of two variants on a device, at each of these radii in pixels.
-fn benchmarked(name: &str, radii: &[u32], ms: f64) -> DeviceReport {
+/// Returns the results of three variants on a device, at each of these radii in pixels. The first two take times that are
+/// proportional to the radius; the third one is wrong.
+fn benchmarked(name: &str, radii: &[u32], ms_per_pixel: f64) -> DeviceReport {
     let row =
         |name: &str, device_ms| RowReport { device_ms, outcome: "ok".to_owned(), ..RowReport::unknown(name) };
-    let run = |radius: &u32| RunReport {
-        case: serde_json::json!({ "radius": radius }),
-        variants: vec![row("flat", Series::of(&[ms; 9])), row("fused", Series::of(&[ms / 4.0; 9]))],
-        ..RunReport::default()
+    let run = |radius: &u32| {
+        let ms = ms_per_pixel * f64::from(*radius);
+        let wrong = RowReport { outcome: "mismatch".to_owned(), ..RowReport::unknown("naive") };
+        let timed = [("flat", ms), ("fused", ms / 4.0)].map(|(name, ms)| row(name, Series::of(&[ms; 9])));
+        let case = serde_json::json!({ "radius": radius });
+        RunReport { case, variants: timed.into_iter().chain([wrong]).collect(), ..RunReport::default() }
     };
-    let properties = [("name", name), ("driver", "1.0")].map(|(key, text)| (key.to_owned(), text.into()));
+    let properties = [("name", name), ("platform", "P"), ("driver", "1.0")];
+    let properties = properties.map(|(key, text)| (key.to_owned(), text.into()));
     DeviceReport {
         properties: properties.into_iter().collect(),
         runs: radii.iter().map(run).collect(),
@@ -119,20 +121,26 @@ fn the_lab_benchmarks_the_frame_on_the_screen_and_keeps_a_column_for_each_device
     assert_eq!(fixture.click("Measure"), [Action::Benchmark(vec![7])]);
     assert!(fixture.find("Save run").is_none() && fixture.find("Copy").is_none(), "there is nothing to save");
     let frame = BenchmarkFrame { movie: "clip.mp4".to_owned(), position_s: 61.5, size: (1280, 720) };
-    let devices = vec![benchmarked("First", &[7], 8.0), benchmarked("Second", &[7], 2.0)];
+    let devices = vec![benchmarked("A | B", &[7], 1.0), benchmarked("Second", &[7], 0.5)];
     fixture.lab.benchmark = Benchmark { frame: frame.clone(), radii: vec![7], devices };
     fixture.settle();
     let frame_text = "clip.mp4 at 1:01.5, 1280 \u{d7} 720";
-    fixture.assert_shows(&[frame_text, "First", "Second", "8.00", "2.00", "0.500"]);
+    fixture.assert_shows(&[frame_text, "A | B", "Second", "7.00", "3.50", "0.875", "mismatch"]);
     assert_eq!(fixture.click("Save run"), [Action::SaveBenchmark]);
     fixture.click("Copy");
-    let copied = fixture.copied.as_deref().unwrap_or_default();
-    assert!(copied.contains("| flat | 8.00 | 2.00 |"), "{copied}");
+    let want = "Box filter, clip.mp4 at 1:01.5, 1280 × 720, median ms\n\n| r = 7 | A \\| B, P 1.0 | Second, P 1.0 |\n|---|---:|---:|\n\
+                | flat | 7.00 | 3.50 |\n| fused | 1.75 | 0.875 |\n| naive | mismatch | mismatch |\n";
+    assert_eq!(fixture.copied.as_deref(), Some(want));
     fixture.press("r = 1 to 31");
     assert_eq!(fixture.click("Measure"), [Action::Benchmark(vec![1, 3, 7, 15, 31])]);
     let radii = vec![1, 3, 7, 15, 31];
-    let devices = vec![benchmarked("First", &radii, 8.0), benchmarked("Second", &radii[..2], 2.0)];
+    let devices = vec![benchmarked("First", &radii, 1.0), benchmarked("Second", &radii[..2], 0.5)];
     fixture.lab.benchmark = Benchmark { frame, radii, devices };
     fixture.settle();
-    fixture.assert_shows(&["First", "Second", "31", "10 ms", "flat", "fused"]);
+    fixture.assert_shows(&["First", "Second", "31", "100 ms", "flat", "fused"]);
+    fixture.click("Copy");
+    let want = "\n| Second, P 1.0 | r = 1 | r = 3 | r = 7 | r = 15 | r = 31 |\n|---|---:|---:|---:|---:|---:|\n\
+                | flat | 0.500 | 1.50 | – | – | – |\n| fused | 0.125 | 0.375 | – | – | – |\n\
+                | naive | mismatch | mismatch | – | – | – |\n";
+    assert!(fixture.copied.as_ref().is_some_and(|copied| copied.ends_with(want)), "{:?}", fixture.copied);
 }
