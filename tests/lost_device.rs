@@ -228,6 +228,7 @@ fn the_window_reports_an_unusable_device_once() {
     let movie = odd_movie(&folder);
     for (plan, words, first, (key, other)) in [
         ("clCreateContext:1+:-6", "cannot be used", "native", ("6", "glsl")),
+        ("clCreateContext:1+:-6", "cannot be used", "glsl", ("7", "native")),
         ("clCreateCommandQueue:1+:-5", "cannot be used", "glsl", ("7", "native")),
         ("clBuildProgram:1+:-3", "compiles no kernels", "native", ("6", "glsl")),
     ] {

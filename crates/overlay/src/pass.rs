@@ -79,9 +79,9 @@ impl Numbers {
         self.stages[stage as usize]
     }
 
-    /// Returns true if the table has a row for this stage (a timed part of a frame's way to the screen): for the filter always,
-    /// and for other stages if their longest measured time is at least 5 µs. A stage may take no time, such as the upload on a
-    /// device that computes in host memory.
+    /// Returns true if the table of stages (`table.rs`) has a row for this stage (a timed part of a frame's way to the screen):
+    /// for the filter always, and for other stages if their longest measured time is at least 5 µs. A stage may take no time,
+    /// such as the upload on a device that computes in host memory.
     pub(crate) fn takes_time(&self, stage: Stage) -> bool {
         stage == Stage::Filter || self.stage(stage).is_some_and(|s| s.max >= 0.005)
     }

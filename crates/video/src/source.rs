@@ -1,6 +1,6 @@
 //! Decodes a movie file: returns its pictures in display order, with the time stamps of the file.
 //!
-//! Damaged data is skipped and counted in [`Damage`].
+//! Damaged data is skipped and counted in [`Damage`](super::demuxer::Damage).
 
 use std::path::Path;
 

@@ -156,6 +156,6 @@ mod tests {
         timeline.position(Some(-100 * MS), 40 * MS);
         assert_eq!(timeline.origin_ns, Some(-100 * MS));
         let mut after = timeline.after_seek(-100 * MS);
-        assert_eq!([900, 940].map(|ms| after.position(Some(ms * MS), 40 * MS) / MS), [1000, 1040]);
+        assert_eq!([900, 940].map(|ms| after.position(Some(ms * MS), 40 * MS)), [1000 * MS, 1040 * MS]);
     }
 }

@@ -30,8 +30,8 @@ const SLEEVES: usize = 2;
 const SHIRTS: usize = 3;
 /// The kind of object for the shaders: the part of the floor on which no shadow can fall.
 const BRIGHT_FLOORS: usize = 4;
-/// The OpenGL objects of the scene: floor, figures, shadow map and shader programs. Except for the figures' vertices, they live
-/// until their context is destroyed, which deletes them.
+/// The OpenGL objects of the scene: floor, figures, shadow map and shader programs. Except for those of an army that is
+/// replaced, they live until their context is destroyed, which deletes them.
 pub(super) struct World {
     gl: Arc<glow::Context>,
     detail: Detail,
