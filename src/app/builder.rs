@@ -163,7 +163,7 @@ struct SharedState {
 struct State {
     wanted: VariantId,
     /// The time at which the job's current work, which may call a driver, began; `None` while the job is idle. Remains set if
-    /// the thread fails.
+    /// the thread fails or cannot be started.
     busy: Option<Instant>,
     /// The number of the context for which the job builds; 0 before the first context.
     at: u64,

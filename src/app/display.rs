@@ -10,6 +10,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use raw_window_handle::{RawDisplayHandle, RawWindowHandle};
+use x11rb::connection::Connection as _;
 use x11rb::protocol::xproto::{ConnectionExt as _, MapState};
 use x11rb::rust_connection::RustConnection;
 
@@ -79,6 +80,8 @@ pub(crate) fn is_unmapped(window: RawWindowHandle) -> bool {
     let Some(server) = SERVER.get_or_init(connect) else { return false };
     let asked = server.get_window_attributes(window.window as u32);
     let attributes = asked.ok().and_then(|asked| asked.reply().ok());
+    // Every client is told when the keyboard changes, and x11rb keeps what is not taken.
+    while let Ok(Some(_)) = server.poll_for_event() {}
     attributes.is_some_and(|attributes| attributes.map_state == MapState::UNMAPPED)
 }
 

@@ -122,7 +122,7 @@ impl LiveKernels {
         is_new |= self.storage.update(&mut self.versions, cx);
         if let Some(read) = Job::take_result(&mut self.reading, Duration::ZERO) {
             is_new = true;
-            self.versions.shown.remembered = read.unwrap_or_default();
+            self.versions.shown.remembered = cx.or_notify(read).unwrap_or_default();
             leave_out_watched(&mut self.versions.shown);
         }
         for news in std::mem::take(&mut devices.builds.news) {
