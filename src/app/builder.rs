@@ -51,9 +51,9 @@ pub(crate) struct Part {
 /// A result of the builder that the window has to install or show.
 #[allow(clippy::large_enum_variant, reason = "there are a handful at a time")]
 pub(crate) enum News {
-    /// Programs were built and only have to be installed: the window need not show or change anything.
+    /// Programs were built. [`Part::install`] adds them to the pipeline; the window need not show or change anything else.
     Installed,
-    /// A variant was built, or the error for which it cannot be built or must not run.
+    /// The result of building a variant; an error says why it cannot be built or must not run.
     Variant(VariantId, Result<()>),
     /// The result of a trial (a run in the sandbox) of a variant that is in use: how its output differs from the reference
     /// (`None` if it is exact), or the error for which the trial failed.
@@ -194,7 +194,8 @@ struct KernelTexts {
     /// The kernel sources when clreel started; `None` until the first job has read them. Variants and conversions are built from
     /// them until a later version of their kernels has passed validation.
     first: Option<Sources>,
-    /// The sources from which each variant and the conversions were built last, or which have passed validation since.
+    /// The sources from which each variant and the conversions are built: those that passed validation last or, if none did,
+    /// those of the first build.
     built_from: HashMap<Subject, Sources>,
 }
 

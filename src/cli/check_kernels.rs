@@ -84,7 +84,8 @@ pub(crate) fn run(args: &CheckKernelsArgs) -> Result<u8> {
 }
 
 /// Returns the reason why a variant that the user named is skipped, worded as part of a sentence; `None` if it can be checked.
-/// `has_own` is true if the folder of kernels contains a kernel that the user has added.
+/// `machine_code` is true if the machine code is printed instead of running the kernels. `has_own` is true if the folder of
+/// kernels contains a kernel that the user has added.
 fn exclusion(id: VariantId, machine_code: bool, has_own: bool) -> Option<String> {
     let why = match &id.work {
         Work::Nothing => "has no kernels, since it copies the picture".to_owned(),
@@ -159,8 +160,9 @@ fn machine_code(codes: &[VariantCode], sources: Sources) -> Result<u8> {
     Ok(exit_code)
 }
 
-/// Returns the kernels of these variants, or of all variants if the list is empty, without the variants that are skipped. A
-/// variant with different kernels for GPUs and CPUs has two entries.
+/// Returns the kernels of these variants, or of all variants except `auto` if the list is empty. Leaves out the variants for
+/// which [`exclusion`], called with `machine_code` and `has_own`, returns a reason. A variant with different kernels for GPUs
+/// and CPUs has two entries.
 fn selected_code(variants: &[VariantId], machine_code: bool, has_own: bool) -> Vec<VariantCode> {
     let is_selected = |id: &VariantId| {
         let is_named = if variants.is_empty() { !id.is_auto() } else { variants.contains(id) };
@@ -212,7 +214,7 @@ fn check(
 /// Opens Oclgrind's device for a hidden subcommand. Returns its context, and the kind of device whose kernels run there: CPUs if
 /// `cpu` is true, else GPUs.
 fn open_under_oclgrind(cpu: bool) -> Result<(ClContext, DeviceKind)> {
-    // The process under which it runs may be killed: then this one ends, too.
+    // If the process that started this one is killed, this one ends, too.
     end_with_parent();
     let device = list_devices().into_iter().next().ok_or_else(no_device)?;
     let cl = ClContext::new(&device, Sources::from_environment())?;

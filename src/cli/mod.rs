@@ -136,7 +136,7 @@ pub enum Command {
         /// Run the code for CPUs
         #[arg(long)]
         cpu: bool,
-        /// Run them on pictures of a single pixel, so that Oclgrind reports each access
+        /// Run the kernels on pictures of a single pixel, so that Oclgrind reports each access
         #[arg(long)]
         accesses: bool,
         /// Folder of modified kernels
@@ -155,14 +155,14 @@ pub enum Command {
         /// Run the code for CPUs
         #[arg(long)]
         cpu: bool,
-        /// Run the kernels: this process is under Oclgrind
+        /// Run the kernels in this process, which Oclgrind has started
         #[arg(long)]
         run: bool,
     },
     /// Run modified kernels in a process that may crash (internal)
     #[command(name = sandbox::TRY_SUBCOMMAND, hide = true)]
     TryKernels {
-        /// The kernels to run
+        /// Name of the programs to build or run: a ladder, or another name that `ladders::serve` knows
         target: String,
         /// File descriptor of the shared memory
         frame: u32,
@@ -211,7 +211,8 @@ pub fn run(cli: &Cli) -> Result<u8> {
         matches!(command, Some(Command::AskDriver | Command::AskSharing { .. } | Command::TryKernels { .. }));
     let separated = match command {
         None => stdout::capture(),
-        // Their standard output is a pipe to another process of clreel, which expects the text that drivers print.
+        // The standard output of these commands is a pipe to another process of clreel, which expects the text that drivers
+        // print.
         Some(_) if is_child || is_under_oclgrind => Ok(()),
         Some(_) => stdout::separate(std::io::stderr()),
     };
@@ -219,8 +220,8 @@ pub fn run(cli: &Cli) -> Result<u8> {
     if (runs_kernels || matches!(command, Some(Command::CheckKernels(_))))
         && let Some(folder) = sources::named_folder()
     {
-        // Otherwise each variant would fail with this error, some after minutes of measurement. The window waits for the
-        // folder.
+        // If the folder cannot be read, the command ends here: otherwise each variant would fail with this error, some after
+        // minutes of measurement. The window waits for the folder instead.
         Sources::read(&folder)?;
     }
     // The link leads to the running program even if its file has been replaced.
@@ -287,7 +288,7 @@ pub(crate) fn usage(subcommand: &str, why: &str) -> ! {
     let mut command = Cli::command();
     command.build();
     let mut command = command.find_subcommand(subcommand).cloned().unwrap_or(command);
-    // Otherwise the handler of exits would take this one for a driver's.
+    // Without this call, the exit handler would blame a driver for this exit.
     base::exit::report(Ok(exit::USAGE));
     command.error(ErrorKind::ValueValidation, why).exit()
 }

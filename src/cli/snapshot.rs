@@ -33,7 +33,7 @@ use video::{Frame, bundled_clip, read_frame_at};
 
 /// Filters a picture in the sandbox with the modified kernels of a variant: the RGBA bytes `src`, or planes with this layout,
 /// whose result is converted to RGBA. Returns the picture even if it is wrong, since the author of the kernels wants to see it,
-/// and prints on stderr how it differs from the reference; `None` if the variant's kernels are not modified.
+/// and prints on stderr how it differs from the reference. Returns `None` if the variant's kernels are not modified.
 fn filter_in_sandbox(
     trials: &mut Trials,
     cl: &ClContext,
@@ -115,7 +115,7 @@ fn cloth_image(args: &SnapshotArgs, (size, rgba): &Image) -> Result<Image> {
     let _watched =
         device.as_ref().map(|device| watch::on_device(&device.info.name, "the cloth is simulated"));
     let cl = match device.as_ref().map(context).transpose() {
-        // The user did not choose this device.
+        // Without `--device`, the cloth is simulated on the CPU if the device cannot be used.
         Err(error) if args.filter.device.is_none() => {
             print_message(&error);
             None
@@ -172,8 +172,9 @@ struct SnapshotRenderer<'a> {
 }
 
 impl SnapshotRenderer<'_> {
-    /// Filters the frame once for each of `requests`, on the device unless no request needs one, and rotates the results as the
-    /// movie is displayed. The frame is uploaded and converted once for all requests, unless one of them filters planes.
+    /// Filters the frame once for each of `requests`, and rotates the results as the movie is displayed. Uses the device only
+    /// if a request needs it. The frame is uploaded and converted once for all requests, unless one of the requests filters
+    /// planes.
     fn images(&mut self, requests: &[Request]) -> Result<Vec<Image>> {
         let is_device_chosen = self.args.filter.device.is_some();
         // As in the window, variants without OpenCL get pictures that the CPU has converted.
@@ -277,8 +278,8 @@ fn on_device(
 }
 
 /// Filters the frame in this process with the built-in kernels of `pipeline`. `right` is the frame as the reference converts it
-/// to RGBA. If it is given, the device converts the frame; if its result differs from `right`, the difference is printed on
-/// stderr and the CPU converts instead.
+/// to RGBA; if it is `None`, the CPU converts the frame. Otherwise the device converts it; if its result differs from `right`,
+/// the difference is printed on stderr and the CPU converts instead.
 fn in_process(
     frame: &Frame,
     requests: &[Request],

@@ -48,7 +48,7 @@ pub struct DeviceInfo {
     /// The driver's version string.
     #[serde(serialize_with = "serialize_text")]
     pub driver: String,
-    /// The vendor ID (`CL_DEVICE_VENDOR_ID`); for graphics cards, the PCI vendor ID.
+    /// The vendor ID (`CL_DEVICE_VENDOR_ID`); for GPUs, the PCI vendor ID.
     #[serde(skip)]
     pub vendor_id: u32,
     /// The PCI address, such as `0000:03:00.0`; `None` if the driver does not report it.
@@ -198,21 +198,22 @@ impl ClockState {
     }
 }
 
-/// A reading of a device's clock.
+/// The clock frequency of a device at one moment, and the reasons why it is reduced.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reading {
-    /// The speed in MHz; for a CPU, the mean of all cores.
+    /// The clock frequency in MHz; for a CPU, the mean of all cores.
     pub mhz: f64,
-    /// Names of the reasons why the clock is slower than it could be.
+    /// The names of the reasons why the clock frequency is lower than it could be.
     pub throttle: Vec<String>,
 }
 
-/// A reading of a device's clock, with its highest speed and its governor.
+/// The clock frequency of a device at one moment, with its maximum and its governor.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClockSnapshot {
-    /// The reading; `None` if the clock stands still or could not be read.
+    /// The clock frequency and the reasons why it is reduced; `None` if the clock stands still, as that of an idle GPU may, or
+    /// if the frequency cannot be read.
     pub reading: Option<Reading>,
-    /// The highest speed of the clock in MHz; `None` if it is not known.
+    /// The maximum clock frequency in MHz; `None` if it is not known.
     pub limit_mhz: Option<f64>,
     /// The frequency governor of the CPU; `None` for other devices.
     pub governor: Option<String>,

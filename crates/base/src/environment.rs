@@ -48,20 +48,20 @@ mod tests {
         &text[..end.unwrap_or(text.len())]
     }
 
-    /// Returns the string literals that look like names of clreel's own variables; in files that use [`environment`](super),
-    /// all that look like names of environment variables.
+    /// Returns the string literals in a source file's text that look like names of environment variables: in a file that uses
+    /// [`environment`](super) all such literals, in other files only those that begin with `CLREEL_`.
     fn names(text: &str) -> BTreeSet<String> {
         let code = without_tests(text);
         let uses_environment = code.contains("environment::");
         let is_name = |name: &str| {
             let letters = name.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_');
-            // USLEEP is a value.
+            // `USLEEP` is the value of a variable.
             letters && name.len() > 3 && name != "USLEEP"
         };
         let mut parts = code.split('"');
         let mut names = BTreeSet::new();
         while let (Some(before), Some(name)) = (parts.next(), parts.next()) {
-            // These are variables of the compiler, value names in the help, and parts of names.
+            // Literals after these texts are variables of the compiler, value names in the help, and parts of names.
             let other = ["env!(", "value_name = ", "contains("].iter().any(|way| before.ends_with(way));
             if is_name(name) && !other && (uses_environment || name.starts_with("CLREEL_")) {
                 names.insert(name.to_owned());

@@ -26,8 +26,8 @@ pub fn escaped_lines(text: &str) -> Cow<'_, str> {
     with_escapes(text, |c| is_control(c) && c != '\n' && c != '\t')
 }
 
-/// Returns the text with escapes for the characters for which `is_escaped` returns true, and for the characters that represent
-/// bytes that are not UTF-8.
+/// Returns the text with escapes for the characters for which `is_escaped` returns true, and for the characters by which
+/// [`from_bytes`] represents bytes that are not UTF-8.
 fn with_escapes(text: &str, is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
     let is_escaped = |c: char| is_escaped(c) || foreign_byte(c).is_some();
     if !text.contains(is_escaped) {

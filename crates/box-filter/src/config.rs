@@ -75,7 +75,7 @@ impl Extent {
 pub struct Launch {
     /// Global work size: a multiple of `local`.
     pub global: [usize; 2],
-    /// Work-group size. It must not depend on the extent: some drivers recompile for each new one.
+    /// Work-group size. It must not depend on the extent, since some drivers recompile the kernel for each new work-group size.
     pub local: [usize; 2],
 }
 
@@ -140,9 +140,11 @@ pub struct Code {
     pub row_step: fn(&Config, usize) -> u32,
     /// The size of the global memory for [`Argument::ColumnSums`], in pixels of four 16-bit channels, for any radius and band.
     pub column_sums: fn(&Config, &Extent) -> usize,
-    /// True if `-D TO_IMAGE=1` makes the last kernel write an image where it otherwise writes a buffer.
+    /// True if the kernels support the compiler option `-D TO_IMAGE=1`, with which the last one writes an image instead of a
+    /// buffer.
     pub to_image: bool,
-    /// True if the parameters are tuned. Those of kernels that read images are not: no parameter makes them fast.
+    /// True if the parameters are tuned. Parameters of kernels that read images are not tuned, since no values make these
+    /// kernels fast.
     pub is_tuned: bool,
     /// The index of the peak kernel that this code is compared with: a kernel of the ladder that only copies pixels, or planes.
     pub peak: usize,
@@ -154,8 +156,8 @@ impl fmt::Debug for Code {
     }
 }
 
-/// A function that adds the numbers of reads, writes, operations and barriers to a launch whose sizes are known. Its arguments
-/// are the configuration, the index of the pass, the band of rows and the launch.
+/// A function that returns a launch with its numbers of reads, writes, operations and barriers. Its arguments are the
+/// configuration, the index of the pass, the band of rows, and the launch with only its sizes.
 pub type WorkFormula = fn(&Config, usize, &Extent, LaunchWork) -> LaunchWork;
 
 /// Values for the tuning parameters of a variant's code.

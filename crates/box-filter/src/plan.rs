@@ -54,8 +54,8 @@ impl Plan {
         self.whole.rows
     }
 
-    /// Returns a number of rows for this pass: bands whose height is a multiple of it waste no work-items. Bands of any
-    /// height give the same bytes.
+    /// Returns a number of rows for this pass: bands whose height is a multiple of it waste few work-items. The height of the
+    /// bands does not change the output.
     pub fn row_step(&self, pass: usize) -> u32 {
         (self.code().row_step)(self.config(), pass).max(1)
     }
@@ -202,9 +202,9 @@ mod tests {
         ((sum - 128 * n) as f32 * scale).round_ties_even() as i32 + 128
     }
 
-    /// Computes the mean as 07_march.cl does, in the same types: adding the large number `lift` leaves the mean in the
-    /// lowest bits of a float. Returns the bits of that float if the compiler rounds the product separately, and if it
-    /// rounds only after the addition.
+    /// Computes the mean as 07_march.cl does, in the same types: adding the large number `lift` leaves the mean in the lowest
+    /// bits of a float. Returns the bits of that float as computed in two ways: by a multiplication and an addition, each of
+    /// which rounds, and by a fused multiply-add, which rounds only once.
     fn march_mean(sum: i32, n: i32, scale: f32, lift: f32) -> [u32; 2] {
         let sum = (sum - 128 * n) as f32;
         [sum * scale + lift, sum.mul_add(scale, lift)].map(f32::to_bits)
@@ -212,8 +212,8 @@ mod tests {
 
     #[test]
     fn adding_the_mean_to_a_large_float_is_exact_for_every_radius_and_every_sum() {
-        // Each step keeps the order of the sums, rounding included: what holds for the least and the greatest sum
-        // that have a mean holds for those between.
+        // Each operation is monotonic, with its rounding: if the least and the greatest of the sums with the same mean give
+        // that mean, so does each sum between them.
         for (lift, zero) in [(12_583_040.0, 0x4b40_0000), (12_583_040.0 - 35_648.0, 0x4b40_0000 - 0x8b40)] {
             for radius in 0..=MAX_RADIUS {
                 let n = ((2 * radius + 1) * (2 * radius + 1)) as i32;
@@ -226,7 +226,8 @@ mod tests {
                 }
             }
         }
-        // What the third channel takes back, times 2^16, is what the others leave above their lowest bits.
+        // 07_march.cl shifts the bits of the four floats by 0, 8, 16 and 24 and adds them. The bits above the means cancel,
+        // since the third channel has a smaller `lift`.
         let exponents = [0, 8, 24].iter().fold(0u32, |all, shift| all.wrapping_add(0x4b40_0000 << shift));
         assert_eq!(exponents.wrapping_add((0x4b40_0000_u32 - 0x8b40) << 16), 0);
     }
@@ -235,13 +236,14 @@ mod tests {
     /// for 1.
     const MAGIC: f32 = 8_388_736.0;
 
-    /// Returns `centred_mean16` as a compiler computes it that rounds the product and then the sum.
+    /// Returns `centred_mean16` as computed by a multiplication and an addition, each of which rounds.
     fn centred_in_two_steps(sum: i32, n: i32, scale: f32) -> i32 {
         i32::from((((sum - 128 * n) as f32 * scale) + MAGIC).to_bits() as u8)
     }
 
-    /// Returns `centred_mean16` as a compiler computes it that joins the product and the sum and rounds once. Here the product
-    /// is exact, 24 bits by 24, and the sum in 64 bits is off by less than 2⁻²⁹: that changes nothing so far from a tie.
+    /// Returns `centred_mean16` as computed by a fused multiply-add, which rounds only once. In `f64` the product of two 24-bit
+    /// numbers is exact, and the error of the sum is less than 2⁻²⁹. That cannot change how the sum is rounded to `f32`, since
+    /// no sum is that close to a tie.
     fn centred_in_one_step(sum: i32, n: i32, scale: f32) -> i32 {
         let product = f64::from(sum - 128 * n) * f64::from(scale);
         let joined = product + f64::from(MAGIC);
@@ -265,7 +267,8 @@ mod tests {
 
     #[test]
     fn dividing_16_bits_in_the_fused_kernel_is_exact_for_every_radius_and_every_number() {
-        // What 06_fused.cl computes: up to radius 7 for whole sums, up to 42 for what the pixel above leaves.
+        // 06_fused.cl divides these numbers: whole sums up to radius 7, and up to radius 42 the difference from the mean of the
+        // pixel above.
         for radius in 1..=42_u32 {
             let side = 2 * radius + 1;
             let n = side * side;

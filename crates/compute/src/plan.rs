@@ -52,10 +52,11 @@ pub struct Pass<S: 'static, X: 'static = ()> {
 /// A function that returns numbers of work-groups, across and down.
 pub type GroupCounts<S, X = ()> = fn(&Config<Code<S, X>>, &S) -> [usize; 2];
 
-/// A function that adds the exact work to a launch whose sizes are known.
+/// A function that returns a launch with its exact work: the numbers of reads, writes, operations and barriers. Its arguments
+/// are the configuration, the case, and the launch with only its sizes.
 pub type WorkFormula<S, X = ()> = fn(&Config<Code<S, X>>, &S, Launched<'_>) -> LaunchWork;
 
-/// The sizes of a launch, to which a [`WorkFormula`] adds the amounts of work.
+/// A launch with only its sizes, for which a [`WorkFormula`] computes the exact work.
 #[derive(Debug, Clone, Copy)]
 pub struct Launched<'a> {
     /// The launch, with reads, writes and operations still 0.
@@ -74,14 +75,14 @@ pub type Types = &'static [&'static str];
 /// An argument of a kernel.
 #[derive(Debug)]
 pub enum Arg<S: 'static, X: 'static = ()> {
-    /// Memory of the case, by its index: first the inputs, then the output. With the types that drivers may report for it.
+    /// Memory of the case: its index (first the inputs, then the output), and the types that drivers may report for it.
     Memory(usize, Types),
-    /// Memory for intermediate results, by its index. With its types, and the function that returns its length in 32-bit
-    /// numbers.
+    /// Memory for intermediate results: its index, the types that drivers may report for it, and the function that returns its
+    /// length in 32-bit numbers.
     Scratch(usize, Types, fn(&Config<Code<S, X>>, &S) -> usize),
     /// A counter that belongs to the program and is 0 before each run.
     Counter,
-    /// A number that is computed from the case. With its types, and the function that computes it.
+    /// A number that is computed from the case: the types that drivers may report for it, and the function that computes it.
     Value(Types, fn(&S) -> Value),
     /// The number of work-groups of the preceding launch.
     GroupsBefore,

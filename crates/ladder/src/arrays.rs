@@ -37,7 +37,8 @@ pub struct ArrayLadder<S: 'static> {
     /// Returns the title, the work and other properties of a case. The sizes that follow from the lengths of its arrays are
     /// filled in later.
     pub describe: fn(&S) -> CaseInfo,
-    /// Small and odd cases for checks, the smallest first.
+    /// Small and unusual cases for checks, such as lengths of 1 or lengths that no work-group size divides; the smallest case
+    /// first.
     pub small: &'static [S],
     /// Returns smaller cases than the given one, for predicting its time, as [`Ladder::smaller`] does.
     pub smaller: fn(&S) -> Vec<S>,

@@ -1,6 +1,6 @@
 //! The trial of a [`Ladder`]'s edited kernels: they run in a child process (the sandbox), so that a crash or a hang ends the
-//! child and not clreel. The parent sends a [`compute::trial::Request`] with the kernels and the case at which they are to be timed. The child
-//! compares their output with the reference and runs them once.
+//! child and not clreel. The parent sends a [`compute::trial::Request`] with the kernels and the case at which they are to be
+//! timed. The child compares their output with the reference and runs them once.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,8 @@ use opencl::sandbox::{ParentConnection, START};
 /// The kernels to run in the trial (those of one variant, or the peak kernel), and the case.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Task<C> {
-    /// The variant's id and its parameter values by name; `None` for the first peak kernel.
+    /// The variant's id and its parameter values by name; `None` if the ladder's first peak kernel is to run instead of a
+    /// variant.
     pub kernels: Option<(String, Vec<(String, u32)>)>,
     /// The case at which the kernels are to be timed.
     pub case: C,
@@ -61,7 +62,8 @@ fn check_kernels<L: Ladder>(
     if let Err(report) = result
         && (task.kernels.is_some() || report.wrote_elsewhere())
     {
-        // Not run at the large case: no canaries surround the output there, and a write outside it would hit other memory.
+        // The kernels are not run at the requested case: no canaries surround the output there, and a write outside it would
+        // hit other memory.
         return Ok(Some(*report));
     }
     talk.step(START);
@@ -76,7 +78,7 @@ fn check_kernels<L: Ladder>(
             None => predict(|| ladder.run(&built, &mut buffers))?,
         };
     }
-    // A longer run is not timed either.
+    // A run that is predicted to take longer is left out, since the parent does not time it either.
     if predicted <= MAX_SINGLE_RUN.as_secs_f64() * 1e3 {
         talk.step("whole");
         talk.report_prediction(predicted);

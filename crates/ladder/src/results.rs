@@ -120,7 +120,8 @@ pub struct RunReport {
     /// One or two sentences of the ladder on what the times show; `None` if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remark: Option<String>,
-    /// A word for the extent to which the times of the device's clock are used.
+    /// The state of the device's clock as a word: "trusted" if its times are used, "rejected" if wall times replace them, or
+    /// "uncalibrated".
     pub clock: Option<String>,
     /// The reason why the times of the device's clock are not used, or were not compared with wall times.
     pub clock_reason: Option<String>,
@@ -250,8 +251,8 @@ pub struct TuningReport {
     pub percent_of_peak: Option<f64>,
 }
 
-/// The first of two times divided by the second, with the interval of 99 % confidence. The ratio is above 1 if the second one
-/// is faster.
+/// The first of two times divided by the second, with the interval of 99 % confidence. The ratio is above 1 if the second time
+/// is shorter.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RatioReport {
     ratio: f64,
@@ -382,7 +383,8 @@ impl RowReport {
         gflop_s.or(self.gb_s.map(|rate| (rate, "GB/s")))
     }
 
-    /// Returns the word of the outcome if the row has no times; `None` if it has times or has not been measured yet.
+    /// Returns the word that tables show instead of times, such as "failed"; `None` if the row has times or has not been
+    /// measured yet.
     pub fn word(&self) -> Option<&str> {
         let is_known =
             !["", "ok"].contains(&self.outcome.as_str()) && self.reason.as_deref() != Some(NOT_TIMED);

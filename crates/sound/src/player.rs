@@ -23,8 +23,9 @@ const END_WAIT: Duration = Duration::from_secs(2);
 /// The time without a request for a buffer after which a playing device is closed and opened again, since some audio servers do
 /// not report that a sink (their output device) has disappeared.
 const STALL: Duration = Duration::from_secs(3);
-/// The maximum of [`Player::stall`], which doubles each time a device asks for no buffers although it plays: a suspended sink
-/// continues by itself, and each stream that is closed may leave its connection open at the server.
+/// The maximum of [`Player::stall`], the time without a request for a buffer after which the device is closed and opened again.
+/// That time doubles with each attempt, so that attempts become rare: a sink may only be suspended and then continues by
+/// itself, and each stream that is closed may leave its connection open at the server.
 const MAX_STALL: Duration = Duration::from_secs(30);
 /// The largest lag of the sound behind the clock, in nanoseconds. If the lag is larger, decoding continues at the clock's
 /// position.
@@ -427,7 +428,8 @@ impl Player {
         let Some(rate) = self.output.as_ref().map(|output| output.rate) else { return false };
         let Some((feed, _)) = &self.feed else { return false };
         let transport = *self.shared.transport.lock();
-        // The clock waits for the sound at the beginning of this segment, and decoding started there before it had a position.
+        // The clock waits for the sound at the beginning of this segment, and decoding started there before the clock had a
+        // position.
         let serves = |cursor: &&mut Cursor| {
             let is_there = cursor.begins && cursor.revision.is_none();
             transport.waits_for_sound && is_there && cursor.segment.start_ns == transport.position_ns

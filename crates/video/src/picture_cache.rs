@@ -7,18 +7,19 @@ use std::collections::VecDeque;
 
 use super::frame::{TimedPicture, picture_bytes, share_picture};
 
-/// Memory for cached pictures, in bytes. Pictures that are also in the frame queue count.
+/// The maximum memory for cached pictures, in bytes. Cached pictures that are also in the frame queue count, too.
 const MAX_BYTES: usize = 512 << 20;
-/// The number of pictures, returned since the last step back and not from the cache, after which the movie is assumed to play
-/// on and the cache is cleared. It is larger than the frame queue and some steps forward need.
+/// The number of pictures from outside the cache that may be returned after a step back. With one more, the movie is assumed to
+/// play on, and the cache is cleared. The number is larger than the frame queue and than some steps forward need.
 const MAX_UNCACHED: u32 = 24;
 
-/// A cache of consecutive pictures of the movie, up to the position where the pass decodes next.
+/// A cache of consecutive pictures of the movie. The last one is that before the position at which the movie's reader (`Pass`)
+/// decodes next.
 pub(super) struct PictureCache {
     pictures: VecDeque<TimedPicture>,
     bytes: usize,
     max_bytes: usize,
-    /// Pictures from this position on are cached, in nanoseconds of the movie; `None` while nothing is cached.
+    /// The position from which on pictures are cached, in nanoseconds of the movie; `None` while nothing is cached.
     pub from_ns: Option<i64>,
     /// Index of the picture that is returned next; the number of pictures if all have been returned.
     next: usize,
@@ -146,8 +147,8 @@ mod tests {
             Self { pass, read_control, _folder: folder }
         }
 
-        /// Steps back from the frame with this index, and reads as many pictures as a queue holds. Returns the index of the
-        /// first picture, and the number of packets that were decoded for the step.
+        /// Steps back from the frame with this index, and reads as many pictures as the frame queue takes at once. Returns the
+        /// index of the first picture that was read, and the number of packets that were decoded for the step.
         fn back(&mut self, index: i64) -> (usize, u64) {
             let before = self.pass.source.sent;
             self.pass.seek_back(index * FRAME_NS - 1).unwrap();
@@ -210,7 +211,7 @@ mod tests {
         steps.pass.seek_key_frame(0).unwrap();
         steps.pass.seek_back(10 * FRAME_NS).unwrap();
         let sent = steps.pass.source.sent;
-        // A newer step stops this one on its way.
+        // The request of a newer step interrupts this one.
         steps.read_control.request_seek();
         steps.pass.seek_back(45 * FRAME_NS).unwrap();
         assert!(steps.pass.source.sent < sent + 10, "stopped");

@@ -15,15 +15,15 @@ use opencl::clock_speed::ClockReader;
 use opencl::{machine_code, program};
 use overlay::{DeviceFacts, JobState, Panel};
 
-/// The measurement of the device's peak rates, and the reading of the kernels' registers.
+/// The job that measures the device's peak rates, the job that reads how many registers the kernels use, and their results.
 #[derive(Default)]
 pub(super) struct PeakMeasurement {
     /// The peak rates of each device that was measured in this session, by the index of the device.
     known: HashMap<usize, DevicePeaks>,
     measurement: Slot<(usize, DevicePeaks)>,
     registers: Slot<Vec<KernelRegisters>>,
-    /// The kernels whose registers were read or are being read: index of the device, variant, number of the version, and
-    /// configuration. `None` if there are none.
+    /// The kernels whose numbers of registers were read or are being read: index of the device, variant, number of the version,
+    /// and configuration. `None` if there are none.
     kernels: Option<(usize, VariantId, u64, Config)>,
     /// The known facts about the device in use and the kernels on the screen, for the panel of stages.
     pub(crate) shown: DeviceFacts,
@@ -39,7 +39,7 @@ impl PeakMeasurement {
         let device = devices.running.device();
         let known = device.and_then(|device| self.known.get(&device.info.index)).copied();
         self.shown.peaks = known;
-        // A script that counts frames measures the movie alone.
+        // With `--frames` the jobs do not start, since scripts use that option to measure the movie alone.
         let is_open = cx.overlay.is_panel_visible(Panel::Stages) && cx.args.frames.is_none();
         if let Some(device) = device.filter(|_| is_open) {
             if known.is_none() && !self.measurement.is_under_way() {
@@ -65,8 +65,9 @@ impl PeakMeasurement {
         }
     }
 
-    /// Starts to read the registers of the kernels on the screen if the kernels have changed, and takes the result. On a CPU
-    /// nothing is read, since drivers report no registers there.
+    /// Takes the result of the job that reads from the compiler how many registers each kernel uses. If the kernels that filter
+    /// the frames have changed, starts that job again for the new ones. It does not run for a CPU, since drivers report no
+    /// registers there.
     fn read_registers(&mut self, device: &Device, cx: &mut PlayerContext) -> Result<()> {
         let shown = &cx.frames.recorder.shown;
         let now = shown.last().filter(|_| device.info.kind != DeviceKind::Cpu).and_then(|sample| {

@@ -34,7 +34,7 @@ pub(super) fn print_run(device: &str, run: &CaseRun, reasons: &mut Vec<String>) 
         }
     }
     run.clock_note().into_iter().try_for_each(print_line)?;
-    // Times of a rejected clock have been explained.
+    // If the clock was rejected, the note above has explained why wall times are shown.
     for (row, _) in run.timed().filter(|_| !matches!(run.clock, ClockState::Rejected(_))) {
         if let Some(why) = run.clock_reason(row) {
             print_line(format!("{}: {why}", row.entry.name))?;
@@ -161,10 +161,12 @@ const MAX_NAMES: usize = 12;
 /// The number of names that a shortened list begins with.
 const SHORTENED_NAMES: usize = 2;
 
-/// Returns a line for each reason, with the names of the rows that have it. `rows` contains the name of each row, its outcome,
-/// and the case in which it failed (empty if there is only one case); a line names the case of its first row. Reasons count as
-/// equal if they differ only in the quoted name of the row. `printed` contains the reasons that were returned for the device
-/// before; they are shortened to "as above".
+/// Returns lines that say why rows have no times: one line for each reason, with the names of all rows to which it applies and
+/// the case in which the first of them failed. Reasons count as equal if they differ only in the quoted name of the row.
+///
+/// `rows` contains the name of each row, its outcome, and the case in which it failed (empty if there is only one case).
+/// `printed` contains the reasons that earlier calls have returned for the same device; instead of such a reason, a line has
+/// "as above".
 pub(super) fn reason_lines<'a>(
     rows: impl Iterator<Item = (String, &'a Outcome, &'a str)>,
     printed: &mut Vec<String>,

@@ -18,10 +18,10 @@ const COLUMNS: usize = SIZE.0 as usize / BLOCK;
 const ROWS: usize = SIZE.1 as usize / BLOCK;
 /// The difference of a colour channel, in levels, above which two blocks count as different.
 const LEVELS: u8 = 12;
-/// The number of blocks, of 14,400, that may differ: those along some edges.
+/// The number of blocks, of the picture's 14,400, that may differ from the stored picture: blocks along some edges.
 const MAX_DIFFERENT: usize = 60;
-/// The number of blocks that may differ at the coarse level of detail. It is larger, because blocks along the edges of shadows
-/// may differ, too.
+/// The number of blocks that may differ between the coarse and the fine level of detail. It is larger than [`MAX_DIFFERENT`],
+/// because blocks along the edges of shadows may differ, too.
 const MAX_DIFFERENT_COARSE: usize = 288;
 
 /// The size of the picture on the shirts. No part of the picture is symmetric, so that a wrong orientation is detected.
@@ -71,13 +71,14 @@ fn store(army: usize, means: &[u8]) {
     encoder.write_header().unwrap().write_image_data(means).unwrap();
 }
 
-/// Returns the number of blocks that differ.
+/// Returns the number of blocks that differ by more than [`LEVELS`].
 fn count_different(means: &[u8], stored: &[u8]) -> usize {
     let differs = |(a, b): &(&[u8], &[u8])| a.iter().zip(*b).any(|(a, b)| a.abs_diff(*b) > LEVELS);
     means.chunks_exact(3).zip(stored.chunks_exact(3)).filter(differs).count()
 }
 
-/// Draws the figures after their walk, and returns the mean colours of all blocks. `change` can modify the vertices first.
+/// Draws the figures after their walk, and returns the mean colours of all blocks. `change` can modify the vertices before they
+/// are drawn.
 fn draw_means(
     gl: &Arc<glow::Context>,
     world: &mut World,
@@ -122,7 +123,7 @@ fn the_picture_is_the_stored_one_and_faults_are_seen() {
     let turn = |numbers: &mut [f32]| {
         numbers[..shirt].chunks_exact_mut(VERTEX_FLOATS).for_each(|v| v[7] = 1.0 - v[7]);
     };
-    // The second character's shirt is where the first one's is.
+    // The second character's shirt is drawn at the place of the first character's.
     let shift = |numbers: &mut [f32]| numbers.copy_within(..shirt, shirt);
     type Change<'a> = &'a dyn Fn(&mut [f32]);
     let faults: [(&str, usize, Change); 3] = [

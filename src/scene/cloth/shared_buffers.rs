@@ -7,14 +7,14 @@ use engine::sharing::vertex_buffer::{SharedVertices, VertexBuffer};
 use ladders::cloth::steps::StepId;
 use opencl::cl::{ClContext, Event};
 
-/// The maximum number of vertex buffers whose OpenCL objects are kept. A crowd of figures has two buffers; further ones replace
-/// buffers that were never given back.
+/// The maximum number of vertex buffers whose OpenCL objects are kept: the two buffers of a crowd of figures, and two more for
+/// buffers that replace a lent one that was not given back.
 const MAX_BUFFERS: usize = 4;
 
 /// The OpenCL objects of the vertex buffers that OpenGL has lent to one device.
 #[derive(Default)]
 pub(super) struct SharedBuffers {
-    /// Dropped when the number of figures changes, since the new crowd has other buffers.
+    /// The OpenCL objects. They are dropped when the number of figures changes, since the new crowd has other buffers.
     pub(super) buffers: Vec<SharedVertices>,
     /// True once a call of the driver has failed. From then on, no buffer is acquired any more.
     is_over: bool,
@@ -65,8 +65,9 @@ impl Handover<'_> {
     }
 
     /// Ends the handover: enqueues the release of the buffer to OpenGL, unless it is released already. Must be called also
-    /// after an error. Returns true if the buffer was released with the frame's vertices in it, then true if the driver has
-    /// failed to release it, so that OpenGL must not use it, and the OpenCL events of the acquisitions and of the releases.
+    /// after an error. Returns three values: true if the buffer was released with the frame's vertices in it; true if the
+    /// driver has failed to release it, so that OpenGL must not use it; and the OpenCL events of the acquisitions and of the
+    /// releases.
     pub(super) fn end(mut self) -> (bool, bool, [Vec<Event>; 2]) {
         let is_written = self.is_held && self.release();
         (is_written, self.is_kept, self.events)

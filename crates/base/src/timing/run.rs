@@ -1,5 +1,5 @@
-//! The median of the times of one run, with an interval for comparisons with another run. Successive times depend on each other:
-//! they alternate between buffers, repeat with the movie, and change slowly with the machine.
+//! The median of the times of one run, with a confidence interval for comparisons with another run. Successive times depend on
+//! each other: they alternate between buffers, repeat with the movie, and change slowly with the machine.
 //!
 //! The interval is that between two order statistics (J. S. Woodruff, "Confidence Intervals for Medians and Other Position
 //! Measures", 1952). How far these ranks are apart follows from the series that says which times are above the median: from its
@@ -11,7 +11,8 @@
 use super::period;
 use super::ranks::{VERDICT, median, median_ranks};
 
-/// The number of slow waves. A run must have at least as many periods, so that no period is among the slow waves.
+/// The number of slow waves. If the times of a run repeat, the run must have at least as many periods, so that the period is
+/// not among the slow waves.
 pub(super) const SLOW_WAVES: usize = 8;
 /// The quantile of Student's distribution for [`VERDICT`], with a degree of freedom for each slow wave.
 const STUDENT: f64 = 3.355;
@@ -20,14 +21,14 @@ const WAVES: usize = 32;
 /// The factor by which slow waves may be stronger than faster ones by chance, or because noise lasts for some samples.
 const LIKE: f64 = 2.0;
 
-/// The median of a run, and its interval, as natural logarithms of the times.
+/// The median of a run, and its confidence interval, as natural logarithms of the times.
 pub(super) struct RunMedian {
     pub low: f64,
     pub estimate: f64,
     pub high: f64,
 }
 
-/// The reason why a run has no interval.
+/// The reason why the median of a run has no confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoInterval {
     /// The run has fewer than [`MIN_SAMPLES`](super::ratio::MIN_SAMPLES) times.
@@ -42,10 +43,11 @@ pub enum NoInterval {
 }
 
 impl RunMedian {
-    /// Returns the median of a run, from the logarithms of its times in the order in which they were measured.
+    /// Returns the median of a run with its confidence interval. `logs` are the logarithms of the run's times, in the order in
+    /// which they were measured.
     ///
     /// # Errors
-    /// Returns the reason if the run has no interval.
+    /// Returns the reason if there is no confidence interval, for example because the run has too few times.
     pub(super) fn of(logs: &[f64]) -> Result<Self, NoInterval> {
         let n = logs.len();
         let mut sorted = logs.to_vec();

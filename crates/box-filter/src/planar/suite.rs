@@ -51,7 +51,8 @@ pub fn name(format: usize) -> String {
     FORMATS.get(format).map(|format| format!("{format:?}").to_lowercase()).unwrap_or_default()
 }
 
-/// Returns a block whose components have this pattern, padded to a multiple of four bytes.
+/// Returns the memory block of a planar picture with this layout, filled with this pattern and padded to a multiple of four
+/// bytes. Stripes are as wide as the window of the filter with this radius.
 pub fn block(pattern: Pattern, layout: &Layout, radius: u32) -> Vec<u8> {
     let bytes = layout.bytes().next_multiple_of(4);
     let side = 2 * radius as usize + 1;
@@ -86,8 +87,8 @@ pub fn block(pattern: Pattern, layout: &Layout, radius: u32) -> Vec<u8> {
     block
 }
 
-/// Verifies edited kernels with pictures of all [`PATTERNS`] with some rows of a layout, each in one launch. Calls `step` before
-/// each run. Returns the first report of a difference from the reference; `None` if there is none.
+/// Verifies edited kernels with pictures of all [`PATTERNS`], which have only a few rows of a layout, each in one launch. Calls
+/// `step` before each run. Returns the first report of a difference from the reference; `None` if there is none.
 ///
 /// # Errors
 /// Returns an error if the filter cannot run.
@@ -97,7 +98,7 @@ pub(crate) fn check_extremes(
     &FilteredPlanes { layout, radius, .. }: &FilteredPlanes,
     mut step: impl FnMut(),
 ) -> Result<Option<MismatchReport>> {
-    // An odd height ends within a row of chroma; it stays odd.
+    // With an odd height, the last row of chroma belongs to a single row of luma: an odd height remains odd.
     let layout = layout.with_rows(layout.height.min(FEW_ROWS + layout.height % 2));
     for pattern in PATTERNS {
         let block = &block(pattern, &layout, radius);

@@ -1,13 +1,14 @@
-//! The exact work of the kernels of the reduction, as formulas of the picture's size and the kernels' parameters. They follow the
-//! kernel files statement by statement; tests/work.rs compares them with a count. An element is a pixel, the intermediate result of
-//! some pixels (a part), or a number. Atomic operations do not count.
+//! The exact work of the kernels of the reduction, as formulas of the picture's size and the kernels' parameters. They follow
+//! the kernel files statement by statement; tests/work.rs compares them with a count. An element of a transfer is a pixel, the
+//! intermediate result of some pixels (a part), or a number of the output. Atomic operations do not count.
 
 use super::kernels::{Config, is_nvidias};
 use super::{Case, FRAME_NUMBERS};
 use crate::plan::Launched;
 use crate::work::{LaunchWork, Transfer};
 
-/// The number of additions and multiplications for a pixel: six for its luminance, one for the sum, and three for the product.
+/// The number of additions and multiplications for a pixel: six for its luminance y, one to add y to the sum of the luminances,
+/// and three to multiply 2 y + 1 into their product.
 const OPERATIONS_PER_PIXEL: u64 = 10;
 
 /// Returns true if the work-items of a sub-group, or of an NVIDIA warp, exchange values without the work-group's barriers.
@@ -69,8 +70,8 @@ pub(super) fn unrolled(config: &Config, case: &Case, on: Launched) -> LaunchWork
     LaunchWork { writes: parts(cells(config, case)), barriers, ..read_once(case, on.launch) }
 }
 
-/// Returns the work of the last launch that follows kernels with tiles, which computes the blocks' means and the values of the
-/// whole picture.
+/// Returns the work of the last launch of variants that process the picture in tiles: from the tiles' intermediate results, it
+/// computes the blocks' means and the results for the whole picture.
 pub(super) fn rest(config: &Config, case: &Case, on: Launched) -> LaunchWork {
     LaunchWork {
         reads: parts(cells(config, case)),
@@ -80,7 +81,8 @@ pub(super) fn rest(config: &Config, case: &Case, on: Launched) -> LaunchWork {
     }
 }
 
-/// Returns the work of the last launch that follows kernels that have written the blocks' means.
+/// Returns the work of the last launch of variants whose first launch has already written the blocks' means: it computes the
+/// results for the whole picture.
 pub(super) fn frame(_: &Config, _: &Case, on: Launched) -> LaunchWork {
     LaunchWork {
         reads: parts(on.groups_before),
@@ -111,8 +113,8 @@ fn finished(launch: LaunchWork, groups: u64) -> LaunchWork {
     }
 }
 
-/// Returns the work of the kernel that processes four pixels at once. If the parameter `ONE_PASS` is 1, it includes that of
-/// combining the results.
+/// Returns the work of the kernel that processes four pixels at once. If the parameter `ONE_PASS` is 1, the same launch also
+/// combines the intermediate results of all work-groups, and that work is included.
 pub(super) fn one_pass(config: &Config, case: &Case, on: Launched) -> LaunchWork {
     let writes = numbers(squares(case, case.block)) + parts(on.groups);
     let launch = LaunchWork { writes, ..read_once(case, on.launch) };

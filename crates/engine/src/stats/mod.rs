@@ -68,8 +68,8 @@ named_values! {
 /// run.
 pub(crate) type StageTimes = [f64; Stage::ALL.len()];
 
-/// The names in CSV and JSON of the device times of OpenGL's commands for a frame: copying the filtered picture into its texture, drawing
-/// the picture, and drawing the overlay.
+/// The names in CSV and JSON of the device times of OpenGL's commands for a frame: copying the filtered picture into its
+/// texture, drawing the picture, and drawing the overlay.
 pub const GL_NAMES: [&str; 3] = ["gl_texture", "gl_present", "gl_overlay"];
 
 /// The measurements of one presented movie frame.
@@ -77,16 +77,16 @@ pub const GL_NAMES: [&str; 3] = ["gl_texture", "gl_present", "gl_overlay"];
 pub struct FrameSample {
     /// The frame's timestamp in the movie, in seconds.
     pub pts: f64,
-    /// When the frame was presented, in seconds since the first frame was.
+    /// The time at which the frame was presented, in seconds after the presentation of the first frame.
     pub presented_at: f64,
-    /// The time since the previous frame was presented, in milliseconds; `None` for the first frame and after a pause, a seek, a resize,
-    /// or a stop of the process.
+    /// The time since the previous frame was presented, in milliseconds; `None` for the first frame and after a pause, a seek,
+    /// a resize, or a stop of the process.
     pub interval_ms: Option<f64>,
     /// The times of the stages, not finite if unknown, and their spans. The recorder keeps the spans only in its history.
     pub stages: Stages,
-    /// The device times of OpenGL's commands in milliseconds, in the order of [`GL_NAMES`], measured by timer queries. A time is `None`
-    /// without timer queries, and until its result arrives some frames later. The times of the calls on the window's thread are in the
-    /// stages.
+    /// The device times of OpenGL's commands in milliseconds, in the order of [`GL_NAMES`], measured by timer queries. A time
+    /// is `None` without timer queries, and until its result arrives some frames later. The times of the calls on the window's
+    /// thread are in the stages.
     pub gl: [Option<f64>; 3],
     /// True if the frame was presented more than half a frame interval after its timestamp.
     pub late: bool,
@@ -99,7 +99,8 @@ pub struct FrameSample {
     /// The time of the second side's filter in milliseconds, on the device or, if that is unknown, wall time; `None` without a
     /// wipe.
     pub beside_filter_ms: Option<f64>,
-    /// The times of the newest frame of the cloth simulation that was drawn since the previous movie frame; `None` if none was.
+    /// The times of the newest frame of the cloth simulation that was drawn since the previous movie frame; `None` if no frame
+    /// of the simulation was drawn since then.
     pub cloth: Option<Box<ClothTimes>>,
     /// The part of the machine's CPU time, 0 to 1, that other processes used lately; `None` if unknown. The [`Recorder`] sets
     /// it.
@@ -177,15 +178,15 @@ pub struct Setting {
     pub device: u32,
     /// The version number of the variant's edited kernels. Version 1 is the kernels as they were when the window was opened.
     pub version: u64,
-    /// The filter of the second side of a wipe; `None` without a wipe. Its time is in the stage [`Stage::Wipe`]. A frame that is filtered
-    /// twice takes longer.
+    /// The filter of the second side of a wipe; `None` without a wipe. Its time is in the stage [`Stage::Wipe`]. It belongs to
+    /// the conditions because a frame that is filtered twice takes longer.
     pub beside: Option<SecondSetting>,
     /// The version number of the kernels on the second side of a wipe; `None` without a wipe.
     pub beside_version: Option<u64>,
 }
 
 impl Setting {
-    /// Returns true if there was a wipe and its two sides were compared.
+    /// Returns true if there was a wipe and the pictures on its two sides were compared with each other.
     pub(crate) fn is_compared(&self) -> bool {
         self.beside.is_some_and(|beside| beside.compared)
     }
@@ -203,7 +204,7 @@ pub struct SecondSetting {
     pub variant: VariantId,
     /// The radius of the second side's filter, in pixels.
     pub radius: u32,
-    /// True if the two sides were compared.
+    /// True if the pictures on the two sides of the wipe were compared with each other, to show a map of their differences.
     pub compared: bool,
 }
 

@@ -10,7 +10,8 @@ use compute::plan::{self, Types, group, single};
 use compute::variant::Variant;
 use opencl::kernel::Value;
 
-/// The distribution of a crowd's constraints over work-items.
+/// The distribution of a crowd's constraints over work-items. A block of characters (figures of the crowd) consists of those
+/// whose numbers lie side by side in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ConstraintMapping {
     /// One work-item for all constraints; all other steps also have one work-item.
@@ -51,7 +52,7 @@ pub struct Scheme {
     pub(super) mapping: ConstraintMapping,
     /// The movement of data between host and device.
     pub(super) transfer: Transfer,
-    /// True if the arrays on the device are arrays of structures, false if they are planes.
+    /// True if the arrays on the device are arrays of structures, false if each component has an array of its own (a plane).
     pub(super) is_structs: bool,
     /// True if each block of characters has a launch of its own, false if one launch covers the whole crowd.
     pub(super) launches_per_block: bool,
@@ -70,16 +71,17 @@ type Pass = plan::Pass<Launch, Scheme>;
 #[derive(Debug, Clone, Copy)]
 pub struct Launch {
     pub(super) motion: Motion,
-    /// The index of the first block of characters.
+    /// The index of the first block of characters (figures of the crowd) that the launch computes.
     pub(super) first: u32,
-    /// The number of blocks of characters.
+    /// The number of blocks of characters that the launch computes.
     pub(super) blocks: usize,
     /// The number of characters in the whole crowd.
     pub(super) army: u32,
     /// The number of the body's vertices.
     pub(super) body: usize,
-    /// The index of the first constraint and the end of the range of constraints. For kernels that process one colour after the
-    /// other, the number of colours and that of constraints.
+    /// The index of the first constraint and the end of the range of constraints that the launch applies. For kernels that
+    /// process one colour (a set of constraints that share no particle) after the other: the number of colours, and the number
+    /// of all constraints.
     pub(super) constraints: [u32; 2],
 }
 
@@ -113,7 +115,8 @@ fn groups_of(config: &Config, launch: &Launch, count: usize) -> [usize; 2] {
     [count.div_ceil(items), launch.blocks]
 }
 
-/// The first argument is the vertices of the figure at rest; their type depends on the layout.
+/// The launch of the step that skins the figure. Its first argument is the vertices of the figure at rest; their type depends
+/// on the layout.
 const SKIN: Pass = pass("skin", &[Arg::Memory(6, &[]), POSE, SKINNED, FIRST, ARMY], |config, launch| {
     groups_of(config, launch, launch.body + PARTICLES)
 });
@@ -152,7 +155,8 @@ const DISTANCES: Pass = pass(
     ],
     |_, launch| [1, launch.blocks],
 );
-/// The third argument is the greatest distance of each particle from its driver, the point of the body that it follows.
+/// The launch of the step that keeps each particle outside the body and within reach of its driver, the point of the body that
+/// it follows. Its third argument is the greatest distance of each particle from its driver.
 const DRIVE: Pass =
     pass("drive", &[POSITIONS, SKINNED, Arg::Memory(10, FLOATS), NEXT, FIRST, ARMY], |config, launch| {
         groups_of(config, launch, PARTICLES)
@@ -205,7 +209,7 @@ const IN_GROUPS: Scheme =
 /// The scheme of a variant that is measured only with all steps together.
 const CHAIN_ONLY: Scheme = Scheme { changed_steps: &[], ..ON_PLANES };
 
-/// The name of the file of the kernels on planes.
+/// The name of the file with the kernels for which each component of the vectors has an array of its own (a plane).
 const PLANES_FILE: &str = "cloth/04_planes.cl";
 /// The name of the file of the kernels with a work-group for each character.
 const GROUP_FILE: &str = "cloth/06_group.cl";

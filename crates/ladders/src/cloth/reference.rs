@@ -84,7 +84,8 @@ fn drive(points: &[Vector], drivers: &[[Vector; 2]], reach: &[f32]) -> Vec<Vecto
     points.iter().zip(drivers).zip(reach).map(one).collect()
 }
 
-/// Returns the shirt's vertices: position, normal, u, v.
+/// Returns the vertices of a shirt whose particles are at `points`, as a flat array of eight numbers for each vertex: position,
+/// normal, u, v.
 fn write_shirt(points: &[Vector]) -> Vec<f32> {
     let mut numbers = Vec::new();
     for (row, along) in (0..ROWS).flat_map(|row| (0..=COLUMNS).map(move |along| (row, along))) {
@@ -102,7 +103,8 @@ fn write_shirt(points: &[Vector]) -> Vec<f32> {
     numbers
 }
 
-/// Returns the body's vertices: position, normal, u, v.
+/// Returns the vertices of the body from its skinned positions and normals, as a flat array of eight numbers for each vertex:
+/// position, normal, u, v.
 fn write_body(skinned: &[[Vector; 2]], body: &[BodyVertex]) -> Vec<f32> {
     let one = |([position, normal], v): (&[Vector; 2], &BodyVertex)| {
         let [x, y, z] = position.map(|x| x as f32);

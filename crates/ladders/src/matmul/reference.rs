@@ -64,8 +64,9 @@ impl Elements for ProductElements {
         format!("row {}, column {}", number / self.n.max(1), number % self.n.max(1))
     }
 
-    /// Returns the error of an element divided by the Euclidean lengths of the row and the column that it was computed from.
-    /// `None` if only equal numbers are accepted, because one of the two numbers is infinite or NaN, or a length is 0.
+    /// Returns the error of the element with the index `number`, divided by the product of the Euclidean lengths of its row of
+    /// the left matrix and its column of the right one. Returns `None` if `got` equals `want` or, to be accepted, would have
+    /// to: because `got` or `want` is infinite or NaN, or a length is 0. Returns `Some(0.0)` if both are NaN.
     fn error(&self, number: usize, got: f64, want: f64) -> Option<f64> {
         if got.is_nan() && want.is_nan() {
             return Some(0.0);
@@ -174,7 +175,8 @@ mod tests {
 
     #[test]
     fn a_missing_product_exceeds_the_bound() {
-        // At most places: where it is not 0, and in long sums of noise not small.
+        // The missing product exceeds the bound in most elements, but not in those where it is 0 or, in long sums of noise,
+        // small.
         for (name, shape, least) in [("whole", [9, 8, 300], 0.6), ("noise", [9, 8, 1025], 0.6)] {
             let shape = Shape::new(shape).unwrap();
             let (a, b) = matrices(name, shape);

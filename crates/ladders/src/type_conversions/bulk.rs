@@ -221,7 +221,7 @@ macro_rules! lanes {
                 }
             }
 
-            /// Decomposes the bits of a number.
+            /// Returns sign, magnitude and exponent of the number of the type `from` that has these bits.
             #[inline(always)]
             fn decompose(from: Type, bits: $word) -> Number {
                 let (infinite, nan, size) = (false, false, from.bits());

@@ -115,7 +115,7 @@ fn kernel(program: &cl::Program, case: Case) -> Result<Kernel> {
     let name = format!("run{}", case.mode());
     let kernel = Kernel::new(program, &name)
         .map_err(|e| failed(&format!("The kernel {name} in {KERNEL_FILE} could not be prepared."), &e))?;
-    // Drivers report type names in either form.
+    // Drivers report unsigned types as `uint*` or as `unsigned int*`, for example.
     let names = |ty: Type| {
         let long = ty.name().strip_prefix('u').map_or(String::new(), |rest| format!("unsigned {rest}*"));
         [format!("{}*", ty.name()), long]
@@ -253,8 +253,10 @@ impl TestBuffers {
         Ok(failure)
     }
 
-    /// Compares the outputs of all forms of a case, which are in `got`, with the expected results, and verifies that the canaries
-    /// and the unused outputs still have the junk word's value. Returns the first failure; `None` if all is right.
+    /// Compares the outputs of a case, which are in `got`, with the expected results: one output for each form (a `convert_`
+    /// function of each of `widths`, or an assignment). Then verifies that the canaries and the outputs of other forms still
+    /// have the bytes with which the memory was filled before the run (`JUNK_WORD`). Returns the first failure; `None` if all
+    /// is right.
     fn compare(&self, (case, widths): (Case, Widths), layout: OutputLayout, got: &[u8]) -> Option<Failure> {
         let flushes = |ty| self.abilities.flushes(ty);
         let (forms, start) = (case.forms(widths), |index: usize| MIN_CANARY_BYTES + index * layout.stride);
@@ -293,8 +295,8 @@ pub(super) fn work_items(kind: DeviceKind, units: u32, count: usize) -> usize {
     (units.max(1) as usize * per_unit).max(count.div_ceil(MAX_NUMBERS_PER_ITEM))
 }
 
-/// Returns the number of bytes in `bytes` that no longer have the junk word's value. `bytes` begin `from` bytes after the
-/// beginning of the buffer.
+/// Returns the number of bytes in `bytes` that differ from those with which the buffer was filled before the run (`JUNK_WORD`).
+/// `bytes` begin `from` bytes after the beginning of the buffer.
 fn changed_junk_bytes(bytes: &[u8], from: usize) -> u64 {
     let junk = JUNK_WORD.to_ne_bytes();
     let expected: [u8; 64] = std::array::from_fn(|at| junk[(from + at) % 4]);

@@ -164,8 +164,8 @@ impl fmt::Display for Form {
     }
 }
 
-/// A set of vector widths, as a bit mask with a bit for each width, the lowest for scalars. Width 1 stands for scalars, and for
-/// assignments of scalars.
+/// A set of vector widths, as a bit mask: the lowest bit stands for width 1, the next bits for widths 2, 3, 4, 8 and 16. Width
+/// 1 stands for scalars, converted by a `convert_` function or implicitly by an assignment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Widths(pub(crate) u8);
 

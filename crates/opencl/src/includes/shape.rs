@@ -7,7 +7,8 @@ pub(super) fn is_include(directive: &Directive) -> bool {
     matches!(directive.name.as_str(), "include" | "include_next" | "import")
 }
 
-/// Returns a sentence about a fault that would affect the files that include this one; `None` if there is none.
+/// Returns a sentence about a fault of a file that would extend to the text after its `#include`: a comment that does not end,
+/// or `#if` and `#endif` that do not match. `None` if the file has no such fault.
 pub(super) fn fault(scan: &Scan) -> Option<&'static str> {
     let (mut depth, mut is_balanced) = (0, true);
     for directive in &scan.directives {
@@ -24,7 +25,7 @@ pub(super) fn fault(scan: &Scan) -> Option<&'static str> {
 }
 
 /// Returns the macro that guards the whole text of a file: `#ifndef GUARD`, `#define GUARD`, and `#endif` at the end. `None` if
-/// there is none.
+/// the file has no such guard.
 pub(super) fn guard(scan: &Scan) -> Option<String> {
     let [first, second, .., last] = scan.directives.as_slice() else { return None };
     let operand: String = first.operand.split_whitespace().collect();

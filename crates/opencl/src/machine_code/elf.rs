@@ -58,7 +58,8 @@ fn length(elf: &[u8]) -> Option<usize> {
     (end > 64 && end <= elf.len()).then_some(end)
 }
 
-/// Disassembles the libraries with an installed disassembler.
+/// Disassembles the shared libraries that [`libraries`] has found in a driver's binary, with a disassembler that is installed
+/// on this machine.
 pub(super) fn machine_code(libraries: &[&[u8]]) -> Result<MachineCode> {
     const MACHINE_AMDGPU: &[u8] = &224_u16.to_le_bytes();
     let is_amd = libraries.iter().any(|library| library.get(18..20) == Some(MACHINE_AMDGPU));
@@ -98,7 +99,7 @@ fn kernels_of(text: &str) -> Vec<(String, Vec<&str>)> {
         }
     }
     for (_, code) in &mut kernels {
-        // AMD's padding after a kernel.
+        // AMD's compiler appends padding to a kernel.
         while code.last().is_some_and(|code| ["s_nop 0", "s_code_end"].contains(code)) {
             code.pop();
         }
@@ -161,7 +162,7 @@ mod tests {
         binary.extend(&elf);
         binary.extend(&elf);
         assert_eq!(libraries(&binary), [&elf[..], &elf[..]]);
-        // Cut, or longer than it can be.
+        // A library that is cut off, or whose header states an impossible length, is not found.
         assert_eq!(libraries(&binary[..binary.len() - 1]).len(), 1);
         let mut huge = elf.clone();
         huge[0x28..0x30].fill(0xff);

@@ -60,7 +60,8 @@ impl Limit {
         Self { time, is_asked: asked.is_some() }
     }
 
-    /// Returns this limit, longer on a busy machine, if `waited` exceeds it; otherwise `None`.
+    /// Returns the limit in force if `waited` exceeds it, otherwise `None`. The limit in force is [`time`](Self::time),
+    /// multiplied by the machine's load if the user did not set the limit.
     pub fn exceeded_by(self, waited: Duration) -> Option<Duration> {
         // The load of the machine is read only if the limit without load is exceeded.
         let scaled = || if self.is_asked { self.time } else { self.time.mul_f64(load_per_core()) };
@@ -178,8 +179,8 @@ pub(super) fn command(subcommand: &str) -> io::Result<Command> {
     Ok(command)
 }
 
-/// A line or message of a child with the time of its arrival; `None` if there was none in the given time. The error is how and why
-/// the child has ended.
+/// A line or message of a child with the time of its arrival; `None` if none arrived in the given time. The error says how and
+/// why the child has ended.
 type Received<A> = Result<Option<(A, Instant)>, Ending>;
 
 /// A child process of the sandbox. Dropping this value kills the child.
@@ -200,7 +201,7 @@ impl Sandbox {
     pub fn start(mut command: Command, drivers: Option<Folder>) -> io::Result<Self> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let parent = std::process::id();
-        // SAFETY: between fork and exec it makes two system calls, with plain numbers.
+        // SAFETY: between fork and exec `prepare_child` makes two system calls, with plain numbers.
         unsafe { command.pre_exec(move || prepare_child(parent)) };
         let mut group = Group { child: command.spawn()?, status: None };
         let no_pipes = || io::Error::other("it has no pipes");
@@ -299,7 +300,7 @@ impl Sandbox {
         (String::from_utf8_lossy(&printed).into_owned(), ending)
     }
 
-    /// Kills the child, which has sent no message for the time `limit`, and returns that as its `Ending`.
+    /// Kills the child because it has sent no message for the time `limit`; returns the `Ending` with this timeout.
     fn time_out(&mut self, limit: Duration) -> Ending {
         self.group.kill();
         self.ending(Some(limit))
@@ -324,8 +325,9 @@ impl Sandbox {
         }
     }
 
-    /// Waits until the child has ended. Returns what it wrote to stderr, and the cause: the time limit that it has exceeded, if any,
-    /// or else its exit status. Without a status the cause is SIGKILL: a child that only closed its pipes was killed.
+    /// Waits until the child has ended. Returns what it wrote to stderr, and the cause: the time limit that it has exceeded, if
+    /// any, or else its exit status. If the status is unknown, the cause is SIGKILL, since a child that closes its pipes
+    /// without ending is killed.
     fn ending(&mut self, exceeded: Option<Duration>) -> Ending {
         let status = self.group.wait();
         let stderr = self.stderr.recv_timeout(END_TIMEOUT).unwrap_or_default();
@@ -338,8 +340,8 @@ impl Sandbox {
     }
 }
 
-/// If this process was stopped since `looked`, as by Ctrl+Z, adds that time to `since`, the beginnings of waits. Sets `looked` to
-/// the current time.
+/// Adds the time for which this process was stopped since `looked`, for example by Ctrl+Z, to each of the times `since`, at
+/// which waits began. Sets `looked` to the current time.
 pub(super) fn skip_stopped_time<'a>(looked: &mut Instant, since: impl IntoIterator<Item = &'a mut Instant>) {
     let passed = looked.elapsed();
     *looked += passed;
@@ -365,8 +367,9 @@ fn prepare_child(parent: u32) -> io::Result<()> {
     }
 }
 
-/// Reads lines from a child's pipe on a separate thread, and passes each to `each` until that returns false, and an empty one once
-/// the pipe is closed. The thread is not joined, since a process that the child started may keep the pipe open.
+/// Reads lines from a child's pipe on a separate thread, and calls `each` with each line, including its line feed, until `each`
+/// returns false. At the end of the pipe, calls `each` once more, with an empty line. The thread is not joined, since a process
+/// that the child started may keep the pipe open.
 fn read_lines(
     from: impl Read + Send + 'static,
     mut each: impl FnMut(Vec<u8>) -> bool + Send + 'static,
@@ -375,7 +378,7 @@ fn read_lines(
         let mut from = BufReader::new(from);
         loop {
             let mut line = Vec::new();
-            // After an error the line may have a part; the next one has nothing.
+            // An error counts as the end of the pipe: the part of a line that was read before it is dropped.
             let count = from.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line).unwrap_or(0);
             line.truncate(count);
             if !each(line) || count == 0 {
@@ -401,7 +404,7 @@ impl Group {
         let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
         // SAFETY: plain numbers, and there is room for the answer.
         let failed = unsafe { libc::waitid(libc::P_PID, self.child.id(), &mut info, options) } != 0;
-        // SAFETY: the call has filled it.
+        // SAFETY: `waitid` has filled `info`.
         failed || unsafe { info.si_pid() } != 0
     }
 

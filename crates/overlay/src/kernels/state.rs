@@ -81,12 +81,12 @@ impl Subject {
 pub struct VersionResult {
     /// The variant, or the conversion from YUV to RGBA, to which the kernels belong.
     pub subject: Subject,
-    /// The state of their validation.
+    /// The state of the validation of these kernels.
     pub validation: Validation,
     /// True if the kernels of this version are the ones that the player runs.
     pub runs: bool,
-    /// The number of the version whose kernels ran before these; `None` if these have not run, or no edited ones ran before
-    /// them.
+    /// The number of the version whose kernels ran before those of this version. `None` if the kernels of this version have not
+    /// run, or the built-in kernels ran before them.
     pub replaced: Option<u64>,
     /// The filter's time in the movie; `None` if it was not measured, or the kernels are neither exact nor the user's own
     /// kernel.

@@ -67,7 +67,9 @@ fn show_diff_button(ui: &mut Ui, id: VersionId, name: &str, actions: &mut Vec<Ac
     ui.add(Button::new("diff").small()).explain(hover).on_click(Action::DiffKernels(Some(id)), actions);
 }
 
-/// Returns the names of a version's changed files without their folders, so that the line has room for the result.
+/// Returns a short text that names the files that a version changes: the file's name without its folder, such as "03_flat.cl",
+/// with the number of further files if there are several; "original" if there are none. The text is short so that the version's
+/// result fits into the same line.
 fn file_names(files: &[String]) -> String {
     let name = |file: &String| file.rsplit('/').next().unwrap_or_default().to_owned();
     match files {
@@ -103,7 +105,7 @@ fn show_version(ui: &mut Ui, version: &Version, view: &View, actions: &mut Vec<A
         show_diff_button(ui, VersionId::Session(version.number), &name, actions);
         let (color, text) = version_text(version, is_current, view);
         line(ui, &text, color);
-        // Correct and fast are two marks.
+        // A version has a mark for its speed in addition to the one for correctness.
         let result = result_to_show(&version.results, view.chosen);
         if let Some(speed) = result.and_then(|result| result.speed.as_ref()) {
             let (color, text, hover) = speed_text(speed);
@@ -171,7 +173,7 @@ fn version_text(version: &Version, is_current: bool, view: &View) -> (Color32, S
         Validation::Exact | Validation::Pending => (theme::GOOD, format!("exact{time}")),
         Validation::Differs(report) => {
             let first = report.first.as_ref().map(|first| format!(", first mismatch: {}", first.position));
-            // The count is of another picture than the current one.
+            // The picture that was compared may have another size than the current one; then its number of bytes is shown, too.
             let (width, height) = view.size();
             let is_other = report.total as u64 != 4 * u64::from(width) * u64::from(height);
             let of = is_other.then(|| format!(" of {}", theme::thousands(report.total as f64)));

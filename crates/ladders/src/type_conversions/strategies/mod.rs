@@ -259,7 +259,8 @@ static VARIANTS: [Variant<Code, Host>; 12] = [
     ),
 ];
 
-/// The ladder of host strategies.
+/// The ladder of host strategies: of the ways in which the host keeps the device busy while many numbers are converted and the
+/// results are compared with the expected ones.
 #[derive(Debug, Clone, Copy)]
 pub struct HostStrategies;
 
