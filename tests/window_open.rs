@@ -79,9 +79,11 @@ fn the_desktop_dialog_opens_the_selected_file() {
     use std::os::unix::fs::PermissionsExt as _;
     let (display, folder) = (Display::start(&[]), Folder::new("open-dialog"));
     let [first, second, third] = three_movies(&folder);
-    // Imitates the desktop: a bus without services, and a dialog that takes a second.
+    // Imitates the desktop: a bus without services, and a dialog that is open until there is an answer.
     let [answer, gone] = ["answer", "gone"].map(|name| folder.file(name));
-    let script = format!("#!/bin/sh\nsleep 0.5\ncat '{}'\ntouch '{}'\n", answer.display(), gone.display());
+    let (reply, end) = (answer.display(), gone.display());
+    let script =
+        format!("#!/bin/sh\nuntil [ -e '{reply}' ]; do sleep 0.1; done\ncat '{reply}'\ntouch '{end}'\n");
     let zenity = folder.with("zenity", script);
     std::fs::set_permissions(&zenity, std::fs::Permissions::from_mode(0o755)).unwrap();
     let mut path = vec![zenity.parent().unwrap().to_owned()];
@@ -93,10 +95,11 @@ fn the_desktop_dialog_opens_the_selected_file() {
     session.wait_for_title("first.mkv - off");
     session.press_until_title("space", "paused");
 
-    std::fs::write(&answer, format!("{}|{}\n", second.display(), third.display())).unwrap();
     display.key("o");
     // Keys control the player while the dialog is open.
     session.press_until_title("5", "first.mkv - running-sum, r=7, paused");
+    let selected = folder.with("selected", format!("{}|{}\n", second.display(), third.display()));
+    std::fs::rename(selected, &answer).unwrap();
     session.wait_for_title("the second.mkv - running-sum, r=7, paused");
     session.press_until_title("greater", "third.mkv - running-sum, r=7, paused");
 
