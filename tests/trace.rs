@@ -45,7 +45,7 @@ fn missing_stages(trace: &Value, stats: &Value, variant: &str) -> Vec<String> {
     let (sums, frames) = (stage_times(trace), presented_frames(stats));
     let mut faults = Vec::new();
     for stage in STAGES {
-        let mut compared = 0;
+        let (mut compared, mut different) = (0, Vec::new());
         for frame in frames {
             let case = format!("{variant}, {stage} of frame {}", frame["frame"]);
             if frame.get(stage).is_none() {
@@ -63,8 +63,12 @@ fn missing_stages(trace: &Value, stats: &Value, variant: &str) -> Vec<String> {
             // Polled stages have only their last time in the trace. Others are rounded, or read the clock once more.
             let near = (traced - ms).abs() <= if stage == "filter" { 0.00011 } else { 0.05 };
             if !(near || stage == "collect" && *traced <= ms + 0.05) {
-                faults.push(format!("{case}: {traced} and {ms}"));
+                different.push(format!("{case}: {traced} and {ms}"));
             }
+        }
+        // A thread can lose its processor between two readings of the clock, but not in most frames.
+        if different.len() > compared / 10 {
+            faults.append(&mut different);
         }
         // Times of uploads and handovers may be shorter than what is printed.
         let least =
