@@ -27,7 +27,7 @@ use crate::window_system::{self, WindowSystem};
 use base::device::DeviceInfo;
 use base::exit;
 use engine::sharing::cases::Outcome;
-use engine::sharing::{self, GlAccess, Sharing};
+use engine::sharing::{self, GlAccess};
 pub(crate) use known::SharingCache;
 use opencl::cl::{Device, list_devices};
 use opencl::drivers;
@@ -35,6 +35,7 @@ use opencl::identity::{Identity, identity, position};
 use opencl::process::exit_now;
 use opencl::sandbox::{self, Cause, Sandbox};
 use opencl::sources::Sources;
+use stats::Sharing;
 
 /// The name of the hidden subcommand that clreel starts as a child process to test which devices share textures with OpenGL.
 pub(crate) const SUBCOMMAND: &str = "ask-sharing";

@@ -96,7 +96,9 @@ fn the_player_does_without_the_benchmark() {
     assert!(["ladder", "ladders"].iter().all(|name| !engine.contains(*name)), "{engine:?}");
     assert!(all_dependencies("ladders").contains("ladder"), "it is found");
     let overlay = dependencies("overlay");
-    assert!(overlay.contains(&"engine".to_owned()) && !overlay.contains(&"opencl".to_owned()), "{overlay:?}");
+    assert!(overlay.contains(&"stats".to_owned()), "{overlay:?}");
+    assert!(["engine", "opencl"].iter().all(|name| !overlay.contains(&(*name).to_owned())), "{overlay:?}");
+    assert!(!all_dependencies("stats").contains("engine"), "the overlay is built beside the engine");
 }
 
 /// Returns the lines of a text that have `crate` in its code.

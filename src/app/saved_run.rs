@@ -8,9 +8,9 @@ use base::timing::Series;
 use base::timing::noise::{Noise, Noisy};
 use base::verify::Checked;
 use box_filter::VariantId;
-use engine::stats::{ExportContext, FrameSample, Recorder, Setting};
 use ladder::results::{DeviceReport, Input, Report, RowReport, RunReport, Samples};
 use ladders::box_filter::BoxFilter;
+use stats::{ExportContext, FrameSample, Recorder, Setting};
 
 /// Returns the filter times of the movie's frames as a benchmark result. Leaves out frames whose size or device is not that of
 /// the last frame, frames of wipes, frames right after a change of the variant, and frames during other work on the device,
@@ -133,8 +133,8 @@ mod tests {
     use base::timing::Verdict;
     use box_filter::named;
     use compute::KernelFile;
-    use engine::stats::{ExportedMovie, SecondSetting, Stage, UsedKernel};
     use ladder::compare::compare;
+    use stats::{ExportedMovie, SecondSetting, Stage, UsedKernel};
 
     /// Creates a recorded frame whose stages each take `ms` milliseconds, presented at the time `at`.
     fn frame(at: f64, ms: f64, variant: VariantId) -> FrameSample {

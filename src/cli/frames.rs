@@ -9,11 +9,12 @@ use base::error::{Error, Result};
 use base::memory::picture_memory;
 use compute::BackEnd;
 use engine::glsl;
-use engine::{Engine, Finished, Outcome, Progress, Request, Slot, Stages};
+use engine::{Engine, Finished, Outcome, Progress, Slot};
 use opencl::event::Waker;
 use opencl::watch;
 use opengl::headless::Headless;
 use opengl::read_texture::read_texture;
+use stats::{Request, Stages};
 use video::Frame;
 
 /// Returns a waker that does nothing: callers of this module block instead of sleeping in an event loop.

@@ -38,10 +38,10 @@ use base::stderr::print_message;
 use base::stdout;
 use base::timing::log;
 use box_filter::{Group, VariantId};
-use engine::stats::write_trace;
 use opencl::cl::{Device, list, list_devices, no_device, select_device};
 use opencl::sources::{self, Sources};
 use opencl::{crash, drivers, process, program, sandbox, watch};
+use stats::write_trace;
 
 pub(crate) use check_kernels::CheckedCode;
 pub use compare::CompareArgs;

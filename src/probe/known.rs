@@ -16,9 +16,9 @@ use super::{DrivingDevice, SharingTest};
 use base::device::DeviceInfo;
 use base::load::{self, Unread};
 use base::stderr::print_message;
-use engine::sharing::Sharing;
 use opencl::binaries::loader_layers;
 use opencl::folders;
+use stats::Sharing;
 
 /// The maximum number of entries in the cache file; the oldest are dropped.
 const MAX_ENTRIES: usize = 64;

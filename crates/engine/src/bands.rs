@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use super::estimate::Estimate;
 use super::filter::{BandTimes, FilterShape, FinishedBand, FrameFilter, RunningBand};
-use super::request::{FilterTimes, KernelsId};
+use super::request::FilterTimes;
 use super::speed_model::SpeedModel;
-use crate::stats::Span;
 use base::error::Result;
 use opencl::event::Waker;
+use stats::{KernelsId, Span};
 
 /// A band of rows that one pass of the filter has started.
 struct Band {

@@ -2,17 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::request::KernelsId;
 use box_filter::{BuiltVariant, VariantId};
-
-/// The variant, with its parameters, that the automatic choice (`auto`) runs at one picture size and radius.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AutoChoice {
-    /// The variant that is run.
-    pub variant: VariantId,
-    /// The values of its tuning parameters, such as "STRIPS=2"; empty if it has none.
-    pub config: String,
-}
+use stats::{AutoChoice, KernelsId};
 
 /// The variants that the builder has built for one device.
 #[derive(Default)]

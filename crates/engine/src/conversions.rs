@@ -7,11 +7,11 @@ use ffmpeg_next::frame::Video;
 
 use super::Pipeline;
 use super::device_job::Colors;
-use super::request::KernelsId;
 use base::error::Result;
 use box_filter::color_kernels::{Conversion, ConvertProgram, Converter, Corrector, KernelCache};
 use opencl::cl::{ClContext, Event};
 use opencl::memory::Storage;
+use stats::KernelsId;
 use video::color::Layout;
 
 /// The maximum number of conversions, and of colour corrections, whose state is kept: a file may change its pixel format with

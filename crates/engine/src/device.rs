@@ -2,14 +2,14 @@
 
 use super::conversions::Check;
 use super::job::Job;
-use super::request::KernelsId;
-use super::{AutoChoice, Engine, Pipeline, Slot, TrialCase};
+use super::{Engine, Pipeline, Slot, TrialCase};
 use base::error::Result;
 use box_filter::VariantId;
 use box_filter::color_kernels::Conversion;
 use box_filter::color_kernels::check::intended_kernel_file;
 use compute::BackEnd;
 use opencl::memory::Storage;
+use stats::{AutoChoice, KernelsId};
 use video::color::Layout;
 
 /// A device that was removed from its engine, with its frames and memory objects. It must be released on the thread that makes the

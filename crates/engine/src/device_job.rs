@@ -3,17 +3,16 @@
 
 use std::time::Instant;
 
-use super::Stages;
 use super::request::FilterTimes;
 use super::scopes::{MeasurementPlan, QueuedMeasurements};
 use super::speed_model::ConversionTime;
-use crate::stats::{Lane, Span, Stage};
 use base::error::{Error, Result};
 use box_filter::color_kernels::{ConvertCommand, CorrectCommand};
 use opencl::cl::{Buffer, Event};
 use opencl::event::is_complete;
 use opencl::memory::Picture;
 use opencl::timer::{self, DeviceClock};
+use stats::{Lane, Span, Stage, Stages};
 
 /// The colour conversion or correction of a frame. It runs before the filter, or after it if the filter works on planes.
 #[allow(clippy::large_enum_variant, reason = "there are a handful at a time")]

@@ -7,11 +7,10 @@ use std::time::{Duration, Instant};
 use super::bands::Bands;
 use super::device_job::DeviceJob;
 use super::plans::PlanKey;
-use super::scopes::Readings;
 use super::slot::ResultIn;
-use super::{Finished, HOLD_MS, Outcome, Progress, Request, Slot, Stages, Ticket};
-use crate::stats::{Lane, Span, Stage};
+use super::{Finished, HOLD_MS, Outcome, Progress, Slot, Ticket};
 use base::error::Error;
+use stats::{Lane, Readings, Request, Span, Stage, Stages};
 
 /// A submitted frame in the engine. Its fields are dropped in their order: OpenCL memory objects may lie in the slot's host
 /// memory, so they come before the slot.

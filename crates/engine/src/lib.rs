@@ -1,9 +1,9 @@
 //! The engine filters the frames of a movie on a device without blocking, and presents each frame when it is due.
 //!
-//! [`frame_loop`] submits the frames of a movie, [`present`] draws them, [`stats`] records their times, [`sharing`] shares memory between
+//! [`frame_loop`] submits the frames of a movie, [`present`] draws them, [`sharing`] shares memory between
 //! OpenCL and OpenGL, and [`glsl`] is the box filter in shaders.
 //!
-//! A frame is submitted with a [`Request`], which says how it is filtered, and a [`Slot`], which receives the picture in a texture or in
+//! A frame is submitted with a [`Request`](stats::Request), which says how it is filtered, and a [`Slot`], which receives the picture in a texture or in
 //! host memory; the latter needs no OpenGL. The frame comes back as [`Finished`], with the slot and the times of its stages.
 //!
 //! ```text
@@ -21,9 +21,6 @@
 #![warn(missing_docs, unreachable_pub)]
 // The docs are for readers of the code: `./dev check` generates them for all items.
 #![allow(rustdoc::private_intra_doc_links)]
-
-#[macro_use]
-mod named_values;
 
 mod bands;
 mod built_variants;
@@ -48,7 +45,6 @@ mod scopes;
 pub mod sharing;
 mod slot;
 mod speed_model;
-pub mod stats;
 mod surface;
 mod trials;
 
@@ -57,30 +53,30 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::glsl::{GlslFilter, cannot_filter};
-use crate::stats::{Span, Stage};
 use base::error::{Error, Result};
 use base::timing::ms_since;
 pub use opencl::event::Waker;
 use opencl::event::is_complete;
 use opencl::watch;
+use stats::{Request, Span, Stage, Stages};
 use video::Frame;
 use video::color::RgbaConverter;
 
 pub use bands::Bands;
-pub use built_variants::{AutoChoice, BuiltVariants};
+pub use built_variants::BuiltVariants;
 pub use conversions::{Check, Conversions};
 pub(crate) use device::RemovedDevice;
 pub use device::{DeviceStatus, Need};
 use device_job::{DeviceJob, UPLOAD_FAILED};
-pub use difference::{Comparer, Difference, PictureSource};
+pub use difference::{Comparer, PictureSource};
 pub use filter::TextureFilter;
 pub use job::Jobs;
 use job::{Job, finish, first_failure};
 use load::Loader;
 pub use meters::Meters;
 pub use pipeline::Pipeline;
-pub use request::{Finished, Measurements, Outcome, Progress, Refusal, Request, Stages, Ticket};
-pub use scopes::{LEVELS, Readings, STRIPS, Scopes, stretch};
+pub use request::{Finished, Outcome, Progress, Refusal, Ticket};
+pub use scopes::Scopes;
 pub use slot::Slot;
 pub use speed_model::SpeedModel;
 pub use trials::{TrialCase, Trials};

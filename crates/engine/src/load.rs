@@ -8,13 +8,13 @@ use super::filter::{FrameFilter, NativeFilter, TextureFilter};
 use super::job::Job;
 use super::scopes::HostMeasurements;
 use super::slot::SlotContent;
-use super::{Pipeline, Refusal, Request};
+use super::{Pipeline, Refusal};
 use crate::glsl::{GlslFilter, cannot_filter};
-use crate::stats::Stage;
 use base::error::Error;
 use box_filter::VariantId;
 use compute::BackEnd;
 use opencl::event::Waker;
+use stats::{Request, Stage};
 use video::Frame;
 use video::color::{RgbaColors, RgbaConverter, correct_reference};
 

@@ -1,12 +1,13 @@
 //! The kernels that measure frames on a device (scopes) and compare the sides of a wipe (comparer), or the errors because of which they
 //! are unavailable.
 
+use super::Comparer;
 use super::device_job::DeviceJob;
-use super::scopes::{MeasurementPlan, Readings, Scopes};
-use super::{Comparer, Request};
+use super::scopes::{MeasurementPlan, Scopes};
 use base::error::Result;
 use opencl::cl::{ClContext, OrFail as _};
 use opencl::memory::Storage;
+use stats::{Readings, Request};
 
 /// The kernels that measure frames (the scopes) and compare them (the comparer); each is `None` until it is built.
 #[derive(Default)]

@@ -10,6 +10,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::Slot;
 use super::built_variants::BuiltVariants;
 use super::conversions::Conversions;
 use super::device_job::{Colors, DeviceJob, DeviceTimes};
@@ -17,9 +18,6 @@ use super::meters::Meters;
 use super::picture_buffer::PictureBuffer;
 use super::speed_model::ConversionTime;
 use super::trials::Trials;
-use super::{Request, Slot, Stages};
-use crate::sharing::Sharing;
-use crate::stats::{Lane, Span, Stage};
 use base::device::DeviceKind;
 use base::error::{Error, Result};
 use box_filter::color_kernels::PinnedPlanes;
@@ -29,6 +27,7 @@ use opencl::event::{Waker, wait_in_queue, wake_after};
 use opencl::timer::DeviceClock;
 use opencl::transfer::enqueue_copy_to_image;
 use opengl::pixel_buffer::PixelBuffer;
+use stats::{Lane, Request, Sharing, Span, Stage, Stages};
 use video::Frame;
 use video::color::{Layout, PackedPicture, Staging};
 

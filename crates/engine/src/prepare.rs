@@ -9,11 +9,12 @@ use super::job::Job;
 use super::pipeline::not_built_error;
 use super::plans::PlanKey;
 use super::slot::{Slot, SlotContent, no_picture_error};
-use super::{Pipeline, Refusal, Request, TrialCase};
+use super::{Pipeline, Refusal, TrialCase};
 use base::error::Error;
 use box_filter::color_kernels::{ConvertCommand, CorrectCommand};
 use box_filter::{Extent, VariantId};
 use opencl::memory::{Picture, Storage};
+use stats::Request;
 use video::color::{Correction, Layout, RgbaColors};
 
 impl Pipeline {

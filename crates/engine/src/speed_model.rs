@@ -3,11 +3,11 @@
 
 use std::collections::HashMap;
 
-use super::request::KernelsId;
 use base::device::DeviceKind;
 use box_filter::VariantId;
 use box_filter::color_kernels::Conversion;
 use compute::BackEnd;
+use stats::KernelsId;
 use video::color::Correction;
 
 /// The time that a colour conversion takes without a correction. Conversion and correction are one kernel, so the correction's

@@ -4,9 +4,9 @@
 use std::collections::{HashMap, HashSet};
 
 use super::Refusal;
-use super::request::KernelsId;
 use base::error::{Error, Result};
 use box_filter::VariantId;
+use stats::KernelsId;
 use video::color::Layout;
 
 /// The conditions of a trial of a variant's kernels. Kernels that run well at one picture size and radius may hang at another.

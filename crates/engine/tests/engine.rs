@@ -10,13 +10,11 @@ use box_filter::pictures::noise;
 use box_filter::planar::planar_reference;
 use box_filter::reference::reference;
 use box_filter::{BuiltVariant, MAX_RADIUS, VariantId, named};
-use engine::sharing::Sharing;
-use engine::{
-    Engine, Finished, Measurements, Outcome, Pipeline, Readings, Refusal, Request, Scopes, Slot, stretch,
-};
+use engine::{Engine, Finished, Outcome, Pipeline, Refusal, Scopes, Slot};
 use opencl::memory::Storage;
 use opengl::headless::Headless;
 use opengl::read_texture::read_texture;
+use stats::{Measurements, Readings, Request, Sharing, stretch};
 use testkit::movie::{Folder, Movie, steady};
 use video::color::planes::pack;
 use video::color::{RgbaConverter, convert_reference};

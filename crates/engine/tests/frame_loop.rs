@@ -10,11 +10,11 @@ use crate::engine::expected;
 use box_filter::pictures::noise;
 use box_filter::{BuiltVariant, VariantId, named};
 use engine::frame_loop::{DrawTimes, FrameLoop};
-use engine::sharing::Sharing;
-use engine::{Comparer, Pipeline, Request};
+use engine::{Comparer, Pipeline};
 use opencl::device_thread::DeviceThread;
 use opengl::headless::Headless;
 use opengl::read_texture::read_texture;
+use stats::{Request, Sharing};
 use testkit::movie::{Folder, Movie, steady};
 use video::{Decoder, OpenOptions, Seek};
 

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use engine::stats::FrameSample;
+use stats::FrameSample;
 
 use crate::prelude::*;
 

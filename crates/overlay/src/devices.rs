@@ -3,7 +3,7 @@
 use base::device::DeviceInfo;
 use base::error::Error;
 use egui::Layout;
-use engine::sharing::Sharing;
+use stats::Sharing;
 
 use crate::device_name;
 use crate::panel::{ColumnPanel, Pane, paragraph};

@@ -2,7 +2,7 @@
 
 use super::{Busy, View, theme, words};
 use box_filter::VariantId;
-use engine::stats::PlayState;
+use stats::PlayState;
 
 /// Returns the progress of the picture that is being filtered if its filter differs from that of the picture on the screen;
 /// `None` otherwise.

@@ -3,8 +3,8 @@
 
 use box_filter::VariantId;
 use egui::Rangef;
-use engine::stats::summary::{SUMMARY_S, mean_others_share};
-use engine::stats::{FrameSample, Setting, Summary};
+use stats::summary::{SUMMARY_S, mean_others_share};
+use stats::{FrameSample, Setting, Summary};
 
 use crate::axes::{Axes, add_label, begin_s, positive_range, snap_to_pixel};
 use crate::device_name;
@@ -237,7 +237,7 @@ fn decade_name(n: i32) -> String {
 mod tests {
     use super::*;
     use box_filter::named;
-    use engine::stats::{Recorder, Stage};
+    use stats::{Recorder, Stage};
 
     fn sample(n: u32, variant: VariantId, radius: u32, ms: f64) -> FrameSample {
         let mut stages = [0.0; Stage::ALL.len()];

@@ -4,7 +4,7 @@
 //! They are aligned to the window's pixels, so that neighbouring bars continue each other's lines.
 
 use egui::{ColorImage, TextureHandle, TextureOptions};
-use engine::stats::Stage;
+use stats::Stage;
 
 use crate::prelude::*;
 

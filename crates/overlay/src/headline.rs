@@ -4,7 +4,7 @@
 use base::device::ClockState;
 use box_filter::VariantId;
 use compute::BackEnd;
-use engine::stats::Stage;
+use stats::Stage;
 
 use crate::prelude::*;
 use crate::{Busy, axes, device_name, facts, line, panel, stages, words};

@@ -35,7 +35,7 @@ impl JobState {
     }
 }
 
-engine::named_values! {
+stats::named_values! {
     /// The reason for which a background job (tuning, the Lab) waits.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Wait {

@@ -62,7 +62,7 @@ mod widgets;
 mod wipe;
 mod words;
 
-use engine::frame_loop::{Busy, VariantStatus};
+use stats::{Busy, VariantStatus};
 
 pub use action::{Action, VersionId};
 pub use bindings::{BINDINGS, Binding, Topic, action_of};

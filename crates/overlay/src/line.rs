@@ -7,7 +7,7 @@ use base::timing::Noise;
 use box_filter::VariantId;
 use egui::TextFormat;
 use egui::text::LayoutJob;
-use engine::stats::{Stage, Summary};
+use stats::{Stage, Summary};
 
 use crate::facts;
 use crate::prelude::*;

@@ -2,7 +2,7 @@
 //! of the device.
 
 use box_filter::VariantId;
-use engine::stats::{Recorder, Timeline};
+use stats::{Recorder, Timeline};
 
 use crate::panels::OpenFlags;
 use crate::prelude::*;

@@ -1,6 +1,6 @@
 //! The names of all panels, and the flags of which panels are open or folded.
 
-engine::named_values! {
+stats::named_values! {
     /// A panel: a part of the overlay that can be folded. Its name stands in egui and in the settings file, and its
     /// number indexes [`OpenFlags`] and [`FoldStates`].
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 //! slowly enough to be read.
 
 use base::timing::Ratio;
-use engine::stats::{FilterWork, Recorder, Scores, Setting, Stage, Summary};
+use stats::{FilterWork, Recorder, Scores, Setting, Stage, Summary};
 
 use crate::action::Action;
 use crate::panels::Panel;

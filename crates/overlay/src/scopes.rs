@@ -3,7 +3,7 @@
 
 use egui::epaint::Vertex;
 use egui::{ColorImage, TextureHandle, TextureOptions};
-use engine::{LEVELS, Readings, STRIPS};
+use stats::{LEVELS, Readings, STRIPS};
 use video::Orientation;
 
 use crate::panel::{self, ColumnPanel, Pane};

@@ -3,7 +3,7 @@
 
 use base::timing::noise;
 use box_filter::{Group, VariantId, Work};
-use engine::stats::{Score, Scores};
+use stats::{Score, Scores};
 
 use crate::prelude::*;
 use crate::{Subject, VariantRow, VariantStatus, axes, facts, panel, words};

@@ -4,8 +4,8 @@
 
 use std::collections::VecDeque;
 
-use engine::stats::summary::busy;
-use engine::stats::{FrameSample, Stage};
+use stats::summary::busy;
+use stats::{FrameSample, Stage};
 
 use crate::axes::{Axes, DEFAULT_INTERVAL_MS, add_label, begin_s, round_up, snap_to_pixel};
 use crate::facts::filter_name;

@@ -2,7 +2,7 @@
 //! the device and the machine.
 
 use base::device::DeviceKind;
-use engine::sharing::Sharing;
+use stats::Sharing;
 use video::FieldOrder;
 
 use crate::hatch::Hatch;

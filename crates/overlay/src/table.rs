@@ -1,6 +1,6 @@
 //! The table of stages, the timed parts of a frame's way to the screen.
 
-use engine::stats::{Stage, Summary};
+use stats::{Stage, Summary};
 
 use crate::hatch::{Hatch, Pattern};
 use crate::prelude::*;

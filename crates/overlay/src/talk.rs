@@ -5,8 +5,8 @@
 mod heart;
 
 use box_filter::{VariantId, Work};
-use engine::stats::Score;
 pub use heart::heart;
+use stats::Score;
 
 use crate::prelude::*;
 use crate::scoreboard::{self, Board, Comparison};

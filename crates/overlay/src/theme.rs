@@ -8,7 +8,7 @@ use egui::{
 
 pub(crate) use base::numbers::thousands;
 use base::timing::{Noise, noise};
-use engine::stats::Stage;
+use stats::Stage;
 
 /// The background of panels: nearly opaque, so that text can be read over a white picture as well as over a black one.
 pub(crate) const PANEL: Color32 = Color32::from_rgba_premultiplied(14, 16, 19, 234);

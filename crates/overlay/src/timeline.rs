@@ -5,7 +5,7 @@
 use std::time::Instant;
 
 use box_filter::VariantId;
-use engine::stats::{Lane, Span, Stage, Timeline};
+use stats::{Lane, Span, Stage, Timeline};
 
 use crate::axes::round_up;
 use crate::hatch::{Hatch, Pattern};

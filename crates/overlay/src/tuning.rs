@@ -3,11 +3,11 @@
 
 use box_filter::Code;
 use box_filter::tuned::SizeClass;
-use engine::AutoChoice;
 use ladder::heat::{self, HeatMap};
 use ladder::tune::Status;
 use ladder::tune::best;
 use ladders::box_filter::Trial;
+use stats::AutoChoice;
 
 use crate::job::{JobState, start_or_stop};
 use crate::panel::{ColumnPanel, Pane, choice_button, line, paragraph};

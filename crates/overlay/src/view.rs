@@ -9,9 +9,7 @@ use base::text;
 use base::timing::CpuReading;
 use box_filter::VariantId;
 use egui::{Rect, Ui, pos2, vec2};
-use engine::sharing::Sharing;
-use engine::stats::{PlayState, Recorder};
-use engine::{AutoChoice, Difference, Readings, Request};
+use stats::{AutoChoice, Difference, PlayState, Readings, Recorder, Request, Sharing};
 use video::color::Correction;
 use video::{Chapter, FieldOrder, MovieInfo, Orientation};
 

@@ -5,9 +5,9 @@
 use base::device::KernelRegisters;
 use base::timing::{Precision, believed, number};
 use compute::work::LaunchWork;
-use engine::stats::{FilterWork, Stage};
 use ladder::roofline::{Anchor, Dot, Mark, Roofline};
 use ladder::why::{DevicePeaks, Evidence, Rates, percent, sentences};
+use stats::{FilterWork, Stage};
 
 use crate::VariantRow;
 use crate::panel::{line, paragraph};

@@ -7,8 +7,7 @@ use base::timing::Ratio;
 use box_filter::VariantId;
 use egui::emath::GuiRounding as _;
 use egui::{CursorIcon, PointerButton};
-use engine::Difference;
-use engine::stats::Summary;
+use stats::{Difference, Summary};
 use video::Orientation;
 
 use crate::prelude::*;
@@ -224,7 +223,7 @@ fn draw_line(ui: &Ui, x: f32, picture: Rect, color: Color32) {
 mod tests {
     use super::*;
     use box_filter::named;
-    use engine::Request;
+    use stats::Request;
 
     #[test]
     fn the_largest_difference_is_marked_in_the_middle_of_its_pixel_however_the_picture_is_turned() {

@@ -6,9 +6,7 @@ use base::device::{ClockSnapshot, DeviceInfo};
 use base::timing::Noise;
 use box_filter::{VariantId, join_ids};
 use compute::BackEnd;
-use engine::AutoChoice;
-use engine::sharing::Sharing;
-use engine::stats::{Stage, Summary};
+use stats::{AutoChoice, Sharing, Stage, Summary};
 
 use crate::device_name;
 use crate::prelude::*;

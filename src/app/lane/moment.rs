@@ -1,8 +1,8 @@
 //! The state of the movie at a moment, and the background measurements that may run then.
 
 use super::Task;
-use engine::stats::{FrameSample, Stage};
 use overlay::Wait;
+use stats::{FrameSample, Stage};
 
 /// The maximum fraction of the time between frames that the movie itself may use. If it uses more, no time is left for
 /// measurements.

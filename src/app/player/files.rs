@@ -11,10 +11,10 @@ use base::jobs::Job;
 use base::metadata::Metadata;
 use base::stderr::print_message;
 use base::timing::log;
-use engine::stats::{self, ExportContext, ExportedMovie, write_trace};
 use ladder::results::Report;
 use opencl::device_thread::DeviceThread;
 use opengl::read_texture::read_texture;
+use stats::{self, ExportContext, ExportedMovie, write_trace};
 
 /// The name and version of this program, for the metadata of files.
 const PROGRAM: &str = concat!("clreel ", env!("CARGO_PKG_VERSION"));

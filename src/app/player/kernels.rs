@@ -28,7 +28,6 @@ use base::stdout;
 use box_filter::machine_code::PictureInfo;
 use box_filter::{OWN_FILE, VariantId};
 pub(super) use controller::LiveKernels;
-use engine::stats::SecondSetting;
 use opencl::cl::is_device_failure;
 use opencl::sources::{self, Sources};
 use overlay::{
@@ -36,6 +35,7 @@ use overlay::{
     VersionResult, result_to_show,
 };
 use speed::SpeedComparison;
+use stats::SecondSetting;
 
 /// The maximum number of versions that are kept although they are neither exact nor the first version.
 const MAX_OTHERS: usize = 10;

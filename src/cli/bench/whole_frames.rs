@@ -19,9 +19,7 @@ use box_filter::shaders::Shaders;
 use compute::BackEnd;
 use compute::sample::Sample;
 use engine::glsl::Offscreen;
-use engine::sharing::Sharing;
-use engine::stats::Stage;
-use engine::{Engine, Pipeline, Request, Slot};
+use engine::{Engine, Pipeline, Slot};
 use ladder::Outcome;
 use ladder::measure::{Alternation, TaskSamples, rounds_for};
 use ladder::outcome::{VariantResult, fail};
@@ -32,6 +30,7 @@ use opencl::cl::ClContext;
 use opencl::memory::{Rgba, Storage};
 use opencl::watch;
 use opengl::read_texture::read_texture;
+use stats::{Request, Sharing, Stage};
 
 /// The stages of a whole frame that are timed.
 const STAGES: [Stage; 4] = [Stage::Upload, Stage::Convert, Stage::Filter, Stage::Release];

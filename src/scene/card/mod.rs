@@ -14,10 +14,10 @@ use base::error::Result;
 use cube::Cube;
 use engine::frame_loop::{FrameLoop, ParkedMovie, Tick};
 use engine::present::Viewport;
-use engine::stats::Stage;
 use overlay::{Action, MovieSummary};
 use parking_lot::Mutex;
 use picture::{FIELD, FRAME_RATE, Painter};
+use stats::Stage;
 use video::{Canvas, Decoder, Frame};
 
 /// The sizes of the test card in pixels.

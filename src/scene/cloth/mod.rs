@@ -26,7 +26,6 @@ use base::error::{Error, Result};
 use camera::Camera;
 use engine::frame_loop::{FrameLoop, Tick};
 use engine::present::Viewport;
-use engine::sharing::Sharing;
 use ladders::cloth::geometry::Point;
 use ladders::cloth::steps::StepId;
 use opencl::cl::ClContext;
@@ -34,6 +33,7 @@ use opengl::renderer::is_software;
 use overlay::Action;
 use pace::Pace;
 use panel::{ClothPanel, Times};
+use stats::Sharing;
 use walker::{FrameRequest, Hand, Report, Walker};
 use world::World;
 

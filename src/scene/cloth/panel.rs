@@ -8,8 +8,8 @@ use egui::{Color32, Sense, Ui, vec2};
 
 use super::pace::keep;
 use base::timing::Series;
-use engine::stats::ClothTimes;
 use overlay::theme;
+use stats::ClothTimes;
 
 /// The explanation of each row of the panel, in the order of [`ClothTimes::NAMES`].
 const EXPLANATIONS: [&str; 8] = [

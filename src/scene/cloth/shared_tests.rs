@@ -11,10 +11,11 @@ use super::walker::{ArmySimulation, FrameRequest, Hand, Report};
 use super::world::World;
 use crate::gl_window::{egl_properties, read_pixels};
 use engine::present::Viewport;
-use engine::sharing::{self, GlAccess, Sharing};
+use engine::sharing::{self, GlAccess};
 use opencl::cl::{ClContext, list_devices};
 use opencl::sources::Sources;
 use opengl::headless::Headless;
+use stats::Sharing;
 use testkit::layer;
 use video::Orientation;
 

@@ -14,12 +14,12 @@ use base::error::{Error, Result};
 use base::jobs::{Job, JobMessage, Reporter, Waker};
 use base::timing::log::{self, Track};
 use engine::sharing::vertex_buffer::VertexBuffer;
-use engine::stats::ClothTimes;
 use ladders::cloth::chain::{Chain, Hold, Pull, State, StepExecution};
 use ladders::cloth::geometry::Point;
 use ladders::cloth::steps::StepId;
 use opencl::cl::{ClContext, Event};
 use opencl::timer::{DeviceClock, ms};
+use stats::ClothTimes;
 
 /// The radius around the mouse pointer within which cloth is dragged, in metres.
 const HAND_RADIUS: f32 = 0.12;

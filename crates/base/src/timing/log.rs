@@ -1,5 +1,5 @@
 //! Event log of all threads and devices on one clock, for traces. Threads [`record`] events, and [`copy`] returns the
-//! newest, which `engine::stats` writes to a file.
+//! newest, which `stats` writes to a file.
 //!
 //! Nothing is recorded before [`start`]. The number of events is limited: the oldest are dropped in blocks. The time that
 //! recording takes is summed.

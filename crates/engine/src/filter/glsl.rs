@@ -5,14 +5,13 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use super::{BandTimes, FilterShape, FrameFilter, HostMeasurements, RunningBand};
-use crate::Measurements;
 use crate::glsl::{Drawing, GlslFilter};
-use crate::stats::{Span, Stage};
 use base::error::Result;
 use glow::HasContext as _;
 use opencl::event::Waker;
 use opengl::read_texture::read_texture;
 use opengl::texture;
+use stats::{Measurements, Span, Stage};
 
 /// Filters the RGBA picture in a texture with shaders, in place.
 pub struct TextureFilter {

@@ -11,9 +11,9 @@ mod opencl;
 use std::ops::Range;
 
 use super::scopes::HostMeasurements;
-use crate::stats::{FilterWork, Span};
 use ::opencl::event::Waker;
 use base::error::Result;
+use stats::{FilterWork, Span};
 
 pub use glsl::TextureFilter;
 pub(super) use native::NativeFilter;

@@ -9,13 +9,13 @@ use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
 use super::{BAND_MS, BandTimes, FilterShape, FrameFilter, HostMeasurements, RunningBand};
-use crate::stats::{Span, Stage};
-use crate::{Measurements, Request, Slot};
+use crate::Slot;
 use base::error::{Error, Result};
 use base::jobs::{Job, Reporter, Waker};
 use base::memory::{rgba_bytes, zeroed};
 use box_filter::native::{Input, Lanes, Threads, all_threads};
 use opencl::host_block::HostBlock;
+use stats::{Measurements, Request, Span, Stage};
 
 /// The thread that runs the Rust filter, one picture after the other. It uses all CPU cores.
 pub(crate) struct NativeFilter {
@@ -164,10 +164,10 @@ fn thread_ended_error() -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Readings, stretch};
     use box_filter::pictures::noise;
     use box_filter::reference::reference;
     use box_filter::{MAX_RADIUS, named};
+    use stats::{Readings, stretch};
 
     fn picture() -> Slot {
         let mut slot = Slot::in_memory(33, 9);

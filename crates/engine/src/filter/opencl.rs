@@ -4,12 +4,12 @@ use std::ops::Range;
 use std::time::Instant;
 
 use super::{BAND_MS, BandTimes, FilterShape, FinishedBand, FrameFilter, RunningBand};
-use crate::stats::{FilterWork, Span, Stage};
 use base::error::Result;
 use box_filter::Plan;
 use opencl::cl::{Queue, flush};
 use opencl::event::{Waker, is_complete, wake_after};
 use opencl::timer;
+use stats::{FilterWork, Span, Stage};
 
 /// The OpenCL kernels of a variant, bound to one picture, and the queue in which they run.
 pub(crate) struct Kernels {

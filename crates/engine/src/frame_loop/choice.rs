@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::time::Instant;
 
-use crate::{DeviceStatus, Measurements, Request};
+use crate::DeviceStatus;
 use box_filter::VariantId;
+use stats::{Measurements, Request};
 use video::color::Correction;
 
 /// A filter and its radius in pixels.

@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 use super::flights::{Origin, ReadyFrame, WipeSide};
 use super::take::needs_resubmit;
 use super::{Choice, Filter, FrameLoop, ParkedMovie, Schedule, SecondFilter, Wipe};
-use crate::{Measurements, Pipeline};
+use crate::Pipeline;
 use box_filter::VariantId;
 use opencl::device_thread::DeviceThread;
 use opencl::process::cpu_time;
+use stats::Measurements;
 use video::Seek;
 use video::color::Correction;
 

@@ -8,10 +8,11 @@ use super::flights::{Flight, Flights, Origin, Pair, Pass, ReadyFrame, Step, Wipe
 use super::wipe::must_take_turns;
 use super::worker::{Event, Submission};
 use super::workers::{WorkerHandle, Workers};
-use crate::{Difference, Engine, Finished, Outcome, Refusal, Request, Slot, Ticket};
+use crate::{Engine, Finished, Outcome, Refusal, Slot, Ticket};
 use base::error::{Error, Result};
 use base::jobs::Waker;
 use box_filter::VariantId;
+use stats::{Difference, Request};
 use video::Frame;
 
 /// The predicted time of a frame, in milliseconds, above which no further frame is submitted while the device works on it.

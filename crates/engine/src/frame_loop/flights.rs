@@ -7,9 +7,9 @@ use std::time::Instant;
 
 use super::choice::Filter;
 use crate::slot::ResultIn;
-use crate::stats::{SecondSetting, Setting, Span, Stage};
-use crate::{Difference, Readings, Request, Slot, Stages, Ticket};
+use crate::{Slot, Ticket};
 use opengl::timer::{GlTimer, Timing};
+use stats::{Difference, Readings, Request, SecondSetting, Setting, Stage, Stages};
 use video::Frame;
 
 /// A side of a wipe. Without a wipe, every frame is on the first side.
@@ -264,41 +264,5 @@ impl ReadyFrame {
             beside,
             beside_version: second.map(|second| second.picture.version),
         }
-    }
-}
-
-impl Stages {
-    /// Adds the times of the second side's stages to those of the first side, summed up as the stage [`Stage::Wipe`].
-    fn add_second_side(&mut self, second: &mut Stages) {
-        self.times[Stage::Wipe as usize] += second.times.iter().sum::<f64>();
-        self.spans.extend(second.spans.drain(..).map(|span| Span { stage: Stage::Wipe, ..span }));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::stats::Lane;
-
-    #[test]
-    fn the_second_side_is_a_stage_of_its_own() {
-        let now = Instant::now();
-        let ran = |stage, ms| {
-            let mut ran = Stages::default();
-            ran.times[stage as usize] = ms;
-            ran.spans.push(Span { stage, lane: Lane::Device, from: now, to: now });
-            ran
-        };
-        let (mut first, mut second) = (ran(Stage::Filter, 3.0), ran(Stage::Convert, 7.0));
-        second.add(ran(Stage::Filter, 5.0));
-        first.add_second_side(&mut second);
-        let expected = |stage| match stage {
-            Stage::Filter => 3.0,
-            Stage::Wipe => 12.0,
-            _ => 0.0,
-        };
-        assert_eq!(first.times, Stage::ALL.map(expected));
-        let spans: Vec<Stage> = first.spans.iter().map(|span| span.stage).collect();
-        assert_eq!(spans, [Stage::Filter, Stage::Wipe, Stage::Wipe]);
     }
 }

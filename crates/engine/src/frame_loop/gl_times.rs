@@ -4,15 +4,15 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::stats::Recorder;
 use base::timing::log::{self, Event, Track};
 use opengl::renderer::is_software;
 use opengl::timer::{GlTimer, Timing};
+use stats::Recorder;
 
 /// The maximum number of frames with pending timer queries; those of older frames are dropped.
 const MAX_TIMINGS: usize = 16;
 
-/// The pending timer queries of OpenGL's commands for one frame, in the order of [`GL_NAMES`](crate::stats::GL_NAMES); `None` for commands
+/// The pending timer queries of OpenGL's commands for one frame, in the order of [`GL_NAMES`](stats::GL_NAMES); `None` for commands
 /// that are not timed.
 pub(super) type GlTimings = [Option<Timing>; 3];
 

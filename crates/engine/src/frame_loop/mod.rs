@@ -37,7 +37,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::Engine;
-use crate::stats::Recorder;
 use base::error::Error;
 use base::jobs::Waker;
 use box_filter::VariantId;
@@ -52,7 +51,7 @@ use opengl::{names, timer};
 pub use presenter::{DrawTimes, Presenter};
 pub use schedule::Schedule;
 pub use screen::Screen;
-pub use state::{Busy, VariantStatus};
+use stats::Recorder;
 pub use stops::StopDetector;
 use video::Decoder;
 pub use wipe::{SecondFilter, ShownWipe, Wipe};

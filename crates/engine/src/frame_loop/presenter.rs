@@ -7,10 +7,9 @@ use super::flights::{Origin, ReadyFrame};
 use super::gl_times::PendingGlTimes;
 use super::schedule::Schedule;
 use super::screen::Screen;
-use crate::Stages;
-use crate::stats::{ClothTimes, FrameSample, Lane, Recorder, Span, Stage, trace};
 use base::timing::log;
 use opengl::timer::{GlTimer, Timing};
+use stats::{ClothTimes, FrameSample, Lane, Recorder, Span, Stage, Stages, trace};
 
 /// The times of drawing a frame in the window, in milliseconds.
 #[derive(Default)]
@@ -21,7 +20,7 @@ pub struct DrawTimes {
     pub overlay: f64,
     /// Swapping the window's buffers. A software renderer draws during the swap.
     pub swap: f64,
-    /// The timer queries of OpenGL's commands, in the order of [`GL_NAMES`](crate::stats::GL_NAMES); the first one is not used.
+    /// The timer queries of OpenGL's commands, in the order of [`GL_NAMES`](stats::GL_NAMES); the first one is not used.
     pub gl: [Option<Timing>; 3],
 }
 

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::flights::Origin;
 use super::movie_clock::{MovieClock, SOUND_WAIT};
-use crate::Stages;
+use stats::Stages;
 use video::Frame;
 
 /// A picture that stays on the screen for longer than this is filtered again when another filter is chosen. In an ordinary movie the next

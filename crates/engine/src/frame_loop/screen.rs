@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::choice::Filter;
 use super::flights::ReadyFrame;
 use super::wipe::ShownWipe;
-use crate::Readings;
+use stats::Readings;
 use video::{Frame, Orientation};
 
 /// The frame on the screen. Before the first picture, its methods return `None` or a default value.

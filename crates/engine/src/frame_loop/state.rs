@@ -4,10 +4,7 @@
 use std::time::{Duration, Instant};
 
 use super::FrameLoop;
-use crate::Request;
-use crate::stats::Playing;
-use base::error::Error;
-use box_filter::VariantId;
+use stats::{Busy, Playing, Request};
 
 /// The time in seconds after which the user is told that a picture is awaited or is still being filtered.
 const BUSY_AFTER_S: f64 = 0.25;
@@ -15,32 +12,6 @@ const BUSY_AFTER_S: f64 = 0.25;
 const STILL_DURATION: Duration = Duration::from_secs(5);
 /// The time after which a next frame that is overdue is reported to the user.
 const STALL_TIMEOUT: Duration = Duration::from_secs(1);
-
-/// The state of a variant. Only a variant that is ready can be chosen.
-#[derive(Debug, Clone, PartialEq)]
-pub enum VariantStatus {
-    /// The variant is built and can be chosen.
-    Ready,
-    /// The variant's program is being compiled in the background.
-    Building,
-    /// The variant cannot run here, for this reason.
-    Unavailable(Error),
-}
-
-/// A picture that the user is waiting for: the first one with the chosen filter, or one whose filter takes long.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Busy {
-    /// The variant that filters the picture.
-    pub variant: VariantId,
-    /// The filter's radius in pixels.
-    pub radius: u32,
-    /// The part of the filter's work that is done, 0 to 1.
-    pub fraction: f32,
-    /// The time since the picture was requested, in seconds.
-    pub elapsed_s: f64,
-    /// The predicted time from the request until the picture is filtered, in seconds; `None` if nothing was measured yet.
-    pub predicted_s: Option<f64>,
-}
 
 impl FrameLoop {
     /// Returns true if the next frame has to come from the decoder: no frame is being filtered, is ready, or waits to be taken.

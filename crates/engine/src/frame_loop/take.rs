@@ -10,9 +10,8 @@ use super::flights::{Flight, Origin, Pass, ReadyFrame, Step};
 use super::intake::Intake;
 use super::schedule::Schedule;
 use super::wipe::{SecondFilter, must_take_turns};
-use crate::stats::Stage;
-use crate::{Request, Stages};
 use box_filter::VariantId;
+use stats::{Request, Stage, Stages};
 use video::Frame;
 
 /// The maximum number of frames between the decoder and the screen.

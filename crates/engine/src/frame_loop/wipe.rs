@@ -10,10 +10,11 @@
 
 use super::choice::{Choice, Filter};
 use super::flights::SecondSide;
-use crate::{DeviceStatus, Difference, Measurements, Request};
+use crate::DeviceStatus;
 use base::error::Error;
 use box_filter::VariantId;
 use compute::BackEnd;
+use stats::{Difference, Measurements, Request};
 
 /// The filter of the second side of a wipe, which may use another version of the kernels.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -16,10 +16,8 @@ use std::time::{Duration, Instant};
 use super::choice::Filter;
 use super::flights::{Pair, Picture};
 use crate::job::Job;
-use crate::stats::{Span, Stage};
 use crate::{
-    DeviceStatus, Difference, Engine, Finished, Need, Pipeline, Progress, Refusal, RemovedDevice, Request,
-    Slot, Stages, Ticket, TrialCase,
+    DeviceStatus, Engine, Finished, Need, Pipeline, Progress, Refusal, RemovedDevice, Slot, Ticket, TrialCase,
 };
 use base::error::Result;
 use base::jobs::Waker;
@@ -27,6 +25,7 @@ use box_filter::color_kernels::Converter;
 use opencl::device_thread::DeviceThread;
 use opencl::watch;
 use parking_lot::Mutex;
+use stats::{Difference, Request, Span, Stage, Stages};
 use video::Frame;
 
 /// The interval at which frames are polled, for drivers without callbacks.

@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 use super::flights::{Pair, Pass};
 use super::worker::{Event, Report, Submission, ThreadWorker, WindowWorker, Worker};
 use crate::pipeline::SlotPreparation;
-use crate::{AutoChoice, DeviceStatus, Engine, Finished, Need, Pipeline, Progress, Slot, Ticket, scopes};
+use crate::{DeviceStatus, Engine, Finished, Need, Pipeline, Progress, Slot, Ticket};
 use base::jobs::Waker;
 use opencl::device_thread::DeviceThread;
+use stats::AutoChoice;
 use video::color::Staging;
 
 /// The maximum time for which closing the window is delayed until the workers have finished and abandoned devices are released.
@@ -248,7 +249,7 @@ impl Workers {
         let Some(device) = self.device.as_mut().filter(is_settled) else { return Vec::new() };
         if let Some(size) = measured {
             // All sizes of a class have the same fastest variant of the reduction, which measures pictures.
-            let class = scopes::case(size).class();
+            let class = stats::case(size).class();
             if device.requested_scopes.replace(class) != Some(class) {
                 device.state.report.needs.push(Need::Scopes(size));
             }

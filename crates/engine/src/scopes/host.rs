@@ -2,14 +2,12 @@
 
 use std::time::Instant;
 
-use super::readings::{COUNTS, LEVELS, Readings, STRIPS, case, stretch};
-use crate::Measurements;
-use crate::stats::{Span, Stage};
 use base::threads::{all_threads, share};
 use compute::reduction::host::reduce_vectorized;
 use compute::reduction::kernels::BINS;
 use compute::reduction::luminance;
 use parking_lot::Mutex;
+use stats::{COUNTS, LEVELS, Measurements, Readings, STRIPS, Span, Stage, case, stretch};
 
 /// The measurements of a picture that the CPU made, and the intervals in which it made them.
 #[derive(Default)]

@@ -1,7 +1,6 @@
 //! The kernels of the scopes, which measure and stretch a picture: their source files, arguments and parameters, and their
 //! compilation for pictures in buffers or in images.
 
-use super::readings::STRIPS;
 use base::error::Result;
 use compute::config::Param;
 use compute::plan::{Pass, group};
@@ -12,6 +11,7 @@ use compute::reduction::kernels::{
 use compute::reduction::{Case, best_config, image_config};
 use opencl::cl::ClContext;
 use opencl::memory::Storage;
+use stats::STRIPS;
 
 /// Returns the kernel launch that counts the histogram and the waveform, with these arguments.
 const fn waveform_pass(args: &'static [Arg]) -> Pass<Case> {

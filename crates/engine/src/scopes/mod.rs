@@ -7,11 +7,9 @@
 
 mod host;
 mod kernels;
-mod readings;
 #[cfg(test)]
 mod tests;
 
-use crate::Measurements;
 use base::device::DeviceKind;
 use base::error::{Error, Result};
 use base::random::Xorshift;
@@ -25,9 +23,7 @@ use opencl::event::is_complete;
 use opencl::host_block::HostBlock;
 use opencl::memory::{Picture, Storage, allocation_flags};
 use opencl::sources::BUILT_IN_HINT;
-use readings::COUNTS;
-pub(super) use readings::case;
-pub use readings::{LEVELS, Readings, STRIPS, stretch};
+use stats::{COUNTS, Measurements, Readings, case, stretch};
 
 /// The first sentence of the error when memory for the scopes cannot be allocated.
 const NO_MEMORY: &str = "Memory for scopes could not be had on the device.";

@@ -6,12 +6,13 @@ use std::ptr;
 use ocl::builders::ContextProperties;
 use ocl::ffi;
 
-use super::{GlAccess, Sharing, self_test};
+use super::{GlAccess, self_test};
 use base::device::DeviceInfo;
 use base::error::Result;
 use opencl::cl::{ClContext, Context, Device, Id, status_name};
 use opencl::sources::Sources;
 use opencl::watch;
+use stats::Sharing;
 
 /// The number of the query `CL_CURRENT_DEVICE_FOR_GL_CONTEXT_KHR` in cl_gl.h: the device that drives an OpenGL context.
 const CURRENT_DEVICE: u32 = 0x2006;

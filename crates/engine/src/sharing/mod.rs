@@ -13,32 +13,3 @@ pub mod vertex_buffer;
 pub use context::{GL_SHARING_NOT_OFFERED, driving_device, lists_gl_sharing, open, shared_context};
 pub use gl_access::{GlAccess, GlRequest};
 pub(crate) use handover::{hand_over_texture, share_texture};
-
-/// The path of pictures from OpenCL to OpenGL.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Sharing {
-    /// OpenCL writes into OpenGL's textures, without a copy.
-    ZeroCopy,
-    /// Pictures are copied through host memory.
-    Copy {
-        /// The reason for copying, as one sentence for the overlay, without its full stop.
-        reason: String,
-    },
-}
-
-impl Sharing {
-    /// Returns [`Sharing::Copy`] with this reason.
-    pub fn copy(reason: impl Into<String>) -> Self {
-        Sharing::Copy { reason: reason.into() }
-    }
-
-    /// Returns "zero-copy" or "copy", as in JSON.
-    pub fn name(&self) -> &'static str {
-        if *self == Sharing::ZeroCopy { "zero-copy" } else { "copy" }
-    }
-
-    /// Returns the reason for copying pictures; empty if textures are shared.
-    pub fn reason(&self) -> &str {
-        if let Sharing::Copy { reason } = self { reason } else { "" }
-    }
-}

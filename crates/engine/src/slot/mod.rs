@@ -3,9 +3,9 @@
 //! A [`Slot`] receives a decoded frame's planes, or RGBA8 bytes from a converter, and ends with the filtered picture in an OpenGL texture
 //! or in host memory. There are two ways into a texture:
 //!
-//! - [`Sharing::ZeroCopy`](crate::sharing::Sharing::ZeroCopy): the device acquires the slot's texture, its kernels write there,
+//! - [`Sharing::ZeroCopy`](stats::Sharing::ZeroCopy): the device acquires the slot's texture, its kernels write there,
 //!   and it releases the texture. No pixel returns to the host.
-//! - [`Sharing::Copy`](crate::sharing::Sharing::Copy): the filtered picture is read into host memory, from where OpenGL takes it. If
+//! - [`Sharing::Copy`](stats::Sharing::Copy): the filtered picture is read into host memory, from where OpenGL takes it. If
 //!   that memory is a mapped pixel buffer object, OpenGL copies the picture while the window's thread continues. A CPU device uses
 //!   the host memory in place (`CL_MEM_USE_HOST_PTR`), also if it is a pixel buffer: mapping and unmapping hand it over, and no byte
 //!   is copied until OpenGL takes the picture.

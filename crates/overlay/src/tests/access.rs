@@ -49,7 +49,7 @@ fn every_button_number_and_graph_has_a_name_and_a_value() {
         fixture.lab.state = JobState::Done;
         fixture.sound = sound(80, false);
         fixture.correction = (panel == Panel::Correction).then_some(video::color::Correction::NEUTRAL);
-        fixture.readings = Some(engine::Readings::reference((2, 1), &[10, 10, 10, 0, 200, 200, 200, 0]));
+        fixture.readings = Some(stats::Readings::reference((2, 1), &[10, 10, 10, 0, 200, 200, 200, 0]));
         fixture.open(panel);
         check(panel.name(), &fixture);
     }

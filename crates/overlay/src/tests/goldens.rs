@@ -5,8 +5,8 @@ use super::conversions::checked;
 use super::machine::{device_info, device_list, measured, searched};
 use super::*;
 use box_filter::named;
-use engine::{Difference, Measurements, Request};
 use ladder::tune::Status;
+use stats::{Difference, Measurements, Request};
 use testkit::golden::{assert_all_compared, check, distinct_lines};
 use video::color::Correction;
 
@@ -54,7 +54,7 @@ fn texts_of_the_window() {
 fn texts_of_the_panels() {
     fn scopes(f: &mut Fixture) {
         f.open(Panel::Scopes);
-        f.readings = Some(engine::Readings::reference((2, 1), &[10, 10, 10, 0, 200, 200, 200, 0]));
+        f.readings = Some(stats::Readings::reference((2, 1), &[10, 10, 10, 0, 200, 200, 200, 0]));
     }
     panel("keys", |f| f.overlay.switches.keys ^= true);
     panel("correction", |f| f.correction = Some(Correction::NEUTRAL));

@@ -6,11 +6,10 @@ use base::device::{DeviceInfo, DeviceKind};
 use base::timing::Series;
 use base::timing::noise::Noisy;
 use box_filter::{Config, named};
-use engine::sharing::Sharing;
-use engine::stats::{Lane, Span};
 use ladder::results::{RowReport, RunReport};
 use ladder::tune::Status;
 use ladders::box_filter::Trial;
+use stats::{Lane, Sharing, Span};
 use std::time::{Duration, Instant};
 
 pub(super) fn device_info(index: usize, name: &str) -> DeviceInfo {

@@ -37,8 +37,7 @@ use base::device::{ClockSnapshot, Reading};
 use base::error::Error;
 use base::timing::CpuReading;
 use box_filter::{VariantId, named};
-use engine::sharing::Sharing;
-use engine::stats::{FrameSample, PlayState, Playing, Recorder, Stage};
+use stats::{FrameSample, PlayState, Playing, Recorder, Sharing, Stage};
 
 const SIZES: [Vec2; 3] = [vec2(1280.0, 720.0), vec2(640.0, 360.0), vec2(480.0, 800.0)];
 
@@ -96,7 +95,7 @@ struct State<'a> {
     busy: Option<Busy>,
     part: (Option<f64>, Option<f64>),
     correction: Option<video::color::Correction>,
-    readings: Option<engine::Readings>,
+    readings: Option<stats::Readings>,
     wipe: Option<Wipe>,
     devices: DeviceList<'a>,
     facts: DeviceFacts,

@@ -4,8 +4,7 @@ use box_filter::named;
 use egui::{MouseWheelUnit, TouchPhase};
 
 use super::*;
-use engine::stats::SecondSetting;
-use engine::{Difference, Request};
+use stats::{Difference, Request, SecondSetting};
 
 pub(super) fn wheel(unit: MouseWheelUnit, y: f32) -> Event {
     let (delta, phase, source) = (vec2(0.0, y), TouchPhase::Move, egui::MouseWheelSource::Unknown);

@@ -7,9 +7,9 @@ use base::device::{DeviceInfo, DeviceKind, KernelRegisters};
 use base::timing::Series;
 use box_filter::{Config, named};
 use compute::work::{KernelWork, LaunchWork, Transfer};
-use engine::stats::FilterWork;
 use ladder::results::{DeviceReport, RowReport, RunReport};
 use ladder::why::DevicePeaks;
+use stats::FilterWork;
 
 /// Returns the kernels of a variant with two passes, which take these times, and of which each reads a pixel 15 times.
 fn two_passes(pass_ms: [f64; 2]) -> FilterWork {

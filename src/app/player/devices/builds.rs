@@ -2,9 +2,10 @@
 
 use super::*;
 use crate::app::builder::{Start, Validated};
+use engine::TrialCase;
 use engine::frame_loop::SecondFilter;
-use engine::{Measurements, TrialCase};
 use overlay::{Subject, Validation};
+use stats::Measurements;
 
 /// The window's handle of the builder, results that the window has yet to process, and the state of requests.
 pub(crate) struct Builds {

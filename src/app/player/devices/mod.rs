@@ -25,8 +25,7 @@ use box_filter::{OWN_FILE, VariantId};
 use builds::Builds;
 use candidate::{Candidate, DeviceOpening, PreparedDevice};
 use compute::BackEnd;
-use engine::frame_loop::{FrameLoop, VariantStatus};
-use engine::sharing::Sharing;
+use engine::frame_loop::FrameLoop;
 use list::DeviceList;
 use opencl::cl::{Device, is_device_failure};
 use opencl::clock::Clock;
@@ -34,6 +33,7 @@ use opencl::watch;
 use overlay::Notice;
 use recovery::{DeviceFailure, Recovery};
 use running::{RunningDevice, Statuses};
+use stats::{Sharing, VariantStatus};
 
 /// The time that a driver may spend in one call before the user is told that it does not respond.
 const NOTICE_DELAY: Duration = Duration::from_millis(1500);

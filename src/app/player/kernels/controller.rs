@@ -11,8 +11,8 @@ use box_filter::color_kernels::Converter;
 use box_filter::tuned::auto_variants;
 use compute::KernelFile;
 use compute::cache::Cache;
-use engine::stats::{Setting, UsedKernel};
 use overlay::{EditedFolder, heart};
+use stats::{Setting, UsedKernel};
 
 /// The watched folder of kernels, and the versions of its kernels.
 #[derive(Default)]

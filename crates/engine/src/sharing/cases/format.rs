@@ -2,6 +2,7 @@
 
 use ocl::ffi;
 use serde::{Deserialize, Serialize};
+use stats::named_values;
 
 use base::random::Xorshift;
 use opengl::texture::PixelFormat;

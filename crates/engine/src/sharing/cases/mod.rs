@@ -11,6 +11,7 @@ use glow::HasContext as _;
 use opencl::cl::{ClContext, Event, Mem, Status, event_of_fence, hand_over, reason};
 use opengl::names::{ContextThread, GlObject, delete_pending};
 use serde::{Deserialize, Serialize};
+use stats::named_values;
 
 use super::GlAccess;
 use base::random::Xorshift;

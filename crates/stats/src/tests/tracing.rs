@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 use serde_json::Value;
 
 use super::*;
-use crate::stats::trace::{frame_events, repaint_events, write_trace};
+use crate::trace::{frame_events, repaint_events, write_trace};
 use base::device::DeviceInfo;
 use base::timing::log::{Event, Recording, Track};
 

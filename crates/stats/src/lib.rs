@@ -1,29 +1,46 @@
-//! Measurements of the running program: stage times, frame intervals, CPU load, and their export.
+//! Measurements of the running program: requests for frames, stage times, frame intervals, CPU load, and their export.
 //!
-//! There is one [`FrameSample`] for each presented movie frame. The overlay and `--stats FILE` show them.
+//! There is one [`FrameSample`] for each presented movie frame. The overlay and `--stats FILE` show them. The crate has no code
+//! for devices, so that the overlay does without the engine.
+
+#![warn(missing_docs, unreachable_pub)]
+// The docs are for readers of the code: `./dev check` generates them for all items.
+#![allow(rustdoc::private_intra_doc_links)]
+
+#[macro_use]
+mod named_values;
 
 mod cloth;
 mod columns;
+mod difference;
 mod export;
-pub(crate) mod playing;
-pub(crate) mod recorder;
-pub(crate) mod scores;
+pub mod playing;
+mod readings;
+pub mod recorder;
+mod request;
+pub mod scores;
+mod sharing;
 mod shown;
 pub mod summary;
-pub(crate) mod timeline;
-pub(crate) mod trace;
+pub mod timeline;
+pub mod trace;
+mod variants;
 
 pub use cloth::ClothTimes;
+pub use difference::Difference;
 pub use export::{ExportContext, ExportedMovie, UsedKernel, export};
 pub use playing::{PlayState, Playing};
+pub use readings::{BLOCK, COUNTS, LEVELS, Readings, STRIPS, case, ends, stretch};
 pub use recorder::Recorder;
+pub use request::{KernelsId, Measurements, Request, Stages};
 pub use scores::{Score, Scores};
+pub use sharing::Sharing;
 pub use shown::ShownFrames;
 pub use summary::Summary;
 pub use timeline::{Lane, Span, Timeline};
 pub use trace::write_trace;
+pub use variants::{AutoChoice, Busy, VariantStatus};
 
-use crate::{Request, Stages};
 use box_filter::{Config, VariantId};
 use compute::work::KernelWork;
 
@@ -66,7 +83,7 @@ named_values! {
 
 /// The service time of each stage of one frame, in milliseconds, indexed by [`Stage`] as `usize`; NaN for stages that did not
 /// run.
-pub(crate) type StageTimes = [f64; Stage::ALL.len()];
+pub type StageTimes = [f64; Stage::ALL.len()];
 
 /// The names in CSV and JSON of the device times of OpenGL's commands for a frame: copying the filtered picture into its
 /// texture, drawing the picture, and drawing the overlay.
@@ -113,13 +130,13 @@ pub struct FrameSample {
 impl FrameSample {
     /// Returns the time of a stage in milliseconds, for its column in tables; NaN if unknown. For the filter, returns NaN if
     /// only its wall time is known, which has a column of its own.
-    pub(crate) fn stage(&self, stage: Stage) -> f64 {
+    pub fn stage(&self, stage: Stage) -> f64 {
         let is_wall = stage == Stage::Filter && self.stages.filter_by_wall;
         if is_wall { f64::NAN } else { self.stages.times[stage as usize] }
     }
 
     /// Returns the filter's wall time in milliseconds; `None` if the device time is available.
-    pub(crate) fn filter_wall_ms(&self) -> Option<f64> {
+    pub fn filter_wall_ms(&self) -> Option<f64> {
         Some(self.stages.filter_ms()).filter(|ms| self.stages.filter_by_wall && ms.is_finite())
     }
 
@@ -187,12 +204,12 @@ pub struct Setting {
 
 impl Setting {
     /// Returns true if there was a wipe and the pictures on its two sides were compared with each other.
-    pub(crate) fn is_compared(&self) -> bool {
+    pub fn is_compared(&self) -> bool {
         self.beside.is_some_and(|beside| beside.compared)
     }
 
     /// Returns the filter of the wipe's second side as text, such as "flat r=7"; `None` without a wipe.
-    pub(crate) fn second_side_text(&self) -> Option<String> {
+    pub fn second_side_text(&self) -> Option<String> {
         self.beside.map(|beside| Request::new(beside.variant, beside.radius).to_string())
     }
 }

@@ -7,19 +7,19 @@ use compute::reduction::kernels::BINS;
 use compute::reduction::{self, Case, FRAME_NUMBERS, luminance};
 
 /// The width and height in pixels of a block whose mean luminance is measured.
-pub(super) const BLOCK: u32 = 16;
+pub const BLOCK: u32 = 16;
 /// The number of vertical strips of the waveform.
 pub const STRIPS: usize = 256;
 /// The number of levels of the waveform. Each level counts two adjacent luminances.
 pub const LEVELS: usize = 128;
 /// The number of counters in all: those of the histogram, followed by those of the waveform.
-pub(super) const COUNTS: usize = BINS + STRIPS * LEVELS;
+pub const COUNTS: usize = BINS + STRIPS * LEVELS;
 /// The divisor of the number of pixels that auto-levels may clip at each end: at most this part of all pixels is darker than
 /// the new black, and at most as many are brighter than the new white.
 const CLIP_DIVISOR: u64 = 1000;
 
 /// Returns the picture size and block size with which the reduction is run for pictures of this size.
-pub(crate) fn case((width, height): (u32, u32)) -> Case {
+pub fn case((width, height): (u32, u32)) -> Case {
     Case { width, height, block: BLOCK }
 }
 
@@ -48,7 +48,7 @@ pub struct Readings {
 impl Readings {
     /// Creates the readings from the kernels' results. `numbers` has the results of the reduction (sum, extremes, mean and
     /// block means), and `counts` the counters of the histogram, followed by those of the waveform.
-    pub(super) fn of(size: (u32, u32), numbers: &[u32], counts: &[u32]) -> Self {
+    pub fn of(size: (u32, u32), numbers: &[u32], counts: &[u32]) -> Self {
         let number = |at: usize| numbers.get(at).copied().unwrap_or_default();
         let part = |range: Range<usize>| counts.get(range).unwrap_or_default().to_vec();
         Self {
@@ -93,7 +93,7 @@ impl Readings {
 /// Returns the luminances that auto-levels map to black and to white for this histogram. At most a thousandth of the pixels is
 /// darker than the first luminance, and at most as many are brighter than the second. Returns 0 and 255 if no range is left
 /// between the two.
-pub(crate) fn ends(histogram: &[u32]) -> (u32, u32) {
+pub fn ends(histogram: &[u32]) -> (u32, u32) {
     let pixels: u64 = histogram.iter().map(|count| u64::from(*count)).sum();
     let low = end(histogram.iter().enumerate(), pixels / CLIP_DIVISOR);
     let high = end(histogram.iter().enumerate().rev(), pixels / CLIP_DIVISOR);

@@ -4,7 +4,7 @@ use super::{FrameSample, StageTimes};
 use base::timing::{Noise, Series};
 
 /// The maximum number of frames in the history, however fast they are presented.
-pub(crate) const HISTORY_FRAMES: usize = 2_000;
+pub const HISTORY_FRAMES: usize = 2_000;
 /// The length of the newest part of the history that a [`Summary`] covers, in seconds.
 pub const SUMMARY_S: f64 = 5.0;
 

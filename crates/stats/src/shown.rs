@@ -49,7 +49,7 @@ impl ShownFrames {
 
     /// Sets the conditions under which the next picture to be shown was filtered. Drops the collected frames if they differ
     /// from those of the previous picture.
-    pub(crate) fn begin(&mut self, setting: Setting) {
+    pub fn begin(&mut self, setting: Setting) {
         if self.setting.replace(setting).is_some_and(|before| before != setting) {
             self.clear();
         }
@@ -57,7 +57,7 @@ impl ShownFrames {
 
     /// Records that another OpenCL device, or none, filters from now on, and clears the frames. The scores become those that
     /// were measured on that device before. `device` is the number of device changes so far.
-    pub(crate) fn device_changed(&mut self, device: u32, info: Option<DeviceInfo>) {
+    pub fn device_changed(&mut self, device: u32, info: Option<DeviceInfo>) {
         let index = info.as_ref().map(|info| info.index);
         let known = index.and_then(|index| self.other_scores.remove(&index)).unwrap_or_default();
         let scores = std::mem::replace(&mut self.scores.scores, known);
@@ -78,7 +78,7 @@ impl ShownFrames {
 
     /// Records that this version of a variant's kernels is used from now on, and clears the variant's statistics. If `differs`
     /// is true, its times are left out of all statistics, because its pictures differ from the reference.
-    pub(crate) fn kernels_changed(&mut self, variant: VariantId, version: u64, differs: bool) {
+    pub fn kernels_changed(&mut self, variant: VariantId, version: u64, differs: bool) {
         self.scores.reset(variant, version, differs);
         self.other_scores.values_mut().for_each(|scores| _ = scores.remove(&variant));
         let is_in = |setting: Setting| {

@@ -41,7 +41,7 @@ const RECORDING_COST: &str = "What recording took all threads together, from bef
 
 /// Returns the events of a frame that has just been presented: the frame itself, its stages, and the frames dropped before it. `number` is
 /// the frame's number among the presented frames.
-pub(crate) fn frame_events(number: u64, sample: &FrameSample) -> Vec<Event> {
+pub fn frame_events(number: u64, sample: &FrameSample) -> Vec<Event> {
     let is_gl = |variant: VariantId| variant.back_end() == BackEnd::Glsl;
     let Setting { variant, radius, version, beside, .. } = sample.setting;
     let spans = &sample.stages.spans;
@@ -70,7 +70,7 @@ pub(crate) fn frame_events(number: u64, sample: &FrameSample) -> Vec<Event> {
 }
 
 /// Returns the events of a repaint without a new movie frame, or with a picture that was filtered again.
-pub(crate) fn repaint_events(spans: &[Span]) -> Vec<Event> {
+pub fn repaint_events(spans: &[Span]) -> Vec<Event> {
     let repaint = extent(spans.iter()).map(|(from, to)| Event::span(Track::Window, "repaint", from, to));
     repaint.into_iter().chain(spans.iter().map(|span| stage_event(span, false))).collect()
 }

@@ -11,9 +11,9 @@ use base::timing::Series;
 use box_filter::VariantId;
 
 /// The length of the history that the graph can show, in seconds.
-pub(crate) const HISTORY_S: f64 = 10.0;
+pub const HISTORY_S: f64 = 10.0;
 /// The maximum number of frames that are kept for `--stats`: about 4.6 hours at 30 frames a second, 110 MB. Older frames are dropped.
-pub(crate) const KEPT_FRAMES: usize = 500_000;
+pub const KEPT_FRAMES: usize = 500_000;
 /// The maximum number of repaint intervals (times between two swaps of the window's buffers) that are kept without `--stats`.
 const RECENT_REPAINTS: usize = 1_000;
 
@@ -95,7 +95,7 @@ impl Recorder {
     }
 
     /// Adds a sample of the picture on the screen, which was filtered again. It does not count as another presented frame.
-    pub(crate) fn push_refiltered(&mut self, mut sample: FrameSample) {
+    pub fn push_refiltered(&mut self, mut sample: FrameSample) {
         self.shown.remove_excluded(&mut sample);
         (sample.interval_ms, sample.others) = (None, self.others);
         sample.stages.spans = Vec::new();
@@ -130,7 +130,7 @@ impl Recorder {
 
     /// Adds the device times of OpenGL's commands to the sample of a frame, if the sample is still kept. `frame` is its number among the
     /// presented frames.
-    pub(crate) fn set_gl_times(&mut self, frame: u64, times: [Option<f64>; 3]) {
+    pub fn set_gl_times(&mut self, frame: u64, times: [Option<f64>; 3]) {
         let presented = self.presented;
         for samples in [Some(&mut self.history), self.kept.as_mut()].into_iter().flatten() {
             let back = presented.checked_sub(frame + 1).and_then(|n| usize::try_from(n).ok());
@@ -143,7 +143,7 @@ impl Recorder {
     }
 
     /// Adds the interval between two swaps of the window's buffers, in milliseconds, whatever the swaps showed.
-    pub(crate) fn overlay_repaint(&mut self, interval_ms: f64) {
+    pub fn overlay_repaint(&mut self, interval_ms: f64) {
         if std::mem::take(&mut self.repaint_gap) {
             return;
         }
@@ -156,7 +156,7 @@ impl Recorder {
 
     /// Leaves the interval before the next frame out of the statistics. Call it after a seek, a pause, a resize or anything
     /// else that took time and is not playback.
-    pub(crate) fn mark_discontinuity(&mut self) {
+    pub fn mark_discontinuity(&mut self) {
         self.frame_gap = true;
         self.repaint_gap = true;
     }
@@ -167,7 +167,7 @@ impl Recorder {
     }
 
     /// Returns the frames that were kept, oldest first: every presented frame with `keep_all`, else the history.
-    pub(crate) fn frames(&self) -> &VecDeque<FrameSample> {
+    pub fn frames(&self) -> &VecDeque<FrameSample> {
         self.kept.as_ref().unwrap_or(&self.history)
     }
 
@@ -194,7 +194,7 @@ impl Recorder {
     }
 
     /// Returns the number of the first of [`frames`](Self::frames), counted from 0 at the first presented frame.
-    pub(crate) fn first_frame(&self) -> u64 {
+    pub fn first_frame(&self) -> u64 {
         match &self.kept {
             Some(_) => self.forgotten,
             None => self.presented.saturating_sub(self.history.len() as u64),
@@ -209,7 +209,7 @@ impl Recorder {
 
     /// Returns the statistics of the repaint intervals, the times between two swaps of the window's buffers: of the whole run with
     /// `keep_all`, else of the last thousand.
-    pub(crate) fn repaint_interval(&self) -> Option<Series> {
+    pub fn repaint_interval(&self) -> Option<Series> {
         Series::of(&self.repaints.iter().copied().collect::<Vec<_>>())
     }
 }

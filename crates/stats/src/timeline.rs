@@ -6,7 +6,7 @@ use super::Stage;
 use base::timing::log::Track;
 
 /// The number of frames on the timeline.
-pub(crate) const FRAMES_SHOWN: usize = 3;
+pub const FRAMES_SHOWN: usize = 3;
 
 /// A thread or command queue that works on a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,12 +36,13 @@ pub struct Span {
 
 impl Span {
     /// Returns the span of a stage from `from` until now, on the calling thread.
-    pub(crate) fn since(stage: Stage, from: Instant) -> Self {
+    pub fn since(stage: Stage, from: Instant) -> Self {
         let lane = if Track::of_thread() == Track::Calls { Lane::Calls } else { Lane::Host };
         Self { stage, lane, from, to: Instant::now() }
     }
 
-    pub(crate) fn ms(&self) -> f64 {
+    /// Returns the duration in milliseconds.
+    pub fn ms(&self) -> f64 {
         self.to.saturating_duration_since(self.from).as_secs_f64() * 1e3
     }
 }

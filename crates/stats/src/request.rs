@@ -1,0 +1,153 @@
+//! Requests for frames, and the times of their stages.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::{FilterWork, Span, Stage, StageTimes};
+use box_filter::VariantId;
+use video::color::Correction;
+
+/// A variant and the version number of its edited kernels; `None` for the version in use.
+pub type KernelsId = (VariantId, Option<u64>);
+
+/// The measurements that are made of a frame after its filter.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Measurements {
+    /// True if the frame's luminance is measured, for the scopes and the heat map.
+    pub readings: bool,
+    /// True if the frame's contrast is stretched by auto-levels.
+    pub levels: bool,
+}
+
+/// A request for a frame: its filter, colour correction and measurements. It is fixed when the frame is submitted.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Request {
+    /// The variant that filters the frame; [`VariantId::OFF`] for no filter.
+    pub variant: VariantId,
+    /// The version number of the variant's edited kernels; `None` for the version in use.
+    pub version: Option<u64>,
+    /// The filter's radius in pixels.
+    pub radius: u32,
+    /// The colour correction; `None` if colours are not corrected.
+    pub correction: Option<Correction>,
+    /// The measurements after the filter.
+    pub measurements: Measurements,
+}
+
+impl Request {
+    /// Creates a request that filters with the version of the kernels in use, without colour correction and measurements.
+    pub fn new(variant: VariantId, radius: u32) -> Self {
+        Self { variant, version: None, radius, correction: None, measurements: Measurements::default() }
+    }
+
+    /// Returns true if this request and `other` produce the same picture of a frame. Measurements for the scopes are not
+    /// compared, because they do not change the picture.
+    pub fn makes_same_picture(&self, other: &Self) -> bool {
+        self.kernels() == other.kernels()
+            && (self.radius == other.radius || self.variant == VariantId::OFF)
+            && self.correction == other.correction
+            && self.measurements.levels == other.measurements.levels
+    }
+
+    /// Returns the variant and the version number of its kernels.
+    pub fn kernels(&self) -> KernelsId {
+        (self.variant, self.version)
+    }
+
+    /// Returns true if the frame is to be measured, for the scopes or for auto-levels.
+    pub fn measures(&self) -> bool {
+        self.measurements != Measurements::default()
+    }
+}
+
+/// Writes the filter in short, as in "flat r=7".
+impl fmt::Display for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.variant == VariantId::OFF {
+            true => write!(f, "{}", self.variant),
+            false => write!(f, "{} r={}", self.variant, self.radius),
+        }
+    }
+}
+
+/// The times and spans of a frame's stages.
+#[derive(Debug, Clone, Default)]
+pub struct Stages {
+    /// The time of each stage in milliseconds, on the device or the host; NaN if unknown.
+    pub times: StageTimes,
+    /// True if the filter's time is wall time, because no device time is available.
+    pub filter_by_wall: bool,
+    /// The bytes and operations of the filter's kernels, and their times; `None` for filters without kernels.
+    pub work: Option<Arc<FilterWork>>,
+    /// The time in milliseconds that the decoder's thread took to pack the planes; `None` if it did not pack them for this
+    /// frame.
+    pub pack_ms: Option<f64>,
+    /// The intervals in which the stages ran.
+    pub spans: Vec<Span>,
+}
+
+impl Stages {
+    /// Adds the calling thread's work for a stage, from `began` until now, to the times and spans.
+    pub fn record(&mut self, stage: Stage, began: Instant) {
+        self.add_spans([Span::since(stage, began)]);
+    }
+
+    /// Adds intervals in which threads worked for this frame, and adds their durations to the times of its stages.
+    pub fn add_spans(&mut self, spans: impl IntoIterator<Item = Span>) {
+        for span in spans {
+            self.times[span.stage as usize] += span.ms();
+            self.spans.push(span);
+        }
+    }
+
+    /// Adds the times and intervals of stages that were recorded separately for the same frame.
+    pub fn add(&mut self, other: Stages) {
+        for (time, ms) in self.times.iter_mut().zip(other.times) {
+            *time += ms;
+        }
+        self.filter_by_wall |= other.filter_by_wall;
+        self.work = other.work.or(self.work.take());
+        self.pack_ms = other.pack_ms.or(self.pack_ms);
+        self.spans.extend(other.spans);
+    }
+
+    /// Adds the times of the second side's stages to those of the first side, summed up as the stage [`Stage::Wipe`].
+    pub fn add_second_side(&mut self, second: &mut Stages) {
+        self.times[Stage::Wipe as usize] += second.times.iter().sum::<f64>();
+        self.spans.extend(second.spans.drain(..).map(|span| Span { stage: Stage::Wipe, ..span }));
+    }
+
+    /// Returns the filter's time in milliseconds; NaN if unknown.
+    pub fn filter_ms(&self) -> f64 {
+        self.times[Stage::Filter as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Lane;
+
+    #[test]
+    fn the_second_side_is_a_stage_of_its_own() {
+        let now = Instant::now();
+        let ran = |stage, ms| {
+            let mut ran = Stages::default();
+            ran.times[stage as usize] = ms;
+            ran.spans.push(Span { stage, lane: Lane::Device, from: now, to: now });
+            ran
+        };
+        let (mut first, mut second) = (ran(Stage::Filter, 3.0), ran(Stage::Convert, 7.0));
+        second.add(ran(Stage::Filter, 5.0));
+        first.add_second_side(&mut second);
+        let expected = |stage| match stage {
+            Stage::Filter => 3.0,
+            Stage::Wipe => 12.0,
+            _ => 0.0,
+        };
+        assert_eq!(first.times, Stage::ALL.map(expected));
+        let spans: Vec<Stage> = first.spans.iter().map(|span| span.stage).collect();
+        assert_eq!(spans, [Stage::Filter, Stage::Wipe, Stage::Wipe]);
+    }
+}

@@ -1,0 +1,39 @@
+//! The states of variants, and what the user is waiting for.
+
+use base::error::Error;
+use box_filter::VariantId;
+
+/// The state of a variant. Only a variant that is ready can be chosen.
+#[derive(Debug, Clone, PartialEq)]
+pub enum VariantStatus {
+    /// The variant is built and can be chosen.
+    Ready,
+    /// The variant's program is being compiled in the background.
+    Building,
+    /// The variant cannot run here, for this reason.
+    Unavailable(Error),
+}
+
+/// A picture that the user is waiting for: the first one with the chosen filter, or one whose filter takes long.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Busy {
+    /// The variant that filters the picture.
+    pub variant: VariantId,
+    /// The filter's radius in pixels.
+    pub radius: u32,
+    /// The part of the filter's work that is done, 0 to 1.
+    pub fraction: f32,
+    /// The time since the picture was requested, in seconds.
+    pub elapsed_s: f64,
+    /// The predicted time from the request until the picture is filtered, in seconds; `None` if nothing was measured yet.
+    pub predicted_s: Option<f64>,
+}
+
+/// The variant, with its parameters, that the automatic choice (`auto`) runs at one picture size and radius.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AutoChoice {
+    /// The variant that is run.
+    pub variant: VariantId,
+    /// The values of its tuning parameters, such as "STRIPS=2"; empty if it has none.
+    pub config: String,
+}
