@@ -69,8 +69,8 @@ fn the_panel_of_stages_says_why_and_nothing_that_is_not_known() {
         "multiply-adds: 1000 GFLOP/s",
     ]);
     fixture.assert_contains(&[&format!("{first} takes 95 % of the time."), "1,024 bytes of each"]);
-    // The roofline has a dot for the variant that was measured with known work.
-    fixture.assert_shows(&["1  flat: 14.2 GFLOP/s, 15.0 op/byte"]);
+    // The roofline has a dot for the variant that was measured with known work, with the variant's key.
+    fixture.assert_shows(&["3  flat: 14.2 GFLOP/s, 15.0 op/byte"]);
     // At another radius there are no measurements.
     fixture.set(|f| f.radius = 8);
     assert!(!fixture.shows("op/byte") && !fixture.shows("copy: 50.0 GB/s"), "{:?}", fixture.texts);
