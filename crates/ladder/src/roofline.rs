@@ -69,7 +69,7 @@ impl Dot {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Roofline {
     peaks: DevicePeaks,
-    /// The dots of the variants, the fastest variant first.
+    /// The dots of the variants.
     pub dots: Vec<Dot>,
 }
 
@@ -101,10 +101,8 @@ pub enum Mark {
 }
 
 impl Roofline {
-    /// Creates a roofline from the peaks of a device and the dots of variants; sorts the dots so that the fastest variant is
-    /// the first.
-    pub fn new(peaks: DevicePeaks, mut dots: Vec<Dot>) -> Self {
-        dots.sort_by(|a, b| b.rates.gb_s.total_cmp(&a.rates.gb_s));
+    /// Creates a roofline from the peaks of a device and the dots of variants.
+    pub fn new(peaks: DevicePeaks, dots: Vec<Dot>) -> Self {
         Self { peaks, dots }
     }
 
@@ -179,7 +177,9 @@ pub fn svg(ladder: &str, panels: &[(&str, &CaseRun, DevicePeaks)]) -> String {
         y += 1.5 * LINE_HEIGHT;
         write_text(&mut body, "panel", MARGIN, y, &format!("{device} · {}", run.case.title));
         y += LINE_HEIGHT;
-        let roofline = Roofline::new(peaks, run.rows.iter().filter_map(Dot::of).collect());
+        let mut roofline = Roofline::new(peaks, run.rows.iter().filter_map(Dot::of).collect());
+        // The fastest variant is number 1.
+        roofline.dots.sort_by(|a, b| b.rates.gb_s.total_cmp(&a.rates.gb_s));
         if roofline.dots.is_empty() {
             let none = "No variant has a time and a known number of operations.";
             write_text(&mut body, "small", MARGIN, y, none);
@@ -236,7 +236,7 @@ mod tests {
             |name, ms| Dot::new(name, WorkTotals { least_bytes: 8_000_000, operations: 16_000_000 }, ms);
         let peaks = DevicePeaks { copy_gb_s: Some(8.0), read_gb_s: None, gflop_s: Some(100.0) };
         let roofline =
-            Roofline::new(peaks, [dot("slow", 10.0), dot("fast", 1.0)].into_iter().flatten().collect());
+            Roofline::new(peaks, [dot("fast", 1.0), dot("slow", 10.0)].into_iter().flatten().collect());
         assert_eq!(roofline.dots[0].words(), "fast: 16.0 GFLOP/s, 2.00 op/byte");
         let marks = roofline.marks((0.0, 100.0), (200.0, 0.0));
         let dots: Vec<(f64, f64)> = marks

@@ -11,6 +11,13 @@ pub(crate) fn pending_filter<'a>(view: &View<'a>) -> Option<&'a Busy> {
     view.busy.filter(|busy| shown != Some((busy.variant, busy.radius)))
 }
 
+/// Returns the progress of the picture that is being filtered if it is that of [`pending_filter`], or if the filter takes 2 s and
+/// more; `None` otherwise.
+pub(crate) fn slow_filter<'a>(view: &View<'a>) -> Option<&'a Busy> {
+    let is_slow = |busy: &&Busy| busy.predicted_s.unwrap_or(0.0).max(busy.elapsed_s) >= 2.0;
+    pending_filter(view).or(view.busy.filter(is_slow))
+}
+
 /// Returns the variant and the radius with which the picture on the screen was filtered; before the first picture, the selected
 /// ones.
 pub(crate) fn shown_filter(view: &View) -> (VariantId, u32) {

@@ -1,4 +1,4 @@
-//! Hatching: patterns that are drawn over the greys of the stages on request, so that all stages can be distinguished.
+//! Hatching: patterns that are drawn over the colours of the stages on request, so that all stages can be distinguished.
 //!
 //! The patterns are tiles of one small texture, which is multiplied with the colour and is darker in the lines of the pattern.
 //! They are aligned to the window's pixels, so that neighbouring bars continue each other's lines.

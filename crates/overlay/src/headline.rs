@@ -7,7 +7,7 @@ use compute::BackEnd;
 use stats::Stage;
 
 use crate::prelude::*;
-use crate::{Busy, axes, device_name, facts, line, panel, stages, words};
+use crate::{Busy, axes, device_name, facts, line, panel, scoreboard, stages, words};
 
 /// The headline's width and height in points.
 pub(crate) const SIZE: Vec2 = vec2(388.0, 190.0);
@@ -42,16 +42,10 @@ pub(crate) fn show(ui: &mut Ui, (rect, folded): (Rect, bool), pass: &mut Pass) {
     }
     show_rates(&mut ui, inner, awaited.is_none(), pass);
     let bar = Rect::from_x_y_ranges(inner.x_range(), inner.bottom() - 34.0..=inner.bottom() - 22.0);
-    // The least time in seconds of a picture that is being filtered for which the headline shows a progress bar in place of the
-    // bar of the frame.
-    let slow = view.busy.filter(|b| b.predicted_s.unwrap_or(0.0).max(b.elapsed_s) >= 2.0);
-    let (text, color) = match awaited.or(slow) {
+    let (text, color) = match facts::slow_filter(view) {
         Some(busy) => {
             let done = busy.fraction.clamp(0.0, 1.0);
-            let part = bar.with_max_x(bar.left() + bar.width() * done);
-            for (rect, color) in [(bar, theme::TROUGH), (part, theme::FILTER_DIM)] {
-                ui.painter().rect_filled(rect, 2, color);
-            }
+            scoreboard::draw_bar(ui.painter(), bar, done, false);
             (format!("{:.0} % of this frame, {}", done * 100.0, facts::progress(busy)), theme::TEXT)
         }
         None => draw_frame_bar(&ui, bar, view, numbers),
@@ -189,7 +183,7 @@ fn show_rates(ui: &mut Ui, inner: Rect, measured: bool, pass: &mut Pass) {
 }
 
 /// Draws the stages of one frame as one bar, against the budget (the time that a frame may take): the filter first, in its
-/// colour, the other stages in greys. Returns the caption and its colour.
+/// colour. Returns the caption and its colour.
 fn draw_frame_bar(ui: &Ui, bar: Rect, view: &View, numbers: &Numbers) -> (String, Color32) {
     let pixel = 1.0 / ui.pixels_per_point();
     let stages = theme::STACK.map(|stage| (stage, numbers.stage(stage).map_or(0.0, |s| s.p50)));

@@ -55,7 +55,7 @@ pub struct SavedState {
     pub visible: bool,
     /// True if the hint of the first start has been shown.
     pub hint_seen: bool,
-    /// True if stages are drawn with patterns in addition to their greys.
+    /// True if stages are drawn with patterns in addition to their colours.
     pub hatched: bool,
     /// Flags of the panels that the user has opened.
     pub open: OpenFlags,

@@ -20,7 +20,7 @@ pub struct Switches {
     pub levels: bool,
     /// True to show the device's machine code next to the source in the panel of kernels.
     pub machine_code: bool,
-    /// True to draw stages with patterns in addition to their greys.
+    /// True to draw stages with patterns in addition to their colours.
     pub hatched: bool,
     /// True to show the table of keys.
     pub keys: bool,

@@ -14,6 +14,8 @@ pub(crate) const WIDTH: f32 = 344.0;
 pub(crate) const TITLE_HEIGHT: f32 = 42.0;
 /// Space in points between two groups of variants.
 const GROUP_GAP: f32 = 7.0;
+/// Width in points of the column with the factor from step to step, between a bar and its time.
+const STEP_WIDTH: f32 = 56.0;
 /// The least and the greatest height of a row, in points.
 const ROW_HEIGHTS: (f32, f32) = (20.0, 27.0);
 
@@ -35,9 +37,12 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    /// Creates an axis that contains these times, which are in milliseconds.
+    /// Creates an axis that contains these times, which are in milliseconds. On the axis of fewer than two times, which compares
+    /// nothing, bars have no length.
     fn for_times(times: impl Iterator<Item = f64>) -> Self {
-        let Some((least, most)) = axes::positive_range(times) else { return Self { low: -1.0, high: 2.0 } };
+        let times: Vec<f64> = times.filter(|ms| ms.is_finite() && *ms > 0.0).collect();
+        let range = axes::positive_range(times.iter().copied()).filter(|_| times.len() > 1);
+        let Some((least, most)) = range else { return Self { low: 0.0, high: f64::INFINITY } };
         // The shortest bar must be visible.
         let low = least.log10() - 0.3;
         // The least number of powers of ten that the axis of the bars spans.
@@ -46,6 +51,9 @@ impl Scale {
 
     /// Returns the length of the bar for a time in milliseconds, as a fraction of the axis.
     pub(super) fn bar_length(self, ms: f64) -> f32 {
+        if self.high.is_infinite() {
+            return 0.0;
+        }
         (((ms.max(1e-9).log10() - self.low) / (self.high - self.low)) as f32).clamp(0.02, 1.0)
     }
 }
@@ -65,13 +73,32 @@ impl<'a> Board<'a> {
         Self { view, scores, scale: Scale::for_times(times) }
     }
 
-    /// Returns a variant's time as text, or the reason why there is none.
+    /// Returns a variant's time as text, with its [`Board::step_factor`], or the reason why there is none.
     fn time_text(&self, row: &VariantRow) -> String {
         match time_of(self, row) {
-            Ok((score, None)) => score_text(score),
+            Ok((score, None)) => match self.step_factor(row) {
+                Some((factor, before)) => format!("{}, {factor} as fast as {before}", score_text(score)),
+                None => score_text(score),
+            },
             Ok((score, Some(setting))) => format!("{} {setting}", score_text(score)),
             Err(why) => why,
         }
+    }
+
+    /// Returns how many times as fast as the step before it a variant of the ladder is, and that step. Returns `None` if one of
+    /// them has too few times at this radius and size.
+    pub(super) fn step_factor(&self, row: &VariantRow) -> Option<(String, VariantId)> {
+        let is_step = |other: &&VariantRow| {
+            matches!(other.id.work, Work::Kernels(_))
+                && other.id.group != Group::Others
+                && !matches!(other.status, VariantStatus::Unavailable(_))
+        };
+        let steps: Vec<_> = variants_by_group(self.view).into_iter().filter(is_step).collect();
+        let before = steps[..steps.iter().position(|step| step.id == row.id)?].last()?;
+        let score =
+            |row| time_of(self, row).ok().filter(|(_, other)| other.is_none()).map(|(score, _)| score);
+        let compared = Comparison::between((before.id, score(before)?), (row.id, score(row)?));
+        Some((compared.factor.ok()?, before.id))
     }
 }
 
@@ -214,7 +241,7 @@ fn show_variant_row(ui: &Ui, rect: Rect, board: &Board, row: &VariantRow, action
     let bar =
         // Distance in points of the bar from the left edge of the row.
         // Width in points that is kept free for the time, right of the bar.
-        Rect::from_x_y_ranges(rect.left() + 118.0..=rect.right() - 74.0 - 4.0, y - 5.0..=y + 5.0);
+        Rect::from_x_y_ranges(rect.left() + 118.0..=rect.right() - 74.0 - 4.0 - STEP_WIDTH, y - 5.0..=y + 5.0);
     let shown = board.view.shown.is_some_and(|s| s.variant == row.id);
     match time_of(board, row) {
         Ok((score, setting)) => {
@@ -233,6 +260,10 @@ fn show_variant_row(ui: &Ui, rect: Rect, board: &Board, row: &VariantRow, action
                     theme::WEAK
                 }
             };
+            if let Some((factor, _)) = board.step_factor(row) {
+                let at = pos2(bar.right() + STEP_WIDTH - 6.0, y);
+                ui.figures(at, Align2::RIGHT_CENTER, factor, 11.0, theme::TEXT);
+            }
             let value = pos2(rect.right() - 8.0, y);
             ui.figures(value, Align2::RIGHT_CENTER, score_text(score), 12.5, color);
         }
@@ -255,6 +286,9 @@ pub(super) fn show_hover_text(ui: &mut Ui, board: &Board, row: &VariantRow) {
         let frames = if score.n == 1 { "1 frame".to_owned() } else { format!("{} frames", score.n) };
         let ms = score_text(score);
         ui.weak(format!("{ms}: median of {frames}, {w} \u{d7} {h}, r = {}.", score.radius));
+        if let Some((factor, before)) = board.step_factor(row) {
+            ui.weak(format!("{factor} as fast as {before}, the step before."));
+        }
         if let Some(noise) = &score.noise {
             ui.weak(words::noise_text(noise));
         }
@@ -283,7 +317,7 @@ pub(crate) struct Comparison {
     /// measured, the progress instead, such as "naive: 1 of 2 frames".
     pub factor: Result<String, String>,
     /// A text with a kernel and its number of measured frames, such as "naive: 2 frames", while these are so few that the factor
-    /// may still change; `None` otherwise.
+    /// may still change, or "naive: 1 of 2 frames" for one that is to take part with its next frame; `None` otherwise.
     pub few_frames: Option<String>,
 }
 
@@ -292,7 +326,7 @@ impl Comparison {
     pub(crate) fn between(slow: (VariantId, &Score), fast: (VariantId, &Score)) -> Self {
         let (fewest, n) = if slow.1.n <= fast.1.n { (slow.0, slow.1.n) } else { (fast.0, fast.1.n) };
         if n < MIN_FRAMES {
-            let factor = Err(format!("{fewest}: {n} of {MIN_FRAMES} frames"));
+            let factor = Err(frame_progress(fewest, n));
             return Self { title: "The ladder".to_owned(), factor, few_frames: None };
         }
         // The noise that leaves fewer digits.
@@ -321,14 +355,29 @@ fn compare(scores: &Scores, radius: u32, size: (u32, u32)) -> Option<Comparison>
         let (fast, slow) = (*measured.first()?, *measured.last()?);
         let factor = slow.1.ms / fast.1.ms;
         // Kernels that are equally fast within the digits shown are not compared.
-        (slow.0 != fast.0 && factor.is_finite() && factor >= 1.05).then(|| Comparison::between(slow, fast))
+        let differs = slow.0 != fast.0 && factor.is_finite() && factor >= 1.05;
+        differs.then(|| (Comparison::between(slow, fast), slow.1.ms, fast.1.ms))
     };
-    between(MIN_FRAMES).or_else(|| between(0))
+    let (mut comparison, slowest, fastest) = between(MIN_FRAMES).or_else(|| between(0))?;
+    // The title may change with the next frame of this kernel.
+    let awaited = kernels().find_map(|id| {
+        let score = scores.of(id).filter(|score| score.is_at(radius, size) && score.n < MIN_FRAMES)?;
+        (score.ms > slowest || score.ms > 0.0 && score.ms < fastest).then_some((id, score.n))
+    });
+    if let Some((id, n)) = awaited {
+        comparison.few_frames = Some(frame_progress(id, n));
+    }
+    Some(comparison)
+}
+
+/// Returns the number of frames that were measured of a kernel, and the number that a comparison needs: "naive: 1 of 2 frames".
+fn frame_progress(id: VariantId, n: usize) -> String {
+    format!("{id}: {n} of {MIN_FRAMES} frames")
 }
 
 /// The explanation of the panel in the hover text of its title bar.
 const ABOUT: &str = "The last measured filter time of each variant, on a logarithmic scale. Select a variant by a click or its \
-                     key.\nTimes measured at another radius or size are grey. The title compares the fastest kernel on this device \
+                     key.\nThe factor beside a time compares it with the step before. Times measured at another radius or size are grey. The title compares the fastest kernel on this device \
                      with the slowest, at the current radius and size.";
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 
 use stats::summary::busy;
-use stats::{FrameSample, Stage};
+use stats::{FrameSample};
 
 use crate::axes::{Axes, DEFAULT_INTERVAL_MS, add_label, begin_s, round_up, snap_to_pixel};
 use crate::facts::filter_name;
@@ -243,26 +243,6 @@ fn add_filter_changes(ui: &Ui, axes: &Axes, view: &View, shapes: &mut Vec<Shape>
         if x + galley.size().x + 14.0 <= end {
             add_label(shapes, pos2(x + 3.0, plot.top() + 3.0), Align2::LEFT_TOP, galley);
         }
-    }
-}
-
-/// Draws the names of `stages` with their colours, right-aligned in `row`.
-pub(crate) fn draw_legend(ui: &Ui, row: Rect, stages: &[Stage], hatch: &Hatch) {
-    let font = theme::words(11.5);
-    let painter = ui.painter_at(row);
-    let mut x = row.right();
-    // From the right, so that the order on the line is the order in the stack.
-    let named = stages.iter().rev().map(|s| (s.name(), (theme::stage_color(*s), Pattern::Stage(*s))));
-    for (name, fill) in std::iter::once(("idle", (theme::IDLE, Pattern::Idle))).chain(named) {
-        let galley = painter.layout_no_wrap(name.to_owned(), font.clone(), theme::TEXT);
-        let square = pos2(x - galley.size().x - 20.0, row.center().y - 5.0);
-        if square.x < row.left() {
-            return;
-        }
-        let at = pos2(x - galley.size().x, row.center().y - galley.size().y / 2.0);
-        painter.galley(at, galley, theme::TEXT);
-        painter.add(hatch.swatch(Rect::from_min_size(square, vec2(16.0, 10.0)), fill));
-        x = square.x - 10.0;
     }
 }
 

@@ -23,8 +23,8 @@ pub(super) static STAGES: ColumnPanel = ColumnPanel {
 };
 
 fn show(ui: &mut Ui, pane: &mut Pane) {
-    let text = if pane.switches.hatched { "greys" } else { "patterns" };
-    if panel::title_link(ui, pane.head, text, "Show the stages with patterns, or in plain grey") {
+    let text = if pane.switches.hatched { "plain" } else { "patterns" };
+    if panel::title_link(ui, pane.head, text, "Show the stages with patterns, or in plain colours") {
         pane.switches.hatched ^= true;
     }
     let (view, numbers) = (pane.pass.view, pane.pass.numbers);

@@ -5,7 +5,7 @@ use crate::cells::CellDetail;
 use crate::controls::{self, ControlsState};
 use crate::hatch::Hatch;
 use crate::prelude::*;
-use crate::{cells, filter_graph, panel, seekbar, stage_graph};
+use crate::{cells, filter_graph, panel, seekbar, stage_graph, timeline};
 
 /// Height in points of the title bar over a graph.
 pub(crate) const GRAPH_TITLE_HEIGHT: f32 = 22.0;
@@ -83,8 +83,16 @@ pub(crate) fn show_graph(ui: &mut Ui, (rect, folded): (Rect, bool), hatch: Optio
     match hatch {
         Some(hatch) => {
             let costly: Vec<_> = theme::STACK.into_iter().filter(|s| pass.numbers.takes_time(*s)).collect();
-            stage_graph::draw_legend(&ui, inner.with_min_x(inner.left() + 170.0), &costly, hatch);
-            stage_graph::show(&mut ui, area, hatch, pass);
+            // Beside the title in a wide graph, otherwise below it.
+            let legend = match inner.width() > 560.0 {
+                true => inner.with_min_x(inner.left() + 170.0).translate(vec2(0.0, -3.0)),
+                false => inner.with_min_y(head.bottom()).with_max_y(area.bottom()),
+            };
+            let legend = ui.scope_builder(UiBuilder::new().max_rect(legend), |ui| {
+                timeline::show_legend(ui, &costly, (None, true), hatch);
+            });
+            let top = area.top().max(legend.response.rect.bottom() + 6.0);
+            stage_graph::show(&mut ui, area.with_min_y(top), hatch, pass);
         }
         None => {
             let text = "ms (log scale) with medians, last 10 s";

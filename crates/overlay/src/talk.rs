@@ -73,7 +73,7 @@ pub(crate) fn show(ui: &mut Ui, window: Rect, pass: &mut Pass) -> Rect {
     let above = window.with_max_y((bottom.top() - theme::GAP).max(window.top()));
     let height = (HEAD_HEIGHT + ROW_HEIGHT * talk.rows.len() as f32) * unit + theme::GAP;
     // Width of the panel of bars.
-    let size = vec2(500.0 * unit, height).min(above.size());
+    let size = vec2(560.0 * unit, height).min(above.size());
     let ladder = Rect::from_min_size(above.min, size);
     talk.show_ladder(ui, ladder, &mut pass.actions);
     talk.show_variant(ui, bottom);
@@ -122,14 +122,19 @@ impl Talk<'_> {
     fn show_row(&self, ui: &Ui, rect: Rect, row: &VariantRow, actions: &mut Vec<Action>) {
         let (unit, y) = (self.unit, rect.center().y);
         let (response, chosen) = scoreboard::variant_ground(ui, rect, &self.board, row);
-        // Distances of the name and of the bar from the left edge of a row, and the width that is kept free for the time.
-        let [name, bar, time] = [46.0, 200.0, 128.0].map(|place| place * unit);
+        // Distances of the name and of the bar from the left edge of a row, and the widths that are kept free for the time, and
+        // for the factor from step to step.
+        let [name, bar, time, step] = [46.0, 200.0, 140.0, 84.0].map(|place| place * unit);
         let color = scoreboard::name_color(row, chosen);
         let key = pos2(rect.left() + 12.0 * unit, y);
         ui.figures(key, Align2::LEFT_CENTER, row.id.key, 20.0 * unit, theme::WEAK);
         ui.words(pos2(rect.left() + name, y), Align2::LEFT_CENTER, row.id, 23.0 * unit, color);
         let half = 9.0 * unit;
-        let room = Rect::from_min_max(pos2(rect.left() + bar, y - half), pos2(rect.right() - time, y + half));
+        let right = rect.right() - time - step;
+        let room = Rect::from_min_max(pos2(rect.left() + bar, y - half), pos2(right, y + half));
+        if let Some((factor, _)) = self.board.step_factor(row) {
+            ui.figures(pos2(right + step, y), Align2::RIGHT_CENTER, factor, 18.0 * unit, theme::TEXT);
+        }
         let is_wrong = row.status != VariantStatus::Ready
             || self.board.view.kernels.differs(Subject::Variant(row.id), None);
         let at = pos2(rect.right() - 10.0 * unit, y);
@@ -163,6 +168,15 @@ impl Talk<'_> {
         let time = ui.figures(at, Align2::RIGHT_CENTER, &time_text, 50.0 * unit, theme::FILTER);
         let at = (pos2(inner.left(), middle), Align2::LEFT_CENTER, time.left() - inner.left() - GAP * unit);
         theme::elided_text(&ui, at, row.id.title, (42.0 * unit, theme::STRONG));
+        if let Some(busy) = facts::slow_filter(view) {
+            // In the space above the title, so that the texts stay where they are.
+            let bar =
+                Rect::from_x_y_ranges(inner.x_range(), rect.top() + 5.0 * unit..=rect.top() + 13.0 * unit);
+            let done = busy.fraction.clamp(0.0, 1.0);
+            scoreboard::draw_bar(ui.painter(), bar, done, false);
+            let text = format!("{:.0} % of this frame, {}", done * 100.0, facts::progress(busy));
+            describe::number(&ui, bar, "Frame", &text);
+        }
         let busy = facts::pending_filter(view).filter(|busy| busy.variant == row.id);
         let factor = busy.map_or_else(|| self.factor(row, score), facts::progress);
         describe::number(&ui, inner, row.id.title, &format!("{time_text}, {factor}"));

@@ -43,6 +43,16 @@ pub const TROUGH: Color32 = Color32::from_rgb(40, 45, 53);
 /// The colour of a frame's idle time.
 pub(crate) const IDLE: Color32 = Color32::from_rgb(54, 61, 70);
 
+/// The colours of the lines of charts.
+pub(crate) const LINES: [Color32; 6] = [
+    Color32::from_rgb(86, 180, 233),
+    Color32::from_rgb(240, 228, 66),
+    Color32::from_rgb(230, 120, 180),
+    Color32::from_rgb(0, 185, 130),
+    Color32::from_rgb(235, 100, 60),
+    Color32::from_rgb(225, 228, 232),
+];
+
 /// Distance in points of the panels from the window's edge and from each other.
 pub(crate) const GAP: f32 = 8.0;
 /// Space in points between a panel's edge and its contents.
@@ -50,38 +60,27 @@ pub(crate) const PAD: f32 = 10.0;
 /// Height in points of a row of buttons.
 pub(crate) const CONTROL: f32 = 24.0;
 
-/// Returns the lightness of a stage's grey in bars that stack the stages, and the stage's colour in the timeline. Neighbours in
-/// [`STACK`] differ in lightness; all stages can be distinguished if patterns are drawn, too. In the timeline, bars of many stages
-/// are side by side, and all stages have different colours. The filter has its own colour, [`FILTER`], in both.
-fn stage_colors(stage: Stage) -> (u8, [u8; 3]) {
-    match stage {
-        Stage::Take => (112, [240, 240, 200]),
-        Stage::Upload => (160, [86, 180, 233]),
-        Stage::Acquire => (198, [255, 225, 240]),
-        Stage::Convert => (128, [0, 170, 125]),
-        Stage::Correct => (176, [150, 225, 190]),
-        Stage::Filter => (0, [0; 3]),
-        Stage::Reduce => (132, [0, 150, 160]),
-        Stage::Levels => (180, [120, 200, 220]),
-        Stage::Release => (104, [214, 120, 175]),
-        Stage::Wipe => (150, [190, 140, 100]),
-        Stage::Difference => (118, [215, 90, 130]),
-        Stage::Present => (186, [100, 135, 245]),
-        Stage::Overlay => (138, [196, 200, 212]),
-        Stage::Swap => (92, [104, 112, 104]),
-        Stage::Collect => (206, [180, 160, 255]),
-    }
-}
-
-/// Returns the colour of a stage (a timed part of a frame's way to the screen) in bars that stack the stages.
+/// Returns the colour of a stage (a timed part of a frame's way to the screen) in bars, graphs and legends. Text on it is black.
+/// All stages have different colours; the filter has [`FILTER`].
 pub(crate) fn stage_color(stage: Stage) -> Color32 {
-    if stage == Stage::Filter { FILTER } else { Color32::from_gray(stage_colors(stage).0) }
-}
-
-/// Returns the colour of a stage in the timeline. Text on the bars is black.
-pub(crate) fn timeline_color(stage: Stage) -> Color32 {
-    let [red, green, blue] = stage_colors(stage).1;
-    if stage == Stage::Filter { FILTER } else { Color32::from_rgb(red, green, blue) }
+    let (red, green, blue) = match stage {
+        Stage::Take => (240, 240, 200),
+        Stage::Upload => (86, 180, 233),
+        Stage::Acquire => (255, 225, 240),
+        Stage::Convert => (0, 170, 125),
+        Stage::Correct => (150, 225, 190),
+        Stage::Filter => return FILTER,
+        Stage::Reduce => (0, 150, 160),
+        Stage::Levels => (120, 200, 220),
+        Stage::Release => (214, 120, 175),
+        Stage::Wipe => (190, 140, 100),
+        Stage::Difference => (215, 90, 130),
+        Stage::Present => (100, 135, 245),
+        Stage::Overlay => (196, 200, 212),
+        Stage::Swap => (104, 112, 104),
+        Stage::Collect => (180, 160, 255),
+    };
+    Color32::from_rgb(red, green, blue)
 }
 
 /// The stages in the order in which bars stack them, from the base up: the filter first, the others in order of time.
@@ -387,13 +386,19 @@ mod tests {
         let usual: Vec<_> = Stage::ALL.into_iter().filter(|stage| !rare.contains(&stage.name())).collect();
         for (n, one) in usual.iter().enumerate() {
             for other in &usual[..n] {
-                let distance = apart(timeline_color(*one), timeline_color(*other));
+                let distance = apart(stage_color(*one), stage_color(*other));
                 assert!(distance > 11.0, "{one:?} and {other:?} look alike: {distance:.1}");
             }
         }
 
+        for (n, line) in LINES.iter().enumerate() {
+            let distance =
+                LINES[..n].iter().map(|other| apart(*line, *other)).fold(apart(*line, PANEL), f64::min);
+            assert!(distance > 20.0, "{line:?} looks like another line or the background: {distance:.1}");
+        }
+
         let others = [SELECT, SELECTION_BACKGROUND, WARN, ERROR, GOOD, STRONG, TEXT, WEAK, IDLE, TROUGH];
-        let stages = STACK[1..].iter().flat_map(|s| [stage_color(*s), timeline_color(*s)]);
+        let stages = STACK[1..].iter().map(|s| stage_color(*s));
         for color in others.into_iter().chain(stages) {
             assert!(apart(color, FILTER) > 30.0, "{color:?} looks like it: {:.1}", apart(color, FILTER));
         }

@@ -57,30 +57,39 @@ fn show(ui: &mut Ui, pane: &mut Pane) {
     let stages: Vec<Stage> = theme::STACK.iter().copied().filter(has).collect();
     if !stages.is_empty() {
         let margin = Margin { left: 8, right: 8, top: 0, bottom: 8 };
-        panel::padded(ui, margin, |ui| show_legend(ui, &stages, filter, &hatch));
+        panel::padded(ui, margin, |ui| show_legend(ui, &stages, (filter, false), &hatch));
     }
 }
 
-/// Lays out the legend with the colours and names of these stages, in as many rows as they need.
-fn show_legend(ui: &mut Ui, stages: &[Stage], filter: Option<VariantId>, hatch: &Hatch) {
+/// Lays out the legend with the colours and names of these stages, in as many rows as they need. `filter` is the variant that is
+/// named with the filter; if `has_idle` is true, the idle time comes last.
+pub(crate) fn show_legend(
+    ui: &mut Ui,
+    stages: &[Stage],
+    (filter, has_idle): (Option<VariantId>, bool),
+    hatch: &Hatch,
+) {
+    let entry = |stage: &Stage| {
+        let text = match (stage, filter) {
+            (Stage::Filter, Some(filter)) => format!("filter: {filter}"),
+            _ => stage.name().to_owned(),
+        };
+        (text, (theme::stage_color(*stage), Pattern::Stage(*stage)), words::stage_text(*stage, None))
+    };
+    let idle = || ("idle".to_owned(), (theme::IDLE, Pattern::Idle), words::IDLE.to_owned());
     ui.horizontal_wrapped(|ui| {
         ui.spacing_mut().item_spacing = vec2(10.0, 1.0);
         ui.spacing_mut().interact_size.y = 14.0;
-        for stage in stages {
-            let text = match (stage, filter) {
-                (Stage::Filter, Some(filter)) => format!("filter: {filter}"),
-                _ => stage.name().to_owned(),
-            };
+        for (text, fill, hover) in stages.iter().map(entry).chain(has_idle.then(idle)) {
             let galley = ui.painter().layout_no_wrap(text, theme::words(11.0), theme::TEXT);
             let size = vec2(SWATCH + 4.0 + galley.size().x, galley.size().y.max(SWATCH));
             let (rect, response) = ui.allocate_exact_size(size, Sense::hover());
             let swatch =
                 Rect::from_min_size(pos2(rect.left(), rect.center().y - SWATCH / 2.0), Vec2::splat(SWATCH));
-            let fill = (theme::timeline_color(*stage), Pattern::Stage(*stage));
             ui.painter().add(hatch.swatch(swatch, fill));
             let at = pos2(swatch.right() + 4.0, rect.center().y - galley.size().y / 2.0);
             ui.painter().galley(at, galley, theme::TEXT);
-            response.explain(words::stage_text(*stage, None));
+            response.explain(hover);
         }
     });
 }
@@ -113,7 +122,7 @@ fn show_frames(ui: &mut Ui, timeline: &Timeline, filter: Option<VariantId>, hatc
     let bars = bars(timeline, plot);
     let mut mesh = hatch.mesh();
     for (rect, span) in &bars {
-        hatch.add(&mut mesh, *rect, (theme::timeline_color(span.stage), Pattern::Stage(span.stage)));
+        hatch.add(&mut mesh, *rect, (theme::stage_color(span.stage), Pattern::Stage(span.stage)));
     }
     ui.painter().add(mesh);
     for (rect, span) in &bars {

@@ -103,6 +103,9 @@ fn show(ui: &mut Ui, pane: &mut Pane) {
             }
         });
         line(ui, LEGEND, theme::WEAK);
+        if map.center.median_ms.is_some() {
+            paragraph(ui, FRAMED_FINALIST, theme::WEAK);
+        }
     }
 }
 
@@ -113,6 +116,10 @@ fn progress(tuning: &Tuning) -> String {
 
 /// The explanation of the letters in the heat map's cells and of the frame around a cell.
 const LEGEND: &str = "A abandoned   M output differs   F failed   \u{b7} not tried   framed: best";
+
+/// The explanation of the frame around a cell once the finalists are timed: another cell may have a smaller ratio.
+const FRAMED_FINALIST: &str =
+    "Framed: best in the final runs, made in turns. Below 1.00: not shown to be faster.";
 
 /// The hover text of the button that starts the search.
 const START_HOVER: &str = "Tune for this device, size and radius now, even while the movie plays on a CPU.\n\

@@ -75,9 +75,10 @@ pub(crate) fn show(ui: &mut Ui, view: &View, numbers: &Numbers) {
     // A dot for each variant that was measured at the radius and size on the screen.
     let dot = |row: &VariantRow| {
         let score = numbers.scores.of(row.id).filter(|score| score.is_at(view.radius, view.size()))?;
-        Dot::new(row.id.name, score.work?, score.ms)
+        Some((row.id.key, Dot::new(row.id.name, score.work?, score.ms)?))
     };
-    show_roofline(ui, &Roofline::new(peaks, view.variants.iter().filter_map(dot).collect()));
+    let (keys, dots): (Vec<char>, _) = view.variants.iter().filter_map(dot).unzip();
+    show_roofline(ui, &Roofline::new(peaks, dots), &keys);
 }
 
 /// Returns the measurements of the filter from which the sentences are derived; `None` before the filter's time was measured,
@@ -175,9 +176,9 @@ fn show_row(ui: &mut Ui, name: &str, cells: [String; 6], (color, font): (Color32
 /// Space in points left of the plot and below it, for the numbers of the axes.
 const MARGINS: (f32, f32) = (46.0, 34.0);
 
-/// Lays a roofline out in the panel's width: the plot, and below it a line of text for each dot. Does nothing if there are no
-/// dots.
-fn show_roofline(ui: &mut Ui, roofline: &Roofline) {
+/// Lays a roofline out in the panel's width: the plot, and below it a line of text for each dot, with the key of its variant.
+/// Does nothing if there are no dots.
+fn show_roofline(ui: &mut Ui, roofline: &Roofline, keys: &[char]) {
     if roofline.dots.is_empty() {
         return;
     }
@@ -190,17 +191,18 @@ fn show_roofline(ui: &mut Ui, roofline: &Roofline) {
     );
     let [left, right, top, bottom] = [plot.left(), plot.right(), plot.top(), plot.bottom()].map(f64::from);
     for mark in roofline.marks((left, right), (bottom, top)) {
-        paint_mark(ui, plot, &mark);
+        paint_mark(ui, plot, &mark, keys);
     }
     let names = roofline.dots.iter().map(|dot| dot.words()).collect::<Vec<_>>().join("; ");
     describe::painted(ui, area, Role::Image, "Roofline", &names);
-    for (index, dot) in roofline.dots.iter().enumerate() {
-        line(ui, &format!("{}  {}", index + 1, dot.words()), theme::TEXT);
+    for (key, dot) in keys.iter().zip(&roofline.dots) {
+        line(ui, &format!("{key}  {}", dot.words()), theme::TEXT);
     }
 }
 
-/// Paints a mark of a roofline (line, dot or text). The name of a peak never begins left of the plot.
-fn paint_mark(ui: &Ui, plot: Rect, mark: &Mark) {
+/// Paints a mark of a roofline (line, dot or text). `keys` are the keys of the dots' variants. The name of a peak never begins
+/// left of the plot.
+fn paint_mark(ui: &Ui, plot: Rect, mark: &Mark, keys: &[char]) {
     let painter = ui.painter();
     match mark {
         Mark::Grid(ends) => _ = painter.line_segment(ends.map(point), Stroke::new(1.0, theme::RULE)),
@@ -224,7 +226,7 @@ fn paint_mark(ui: &Ui, plot: Rect, mark: &Mark) {
         Mark::Dot(at, index) => {
             // Radius of a dot in points.
             painter.circle_filled(point(*at), 7.0, theme::SELECT);
-            ui.figures(point(*at), Align2::CENTER_CENTER, index + 1, 10.5, Color32::BLACK);
+            ui.figures(point(*at), Align2::CENTER_CENTER, keys[*index], 10.5, Color32::BLACK);
         }
     }
 }

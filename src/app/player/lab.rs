@@ -35,6 +35,8 @@ pub(super) struct LabMeasurement {
     pub results: Option<Report>,
     /// The state and the results of the measurement, as the overlay shows them.
     pub(crate) shown: Lab,
+    /// The time for which the measurement has run, without waits, and the time at which this was updated.
+    ran: (Duration, Option<Instant>),
     /// The last results of the box filter without those of the devices, which `shown` has; `None` before the first ones.
     benchmark: Option<Report>,
     /// The number of the version of the edited kernels, and the index of the device, for which the code of the selected variant
@@ -53,6 +55,10 @@ impl LabMeasurement {
 
     /// Takes the results that the measurement has sent since the last call.
     pub(super) fn update(&mut self, cx: &mut PlayerContext) {
+        let now = Instant::now();
+        if let (JobState::Running(_), Some(before)) = (&self.shown.state, self.ran.1.replace(now)) {
+            self.ran.0 += now - before;
+        }
         let news = self.measurement.poll();
         if news.is_new || self.shown.state != self.measurement.state {
             self.shown.state = self.measurement.state.clone();
@@ -60,6 +66,7 @@ impl LabMeasurement {
         }
         for (steps, mut report) in news.progress {
             self.shown.steps = steps;
+            self.shown.left_s = left_s(self.ran.0, steps);
             if self.shown.case.is_some_and(|(ladder, _)| ladder == overlay::BOX_FILTER) {
                 let known = &mut self.shown.benchmark.devices;
                 for device in std::mem::take(&mut report.devices) {
@@ -121,6 +128,7 @@ impl LabMeasurement {
     /// the box filter if that is to be measured.
     fn begin(&mut self, case: (&'static str, &'static str), benchmark: Option<Benchmark>, devices: &Devices) {
         self.measurement.stop();
+        self.ran.0 = Duration::ZERO;
         self.results = None;
         let Lab { benchmark: mut before, code, .. } = std::mem::take(&mut self.shown);
         let device = devices.running.info.as_ref();
@@ -203,6 +211,12 @@ impl LabMeasurement {
             self.compiling.start((&mut cx.lane, Task::MachineCode), "", compile);
         }
     }
+}
+
+/// Returns the estimated time in seconds of the steps that are left, after some of all steps have taken `ran`; `None` before the
+/// first step is done.
+fn left_s(ran: Duration, (done, steps): (u64, u64)) -> Option<f64> {
+    (done > 0).then(|| ran.as_secs_f64() / done as f64 * steps.saturating_sub(done) as f64)
 }
 
 /// Returns the properties by which a device is recognised: name, platform and driver.

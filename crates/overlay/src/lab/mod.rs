@@ -28,6 +28,8 @@ pub struct Lab {
     pub device: String,
     /// The number of finished steps of the measurement, and the number of all steps.
     pub steps: (u64, u64),
+    /// The estimated time in seconds until the measurement ends; `None` if it is not known.
+    pub left_s: Option<f64>,
     /// The results of the ladder that was measured last, other than the box filter.
     pub run: RunReport,
     /// The results of the box filter on all devices.
@@ -83,10 +85,18 @@ fn show(ui: &mut Ui, pane: &mut Pane) {
     details::show(ui, variant, row, pane);
 }
 
-/// Returns the progress of the measurement as text: "step 3 of 12".
+/// Returns the progress of the measurement as text: "step 3 of 12, about 20 s left".
 fn progress(lab: &Lab) -> String {
     let (done, steps) = lab.steps;
-    if steps == 0 { "starting".to_owned() } else { format!("step {} of {steps}", (done + 1).min(steps)) }
+    if steps == 0 {
+        return "starting".to_owned();
+    }
+    let left = match lab.left_s {
+        Some(s) if s < 99.5 => format!(", about {s:.0} s left"),
+        Some(s) => format!(", about {:.0} min left", s / 60.0),
+        None => String::new(),
+    };
+    format!("step {} of {steps}{left}", (done + 1).min(steps))
 }
 
 /// Lays out a ladder (not the box filter), of which these are the variants, and its results. Returns the results, a row for each

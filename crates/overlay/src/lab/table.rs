@@ -75,7 +75,11 @@ pub(super) fn show(ui: &mut Ui, peak: Option<&RowReport>, rows: &[RowReport], se
             }
             None => [theme::UNKNOWN, "", row.word().unwrap_or(theme::UNKNOWN)].map(str::to_owned),
         };
-        let bar = row.ms().map(|ms| (bar_length(ms, &all), is_peak, row.noisy.0.is_some()));
+        // A single bar would compare nothing.
+        let bar = row
+            .ms()
+            .filter(|_| all.len() > 1)
+            .map(|ms| (bar_length(ms, &all), is_peak, row.noisy.0.is_some()));
         let name = if is_peak { format!("({})", row.id) } else { row.id.clone() };
         let color = match is_peak {
             _ if row.is_wrong() => theme::ERROR,

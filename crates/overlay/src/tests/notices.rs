@@ -149,4 +149,18 @@ fn the_graphs_name_what_changed_and_the_table_has_every_stage() {
         assert!(fixture.find(stage.name()).is_some(), "{}", stage.name());
     }
     assert!(!fixture.shows("0: "));
+    // The legend of the graph has all of them, the filter first, in as many rows as the graph's width needs.
+    for size in [SIZES[0], vec2(1920.0, 720.0)] {
+        fixture.set(|f| f.size = size);
+        let graph = fixture.cover("graph").rect;
+        let legend: Vec<Rect> = theme::STACK
+            .iter()
+            .map(|stage| stage.name())
+            .chain(["idle"])
+            .map(|name| fixture.texts.iter().find(|(text, at)| text == name && graph.contains_rect(*at)))
+            .map(|found| found.unwrap_or_else(|| panic!("{size}: {:?}", fixture.texts)).1)
+            .collect();
+        let follows = |pair: &[Rect]| pair[1].left() > pair[0].right() || pair[1].top() >= pair[0].bottom();
+        assert!(legend.windows(2).all(follows), "{legend:?} at {size}");
+    }
 }

@@ -270,7 +270,7 @@ fn cells_replace_the_ladder_beside_a_wide_column_and_the_graph_goes_with_the_sta
         // Patterns are drawn on request.
         assert!(!fixture.overlay.saved_state().hatched);
         fixture.press("patterns");
-        assert!(fixture.overlay.saved_state().hatched && fixture.find("greys").is_some());
+        assert!(fixture.overlay.saved_state().hatched && fixture.find("plain").is_some());
     }
 }
 

@@ -103,6 +103,13 @@ fn the_story_is_of_times_at_this_radius_and_size_and_of_enough_frames() {
     fixture.push(named("vectorized"), 3, 0.13, 4);
     fixture.wait(1.0);
     assert_eq!(ends(&fixture, "\u{d7} faster").as_deref(), Some("6,500\u{d7} faster"));
+    // A kernel that would change the title with its second frame is named until then.
+    fixture.push(named("separable"), 3, 0.1, 1);
+    fixture.wait(1.0);
+    fixture.assert_shows(&["separable: 1 of 2 frames", "vectorized vs. naive"]);
+    fixture.push(named("separable"), 3, 0.1, 4);
+    fixture.wait(1.0);
+    assert!(!fixture.shows("separable: ") && fixture.shows("separable vs. naive"), "{:?}", fixture.texts);
 }
 
 /// Returns the first painted text that ends with `end`; `None` if there is none.
@@ -152,6 +159,36 @@ fn a_noisy_number_is_marked_and_a_time_by_the_wall_says_so() {
     fixture.pass(vec![]);
     assert!(fixture.find("filter, wall time").is_some() && fixture.find("filter alone").is_none());
     fixture.assert_shows(&["8.45"]);
+}
+
+#[test]
+fn a_step_is_compared_with_the_one_before_and_a_single_bar_has_no_length() {
+    let mut fixture = Fixture::new(SIZES[0]);
+    let bars = |fixture: &Fixture| {
+        let colors = [theme::FILTER, theme::FILTER_DIM];
+        fixture.rects.iter().filter(|(at, fill)| at.height() == 10.0 && colors.contains(fill)).count()
+    };
+    assert_eq!(bars(&fixture), 2);
+    fixture.push(named("separable"), 7, 84.5, 20);
+    fixture.push(named("running-sum"), 7, 2.0, 1);
+    fixture.push(named("fused"), 7, 0.5, 20);
+    fixture.wait(1.0);
+    assert_eq!(row(&fixture, named("separable")), ["2", "separable", "10\u{d7}", "84.5 ms"]);
+    assert_eq!(row(&fixture, named("flat")), ["3", "flat", "10\u{d7}", "8.45 ms"]);
+    assert_eq!(row(&fixture, named("fused")), ["8", "fused", "0.50 ms"], "a single frame is not compared");
+    let value = fixture.harness.query_all_by_label("flat").find_map(|node| node.value());
+    assert_eq!(value.as_deref(), Some("8.45 ms, 10\u{d7} as fast as separable"));
+    // A step that this device cannot run is skipped.
+    fixture.set(|f| f.variants[2].status = unavailable());
+    assert_eq!(row(&fixture, named("flat")), ["3", "flat", "100\u{d7}", "8.45 ms"]);
+
+    fixture.recorder = Recorder::new(false);
+    let mut sample = FrameSample::made_up(0.0, named("fused"), [0.0; Stage::ALL.len()]);
+    sample.stages.times[Stage::Filter as usize] = 0.5;
+    fixture.recorder.push(sample);
+    fixture.wait(1.0);
+    assert_eq!(row(&fixture, named("fused")), ["8", "fused", "~0.50 ms"]);
+    assert_eq!(bars(&fixture), 0);
 }
 
 /// Returns the numbers in the row of this name in the table of stages.

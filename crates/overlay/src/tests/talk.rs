@@ -62,6 +62,18 @@ fn the_talk_says_what_the_selected_variant_does_and_takes_itself() {
     assert_eq!(fixture.bars(theme::FILTER), 0);
     fixture.set(|f| f.busy = Some(busy(named("fused"), 7, 1.3, Some(12.0))));
     fixture.assert_shows(&["1.3 of about 12 s"]);
+    let progress = |fixture: &Fixture| {
+        let bars = fixture.rects.iter().filter(|(at, fill)| *fill == theme::FILTER_DIM && at.height() < 10.0);
+        bars.map(|(at, _)| at.width() / (fixture.cover("talk-variant").rect.width() - 32.0))
+            .collect::<Vec<_>>()
+    };
+    assert!(matches!(progress(&fixture)[..], [part] if (part - 0.34).abs() < 0.01), "{:?}", fixture.rects);
+    // Later frames of a slow filter have a progress, too, those of a fast one have none.
+    let shown = (named("flat"), Some(2.5), 1);
+    for (variant, predicted_s, count) in [shown, (named("flat"), Some(0.3), 0)] {
+        fixture.set(|f| f.busy = Some(busy(variant, 7, 0.2, predicted_s)));
+        assert_eq!(progress(&fixture).len(), count, "{:?}", fixture.rects);
+    }
     fixture.busy = None;
     fixture.present(named("fused"), 7, 0.37, 20);
     fixture.assert_shows(&["2,300\u{d7} as fast as naive"]);
@@ -144,6 +156,10 @@ fn no_text_of_the_talk_is_cut_or_lies_over_another_and_the_picture_stays_visible
         fixture.scale = scale;
         let own = VariantRow { id: VariantId::own(), ..fixture.variants[0].clone() };
         fixture.variants.push(own);
+        let times = [14_896.0, 2_345.0, 1.04, 0.5, 2.0, 0.001];
+        let ladder = ["naive", "separable", "flat", "vectorized", "running-sum", "fused"].map(named);
+        ladder.into_iter().zip(times).for_each(|(id, ms)| fixture.push(id, 7, ms, 4));
+        fixture.time += 1.0;
         for id in VariantId::with_own() {
             fixture.choose_variant(id);
             found.extend(faults(&fixture, false).into_iter().map(|fault| format!("{id} at {size}: {fault}")));

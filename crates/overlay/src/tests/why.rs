@@ -69,8 +69,8 @@ fn the_panel_of_stages_says_why_and_nothing_that_is_not_known() {
         "multiply-adds: 1000 GFLOP/s",
     ]);
     fixture.assert_contains(&[&format!("{first} takes 95 % of the time."), "1,024 bytes of each"]);
-    // The roofline has a dot for the variant that was measured with known work.
-    fixture.assert_shows(&["1  flat: 14.2 GFLOP/s, 15.0 op/byte"]);
+    // The roofline has a dot for the variant that was measured with known work, with the variant's key.
+    fixture.assert_shows(&["3  flat: 14.2 GFLOP/s, 15.0 op/byte"]);
     // At another radius there are no measurements.
     fixture.set(|f| f.radius = 8);
     assert!(!fixture.shows("op/byte") && !fixture.shows("copy: 50.0 GB/s"), "{:?}", fixture.texts);
@@ -137,7 +137,19 @@ fn the_lab_benchmarks_the_frame_on_the_screen_and_keeps_a_column_for_each_device
     let devices = vec![benchmarked("First", &radii, 1.0), benchmarked("Second", &radii[..2], 0.5)];
     fixture.lab.benchmark = Benchmark { frame, radii, devices };
     fixture.settle();
-    fixture.assert_shows(&["First", "Second", "31", "100 ms", "flat", "fused"]);
+    fixture.assert_shows(&["First", "Second", "31", "100 ms", "radius"]);
+    // In the legend, and at the ends of the lines of both devices, right of their last radius.
+    let last = |radius: &str, n: usize| {
+        let found = fixture.texts.iter().filter(|(text, at)| text == radius && at.height() < 14.0).nth(n);
+        found.unwrap_or_else(|| panic!("{radius}: {:?}", fixture.texts)).1
+    };
+    for name in ["flat", "fused"] {
+        let at: Vec<Rect> =
+            fixture.texts.iter().filter(|(text, _)| text == name).map(|(_, at)| *at).collect();
+        let ends = [last("31", 0), last("3", 2)].map(|radius| radius.center().x);
+        let is_end = |x: &f32| at.iter().any(|at| (at.left() - x - 6.0).abs() < 2.0);
+        assert!(ends.iter().all(is_end), "{name} at {at:?}, {ends:?}");
+    }
     fixture.click("Copy");
     let want = "\n| Second, P 1.0 | r = 1 | r = 3 | r = 7 | r = 15 | r = 31 |\n|---|---:|---:|---:|---:|---:|\n\
                 | flat | 0.500 | 1.50 | – | – | – |\n| fused | 0.125 | 0.375 | – | – | – |\n\
