@@ -54,21 +54,25 @@ pub(crate) fn show(ui: &mut Ui, row: Rect, state: &ControlsState, pass: &mut Pas
         false => ("Show", "Show the overlay (i)"),
     };
     let action = |action| (Vec::new(), Some(action));
+    let hide = (None, hide, about, action(Action::ToggleOverlay));
+    let keys = (None, "?", "All keys (?, F1)", action(Action::ToggleKeys));
     // From left to right, each with its rank, and with the lines of its menu or its action. If not all of them fit, those with the
     // lowest rank are left out; those without a rank stay.
-    let mut buttons = vec![
-        (Some(5), "File", "Save pictures, times and traces", (file_lines(), None)),
-        (Some(6), "Picture", "Wipe, scenes, fullscreen, talk", (picture_lines(view), None)),
-        (Some(1), "Sound", "Mute, sound tracks", (sound_lines(view), None)),
-        (Some(3), "Device", "OpenCL devices", (device_lines(view, state), None)),
-        (None, "Panels", "Open or close panels", (panel_lines(view, state), None)),
-        (Some(2), "Open", "Open a movie (o)", action(Action::AskForMovie)),
-        (None, hide, about, action(Action::ToggleOverlay)),
-        (None, "?", "All keys (?, F1)", action(Action::ToggleKeys)),
-        (Some(4), "Quit", "Quit (q)", action(Action::Quit)),
-    ];
-    // The menus belong to parts that cannot be seen while the overlay is hidden.
-    buttons.retain(|(.., (_, action))| state.visible || action.is_some());
+    let mut buttons = if state.visible {
+        vec![
+            (Some(3), "File", "Open, save, quit", (file_lines(), None)),
+            (Some(4), "Picture", "Wipe, scenes, fullscreen, talk", (picture_lines(view), None)),
+            (Some(1), "Sound", "Mute, sound tracks", (sound_lines(view), None)),
+            (Some(2), "Device", "OpenCL devices", (device_lines(view, state), None)),
+            (None, "Panels", "Open or close panels", (panel_lines(view, state), None)),
+            hide,
+            keys,
+        ]
+    } else {
+        // The menus belong to parts that cannot be seen while the overlay is hidden.
+        let [open, quit] = [Action::AskForMovie, Action::Quit].map(action);
+        vec![(Some(1), "Open", "Open a movie (o)", open), hide, keys, (Some(2), "Quit", "Quit (q)", quit)]
+    };
     let needed = |buttons: &[(Option<u8>, &str, &str, (Vec<Line>, Option<Action>))]| {
         buttons.iter().map(|(_, text, ..)| button_width(ui, text)).sum::<f32>()
     };
@@ -117,13 +121,15 @@ fn panel_lines(view: &View, state: &ControlsState) -> Vec<Line> {
     panels.map(line).chain([(text, hover, Action::MoveColumn, false)]).collect()
 }
 
-/// Returns the lines of the menu of files to save.
+/// Returns the lines of the menu of files.
 fn file_lines() -> Vec<Line> {
     vec![
+        ("Open", "Open a movie", Action::AskForMovie, false),
         ("Save frame", "Save the filtered picture as a PNG", Action::SaveFrame, false),
         ("Save window", "Save the window with the overlay as a PNG", Action::SaveWindow, false),
         ("Save run", "Save the filter's times, for 'clreel compare'", Action::SaveRun, false),
         ("Export", "Save the statistics, a trace, and the results of the Lab", Action::ExportStats, false),
+        ("Quit", "Close the window", Action::Quit, false),
     ]
 }
 

@@ -18,8 +18,8 @@ pub(super) fn lab(state: JobState) -> Fixture<'static> {
 impl Fixture<'_> {
     /// Opens the Lab at matrix multiplication of the size of [`measured`].
     pub(super) fn open_matmul(&mut self) {
-        self.open(Panel::Lab);
         (self.overlay.selection.ladder, self.overlay.selection.size) = (Some(0), 1);
+        self.open(Panel::Lab);
     }
 }
 

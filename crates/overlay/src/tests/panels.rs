@@ -229,7 +229,7 @@ fn the_column_is_resized_by_its_edge_and_moved_by_the_menu() {
     assert!(column(&fixture).left() > 64.0, "{}", column(&fixture));
     // The column is at the left, where its edge is dragged to the right.
     assert_eq!(fixture.choose("Dock to the left"), [Action::MoveColumn]);
-    fixture.overlay.reset_panels();
+    fixture.change(|s| s.column = crate::column::ColumnState::default());
     fixture.overlay.move_column();
     fixture.settle();
     let left = column(&fixture);
@@ -240,7 +240,6 @@ fn the_column_is_resized_by_its_edge_and_moved_by_the_menu() {
     drag_edge(&mut fixture, left.right() + 6.0, 150.0);
     assert!((column(&fixture).width() - left.width() - 150.0).abs() < 8.0, "{}", column(&fixture));
     // A button resets all changes of the column, and closes the panels, also one that an event shows.
-    let open = fixture.overlay.saved_state().open;
     fixture.overlay.panels.show_tuning();
     fixture.set(|f| f.overlay.switches.keys ^= true);
     assert_eq!(fixture.click("Reset panels"), [Action::ResetPanels]);
@@ -248,8 +247,8 @@ fn the_column_is_resized_by_its_edge_and_moved_by_the_menu() {
     fixture.overlay.reset_panels();
     fixture.settle();
     assert_eq!(fixture.overlay.panels.order, []);
-    fixture.change(|s| s.open = open);
-    fixture.settle();
+    fixture.turn(Panel::Stages, true);
+    fixture.turn(Panel::Kernels, true);
     assert_eq!(column(&fixture), at_first);
 }
 
