@@ -18,7 +18,7 @@ use video::{Language, Languages, OpenPolicy, References};
 #[derive(Debug, Args)]
 pub struct FilterArgs {
     /// The filter
-    #[arg(long, value_name = "ID", default_value_t = VariantId::initial(), help = format!("The filter: {}", join_ids(VariantId::all(), "or")))]
+    #[arg(long, value_name = "ID", default_value_t = VariantId::initial(), help = format!("The filter: {}, a kernel of your own in the folder of --kernels", join_ids(VariantId::with_own(), "or")))]
     pub variant: VariantId,
     /// Radius of the box in pixels: each pixel becomes the mean of (2N+1)×(2N+1) pixels
     #[arg(long, value_name = "N", default_value_t = 7, value_parser = values::one_radius, allow_hyphen_values = true)]

@@ -44,7 +44,7 @@ fn window(display: &Display, folder: &Folder, options: &[(&str, &str)], more: &[
 /// Opens the panel of the steps, in a window that is small enough to be drawn fast without a GPU.
 fn open_panel(session: &mut Session) {
     session.resize(900, 560);
-    session.click_until("Cloth", "write-back");
+    session.click_until("Scene: cloth", "write-back");
 }
 
 #[test]

@@ -104,7 +104,7 @@ fn the_lab_benchmarks_the_frame_on_the_screen_and_the_panel_of_stages_says_why()
     let naive = row(&session, "naive");
     assert!(naive.len() >= 2 && naive[0] != UNKNOWN, "{naive:?}");
     session.click("Save run");
-    let path = session.wait_for_files(&folder.file(""), "clreel-bench-", ".json", 1).remove(0);
+    let path = session.wait_for_files(&folder.file(""), "clreel-lab-", ".json", 1).remove(0);
     // The file is one of `bench --save`: each row is comparable with itself.
     let table = text(&finish(clreel(None).arg("compare").args([&path, &path]), 0).stdout);
     assert!(table.contains("no difference shown"), "{table}");

@@ -111,7 +111,7 @@ fn a_click_in_the_list_changes_the_device() {
     session.wait_for_end_of("initializing");
     // The list stays open until its own button closes it.
     session.click("\u{d7}");
-    session.wait_for_end_of("OpenCL devices");
+    session.wait_for_end_of("0: ");
     assert_eq!(session.stats()["device"]["index"], to);
     layer::assert_no_misuse(&log, "");
 }

@@ -321,7 +321,7 @@ fn the_difference_map_and_its_labels_belong_to_the_frame_on_the_screen() {
         lies(s, ["flat r=8", "fused r=9"]) && difference_text(s) == difference
     });
     display.key("i");
-    session.wait("the overlay's end", |s| !s.shows("Colours") && s.shows("fused r=9"));
+    session.wait("the overlay's end", |s| !s.shows("Panels") && s.shows("fused r=9"));
     let at = presented_frames(&session.stats()).last().unwrap()["pts_s"].as_f64().unwrap();
     let ((_, _, right), told) = snapshot_of_differences(&folder, at);
     let difference = difference.unwrap();

@@ -155,9 +155,9 @@ fn two_devices_are_compared_in_five_steps() {
     let names = pair::names(clreel(None));
     let first = [Key("b"), Click("box filter"), Click("Pause and measure")];
     user.wishes("measure a device", &first, &[Text("Done.")], &[]);
-    user.wishes("another device", &[Key("ctrl+d")], &[Text("OpenCL devices")], &[]);
+    user.wishes("another device", &[Key("ctrl+d")], &[Text("Devices")], &[]);
     // The list of devices moves the Lab for some seconds.
-    user.session.wait_for_end_of("OpenCL devices");
+    user.session.wait_for_end_of("Devices");
     user.wishes("measure it, too", &[Click("Measure")], &[], &[]);
     let has_both = |s: &mut Session| names.iter().all(|name| s.shows(name)) && s.shows("Done.");
     user.session.wait("a column of each device", has_both);

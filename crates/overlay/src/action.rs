@@ -103,7 +103,7 @@ pub enum Action {
     ToggleTalk,
     /// Open or close the table of all keys.
     ToggleKeys,
-    /// Reset the column of panels to its default side and width, and unfold the panels.
+    /// Close all panels, and reset their column to its default side and width.
     ResetPanels,
     /// Move the column of panels to the other side of the window.
     MoveColumn,

@@ -4,6 +4,7 @@ use box_filter::MAX_RADIUS;
 use egui::{Popup, Slider};
 
 use crate::bindings::key_of;
+use crate::devices::DEVICES;
 use crate::open_panels::OpenPanels;
 use crate::panel::ColumnPanel;
 use crate::panel_list::COLUMN_PANELS;
@@ -18,8 +19,6 @@ const VALUE_WIDTH: f32 = 48.0;
 const LABEL_WIDTH: f32 = 48.0;
 /// The least and the greatest width of the slider of the radius, in points.
 const SLIDER_WIDTHS: (f32, f32) = (48.0, 110.0);
-/// Label of the button that opens the menu of panels.
-const PANELS: &str = "Panels";
 /// Width in points of a line of a menu.
 const MENU_LINE_WIDTH: f32 = 190.0;
 /// Text and hover text of the menu's line that moves the column, while the column is at the right.
@@ -54,19 +53,27 @@ pub(crate) fn show(ui: &mut Ui, row: Rect, state: &ControlsState, pass: &mut Pas
         true => ("Hide", "Hide the overlay (i). The mouse at the lower edge shows these controls again."),
         false => ("Show", "Show the overlay (i)"),
     };
-    // From left to right, each with its rank and its action. If not all of them fit, those with the lowest rank are left out; those
-    // without a rank stay. The buttons without an action open menus.
-    let mut buttons = vec![
-        (None, PANELS, "Open or close panels", None),
-        (Some(3), "Picture", "Wipe, scenes, saving", None),
-        (Some(1), "Open", "Open a movie (o)", Some(Action::AskForMovie)),
-        (None, hide, about, Some(Action::ToggleOverlay)),
-        (None, "?", "All keys (?, F1)", Some(Action::ToggleKeys)),
-        (Some(2), "Quit", "Quit (q)", Some(Action::Quit)),
-    ];
-    // The menus belong to parts that cannot be seen while the overlay is hidden.
-    buttons.retain(|(.., action)| state.visible || action.is_some());
-    let needed = |buttons: &[(Option<u8>, &str, &str, Option<Action>)]| {
+    let action = |action| (Vec::new(), Some(action));
+    let hide = (None, hide, about, action(Action::ToggleOverlay));
+    let keys = (None, "?", "All keys (?, F1)", action(Action::ToggleKeys));
+    // From left to right, each with its rank, and with the lines of its menu or its action. If not all of them fit, those with the
+    // lowest rank are left out; those without a rank stay.
+    let mut buttons = if state.visible {
+        vec![
+            (Some(3), "File", "Open, save, quit", (file_lines(), None)),
+            (Some(4), "Picture", "Wipe, scenes, fullscreen, talk", (picture_lines(view), None)),
+            (Some(1), "Sound", "Mute, sound tracks", (sound_lines(view), None)),
+            (Some(2), "Device", "OpenCL devices", (device_lines(view, state), None)),
+            (None, "Panels", "Open or close panels", (panel_lines(view, state), None)),
+            hide,
+            keys,
+        ]
+    } else {
+        // The menus belong to parts that cannot be seen while the overlay is hidden.
+        let [open, quit] = [Action::AskForMovie, Action::Quit].map(action);
+        vec![(Some(1), "Open", "Open a movie (o)", open), hide, keys, (Some(2), "Quit", "Quit (q)", quit)]
+    };
+    let needed = |buttons: &[(Option<u8>, &str, &str, (Vec<Line>, Option<Action>))]| {
         buttons.iter().map(|(_, text, ..)| button_width(ui, text)).sum::<f32>()
     };
     let least = 2.0 * STEP_BUTTON_WIDTH + VALUE_WIDTH + 20.0;
@@ -78,14 +85,13 @@ pub(crate) fn show(ui: &mut Ui, row: Rect, state: &ControlsState, pass: &mut Pas
     }
     let mut left = row.right() - needed(&buttons);
     show_radius(ui, row.with_max_x(left - 8.0), pass);
-    for (_, text, hover, action) in buttons {
+    for (_, text, hover, (lines, action)) in buttons {
         let rect = row.with_min_x(left).with_max_x(left + button_width(ui, text));
         left = rect.right();
         if let Some(action) = action {
             let is_on = action == Action::ToggleKeys && state.keys_open;
             text_button(ui, rect, text, is_on).explain(hover).on_click(action, &mut pass.actions);
         } else {
-            let lines = if text == PANELS { panel_lines(view, state) } else { picture_lines(view) };
             show_menu(ui, rect, (text, hover), lines, &mut pass.actions);
         }
     }
@@ -115,23 +121,46 @@ fn panel_lines(view: &View, state: &ControlsState) -> Vec<Line> {
     panels.map(line).chain([(text, hover, Action::MoveColumn, false)]).collect()
 }
 
+/// Returns the lines of the menu of files.
+fn file_lines() -> Vec<Line> {
+    vec![
+        ("Open", "Open a movie", Action::AskForMovie, false),
+        ("Save frame", "Save the filtered picture as a PNG", Action::SaveFrame, false),
+        ("Save window", "Save the window with the overlay as a PNG", Action::SaveWindow, false),
+        ("Save run", "Save the filter's times, for 'clreel compare'", Action::SaveRun, false),
+        ("Export", "Save the statistics, a trace, and the results of the Lab", Action::ExportStats, false),
+        ("Quit", "Close the window", Action::Quit, false),
+    ]
+}
+
+/// Returns the lines of the menu of the sound.
+fn sound_lines(view: &View) -> Vec<Line> {
+    let is_muted = view.sound.is_some_and(|sound| sound.is_muted);
+    vec![
+        ("Mute", "Switch the sound off or on", Action::ToggleMute, is_muted),
+        ("Next track", "Play the movie's next track of sound", Action::NextTrack, false),
+    ]
+}
+
+/// Returns the lines of the menu of the OpenCL devices.
+fn device_lines(view: &View, state: &ControlsState) -> Vec<Line> {
+    let is_listed = (DEVICES.is_shown)(Panel::Devices, view, state.panels);
+    vec![
+        ("Next device", "Filter with the next OpenCL device", Action::NextDevice, false),
+        ("List of devices", DEVICES.menu.1, DEVICES.action(), is_listed),
+    ]
+}
+
 /// Returns the lines of the menu of actions on the picture.
 fn picture_lines(view: &View) -> Vec<Line> {
-    let is_muted = view.sound.is_some_and(|sound| sound.is_muted);
     let is_difference = view.wipe.is_some_and(|wipe| wipe.difference.is_some());
     vec![
         ("Wipe", "Show two filters side by side", Action::ToggleWipe, view.wipe.is_some()),
         ("Swap sides", "Exchange the filters of a wipe's sides", Action::SwapSides, false),
         ("Difference", "Map where the sides of a wipe differ", Action::ToggleDifference, is_difference),
-        ("Mute", "Switch the sound off or on", Action::ToggleMute, is_muted),
-        ("Next track", "Play the movie's next track of sound", Action::NextTrack, false),
         ("Next scene", "Movie, test card or cloth", Action::NextScene, view.scene.is_some()),
-        ("Next device", "Filter with the next OpenCL device", Action::NextDevice, false),
         ("Fullscreen", "Enter or leave fullscreen", Action::ToggleFullscreen, false),
         ("Talk", "Show the ladder in large type, for a projector", Action::ToggleTalk, false),
-        ("Save frame", "Save the filtered picture as a PNG", Action::SaveFrame, false),
-        ("Save window", "Save the window with the overlay as a PNG", Action::SaveWindow, false),
-        ("Export", "Save the statistics and a trace", Action::ExportStats, false),
     ]
 }
 

@@ -10,12 +10,11 @@ use crate::prelude::*;
 pub(super) static CORRECTION: ColumnPanel = ColumnPanel {
     key: Some(("c", "colour correction")),
     margin: Margin { left: 8, right: 8, top: 2, bottom: 6 },
-    title: |_, _, _| "Colour correction".to_owned(),
     close_hover: Some("Switch colour correction off (c)"),
     is_shown: |_, view, _| view.correction.is_some(),
     ..ColumnPanel::new(
         Panel::Correction,
-        ("Colours", "Brightness, contrast, saturation and gamma"),
+        ("Colour correction", "Brightness, contrast, saturation and gamma"),
         220.0,
         show,
     )

@@ -54,7 +54,6 @@ impl DeviceList<'_> {
 
 pub(super) static DEVICES: ColumnPanel = ColumnPanel {
     margin: Margin { bottom: 4, ..Margin::ZERO },
-    title: |_, _, _| "OpenCL devices".to_owned(),
     ..ColumnPanel::new(
         Panel::Devices,
         ("Devices", "List and switch OpenCL devices (Ctrl+D: next device)"),

@@ -53,7 +53,7 @@ pub(crate) fn show(ui: &mut Ui, window: Rect, pass: &mut Pass) {
     let close = ui.put(corner, Button::new("\u{d7}").frame_when_inactive(false));
     close.named(Role::Button, "Close the table of keys").on_click(Action::ToggleKeys, &mut pass.actions);
     let reset = Rect::from_min_size(corner.left_top() - vec2(102.0, 0.0), vec2(96.0, 24.0));
-    let hover = "Unfold all panels, and dock them to the right at the default width";
+    let hover = "Close all panels; those opened later are unfolded, at the right, in the default width";
     ui.put(reset, Button::new("Reset panels"))
         .explain(hover)
         .on_click(Action::ResetPanels, &mut pass.actions);

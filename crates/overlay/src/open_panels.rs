@@ -9,11 +9,18 @@ use crate::prelude::*;
 use crate::timer::Timer;
 use crate::widgets::cover_id;
 
+/// Flags of the panels that are open at the first start: that of a scene, which is folded to its title bar.
+pub(crate) const INITIAL: OpenFlags = {
+    let mut open = [false; Panel::ALL.len()];
+    open[Panel::Scene as usize] = true;
+    open
+};
+
 /// A frozen frame and the frames before it, which the panel of the timeline shows in place of the last frames.
 #[derive(Debug)]
 pub(crate) struct FrozenFrame {
     pub timeline: Timeline,
-    /// The title of the panel while the frame is frozen.
+    /// The words after the panel's name in its title bar.
     pub title: String,
     /// The variant that filtered the frame.
     pub filter: VariantId,
@@ -56,6 +63,12 @@ impl OpenPanels {
         }
     }
 
+    /// Closes all panels that are not open at the first start, also those that an event shows.
+    pub(crate) fn close_all(&mut self) {
+        (self.opens, self.tuning_started, self.device_change) = (INITIAL, false, Timer::Over);
+        self.unfreeze();
+    }
+
     /// Shows the panel of tuning until it is closed, because a search for the fastest configuration has started. The panel does
     /// not count as opened by the user.
     pub fn show_tuning(&mut self) {
@@ -72,7 +85,7 @@ impl OpenPanels {
     /// frame, the panel shows the last frames.
     pub fn freeze(&mut self, frame: u64, recorder: &Recorder) {
         self.frozen = recorder.timeline_of(frame).map(|(sample, timeline)| {
-            let title = format!("Frame at {} (Esc to unfreeze)", theme::clock(sample.pts));
+            let title = format!("frame at {} (Esc to unfreeze)", theme::clock(sample.pts));
             FrozenFrame { timeline, title, filter: sample.setting.variant }
         });
     }

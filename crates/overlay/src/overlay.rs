@@ -10,7 +10,7 @@ use crate::hatch::Hatch;
 use crate::hidden::{self, HiddenTimers};
 use crate::layout::{self, Layout};
 use crate::notices::Messages;
-use crate::open_panels::OpenPanels;
+use crate::open_panels::{self, OpenPanels};
 use crate::panel::{self, ColumnPanel, LabKernel, Pane, Selection, Switches};
 use crate::panel_list::COLUMN_PANELS;
 use crate::panels::{FoldStates, OpenFlags};
@@ -44,7 +44,7 @@ pub struct Overlay {
     heights: [f32; Panel::ALL.len()],
     messages: Messages,
     hidden: HiddenTimers,
-    selection: Selection,
+    pub(crate) selection: Selection,
     numbers: Numbers,
 }
 
@@ -72,8 +72,7 @@ impl Default for SavedState {
             visible: true,
             hint_seen: false,
             hatched: false,
-            // The panel of a scene is folded to its title bar.
-            open: Panel::ALL.map(|panel| panel == Panel::Scene),
+            open: open_panels::INITIAL,
             folded: FoldStates::default(),
             column: ColumnState::default(),
         }
@@ -156,9 +155,10 @@ impl Overlay {
         self.visible && !self.talks && (self.switches.heat || self.panels.is_open(Panel::Scopes))
     }
 
-    /// Puts the column of panels back to its default side and width, with unfolded panels.
+    /// Closes the panels, and puts their column back to its default side and width, as at the first start.
     pub fn reset_panels(&mut self) {
         (self.folded, self.column.state) = Default::default();
+        self.panels.close_all();
     }
 
     /// Moves the column of panels to the other side of the window.
@@ -311,7 +311,10 @@ impl Overlay {
     fn show_panel(&mut self, ui: &mut Ui, panel: &ColumnPanel, pass: &mut Pass) {
         let id = panel.panel;
         let folded = self.is_folded(id);
-        let mut title = (panel.title)(panel, pass.view, &self.panels);
+        let mut title = panel.menu.0.to_owned();
+        if let Some(shown) = (panel.shown)(pass.view, &self.panels) {
+            title = format!("{title}: {shown}");
+        }
         if folded && let Some(progress) = (panel.progress)(pass.view) {
             title = format!("{title}, {progress}");
         }

@@ -51,9 +51,9 @@ pub(crate) struct Selection {
 }
 
 impl Default for Selection {
-    /// Returns the initial selection: the first ladder with its second size.
+    /// Returns the initial selection: the box filter, which plays, at the radius in use.
     fn default() -> Self {
-        let (ladder, size, variant) = (Some(0), 1, String::new());
+        let (ladder, size, variant) = (None, 0, String::new());
         Self { ladders: ladders::all(), ladder, size, variant, kernel: None, tuning_variant: None }
     }
 }
@@ -76,7 +76,7 @@ pub(crate) struct ColumnPanel {
     pub panel: Panel,
     /// The key that opens and closes the panel, and its effect as the table of keys describes it; `None` without a key.
     pub key: Option<(&'static str, &'static str)>,
-    /// The panel's name in the menu, and the hover text there.
+    /// The panel's name in the menu and in its title bar, and the hover text in the menu.
     pub menu: (&'static str, &'static str),
     /// The hover text of the title bar, which explains the panel; may be empty.
     pub about: &'static str,
@@ -88,8 +88,8 @@ pub(crate) struct ColumnPanel {
     pub margin: Margin,
     /// Lays out the contents below the title bar, within the margin.
     pub show: fn(&mut Ui, &mut Pane),
-    /// Returns the title in the title bar: its name in the menu, unless the panel sets another function.
-    pub title: fn(&Self, &View, &OpenPanels) -> String,
+    /// Returns what the panel shows, to stand after its name in the title bar; `None` if the name says it.
+    pub shown: fn(&View, &OpenPanels) -> Option<String>,
     /// Returns the progress of the panel's background job as text, which is added to the title while the panel is folded;
     /// `None` if no job is under way.
     pub progress: fn(&View) -> Option<String>,
@@ -115,7 +115,7 @@ impl ColumnPanel {
             width,
             margin: Margin { left: 8, right: 8, top: 0, bottom: 8 },
             show,
-            title: |panel, _, _| panel.menu.0.to_owned(),
+            shown: |_, _| None,
             progress: |_| None,
             is_shown: |panel, _, panels| panels.is_requested(panel),
         }

@@ -6,7 +6,7 @@ use crate::prelude::*;
 /// The title and contents of a scene's panel.
 #[derive(Clone, Copy)]
 pub struct ScenePanel<'a> {
-    /// The title of the panel.
+    /// The name of the scene, which stands in the panel's title bar.
     pub name: &'static str,
     /// The function that lays out the contents of the panel.
     pub contents: &'a dyn Fn(&mut Ui),
@@ -14,7 +14,7 @@ pub struct ScenePanel<'a> {
 
 /// The panel of the current scene; it is shown only if the scene has one.
 pub(super) static SCENE: ColumnPanel = ColumnPanel {
-    title: |_, view, _| view.scene.map_or("", |scene| scene.name).to_owned(),
+    shown: |view, _| view.scene.map(|scene| scene.name.to_lowercase()),
     close_hover: Some("Close (reopen with the menu Panels)"),
     is_shown: |panel, view, panels| view.scene.is_some() && panels.is_open(panel),
     ..ColumnPanel::new(

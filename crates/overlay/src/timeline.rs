@@ -30,7 +30,7 @@ pub(super) static TIMELINE: ColumnPanel = ColumnPanel {
     key: Some(("g", "timeline of the last frames")),
     about: ABOUT,
     margin: Margin::ZERO,
-    title: |_, _, panels| panels.frozen.as_ref().map_or("Last frames", |frozen| &frozen.title).to_owned(),
+    shown: |_, panels| panels.frozen.as_ref().map(|frozen| frozen.title.clone()),
     ..ColumnPanel::new(Panel::Timeline, ("Timeline", "When each stage of the last frames ran"), 280.0, show)
 };
 

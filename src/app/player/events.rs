@@ -220,7 +220,7 @@ impl Player<'_> {
             Action::StopTuning => tuning.stop(),
             Action::Measure { ladder, size } => self.lab.start((ladder, size), (devices, kernels), cx),
             Action::Benchmark(radii) => self.lab.start_benchmark((radii, movies), (devices, kernels), cx),
-            Action::SaveBenchmark => self.save_results("bench", self.lab.report()),
+            Action::SaveBenchmark => self.save_results("lab", self.lab.report()),
             Action::StopMeasuring => self.lab.measurement.stop(),
             Action::CheckConversions => self.check.start(devices, cx),
             Action::StopChecking => self.check.task.stop(),

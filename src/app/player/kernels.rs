@@ -126,10 +126,10 @@ impl Versions {
         self.version(*self.running.get(&subject)?)
     }
 
-    /// Returns true if this version must be kept: it is the current one, the newest one, or the one whose validation was
-    /// requested last, or its kernels run.
+    /// Returns true if this version is in use: it is the current one or the one whose validation was requested last, or its
+    /// kernels run.
     fn is_used(&self, number: u64) -> bool {
-        [self.current, self.newest(), self.asked].contains(&number)
+        [self.current, self.asked].contains(&number)
             || self.running.values().any(|running| *running == number)
     }
 
@@ -140,9 +140,9 @@ impl Versions {
         result.is_some_and(|result| result.validation == Validation::Pending)
     }
 
-    /// Adds the sources in the folder as a new version and makes it the current one, if they differ from the sources at the
-    /// last call. If the user wants them to be validated (`asked`), requests validation even if they do not differ. `is_built`
-    /// is true if all programs were built from them.
+    /// Makes the version with the sources in the folder the current one, if they differ from the sources at the last call. Adds
+    /// a version if no kept version has these sources. If the user wants them to be validated (`asked`), requests validation
+    /// even if they do not differ. `is_built` is true if all programs were built from them.
     fn read(&mut self, sources: Sources, asked: bool, is_built: bool) {
         self.shown.problem = None;
         if self.in_folder.as_ref() == Some(&sources) {
@@ -151,23 +151,37 @@ impl Versions {
             }
             return;
         }
-        self.in_folder = Some(sources.clone());
-        self.keep(sources, is_built);
-        self.use_version(self.newest(), asked);
+        // The line of a new version says that the user's own kernel was removed.
+        let loses_own =
+            self.in_folder.as_ref().is_some_and(|before| before.has(OWN_FILE)) && !sources.has(OWN_FILE);
+        let known = self.kept.iter().rev().find(|kept| kept.sources == sources && !loses_own);
+        let known = known.map(|kept| kept.row.number);
+        if let Some(known) = known {
+            for kept in &mut self.kept {
+                let is_replaced = self.in_folder.as_ref() == Some(&kept.sources);
+                kept.is_undone = kept.row.number != known && (kept.is_undone || is_replaced);
+            }
+        } else {
+            self.keep(sources.clone(), is_built);
+        }
+        self.in_folder = Some(sources);
+        self.use_version(known.unwrap_or_else(|| self.newest()), asked);
     }
 
     /// Adds a version with these sources. If too many versions are kept, drops the oldest ones that are not needed. `is_built`
     /// is true if all programs were built from these sources.
     fn keep(&mut self, sources: Sources, is_built: bool) {
-        let before = self.kept.back().map(|kept| kept.sources.clone()).unwrap_or_default();
+        let newest = self.kept.back().map(|kept| &kept.sources);
+        let before = self.in_folder.as_ref().or(newest).cloned().unwrap_or_default();
         let number = self.newest() + 1;
         self.kept.push_back(KeptVersion::new(number, sources, &before));
         for (are_lasting, most) in [(true, MAX_STORED), (false, MAX_OTHERS)] {
             let of_kind = |kept: &&KeptVersion| kept.is_lasting() == are_lasting;
             let too_many = self.kept.iter().filter(of_kind).count().saturating_sub(most);
             for _ in 0..too_many {
-                let oldest =
-                    self.kept.iter().position(|kept| of_kind(&kept) && !self.is_used(kept.row.number));
+                let is_dispensable =
+                    |kept: &KeptVersion| !self.is_used(kept.row.number) && kept.row.number != number;
+                let oldest = self.kept.iter().position(|kept| of_kind(&kept) && is_dispensable(kept));
                 let Some((at, dropped)) = oldest.and_then(|at| Some((at, self.kept.remove(at)?))) else {
                     break;
                 };
@@ -262,12 +276,15 @@ impl Versions {
         let Validated { version: number, subject, validation, warnings, .. } = validated;
         let sources = self.version(number)?.sources.clone();
         note_refusal(&mut self.refusals, subject, Some(sources), validation.refusal().cloned());
-        let before = self.version_in_use(subject).map(|kept| kept.row.number);
+        // A version that runs again keeps the older version that it is compared with.
+        let replaced = |number: &u64| self.version(*number)?.row.result(subject)?.replaced;
+        let running = self.version_in_use(subject).map(|kept| kept.row.number);
+        let older = std::iter::successors(running, replaced).find(|before| *before < number);
         let kept = self.version_mut(number)?;
         let result = kept.set(subject, validation.clone());
         result.warnings = warnings;
         if validation.may_run() {
-            result.replaced = before.filter(|before| *before != number).or(result.replaced);
+            result.replaced = result.replaced.or(older);
             kept.times.retain(|(of, _)| Subject::Variant(of.variant) != subject);
             self.running.insert(subject, number);
             // Lines that kernels have printed until now came from the previous version.
@@ -375,7 +392,12 @@ impl Versions {
     /// Records that validation of these variants or the conversion was requested for the current version. `files` are the
     /// kernel files of the conversion. Refusals of other sources become obsolete, unless a validation is pending.
     fn note_requested(&mut self, subjects: &[Subject], kind: DeviceKind, files: &[&str]) {
-        self.asked = self.current;
+        let before = std::mem::replace(&mut self.asked, self.current);
+        if before != self.current
+            && let Some(superseded) = self.version_mut(before)
+        {
+            superseded.restore_known();
+        }
         let is_first = self.current == 1 && self.is_built;
         let Some(kept) = self.kept.iter_mut().find(|kept| kept.row.number == self.current) else { return };
         let is_due = |subject: &Subject| subjects.contains(subject);
@@ -436,6 +458,10 @@ struct KeptVersion {
     is_replaced: bool,
     /// True if the version is stored on the disk.
     is_stored: bool,
+    /// True if the texts of another version that was known were saved or restored over this one.
+    is_undone: bool,
+    /// The results before the last validation was requested; a validation that is superseded leaves them valid.
+    known: HashMap<Subject, Validation>,
     times: Vec<(Circumstances, FilterTime)>,
     /// The version as the kernels panel shows it. [`Versions::refresh`] adds its times and comparisons. Its number of failed
     /// versions counts only those that are no longer kept.
@@ -450,8 +476,10 @@ impl KeptVersion {
         let (results, time, failures) = (Vec::new(), None, 0);
         let request = ValidationRequest::Waiting;
         let row = Version { number, files, results, request, lost_own, time, failures };
-        let (is_replaced, is_stored, times) = (false, false, Vec::new());
-        Self { hash: fingerprint(&sources), sources, is_replaced, is_stored, times, row }
+        let hash = fingerprint(&sources);
+        let (is_replaced, is_stored, is_undone) = (false, false, false);
+        let (known, times) = (HashMap::new(), Vec::new());
+        Self { sources, hash, is_replaced, is_stored, is_undone, known, times, row }
     }
 
     /// Returns the time that was measured under these conditions; `None` if there is none.
@@ -468,8 +496,20 @@ impl KeptVersion {
         if known.is_none() {
             results.push(VersionResult::new(subject, Validation::Pending));
         }
-        results[at].validation = validation;
+        let before = std::mem::replace(&mut results[at].validation, validation);
+        if results[at].validation == Validation::Pending && before != Validation::Pending {
+            self.known.insert(subject, before);
+        }
         &mut results[at]
+    }
+
+    /// Replaces pending results by those of earlier validations, as far as there are any, since the validation is superseded.
+    fn restore_known(&mut self) {
+        for result in self.row.results.iter_mut().filter(|result| result.validation == Validation::Pending) {
+            if let Some(known) = self.known.remove(&result.subject) {
+                result.validation = known;
+            }
+        }
     }
 
     /// Returns true if validation of this version has ended and the output of all validated kernels equals the reference.
@@ -484,6 +524,11 @@ impl KeptVersion {
         let is =
             |known: fn(&Validation) -> bool| self.row.results.iter().any(|result| known(&result.validation));
         is(|known| known.refusal().is_some()) && !is(Validation::may_run)
+    }
+
+    /// Returns true if this version was undone before any of its kernels could run, such as a typing error.
+    fn is_undone_in_vain(&self) -> bool {
+        self.is_undone && !self.row.results.iter().any(|result| result.validation.may_run())
     }
 
     /// Returns true if the user may want to return to this version: it is the first version, it is exact, or no other version

@@ -85,8 +85,8 @@ pub struct VersionResult {
     pub validation: Validation,
     /// True if the kernels of this version are the ones that the player runs.
     pub runs: bool,
-    /// The number of the version whose kernels ran before those of this version. `None` if the kernels of this version have not
-    /// run, or the built-in kernels ran before them.
+    /// The number of the older version whose kernels ran before those of this version. `None` if the kernels of this version
+    /// have not run, or no older version's kernels ran before them.
     pub replaced: Option<u64>,
     /// The filter's time in the movie; `None` if it was not measured, or the kernels are neither exact nor the user's own
     /// kernel.

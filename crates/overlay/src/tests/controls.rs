@@ -19,14 +19,13 @@ fn every_variant_that_can_run_is_chosen_by_mouse_at_every_size() {
 }
 
 #[test]
-fn the_controls_and_both_menus_work_by_mouse_at_every_size() {
+fn the_controls_and_the_menus_work_by_mouse_at_every_size() {
     for size in SIZES {
         let mut fixture = Fixture::new(size);
         for (name, action) in [
             ("Pause", Action::TogglePause),
             ("Hide", Action::ToggleOverlay),
             ("Keys", Action::ToggleKeys),
-            ("Quit", Action::Quit),
             ("Smaller radius", Action::SetRadius(6)),
             ("Larger radius", Action::SetRadius(8)),
         ] {
@@ -37,19 +36,25 @@ fn the_controls_and_both_menus_work_by_mouse_at_every_size() {
         let middle = |a: &Action| matches!(a, Action::SetRadius(r) if (54..=74).contains(r));
         assert!(!actions.is_empty() && actions.iter().all(middle), "the middle at {size}: {actions:?}");
 
-        for (text, key, action) in [
-            ("Wipe", "w", Action::ToggleWipe),
-            ("Swap sides", "x", Action::SwapSides),
-            ("Difference", "D", Action::ToggleDifference),
-            ("Next scene", "v", Action::NextScene),
-            ("Next device", "Ctrl D", Action::NextDevice),
-            ("Fullscreen", "f", Action::ToggleFullscreen),
-            ("Save frame", "s", Action::SaveFrame),
-            ("Save window", "S", Action::SaveWindow),
-            ("Export", "Ctrl E", Action::ExportStats),
+        for (menu, text, key, action) in [
+            ("Picture", "Wipe", "w", Action::ToggleWipe),
+            ("Picture", "Swap sides", "x", Action::SwapSides),
+            ("Picture", "Difference", "D", Action::ToggleDifference),
+            ("Picture", "Next scene", "v", Action::NextScene),
+            ("Picture", "Fullscreen", "f", Action::ToggleFullscreen),
+            ("Device", "Next device", "Ctrl D", Action::NextDevice),
+            ("Device", "List of devices", "Ctrl D", Action::Toggle(Panel::Devices)),
+            ("File", "Open", "o", Action::AskForMovie),
+            ("File", "Quit", "q", Action::Quit),
+            ("File", "Save frame", "s", Action::SaveFrame),
+            ("File", "Save window", "S", Action::SaveWindow),
+            ("File", "Save run", "Ctrl R", Action::SaveRun),
+            ("File", "Export", "Ctrl E", Action::ExportStats),
+            ("Sound", "Mute", "m", Action::ToggleMute),
+            ("Sound", "Next track", "#", Action::NextTrack),
         ] {
             let mut fixture = Fixture::new(size);
-            assert_eq!(fixture.press("Picture"), [], "{size}");
+            assert_eq!(fixture.press(menu), [], "{size}");
             fixture.assert_inside(&[text]);
             assert!(fixture.find(key).is_some(), "{key} at {size}");
             assert_eq!(fixture.click(text), [action], "{text} at {size}");
@@ -190,13 +195,13 @@ fn no_size_and_no_data_break_the_controls() {
 #[test]
 fn a_click_is_heeded_however_long_it_takes() {
     let mut fixture = Fixture::new(SIZES[0]);
-    let at = fixture.find("Open").unwrap().center();
+    let at = fixture.find("Hide").unwrap().center();
     fixture.pass(vec![Event::PointerMoved(at)]);
     fixture.pass(vec![button(at, true)]);
     // The window did not respond for a while, or the finger stayed down.
     fixture.time += 5.0;
-    assert_eq!(fixture.pass(vec![button(at, false)]), [Action::AskForMovie]);
+    assert_eq!(fixture.pass(vec![button(at, false)]), [Action::ToggleOverlay]);
     // All events between two passes.
     let all = vec![Event::PointerMoved(at), button(at, true), button(at, false)];
-    assert_eq!(fixture.pass(all), [Action::AskForMovie]);
+    assert_eq!(fixture.pass(all), [Action::ToggleOverlay]);
 }

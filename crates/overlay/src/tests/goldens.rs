@@ -93,7 +93,7 @@ fn texts_of_the_panels() {
         f.tuning = searched(Status::Failed("no".into()));
     });
     panel("lab", |f| {
-        f.open(Panel::Lab);
+        f.open_matmul();
         f.lab = measured(JobState::Waiting(Wait::Plays));
     });
     for name in ["conversions", "conversions-done"] {

@@ -23,10 +23,10 @@ fn hover_texts_stand_beside_the_part_that_they_explain_and_go_with_the_pointer()
         }
         fixture.settle();
         let (headline, timeline) = (fixture.cover("headline").rect, fixture.cover("timeline").interact_rect);
-        let texts = ["25 fps", "8.45", "separable", "running-sum", "Radius", "Quit", "Last frames", "frame"];
+        let texts = ["25 fps", "8.45", "separable", "running-sum", "Radius", "Hide", "Timeline", "frame"];
         for text in texts.into_iter().chain(["Frames", "Repaint", "Heat map"]) {
             let Some(at) = fixture.find(text).map(|rect| rect.center()) else {
-                let is_below = size == SIZES[0] && ["Heat map", "Last frames"].contains(&text);
+                let is_below = size == SIZES[0] && ["Heat map", "Timeline"].contains(&text);
                 assert!(is_below, "{text}: {:?}", fixture.texts);
                 continue;
             };

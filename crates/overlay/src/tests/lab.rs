@@ -9,10 +9,27 @@ use ladder::results::{DeviceReport, RunReport};
 /// Returns an overlay with the panel of the Lab in this state, which shows results of matrix multiplication.
 pub(super) fn lab(state: JobState) -> Fixture<'static> {
     let mut fixture = Fixture::new(vec2(1600.0, 1000.0));
-    fixture.open(Panel::Lab);
+    fixture.open_matmul();
     fixture.lab = measured(state);
     fixture.set(|f| f.paused = true);
     fixture
+}
+
+impl Fixture<'_> {
+    /// Opens the Lab at matrix multiplication of the size of [`measured`].
+    pub(super) fn open_matmul(&mut self) {
+        (self.overlay.selection.ladder, self.overlay.selection.size) = (Some(0), 1);
+        self.open(Panel::Lab);
+    }
+}
+
+#[test]
+fn the_lab_opens_at_the_ladder_that_plays() {
+    let mut fixture = Fixture::new(SIZES[0]);
+    fixture.open(Panel::Lab);
+    fixture.settle();
+    let want = Action::Benchmark(vec![fixture.radius]);
+    assert_eq!(fixture.click("Pause and measure"), [want, Action::TogglePause]);
 }
 
 /// Returns the key of the kernels in this file with these parameters.

@@ -99,9 +99,9 @@ fn the_devices_tell_what_is_known_in_each_column_and_a_click_changes_to_one() {
         // The panel of conversions may have no button of its own where there is no room.
         let asked = fixture.click("Check the type conversions of the device in use");
         assert_eq!(asked, [Action::Toggle(Panel::Conversions)], "{size}");
-        fixture.press("Fold OpenCL devices");
-        assert!(fixture.find("OpenCL devices").is_some() && fixture.find("0: First").is_none());
-        assert_eq!(fixture.click("Close OpenCL devices"), [Action::Toggle(Panel::Devices)]);
+        fixture.press("Fold Devices");
+        assert!(fixture.find("Devices").is_some() && fixture.find("0: First").is_none());
+        assert_eq!(fixture.click("Close Devices"), [Action::Toggle(Panel::Devices)]);
     }
 
     let mut fixture = Fixture::new(SIZES[0]);
@@ -200,8 +200,7 @@ fn a_search_is_shown_when_it_begins_and_its_heat_map_has_texts() {
 #[test]
 fn the_search_and_the_devices_are_folded_by_their_titles() {
     for size in SIZES {
-        let panels =
-            [("Tuning", Panel::Tuning), ("OpenCL devices", Panel::Devices), ("Last frames", Panel::Timeline)];
+        let panels = [("Tuning", Panel::Tuning), ("Devices", Panel::Devices), ("Timeline", Panel::Timeline)];
         for (title, panel) in panels {
             let mut fixture = Fixture::new(size);
             fixture.tuning = searched(Status::Abandoned(9.0));
@@ -232,7 +231,7 @@ fn the_last_frames_are_shown_on_one_axis_with_what_ran_at_once() {
     for size in SIZES {
         let mut fixture = Fixture::new(size);
         fixture.pass(vec![]);
-        assert!(fixture.find("Last frames").is_none(), "it is closed at first");
+        assert!(fixture.find("Timeline").is_none(), "it is closed at first");
         fixture.open(Panel::Timeline);
         assert!(fixture.find("No frames yet.").is_some(), "samples without spans are no frames here");
         let mut sample = fixture.recorder.history()[0].clone();
@@ -255,12 +254,13 @@ fn the_last_frames_are_shown_on_one_axis_with_what_ran_at_once() {
         fixture.correction = None;
         // The controls below stay free.
         assert_eq!(fixture.click("Pause"), [Action::TogglePause], "at {size}");
-        assert_eq!(fixture.click("Close Last frames"), [Action::Toggle(Panel::Timeline)]);
+        assert_eq!(fixture.click("Close Timeline"), [Action::Toggle(Panel::Timeline)]);
     }
 }
 
 #[test]
 fn a_click_on_a_spike_freezes_its_frame_until_it_is_let_go() {
+    const FROZEN: &str = "Timeline: frame at 0:01.2 (Esc to unfreeze)";
     for stages in [false, true] {
         let mut fixture = Fixture::new(SIZES[0]);
         fixture.change(|s| s.open[Panel::Stages as usize] = stages);
@@ -285,7 +285,7 @@ fn a_click_on_a_spike_freezes_its_frame_until_it_is_let_go() {
             let State { overlay, recorder, .. } = fixture.harness.state_mut();
             overlay.panels.freeze(70, recorder);
             fixture.settle();
-            fixture.assert_shows(&["Frame at 0:01.2 (Esc to unfreeze)"]);
+            fixture.assert_shows(&[FROZEN]);
             assert!(fixture.find("n \u{2212} 2").is_some() && fixture.find("No frames yet.").is_none());
         };
         freeze(&mut fixture);
@@ -293,7 +293,7 @@ fn a_click_on_a_spike_freezes_its_frame_until_it_is_let_go() {
         fixture.push_like(1, |_, sample| sample.stages.spans.clear());
         fixture.click_text("n");
         assert!(fixture.overlay.panels.is_frozen());
-        fixture.assert_shows(&["Frame at 0:01.2 (Esc to unfreeze)"]);
+        fixture.assert_shows(&[FROZEN]);
         // The bar of another frame takes its place, beside the column with the timeline.
         let plot = fixture.harness.ctx.read_response(egui::Id::unique(id)).unwrap().rect;
         let other = pos2(plot.right() - plot.width() * (20.5 * 0.04 / seconds) as f32, plot.bottom() - 2.0);
@@ -302,7 +302,7 @@ fn a_click_on_a_spike_freezes_its_frame_until_it_is_let_go() {
         fixture.click_text("clip.mp4");
         assert!(!fixture.overlay.panels.is_frozen());
         fixture.pass(vec![]);
-        assert!(fixture.find("Frame at 0:01.2 (Esc to unfreeze)").is_none());
+        assert!(fixture.find(FROZEN).is_none());
         // The closing button and the key leave nothing open.
         freeze(&mut fixture);
         fixture.overlay.panels.toggle(Panel::Timeline);
@@ -348,7 +348,8 @@ pub(super) fn measured(state: JobState) -> Lab {
 fn the_lab_shows_nothing_that_was_not_measured_and_factors_of_what_was() {
     for size in SIZES {
         let mut fixture = Fixture::new(size);
-        fixture.set(|f| f.overlay.panels.toggle(Panel::Lab));
+        fixture.open_matmul();
+        fixture.settle();
         let variants = (ladders::all()[0].variants)().len();
         // Texts that scroll out of a low window are not painted.
         let unknown = fixture.count("\u{2013}");
@@ -359,7 +360,7 @@ fn the_lab_shows_nothing_that_was_not_measured_and_factors_of_what_was() {
     }
     let mut fixture = Fixture::new(SIZES[0]);
     fixture.paused = true;
-    fixture.open(Panel::Lab);
+    fixture.open_matmul();
     fixture.set(|f| {
         f.lab = Lab { left_s: Some(31.4), ..measured(JobState::Running("timing, round 3".to_owned())) };
     });
@@ -420,6 +421,6 @@ impl Fixture<'_> {
     /// Runs a pass, and returns true if the panel of the timeline is on the screen.
     fn shows_timeline(&mut self) -> bool {
         self.pass(vec![]);
-        self.find("Last frames").is_some() || self.shows("Frame at ")
+        self.shows("Timeline")
     }
 }

@@ -229,7 +229,7 @@ fn the_column_is_resized_by_its_edge_and_moved_by_the_menu() {
     assert!(column(&fixture).left() > 64.0, "{}", column(&fixture));
     // The column is at the left, where its edge is dragged to the right.
     assert_eq!(fixture.choose("Dock to the left"), [Action::MoveColumn]);
-    fixture.overlay.reset_panels();
+    fixture.change(|s| s.column = crate::column::ColumnState::default());
     fixture.overlay.move_column();
     fixture.settle();
     let left = column(&fixture);
@@ -239,13 +239,31 @@ fn the_column_is_resized_by_its_edge_and_moved_by_the_menu() {
     // The scroll bar stands between the panels and the edge.
     drag_edge(&mut fixture, left.right() + 6.0, 150.0);
     assert!((column(&fixture).width() - left.width() - 150.0).abs() < 8.0, "{}", column(&fixture));
-    // A button resets all changes of the column.
+    // A button resets all changes of the column, and closes the panels, also one that an event shows.
+    fixture.overlay.panels.show_tuning();
     fixture.set(|f| f.overlay.switches.keys ^= true);
     assert_eq!(fixture.click("Reset panels"), [Action::ResetPanels]);
     fixture.overlay.switches.keys ^= true;
     fixture.overlay.reset_panels();
     fixture.settle();
+    assert_eq!(fixture.overlay.panels.order, []);
+    fixture.turn(Panel::Stages, true);
+    fixture.turn(Panel::Kernels, true);
     assert_eq!(column(&fixture), at_first);
+}
+
+#[test]
+fn the_title_of_a_panel_is_its_name_in_the_menu() {
+    for panel in COLUMN_PANELS {
+        let mut fixture = Fixture::new(SIZES[0]);
+        fixture.has_scene = true;
+        fixture.correction = Some(video::color::Correction::NEUTRAL);
+        fixture.open(panel.panel);
+        fixture.settle();
+        let name = panel.menu.0;
+        let is_named = |(text, _): &(String, Rect)| text == name || text.starts_with(&format!("{name}: "));
+        assert!(fixture.texts.iter().any(is_named), "{name}: {:?}", fixture.texts);
+    }
 }
 
 #[test]

@@ -99,6 +99,7 @@ fn state(pixels: Vec2, open: &[Panel]) -> Fixture<'static> {
             version.results.iter_mut().for_each(|result| result.runs = version.number == 2);
         }
     }
+    fixture.open_matmul();
     fixture.change(|s| s.open = Panel::ALL.map(|panel| open.contains(&panel)));
     fixture
 }

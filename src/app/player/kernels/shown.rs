@@ -34,8 +34,9 @@ impl Versions {
         for kept in &self.kept {
             failures += kept.row.failures;
             // Failed versions that are not in use are summarised as a number.
-            if kept.has_failed() && !kept.is_lasting() && !self.is_used(kept.row.number) {
-                failures += 1;
+            let is_over = kept.has_failed() || kept.is_undone_in_vain();
+            if is_over && !kept.is_lasting() && !self.is_used(kept.row.number) {
+                failures += usize::from(kept.has_failed());
                 continue;
             }
             rows.push(Version {
@@ -98,7 +99,8 @@ pub(super) fn updated_source(
     // If several files have errors, the first file that the compiler names is shown.
     let refused =
         named().find(|file| own.contains(file)).or_else(|| named().find(|file| text(file).is_some()));
-    let earlier = versions.kept.iter().rev().find(|kept| kept.row.number < versions.current);
+    let mut before = versions.kept.iter().rev().skip_while(|kept| kept.row.number >= versions.current);
+    let earlier = before.find(|kept| !kept.is_undone);
     let included = current.zip(earlier).zip(own.first()).and_then(|((now, before), file)| {
         let is_own = now.sources.text(file).ok() != before.sources.text(file).ok();
         if is_own || now.sources.is_same(&before.sources, file) {

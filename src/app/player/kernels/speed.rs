@@ -45,14 +45,19 @@ impl SpeedComparison {
         }
     }
 
+    /// Returns true if the comparison of two versions has a result.
+    fn is_known(&self, of: Pair) -> bool {
+        self.results.iter().any(|(known, _)| *known == of)
+    }
+
     /// Stores the result of a comparison. Drops those of another device.
     pub(super) fn store(&mut self, of: Pair, result: SpeedState) {
         self.results.retain(|(known, _)| *known != of && known.device == of.device);
         self.results.push((of, result));
     }
 
-    /// Sets the comparison to make. Returns it, with the time for which it has been wanted; `None` if none is wanted, a task is
-    /// running, or the comparison has a result. Cancels a task that makes another comparison.
+    /// Sets the comparison to make. Returns it, with the time for which it has been wanted; `None` if none is wanted or a task is
+    /// running. Cancels a task that makes another comparison.
     pub(super) fn want(&mut self, wanted: Option<Pair>) -> Option<(Pair, Duration)> {
         if wanted != self.wanted.map(|(pair, _)| pair) {
             self.wanted = wanted.map(|pair| (pair, Instant::now()));
@@ -61,12 +66,12 @@ impl SpeedComparison {
             self.task.stop();
         }
         let (pair, since) = self.wanted.filter(|_| !self.task.is_under_way())?;
-        self.results.iter().all(|(known, _)| *known != pair).then(|| (pair, since.elapsed()))
+        Some((pair, since.elapsed()))
     }
 }
 
 impl Versions {
-    /// Returns the comparison that shows the speed of the version `kept` for a variant: with the version whose kernels it
+    /// Returns the comparison that shows the speed of the version `kept` for a variant: with the older version whose kernels it
     /// replaced. Skips replaced versions whose output differs. Returns `None` if the version's kernels of this variant are not
     /// exact, or there is no version to compare with.
     pub(super) fn pair(&self, kept: &KeptVersion, of: &Circumstances) -> Option<Pair> {
@@ -75,25 +80,26 @@ impl Versions {
         let before = |kept: &KeptVersion| self.version(kept.row.result(subject)?.replaced?);
         // Versions whose output differs have no times.
         let differs = |result: &VersionResult| matches!(result.validation, Validation::Differs(_));
-        // Going back and forth makes a cycle of versions.
-        let mut all = std::iter::successors(before(kept), |kept| before(kept)).take(self.kept.len());
+        let mut all = std::iter::successors(before(kept), |kept| before(kept));
         let before = all.find(|kept| !kept.row.result(subject).is_some_and(differs))?.row.number;
         let (versions, device) = ([before, kept.row.number], self.epoch.0);
-        let of = Circumstances { beside: None, ..*of };
-        (before != kept.row.number).then_some(Pair { versions, of, device })
+        Some(Pair { versions, of: Circumstances { beside: None, ..*of }, device })
     }
 
-    /// Returns the comparison to make now: that of the version that runs. `None` if a newer version is being validated or there
-    /// is nothing to compare with.
+    /// Returns the comparison to make now: that of the version that runs or, once that has a result, that of the version before
+    /// it, which the save of the newer one may have cancelled. `None` if a newer version is being validated or both have results.
     pub(super) fn wanted_pair(&self, of: &Circumstances) -> Option<Pair> {
         let subject = Subject::Variant(of.variant);
         let is_settled = self.waits.is_none() && !self.is_asked(subject);
-        self.pair(self.version_in_use(subject).filter(|_| is_settled)?, of)
+        let newest = self.pair(self.version_in_use(subject).filter(|_| is_settled)?, of)?;
+        let before = self.version(newest.versions[0]).and_then(|kept| self.pair(kept, of));
+        [Some(newest), before].into_iter().flatten().find(|pair| !self.comparison.is_known(*pair))
     }
 }
 
 impl LiveKernels {
-    /// Starts or cancels the comparison of the running version with the version before it, and shows the verdict.
+    /// Starts or cancels the comparisons of the two newest versions that ran, each with the version before it, and shows the
+    /// verdicts.
     pub(crate) fn compare(&mut self, devices: &Devices, cx: &mut PlayerContext) {
         let versions = &mut self.versions;
         let result = versions.comparison.task.poll().result;

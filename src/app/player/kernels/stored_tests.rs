@@ -15,7 +15,7 @@ fn save_and_validate(live: &mut Versions, text: &str, validation: Validation) {
     live.read(flat(text), false, false);
     live.waits = None;
     request(live, &[named("flat")]);
-    live.process(verdict_on(live.newest(), flat_subject(), validation));
+    live.process(verdict_on(live.current, flat_subject(), validation));
 }
 
 /// Returns the state after the start with a folder of built-in kernels.
@@ -65,7 +65,8 @@ fn what_restoring_replaces_is_kept_with_a_line_of_its_own() {
     // Version 2 is restored over the text "bad"; the watcher then reads it from the folder.
     live.keep_replaced(flat("bad"));
     save_and_validate(&mut live, "good", Validation::Exact);
-    assert_eq!(lines(&mut live), [(4, 0), (3, 0), (2, 0), (1, 0)], "only version 3 has that text");
+    assert_eq!(lines(&mut live), [(3, 0), (2, 0), (1, 0)], "only version 3 has that text");
+    assert_eq!(live.current, 2);
     (0..20).for_each(|n| save_and_validate(&mut live, &format!("worse {n}"), refused()));
     assert!(live.version(3).is_some(), "failures do not push it out");
     // The replaced text was saved so recently that the watcher has not reported it.
@@ -74,7 +75,35 @@ fn what_restoring_replaces_is_kept_with_a_line_of_its_own() {
     let is_current = |live: &Versions| live.version(live.current).unwrap().sources == flat("worse 19");
     assert!(is_current(&live), "it does not run");
     live.read(flat("worse 19"), false, false);
-    assert!(is_current(&live) && live.newest() == 25, "the folder's text is known");
+    assert!(is_current(&live) && live.newest() == 24, "the folder's text is known");
+}
+
+/// Checks that a text that is saved again is the version that it was, and that what it undoes leaves no line.
+#[test]
+fn a_known_text_is_the_version_that_it_was() {
+    let mut live = at_start();
+    save_and_validate(&mut live, "good", Validation::Exact);
+    save_and_validate(&mut live, "typo", refused());
+    live.read(flat("good"), false, false);
+    request(&mut live, &[]);
+    assert_eq!((live.current, lines(&mut live)), (2, vec![(2, 0), (1, 0)]));
+    // A typing error that is undone before its validation has ended.
+    live.read(flat("another typo"), false, false);
+    request(&mut live, &[named("flat")]);
+    live.read(flat("good"), false, false);
+    request(&mut live, &[named("flat")]);
+    assert_eq!((live.current, lines(&mut live)), (2, vec![(2, 0), (1, 0)]));
+    // A newer save supersedes the repeated validation, whose result was known.
+    save_and_validate(&mut live, "better", Validation::Exact);
+    assert_eq!(lines(&mut live), [(5, 1), (2, 0), (1, 0)]);
+    let result = live.version(2).unwrap().row.result(flat_subject());
+    assert_eq!(result.map(|result| &result.validation), Some(&Validation::Exact));
+    assert_eq!(live.version(5).unwrap().row.files, ["box_filter/03_flat.cl"]);
+    // Removing the user's own kernel is a version, whose line says so.
+    let own = sources([("box_filter/03_flat.cl", "better"), (OWN_FILE, "mine")]);
+    live.read(own, false, false);
+    live.read(flat("better"), false, false);
+    assert!(live.current == 7 && live.version(7).unwrap().row.lost_own);
 }
 
 #[test]

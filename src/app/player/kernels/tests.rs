@@ -233,7 +233,7 @@ fn a_version_has_no_verdict_on_its_speed_before_it_is_compared() {
 }
 
 #[test]
-fn a_newer_save_ends_the_comparison_and_follows_in_it() {
+fn a_newer_save_is_compared_first_and_the_version_before_it_then() {
     let mut live = edited();
     pass(&mut live);
     assert_eq!(wanted(&mut live, RADIUS), Some([1, 2]));
@@ -248,11 +248,19 @@ fn a_newer_save_ends_the_comparison_and_follows_in_it() {
     assert_eq!(wanted(&mut live, RADIUS), Some([2, 3]));
     let slower = store(&mut live, [0.8, 0.9]);
     assert!(matches!(slower, base::timing::Verdict::Slower(_)));
-    // A version that is chosen again is compared with the one that ran before it.
-    live.use_version(2, false);
-    request(&mut live, &[named("flat")]);
-    pass(&mut live);
-    assert_eq!(wanted(&mut live, RADIUS), Some([3, 2]));
+    // The comparison that the newer save has ended.
+    assert_eq!(wanted(&mut live, RADIUS), Some([1, 2]));
+    store(&mut live, [1.1, 1.2]);
+    assert_eq!(wanted(&mut live, RADIUS), None);
+    // A version that is chosen again, or whose text is saved again, keeps its verdict.
+    for number in [2, 1, 2] {
+        let before = speed(&mut live, 2, RADIUS);
+        live.use_version(number, false);
+        request(&mut live, &[named("flat")]);
+        pass(&mut live);
+        assert_eq!(wanted(&mut live, RADIUS), None);
+        assert_eq!(speed(&mut live, 2, RADIUS), before);
+    }
     // A version whose output differs has no verdict on its speed, and no version is compared with it.
     live.keep(flat("wrong"), false);
     live.use_version(4, false);
