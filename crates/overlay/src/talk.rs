@@ -164,7 +164,7 @@ impl Talk<'_> {
         let at = (pos2(inner.left(), middle), Align2::LEFT_CENTER, time.left() - inner.left() - GAP * unit);
         theme::elided_text(&ui, at, row.id.title, (42.0 * unit, theme::STRONG));
         let busy = facts::pending_filter(view).filter(|busy| busy.variant == row.id);
-        let factor = busy.map_or_else(|| self.factor(row, score), facts::progress);
+        let factor = busy.map_or_else(|| self.factor(row, score), |busy| facts::progress(view, busy));
         describe::number(&ui, inner, row.id.title, &format!("{time_text}, {factor}"));
         let at = pos2(inner.right(), title);
         let factor = ui.words(at, Align2::RIGHT_TOP, factor, 25.0 * unit, theme::STRONG);

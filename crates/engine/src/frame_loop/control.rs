@@ -61,6 +61,10 @@ impl FrameLoop {
             self.filters.workers.exclude_stop(stopped);
             self.presenter.stop_ended = Some(Instant::now());
         }
+        let (variant, radius) = self.choice.filter();
+        if !self.filters.workers.status().can_filter((variant, None), radius) {
+            self.choice.unbuilt_at = Some(Instant::now());
+        }
         let now = Settings::of(&self.schedule, &self.choice, &self.wipe);
         self.filters.compares = now.compares;
         let before = std::mem::replace(&mut self.applied, now);

@@ -36,7 +36,8 @@ pub struct Busy {
     pub radius: u32,
     /// The part of the filter's work that is done, 0 to 1.
     pub fraction: f32,
-    /// The time since the picture was requested, in seconds.
+    /// The time since the picture was requested, in seconds; if its kernels had to be built first, the time since they were
+    /// built.
     pub elapsed_s: f64,
     /// The predicted time from the request until the picture is filtered, in seconds; `None` if nothing was measured yet.
     pub predicted_s: Option<f64>,
@@ -99,9 +100,12 @@ impl FrameLoop {
         let is_late = |elapsed_s: f64| elapsed_s > BUSY_AFTER_S || workers.is_holding();
         let is_awaited = self.choice.is_awaited(self.presenter.screen.filter());
         let chosen_at = self.choice.chosen_at.filter(|_| is_awaited);
-        let awaited = chosen_at.map(|at| at.elapsed().as_secs_f64());
-        if let Some(elapsed_s) = awaited.filter(|elapsed_s| is_late(*elapsed_s)) {
+        if let Some(chosen_at) = chosen_at.filter(|at| is_late(at.elapsed().as_secs_f64())) {
             let (variant, radius) = self.choice.filter();
+            // The time of the build is shown while it runs, but is no time of the frame.
+            let is_built = workers.status().can_filter((variant, None), radius);
+            let began = self.choice.unbuilt_at.filter(|_| is_built).map_or(chosen_at, |at| at.max(chosen_at));
+            let elapsed_s = began.elapsed().as_secs_f64();
             let is_it = |request: &Request| (request.variant, request.radius) == (variant, radius);
             let flight = self.filters.flights.list.iter().find(|flight| is_it(&flight.first.request));
             let progress = flight.map(|flight| workers.progress(&flight.first));
