@@ -101,13 +101,13 @@ fn one_task_at_a_time_uses_the_device_in_the_order_of_the_queue() {
     assert!(matches!(races.slot.state, JobState::Running(_)));
     tuning.wait_for(&mut lane, &still(), &JobState::Waiting(Wait::Lab));
     lab.ends.send(false).unwrap();
-    tuning.wait_for_begin(&mut lane, &still());
+    peaks.wait_for_begin(&mut lane, &still());
     let news = lab.slot.poll();
     assert!(matches!(news.result, Some(Ok(7))) && lab.slot.state == JobState::Done);
     assert!(!lab.slot.is_under_way() && !lab.slot.poll().is_new);
-    peaks.wait_for(&mut lane, &still(), &JobState::Waiting(Wait::Tuning));
-    tuning.ends.send(false).unwrap();
-    peaks.wait_for_begin(&mut lane, &still());
+    tuning.wait_for(&mut lane, &still(), &JobState::Waiting(Wait::Peaks));
+    peaks.ends.send(false).unwrap();
+    tuning.wait_for_begin(&mut lane, &still());
 }
 
 #[test]
