@@ -18,7 +18,7 @@ const GROUP_GAP: f32 = 7.0;
 const ROW_HEIGHTS: (f32, f32) = (20.0, 27.0);
 
 /// Height in points of the selected variant's idea and the reasons for its time, below the rows.
-const NOTE_HEIGHT: f32 = 106.0;
+const NOTE_HEIGHT: f32 = 96.0;
 /// Height in points of the panel without its rows and the note below them.
 const REST: f32 = TITLE_HEIGHT + GROUP_GAP * (Group::ALL.len() as f32 - 1.0) + theme::PAD;
 

@@ -113,7 +113,7 @@ fn ends(fixture: &Fixture, end: &str) -> Option<String> {
 #[test]
 fn a_noisy_number_is_marked_and_a_time_by_the_wall_says_so() {
     let mut fixture = Fixture::new(vec2(1280.0, 900.0));
-    fixture.push_noisy(named("fused"), 7, [0.367, 0.642], 61);
+    fixture.push_noisy(named("fused"), 7, [0.642, 0.367], 61);
     fixture.pass(vec![]);
     // The figures of the headline, its rate, the scoreboard, the graph, the table, and the comparison.
     fixture.assert_shows(&["~0.4"]);
