@@ -35,9 +35,10 @@ fn start<'a>(display: &'a Display, movie: &Path, arguments: &[&str]) -> Session<
     session
 }
 
-/// Parses elapsed seconds and the estimate, as in "1.3 of about 12 s" or "1.3 s".
+/// Parses elapsed seconds and the estimate, as in "1.3 of about 12 s", "1.3 s" or "compiling, 1.3 s".
 fn parse_wait(part: &str) -> Option<(f64, Option<f64>)> {
     let text = part.strip_suffix(" s")?;
+    let text = text.strip_prefix("compiling, ").unwrap_or(text);
     match text.split_once(" of about ") {
         Some((elapsed, all)) => Some((elapsed.parse().ok()?, Some(all.parse().ok()?))),
         None => Some((text.parse().ok()?, None)),

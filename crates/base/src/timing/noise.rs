@@ -132,7 +132,7 @@ fn significant_digits_text(value: f64, digits: usize) -> String {
     }
 }
 
-/// Formats a number with three significant digits, or as an integer from 1000 on.
+/// Formats a number with three significant digits, or as an integer in groups of three digits from 1,000 on.
 pub fn number(value: f64) -> String {
     if value >= 1000.0 { thousands(value) } else { significant_digits_text(value, 3) }
 }
@@ -267,7 +267,7 @@ mod tests {
     #[test]
     fn numbers_keep_three_digits_or_those_that_the_interval_of_their_median_allows() {
         let values = [701.4, 3.2, 0.0351, 12.34, 9.996, 1234.5, 0.0];
-        assert_eq!(values.map(number), ["701", "3.20", "0.0351", "12.3", "10.0", "1234", "0"]);
+        assert_eq!(values.map(number), ["701", "3.20", "0.0351", "12.3", "10.0", "1,234", "0"]);
         let of = |samples: &[f64]| Precision::of(&series(samples), None);
         let (few, far) = (of(&[1.0; 3]), of(&[1.0, 1.0, 1.0, 1.0, 3.0]));
         let good = of(&[1.0, 1.001, 1.002, 1.003, 1.004, 1.005, 1.006, 1.006, 1.006, 1.1]);
