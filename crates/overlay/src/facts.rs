@@ -1,6 +1,6 @@
 //! Texts that the headline, the line of statistics, the table of stages and the graphs share.
 
-use super::{Busy, VariantStatus, View, theme, words};
+use super::{Busy, View, theme, words};
 use box_filter::VariantId;
 use engine::stats::PlayState;
 
@@ -64,9 +64,7 @@ pub(crate) fn seconds(s: f64) -> String {
 /// Returns the step before the filter can begin, such as "compiling", if the kernels of the awaited picture are not built yet;
 /// `None` if they are.
 pub(crate) fn preparation(view: &View, busy: &Busy) -> Option<&'static str> {
-    let mut rows = view.variants.iter();
-    let is_building = rows.any(|row| row.id == busy.variant && row.status == VariantStatus::Building);
-    is_building.then(|| if view.device.is_some() { "compiling" } else { without_device(view).0 })
+    busy.awaits_build.then(|| if view.device.is_some() { "compiling" } else { without_device(view).0 })
 }
 
 /// Returns the elapsed and the estimated total time of a picture that is being filtered: "1.3 of about 12 s"; only the elapsed

@@ -61,8 +61,7 @@ impl FrameLoop {
             self.filters.workers.exclude_stop(stopped);
             self.presenter.stop_ended = Some(Instant::now());
         }
-        let (variant, radius) = self.choice.filter();
-        if !self.filters.workers.status().can_filter((variant, None), radius) {
+        if self.filters.workers.status().awaits_build(self.choice.filter().0) {
             self.choice.unbuilt_at = Some(Instant::now());
         }
         let now = Settings::of(&self.schedule, &self.choice, &self.wipe);

@@ -34,6 +34,8 @@ pub struct Busy {
     pub variant: VariantId,
     /// The filter's radius in pixels.
     pub radius: u32,
+    /// True if the variant's kernels are not built yet, so that the filter cannot begin.
+    pub awaits_build: bool,
     /// The part of the filter's work that is done, 0 to 1.
     pub fraction: f32,
     /// The time since the picture was requested, in seconds; if its kernels had to be built first, the time since they were
@@ -103,8 +105,9 @@ impl FrameLoop {
         if let Some(chosen_at) = chosen_at.filter(|at| is_late(at.elapsed().as_secs_f64())) {
             let (variant, radius) = self.choice.filter();
             // The time of the build is shown while it runs, but is no time of the frame.
-            let is_built = workers.status().can_filter((variant, None), radius);
-            let began = self.choice.unbuilt_at.filter(|_| is_built).map_or(chosen_at, |at| at.max(chosen_at));
+            let awaits_build = workers.status().awaits_build(variant);
+            let began =
+                self.choice.unbuilt_at.filter(|_| !awaits_build).map_or(chosen_at, |at| at.max(chosen_at));
             let elapsed_s = began.elapsed().as_secs_f64();
             let is_it = |request: &Request| (request.variant, request.radius) == (variant, radius);
             let flight = self.filters.flights.list.iter().find(|flight| is_it(&flight.first.request));
@@ -112,6 +115,7 @@ impl FrameLoop {
             return Some(Busy {
                 variant,
                 radius,
+                awaits_build,
                 fraction: progress.map_or(0.0, |progress| progress.fraction as f32),
                 elapsed_s,
                 predicted_s: progress.and_then(|p| Some(elapsed_s - p.elapsed_s() + p.total_s()?)),
@@ -124,6 +128,13 @@ impl FrameLoop {
         let (fraction, elapsed_s) = (progress.fraction as f32, progress.elapsed_s());
         let Request { variant, radius, .. } = flight.first.request;
         let predicted_s = progress.total_s();
-        is_late(elapsed_s).then_some(Busy { variant, radius, fraction, elapsed_s, predicted_s })
+        is_late(elapsed_s).then_some(Busy {
+            variant,
+            radius,
+            awaits_build: false,
+            fraction,
+            elapsed_s,
+            predicted_s,
+        })
     }
 }

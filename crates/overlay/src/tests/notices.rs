@@ -73,9 +73,8 @@ fn an_awaited_picture_has_its_progress_and_no_numbers_of_another_filter() {
     // A time before the kernels are built is no time of a frame.
     let mut fixture = Fixture::new(SIZES[0]);
     fixture.device = Some(machine::device_info(0, "First"));
-    let at = fixture.variants.iter().position(|row| row.id == named("running-sum")).unwrap();
-    fixture.variants[at].status = VariantStatus::Building;
-    fixture.set(|f| f.busy = Some(busy(named("running-sum"), 7, 5.3, None)));
+    let compiling = Busy { awaits_build: true, fraction: 0.0, ..busy(named("running-sum"), 7, 5.3, None) };
+    fixture.set(|f| f.busy = Some(compiling));
     fixture.assert_shows(&["5.3", "compiling", "compiling, 5.3 s"]);
     assert!(!fixture.shows("of this frame") && !fixture.shows("estimate"), "{:?}", fixture.texts);
     fixture.set(|f| f.size = SIZES[1]);
