@@ -212,11 +212,11 @@ fn a_task_that_fails_or_panics_lets_the_next_one_begin() {
     let (mut failing, mut panicking) = (Slot::<()>::default(), Slot::<()>::default());
     let fail = |_: &Worker<'_, ()>| Err(Error::new("It failed.", "It was unplugged.", "Try again."));
     failing.start((&mut lane, Task::Lab), "", fail);
-    panicking.start((&mut lane, TUNING), "", |_| panic!("on purpose"));
+    panicking.start((&mut lane, Task::Versions), "", |_| panic!("on purpose"));
     let _peaks = Pieces::begin(&mut lane, Task::Peaks);
     let failed = failing.poll().result.unwrap().unwrap_err();
     assert_eq!((failed.what.as_str(), failing.is_under_way()), ("It failed.", false));
     assert_eq!(failing.state, JobState::Failed("It failed. It was unplugged.".to_owned()));
     let panicked = panicking.poll().result.unwrap().unwrap_err();
-    assert_eq!(panicked.what, TUNING.failure());
+    assert_eq!(panicked.what, Task::Versions.failure());
 }
