@@ -55,7 +55,7 @@ fn every_ladder_writes_a_chart_with_the_times_of_its_json() {
                 let times = svg.split(&title).skip(1).map(|rest| rest.split(" ms").next().unwrap());
                 let near = |time: &str| {
                     let (number, most) = time.strip_prefix('~').map_or((time, 0.01), |number| (number, 0.5));
-                    (number.parse::<f64>().unwrap() / p50 - 1.0).abs() <= most
+                    (number.replace(",", "").parse::<f64>().unwrap() / p50 - 1.0).abs() <= most
                 };
                 assert!(times.clone().any(near), "{title}{p50}: {:?}", times.collect::<Vec<_>>());
             }

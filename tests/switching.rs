@@ -152,7 +152,7 @@ fn a_device_that_fails_during_the_change_leaves_the_old_one_in_use() {
 /// Returns the row of a stage in the table: the last time, the median, the 95th percentile and the longest.
 fn row(session: &Session, stage: &str) -> Option<[String; 4]> {
     let texts = session.texts();
-    let is_number = |text: &str| text.trim_start_matches('~').parse::<f64>().is_ok();
+    let is_number = |text: &str| text.trim_start_matches('~').replace(',', "").parse::<f64>().is_ok();
     let is_row = |row: &&[Text]| row[0].text == stage && row[1..].iter().all(|t| is_number(&t.text));
     let found = texts.windows(5).find(is_row)?;
     Some([1, 2, 3, 4].map(|at: usize| found[at].text.clone()))

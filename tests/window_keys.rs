@@ -487,7 +487,8 @@ fn a_full_disk_is_a_message_and_playback_continues() {
     session.wait_for_title("- off");
     // The table of stages counts frames; enough of them for a file above the limit.
     session.display.key("d");
-    let presented = |t: &Text| t.text.split_once(" presented").and_then(|(n, _)| n.parse::<u32>().ok());
+    let presented =
+        |t: &Text| t.text.split_once(" presented").and_then(|(n, _)| n.replace(",", "").parse::<u32>().ok());
     session.wait("700 frames", |s| s.texts().iter().filter_map(presented).any(|n| n > 700));
     for (key, file) in [("ctrl+e", "clreel-stats-"), ("s", "clreel-frame-")] {
         session.display.key(key);

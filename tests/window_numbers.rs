@@ -97,6 +97,8 @@ fn a_slow_picture_shows_its_name_elapsed_time_and_estimate() {
             ("fused r=31", None) => {}
             // Until naive is built the movie is shown unfiltered, without a filter's time.
             ("off", None) if !line.iter().any(|p| p.ends_with("ms")) => {}
+            // The time of the build is no time of the frame.
+            ("naive r=31", None) if line[1].starts_with("compiling, ") => {}
             // Neither a time nor a rate of the variant before.
             ("naive r=31", Some(wait)) if !line.iter().any(|p| p.ends_with("ms") || p.ends_with("fps")) => {
                 waits.push(wait);

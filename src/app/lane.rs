@@ -38,11 +38,11 @@ pub(crate) enum Task {
     Registers,
     /// The comparison of the speed of two versions of edited kernels.
     Versions,
+    /// The measurement of the device's peak rates of transfer and arithmetic, which takes a second or two.
+    Peaks,
     /// The search for the fastest variant. `is_requested` is true if the user has requested it, false if it began
     /// automatically.
     Tuning { is_requested: bool },
-    /// The measurement of the device's peak rates of transfer and arithmetic.
-    Peaks,
     /// The check of kernels for data races.
     Races,
     /// The reading of the device's clock frequency, repeated once a second.

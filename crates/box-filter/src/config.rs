@@ -199,6 +199,11 @@ impl Tunable for Code {
 }
 
 impl Code {
+    /// Returns true if the kernels read the picture through an image sampler, false if they read it from a buffer.
+    pub fn has_sampler(&self) -> bool {
+        self.storage == Storage::Image
+    }
+
     /// Returns the exact numbers of reads, writes, operations and barriers of a pass over a band; `None` for the user's own
     /// kernel.
     pub fn work_of(&self, config: &Config, pass: usize, extent: &Extent) -> Option<LaunchWork> {

@@ -83,6 +83,11 @@ impl DeviceStatus {
         self.built.contains(&(variant, None))
     }
 
+    /// Returns true if the kernels of the variant are not built yet; false for variants without OpenCL.
+    pub(crate) fn awaits_build(&self, variant: VariantId) -> bool {
+        !variant.back_end().does_without_opencl() && !self.has_built(variant)
+    }
+
     pub(crate) fn has_device(&self) -> bool {
         self.is_cpu.is_some()
     }

@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use super::measure::Measurement;
 use super::rows::{CaseRun, Row};
 use super::{NOT_TIMED, Outcome};
+use base::numbers::thousands;
 use base::timing::believed;
 
 /// The width of the chart.
@@ -135,7 +136,8 @@ impl Axis {
             steps.iter().map(move |&step| {
                 let (value, decimals) =
                     (f64::from(step) * 10f64.powi(power), power.min(0).unsigned_abs() as usize);
-                (step, value, format!("{value:.decimals$}"))
+                let label = if decimals == 0 { thousands(value) } else { format!("{value:.decimals$}") };
+                (step, value, label)
             })
         });
         ticks.filter(move |(_, value, _)| *value <= end)

@@ -68,12 +68,20 @@ pub(crate) fn seconds(s: f64) -> String {
     if s < 99.95 { format!("{s:.1}") } else { format!("{s:.0}") }
 }
 
+/// Returns the step before the filter can begin, such as "compiling", if the kernels of the awaited picture are not built yet;
+/// `None` if they are.
+pub(crate) fn preparation(view: &View, busy: &Busy) -> Option<&'static str> {
+    busy.awaits_build.then(|| if view.device.is_some() { "compiling" } else { without_device(view).0 })
+}
+
 /// Returns the elapsed and the estimated total time of a picture that is being filtered: "1.3 of about 12 s"; only the elapsed
-/// time if there is no estimate.
-pub(crate) fn progress(busy: &Busy) -> String {
-    match estimate(busy) {
-        Some(all) => format!("{} of about {all} s", seconds(busy.elapsed_s)),
-        None => format!("{} s", seconds(busy.elapsed_s)),
+/// time if there is no estimate, with the step that comes first if the filter cannot begin yet: "compiling, 1.3 s".
+pub(crate) fn progress(view: &View, busy: &Busy) -> String {
+    let elapsed = seconds(busy.elapsed_s);
+    match (preparation(view, busy), estimate(busy)) {
+        (Some(step), _) => format!("{step}, {elapsed} s"),
+        (None, Some(all)) => format!("{elapsed} of about {all} s"),
+        (None, None) => format!("{elapsed} s"),
     }
 }
 

@@ -226,11 +226,7 @@ fn decade_range(times: impl Iterator<Item = f64>) -> (i32, i32) {
 
 /// Returns the label of 10^`n` milliseconds on the vertical axis.
 fn decade_name(n: i32) -> String {
-    if n < 0 {
-        format!("{:.*}", n.unsigned_abs() as usize, 10f64.powi(n))
-    } else {
-        theme::thousands(10f64.powi(n))
-    }
+    theme::tick(10f64.powi(n), n.min(0).abs())
 }
 
 #[cfg(test)]

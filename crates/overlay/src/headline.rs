@@ -32,9 +32,9 @@ pub(crate) fn show(ui: &mut Ui, (rect, folded): (Rect, bool), pass: &mut Pass) {
     match awaited {
         Some(busy) => {
             let place = draw_large_time(&ui, inner, (&facts::seconds(busy.elapsed_s), "s"), theme::STRONG);
-            describe::number(&ui, place, "Elapsed time", &facts::progress(busy));
+            describe::number(&ui, place, "Elapsed time", &facts::progress(view, busy));
             let about = facts::estimate(busy).map(|all| format!("of about {all} s"));
-            let about = about.as_deref().unwrap_or("no estimate yet");
+            let about = facts::preparation(view, busy).or(about.as_deref()).unwrap_or("no estimate yet");
             let at = pos2(inner.right(), inner.top() + FIGURES_OFFSET + 9.0);
             ui.words(at, Align2::RIGHT_CENTER, about, 15.0, theme::TEXT);
         }
@@ -46,7 +46,12 @@ pub(crate) fn show(ui: &mut Ui, (rect, folded): (Rect, bool), pass: &mut Pass) {
         Some(busy) => {
             let done = busy.fraction.clamp(0.0, 1.0);
             scoreboard::draw_bar(ui.painter(), bar, done, false);
-            (format!("{:.0} % of this frame, {}", done * 100.0, facts::progress(busy)), theme::TEXT)
+            let progress = facts::progress(view, busy);
+            let text = match facts::preparation(view, busy) {
+                Some(_) => progress,
+                None => format!("{:.0} % of this frame, {progress}", done * 100.0),
+            };
+            (text, theme::TEXT)
         }
         None => draw_frame_bar(&ui, bar, view, numbers),
     };
@@ -186,7 +191,7 @@ fn show_rates(ui: &mut Ui, inner: Rect, measured: bool, pass: &mut Pass) {
 /// colour. Returns the caption and its colour.
 fn draw_frame_bar(ui: &Ui, bar: Rect, view: &View, numbers: &Numbers) -> (String, Color32) {
     let pixel = 1.0 / ui.pixels_per_point();
-    let stages = theme::STACK.map(|stage| (stage, numbers.stage(stage).map_or(0.0, |s| s.p50)));
+    let stages = theme::STACK.map(|stage| (stage, numbers.spent(stage).map_or(0.0, |s| s.p50)));
     let sum: f64 = stages.iter().map(|(_, ms)| ms.max(0.0)).sum();
     let budget = view.budget_ms.filter(|b| b.is_finite() && *b > 0.0 && !view.unpaced);
     let whole = budget.unwrap_or(0.0).max(sum);
@@ -211,7 +216,7 @@ fn draw_frame_bar(ui: &Ui, bar: Rect, view: &View, numbers: &Numbers) -> (String
         at += ms;
     }
     // The noise of the sum is that of the longest stage.
-    let measured = theme::STACK.iter().filter_map(|stage| numbers.stage(*stage));
+    let measured = theme::STACK.iter().filter_map(|stage| numbers.spent(*stage));
     let noise = measured.max_by(|a, b| a.p50.total_cmp(&b.p50)).and_then(|longest| longest.noise);
     let sum_text = format!("one frame: {} ", theme::with_noise(sum, noise, theme::short_ms));
     let Some(budget) = budget else { return (format!("{sum_text}ms"), theme::TEXT) };

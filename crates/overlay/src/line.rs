@@ -18,7 +18,7 @@ fn layout_job(&Pass { view, numbers, .. }: &Pass) -> LayoutJob {
     let awaited = facts::pending_filter(view);
     if let Some(busy) = awaited {
         parts.push((facts::filter_name(busy.variant, busy.radius, None), theme::STRONG));
-        parts.push((facts::progress(busy), theme::STRONG));
+        parts.push((facts::progress(view, busy), theme::STRONG));
     } else {
         let (variant, radius) = facts::shown_filter(view);
         parts.push((facts::filter_name(variant, radius, facts::auto_variant(view)), theme::STRONG));

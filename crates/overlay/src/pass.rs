@@ -29,6 +29,8 @@ pub(crate) struct Numbers {
     /// The recorder's count of changes of the measurements (its `shown.changes`) at the last refresh.
     frame_count: u64,
     pub stages: [Option<Summary>; Stage::ALL.len()],
+    /// The filter's times if they are left out of `stages`, because the output differs from the reference.
+    left_out: Option<Summary>,
     pub idle: Option<Summary>,
     pub frame: Option<Summary>,
     /// The times that the stages release, present and overlay take on OpenGL's device.
@@ -66,6 +68,7 @@ impl Numbers {
         self.scores = recorder.shown.scores.clone();
         self.work = recorder.shown.work();
         self.stages = Stage::ALL.map(|stage| recorder.shown.summary(stage));
+        self.left_out = recorder.shown.left_out();
         self.idle = recorder.shown.idle();
         self.frame = recorder.shown.frame_interval();
         self.packing = recorder.shown.summarise(|sample| sample.stages.pack_ms);
@@ -77,6 +80,12 @@ impl Numbers {
     /// Returns the statistics of a stage; `None` if the stage was not measured.
     pub(crate) fn stage(&self, stage: Stage) -> Option<Summary> {
         self.stages[stage as usize]
+    }
+
+    /// Returns the statistics of the time that a stage takes, also if the filter's output differs from the reference; `None` if
+    /// it was not measured.
+    pub(crate) fn spent(&self, stage: Stage) -> Option<Summary> {
+        self.stage(stage).or(self.left_out.filter(|_| stage == Stage::Filter))
     }
 
     /// Returns true if the table of stages (`table.rs`) has a row for this stage (a timed part of a frame's way to the screen):

@@ -6,7 +6,7 @@ use box_filter::{Group, VariantId, Work};
 use stats::{Score, Scores};
 
 use crate::prelude::*;
-use crate::{Subject, VariantRow, VariantStatus, axes, facts, panel, words};
+use crate::{Subject, VariantRow, VariantStatus, axes, facts, panel, why, words};
 
 /// The width in points of the ladder's panel.
 pub(crate) const WIDTH: f32 = 344.0;
@@ -19,12 +19,23 @@ const STEP_WIDTH: f32 = 56.0;
 /// The least and the greatest height of a row, in points.
 const ROW_HEIGHTS: (f32, f32) = (20.0, 27.0);
 
+/// Height in points of the selected variant's idea and the reasons for its time, below the rows.
+const NOTE_HEIGHT: f32 = 96.0;
+/// Height in points of the panel without its rows and the note below them.
+const REST: f32 = TITLE_HEIGHT + GROUP_GAP * (Group::ALL.len() as f32 - 1.0) + theme::PAD;
+
+/// Returns the heights in points of a row, and of the note below the rows, in a panel that is at most `room` points high. The
+/// note's height is 0 if the panel has no room for it.
+fn row_and_note(variants: usize, room: f32) -> (f32, f32) {
+    let (rows, room) = (variants as f32, room - REST);
+    let note = if room >= rows * ROW_HEIGHTS.0 + NOTE_HEIGHT { NOTE_HEIGHT } else { 0.0 };
+    (((room - note) / rows).clamp(ROW_HEIGHTS.0, ROW_HEIGHTS.1).floor(), note)
+}
+
 /// Returns the height in points of the panel for this number of variants, in a space that is `room` points high.
 pub(crate) fn height(variants: usize, room: f32) -> f32 {
-    let rows = variants as f32;
-    let rest = TITLE_HEIGHT + GROUP_GAP * (Group::ALL.len() as f32 - 1.0) + theme::PAD;
-    let row = ((room - rest) / rows).clamp(ROW_HEIGHTS.0, ROW_HEIGHTS.1).floor();
-    rest + rows * row
+    let (row, note) = row_and_note(variants, room);
+    REST + variants as f32 * row + note
 }
 
 /// The logarithmic axis of the variants' bars. Its ends are logarithms to base 10 of times in milliseconds.
@@ -183,8 +194,7 @@ pub(crate) fn show(ui: &mut Ui, (rect, folded): (Rect, bool), pass: &mut Pass) {
     }
     let rows = variants_by_group(view);
     let board = Board::new(pass);
-    let gaps = GROUP_GAP * (Group::ALL.len() as f32 - 1.0);
-    let height = ((rect.bottom() - theme::PAD - head.bottom() - gaps) / rows.len().max(1) as f32).floor();
+    let (height, note) = row_and_note(rows.len(), rect.height());
     let mut top = head.bottom();
     let mut before = Group::Off;
     for row in rows {
@@ -195,6 +205,32 @@ pub(crate) fn show(ui: &mut Ui, (rect, folded): (Rect, bool), pass: &mut Pass) {
         show_variant_row(&ui, area, &board, row, &mut pass.actions);
         top += height;
     }
+    if note > 0.0 {
+        let area = rect.shrink2(vec2(12.0, theme::PAD)).with_min_y(top + 4.0);
+        show_note(&ui, area, view, pass.numbers);
+    }
+}
+
+/// Lays out the idea of the selected variant, and the reasons for its time if it has filtered the picture on the screen; only
+/// as many sentences as `area` has room for.
+fn show_note(ui: &Ui, area: Rect, view: &View, numbers: &Numbers) {
+    let Some(row) = view.variants.iter().find(|row| row.id == view.chosen) else { return };
+    let is_shown = facts::shown_filter(view) == (view.chosen, view.radius);
+    let reasons = if is_shown { why::reasons(view, numbers) } else { Vec::new() };
+    let auto = view.auto.filter(|_| row.id.is_auto()).map(words::auto_text);
+    let said = [(row.idea.to_owned(), theme::TEXT)].into_iter();
+    let (mut top, mut all) = (area.top(), Vec::new());
+    for (text, color) in said.chain(auto.into_iter().chain(reasons).map(|text| (text, theme::STRONG))) {
+        let galley = ui.painter().layout(text.clone(), theme::words(12.0), color, area.width());
+        let at = pos2(area.left(), top);
+        top += galley.size().y + 2.0;
+        if top > area.bottom() + 2.0 {
+            break;
+        }
+        ui.painter().galley(at, galley, color);
+        all.push(text);
+    }
+    describe::number(ui, area, "Why", &all.join(" "));
 }
 
 /// Draws the background of a variant's button. Returns the widget, and true if the variant is selected.
@@ -402,10 +438,12 @@ mod tests {
 
         for rows in [VariantId::all().count(), VariantId::all().count() + 1] {
             let (least, most) = (height(rows, 0.0), height(rows, 1e6));
-            assert_eq!(most - least, rows as f32 * (ROW_HEIGHTS.1 - ROW_HEIGHTS.0));
-            for room in [least, (least + most) / 2.0, most] {
+            assert_eq!(most - least, rows as f32 * (ROW_HEIGHTS.1 - ROW_HEIGHTS.0) + NOTE_HEIGHT);
+            for room in [least, (least + most) / 2.0, least + NOTE_HEIGHT, most] {
                 let height = height(rows, room);
-                assert!((room - rows as f32..=room).contains(&height), "{room}: {height}");
+                // The note is there as a whole or not at all.
+                assert!((room - rows as f32..=room).contains(&height) || row_and_note(rows, room).1 == 0.0);
+                assert_eq!(row_and_note(rows, height), row_and_note(rows, room), "{room}: {height}");
             }
         }
     }

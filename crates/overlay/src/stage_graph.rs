@@ -31,7 +31,7 @@ pub(crate) fn show(ui: &mut Ui, area: Rect, hatch: &Hatch, pass: &mut Pass) {
     for n in 0..=(top / step + 0.001).floor().clamp(0.0, 100.0) as u32 {
         let ms = f64::from(n) * step;
         let unit = if n == 0 { " ms" } else { "" };
-        axes.draw_grid_line(ui, y(ms), &format!("{}{unit}", (ms * 100.0).round() / 100.0));
+        axes.draw_grid_line(ui, y(ms), &format!("{}{unit}", theme::tick(ms, 2)));
     }
     let bars = bars(&axes, history, view.budget_ms);
     let mut shapes = Vec::new();
@@ -90,7 +90,8 @@ fn show_frame_details(ui: &mut Ui, sample: &FrameSample) {
             ui.with_layout(egui::Layout::right_to_left(Align::Center), |ui| ui.monospace(value));
             ui.end_row();
         };
-        line("idle", theme::ms((interval - busy(&sample.stages.times)).clamp(0.0, f64::INFINITY)));
+        let busy = busy(&sample.stages.times) + sample.left_out_ms.unwrap_or(0.0);
+        line("idle", theme::ms((interval - busy).clamp(0.0, f64::INFINITY)));
         for stage in theme::STACK.into_iter().rev() {
             let ms = sample.stages.times[stage as usize];
             if ms >= 0.005 {

@@ -82,7 +82,8 @@ fn show_facts(ui: &mut Ui, pass: &mut Pass) {
     let recorder = view.recorder;
     let (late, dropped) = (recorder.late, recorder.dropped);
     let color = if late + dropped > 0 { theme::WARN } else { theme::TEXT };
-    let counts = format!("{} presented, {late} late, {dropped} dropped", recorder.presented);
+    let [presented, late, dropped] = [recorder.presented, late, dropped].map(|n| theme::thousands(n as f64));
+    let counts = format!("{presented} presented, {late} late, {dropped} dropped");
     show_fact(ui, "Frames", (&counts, color), words::FRAME_COUNTS);
 
     let percent = |load: Option<f32>| load.map_or_else(|| theme::UNKNOWN.into(), |p| format!("{p:.0} %"));

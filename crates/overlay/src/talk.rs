@@ -178,7 +178,7 @@ impl Talk<'_> {
             describe::number(&ui, bar, "Frame", &text);
         }
         let busy = facts::pending_filter(view).filter(|busy| busy.variant == row.id);
-        let factor = busy.map_or_else(|| self.factor(row, score), facts::progress);
+        let factor = busy.map_or_else(|| self.factor(row, score), |busy| facts::progress(view, busy));
         describe::number(&ui, inner, row.id.title, &format!("{time_text}, {factor}"));
         let at = pos2(inner.right(), title);
         let factor = ui.words(at, Align2::RIGHT_TOP, factor, 25.0 * unit, theme::STRONG);

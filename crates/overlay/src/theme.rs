@@ -106,14 +106,19 @@ pub const UNKNOWN: &str = "\u{2013}";
 /// The mark in front of a noisy number.
 pub(crate) const NOISY: &str = "~";
 
-/// Formats milliseconds for a column of a table: with two decimals below 1,000 ms, one below 10,000 ms, and none above.
+/// Formats milliseconds for a column of a table: with two decimals below 1,000 ms, and none above.
 pub(crate) fn ms(value: f64) -> String {
     match value {
         v if !v.is_finite() => UNKNOWN.into(),
         v if v < 999.995 => format!("{v:.2}"),
-        v if v < 9_999.95 => format!("{v:.1}"),
-        v => format!("{v:.0}"),
+        v => thousands(v),
     }
+}
+
+/// Formats a round number at the mark of an axis, with no more digits than it has, of which at most `decimals` are decimals.
+pub(crate) fn tick(value: f64, decimals: i32) -> String {
+    let scale = 10f64.powi(decimals);
+    if value >= 1000.0 { thousands(value) } else { ((value * scale).round() / scale).to_string() }
 }
 
 /// Formats a single time in milliseconds: with three digits from 1 ms to 100 ms, in whole milliseconds above, and with two
@@ -303,7 +308,7 @@ mod tests {
     #[test]
     fn numbers_have_the_digits_of_their_place() {
         let formatted = [0.0, 999.99, 999.996, 12_345.6, f64::NAN].map(ms);
-        assert_eq!(formatted, ["0.00", "999.99", "1000.0", "12346", UNKNOWN]);
+        assert_eq!(formatted, ["0.00", "999.99", "1,000", "12,346", UNKNOWN]);
 
         let formatted =
             [0.0, 0.0065, 0.0123, 0.37, 3.3, 14.8, 99.96, 105.4, 14_896.0, f64::INFINITY].map(short_ms);
@@ -315,6 +320,10 @@ mod tests {
         let formatted = [1.04, 12.0, 999.4, 999.6, 2283.7].map(short_number);
         assert_eq!(formatted, ["1.04", "12", "999", "1,000", "2,300"]);
         assert_eq!([0.0, 999.0, 1000.0, 1_234_567.0].map(thousands), ["0", "999", "1,000", "1,234,567"]);
+
+        let formatted = [0.0, 0.25, 12.5, 2500.0, 20_000.0].map(|ms| tick(ms, 2));
+        assert_eq!(formatted, ["0", "0.25", "12.5", "2,500", "20,000"]);
+        assert_eq!([tick(1e-5, 5), tick(0.3, 3)], ["0.00001", "0.3"]);
 
         assert_eq!([59.96, 3725.4, -1.0].map(clock), ["1:00.0", "1:02:05.4", "0:00.0"]);
     }

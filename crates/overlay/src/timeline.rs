@@ -209,7 +209,7 @@ fn draw_axis(ui: &Ui, plot: Rect, all_ms: f64) {
         let x = plot.left() + (ms / all_ms.max(1e-9)) as f32 * plot.width();
         ui.painter().vline(x, plot.y_range(), Stroke::new(1.0, theme::RULE));
         let (unit, align) = if n == 0 { (" ms", Align2::LEFT_TOP) } else { ("", Align2::CENTER_TOP) };
-        let text = format!("{}{unit}", (ms * 1000.0).round() / 1000.0);
+        let text = format!("{}{unit}", theme::tick(ms, 3));
         // The last figure must not leave the panel.
         if x + 14.0 <= plot.right() + theme::PAD {
             ui.words(pos2(x, plot.bottom() + 2.0), align, text, 11.0, theme::WEAK);

@@ -9,16 +9,18 @@ use ladder::roofline::{Anchor, Dot, Mark, Roofline};
 use ladder::why::{DevicePeaks, Evidence, Rates, percent, sentences};
 use stats::{FilterWork, Stage};
 
-use crate::VariantRow;
 use crate::panel::{line, paragraph};
 use crate::prelude::*;
 use crate::stages::show_fact;
+use crate::{VariantRow, scoreboard};
 
 /// The measured properties of the device in use: its peaks (highest rates), and the registers of the kernels on the screen.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DeviceFacts {
     /// The measured peaks (highest rates) of the device; `None` until they are measured.
     pub peaks: Option<DevicePeaks>,
+    /// True if other processes were busy while the peaks were measured.
+    pub is_rough: bool,
     /// A sentence that says why the peaks are not measured yet; `None` if there is no reason to show.
     pub waits: Option<String>,
     /// The registers that the kernels on the screen use; empty if the driver does not report them.
@@ -67,9 +69,7 @@ pub(crate) fn show(ui: &mut Ui, view: &View, numbers: &Numbers) {
         }
         ui.add_space(3.0);
     }
-    // A sentence that needs a peak is left out without it.
-    let said = evidence.zip(view.device).map(|(evidence, device)| sentences(&evidence, &peaks, device));
-    for sentence in said.unwrap_or_default() {
+    for sentence in reasons(view, numbers) {
         paragraph(ui, &sentence, theme::STRONG);
     }
     // A dot for each variant that was measured at the radius and size on the screen.
@@ -79,6 +79,38 @@ pub(crate) fn show(ui: &mut Ui, view: &View, numbers: &Numbers) {
     };
     let (keys, dots): (Vec<char>, _) = view.variants.iter().filter_map(dot).unzip();
     show_roofline(ui, &Roofline::new(peaks, dots), &keys);
+}
+
+/// Returns sentences that explain the filter's time by measurements; none if nothing can be said. A sentence that needs a peak
+/// is left out without it.
+pub(crate) fn reasons(view: &View, numbers: &Numbers) -> Vec<String> {
+    let peaks = view.facts.peaks.unwrap_or_default();
+    let said = evidence(view, numbers).zip(view.device);
+    let said = said.map(|(evidence, device)| sentences(&evidence, &peaks, device)).unwrap_or_default();
+    sampler_sentence(view, numbers).into_iter().chain(said).collect()
+}
+
+/// Returns a sentence with the times of two neighbours on the ladder that make the same reads, one of them through the image
+/// sampler and one from buffers; `None` unless the filter on the screen is one of them, and both were measured.
+fn sampler_sentence(view: &View, numbers: &Numbers) -> Option<String> {
+    let (shown, kind) = (view.shown?, view.device?.kind);
+    let work = numbers.work.as_ref()?.work.as_ref()?.totals();
+    let timed = |at: usize| {
+        let row = view.variants.get(at)?;
+        let has_sampler = row.id.kernels(kind)?.has_sampler();
+        let score = numbers.scores.of(row.id).filter(|score| score.is_at(shown.radius, shown.size))?;
+        (score.work == Some(work)).then_some((has_sampler, row.id, score))
+    };
+    let at = view.variants.iter().position(|row| row.id == shown.variant)?;
+    let this = timed(at)?;
+    let neighbours = [at.checked_sub(1), Some(at + 1)].into_iter().flatten().filter_map(timed);
+    let other = neighbours.into_iter().find(|other| other.0 != this.0)?;
+    let [(_, buffers, buffers_ms), (_, sampler, sampler_ms)] =
+        if this.0 { [other, this] } else { [this, other] };
+    let [buffers_ms, sampler_ms] = [buffers_ms, sampler_ms].map(scoreboard::score_text);
+    Some(format!(
+        "The same reads take {sampler_ms} through the image sampler ({sampler}), {buffers_ms} from buffers ({buffers})."
+    ))
 }
 
 /// Returns the measurements of the filter from which the sentences are derived; `None` before the filter's time was measured,
@@ -127,6 +159,8 @@ fn peaks_text(facts: &DeviceFacts) -> String {
         let waits = facts.waits.as_deref().map_or_else(String::new, |why| format!(" {why}"));
         return format!("{}{waits}", theme::UNKNOWN);
     };
+    let mark = if facts.is_rough { theme::NOISY } else { "" };
+    let number = |peak| format!("{mark}{}", number(peak));
     let text = |peak: Option<f64>| peak.map_or_else(|| theme::UNKNOWN.to_owned(), number);
     let [copy, read, gflop_s] = [peaks.copy_gb_s, peaks.read_gb_s, peaks.gflop_s].map(text);
     format!("copy {copy}, read {read} GB/s; {gflop_s} GFLOP/s")
@@ -243,4 +277,5 @@ const COMPUTE: &str = "Additions, subtractions and multiplications of channels, 
                        rate of multiply-adds in registers.";
 /// The hover text of the line of peaks.
 const PEAKS: &str = "What the device was measured to do at most: a copy and a plain read of 128 MiB, and multiply-adds of floats. Measured \
-                     once per device, in the background when this panel is open, while the movie leaves time or is paused.";
+                     for each device in the background, while the movie leaves time or is paused. ~ other processes were busy \
+                     meanwhile; the peaks are measured again when the machine is quiet.";

@@ -116,6 +116,9 @@ pub struct FrameSample {
     /// The time of the second side's filter in milliseconds, on the device or, if that is unknown, wall time; `None` without a
     /// wipe.
     pub beside_filter_ms: Option<f64>,
+    /// The filter's time in milliseconds if it is in no statistics, because the picture differs from the reference; `None`
+    /// otherwise. The [`Recorder`] sets it.
+    pub left_out_ms: Option<f64>,
     /// The times of the newest frame of the cloth simulation that was drawn since the previous movie frame; `None` if no frame
     /// of the simulation was drawn since then.
     pub cloth: Option<Box<ClothTimes>>,
@@ -163,6 +166,7 @@ impl FrameSample {
                 beside_version: None,
             },
             beside_filter_ms: None,
+            left_out_ms: None,
             others: None,
             beside_work: false,
             cloth: None,

@@ -9,10 +9,6 @@ use base::device::DeviceInfo;
 use base::timing::Ratio;
 use box_filter::VariantId;
 
-/// The maximum number of filter times kept for kernels whose pictures differ from the reference. These times are summarised
-/// separately, and left out of all other statistics.
-const LEFT_OUT_FRAMES: usize = 64;
-
 /// The newest frames that were filtered with the same [`Setting`], up to the picture on the screen, and the scores of all
 /// variants.
 #[derive(Debug, Clone, Default)]
@@ -20,9 +16,6 @@ pub struct ShownFrames {
     /// The frames, oldest first, each with its number among the presented frames; `None` for a picture that was filtered again. None is
     /// older than [`SUMMARY_S`].
     frames: VecDeque<(Option<u64>, FrameSample)>,
-    /// The newest filter times, in milliseconds, of kernels whose pictures differ from the reference. All other statistics
-    /// leave them out.
-    left_out: VecDeque<f64>,
     /// The scoreboard: the last times of each variant's filter.
     pub scores: Scores,
     /// The conditions under which the picture on the screen was filtered, even if it has not been measured; `None` before the
@@ -97,20 +90,17 @@ impl ShownFrames {
 
     fn clear(&mut self) {
         self.frames.clear();
-        self.left_out.clear();
         self.changes += 1;
         self.is_first = true;
     }
 
     /// Sets the filter times of a sample to unknown, on either side of a wipe, if the pictures of that version of the kernels
-    /// differ from the reference.
-    pub(super) fn remove_excluded(&mut self, sample: &mut FrameSample) {
+    /// differ from the reference. Keeps that of the first side in [`FrameSample::left_out_ms`].
+    pub(super) fn remove_excluded(&self, sample: &mut FrameSample) {
         let Setting { variant, version, beside, beside_version, .. } = sample.setting;
         if self.scores.left_out.contains(&(variant, version)) {
-            self.begin(sample.setting);
-            self.left_out
-                .push_back(std::mem::replace(&mut sample.stages.times[Stage::Filter as usize], f64::NAN));
-            self.left_out.drain(..self.left_out.len().saturating_sub(LEFT_OUT_FRAMES));
+            let filter_ms = &mut sample.stages.times[Stage::Filter as usize];
+            sample.left_out_ms = Some(std::mem::replace(filter_ms, f64::NAN)).filter(|ms| ms.is_finite());
             sample.stages.work = None;
         }
         let second = beside.map(|beside| beside.variant).zip(beside_version);
@@ -140,7 +130,7 @@ impl ShownFrames {
             self.frames.pop_front();
         }
         self.changes += 1;
-        self.scores.set(&setting, self.frames.iter().map(|(_, sample)| sample));
+        self.scores.set(&setting, counted(&self.frames, 2));
     }
 
     /// Adds the device times of OpenGL's commands to the sample of the frame with this number, if the sample is still there.
@@ -153,7 +143,7 @@ impl ShownFrames {
     /// Returns the summary of the filter times of kernels whose pictures differ from the reference, which all other statistics
     /// leave out; `None` without such times.
     pub fn left_out(&self) -> Option<Summary> {
-        Summary::of(self.left_out.iter().copied(), None)
+        self.summarise(|sample| sample.left_out_ms)
     }
 
     /// Returns the summary of a stage's times over the frames; `None` if none was measured.
@@ -196,12 +186,26 @@ impl ShownFrames {
 
     /// Returns the summary of the time in each frame interval in which no stage ran; `None` without intervals.
     pub fn idle(&self) -> Option<Summary> {
-        self.summarise(|s| Some((s.interval_ms? - busy(&s.stages.times)).max(0.0)))
+        let busy = |s: &FrameSample| busy(&s.stages.times) + s.left_out_ms.unwrap_or(0.0);
+        self.summarise(|s| Some((s.interval_ms? - busy(s)).max(0.0)))
     }
 
-    /// Returns the summary of the values that `pick` returns for the collected frames; `None` if it returns none.
+    /// Returns the summary of the values that `pick` returns for those frames that have an interval, so that all summaries are
+    /// of the same frames; if none has one, as in a pause, for all frames. Returns `None` if there are no values.
     pub fn summarise(&self, pick: impl Fn(&FrameSample) -> Option<f64>) -> Option<Summary> {
-        let frames = || self.frames.iter().map(|(_, sample)| sample);
-        Summary::of(frames().filter_map(pick), mean_others_share(frames()))
+        let frames = counted(&self.frames, 1);
+        Summary::of(frames.clone().filter_map(pick), mean_others_share(frames))
     }
+}
+
+/// Returns the frames that have an interval if there are at least `least` of them, otherwise all frames. The first frame of a
+/// filter has none: if its filter time counted, the medians of filter and interval would be of different frames.
+fn counted(
+    frames: &VecDeque<(Option<u64>, FrameSample)>,
+    least: usize,
+) -> impl DoubleEndedIterator<Item = &FrameSample> + Clone {
+    let has_interval = |sample: &FrameSample| sample.interval_ms.is_some();
+    let samples = frames.iter().map(|(_, sample)| sample);
+    let is_enough = samples.clone().filter(|sample| has_interval(sample)).take(least).count() == least;
+    samples.filter(move |sample| !is_enough || has_interval(sample))
 }

@@ -21,9 +21,12 @@ pub struct Busy {
     pub variant: VariantId,
     /// The filter's radius in pixels.
     pub radius: u32,
+    /// True if the variant's kernels are not built yet, so that the filter cannot begin.
+    pub awaits_build: bool,
     /// The part of the filter's work that is done, 0 to 1.
     pub fraction: f32,
-    /// The time since the picture was requested, in seconds.
+    /// The time since the picture was requested, in seconds; if its kernels had to be built first, the time since they were
+    /// built.
     pub elapsed_s: f64,
     /// The predicted time from the request until the picture is filtered, in seconds; `None` if nothing was measured yet.
     pub predicted_s: Option<f64>,

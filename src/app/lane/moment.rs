@@ -42,8 +42,8 @@ impl Moment {
         let (mut count, mut all_ms, mut is_late) = (0, 0.0, false);
         for frame in newest.take_while(|frame| last - frame.presented_at < RECENT_S) {
             let counted = Stage::ALL.into_iter().filter(|s| *s != Stage::Swap && *s != Stage::Take);
-            all_ms +=
-                counted.map(|s| frame.stages.times[s as usize]).filter(|ms| ms.is_finite()).sum::<f64>();
+            let times = counted.map(|s| frame.stages.times[s as usize]).chain(frame.left_out_ms);
+            all_ms += times.filter(|ms| ms.is_finite()).sum::<f64>();
             is_late |= frame.late || frame.dropped_before > 0;
             count += 1;
         }
@@ -100,6 +100,12 @@ mod tests {
         let quick = || quick.clone();
         assert_eq!(moment(&[quick(), quick()]).obstacle(BY_ITSELF), None);
         assert_eq!(moment(&[slow.clone(), slow.clone()]).obstacle(REQUESTED), Some(Wait::NoTime));
+        let differs = FrameSample { left_out_ms: Some(25.0), ..frame(f64::NAN, false) };
+        assert_eq!(
+            moment(&[differs]).obstacle(REQUESTED),
+            Some(Wait::NoTime),
+            "a filter that differs takes time"
+        );
         assert_eq!(moment(&[quick(), late.clone()]).obstacle(REQUESTED), Some(Wait::Late));
         assert!(Moment { is_unpaced: true, ..moment(&[quick()]) }.obstacle(REQUESTED).is_some());
         assert!(Moment { is_slow: true, is_still: true, ..moment(&[]) }.obstacle(REQUESTED).is_some());

@@ -101,13 +101,13 @@ fn one_task_at_a_time_uses_the_device_in_the_order_of_the_queue() {
     assert!(matches!(races.slot.state, JobState::Running(_)));
     tuning.wait_for(&mut lane, &still(), &JobState::Waiting(Wait::Lab));
     lab.ends.send(false).unwrap();
-    tuning.wait_for_begin(&mut lane, &still());
+    peaks.wait_for_begin(&mut lane, &still());
     let news = lab.slot.poll();
     assert!(matches!(news.result, Some(Ok(7))) && lab.slot.state == JobState::Done);
     assert!(!lab.slot.is_under_way() && !lab.slot.poll().is_new);
-    peaks.wait_for(&mut lane, &still(), &JobState::Waiting(Wait::Tuning));
-    tuning.ends.send(false).unwrap();
-    peaks.wait_for_begin(&mut lane, &still());
+    tuning.wait_for(&mut lane, &still(), &JobState::Waiting(Wait::Peaks));
+    peaks.ends.send(false).unwrap();
+    tuning.wait_for_begin(&mut lane, &still());
 }
 
 #[test]
@@ -212,11 +212,11 @@ fn a_task_that_fails_or_panics_lets_the_next_one_begin() {
     let (mut failing, mut panicking) = (Slot::<()>::default(), Slot::<()>::default());
     let fail = |_: &Worker<'_, ()>| Err(Error::new("It failed.", "It was unplugged.", "Try again."));
     failing.start((&mut lane, Task::Lab), "", fail);
-    panicking.start((&mut lane, TUNING), "", |_| panic!("on purpose"));
+    panicking.start((&mut lane, Task::Versions), "", |_| panic!("on purpose"));
     let _peaks = Pieces::begin(&mut lane, Task::Peaks);
     let failed = failing.poll().result.unwrap().unwrap_err();
     assert_eq!((failed.what.as_str(), failing.is_under_way()), ("It failed.", false));
     assert_eq!(failing.state, JobState::Failed("It failed. It was unplugged.".to_owned()));
     let panicked = panicking.poll().result.unwrap().unwrap_err();
-    assert_eq!(panicked.what, TUNING.failure());
+    assert_eq!(panicked.what, Task::Versions.failure());
 }

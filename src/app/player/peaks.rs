@@ -1,12 +1,14 @@
-//! Properties of the device and of the kernels in use, for the panel of stages. While the panel is open, a job measures the
-//! peak rates of each device once in a session, another job reads from the compiler how many registers the kernels use, and a
-//! third one reads the clock frequency of the device once a second.
+//! Properties of the device and of the kernels in use, for the panel of stages. As soon as there is time for it, a job measures
+//! the peak rates of each device, so that they are known before a slow variant leaves no time; it does so again if other
+//! processes were busy meanwhile. While the panel is open, another job reads from the compiler how many registers the kernels
+//! use, and a third one reads the clock frequency of the device once a second.
 
 use std::collections::HashMap;
 
 use super::*;
 use crate::app::lane::{Slot, Task, Worker};
 use base::device::{ClockSnapshot, KernelRegisters};
+use base::timing::{CpuTimes, noise};
 use box_filter::Config;
 use compute::config::Tunable;
 use ladder::why::DevicePeaks;
@@ -15,12 +17,20 @@ use opencl::clock_speed::ClockReader;
 use opencl::{machine_code, program};
 use overlay::{DeviceFacts, JobState, Panel};
 
+/// The time after which peaks are measured again if other processes were busy while they were measured.
+const REPEAT_AFTER: Duration = Duration::from_secs(10);
+
+/// The peak rates of a device, and a boolean that is true if other processes were busy during the last measurement.
+type Measured = (DevicePeaks, bool);
+
 /// The job that measures the device's peak rates, the job that reads how many registers the kernels use, and their results.
 #[derive(Default)]
 pub(super) struct PeakMeasurement {
     /// The peak rates of each device that was measured in this session, by the index of the device.
-    known: HashMap<usize, DevicePeaks>,
-    measurement: Slot<(usize, DevicePeaks)>,
+    known: HashMap<usize, Measured>,
+    measurement: Slot<(usize, Measured)>,
+    /// The end of the last measurement.
+    measured_at: Option<Instant>,
     registers: Slot<Vec<KernelRegisters>>,
     /// The kernels whose numbers of registers were read or are being read: index of the device, variant, number of the version,
     /// and configuration. `None` if there are none.
@@ -31,28 +41,35 @@ pub(super) struct PeakMeasurement {
 }
 
 impl PeakMeasurement {
-    /// Takes the results of the jobs, and starts the jobs if the panel of stages is open and results are missing.
+    /// Takes the results of the jobs, and starts those jobs whose results are missing and shown.
     pub(super) fn update(&mut self, devices: &Devices, cx: &mut PlayerContext) {
         let measured = self.measurement.poll().result.and_then(|result| cx.or_notify(result));
-        self.known.extend(measured);
+        if let Some((index, (peaks, is_rough))) = measured {
+            let before = self.known.get(&index).map_or_else(DevicePeaks::default, |(before, _)| *before);
+            self.known.insert(index, (before.highest(peaks), is_rough));
+            self.measured_at = Some(Instant::now());
+        }
         let before = self.shown.clone();
         let device = devices.running.device();
         let known = device.and_then(|device| self.known.get(&device.info.index)).copied();
-        self.shown.peaks = known;
-        // With `--frames` the jobs do not start, since scripts use that option to measure the movie alone.
-        let is_open = cx.overlay.is_panel_visible(Panel::Stages) && cx.args.frames.is_none();
-        if let Some(device) = device.filter(|_| is_open) {
-            if known.is_none() && !self.measurement.is_under_way() {
-                let device = device.clone();
-                let measure =
-                    move |_: &Worker<'_, _>| Ok(Some((device.info.index, ladders::peaks::measure(&device))));
-                self.measurement.start((&mut cx.lane, Task::Peaks), "", measure);
-            }
-            if let Err(error) = self.read_registers(device, cx) {
-                cx.notify(error, false);
-            }
+        self.shown.peaks = known.map(|(peaks, _)| peaks);
+        self.shown.is_rough = known.is_some_and(|(_, is_rough)| is_rough);
+        if self.shown.is_rough {
+            cx.repaints.redraw_within(REPEAT_AFTER);
         }
-        if !is_open && matches!(self.measurement.state, JobState::Waiting(_)) {
+        // With `--frames` the jobs do not start, since scripts use that option to measure the movie alone.
+        let is_visible = cx.overlay.saved_state().visible && cx.args.frames.is_none();
+        let is_open = cx.overlay.is_panel_visible(Panel::Stages) && is_visible;
+        if let Some(device) = device.filter(|_| is_visible && self.is_due(known, cx)) {
+            let device = device.clone();
+            let measure =
+                move |worker: &Worker<'_, _>| Ok(Some((device.info.index, measure(&device, worker))));
+            self.measurement.start((&mut cx.lane, Task::Peaks), "", measure);
+        }
+        if let Some(Err(error)) = device.filter(|_| is_open).map(|device| self.read_registers(device, cx)) {
+            cx.notify(error, false);
+        }
+        if !is_visible && matches!(self.measurement.state, JobState::Waiting(_)) {
             self.measurement.stop();
         }
         self.shown.waits = match &self.measurement.state {
@@ -63,6 +80,19 @@ impl PeakMeasurement {
         if self.shown != before {
             cx.repaints.redraw_soon();
         }
+    }
+
+    /// Returns true if the peaks of the device in use are to be measured now: the picture of the chosen filter is on the screen,
+    /// and `known`, what was measured before, is missing or rough while the machine has become quiet.
+    fn is_due(&self, known: Option<Measured>, cx: &PlayerContext) -> bool {
+        let recorder = &cx.frames.recorder;
+        let is_awaited = cx.frames.choice.is_awaited(cx.frames.presenter.screen.filter());
+        let is_quiet = recorder.others.is_none_or(|part| part <= noise::MAX_OTHERS);
+        let is_again = self.measured_at.is_none_or(|at| at.elapsed() >= REPEAT_AFTER) && is_quiet;
+        recorder.shown.last().is_some()
+            && !is_awaited
+            && !self.measurement.is_under_way()
+            && known.is_none_or(|(_, is_rough)| is_rough && is_again)
     }
 
     /// Takes the result of the job that reads from the compiler how many registers each kernel uses. If the kernels that filter
@@ -94,6 +124,17 @@ impl PeakMeasurement {
         }
         Ok(())
     }
+}
+
+/// Measures the peak rates of a device.
+fn measure<T>(device: &Device, worker: &Worker<'_, T>) -> Measured {
+    let began = CpuTimes::now();
+    let peaks = ladders::peaks::measure(device);
+    let others = began.and_then(|began| {
+        worker.pause(began.remaining_interval());
+        CpuTimes::now()?.others_since(&began)
+    });
+    (peaks, others.is_some_and(|part| part > noise::MAX_OTHERS))
 }
 
 /// The time between two readings of the clock.

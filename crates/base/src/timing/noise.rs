@@ -13,6 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::Series;
 use super::ranks::{PRINTED, median_ranks};
+use crate::numbers::thousands;
 
 /// Minimum number of samples of a series that is not noisy.
 pub const MIN_SAMPLES: usize = 5;
@@ -125,13 +126,15 @@ fn significant_digits_text(value: f64, digits: usize) -> String {
     if value == 0.0 || !value.is_finite() {
         return format!("{value}");
     }
-    let (value, decimals) = round_significant(value, digits);
-    format!("{value:.decimals$}")
+    match round_significant(value, digits) {
+        (value, 0) => thousands(value),
+        (value, decimals) => format!("{value:.decimals$}"),
+    }
 }
 
-/// Formats a number with three significant digits, or as an integer from 1000 on.
+/// Formats a number with three significant digits, or as an integer in groups of three digits from 1,000 on.
 pub fn number(value: f64) -> String {
-    if value >= 1000.0 { format!("{value:.0}") } else { significant_digits_text(value, 3) }
+    if value >= 1000.0 { thousands(value) } else { significant_digits_text(value, 3) }
 }
 
 /// Formats a value that is derived from several series of measurements, with as many digits as the least precise series
@@ -264,7 +267,7 @@ mod tests {
     #[test]
     fn numbers_keep_three_digits_or_those_that_the_interval_of_their_median_allows() {
         let values = [701.4, 3.2, 0.0351, 12.34, 9.996, 1234.5, 0.0];
-        assert_eq!(values.map(number), ["701", "3.20", "0.0351", "12.3", "10.0", "1234", "0"]);
+        assert_eq!(values.map(number), ["701", "3.20", "0.0351", "12.3", "10.0", "1,234", "0"]);
         let of = |samples: &[f64]| Precision::of(&series(samples), None);
         let (few, far) = (of(&[1.0; 3]), of(&[1.0, 1.0, 1.0, 1.0, 3.0]));
         let good = of(&[1.0, 1.001, 1.002, 1.003, 1.004, 1.005, 1.006, 1.006, 1.006, 1.1]);
@@ -272,7 +275,7 @@ mod tests {
         assert_eq!(believed(267.4, &[good, few]), "~270");
         let wide = of(&[18.0, 19.0, 19.5, 20.0, 22.0, 23.0, 24.0]);
         assert_eq!(believed(20.4, &[good, wide]), "20", "18 to 24, which is no noise");
-        assert_eq!(believed(1234.6, &[wide]), "1200");
+        assert_eq!(believed(1234.6, &[wide]), "1,200");
         // 40 runs of which three were disturbed: the mark, and all digits of the median.
         let disturbed: Vec<f64> =
             (0..40).map(|n| if n > 36 { 0.9 } else { 0.41 + 1e-4 * f64::from(n) }).collect();
@@ -280,6 +283,6 @@ mod tests {
         assert_eq!(believed(267.4, &[far, few]), "~300");
         assert_eq!(believed(0.0351, &[far]), "~0.04");
         assert_eq!([believed(0.96, &[far]), believed(9.96, &[few])], ["~1", "~10"]);
-        assert_eq!(believed(15_271.0, &[few]), "~15000");
+        assert_eq!(believed(15_271.0, &[few]), "~15,000");
     }
 }

@@ -18,6 +18,8 @@ pub struct Choice {
     radius: u32,
     /// When the variant or the radius was last changed.
     pub(super) chosen_at: Option<Instant>,
+    /// The last time at which the kernels of the chosen variant were not built yet; `None` if they always were.
+    pub(super) unbuilt_at: Option<Instant>,
     /// The colour correction; `None` if it would change nothing.
     pub(super) correction: Option<Correction>,
     /// The measurements that are made of every frame. If no other picture is about to replace the one on the screen when they change, as
@@ -36,6 +38,7 @@ impl Choice {
             variant: VariantId::OFF,
             radius: 0,
             chosen_at: None,
+            unbuilt_at: None,
             correction: None,
             measuring: Measurements::default(),
             failed: None,

@@ -62,6 +62,9 @@ impl FrameLoop {
             self.filters.workers.exclude_stop(stopped);
             self.presenter.stop_ended = Some(Instant::now());
         }
+        if self.filters.workers.status().awaits_build(self.choice.filter().0) {
+            self.choice.unbuilt_at = Some(Instant::now());
+        }
         let now = Settings::of(&self.schedule, &self.choice, &self.wipe);
         self.filters.compares = now.compares;
         let before = std::mem::replace(&mut self.applied, now);

@@ -182,6 +182,7 @@ impl Presenter {
             sound_lag_ms: if is_new { schedule.clock.sound_lag_ms(&origin.frame) } else { None },
             setting,
             beside_filter_ms,
+            left_out_ms: None,
             others: None,
             beside_work: false,
             cloth: if is_new { self.cloth.take() } else { None },

@@ -70,15 +70,20 @@ impl FrameLoop {
         let is_late = |elapsed_s: f64| elapsed_s > BUSY_AFTER_S || workers.is_holding();
         let is_awaited = self.choice.is_awaited(self.presenter.screen.filter());
         let chosen_at = self.choice.chosen_at.filter(|_| is_awaited);
-        let awaited = chosen_at.map(|at| at.elapsed().as_secs_f64());
-        if let Some(elapsed_s) = awaited.filter(|elapsed_s| is_late(*elapsed_s)) {
+        if let Some(chosen_at) = chosen_at.filter(|at| is_late(at.elapsed().as_secs_f64())) {
             let (variant, radius) = self.choice.filter();
+            // The time of the build is shown while it runs, but is no time of the frame.
+            let awaits_build = workers.status().awaits_build(variant);
+            let began =
+                self.choice.unbuilt_at.filter(|_| !awaits_build).map_or(chosen_at, |at| at.max(chosen_at));
+            let elapsed_s = began.elapsed().as_secs_f64();
             let is_it = |request: &Request| (request.variant, request.radius) == (variant, radius);
             let flight = self.filters.flights.list.iter().find(|flight| is_it(&flight.first.request));
             let progress = flight.map(|flight| workers.progress(&flight.first));
             return Some(Busy {
                 variant,
                 radius,
+                awaits_build,
                 fraction: progress.map_or(0.0, |progress| progress.fraction as f32),
                 elapsed_s,
                 predicted_s: progress.and_then(|p| Some(elapsed_s - p.elapsed_s() + p.total_s()?)),
@@ -91,6 +96,13 @@ impl FrameLoop {
         let (fraction, elapsed_s) = (progress.fraction as f32, progress.elapsed_s());
         let Request { variant, radius, .. } = flight.first.request;
         let predicted_s = progress.total_s();
-        is_late(elapsed_s).then_some(Busy { variant, radius, fraction, elapsed_s, predicted_s })
+        is_late(elapsed_s).then_some(Busy {
+            variant,
+            radius,
+            awaits_build: false,
+            fraction,
+            elapsed_s,
+            predicted_s,
+        })
     }
 }

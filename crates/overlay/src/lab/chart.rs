@@ -110,9 +110,8 @@ pub(super) fn show(ui: &mut Ui, benchmark: &Benchmark, selected: &mut String) {
             let y = axes.point(plot, radii[0], 10f64.powi(power)).y;
             ui.painter().hline(plot.x_range(), y, grid);
             if index == 0 {
-                let decimals = power.min(0).unsigned_abs() as usize;
                 let unit = if power == axes.y.1 as i32 { " ms" } else { "" };
-                let words = format!("{:.decimals$}{unit}", 10f64.powi(power));
+                let words = format!("{}{unit}", theme::tick(10f64.powi(power), power.min(0).abs()));
                 ui.figures(pos2(plot.left() - 5.0, y), Align2::RIGHT_CENTER, words, 10.0, theme::WEAK);
             }
         }

@@ -507,5 +507,5 @@ fn sound(volume: u32, is_muted: bool) -> Option<SoundView> {
 
 /// Returns the progress of a picture that is being filtered, as the overlay gets it.
 fn busy(variant: VariantId, radius: u32, elapsed_s: f64, predicted_s: Option<f64>) -> Busy {
-    Busy { variant, radius, fraction: 0.34, elapsed_s, predicted_s }
+    Busy { variant, radius, awaits_build: false, fraction: 0.34, elapsed_s, predicted_s }
 }

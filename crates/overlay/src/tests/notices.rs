@@ -70,6 +70,15 @@ fn an_awaited_picture_has_its_progress_and_no_numbers_of_another_filter() {
     // In the line of statistics, too.
     fixture.set(|f| f.size = SIZES[1]);
     fixture.assert_shows(&["running-sum r=31 \u{b7} 14.0 of about 14 s \u{b7} CPU 60 %"]);
+    // A time before the kernels are built is no time of a frame.
+    let mut fixture = Fixture::new(SIZES[0]);
+    fixture.device = Some(machine::device_info(0, "First"));
+    let compiling = Busy { awaits_build: true, fraction: 0.0, ..busy(named("running-sum"), 7, 5.3, None) };
+    fixture.set(|f| f.busy = Some(compiling));
+    fixture.assert_shows(&["5.3", "compiling", "compiling, 5.3 s"]);
+    assert!(!fixture.shows("of this frame") && !fixture.shows("estimate"), "{:?}", fixture.texts);
+    fixture.set(|f| f.size = SIZES[1]);
+    fixture.assert_shows(&["running-sum r=7 \u{b7} compiling, 5.3 s \u{b7} CPU 60 %"]);
 
     let mut fixture = Fixture::new(SIZES[0]);
     fixture.set(|f| f.busy = Some(busy(named("flat"), 7, 0.84, Some(1.2))));

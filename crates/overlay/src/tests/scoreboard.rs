@@ -93,14 +93,14 @@ fn the_story_is_of_times_at_this_radius_and_size_and_of_enough_frames() {
     fixture.wait(1.0);
     assert_eq!(ends(&fixture, "\u{d7} faster").as_deref(), Some("~2,300\u{d7} faster"));
     fixture.assert_shows(&["fused vs. naive", "naive: 2 frames"]);
-    fixture.push(named("naive"), 3, 845.0, 3);
+    fixture.push(named("naive"), 3, 845.0, 4);
     fixture.wait(1.0);
     assert_eq!(ends(&fixture, "\u{d7} faster").as_deref(), Some("2,300\u{d7} faster"));
     assert!(!fixture.shows("naive: 5 frames"));
     // A new frame does not remove the sentence before it can change it.
     fixture.present(named("vectorized"), 3, 0.13, 1);
     assert_eq!(ends(&fixture, "\u{d7} faster").as_deref(), Some("2,300\u{d7} faster"));
-    fixture.push(named("vectorized"), 3, 0.13, 4);
+    fixture.push(named("vectorized"), 3, 0.13, 5);
     fixture.wait(1.0);
     assert_eq!(ends(&fixture, "\u{d7} faster").as_deref(), Some("6,500\u{d7} faster"));
     // A kernel that would change the title with its second frame is named until then.
@@ -120,7 +120,7 @@ fn ends(fixture: &Fixture, end: &str) -> Option<String> {
 #[test]
 fn a_noisy_number_is_marked_and_a_time_by_the_wall_says_so() {
     let mut fixture = Fixture::new(vec2(1280.0, 900.0));
-    fixture.push_noisy(named("fused"), 7, [0.367, 0.642], 60);
+    fixture.push_noisy(named("fused"), 7, [0.642, 0.367], 61);
     fixture.pass(vec![]);
     // The figures of the headline, its rate, the scoreboard, the graph, the table, and the comparison.
     fixture.assert_shows(&["~0.4"]);

@@ -55,6 +55,7 @@ fn the_panel_of_stages_says_why_and_nothing_that_is_not_known() {
     assert_eq!(peaks.as_deref(), Some("\u{2013}"));
     fixture.facts = DeviceFacts {
         peaks: Some(DevicePeaks { copy_gb_s: Some(50.0), read_gb_s: None, gflop_s: Some(1000.0) }),
+        is_rough: true,
         waits: None,
         registers: vec![KernelRegisters { kernel: first.to_owned(), registers: 255, spilled_bytes: 1024 }],
     };
@@ -62,11 +63,11 @@ fn the_panel_of_stages_says_why_and_nothing_that_is_not_known() {
     fixture.assert_shows(&[
         "8.00 MB to move, 0.947 GB/s, 2 % of the copy",
         "14.2 GFLOP/s, 1 % of the peak",
-        "copy 50.0, read \u{2013} GB/s; 1000 GFLOP/s",
+        "copy ~50.0, read \u{2013} GB/s; ~1,000 GFLOP/s",
         "255",
         "Each pixel is read 30 times; 2 % of the copy's bandwidth.",
         "copy: 50.0 GB/s",
-        "multiply-adds: 1000 GFLOP/s",
+        "multiply-adds: 1,000 GFLOP/s",
     ]);
     fixture.assert_contains(&[&format!("{first} takes 95 % of the time."), "1,024 bytes of each"]);
     // The roofline has a dot for the variant that was measured with known work, with the variant's key.
@@ -89,6 +90,34 @@ fn the_panel_of_stages_says_why_and_nothing_that_is_not_known() {
         let unknown = fixture.texts.iter().filter(|(text, _)| text == "\u{2013}").count();
         assert!(unknown >= if is_kernel { 14 } else { 2 }, "{unknown}: {:?}", fixture.texts);
     }
+}
+
+#[test]
+fn the_selected_step_says_its_idea_and_its_reasons_below_the_ladder() {
+    let mut fixture = stages(Some(two_passes([8.0, 0.45])), vec2(1600.0, 900.0));
+    fixture.facts.peaks = Some(DevicePeaks { copy_gb_s: Some(50.0), ..DevicePeaks::default() });
+    fixture.change(|s| s.open[Panel::Stages as usize] = false);
+    let reads = "Each pixel is read 30 times; 2 % of the copy's bandwidth.";
+    let note = |fixture: &Fixture| fixture.harness.query_by_label("Why").and_then(|node| node.value());
+    fixture.assert_shows(&["Idea.", reads]);
+    assert!(note(&fixture).is_some_and(|note| note.starts_with("Idea. Each pixel")), "{:?}", note(&fixture));
+    // The step before makes the same reads through the sampler.
+    let work = fixture.recorder.history().back().unwrap().stages.work.clone();
+    let work = work.or(Some(Arc::new(two_passes([8.0, 0.45]))));
+    for (variant, ms) in [("separable", 11.6), ("flat", 8.45)] {
+        fixture.push_like(9, |_, sample| {
+            (sample.setting.variant, sample.stages.work) = (named(variant), work.clone());
+            sample.stages.times[Stage::Filter as usize] = ms;
+        });
+    }
+    fixture.wait(1.0);
+    let both =
+        "The same reads take 11.6 ms through the image sampler (separable), 8.45 ms from buffers (flat).";
+    fixture.assert_shows(&[both, reads]);
+    // Reasons are of the picture on the screen, the idea is of the selection.
+    fixture.set(|f| f.chosen = named("naive"));
+    fixture.assert_shows(&["Idea."]);
+    assert!(!fixture.shows("same reads") && !fixture.shows(reads), "{:?}", fixture.texts);
 }
 
 /// Returns the results of three variants on a device, at each of these radii in pixels. The first two take times that are

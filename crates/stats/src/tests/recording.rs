@@ -24,7 +24,9 @@ fn a_summary_covers_the_current_variant_and_radius_only() {
     }
     let filter = recorder.shown.summary(Stage::Filter).unwrap();
     let found = [filter.last, filter.p50, filter.p95, filter.max, filter.mean].map(|ms| ms / FILTER);
-    assert_eq!((filter.n, found), (4, [3.0, 2.0, 4.0, 4.0, 2.5]));
+    // The first frame has no interval. All rows of a table are of the same frames.
+    assert_eq!((filter.n, found), (3, [3.0, 3.0, 4.0, 4.0, 3.0]));
+    assert_eq!(recorder.shown.frame_interval().unwrap().n, filter.n);
     let changes: [fn(&mut Setting); 3] = [|s| s.radius = 8, |s| s.size = (1280, 719), |s| s.device = 1];
     for (at, change) in [0.6, 0.7, 0.8].into_iter().zip(changes) {
         recorder.push(with(frame(at, 42.0, 1.0, named("flat")), |sample| change(&mut sample.setting)));
@@ -142,18 +144,21 @@ fn scores_are_medians_that_survive_a_switch() {
         |r: &Recorder, variant| r.shown.scores.of(variant).map(|s| (s.ms, s.n, s.is_at(7, (1280, 720))));
     push(&mut recorder, 1.0, VariantId::OFF, 7);
     assert_eq!(at_7(&recorder, VariantId::OFF), None);
-    for unit in [900.0, 100.0, 101.0, 102.0, 103.0] {
+    for (n, unit) in [900.0, 100.0, 101.0, 102.0, 103.0].into_iter().enumerate() {
         push(&mut recorder, unit, named("naive"), 7);
+        // The first frame, without an interval, counts until there are two others.
+        assert_eq!(at_7(&recorder, named("naive")).unwrap().1, [1, 2, 2, 3, 4][n]);
     }
-    assert_eq!(at_7(&recorder, named("naive")), Some((102.0 * FILTER, 5, true)));
+    assert_eq!(at_7(&recorder, named("naive")), Some((101.0 * FILTER, 4, true)));
     assert_eq!(at_7(&recorder, named("fused")), None);
     push(&mut recorder, 1.0, named("fused"), 7);
     assert_eq!(at_7(&recorder, named("fused")), Some((FILTER, 1, true)));
     // The former variant is chosen again: one frame with cold caches gives it no new score.
     push(&mut recorder, 900.0, named("naive"), 7);
-    assert_eq!(at_7(&recorder, named("naive")), Some((102.0 * FILTER, 5, true)));
-    push(&mut recorder, 50.0, named("naive"), 7);
-    push(&mut recorder, 51.0, named("naive"), 7);
+    assert_eq!(at_7(&recorder, named("naive")), Some((101.0 * FILTER, 4, true)));
+    for unit in [50.0, 51.0, 52.0] {
+        push(&mut recorder, unit, named("naive"), 7);
+    }
     assert_eq!(at_7(&recorder, named("naive")), Some((51.0 * FILTER, 3, true)));
     // At another radius, the score is of the former radius until there are new measurements.
     push(&mut recorder, 2.0, named("fused"), 8);
@@ -277,6 +282,12 @@ fn idle_is_what_the_stages_leave_and_a_discontinuity_costs_one_interval() {
     assert_eq!(recorder.shown.idle().unwrap().last, 9.0);
     recorder.push(frame(0.1, 30.0, 1.0, named("flat")));
     assert_eq!(recorder.shown.idle().unwrap().last, 0.0, "overlapping stages leave nothing, not less");
+    // A filter whose time is not shown, because its picture differs, takes that time all the same.
+    recorder.shown.kernels_changed(named("flat"), 1, true);
+    (0..2).for_each(|n| recorder.push(frame(0.2 + f64::from(n), 129.0, 1.0, named("flat"))));
+    assert_eq!(recorder.shown.summary(Stage::Filter), None);
+    assert_eq!(recorder.shown.left_out().map(|filter| (filter.n, filter.last)), Some((1, FILTER)));
+    assert_eq!(recorder.shown.idle().unwrap().last, 9.0);
     let mut recorder = Recorder::new(true);
     for (at, interval_ms, repaint_ms) in [(0.0, 40.0, 16.0), (9.0, 9000.0, 9000.0), (9.04, 41.0, 17.0)] {
         recorder.push(frame(at, interval_ms, 1.0, named("flat")));
