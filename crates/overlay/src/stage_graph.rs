@@ -4,8 +4,8 @@
 
 use std::collections::VecDeque;
 
+use stats::FrameSample;
 use stats::summary::busy;
-use stats::{FrameSample};
 
 use crate::axes::{Axes, DEFAULT_INTERVAL_MS, add_label, begin_s, round_up, snap_to_pixel};
 use crate::facts::filter_name;
