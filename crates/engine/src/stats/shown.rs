@@ -57,7 +57,7 @@ impl ShownFrames {
 
     /// Records that another OpenCL device, or none, filters from now on, and clears the frames. The scores become those that
     /// were measured on that device before. `device` is the number of device changes so far.
-    pub(crate) fn device_changed(&mut self, device: u32, info: Option<DeviceInfo>) {
+    pub fn device_changed(&mut self, device: u32, info: Option<DeviceInfo>) {
         let index = info.as_ref().map(|info| info.index);
         let known = index.and_then(|index| self.other_scores.remove(&index)).unwrap_or_default();
         let scores = std::mem::replace(&mut self.scores.scores, known);
@@ -74,6 +74,15 @@ impl ShownFrames {
     pub fn device(&self, changes: u32) -> Option<&DeviceInfo> {
         let device = self.devices.iter().rfind(|(number, _)| *number <= changes)?;
         device.1.as_ref()
+    }
+
+    /// Returns the devices that were in use before, in the order of their indices, each with the scores that were measured on it.
+    pub fn other_devices(&self) -> impl Iterator<Item = (&DeviceInfo, &HashMap<VariantId, Score>)> {
+        let mut others: Vec<_> = self.other_scores.iter().filter(|(_, scores)| !scores.is_empty()).collect();
+        others.sort_by_key(|(index, _)| **index);
+        let info =
+            |index| self.devices.iter().rev().flat_map(|(_, info)| info).find(|info| info.index == index);
+        others.into_iter().filter_map(move |(index, scores)| Some((info(*index)?, scores)))
     }
 
     /// Records that this version of a variant's kernels is used from now on, and clears the variant's statistics. If `differs`
