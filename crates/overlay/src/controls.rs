@@ -118,6 +118,7 @@ fn panel_lines(view: &View, state: &ControlsState) -> Vec<Line> {
 /// Returns the lines of the menu of actions on the picture.
 fn picture_lines(view: &View) -> Vec<Line> {
     let is_muted = view.sound.is_some_and(|sound| sound.is_muted);
+    let is_compared = !view.saved_columns.is_empty();
     let is_difference = view.wipe.is_some_and(|wipe| wipe.difference.is_some());
     vec![
         ("Wipe", "Show two filters side by side", Action::ToggleWipe, view.wipe.is_some()),
@@ -129,6 +130,14 @@ fn picture_lines(view: &View) -> Vec<Line> {
         ("Next device", "Filter with the next OpenCL device", Action::NextDevice, false),
         ("Fullscreen", "Enter or leave fullscreen", Action::ToggleFullscreen, false),
         ("Talk", "Show the ladder in large type, for a projector", Action::ToggleTalk, false),
+        ("Recent files", "Movies that were opened last, and a list of files", Action::ShowFiles, false),
+        (
+            "Compare with\u{2026}",
+            "Show a saved run beside the ladder, or remove it",
+            Action::CompareWith,
+            is_compared,
+        ),
+        ("Export ladder", "Save the ladder as CSV, SVG and PNG", Action::ExportLadder, false),
         ("Save frame", "Save the filtered picture as a PNG", Action::SaveFrame, false),
         ("Save window", "Save the window with the overlay as a PNG", Action::SaveWindow, false),
         ("Export", "Save the statistics and a trace", Action::ExportStats, false),

@@ -8,6 +8,7 @@ mod versions;
 use base::device::MachineCode;
 use base::error::{Error, Result};
 use box_filter::Work;
+use compute::BackEnd;
 use egui::style::ScrollAnimation;
 
 use crate::code;
@@ -34,6 +35,8 @@ const PRINTED_HOVER: &str = "What printf() in a kernel and the driver have print
 const REBUILD_HOVER: &str = "Build and validate the kernels now, even if no file has changed (F5)";
 /// The hover text of the button that copies the kernels to a new folder.
 const COPY_HOVER: &str = "Write all kernels to a new folder and watch it for changes";
+/// The hover text of the button that opens the kernel file in the user's editor.
+const EDITOR_HOVER: &str = "Open the file of the selected variant in $VISUAL or by xdg-open (E)";
 /// The hover text of the button that writes a kernel of the user's own from a template.
 const OWN_HOVER: &str =
     "Write box_filter/own.cl, a variant of your own (u), with its contract and a first kernel";
@@ -74,6 +77,10 @@ fn show(ui: &mut Ui, pane: &mut Pane) {
             let button = choice_button("Machine code", switches.machine_code);
             if ui.add(button).explain(MACHINE_CODE_HOVER).clicked() {
                 switches.machine_code ^= true;
+            }
+            let can_edit = kernels.folder.is_some() && view.chosen.back_end() == BackEnd::OpenCl;
+            if can_edit && ui.button("Open in editor").explain(EDITOR_HOVER).clicked() {
+                actions.push(Action::OpenInEditor);
             }
             let can_make_own = kernels.folder.is_some() && !kernels.has_own;
             if can_make_own && ui.button("Make own.cl").explain(OWN_HOVER).clicked() {
