@@ -103,8 +103,8 @@ fn text_button(ui: &mut Ui, rect: Rect, text: &str, on: bool) -> Response {
     response.named(Role::Button, if text == "?" { "Keys" } else { text })
 }
 
-/// Returns the lines of the menu of panels: one for each panel, marked if the panel is open, and one that moves the column of
-/// panels to the other side.
+/// Returns the lines of the menu of panels: one for each panel, marked if the panel is open, one that compares the ladder with a
+/// saved run, and one that moves the column of panels to the other side.
 fn panel_lines(view: &View, state: &ControlsState) -> Vec<Line> {
     let line = |panel: &&ColumnPanel| {
         let (text, hover) = panel.menu;
@@ -112,13 +112,14 @@ fn panel_lines(view: &View, state: &ControlsState) -> Vec<Line> {
     };
     let panels = COLUMN_PANELS.iter().filter(|listed| listed.panel != Panel::Scene || view.scene.is_some());
     let (text, hover) = if state.column_left { LEFT } else { RIGHT };
-    panels.map(line).chain([(text, hover, Action::MoveColumn, false)]).collect()
+    let compare = "Show a saved run beside the ladder, or remove it";
+    let compare = ("Compare with\u{2026}", compare, Action::CompareWith, !view.saved_columns.is_empty());
+    panels.map(line).chain([compare, (text, hover, Action::MoveColumn, false)]).collect()
 }
 
 /// Returns the lines of the menu of actions on the picture.
 fn picture_lines(view: &View) -> Vec<Line> {
     let is_muted = view.sound.is_some_and(|sound| sound.is_muted);
-    let is_compared = !view.saved_columns.is_empty();
     let is_difference = view.wipe.is_some_and(|wipe| wipe.difference.is_some());
     vec![
         ("Wipe", "Show two filters side by side", Action::ToggleWipe, view.wipe.is_some()),
@@ -131,12 +132,6 @@ fn picture_lines(view: &View) -> Vec<Line> {
         ("Fullscreen", "Enter or leave fullscreen", Action::ToggleFullscreen, false),
         ("Talk", "Show the ladder in large type, for a projector", Action::ToggleTalk, false),
         ("Recent files", "Movies that were opened last, and a list of files", Action::ShowFiles, false),
-        (
-            "Compare with\u{2026}",
-            "Show a saved run beside the ladder, or remove it",
-            Action::CompareWith,
-            is_compared,
-        ),
         ("Export ladder", "Save the ladder as CSV, SVG and PNG", Action::ExportLadder, false),
         ("Save frame", "Save the filtered picture as a PNG", Action::SaveFrame, false),
         ("Save window", "Save the window with the overlay as a PNG", Action::SaveWindow, false),

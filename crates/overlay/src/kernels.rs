@@ -78,10 +78,6 @@ fn show(ui: &mut Ui, pane: &mut Pane) {
             if ui.add(button).explain(MACHINE_CODE_HOVER).clicked() {
                 switches.machine_code ^= true;
             }
-            let can_edit = kernels.folder.is_some() && view.chosen.back_end() == BackEnd::OpenCl;
-            if can_edit && ui.button("Open in editor").explain(EDITOR_HOVER).clicked() {
-                actions.push(Action::OpenInEditor);
-            }
             let can_make_own = kernels.folder.is_some() && !kernels.has_own;
             if can_make_own && ui.button("Make own.cl").explain(OWN_HOVER).clicked() {
                 actions.push(Action::MakeOwnKernel);
@@ -91,7 +87,12 @@ fn show(ui: &mut Ui, pane: &mut Pane) {
             }
         });
         if let Some(folder) = &kernels.folder {
-            line(ui, &format!("Edit the files in {folder}"), theme::TEXT);
+            ui.horizontal(|ui| {
+                let can_edit = view.chosen.back_end() == BackEnd::OpenCl;
+                let button = ui.add_enabled(can_edit, Button::new("Open in editor"));
+                button.explain(EDITOR_HOVER).on_click(Action::OpenInEditor, actions);
+                line(ui, &format!("Edit the files in {folder}"), theme::TEXT);
+            });
         }
         // Folders whose kernels were edited before; they can be watched again unless another one is watched.
         for (index, EditedFolder { path, edits }) in kernels.remembered.iter().enumerate() {

@@ -280,6 +280,9 @@ fn show_variant_row(ui: &Ui, rect: Rect, board: &Board, row: &VariantRow, action
             };
             ui.figures(pos2(right, y), Align2::RIGHT_CENTER, score_text(score), 12.5, color);
         }
+        Err(why) if bar.width() < MIN_BAR_WIDTH && !why.is_empty() => {
+            ui.figures(pos2(right, y), Align2::RIGHT_CENTER, theme::UNKNOWN, 12.5, theme::WEAK);
+        }
         Err(why) => {
             let at = (pos2(bar.left(), y), Align2::LEFT_CENTER, right - bar.left());
             theme::elided_text(ui, at, &why, (12.0, theme::WEAK));
