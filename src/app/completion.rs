@@ -13,9 +13,11 @@ use video::address::path_of;
 pub(crate) struct CompletedPath {
     /// The path as the user has typed it.
     pub typed: String,
-    /// The typed path, extended by the characters that all matching names have in common.
+    /// The typed path, extended by the characters that all matching names have in common; a folder's ends with a slash.
     pub text: String,
-    /// The sorted names of the matching files. If there are fewer than two, there is nothing to choose from.
+    /// The folder of the matching files, as a prefix of paths.
+    pub folder: String,
+    /// The sorted names of the matching files; those of folders end with a slash.
     pub names: Vec<String>,
 }
 
@@ -31,7 +33,7 @@ pub(crate) fn start(typed: String, waker: &Waker) -> Job<CompletedPath> {
 /// Completes a path. If `is_cancelled` returns true, uses only the files that were found until then.
 fn complete(typed: String, home: Option<&Path>, is_cancelled: impl Fn() -> bool) -> CompletedPath {
     if typed == "~" && home.is_some() {
-        return CompletedPath { text: "~/".to_owned(), typed, names: Vec::new() };
+        return CompletedPath { text: "~/".to_owned(), typed, folder: String::new(), names: Vec::new() };
     }
     // A `file://` URL is completed as its path.
     let meant = path_of(OsStr::new(&typed)).into_os_string().into_string().unwrap_or_else(|_| typed.clone());
@@ -42,8 +44,9 @@ fn complete(typed: String, home: Option<&Path>, is_cancelled: impl Fn() -> bool)
         .flatten()
         .flatten()
         .take_while(|_| !is_cancelled())
-        .filter_map(|entry| entry.file_name().into_string().ok())
-        .filter(|name| name.starts_with(begin) && (begin.starts_with('.') || !name.starts_with('.')))
+        .filter_map(|entry| Some((entry.file_name().into_string().ok()?, entry)))
+        .filter(|(name, _)| name.starts_with(begin) && (begin.starts_with('.') || !name.starts_with('.')))
+        .map(|(name, entry)| if entry.path().is_dir() { name + "/" } else { name })
         .collect();
     names.sort();
     let mut text = meant.clone();
@@ -53,11 +56,8 @@ fn complete(typed: String, home: Option<&Path>, is_cancelled: impl Fn() -> bool)
         let common: String = both.collect();
         text.truncate(meant.len() - begin.len());
         text.push_str(&common);
-        if names.len() == 1 && path.join(first).is_dir() {
-            text.push('/');
-        }
     }
-    CompletedPath { typed, text, names }
+    CompletedPath { folder: folder.to_owned(), typed, text, names }
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use base::error::{Error, Result};
 use base::jobs::{Job, Waker};
 use base::load::{self, Unread};
-use overlay::SavedState;
+use overlay::{MAX_RECENT_FILES, SavedState};
 
 /// The allowed range of the user's scale of the overlay, which is a factor of the scale that follows from the window's size.
 pub(crate) const UI_SCALE: std::ops::RangeInclusive<f32> = 0.5..=4.0;
@@ -37,6 +37,8 @@ pub(crate) struct Settings {
     pub ui_scale: f32,
     /// The folders of kernels that were edited, newest first, at most [`MAX_KERNEL_FOLDERS`].
     pub kernel_folders: Vec<String>,
+    /// The paths of the movies that were opened last, newest first, at most [`MAX_RECENT_FILES`].
+    pub recent_files: Vec<String>,
     /// The state of the overlay. Its fields in the file are `overlay_visible`, `hint_seen`, `hatched`, and fields of the panels
     /// such as `stages_open`, `graph_folded`. `folded` is `None` until the user folds or unfolds the panel; until then it
     /// depends on the window's size. `column_left` and `column_width` are the side and the width of the column of panels.
@@ -119,7 +121,12 @@ impl Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { ui_scale: 1.0, kernel_folders: Vec::new(), overlay: SavedState::default() }
+        Self {
+            ui_scale: 1.0,
+            kernel_folders: Vec::new(),
+            recent_files: Vec::new(),
+            overlay: SavedState::default(),
+        }
     }
 }
 
@@ -291,6 +298,7 @@ pub(crate) fn parse(contents: &[u8]) -> Result<Settings, Unread> {
     let scale = settings.ui_scale;
     settings.ui_scale = if scale.is_finite() { scale.clamp(*UI_SCALE.start(), *UI_SCALE.end()) } else { 1.0 };
     settings.kernel_folders.truncate(MAX_KERNEL_FOLDERS);
+    settings.recent_files.truncate(MAX_RECENT_FILES);
     Ok(settings)
 }
 
@@ -346,7 +354,9 @@ mod tests {
         let (mut store, settings, error) = open(&file);
         assert_eq!((settings, error), (Settings::default(), None));
         let folders = vec!["/home/user/kernels".to_owned()];
-        let mut changed = Settings { ui_scale: 1.5, kernel_folders: folders, ..Settings::default() };
+        let recent_files = vec!["/home/user/clip.mp4".to_owned()];
+        let mut changed =
+            Settings { ui_scale: 1.5, kernel_folders: folders, recent_files, ..Settings::default() };
         changed.overlay.visible = false;
         for (n, panel) in Panel::ALL.into_iter().enumerate() {
             changed.overlay.open[n] = matches!(panel, Panel::Stages | Panel::Devices);

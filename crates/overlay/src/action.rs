@@ -93,9 +93,16 @@ pub enum Action {
     Leave,
     /// Ask the user for a movie to open.
     AskForMovie,
+    /// Show the list of files in the window, which begins with the movies that were opened last.
+    ShowFiles,
     /// Open the movie at this path, as the user has typed it.
     Open(String),
-    /// Complete this path, which the user is typing, and pass the result to [`crate::PathPrompt::complete`].
+    /// Ask the user for a saved run whose times are shown in the ladder; if there is one, remove it.
+    CompareWith,
+    /// Show the times of the saved run at this path, as the user has typed it, in a column of the ladder.
+    OpenRun(String),
+    /// Find the files whose names begin with this path, which the user is typing, and pass them to
+    /// [`crate::PathPrompt::complete`].
     Complete(String),
     /// Hide or show the overlay.
     ToggleOverlay,
@@ -160,6 +167,8 @@ pub enum Action {
     CopyKernels,
     /// Watch the folder at this index of [`crate::Kernels::remembered`] again, whose kernels were edited before.
     ReopenKernels(usize),
+    /// Open the selected variant's kernel file in the user's editor.
+    OpenInEditor,
     /// Write a kernel of the user's own from a template into the watched folder.
     MakeOwnKernel,
     /// Build the kernels of the watched folder now.
@@ -177,6 +186,8 @@ pub enum Action {
     RestoreKernels(VersionId),
     /// Write the selected variant's file, as it is in this version of the edited kernels, to the user's own kernel.
     SaveAsOwnKernel(VersionId),
+    /// Save the ladder (the times of all variants at the current radius and size) as CSV, SVG and PNG.
+    ExportLadder,
     /// Save the statistics as CSV and JSON.
     ExportStats,
     /// Remove the banner at this index of [`crate::View::notices`].

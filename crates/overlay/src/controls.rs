@@ -109,8 +109,8 @@ fn text_button(ui: &mut Ui, rect: Rect, text: &str, on: bool) -> Response {
     response.named(Role::Button, if text == "?" { "Keys" } else { text })
 }
 
-/// Returns the lines of the menu of panels: one for each panel, marked if the panel is open, and one that moves the column of
-/// panels to the other side.
+/// Returns the lines of the menu of panels: one for each panel, marked if the panel is open, one that compares the ladder with a
+/// saved run, and one that moves the column of panels to the other side.
 fn panel_lines(view: &View, state: &ControlsState) -> Vec<Line> {
     let line = |panel: &&ColumnPanel| {
         let (text, hover) = panel.menu;
@@ -118,16 +118,20 @@ fn panel_lines(view: &View, state: &ControlsState) -> Vec<Line> {
     };
     let panels = COLUMN_PANELS.iter().filter(|listed| listed.panel != Panel::Scene || view.scene.is_some());
     let (text, hover) = if state.column_left { LEFT } else { RIGHT };
-    panels.map(line).chain([(text, hover, Action::MoveColumn, false)]).collect()
+    let compare = "Show a saved run beside the ladder, or remove it";
+    let compare = ("Compare with\u{2026}", compare, Action::CompareWith, !view.saved_columns.is_empty());
+    panels.map(line).chain([compare, (text, hover, Action::MoveColumn, false)]).collect()
 }
 
 /// Returns the lines of the menu of files.
 fn file_lines() -> Vec<Line> {
     vec![
         ("Open", "Open a movie", Action::AskForMovie, false),
+        ("Recent files", "Movies that were opened last, and a list of files", Action::ShowFiles, false),
         ("Save frame", "Save the filtered picture as a PNG", Action::SaveFrame, false),
         ("Save window", "Save the window with the overlay as a PNG", Action::SaveWindow, false),
         ("Save run", "Save the filter's times, for 'clreel compare'", Action::SaveRun, false),
+        ("Export ladder", "Save the ladder as CSV, SVG and PNG", Action::ExportLadder, false),
         ("Export", "Save the statistics, a trace, and the results of the Lab", Action::ExportStats, false),
         ("Quit", "Close the window", Action::Quit, false),
     ]

@@ -8,6 +8,7 @@ mod versions;
 use base::device::MachineCode;
 use base::error::{Error, Result};
 use box_filter::Work;
+use compute::BackEnd;
 use egui::style::ScrollAnimation;
 
 use crate::code;
@@ -34,6 +35,8 @@ const PRINTED_HOVER: &str = "What printf() in a kernel and the driver have print
 const REBUILD_HOVER: &str = "Build and validate the kernels now, even if no file has changed (F5)";
 /// The hover text of the button that copies the kernels to a new folder.
 const COPY_HOVER: &str = "Write all kernels to a new folder and watch it for changes";
+/// The hover text of the button that opens the kernel file in the user's editor.
+const EDITOR_HOVER: &str = "Open the file of the selected variant in $VISUAL or by xdg-open (E)";
 /// The hover text of the button that writes a kernel of the user's own from a template.
 const OWN_HOVER: &str =
     "Write box_filter/own.cl, a variant of your own (u), with its contract and a first kernel";
@@ -84,7 +87,12 @@ fn show(ui: &mut Ui, pane: &mut Pane) {
             }
         });
         if let Some(folder) = &kernels.folder {
-            line(ui, &format!("Edit the files in {folder}"), theme::TEXT);
+            ui.horizontal(|ui| {
+                let can_edit = view.chosen.back_end() == BackEnd::OpenCl;
+                let button = ui.add_enabled(can_edit, Button::new("Open in editor"));
+                button.explain(EDITOR_HOVER).on_click(Action::OpenInEditor, actions);
+                line(ui, &format!("Edit the files in {folder}"), theme::TEXT);
+            });
         }
         // Folders whose kernels were edited before; they can be watched again unless another one is watched.
         for (index, EditedFolder { path, edits }) in kernels.remembered.iter().enumerate() {

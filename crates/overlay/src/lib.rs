@@ -30,6 +30,8 @@ mod job;
 mod kernels;
 mod keys;
 mod lab;
+mod ladder_column;
+mod ladder_export;
 mod layout;
 mod line;
 mod mouse;
@@ -76,12 +78,14 @@ pub use kernels::{
     SpeedState, Subject, Validation, ValidationRequest, Version, VersionDiff, VersionResult, result_to_show,
 };
 pub use lab::{BOX_FILTER, Benchmark, BenchmarkFrame, Lab, LabCode};
+pub use ladder_column::LadderColumn;
+pub use ladder_export::LadderExport;
 pub use open_panels::OpenPanels;
 pub use overlay::{Overlay, SavedState, zoom};
 pub use panel::{LabKernel, Switches};
 pub use panel_list::is_remembered;
 pub use panels::{FoldStates, OpenFlags, Panel};
-pub use path_field::PathPrompt;
+pub use path_field::{MAX_RECENT_FILES, PathPrompt, PathPurpose};
 pub use scene::ScenePanel;
 pub use talk::{heart, variant_after};
 pub use texts::texts;

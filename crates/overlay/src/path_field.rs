@@ -1,24 +1,66 @@
-//! The field in which the user types a movie's path.
+//! The field in which the user types the path of a movie or of a saved run, and the list of files below it.
 
 use base::text::escaped;
 use egui::text::{CCursor, CCursorRange};
 use egui::text_edit::TextEditState;
-use egui::{Key, TextEdit};
+use egui::{Key, Layout, TextEdit};
 
 use crate::panel;
 use crate::prelude::*;
 
-/// The greatest number of completions that the field lists.
-const MAX_NAMES: usize = 12;
+/// The greatest number of movies that are remembered as opened.
+pub const MAX_RECENT_FILES: usize = 8;
+/// The greatest number of files that the list shows; typing the beginning of a name shortens it.
+const MAX_ROWS: usize = 300;
+/// The endings of the names of movies; files with other names are not in the list, but can be typed.
+const MOVIES: [&str; 20] = [
+    "3gp", "avi", "flv", "gif", "m2ts", "m4v", "mkv", "mov", "mp4", "mpeg", "mpg", "mts", "mxf", "ogv", "ts",
+    "vob", "webm", "wmv", "y4m", "apng",
+];
 
-/// The prompt for a movie's path: a field into which the user types the path.
+/// The kind of file for which the field asks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum PathPurpose {
+    /// A movie to play.
+    #[default]
+    Movie,
+    /// A saved run with which the ladder is compared.
+    Run,
+}
+
+impl PathPurpose {
+    /// Returns true if the list shows a file or folder with this name.
+    fn lists(self, name: &str) -> bool {
+        let is =
+            |ending: &&str| name.rsplit_once('.').is_some_and(|(_, own)| own.eq_ignore_ascii_case(ending));
+        name.ends_with('/')
+            || (if self == Self::Movie { &MOVIES[..] } else { &["json"] }).iter().any(|e| is(&e))
+    }
+}
+
+/// The prompt for a path: a field into which the user types it, above a list from which files are chosen.
 #[derive(Debug, Default)]
 pub struct PathPrompt {
     is_open: bool,
+    purpose: PathPurpose,
+    /// The paths of the movies that were opened last, newest first.
+    pub recent: Vec<String>,
     /// The text in the field; while the field is closed, the text that was last typed into it.
     text: String,
-    /// The file names with which the typed path can continue, joined to one text, or the reason why there are none.
-    names: String,
+    /// True if the text has changed since the field was opened. Until then all files of its folder are listed.
+    is_edited: bool,
+    /// The path whose files are listed or awaited; `None` before the first request.
+    requested: Option<String>,
+    /// The folder of the listed files, as a prefix of paths.
+    folder: String,
+    /// The names of the listed files, those of folders with a slash at the end.
+    names: Vec<String>,
+    /// True if no file begins with the typed path.
+    is_unknown: bool,
+    /// The index of the selected row; `None` if the typed path is to be opened.
+    selected: Option<usize>,
+    /// True if the awaited completion replaces the text, since the user has pressed Tab.
+    completes: bool,
     /// True if the next pass must move the cursor to the end of the text.
     to_end: bool,
     /// True once the field was laid out since it was opened.
@@ -26,10 +68,12 @@ pub struct PathPrompt {
 }
 
 impl PathPrompt {
-    /// Opens the field, even while the overlay is hidden.
-    pub fn open(&mut self) {
+    /// Opens the field for a file of this kind, even while the overlay is hidden.
+    pub fn open(&mut self, purpose: PathPurpose) {
         if !self.is_open {
-            *self = Self { is_open: true, text: std::mem::take(&mut self.text), ..Self::default() };
+            let (recent, text) = (std::mem::take(&mut self.recent), std::mem::take(&mut self.text));
+            let text = if purpose == self.purpose { text } else { String::new() };
+            *self = Self { is_open: true, purpose, recent, text, ..Self::default() };
         }
     }
 
@@ -43,20 +87,27 @@ impl PathPrompt {
         self.is_open
     }
 
-    /// Replaces the typed text by its completion `text`, and lists `names`, the file names with which the path can continue.
-    /// Does nothing if the text in the field is no longer `typed`.
-    pub fn complete(&mut self, typed: &str, text: String, names: &[String]) {
-        if !self.is_open || self.text != typed {
+    /// Remembers a movie that was opened.
+    pub fn add_recent(&mut self, path: String) {
+        self.recent.retain(|known| *known != path);
+        self.recent.insert(0, path);
+        self.recent.truncate(MAX_RECENT_FILES);
+    }
+
+    /// Lists `names`, the sorted names of the files in `folder` with which the path `typed` can continue; names of folders end
+    /// with a slash. Replaces the typed text by its completion `text` if the user has pressed Tab. Does nothing if another path
+    /// has been requested meanwhile.
+    pub fn complete(&mut self, typed: &str, text: String, folder: String, names: Vec<String>) {
+        if !self.is_open || self.requested.as_deref() != Some(typed) {
             return;
         }
-        let shown = names.iter().take(MAX_NAMES).map(|name| escaped(name)).collect::<Vec<_>>().join("   ");
-        self.names = match names.len() {
-            0 if text == typed => "No matching file".to_owned(),
-            0 | 1 => String::new(),
-            n if n > MAX_NAMES => format!("{n} files: {shown} \u{2026}"),
-            _ => shown,
-        };
-        (self.text, self.to_end) = (text, true);
+        self.is_unknown = names.is_empty() && text == typed;
+        (self.folder, self.names, self.selected) = (folder, names, None);
+        self.names.retain(|name| self.purpose.lists(name));
+        self.names.sort_by_key(|name| !name.ends_with('/'));
+        if std::mem::take(&mut self.completes) && self.text == typed {
+            (self.text, self.to_end, self.is_edited) = (text, true, true);
+        }
     }
 
     /// Returns egui's identifier of the field, by which the overlay lets the field keep the keyboard focus.
@@ -70,16 +121,24 @@ impl PathPrompt {
             return;
         }
         // The size of the field's box in points.
-        let size = vec2(560.0, 114.0).min(window.size());
+        let size = vec2(560.0, 420.0).min(window.size());
         let rect = Rect::from_center_size(window.center(), size);
         let mut ui = panel::ground_with(ui, rect, "path", (theme::PANEL.to_opaque(), theme::PAD));
-        ui.label(RichText::new("Open a movie").font(theme::words(14.0)).color(theme::STRONG));
+        let (title, name, hint) = match self.purpose {
+            PathPurpose::Movie => {
+                ("Open a movie", "Path of the movie", "/home/me/movie.mp4, ~/movie.mp4 or a relative path")
+            }
+            PathPurpose::Run => (
+                "Compare with a saved run",
+                "Path of the saved run",
+                "A file by Save run or clreel bench --save",
+            ),
+        };
+        ui.label(RichText::new(title).font(theme::words(14.0)).color(theme::STRONG));
 
         let first = !std::mem::replace(&mut self.ready, true);
-        let tab = ui.input_mut(|i| i.consume_key(egui::Modifiers::NONE, Key::Tab));
-        if tab {
-            pass.actions.push(Action::Complete(self.text.clone()));
-        }
+        let consume = |ui: &mut Ui, key| ui.input_mut(|i| i.consume_key(egui::Modifiers::NONE, key));
+        let [tab, down, up] = [Key::Tab, Key::ArrowDown, Key::ArrowUp].map(|key| consume(&mut ui, key));
         let (enter, escape) = ui.input(|i| (i.key_pressed(Key::Enter), i.key_pressed(Key::Escape)));
         // The field keeps the keys whatever else is clicked.
         ui.memory_mut(|memory| {
@@ -100,33 +159,111 @@ impl PathPrompt {
             // Tab completes and does not move the focus to the buttons.
             .lock_focus(true)
             .desired_width(f32::INFINITY)
-            .hint_text("/home/me/movie.mp4, ~/movie.mp4 or a relative path");
+            .hint_text(hint);
         let selection = &mut ui.visuals_mut().selection;
         (selection.stroke.color, selection.bg_fill) = theme::SELECTED_TEXT_COLORS;
         let field = field.show(&mut ui).response.response.clone();
-        if field.named(Role::TextInput, "Path of the movie").changed() {
-            self.names.clear();
+        if field.named(Role::TextInput, name).changed() {
+            (self.is_edited, self.selected) = (true, None);
         }
-        let names = match (self.names.as_str(), pass.lacks_drops) {
-            ("", false) => "Tab completes",
-            ("", true) => {
+        let wanted = if self.is_edited || tab { self.text.as_str() } else { folder_of(&self.text) };
+        if tab || self.requested.as_ref().is_none_or(|requested| requested != wanted) {
+            pass.actions.push(Action::Complete(wanted.to_owned()));
+            (self.requested, self.completes) = (Some(wanted.to_owned()), tab);
+        }
+        let help = match (self.is_unknown, pass.lacks_drops) {
+            (true, _) => "No matching file",
+            (false, false) => "Tab completes; arrow keys choose from the list",
+            (false, true) => {
                 "Tab completes. Files cannot be dropped on the window on Wayland; copy and paste one instead."
             }
-            (names, _) => names,
         };
-        let names = RichText::new(names).font(theme::words(12.0)).color(theme::WEAK);
-        ui.add(Label::new(names).truncate());
-        let (mut open, mut close) = (enter, escape);
+        let help = RichText::new(help).font(theme::words(12.0)).color(theme::WEAK);
+        ui.add(Label::new(help).truncate());
+        let mut chosen = self.show_list(&mut ui, (down, up));
+        let (mut open, mut close) = (false, escape);
         ui.horizontal(|ui| {
             open |= ui.button("Open").explain("Enter").clicked();
             close |= ui.button("Cancel").explain("Esc").clicked();
         });
-        if open && !close && !self.text.trim().is_empty() {
-            pass.actions.push(Action::Open(self.text.clone()));
+        if enter || open {
+            let selected = self.selected.filter(|_| chosen.is_none()).and_then(|row| self.rows().nth(row));
+            chosen = chosen.or(selected.map(|(_, path)| path)).or_else(|| Some(self.text.clone()));
         }
-        if open || close {
+        match chosen.filter(|_| !close) {
+            Some(folder) if folder.ends_with('/') => {
+                (self.text, self.to_end, self.is_edited, self.selected) = (folder, true, true, None);
+                ui.request_repaint();
+            }
+            Some(path) => {
+                close = true;
+                let action = if self.purpose == PathPurpose::Movie { Action::Open } else { Action::OpenRun };
+                pass.actions.extend((!path.trim().is_empty()).then(|| action(path.clone())));
+                self.text = path;
+            }
+            None => {}
+        }
+        if close {
             self.close();
             ui.request_repaint();
         }
+    }
+
+    /// Returns the rows of the list: each has a text and a path, which ends with a slash if it is a folder's.
+    fn rows(&self) -> impl Iterator<Item = (String, String)> {
+        let is_new = !self.is_edited && self.purpose == PathPurpose::Movie;
+        let recent = self.recent.iter().filter(move |_| is_new).map(|path| (path.clone(), path.clone()));
+        let parent = [("../".to_owned(), parent(&self.folder))];
+        let files = self.names.iter().map(|name| (name.clone(), format!("{}{name}", self.folder)));
+        recent.chain(parent).chain(files).take(MAX_ROWS)
+    }
+
+    /// Lays out the list of files, and selects the next or the previous row. Returns the path on which the user has clicked.
+    fn show_list(&mut self, ui: &mut Ui, (down, up): (bool, bool)) -> Option<String> {
+        let rows: Vec<_> = self.rows().collect();
+        let before = self.selected;
+        if down {
+            self.selected = Some(self.selected.map_or(0, |row| row + 1).min(rows.len() - 1));
+        } else if up {
+            self.selected = self.selected.and_then(|row| row.checked_sub(1));
+        }
+        let mut chosen = None;
+        // The buttons stand below the list.
+        let height = (ui.available_height() - theme::CONTROL - theme::GAP).max(0.0);
+        let list = ScrollArea::vertical().id_salt("files").auto_shrink(false).max_height(height);
+        list.min_scrolled_height(0.0).show(ui, |ui| {
+            ui.with_layout(Layout::top_down_justified(Align::LEFT), |ui| {
+                ui.spacing_mut().item_spacing.y = 0.0;
+                for (n, (text, path)) in rows.into_iter().enumerate() {
+                    let is_selected = self.selected == Some(n);
+                    let text = RichText::new(escaped(&text)).font(theme::words(12.5));
+                    let row = ui.add(Button::selectable(is_selected, text).truncate());
+                    if is_selected && before != self.selected {
+                        row.scroll_to_me(None);
+                    }
+                    if row.clicked() {
+                        chosen = Some(path);
+                    }
+                }
+            });
+        });
+        chosen
+    }
+}
+
+/// Returns the part of a path up to its last slash; empty if it has none.
+fn folder_of(path: &str) -> &str {
+    path.rfind('/').map_or("", |slash| &path[..=slash])
+}
+
+/// Returns the folder above a folder, which ends with a slash or is empty for the current folder.
+fn parent(folder: &str) -> String {
+    match folder.strip_suffix('/') {
+        Some("") => "/".to_owned(),
+        Some(path) if path != "~" && !path.ends_with("..") && path != "." => match folder_of(path) {
+            "" => "./".to_owned(),
+            above => above.to_owned(),
+        },
+        _ => format!("{folder}../"),
     }
 }

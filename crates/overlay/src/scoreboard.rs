@@ -5,6 +5,7 @@ use base::timing::noise;
 use box_filter::{Group, VariantId, Work};
 use stats::{Score, Scores};
 
+use crate::ladder_column::{LadderColumn, columns};
 use crate::prelude::*;
 use crate::{Subject, VariantRow, VariantStatus, axes, facts, panel, why, words};
 
@@ -16,6 +17,12 @@ pub(crate) const TITLE_HEIGHT: f32 = 42.0;
 const GROUP_GAP: f32 = 7.0;
 /// Width in points of the column with the factor from step to step, between a bar and its time.
 const STEP_WIDTH: f32 = 56.0;
+/// Width in points of a column of times, and of the space left of it.
+const COLUMN_WIDTH: f32 = 74.0;
+/// Height in points of the heads of the columns, which are there if there is more than one.
+const COLUMN_HEAD_HEIGHT: f32 = 15.0;
+/// The least width in points of the room for a variant's bar in which the bar is drawn.
+const MIN_BAR_WIDTH: f32 = 20.0;
 /// The least and the greatest height of a row, in points.
 const ROW_HEIGHTS: (f32, f32) = (20.0, 27.0);
 
@@ -40,7 +47,7 @@ pub(crate) fn height(variants: usize, room: f32) -> f32 {
 
 /// The logarithmic axis of the variants' bars. Its ends are logarithms to base 10 of times in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Scale {
+pub(crate) struct Scale {
     /// The logarithm at the left end of the axis.
     low: f64,
     /// The logarithm at the right end of the axis.
@@ -50,7 +57,7 @@ pub(super) struct Scale {
 impl Scale {
     /// Creates an axis that contains these times, which are in milliseconds. On the axis of fewer than two times, which compares
     /// nothing, bars have no length.
-    fn for_times(times: impl Iterator<Item = f64>) -> Self {
+    pub(crate) fn for_times(times: impl Iterator<Item = f64>) -> Self {
         let times: Vec<f64> = times.filter(|ms| ms.is_finite() && *ms > 0.0).collect();
         let range = axes::positive_range(times.iter().copied()).filter(|_| times.len() > 1);
         let Some((least, most)) = range else { return Self { low: 0.0, high: f64::INFINITY } };
@@ -61,7 +68,7 @@ impl Scale {
     }
 
     /// Returns the length of the bar for a time in milliseconds, as a fraction of the axis.
-    pub(super) fn bar_length(self, ms: f64) -> f32 {
+    pub(crate) fn bar_length(self, ms: f64) -> f32 {
         if self.high.is_infinite() {
             return 0.0;
         }
@@ -74,6 +81,8 @@ pub(super) struct Board<'a> {
     pub(super) view: &'a View<'a>,
     scores: &'a Scores,
     pub(super) scale: Scale,
+    /// The columns beside the times of the device in use.
+    columns: Vec<LadderColumn>,
 }
 
 impl<'a> Board<'a> {
@@ -81,19 +90,30 @@ impl<'a> Board<'a> {
     pub(super) fn new(pass: &Pass<'a>) -> Self {
         let (view, scores) = (pass.view, &pass.numbers.scores);
         let times = view.variants.iter().filter_map(|row| Some(scores.of(row.id)?.ms));
-        Self { view, scores, scale: Scale::for_times(times) }
+        Self { view, scores, scale: Scale::for_times(times), columns: columns(view) }
     }
 
-    /// Returns a variant's time as text, with its [`Board::step_factor`], or the reason why there is none.
+    /// Returns a variant's time as text, with its [`Board::step_factor`], or the reason why there is none, and its times in the other
+    /// columns.
     fn time_text(&self, row: &VariantRow) -> String {
-        match time_of(self, row) {
+        let mut text = match time_of(self, row) {
             Ok((score, None)) => match self.step_factor(row) {
                 Some((factor, before)) => format!("{}, {factor} as fast as {before}", score_text(score)),
                 None => score_text(score),
             },
             Ok((score, Some(setting))) => format!("{} {setting}", score_text(score)),
             Err(why) => why,
+        };
+        for column in &self.columns {
+            text.push_str(&format!("; {}: {}", column.title, self.column_text(column, row)));
         }
+        text
+    }
+
+    /// Returns a variant's time at the current radius and size in another column as text.
+    fn column_text(&self, column: &LadderColumn, row: &VariantRow) -> String {
+        let score = column.score(row.id, (self.view.radius, self.view.size()));
+        score.map_or_else(|| theme::UNKNOWN.to_owned(), score_text)
     }
 
     /// Returns how many times as fast as the step before it a variant of the ladder is, and that step. Returns `None` if one of
@@ -146,7 +166,7 @@ pub(super) fn time_of<'a>(
 }
 
 /// Returns the time of a score (a measured time) as text, such as "8.45 ms", rounded to its significant digits.
-pub(super) fn score_text(score: &Score) -> String {
+pub(crate) fn score_text(score: &Score) -> String {
     format!("{} ms", theme::with_noise(score.ms, score.noise, theme::short_ms))
 }
 
@@ -194,8 +214,9 @@ pub(crate) fn show(ui: &mut Ui, (rect, folded): (Rect, bool), pass: &mut Pass) {
     }
     let rows = variants_by_group(view);
     let board = Board::new(pass);
-    let (height, note) = row_and_note(rows.len(), rect.height());
-    let mut top = head.bottom();
+    let heads = head.bottom() + show_column_heads(&ui, rect.with_min_y(head.bottom()), &board);
+    let (height, note) = row_and_note(rows.len(), rect.bottom() - heads + TITLE_HEIGHT);
+    let mut top = heads;
     let mut before = Group::Off;
     for row in rows {
         if std::mem::replace(&mut before, row.id.group) != row.id.group {
@@ -231,6 +252,21 @@ fn show_note(ui: &Ui, area: Rect, view: &View, numbers: &Numbers) {
         all.push(text);
     }
     describe::number(ui, area, "Why", &all.join(" "));
+}
+
+/// Lays out the heads of the columns of times along the upper edge of `rect`, if there is more than one. Returns their height.
+fn show_column_heads(ui: &Ui, rect: Rect, board: &Board) -> f32 {
+    if board.columns.is_empty() {
+        return 0.0;
+    }
+    let now = LadderColumn::of_scores(board.view.device, |_| None);
+    for (n, column) in board.columns.iter().rev().chain([&now]).enumerate() {
+        let right = rect.right() - 14.0 - COLUMN_WIDTH * n as f32;
+        let at = pos2(right, rect.top() + COLUMN_HEAD_HEIGHT / 2.0);
+        let at = (at, Align2::RIGHT_CENTER, COLUMN_WIDTH - 6.0);
+        describe::text(ui, "Times of", at, &column.title, (11.0, theme::WEAK)).explain(&column.about);
+    }
+    COLUMN_HEAD_HEIGHT
 }
 
 /// Draws the background of a variant's button. Returns the widget, and true if the variant is selected.
@@ -274,37 +310,50 @@ fn show_variant_row(ui: &Ui, rect: Rect, board: &Board, row: &VariantRow, action
     // Distance in points of a variant's name from the left edge of its row.
     let at = pos2(rect.left() + 28.0, y);
     ui.words(at, Align2::LEFT_CENTER, row.id.name, 13.5, name_color(row, chosen));
+    // The right end of the time on the device in use.
+    let mut right = rect.right() - 8.0;
+    for column in board.columns.iter().rev() {
+        let text = board.column_text(column, row);
+        ui.figures(pos2(right, y), Align2::RIGHT_CENTER, text, 12.5, theme::WEAK);
+        right -= COLUMN_WIDTH;
+    }
     let bar =
         // Distance in points of the bar from the left edge of the row.
         // Width in points that is kept free for the time, right of the bar.
-        Rect::from_x_y_ranges(rect.left() + 118.0..=rect.right() - 74.0 - 4.0 - STEP_WIDTH, y - 5.0..=y + 5.0);
+        Rect::from_x_y_ranges(rect.left() + 118.0..=right - 70.0 - STEP_WIDTH, y - 5.0..=y + 5.0);
     let shown = board.view.shown.is_some_and(|s| s.variant == row.id);
     match time_of(board, row) {
         Ok((score, setting)) => {
             let length = board.scale.bar_length(score.ms);
             let color = match setting {
+                None if bar.width() < MIN_BAR_WIDTH => theme::STRONG,
                 None => {
                     draw_bar(ui.painter(), bar, length, shown);
                     if shown { theme::FILTER } else { theme::STRONG }
                 }
+                Some(_) if bar.width() < MIN_BAR_WIDTH => theme::WEAK,
                 Some(setting) => {
                     let line = bar.with_min_y(bar.bottom() - 1.0).with_max_y(bar.bottom() + 2.0);
                     let line = line.with_max_x(line.left() + line.width() * length);
                     ui.painter().rect_filled(line, 1, theme::IDLE);
                     let at = pos2(bar.left(), y - 2.0);
-                    ui.words(at, Align2::LEFT_CENTER, setting, 11.0, theme::WEAK);
+                    let at = (at, Align2::LEFT_CENTER, bar.width());
+                    theme::elided_text(ui, at, &setting, (11.0, theme::WEAK));
                     theme::WEAK
                 }
             };
-            if let Some((factor, _)) = board.step_factor(row) {
+            if let Some((factor, _)) = board.step_factor(row).filter(|_| bar.width() >= MIN_BAR_WIDTH) {
                 let at = pos2(bar.right() + STEP_WIDTH - 6.0, y);
                 ui.figures(at, Align2::RIGHT_CENTER, factor, 11.0, theme::TEXT);
             }
-            let value = pos2(rect.right() - 8.0, y);
-            ui.figures(value, Align2::RIGHT_CENTER, score_text(score), 12.5, color);
+            ui.figures(pos2(right, y), Align2::RIGHT_CENTER, score_text(score), 12.5, color);
+        }
+        Err(why) if bar.width() < MIN_BAR_WIDTH && !why.is_empty() => {
+            ui.figures(pos2(right, y), Align2::RIGHT_CENTER, theme::UNKNOWN, 12.5, theme::WEAK);
         }
         Err(why) => {
-            ui.words(pos2(bar.left(), y), Align2::LEFT_CENTER, why, 12.0, theme::WEAK);
+            let at = (pos2(bar.left(), y), Align2::LEFT_CENTER, right - bar.left());
+            theme::elided_text(ui, at, &why, (12.0, theme::WEAK));
         }
     }
     response.explain_by(|ui| show_hover_text(ui, board, row)).on_click(Action::SetVariant(row.id), actions);
@@ -328,6 +377,9 @@ pub(super) fn show_hover_text(ui: &mut Ui, board: &Board, row: &VariantRow) {
         if let Some(noise) = &score.noise {
             ui.weak(words::noise_text(noise));
         }
+    }
+    for column in &board.columns {
+        ui.weak(format!("{}: {}.", column.about, board.column_text(column, row)));
     }
     match &row.status {
         VariantStatus::Ready => {}

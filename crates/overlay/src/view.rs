@@ -14,7 +14,8 @@ use video::color::Correction;
 use video::{Chapter, FieldOrder, MovieInfo, Orientation};
 
 use crate::{
-    Busy, Conversions, DeviceFacts, DeviceList, Kernels, Lab, RaceReport, ScenePanel, Tuning, VariantStatus,
+    Busy, Conversions, DeviceFacts, DeviceList, Kernels, Lab, LadderColumn, RaceReport, ScenePanel, Tuning,
+    VariantStatus,
 };
 
 /// The filter that has made the picture on the screen.
@@ -226,6 +227,8 @@ pub struct View<'a> {
     pub kernels: &'a Kernels,
     /// The data races and out-of-bounds accesses that Oclgrind has found in kernels.
     pub races: &'a RaceReport,
+    /// The times of a saved run with which the ladder is compared, a column for each of its devices; empty if there is none.
+    pub saved_columns: &'a [LadderColumn],
     /// The most important lines of the selected variant's kernels (see [`heart`](crate::heart)), for the talk; `None` if it has
     /// no kernels.
     pub heart: Option<&'a str>,

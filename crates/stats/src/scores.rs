@@ -17,6 +17,8 @@ const MIN_FRAMES: usize = 3;
 pub struct Score {
     /// The median filter time, in milliseconds, of the newest frames filtered under the same conditions.
     pub ms: f64,
+    /// The interval of the median in milliseconds; with fewer than six frames, from the least to the greatest time.
+    pub interval: (f64, f64),
     /// The number of frames in the median.
     pub n: usize,
     /// The reason why the last digits of the time are not reliable; `None` if they are.
@@ -82,10 +84,11 @@ impl Scores {
         let (ms, p95) = (at(rank(0.5)), at(rank(0.95)));
         let (low, high) = noise::median_interval_ranks(n);
         let others = mean_others_share(frames.clone());
-        let noise = Noise::from_percentiles((ms, p95), (at(low), at(high)), n, others);
+        let interval = (at(low), at(high));
+        let noise = Noise::from_percentiles((ms, p95), interval, n, others);
         let work =
             frames.next_back().and_then(|last| Some(last.stages.work.as_ref()?.work.as_ref()?.totals()));
-        let new = Score { ms, n, noise, radius, size, beside, work };
+        let new = Score { ms, interval, n, noise, radius, size, beside, work };
         let is_kept = |old: &Score| old.is_at(radius, size) && n < MIN_FRAMES.min(old.n);
         if !self.scores.get(&variant).is_some_and(is_kept) {
             self.scores.insert(variant, new);

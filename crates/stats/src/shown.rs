@@ -69,6 +69,15 @@ impl ShownFrames {
         device.1.as_ref()
     }
 
+    /// Returns the devices that were in use before, in the order of their indices, each with the scores that were measured on it.
+    pub fn other_devices(&self) -> impl Iterator<Item = (&DeviceInfo, &HashMap<VariantId, Score>)> {
+        let mut others: Vec<_> = self.other_scores.iter().filter(|(_, scores)| !scores.is_empty()).collect();
+        others.sort_by_key(|(index, _)| **index);
+        let info =
+            |index| self.devices.iter().rev().flat_map(|(_, info)| info).find(|info| info.index == index);
+        others.into_iter().filter_map(move |(index, scores)| Some((info(*index)?, scores)))
+    }
+
     /// Records that this version of a variant's kernels is used from now on, and clears the variant's statistics. If `differs`
     /// is true, its times are left out of all statistics, because its pictures differ from the reference.
     pub fn kernels_changed(&mut self, variant: VariantId, version: u64, differs: bool) {

@@ -210,6 +210,7 @@ impl Player<'_> {
             conversions: &self.check.shown,
             kernels: self.kernels.shown(),
             races: self.races.shown(),
+            saved_columns: &self.saved_run.columns,
             heart: heart.as_deref(),
             sound: sound.as_ref(),
             auto: auto.as_ref(),

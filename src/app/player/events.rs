@@ -8,7 +8,7 @@ use super::surface::INPUT_REPAINT;
 use super::*;
 use crate::app::{completion, input};
 use box_filter::MAX_RADIUS;
-use overlay::{Action, variant_after};
+use overlay::{Action, PathPurpose, variant_after};
 use video::Seek;
 
 /// The slowest and the fastest speed at which the movie can be played, as multiples of its own speed.
@@ -196,10 +196,13 @@ impl Player<'_> {
             Action::TogglePause => cx.frames.schedule.toggle_pause(),
             Action::AskForMovie => {
                 if !movies.playlist.open_dialog(&cx.gl_window) {
-                    cx.overlay.path_prompt.open();
+                    cx.overlay.path_prompt.open(PathPurpose::Movie);
                 }
             }
+            Action::ShowFiles => cx.overlay.path_prompt.open(PathPurpose::Movie),
             Action::Open(path) => movies.playlist.open_typed(&path),
+            Action::CompareWith => self.saved_run.toggle(cx),
+            Action::OpenRun(path) => self.saved_run.open(&path, cx),
             Action::Complete(typed) => movies.completion = Some(completion::start(typed, &cx.waker)),
             Action::ToggleOverlay => cx.overlay.toggle_visible(),
             Action::ToggleTalk => cx.overlay.toggle_talk(),
@@ -233,10 +236,12 @@ impl Player<'_> {
             Action::WipeKernels(_) => {}
             Action::CheckRaces => self.races.toggle(kernels.saved(), cx),
             Action::UseKernels(number) => kernels.use_version(number, cx),
+            Action::OpenInEditor => self.open_in_editor(),
             Action::MakeOwnKernel => kernels.make_own(cx),
             Action::DiffKernels(version) => kernels.show_diff(version),
             Action::RestoreKernels(version) => kernels.restore(version, cx),
             Action::SaveAsOwnKernel(version) => kernels.save_as_own(version, devices, cx),
+            Action::ExportLadder => self.export_ladder(),
             Action::ExportStats => self.export_stats(),
             Action::SaveRun => self.save_run(),
             Action::SaveLab => self.save_results("lab", self.lab.results.clone()),

@@ -1,20 +1,20 @@
 //! Files that the window writes during playback (settings, saved pictures, statistics) and at the end. A job writes the files
 //! that the command line requests while the window still responds, then everything is shut down.
 
+use std::io::Write as _;
 use std::path::PathBuf;
 
 use super::save::SavedPicture;
 use super::*;
 use crate::app::saved_run;
 use crate::app::settings::Settings;
-use base::jobs::Job;
 use base::metadata::Metadata;
 use base::stderr::print_message;
 use base::timing::log;
 use ladder::results::Report;
 use opencl::device_thread::DeviceThread;
 use opengl::read_texture::read_texture;
-use stats::{self, ExportContext, ExportedMovie, write_trace};
+use overlay::LadderExport;
 
 /// The name and version of this program, for the metadata of files.
 const PROGRAM: &str = concat!("clreel ", env!("CARGO_PKG_VERSION"));
@@ -50,6 +50,7 @@ impl Player<'_> {
         Settings {
             ui_scale: self.surface.scale,
             kernel_folders: self.kernels.folders.clone(),
+            recent_files: self.cx.overlay.path_prompt.recent.clone(),
             overlay: self.cx.overlay.saved_state(),
         }
     }
@@ -81,6 +82,24 @@ impl Player<'_> {
             paths.iter().try_for_each(|path| results.save(path))
         };
         self.saves.save("run", &["json"], write);
+    }
+
+    /// Saves the ladder at the current radius and size as a table and as a chart.
+    pub(super) fn export_ladder(&mut self) {
+        let (recorder, screen) = (&self.cx.frames.recorder, &self.cx.frames.presenter.screen);
+        let at = (self.cx.frames.choice.filter().1, screen.size().unwrap_or_default());
+        let device = self.devices.running.info.as_ref();
+        let export = LadderExport::new(recorder, device, &self.saved_run.columns, at);
+        let Some(export) = self.cx.or_notify(export) else { return };
+        let write = move |paths: &[PathBuf]| {
+            let [csv, svg, png] = paths else { return Ok(()) };
+            for (path, text) in [(csv, export.csv()), (svg, export.svg())] {
+                base::save::atomically(path, |file| file.write_all(text.as_bytes()))?;
+            }
+            let (width, height, rgba) = export.picture();
+            base::save::png(png, width, height, &rgba)
+        };
+        self.saves.save("ladder", &["csv", "svg", "png"], write);
     }
 
     /// Saves results in the format of `clreel bench --save`; does nothing if `results` is `None`.

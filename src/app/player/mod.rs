@@ -7,6 +7,7 @@
 mod conversions;
 mod devices;
 mod draw;
+mod editor;
 mod events;
 mod files;
 mod kernels;
@@ -16,6 +17,7 @@ mod notices;
 mod peaks;
 mod races;
 mod save;
+mod saved_run;
 mod sound;
 mod surface;
 mod tuning;
@@ -44,6 +46,7 @@ use crate::scene;
 use crate::window_system::WindowSystem;
 use base::device::DeviceKind;
 use base::error::{Error, Result};
+use base::jobs::Job;
 use base::timing::CpuLoad;
 use box_filter::VariantId;
 use compute::BackEnd;
@@ -61,7 +64,7 @@ use opengl::renderer::{max_texture_size, too_large};
 use overlay::Overlay;
 use peaks::PeakMeasurement;
 use races::RaceCheck;
-use stats::{Measurements, Recorder, VariantStatus};
+use saved_run::SavedRun;
 use surface::Surface;
 use tuning::BackgroundTuning;
 use video::Decoder;
@@ -152,6 +155,9 @@ pub(crate) struct Player<'a> {
     surface: Surface,
     movies: Movies,
     saves: save::SaveJobs,
+    /// The job that waits until the user's editor ends.
+    editor: Option<Job<()>>,
+    saved_run: SavedRun,
     settings: Store,
     /// The values of the sliders of the colour correction.
     sliders: Correction,
@@ -222,6 +228,7 @@ impl<'a> Player<'a> {
         };
         let sources = CurrentSources::default();
         let builder = Builder::spawn(variant, args.trial.timeouts.kernel_timeout, &sources, waker);
+        let is_open = decoder.is_some();
         let decoder = decoder.unwrap_or_else(Decoder::without_frames);
         let mut frames = FrameLoop::new(gl, decoder, args.unpaced, waker.clone());
         frames.recorder = Recorder::new(true);
@@ -250,6 +257,8 @@ impl<'a> Player<'a> {
             surface,
             movies,
             saves: save::SaveJobs::begin(args.trace.trace.as_deref(), waker),
+            editor: None,
+            saved_run: SavedRun::default(),
             settings: store,
             sliders: Correction::NEUTRAL,
             is_corrected: false,
@@ -272,6 +281,10 @@ impl<'a> Player<'a> {
         let of_movie = player.movies.remark.clone();
         if args.talk {
             player.cx.overlay.toggle_talk();
+        }
+        player.cx.overlay.path_prompt.recent = settings.recent_files;
+        if is_open {
+            player.movies.note_recent(&mut player.cx);
         }
         player.cx.overlay.lacks_drops = player.cx.gl_window.lacks_drops();
         for error in unreadable.into_iter().chain(remark).chain(other_interface).chain(of_movie) {
@@ -340,6 +353,8 @@ impl<'a> Player<'a> {
             cx.repaints.redraw_soon();
         }
         self.update_saved_files();
+        self.poll_editor();
+        self.saved_run.update(&mut self.cx);
         let Self { movies, devices, kernels, cx, .. } = self;
         self.sound.update(cx);
         let (readings, levels) = (cx.overlay.needs_readings(), cx.overlay.switches.levels);

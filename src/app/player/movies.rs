@@ -5,8 +5,7 @@ use super::*;
 use crate::app::completion::CompletedPath;
 use crate::options::SceneId;
 use crate::scene::Scenes;
-use base::jobs::Job;
-use overlay::{Action, MovieSummary};
+use overlay::{Action, MovieSummary, PathPurpose};
 use video::{MovieInfo, Seek};
 
 /// If a chapter has played for longer than this many seconds, the key for the previous chapter seeks to the beginning of the
@@ -88,11 +87,11 @@ impl Movies {
             None => None,
         };
         if self.playlist.poll_dialog() {
-            cx.overlay.path_prompt.open();
+            cx.overlay.path_prompt.open(PathPurpose::Movie);
             cx.repaints.redraw_soon();
         }
         if let Some(Ok(done)) = Job::take_result(&mut self.completion, Duration::ZERO) {
-            cx.overlay.path_prompt.complete(&done.typed, done.text, &done.names);
+            cx.overlay.path_prompt.complete(&done.typed, done.text, done.folder, done.names);
             cx.repaints.redraw_soon();
         }
         self.navigation.update(cx);
@@ -120,6 +119,7 @@ impl Movies {
         let facts = MovieSummary::new(self.playlist.current(), decoder.info());
         (self.warned, self.titled, self.navigation) = (false, None, Navigation::default());
         self.scenes.play(decoder, facts, &mut cx.frames);
+        self.note_recent(cx);
         if self.playlist.has_request
             && !self.scenes.plays_movie()
             && let Err(error) = self.go_to(SceneId::Movie, &mut cx.frames)
@@ -128,6 +128,16 @@ impl Movies {
         }
         cx.repaints.redraw_soon();
         sized
+    }
+
+    /// Remembers the movie that plays among the recent files, unless it is the bundled clip or its path is not Unicode.
+    pub(super) fn note_recent(&self, cx: &mut PlayerContext) {
+        let path = self.playlist.current();
+        if video::bundled_clip().is_ok_and(|clip| clip == path) {
+            return;
+        }
+        let path = std::path::absolute(path).ok().and_then(|path| path.into_os_string().into_string().ok());
+        path.into_iter().for_each(|path| cx.overlay.path_prompt.add_recent(path));
     }
 
     /// Seeks to this time of the movie, in seconds; to a key frame near it if `exact` is false.

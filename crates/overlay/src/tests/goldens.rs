@@ -86,7 +86,7 @@ fn texts_of_the_panels() {
     ] {
         panel(name, |f| f.open(of));
     }
-    panel("path", |f| f.overlay.path_prompt.open());
+    panel("path", |f| f.overlay.path_prompt.open(PathPurpose::Movie));
     panel("hint", |f| f.change(|s| s.hint_seen = false));
     panel("tuning", |f| {
         f.open(Panel::Tuning);

@@ -178,33 +178,92 @@ fn the_wheel_changes_what_it_is_over() {
 #[test]
 fn a_path_is_completed_where_it_still_stands() {
     let mut fixture = Fixture::new(SIZES[0]);
-    fixture.overlay.path_prompt.open();
-    fixture.pass(vec![]);
-    fixture.pass(vec![Event::Text("/tm".into())]);
+    fixture.overlay.path_prompt.open(PathPurpose::Movie);
+    assert_eq!(fixture.pass(vec![]), [Action::Complete(String::new())], "the files of the current folder");
+    assert_eq!(fixture.pass(vec![Event::Text("/tm".into())]), [Action::Complete("/tm".into())]);
     let tab = |pressed| key(Key::Tab, pressed);
     assert_eq!(fixture.pass(vec![tab(true)]), [Action::Complete("/tm".into())]);
     fixture.pass(vec![tab(false)]);
-    fixture.overlay.path_prompt.complete("/t", "/toolate".into(), &[]);
+    let complete = |fixture: &mut Fixture, typed: &str, text: &str, names: &[&str]| {
+        let names = names.iter().map(|name| (*name).to_owned()).collect();
+        let folder = typed.rfind('/').map_or("", |slash| &typed[..=slash]);
+        fixture.overlay.path_prompt.complete(typed, text.into(), folder.into(), names);
+    };
+    complete(&mut fixture, "/t", "/toolate", &[]);
     fixture.pass(vec![]);
     fixture.assert_shows(&["/tm"]);
-    fixture.overlay.path_prompt.complete("/tm", "/tmp/".into(), &["tmp".into()]);
+    complete(&mut fixture, "/tm", "/tmp/", &["tmp/"]);
     fixture.pass(vec![]);
     fixture.assert_shows(&["/tmp/"]);
     // Further text is appended to the completion.
     fixture.pass(vec![Event::Text("m".into())]);
-    fixture.overlay.path_prompt.complete("/tmp/m", "/tmp/movie".into(), &["movie1".into(), "movie2".into()]);
+    // Without Tab, files are only listed: folders and movies.
+    let names = ["movie1.mkv", "movie2.MP4", "moved.txt", "movies/"];
+    complete(&mut fixture, "/tmp/m", "/tmp/mov", &names);
     fixture.pass(vec![]);
-    fixture.assert_shows(&["/tmp/movie", "movie1   movie2"]);
-    fixture.pass(vec![Event::Text("1".into())]);
+    fixture.assert_shows(&["/tmp/m", "movie1.mkv", "movie2.MP4", "movies/"]);
+    assert!(fixture.find("moved.txt").is_none());
+    fixture.pass(vec![tab(true)]);
+    fixture.pass(vec![tab(false)]);
+    complete(&mut fixture, "/tmp/m", "/tmp/mov", &names);
     fixture.pass(vec![]);
-    assert!(fixture.find("/tmp/movie1").is_some() && fixture.find("movie1   movie2").is_none());
+    fixture.assert_shows(&["/tmp/mov"]);
+    fixture.pass(vec![Event::Text("ie1".into())]);
     // A text that changes without listed names, such as `~`, was completed; an unchanged text was not.
     for (text, is_completed) in [("/tmp/movie1/", true), ("/tmp/movie1/", false)] {
         let typed = if is_completed { "/tmp/movie1" } else { text };
-        fixture.overlay.path_prompt.complete(typed, text.into(), &[]);
+        fixture.pass(vec![tab(true)]);
+        fixture.pass(vec![tab(false)]);
+        complete(&mut fixture, typed, text, &[]);
         fixture.pass(vec![]);
         fixture.assert_shows(&[text]);
         assert_eq!(fixture.find("No matching file").is_none(), is_completed);
+    }
+}
+
+#[test]
+fn files_are_chosen_from_the_list_by_keys_and_mouse() {
+    for size in SIZES {
+        let mut fixture = Fixture::new(size);
+        fixture.overlay.path_prompt.recent = vec!["/old/one.mkv".into()];
+        let press = |fixture: &mut Fixture, of: Key| {
+            [true, false].map(|pressed| fixture.pass(vec![key(of, pressed)])).concat()
+        };
+        fixture.overlay.path_prompt.open(PathPurpose::Movie);
+        fixture.pass(vec![]);
+        let names =
+            || vec!["a.mkv".to_owned(), "b/".to_owned(), "notes.txt".to_owned(), "run.json".to_owned()];
+        fixture.overlay.path_prompt.complete("", String::new(), String::new(), names());
+        fixture.settle();
+        fixture.assert_inside(&["/old/one.mkv", "../", "b/", "a.mkv", "Open", "Cancel"]);
+        assert!(fixture.find("notes.txt").is_none() && fixture.find("run.json").is_none(), "{size}");
+        // A folder is entered, and only then a file is chosen.
+        (0..4).for_each(|_| drop(press(&mut fixture, Key::ArrowDown)));
+        press(&mut fixture, Key::ArrowUp);
+        assert_eq!(press(&mut fixture, Key::Enter), [Action::Complete("b/".into())], "{size}");
+        fixture.overlay.path_prompt.complete("b/", "b/c.mp4".into(), "b/".into(), vec!["c.mp4".into()]);
+        fixture.settle();
+        assert!(fixture.find("/old/one.mkv").is_none(), "recent files are no part of a folder");
+        assert_eq!(fixture.click("c.mp4"), [Action::Open("b/c.mp4".into())], "{size}");
+        assert!(!fixture.overlay.path_prompt.is_open());
+        fixture.overlay.path_prompt.open(PathPurpose::Movie);
+        fixture.settle();
+        press(&mut fixture, Key::ArrowDown);
+        assert_eq!(press(&mut fixture, Key::Enter), [Action::Open("/old/one.mkv".into())], "{size}");
+        // Saved runs have a list of their own.
+        fixture.overlay.path_prompt.open(PathPurpose::Run);
+        fixture.pass(vec![]);
+        fixture.overlay.path_prompt.complete("", String::new(), String::new(), names());
+        fixture.settle();
+        assert!(fixture.find("a.mkv").is_none() && fixture.find("/old/one.mkv").is_none());
+        fixture.click("../");
+        fixture.assert_shows(&["../"]);
+        fixture.overlay.path_prompt.close();
+        fixture.overlay.path_prompt.open(PathPurpose::Run);
+        fixture.settle();
+        fixture.overlay.path_prompt.complete("../", "../".into(), "../".into(), names());
+        fixture.settle();
+        assert_eq!(fixture.click("run.json"), [Action::OpenRun("../run.json".into())], "{size}");
     }
 }
 

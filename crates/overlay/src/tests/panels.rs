@@ -322,7 +322,7 @@ fn a_window_without_drops_says_so_in_the_table_of_keys_and_beside_the_path() {
         for lacks_drops in [false, true] {
             let mut fixture = Fixture::new(size);
             fixture.overlay.lacks_drops = lacks_drops;
-            fixture.overlay.path_prompt.open();
+            fixture.overlay.path_prompt.open(PathPurpose::Movie);
             fixture.pass(vec![]);
             assert_eq!(fixture.shows("dropped"), lacks_drops, "{size}");
             fixture.overlay.path_prompt.close();
@@ -342,11 +342,12 @@ fn a_path_can_be_typed_and_the_keys_stay_in_the_field() {
         for visible in [true, false] {
             let mut fixture = Fixture::new(size);
             fixture.change(|s| s.visible = visible);
-            fixture.overlay.path_prompt.open();
+            fixture.overlay.path_prompt.open(PathPurpose::Movie);
             assert!(fixture.overlay.path_prompt.is_open());
-            assert_eq!(fixture.pass(vec![key(egui::Key::O), text("/")]), []);
+            let complete = |path: &str| Action::Complete(path.to_owned());
+            assert_eq!(fixture.pass(vec![key(egui::Key::O), text("/")]), [complete("/")]);
             let actions = fixture.pass(vec![key(egui::Key::Space), text("q o.mkv")]);
-            assert_eq!(actions, []);
+            assert_eq!(actions, [complete("/q o.mkv")]);
             // A click beside the field does not take its focus.
             fixture.click_at(pos2(size.x / 2.0, 20.0));
             fixture.pass(vec![key(egui::Key::Tab)]);
@@ -356,17 +357,17 @@ fn a_path_can_be_typed_and_the_keys_stay_in_the_field() {
             assert!(!fixture.overlay.path_prompt.is_open());
 
             // The field is opened again: typing replaces the old text; Esc and the button close the field.
-            fixture.overlay.path_prompt.open();
+            fixture.overlay.path_prompt.open(PathPurpose::Movie);
             fixture.pass(vec![]);
             fixture.assert_shows(&["/q o.mkv"]);
             fixture.pass(vec![text("new")]);
             assert!(fixture.find("new").is_some() && fixture.find("/q o.mkv").is_none());
             assert_eq!(fixture.pass(vec![key(egui::Key::Escape)]), []);
             assert!(!fixture.overlay.path_prompt.is_open());
-            fixture.overlay.path_prompt.open();
+            fixture.overlay.path_prompt.open(PathPurpose::Movie);
             fixture.settle();
             assert_eq!(fixture.click("Open"), [Action::Open("new".to_owned())]);
-            fixture.overlay.path_prompt.open();
+            fixture.overlay.path_prompt.open(PathPurpose::Movie);
             fixture.pass(vec![]);
             fixture.pass(vec![text("  ")]);
             assert_eq!(fixture.pass(vec![key(egui::Key::Enter)]), [], "no path");

@@ -61,6 +61,85 @@ fn the_scoreboard_has_each_variants_last_time_and_marks_old_ones() {
     assert_eq!(row(&fixture, named("separable")), ["2", "separable", "compiling"]);
 }
 
+/// Returns a saved run with a time of `naive` at radius 7, and one of `fused`, which differs from the reference.
+fn saved_run() -> ladder::results::Report {
+    let times: Vec<f64> = (0..20).map(|n| 900.0 + f64::from(n % 3)).collect();
+    let row = |id: &str, outcome: &str| ladder::results::RowReport {
+        outcome: outcome.into(),
+        device_ms: base::timing::Series::of(&times),
+        ..ladder::results::RowReport::unknown(id)
+    };
+    let run = ladder::results::RunReport {
+        case: serde_json::json!({ "width": 1280, "height": 720, "radius": 7 }),
+        variants: vec![row("naive", "ok"), row("fused", "mismatch"), row("unknown", "ok")],
+        ..ladder::results::RunReport::default()
+    };
+    let device = ladder::results::DeviceReport { runs: vec![run], ..Default::default() };
+    let metadata = base::metadata::Metadata { date: "2026-11-29T10:00:00Z".into(), ..Default::default() };
+    ladder::results::Report { devices: vec![device], ..ladder::results::Report::new(metadata, BOX_FILTER) }
+}
+
+#[test]
+fn a_saved_run_and_another_device_stand_beside_the_times_of_the_device_in_use() {
+    let mut fixture = Fixture::new(SIZES[0]);
+    fixture.saved_columns = LadderColumn::of_report("run.json", &saved_run()).unwrap();
+    fixture.pass(vec![]);
+    assert_eq!(row(&fixture, named("naive")), ["1", "naive", "845 ms", "901 ms"]);
+    assert_eq!(row(&fixture, named("flat")), ["3", "flat", "8.45 ms", "\u{2013}"]);
+    fixture.assert_shows(&["2026-11-29"]);
+    // Times of another radius are not those of this one.
+    fixture.set(|f| f.radius = 3);
+    assert_eq!(row(&fixture, named("naive")).last().unwrap(), "\u{2013}");
+    fixture.set(|f| f.radius = 7);
+    // The device in use has no times yet, the one before keeps its own.
+    let second = base::device::DeviceInfo { index: 5, name: "Second".into(), ..pocl() };
+    fixture.recorder.shown.device_changed(1, Some(pocl()));
+    fixture.push_like(20, |_, sample| (sample.setting.device, sample.setting.variant) = (1, named("flat")));
+    fixture.recorder.shown.device_changed(2, Some(second.clone()));
+    fixture.device = Some(second);
+    fixture.wait(1.0);
+    let first = row(&fixture, named("flat"));
+    assert_eq!(first[2..], ["\u{2013}", "\u{2013}", "8.45 ms"], "{first:?}");
+    fixture.assert_shows(&["Second, 2 cores", "2026-11-29", "Xeon, 2 cores"]);
+
+    // What cannot be compared is refused with a sentence.
+    let other = ladder::results::Report { ladder: "matmul".into(), ..saved_run() };
+    let error = LadderColumn::of_report("run.json", &other).unwrap_err();
+    assert!(error.why.contains("the ladder 'matmul'"), "{error}");
+    let empty = ladder::results::Report { devices: Vec::new(), ..saved_run() };
+    assert!(LadderColumn::of_report("run.json", &empty).unwrap_err().why.contains("no times"));
+}
+
+#[test]
+fn the_ladder_is_exported_as_a_table_and_as_two_charts_with_the_same_texts() {
+    let fixture = Fixture::new(SIZES[0]);
+    let saved = LadderColumn::of_report("<run> & \"x\".json", &saved_run()).unwrap();
+    let export = |at| LadderExport::new(&fixture.recorder, Some(&pocl()), &saved, at);
+    let ladder = export((7, (1280, 720))).unwrap();
+    let csv = ladder.csv();
+    let lines: Vec<&str> = csv.lines().collect();
+    assert_eq!(lines[0], "variant,ms,low_ms,high_ms,factor,frames,radius,width,height,device");
+    assert!(lines[1].starts_with("naive,845,845,845,1.000,20,7,1280,720,\"pthread"), "{csv}");
+    assert!(lines[2].starts_with("flat,8.45,8.45,8.45,100.000,20,7,"), "{csv}");
+    assert!(lines[3].starts_with("naive,901,900,902,1.000,") && lines[3].contains("\"\"x\"\""), "{csv}");
+    let svg = ladder.svg();
+    for text in
+        ["Box filter, radius 7, 1280 \u{d7} 720", ">naive<", ">8.45 ms<", ">100\u{d7}<", "&lt;run&gt; &amp; "]
+    {
+        assert!(svg.contains(text), "{text}: {svg}");
+    }
+    // ImageMagick ignores style sheets.
+    assert!(!svg.contains("style") && !svg.contains("class"), "{svg}");
+    let (width, height, rgba) = ladder.picture();
+    let dark = |pixel: &[u8]| pixel[..3].iter().all(|channel| *channel < 100);
+    let is_bar = |pixel: &[u8]| pixel[..3] == [245, 166, 35];
+    assert_eq!(rgba.len(), (4 * width * height) as usize);
+    assert!(rgba.chunks_exact(4).filter(|p| dark(p)).count() > 2000, "texts");
+    assert!(rgba.chunks_exact(4).filter(|p| is_bar(p)).count() > 10_000, "bars");
+    let error = export((3, (1280, 720))).err().unwrap();
+    assert!(error.why.contains("radius 3"), "{error}");
+}
+
 #[test]
 fn the_story_is_of_times_at_this_radius_and_size_and_of_enough_frames() {
     let mut fixture = Fixture::new(SIZES[0]);
@@ -107,7 +186,7 @@ fn the_story_is_of_times_at_this_radius_and_size_and_of_enough_frames() {
     fixture.push(named("separable"), 3, 0.1, 1);
     fixture.wait(1.0);
     fixture.assert_shows(&["separable: 1 of 2 frames", "vectorized vs. naive"]);
-    fixture.push(named("separable"), 3, 0.1, 4);
+    fixture.push(named("separable"), 3, 0.1, 5);
     fixture.wait(1.0);
     assert!(!fixture.shows("separable: ") && fixture.shows("separable vs. naive"), "{:?}", fixture.texts);
 }

@@ -89,6 +89,26 @@ impl LiveKernels {
         Some(text.map_or_else(|_| String::new(), |text| heart(&text)))
     }
 
+    /// Returns the path of a variant's kernel file in the watched folder.
+    ///
+    /// # Errors
+    /// If no folder is watched, or the variant has no kernel file.
+    pub(crate) fn file_to_edit(&self, variant: VariantId, kind: DeviceKind) -> base::error::Result<PathBuf> {
+        let failed = |why: &str, hint| Err(Error::new("There is no kernel file to edit.", why, hint));
+        let Some(file) = variant.files(kind).and_then(|files| files.first()) else {
+            let hint = "Choose a step of the ladder, such as key 3.";
+            return failed(&format!("'{variant}' has no kernels of its own."), hint);
+        };
+        // The watched folder is the first one that is remembered, unless its path is not Unicode.
+        let watched = self.versions.shown.folder.as_ref();
+        match self.folders.first().filter(|path| watched == Some(&base::text::name(path))) {
+            Some(folder) => Ok(Path::new(folder).join(file)),
+            None => {
+                failed("The built-in kernels run.", "Make an editable copy first, in the panel Kernels (e).")
+            }
+        }
+    }
+
     /// Returns name and hash of the kernel file of a variant in a version, for the metadata of written files; `None` if the
     /// variant has no kernels, or the version is no longer kept.
     pub(crate) fn used(&self, variant: VariantId, version: u64, kind: DeviceKind) -> Option<UsedKernel> {

@@ -1,0 +1,123 @@
+//! Columns of the ladder beside the times of the device in use: those of another device, and those of a saved run.
+
+use base::device::DeviceInfo;
+use base::error::{Error, Result};
+use base::text::escaped;
+use base::timing::Noise;
+use box_filter::{VariantId, Work};
+use engine::stats::{Recorder, Score};
+use ladder::results::{DeviceReport, Report, RowReport, RunReport};
+
+use crate::device_name::short_names;
+use crate::lab::BOX_FILTER;
+use crate::scoreboard::Comparison;
+use crate::view::View;
+
+/// The greatest number of columns that the ladder's panel shows beside the times of the device in use.
+const MAX_COLUMNS: usize = 2;
+
+/// The times of the variants on one device, as the ladder's panel shows them in a column.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct LadderColumn {
+    /// The head of the column: a short name of the device, or the saved run's date.
+    pub title: String,
+    /// The origin of the times, for the hover text and for files.
+    pub about: String,
+    /// The times, at any radius and size.
+    pub(crate) scores: Vec<(VariantId, Score)>,
+}
+
+impl LadderColumn {
+    /// Creates a column with scores that were measured since the window was opened, on `device` or, if it is `None`, without
+    /// OpenCL.
+    pub(crate) fn of_scores<'s>(
+        device: Option<&DeviceInfo>,
+        score: impl Fn(VariantId) -> Option<&'s Score>,
+    ) -> Self {
+        let title = device.map_or_else(|| "no OpenCL".to_owned(), |device| short_names(device).0);
+        let about = device.map_or_else(|| title.clone(), |device| device.name.clone());
+        let scores = VariantId::all().chain([VariantId::own()]);
+        let scores = scores.filter_map(|id| Some((id, *score(id)?))).collect();
+        Self { title, about, scores }
+    }
+
+    /// Returns a column for each device that was in use before.
+    pub(crate) fn of_other_devices(recorder: &Recorder) -> impl Iterator<Item = Self> {
+        let others = recorder.shown.other_devices();
+        others.map(|(device, scores)| Self::of_scores(Some(device), |id| scores.get(&id)))
+    }
+
+    /// Creates a column for each device of a result of `clreel bench` or *Save run*, whose file is called `name`.
+    ///
+    /// # Errors
+    /// If the result is of another ladder than the box filter, or has no times.
+    pub fn of_report(name: &str, report: &Report) -> Result<Vec<Self>> {
+        let of_device = |device: &DeviceReport| {
+            let (date, about) = (report.metadata.date.get(..10), format!("{name}: {}", report.describe()));
+            let (title, about) = match report.devices.len() {
+                1 => (date.unwrap_or(name), about),
+                _ => (device.text("name"), format!("{about}, {}", device.text("name"))),
+            };
+            let rows = device.runs.iter().flat_map(|run| run.variants.iter().map(move |row| (run, row)));
+            let scores = rows.filter_map(|(run, row)| score(run, row)).collect();
+            Self { title: escaped(title).into_owned(), about: escaped(&about).into_owned(), scores }
+        };
+        let columns = report.devices.iter().map(of_device).filter(|column| !column.scores.is_empty());
+        let columns: Vec<_> = columns.collect();
+        if report.ladder == BOX_FILTER && !columns.is_empty() {
+            return Ok(columns);
+        }
+        let why = match report.ladder == BOX_FILTER {
+            true => "It has no times of the filter.".to_owned(),
+            false => format!("It is a result of the ladder '{}'.", report.ladder),
+        };
+        let hint = "Choose a result of the box filter, by 'Save run' (Ctrl R) or `clreel bench --save`.";
+        Err(Error::new(format!("'{name}' cannot be compared with the ladder in the window."), why, hint))
+    }
+
+    /// Returns the time of a variant at this radius and size; `None` if it was not measured there.
+    pub(crate) fn score(&self, id: VariantId, (radius, size): (u32, (u32, u32))) -> Option<&Score> {
+        // Of several versions of edited kernels, the last one counts.
+        self.scores.iter().rfind(|(of, score)| *of == id && score.is_at(radius, size)).map(|(_, score)| score)
+    }
+
+    /// Returns the baseline of the factors: the first measured kernel of the ladder, `naive` as a rule.
+    fn baseline(&self, at: (u32, (u32, u32))) -> Option<(VariantId, &Score)> {
+        let kernels = VariantId::all().filter(|id| matches!(id.work, Work::Kernels(_)));
+        kernels.filter_map(|id| Some((id, self.score(id, at)?))).next()
+    }
+
+    /// Returns how many times as fast as the baseline a variant is, as a number and as text, with the baseline; `None` for variants
+    /// that other clocks measure, and while too few frames are measured.
+    pub(crate) fn factor(&self, id: VariantId, at: (u32, (u32, u32))) -> Option<(f64, String, VariantId)> {
+        let (base, this) = (self.baseline(at)?, self.score(id, at)?);
+        let text =
+            matches!(id.work, Work::Kernels(_)).then(|| Comparison::between(base, (id, this)).factor)?;
+        Some((base.1.ms / this.ms, text.ok()?, base.0))
+    }
+}
+
+/// Returns the time of a row of a saved result; `None` if it has none, or belongs to no picture or to an unknown variant.
+fn score(run: &RunReport, row: &RowReport) -> Option<(VariantId, Score)> {
+    let id = VariantId::all().chain([VariantId::own()]).find(|id| id.name == row.id)?;
+    let number = |key: &str| run.case[key].as_u64().and_then(|number| u32::try_from(number).ok());
+    let time = row.time().filter(|time| time.p50 > 0.0 && !row.is_wrong())?;
+    let score = Score {
+        ms: time.p50,
+        interval: (time.p50_low, time.p50_high),
+        n: time.n,
+        noise: Noise::of(&time, None),
+        radius: number("radius")?,
+        size: (number("width")?, number("height")?),
+        beside: None,
+        work: None,
+    };
+    Some((id, score))
+}
+
+/// Returns the columns that the ladder's panel shows beside the times of the device in use: those of the saved run, and those of
+/// the devices that were used before.
+pub(crate) fn columns(view: &View) -> Vec<LadderColumn> {
+    let others = LadderColumn::of_other_devices(view.recorder);
+    view.saved_columns.iter().cloned().chain(others).take(MAX_COLUMNS).collect()
+}
