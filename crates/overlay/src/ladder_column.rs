@@ -5,7 +5,7 @@ use base::error::{Error, Result};
 use base::text::escaped;
 use base::timing::Noise;
 use box_filter::{VariantId, Work};
-use engine::stats::{Recorder, Score};
+use stats::{Recorder, Score};
 use ladder::results::{DeviceReport, Report, RowReport, RunReport};
 
 use crate::device_name::short_names;

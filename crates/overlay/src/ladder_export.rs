@@ -10,7 +10,7 @@ use box_filter::VariantId;
 use egui::epaint::TextOptions;
 use egui::epaint::text::Fonts;
 use egui::{Color32, FontDefinitions, Pos2, Rect, pos2, vec2};
-use engine::stats::{Recorder, Score};
+use stats::{Recorder, Score};
 
 use crate::ladder_column::LadderColumn;
 use crate::scoreboard::{Scale, score_text};
