@@ -64,16 +64,17 @@ impl PathPrompt {
         Id::unique("path-field")
     }
 
-    /// Lays the field out in the middle of `window` if it is open.
-    pub(crate) fn show(&mut self, ui: &mut Ui, window: Rect, pass: &mut Pass) {
+    /// Lays the field out in the middle of `window` if it is open, in larger type if `large` is true.
+    pub(crate) fn show(&mut self, ui: &mut Ui, window: Rect, large: bool, pass: &mut Pass) {
         if !self.is_open {
             return;
         }
         // The size of the field's box in points.
-        let size = vec2(560.0, 114.0).min(window.size());
+        let scale = if large { 1.6 } else { 1.0 };
+        let size = (vec2(560.0, 114.0) * scale).min(window.size());
         let rect = Rect::from_center_size(window.center(), size);
         let mut ui = panel::ground_with(ui, rect, "path", (theme::PANEL.to_opaque(), theme::PAD));
-        ui.label(RichText::new("Open a movie").font(theme::words(14.0)).color(theme::STRONG));
+        ui.label(RichText::new("Open a movie").font(theme::words(14.0 * scale)).color(theme::STRONG));
 
         let first = !std::mem::replace(&mut self.ready, true);
         let tab = ui.input_mut(|i| i.consume_key(egui::Modifiers::NONE, Key::Tab));
@@ -99,8 +100,11 @@ impl PathPrompt {
             .id(Self::id())
             // Tab completes and does not move the focus to the buttons.
             .lock_focus(true)
+            .font(theme::words(12.5 * scale))
             .desired_width(f32::INFINITY)
-            .hint_text("/home/me/movie.mp4, ~/movie.mp4 or a relative path");
+            .hint_text(
+                RichText::new("/home/me/movie.mp4, ~/movie.mp4 or a relative path").size(12.5 * scale),
+            );
         let selection = &mut ui.visuals_mut().selection;
         (selection.stroke.color, selection.bg_fill) = theme::SELECTED_TEXT_COLORS;
         let field = field.show(&mut ui).response.response.clone();
@@ -114,12 +118,12 @@ impl PathPrompt {
             }
             (names, _) => names,
         };
-        let names = RichText::new(names).font(theme::words(12.0)).color(theme::WEAK);
+        let names = RichText::new(names).font(theme::words(12.0 * scale)).color(theme::WEAK);
         ui.add(Label::new(names).truncate());
         let (mut open, mut close) = (enter, escape);
         ui.horizontal(|ui| {
-            open |= ui.button("Open").explain("Enter").clicked();
-            close |= ui.button("Cancel").explain("Esc").clicked();
+            open |= ui.button(RichText::new("Open").size(12.5 * scale)).explain("Enter").clicked();
+            close |= ui.button(RichText::new("Cancel").size(12.5 * scale)).explain("Esc").clicked();
         });
         if open && !close && !self.text.trim().is_empty() {
             pass.actions.push(Action::Open(self.text.clone()));

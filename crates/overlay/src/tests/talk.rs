@@ -11,10 +11,15 @@ use opencl::sources::Sources;
 /// Returns an overlay with the talk, in which `naive` took 845 ms and `flat`, the selected variant, takes 8.45 ms.
 pub(super) fn talk<'a>(size: Vec2) -> Fixture<'a> {
     let mut fixture = Fixture::new(size);
+    begin(&mut fixture);
+    fixture
+}
+
+/// Begins the talk, with `flat` as the selected variant.
+pub(super) fn begin(fixture: &mut Fixture) {
     fixture.variants.iter_mut().for_each(|row| row.idea = row.id.idea);
     fixture.overlay.toggle_talk();
     fixture.choose_variant(named("flat"));
-    fixture
 }
 
 impl Fixture<'_> {
@@ -144,6 +149,7 @@ fn no_text_of_the_talk_is_cut_or_lies_over_another_and_the_picture_stays_visible
         fixture.scale = scale;
         let own = VariantRow { id: VariantId::own(), ..fixture.variants[0].clone() };
         fixture.variants.push(own);
+        fixture.settle();
         for id in VariantId::with_own() {
             fixture.choose_variant(id);
             found.extend(faults(&fixture, false).into_iter().map(|fault| format!("{id} at {size}: {fault}")));
