@@ -31,7 +31,7 @@ impl Axes {
     pub(crate) fn new(ui: &Ui, area: Rect, span_s: f64, history: &VecDeque<FrameSample>) -> Self {
         let pixel = 1.0 / ui.pixels_per_point();
         // Width in points of the column of numbers left of the graph.
-        let left = snap_to_pixel(area.left() + 46.0, pixel);
+        let left = snap_to_pixel(area.left() + 66.0, pixel);
         let plot = Rect::from_min_max(pos2(left, snap_to_pixel(area.top(), pixel)), area.max);
         Self { plot, span_s, newest_s: history.back().map_or(0.0, |s| s.presented_at), pixel }
     }

@@ -1,11 +1,14 @@
-//! The view of a kernel's source: with highlighted syntax, line numbers, and marks on changed lines and on lines with errors.
+//! The view of a kernel's source: with highlighted syntax, line numbers, a search, and marks on changed lines and on lines with
+//! errors.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use base::error::SourceLine;
+use egui::Layout;
 use egui::style::ScrollAnimation;
-use egui::text::{LayoutJob, TextFormat};
+use egui::text::{CCursor, LayoutJob, TextFormat};
+use egui::text_selection::LabelSelectionState;
 use egui_extras::syntax_highlighting::{CodeTheme, highlight};
 use similar::{ChangeTag, TextDiff};
 
@@ -101,8 +104,8 @@ pub(super) fn show(ui: &mut Ui, source: &Source) -> bool {
     };
     let refused = source.refused.first().map(|line| format!(", error in line {}", line + 1));
     let what = format!("{}{changed}{}", source.name, refused.unwrap_or_default());
-    panel::line(ui, &what, theme::STRONG);
-    let galley = galley(ui, &source.text, FONT_SIZE);
+    let id = ui.make_persistent_id("source-search");
+    let search = show_head(ui, id, &what, source);
     let height = ui.available_height();
     // The source next to machine code has another identifier, and scrolls by itself.
     let id = ui.make_persistent_id("source-in-sight");
@@ -112,8 +115,8 @@ pub(super) fn show(ui: &mut Ui, source: &Source) -> bool {
     // Scroll again if texts above have changed the height, unless the user has scrolled.
     let follows = before.as_ref().is_none_or(|before| before.follows);
     let scrolls = follows && before.as_ref().is_none_or(|before| (before.height - height).abs() > 0.5);
-    let area = ScrollArea::both().id_salt("source").auto_shrink(false).min_scrolled_height(0.0);
-    let shown = area.show(ui, |ui| show_lines(ui, source, &galley, scrolls));
+    let area = ScrollArea::vertical().id_salt("source").auto_shrink(false).min_scrolled_height(0.0);
+    let shown = area.show(ui, |ui| show_lines(ui, source, scrolls, &search));
     let offset = shown.state.clamped_offset().y;
     // The offset changes in the pass after the one that scrolls.
     let stays = before.as_ref().is_some_and(|before| before.scrolled || (before.offset - offset).abs() < 0.5);
@@ -124,46 +127,152 @@ pub(super) fn show(ui: &mut Ui, source: &Source) -> bool {
     scrolls || before.is_some_and(|before| before.scrolled)
 }
 
-/// Lays out source with highlighted syntax in this font size, without wrapping its lines.
-pub(super) fn galley(ui: &Ui, source: &str, size: f32) -> Arc<Galley> {
+/// A search in a source, kept in egui's memory from pass to pass.
+#[derive(Clone, Default)]
+struct Search {
+    /// The text to find, in capitals or not; empty if there is no search.
+    text: String,
+    /// The number of times that the user has gone on to the next place.
+    step: usize,
+    /// True in the pass in which the view scrolls to the place.
+    jumps: bool,
+}
+
+impl Search {
+    /// Returns the places of the text in `source`, as the number of characters before each.
+    fn places(&self, source: &str) -> Vec<usize> {
+        if self.text.is_empty() {
+            return Vec::new();
+        }
+        let (source, text) = (source.to_ascii_lowercase(), self.text.to_ascii_lowercase());
+        source.match_indices(&text).map(|(at, _)| source[..at].chars().count()).collect()
+    }
+}
+
+/// The place in egui's memory of the identifier of the search field that had the keyboard's focus last.
+fn focus_id() -> Id {
+    Id::unique("focused-search")
+}
+
+/// Returns the identifier of the field of a search that has the keyboard's focus; `None` if none has it.
+pub(super) fn focused_search(ui: &Ui) -> Option<Id> {
+    let focused = ui.memory(|memory| memory.focused());
+    focused.filter(|id| ui.data(|data| data.get_temp::<Id>(focus_id())) == Some(*id))
+}
+
+/// Lays out the line above a source: the text `what`, a field that searches the source, and a button that copies it. Ctrl+F
+/// goes to the field, Enter to the next place. Returns the search.
+fn show_head(ui: &mut Ui, id: Id, what: &str, source: &Source) -> Search {
+    let mut search = ui.data(|data| data.get_temp::<Search>(id)).unwrap_or_default();
+    search.jumps = false;
+    ui.horizontal(|ui| {
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            if ui.small_button("Copy").explain("Copy the whole source").clicked() {
+                ui.copy_text(source.text.to_string());
+            }
+            let field =
+                egui::TextEdit::singleline(&mut search.text).id(id).hint_text("Find").desired_width(84.0);
+            let field = ui.add(field).named(Role::TextInput, "Find in the source");
+            let goes_on = field.lost_focus() && ui.input(|i| i.key_pressed(egui::Key::Enter));
+            if goes_on || ui.input_mut(|i| i.consume_key(egui::Modifiers::COMMAND, egui::Key::F)) {
+                field.request_focus();
+            }
+            if field.has_focus() {
+                ui.data_mut(|data| data.insert_temp(focus_id(), id));
+            }
+            search.step = if field.changed() { 0 } else { search.step + usize::from(goes_on) };
+            search.jumps = goes_on || field.changed();
+            if !search.text.is_empty() {
+                let count = search.places(&source.text).len();
+                let text = if count == 0 {
+                    "none".to_owned()
+                } else {
+                    format!("{} of {count}", search.step % count + 1)
+                };
+                panel::line(ui, &text, theme::WEAK);
+            }
+            field.explain("Find in the source (Ctrl+F); Enter goes to the next place");
+            ui.with_layout(Layout::left_to_right(Align::Center), |ui| panel::line(ui, what, theme::STRONG));
+        });
+    });
+    ui.data_mut(|data| data.insert_temp(id, search.clone()));
+    search
+}
+
+/// Lays out source with highlighted syntax in this font size, in lines of at most `width` points.
+pub(super) fn galley(ui: &Ui, source: &str, size: f32, width: f32) -> Arc<Galley> {
     let mut job = highlight(ui.ctx(), ui.style(), &CodeTheme::dark(size), source, "c");
-    job.wrap.max_width = f32::INFINITY;
+    job.wrap.max_width = width;
     ui.painter().layout_job(job)
 }
 
-/// Lays out all lines of the source with their numbers. If `scrolls` is true, scrolls to [`Source::focus_line`], without
-/// animation, since egui would swing back from a position beyond the end of the previous pass's contents.
-fn show_lines(ui: &mut Ui, source: &Source, galley: &Arc<Galley>, scrolls: bool) {
-    let numbers = (1..=source.text.lines().count()).map(|n| format!("{n:>4}\n")).collect::<String>();
-    let format =
-        TextFormat { color: theme::RULE, ..TextFormat::simple(theme::figures(FONT_SIZE), theme::WEAK) };
+/// Returns the index of the row of `galley` with which each line of its text begins: a long line has several rows.
+fn first_rows(galley: &Galley) -> Vec<usize> {
+    let ends = galley.rows.iter().enumerate().filter(|(_, row)| row.ends_with_newline);
+    std::iter::once(0).chain(ends.map(|(row, _)| row + 1)).collect()
+}
+
+/// Lays out all lines of the source, which the user can select, with their numbers and the places that `search` has found. If
+/// `scrolls` is true, scrolls to [`Source::focus_line`], without animation, since egui would swing back from a position beyond
+/// the end of the previous pass's contents.
+fn show_lines(ui: &mut Ui, source: &Source, scrolls: bool, search: &Search) {
+    let font = theme::figures(FONT_SIZE);
+    let left = 4.0 * ui.fonts_mut(|fonts| fonts.glyph_width(&font, '0')) + 8.0;
+    let galley = galley(ui, &source.text, FONT_SIZE, ui.available_width() - left);
+    let rows = first_rows(&galley);
+    let count = source.text.lines().count();
+    let mut numbers = String::new();
+    for row in 0..galley.rows.len() {
+        let line = rows.binary_search(&row).ok().filter(|line| *line < count);
+        numbers.push_str(&line.map_or("\n".to_owned(), |line| format!("{:>4}\n", line + 1)));
+    }
+    let format = TextFormat { color: theme::RULE, ..TextFormat::simple(font, theme::WEAK) };
     let numbers = ui.painter().layout_job(LayoutJob::single_section(numbers, format));
-    let left = numbers.size().x + 8.0;
-    let width = ui.available_width().max(left + galley.size().x);
-    let (area, response) = ui.allocate_exact_size(vec2(width, galley.size().y), Sense::hover());
-    response.named(Role::Code, &source.name).valued(|| source.text.to_string());
-    let text = Pos2::new(area.left() + left, area.top());
+    let size = vec2(ui.available_width(), galley.size().y);
+    let (area, response) = ui.allocate_exact_size(size, Sense::hover());
+    let response = response.named(Role::Code, &source.name).valued(|| source.text.to_string());
+    let text = area.with_min_x(area.left() + left);
+    // The rectangle of a line, in all of its rows.
+    let place_of = |line: usize| {
+        let first = galley.rows.get(*rows.get(line)?)?.rect();
+        let last = rows.get(line + 1).map_or(galley.rows.len(), |row| *row) - 1;
+        Some(first.union(galley.rows.get(last)?.rect()).translate(text.min.to_vec2()))
+    };
     let painter = ui.painter().with_clip_rect(ui.clip_rect().intersect(area));
     for (marked, color) in [(&source.changed, CHANGED_BACKGROUND), (&source.refused, ERROR_BACKGROUND)] {
-        for row in marked.iter().filter_map(|line| galley.rows.get(*line)) {
-            let y = row.rect().translate(text.to_vec2()).y_range();
-            painter.rect_filled(Rect::from_x_y_ranges(area.x_range(), y), 0, color);
+        for place in marked.iter().filter_map(|line| place_of(*line)) {
+            painter.rect_filled(Rect::from_x_y_ranges(area.x_range(), place.y_range()), 0, color);
+        }
+    }
+    let found = search.places(&source.text);
+    for (n, at) in found.iter().enumerate() {
+        let [from, to] =
+            [*at, at + search.text.chars().count()].map(|at| galley.pos_from_cursor(CCursor::new(at)));
+        let end = if from.top() == to.top() { to.left() } else { galley.size().x };
+        let place = from.with_max_x(end).translate(text.min.to_vec2());
+        let is_current = n == search.step % found.len();
+        let color = if is_current { theme::SELECTION_BACKGROUND } else { theme::RULE };
+        painter.rect_filled(place, 2, color);
+        if is_current && search.jumps {
+            ui.scroll_to_rect_animation(place, Some(Align::Center), ScrollAnimation::none());
         }
     }
     if scrolls {
-        let row = source.focus_line().and_then(|line| galley.rows.get(line)).map(|row| row.rect());
-        let [top, height] = row.map_or([0.0; 2], |row| [row.top(), row.height()]);
+        let place = source.focus_line().and_then(place_of);
+        let [top, height] = place.map_or([text.top(), 0.0], |place| [place.top(), place.height()]);
         // As many lines above as below where there is little room.
-        let rows = if height > 0.0 { ui.clip_rect().height() / height } else { 0.0 };
+        let lines = if height > 0.0 { ui.clip_rect().height() / height } else { 0.0 };
         // The number of lines that stay visible above the line to which the view scrolls.
-        let above = ((rows - 1.0) / 2.0).floor().clamp(0.0, 4.0);
-        let from = text.y + (top - above * height).max(0.0);
-        // Only down: a long line must not move the view to the right.
-        let place = Rect::from_x_y_ranges(ui.clip_rect().x_range(), from..=text.y + top + height);
+        let above = ((lines - 1.0) / 2.0).floor().clamp(0.0, 4.0);
+        let from = (top - above * height).max(text.top());
+        let place = Rect::from_x_y_ranges(ui.clip_rect().x_range(), from..=top + height);
         ui.scroll_to_rect_animation(place, Some(Align::Min), ScrollAnimation::none());
     }
     painter.galley(area.min, numbers, theme::WEAK);
-    painter.galley(text, galley.clone(), theme::TEXT);
+    let selection = &mut ui.visuals_mut().selection;
+    (selection.stroke.color, selection.bg_fill) = theme::SELECTED_TEXT_COLORS;
+    let selectable = ui.interact(text, response.id.with("text"), Sense::click_and_drag());
+    LabelSelectionState::label_text_selection(ui, &selectable, text.min, galley, theme::TEXT, Stroke::NONE);
 }
 
 /// Lays out plain text, such as machine code, as [`show_plain_lines`] does.

@@ -1,7 +1,11 @@
 //! The column of panels, docked to a side of the window, and as wide as the user has dragged its edge. The open panels stand in
 //! it below each other, the newest first, and the column scrolls.
 
+use crate::cells::CellDetail;
+use crate::layout::MIN_PICTURE;
+use crate::panel;
 use crate::prelude::*;
+use crate::strip::Strip;
 
 /// The part of the state of the column of panels that is kept from one start to the next.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -20,21 +24,33 @@ pub(crate) struct Column {
     dragged: Option<f32>,
     /// The number of times that the user has dragged the column's edge.
     drags: u32,
+    /// The least and the greatest width in points to which the user can drag the edge.
+    limits: (f32, f32),
     /// The width in points before the user began to drag the edge.
     shown: f32,
 }
 
-/// The least width in points of the column of panels.
+/// The least width in points of the column of panels, whichever panels are open.
 const MIN_WIDTH: f32 = 240.0;
+/// The space in points beside the panels for the column's scroll bar.
+const SCROLL_BAR: f32 = 8.0;
 /// The least width in points of the picture beside the column, if the window is wide enough for both.
 const MIN_ROOM: f32 = 64.0;
 
 impl Column {
-    /// Returns the column's width in points in `window`; `folded` is true if all panels are folded.
-    pub(crate) fn width(&self, window: Rect, folded: bool) -> f32 {
-        let most = (window.width() - theme::GAP - MIN_ROOM).max(MIN_WIDTH.min(window.width()));
+    /// Returns the column's width in points in `window`; `folded` is true if all panels are folded. `panels` is the least width
+    /// in points of the unfolded panels, for which the column is always wide enough if the window is; apart from that, it leaves
+    /// [`MIN_PICTURE`] of the window for the picture above the lowest strip with `variants` cells.
+    pub(crate) fn width(&mut self, window: Rect, folded: bool, panels: f32, variants: usize) -> f32 {
+        let room = (window.width() - theme::GAP - MIN_ROOM).max(MIN_WIDTH.min(window.width()));
+        let strip = Strip::new(window, Some(variants), CellDetail::Tight).rect;
+        let line = 400.0 * panel::HEADER_HEIGHT;
+        let area = (1.0 - MIN_PICTURE) * window.expand(theme::GAP).area() - strip.area() - line;
+        let least = (panels + SCROLL_BAR).max(MIN_WIDTH).min(room);
+        let most = (area / (strip.top() - theme::GAP - window.top()).max(1.0)).min(room).max(least);
+        self.limits = (least, most);
         // The width in points until the user drags the edge: that of the widest panel and a scroll bar.
-        let width = self.dragged.or(self.state.width).unwrap_or(476.0).max(MIN_WIDTH);
+        let width = self.dragged.or(self.state.width).unwrap_or(476.0).max(least);
         // The width in points while all panels are folded.
         if folded { width.min(250.0) } else { width }.min(most)
     }
@@ -54,10 +70,10 @@ impl Column {
         self.shown = shown;
         let salt = ("column", self.drags, shown.to_bits());
         let panel = if self.state.left { egui::Panel::left(salt) } else { egui::Panel::right(salt) };
-        let most = (area.width() - theme::GAP - MIN_ROOM).max(MIN_WIDTH);
+        let (least, most) = self.limits;
         let panel = match folded {
             true => panel.exact_size(width).resizable(false),
-            false => panel.default_size(width).size_range(MIN_WIDTH.min(width)..=most.max(width)),
+            false => panel.default_size(width).size_range(least.min(width)..=most.max(width)),
         };
         let panel = panel.frame(egui::Frame::NONE).show_separator_line(false);
         let shown = panel.show(&mut ui, |ui| {

@@ -1,6 +1,6 @@
 //! Descriptions of widgets: hover texts, and names and values in AccessKit's tree for screen readers. egui's own widgets have names
 //! and values; widgets that the overlay paints itself get them here. A hover text is shown beside the part of the overlay that it
-//! explains, so that it covers neither the next rows nor the filter's time.
+//! explains, so that it covers neither the next rows nor the filter's time; or at the pointer if that would be far away.
 
 use egui::{
     Align2, Color32, Context, Id, PopupAnchor, Pos2, Rect, RectAlign, Response, Role, Sense, Tooltip, Ui,
@@ -101,6 +101,11 @@ pub(crate) fn set_parts(ctx: &Context, parts: Vec<Rect>) {
     ctx.data_mut(|data| data.insert_temp(Id::unique("parts"), parts));
 }
 
+/// Returns the rectangles that [`set_parts`] has stored.
+pub(crate) fn parts(ctx: &Context) -> Vec<Rect> {
+    ctx.data(|data| data.get_temp::<Vec<Rect>>(Id::unique("parts"))).unwrap_or_default()
+}
+
 /// Shows `contents` while the pointer is over the widget, beside the part of the overlay that contains the rectangle `at`.
 fn show_beside(widget: &Response, at: Rect, contents: impl FnOnce(&mut Ui)) {
     if !widget.enabled() || !Tooltip::should_show_tooltip(widget, false) {
@@ -108,37 +113,38 @@ fn show_beside(widget: &Response, at: Rect, contents: impl FnOnce(&mut Ui)) {
     }
     let mut tooltip = Tooltip::for_widget(widget);
     let size = tooltip.popup.get_expected_size().unwrap_or(vec2(340.0, 90.0));
-    let parts = widget.ctx.data(|data| data.get_temp::<Vec<Rect>>(Id::unique("parts"))).unwrap_or_default();
-    let (anchor, align) = place(at, size, widget.ctx.content_rect(), &parts);
+    let parts = parts(&widget.ctx);
+    let pointer = widget.hover_pos().unwrap_or(at.center());
+    let (anchor, align) = place(at, pointer, size, widget.ctx.content_rect(), &parts);
     tooltip.popup =
         tooltip.popup.anchor(PopupAnchor::ParentRect(anchor)).align(align).align_alternatives(&[]);
     tooltip.gap(GAP).show(contents);
 }
 
 /// Returns the rectangle beside which to show a hover text of `size` for a widget at `widget`, and the side of that rectangle:
-/// left or right of the part among `parts` that contains the widget, or above or below it. Selects the place with the least
-/// cost. The cost grows with the area of `parts` that the text would cover (most for the first part, which has the filter's
-/// time), with the text's area outside `window`, and with its distance from the widget.
-fn place(widget: Rect, size: Vec2, window: Rect, parts: &[Rect]) -> (Rect, RectAlign) {
+/// left or right of the part among `parts` that contains the widget, above or below that part, or above or below the widget.
+/// Selects the place with the least cost. The cost grows with the area of `parts` that the text would cover (most for the first
+/// part, which has the filter's time), with the text's area outside `window`, and with its distance from `pointer`.
+fn place(widget: Rect, pointer: Pos2, size: Vec2, window: Rect, parts: &[Rect]) -> (Rect, RectAlign) {
     let home = parts.iter().find(|part| part.contains(widget.center())).copied().unwrap_or(widget);
-    let at = |top: f32| Rect::from_x_y_ranges(home.x_range(), top..=top + widget.height());
-    // Beside the widget, or further down where that is free.
-    let tops = [widget.top()].into_iter().chain(parts.iter().map(|part| part.bottom() + GAP));
-    let rows =
-        tops.flat_map(|top| [RectAlign::LEFT_START, RectAlign::RIGHT_START].map(|side| (at(top), side)));
+    let beside = Rect::from_x_y_ranges(home.x_range(), widget.y_range());
     let column = Rect::from_x_y_ranges(widget.x_range(), home.y_range());
-    let sides = [RectAlign::TOP_START, RectAlign::BOTTOM_START, RectAlign::TOP_END, RectAlign::BOTTOM_END];
-    let places = rows.chain(sides.map(|side| (column, side)));
+    // Where the text begins or ends at the pointer.
+    let at_pointer = Rect::from_x_y_ranges(pointer.x..=pointer.x, widget.y_range());
+    let sides = [RectAlign::LEFT_START, RectAlign::RIGHT_START].map(|side| (beside, side));
+    let ends = [RectAlign::TOP_START, RectAlign::BOTTOM_START, RectAlign::TOP_END, RectAlign::BOTTOM_END];
+    let places = [column, widget, at_pointer].into_iter().flat_map(|at| ends.map(|side| (at, side)));
     let area = |rect: Rect| if rect.is_positive() { rect.area() } else { 0.0 };
     let cost = |(anchor, align): &(Rect, RectAlign)| {
         let rect = align.align_rect(anchor, size, GAP);
         let outside = area(rect) - area(rect.intersect(window));
         let covered = |part: &Rect| area(rect.intersect(*part));
         let all: f32 = parts.iter().map(covered).sum();
-        let distance = (rect.center() - widget.center()).length();
-        // A text that does not fit into the window is moved, and would cover the widget that it explains.
-        4.0 * outside + all + 9.0 * parts.first().map_or(0.0, covered) + 0.1 * distance
+        // A text 150 points away costs as much as the covered rows of a usual one. A text that does not fit into the window is
+        // moved, and would cover the widget that it explains.
+        let distance = 180.0 * rect.distance_to_pos(pointer);
+        4.0 * outside + all + 9.0 * parts.first().map_or(0.0, covered) + distance
     };
-    let best = places.min_by(|a, b| cost(a).total_cmp(&cost(b)));
+    let best = sides.into_iter().chain(places).min_by(|a, b| cost(a).total_cmp(&cost(b)));
     best.unwrap_or((widget, RectAlign::RIGHT_START))
 }

@@ -12,8 +12,8 @@ use stats::{Stage, Summary};
 use crate::facts;
 use crate::prelude::*;
 
-/// Returns the text of the line of statistics, with the filter's time in its colour.
-fn layout_job(&Pass { view, numbers, .. }: &Pass) -> LayoutJob {
+/// Returns the parts of the line of statistics with their colours: filter, time, frame rate, CPU load, and others.
+fn parts(&Pass { view, numbers, .. }: &Pass) -> Vec<(String, Color32)> {
     let mut parts: Vec<(String, Color32)> = Vec::new();
     let awaited = facts::pending_filter(view);
     if let Some(busy) = awaited {
@@ -37,10 +37,15 @@ fn layout_job(&Pass { view, numbers, .. }: &Pass) -> LayoutJob {
         state[..1].make_ascii_lowercase();
         parts.push((state, if view.state.is_requested() { theme::TEXT } else { theme::WARN }));
     }
+    parts
+}
+
+/// Joins the parts of the line of statistics to one text.
+fn layout_job(parts: &[(String, Color32)]) -> LayoutJob {
     let mut job = LayoutJob::default();
-    for (n, (text, color)) in parts.into_iter().enumerate() {
+    for (n, (text, color)) in parts.iter().enumerate() {
         let dot = (n > 0).then_some((" \u{b7} ", theme::WEAK));
-        for (text, color) in dot.into_iter().chain([(text.as_str(), color)]) {
+        for (text, color) in dot.into_iter().chain([(text.as_str(), *color)]) {
             // The font size of the line in points.
             job.append(text, 0.0, TextFormat::simple(theme::words(13.5), color));
         }
@@ -48,9 +53,13 @@ fn layout_job(&Pass { view, numbers, .. }: &Pass) -> LayoutJob {
     job
 }
 
-/// Lays out the line of statistics, cut at `width` points.
+/// Lays out the line of statistics in `width` points: without frame rate and CPU load if it is too long with them.
 fn layout_galley(ui: &Ui, width: f32, pass: &Pass) -> Arc<Galley> {
-    let mut job = layout_job(pass);
+    let mut parts = parts(pass);
+    while parts.len() > 2 && ui.painter().layout_job(layout_job(&parts)).size().x > width {
+        parts.remove(2);
+    }
+    let mut job = layout_job(&parts);
     job.wrap = egui::text::TextWrapping::truncate_at_width(width);
     ui.painter().layout_job(job)
 }

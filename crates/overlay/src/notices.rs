@@ -8,7 +8,7 @@ use crate::prelude::*;
 use crate::timer::Timer;
 use crate::{Notice, keys};
 
-/// The greatest size in points of a short message, which has at most two lines.
+/// The greatest width in points of a short message, and the height that is kept free for its usual one or two lines.
 const MAX_MESSAGE_SIZE: Vec2 = vec2(720.0, 42.0);
 
 /// Returns the rectangles in `area` for the banners, and for a short message below them. The place of the message stays free,
@@ -106,12 +106,11 @@ fn highlighted_log(text: &str) -> egui::text::LayoutJob {
     job
 }
 
-/// The hint that is shown at the first start, and the newest message, with their timers.
+/// The hint that is shown until the first key is pressed, and the newest message with its timer.
 #[derive(Debug, Default)]
 pub(crate) struct Messages {
-    /// True if the hint was shown for its full time, or a key was pressed.
+    /// True if a key was pressed, after which the hint is not shown any more.
     pub hint_seen: bool,
-    hint: Timer,
     message: String,
     message_timer: Timer,
 }
@@ -123,19 +122,14 @@ impl Messages {
         self.message_timer.start();
     }
 
-    /// Lays the message out in one or two lines at the bottom of `area`, or the hint if there is no message and `may_hint` is
-    /// true. A pressed key ends the hint.
+    /// Lays the message out at the bottom of `area` in as many lines as it needs, or the hint if there is no message and
+    /// `may_hint` is true. A pressed key ends the hint.
     pub(crate) fn show_current(&mut self, ui: &Ui, area: Rect, may_hint: bool) {
         let is_press = |event: &egui::Event| matches!(event, egui::Event::Key { pressed: true, .. });
         self.hint_seen |= ui.input(|i| i.events.iter().any(is_press));
         let mut text = None;
         if may_hint && !self.hint_seen {
-            if !self.hint.is_running() {
-                self.hint.start();
-            }
-            // Seconds for which the hint of the first start is shown.
-            self.hint_seen = !self.hint.update(ui, 10.0);
-            text = (!self.hint_seen).then_some(keys::HINT);
+            text = Some(keys::HINT);
         }
         // Seconds for which a short message is shown.
         if self.message_timer.update(ui, 4.0) {
@@ -145,16 +139,23 @@ impl Messages {
         if area.width() < 60.0 || area.height() < 20.0 {
             return;
         }
-        let (text, width) = (text.to_owned(), area.width() - 20.0);
-        let mut job = egui::text::LayoutJob::simple(text, theme::words(12.5), theme::STRONG, width);
-        // A path has no spaces to break at.
-        job.wrap.break_anywhere = true;
-        // The least height in points of the area in which a message may have two lines.
-        job.wrap.max_rows = if area.height() < 40.0 { 1 } else { 2 };
-        let galley = ui.painter().layout_job(job);
-        describe::number(ui, area, "Message", galley.text());
-        let size = (galley.size() + vec2(20.0, 8.0)).min(area.size());
-        let rect = Align2::CENTER_BOTTOM.align_size_within_rect(size, area);
+        let layout = |width: f32| {
+            ui.painter().layout(text.to_owned(), theme::words(12.5), theme::STRONG, width - 20.0)
+        };
+        // A message keeps its end: it lies over what is above it, and over the panels where it has no room beside them.
+        let window = ui.max_rect().shrink(theme::GAP);
+        let mut galley = layout(area.width());
+        let height = galley.size().y + 8.0;
+        let mut room = area.with_min_y(area.bottom() - height);
+        if height > 3.0 * MAX_MESSAGE_SIZE.y || room.top() < window.top() {
+            let width = window.width().min(MAX_MESSAGE_SIZE.x);
+            galley = layout(width);
+            let size = vec2(width, galley.size().y + 8.0);
+            room = Align2::CENTER_BOTTOM.align_size_within_rect(size, window.with_max_y(area.bottom()));
+        }
+        describe::number(ui, room, "Message", galley.text());
+        let size = galley.size() + vec2(20.0, 8.0);
+        let rect = Align2::CENTER_BOTTOM.align_size_within_rect(size, room);
         theme::draw_ground(ui.painter(), rect, theme::PANEL);
         let at = Align2::CENTER_CENTER.align_size_within_rect(galley.size(), rect);
         ui.painter().galley(at.min, galley, theme::STRONG);

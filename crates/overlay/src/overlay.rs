@@ -18,7 +18,7 @@ use crate::path_field::PathPrompt;
 use crate::prelude::*;
 use crate::strip::Strip;
 use crate::wipe::WipeLine;
-use crate::{headline, keys, line, mouse, notices, scopes, scoreboard, strip, talk};
+use crate::{code, headline, keys, line, mouse, notices, scopes, scoreboard, strip, talk};
 
 /// The state of the overlay, which [`Overlay::show`] lays out once per pass. For keys and clicks, the player calls its methods
 /// and those of its public fields.
@@ -35,6 +35,8 @@ pub struct Overlay {
     pub path_prompt: PathPrompt,
     /// True if the window system does not report files that the user drops on the window.
     pub lacks_drops: bool,
+    /// The field of a search in a source that has the keyboard's focus; `None` if there is none.
+    search: Option<Id>,
     /// The line between the two sides of a wipe.
     pub wipe_line: WipeLine,
     /// Flags of the panels that the user has folded or unfolded.
@@ -53,7 +55,7 @@ pub struct Overlay {
 pub struct SavedState {
     /// True if the overlay is shown; serious notices (banners with errors) are always shown.
     pub visible: bool,
-    /// True if the hint of the first start has been shown.
+    /// True if a key was pressed, after which the sentence about the program is not shown any more.
     pub hint_seen: bool,
     /// True if stages are drawn with patterns in addition to their colours.
     pub hatched: bool,
@@ -66,7 +68,7 @@ pub struct SavedState {
 }
 
 impl Default for SavedState {
-    /// Returns the state at the first start: the overlay is visible, and the hint of the first start was not shown yet.
+    /// Returns the state at the first start: the overlay is visible, and no key was pressed yet.
     fn default() -> Self {
         Self {
             visible: true,
@@ -135,7 +137,18 @@ impl Overlay {
         self.visible && self.talks
     }
 
-    /// Removes the hint of the first start permanently; called for the first key that is pressed.
+    /// Returns true if the user types into a field, which then gets all keys.
+    pub fn has_field(&self) -> bool {
+        self.path_prompt.is_open() || self.search.is_some()
+    }
+
+    /// Takes the keyboard's focus from the field into which the user types.
+    pub fn leave_field(&mut self) {
+        self.path_prompt.close();
+        self.search = None;
+    }
+
+    /// Removes the sentence about the program permanently; called for the first key that is pressed.
     pub fn dismiss_hint(&mut self) {
         self.messages.hint_seen = true;
     }
@@ -175,7 +188,7 @@ impl Overlay {
     /// pass.
     pub fn show(&mut self, ui: &mut Ui, view: &View) -> Vec<Action> {
         // Keys belong to the player: a button that kept the focus would react to Space as well.
-        let field = self.path_prompt.is_open().then(PathPrompt::id);
+        let field = if self.path_prompt.is_open() { Some(PathPrompt::id()) } else { self.search };
         ui.memory_mut(|memory| {
             if let Some(id) = memory.focused().filter(|id| Some(*id) != field) {
                 memory.surrender_focus(id);
@@ -190,9 +203,11 @@ impl Overlay {
         let window = ui.max_rect().shrink(theme::GAP);
         self.hidden.note_changes(view);
         if self.is_talk_visible() {
-            let free = talk::show(ui, window, &mut pass);
-            self.wipe_line.show(ui, free, &mut pass);
-            self.show_notices(ui, free, &mut pass);
+            let places = talk::Places::new(window, view);
+            describe::set_parts(ui.ctx(), vec![places.ladder, places.variant]);
+            self.wipe_line.show(ui, places.free, &mut pass);
+            talk::show(ui, &places, &mut pass);
+            self.show_notices(ui, places.free, &mut pass);
         } else if self.visible {
             self.show_visible(ui, window, &mut pass);
         } else {
@@ -205,6 +220,7 @@ impl Overlay {
             self.panels.target = if folds { self.panels.target } else { Some(panel) };
         }
         self.numbers = numbers;
+        self.search = code::focused_search(ui);
         actions
     }
 
@@ -219,20 +235,18 @@ impl Overlay {
         self.panels.expire_device_change(ui, view.devices.is_preparing());
         let shown = COLUMN_PANELS.iter().filter(|panel| (panel.is_shown)(panel.panel, view, &self.panels));
         self.panels.update_order(shown.map(|panel| panel.panel).collect());
-        let column = self.column_place(window);
+        let column = self.column_place(window, view);
         // Space in points left of the text of the folded headline, for the triangle that unfolds it.
-        let layout = Layout::new(window, (column, &self.folded), line::width(ui, 26.0, pass), view);
+        let line = line::width(ui, 26.0, pass);
+        let fills = self.panels.order.iter().any(|panel| !self.is_folded(*panel));
+        let gives_way = (fills, self.panels.is_open(Panel::Stages));
+        let layout = Layout::new(window, (column, &self.folded), line, view, gives_way);
         let docks = column.map(|(width, left)| match left {
             true => layout.docks.with_max_x(layout.docks.left() + width),
             false => layout.docks.with_min_x(layout.docks.right() - width),
         });
         let parts = [Some(layout.headline), layout.ladder, layout.graph, Some(layout.strip.rect), docks];
         describe::set_parts(ui.ctx(), parts.into_iter().flatten().collect());
-        if layout.covered {
-            self.show_column(ui, layout.docks, pass);
-            self.show_notices(ui, layout.free, pass);
-            return;
-        }
         self.wipe_line.show(ui, layout.free, pass);
         if layout.headline.height() >= panel::HEADER_HEIGHT && layout.headline.width() > 60.0 {
             headline::show(ui, (layout.headline, layout.line), pass);
@@ -246,16 +260,20 @@ impl Overlay {
             scoreboard::show(ui, (rect, self.is_folded(Panel::Ladder)), pass);
         }
         self.show_strip(ui, &layout.strip, pass);
-        self.show_column(ui, layout.docks, pass);
+        self.show_column(ui, layout.docks, column, pass);
         self.panels.unfreeze_on_click(ui, &pass.actions);
         self.show_notices(ui, layout.free, pass);
     }
 
-    /// Returns the width of the column of panels, and true if it is at the left side of `area`; `None` if no panel is open.
-    fn column_place(&self, area: Rect) -> layout::ColumnPlace {
-        let order = &self.panels.order;
-        let folded = order.iter().all(|panel| self.is_folded(*panel));
-        (!order.is_empty()).then(|| (self.column.width(area, folded), self.column.state.left))
+    /// Returns the width of the column of panels, and true if it is at the left side of `window`; `None` if no panel is open.
+    fn column_place(&mut self, window: Rect, view: &View) -> layout::ColumnPlace {
+        let is_unfolded = |panel: &Panel| !self.is_folded(*panel);
+        let unfolded: Vec<Panel> = self.panels.order.iter().copied().filter(is_unfolded).collect();
+        let widths =
+            COLUMN_PANELS.iter().filter(|panel| unfolded.contains(&panel.panel)).map(|panel| panel.width);
+        let least = widths.fold(0.0, f32::max);
+        let width = self.column.width(window, unfolded.is_empty(), least, view.variants.len());
+        (!self.panels.order.is_empty()).then_some((width, self.column.state.left))
     }
 
     /// Lays out the parts that are shown while the overlay is hidden: the line of statistics for some seconds after a change,
@@ -263,23 +281,30 @@ impl Overlay {
     fn show_hidden(&mut self, ui: &mut Ui, window: Rect, pass: &mut Pass) {
         self.panels.unfreeze();
         let view = pass.view;
-        if self.hidden.shows_line(ui, view) {
-            hidden::draw_line(ui, window, pass);
-        }
         let detail = CellDetail::for_height(window.height());
         let strip = Strip::new(window, Some(view.variants.len()), detail);
         let mut room = window;
-        if self.hidden.shows_controls(ui, window, strip.rect.top()) {
-            self.show_strip(ui, &strip, pass);
+        let shows_line = self.hidden.shows_line(ui, view);
+        let shows_controls = self.hidden.shows_controls(ui, window, strip.rect.top());
+        if shows_controls {
             room.max.y = (strip.rect.top() - theme::GAP).max(window.top());
         }
         room.min.y = (room.top() + panel::HEADER_HEIGHT + theme::GAP).min(room.bottom());
         self.panels.expire_device_change(ui, view.devices.is_preparing());
         let shown = self.panels.device_change.is_running().then_some(Panel::Devices);
         self.panels.update_order(shown.into_iter().collect());
-        let free = layout::beside_column(room, self.column_place(window));
+        let column = self.column_place(window, view);
+        let free = layout::beside_column(room, column);
+        let strips = shows_controls.then_some(strip.rect).into_iter();
+        describe::set_parts(ui.ctx(), strips.chain(column.map(|_| room.with_min_x(free.right()))).collect());
         self.wipe_line.show(ui, free, pass);
-        self.show_column(ui, room, pass);
+        if shows_line {
+            hidden::draw_line(ui, window, pass);
+        }
+        if shows_controls {
+            self.show_strip(ui, &strip, pass);
+        }
+        self.show_column(ui, room, column, pass);
         self.show_notices(ui, free, pass);
     }
 
@@ -293,9 +318,9 @@ impl Overlay {
         strip::show(ui, strip, &state, pass);
     }
 
-    /// Lays out the column of panels at the left or right side of `docks`, if a panel is open.
-    fn show_column(&mut self, ui: &mut Ui, docks: Rect, pass: &mut Pass) {
-        let Some((width, _)) = self.column_place(docks) else { return };
+    /// Lays out the column of panels at the left or right side of `docks`, if a panel is open and its title has room.
+    fn show_column(&mut self, ui: &mut Ui, docks: Rect, column: layout::ColumnPlace, pass: &mut Pass) {
+        let Some((width, _)) = column.filter(|_| docks.height() >= panel::HEADER_HEIGHT) else { return };
         let order = self.panels.order.clone();
         let folded = order.iter().all(|panel| self.is_folded(*panel));
         // The panels get `self`, to which the column belongs.
@@ -345,9 +370,9 @@ impl Overlay {
         notices::show(ui, banners, self.talks || !self.visible, pass);
         self.messages.show_current(ui, message, self.visible && pass.view.notices.is_empty());
         if self.switches.keys {
-            keys::show(ui, window, pass);
+            keys::show(ui, window, self.talks, pass);
         }
-        self.path_prompt.show(ui, window, pass);
+        self.path_prompt.show(ui, window, self.talks, pass);
     }
 }
 

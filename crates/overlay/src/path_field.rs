@@ -115,13 +115,14 @@ impl PathPrompt {
         Id::unique("path-field")
     }
 
-    /// Lays the field out in the middle of `window` if it is open.
-    pub(crate) fn show(&mut self, ui: &mut Ui, window: Rect, pass: &mut Pass) {
+    /// Lays the field out in the middle of `window` if it is open, in larger type if `large` is true.
+    pub(crate) fn show(&mut self, ui: &mut Ui, window: Rect, large: bool, pass: &mut Pass) {
         if !self.is_open {
             return;
         }
         // The size of the field's box in points.
-        let size = vec2(560.0, 420.0).min(window.size());
+        let scale = if large { 1.6 } else { 1.0 };
+        let size = (vec2(560.0, 420.0) * scale).min(window.size());
         let rect = Rect::from_center_size(window.center(), size);
         let mut ui = panel::ground_with(ui, rect, "path", (theme::PANEL.to_opaque(), theme::PAD));
         let (title, name, hint) = match self.purpose {
@@ -134,7 +135,7 @@ impl PathPrompt {
                 "A file by Save run or clreel bench --save",
             ),
         };
-        ui.label(RichText::new(title).font(theme::words(14.0)).color(theme::STRONG));
+        ui.label(RichText::new(title).font(theme::words(14.0 * scale)).color(theme::STRONG));
 
         let first = !std::mem::replace(&mut self.ready, true);
         let consume = |ui: &mut Ui, key| ui.input_mut(|i| i.consume_key(egui::Modifiers::NONE, key));
@@ -158,8 +159,9 @@ impl PathPrompt {
             .id(Self::id())
             // Tab completes and does not move the focus to the buttons.
             .lock_focus(true)
+            .font(theme::words(12.5 * scale))
             .desired_width(f32::INFINITY)
-            .hint_text(hint);
+            .hint_text(RichText::new(hint).size(12.5 * scale));
         let selection = &mut ui.visuals_mut().selection;
         (selection.stroke.color, selection.bg_fill) = theme::SELECTED_TEXT_COLORS;
         let field = field.show(&mut ui).response.response.clone();
@@ -178,13 +180,13 @@ impl PathPrompt {
                 "Tab completes. Files cannot be dropped on the window on Wayland; copy and paste one instead."
             }
         };
-        let help = RichText::new(help).font(theme::words(12.0)).color(theme::WEAK);
+        let help = RichText::new(help).font(theme::words(12.0 * scale)).color(theme::WEAK);
         ui.add(Label::new(help).truncate());
         let mut chosen = self.show_list(&mut ui, (down, up));
         let (mut open, mut close) = (false, escape);
         ui.horizontal(|ui| {
-            open |= ui.button("Open").explain("Enter").clicked();
-            close |= ui.button("Cancel").explain("Esc").clicked();
+            open |= ui.button(RichText::new("Open").size(12.5 * scale)).explain("Enter").clicked();
+            close |= ui.button(RichText::new("Cancel").size(12.5 * scale)).explain("Esc").clicked();
         });
         if enter || open {
             let selected = self.selected.filter(|_| chosen.is_none()).and_then(|row| self.rows().nth(row));

@@ -320,7 +320,7 @@ fn show_variant_row(ui: &Ui, rect: Rect, board: &Board, row: &VariantRow, action
     let bar =
         // Distance in points of the bar from the left edge of the row.
         // Width in points that is kept free for the time, right of the bar.
-        Rect::from_x_y_ranges(rect.left() + 118.0..=right - 70.0 - STEP_WIDTH, y - 5.0..=y + 5.0);
+        Rect::from_x_y_ranges(rect.left() + 118.0..=right - 90.0 - STEP_WIDTH, y - 5.0..=y + 5.0);
     let shown = board.view.shown.is_some_and(|s| s.variant == row.id);
     match time_of(board, row) {
         Ok((score, setting)) => {

@@ -45,7 +45,10 @@ pub(crate) fn show(ui: &mut Ui, area: Rect, hatch: &Hatch, pass: &mut Pass) {
         shapes.extend(Shape::dashed_line(&line, Stroke::new(axes.pixel, theme::STRONG), 6.0, 4.0));
         let text = format!("budget {}", theme::ms(budget));
         let galley = ui.painter().layout_no_wrap(text, theme::words(11.0), theme::STRONG);
-        add_label(&mut shapes, pos2(plot.right() - 3.0, y + 1.0), Align2::RIGHT_TOP, galley);
+        // Above the line where there is no room below it.
+        let is_low = y + 4.0 + galley.size().y > plot.bottom();
+        let (y, anchor) = if is_low { (y - 1.0, Align2::RIGHT_BOTTOM) } else { (y + 1.0, Align2::RIGHT_TOP) };
+        add_label(&mut shapes, pos2(plot.right() - 3.0, y), anchor, galley);
     }
     add_filter_changes(ui, &axes, view, &mut shapes);
     ui.painter().extend(shapes);

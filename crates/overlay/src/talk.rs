@@ -58,33 +58,54 @@ struct Talk<'a> {
     unit: f32,
 }
 
-/// Lays the talk out in `window`. Returns the part of `window` that stays free for the picture.
-pub(crate) fn show(ui: &mut Ui, window: Rect, pass: &mut Pass) -> Rect {
+/// The places of the parts of the talk (the presentation view).
+pub(crate) struct Places {
+    /// The factor by which all sizes in points are multiplied.
+    pub unit: f32,
+    /// The panel of bars.
+    pub ladder: Rect,
+    /// The panel of the selected variant.
+    pub variant: Rect,
+    close: Rect,
+    /// The part of the window that stays free for the picture.
+    pub free: Rect,
+}
+
+impl Places {
+    /// Places the parts of the talk in `window`.
+    pub(crate) fn new(window: Rect, view: &View) -> Self {
+        // The width and height in points of the window to which the sizes in this file refer; in other windows, the sizes grow and
+        // shrink with the window. The least factor is for very small windows.
+        let unit = (window.size() / vec2(1264.0, 704.0)).min_elem().max(0.1);
+        // Height of the panel of the selected variant.
+        let variant = window.with_min_y((window.bottom() - 330.0 * unit).max(window.top()));
+        let above = window.with_max_y((variant.top() - theme::GAP).max(window.top()));
+        let rows = order(view.variants.iter().map(|row| row.id)).len();
+        let height = (HEAD_HEIGHT + ROW_HEIGHT * rows as f32) * unit + theme::GAP;
+        // Width of the panel of bars.
+        let size = vec2(580.0 * unit, height).min(above.size());
+        let ladder = Rect::from_min_size(above.min, size);
+        let size = Vec2::splat((34.0 * unit).max(theme::CONTROL));
+        let close = Rect::from_min_size(above.right_top() - vec2(size.x, 0.0), size);
+        let free = above.with_max_x((close.left() - theme::GAP).max(above.left()));
+        let free = free.with_min_x((ladder.right() + theme::GAP).min(free.right()));
+        Self { unit, ladder, variant, close, free }
+    }
+}
+
+/// Lays the talk out.
+pub(crate) fn show(ui: &mut Ui, places: &Places, pass: &mut Pass) {
     let view = pass.view;
+    let &Places { unit, close, .. } = places;
     let ids = order(view.variants.iter().map(|row| row.id));
     let rows = ids.iter().filter_map(|id| view.variants.iter().find(|row| row.id == *id)).collect();
-    // The least factor by which the sizes are multiplied in very small windows.
-    // The width and height in points of the window to which the sizes in this file refer; in other windows, the sizes grow and
-    // shrink with the window.
-    let unit = (window.size() / vec2(1264.0, 704.0)).min_elem().max(0.1);
     let talk = Talk { board: Board::new(pass), rows, unit };
-    // Height of the panel of the selected variant.
-    let bottom = window.with_min_y((window.bottom() - 330.0 * unit).max(window.top()));
-    let above = window.with_max_y((bottom.top() - theme::GAP).max(window.top()));
-    let height = (HEAD_HEIGHT + ROW_HEIGHT * talk.rows.len() as f32) * unit + theme::GAP;
-    // Width of the panel of bars.
-    let size = vec2(560.0 * unit, height).min(above.size());
-    let ladder = Rect::from_min_size(above.min, size);
-    talk.show_ladder(ui, ladder, &mut pass.actions);
-    talk.show_variant(ui, bottom);
-    let size = Vec2::splat((34.0 * unit).max(theme::CONTROL));
-    let close = Rect::from_min_size(above.right_top() - vec2(size.x, 0.0), size);
+    talk.show_ladder(ui, places.ladder, &mut pass.actions);
+    talk.show_variant(ui, places.variant);
     let mut ui = panel::ground(ui, close, "talk-close");
     let button = Button::new(RichText::new("\u{d7}").size(22.0 * unit)).frame_when_inactive(false);
     let button = ui.put(close, button).named(Role::Button, "End the talk");
     button.explain("End the talk (F6, Esc)").on_click(Action::ToggleTalk, &mut pass.actions);
-    let free = above.with_max_x((close.left() - theme::GAP).max(above.left()));
-    free.with_min_x((ladder.right() + theme::GAP).min(free.right()))
 }
 
 impl Talk<'_> {
@@ -111,10 +132,12 @@ impl Talk<'_> {
         let at = (at, Align2::LEFT_CENTER, rect.width() - 2.0 * PADDING * unit);
         describe::text(&ui, "Measured at", at, &about, (18.0 * unit, theme::TEXT));
         let mut top = rect.top() + HEAD_HEIGHT * unit;
+        let height =
+            ((rect.bottom() - theme::GAP * unit - top) / self.rows.len() as f32).min(ROW_HEIGHT * unit);
         for row in &self.rows {
-            let size = vec2(rect.width() - 12.0, ROW_HEIGHT * unit);
+            let size = vec2(rect.width() - 12.0, height);
             self.show_row(&ui, Rect::from_min_size(pos2(rect.left() + 6.0, top), size), row, actions);
-            top += ROW_HEIGHT * unit;
+            top += height;
         }
     }
 
@@ -124,7 +147,7 @@ impl Talk<'_> {
         let (response, chosen) = scoreboard::variant_ground(ui, rect, &self.board, row);
         // Distances of the name and of the bar from the left edge of a row, and the widths that are kept free for the time, and
         // for the factor from step to step.
-        let [name, bar, time, step] = [46.0, 200.0, 140.0, 84.0].map(|place| place * unit);
+        let [name, bar, time, step] = [46.0, 200.0, 158.0, 84.0].map(|place| place * unit);
         let color = scoreboard::name_color(row, chosen);
         let key = pos2(rect.left() + 12.0 * unit, y);
         ui.figures(key, Align2::LEFT_CENTER, row.id.key, 20.0 * unit, theme::WEAK);
@@ -145,7 +168,11 @@ impl Talk<'_> {
                 length = self.board.scale.bar_length(score.ms);
                 ui.figures(at, Align2::RIGHT_CENTER, scoreboard::score_text(score), 21.0 * unit, color)
             }
-            Err(why) if is_wrong => ui.words(at, Align2::RIGHT_CENTER, why, 17.0 * unit, color),
+            Err(why) if is_wrong => {
+                // The reason takes the place of the bar.
+                ui.words(at, Align2::RIGHT_CENTER, why, 17.0 * unit, color);
+                return response.on_click(Action::SetVariant(row.id), actions);
+            }
             _ => ui.figures(at, Align2::RIGHT_CENTER, theme::UNKNOWN, 21.0 * unit, color),
         };
         scoreboard::draw_bar(ui.painter(), room, length, chosen);
@@ -194,9 +221,13 @@ impl Talk<'_> {
             Some(heart) => {
                 // The largest font size of the heart (the most important lines) of the kernel.
                 let size = 26.0 * unit;
-                let galley = code::galley(&ui, heart, size);
+                let galley = code::galley(&ui, heart, size, f32::INFINITY);
                 let fit = (room.size() / galley.size()).min_elem();
-                let galley = if fit < 1.0 { code::galley(&ui, heart, size * fit * 0.98) } else { galley };
+                let galley = if fit < 1.0 {
+                    code::galley(&ui, heart, size * fit * 0.98, f32::INFINITY)
+                } else {
+                    galley
+                };
                 ui.painter().galley(room.min, galley, theme::TEXT);
                 describe::number(&ui, room, "Heart of the kernel", heart);
             }

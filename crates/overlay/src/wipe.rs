@@ -6,7 +6,7 @@ use std::sync::Arc;
 use base::timing::Ratio;
 use box_filter::VariantId;
 use egui::emath::GuiRounding as _;
-use egui::{CursorIcon, PointerButton};
+use egui::{CursorIcon, PointerButton, Rangef};
 use stats::{Difference, Summary};
 use video::Orientation;
 
@@ -15,16 +15,18 @@ use crate::{Subject, Wipe};
 
 /// The greatest distance in points of the mouse from the line at which the mouse can drag the line.
 const GRAB_DISTANCE: f32 = 12.0;
-/// The least distance of the line from the picture's left and right edge, as a fraction of the picture's width.
-const MIN_EDGE_DISTANCE: f32 = 0.02;
-/// Height in points of the label of a side.
-const LABEL_HEIGHT: f32 = 22.0;
+/// The least width in points of a side between the line and the panels, in which its label can be read.
+const MIN_SIDE: f32 = 110.0;
+/// Height in points of a line of a label.
+const LABEL_LINE: f32 = 16.0;
 
 /// The line between the sides of a wipe, which the user can drag.
 #[derive(Debug)]
 pub struct WipeLine {
-    /// The line's position, as a fraction of the picture's width.
+    /// The line's position, as a fraction of the picture's width: where the user has put it, but beside the panels.
     pub position: f32,
+    /// The position to which the user has dragged the line, as a fraction of the picture's width.
+    chosen: f32,
     /// The line's position in the last pass, in points from the window's left edge.
     x: f32,
     /// True if the mouse is on the right side of a wipe; the keys of variants then change the filter of that side.
@@ -34,7 +36,7 @@ pub struct WipeLine {
 impl Default for WipeLine {
     /// Returns a line in the middle of the picture.
     fn default() -> Self {
-        Self { position: 0.5, x: f32::INFINITY, pointer_is_right: false }
+        Self { position: 0.5, chosen: 0.5, x: f32::INFINITY, pointer_is_right: false }
     }
 }
 
@@ -63,6 +65,14 @@ impl WipeLine {
         if picture.width() < 4.0 {
             return;
         }
+        let area = area.intersect(picture);
+        let area = if area.is_positive() { area } else { picture };
+        let edge = MIN_SIDE.min(0.3 * area.width());
+        let beside_panels = |position: f32| {
+            let x = picture.left() + position * picture.width();
+            (x.clamp(area.left() + edge, area.right() - edge) - picture.left()) / picture.width()
+        };
+        self.position = beside_panels(self.chosen);
         let x_of = |position: f32| picture.left() + position * picture.width();
         if wipe.difference.is_none() {
             let x = x_of(self.position);
@@ -73,44 +83,54 @@ impl WipeLine {
             let response = response.valued(|| format!("{:.0} %", 100.0 * self.position));
             let pointer = response.interact_pointer_pos();
             if let Some(pointer) = pointer.filter(|_| response.dragged_by(PointerButton::Primary)) {
-                let position = (pointer.x - picture.left()) / picture.width();
-                self.position = position.clamp(MIN_EDGE_DISTANCE, 1.0 - MIN_EDGE_DISTANCE);
+                self.position = beside_panels((pointer.x - picture.left()) / picture.width());
+                self.chosen = self.position;
             }
             if response.secondary_clicked() {
                 pass.actions.push(Action::TogglePause);
             }
             let color = if response.hovered() || response.dragged() { theme::SELECT } else { theme::STRONG };
-            draw_line(ui, x_of(self.position), picture, color);
+            let x = x_of(self.position);
+            // Parts of the overlay are not quite opaque: the line is left out below them.
+            let mut parts = describe::parts(ui.ctx());
+            parts.retain(|part| part.x_range().contains(x));
+            parts.sort_by(|a, b| a.top().total_cmp(&b.top()));
+            let mut top = picture.top();
+            for part in parts.into_iter().chain([Rect::everything_below(picture.bottom())]) {
+                draw_line(ui, x, picture.y_range().intersection(Rangef::new(top, part.top())), color);
+                top = top.max(part.bottom());
+            }
+            let handle = Rect::from_center_size(pos2(x, area.center().y), vec2(8.0, 34.0));
+            ui.painter().rect_filled(handle, 4, color);
         }
         let x = x_of(self.position);
         self.x = x;
         if let Some(pointer) = ui.input(|i| i.pointer.latest_pos()) {
             self.set_pointer(pointer);
         }
-        let area = area.intersect(picture);
-        let area = if area.is_positive() { area } else { picture };
         let right = self.pointer_is_right;
         let times = ([numbers.filter(), numbers.second_filter], numbers.wipe_ratio);
         let differs =
             wipe.sides.map(|side| view.kernels.differs(Subject::Variant(side.variant), side.version));
         let [a, b] = label_texts(wipe, times, differs, view.kernels.running);
-        let y = area.top() + theme::GAP;
-        let first = Label::new(ui, area, (pos2(x - GRAB_DISTANCE, y), Align2::RIGHT_TOP), (&a, !right));
-        let second = (pos2(x + GRAB_DISTANCE, y), Align2::LEFT_TOP);
-        let mut second = Label::new(ui, area, second, (&b, right));
+        // Each label stands on its own side, in as many lines as it needs there.
+        let room = area.with_min_y(area.top() + theme::GAP);
+        if room.height() < LABEL_LINE + 6.0 {
+            return;
+        }
+        let first = room.with_max_x(x - GRAB_DISTANCE);
+        let first = Label::new(ui, first, Align2::RIGHT_TOP, (&a, !right));
+        let second = room.with_min_x(x + GRAB_DISTANCE);
+        let second = Label::new(ui, second, Align2::LEFT_TOP, (&b, right));
         describe::number(ui, first.rect, "Left side", &a);
         describe::number(ui, second.rect, "Right side", &b);
-        if second.rect.intersects(first.rect) {
-            // One below the other where there is no room side by side.
-            second.rect = second.rect.translate(vec2(0.0, LABEL_HEIGHT + 4.0));
-        }
-        let below = second.rect.bottom() + 4.0;
+        let below = first.rect.bottom().max(second.rect.bottom()) + 4.0;
         first.paint(ui);
         second.paint(ui);
         if let Some((difference, shown)) = wipe.difference.zip(view.shown) {
             let (text, largest) = difference_text(difference, shown.size, placed.orientation);
-            let at = (pos2(area.center().x, below), Align2::CENTER_TOP);
-            Label::new(ui, area, at, (&text, true)).paint(ui);
+            let room = area.with_min_y(below.min(area.bottom()));
+            Label::new(ui, room, Align2::CENTER_TOP, (&text, true)).paint(ui);
             describe::number(ui, area, "Difference of the sides", &text);
             if let Some(at) = largest.map(|at| picture.min + at * picture.size()) {
                 ui.painter().circle_stroke(at, 10.0, Stroke::new(3.0, Color32::from_black_alpha(160)));
@@ -182,18 +202,20 @@ struct Label {
 }
 
 impl Label {
-    /// Lays out a label whose point `align` is at `at`, and shifts it so that it is within `area`. The text is brighter if
-    /// `strong` is true.
-    fn new(ui: &Ui, area: Rect, (at, align): (Pos2, Align2), (text, strong): (&str, bool)) -> Self {
+    /// Lays out a label at the side `align` of `room`, in one line, or in several if `room` is too narrow. The text is brighter
+    /// if `strong` is true.
+    fn new(ui: &Ui, room: Rect, align: Align2, (text, strong): (&str, bool)) -> Self {
         let color = if strong { theme::STRONG } else { theme::TEXT };
-        let galley = theme::elided(ui, text, (theme::words(13.0), color), ui.max_rect().width() - 14.0);
-        let size = vec2(galley.size().x + 14.0, LABEL_HEIGHT);
-        let rect = align.anchor_size(at, size);
-        // Inside the area, or the window if it is too wide.
-        let room = if area.width() >= size.x { area } else { ui.max_rect() };
-        let left = (rect.left().min(room.right() - size.x)).max(room.left());
-        let rect = rect.translate(vec2(left - rect.left(), 0.0));
-        Self { rect, galley }
+        let width = (room.width() - 14.0).max(0.0);
+        let mut galley = ui.painter().layout_no_wrap(text.to_owned(), theme::words(13.0), color);
+        if galley.size().x > width {
+            let text = text.replace("   ", "\n");
+            let mut job = egui::text::LayoutJob::simple(text, theme::words(13.0), color, width);
+            job.wrap.max_rows = ((room.height() - 6.0) / LABEL_LINE).max(1.0) as usize;
+            galley = ui.painter().layout_job(job);
+        }
+        let size = galley.size() + vec2(14.0, 6.0);
+        Self { rect: align.align_size_within_rect(size, room), galley }
     }
 
     fn paint(self, ui: &Ui) {
@@ -204,19 +226,20 @@ impl Label {
     }
 }
 
-/// Draws the dividing line of the wipe at the horizontal position `x` over the rectangle `picture`.
-fn draw_line(ui: &Ui, x: f32, picture: Rect, color: Color32) {
+/// Draws the dividing line of the wipe at the horizontal position `x`, in the range `y`.
+fn draw_line(ui: &Ui, x: f32, y: Rangef, color: Color32) {
+    if y.span() <= 0.0 {
+        return;
+    }
     // On whole pixels, so that egui does not add triangles for smooth edges.
     let scale = ui.pixels_per_point();
     let middle = x.round_to_pixels(scale);
     let mut mesh = Mesh::default();
     for (half, color) in [(2.0_f32, Color32::from_black_alpha(120)), (1.0, color)] {
         let half = half.round_to_pixels(scale);
-        mesh.add_colored_rect(Rect::from_x_y_ranges(middle - half..=middle + half, picture.y_range()), color);
+        mesh.add_colored_rect(Rect::from_x_y_ranges(middle - half..=middle + half, y), color);
     }
     ui.painter().add(mesh);
-    let handle = Rect::from_center_size(pos2(x, picture.center().y), vec2(8.0, 34.0));
-    ui.painter().rect_filled(handle, 4, color);
 }
 
 #[cfg(test)]

@@ -53,12 +53,12 @@ impl Player<'_> {
             WindowEvent::ModifiersChanged(modifiers) => self.modifiers = modifiers.state(),
             _ => {}
         }
-        if self.surface.event(&self.cx.gl_window.window, event, self.cx.overlay.path_prompt.is_open()) {
+        if self.surface.event(&self.cx.gl_window.window, event, self.cx.overlay.has_field()) {
             self.cx.repaints.redraw_every(INPUT_REPAINT);
         }
         // Synthetic events (for keys that are down when the focus changes) are ignored: the real event follows.
         if let (WindowEvent::KeyboardInput { event: key, is_synthetic: false, .. }, false) = (event, ending) {
-            if !self.cx.overlay.path_prompt.is_open() {
+            if !self.cx.overlay.has_field() {
                 // A dead key would combine with the next key.
                 self.cx.gl_window.window.reset_dead_keys();
                 let talks = self.cx.overlay.is_talk_visible();
@@ -74,8 +74,8 @@ impl Player<'_> {
                     }
                 }
             } else if key.state == ElementState::Pressed && key.logical_key == NamedKey::Escape {
-                // The prompt is closed at once, so that the next key is a command again.
-                self.cx.overlay.path_prompt.close();
+                // The field is left at once, so that the next key is a command again.
+                self.cx.overlay.leave_field();
                 self.cx.repaints.redraw_soon();
             }
         }

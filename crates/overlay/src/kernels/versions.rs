@@ -10,7 +10,7 @@ use super::state::{
     VersionResult,
 };
 use crate::action::VersionId;
-use crate::panel::{choice_button, line};
+use crate::panel::{choice_button, line, paragraph};
 use crate::prelude::*;
 
 /// Returns the result to show for a version: the worst result of the kernels that make the picture while the variant `chosen`
@@ -89,7 +89,7 @@ fn show_version(ui: &mut Ui, version: &Version, view: &View, actions: &mut Vec<A
     let chosen = Subject::Variant(view.chosen);
     let still_running = kernels.running.filter(|_| current.is_some_and(|current| current.refuses(chosen)));
     let is_marked = still_running.map_or(is_current, |running| running == version.number);
-    ui.horizontal(|ui| {
+    ui.horizontal_wrapped(|ui| {
         let button = choice_button(&version.number.to_string(), is_marked).small().min_size(vec2(26.0, 0.0));
         let hover = format!("Use version {}; the files are not changed", version.number);
         if ui.add(button).explain(hover).clicked() && !is_current {
@@ -104,12 +104,12 @@ fn show_version(ui: &mut Ui, version: &Version, view: &View, actions: &mut Vec<A
         let name = format!("version {}", version.number);
         show_diff_button(ui, VersionId::Session(version.number), &name, actions);
         let (color, text) = version_text(version, is_current, view);
-        line(ui, &text, color);
+        paragraph(ui, &text, color);
         // A version has a mark for its speed in addition to the one for correctness.
         let result = result_to_show(&version.results, view.chosen);
         if let Some(speed) = result.and_then(|result| result.speed.as_ref()) {
             let (color, text, hover) = speed_text(speed);
-            line(ui, &text, color).explain(hover);
+            paragraph(ui, &text, color).explain(hover);
         }
     });
 }

@@ -236,7 +236,7 @@ fn a_version_that_is_not_validated_has_the_reason() {
 /// in every picture, so the line shows its result.
 #[test]
 fn a_conversion_that_differs_or_is_refused_is_told_and_marked() {
-    let mut fixture = editing(800.0);
+    let mut fixture = editing(900.0);
     // A GPU.
     fixture.device = Some(machine::device_info(0, "First"));
     fixture.open(Panel::Kernels);
@@ -305,4 +305,51 @@ fn versions_say_what_came_of_them_and_a_click_goes_back() {
     fixture.assert_shows(&["timing against version 1\u{2026}", "original: flat 9.50 ms"]);
     fixture.set(|f| f.kernels = Kernels::default());
     assert_eq!(fixture.click("Make an editable copy"), [Action::CopyKernels]);
+}
+
+#[test]
+fn the_source_wraps_and_can_be_searched_selected_and_copied() {
+    let mut fixture = editing(720.0);
+    let long = format!("// {}end", "many words of a comment ".repeat(8));
+    let lines: String = (0..200).map(|n| format!("int x{n};\n")).collect();
+    let text = format!("__kernel void f() {{}}\n{long}\n{lines}float needle;\n");
+    fixture.kernels.source = Some(Source::new("a.cl".to_owned(), &text, None));
+    fixture.open(Panel::Kernels);
+    fixture.settle();
+    // Most of the text is scrolled out of sight.
+    let code = |fixture: &Fixture| {
+        let mut found = Rect::NOTHING;
+        crate::texts::visit(&fixture.harness.output().shapes, &mut |shape, _| match shape {
+            egui::Shape::Text(shape) if shape.galley.text() == text => {
+                found = shape.galley.rect.translate(shape.pos.to_vec2());
+            }
+            _ => {}
+        });
+        found
+    };
+    let panel = fixture.cover("kernels").rect;
+    assert!(code(&fixture).right() <= panel.right(), "{} in {panel}", code(&fixture));
+
+    // Keys belong to the player until the field has the focus.
+    assert!(!fixture.overlay.has_field());
+    fixture.press("Find in the source");
+    assert!(fixture.overlay.has_field());
+    let before = code(&fixture).top();
+    fixture.pass(vec![Event::Text("NEEDLE".to_owned())]);
+    fixture.passes(20);
+    fixture.assert_shows(&["1 of 1"]);
+    assert!(code(&fixture).top() < before - 1000.0, "it has scrolled to the place");
+    fixture.pass(vec![super::key(Key::Enter, true)]);
+    fixture.settle();
+    assert!(fixture.overlay.has_field(), "Enter goes on to the next place");
+    fixture.overlay.leave_field();
+    fixture.settle();
+    assert!(!fixture.overlay.has_field());
+
+    assert_eq!(fixture.click("Copy"), []);
+    assert_eq!(fixture.copied.as_deref(), Some(&*text));
+    let at = pos2(code(&fixture).left() + 2.0, code(&fixture).bottom() - 20.0);
+    fixture.drag(at, at + vec2(200.0, 0.0));
+    fixture.pass(vec![Event::Copy]);
+    assert_eq!(fixture.copied.as_deref(), Some("float needle;"));
 }

@@ -471,7 +471,7 @@ impl State<'_> {
             readings: self.readings.as_ref(),
             readings_error: None,
             picture_place: Some(PicturePlace {
-                at: [0.0, 0.0, self.size.x, self.size.y],
+                at: [0.0, 0.0, self.size.x * self.scale, self.size.y * self.scale],
                 orientation: Default::default(),
             }),
         };

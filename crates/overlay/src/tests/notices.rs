@@ -101,32 +101,48 @@ fn a_message_is_shown_for_a_while() {
 }
 
 #[test]
-fn the_first_run_hint_goes_with_time_or_a_key_and_waits_for_the_news() {
-    let hint = "Press ? for all keys";
-    for key in [false, true] {
-        let mut fixture = Fixture::new(SIZES[0]);
-        fixture.change(|s| s.hint_seen = false);
-        for _ in 0..3 {
-            fixture.pass(vec![]);
-            fixture.assert_shows(&[hint]);
-        }
-        let mut events = vec![];
-        if key {
-            events.push(super::key(Key::A, true));
-        } else {
-            fixture.time += 10.0;
-        }
-        fixture.pass(events);
-        assert!(fixture.find(hint).is_none() && fixture.overlay.saved_state().hint_seen);
+fn a_long_message_breaks_between_words_and_keeps_its_end() {
+    let path =
+        "Saved the statistics to '/home/lecturer/Videos/measurements of a long day/clreel-2026.stats.json'.";
+    for (size, panel) in SIZES.into_iter().flat_map(|size| [(size, None), (size, Some(Panel::Stages))]) {
+        let mut fixture = Fixture::new(size);
+        panel.into_iter().for_each(|panel| fixture.open(panel));
+        fixture.overlay.show_message(path.to_owned());
+        fixture.pass(vec![]);
+        fixture.assert_inside(&[path]);
+        assert!(!fixture.cut.iter().any(|text| text == path), "{size}");
+        let mut rows = Vec::new();
+        crate::texts::visit(&fixture.harness.output().shapes, &mut |shape, _| match shape {
+            egui::Shape::Text(shape) if shape.galley.text() == path => {
+                rows.extend(shape.galley.rows.iter().map(|row| row.text()));
+            }
+            _ => {}
+        });
+        let (last, others) = rows.split_last().unwrap();
+        let is_between = |row: &String| row.ends_with([' ', '/', '-']);
+        assert!(last.ends_with("json'.") && others.iter().all(is_between), "{size}: {rows:?}");
     }
+}
+
+#[test]
+fn a_sentence_says_what_the_program_is_until_the_first_key_and_waits_for_the_news() {
+    let hint = crate::keys::HINT;
+    let mut fixture = Fixture::new(SIZES[0]);
+    fixture.change(|s| s.hint_seen = false);
+    for _ in 0..3 {
+        fixture.wait(60.0);
+        fixture.assert_shows(&[hint]);
+    }
+    fixture.pass(vec![super::key(Key::A, true)]);
+    assert!(fixture.find(hint).is_none() && fixture.overlay.saved_state().hint_seen);
 
     let mut fixture = Fixture::new(SIZES[1]);
     fixture.notices = vec![notice("A calamity.", true)];
     fixture.change(|s| s.hint_seen = false);
     fixture.wait(60.0);
-    assert!(fixture.find("Press ? for all keys").is_none() && !fixture.overlay.saved_state().hint_seen);
+    assert!(fixture.find(hint).is_none() && !fixture.overlay.saved_state().hint_seen);
     fixture.set(|f| f.notices.clear());
-    fixture.assert_shows(&["Press ? for all keys"]);
+    fixture.assert_shows(&[hint]);
 }
 
 #[test]

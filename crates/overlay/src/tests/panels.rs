@@ -267,17 +267,65 @@ fn the_title_of_a_panel_is_its_name_in_the_menu() {
 }
 
 #[test]
-fn cells_replace_the_ladder_beside_a_wide_column_and_the_graph_goes_with_the_stages() {
-    for (width, cells) in [(470.0, false), (620.0, true)] {
+fn open_panels_leave_two_fifths_of_the_window_for_the_picture() {
+    let sizes = [vec2(900.0, 611.0), vec2(1280.0, 720.0), vec2(1920.0, 1080.0), vec2(1080.0, 1920.0)];
+    for size in sizes.map(|size: Vec2| size / crate::zoom(size.x, size.y)) {
+        for panel in COLUMN_PANELS.map(|panel| panel.panel) {
+            let mut fixture = Fixture::new(size);
+            fixture.fill();
+            fixture.change(|s| s.folded[Panel::Scene as usize] = Some(false));
+            fixture.turn(panel, true);
+            fixture.settle();
+            let mut parts: Vec<Rect> = fixture.panels().into_iter().map(|(_, rect)| rect).collect();
+            parts.dedup();
+            let covered: f32 = parts.iter().map(|rect| rect.area()).sum();
+            let left = 1.0 - covered / (size.x * size.y);
+            // The least width of the widest panels takes precedence in the smallest window.
+            let least = if size.x < 1000.0 { 0.36 } else { 0.4 };
+            assert!(left >= least, "{} in {size}: {left}", panel.name());
+        }
+    }
+}
+
+#[test]
+fn panels_give_way_before_the_controls() {
+    for size in [vec2(320.0, 240.0), vec2(320.0, 180.0), vec2(400.0, 200.0)] {
+        let mut fixture = Fixture::new(size);
+        fixture.turn(Panel::Kernels, true);
+        fixture.settle();
+        assert_eq!(fixture.click("Pause"), [Action::TogglePause], "{size}");
+        assert_eq!(fixture.click("fused"), [Action::SetVariant(named("fused"))], "{size}");
+        assert!(fixture.button("Panels").is_some(), "{size}");
+        fixture.check_panels("a very small window");
+    }
+}
+
+#[test]
+fn the_column_is_wide_enough_for_its_panels_whatever_width_is_kept() {
+    let mut fixture = Fixture::new(SIZES[0]);
+    fixture.fill();
+    fixture.change(|s| s.column.width = Some(1.0));
+    for panel in COLUMN_PANELS.iter().filter(|panel| panel.panel != Panel::Scene) {
+        fixture.turn(panel.panel, true);
+        fixture.settle();
+        let shown = fixture.panels().into_iter().find(|(name, _)| *name == panel.panel.name()).unwrap().1;
+        assert!(shown.width() >= panel.width, "{shown}");
+        fixture.turn(panel.panel, false);
+    }
+    assert_eq!(fixture.overlay.saved_state().column.width, Some(1.0), "what the user chose is kept");
+}
+
+#[test]
+fn cells_replace_the_ladder_beside_panels_and_the_graph_goes_with_the_stages() {
+    for cells in [false, true] {
         let mut fixture = Fixture::new(SIZES[0]);
-        fixture.change(|s| s.column.width = Some(width));
-        fixture.turn(Panel::Stages, true);
-        fixture.pass(vec![]);
-        assert_eq!(fixture.find("flat vs. naive").is_none(), cells, "{width}: {:?}", fixture.texts);
+        fixture.turn(Panel::Stages, cells);
+        fixture.settle();
+        assert_eq!(fixture.find("flat vs. naive").is_none(), cells, "{:?}", fixture.texts);
         assert_eq!(fixture.click("fused"), [Action::SetVariant(named("fused"))]);
     }
 
-    for size in [SIZES[0], vec2(1000.0, 640.0)] {
+    for size in [SIZES[0], vec2(1600.0, 900.0)] {
         let mut fixture = Fixture::new(size);
         assert!(fixture.find("Filter alone").is_some() && fixture.find("Stage, ms").is_none());
         assert_eq!(fixture.click("stages"), [Action::Toggle(Panel::Stages)]);

@@ -11,10 +11,15 @@ use stats::VariantStatus;
 /// Returns an overlay with the talk, in which `naive` took 845 ms and `flat`, the selected variant, takes 8.45 ms.
 pub(super) fn talk<'a>(size: Vec2) -> Fixture<'a> {
     let mut fixture = Fixture::new(size);
+    begin(&mut fixture);
+    fixture
+}
+
+/// Begins the talk, with `flat` as the selected variant.
+pub(super) fn begin(fixture: &mut Fixture) {
     fixture.variants.iter_mut().for_each(|row| row.idea = row.id.idea);
     fixture.overlay.toggle_talk();
     fixture.choose_variant(named("flat"));
-    fixture
 }
 
 impl Fixture<'_> {
@@ -159,7 +164,7 @@ fn no_text_of_the_talk_is_cut_or_lies_over_another_and_the_picture_stays_visible
         let times = [14_896.0, 2_345.0, 1.04, 0.5, 2.0, 0.001];
         let ladder = ["naive", "separable", "flat", "vectorized", "running-sum", "fused"].map(named);
         ladder.into_iter().zip(times).for_each(|(id, ms)| fixture.push(id, 7, ms, 4));
-        fixture.time += 1.0;
+        fixture.settle();
         for id in VariantId::with_own() {
             fixture.choose_variant(id);
             found.extend(faults(&fixture, false).into_iter().map(|fault| format!("{id} at {size}: {fault}")));
