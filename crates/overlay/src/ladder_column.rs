@@ -5,8 +5,8 @@ use base::error::{Error, Result};
 use base::text::escaped;
 use base::timing::Noise;
 use box_filter::{VariantId, Work};
-use stats::{Recorder, Score};
 use ladder::results::{DeviceReport, Report, RowReport, RunReport};
+use stats::{Recorder, Score};
 
 use crate::device_name::short_names;
 use crate::lab::BOX_FILTER;

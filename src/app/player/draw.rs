@@ -10,7 +10,7 @@ use engine::present::Viewport;
 use opengl::read_texture::read_texture;
 use opengl::timer::{Clock, Timing};
 use overlay::{Action, DeviceList, Panel, PicturePlace, ScenePanel, ShownFilter, VariantRow, View, Wipe};
-use stats::{PlayState, Playing};
+use stats::{PlayState, Playing, VariantStatus};
 use video::Orientation;
 
 /// The sentence that is added to the description of the variant `glsl` if OpenGL cannot measure times on the GPU. The shown

@@ -15,6 +15,7 @@ use ladder::results::Report;
 use opencl::device_thread::DeviceThread;
 use opengl::read_texture::read_texture;
 use overlay::LadderExport;
+use stats::{ExportContext, ExportedMovie, write_trace};
 
 /// The name and version of this program, for the metadata of files.
 const PROGRAM: &str = concat!("clreel ", env!("CARGO_PKG_VERSION"));

@@ -65,6 +65,7 @@ use overlay::Overlay;
 use peaks::PeakMeasurement;
 use races::RaceCheck;
 use saved_run::SavedRun;
+use stats::{Measurements, Recorder, VariantStatus};
 use surface::Surface;
 use tuning::BackgroundTuning;
 use video::Decoder;

@@ -5,6 +5,7 @@ use super::*;
 use box_filter::MAX_RADIUS;
 use engine::frame_loop::SecondFilter;
 use overlay::Action;
+use stats::VariantStatus;
 
 /// Applies the key of a variant or radius to the second side of the wipe if the mouse is over that side. Returns true if the
 /// key was applied.
