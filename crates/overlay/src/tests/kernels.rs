@@ -236,7 +236,7 @@ fn a_version_that_is_not_validated_has_the_reason() {
 /// in every picture, so the line shows its result.
 #[test]
 fn a_conversion_that_differs_or_is_refused_is_told_and_marked() {
-    let mut fixture = editing(800.0);
+    let mut fixture = editing(840.0);
     // A GPU.
     fixture.device = Some(machine::device_info(0, "First"));
     fixture.open(Panel::Kernels);
