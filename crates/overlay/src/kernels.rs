@@ -89,7 +89,7 @@ fn show(ui: &mut Ui, pane: &mut Pane) {
         if let Some(folder) = &kernels.folder {
             ui.horizontal(|ui| {
                 let can_edit = view.chosen.back_end() == BackEnd::OpenCl;
-                let button = ui.add_enabled(can_edit, Button::new("Open in editor"));
+                let button = ui.add_enabled(can_edit, Button::new("Open in editor").small());
                 button.explain(EDITOR_HOVER).on_click(Action::OpenInEditor, actions);
                 line(ui, &format!("Edit the files in {folder}"), theme::TEXT);
             });
