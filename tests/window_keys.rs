@@ -89,20 +89,20 @@ fn keys_change_variant_radius_pause_and_overlay() {
     assert!(png(&shot) == snapshot(&folder, &clip(), at, "running-sum", "6"), "window and snapshot differ");
 }
 
-/// Drags a wipe's line from the middle to about column 320; `right` is the label of the right side.
-fn drag_line_to_320(session: &mut Session, right: &str) {
+/// Drags a wipe's line from the middle to about column 560; `right` is the label of the right side.
+fn drag_line_to_560(session: &mut Session, right: &str) {
     let drag = [
         &["mousemove", "645", "400"][..],
         &["mousedown", "1"],
-        &["mousemove", "500", "390"],
-        &["mousemove", "320", "380"],
+        &["mousemove", "600", "390"],
+        &["mousemove", "560", "380"],
         &["mouseup", "1"],
     ];
     for step in drag {
         session.display.xdotool(step);
         std::thread::sleep(std::time::Duration::from_millis(100));
     }
-    let is_left = |t: &Text| t.text.starts_with(right) && t.x < 600.0;
+    let is_left = |t: &Text| t.text.starts_with(right) && t.x < 620.0;
     session.wait("the line where it was dragged to", |s| s.texts().iter().any(is_left));
 }
 
@@ -137,8 +137,8 @@ fn dragging_the_line_uncovers_the_current_frame() {
             session.wait_for_files(&here, "clreel-frame-", ".png", 1);
             640
         } else {
-            drag_line_to_320(&mut session, "flat r=8");
-            320
+            drag_line_to_560(&mut session, "flat r=8");
+            560
         };
         session.display.key("i");
         let is_hint = |t: &Text| ["Panels", "shows the keys", "Saved"].iter().any(|w| t.text.contains(w));
@@ -167,7 +167,7 @@ fn both_sides_of_an_unpaced_wipe_are_right() {
         // Areas without panels, left and right of the line and below the names of the sides.
         for ((id, radius), columns) in sides.into_iter().zip([400..634, 646..880]) {
             let side = snapshot(&folder, &clip(), at, id, radius);
-            assert_columns(&wipe, (&png(&shot), &side), columns, 80..490);
+            assert_columns(&wipe, (&png(&shot), &side), columns, 80..480);
         }
     }
 }
@@ -239,7 +239,7 @@ fn a_wipe_shows_two_filters_and_their_differences() {
     session.wait("the difference again", |s| s.shows(&difference_text));
     display.key("D");
     session.wait("the line again", |s| !s.shows(&difference_text) && s.shows("fused r=9"));
-    drag_line_to_320(&mut session, "fused r=9");
+    drag_line_to_560(&mut session, "fused r=9");
     display.key("i");
     let is_bare =
         |s: &mut Session| !s.shows("Panels") && !s.shows("There is one filter") && s.shows("fused r=9");
@@ -271,7 +271,7 @@ fn a_wipe_shows_two_filters_and_their_differences() {
     let at = frames.last().unwrap()["pts_s"].as_f64().unwrap();
     let seen = png(&shot);
     // Except the line itself, and its handle.
-    for (id, radius, columns) in [("flat", "8", 0..314), ("fused", "9", 326..seen.0)] {
+    for (id, radius, columns) in [("flat", "8", 0..554), ("fused", "9", 566..seen.0)] {
         let side = snapshot(&folder, &clip(), at, id, radius);
         assert_columns(id, (&seen, &side), columns, 100..seen.1);
     }
@@ -388,6 +388,7 @@ fn keys_save_pictures_and_statistics_and_show_the_keys() {
     let here = folder.folder("here");
     let mut session = Session::start(&display, clreel(Some(&display)).current_dir(&here));
     session.press_until_title("5", "running-sum, r=7");
+    session.wait_for_frames();
     session.press_until_title("space", "paused");
     // A frame that was on its way may still be presented after the pause: the first frame of the movie stays.
     display.key("Right");

@@ -174,7 +174,7 @@ fn a_window_of_any_size_has_the_colors_of_the_movie() {
         // Between the panels.
         for (width, height) in [(1280, 720), (720, 540)] {
             session.resize(width as u32, height as u32);
-            let is_free = |x, y| (width * 6 / 10..width * 7 / 10).contains(&x) && y < height * 4 / 10;
+            let is_free = |x, y| (width * 6 / 10..width * 7 / 10).contains(&x) && y < height * 3 / 10;
             wait_for_colors(&mut session, (width, height), is_turned, "with the overlay", is_free);
         }
         display.key("i");
@@ -182,7 +182,8 @@ fn a_window_of_any_size_has_the_colors_of_the_movie() {
         session.press_until_title("8", "fused, r=2");
         each(&mut session, "fused", false);
         display.key("w");
-        session.wait_for_text("fused r=2   p50 ");
+        let is_timed = |t: &Text| t.text.starts_with("fused r=2") && t.text.contains("p50 ");
+        session.wait("the time of the first side", |s| s.texts().iter().any(is_timed));
         each(&mut session, "fused and off, wiped", true);
         display.key("w");
         session.resize(701, 533);

@@ -233,8 +233,8 @@ fn the_seek_bar_seeks_and_the_column_keeps_side_and_width() {
     let is_wider = |t: &Text| t.text == "Tuning" && t.x < before.x - 110.0;
     session.wait("a wider column", |s| s.texts().iter().any(is_wider));
     // The triangle left of the title folds the panel of tuning, and that of devices.
-    for (title, contents) in [("Tuning", "Tune now"), ("OpenCL devices", "Check the type conversions")] {
-        if title == "OpenCL devices" {
+    for (title, contents) in [("Tuning", "Tune now"), ("Devices", "Check the type conversions")] {
+        if title == "Devices" {
             session.choose("Devices");
         }
         session.wait_for_text(contents);
@@ -261,7 +261,7 @@ fn the_seek_bar_seeks_and_the_column_keeps_side_and_width() {
     let mut session = Session::start(&display, window());
     session.wait_for_title("- off");
     assert_eq!(session.find("Tuning").center().0, tuning.0);
-    session.wait_for_text("OpenCL devices");
+    session.wait_for_text("Devices");
     assert!(!session.shows("Tune now") && !session.shows("0: "));
     session.quit();
 }

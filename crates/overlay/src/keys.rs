@@ -89,12 +89,12 @@ fn blocks(ui: &Ui, scale: f32, lacks_drops: bool) -> [Block; 6] {
     };
     Topic::ALL.map(|topic| {
         let rows = BINDINGS.iter().filter(|row| row.topic == topic);
-        // The row that the table has in addition if the window system does not report dropped files: its key and effect.
+        // The first row, in addition, if the window system does not report dropped files: its key and effect.
         let no_drops =
             (lacks_drops && topic == Topic::Files).then_some(("Drop", "not on Wayland: o opens a file"));
         Block {
             title: text(&format!("{topic:?}"), theme::words(12.5 * scale), theme::STRONG),
-            rows: rows.map(|row| (&*row.keys, &*row.effect)).chain(no_drops).map(row).collect(),
+            rows: no_drops.into_iter().chain(rows.map(|row| (&*row.keys, &*row.effect))).map(row).collect(),
         }
     })
 }
