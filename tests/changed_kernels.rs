@@ -392,7 +392,7 @@ fn a_kernel_folder_that_appears_later_is_used() {
     session.wait_for_end_of("cannot be read.");
     // The ladder's words need room that the panels take.
     for keys in [["e", "h"], ["h", "e"]] {
-        keys.map(|key| session.display.key(key));
+        keys.iter().for_each(|key| session.display.key(key));
         session.wait("the variant's state", |s| s.shows("not available") == (keys[0] == "e"));
     }
     session.display.key("4");
@@ -949,5 +949,7 @@ fn versions_are_timed_in_turns() {
     let kernels = trace["otherData"]["kernels"].as_array().unwrap();
     let hash =
         |version: u64| kernels.iter().find(|used| used["version"] == version).map(|used| &used["hash"]);
-    assert!(hash(1).is_some() && hash(1) != hash(3) && hash(3) != hash(4), "{kernels:?}");
+    let hashes = [1, 3, 4].map(hash);
+    assert!(hashes.iter().all(Option::is_some), "{kernels:?}");
+    assert!(hashes[0] != hashes[1] && hashes[1] != hashes[2], "{kernels:?}");
 }

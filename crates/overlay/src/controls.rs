@@ -73,9 +73,8 @@ pub(crate) fn show(ui: &mut Ui, row: Rect, state: &ControlsState, pass: &mut Pas
         let [open, quit] = [Action::AskForMovie, Action::Quit].map(action);
         vec![(Some(1), "Open", "Open a movie (o)", open), hide, keys, (Some(2), "Quit", "Quit (q)", quit)]
     };
-    let needed = |buttons: &[(Option<u8>, &str, &str, (Vec<Line>, Option<Action>))]| {
-        buttons.iter().map(|(_, text, ..)| button_width(ui, text)).sum::<f32>()
-    };
+    let needed =
+        |buttons: &[MenuButton]| buttons.iter().map(|(_, text, ..)| button_width(ui, text)).sum::<f32>();
     let least = 2.0 * STEP_BUTTON_WIDTH + VALUE_WIDTH + 20.0;
     let room = row.width() - least - SLIDER_WIDTHS.0;
     while needed(&buttons) > room
@@ -122,6 +121,10 @@ fn panel_lines(view: &View, state: &ControlsState) -> Vec<Line> {
     let compare = ("Compare with\u{2026}", compare, Action::CompareWith, !view.saved_columns.is_empty());
     panels.map(line).chain([compare, (text, hover, Action::MoveColumn, false)]).collect()
 }
+
+/// A button of a menu: the order in which it is left out if the bar is too narrow (`None`: never), its text and hover text, and
+/// its lines or action.
+type MenuButton<'a> = (Option<u8>, &'a str, &'a str, (Vec<Line>, Option<Action>));
 
 /// Returns the lines of the menu of files.
 fn file_lines() -> Vec<Line> {

@@ -33,8 +33,7 @@ impl PathPurpose {
     fn lists(self, name: &str) -> bool {
         let is =
             |ending: &&str| name.rsplit_once('.').is_some_and(|(_, own)| own.eq_ignore_ascii_case(ending));
-        name.ends_with('/')
-            || (if self == Self::Movie { &MOVIES[..] } else { &["json"] }).iter().any(|e| is(&e))
+        name.ends_with('/') || (if self == Self::Movie { &MOVIES[..] } else { &["json"] }).iter().any(is)
     }
 }
 
