@@ -3,7 +3,7 @@
 //! [`frame_loop`] submits the frames of a movie, [`present`] draws them, [`sharing`] shares memory between
 //! OpenCL and OpenGL, and [`glsl`] is the box filter in shaders.
 //!
-//! A frame is submitted with a [`Request`](stats::Request), which says how it is filtered, and a [`Slot`], which receives the picture in a texture or in
+//! A frame is submitted with a [`Request`], which says how it is filtered, and a [`Slot`], which receives the picture in a texture or in
 //! host memory; the latter needs no OpenGL. The frame comes back as [`Finished`], with the slot and the times of its stages.
 //!
 //! ```text

@@ -1,6 +1,6 @@
 //! Sharing of memory between OpenCL and OpenGL.
 //!
-//! [`open`] opens an OpenCL context and tests whether it shares textures with the window's OpenGL context ([`Sharing`]).
+//! [`open`] opens an OpenCL context and tests whether it shares textures with the window's OpenGL context ([`Sharing`](stats::Sharing)).
 //! [`Slot`](crate::Slot)s use the other types of this module.
 
 pub mod cases;
