@@ -167,7 +167,7 @@ fn a_window_of_any_size_has_the_colors_of_the_movie() {
                 let top = size.1.saturating_sub(size.0 * height / width) / 2;
                 // Beside the line, its handle and the labels.
                 let is_free =
-                    |x: usize, y| y >= top + 130 && !(size.0 / 2 - 10..size.0 / 2 + 10).contains(&x);
+                    |x: usize, y| y >= top + 160 && !(size.0 / 2 - 10..size.0 / 2 + 10).contains(&x);
                 wait_for_colors(session, size, is_turned, what, |x, y| !is_wiped || is_free(x, y));
             }
         };
