@@ -731,18 +731,25 @@ fn every_edit_is_validated_and_shown_while_the_movie_plays() {
     session.wait_for_frames();
     made.push(("one's own that differs, is chosen, and deleted", number + 1, false, [from, from, now()]));
     if long.is_none() {
+        // Returns the places of a version's number and of its button for a wipe.
+        let places = |session: &mut Session, version: &str| {
+            let texts = session.texts();
+            let is_of = |two: &&[Text]| two[0].text == version && two[1].text == "wipe";
+            let found = texts.windows(2).find(is_of).unwrap();
+            [found[0].center(), found[1].center()]
+        };
         // A click returns to an exact version.
-        let numbers = session.texts();
-        let at = numbers.windows(2).find(|two| two[0].text == "2" && two[1].text == "wipe").unwrap();
-        session.click_at(at[0].center());
+        let at = places(&mut session, "2")[0];
+        session.click_at(at);
         session.wait_for_text("03_flat.cl, 1 line changed");
         // A wipe with a version that differs.
-        let numbers = session.texts();
-        let at = numbers.windows(2).find(|two| two[0].text == "3" && two[1].text == "wipe").unwrap();
-        session.click_at(at[1].center());
+        let at = places(&mut session, "3")[1];
+        session.click_at(at);
         session.wait_for_text("flat (version 3) r=2");
         session.press_until_title("w", "flat, r=2");
         // The result is shown beside the kernels that were checked.
+        let at = places(&mut session, "1")[0];
+        session.click_at(at);
         session.wait("Oclgrind", |s| s.shows("flat: no data races") || s.shows("Oclgrind is not installed."));
     }
     let stderr = session.quit();

@@ -19,16 +19,17 @@ use super::rest::AT_REST;
 use crate::window_open::drop_files;
 
 /// The keys of docs/keys.md, as xdotool names them, except those that quit. `o` is [`Action::Open`]. `d` is left out: its
-/// panel starts a job of low priority, which takes minutes on a busy machine.
+/// panel starts a job of low priority, which takes minutes on a busy machine; `E` starts an editor, and `O` and `C` open a field
+/// that takes all keys.
 const KEYS: &str = "0 1 2 3 4 5 6 7 8 9 minus equal space p Left Right Up Down shift+Left shift+Right shift+Up shift+Down w x D f \
     i question F1 period comma Home End Prior Next bracketleft bracketright BackSpace l L less greater y u c e F5 v H a F6 Escape \
-    ctrl+plus ctrl+minus ctrl+0 g t b k h s S ctrl+e ctrl+r ctrl+d m slash asterisk \
+    ctrl+plus ctrl+minus ctrl+0 g t b k h s S ctrl+e ctrl+r ctrl+l ctrl+f ctrl+d m slash asterisk \
     numbersign";
 /// The sizes of the window. Few, since the overlay keeps glyphs for each.
 pub const SIZES: [(u32, u32); 6] = [(1280, 720), (640, 360), (900, 611), (320, 200), (1000, 300), (400, 700)];
 /// Texts that are not clicked: they end the program, ask for a file, choose another folder of kernels, or open the panel of the
 /// key `d`.
-const SPARED: [&str; 4] = ["Quit", "Open", "Make an editable copy", "Stages"];
+const SPARED: [&str; 6] = ["Quit", "Open", "Make an editable copy", "Stages", "Recent files", "Compare with"];
 /// Makes PoCL offer two devices of its usual kind; `basic` sometimes stops responding (docs/drivers.md).
 const TWO_DEVICES: [(&str, &str); 2] = [("OCL_ICD_VENDORS", "pocl.icd"), ("POCL_DEVICES", "pthread pthread")];
 /// How many actions are printed after a failure.

@@ -173,10 +173,13 @@ fn peak_sentence(precision: Precision, rates: &Rates, peaks: &DevicePeaks) -> Op
     ];
     let shares = shares.into_iter().filter_map(|(share, what, reason)| Some((share?, what, reason)));
     let (share, what, reason) = shares.max_by(|a, b| a.0.total_cmp(&b.0))?;
-    let text = format!("{} of {what}", percent(share, precision));
+    let shown = percent(share, precision);
+    // With few digits, a share somewhat above the peak is shown as 100 %, too.
+    let is_at_peak = shown.trim_start_matches('~') == "100 %";
+    let text = format!("{shown} of {what}");
     match share {
         ..NEAR_PEAK => None,
-        NEAR_PEAK..=ABOVE_PEAK => Some(format!("{text}: little is left.")),
+        _ if share <= ABOVE_PEAK || is_at_peak => Some(format!("{text}: little is left.")),
         _ => Some(format!("{text}: {reason}, or the peak was measured on a busy machine.")),
     }
 }

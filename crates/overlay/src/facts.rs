@@ -85,6 +85,16 @@ pub(crate) fn progress(view: &View, busy: &Busy) -> String {
     }
 }
 
+/// Returns [`progress`] with the finished part of the picture: "40 % of this frame, 1.3 of about 12 s". The part is left out while
+/// the filter cannot begin.
+pub(crate) fn frame_progress(view: &View, busy: &Busy) -> String {
+    let progress = progress(view, busy);
+    match preparation(view, busy) {
+        Some(_) => progress,
+        None => format!("{:.0} % of this frame, {progress}", busy.fraction.clamp(0.0, 1.0) * 100.0),
+    }
+}
+
 /// Returns the estimated total time in seconds of a picture that is being filtered, as text; never less than the elapsed time.
 /// Returns `None` without an estimate.
 pub(crate) fn estimate(busy: &Busy) -> Option<String> {

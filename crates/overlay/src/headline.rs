@@ -46,12 +46,7 @@ pub(crate) fn show(ui: &mut Ui, (rect, folded): (Rect, bool), pass: &mut Pass) {
         Some(busy) => {
             let done = busy.fraction.clamp(0.0, 1.0);
             scoreboard::draw_bar(ui.painter(), bar, done, false);
-            let progress = facts::progress(view, busy);
-            let text = match facts::preparation(view, busy) {
-                Some(_) => progress,
-                None => format!("{:.0} % of this frame, {progress}", done * 100.0),
-            };
-            (text, theme::TEXT)
+            (facts::frame_progress(view, busy), theme::TEXT)
         }
         None => draw_frame_bar(&ui, bar, view, numbers),
     };

@@ -120,14 +120,16 @@ impl LadderExport {
             marks.push(Mark::Text { at: pos2(x, y), ends, text, size, color });
         };
         let mut bars = Vec::new();
-        let times = self.columns.iter().flat_map(|column| self.rows(column));
+        let times: Vec<_> = self.columns.iter().flat_map(|column| self.rows(column)).collect();
+        // A single bar would compare nothing.
+        let compared = times.iter().filter(|_| times.len() > 1);
         let scale =
-            Scale::for_times(times.flat_map(|(_, score)| [score.ms, score.interval.0, score.interval.1]));
+            Scale::for_times(compared.flat_map(|(_, score)| [score.ms, score.interval.0, score.interval.1]));
         let x = |ms: f64| BARS.0 + (BARS.1 - BARS.0) * scale.bar_length(ms);
         let mut y = MARGIN + TITLE / 2.0;
         text(MARGIN, y, false, self.title.clone(), TITLE, ink);
         y += TITLE;
-        let mut base = None;
+        let mut has_factors = false;
         for (n, column) in self.columns.iter().enumerate() {
             y += ROW_HEIGHT / 2.0;
             text(MARGIN, y, false, shortened(&column.about), NOTE, weak);
@@ -135,9 +137,9 @@ impl LadderExport {
                 y += ROW_HEIGHT;
                 text(MARGIN, y, false, id.to_string(), TEXT, ink);
                 text(TIMES_RIGHT, y, true, score_text(score), TEXT, ink);
-                if let Some((_, factor, of)) = column.factor(id, self.at) {
+                if let Some((_, factor, _)) = column.factor(id, self.at) {
                     text(WIDTH - MARGIN, y, true, factor, TEXT, ink);
-                    base = Some(of);
+                    has_factors = true;
                 }
                 let bar = Rect::from_min_max(pos2(BARS.0, y - 14.0), pos2(x(score.ms), y + 14.0));
                 bars.push(Mark::Bar(bar, BAR_COLORS[n.min(1)]));
@@ -148,7 +150,8 @@ impl LadderExport {
             }
             y += ROW_HEIGHT;
         }
-        let factors = base.map(|base| format!("; \u{d7}: times as fast as {base}")).unwrap_or_default();
+        let factors =
+            if has_factors { "; \u{d7}: times as fast as the first kernel of its column" } else { "" };
         let note = format!("Median filter time with its interval, on a logarithmic scale{factors}");
         text(MARGIN, y, false, note, NOTE, weak);
         (bars.into_iter().chain(marks).collect(), (y + NOTE / 2.0 + MARGIN).ceil())

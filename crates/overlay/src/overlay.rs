@@ -296,7 +296,15 @@ impl Overlay {
         let column = self.column_place(window, view);
         let free = layout::beside_column(room, column);
         let strips = shows_controls.then_some(strip.rect).into_iter();
-        describe::set_parts(ui.ctx(), strips.chain(column.map(|_| room.with_min_x(free.right()))).collect());
+        describe::set_parts(
+            ui.ctx(),
+            strips
+                .chain(column.map(|(width, left)| match left {
+                    true => room.with_max_x(room.left() + width),
+                    false => room.with_min_x(room.right() - width),
+                }))
+                .collect(),
+        );
         self.wipe_line.show(ui, free, pass);
         if shows_line {
             hidden::draw_line(ui, window, pass);

@@ -167,7 +167,10 @@ impl PathPrompt {
         if field.named(Role::TextInput, name).changed() {
             (self.is_edited, self.selected) = (true, None);
         }
-        let wanted = if self.is_edited || tab { self.text.as_str() } else { folder_of(&self.text) };
+        if tab {
+            (self.is_edited, self.selected) = (true, None);
+        }
+        let wanted = if self.is_edited { self.text.as_str() } else { folder_of(&self.text) };
         if tab || self.requested.as_ref().is_none_or(|requested| requested != wanted) {
             pass.actions.push(Action::Complete(wanted.to_owned()));
             (self.requested, self.completes) = (Some(wanted.to_owned()), tab);
@@ -181,7 +184,7 @@ impl PathPrompt {
         };
         let help = RichText::new(help).font(theme::words(12.0 * scale)).color(theme::WEAK);
         ui.add(Label::new(help).truncate());
-        let mut chosen = self.show_list(&mut ui, (down, up));
+        let mut chosen = self.show_list(&mut ui, (down, up), scale);
         let (mut open, mut close) = (false, escape);
         ui.horizontal(|ui| {
             open |= ui.button(RichText::new("Open").size(12.5 * scale)).explain("Enter").clicked();
@@ -220,7 +223,7 @@ impl PathPrompt {
     }
 
     /// Lays out the list of files, and selects the next or the previous row. Returns the path on which the user has clicked.
-    fn show_list(&mut self, ui: &mut Ui, (down, up): (bool, bool)) -> Option<String> {
+    fn show_list(&mut self, ui: &mut Ui, (down, up): (bool, bool), scale: f32) -> Option<String> {
         let rows: Vec<_> = self.rows().collect();
         let before = self.selected;
         if down {
@@ -230,14 +233,14 @@ impl PathPrompt {
         }
         let mut chosen = None;
         // The buttons stand below the list.
-        let height = (ui.available_height() - theme::CONTROL - theme::GAP).max(0.0);
+        let height = (ui.available_height() - theme::CONTROL * scale - theme::GAP).max(0.0);
         let list = ScrollArea::vertical().id_salt("files").auto_shrink(false).max_height(height);
         list.min_scrolled_height(0.0).show(ui, |ui| {
             ui.with_layout(Layout::top_down_justified(Align::LEFT), |ui| {
                 ui.spacing_mut().item_spacing.y = 0.0;
                 for (n, (text, path)) in rows.into_iter().enumerate() {
                     let is_selected = self.selected == Some(n);
-                    let text = RichText::new(escaped(&text)).font(theme::words(12.5));
+                    let text = RichText::new(escaped(&text)).font(theme::words(12.5 * scale));
                     let row = ui.add(Button::selectable(is_selected, text).truncate());
                     if is_selected && before != self.selected {
                         row.scroll_to_me(None);

@@ -216,6 +216,9 @@ pub(crate) fn show(ui: &mut Ui, (rect, folded): (Rect, bool), pass: &mut Pass) {
     let board = Board::new(pass);
     let heads = head.bottom() + show_column_heads(&ui, rect.with_min_y(head.bottom()), &board);
     let (height, note) = row_and_note(rows.len(), rect.bottom() - heads + TITLE_HEIGHT);
+    // The heads of the columns may leave less room than the least height of the rows.
+    let room = rect.bottom() - theme::PAD - heads - GROUP_GAP * (Group::ALL.len() as f32 - 1.0);
+    let height = height.min((room / rows.len().max(1) as f32).floor());
     let mut top = heads;
     let mut before = Group::Off;
     for row in rows {

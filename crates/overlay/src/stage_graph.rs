@@ -4,13 +4,19 @@
 
 use std::collections::VecDeque;
 
-use stats::FrameSample;
 use stats::summary::busy;
+use stats::{FrameSample, Stage};
 
 use crate::axes::{Axes, DEFAULT_INTERVAL_MS, add_label, begin_s, round_up, snap_to_pixel};
 use crate::facts::filter_name;
 use crate::hatch::{Hatch, Pattern};
 use crate::prelude::*;
+
+/// Returns the time in milliseconds that a stage took, also if the filter's output differs from the reference; NaN if unknown.
+fn spent(sample: &FrameSample, stage: Stage) -> f64 {
+    let left_out = sample.left_out_ms.filter(|_| stage == Stage::Filter);
+    left_out.unwrap_or(sample.stages.times[stage as usize])
+}
 
 /// The time that the graph covers, in seconds.
 const SPAN_S: f64 = 5.0;
@@ -58,7 +64,7 @@ pub(crate) fn show(ui: &mut Ui, area: Rect, hatch: &Hatch, pass: &mut Pass) {
     let pointed = pointed.map(|(.., sample)| *sample);
     let newest = || {
         let Some(sample) = history.back() else { return theme::UNKNOWN.to_owned() };
-        let times = theme::STACK.iter().map(|stage| (stage, sample.stages.times[*stage as usize]));
+        let times = theme::STACK.iter().map(|stage| (stage, spent(sample, *stage)));
         let times = times.filter(|(_, ms)| *ms >= 0.005);
         times
             .map(|(stage, ms)| format!("{} {} ms", stage.name(), theme::ms(ms)))
@@ -96,7 +102,7 @@ fn show_frame_details(ui: &mut Ui, sample: &FrameSample) {
         let busy = busy(&sample.stages.times) + sample.left_out_ms.unwrap_or(0.0);
         line("idle", theme::ms((interval - busy).clamp(0.0, f64::INFINITY)));
         for stage in theme::STACK.into_iter().rev() {
-            let ms = sample.stages.times[stage as usize];
+            let ms = spent(sample, stage);
             if ms >= 0.005 {
                 line(stage.name(), theme::ms(ms));
             }
@@ -116,7 +122,7 @@ fn show_frame_details(ui: &mut Ui, sample: &FrameSample) {
 /// Returns the height of a frame's bar in milliseconds: the interval since the previous frame, or the sum of the times of the
 /// frame's stages if that is longer, as when they overlap the stages of other frames.
 fn height_ms(sample: &FrameSample) -> f64 {
-    busy(&sample.stages.times).max(sample.interval_ms.unwrap_or(0.0))
+    (busy(&sample.stages.times) + sample.left_out_ms.unwrap_or(0.0)).max(sample.interval_ms.unwrap_or(0.0))
 }
 
 /// Returns the upper end of the vertical axis in milliseconds: a round number above the budget and above the bars of the last
@@ -201,7 +207,7 @@ fn bar_mesh(axes: &Axes, bars: &[Bar], top: f64, per_ms: f32, hatch: &Hatch) -> 
             }
         };
         for stage in *theme::STACK {
-            let ms = sample.stages.times[stage as usize] as f32;
+            let ms = spent(sample, stage) as f32;
             if ms > 0.0 {
                 sum += ms;
                 quad(sum, theme::stage_color(stage), Pattern::Stage(stage));

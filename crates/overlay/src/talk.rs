@@ -201,7 +201,7 @@ impl Talk<'_> {
                 Rect::from_x_y_ranges(inner.x_range(), rect.top() + 5.0 * unit..=rect.top() + 13.0 * unit);
             let done = busy.fraction.clamp(0.0, 1.0);
             scoreboard::draw_bar(ui.painter(), bar, done, false);
-            let text = format!("{:.0} % of this frame, {}", done * 100.0, facts::progress(view, busy));
+            let text = facts::frame_progress(view, busy);
             describe::number(&ui, bar, "Frame", &text);
         }
         let busy = facts::pending_filter(view).filter(|busy| busy.variant == row.id);

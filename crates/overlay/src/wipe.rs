@@ -72,7 +72,11 @@ impl WipeLine {
             let x = picture.left() + position * picture.width();
             (x.clamp(area.left() + edge, area.right() - edge) - picture.left()) / picture.width()
         };
-        self.position = beside_panels(self.chosen);
+        let position = beside_panels(self.chosen);
+        if std::mem::replace(&mut self.position, position) != position {
+            // The picture was drawn before the overlay, with the old position.
+            ui.ctx().request_repaint();
+        }
         let x_of = |position: f32| picture.left() + position * picture.width();
         if wipe.difference.is_none() {
             let x = x_of(self.position);

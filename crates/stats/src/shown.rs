@@ -200,7 +200,7 @@ impl ShownFrames {
     }
 
     /// Returns the summary of the values that `pick` returns for those frames that have an interval, so that all summaries are
-    /// of the same frames; if none has one, as in a pause, for all frames. Returns `None` if there are no values.
+    /// of the same frames; if none has one, as some seconds after the beginning of a pause, for all frames. Returns `None` if there are no values.
     pub fn summarise(&self, pick: impl Fn(&FrameSample) -> Option<f64>) -> Option<Summary> {
         let frames = counted(&self.frames, 1);
         Summary::of(frames.clone().filter_map(pick), mean_others_share(frames))

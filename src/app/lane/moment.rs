@@ -57,7 +57,7 @@ impl Moment {
             Task::Lab if !self.is_still => return Some(Wait::Plays),
             Task::Lab => return (self.is_slow || self.is_awaited).then_some(Wait::Filter),
             Task::Tuning { is_requested } => is_requested,
-            Task::Peaks => true,
+            Task::Peaks => false,
             // The user waits for the other tasks, or they leave enough time for the movie.
             _ => return None,
         };
@@ -112,6 +112,7 @@ mod tests {
         let cpu = Moment { is_cpu: true, ..moment(&[quick()]) };
         assert!(cpu.obstacle(BY_ITSELF).is_some(), "the movie's own processor");
         assert_eq!(cpu.obstacle(REQUESTED), None, "asked for");
+        assert_eq!(cpu.obstacle(Task::Peaks), Some(Wait::Cpu), "measured without being asked for");
         assert_eq!(Moment { is_still: true, ..cpu }.obstacle(BY_ITSELF), None, "in a pause");
         assert_eq!(Moment { is_still: true, ..moment(&[late]) }.obstacle(BY_ITSELF), None);
         // Frames before the last [`RECENT_S`] seconds do not count.

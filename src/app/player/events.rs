@@ -207,7 +207,12 @@ impl Player<'_> {
             Action::ToggleOverlay => cx.overlay.toggle_visible(),
             Action::ToggleTalk => cx.overlay.toggle_talk(),
             Action::ToggleKeys => cx.overlay.switches.keys ^= true,
-            Action::ResetPanels => cx.overlay.reset_panels(),
+            Action::ResetPanels => {
+                cx.overlay.reset_panels();
+                // The panel of the colour correction is open while it is on.
+                self.is_corrected = false;
+                cx.frames.choice.set_correction(None);
+            }
             Action::MoveColumn => cx.overlay.move_column(),
             Action::SaveFrame => self.saves.wants_frame = true,
             Action::SaveWindow => self.saves.wants_window = true,

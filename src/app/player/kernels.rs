@@ -159,7 +159,8 @@ impl Versions {
         if let Some(known) = known {
             for kept in &mut self.kept {
                 let is_replaced = self.in_folder.as_ref() == Some(&kept.sources);
-                kept.is_undone = kept.row.number != known && (kept.is_undone || is_replaced);
+                kept.is_undone =
+                    kept.row.number != known && (kept.is_undone || is_replaced && kept.row.number > known);
             }
         } else {
             self.keep(sources.clone(), is_built);
@@ -280,11 +281,12 @@ impl Versions {
         let replaced = |number: &u64| self.version(*number)?.row.result(subject)?.replaced;
         let running = self.version_in_use(subject).map(|kept| kept.row.number);
         let older = std::iter::successors(running, replaced).find(|before| *before < number);
+        let known = replaced(&number).filter(|before| self.version(*before).is_some());
         let kept = self.version_mut(number)?;
         let result = kept.set(subject, validation.clone());
         result.warnings = warnings;
         if validation.may_run() {
-            result.replaced = result.replaced.or(older);
+            result.replaced = known.or(older);
             kept.times.retain(|(of, _)| Subject::Variant(of.variant) != subject);
             self.running.insert(subject, number);
             // Lines that kernels have printed until now came from the previous version.
@@ -458,7 +460,7 @@ struct KeptVersion {
     is_replaced: bool,
     /// True if the version is stored on the disk.
     is_stored: bool,
-    /// True if the texts of another version that was known were saved or restored over this one.
+    /// True if the texts of an older version were saved or restored over this one.
     is_undone: bool,
     /// The results before the last validation was requested; a validation that is superseded leaves them valid.
     known: HashMap<Subject, Validation>,
@@ -528,7 +530,10 @@ impl KeptVersion {
 
     /// Returns true if this version was undone before any of its kernels could run, such as a typing error.
     fn is_undone_in_vain(&self) -> bool {
-        self.is_undone && !self.row.results.iter().any(|result| result.validation.may_run())
+        let needs_validation = self.row.request == ValidationRequest::Waiting || !self.row.results.is_empty();
+        self.is_undone
+            && needs_validation
+            && !self.row.results.iter().any(|result| result.validation.may_run())
     }
 
     /// Returns true if the user may want to return to this version: it is the first version, it is exact, or no other version

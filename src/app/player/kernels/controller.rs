@@ -103,6 +103,9 @@ impl LiveKernels {
         let watched = self.versions.shown.folder.as_ref();
         match self.folders.first().filter(|path| watched == Some(&base::text::name(path))) {
             Some(folder) => Ok(Path::new(folder).join(file)),
+            None if watched.is_some() => {
+                failed("The path of the folder is not Unicode.", "Open the file in your editor yourself.")
+            }
             None => {
                 failed("The built-in kernels run.", "Make an editable copy first, in the panel Kernels (e).")
             }
