@@ -29,12 +29,20 @@ pub struct VariantChecker<'a, L: Ladder> {
     /// The kernels' parameters whose values differ from the default ones, as text for mismatch reports; empty if there are
     /// none.
     pub config_note: &'a str,
+    /// The [time budget](super::definition::LadderInfo::check_budget_ms) of a case, in milliseconds; `None` for all checks,
+    /// however long they take.
+    pub budget_ms: Option<f64>,
 }
 
-impl<L: Ladder> VariantChecker<'_, L> {
+impl<'a, L: Ladder> VariantChecker<'a, L> {
+    /// Creates a checker of a variant with the default values of its parameters, and with the ladder's time budget.
+    pub fn new(ladder: &'a L, cl: Option<&'a ClContext>, built: &'a L::Built) -> Self {
+        Self { ladder, cl, built, config_note: "", budget_ms: ladder.info().check_budget_ms }
+    }
+
     /// Checks the variant before it is timed at the case `timed`: compares its output with the reference at the [small
-    /// cases](Ladder::small). If checks have a [time budget](super::definition::LadderInfo::check_budget_ms), small cases that
-    /// are predicted to take too long are left out, and so are the remaining inputs of a case that exceeds the budget.
+    /// cases](Ladder::small). If there is a time budget, small cases that are predicted to take too long are left out, and so are
+    /// the remaining inputs of a case that exceeds the budget.
     ///
     /// # Errors
     /// Returns an error if the variant cannot run, or the error of `check_continue`.
@@ -46,7 +54,7 @@ impl<L: Ladder> VariantChecker<'_, L> {
         for case in self.ladder.small(self.built, timed) {
             let info = self.ladder.describe(&case);
             let operations = info.operations.max(1.0);
-            let budget_ms = self.ladder.info().check_budget_ms.unwrap_or(f64::INFINITY);
+            let budget_ms = self.budget_ms.unwrap_or(f64::INFINITY);
             let predicted = last.map_or(0.0, |(before, ms)| ms * operations / before);
             if budget_ms.is_finite() && predicted > info.max_check_run_ms.unwrap_or(MAX_RUN_MS) {
                 continue;
@@ -143,7 +151,7 @@ mod tests {
     /// Checks a variant; returns the titles of the cases that were checked, and the number of runs.
     fn checked(ladder: &FakeLadder<true>) -> (Vec<String>, usize) {
         let built = ladder.build(Part::Host("good")).unwrap();
-        let checker = VariantChecker { ladder, cl: None, built: &built, config_note: "" };
+        let checker = VariantChecker::new(ladder, None, &built);
         let checked = checker.check(&TIMED_CASE, &mut || Ok(())).unwrap().unwrap();
         let runs = ladder.calls.take().iter().filter(|call| !call.starts_with("build")).count();
         (checked.into_iter().flat_map(|one| one.sizes).collect(), runs)

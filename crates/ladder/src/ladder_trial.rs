@@ -53,7 +53,7 @@ fn check_kernels<L: Ladder>(
             ladder.build(Part::Kernels(cl, &config))?
         }
     };
-    let checker = VariantChecker { ladder, cl: Some(cl), built: &built, config_note: "" };
+    let checker = VariantChecker::new(ladder, Some(cl), &built);
     let result = checker.check(&ladder.case_of(&built, &task.case), &mut || {
         talk.step("small");
         Ok(())

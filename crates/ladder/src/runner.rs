@@ -298,7 +298,7 @@ impl<'a, L: Ladder> LadderRunner<'a, L> {
         buffers: &CaseBuffers<L>,
     ) -> Result<(Option<MismatchReport>, f64)> {
         let cl = self.device(buffers).ok();
-        let checker = VariantChecker { ladder: self.ladder, cl, built, config_note: "" };
+        let checker = VariantChecker::new(self.ladder, cl, built);
         checker.quick_check(&self.ladder.case_of(built, &buffers.case))
     }
 
@@ -318,7 +318,7 @@ impl<'a, L: Ladder> LadderRunner<'a, L> {
             ..info.check_label()
         };
         let cl = self.device(buffers).ok();
-        let checker = VariantChecker { ladder: self.ladder, cl, built, config_note };
+        let checker = VariantChecker { config_note, ..VariantChecker::new(self.ladder, cl, built) };
         let small = checker.check(&case, check_continue)?;
         Ok(small.map(|small| [timed].into_iter().chain(small).collect()))
     }
